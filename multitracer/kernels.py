@@ -1,0 +1,133 @@
+"""Hot loops: plain functions over NumPy arrays that can be compiled.
+
+A function under `@kernel` is written in the subset of Python that numba compiles and runs
+unchanged without it, so every kernel has three lives: compiled, plain (`NUMBA_DISABLE_JIT=1`, or a
+small input met with a cold cache), and bounds-checked (`NUMBA_BOUNDSCHECK=1`).
+
+Rules that keep the lives equal: integers are masked to their width explicitly, kernels call
+kernels by name only (a compiled function passed as an argument is never cached), state lives in
+arrays, and input octets come as read-only `uint8` arrays (`octets()`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+import types
+from collections.abc import Callable
+from functools import cache, cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+SMALL_RECORDS = 20_000
+"""Below this, plain Python answers sooner than a cold compiler does."""
+
+_state = {"plain": False, "announced": False}
+
+
+class Kernel:
+    """A function that runs compiled or plain, whichever the process decided on."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.__doc__ = function.__doc__
+        self.__name__ = function.__name__
+        self.__module__ = function.__module__
+        self.__wrapped__ = function
+
+    def __call__(self, *args: Any) -> Any:
+        return (self.function if plain() else self.compiled)(*args)
+
+    @cached_property
+    def compiled(self) -> Callable[..., Any]:
+        """The numba dispatcher; callees that are kernels are replaced by theirs."""
+        import numba
+
+        _announce()
+        directory = cache_directory()
+        if directory is not None:
+            numba.config.CACHE_DIR = str(directory)
+        # numba resolves globals by name at compile time, and knows dispatchers but not Kernels.
+        namespace = dict(self.function.__globals__)
+        for name in self.function.__code__.co_names:
+            value = namespace.get(name)
+            if isinstance(value, Kernel):
+                namespace[name] = value.compiled
+        bare = types.FunctionType(
+            self.function.__code__, namespace, self.function.__name__, self.function.__defaults__
+        )
+        bare.__module__ = self.function.__module__
+        bare.__qualname__ = self.function.__qualname__
+        try:
+            return numba.njit(cache=directory is not None, nogil=True)(bare)  # type: ignore[no-any-return]
+        except RuntimeError:  # numba finds no place for its cache: compiled for this process only
+            return numba.njit(nogil=True)(bare)  # type: ignore[no-any-return]
+
+
+def kernel(function: Callable[..., Any]) -> Kernel:
+    """Mark a function as a hot loop."""
+    return Kernel(function)
+
+
+def octets(data: Any) -> np.ndarray[Any, Any]:
+    """`data` as a read-only uint8 array: one type for mapped files and bytes, so one compile."""
+    array = np.frombuffer(data, dtype=np.uint8)
+    array.flags.writeable = False
+    return array
+
+
+def plain() -> bool:
+    """Whether kernels run as plain Python in this process."""
+    return _state["plain"] or os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+
+
+def choose(records: int) -> None:
+    """Decide how kernels run for an input of about `records` records."""
+    _state["plain"] = records < SMALL_RECORDS and not cache_is_warm()
+
+
+def cache_is_warm() -> bool:
+    """Whether an earlier run left compiled kernels of exactly these sources."""
+    directory = cache_directory()
+    return directory is not None and any(directory.rglob("*.nbi"))
+
+
+@cache
+def cache_directory() -> Path | None:
+    """Where compiled kernels are kept; None when nothing can be written there.
+
+    The key covers every source of the package: numba itself looks only at the module a kernel
+    stands in, and misses an edit in a callee's module.
+    """
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    directory = base / "multitracer" / _sources_key()
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        probe = directory / f".writable-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError:
+        return None
+    return directory
+
+
+def _sources_key() -> str:
+    digest = hashlib.sha256(f"{sys.version} {np.__version__}".encode())
+    # The package's parts may be installed from several folders (see setup.cfg).
+    for name in ("multitracer", "multitracer.parsers", "multitracer.replay"):
+        spec = find_spec(name)
+        for folder in (spec.submodule_search_locations or []) if spec else []:
+            for source in sorted(Path(folder).rglob("*.py")):
+                digest.update(source.name.encode())
+                digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _announce() -> None:
+    if not _state["announced"] and sys.stderr.isatty() and not cache_is_warm():
+        print("compiling (first run only)", file=sys.stderr)
+    _state["announced"] = True

@@ -1,0 +1,381 @@
+"""The schema: every table, its columns, their types, units and meaning.
+
+One object serves to build tables, validate them, write them, document them and label plots. Times
+are `int64` nanoseconds, always. A value that an input cannot tell is the column's `null` inside the
+program and a real null in every file written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# TCP header flags as the header has them (RFC 9293 3.1), and the options a packet carried.
+FIN, SYN, RST, PSH, ACK, URG, ECE, CWR = 1, 2, 4, 8, 16, 32, 64, 128
+OPTION_TIMESTAMPS, OPTION_SACK, OPTION_SACK_PERMITTED, OPTION_MSS, OPTION_WSCALE = 1, 2, 4, 8, 16
+
+# What the analysis found a segment to be; bits of `segments.marks`.
+MARKS = {
+    "retransmission": 1,
+    "out_of_order": 2,
+    "duplicate_ack": 4,
+    "captured_twice": 8,
+    "zero_window": 16,
+    "window_probe": 32,
+    "keep_alive": 64,
+    "acks_unseen": 128,
+    "bad_checksum": 256,
+}
+
+FRAME_TYPES = (
+    # RLP, 24.022 5.2: information frames with their supervisory part, S frames, U frames.
+    "I RR", "I RNR", "I REJ", "I SREJ",
+    "RR", "RNR", "REJ", "SREJ",
+    "SABM", "UA", "DISC", "DM", "NULL", "UI", "XID", "TEST", "REMAP",
+    # RLC, 25.322 9.2, 36.322 6.2, 38.322 6.2; SUFI-only pieces are logged as their own records.
+    "AMD", "UMD", "TMD", "STATUS", "MRW", "MRW_ACK", "RESET", "RESET_ACK",
+    # A frame whose check failed: an erasure.
+    "BAD",
+)  # fmt: skip
+
+LINK_EVENTS = ("reset", "reset-done", "release", "xoff", "xon", "drop", "lost-context")
+TRIGGERS = ("timeout", "fast", "recovery", "probe", "unknown")
+SPURIOUS = ("yes", "no", "unknown")
+VERDICTS = ("confirmed", "likely", "undecided")
+CAUSES = (
+    "new_data", "tcp_retransmitted", "link_retransmitted", "link_overhead", "link_control",
+    "flow_controlled", "link_reset", "idle_window_limited", "idle_sender", "idle_recovery", "unknown",
+)  # fmt: skip
+MATCHES = ("payload", "bytes", "time")
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: `dtype` is a NumPy type string, `object`, or a tuple of categories."""
+
+    name: str
+    dtype: str | tuple[str, ...]
+    meaning: str
+    unit: str = ""
+    null: Any = None
+    private: bool = False
+    """Kept in memory only: never written to a file (payload above all)."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table; `written` ones go to DIR/tables."""
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+    written: bool = True
+
+    def __getitem__(self, name: str) -> Column:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(f"{self.name}.{name}")
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+
+C = Column
+_INPUT = C("input", "int16", "number of the input it was read from, from 0", null=-1)
+_RECORD = C("record", "int64", "packet or line number in that input, from 1", null=-1)
+_TIME = C("time_ns", "int64", "time on the reference clock, since the epoch", "ns")
+_RECORDED = C("recorded_ns", "int64", "the time as recorded, on the input's own clock", "ns")
+_CONNECTION = C("connection", "int32", "connection number, from 0", null=-1)
+_SENDER = C("sender", "int8", "which end sent it: 0 the client, 1 the server", null=-1)
+_LINK = C("link", "int16", "link number: one per link and direction", null=-1)
+_ENDPOINT = C("sender", "object", "who sent it, ip:port")
+
+SCHEMA: dict[str, Table] = {
+    table.name: table
+    for table in (
+        Table(
+            "flows",
+            "address and port pairs seen; a connection is one use of a flow",
+            (
+                C("flow", "int32", "flow number; its row"),
+                C("address_a", "object", "address of the end that was seen sending first"),
+                C("port_a", "int32", "its port"),
+                C("address_b", "object", "address of the other end"),
+                C("port_b", "int32", "its port"),
+            ),
+            written=False,
+        ),
+        Table(
+            "packets",
+            "every TCP packet as captured, before any interpretation",
+            (
+                _INPUT,
+                C("record", "uint32", "record number in that input, from 1"),
+                C("interface", "int16", "capture interface within the input (pcapng), else 0"),
+                _TIME,
+                C("flow", "int32", "flow number"),
+                C("direction", "int8", "0 sent by end a of the flow, 1 by end b"),
+                C("raw_seq", "uint32", "sequence number field"),
+                C("raw_ack", "uint32", "acknowledgement number field"),
+                C("payload_bytes", "int32", "TCP payload by the IP header's length", "bytes"),
+                C("flags", "uint16", "TCP flags field"),
+                C("raw_window", "uint16", "window field, unscaled"),
+                C("tsval", "uint32", "TSval of the timestamps option, else 0"),
+                C("tsecr", "uint32", "TSecr of the timestamps option, else 0"),
+                C("options", "uint8", "options present (OPTION_* bits)"),
+                C("ip_id", "int32", "IP identification", null=-1),
+                C("checksum", "uint16", "TCP checksum field"),
+                C("checksum_ok", "int8", "1 right, 0 wrong, -1 cut off", null=-1),
+                C("wire_bytes", "int32", "length of the IP datagram", "bytes"),
+            ),
+            written=False,
+        ),
+        Table(
+            "sack_blocks",
+            "SACK blocks, in option order",
+            (
+                C("packet", "int64", "row in packets (and, after analysis, in segments)"),
+                C("raw_left", "uint32", "left edge"),
+                C("raw_right", "uint32", "right edge, exclusive"),
+            ),
+            written=False,
+        ),
+        Table(
+            "syn_options",
+            "options that only a SYN carries",
+            (
+                C("packet", "int64", "row in packets"),
+                C("mss_bytes", "int32", "maximum segment size", "bytes", null=-1),
+                C("wscale", "int8", "window scale shift", null=-1),
+            ),
+            written=False,
+        ),
+        Table(
+            "segments",
+            "every TCP segment seen, at every observation point, with its place in its connection",
+            (
+                _INPUT,
+                C("record", "uint32", "record number in that input, from 1"),
+                C("point", "int16", "observation point"),
+                _TIME,
+                _RECORDED,
+                _CONNECTION,
+                _SENDER,
+                C("seq", "int64", "sequence number relative to the sender's ISN, unwrapped"),
+                C("ack", "int64", "acknowledgement relative to the peer's ISN", null=-1),
+                C("payload_bytes", "int32", "TCP payload", "bytes"),
+                C("flags", "uint16", "TCP flags"),
+                C("window_bytes", "int32", "advertised window, scaled", "bytes", null=-1),
+                C("tsval", "uint32", "TSval, else 0"),
+                C("tsecr", "uint32", "TSecr, else 0"),
+                C("options", "uint8", "options present"),
+                C("ip_id", "int32", "IP identification", null=-1),
+                C("checksum", "uint16", "TCP checksum field"),
+                C("checksum_ok", "int8", "1 right, 0 wrong", null=-1),
+                C("wire_bytes", "int32", "length of the IP datagram", "bytes"),
+                C("marks", "uint16", "what it was found to be (bits: " + ", ".join(MARKS) + ")"),
+            ),
+        ),
+        Table(
+            "tcp_state",
+            "the sender's TCP state as the host itself logged it",
+            (
+                _INPUT,
+                _RECORD,
+                _TIME,
+                _RECORDED,
+                _CONNECTION,
+                _SENDER,
+                C("local", "object", "the logging socket, ip:port, as the log has it"),
+                C("remote", "object", "its peer, ip:port"),
+                C("event", ("recv", "send", "timeout", "setup", "done", "purge", "sample", "retransmit", "state"), "what made the host log"),
+                C("snd_nxt", "float64", "next sequence number to send, raw", null=np.nan),
+                C("snd_una", "float64", "first unacknowledged sequence number, raw", null=np.nan),
+                C("cwnd_segments", "float64", "congestion window", "segments", null=np.nan),
+                C("cwnd_bytes", "float64", "congestion window", "bytes", null=np.nan),
+                C("ssthresh_segments", "float64", "slow start threshold; inf when unset", "segments", null=np.nan),
+                C("ssthresh_bytes", "float64", "slow start threshold; inf when unset", "bytes", null=np.nan),
+                C("snd_wnd_bytes", "float64", "peer's advertised window", "bytes", null=np.nan),
+                C("rcv_wnd_bytes", "float64", "own advertised window", "bytes", null=np.nan),
+                C("srtt_s", "float64", "smoothed round trip time", "s", null=np.nan),
+                C("rttvar_s", "float64", "round trip time variation", "s", null=np.nan),
+                C("rto_s", "float64", "retransmission timeout", "s", null=np.nan),
+                C("retransmits", "float64", "retransmissions outstanding", null=np.nan),
+                C("data_bytes", "float64", "payload of the packet that made it log", "bytes", null=np.nan),
+                C("ca_state", "float64", "0 Open 1 Disorder 2 CWR 3 Recovery 4 Loss", null=np.nan),
+            ),
+        ),
+        Table(
+            "links",
+            "the links logged: one row per link and direction",
+            (
+                C("link", "int16", "link number; its row"),
+                C("protocol", ("rlp", "rlc-umts", "rlc-lte", "rlc-nr"), "link protocol"),
+                C("bearer", "object", "which bearer (radio bearer, UE and channel)"),
+                C("sender", "object", "which end sends on it: mobile or network"),
+                C("reverse", "int16", "the link of the other direction", null=-1),
+            ),
+            written=False,
+        ),
+        Table(
+            "frames",
+            "every link frame logged, by either end",
+            (
+                _INPUT,
+                _RECORD,
+                _TIME,
+                _RECORDED,
+                _LINK,
+                C("side", "object", "which end logged it: mobile or network"),
+                C("sent", "bool", "logged by the end that sent it (else by the end it arrived at)"),
+                C("type", FRAME_TYPES, "frame type"),
+                C("sn", "int64", "N(S) or SN (ACK_SN's frames: null)", null=-1),
+                C("nr", "int64", "N(R), ACK_SN or LSN", null=-1),
+                C("poll", "int8", "poll (or P/F) bit", null=-1),
+                C("command", "int8", "C/R bit of RLP: 1 command, 0 response", null=-1),
+                C("length_bytes", "int32", "RLP: information octets; RLC: the whole PDU", "bytes", null=-1),
+                C("payload_bytes", "int32", "octets of user data carried", "bytes", null=-1),
+                C("so", "int64", "segment offset", "bytes", null=-1),
+                C("framing", "int8", "LTE FI, NR SI: two bits", null=-1),
+                C("last_segment", "int8", "LSF of an LTE segment", null=-1),
+                C("l2r", "int16", "L2R status octet", null=-1),
+                C("lis", "object", "length indicators, numbers", private=True),
+                C("nacks", "object", "NACKed (sn, so_start, so_end), -1 -1 when whole", private=True),
+                C("data", "object", "octets: RLP information field; RLC see CONTRACT; None when not logged", private=True),
+                C("sn_unwrapped", "int64", "sn counted on through the modulus", null=-1),
+                C("epoch", "int32", "how many resets came before", null=-1),
+                C("transmission", "int16", "0 first transmission, 1, 2 ... repeats", null=-1),
+            ),
+        ),
+        Table(
+            "link_events",
+            "what happened on a link that is not one frame",
+            (
+                _INPUT,
+                _RECORD,
+                _TIME,
+                _RECORDED,
+                _LINK,
+                C("side", "object", "which end logged it: mobile or network"),
+                C("event", LINK_EVENTS, "what happened"),
+                C("bytes", "int64", "octets concerned", "bytes", null=-1),
+            ),
+        ),
+        Table(
+            "retransmissions",
+            "every retransmitted segment: what triggered it, whether it was needless, and why",
+            (
+                _INPUT,
+                _RECORD,
+                _CONNECTION,
+                _ENDPOINT,
+                C("time_ns", "int64", "when it was sent, on the sender's clock", "ns"),
+                C("seq", "int64", "first byte, relative to the initial sequence number"),
+                C("payload_bytes", "int32", "TCP payload", "bytes"),
+                C("trigger", TRIGGERS, "what made TCP resend"),
+                C("spurious", SPURIOUS, "whether it was needless"),
+                C("because", "object", "the rule that decided, with its numbers"),
+                C("error_ns", "int64", "clock error the verdict had to bear", "ns", null=-1),
+            ),
+        ),
+        Table(
+            "segment_frames",
+            "which link frames carried each transmission of each segment",
+            (
+                _CONNECTION,
+                _ENDPOINT,
+                _LINK,
+                C("seq", "int64", "first byte, relative to the initial sequence number"),
+                C("payload_bytes", "int32", "TCP payload", "bytes"),
+                C("transmission", "int16", "0 the first time these bytes were sent, 1, ..."),
+                C("sent_ns", "int64", "when the sender's capture saw it", "ns", null=-1),
+                C("first_frame_ns", "int64", "start of the first frame sent for it", "ns", null=-1),
+                C("last_frame_ns", "int64", "start of the last frame sent for it, repeats included", "ns", null=-1),
+                C("delivered_ns", "int64", "when the far end had it whole", "ns", null=-1),
+                C("frames", "int32", "transmissions of frames with any of its octets", null=-1),
+                C("frame_retransmissions", "int32", "how many of those were repeats", null=-1),
+                C("matched_by", MATCHES, "how it was matched"),
+                C("queue_ns", "int64", "from offered to first frame", "ns", null=-1),
+                C("segment", "int64", "row in segments", null=-1, private=True),
+                C("packet_bytes", "int32", "length of the IP datagram", "bytes", null=-1),
+                C("carried_bytes", "int32", "octets of it that the link put on the air", "bytes", null=-1),
+            ),
+        ),
+        Table(
+            "accounting",
+            "every instant of the session and its one cause, at the link's data sender",
+            (
+                _LINK,
+                C("start_ns", "int64", "start", "ns"),
+                C("end_ns", "int64", "end, exclusive", "ns"),
+                C("cause", CAUSES, "cause"),
+            ),
+        ),
+        Table(
+            "findings",
+            "what the layers say together",
+            (
+                C("kind", "object", "kind, as listed in the docs"),
+                C("layer", "object", "the layer held responsible: tcp, link, host, path, capture"),
+                _CONNECTION,
+                C("start_ns", "int64", "start", "ns"),
+                C("end_ns", "int64", "end", "ns"),
+                C("verdict", VERDICTS, "how sure"),
+                C("because", "object", "one sentence a person can check"),
+                C("evidence", "object", "numbers and record references, JSON"),
+            ),
+        ),
+    )
+}  # fmt: skip
+
+
+def build(name: str, columns: Mapping[str, Any]) -> pd.DataFrame:
+    """A table of the schema from its columns; those not given are null. Arrays are not copied.
+
+    Raises ValueError on a column the schema does not know, a missing column without a null value,
+    or lengths that differ.
+    """
+    import pandas as pd
+
+    table = SCHEMA[name]
+    unknown = set(columns) - set(table.names)
+    if unknown:
+        raise ValueError(f"{name} has no column {sorted(unknown)}")
+    lengths = {key: len(values) for key, values in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"columns of {name} differ in length: {lengths}")
+    rows = next(iter(lengths.values()), 0)
+    built = {column.name: _filled(name, column, columns.get(column.name), rows) for column in table.columns}
+    return pd.DataFrame(built, copy=False)
+
+
+def empty(name: str) -> pd.DataFrame:
+    """A table of the schema without rows."""
+    return build(name, {column.name: [] for column in SCHEMA[name].columns})
+
+
+def _filled(table: str, column: Column, values: Any, rows: int) -> Any:
+    import pandas as pd
+
+    if values is None:
+        if rows and column.null is None and column.dtype != "object":
+            raise ValueError(f"{table}.{column.name} is required")
+        values = [column.null] * rows if column.dtype == "object" else np.full(rows, column.null)
+    if isinstance(column.dtype, tuple):
+        if isinstance(values, pd.Categorical):
+            return values
+        values = getattr(values, "array", values)
+        return pd.Categorical(values, categories=list(column.dtype))
+    if column.dtype == "object":
+        array = np.empty(len(values), dtype=object)
+        array[:] = list(values)
+        return pd.Series(array, dtype=object)
+    return np.asarray(values, dtype=column.dtype)

@@ -1,0 +1,85 @@
+"""A Trace: everything that was recorded about one experiment, as tables, and where it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Skip:
+    """A part of an input that could not be used, and why; `count` records of the same kind.
+
+    `record` counts from 1 and `offset` is in bytes of the decompressed content; both are of the
+    first of the `count`.
+    """
+
+    reason: str
+    record: int | None = None
+    offset: int | None = None
+    count: int = 1
+
+
+@dataclass
+class Recording:
+    """What a parser found in one file.
+
+    `tables` holds tables of the schema whose `input` column is still 0. `clock` says what the
+    times are relative to: "epoch"; "monotonic" (a host's uptime: offset unknown); or "relative"
+    (to the start of the log). `counts` counts what was seen and is out of scope ("udp", "quic",
+    "icmp", ...). `metadata` carries header facts ("side", "mode", "rat", "block_ms", ...).
+    """
+
+    format: str
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+    records: int = 0
+    skips: list[Skip] = field(default_factory=list)
+    bytes_read: int = 0
+    complete: bool = True
+    clock: str = "epoch"
+    counts: dict[str, int] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    """What a reader of the report should know about this input, one sentence each."""
+
+
+@dataclass
+class Clock:
+    """How an input's clock stands to the reference clock; see CONTRACT for the meanings."""
+
+    reference: str
+    offset_s: float | None = None
+    drift_ppm: float | None = None
+    error_s: float | None = None
+    worst_s: float | None = None
+    how: str = "unknown"
+
+
+@dataclass
+class Input:
+    """One input file: what was read from it and what was not."""
+
+    number: int
+    path: str
+    recording: Recording
+    role: str | None = None
+    clock: Clock | None = None
+    first_ns: int | None = None
+    last_ns: int | None = None
+
+    @property
+    def skipped(self) -> int:
+        """How many records had to be skipped."""
+        return sum(skip.count for skip in self.recording.skips)
+
+
+@dataclass
+class Trace:
+    """Tables on their recorded clocks; `inputs[i]` is where rows with `input == i` came from."""
+
+    inputs: list[Input]
+    tables: Mapping[str, pd.DataFrame]
