@@ -1,0 +1,36 @@
+"""Where tests find recordings that are too big, or not ours, to be kept in the repository."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+_BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
+
+
+def shared(*parts: str) -> Path:
+    """A file or folder of the shared data; skips the test, with the reason, where there is none."""
+    root = Path(os.environ.get("MULTITRACER_DATA") or _BESIDE)
+    path = root.joinpath(*parts)
+    if not path.exists():
+        pytest.skip(f"no {'/'.join(parts)} in {root}: set MULTITRACER_DATA to the folder that holds it")
+    return path
+
+
+TRUTH_FILES = ("truth.json", "packets.csv", "link.csv.gz", "retransmissions.csv", "findings.csv")
+
+LINUX = (
+    "loss2", "stall", "reset", "overflow", "xonxoff", "rlp-good", "rlp-bad", "rlp-reset", "rlp-vj-reset",
+    "rlp-xonxoff", "rlc-inseq", "rlc-outseq", "rlc-reset",
+)  # fmt: skip
+
+
+def instruments(folder: Path, into: Path, *, leave_out: tuple[str, ...] = ()) -> Path:
+    """Copy only what instruments wrote, never the truth, into a folder of its own."""
+    for file in sorted(folder.iterdir()):
+        truth = file.name in TRUTH_FILES or file.name.startswith("erasures.")
+        if not truth and file.name not in leave_out:
+            (into / file.name).write_bytes(file.read_bytes())
+    return into
