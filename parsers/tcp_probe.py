@@ -1,0 +1,111 @@
+"""Kernel tracepoints of TCP as ftrace and perf print them: tcp_probe, tcp_retransmit_skb, tcp_cong_state_set.
+
+tcp_probe fires on every segment that arrives, before it is processed: cwnd and ssthresh are those that
+the segment met. `length=` of older kernels counts the TCP header too, and is left out. Both sockets of a connection show up when both ends share the kernel. Times are the
+trace clock's, by default the time since the machine started. `srtt` is in microseconds.
+"""
+
+from __future__ import annotations
+
+import re
+from math import nan
+from typing import TYPE_CHECKING
+
+from multitracer.parsers.lines import endpoint, head_lines, nanoseconds, split_endpoint, whole_lines
+from multitracer.parsers.state import StateLog, ssthresh
+
+if TYPE_CHECKING:
+    from multitracer.parsers.source import Source
+    from multitracer.trace import Recording
+
+# comm-pid [cpu] flags time: event: ..., the flags being absent in perf's output.
+_EVENT = re.compile(
+    r"\s*\S.*?[\s-]\d+(?:/\d+)?\s+(?:\(\s*[\d-]+\)\s+)?\[\d+\]\s+(?:\S+\s+)?"
+    r"(?P<time>\d+\.\d+): +(?:\w+:)?(?P<event>\w+): +",
+    re.ASCII,
+)
+_LOST = re.compile(r"CPU:\d+ \[LOST (\d{1,15}) EVENTS\]", re.ASCII)
+_ENTRIES = re.compile(r"#\s*entries-in-buffer/entries-written: (\d{1,15})/(\d{1,15})\b", re.ASCII)
+_PROBE = re.compile(
+    r"(?:family=\w+ )?src=(\S+) dest=(\S+) mark=\w+ (?:data_len=(\d{1,10})|length=\d+) snd_nxt=0x([0-9a-f]{1,8}) "
+    r"snd_una=0x([0-9a-f]{1,8}) snd_cwnd=(\d{1,10}) ssthresh=(\d{1,10}) snd_wnd=(\d{1,10}) srtt=(\d{1,10}) "
+    r"rcv_wnd=(\d{1,10})(?!\d)",
+    re.ASCII,
+)
+_SOCKET = re.compile(
+    r"(?:.*? )?sport=(\d{1,5}) dport=(\d{1,5}) saddr=([\d.]+) daddr=([\d.]+) saddrv6=(\S+) daddrv6=(\S+)"
+    r"(?: state=\S+)?(?: err=\S+)?(?: cong_state=(\d+))?\s*\Z",
+    re.ASCII,
+)
+OVERRUN = "events that the kernel's trace buffer had lost"
+_OURS = ("tcp_probe", "tcp_retransmit_skb", "tcp_cong_state_set")
+
+
+def sniff(head: bytes) -> bool:
+    """Whether its first record is a trace event and one of the three events is among the first."""
+    records = [line for line in head_lines(head) if not line.startswith("#")]
+    events = [match["event"] if match else None for match in map(_EVENT.match, records)]
+    return bool(events) and events[0] is not None and any(event in _OURS for event in events)
+
+
+def read(source: Source) -> Recording:
+    """The three events as rows of `tcp_state`; other events are counted."""
+    log, counts, ends = StateLog(), dict[str, int](), dict[str, str]()
+    for number, offset, text in whole_lines(source, log.losses):
+        event = _EVENT.match(text)
+        if event is None:
+            _not_an_event(log, number, offset, text)
+            continue
+        name = event["event"]
+        if name not in _OURS:
+            counts[name] = counts.get(name, 0) + 1
+            continue
+        try:
+            (_probe if name == "tcp_probe" else _socket)(log, ends, number, nanoseconds(event["time"]), name, text, event.end())
+        except ValueError:
+            log.losses.add(f"{name} without the fields it should have", number, offset)
+    return log.recording("tcp_probe", source, clock="monotonic", counts=counts)
+
+
+def _not_an_event(log: StateLog, number: int, offset: int, text: str) -> None:
+    """Comments are no loss, but for the one that counts what the kernel's ring buffer overwrote."""
+    entries, lost = _ENTRIES.match(text), _LOST.match(text)
+    if entries and int(entries[2]) > int(entries[1]):
+        log.losses.add(OVERRUN, number, offset, int(entries[2]) - int(entries[1]))
+    elif lost:
+        log.losses.add(OVERRUN, number, offset, int(lost[1]))
+    elif not text.startswith("#"):
+        log.losses.add("not a line of a kernel trace", number, offset)
+
+
+def _probe(log: StateLog, ends: dict[str, str], number: int, time_ns: int, _: str, text: str, start: int) -> None:
+    match = _PROBE.match(text, start)
+    if match is None:
+        raise ValueError(text)
+    src, dest, length, nxt, una, cwnd, threshold, snd_wnd, srtt, rcv_wnd = match.groups()
+    log.add(
+        number, time_ns, "recv", _known(ends, src), _known(ends, dest),
+        data_bytes=int(length) if length else nan, snd_nxt=int(nxt, 16), snd_una=int(una, 16), cwnd_segments=int(cwnd),
+        ssthresh_segments=ssthresh(int(threshold)), snd_wnd_bytes=int(snd_wnd), srtt_s=int(srtt) / 1e6,
+        rcv_wnd_bytes=int(rcv_wnd),
+    )  # fmt: skip
+
+
+def _known(ends: dict[str, str], text: str) -> str:
+    """The end that `text` spells, worked out once: a log has few sockets and many lines."""
+    if text not in ends:
+        ends[text] = split_endpoint(text)
+    return ends[text]
+
+
+def _socket(log: StateLog, ends: dict[str, str], number: int, time_ns: int, name: str, text: str, start: int) -> None:
+    match = _SOCKET.match(text, start)
+    state = match[7] if match else None
+    if match is None or (name == "tcp_cong_state_set" and state is None):
+        raise ValueError(text)
+    v6 = ":" in match[5] and match[5] not in ("::", "::0")
+    local, remote = (endpoint(match[5 if v6 else 3], match[1]), endpoint(match[6 if v6 else 4], match[2]))
+    if state is None:
+        log.add(number, time_ns, "retransmit", local, remote)
+    else:
+        log.add(number, time_ns, "state", local, remote, ca_state=int(state))
