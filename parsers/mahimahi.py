@@ -1,0 +1,52 @@
+"""mahimahi's link schedule: one line a delivery opportunity, in whole milliseconds since the start.
+
+At each opportunity one packet of 1504 octets may pass; the file starts over at its end. It tells when
+a saturated link delivered, not what it lost.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from multitracer.errors import InputError
+from multitracer.parsers.lines import CUT, Losses, head_lines, whole_lines
+from multitracer.trace import Recording
+
+if TYPE_CHECKING:
+    from multitracer.parsers.source import Source
+
+PACKET_BYTES = 1504
+_WHOLE = re.compile(r"\d{1,12}\Z", re.ASCII)
+
+
+def sniff(head: bytes) -> bool:
+    """Whether there are whole numbers only, one a line, that never fall, and more than 0 and 1 among them."""
+    lines = [line.strip() for line in head_lines(head)]
+    if len(lines) < 2 or not all(_WHOLE.match(line) for line in lines):
+        return False
+    times = [int(line) for line in lines]
+    return times[-1] > 1 and all(before <= after for before, after in zip(times, times[1:], strict=False))
+
+
+def read(source: Source) -> Recording:
+    """The opportunities as `metadata["opportunities_ms"]`, an int64 array."""
+    losses, times = Losses(), array("q")
+    for number, offset, text in whole_lines(source, losses):
+        text = text.strip()
+        if not _WHOLE.match(text):
+            losses.add("not a whole number of milliseconds", number, offset)
+        elif times and int(text) < times[-1]:
+            losses.add("an opportunity before the one above it", number, offset)
+        else:
+            times.append(int(text))
+    if not times:
+        raise InputError(source.path, "holds no delivery opportunity")
+    return Recording(
+        "mahimahi", {}, len(times), losses.skips, bytes_read=len(source), clock="relative",
+        complete=all(skip.reason != CUT for skip in losses.skips), counts={"delivery opportunities": len(times)},
+        metadata={"opportunities_ms": np.array(times, np.int64)},
+    )  # fmt: skip

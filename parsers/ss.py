@@ -1,0 +1,134 @@
+"""`ss -ti`, sampled: the socket statistics of every TCP socket, again and again.
+
+ss itself writes no times. Three ways in which people add them are read: a line `Time: SECONDS` before
+each sample (flent), a line `# SECONDS` before each sample, and the time at the start of every line.
+rto is in ms and already backed off; what ss leaves out because it is zero or unset is that.
+"""
+
+from __future__ import annotations
+
+import re
+from math import inf
+from typing import TYPE_CHECKING
+
+from multitracer.errors import InputError
+from multitracer.parsers.lines import head_lines, nanoseconds, split_endpoint, whole_lines
+from multitracer.parsers.state import StateLog
+
+if TYPE_CHECKING:
+    from multitracer.parsers.source import Source
+    from multitracer.trace import Recording
+
+CA_STATES = {"open": 0, "disorder": 1, "cwr": 2, "recovery": 3, "loss": 4}
+_STAMP = re.compile(r"(?:Time:|#)\s*(\d{9,10}(?:\.\d+)?)\s*\Z", re.ASCII)
+_STAMPED_LINE = re.compile(r"(\d{9,10}\.\d+)(\t|\s)(.*)\Z", re.ASCII | re.DOTALL)
+_HEADING = re.compile(r"State\s+Recv-Q\s+Send-Q\s")
+_SOCKET = re.compile(
+    r"(?:tcp\s+)?(ESTAB|SYN-SENT|SYN-RECV|FIN-WAIT-1|FIN-WAIT-2|TIME-WAIT|UNCONN|CLOSE-WAIT|LAST-ACK|LISTEN|CLOSING)"
+    r"\s+\d+\s+\d+\s+(\S+:\S+)\s+(\S+:\S+)(?:\s+(.*))?\Z",
+    re.ASCII,
+)
+_TOKENS = re.compile(r"(?:.*\s)?(?:rto:[\d.]+|cwnd:\d+)(?:\s|\Z)", re.ASCII)
+_TOKEN = re.compile(r"(?<!\S)(\w+):([\d.]+)(?:/([\d.]+))?(?=\s|\Z)", re.ASCII)
+_QUIET = ("LISTEN", "TIME-WAIT", "UNCONN")
+
+
+def sniff(head: bytes) -> bool:
+    """Whether it begins with a time or a heading, and a socket with its statistics follows."""
+    lines = [_unstamped(line) for line in head_lines(head)]
+    if not lines:
+        return False
+    begins = any(pattern.match(lines[0]) for pattern in (_STAMP, _HEADING, _SOCKET))
+    return begins and any(_SOCKET.match(line) for line in lines) and any(_TOKENS.match(line) for line in lines)
+
+
+def read(source: Source) -> Recording:
+    """Each socket of each sample as a row of `tcp_state`; sockets that hold no window are counted."""
+    log, counts = StateLog(), dict[str, int]()
+    time_ns: int | None = None
+    socket: tuple[str, str] | None = None
+    for number, offset, text in whole_lines(source, log.losses):
+        text, time_ns, stamped = _timed(text, time_ns)
+        if stamped or not text.strip() or text == "---" or text.startswith("#") or _HEADING.match(text):
+            continue
+        match = _SOCKET.match(text.strip())
+        if match:
+            socket = _ends(log, counts, number, offset, match)
+            text = match[4] or ""
+            if not _TOKENS.match(text):
+                continue
+        if not _TOKENS.match(text):
+            log.losses.add("neither a socket nor its statistics", number, offset)
+        elif socket is not None and time_ns is not None:
+            _add(log, number, time_ns, socket, text)
+            socket = None
+        elif time_ns is None:
+            log.losses.add("a sample without a time", number, offset)
+    if not log.records and any(skip.reason == "a sample without a time" for skip in log.losses.skips):
+        raise InputError(
+            source.path, "its samples carry no time", hint="Print `# $(date +%s.%N)` before each run of ss."
+        )
+    return log.recording("ss", source, counts=counts)
+
+
+def _unstamped(text: str) -> str:
+    match = _STAMPED_LINE.match(text)
+    return match[3].strip() if match else text
+
+
+def _timed(text: str, time_ns: int | None) -> tuple[str, int | None, bool]:
+    """The line without its time, the time that now holds, and whether the line was a time only."""
+    stamp = _STAMP.match(text)
+    if stamp:
+        return "", nanoseconds(stamp[1]), True
+    line = _STAMPED_LINE.match(text)
+    if line:
+        return line[3], nanoseconds(line[1]), False
+    return text, time_ns, False
+
+
+def _ends(
+    log: StateLog, counts: dict[str, int], number: int, offset: int, match: re.Match[str]
+) -> tuple[str, str] | None:
+    if match[1] in _QUIET:
+        kind = f"sockets in {match[1]}"
+        counts[kind] = counts.get(kind, 0) + 1
+        return None
+    try:
+        return split_endpoint(match[2]), split_endpoint(match[3])
+    except ValueError:
+        log.losses.add("a socket whose addresses are not ip:port", number, offset)
+        return None
+
+
+def _add(log: StateLog, number: int, time_ns: int, socket: tuple[str, str], text: str) -> None:
+    tokens = {name: (_float(first), _float(second)) for name, first, second in _TOKEN.findall(text)}
+
+    def of(name: str) -> float | None:
+        return tokens.get(name, (None, None))[0]
+
+    cwnd, mss, threshold = of("cwnd"), of("mss"), of("ssthresh")
+    rtt, rttvar = tokens.get("rtt", (None, None))
+    rto, in_bytes = of("rto"), mss if mss is not None else None
+    values: dict[str, float | None] = {
+        "cwnd_segments": cwnd,
+        "cwnd_bytes": cwnd * in_bytes if cwnd is not None and in_bytes is not None else None,
+        # ss prints no threshold above 65534 segments: those are the ones not set.
+        "ssthresh_segments": (inf if threshold is None else threshold) if cwnd is not None else None,
+        "snd_wnd_bytes": of("snd_wnd"),
+        "rcv_wnd_bytes": of("rcv_wnd"),
+        "srtt_s": rtt / 1e3 if rtt is not None else None,
+        "rttvar_s": rttvar / 1e3 if rttvar is not None else None,
+        "rto_s": rto / 1e3 if rto is not None else None,
+        "retransmits": of("retrans") or 0.0,
+    }
+    log.add(
+        number, time_ns, "sample", *socket, **{name: value for name, value in values.items() if value is not None}
+    )
+
+
+def _float(text: str) -> float | None:
+    try:
+        return float(text[:30])
+    except ValueError:
+        return None
