@@ -304,9 +304,7 @@ def _ahead(start: int, end: int) -> int:
     return (end - start + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
-def _same_interface(
-    packets: pd.DataFrame, first: _Source, second: _Source, limits: Doubling
-) -> Ints | None:
+def _same_interface(packets: pd.DataFrame, first: _Source, second: _Source, limits: Doubling) -> Ints | None:
     """Rows of `second` that `first` holds too, when both recorded one interface; else None."""
     start, stop = max(first.first_ns, second.first_ns), min(first.last_ns, second.last_ns)
     if first.number == second.number or stop <= start:
