@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from multitracer.errors import InputError
 from multitracer.parsers.lines import SECOND_NS, Losses, head_lines, split_endpoint, whole_lines
 from multitracer.parsers.state import StateLog
+
+from multitracer.errors import InputError
 from multitracer.tables import empty
 from multitracer.trace import Recording
 
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
     from multitracer.parsers.source import Source
 
 _RETRANS_HEADING = re.compile(r"TIME\s+PID\s+IP\s+LADDR:LPORT\s+T>\s+RADDR:RPORT\s+STATE\b")
-_CONG_HEADING = re.compile(r"LAddrPort\s+RAddrPort\s+Open_\w+\s+Dod_\w+\s+Rcov_\w+\s+Cwr_\w+\s+Los_\w+\s+Chgs\s*\Z")
+_CONG_HEADING = re.compile(
+    r"LAddrPort\s+RAddrPort\s+Open_\w+\s+Dod_\w+\s+Rcov_\w+\s+Cwr_\w+\s+Los_\w+\s+Chgs\s*\Z"
+)
 _HISTOGRAM_HEADING = re.compile(r"\s+(\w+)\s+: count\s+distribution\s*\Z")
 _RETRANS = re.compile(
-    r"(\d\d):(\d\d):(\d\d)\s+\d+\s+[46]\s+(\S+:\d{1,5})\s+([RL])>\s+(\S+:\d{1,5})\s+([A-Z_0-9]+)(?:\s+\d+)?\s*\Z", re.ASCII
+    r"(\d\d):(\d\d):(\d\d)\s+\d+\s+[46]\s+(\S+:\d{1,5})\s+([RL])>\s+(\S+:\d{1,5})\s+([A-Z_0-9]+)(?:\s+\d+)?\s*\Z",
+    re.ASCII,
 )
 _CONG = re.compile(r"(\S+/\d{1,5})\s+(\S+/\d{1,5})((?:\s+\d{1,18}){6})\s*\Z", re.ASCII)
 _BUCKET = re.compile(r"\s+(\d{1,18}) -> (\d{1,18})\s+: (\d{1,18})\s+\|[* +]*\|\s*\Z", re.ASCII)
@@ -63,7 +67,9 @@ def read(source: Source) -> Recording:
     return _recording(log, source, counts, metadata)
 
 
-def _recording(log: StateLog, source: Source, counts: dict[str, int], metadata: dict[str, list[Any]]) -> Recording:
+def _recording(
+    log: StateLog, source: Source, counts: dict[str, int], metadata: dict[str, list[Any]]
+) -> Recording:
     kept = {key: value for key, value in metadata.items() if value}
     counts |= {f"{key} records": len(value) for key, value in kept.items()}
     note = "Its times are times of day without a date, to the second."
@@ -86,7 +92,9 @@ def _frame(text: str) -> bool:
     )
 
 
-def _retransmit(log: StateLog, counts: dict[str, int], number: int, offset: int, match: re.Match[str]) -> None:
+def _retransmit(
+    log: StateLog, counts: dict[str, int], number: int, offset: int, match: re.Match[str]
+) -> None:
     """`L>` is an attempt at a tail loss probe, which may not have been sent: counted only."""
     if match[5] == "L":
         counts["attempts at a tail loss probe"] = counts.get("attempts at a tail loss probe", 0) + 1

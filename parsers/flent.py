@@ -9,15 +9,21 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from multitracer.errors import InputError
 from multitracer.parsers.lines import nanoseconds
 from multitracer.parsers.state import StateLog
 
+from multitracer.errors import InputError
+
 if TYPE_CHECKING:
     from multitracer.parsers.source import Source
+
     from multitracer.trace import Recording
 
-_COLUMNS = {"tcp_cwnd": ("cwnd_segments", 1.0), "tcp_rtt": ("srtt_s", 1e-3), "tcp_rtt_var": ("rttvar_s", 1e-3)}
+_COLUMNS = {
+    "tcp_cwnd": ("cwnd_segments", 1.0),
+    "tcp_rtt": ("srtt_s", 1e-3),
+    "tcp_rtt_var": ("rttvar_s", 1e-3),
+}
 
 
 class _Decimal(str):
@@ -31,7 +37,9 @@ def sniff(head: bytes) -> bool:
         return False
     first = start[1:].lstrip()
     own = b"FLENT_VERSION" in head or b"NETPERF_WRAPPER_VERSION" in head or b'"x_values"' in head
-    return own and first.startswith((b'"metadata"', b'"results"', b'"raw_values"', b'"version"', b'"x_values"'))
+    return own and first.startswith(
+        (b'"metadata"', b'"results"', b'"raw_values"', b'"version"', b'"x_values"')
+    )
 
 
 def read(source: Source) -> Recording:
@@ -47,7 +55,10 @@ def read(source: Source) -> Recording:
     about = document.get("metadata")
     title = about.get("TITLE") if isinstance(about, dict) else None
     return log.recording(
-        "flent", source, counts=counts, metadata={"flows": flows, "title": title if isinstance(title, str) else ""}
+        "flent",
+        source,
+        counts=counts,
+        metadata={"flows": flows, "title": title if isinstance(title, str) else ""},
     )
 
 

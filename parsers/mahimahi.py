@@ -11,9 +11,9 @@ from array import array
 from typing import TYPE_CHECKING
 
 import numpy as np
+from multitracer.parsers.lines import CUT, Losses, head_lines, whole_lines
 
 from multitracer.errors import InputError
-from multitracer.parsers.lines import CUT, Losses, head_lines, whole_lines
 from multitracer.trace import Recording
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from multitracer.parsers.state import StateLog, ssthresh
 
 if TYPE_CHECKING:
     from multitracer.parsers.source import Source
+
     from multitracer.trace import Recording
 
 TCP_INFO = 2
@@ -56,7 +57,9 @@ def read(source: Source) -> Recording:
         _add(log, number, time_ns or 0, ends, info)
     notes = []
     if timed < len(log.records):
-        notes.append(f"{len(log.records) - timed} snapshots carry no time: they stand at zero, in their order.")
+        notes.append(
+            f"{len(log.records) - timed} snapshots carry no time: they stand at zero, in their order."
+        )
     clock = "epoch" if timed and timed == len(log.records) else "relative"
     return log.recording("mlab-tcpinfo", source, clock=clock, counts=counts, notes=notes)
 

@@ -16,6 +16,7 @@ from multitracer.parsers.state import StateLog
 
 if TYPE_CHECKING:
     from multitracer.parsers.source import Source
+
     from multitracer.trace import Recording
 
 UNSET_SSTHRESH = 65535 << 14
@@ -52,7 +53,11 @@ def read(source: Source) -> Recording:
             _add(log, number, match, srtt_unit, rto_unit)
         except ValueError:
             log.losses.add("not the fields of SIFTR", number, offset)
-    notes = [] if srtt_unit == srtt_unit else ["Its srtt and rto are left out: the first line does not tell their units."]
+    notes = (
+        []
+        if srtt_unit == srtt_unit
+        else ["Its srtt and rto are left out: the first line does not tell their units."]
+    )
     return log.recording("siftr", source, metadata=header, notes=notes)
 
 

@@ -11,12 +11,14 @@ import re
 from math import inf
 from typing import TYPE_CHECKING
 
-from multitracer.errors import InputError
 from multitracer.parsers.lines import head_lines, nanoseconds, split_endpoint, whole_lines
 from multitracer.parsers.state import StateLog
 
+from multitracer.errors import InputError
+
 if TYPE_CHECKING:
     from multitracer.parsers.source import Source
+
     from multitracer.trace import Recording
 
 CA_STATES = {"open": 0, "disorder": 1, "cwr": 2, "recovery": 3, "loss": 4}
@@ -39,7 +41,9 @@ def sniff(head: bytes) -> bool:
     if not lines:
         return False
     begins = any(pattern.match(lines[0]) for pattern in (_STAMP, _HEADING, _SOCKET))
-    return begins and any(_SOCKET.match(line) for line in lines) and any(_TOKENS.match(line) for line in lines)
+    return (
+        begins and any(_SOCKET.match(line) for line in lines) and any(_TOKENS.match(line) for line in lines)
+    )
 
 
 def read(source: Source) -> Recording:
@@ -123,7 +127,11 @@ def _add(log: StateLog, number: int, time_ns: int, socket: tuple[str, str], text
         "retransmits": of("retrans") or 0.0,
     }
     log.add(
-        number, time_ns, "sample", *socket, **{name: value for name, value in values.items() if value is not None}
+        number,
+        time_ns,
+        "sample",
+        *socket,
+        **{name: value for name, value in values.items() if value is not None},
     )
 
 

@@ -8,9 +8,9 @@ from math import inf, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from multitracer.parsers.lines import CUT, Losses
 
 from multitracer.errors import InputError
-from multitracer.parsers.lines import CUT, Losses
 from multitracer.tables import SCHEMA, build
 from multitracer.trace import Recording
 
@@ -82,9 +82,13 @@ class StateLog:
         if not self.records:
             why = f" ({skips[0].reason})" if skips else ""
             raise InputError(
-                source.path, f"holds no record of the {name} format{why}", record=skips[0].record if skips else None
+                source.path,
+                f"holds no record of the {name} format{why}",
+                record=skips[0].record if skips else None,
             )
-        recording = Recording(name, {"tcp_state": build("tcp_state", self.columns())}, len(self.records), skips)
+        recording = Recording(
+            name, {"tcp_state": build("tcp_state", self.columns())}, len(self.records), skips
+        )
         recording.clock = clock
         recording.complete = all(skip.reason != CUT for skip in skips)
         recording.bytes_read = len(source)

@@ -17,6 +17,7 @@ from multitracer.parsers.state import StateLog, ssthresh
 
 if TYPE_CHECKING:
     from multitracer.parsers.source import Source
+
     from multitracer.trace import Recording
 
 TYPES = ("recv", "send", "timeout", "setup", "done", "purge")

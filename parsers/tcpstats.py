@@ -21,8 +21,8 @@ from multitracer.parsers.state import StateLog
 
 if TYPE_CHECKING:
     import pandas as pd
-
     from multitracer.parsers.source import Source
+
     from multitracer.trace import Recording
 
 KEYS = {

@@ -13,14 +13,13 @@ from math import nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from multitracer.parsers.lines import CUT, Losses, head_lines, nanoseconds, whole_lines
 
 from multitracer.errors import InputError
-from multitracer.parsers.lines import CUT, Losses, head_lines, nanoseconds, whole_lines
 from multitracer.trace import Recording
 
 if TYPE_CHECKING:
     import pandas as pd
-
     from multitracer.parsers.source import Source
 
 COLOURS = ("white", "green", "red", "blue", "yellow", "purple", "orange", "magenta", "pink")
@@ -55,7 +54,9 @@ class _Plot:
         rows = len(self.commands)
         timed = self.axes[0] == "timeval"
         x = np.array(self.xs, np.int64 if timed else np.float64)
-        x2 = np.array([self.xs[row] if value is None else value for row, value in enumerate(self.x2s)], x.dtype)
+        x2 = np.array(
+            [self.xs[row] if value is None else value for row, value in enumerate(self.x2s)], x.dtype
+        )
         return pd.DataFrame(
             {
                 "record": np.array(self.records, np.int64),

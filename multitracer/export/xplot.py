@@ -1,0 +1,156 @@
+"""Time/sequence graphs as tcptrace draws them for xplot, from one end's capture.
+
+White: data (an arrow down at its first byte, up at its end, a diamond when it was pushed), red with an
+R when sent before; green: what the peer had acknowledged, with a tick at a repeated one; yellow: the
+edge of its window; purple with an S: SACK blocks; orange: SYN and FIN; magenta: RST.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from multitracer.parsers.lines import seconds
+from multitracer.tables import ACK, FIN, MARKS, PSH, RST, SYN
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DUPLICATES = 3
+"""The duplicate acknowledgement that makes a sender resend (RFC 5681 3.2)."""
+
+_AGAIN = MARKS["retransmission"]
+_COLUMNS = ("time_ns", "sender", "seq", "ack", "payload_bytes", "flags", "window_bytes", "marks")
+
+
+def write(
+    path: Path,
+    segments: pd.DataFrame,
+    sender: int,
+    ends: tuple[str, str],
+    *,
+    isn: int = 0,
+    sack_blocks: pd.DataFrame | None = None,
+) -> None:
+    """Write the graph of what `sender` (0 client, 1 server) sent, to `ends` (its ip:port, the peer's).
+
+    `segments` are those of one connection at one point, in order; `isn` is the sender's initial
+    sequence number, without which heights are relative, and SACK blocks (raw) cannot be placed.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8") as out:
+        out.write(f"timeval double\ntitle\n{ends[0]}_==>_{ends[1]} (time sequence graph)\n")
+        out.write("xlabel\ntime\nylabel\nsequence number\n")
+        blocks = _blocks(segments, sack_blocks) if isn and sack_blocks is not None else {}
+        out.writelines(f"{line}\n" for line in _commands(segments, sender, isn, blocks))
+        out.write("go\n")
+
+
+def _blocks(segments: pd.DataFrame, sack_blocks: pd.DataFrame) -> dict[int, list[tuple[int, int]]]:
+    """The SACK blocks of each of the segments, by its row."""
+    own = sack_blocks[np.isin(sack_blocks["packet"].to_numpy(), segments.index.to_numpy())]
+    found: dict[int, list[tuple[int, int]]] = {}
+    for row, left, right in zip(own["packet"], own["raw_left"], own["raw_right"], strict=True):
+        found.setdefault(int(row), []).append((int(left), int(right)))
+    return found
+
+
+def _commands(
+    segments: pd.DataFrame, sender: int, isn: int, blocks: dict[int, list[tuple[int, int]]]
+) -> Iterator[str]:
+    columns: list[list[Any]] = [segments[name].tolist() for name in _COLUMNS]
+    steps = _Steps()
+    for row, *fields in zip(segments.index.tolist(), *columns, strict=True):
+        time_ns, who, seq, ack, payload, flags, window, marks = fields
+        time = _time(time_ns)
+        if who == sender:
+            yield from _sent(time, isn + seq, payload, flags, bool(marks & _AGAIN))
+            if flags & RST:
+                yield from (f"atext {time} {isn + seq} magenta", "RST_OUT")
+        elif flags & RST:
+            yield from (f"atext {time} {isn + ack if ack >= 0 else steps.ack} magenta", "RST_IN")
+        elif flags & ACK and ack >= 0:
+            yield from steps.acknowledged(
+                time, isn + ack, isn + ack + window if window >= 0 else None, payload
+            )
+            yield from _sacked(time, blocks.get(row, []))
+
+
+def _time(time_ns: int) -> str:
+    """Six decimals, as tcptrace writes; nine where the capture has them."""
+    text = seconds(time_ns)
+    return text[:-3] if text.endswith("000") else text
+
+
+def _sent(time: str, seq: int, payload: int, flags: int, again: bool) -> Iterator[str]:
+    """A segment of the sender: SYN and FIN in orange, data and bare acknowledgements in white or red."""
+    end = seq + payload
+    if again:
+        yield from ("red", f"atext {time} {end}", "R")
+    yield "white"
+    if flags & SYN:
+        yield from (
+            "orange",
+            f"diamond {time} {seq}",
+            f"atext {time} {end + 1}",
+            "SYN",
+            f"uarrow {time} {end + 1}",
+        )
+        yield f"line {time} {seq} {time} {end + 1}"
+    elif flags & FIN:
+        yield from ("orange", f"darrow {time} {seq}", f"line {time} {seq} {time} {end + 1}")
+        yield from (f"box {time} {end + 1}", f"atext {time} {end + 1}", "FIN")
+    else:
+        if again:
+            yield "red"
+        yield f"darrow {time} {seq}"
+        if flags & PSH and payload:
+            yield from (f"diamond {time} {end} white", f"dot {time} {end} white")
+        else:
+            yield f"uarrow {time} {end}"
+        if payload:
+            yield f"line {time} {seq} {time} {end}"
+
+
+def _sacked(time: str, blocks: list[tuple[int, int]]) -> Iterator[str]:
+    """The SACK blocks of one acknowledgement, numbered when they are several; S at the newest, the first."""
+    for number, (left, right) in enumerate(blocks, start=1):
+        yield from (
+            "purple",
+            f"line {time} {left} {time} {right}",
+            f"htick {time} {left}",
+            f"htick {time} {right}",
+        )
+        if len(blocks) > 1:
+            yield from (f"rtext {time} {right}", str(number))
+    if blocks:
+        yield from (f"atext {time} {blocks[0][1]}", "S")
+
+
+class _Steps:
+    """The staircases of the acknowledgements and of the window's edge."""
+
+    def __init__(self) -> None:
+        self.time = ""
+        self.ack = 0
+        self.edge: int | None = None
+        self.repeats = 0
+
+    def acknowledged(self, time: str, ack: int, edge: int | None, payload: int) -> Iterator[str]:
+        """The steps that one acknowledgement draws; the first only sets where they start."""
+        if self.time:
+            yield from self._step("green", "dtick", time, self.ack, ack)
+            if self.edge is not None and edge is not None:
+                yield from self._step("yellow", "utick", time, self.edge, edge)
+        repeated = self.time and ack == self.ack and edge == self.edge and not payload
+        self.repeats = self.repeats + 1 if repeated else 0
+        if self.repeats == DUPLICATES:
+            yield from ("green", f"atext {time} {ack}", "3")
+        self.time, self.ack, self.edge = time, ack, edge
+
+    def _step(self, colour: str, tick: str, time: str, before: int, now: int) -> Iterator[str]:
+        yield from (colour, f"line {self.time} {before} {time} {before}")
+        yield f"line {time} {before} {time} {now}" if now != before else f"{tick} {time} {now}"
