@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from multitracer.parsers.wire.bits import BitReader, BitWriter, MalformedPduError
 
@@ -189,6 +190,22 @@ def short_or_long(size: int, limit: int = SPEC.am_short_li_octets) -> int:
     return 7 if size <= limit else 15
 
 
+def li_bits_in(lis: Sequence[int], pdu_bytes: int, data: bytes | None) -> int:
+    """Bits of the length indicators of an AMD PDU; `data` is what follows its two octets, where known.
+
+    The PDU's size says it, unless the values, or the octets, say otherwise.
+    """
+    bits = short_or_long(pdu_bytes)
+    if bits == 7 and any(li > 0x7F for li in lis):
+        return 15
+    if data is not None and lis:
+        for candidate in (bits, 22 - bits):
+            step = (candidate + 1) // 8
+            if int.from_bytes(data[:step], "big") >> 1 == lis[0] and len(data) >= step * len(lis):
+                return candidate
+    return bits
+
+
 def special(li: int, li_bits: int) -> int:
     """A length indicator in its 15-bit form, so that those with a meaning of their own compare alike."""
     return li | 0x7F80 if li_bits == 7 and li >= 0x7C else li
@@ -253,7 +270,7 @@ def bitmap_of(fsn: int, count: int, sns: Sequence[int]) -> Bitmap:
 def rlist_of(sns: Sequence[int]) -> Rlist:
     """An RLIST SUFI naming the first of `sns` that fit into its 15 code words."""
     codewords: list[int] = []
-    distances = [(b - a) % SPEC.am_modulus for a, b in zip(sns, sns[1:], strict=False)]
+    distances = [(b - a) % SPEC.am_modulus for a, b in pairwise(sns)]
     index = 0
     while index < len(distances):
         run = next((i for i, d in enumerate(distances[index:]) if d != 1), len(distances) - index)
