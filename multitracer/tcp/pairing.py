@@ -104,7 +104,7 @@ class _Side:
             column("ack"),
             (column("tsval") << 32) | column("tsecr"),
         ]
-        self.ip_id, self.checksum = np.maximum(column("ip_id"), 0), column("checksum")
+        self.ip_id, self.checksum = np.maximum(column("ip_id"), 0) & 0xFFFF, column("checksum")
 
     def core(self) -> Words:
         """Fingerprints of what no router changes."""

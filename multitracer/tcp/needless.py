@@ -1,0 +1,166 @@
+"""Whether a retransmission was needless: its bytes got through by an earlier copy.
+
+With captures of both ends that is seen; with the sender's alone it is inferred, and only from
+evidence that leaves no other reading. Copies of a segment are numbered from 0, the original.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from multitracer.kernels import kernel
+from multitracer.tcp.sender import (
+    ANSWERED, BOARD, COPIES, COPY, COVER_EDGE, COVER_TSECR, COVERED, DSACKED, DSACKS, EDGE, EVENT, FACTS, LATER, LATEST,
+    NEEDED, END, NEVER, ORIGINAL, PAIRS, PAIRS_END, PREVIOUS, ROW, SEQ, SINCE_ACK, WHOLE,
+)  # fmt: skip
+
+YES, NO, UNKNOWN = range(3)  # codes of tables.SPURIOUS
+
+# The rules, in the order in which they are asked; `because` is made from them.
+(ARRIVED, LOST, ACKED_BEFORE, DSACK, EIFEL_EARLIER, EIFEL_THIS, TOO_SOON, OVERTAKEN, STILL_ASKED, NEVER_ACKED,
+ ACK_LOSS, REORDERED, NO_EVIDENCE, PARTIAL, NEXT_MISSING) = range(15)  # fmt: skip
+
+
+@kernel
+def copies_of(pair: int, pairs: Any, events: Any, board: Any, facts: Any, state: Any, out: Any) -> int:
+    """Fill `out` with the segment rows of every copy of the pair's scoreboard row, original first."""
+    k = pairs[pair, BOARD]
+    copies = state[k, COPIES]
+    chain = facts[state[k, FACTS], LATEST]
+    i = copies - 1
+    while chain >= 0 and i > 0:
+        if i < len(out):
+            out[i] = events[pairs[chain, EVENT], ROW]
+        chain = pairs[chain, PREVIOUS]
+        i -= 1
+    out[0] = board[k, ORIGINAL]
+    return int(min(copies, len(out)))
+
+
+@kernel
+def seen_arriving(rows: Any, copy: int, arrived: Any) -> int:
+    """From the receiver's capture: the code of SPURIOUS for copy number `copy`."""
+    unsure = False
+    for i in range(copy):
+        if arrived[rows[i]] == 1:
+            return YES
+        if arrived[rows[i]] < 0:
+            unsure = True
+    return UNKNOWN if unsure else NO
+
+
+@kernel
+def first_to_arrive(rows: Any, copies: int, fact: Any, tsval: Any, dsack_capable: int) -> int:
+    """Eifel (RFC 3522): which copy the acknowledgement that covered the bytes answered; -1 unknown.
+
+    It holds only when the bytes were the oldest missing ones, for TS.recent follows the left edge
+    (RFC 7323 4.3); an echo of a resend may answer a duplicate when the first acknowledgement was
+    lost, which only a receiver that reports duplicates rules out.
+    """
+    if fact[COVER_EDGE] == 0 or fact[COVER_TSECR] <= 0:
+        return -1
+    echoed = np.int64(fact[COVER_TSECR])
+    if ((echoed - np.int64(tsval[rows[1]])) & 0xFFFFFFFF) >= 0x80000000:
+        return 0
+    for i in range(copies - 1, 0, -1):
+        if np.int64(tsval[rows[i]]) == echoed:
+            if np.int64(tsval[rows[i - 1]]) == echoed or dsack_capable == 0 or fact[DSACKED] <= fact[COVERED]:
+                return -1
+            return i
+    return -1
+
+
+@kernel
+def inferred(
+    rows: Any, copies: int, copy: int, event: Any, fact: Any, time_ns: Any, tsval: Any, least_rtt: int,
+    dsack_capable: int, reordered: int,
+) -> Any:
+    """From the sender's capture alone: (code of SPURIOUS, rule) for copy number `copy`."""
+    covered, sent = fact[COVERED], time_ns[rows[copy]]
+    if covered < sent:
+        return YES, ACKED_BEFORE
+    if fact[DSACKS] >= copies - 1:
+        return YES, DSACK
+    if covered == NEVER:
+        return UNKNOWN, NEVER_ACKED
+    if covered - sent < least_rtt // 2:
+        return YES, TOO_SOON  # the acknowledgement cannot have answered this copy or a later one
+    first = first_to_arrive(rows, copies, fact, tsval, dsack_capable)
+    if 0 <= first < copy:
+        return YES, EIFEL_EARLIER
+    if first >= copy and fact[DSACKS] <= copies - 1 - first:
+        return NO, EIFEL_THIS
+    before = time_ns[rows[copy - 1]]  # the latest of the earlier copies
+    if before < fact[LATER] and fact[DSACKS] == 0:
+        return (UNKNOWN, REORDERED) if reordered else (NO, OVERTAKEN)
+    answered = event[ANSWERED]
+    if event[EDGE] == 1 and answered > before and fact[DSACKS] == 0:
+        asked_again = sent - event[SINCE_ACK]
+        if asked_again - answered >= least_rtt * 9 // 10 and covered - sent >= least_rtt * 9 // 10:
+            return (UNKNOWN, REORDERED) if reordered else (NO, STILL_ASKED)
+    return UNKNOWN, ACK_LOSS if fact[COVER_EDGE] == 1 else NO_EVIDENCE
+
+
+@kernel
+def next_was_missing(pair: int, pairs: Any, board: Any, state: Any, facts: Any, before: int) -> bool:
+    """Whether the bytes just below were repaired by a resend that came after `before`, and the
+    acknowledgement of it stopped at these: on a path that keeps order, earlier copies were lost.
+    """
+    k = pairs[pair, BOARD]
+    if k == 0 or board[k - 1, END] != board[k, SEQ] or state[k - 1, FACTS] < 0:
+        return False
+    below, here = facts[state[k - 1, FACTS]], facts[state[k, FACTS]]
+    return bool(
+        below[NEEDED] > before
+        and below[COVER_EDGE] == 1
+        and below[DSACKS] == 0
+        and here[DSACKS] == 0
+        and here[COVERED] > below[COVERED]
+    )
+
+
+@kernel
+def judge(
+    board: Any, state: Any, facts: Any, events: Any, pairs: Any, count: int, time_ns: Any, tsval: Any, arrived: Any,
+    least_rtt: int, dsack_capable: int, reordered: int, verdicts: Any,
+) -> None:
+    """Judge every event; `verdicts` rows become [code of SPURIOUS, rule, copies of the bytes, DSACKs].
+
+    A retransmission is needless when all of its bytes had got through, needed when any had not.
+    """
+    rows = np.zeros(64, dtype=np.int64)
+    for e in range(count):
+        needless, rule, unsure = True, NO_EVIDENCE, False
+        for pair in range(events[e, PAIRS], events[e, PAIRS_END]):
+            k, copy = pairs[pair, BOARD], pairs[pair, COPY]
+            fact = facts[state[k, FACTS]]
+            copies = copies_of(pair, pairs, events, board, facts, state, rows)
+            if copy >= copies:
+                verdict, why = UNKNOWN, NO_EVIDENCE
+            else:
+                verdict = seen_arriving(rows, copy, arrived)
+                why = ARRIVED if verdict == YES else LOST
+                if verdict == UNKNOWN:
+                    verdict, why = inferred(
+                        rows, copies, copy, events[e], fact, time_ns, tsval, least_rtt, dsack_capable, reordered
+                    )
+                if verdict == UNKNOWN and not reordered and next_was_missing(
+                    pair, pairs, board, state, facts, time_ns[rows[copy - 1]]
+                ):
+                    verdict, why = NO, NEXT_MISSING
+            if verdict == NO and copy == 1:
+                fact[NEEDED] = time_ns[rows[1]]
+            if pairs[pair, WHOLE] == 0 and verdict == NO:
+                verdict, why = UNKNOWN, PARTIAL
+            verdicts[e, 2], verdicts[e, 3] = copies, fact[DSACKS]
+            if verdict == NO:
+                needless, unsure, rule = False, False, why
+                break
+            if verdict == UNKNOWN:
+                unsure, rule = True, why
+            elif not unsure:
+                rule = why
+        verdicts[e, 0] = UNKNOWN if unsure else (YES if needless else NO)
+        verdicts[e, 1] = rule

@@ -1,0 +1,267 @@
+"""What a TCP sender did and knew, followed through a capture taken at its side.
+
+One pass over the segments of a connection replays the sender's scoreboard: what was sent when and
+how often, what was acknowledged, what was selectively acknowledged, and what duplicates the
+receiver reported (DSACK, RFC 2883). Each retransmission is given its trigger, and every fact
+that later tells whether it was needless is kept beside it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from multitracer.kernels import kernel
+
+# Codes of tables.TRIGGERS, in its order.
+TIMEOUT, FAST, RECOVERY, PROBE, UNKNOWN = range(5)
+
+SECOND = 1_000_000_000
+MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which is longer
+NEVER = np.int64(2**62)
+
+# Columns of the scoreboard: one row per first transmission of a segment, in order of sequence.
+SEQ, END, SENT, ORIGINAL = range(4)
+# Columns of the state beside it: transmissions, selectively acknowledged or not, and the row of
+# the facts below (-1 while it was never resent, so that a long clean transfer stays small).
+COPIES, SACKED, FACTS = range(3)
+# Columns of the facts about a scoreboard row that was resent.
+# NEEDED is when the first resend known to have been needed was sent (0: none).
+COVERED, COVER_TSECR, COVER_EDGE, LATER, DSACKS, DSACKED, LATEST, NEEDED = range(8)
+# Columns of an event: one retransmission.
+ROW, TRIGGER, SINCE_ACK, ELAPSED, DUPACKS, ABOVE, RTO, EDGE, ANSWERED, PAIRS, PAIRS_END = range(11)
+# Columns of a pair: one event and one scoreboard row that it resent. PREVIOUS is the pair that
+# resent the same row before (-1: the original came before), WHOLE whether all of it was resent.
+EVENT, BOARD, COPY, PREVIOUS, WHOLE = range(5)
+
+
+@kernel
+def locate(board: Any, count: int, seq: int) -> int:
+    """The scoreboard row that holds byte `seq`, or the first one behind it."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if board[middle, END] <= seq:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
+def grown(array: Any, needed: int) -> Any:
+    """`array` with room for row `needed`, at least doubled when it must grow."""
+    if needed < len(array):
+        return array
+    larger = np.zeros((max(2 * len(array), needed + 1), array.shape[1]), dtype=np.int64)
+    larger[: len(array)] = array
+    return larger
+
+
+@kernel
+def cover(facts: Any, row: int, now: int, tsecr: int, edge: int, later: int) -> None:
+    """Note the first acknowledgement, cumulative or selective, of a segment that was resent."""
+    if row >= 0 and facts[row, COVERED] == NEVER:
+        facts[row, COVERED] = now
+        facts[row, COVER_TSECR] = tsecr
+        facts[row, COVER_EDGE] = edge
+        facts[row, LATER] = later
+
+
+@kernel
+def last_sent(board: Any, state: Any, facts: Any, pairs: Any, events: Any, time_ns: Any, k: int) -> int:
+    """When scoreboard row `k` was sent last."""
+    if state[k, FACTS] < 0:
+        return int(board[k, SENT])
+    return int(time_ns[events[pairs[facts[state[k, FACTS], LATEST], EVENT], ROW]])
+
+
+@kernel
+def update_rto(estimate: Any, sample: int) -> None:
+    """RFC 6298 2.2-2.3 with a granularity of 0: estimate = [srtt, rttvar, rto, least sample]."""
+    if estimate[0] == 0:
+        estimate[0] = sample
+        estimate[1] = sample // 2
+    else:
+        estimate[1] += (abs(estimate[0] - sample) - estimate[1]) // 4
+        estimate[0] += (sample - estimate[0]) // 8
+    estimate[2] = estimate[0] + max(MIN_RTO_NS, 4 * estimate[1])
+    estimate[3] = min(estimate[3], sample)
+
+
+@kernel
+def classify_trigger(
+    seq: int, end: int, una: int, top: int, recovery_end: int, again: int, probed: int, timer: Any, estimate: Any,
+    evidence: Any,
+) -> int:
+    """Why a sender resent `seq`: a code of TRIGGERS.
+
+    `timer` = [since the last acknowledgement, since the timer was last restarted]; `evidence` =
+    [duplicate acknowledgements, bytes above seq selectively acknowledged]; `again` whether these
+    bytes were resent before in this recovery. RFC 8985 7 (probe), 6298 5 (timeout), 6675 5 (fast).
+    """
+    waited = timer[0] >= max(MIN_RTO_NS, estimate[0] + MIN_RTO_NS) * 9 // 10
+    clocked = evidence[0] > 0 or evidence[1] > 0
+    if una < recovery_end:
+        if seq <= una and again > 0 and waited:
+            return TIMEOUT
+        return RECOVERY
+    if clocked and not waited:
+        return FAST
+    if end >= top and probed == 0 and timer[1] >= MIN_RTO_NS // 20:
+        # A tail loss probe resends the last segment, once; alone outstanding it is a probe only if
+        # it came before the timer could (RFC 8985 7.2: 2 SRTT, and 200 ms more for a delayed ACK).
+        if seq > una or timer[1] < estimate[2] * 9 // 10:
+            return PROBE
+    if seq <= una and (waited or estimate[0] == 0):
+        return TIMEOUT
+    if clocked:
+        return FAST
+    return UNKNOWN
+
+
+@kernel
+def follow(
+    rows: Any, direction: int, time_ns: Any, sender: Any, seq: Any, ack: Any, length: Any, flags: Any, tsecr: Any,
+    marks: Any, resend_mark: int, skip_mark: int, sack_segment: Any, sack_left: Any, sack_right: Any, sack_is_dsack: Any,
+    data_segments: int, first_sample: int,
+) -> Any:
+    """Replay one direction of one connection, whose rows in capture order are `rows`.
+
+    `marks` tell the resent rows and those to skip. Returns (board, state, facts, events, pairs,
+    [rows of events, least RTT ns, 1 if the path reordered, DSACKs seen]).
+    """
+    board = np.zeros((data_segments, 4), dtype=np.int64)
+    state = np.zeros((data_segments, 3), dtype=np.int32)
+    facts = np.zeros((16, 8), dtype=np.int64)
+    events = np.zeros((16, 11), dtype=np.int64)
+    pairs = np.zeros((16, 5), dtype=np.int64)
+    count, known, resent, paired = 0, 0, 0, 0
+    una, top, recovery_end = np.int64(0), np.int64(-1), np.int64(-1)
+    last_ack, restarted, answered = np.int64(0), np.int64(0), np.int64(-1)
+    newest, high_sack = np.int64(0), np.int64(0)
+    dupacks, probed, reordered, dsacks = 0, 0, 0, 0
+    estimate = np.array([0, 0, SECOND, NEVER], dtype=np.int64)
+    if first_sample > 0:
+        update_rto(estimate, first_sample)
+    timer = np.zeros(2, dtype=np.int64)
+    evidence = np.zeros(2, dtype=np.int64)
+    for row in rows:
+        now = time_ns[row]
+        if marks[row] & skip_mark:
+            continue
+        if sender[row] == direction:
+            if length[row] <= 0:
+                continue
+            start, end = seq[row], seq[row] + length[row]
+            if top < 0:
+                una, top = start, start
+            if marks[row] & resend_mark:
+                first = locate(board, count, start)
+                last = first
+                while last + 1 < count and board[last + 1, SEQ] < min(end, top):
+                    last += 1
+                if first < count and board[first, SEQ] < end:
+                    again = 1 if state[first, FACTS] >= 0 else 0
+                    timer[0] = now - last_ack
+                    timer[1] = now - max(restarted, last_sent(board, state, facts, pairs, events, time_ns, first))
+                    evidence[0] = dupacks
+                    evidence[1] = max(0, high_sack - end)
+                    trigger = classify_trigger(
+                        start, end, una, top, recovery_end, again, probed, timer, estimate, evidence
+                    )
+                    if trigger in (FAST, TIMEOUT) and recovery_end <= una:
+                        recovery_end = top
+                    if trigger == PROBE:
+                        probed = 1
+                    events = grown(events, resent)
+                    event = events[resent]
+                    event[ROW], event[TRIGGER] = row, trigger
+                    event[SINCE_ACK], event[ELAPSED] = timer[0], timer[1]
+                    event[DUPACKS], event[ABOVE], event[RTO] = dupacks, evidence[1], estimate[2]
+                    event[EDGE] = 1 if start <= una else 0
+                    event[ANSWERED], event[PAIRS] = answered, paired
+                    for k in range(first, last + 1):
+                        previous = np.int64(-1)
+                        if state[k, FACTS] < 0:
+                            facts = grown(facts, known)
+                            state[k, FACTS] = known
+                            facts[known, COVERED] = facts[known, DSACKED] = NEVER
+                            if board[k, END] <= una or state[k, SACKED] > 0:
+                                cover(facts, known, board[k, SENT], -1, 0, 0)
+                            known += 1
+                        else:
+                            previous = facts[state[k, FACTS], LATEST]
+                        pairs = grown(pairs, paired)
+                        pairs[paired, EVENT], pairs[paired, BOARD] = resent, k
+                        pairs[paired, COPY], pairs[paired, PREVIOUS] = state[k, COPIES], previous
+                        pairs[paired, WHOLE] = 1 if start <= board[k, SEQ] and end >= board[k, END] else 0
+                        facts[state[k, FACTS], LATEST] = paired
+                        state[k, COPIES] += 1
+                        paired += 1
+                    events[resent, PAIRS_END] = paired
+                    resent += 1
+                    if trigger in (PROBE, TIMEOUT):
+                        restarted = now
+            if end > top:  # what a resend carries beyond `top` is new data
+                board[count, SEQ], board[count, END] = max(start, top), end
+                board[count, SENT], board[count, ORIGINAL] = now, row
+                state[count, COPIES], state[count, FACTS] = 1, -1
+                count += 1
+                if una >= top:
+                    restarted = now
+                top = end
+            continue
+        if not flags[row] & 16 or top < 0:
+            continue
+        value = ack[row]
+        advanced = value > una
+        later = newest
+        if advanced:
+            k = locate(board, count, una)
+            sample, alone = np.int64(-1), True
+            answered = np.int64(-1)
+            while k < count and board[k, END] <= value:
+                cover(facts, state[k, FACTS], now, tsecr[row], 1 if board[k, SEQ] <= una else 0, later)
+                if state[k, COPIES] == 1:
+                    sample = now - board[k, SENT]
+                    if state[k, SACKED] == 0 and board[k, END] < high_sack and board[k, SENT] < later:
+                        reordered = 1  # a hole was filled although nothing was resent
+                    newest = max(newest, board[k, SENT])
+                if state[k, COPIES] > 1 or state[k, SACKED] > 0:
+                    alone = False
+                answered = last_sent(board, state, facts, pairs, events, time_ns, k)
+                k += 1
+            if sample >= 0 and alone:
+                update_rto(estimate, sample)
+            una, dupacks, probed, restarted = value, 0, 0, now
+            if una >= recovery_end:
+                recovery_end = np.int64(-1)
+        elif value == una and length[row] == 0 and una < top and not flags[row] & 7:
+            dupacks += 1
+        for b in range(np.searchsorted(sack_segment, row), len(sack_segment)):
+            if sack_segment[b] != row:
+                break
+            k = locate(board, count, sack_left[b])
+            if sack_is_dsack[b]:
+                dsacks += 1
+                while k < count and board[k, SEQ] < sack_right[b]:
+                    if state[k, FACTS] >= 0:
+                        facts[state[k, FACTS], DSACKS] += 1
+                        facts[state[k, FACTS], DSACKED] = min(facts[state[k, FACTS], DSACKED], now)
+                    k += 1
+                continue
+            while k < count and board[k, END] <= sack_right[b]:
+                if state[k, SACKED] == 0:
+                    state[k, SACKED] = 1
+                    cover(facts, state[k, FACTS], now, -1, 0, later)
+                    if state[k, COPIES] == 1:
+                        if board[k, END] < high_sack and board[k, SENT] < later:
+                            reordered = 1
+                        newest = max(newest, board[k, SENT])
+                k += 1
+            high_sack = max(high_sack, sack_right[b])
+        last_ack = now
+    numbers = np.array([resent, estimate[3], reordered, dsacks], dtype=np.int64)
+    return board, state, facts, events, pairs, numbers
