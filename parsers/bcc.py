@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from multitracer.errors import InputError
 from multitracer.parsers.lines import SECOND_NS, Losses, head_lines, split_endpoint, whole_lines
 from multitracer.parsers.state import StateLog
-
-from multitracer.errors import InputError
 from multitracer.tables import empty
 from multitracer.trace import Recording
 

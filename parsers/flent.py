@@ -7,23 +7,27 @@ flent knows its flows by name, not by address: `metadata["flows"]` lists (name, 
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
-from multitracer.parsers.lines import nanoseconds
-from multitracer.parsers.state import StateLog
-
 from multitracer.errors import InputError
+from multitracer.parsers.lines import Losses, nanoseconds
+from multitracer.parsers.state import StateLog
 
 if TYPE_CHECKING:
     from multitracer.parsers.source import Source
-
     from multitracer.trace import Recording
 
+DAMAGED = "the JSON document is damaged or cut off: only samples that are still whole are read"
 _COLUMNS = {
     "tcp_cwnd": ("cwnd_segments", 1.0),
     "tcp_rtt": ("srtt_s", 1e-3),
     "tcp_rtt_var": ("rttvar_s", 1e-3),
 }
+
+
+# A list's name, or an object without objects in it: what is left of raw_values when the end is not.
+_PIECE = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*\[|(\{[^{}]*\})')
 
 
 class _Decimal(str):
@@ -45,7 +49,7 @@ def sniff(head: bytes) -> bool:
 def read(source: Source) -> Recording:
     """The TCP samples as rows of `tcp_state`, flow after flow; other samples are counted."""
     log, counts, flows = StateLog(), dict[str, int](), list[tuple[str, int, int]]()
-    document = _document(source)
+    document = _document(source, log.losses)
     for name, samples in _raw_values(document, source.path).items():
         before = len(log.records)
         for sample in samples if isinstance(samples, list) else []:
@@ -54,23 +58,36 @@ def read(source: Source) -> Recording:
             flows.append((name, before, len(log.records) - before))
     about = document.get("metadata")
     title = about.get("TITLE") if isinstance(about, dict) else None
-    return log.recording(
-        "flent",
-        source,
-        counts=counts,
-        metadata={"flows": flows, "title": title if isinstance(title, str) else ""},
-    )
+    metadata = {"flows": flows, "title": title if isinstance(title, str) else ""}
+    recording = log.recording("flent", source, counts=counts, metadata=metadata)
+    recording.complete = not any(skip.reason == DAMAGED for skip in recording.skips)
+    return recording
 
 
-def _document(source: Source) -> dict[str, Any]:
+def _document(source: Source, losses: Losses) -> dict[str, Any]:
+    text = bytes(source.data).decode("utf-8", "backslashreplace")
     try:
-        document = json.loads(bytes(source.data).decode("utf-8", "backslashreplace"), parse_float=_Decimal)
+        document = json.loads(text, parse_float=_Decimal)
     except (ValueError, RecursionError) as error:
-        where = getattr(error, "pos", None)
-        raise InputError(
-            source.path, f"is a flent data file that is damaged or cut off ({error})"[:300], offset=where
-        ) from error
+        losses.add(DAMAGED, offset=getattr(error, "pos", None))
+        return {"raw_values": _remains(text)}
     return document if isinstance(document, dict) else {}
+
+
+def _remains(text: str) -> dict[str, Any]:
+    """The samples that a damaged document still holds, by the name of their list."""
+    found: dict[str, Any] = {}
+    name = ""
+    start, end = text.find('"raw_values"'), text.find('"results"')
+    for piece in _PIECE.finditer(text, max(start, 0), end if end > start else len(text)):
+        if piece[1] is not None:
+            name = piece[1]
+            continue
+        try:
+            found.setdefault(name, []).append(json.loads(piece[2], parse_float=_Decimal))
+        except (ValueError, RecursionError):
+            continue
+    return found
 
 
 def _raw_values(document: dict[str, Any], path: str) -> dict[str, Any]:

@@ -67,6 +67,11 @@ class Losses:
         self._count[reason] = self._count.get(reason, 0) + count
 
     @property
+    def uncut(self) -> bool:
+        """Whether the log ended with a line's end."""
+        return CUT not in self._count
+
+    @property
     def skips(self) -> list[Skip]:
         """The losses, in the order in which their reasons first came up."""
         return [Skip(reason, *place, self._count[reason]) for reason, place in self._first.items()]

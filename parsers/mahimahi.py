@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from array import array
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from multitracer.parsers.lines import CUT, Losses, head_lines, whole_lines
 
 from multitracer.errors import InputError
+from multitracer.parsers.lines import Losses, head_lines, whole_lines
 from multitracer.trace import Recording
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def sniff(head: bytes) -> bool:
     if len(lines) < 2 or not all(_WHOLE.match(line) for line in lines):
         return False
     times = [int(line) for line in lines]
-    return times[-1] > 1 and all(before <= after for before, after in zip(times, times[1:], strict=False))
+    return times[-1] > 1 and all(before <= after for before, after in pairwise(times))
 
 
 def read(source: Source) -> Recording:
@@ -47,6 +48,6 @@ def read(source: Source) -> Recording:
         raise InputError(source.path, "holds no delivery opportunity")
     return Recording(
         "mahimahi", {}, len(times), losses.skips, bytes_read=len(source), clock="relative",
-        complete=all(skip.reason != CUT for skip in losses.skips), counts={"delivery opportunities": len(times)},
+        complete=losses.uncut, counts={"delivery opportunities": len(times)},
         metadata={"opportunities_ms": np.array(times, np.int64)},
     )  # fmt: skip

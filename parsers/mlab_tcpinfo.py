@@ -19,7 +19,6 @@ from multitracer.parsers.state import StateLog, ssthresh
 
 if TYPE_CHECKING:
     from multitracer.parsers.source import Source
-
     from multitracer.trace import Recording
 
 TCP_INFO = 2
@@ -101,6 +100,7 @@ def _add(log: StateLog, number: int, time_ns: int, ends: tuple[str, str], info: 
 
     log.add(
         number, time_ns, "sample", *ends,
-        ca_state=info[1], rto_s=field(8) / 1e6, retransmits=field(36), srtt_s=field(68) / 1e6, rttvar_s=field(72) / 1e6,
+        ca_state=info[1], rto_s=field(8) / 1e6, retransmits=field(36),
+        srtt_s=field(68) / 1e6, rttvar_s=field(72) / 1e6,
         ssthresh_segments=ssthresh(field(76)), cwnd_segments=field(80), cwnd_bytes=field(80) * field(16),
     )  # fmt: skip

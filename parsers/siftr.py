@@ -16,7 +16,6 @@ from multitracer.parsers.state import StateLog
 
 if TYPE_CHECKING:
     from multitracer.parsers.source import Source
-
     from multitracer.trace import Recording
 
 UNSET_SSTHRESH = 65535 << 14
@@ -73,7 +72,9 @@ def _units(header: dict[str, str]) -> tuple[float, float]:
 def _add(log: StateLog, number: int, match: re.Match[str], srtt_unit: float, rto_unit: float) -> None:
     way, time, lip, lport, fip, fport, threshold, cwnd, snd_wnd, rcv_wnd, _, srtt, rto = match.groups()
     log.add(
-        number, nanoseconds(time), "recv" if way == "i" else "send", endpoint(lip, lport), endpoint(fip, fport),
+        number, nanoseconds(time), "recv" if way == "i" else "send",
+        endpoint(lip, lport), endpoint(fip, fport),
         ssthresh_bytes=inf if int(threshold) >= UNSET_SSTHRESH else int(threshold), cwnd_bytes=int(cwnd),
-        snd_wnd_bytes=int(snd_wnd), rcv_wnd_bytes=int(rcv_wnd), srtt_s=int(srtt) * srtt_unit, rto_s=int(rto) * rto_unit,
+        snd_wnd_bytes=int(snd_wnd), rcv_wnd_bytes=int(rcv_wnd),
+        srtt_s=int(srtt) * srtt_unit, rto_s=int(rto) * rto_unit,
     )  # fmt: skip

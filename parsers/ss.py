@@ -11,14 +11,12 @@ import re
 from math import inf
 from typing import TYPE_CHECKING
 
+from multitracer.errors import InputError
 from multitracer.parsers.lines import head_lines, nanoseconds, split_endpoint, whole_lines
 from multitracer.parsers.state import StateLog
 
-from multitracer.errors import InputError
-
 if TYPE_CHECKING:
     from multitracer.parsers.source import Source
-
     from multitracer.trace import Recording
 
 CA_STATES = {"open": 0, "disorder": 1, "cwr": 2, "recovery": 3, "loss": 4}
@@ -126,13 +124,8 @@ def _add(log: StateLog, number: int, time_ns: int, socket: tuple[str, str], text
         "rto_s": rto / 1e3 if rto is not None else None,
         "retransmits": of("retrans") or 0.0,
     }
-    log.add(
-        number,
-        time_ns,
-        "sample",
-        *socket,
-        **{name: value for name, value in values.items() if value is not None},
-    )
+    known = {name: value for name, value in values.items() if value is not None}
+    log.add(number, time_ns, "sample", socket[0], socket[1], **known)
 
 
 def _float(text: str) -> float | None:

@@ -8,9 +8,9 @@ from math import inf, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from multitracer.parsers.lines import CUT, Losses
 
 from multitracer.errors import InputError
+from multitracer.parsers.lines import Losses
 from multitracer.tables import SCHEMA, build
 from multitracer.trace import Recording
 
@@ -90,7 +90,7 @@ class StateLog:
             name, {"tcp_state": build("tcp_state", self.columns())}, len(self.records), skips
         )
         recording.clock = clock
-        recording.complete = all(skip.reason != CUT for skip in skips)
+        recording.complete = self.losses.uncut
         recording.bytes_read = len(source)
         for key, value in extra.items():
             setattr(recording, key, value)
@@ -110,4 +110,4 @@ def backwards(times: np.ndarray[Any, Any]) -> str:
 def _categories(codes: array[int]) -> Any:
     import pandas as pd
 
-    return pd.Categorical.from_codes(np.array(codes, np.int8), categories=list(EVENTS))
+    return pd.Categorical.from_codes(np.array(codes, np.int8), categories=pd.Index(EVENTS))

@@ -1,8 +1,9 @@
 """Kernel tracepoints of TCP as ftrace and perf print them: tcp_probe, tcp_retransmit_skb, tcp_cong_state_set.
 
 tcp_probe fires on every segment that arrives, before it is processed: cwnd and ssthresh are those that
-the segment met. `length=` of older kernels counts the TCP header too, and is left out. Both sockets of a connection show up when both ends share the kernel. Times are the
-trace clock's, by default the time since the machine started. `srtt` is in microseconds.
+the segment met. Both sockets of a connection show up when both ends share the kernel. Times are the
+trace clock's, by default the time since the machine started. `srtt` is in microseconds; `length=` of
+older kernels counts the TCP header too, and is left out.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from multitracer.parsers.state import StateLog, ssthresh
 
 if TYPE_CHECKING:
     from multitracer.parsers.source import Source
-
     from multitracer.trace import Recording
 
 # comm-pid [cpu] flags time: event: ..., the flags being absent in perf's output.
@@ -28,9 +28,9 @@ _EVENT = re.compile(
 _LOST = re.compile(r"CPU:\d+ \[LOST (\d{1,15}) EVENTS\]", re.ASCII)
 _ENTRIES = re.compile(r"#\s*entries-in-buffer/entries-written: (\d{1,15})/(\d{1,15})\b", re.ASCII)
 _PROBE = re.compile(
-    r"(?:family=\w+ )?src=(\S+) dest=(\S+) mark=\w+ (?:data_len=(\d{1,10})|length=\d+) snd_nxt=0x([0-9a-f]{1,8}) "
-    r"snd_una=0x([0-9a-f]{1,8}) snd_cwnd=(\d{1,10}) ssthresh=(\d{1,10}) snd_wnd=(\d{1,10}) srtt=(\d{1,10}) "
-    r"rcv_wnd=(\d{1,10})(?!\d)",
+    r"(?:family=\w+ )?src=(\S+) dest=(\S+) mark=\w+ (?:data_len=(\d{1,10})|length=\d+) "
+    r"snd_nxt=0x([0-9a-f]{1,8}) snd_una=0x([0-9a-f]{1,8}) snd_cwnd=(\d{1,10}) "
+    r"ssthresh=(\d{1,10}) snd_wnd=(\d{1,10}) srtt=(\d{1,10}) rcv_wnd=(\d{1,10})(?!\d)",
     re.ASCII,
 )
 _SOCKET = re.compile(
@@ -90,7 +90,8 @@ def _probe(
     src, dest, length, nxt, una, cwnd, threshold, snd_wnd, srtt, rcv_wnd = match.groups()
     log.add(
         number, time_ns, "recv", _known(ends, src), _known(ends, dest),
-        data_bytes=int(length) if length else nan, snd_nxt=int(nxt, 16), snd_una=int(una, 16), cwnd_segments=int(cwnd),
+        data_bytes=int(length) if length else nan, snd_nxt=int(nxt, 16), snd_una=int(una, 16),
+        cwnd_segments=int(cwnd),
         ssthresh_segments=ssthresh(int(threshold)), snd_wnd_bytes=int(snd_wnd), srtt_s=int(srtt) / 1e6,
         rcv_wnd_bytes=int(rcv_wnd),
     )  # fmt: skip

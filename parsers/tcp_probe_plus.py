@@ -17,7 +17,6 @@ from multitracer.parsers.state import StateLog, ssthresh
 
 if TYPE_CHECKING:
     from multitracer.parsers.source import Source
-
     from multitracer.trace import Recording
 
 TYPES = ("recv", "send", "timeout", "setup", "done", "purge")
@@ -62,7 +61,8 @@ def _add(log: StateLog, number: int, offset: int, fields: list[int]) -> None:
         log.losses.add("nanoseconds of more than a second", number, offset)
         return
     log.add(
-        number, sec * SECOND_NS + nsec, TYPES[kind], endpoint(_address(saddr), sport), endpoint(_address(daddr), dport),
+        number, sec * SECOND_NS + nsec, TYPES[kind],
+        endpoint(_address(saddr), sport), endpoint(_address(daddr), dport),
         snd_nxt=snd_nxt, snd_una=snd_una, cwnd_segments=cwnd, ssthresh_segments=ssthresh(threshold),
         snd_wnd_bytes=snd_wnd, srtt_s=srtt / 8e6, rttvar_s=rttvar / 4e6, rto_s=rto / 1e3,
         retransmits=fields[26], data_bytes=length, ca_state=ca_state,

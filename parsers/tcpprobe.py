@@ -18,7 +18,6 @@ from multitracer.parsers.state import StateLog, ssthresh
 
 if TYPE_CHECKING:
     from multitracer.parsers.source import Source
-
     from multitracer.trace import Recording
 
 _LINE = re.compile(

@@ -21,8 +21,8 @@ from multitracer.parsers.state import StateLog
 
 if TYPE_CHECKING:
     import pandas as pd
-    from multitracer.parsers.source import Source
 
+    from multitracer.parsers.source import Source
     from multitracer.trace import Recording
 
 KEYS = {
@@ -66,7 +66,7 @@ def read(source: Source) -> Recording:
 
 
 def write(stream: IO[str], state: pd.DataFrame, metadata: Mapping[str, str] | None = None) -> None:
-    """Write a `tcp_state` table; what the format has no key for is left out, as are rows with nothing else."""
+    """Write a `tcp_state` table; what the format has no key for is left out, and rows of nothing else."""
     stream.write("# tcpstats 1\n")
     for key, value in (metadata or {}).items():
         stream.write(f"# {key}: {value}\n")
@@ -111,6 +111,6 @@ def _sample(log: StateLog, ends: tuple[str | None, str | None], number: int, off
         else:
             log.losses.add("not key=number with a key of this format", number, offset)
     if values:
-        log.add(number, time_ns, "sample", *ends, **values)
+        log.add(number, time_ns, "sample", ends[0], ends[1], **values)
     elif not rest:
         log.losses.add("a time without a value", number, offset)

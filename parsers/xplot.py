@@ -13,13 +13,14 @@ from math import nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from multitracer.parsers.lines import CUT, Losses, head_lines, nanoseconds, whole_lines
 
 from multitracer.errors import InputError
+from multitracer.parsers.lines import Losses, head_lines, nanoseconds, whole_lines
 from multitracer.trace import Recording
 
 if TYPE_CHECKING:
     import pandas as pd
+
     from multitracer.parsers.source import Source
 
 COLOURS = ("white", "green", "red", "blue", "yellow", "purple", "orange", "magenta", "pink")
@@ -47,6 +48,10 @@ class _Plot:
     y2s: array[float] = field(default_factory=lambda: array("d"))
     colours: list[str] = field(default_factory=list)
     texts: dict[int, str] = field(default_factory=dict)
+
+    def described(self) -> dict[str, Any]:
+        """The axes' names and kinds, and the commands."""
+        return self.names | {"x_kind": self.axes[0], "y_kind": self.axes[1], "commands": self.table()}
 
     def table(self) -> pd.DataFrame:
         import pandas as pd
@@ -106,8 +111,8 @@ def read(source: Source) -> Recording:
         raise InputError(source.path, "holds no xplot command that draws anything")
     return Recording(
         "xplot", {}, len(plot.commands), losses.skips, bytes_read=len(source), clock="epoch",
-        complete=all(skip.reason != CUT for skip in losses.skips), counts={"plot commands": len(plot.commands)},
-        metadata={"plot": plot.names | {"x_kind": plot.axes[0], "y_kind": plot.axes[1], "commands": plot.table()}},
+        complete=losses.uncut, counts={"plot commands": len(plot.commands)},
+        metadata={"plot": plot.described()},
     )  # fmt: skip
 
 

@@ -1,0 +1,1 @@
+"""Series and tables in the formats of other tools."""

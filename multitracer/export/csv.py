@@ -15,7 +15,7 @@ COLUMNS_FILE = "columns.csv"
 
 
 def write(tables: Mapping[str, pd.DataFrame], directory: Path) -> list[Path]:
-    """Write every table of the schema that is written at all to NAME.csv, and columns.csv on their columns."""
+    """Write every table meant for writing to NAME.csv, and what their columns mean to columns.csv."""
     directory.mkdir(parents=True, exist_ok=True)
     names = [name for name in tables if name in SCHEMA and SCHEMA[name].written]
     for name in names:

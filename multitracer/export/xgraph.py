@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from multitracer.export.series import file_name
+from multitracer.export.series import Array, file_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +66,7 @@ def frame_bytes(frames: pd.DataFrame, link: int | None) -> float:
     return float(max(carried.max(initial=0), 1))
 
 
-def _last_sent(times: np.ndarray, data: pd.DataFrame | None) -> np.ndarray:  # type: ignore[type-arg]
+def _last_sent(times: Array, data: pd.DataFrame | None) -> Array:
     if data is None or not len(data):
         return np.zeros(len(times))
     at = np.searchsorted(data["time_s"].to_numpy(), times, side="right") - 1

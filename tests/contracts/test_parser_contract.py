@@ -1,0 +1,165 @@
+"""What every parser promises, asked of every format with one and the same set of tests."""
+
+from __future__ import annotations
+
+import gzip
+import time
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module, util
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from samples import small, sources
+
+from multitracer import kernels, parsers
+from multitracer.errors import InputError
+from multitracer.parsers.source import Source, open_source
+from multitracer.tables import SCHEMA
+from multitracer.trace import Recording
+
+PRESENT = [entry for entry in parsers.FORMATS if util.find_spec(f"multitracer.parsers.{entry.module}")]
+every_format = pytest.mark.parametrize("entry", PRESENT, ids=lambda entry: entry.name)
+
+
+@pytest.fixture(autouse=True)
+def _plain_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(kernels._state, "plain", True)
+    monkeypatch.setattr(parsers, "FORMATS", PRESENT)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _garbage_is_cheap() -> Iterator[None]:
+    yield
+    if tracemalloc.is_tracing():
+        tracemalloc.stop()
+
+
+def read(entry: parsers.Format, data: bytes) -> Recording:
+    """What the format's own parser makes of these octets, recognised or not."""
+    recording: Recording = import_module(f"multitracer.parsers.{entry.module}").read(Source("sample", data))
+    return recording
+
+
+def smallest(entry: parsers.Format) -> Source:
+    """The smallest of the format's samples that is usable."""
+    return min(sources(entry.name), key=len)
+
+
+def check_schema(recording: Recording) -> None:
+    """Tables are the schema's, their types its types, and their rows can be found in the input."""
+    for name, table in recording.tables.items():
+        assert list(table.columns) == SCHEMA[name].names
+        for column in SCHEMA[name].columns:
+            check_dtype(column.dtype, table[column.name], f"{name}.{column.name}")
+        if "record" in table:
+            records = table["record"].to_numpy().astype(np.int64)
+            assert (np.diff(records) >= 0).all(), f"{name}: records out of order"
+            assert not len(records) or records[0] >= 1
+
+
+def check_dtype(dtype: str | tuple[str, ...], values: pd.Series, what: str) -> None:
+    if isinstance(dtype, tuple):
+        assert list(values.cat.categories) == list(dtype), what
+    else:
+        assert values.dtype == np.dtype(dtype), what
+
+
+@every_format
+def test_tables_keep_to_the_schema(entry: parsers.Format) -> None:
+    """Times are int64 nanoseconds, every column has the schema's type, records are numbered in order."""
+    recording = parsers.read(smallest(entry))
+    assert recording.format == entry.name
+    assert recording.records > 0
+    assert recording.bytes_read > 0
+    assert recording.clock in ("epoch", "monotonic", "relative")
+    check_schema(recording)
+
+
+@every_format
+def test_a_cut_file_keeps_its_beginning(entry: parsers.Format) -> None:
+    """What stands before the cut is read as it is in the whole file, and the loss is reported."""
+    data = small(entry.name)
+    whole = read(entry, data)
+    cut = data[: len(data) * 3 // 5]
+    if cut.endswith(b"\n"):
+        cut = cut[:-2]
+    part = read(entry, cut)
+    assert part.skips or not part.complete
+    assert 0 < part.records < whole.records
+    for name, table in part.tables.items():
+        if "record" in table and len(table):
+            check_prefix(table, whole.tables[name])
+
+
+def check_prefix(part: pd.DataFrame, whole: pd.DataFrame) -> None:
+    public = [name for name in ("record", "time_ns", "recorded_ns") if name in part]
+    pd.testing.assert_frame_equal(part[public], whole[public].head(len(part)))
+
+
+@every_format
+def test_an_empty_file_is_an_input_error(entry: parsers.Format, tmp_path: Path) -> None:
+    """A file without an octet is refused before it has a format; no parser makes a record of it."""
+    path = tmp_path / "empty"
+    path.touch()
+    with pytest.raises(InputError, match="is empty"):
+        open_source(str(path))
+    with suppress(InputError):
+        assert read(entry, b"").records == 0
+
+
+@every_format
+def test_gzip_is_read_through(entry: parsers.Format, tmp_path: Path) -> None:
+    """A compressed file gives the same records; a cut one says that it is cut."""
+    data = small(entry.name)
+    path = tmp_path / "sample.gz"
+    path.write_bytes(gzip.compress(data))
+    assert parsers.read(open_source(str(path))).records == parsers.read(Source("sample", data)).records
+    path.write_bytes(gzip.compress(data)[:-9])
+    assert any("gzip" in skip.reason for skip in open_source(str(path)).skips)
+
+
+def mutated(data: bytes, draw: st.DrawFn) -> bytes:
+    """The octets with a few bits flipped, parts cut out, and garbage put in."""
+    octets = bytearray(data)
+    for _ in range(draw(st.integers(1, 6))):
+        at = draw(st.integers(0, max(len(octets) - 1, 0)))
+        match draw(st.sampled_from(("flip", "cut", "delete", "insert", "repeat"))):
+            case "flip" if octets:
+                octets[at] ^= 1 << draw(st.integers(0, 7))
+            case "cut":
+                del octets[at:]
+            case "delete":
+                del octets[at : at + draw(st.integers(1, 200))]
+            case "insert":
+                octets[at:at] = draw(st.binary(min_size=1, max_size=40))
+            case "repeat":
+                octets[at:at] = octets[at : at + draw(st.integers(1, 400))]
+    return bytes(octets)
+
+
+@every_format
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_damaged_files_are_read_as_far_as_they_go(entry: parsers.Format, data: st.DataObject) -> None:
+    """Damage costs records, never more than an InputError, little time, and no memory out of proportion."""
+    octets = mutated(small(entry.name, 4096), data.draw)
+    started = time.perf_counter()
+    tracemalloc.start()
+    try:
+        recording = read(entry, octets)
+        parsers.read(Source("damaged", octets))
+    except InputError:
+        pass
+    else:
+        check_schema(recording)
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert time.perf_counter() - started < 10
+    assert peak < 64 << 20

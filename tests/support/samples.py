@@ -1,0 +1,99 @@
+"""Recordings of every format: real ones where there are, else written here after its description."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from shared_data import shared
+
+from multitracer.parsers.source import Source, open_source
+
+# Every file under the shared data, by the first pattern that fits; None: not a format that is read.
+FILES: tuple[tuple[str, str | None], ...] = (
+    ("linux/*/rlpdump.*", "rlpdump"),
+    ("linux/*/rlcdump.*", "rlcdump"),
+    ("linux/*/erasures.*", "erasures"),
+    ("linux/*/*.pcap*", "pcap"),
+    ("linux/*/tcp_probe.txt.gz", "tcp_probe"),
+    ("linux/rlc-inseq/retransmit.txt", None),  # nothing was retransmitted: one line end
+    ("linux/*/retransmit.txt", "tcp_probe"),
+    ("linux/*/ss.txt.gz", "ss"),
+    ("linux/*/*.csv*", None),
+    ("linux/*/truth.json", None),
+    ("public/xplot/*.xpl*", "xplot"),
+    ("public/xplot/*.txt", None),
+    ("public/tcp_lab/*.ftrace.txt.gz", "tcp_probe"),
+    ("public/tcp_lab/*.ss.txt.gz", "ss"),
+    ("public/tcp_lab/*.pcap", "pcap"),
+    ("public/tcp_lab/*", None),
+    ("public/link_traces/mahimahi_*", "mahimahi"),
+    ("public/tcp_state/bcc_*", "bcc"),
+    ("public/tcp_state/flent_*", "flent"),
+    ("public/tcp_state/mlab_*", "mlab-tcpinfo"),
+    ("public/tcp_state/tcp_probe_plus_*.log", "tcp_probe_plus"),
+    ("public/tcp_state/tcpprobe_*", "tcpprobe"),
+    ("public/tcp_state/*", None),
+    ("public/rlc_mi2log/*.mi2log", "mi2log"),
+    ("public/rlc_mi2log/*", None),
+    ("public/rlc_ns3/*", "ns3-rlc"),
+    ("public/rlp/*.pcap", "pcap"),
+    ("public/rlp/*", None),
+    ("public/tcp_both_ends/*.pcapng", "pcapng"),
+    ("public/tcp_pcap/*.snoop", "snoop"),
+    ("public/tcp_pcap/*.erf", "erf"),
+    ("public/rlc_pcap/*.pcap", "pcap"),
+)
+
+SIFTR = (
+    "enable_time_secs=1238556193\tenable_time_usecs=462104\tsiftrver=1.2.2\thz=1000\ttcp_rtt_scale=32\t"
+    "sysname=FreeBSD\tsysver=604000\tipmode=4\n"
+    "o,0xbec491a5,1238556193.463551,172.16.7.28,22,172.16.2.5,55931,1073725440,172312,6144,66560,66608,8,1,4,"
+    "1448,936,1,996,255,33304,208,66608,0,208\n"
+    + "i,0xbec491a5,1238556193.473551,172.16.7.28,22,172.16.2.5,55931,2896,2896,6144,66560,66608,8,1,4,"
+    "1448,960,1,996,256,33304,0,66608,0,0\n"
+    * 8
+    + "disable_time_secs=1238556197\tdisable_time_usecs=933607\tnum_inbound_tcp_pkts=8\n"
+)
+TCPSTATS = "# tcpstats 1\n# connection: 10.0.0.1:5000 > 10.0.0.2:80\n" + "".join(
+    f"1238556193.{number:06d} cwnd={1448 * number} ssthresh=inf srtt=0.25 rttvar=0.125 rto=1\n"
+    for number in range(1, 21)
+)
+_FLENT_SAMPLES = ",\n".join(
+    f'{{"t": 1588855606.{number:06d}, "tcp_cwnd": {number}.0, "tcp_rtt": 20.5, "tcp_rtt_var": 10.25}}'
+    for number in range(1, 21)
+)
+FLENT = (
+    '{"metadata": {"FLENT_VERSION": "2.0.0", "TITLE": "two flows"},\n"raw_values": {\n'
+    '"Ping (ms) ICMP": [{"seq": 0.0, "t": 1588855601.601887, "val": 20.1}],\n'
+    f'"TCP upload BE": [{_FLENT_SAMPLES}],\n"TCP upload BE2": [{_FLENT_SAMPLES}]}},\n'
+    '"results": {"TCP upload BE": [null]}, "version": 4, "x_values": [0.0]}\n'
+)
+INVENTED = {"siftr": SIFTR.encode(), "tcpstats": TCPSTATS.encode(), "flent": FLENT.encode()}
+
+
+def files(name: str | None) -> list[Path]:
+    """The shared recordings of one format (None: of none); skips the test where there are none at hand."""
+    root = shared("linux").parent
+    taken: set[Path] = set()
+    found = []
+    for pattern, wanted in FILES:
+        for path in sorted(root.glob(pattern)):
+            if path not in taken:
+                taken.add(path)
+                found += [path] if wanted == name and path.is_file() else []
+    return found
+
+
+def sources(name: str) -> list[Source]:
+    """Every sample of one format, opened."""
+    invented = [Source(f"invented.{name}", INVENTED[name])] if name in INVENTED else []
+    return invented + [open_source(str(path)) for path in files(name)]
+
+
+def small(name: str, size: int = 16_384) -> bytes:
+    """The beginning of the smallest sample of one format, cut after a line where there are lines."""
+    data = min((bytes(source.data) for source in sources(name)), key=len)
+    if len(data) <= size:
+        return data
+    head = data[:size]
+    return head[: head.rfind(b"\n") + 1] if b"\0" not in head else head
