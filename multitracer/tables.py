@@ -159,6 +159,26 @@ SCHEMA: dict[str, Table] = {
             written=False,
         ),
         Table(
+            "connections",
+            "every connection: one use of a flow, the same number at every observation point",
+            (
+                C("connection", "int32", "connection number; its row"),
+                C("flow", "int32", "flow number"),
+                C("client", "object", "who opened it (or was seen first), ip:port"),
+                C("server", "object", "the other end, ip:port"),
+                C("start_ns", "int64", "first packet", "ns"),
+                C("end_ns", "int64", "last packet", "ns"),
+                C("handshake_seen", "bool", "both SYNs were seen"),
+                C("closed", ("fin", "reset", "open"), "how it ended"),
+                C("isn_known_client", "bool", "the client's first data byte is number 1 (else 0 is the lowest seen)"),
+                C("isn_known_server", "bool", "the server's likewise"),
+                C("window_scaled", "bool", "windows are known with their scale"),
+                C("mss_client", "int32", "MSS option of the client's SYN", "bytes", null=-1),
+                C("mss_server", "int32", "MSS option of the server's SYN", "bytes", null=-1),
+            ),
+            written=False,
+        ),
+        Table(
             "segments",
             "every TCP segment seen, at every observation point, with its place in its connection",
             (

@@ -122,11 +122,29 @@ def next_was_missing(pair: int, pairs: Any, board: Any, state: Any, facts: Any, 
 
 
 @kernel
+def late_answer(rows: Any, copies: int, copy: int, fact: Any, time_ns: Any, tsval: Any, least_rtt: int) -> int:
+    """Whether an acknowledgement of an earlier copy reached the sender after this copy left: 1, 0, or -1 unknown.
+
+    It tells a timer that ran out too early (the answer was on its way) from an answer that was lost.
+    """
+    covered, sent = fact[COVERED], time_ns[rows[copy]]
+    if covered == NEVER or covered < sent:
+        return -1
+    if covered - sent < least_rtt // 2:
+        return 1
+    if fact[COVER_EDGE] == 0 or fact[COVER_TSECR] <= 0:
+        return -1
+    behind = (np.int64(fact[COVER_TSECR]) - np.int64(tsval[rows[copy]])) & 0xFFFFFFFF
+    return 1 if behind >= 0x80000000 else 0
+
+
+@kernel
 def judge(
     board: Any, state: Any, facts: Any, events: Any, pairs: Any, count: int, time_ns: Any, tsval: Any, arrived: Any,
     least_rtt: int, dsack_capable: int, reordered: int, verdicts: Any,
 ) -> None:
-    """Judge every event; `verdicts` rows become [code of SPURIOUS, rule, copies of the bytes, DSACKs].
+    """Judge every event; `verdicts` rows become [code of SPURIOUS, rule, copies of the bytes, DSACKs,
+    number of this copy, late_answer].
 
     A retransmission is needless when all of its bytes had got through, needed when any had not.
     """
@@ -154,7 +172,9 @@ def judge(
                 fact[NEEDED] = time_ns[rows[1]]
             if pairs[pair, WHOLE] == 0 and verdict == NO:
                 verdict, why = UNKNOWN, PARTIAL
-            verdicts[e, 2], verdicts[e, 3] = copies, fact[DSACKS]
+            if pair == events[e, PAIRS]:
+                verdicts[e, 2], verdicts[e, 3], verdicts[e, 4] = copies, fact[DSACKS], copy
+                verdicts[e, 5] = late_answer(rows, copies, min(copy, copies - 1), fact, time_ns, tsval, least_rtt)
             if verdict == NO:
                 needless, unsure, rule = False, False, why
                 break

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Columns of the result rows of `classify_directions`.
 (R_ROW, R_TRIGGER, R_SINCE_ACK, R_ELAPSED, R_DUPACKS, R_ABOVE, R_RTO, R_SPURIOUS, R_RULE, R_COPIES, R_DSACKS,
- R_LEAST_RTT) = range(12)  # fmt: skip
+ R_LEAST_RTT, R_COPY, R_LATE_ACK) = range(14)  # fmt: skip
 
 
 def classify(
@@ -99,7 +99,7 @@ def classify_directions(
     sack_left: Any, sack_right: Any, sack_is_dsack: Any, arrived: Any,
 ) -> Any:
     """Follow and judge each direction; one result row per retransmission (columns R_*)."""
-    out = np.zeros((64, 12), dtype=np.int64)
+    out = np.zeros((64, 14), dtype=np.int64)
     filled = 0
     for i in range(len(senders)):
         mine = rows[starts[i] : starts[i + 1]]
@@ -116,7 +116,7 @@ def classify_directions(
             sack_segment, sack_left, sack_right, sack_is_dsack, segments, sample,
         )  # fmt: skip
         count = numbers[0]
-        verdicts = np.zeros((count, 4), dtype=np.int64)
+        verdicts = np.zeros((count, 6), dtype=np.int64)
         judge(
             board, state, facts, events, pairs, count, time_ns, tsval, arrived, numbers[1], capable, numbers[2], verdicts
         )
@@ -128,6 +128,7 @@ def classify_directions(
             result[R_DUPACKS], result[R_ABOVE], result[R_RTO] = event[DUPACKS], event[ABOVE], event[RTO]
             result[R_SPURIOUS], result[R_RULE] = verdicts[e, 0], verdicts[e, 1]
             result[R_COPIES], result[R_DSACKS] = verdicts[e, 2], verdicts[e, 3]
+            result[R_COPY], result[R_LATE_ACK] = verdicts[e, 4], verdicts[e, 5]
             result[R_LEAST_RTT] = numbers[1]
             filled += 1
     return out[:filled]
@@ -164,6 +165,9 @@ def _table(found: Any, segments: pd.DataFrame, connections: pd.DataFrame, error_
             "spurious": np.array(SPURIOUS, dtype=object)[found[:, R_SPURIOUS]],
             "because": [f"{_trigger_because(row)}; {_spurious_because(row)}" for row in found.tolist()],
             "error_ns": error_ns[rows] if error_ns is not None else np.full(len(rows), -1),
+            "segment": rows,
+            "copy": found[:, R_COPY],
+            "late_ack": found[:, R_LATE_ACK],
         },
     )
 
