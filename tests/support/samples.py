@@ -45,14 +45,14 @@ FILES: tuple[tuple[str, str | None], ...] = (
 )
 
 SIFTR = (
-    "enable_time_secs=1238556193\tenable_time_usecs=462104\tsiftrver=1.2.2\thz=1000\ttcp_rtt_scale=32\t"
+    "enable_time_secs=1700000000\tenable_time_usecs=250000\tsiftrver=1.2.2\thz=1000\ttcp_rtt_scale=32\t"
     "sysname=FreeBSD\tsysver=604000\tipmode=4\n"
-    "o,0xbec491a5,1238556193.463551,172.16.7.28,22,172.16.2.5,55931,1073725440,172312,6144,66560,66608,8,1,4,"
+    "o,0x0badcafe,1700000000.463551,10.0.0.1,22,10.0.0.2,55931,1073725440,172312,6144,66560,66608,8,1,4,"
     "1448,936,1,996,255,33304,208,66608,0,208\n"
-    + "i,0xbec491a5,1238556193.473551,172.16.7.28,22,172.16.2.5,55931,2896,2896,6144,66560,66608,8,1,4,"
+    + "i,0x0badcafe,1700000000.473551,10.0.0.1,22,10.0.0.2,55931,2896,2896,6144,66560,66608,8,1,4,"
     "1448,960,1,996,256,33304,0,66608,0,0\n"
     * 8
-    + "disable_time_secs=1238556197\tdisable_time_usecs=933607\tnum_inbound_tcp_pkts=8\n"
+    + "disable_time_secs=1700000004\tdisable_time_usecs=500000\tnum_inbound_tcp_pkts=8\n"
 )
 TCPSTATS = "# tcpstats 1\n# connection: 10.0.0.1:5000 > 10.0.0.2:80\n" + "".join(
     f"1238556193.{number:06d} cwnd={1448 * number} ssthresh=inf srtt=0.25 rttvar=0.125 rto=1\n"

@@ -1,0 +1,58 @@
+"""flent's data files."""
+
+from __future__ import annotations
+
+import pytest
+from samples import FLENT
+from shared_data import shared
+
+from multitracer.errors import InputError
+from multitracer.parsers import flent
+from multitracer.parsers.source import Source, open_source
+
+
+def test_tcp_samples_are_read_flow_after_flow() -> None:
+    """Times keep their digits, RTTs come in seconds, other samples are counted, flows are named."""
+    recording = flent.read(Source("x", FLENT.encode()))
+    table = recording.tables["tcp_state"]
+    assert (recording.records, recording.skips, recording.complete) == (40, [], True)
+    assert table["time_ns"].tolist()[:2] == [1_588_855_606_000_001_000, 1_588_855_606_000_002_000]
+    assert table["cwnd_segments"].tolist()[:3] == [1, 2, 3]
+    assert (table["srtt_s"][0], table["rttvar_s"][0]) == pytest.approx((0.0205, 0.01025))
+    assert recording.counts == {"other samples": 1}
+    assert recording.metadata == {
+        "title": "two flows",
+        "flows": [("TCP upload BE", 0, 20), ("TCP upload BE2", 20, 20)],
+    }
+
+
+def test_a_cut_document_gives_the_samples_that_are_whole() -> None:
+    """Of a file cut within the second flow, all before the cut is kept and the damage reported."""
+    cut = FLENT[: FLENT.index("BE2") + 300]
+    recording = flent.read(Source("x", cut.encode()))
+    assert 20 < recording.records < 30
+    assert recording.metadata["flows"][0] == ("TCP upload BE", 0, 20)
+    assert recording.skips[0].reason == flent.DAMAGED
+    assert not recording.complete
+
+
+@pytest.mark.parametrize(
+    "text", ['{"metadata": {}, "results": {}, "x_values": []}', "[" * 100_000, '{"raw_values": 3}']
+)
+def test_nothing_of_use_is_an_input_error(text: str) -> None:
+    """No samples, no JSON that anyone nests so deep, and no values."""
+    with pytest.raises(InputError):
+        flent.read(Source("x", text.encode()))
+
+
+def test_a_real_file_is_read() -> None:
+    """Four uploads over a minute, with the cwnd the file begins with."""
+    recording = flent.read(
+        open_source(str(shared("public", "tcp_state", "flent_rrul_be-socket_stats.flent.gz")))
+    )
+    table = recording.tables["tcp_state"]
+    assert [name for name, _, _ in recording.metadata["flows"]] == [
+        f"TCP upload BE{n}" for n in ("", 2, 3, 4)
+    ]
+    assert table["time_ns"][0] == 1_588_855_606_618_219_000
+    assert (table["cwnd_segments"][0], table["srtt_s"][0]) == (10, pytest.approx(0.020698))

@@ -1,0 +1,95 @@
+"""Kernel tracepoints of TCP."""
+
+from __future__ import annotations
+
+from math import inf, isnan
+
+import pytest
+from shared_data import LINUX, shared
+
+from multitracer.parsers import tcp_probe
+from multitracer.parsers.source import Source, open_source
+from multitracer.trace import Skip
+
+_HEAD = "          iperf3-25434   [001] b..1.  2256.150205: "
+_PROBE = (
+    "tcp_probe: family=AF_INET6 src=[::ffff:10.31.0.1]:60708 dest=[::ffff:10.31.0.2]:5301 mark=0x0 "
+    "data_len=37 snd_nxt=0x83a50b6d snd_una=0x83a50b48 snd_cwnd=10 ssthresh=2147483647 snd_wnd=65160 srtt=81036 "
+    "rcv_wnd=64512 sock_cookie=1044 skbaddr=00000000cf23731d skaddr=00000000304e05a2\n"
+)
+_SOCKET = (
+    "sport=60708 dport=5301 saddr=10.31.0.1 daddr=10.31.0.2 saddrv6=::ffff:10.31.0.1 daddrv6=::ffff:10.31.0.2"
+)
+
+
+def test_a_probe_tells_the_sender_s_state() -> None:
+    """Windows, numbers and SRTT stand in their columns, in their units."""
+    recording = tcp_probe.read(Source("x", ("# tracer: nop\n" + _HEAD + _PROBE).encode()))
+    row = recording.tables["tcp_state"].iloc[0]
+    assert (row["record"], row["time_ns"], row["event"]) == (2, 2_256_150_205_000, "recv")
+    assert (row["local"], row["remote"]) == ("10.31.0.1:60708", "10.31.0.2:5301")
+    assert (row["snd_nxt"], row["snd_una"]) == (0x83A50B6D, 0x83A50B48)
+    assert (row["cwnd_segments"], row["ssthresh_segments"], row["srtt_s"]) == (10, inf, 0.081036)
+    assert (row["snd_wnd_bytes"], row["rcv_wnd_bytes"], row["data_bytes"]) == (65160, 64512, 37)
+    assert isnan(row["cwnd_bytes"])
+    assert recording.clock == "monotonic"
+    assert not recording.skips
+
+
+def test_perf_and_older_kernels_are_read() -> None:
+    """perf names the subsystem; before data_len there was length, which counts the header and is left out."""
+    text = (
+        "swapper     0 [001]  2256.150205: tcp:tcp_probe: src=10.0.0.1:80 dest=[2001:db8::1]:2049 mark=0 "
+        "length=32 snd_nxt=0x1 snd_una=0x1 snd_cwnd=10 ssthresh=7 snd_wnd=100 srtt=20 rcv_wnd=200\n"
+    )
+    assert tcp_probe.sniff(text.encode())
+    row = tcp_probe.read(Source("x", text.encode())).tables["tcp_state"].iloc[0]
+    assert (row["local"], row["remote"]) == ("10.0.0.1:80", "[2001:db8::1]:2049")
+    assert isnan(row["data_bytes"])
+    assert row["ssthresh_segments"] == 7
+
+
+def test_retransmissions_and_states_are_events_of_their_own() -> None:
+    """tcp_retransmit_skb and tcp_cong_state_set name the socket by ports and addresses."""
+    text = (
+        f"{_HEAD}tcp_retransmit_skb: skbaddr=0000000072 skaddr=000000006c family=AF_INET {_SOCKET} "
+        f"state=TCP_ESTABLISHED err=0\n{_HEAD}tcp_cong_state_set: family=AF_INET6 {_SOCKET} cong_state=3\n"
+        f"{_HEAD}sched_switch: prev_comm=a\n"
+    )
+    recording = tcp_probe.read(Source("x", text.encode()))
+    table = recording.tables["tcp_state"]
+    assert table["event"].tolist() == ["retransmit", "state"]
+    assert table["local"].tolist() == ["10.31.0.1:60708"] * 2
+    assert table["ca_state"].tolist()[1] == 3
+    assert recording.counts == {"sched_switch": 1}
+
+
+def test_what_the_ring_buffer_lost_is_reported() -> None:
+    """Both the header's count of overwritten entries and LOST EVENTS lines are losses."""
+    text = (
+        "# entries-in-buffer/entries-written: 10/35   #P:2\n"
+        f"CPU:1 [LOST 7 EVENTS]\n{_HEAD}{_PROBE}some words\n{_HEAD}tcp_probe: family=AF_INET\n"
+    )
+    skips = tcp_probe.read(Source("x", text.encode())).skips
+    assert skips[0] == Skip(tcp_probe.OVERRUN, 1, 0, 32)
+    assert [skip.reason for skip in skips[1:]] == [
+        "not a line of a kernel trace", "tcp_probe without the fields it should have",
+    ]  # fmt: skip
+    assert skips[1].record == 4
+
+
+@pytest.mark.parametrize("name", [name for name in LINUX if name != "rlc-inseq"])
+def test_every_line_of_real_traces_is_read(name: str) -> None:
+    """Of what a kernel of today wrote, nothing is skipped; one row for each line that is no comment."""
+    for file in ("tcp_probe.txt.gz", "retransmit.txt"):
+        source = open_source(str(shared("linux", name, file)))
+        recording = tcp_probe.read(source)
+        expected = sum(1 for _, _, text in source.lines() if text.strip() and not text.startswith("#"))
+        assert (recording.records, recording.skips) == (expected, [])
+
+
+def test_the_lab_s_trace_holds_all_three_events() -> None:
+    """9671 probes, 132 retransmissions and 72 changes of state, by grep."""
+    recording = tcp_probe.read(open_source(str(shared("public", "tcp_lab", "BBR.ftrace.txt.gz"))))
+    counted = recording.tables["tcp_state"]["event"].value_counts()
+    assert (counted["recv"], counted["retransmit"], counted["state"]) == (9671, 132, 72)
