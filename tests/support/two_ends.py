@@ -39,6 +39,7 @@ class Path:
     forward_byte_ns: float = 8_000.0
     backward_byte_ns: float = 1_000.0
     queue_ns: int = 40 * MS
+    """What the link's queue holds; cross traffic adds an exponential jitter."""
     jitter_ns: int = 200_000
     loss: float = 0.0
     offset_ns: int = 0
@@ -52,33 +53,47 @@ def transfer(
 ) -> tuple[pd.DataFrame, pd.DataFrame, np.ndarray]:
     """(Segments at the sender, at the receiver on its own clock, row at the receiver of each at the sender).
 
-    A handshake, data segments of several sizes, one ACK for each arrival, every lost segment resent.
+    Some small segments, then data of two sizes at random instants, and one ACK for each arrival.
     """
     random = np.random.default_rng(seed)
     count = max(6, int(seconds * 1000 / spacing_ms))
     sent = np.sort(random.uniform(0, seconds * 1e9, count)).astype(np.int64)
     size = np.where(np.arange(count) < 4, 20, np.where(random.random(count) < 0.9, 1460, 200))
-    busy = path.queue_ns * random.random(count) * (random.random(count) < 0.95)
-    way = path.forward_ns + path.forward_byte_ns * (size + 40) + busy
-    way += random.exponential(path.jitter_ns, count)
-    there = np.maximum.accumulate(sent + way.astype(np.int64) + np.arange(count))
-    lost = random.random(count) < path.loss
+    there, dropped = _travelled(path.forward_ns, path.forward_byte_ns, path, sent, size + 40, random)
+    lost = (random.random(count) < path.loss) | dropped
     order = np.flatnonzero(~lost)
     answered = there[order] + 20_000
-    back = path.backward_ns + path.backward_byte_ns * 40 + random.exponential(path.jitter_ns, len(order))
-    home = np.maximum.accumulate(answered + back.astype(np.int64) + np.arange(len(order)))
+    ack_sizes = np.full(len(order), 40)
+    home, unanswered = _travelled(path.backward_ns, path.backward_byte_ns, path, answered, ack_sizes, random)
+    back = np.flatnonzero(~unanswered)
     seq = 1 + np.cumsum(size) - size
     data = {"sender": 0, "payload": size, "seq": seq, "ack": np.ones(count, np.int64)}
     acks = {"sender": 1, "payload": np.zeros(len(order), np.int64), "seq": np.ones(len(order), np.int64)}
     acks["ack"] = np.maximum.accumulate(seq[order] + size[order])
-    here = _table([(sent, data, np.arange(count)), (home, acks, np.arange(len(order)))])
+    came = {k: v if k == "sender" else v[back] for k, v in acks.items()}
+    here = _table([(sent, data, np.arange(count)), (home[back], came, back)])
     seen = [(there[order], {k: v if k == "sender" else v[order] for k, v in data.items()}, order)]
     far = _table([*seen, (answered, acks, np.arange(len(order)))])
     identity = {key: row for row, key in enumerate(zip(far["sender"], far["ip_id"], strict=True))}
     truth = [identity.get(key, -1) for key in zip(here["sender"], here["ip_id"], strict=True)]
     true_ns = far["time_ns"].to_numpy()
+    far.attrs["true_ns"] = true_ns
     far["time_ns"] = far["recorded_ns"] = other_clock(true_ns, path)
     return here, far, np.array(truth)
+
+
+def _travelled(
+    way_ns: int, byte_ns: float, path: Path, sent: np.ndarray, size: np.ndarray, random: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """When packets arrive after cross traffic, a first-in first-out link and propagation; which it drops."""
+    ready = sent + random.exponential(path.jitter_ns, len(sent))
+    free, arrived, dropped = 0.0, np.empty(len(sent), dtype=np.int64), np.zeros(len(sent), dtype=bool)
+    for n, (start, octets) in enumerate(zip(np.maximum.accumulate(ready).tolist(), size.tolist(), strict=True)):
+        dropped[n] = free - start > path.queue_ns
+        if not dropped[n]:
+            free = max(free, start) + octets * byte_ns
+        arrived[n] = free + way_ns
+    return arrived + np.arange(len(sent)), dropped
 
 
 def other_clock(time_ns: np.ndarray, path: Path) -> np.ndarray:
