@@ -1,0 +1,54 @@
+"""Findings: what the layers say together. One detector a file; each is a pure function of a Scene.
+
+A detector module offers KINDS (the kinds of CONTRACT it can report), NEEDS (the tables without
+which it says nothing) and `detect(scene)`.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from multitracer.findings import (
+    acks,
+    burst_loss,
+    competing_recovery,
+    flow_control,
+    handshake_retry,
+    header_decompression,
+    idle_link,
+    link_reset,
+    local_drop,
+    outage,
+    queueing,
+    recovery_hole,
+    reordering,
+    resends,
+    zero_window,
+)
+from multitracer.findings.scene import Finding, Scene, Thresholds
+from multitracer.tables import build
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DETECTORS = (
+    resends, competing_recovery, burst_loss, local_drop, link_reset, header_decompression, recovery_hole, outage,
+    flow_control, queueing, idle_link, acks, reordering, zero_window, handshake_retry,
+)  # fmt: skip
+
+KINDS = tuple(kind for detector in DETECTORS for kind in detector.KINDS)
+
+__all__ = ["DETECTORS", "KINDS", "Finding", "Scene", "Thresholds", "find"]
+
+
+def find(scene: Scene) -> pd.DataFrame:
+    """The findings table, in order of time."""
+    found = sorted(
+        (finding for detector in DETECTORS for finding in detector.detect(scene)),
+        key=lambda finding: (finding.start_ns, finding.kind),
+    )
+    columns = dict(zip(Finding._fields, zip(*found, strict=True), strict=True)) if found else {}
+    if columns:
+        columns["evidence"] = [json.dumps(evidence) for evidence in columns["evidence"]]
+    return build("findings", columns or {name: [] for name in Finding._fields})

@@ -1,0 +1,78 @@
+"""After a loss inside the link a header decompressor went on with a stale context.
+
+The segments it then rebuilds carry the sender's checksum but a sequence number too low by what was
+lost (RFC 1144 4.1): the receiver discards them without a word until an uncompressed one comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from multitracer.findings.scene import Direction, Finding, Scene, runs
+
+KINDS = ("header-decompression-failure",)
+NEEDS = ("segments at both ends",)
+
+
+def detect(scene: Scene) -> Iterator[Finding]:
+    """One finding for each run of segments that arrived with the same shift of sequence numbers."""
+    for direction in scene.directions:
+        if direction.receiver_point >= 0 and direction.receiver_point != direction.sender_point:
+            yield from _in_direction(scene, direction)
+
+
+def _in_direction(scene: Scene, direction: Direction) -> Iterator[Finding]:
+    sent = scene.rows(direction.connection, direction.sender_point, direction.sender)
+    came = scene.rows(direction.connection, direction.receiver_point, direction.sender)
+    taken = np.zeros(len(scene.segments), dtype=bool)
+    taken[scene.arrival[sent[scene.arrival[sent] >= 0]]] = True
+    stray = came[~taken[came] & (scene.column("payload_bytes")[came] > 0)]
+    lost = sent[(scene.arrived[sent] == 0) & (scene.column("payload_bytes")[sent] > 0)]
+    originals = _originals(scene, stray, lost)
+    stray, originals = stray[originals >= 0], originals[originals >= 0]
+    if not len(stray):
+        return
+    shift = scene.column("seq")[originals] - scene.column("seq")[stray]
+    time = scene.column("time_ns")
+    for run in runs(np.cumsum(np.concatenate([[0], np.diff(shift) != 0])), 0):
+        group, offset = stray[run], int(shift[run][0])
+        if len(group) < 2 or offset <= 0:
+            continue
+        yield _finding(scene, direction, group, offset, time)
+
+
+def _originals(scene: Scene, stray: Any, lost: Any) -> Any:
+    """For each stray arrival the lost segment with its checksum field and length, in order; -1 if none."""
+    checksum, length = scene.column("checksum"), scene.column("payload_bytes")
+    found = np.full(len(stray), -1, dtype=np.int64)
+    at = 0
+    for i, row in enumerate(stray):
+        same = np.flatnonzero((checksum[lost[at:]] == checksum[row]) & (length[lost[at:]] == length[row]))
+        if len(same):
+            found[i] = lost[at + same[0]]
+            at += int(same[0]) + 1
+    return found
+
+
+def _finding(scene: Scene, direction: Direction, group: Any, offset: int, time: Any) -> Finding:
+    start, end = int(time[group[0]]), int(time[group[-1]])
+    verified = scene.column("checksum_ok")[group]
+    acks = scene.rows(direction.connection, direction.receiver_point, 1 - direction.sender)
+    answers = int(((time[acks] >= start) & (time[acks] <= end)).sum())
+    resets = [span for span in scene.interval_list("reset") if span[0] <= end]
+    if (verified == 0).all() and answers == 0:
+        verdict, reason = "confirmed", "their checksums are wrong and the receiver answered none of them"
+    elif (verified < 0).any():
+        verdict, reason = "undecided", "undecided, because the capture cuts packets short and checksums cannot be verified"
+    else:
+        verdict, reason = "undecided", f"undecided, because the receiver sent {answers} packets meanwhile"
+    return Finding(
+        "header-decompression-failure", "link", direction.connection, start, end, verdict,
+        f"{len(group)} segments arrived with the checksum of segments sent but sequence numbers too low by "
+        f"{offset} bytes: {reason}" + ("; a link reset came before" if resets else ""),
+        {"count": len(group), "offset_bytes": offset, "acks_meanwhile": answers, "resets_before": len(resets),
+         "records": scene.references(group)},
+    )  # fmt: skip

@@ -1,0 +1,34 @@
+"""The link stood idle inside the transfer for longer than a round trip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from multitracer.findings.scene import Finding, Scene
+
+KINDS = ("idle-link",)
+NEEDS = ("accounting",)
+
+_CAUSE = {
+    "idle_window_limited": "the sender had filled its usable window",
+    "idle_sender": "the sender had nothing to send, or did not send it",
+    "idle_recovery": "TCP was waiting for its timer, or repairing a loss",
+    "unknown": "the cause cannot be told without the sender's state",
+}
+
+
+def detect(scene: Scene) -> Iterator[Finding]:
+    """One finding for each idle interval longer than the threshold."""
+    table = scene.accounting
+    if table is None or not len(table):
+        return
+    rtt = max((d.least_rtt_ns for d in scene.directions if d.least_rtt_ns > 0), default=0)
+    idle = table[table["cause"].isin(list(_CAUSE))]
+    for link, start, end, cause in zip(idle["link"], idle["start_ns"], idle["end_ns"], idle["cause"], strict=True):
+        if rtt and end - start > scene.thresholds.idle_rtts * rtt:
+            yield Finding(
+                "idle-link", "tcp" if cause != "unknown" else "link", -1, int(start), int(end),
+                "confirmed" if cause != "unknown" else "undecided",
+                f"the link carried nothing for {(end - start) / 1e6:.0f} ms (round trip {rtt / 1e6:.0f} ms): {_CAUSE[cause]}",
+                {"duration_ms": (end - start) / 1e6, "cause": str(cause), "link": int(link)},
+            )  # fmt: skip

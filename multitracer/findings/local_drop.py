@@ -1,0 +1,70 @@
+"""Segments in the sender's capture of which the link never carried an octet: a local queue dropped them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from multitracer.findings.scene import Finding, Scene, runs
+
+KINDS = ("local-drop",)
+NEEDS = ("segment_frames",)
+
+
+def detect(scene: Scene) -> Iterator[Finding]:
+    """One finding for each group of segments that the link was never given."""
+    table = scene.segment_frames
+    if table is None or not len(table):
+        return
+    table = table[(table["sent_ns"] >= 0).to_numpy()].sort_values("sent_ns", kind="stable")
+    for link in table["link"].unique():
+        columns = {name: table.loc[table["link"] == link, name].to_numpy() for name in table.columns}
+        yield from _on_link(scene, columns)
+
+
+def _on_link(scene: Scene, columns: dict[str, Any]) -> Iterator[Finding]:
+    sent, first = columns["sent_ns"], columns["first_frame_ns"]
+    never = (first < 0) & (columns["carried_bytes"] == 0)
+    passed = _passed_by(sent, first, scene.interval_list("reset"))
+    for connection in np.unique(columns["connection"][never]):
+        mine = np.flatnonzero(never & (columns["connection"] == connection))
+        for verdict, rows in (("confirmed", mine[passed[mine] >= 0]), ("undecided", mine[passed[mine] == -2])):
+            for run in runs(sent[rows], scene.rtt_ns(int(connection)) * scene.thresholds.group_rtts):
+                group = rows[run]
+                yield _finding(scene, columns, group, verdict, passed)
+
+
+def _passed_by(sent: Any, first: Any, resets: list[tuple[int, int]]) -> Any:
+    """For each packet a later one that the link carried with no reset between: it must have been dropped.
+
+    The row of the later packet; -1 where a reset may have flushed it; -2 where nothing later was carried.
+    """
+    passed = np.full(len(sent), -2, dtype=np.int64)
+    following = -1
+    for row in range(len(sent) - 1, -1, -1):
+        if following >= 0:
+            flushed = any(start <= first[following] and end >= sent[row] for start, end in resets)
+            passed[row] = -1 if flushed else following
+        if first[row] >= 0:
+            following = row
+    return passed
+
+
+def _finding(scene: Scene, columns: dict[str, Any], group: Any, verdict: str, passed: Any) -> Finding:
+    sent = columns["sent_ns"]
+    later = passed[group[-1]]
+    because = (
+        f"the link put no octet of {len(group)} segments on the air, and carried a packet that was sent "
+        f"{(sent[later] - sent[group[-1]]) / 1e6:.1f} ms after the last of them, with no reset between"
+        if verdict == "confirmed"
+        else f"the link put no octet of {len(group)} segments on the air; undecided, because its log shows nothing "
+        "that was sent after them"
+    )
+    return Finding(
+        "local-drop", "host", int(columns["connection"][group[0]]), int(sent[group[0]]), int(sent[group[-1]]),
+        verdict if set(columns["matched_by"][group]) <= {"payload"} else "undecided", because,
+        {"count": len(group), "bytes": int(columns["payload_bytes"][group].sum()),
+         "records": scene.references(columns["segment"][group])},
+    )  # fmt: skip

@@ -1,0 +1,39 @@
+"""A gap in TCP's arrivals while the link repeated the frames that were next in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from multitracer.findings.scene import Finding, Scene
+
+KINDS = ("link-recovery-hole",)
+NEEDS = ("segment_frames",)
+
+
+def detect(scene: Scene) -> Iterator[Finding]:
+    """One finding for each gap longer than the threshold that link repeats explain."""
+    table, link_rtt = scene.segment_frames, scene.link_rtt_ns
+    if table is None or link_rtt is None or not len(table):
+        return
+    limit = scene.thresholds.hole_link_rtts * link_rtt
+    for (connection, sender, _link), group in table.groupby(["connection", "sender", "link"], sort=False):
+        came = group[(group["delivered_ns"] >= 0) & (group["first_frame_ns"] >= 0)].sort_values("delivered_ns", kind="stable")
+        delivered = came["delivered_ns"].to_numpy()
+        for at in np.flatnonzero(np.diff(delivered) > limit):
+            row = came.iloc[at + 1]
+            start, end = int(delivered[at]), int(delivered[at + 1])
+            # Its frames were being repeated: it had been begun, and was not merely offered late.
+            if row["frame_retransmissions"] <= 0 or row["first_frame_ns"] > end - limit:
+                continue
+            if any(s < end and e > start for s, e in scene.interval_list("reset")):
+                continue
+            yield Finding(
+                "link-recovery-hole", "link", int(connection), start, end,
+                "confirmed" if row["matched_by"] == "payload" else "likely",
+                f"nothing reached TCP for {(end - start) / 1e6:.0f} ms (link round trip {link_rtt / 1e6:.0f} ms) while the "
+                f"link made {row['frame_retransmissions']} repeats of the frames of the segment that came next",
+                {"gap_ms": (end - start) / 1e6, "link_rtt_ms": link_rtt / 1e6, "sender": sender,
+                 "frame_retransmissions": int(row["frame_retransmissions"]), "seq": int(row["seq"])},
+            )  # fmt: skip

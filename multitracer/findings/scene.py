@@ -1,0 +1,164 @@
+"""What detectors look at: the joined tables, who saw what, and how sure the clocks are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.tables import MARKS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """When something is worth a finding. Times in round trips or frame times wherever possible."""
+
+    hole_link_rtts: float = 2.0
+    """link-recovery-hole: a gap in arrivals of more link round trips than this."""
+    outage_link_rtts: float = 2.0
+    """link-outage: no frame through either way for more link round trips than this."""
+    queue_pipes: float = 1.0
+    """excessive-queueing: the wait exceeds the pipe's own round trip so many times."""
+    queue_rtts: float = 10.0
+    """excessive-queueing: and goes on for so many round trips."""
+    idle_rtts: float = 1.0
+    """idle-link: an idle interval longer than so many round trips."""
+    burst_rtts: float = 1.0
+    """burst-loss: segments sent within so many round trips are lost together."""
+    burst_segments: int = 2
+    """burst-loss: so many segments at least."""
+    compression_ratio: float = 0.5
+    """ack-compression: acknowledgements come at less than this share of the spacing they left with."""
+    compression_acks: int = 4
+    """ack-compression: so many in a row."""
+    group_rtts: float = 1.0
+    """Events of one kind closer together than so many round trips are told as one finding."""
+
+
+class Finding(NamedTuple):
+    """One row of the findings table; `evidence` holds numbers and record references."""
+
+    kind: str
+    layer: str
+    connection: int
+    start_ns: int
+    end_ns: int
+    verdict: str
+    because: str
+    evidence: dict[str, Any]
+
+
+class Direction(NamedTuple):
+    """One sender of one connection: where its segments were seen leaving and arriving (-1: nowhere)."""
+
+    connection: int
+    sender: int
+    sender_point: int
+    receiver_point: int
+    least_rtt_ns: int
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Everything that was concluded about one trace so far, on the reference clock.
+
+    `arrival` gives for each row of `segments` the row of the same packet at the receiving point, -1
+    where there is none; `arrived` whether it got there intact: 1 yes, 0 no, -1 cannot be told.
+    `clock_error_ns` bounds the error between two points; absent where clocks are unrelated.
+    """
+
+    segments: pd.DataFrame
+    connections: pd.DataFrame
+    retransmissions: pd.DataFrame
+    directions: list[Direction]
+    arrival: npt.NDArray[np.int64]
+    arrived: npt.NDArray[np.int8]
+    clock_error_ns: dict[tuple[int, int], int] = field(default_factory=dict)
+    links: pd.DataFrame | None = None
+    frames: pd.DataFrame | None = None
+    link_intervals: pd.DataFrame | None = None
+    segment_frames: pd.DataFrame | None = None
+    accounting: pd.DataFrame | None = None
+    link_rtt_ns: int | None = None
+    thresholds: Thresholds = Thresholds()
+
+    @cached_property
+    def _order(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        connection = self.segments["connection"].to_numpy()
+        order = np.argsort(connection, kind="stable")
+        return order, np.searchsorted(connection[order], np.arange(len(self.connections) + 1))
+
+    def rows(self, connection: int, point: int, sender: int | None = None) -> npt.NDArray[np.int64]:
+        """Rows of `segments` of a connection seen at a point, in capture order; copies captured twice left out."""
+        order, starts = self._order
+        rows = order[starts[connection] : starts[connection + 1]]
+        keep = (self.column("point")[rows] == point) & (self.column("marks")[rows] & MARKS["captured_twice"] == 0)
+        if sender is not None:
+            keep &= self.column("sender")[rows] == sender
+        return rows[keep]
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """A column of `segments` as an array."""
+        values: npt.NDArray[Any] = self.segments[name].to_numpy()
+        return values
+
+    def error_ns(self, direction: Direction) -> int | None:
+        """The clock error between the two ends of a direction, None where the clocks are unrelated."""
+        if direction.sender_point == direction.receiver_point:
+            return 0
+        return self.clock_error_ns.get((direction.sender_point, direction.receiver_point))
+
+    def intervals(self, kind: str) -> Iterator[tuple[int, int, str]]:
+        """Intervals of one kind on the link: start, end, and why."""
+        table = self.link_intervals
+        if table is not None and len(table):
+            mine = table[table["kind"] == kind]
+            yield from zip(mine["start_ns"].tolist(), mine["end_ns"].tolist(), mine["because"], strict=True)
+
+    def interval_list(self, kind: str) -> list[tuple[int, int]]:
+        """Start and end of each interval of one kind on the link."""
+        return [(start, end) for start, end, _ in self.intervals(kind)]
+
+    def rtt_ns(self, connection: int) -> int:
+        """The least round trip of a connection, 0 when none was measured."""
+        return max((d.least_rtt_ns for d in self.directions if d.connection == connection), default=0)
+
+    def round_trips(self, direction: Direction) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Send times and round trips of the segments that were sent once, as their sender saw them."""
+        rows = self.rows(direction.connection, direction.sender_point)
+        mine = self.column("sender")[rows] == direction.sender
+        data = rows[mine & (self.column("payload_bytes")[rows] > 0)]
+        acks = rows[~mine & (self.column("ack")[rows] >= 0)]
+        highest = np.maximum.accumulate(self.column("ack")[acks]) if len(acks) else np.empty(0, dtype=np.int64)
+        end = self.column("seq")[data] + self.column("payload_bytes")[data]
+        _, index, counts = np.unique(end, return_inverse=True, return_counts=True)
+        once = counts[index] == 1
+        at = np.searchsorted(highest, end)
+        known = once & (at < len(highest))
+        time = self.column("time_ns")
+        sent = time[data[known]]
+        return sent, time[acks[at[known]]] - sent
+
+    def references(self, rows: npt.NDArray[np.int64], limit: int = 5) -> list[dict[str, int]]:
+        """Where a reader finds these segments: input and record numbers of the first few."""
+        inputs, records = self.column("input"), self.column("record")
+        return [{"input": int(inputs[row]), "record": int(records[row])} for row in rows[:limit]]
+
+
+def runs(times_ns: npt.NDArray[np.int64], gap_ns: float) -> Iterator[slice]:
+    """Slices of events that follow one another within `gap_ns`; `times_ns` must not fall."""
+    if not len(times_ns):
+        return
+    cuts = np.flatnonzero(np.diff(times_ns) > gap_ns) + 1
+    edges = [0, *cuts.tolist(), len(times_ns)]
+    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+        yield slice(start, stop)

@@ -1,0 +1,39 @@
+"""The receiver closed its window: the application there did not read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from multitracer.findings.scene import Finding, Scene
+from multitracer.tables import MARKS
+
+KINDS = ("zero-window",)
+NEEDS = ("segments",)
+
+
+def detect(scene: Scene) -> Iterator[Finding]:
+    """One finding from each closing of a window until it opens, or the data ends."""
+    marked = np.flatnonzero(scene.column("marks") & MARKS["zero_window"] != 0)
+    if not len(marked):
+        return
+    connections = set(scene.column("connection")[marked].tolist())
+    time, window = scene.column("time_ns"), scene.column("marks") & MARKS["zero_window"] != 0
+    for direction in scene.directions:
+        if direction.connection not in connections:
+            continue
+        rows = scene.rows(direction.connection, direction.sender_point, direction.sender)
+        closed = window[rows]
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], closed]).astype(np.int8)))
+        for start, stop in zip(edges[::2], [*edges[1::2].tolist(), len(rows)][: len(edges[::2])], strict=True):
+            group = rows[start:stop]
+            until = rows[stop] if stop < len(rows) else rows[-1]
+            wait = (int(time[until]) - int(time[group[0]])) / 1e6
+            yield Finding(
+                "zero-window", "host", direction.connection, int(time[group[0]]), int(time[until]), "confirmed",
+                f"the window was advertised as zero {len(group)} times, and opened {wait:.1f} ms after the first"
+                if stop < len(rows)
+                else f"the window was advertised as zero {len(group)} times, and was not seen to open again",
+                {"count": len(group), "records": scene.references(group)},
+            )  # fmt: skip
