@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.tables import ACK, MARKS
+from multitracer.tables import ACK, MARKS, OPTION_TIMESTAMPS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +40,9 @@ _STATE = {
     "TcpSnd-vrtt": ("rttvar_s", None),
     "TcpSnd-sstrsh": ("ssthresh_bytes", "ssthresh_segments"),
 }
+TIMESTAMPS_BYTES = 12
+"""What the timestamps option, padded, takes of every segment (RFC 7323 appendix A)."""
+
 _SUPERVISORY = ("RR", "RNR", "REJ", "SREJ")
 # 24.022 5.2.1 counts modulo 62; 25.322 9.2.2.3, 36.322 6.2.2.3 and 38.322 6.2.3.3 by field width.
 _MODULI = {"rlp": (62,), "rlc-umts": (4096,), "rlc-lte": (1024, 65536), "rlc-nr": (4096, 1 << 18)}
@@ -129,29 +132,39 @@ def _segments(own: pd.DataFrame, side: str, point: int, data_sender: int) -> dic
 def segment_bytes(tables: Mapping[str, pd.DataFrame], connection: int, view: View) -> float | None:
     """Payload of a full segment: as the sender's log has it, else the largest that was seen.
 
-    A capture on a host that offloads segmentation shows larger ones; the smaller of the largest at
-    the two ends is nearer to what was sent.
+    A capture on a host that offloads segmentation shows larger ones: the smaller of the largest at
+    the two ends is taken, and no more than the peer's MSS option allows.
     """
     state, segments = tables.get("tcp_state"), tables.get("segments")
     if state is not None:
-        ours = (state["connection"].to_numpy() == connection) & (
-            state["sender"].to_numpy() == view.data_sender
-        )
-        in_bytes, in_segments = _arrays(state[ours], "cwnd_bytes", "cwnd_segments")
+        ours = _of(state, connection, view.data_sender)
+        in_bytes, in_segments = _arrays(ours, "cwnd_bytes", "cwnd_segments")
         both = (in_bytes > 0) & (in_segments > 0)
         if both.any():
             return float(np.median(in_bytes[both] / in_segments[both]))
     if segments is None:
         return None
-    mine = segments[
-        (segments["connection"].to_numpy() == connection)
-        & (segments["sender"].to_numpy() == view.data_sender)
-    ]
-    points, payload = _arrays(mine, "point", "payload_bytes")
-    largest = [
-        payload[points == p].max(initial=0) for p in (view.sender_point, view.receiver_point) if p is not None
-    ]
-    return float(min(largest)) if largest and min(largest) > 0 else None
+    mine = _of(segments, connection, view.data_sender)
+    points, payload, options = _arrays(mine, "point", "payload_bytes", "options")
+    ends = [point for point in (view.sender_point, view.receiver_point) if point is not None]
+    largest = min((int(payload[points == point].max(initial=0)) for point in ends), default=0)
+    allowed = _peer_mss(tables, connection, view.data_sender)
+    if allowed is not None and largest > allowed:
+        largest = allowed - (TIMESTAMPS_BYTES if (options & OPTION_TIMESTAMPS).any() else 0)
+    return float(largest) if largest > 0 else None
+
+
+def _peer_mss(tables: Mapping[str, pd.DataFrame], connection: int, sender: int) -> int | None:
+    connections = tables.get("connections")
+    if connections is None:
+        return None
+    name = "mss_server" if sender == 0 else "mss_client"
+    mss = connections.loc[connections["connection"] == connection, name]
+    return int(mss.iloc[0]) if len(mss) and mss.iloc[0] > 0 else None
+
+
+def _of(frame: pd.DataFrame, connection: int, sender: int) -> pd.DataFrame:
+    return frame[(frame["connection"].to_numpy() == connection) & (frame["sender"].to_numpy() == sender)]
 
 
 def _sender_state(state: pd.DataFrame, mss: float | None) -> dict[str, tuple[Array, Array]]:

@@ -7,7 +7,7 @@ edge of its window; purple with an S: SACK blocks; orange: SYN and FIN; magenta:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +26,38 @@ _AGAIN = MARKS["retransmission"]
 _COLUMNS = ("time_ns", "sender", "seq", "ack", "payload_bytes", "flags", "window_bytes", "marks")
 
 
+def write_connection(
+    directory: Path, tables: Mapping[str, pd.DataFrame], connection: int, point: int
+) -> list[Path]:
+    """Write both directions of a connection as one point saw them: N.client_tsg.xpl and N.server_tsg.xpl.
+
+    Needs segments and connections; `packets` gives the heights of the wire, without which the graph
+    begins at zero; `sack` (segment, left, right) the SACK blocks.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    segments, sack = tables["segments"], tables.get("sack")
+    own = segments[(segments["connection"] == connection) & (segments["point"] == point)]
+    own = own.sort_values("time_ns", kind="stable")
+    row = tables["connections"].set_index("connection").loc[connection]
+    ends = {"client": str(row["client"]), "server": str(row["server"])}
+    written = []
+    for sender, name in enumerate(ends):
+        path = directory / f"{connection}.{name}_tsg.xpl"
+        isn = initial_number(own[own["sender"] == sender], tables.get("packets"))
+        write(
+            path, own, sender, (ends[name], ends["server" if sender == 0 else "client"]), isn=isn, sack=sack
+        )
+        written.append(path)
+    return written
+
+
+def initial_number(sent: pd.DataFrame, packets: pd.DataFrame | None) -> int:
+    """The sequence number that counts as 0, by the packets that the segments were made of; 0 without them."""
+    if packets is None or not len(sent):
+        return 0
+    return int((int(packets["raw_seq"].to_numpy()[sent.index[0]]) - int(sent["seq"].iloc[0])) & 0xFFFFFFFF)
+
+
 def write(
     path: Path,
     segments: pd.DataFrame,
@@ -33,28 +65,29 @@ def write(
     ends: tuple[str, str],
     *,
     isn: int = 0,
-    sack_blocks: pd.DataFrame | None = None,
+    sack: pd.DataFrame | None = None,
 ) -> None:
-    """Write the graph of what `sender` (0 client, 1 server) sent, to `ends` (its ip:port, the peer's).
+    """Write the graph of what `sender` (0 client, 1 server) sent; `ends` are its ip:port and the peer's.
 
-    `segments` are those of one connection at one point, in order; `isn` is the sender's initial
-    sequence number, without which heights are relative, and SACK blocks (raw) cannot be placed.
+    `segments` are those of one connection at one point, in order of time; their index is their row
+    in the whole table, by which `sack` finds them. Heights count from `isn`.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8") as out:
         out.write(f"timeval double\ntitle\n{ends[0]}_==>_{ends[1]} (time sequence graph)\n")
         out.write("xlabel\ntime\nylabel\nsequence number\n")
-        blocks = _blocks(segments, sack_blocks) if isn and sack_blocks is not None else {}
+        blocks = _blocks(segments, isn, sack) if sack is not None else {}
         out.writelines(f"{line}\n" for line in _commands(segments, sender, isn, blocks))
         out.write("go\n")
 
 
-def _blocks(segments: pd.DataFrame, sack_blocks: pd.DataFrame) -> dict[int, list[tuple[int, int]]]:
-    """The SACK blocks of each of the segments, by its row."""
-    own = sack_blocks[np.isin(sack_blocks["packet"].to_numpy(), segments.index.to_numpy())]
+def _blocks(segments: pd.DataFrame, isn: int, sack: pd.DataFrame) -> dict[int, list[tuple[int, int]]]:
+    """The SACK blocks of each of the segments, by its row, at the graph's heights."""
+    own = sack[np.isin(sack["segment"].to_numpy(), segments.index.to_numpy())]
     found: dict[int, list[tuple[int, int]]] = {}
-    for row, left, right in zip(own["packet"], own["raw_left"], own["raw_right"], strict=True):
-        found.setdefault(int(row), []).append((int(left), int(right)))
+    for row, left, right in zip(
+        own["segment"].tolist(), own["left"].tolist(), own["right"].tolist(), strict=True
+    ):
+        found.setdefault(row, []).append((isn + left, isn + right))
     return found
 
 
@@ -117,17 +150,14 @@ def _sent(time: str, seq: int, payload: int, flags: int, again: bool) -> Iterato
 
 def _sacked(time: str, blocks: list[tuple[int, int]]) -> Iterator[str]:
     """The SACK blocks of one acknowledgement, numbered when they are several; S at the newest, the first."""
+    if not blocks:
+        return
+    yield "purple"
     for number, (left, right) in enumerate(blocks, start=1):
-        yield from (
-            "purple",
-            f"line {time} {left} {time} {right}",
-            f"htick {time} {left}",
-            f"htick {time} {right}",
-        )
+        yield from (f"line {time} {left} {time} {right}", f"htick {time} {left}", f"htick {time} {right}")
         if len(blocks) > 1:
             yield from (f"rtext {time} {right}", str(number))
-    if blocks:
-        yield from (f"atext {time} {blocks[0][1]}", "S")
+    yield from (f"atext {time} {blocks[0][1]}", "S")
 
 
 class _Steps:
@@ -143,12 +173,12 @@ class _Steps:
         """The steps that one acknowledgement draws; the first only sets where they start."""
         if self.time:
             yield from self._step("green", "dtick", time, self.ack, ack)
+            repeated = ack == self.ack and edge == self.edge and not payload
+            self.repeats = self.repeats + 1 if repeated else 0
+            if self.repeats == DUPLICATES:
+                yield from (f"atext {time} {ack}", "3")
             if self.edge is not None and edge is not None:
                 yield from self._step("yellow", "utick", time, self.edge, edge)
-        repeated = self.time and ack == self.ack and edge == self.edge and not payload
-        self.repeats = self.repeats + 1 if repeated else 0
-        if self.repeats == DUPLICATES:
-            yield from ("green", f"atext {time} {ack}", "3")
         self.time, self.ack, self.edge = time, ack, edge
 
     def _step(self, colour: str, tick: str, time: str, before: int, now: int) -> Iterator[str]:

@@ -15,8 +15,8 @@ _HEADING = "State Recv-Q Send-Q Local Address:Port  Peer Address:PortProcess   \
 _SOCKET = "ESTAB 0      37          10.9.0.1:43710   [::ffff:10.9.0.2]:5201\n"
 _TOKENS = (
     "\t cubic wscale:10,10 rto:316 backoff:1 rtt:104.857/52.428 ato:40 mss:1448 pmtu:1500 cwnd:13 ssthresh:7 "
-    "bytes_sent:37 bbr:(bw:0bps,mrtt:104.857,pacing_gain:1,cwnd_gain:1) send 1104743bps lastsnd:100 pacing_rate 3.1Mbps "
-    "busy:100ms unacked:1 retrans:2/24 rcv_space:14480 minrtt:104.857 snd_wnd:65160\n"
+    "bytes_sent:37 bbr:(bw:0bps,mrtt:104.857,pacing_gain:1,cwnd_gain:1) send 1104743bps lastsnd:100 "
+    "pacing_rate 3.1Mbps busy:100ms unacked:1 retrans:2/24 rcv_space:14480 minrtt:104.857 snd_wnd:65160\n"
 )
 STYLES = {
     "flent": f"Time: 1795209449.540314285\n{_HEADING}{_SOCKET}{_TOKENS}---\n",

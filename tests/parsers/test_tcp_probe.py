@@ -14,8 +14,8 @@ from multitracer.trace import Skip
 _HEAD = "          iperf3-25434   [001] b..1.  2256.150205: "
 _PROBE = (
     "tcp_probe: family=AF_INET6 src=[::ffff:10.31.0.1]:60708 dest=[::ffff:10.31.0.2]:5301 mark=0x0 "
-    "data_len=37 snd_nxt=0x83a50b6d snd_una=0x83a50b48 snd_cwnd=10 ssthresh=2147483647 snd_wnd=65160 srtt=81036 "
-    "rcv_wnd=64512 sock_cookie=1044 skbaddr=00000000cf23731d skaddr=00000000304e05a2\n"
+    "data_len=37 snd_nxt=0x83a50b6d snd_una=0x83a50b48 snd_cwnd=10 ssthresh=2147483647 snd_wnd=65160 "
+    "srtt=81036 rcv_wnd=64512 sock_cookie=1044 skbaddr=00000000cf23731d skaddr=00000000304e05a2\n"
 )
 _SOCKET = (
     "sport=60708 dport=5301 saddr=10.31.0.1 daddr=10.31.0.2 saddrv6=::ffff:10.31.0.1 daddrv6=::ffff:10.31.0.2"
