@@ -40,6 +40,8 @@ FRAME_TYPES = (
     "SABM", "UA", "DISC", "DM", "NULL", "UI", "XID", "TEST", "REMAP",
     # RLC, 25.322 9.2, 36.322 6.2, 38.322 6.2; SUFI-only pieces are logged as their own records.
     "AMD", "UMD", "TMD", "STATUS", "MRW", "MRW_ACK", "RESET", "RESET_ACK",
+    # An RLC PDU of which the log does not say more.
+    "PDU",
     # A frame whose check failed: an erasure.
     "BAD",
 )  # fmt: skip
