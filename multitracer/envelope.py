@@ -56,7 +56,9 @@ class Way:
 
     def among(self, rows: npt.NDArray[np.bool_]) -> Way:
         """Some of the packets."""
-        return Way(self.time_s[rows], self.delay_ns[rows], self.size[rows], self.arrived_s[rows], self.far_row[rows])
+        return Way(
+            self.time_s[rows], self.delay_ns[rows], self.size[rows], self.arrived_s[rows], self.far_row[rows]
+        )
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,9 @@ def _span(there: Way, back: Way) -> tuple[float, float]:
 
 
 def _stepped(way: Way, steps: tuple[Step, ...], sign: int) -> Way:
-    shift = sum((np.where(way.far_row >= s.far_row, s.size_ns, 0.0) for s in steps), np.zeros(len(way.time_s)))
+    shift = sum(
+        (np.where(way.far_row >= s.far_row, s.size_ns, 0.0) for s in steps), np.zeros(len(way.time_s))
+    )
     return replace(way, delay_ns=way.delay_ns + sign * shift)
 
 
@@ -194,12 +198,12 @@ def floor(way: Way, jitter: float) -> Floor:
     sizes, inverse = np.unique(way.size, return_inverse=True)
     floors = np.full(len(sizes), np.inf)
     np.minimum.at(floors, inverse, way.delay_ns)
-    most = _dispersion(way)
+    most = _dispersion(way) if sizes[-1] > 0 else 0.0
     narrow = sizes[-1] < 2 * sizes[0]
     middle = (sizes[0] + sizes[-1]) / 2
     small = (way.size <= middle) | narrow
     error = _noise(way.among(small), 1, jitter)
-    if sizes[-1] < _TELLING * sizes[0]:
+    if sizes[-1] <= _TELLING * sizes[0]:
         return Floor(sizes, floors, most / 2, 0.0, most, error, np.inf)
     left, right = bridge(sizes, floors, middle)
     between = sizes[right] - sizes[left]
@@ -209,7 +213,9 @@ def floor(way: Way, jitter: float) -> Floor:
         return Floor(sizes, floors, most / 2, 0.0, most, error, np.inf)
     late = _noise(_flat(way.among(~small), slope), 1, np.inf)
     doubt = (error + late) / between
-    return Floor(sizes, floors, slope, max(0.0, slope - late / between), slope + error / between, error, doubt)
+    return Floor(
+        sizes, floors, slope, max(0.0, slope - late / between), slope + error / between, error, doubt
+    )
 
 
 def _flat(way: Way, byte_ns: float) -> Way:
@@ -275,7 +281,7 @@ def margin(ordered: Floats, used: int) -> float:
     if further < 1:
         return float(ordered[-1] - ordered[0]) if len(ordered) > 1 else 0.0
     height = float(ordered[used + further - 1] - ordered[0])
-    return height * (_MISS ** (-1 / further) - 1)
+    return float(height * (_MISS ** (-1 / further) - 1))
 
 
 def lower_hull(x: Floats, y: Floats) -> list[int]:

@@ -47,9 +47,24 @@ class Recording:
     """What a reader of the report should know about this input, one sentence each."""
 
 
+@dataclass(frozen=True)
+class ClockPiece:
+    """From `start_ns` (own clock) on: own minus reference is `offset_ns` there, and grows by `rate_ppt`.
+
+    The rate is in 1e-12 ns for each ns of the own clock.
+    """
+
+    start_ns: int
+    offset_ns: int
+    rate_ppt: int = 0
+
+
 @dataclass
 class Clock:
-    """How an input's clock stands to the reference clock; see CONTRACT for the meanings."""
+    """How an input's clock stands to the reference clock; see CONTRACT for the meanings.
+
+    `pieces` say the same exactly, in order; a clock that was set during the recording has several.
+    """
 
     reference: str
     offset_s: float | None = None
@@ -57,6 +72,7 @@ class Clock:
     error_s: float | None = None
     worst_s: float | None = None
     how: str = "unknown"
+    pieces: tuple[ClockPiece, ...] = ()
 
 
 @dataclass

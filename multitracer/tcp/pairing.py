@@ -61,23 +61,51 @@ def pair(sent: pd.DataFrame, received: pd.DataFrame) -> Ints:
 def match(sent: pd.DataFrame, received: pd.DataFrame) -> Pairing:
     """Pair the segments of two points; says also what is ambiguous and what offload joined or cut."""
     ours, theirs = _Side(sent), _Side(received)
-    survives = _surviving(ours, theirs)
-    order, start, ours_in, theirs_in = _groups(ours.key(survives), theirs.key(survives))
+    ip_id, checksum = _surviving(ours, theirs)
+    nothing = np.zeros(len(checksum), dtype=np.bool_)
     paired = np.full(len(ours.rows), -1, dtype=np.int64)
-    equal = ours_in == theirs_in
-    first = np.repeat(start[equal], ours_in[equal])
-    nth = _counted(ours_in[equal])
-    partner = first + nth + np.repeat(ours_in[equal], ours_in[equal])
-    paired[order[first + nth]] = order[partner] - len(ours.rows)
-    unclear = ~equal & (ours_in > 0) & (theirs_in > 0)
     ambiguous = np.zeros(len(ours.rows), dtype=np.bool_)
-    if unclear.any():
-        _decide(ours, theirs, paired, order, start[unclear], ours_in[unclear], theirs_in[unclear], ambiguous)
+    # Single checksums differ where offload filled in only some: what is left is paired without.
+    for survives in ((ip_id, checksum), (ip_id, nothing)):
+        mine, other = _left(paired, len(theirs.rows))
+        if len(mine) and len(other) and survives[0].size:
+            _pair_equal(ours, theirs, survives, mine, other, paired, ambiguous)
+    ambiguous &= paired < 0
     rows = np.full(len(sent), -1, dtype=np.int64)
     rows[ours.rows[paired >= 0]] = theirs.rows[paired[paired >= 0]]
     unsure = np.zeros(len(sent), dtype=np.bool_)
     unsure[ours.rows] = ambiguous
     return Pairing(rows, unsure, _in_pieces(sent, received, rows, unsure))
+
+
+def _left(paired: Ints, theirs: int) -> tuple[Ints, Ints]:
+    """Positions not paired yet, on either side."""
+    taken = np.zeros(theirs, dtype=np.bool_)
+    taken[paired[paired >= 0]] = True
+    return np.flatnonzero(paired < 0), np.flatnonzero(~taken)
+
+
+def _pair_equal(
+    ours: _Side,
+    theirs: _Side,
+    survives: tuple[Bools, Bools],
+    mine: Ints,
+    other: Ints,
+    paired: Ints,
+    ambiguous: Bools,
+) -> None:
+    """Pair, among the positions given, what has equal keys."""
+    order, start, ours_in, theirs_in = _groups(ours.key(survives)[mine], theirs.key(survives)[other])
+    # Positions in both sides together, ours first, as if nothing had been left out.
+    order = np.concatenate([mine, other + len(ours.rows)])[order]
+    equal = (ours_in == theirs_in) & (ours_in > 0)
+    nth = _counted(ours_in[equal])
+    first = np.repeat(start[equal], ours_in[equal]) + nth
+    partner = first + np.repeat(ours_in[equal], ours_in[equal])
+    paired[order[first]] = order[partner] - len(ours.rows)
+    unclear = ~equal & (ours_in > 0) & (theirs_in > 0)
+    if unclear.any():
+        _decide(ours, theirs, paired, order, start[unclear], ours_in[unclear], theirs_in[unclear], ambiguous)
 
 
 class _Side:

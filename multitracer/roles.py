@@ -1,0 +1,122 @@
+"""Which side of the path each capture was taken at, seen from the data sender.
+
+At the sender's side data is answered a round trip later, and an acknowledgement sets off new data
+at once; at the receiver's side it is the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.tables import ACK, OPTION_TIMESTAMPS, SYN
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+_AT_AN_END = 0.25
+"""Below this share of the round trip an end is held to be near."""
+
+
+def find_roles(segments: pd.DataFrame, rows: Sequence[Ints]) -> list[str | None]:
+    """Per point (its rows): sender, receiver, or None where it stands in between or nothing tells."""
+    return [_role(segments.take(own)) if len(own) else None for own in rows]
+
+
+def nearest_to_sender(segments: pd.DataFrame, rows: Sequence[Ints], forced: Mapping[int, str]) -> int:
+    """The point nearest to the data sender of the connection with most data."""
+    candidates = [point for point in range(len(rows)) if len(rows[point])]
+    said = [point for point in candidates if forced.get(point) == "sender"]
+    others = [point for point in candidates if forced.get(point) != "receiver"]
+    candidates = said or others or candidates
+    if len(candidates) < 2:
+        return candidates[0] if candidates else 0
+    connection, sender = largest(segments)
+    waits = []
+    for point in candidates:
+        own = segments.take(rows[point])
+        own = own[own["connection"].to_numpy() == connection]
+        waits.append((answered_after(own, sender), -point))
+    return -max(waits)[1]
+
+
+def largest(segments: pd.DataFrame) -> tuple[int, int]:
+    """(connection, sender) of most payload."""
+    connection = segments["connection"].to_numpy().astype(np.int64)
+    stream = np.where(connection >= 0, 2 * connection + segments["sender"].to_numpy(), 0)
+    payload = np.bincount(stream, weights=np.where(connection >= 0, segments["payload_bytes"].to_numpy(), 0))
+    most = int(np.argmax(payload)) if len(payload) else 0
+    return most // 2, most % 2
+
+
+def _role(own: pd.DataFrame) -> str | None:
+    connection, sender = largest(own)
+    own = own[own["connection"].to_numpy() == connection]
+    there, here = answered_after(own, sender), _set_off_after(own, sender)
+    if here < 0 or there < 0:
+        there, here = _handshake(own, sender)
+    if here < 0 or there < 0 or there + here == 0:
+        return None
+    share = here / (there + here)
+    return "sender" if share < _AT_AN_END else "receiver" if share > 1 - _AT_AN_END else None
+
+
+def answered_after(own: pd.DataFrame, sender: int) -> float:
+    """How soon data is usually acknowledged here (ns, lower quartile), -1 when it never is."""
+    time, flags = own["time_ns"].to_numpy(), own["flags"].to_numpy()
+    mine = own["sender"].to_numpy() == sender
+    end = own["seq"].to_numpy() + own["payload_bytes"].to_numpy()
+    data = np.flatnonzero(mine & (own["payload_bytes"].to_numpy() > 0))
+    answers = np.flatnonzero(~mine & (flags & ACK > 0))
+    if not len(data) or not len(answers):
+        return -1.0
+    new = end[data] > np.r_[np.iinfo(np.int64).min, np.maximum.accumulate(end[data])[:-1]]
+    data = data[new]
+    reached = np.maximum.accumulate(own["ack"].to_numpy()[answers])
+    first = np.searchsorted(reached, end[data])
+    fits = first < len(answers)
+    waits = time[answers[first[fits]]] - time[data[fits]]
+    waits = waits[waits >= 0]
+    return float(np.quantile(waits, 0.25)) if len(waits) else -1.0
+
+
+def _set_off_after(own: pd.DataFrame, sender: int) -> float:
+    """How soon data echoes the timestamp of an acknowledgement here (ns, lower decile), -1 unknown."""
+    stamped = own["options"].to_numpy() & OPTION_TIMESTAMPS > 0
+    mine = own["sender"].to_numpy() == sender
+    time = own["time_ns"].to_numpy()
+    data = np.flatnonzero(mine & stamped & (own["payload_bytes"].to_numpy() > 0))
+    answers = np.flatnonzero(~mine & stamped)
+    if len(data) < 2 or len(answers) < 2:
+        return -1.0
+    echoed = np.maximum.accumulate(own["tsecr"].to_numpy()[data].astype(np.int64))
+    stamp = own["tsval"].to_numpy()[answers].astype(np.int64)
+    new = stamp > np.r_[np.iinfo(np.int64).min, np.maximum.accumulate(stamp)[:-1]]
+    answers, stamp = answers[new], stamp[new]
+    first = np.searchsorted(echoed, stamp)
+    fits = (first < len(data)) & (first > 0)
+    waits = time[data[first[fits]]] - time[answers[fits]]
+    waits = waits[waits >= 0]
+    return float(np.quantile(waits, 0.1)) if len(waits) else -1.0
+
+
+def _handshake(own: pd.DataFrame, sender: int) -> tuple[float, float]:
+    """The round trips beyond and before this point, of the handshake, as the data sender has them."""
+    flags = own["flags"].to_numpy()
+    time, from_client = own["time_ns"].to_numpy(), own["sender"].to_numpy() == 0
+    opening = np.flatnonzero((flags & (SYN | ACK)) == SYN)
+    answer = np.flatnonzero((flags & (SYN | ACK)) == (SYN | ACK))
+    if len(opening) != 1 or len(answer) != 1:
+        return -1.0, -1.0
+    closing = np.flatnonzero(from_client & (flags & (SYN | ACK) == ACK))
+    closing = closing[closing > answer[0]]
+    if not len(closing):
+        return -1.0, -1.0
+    to_server = float(time[answer[0]] - time[opening[0]])
+    to_client = float(time[closing[0]] - time[answer[0]])
+    return (to_server, to_client) if sender == 0 else (to_client, to_server)
