@@ -36,12 +36,12 @@ _HEADINGS = (_RETRANS_HEADING, _CONG_HEADING, _HISTOGRAM_HEADING)
 def sniff(head: bytes) -> bool:
     """Whether one of the three tools' headings is there, and a record under it."""
     lines = head_lines(head)
-    records = (_RETRANS, _CONG, _BUCKET)
-    return any(
-        heading.match(line) and any(record.match(below) for below in lines[at + 1 :])
-        for at, line in enumerate(lines)
-        for heading, record in zip(_HEADINGS, records, strict=True)
-    )
+    return any(_headed(lines, *pair) for pair in zip(_HEADINGS, (_RETRANS, _CONG, _BUCKET), strict=True))
+
+
+def _headed(lines: list[str], heading: re.Pattern[str], record: re.Pattern[str]) -> bool:
+    top = next((at for at, line in enumerate(lines) if heading.match(line)), len(lines))
+    return any(record.match(line) for line in lines[top + 1 :])
 
 
 def read(source: Source) -> Recording:

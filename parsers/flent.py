@@ -27,7 +27,7 @@ _COLUMNS = {
 
 
 # A list's name, or an object without objects in it: what is left of raw_values when the end is not.
-_PIECE = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:\s*\[|(\{[^{}]*\})')
+_PIECE = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*:\s*\[|(\{[^{}]*\})')
 
 
 class _Decimal(str):

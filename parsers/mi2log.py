@@ -73,9 +73,10 @@ class _Log:
 
 
 def read(source: Source) -> Recording:
-    """Tables links (per radio bearer and direction) and frames of the acknowledged mode, in order of time.
+    """Tables links (per radio bearer and direction) and frames of the acknowledged mode, as logged.
 
-    `record` is the log packet's number. Only headers are logged, so no frame has data.
+    `record` is the log packet's number; packets of different bearers overlap in time by some ten
+    milliseconds, so only the frames of one link are in order of time. Only headers are logged, so no frame has data.
     """
     log = _Log()
     for number, offset, frame in _frames(bytes(source.data)):
@@ -90,12 +91,11 @@ def read(source: Source) -> Recording:
     clocked = any(packet.logged_ns for packet in log.packets)
     times = _times(log.packets, clocked)
     rows = [row._replace(time_ns=when) for row, when in zip(log.pdus.rows, times.tolist(), strict=True)]
-    order = np.argsort(times, kind="stable")
     return Recording(
         format="mi2log",
         tables={
             "links": log.links.table(),
-            "frames": frames_table([rows[index] for index in order], log.links.senders),
+            "frames": frames_table(rows, log.links.senders),
         },
         records=log.records,
         skips=log.losses.skips,

@@ -36,6 +36,7 @@ _NUMBER = re.compile(r"\d{1,9}$")
 _NACK = re.compile(r"(\d{1,9})(?::(\d{1,9})-(\d{1,9}))?$")
 _TYPES = {"AMD", "UMD", "TMD", "STATUS", "MRW", "MRW_ACK", "RESET", "RESET_ACK", "BAD"}
 _EVENTS = {"reset", "reset-done", "release", "xoff", "xon", "drop", "lost-context"}
+_RATS = ("umts", "lte", "nr")
 _SMALLER = {"lte": (10, 16), "nr": (12, 18)}
 _LATEST_NS = 9_000_000_000 * SECOND_NS
 _SCALE = [10 ** (9 - digits) for digits in range(10)]
@@ -50,6 +51,7 @@ def sniff(head: bytes) -> bool:
 class _Dump:
     """What has been read so far."""
 
+    guess: str
     header: dict[str, str] = field(default_factory=dict)
     rows: list[FrameRow] = field(default_factory=list)
     events: list[tuple[int, int, int, str, int]] = field(default_factory=list)
@@ -58,7 +60,13 @@ class _Dump:
 
     @property
     def rat(self) -> str:
-        return self.header.get("rat", "umts").lower()
+        stated = self.header.get("rat", "").lower()
+        return stated if stated in _RATS else self.guess
+
+    @property
+    def side(self) -> str | None:
+        side = self.header.get("side", "").lower()
+        return side if side in OTHER_END else None
 
 
 def read(source: Source) -> Recording:
@@ -68,8 +76,9 @@ def read(source: Source) -> Recording:
         first = dump.losses.skips[0]
         raise InputError(source.path, "holds no line of an rlcdump", record=first.record, offset=first.offset)
     notes = _settle_sizes(dump)
-    side = dump.header.get("side")
-    links = Links()
+    if dump.header.get("rat", "").lower() != dump.rat:
+        notes.append(f"The dump does not say which link it is of (# rat:); its lines look like {dump.rat}.")
+    side, links = dump.side, Links()
     for sender in (side, OTHER_END.get(side or "")):
         links.number(f"rlc-{dump.rat}", dump.header.get("bearer", ""), sender)
     if len(links.numbers) == 1:
@@ -114,8 +123,8 @@ def write(
 
 
 def _lines(source: Source) -> _Dump:
-    dump = _Dump()
     data = bytes(source.data)
+    dump = _Dump(guess="nr" if b" si=" in data else "lte" if b" fi=" in data else "umts")
     lines = data.decode("utf-8", "backslashreplace").split("\n")
     if lines.pop().strip():
         dump.losses.add(CUT, len(lines) + 1, _offset(data, len(lines) + 1))

@@ -25,7 +25,7 @@ _STAMPED_LINE = re.compile(r"(\d{9,10}\.\d+)(\t|\s)(.*)\Z", re.ASCII | re.DOTALL
 _HEADING = re.compile(r"State\s+Recv-Q\s+Send-Q\s")
 _SOCKET = re.compile(
     r"(?:tcp\s+)?(ESTAB|SYN-SENT|SYN-RECV|FIN-WAIT-1|FIN-WAIT-2|TIME-WAIT|UNCONN|CLOSE-WAIT|LAST-ACK|LISTEN|CLOSING)"
-    r"\s+\d+\s+\d+\s+(\S+:\S+)\s+(\S+:\S+)(?:\s+(.*))?\Z",
+    r"\s+\d+\s+\d+\s+(\S+)\s+(\S+)(?:\s+(.*))?\Z",
     re.ASCII,
 )
 _TOKENS = re.compile(r"(?:.*\s)?(?:rto:[\d.]+|cwnd:\d+)(?:\s|\Z)", re.ASCII)

@@ -22,6 +22,7 @@ LINUX_UNSET_SSTHRESH = 0x7FFFFFFF
 
 NUMBERS = tuple(column.name for column in SCHEMA["tcp_state"].columns if column.dtype == "float64")
 EVENTS = SCHEMA["tcp_state"]["event"].dtype
+_CODES = {event: code for code, event in enumerate(EVENTS)}
 
 
 def ssthresh(value: float) -> float:
@@ -48,7 +49,7 @@ class StateLog:
         before = len(self.records)
         self.records.append(record)
         self.times.append(time_ns)
-        self.events.append(EVENTS.index(event))
+        self.events.append(_CODES[event])
         self.locals.append(local)
         self.remotes.append(remote)
         for name, value in numbers.items():

@@ -34,7 +34,7 @@ KEYS = {
 }
 CLOCKS = ("epoch", "monotonic", "relative")
 _FIRST = re.compile(r"# *tcpstats 1\s*\Z")
-_HEADER = re.compile(r"#\s*([\w-]{1,40})\s*:\s*(.*?)\s*\Z")
+_HEADER = re.compile(r"#\s*([\w-]{1,40})\s*:(.*)\Z")
 _NUMBER = re.compile(r"(?:\d+(?:\.\d*)?(?:[eE][-+]?\d{1,3})?|inf)\Z", re.ASCII)
 _EPOCH_FROM_NS = 10**17
 """Times before 1973 were not taken from a calendar: they count from the start of the log."""
@@ -52,11 +52,11 @@ def read(source: Source) -> Recording:
     ends: tuple[str | None, str | None] = (None, None)
     for number, offset, text in whole_lines(source, log.losses):
         if text.lstrip().startswith("#"):
-            header = _HEADER.match(text.lstrip())
+            header = _HEADER.match(text.strip())
             if header and header[1] == "connection":
-                ends = _connection(header[2], log.losses, number, offset)
+                ends = _connection(header[2].strip(), log.losses, number, offset)
             if header:
-                metadata.setdefault(header[1], header[2])
+                metadata.setdefault(header[1], header[2].strip())
             continue
         _sample(log, ends, number, offset, text)
     clock = metadata.get("clock", "")

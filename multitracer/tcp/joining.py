@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.kernels import kernel
-from multitracer.tcp.splitting import CLIENT, CLOSED, FLOW, ISN, LOW, MASK, MSS, NONE, POINT, TOP, WSCALE
+from multitracer.tcp.splitting import CLIENT, CLOSED, END_FIELDS, FLOW, ISN, LOW, MASK, MSS, NONE, POINT, TOP, WSCALE
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -70,7 +70,7 @@ def join_points(ends: Ints, uses: Ints, same_flow: tuple[Ints, Bools] | None) ->
 
 def _in_common_order(ends: Ints, flipped: Bools) -> Ints:
     """Facts per local connection and end, shape (locals, 2, fields), ends as the joined flow has them."""
-    facts = ends.reshape(len(flipped), 2, -1)
+    facts = ends.reshape(len(flipped), 2, END_FIELDS)
     if flipped.any():
         facts = facts.copy()
         facts[flipped] = facts[flipped][:, ::-1]

@@ -47,7 +47,7 @@ def split(
     current = np.full(flows * points, -1, dtype=np.int32)
     local = np.empty(len(packets), dtype=np.int32)
     found = 0
-    for start, stop in _in_order_of_time(packets):
+    for start, stop in in_order_of_time(packets):
         found = split_flows(
             start, stop, found, flows, point, flow, packets["direction"].to_numpy(), flags,
             packets["time_ns"].to_numpy(), packets["raw_seq"].to_numpy(), packets["raw_ack"].to_numpy(),
@@ -58,7 +58,7 @@ def split(
     return local, ends[: 2 * found], uses[:found]
 
 
-def _in_order_of_time(packets: pd.DataFrame) -> list[tuple[int, int]]:
+def in_order_of_time(packets: pd.DataFrame) -> list[tuple[int, int]]:
     """The rows of each input, (start, stop), the input that began first first (rotated captures)."""
     numbers, time_ns = packets["input"].to_numpy(), packets["time_ns"].to_numpy()
     if len(numbers) == 0:

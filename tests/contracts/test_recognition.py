@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module, util
+from time import perf_counter
 from types import ModuleType
 
 import pytest
@@ -78,3 +79,15 @@ def test_a_sniff_bears_a_head_cut_anywhere(data: st.DataObject) -> None:
     source = sources(name)[0]
     head = source.head[: data.draw(st.integers(0, min(len(source), HEAD_BYTES)))]
     assert set(claims(head)) <= {name}
+
+
+@pytest.mark.parametrize(
+    "shape", ["{}", "ESTAB 0 0 {}", "# a: {}", "x-1 [0] {}", "1 {}", "timeval {}", '{{"{}']
+)
+@pytest.mark.parametrize("filling", [" ", ":", "1", "-1 ", '"', "{", "a", ". "])
+def test_no_line_is_long_enough_to_keep_a_sniff_busy(shape: str, filling: str) -> None:
+    """However a long line is made, each sniff answers at once."""
+    head = (shape.format(filling * (60_000 // len(filling))) + "\n").encode()
+    started = perf_counter()
+    claims(head)
+    assert perf_counter() - started < 3

@@ -29,7 +29,8 @@ def segments(*rows: tuple[int, int, float, int, int, int, int]) -> pd.DataFrame:
         "segments",
         same | {
             "record": range(1, many + 1), "point": point, "sender": sender,
-            "time_ns": times, "recorded_ns": times, "seq": seq, "ack": ack, "payload_bytes": payload, "flags": [ACK] * many, "marks": marks,
+            "time_ns": times, "recorded_ns": times, "seq": seq, "ack": ack,
+            "payload_bytes": payload, "flags": [ACK] * many, "marks": marks,
             "wire_bytes": [40 + n for n in payload],
         },
     )  # fmt: skip

@@ -25,7 +25,8 @@ def segments(*rows: tuple[int, int, int, int, int, int, bool]) -> pd.DataFrame:
         "segments",
         nothing | {
             "record": range(1, len(rows) + 1), "time_ns": times, "recorded_ns": times,
-            "sender": sender, "seq": seq, "ack": ack, "payload_bytes": payload, "flags": flags, "window_bytes": [1000] * len(rows),
+            "sender": sender, "seq": seq, "ack": ack, "payload_bytes": payload,
+            "flags": flags, "window_bytes": [1000] * len(rows),
             "wire_bytes": payload, "marks": np.array(again) * MARKS["retransmission"],
         },
     )  # fmt: skip

@@ -1,0 +1,116 @@
+"""summary.json: what an analysis concluded, as one document of plain values."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import multitracer
+
+if TYPE_CHECKING:
+    from multitracer.analysis import Analysis
+    from multitracer.trace import Input
+
+_COUNTS = (
+    "packets", "data_segments", "data_bytes", "unique_bytes", "retransmitted_segments", "retransmitted_bytes",
+    "out_of_order_segments", "pure_acks", "duplicate_acks", "sack_segments", "zero_window_acks", "window_probes",
+    "max_outstanding_bytes", "max_segment_bytes",
+)  # fmt: skip
+
+
+def summarize(analysis: Analysis) -> dict[str, Any]:
+    """The summary document; its keys and their meanings are the public interface."""
+    origin = analysis.origin_ns
+    return {
+        "multitracer": multitracer.__version__,
+        "inputs": [_input(entry) for entry in analysis.trace.inputs],
+        "connections": _connections(analysis),
+        "links": analysis.link_rows,
+        "utilization": analysis.utilization,
+        "accounting": analysis.shares,
+        "findings": _findings(analysis, origin),
+        "missing": analysis.missing,
+    }
+
+
+def to_json(document: dict[str, Any]) -> str:
+    """The document as JSON text; what is not a number is null."""
+    return json.dumps(_plain(document), indent=1, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    """NumPy scalars as Python's, and not-a-number as null."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _input(entry: Input) -> dict[str, Any]:
+    recording, clock = entry.recording, entry.clock
+    return {
+        "path": entry.path,
+        "format": recording.format,
+        "role": entry.role,
+        "records": recording.records,
+        "skipped": entry.skipped,
+        "bytes_read": recording.bytes_read,
+        "first_ns": entry.first_ns,
+        "last_ns": entry.last_ns,
+        "complete": recording.complete,
+        "clock": vars(clock) if clock else None,
+        "out_of_scope": recording.counts,
+        "losses": [vars(skip) for skip in recording.skips],
+        "notes": recording.notes,
+    }
+
+
+def _connections(analysis: Analysis) -> list[dict[str, Any]]:
+    table = analysis.connections
+    columns = {
+        name: table[name].tolist()
+        for name in ("connection", "client", "server", "start_ns", "end_ns", "handshake_seen", "closed")
+    }
+    origin = analysis.origin_ns
+    return [
+        {
+            "id": number,
+            "client": client,
+            "server": server,
+            "start_s": (start - origin) / 1e9,
+            "duration_s": (end - start) / 1e9,
+            "handshake_seen": seen,
+            "closed": closed,
+            "directions": {
+                "client": analysis.direction(number, 0),
+                "server": analysis.direction(number, 1),
+            },
+        }
+        for number, client, server, start, end, seen, closed in zip(*columns.values(), strict=True)
+    ]
+
+
+def _findings(analysis: Analysis, origin: int) -> list[dict[str, Any]]:
+    table = analysis.tables["findings"]
+    rows = zip(*(table[name].tolist() for name in table.columns), strict=True)
+    return [
+        {
+            "kind": kind,
+            "layer": layer,
+            "connection": connection if connection >= 0 else None,
+            "start_s": (start - origin) / 1e9,
+            "end_s": (end - origin) / 1e9,
+            "verdict": str(verdict),
+            "because": because,
+            "evidence": json.loads(evidence),
+        }
+        for kind, layer, connection, start, end, verdict, because, evidence in rows
+    ]

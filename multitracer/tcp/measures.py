@@ -1,0 +1,304 @@
+"""What each end of each connection did, as every observation point saw it: counts, rates, round trips.
+
+The counts follow tcptrace 6.6.7 where the names do; docs/tcptrace.md lists the differences, which
+are deliberate. Segments that were captured twice count once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.kernels import kernel
+from multitracer.tables import ACK, FIN, MARKS, RST, SYN
+from multitracer.tcp.rtt import STATISTICS, await_acknowledgement, summarize, take_sample, withdraw
+from multitracer.tcp.sent import HIGH, LENGTH, LOWEST, RANGES, UNSEEN, VALUE, node_pool, send
+from multitracer.tcp.splitting import in_order_of_time
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+# The state of one end at one point; columns 0 to 7 belong to `sent` and `rtt`.
+TOP, ACKED, WINDOW, DATA_LOW, DATA_TOP = 8, 9, 10, 11, 12
+FIRST_NS, LAST_NS, FIRST_DATA_NS, LAST_ACKED_NS = 13, 14, 15, 16
+COUNTS = (
+    "packets", "data_segments", "data_bytes", "unique_bytes", "retransmitted_segments", "retransmitted_bytes",
+    "out_of_order_segments", "pure_acks", "duplicate_acks", "zero_window_acks", "window_probes",
+    "max_outstanding_bytes", "max_segment_bytes",
+)  # fmt: skip
+(
+    PACKETS, DATA_SEGMENTS, DATA_BYTES, UNIQUE_BYTES, RETRANSMITTED_SEGMENTS, RETRANSMITTED_BYTES,
+    OUT_OF_ORDER, PURE_ACKS, DUPLICATE_ACKS, ZERO_WINDOWS, PROBES,
+    MOST_OUTSTANDING, LARGEST,
+) = range(17, 30)  # fmt: skip
+STATE_FIELDS = 30
+UNKNOWN_TIME = -1
+
+RETRANSMISSION, OUT_OF_ORDER_MARK, DUPLICATE_ACK = MARKS["retransmission"], MARKS["out_of_order"], MARKS["duplicate_ack"]
+CAPTURED_TWICE, ZERO_WINDOW, WINDOW_PROBE = MARKS["captured_twice"], MARKS["zero_window"], MARKS["window_probe"]
+KEEP_ALIVE, ACKS_UNSEEN, BAD_CHECKSUM = MARKS["keep_alive"], MARKS["acks_unseen"], MARKS["bad_checksum"]
+SPARE_NODES = 8
+
+
+@dataclass(frozen=True)
+class Measures:
+    """`table` has one row per point, connection and sender, columns as in summary.json's D.
+
+    RTT columns are `rtt_samples` and `rtt_min_ms` and so on; what is unknown is NaN.
+    `earlier_copies` tells for each row of segments how often its first byte had been sent before.
+    """
+
+    table: pd.DataFrame
+    earlier_copies: npt.NDArray[np.int16]
+
+
+def measure(segments: pd.DataFrame, sack: pd.DataFrame, raw_window: npt.NDArray[np.uint16]) -> Measures:
+    """Count what every end sent at every point, and set the `marks` of `segments`.
+
+    `sack` is that of `find_connections`, `raw_window` the column of packets.
+    """
+    point, connection = segments["point"].to_numpy(), segments["connection"].to_numpy()
+    connections = int(connection.max(initial=-1)) + 1
+    slot_of = np.full((int(point.max(initial=-1)) + 1) * connections, -1, dtype=np.int32)
+    slots = number_slots(point, connection, connections, slot_of)
+    ends = _fresh_ends(2 * slots)
+    marks, earlier_copies = segments["marks"].to_numpy().copy(), np.zeros(len(segments), dtype=np.int16)
+    columns = (
+        point, connection, *(segments[name].to_numpy() for name in (
+            "sender", "time_ns", "seq", "ack", "payload_bytes", "flags", "checksum_ok")),
+        raw_window, connections, slot_of,
+    )  # fmt: skip
+    samples, sampled = _run(segments, columns, ends, marks, earlier_copies)
+    segments["marks"] = marks
+    keys = np.flatnonzero(slot_of >= 0)
+    table = _table(keys // max(connections, 1), keys % max(connections, 1), ends, slot_of[keys])
+    rows = np.repeat(2 * slot_of[keys].astype(np.int64), 2)
+    rows[1::2] += 1
+    counts, statistics = summarize(samples, sampled, len(ends))
+    table["sack_segments"] = _sack_segments(segments, sack, marks, connections, slot_of, len(ends))[rows]
+    table["rtt_samples"] = counts[rows]
+    for i, name in enumerate(STATISTICS):
+        table[f"rtt_{name}_ms"] = statistics[rows, i]
+    return Measures(table, earlier_copies)
+
+
+def _fresh_ends(count: int) -> Ints:
+    ends = np.zeros((count, STATE_FIELDS), dtype=np.int64)
+    ends[:, [HIGH, LOWEST, TOP, ACKED, DATA_LOW, DATA_TOP]] = UNSEEN
+    ends[:, [WINDOW, FIRST_NS, LAST_NS, FIRST_DATA_NS, LAST_ACKED_NS]] = -1
+    return ends
+
+
+def _run(
+    segments: pd.DataFrame, columns: tuple[Any, ...], ends: Ints, marks: Any, earlier_copies: Any
+) -> tuple[Ints, npt.NDArray[np.int32]]:
+    """Go through all segments; returns the round-trip samples (ns) and whose each is."""
+    nodes = node_pool(1 << 12)
+    samples, sampled = np.empty(1 << 12, dtype=np.int64), np.empty(1 << 12, dtype=np.int32)
+    found = np.zeros(1, dtype=np.int64)
+    for row, stop in in_order_of_time(segments):
+        while (row := measure_rows(row, stop, *columns, ends, nodes, samples, sampled, found, marks, earlier_copies)) < stop:
+            if found[0] == len(samples):
+                samples, sampled = np.resize(samples, 2 * len(samples)), np.resize(sampled, 2 * len(sampled))
+            else:
+                nodes = node_pool(2 * len(nodes), nodes)
+    return samples[: found[0]], sampled[: found[0]]
+
+
+def _table(point: Ints, connection: Ints, ends: Ints, slot: Any) -> pd.DataFrame:
+    """Keys, counts and rates, two rows per slot (client, server)."""
+    import pandas as pd
+
+    pairs = ends.reshape(-1, 2, STATE_FIELDS)[slot]
+    table = {
+        "point": np.repeat(point, 2), "connection": np.repeat(connection, 2),
+        "sender": np.tile(np.array([0, 1]), len(slot)),
+    }  # fmt: skip
+    for i, name in enumerate(COUNTS):
+        table[name] = pairs[:, :, PACKETS + i].ravel()
+    table["max_outstanding_bytes"] = np.where(
+        pairs[:, :, ACKED].ravel() == UNSEEN, np.nan, table["max_outstanding_bytes"]
+    )
+    table["throughput_bps"] = _throughput(pairs).ravel()
+    table["goodput_bps"] = _goodput(pairs).ravel()
+    return pd.DataFrame(table)
+
+
+def _throughput(pairs: Ints) -> npt.NDArray[np.float64]:
+    """Unique bytes over the lifetime of the connection, both directions' packets taken."""
+    seen = pairs[:, :, PACKETS] > 0
+    first = np.where(seen, pairs[:, :, FIRST_NS], np.iinfo(np.int64).max).min(axis=1)
+    lifetime = (pairs[:, :, LAST_NS].max(axis=1) - first)[:, None]
+    return _rate(pairs[:, :, UNIQUE_BYTES], lifetime)
+
+
+def _goodput(pairs: Ints) -> npt.NDArray[np.float64]:
+    """Unique bytes acknowledged, from the first data to their last acknowledgement."""
+    outstanding = np.maximum(pairs[:, :, DATA_TOP] - pairs[:, :, ACKED], 0)
+    duration = np.where(pairs[:, :, LAST_ACKED_NS] < 0, 0, pairs[:, :, LAST_ACKED_NS] - pairs[:, :, FIRST_DATA_NS])
+    return _rate(np.maximum(pairs[:, :, UNIQUE_BYTES] - outstanding, 0), duration)
+
+
+def _rate(count: Ints, duration_ns: Ints) -> npt.NDArray[np.float64]:
+    known = duration_ns > 0
+    return np.where(known, count * 8e9 / np.where(known, duration_ns, 1), np.nan)
+
+
+def _sack_segments(
+    segments: pd.DataFrame, sack: pd.DataFrame, marks: Any, connections: int, slot_of: Any, ends: int
+) -> Ints:
+    """Per end, how many of its segments carried at least one SACK block."""
+    rows = np.unique(sack["segment"].to_numpy())
+    rows = rows[(marks[rows] & CAPTURED_TWICE) == 0]
+    point, connection = (segments[name].to_numpy()[rows].astype(np.int64) for name in ("point", "connection"))
+    end = 2 * slot_of[point * connections + connection].astype(np.int64) + segments["sender"].to_numpy()[rows]
+    return np.bincount(end, minlength=ends)
+
+
+@kernel
+def number_slots(point: Any, connection: Any, connections: int, slot_of: Any) -> int:
+    """Number the pairs of point and connection in order of appearance; returns how many there are."""
+    count = 0
+    for row in range(len(point)):
+        key = np.int64(point[row]) * connections + connection[row]
+        if slot_of[key] < 0:
+            slot_of[key] = count
+            count += 1
+    return count
+
+
+@kernel
+def measure_rows(
+    start: int, stop: int, point: Any, connection: Any, sender: Any, time_ns: Any, seq: Ints, ack: Ints,
+    payload: Any, flags: Any, checksum_ok: Any, raw_window: Any, connections: int, slot_of: Any,
+    ends: Ints, nodes: Ints, samples: Ints, sampled: Any, found: Ints, marks: Any, earlier_copies: Any,
+) -> int:  # fmt: skip
+    """Count rows start..stop-1; returns the row where it had to stop for want of nodes or samples."""
+    for row in range(start, stop):
+        if marks[row] & CAPTURED_TWICE:
+            continue
+        slot = np.int64(slot_of[np.int64(point[row]) * connections + connection[row]])
+        end = 2 * slot + sender[row]
+        if nodes[0, VALUE] < ends[end, RANGES + LENGTH] + SPARE_NODES or found[0] == len(samples):
+            return row
+        flag, length, window = np.int64(flags[row]), np.int64(payload[row]), np.int64(raw_window[row])
+        mark = BAD_CHECKSUM if checksum_ok[row] == 0 else 0
+        count_packet(ends, end, time_ns[row], length)
+        if length <= 1 and is_keep_alive(ends, end, seq[row], length, flag):
+            mark |= KEEP_ALIVE
+        if length > 0 or flag & (SYN | FIN):
+            if ends[end ^ 1, WINDOW] == 0:
+                ends[end, PROBES] += 1
+                mark |= WINDOW_PROBE
+            else:
+                mark |= count_sent(nodes, ends, end, seq[row], length, flag, time_ns[row], row, earlier_copies)
+            note_top(ends, end, seq[row], length, flag)
+        if flag & ACK:
+            mark |= count_ack(ends, end, ack[row], length, flag, window, time_ns[row])
+            sample = take_sample(nodes, ends, end ^ 1, ack[row], time_ns[row])
+            if sample >= 0:
+                samples[found[0]] = sample
+                sampled[found[0]] = end ^ 1
+                found[0] += 1
+        if not flag & RST and flag & (ACK | SYN):
+            ends[end, WINDOW] = window
+        marks[row] |= mark
+    return stop
+
+
+@kernel
+def count_packet(ends: Ints, end: int, time_ns: int, length: int) -> None:
+    """Count a packet and its data."""
+    ends[end, PACKETS] += 1
+    if ends[end, FIRST_NS] < 0:
+        ends[end, FIRST_NS] = time_ns
+    ends[end, LAST_NS] = time_ns
+    if length > 0:
+        ends[end, DATA_SEGMENTS] += 1
+        ends[end, DATA_BYTES] += length
+        ends[end, LARGEST] = max(ends[end, LARGEST], length)
+        if ends[end, FIRST_DATA_NS] < 0:
+            ends[end, FIRST_DATA_NS] = time_ns
+
+
+@kernel
+def is_keep_alive(ends: Ints, end: int, seq: int, length: int, flag: int) -> bool:
+    """Whether a segment of at most one byte repeats the last number sent, as keep-alives do."""
+    high = ends[end, HIGH]
+    if flag & (SYN | FIN | RST) or high == UNSEEN or seq != high - 1:
+        return False
+    # The last number must be a data byte: a SYN's or FIN's is repeated by acknowledgements recorded late.
+    return ends[end, DATA_TOP] == high and (length == 1 or ends[end, ACKED] >= high)
+
+
+@kernel
+def count_sent(
+    nodes: Ints, ends: Ints, end: int, seq: int, length: int, flag: int, time_ns: int, row: int, earlier_copies: Any
+) -> int:
+    """Count what a segment sends anew, again or out of order; returns its marks.
+
+    As in tcptrace, the numbers of SYN and FIN count as sent again, not as data.
+    """
+    syn, fin = (flag & SYN) != 0, (flag & FIN) != 0
+    stop = seq + length + syn + fin
+    high = ends[end, HIGH]
+    new, first_copies, last_copies, run = send(nodes, ends, end, seq, stop)
+    if seq < high:
+        withdraw(nodes, ends, end, seq)
+    if last_copies == 0:
+        await_acknowledgement(nodes, ends, end, run, stop, time_ns)
+    ends[end, UNIQUE_BYTES] += new - (syn and first_copies == 0) - (fin and last_copies == 0)
+    if length > 0:
+        earlier_copies[row] = min(first_copies, 32767)
+    mark = 0
+    if new < stop - seq:
+        ends[end, RETRANSMITTED_SEGMENTS] += 1
+        ends[end, RETRANSMITTED_BYTES] += stop - seq - new
+        mark |= RETRANSMISSION
+    if last_copies == 0 and stop <= high:
+        ends[end, OUT_OF_ORDER] += 1
+        mark |= OUT_OF_ORDER_MARK
+    return mark
+
+
+@kernel
+def note_top(ends: Ints, end: int, seq: int, length: int, flag: int) -> None:
+    """Note the highest numbers sent, of data and of all, and how much data is outstanding."""
+    data = seq + ((flag & SYN) != 0)
+    ends[end, TOP] = max(ends[end, TOP], data + length + ((flag & FIN) != 0))
+    if length > 0:
+        if ends[end, DATA_LOW] == UNSEEN or data < ends[end, DATA_LOW]:
+            ends[end, DATA_LOW] = data
+        ends[end, DATA_TOP] = max(ends[end, DATA_TOP], data + length)
+        outstanding = ends[end, DATA_TOP] - max(ends[end, ACKED], ends[end, DATA_LOW])
+        ends[end, MOST_OUTSTANDING] = max(ends[end, MOST_OUTSTANDING], outstanding)
+
+
+@kernel
+def count_ack(ends: Ints, end: int, ack: int, length: int, flag: int, window: int, time_ns: int) -> int:
+    """Count an acknowledgement that `end` sends; returns its marks. A RST's number is not believed."""
+    if flag & RST:
+        return 0
+    peer = end ^ 1
+    mark = 0
+    if window == 0:
+        ends[end, ZERO_WINDOWS] += 1
+        mark |= ZERO_WINDOW
+    if length == 0 and not flag & (SYN | FIN):
+        ends[end, PURE_ACKS] += 1
+        # RFC 5681 2: data outstanding, the same number, and the window unchanged.
+        if ack == ends[peer, ACKED] and window == ends[end, WINDOW] and ends[peer, TOP] > ack:
+            ends[end, DUPLICATE_ACKS] += 1
+            mark |= DUPLICATE_ACK
+    if ends[peer, TOP] != UNSEEN and ack > ends[peer, TOP]:
+        mark |= ACKS_UNSEEN
+    if ack > ends[peer, ACKED]:
+        ends[peer, ACKED] = ack
+        if ends[peer, DATA_LOW] != UNSEEN and ack > ends[peer, DATA_LOW]:
+            ends[peer, LAST_ACKED_NS] = time_ns
+    return mark

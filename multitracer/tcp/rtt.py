@@ -1,0 +1,104 @@
+"""Round-trip samples as tcptrace takes them, and their statistics.
+
+An acknowledgement gives a sample when it ends exactly where a segment ended of which nothing was
+ever sent twice (Karn), and when nothing below that end was sent after it: else the acknowledgement
+may have waited for a repair. So a transmission makes all candidates useless that end above where it
+begins, and those that stay are in order of time and of sequence number at once: a queue per end.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.kernels import kernel
+from multitracer.tcp.sent import BOTTOM, END, FIRST, LENGTH, NO_NODE, VALUE, add_above, drop
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+CANDIDATES = 5
+"""The queue's place among an end's state (three columns, see `sent`)."""
+MOST_CANDIDATES = 1 << 16
+"""More segments than this are outstanding only where acknowledgements were not captured."""
+NO_SAMPLE = -1
+
+STATISTICS = ("min", "mean", "median", "p95", "max", "std")
+
+
+@kernel
+def withdraw(nodes: Ints, ends: Ints, end: int, first: int) -> None:
+    """Note a transmission that begins at `first`: nothing above can be timed any more."""
+    top = ends[end, CANDIDATES]
+    while top != NO_NODE and nodes[top, END] > first:
+        drop(nodes, ends, end, CANDIDATES, top)
+        top = ends[end, CANDIDATES]
+
+
+@kernel
+def await_acknowledgement(nodes: Ints, ends: Ints, end: int, first: int, stop: int, time_ns: int) -> None:
+    """Note that first..stop-1, all new, left at `time_ns`."""
+    add_above(nodes, ends, end, CANDIDATES, ends[end, CANDIDATES], first, stop, time_ns)
+    if ends[end, CANDIDATES + LENGTH] > MOST_CANDIDATES:
+        drop(nodes, ends, end, CANDIDATES, ends[end, CANDIDATES + BOTTOM])
+
+
+@kernel
+def take_sample(nodes: Ints, ends: Ints, end: int, ack: int, time_ns: int) -> int:
+    """The round trip in ns that an acknowledgement shows, or NO_SAMPLE; what it covers is done."""
+    sample = NO_SAMPLE
+    bottom = ends[end, CANDIDATES + BOTTOM]
+    while bottom != NO_NODE and nodes[bottom, FIRST] < ack:
+        if nodes[bottom, END] == ack:
+            sample = time_ns - nodes[bottom, VALUE]
+        drop(nodes, ends, end, CANDIDATES, bottom)
+        bottom = ends[end, CANDIDATES + BOTTOM]
+    return sample
+
+
+def summarize(samples: Ints, end: npt.NDArray[np.int32], ends: int) -> tuple[Ints, Floats]:
+    """Per end, the number of samples, and in ms their STATISTICS (columns; NaN without samples)."""
+    counts = np.bincount(end, minlength=ends)
+    starts = np.zeros(ends + 1, dtype=np.int64)
+    np.cumsum(counts, out=starts[1:])
+    grouped = np.empty(len(samples), dtype=np.int64)
+    statistics = np.full((ends, len(STATISTICS)), np.nan)
+    group(samples, end, starts[:-1].copy(), grouped)
+    describe(grouped, starts, statistics)
+    return counts, statistics / 1e6
+
+
+@kernel
+def group(samples: Ints, end: npt.NDArray[np.int32], place: Ints, grouped: Ints) -> None:
+    """Put each end's samples together; `place` is where each end's begin, and moves on."""
+    for i in range(len(samples)):
+        grouped[place[end[i]]] = samples[i]
+        place[end[i]] += 1
+
+
+@kernel
+def describe(grouped: Ints, starts: Ints, statistics: Floats) -> None:
+    """Fill the STATISTICS (ns) of every group; the standard deviation is the sample's (n - 1)."""
+    for i in range(len(starts) - 1):
+        count = starts[i + 1] - starts[i]
+        if count == 0:
+            continue
+        values = np.sort(grouped[starts[i] : starts[i + 1]])
+        mean = values.mean()
+        statistics[i, 0] = values[0]
+        statistics[i, 1] = mean
+        statistics[i, 2] = quantile(values, 0.5)
+        statistics[i, 3] = quantile(values, 0.95)
+        statistics[i, 4] = values[-1]
+        statistics[i, 5] = np.sqrt(((values - mean) ** 2).sum() / (count - 1)) if count > 1 else 0.0
+
+
+@kernel
+def quantile(values: Ints, share: float) -> float:
+    """The quantile of sorted values, interpolated linearly."""
+    at = share * (len(values) - 1)
+    low = int(at)
+    high = min(low + 1, len(values) - 1)
+    return values[low] + (at - low) * (values[high] - values[low])
