@@ -1,0 +1,241 @@
+"""The analysis: from what was recorded to what is concluded, one step after the other.
+
+    packets -> points -> connections, segments -> clocks -> paths -> measures -> retransmissions
+    frames  -> numbered frames, events -> packets carried -> segment_frames -> accounting
+    all of it -> findings
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer import clocks, findings, state_logs
+from multitracer.clocks import Alignment
+from multitracer.findings import Scene
+from multitracer.findings.scene import Direction
+from multitracer.linked import LinkLayer, join_layers
+from multitracer.options import AnalyzeOptions
+from multitracer.paths import Paths, find_paths
+from multitracer.points import Points, find_points
+from multitracer.reading import read
+from multitracer.summary import direction_rows, summarize
+from multitracer.tcp.connections import find_connections
+from multitracer.tcp.measures import measure
+from multitracer.tcp.retransmissions import classify
+from multitracer.tcp.translation import match_translated
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from multitracer.trace import Trace
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Progress: TypeAlias = Callable[[str, float], None]
+
+_LATEST = np.iinfo(np.int64).max
+
+
+@dataclass
+class Analysis:
+    """Everything concluded about one trace; `tables` are those of `multitracer.tables`."""
+
+    trace: Trace
+    tables: dict[str, pd.DataFrame]
+    connections: pd.DataFrame
+    measures: pd.DataFrame
+    paths: Paths
+    points: Points
+    origin_ns: int
+    options: AnalyzeOptions
+    links: LinkLayer
+    missing: list[str] = field(default_factory=list)
+    """Which input would tell what is not known, one sentence each."""
+
+    def summary(self) -> dict[str, Any]:
+        """The content of summary.json."""
+        return summarize(self)
+
+    def report(self, path: str | Path) -> None:
+        """Write the report: one HTML file that opens without a network."""
+        from multitracer.report import write
+
+        write(self, Path(path))
+
+    @property
+    def link_rows(self) -> list[dict[str, Any]]:
+        """links[] of the summary."""
+        return self.links.rows
+
+    @property
+    def utilization(self) -> dict[str, Any] | None:
+        """Utilization of the link and direction that carried most data; None without a link's rate."""
+        return self.links.utilization
+
+    @property
+    def shares(self) -> dict[str, float] | None:
+        """The accounting's shares of that link; None without a link's rate."""
+        return self.links.shares
+
+    def direction(self, connection: int, sender: int) -> dict[str, Any]:
+        """What one end of a connection sent, as in the summary."""
+        return self._directions[2 * connection + sender]
+
+    @cached_property
+    def _directions(self) -> list[dict[str, Any]]:
+        return direction_rows(
+            self.measures, self.tables["retransmissions"], self.connections, self.paths.seen_at
+        )
+
+
+def analyze_paths(
+    paths: Sequence[str | Path], options: AnalyzeOptions | None = None, progress: Progress | None = None
+) -> Analysis:
+    """Read every input and analyse them as recordings of one experiment."""
+    return analyze(read(*map(str, paths), progress=progress), options, progress)
+
+
+def analyze(
+    trace: Trace, options: AnalyzeOptions | None = None, progress: Progress | None = None
+) -> Analysis:
+    """Say which layer was responsible, when, and on what evidence."""
+    return _Pipeline(trace, options or AnalyzeOptions(), progress or _silent).run()
+
+
+def _silent(_: str, __: float) -> None:
+    pass
+
+
+def _date(connections: pd.DataFrame, segments: pd.DataFrame) -> None:
+    """When each connection began and ended, on the reference clock."""
+    connection, time_ns = segments["connection"].to_numpy(), segments["time_ns"].to_numpy()
+    known = connection >= 0
+    start, end = np.full(len(connections), _LATEST), np.full(len(connections), -1, dtype=np.int64)
+    np.minimum.at(start, connection[known], time_ns[known])
+    np.maximum.at(end, connection[known], time_ns[known])
+    connections["start_ns"], connections["end_ns"] = start, end
+
+
+@dataclass
+class _Pipeline:
+    """The steps, and what they hand on."""
+
+    trace: Trace
+    options: AnalyzeOptions
+    progress: Progress
+
+    def run(self) -> Analysis:
+        tables, inputs = self.trace.tables, self.trace.inputs
+        self.progress("finding connections", 0.0)
+        points = find_points(tables, inputs)
+        flows = match_translated(tables["packets"], len(tables["flows"]), points.point)
+        found = find_connections(tables, points.point, points.captured_twice, (flows.flow, flows.swapped))
+        segments, sack = found.segments, found.sack
+        self.progress("placing clocks", 0.2)
+        alignment = self._align(segments, points)
+        _date(found.connections, segments)
+        raw_ack, raw_window = (tables["packets"][name].to_numpy() for name in ("raw_ack", "raw_window"))
+        self.progress("measuring", 0.4)
+        measures = measure(segments, sack, raw_window)
+        paths = find_paths(segments, found.connections, alignment)
+        state = self._state(segments, raw_ack, found.connections, paths, alignment)
+        self.progress("judging retransmissions", 0.5)
+        error_ns = self._errors(segments, paths, alignment)
+        resent = classify(segments, sack, found.connections, paths.seen_at, paths.arrived, error_ns)
+        self.progress("joining the layers", 0.6)
+        links = join_layers(self.trace, segments, found.connections, paths, state, resent, alignment, self.options)
+        self.progress("looking for findings", 0.9)
+        scene = Scene(
+            segments, found.connections, resent, self._directions(measures.table, paths), paths.arrival, paths.arrived,
+            self._pair_errors(alignment), links=links.links, frames=links.frames, link_intervals=links.intervals,
+            segment_frames=links.segment_frames, accounting=links.accounting, link_rtt_ns=links.link_rtt_ns,
+            thresholds=self.options.thresholds,
+        )  # fmt: skip
+        concluded = {
+            "segments": segments, "sack": sack, "tcp_state": state, "retransmissions": resent,
+            "connections": found.connections, "findings": findings.find(scene), **links.tables(),
+        }  # fmt: skip
+        return Analysis(
+            self.trace, concluded, found.connections, measures.table, paths, points,
+            self._origin(concluded), self.options, links, self._missing(concluded, links),
+        )  # fmt: skip
+
+    def _align(self, segments: pd.DataFrame, points: Points) -> Alignment:
+        """Find every capture's clock, and put the segments on the reference clock."""
+        numbers = {entry.path: entry.number for entry in self.trace.inputs}
+        roles = {numbers[path]: role for path, role in self.options.roles.items() if path in numbers}
+        alignment = clocks.align(segments, points, self.trace.inputs, roles=roles, stated=self._stated())
+        segments["time_ns"] = clocks.apply(alignment, segments)
+        return alignment
+
+    def _stated(self) -> dict[int, tuple[float, float]]:
+        return {
+            entry.number: self.options.clocks[entry.path]
+            for entry in self.trace.inputs
+            if entry.path in self.options.clocks
+        }
+
+    def _state(
+        self, segments: pd.DataFrame, raw_ack: Any, connections: pd.DataFrame, paths: Paths, alignment: Alignment
+    ) -> pd.DataFrame:
+        state = self.trace.tables["tcp_state"]
+        if not len(state) or not len(segments):
+            return state
+        inputs, reference = self.trace.inputs, alignment.clocks[alignment.reference].reference
+        return state_logs.place(
+            state, segments, raw_ack, connections, paths.seen_at, inputs, reference, self._stated()
+        )
+
+    def _errors(self, segments: pd.DataFrame, paths: Paths, alignment: Alignment) -> Ints | None:
+        """Per row of segments, the clock error that the judgement of its arrival bore: -1 where none."""
+        if len(alignment.rows) < 2:
+            return None
+        per_point = np.array([alignment.error_ns(point) for point in range(len(alignment.rows))])
+        error = per_point[segments["point"].to_numpy()]
+        other = per_point[segments["point"].to_numpy()[np.maximum(paths.arrival, 0)]]
+        return np.where((paths.arrival >= 0) & (error >= 0) & (other >= 0), error + other, -1)
+
+    def _pair_errors(self, alignment: Alignment) -> dict[tuple[int, int], int]:
+        """The clock error between every two points whose clocks are known."""
+        known = [point for point in range(len(alignment.rows)) if alignment.error_ns(point) >= 0]
+        return {(a, b): alignment.error_ns(a) + alignment.error_ns(b) for a in known for b in known if a != b}
+
+    def _directions(self, measures: pd.DataFrame, paths: Paths) -> list[Direction]:
+        """Every sender of data, with the points it was seen at and its least round trip."""
+        columns = (measures[name].to_numpy() for name in ("point", "connection", "sender", "data_segments", "rtt_min_ms"))
+        rows = []
+        for point, connection, sender, data, least in zip(*columns, strict=True):
+            if not data or point != paths.seen_at[connection, sender]:
+                continue
+            near, far = paths.sender_point[connection, sender], paths.receiver_point[connection, sender]
+            least_ns = 0 if np.isnan(least) or near < 0 else round(least * 1e6)
+            rows.append(Direction(int(connection), int(sender), int(near), int(far), least_ns))
+        return rows
+
+    def _origin(self, tables: dict[str, pd.DataFrame]) -> int:
+        """The first time of all that was recorded and placed."""
+        names = ("segments", "tcp_state", "frames", "link_events")
+        first = [int(tables[name]["time_ns"].min()) for name in names if len(tables[name])]
+        return min(first, default=0)
+
+    def _missing(self, tables: dict[str, pd.DataFrame], links: LinkLayer) -> list[str]:
+        """Which further input would tell what these cannot."""
+        missing = []
+        points = {int(point) for point in tables["segments"]["point"].unique()}
+        if links.shares is None:
+            missing.append(
+                "Accounting and utilization need a log of the link's frames, or its rate (--link-rate BPS)."
+            )
+        if len(points) < 2:
+            missing.append("A capture of the other end would tell which segments arrived, and when.")
+        if not len(tables["tcp_state"]):
+            missing.append(
+                "The sender's TCP state (tcp_probe, ss or tcpstats) would tell its window from its application's pauses."
+            )
+        return missing
