@@ -207,11 +207,11 @@ class _Pipeline:
         return {(a, b): alignment.error_ns(a) + alignment.error_ns(b) for a in known for b in known if a != b}
 
     def _directions(self, measures: pd.DataFrame, paths: Paths) -> list[Direction]:
-        """Every sender of data, with the points it was seen at and its least round trip."""
-        columns = (measures[name].to_numpy() for name in ("point", "connection", "sender", "data_segments", "rtt_min_ms"))
+        """Every end that sent anything, with the points it was seen at and its least round trip."""
+        columns = (measures[name].to_numpy() for name in ("point", "connection", "sender", "packets", "rtt_min_ms"))
         rows = []
-        for point, connection, sender, data, least in zip(*columns, strict=True):
-            if not data or point != paths.seen_at[connection, sender]:
+        for point, connection, sender, packets, least in zip(*columns, strict=True):
+            if not packets or point != paths.seen_at[connection, sender]:
                 continue
             near, far = paths.sender_point[connection, sender], paths.receiver_point[connection, sender]
             least_ns = 0 if np.isnan(least) or near < 0 else round(least * 1e6)

@@ -86,9 +86,9 @@ def _late_by_arrivals(scene: Scene, segment: int) -> tuple[int, str] | None:
         return 1, f"an earlier copy reached the receiver {(first - sent) / MS:.1f} ms after the timer had run out"
     acks = scene.rows(connection, direction.receiver_point, 1 - sender)
     acks = acks[(scene.column("ack")[acks] >= end) & (time[acks] >= first - error)]
-    resent = scene.arrival[segment]
-    if resent >= 0:
-        acks = acks[time[acks] < time[resent]]
+    copies = rows[(seq[rows] < end) & (seq[rows] + length[rows] > seq[segment]) & (time[rows] >= sent)]
+    answered = scene.arrival[copies[scene.arrival[copies] >= 0]]  # this copy and later ones are answered too
+    acks = acks[time[acks] < time[answered].min()] if len(answered) else acks
     returned = _arrivals_back(scene, acks, connection, 1 - sender)
     if returned is None:
         return None

@@ -122,10 +122,14 @@ def next_was_missing(pair: int, pairs: Any, board: Any, state: Any, facts: Any, 
 
 
 @kernel
-def late_answer(rows: Any, copies: int, copy: int, fact: Any, time_ns: Any, tsval: Any, least_rtt: int) -> int:
+def late_answer(
+    rows: Any, copies: int, copy: int, fact: Any, time_ns: Any, tsval: Any, least_rtt: int, dsack_capable: int
+) -> int:
     """Whether an acknowledgement of an earlier copy reached the sender after this copy left: 1, 0, or -1 unknown.
 
     It tells a timer that ran out too early (the answer was on its way) from an answer that was lost.
+    A duplicate is answered at once, with the echo of an earlier segment (RFC 7323 4.3): an old echo
+    proves a late answer only where duplicates are reported and this one is not.
     """
     covered, sent = fact[COVERED], time_ns[rows[copy]]
     if covered == NEVER or covered < sent:
@@ -135,7 +139,11 @@ def late_answer(rows: Any, copies: int, copy: int, fact: Any, time_ns: Any, tsva
     if fact[COVER_EDGE] == 0 or fact[COVER_TSECR] <= 0:
         return -1
     behind = (np.int64(fact[COVER_TSECR]) - np.int64(tsval[rows[copy]])) & 0xFFFFFFFF
-    return 1 if behind >= 0x80000000 else 0
+    if behind < 0x80000000:
+        return 0
+    if dsack_capable == 0:
+        return -1
+    return 0 if fact[DSACKED] <= covered else 1
 
 
 @kernel
@@ -174,7 +182,9 @@ def judge(
                 verdict, why = UNKNOWN, PARTIAL
             if pair == events[e, PAIRS]:
                 verdicts[e, 2], verdicts[e, 3], verdicts[e, 4] = copies, fact[DSACKS], copy
-                verdicts[e, 5] = late_answer(rows, copies, min(copy, copies - 1), fact, time_ns, tsval, least_rtt)
+                verdicts[e, 5] = late_answer(
+                    rows, copies, min(copy, copies - 1), fact, time_ns, tsval, least_rtt, dsack_capable
+                )
             if verdict == NO:
                 needless, unsure, rule = False, False, why
                 break
