@@ -189,7 +189,7 @@ class _Pipeline:
             return state
         inputs, reference = self.trace.inputs, alignment.clocks[alignment.reference].reference
         return state_logs.place(
-            state, segments, raw_ack, connections, paths.seen_at, inputs, reference, self._stated()
+            state, segments, raw_ack, connections, paths.sender_point, inputs, reference, self._stated()
         )
 
     def _errors(self, segments: pd.DataFrame, paths: Paths, alignment: Alignment) -> Ints | None:

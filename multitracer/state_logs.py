@@ -55,11 +55,11 @@ def assign(state: pd.DataFrame, connections: pd.DataFrame) -> None:
 
 def place(
     state: pd.DataFrame, segments: pd.DataFrame, raw_ack: npt.NDArray[np.uint32], connections: pd.DataFrame,
-    seen_at: Ints, inputs: Sequence[Input], reference: str, stated: Mapping[int, tuple[float, float]],
+    beside: Ints, inputs: Sequence[Input], reference: str, stated: Mapping[int, tuple[float, float]],
 ) -> pd.DataFrame:  # fmt: skip
     """Put the records on the reference clock; those of a clock that cannot be placed are left out.
 
-    `seen_at` is the point nearest to each end, shape (connections, 2). Notes clock and role in
+    `beside` is the point at each end, shape (connections, 2), -1 where none is. Notes the clock in
     `inputs`.
     """
     state = state.copy()
@@ -71,7 +71,7 @@ def place(
         assign_rows = state.iloc[rows].copy()
         assign(assign_rows, connections)
         recorded = assign_rows["recorded_ns"].to_numpy()
-        entry.clock = _clock(entry, assign_rows, segments, raw_ack, seen_at, reference, stated)
+        entry.clock = _clock(entry, assign_rows, segments, raw_ack, beside, reference, stated)
         if not entry.clock.pieces:
             keep[rows] = False
             entry.recording.notes.append(f"Left out: {entry.clock.how}.")
@@ -84,12 +84,12 @@ def place(
 
 def _clock(
     entry: Input, state: pd.DataFrame, segments: pd.DataFrame, raw_ack: npt.NDArray[np.uint32],
-    seen_at: Ints, reference: str, stated: Mapping[int, tuple[float, float]],
+    beside: Ints, reference: str, stated: Mapping[int, tuple[float, float]],
 ) -> Clock:  # fmt: skip
     start = int(state["recorded_ns"].iloc[0])
     if entry.number in stated:
         return stated_clock(reference, *stated[entry.number], start)
-    differences = _differences(state, segments, raw_ack, seen_at)
+    differences = _differences(state, segments, raw_ack, beside)
     if entry.recording.clock == "epoch":
         how = "is the host's calendar, taken to be the capture's"
         return Clock(reference, 0.0, 0.0, None, None, how, (ClockPiece(start, 0),))
@@ -103,13 +103,15 @@ def _clock(
 
 
 def _differences(
-    state: pd.DataFrame, segments: pd.DataFrame, raw_ack: npt.NDArray[np.uint32], seen_at: Ints
+    state: pd.DataFrame, segments: pd.DataFrame, raw_ack: npt.NDArray[np.uint32], beside: Ints
 ) -> Ints:
     """Time in the log minus time in the capture of every acknowledgement that moved snd_una."""
     found = [np.empty(0, dtype=np.int64)]
     received = state[(state["event"] == "recv") & (state["connection"] >= 0) & state["snd_una"].notna()]
     for (connection, sender), own in received.groupby(["connection", "sender"]):
-        point = seen_at[connection, sender]
+        point = beside[connection, sender]
+        if point < 0:
+            continue  # the acknowledgements were seen elsewhere: at another time
         rows = np.flatnonzero(
             (segments["connection"].to_numpy() == connection)
             & (segments["sender"].to_numpy() == 1 - sender)
