@@ -1,0 +1,209 @@
+"""Each detector on one trace where it must speak and one near miss where it must not."""
+
+from __future__ import annotations
+
+import pytest
+from scenes import Seen, accounting, at, frames, intervals, retransmissions, scene, segment_frames
+from two_ends import MS
+
+from multitracer.findings import DETECTORS, KINDS, Scene, find
+from multitracer.tables import ACK, SYN
+
+DATA = [Seen(sent=t, came=t + 50, seq=1 + 1000 * n, size=1000) for n, t in enumerate(range(0, 200, 10))]
+
+
+def stalled(arrives: float | None, answer: float | None) -> Scene:
+    """A segment whose timer runs out at 1000 ms; its first copy arrives, and the answer comes, when said."""
+    original = Seen(sent=0, came=arrives, seq=1, size=1000)
+    copy = Seen(sent=1000, came=1050 if arrives is None else max(1050, arrives), seq=1, size=1000)
+    ack = Seen(sent=arrives or 1050, came=answer, sender=1, ack=1001)
+    seen = [original, copy, ack]
+    row = int((scene(seen).segments["time_ns"] == at(1000)).to_numpy().argmax())
+    needless = "no" if arrives is None else "yes"
+    return scene(seen, retransmissions=retransmissions({"ms": 1000, "segment": row, "spurious": needless}))
+
+
+def held(*, delivered: float | None, trigger: str = "timeout", repeats: int = 3) -> Scene:
+    """Bytes resent at 1000 ms whose first frames were still being repeated."""
+    table = segment_frames(
+        {"sent": 0, "first": 10, "last": 1200, "delivered": delivered, "frame_retransmissions": repeats}
+    )
+    return scene(DATA, retransmissions=retransmissions({"ms": 1000, "trigger": trigger}), segment_frames=table)
+
+
+def dropped(*, later: bool, reset: bool = False) -> Scene:
+    """A segment of which the link carried nothing, and perhaps a later one that it carried."""
+    rows = [{"sent": 0, "first": 5, "last": 9, "delivered": 60}, {"sent": 10, "frames": 0, "carried_bytes": 0}]
+    if later:
+        rows.append({"sent": 20, "first": 30, "last": 40, "delivered": 90, "seq": 2001})
+    spans = intervals(("reset", 15, 25)) if reset else intervals()
+    return scene(DATA, segment_frames=segment_frames(*rows), link_intervals=spans)
+
+
+def stale(*, checksum_ok: int, answered: bool) -> Scene:
+    """Three segments lost, and arrivals with their checksums at sequence numbers 500 too low."""
+    sent = [Seen(sent=10 * n, seq=1001 + 500 * n, size=500, checksum=70 + n) for n in range(3)]
+    came = [
+        Seen(sent=10 * n + 50, seq=501 + 500 * n, size=500, checksum=70 + n, checksum_ok=checksum_ok, marks=())
+        for n in range(3)
+    ]
+    acks = [Seen(sent=61, came=111, sender=1, ack=1001)] if answered else []
+    strays = scene([*sent, *acks, *came])
+    point = strays.segments["point"].to_numpy().copy()
+    mine = strays.segments["checksum"].to_numpy() >= 70
+    mine &= strays.segments["time_ns"].to_numpy() >= at(50)
+    point[mine] = 1
+    arrived = strays.arrived.copy()
+    arrived[mine] = -1
+    return scene([*sent, *acks, *came], segments=strays.segments.assign(point=point), arrived=arrived)
+
+
+def queued(wait: float, until: float = 3000) -> Scene:
+    """Segments that wait before their first frame, every 50 ms."""
+    rows = [
+        {"sent": t, "first": t + wait, "last": t + wait, "delivered": t + wait + 50, "queue": wait}
+        for t in range(0, int(until), 50)
+    ]
+    return scene(DATA, segment_frames=segment_frames(*rows))
+
+
+def hole(*, repeats: int, gap: float = 500) -> Scene:
+    """Two deliveries with a gap between, the frames of the second repeated or not."""
+    return scene(
+        DATA,
+        segment_frames=segment_frames(
+            {"sent": 0, "first": 0, "last": 0, "delivered": 50},
+            {"sent": 10, "first": 20, "last": 400, "delivered": 50 + gap, "frame_retransmissions": repeats},
+        ),
+        link_rtt_ns=100 * MS,
+    )
+
+
+def silence(*, erased: bool) -> Scene:
+    """A second in which nothing good came, erased frames or none at all."""
+    middle = [(t, False, "BAD", -1) for t in range(100, 1000, 100)] if erased else []
+    tries = [(t, True, "I RR", 1) for t in range(110, 1000, 200)]
+    log = sorted([(0, False, "RR", -1), *middle, *tries, (1000, False, "RR", -1)])
+    return scene(DATA, frames=frames(*log), link_rtt_ns=100 * MS)
+
+
+def acks(spacing_in: float, *, lost: bool = False) -> Scene:
+    """Six acknowledgements that left 20 ms apart and came `spacing_in` apart; one perhaps lost."""
+    return scene(
+        [
+            Seen(sent=20 * n, came=None if lost and n == 3 else 200 + spacing_in * n, sender=1, ack=1 + n)
+            for n in range(6)
+        ]
+    )
+
+
+def moved(*, overtaken: bool) -> Scene:
+    """Three segments; the second arrives last, or in its turn."""
+    came = [50, 75, 70] if overtaken else [50, 60, 70]
+    return scene([Seen(sent=10 * n, came=came[n], seq=1 + n * 100, size=100) for n in range(3)])
+
+
+def lost(*numbers: int) -> Scene:
+    """Ten segments 10 ms apart of which some never arrive."""
+    return scene(
+        [Seen(10 * n, None if n in numbers else 10 * n + 50, seq=1 + 100 * n, size=100) for n in range(10)]
+    )
+
+
+def window(*, closed: bool) -> Scene:
+    """An acknowledgement that closes the window, or nearly."""
+    marks = ("zero_window",) if closed else ()
+    shut = Seen(10, 60, sender=1, ack=1001, window=0 if closed else 10, marks=marks)
+    return scene([Seen(0, 5, size=1000), shut, Seen(500, 550, sender=1, ack=1001)])
+
+
+def opened(*, twice: bool) -> Scene:
+    """A connection whose SYN was sent once or twice."""
+    syns = [Seen(0, 50, seq=0, flags=SYN)] + [Seen(1000, 1050, seq=0, flags=SYN)] * twice
+    return scene([*syns, Seen(1100, 1150, sender=1, flags=SYN | ACK)])
+
+
+def resent(**row: object) -> Scene:
+    """One retransmission."""
+    return scene(DATA, retransmissions=retransmissions({"ms": 300, **row}))
+
+
+SPEAKS: dict[str, tuple[Scene, Scene]] = {
+    "timeout": (stalled(arrives=None, answer=1100), stalled(arrives=2000, answer=2050)),
+    "spurious-timeout": (stalled(arrives=2000, answer=2050), stalled(arrives=50, answer=None)),
+    "fast-retransmit": (resent(trigger="fast"), resent(trigger="fast", spurious="yes")),
+    "spurious-fast-retransmit": (resent(trigger="fast", spurious="yes"), resent(trigger="fast")),
+    "probe": (resent(trigger="probe"), resent(trigger="timeout")),
+    "competing-recovery": (held(delivered=1300), held(delivered=900)),
+    "burst-loss": (lost(3, 4), lost(3)),
+    "local-drop": (dropped(later=True), dropped(later=True, reset=True)),
+    "link-reset": (scene(DATA, link_intervals=intervals(("reset", 10, 40))), scene(DATA, link_intervals=intervals())),
+    "link-release": (
+        scene(DATA, link_intervals=intervals(("release", 10, 40))),
+        scene(DATA, link_intervals=intervals(("reset", 10, 40))),
+    ),
+    "header-decompression-failure": (stale(checksum_ok=0, answered=False), stale(checksum_ok=-1, answered=False)),
+    "link-recovery-hole": (hole(repeats=2), hole(repeats=0)),
+    "link-outage": (silence(erased=True), silence(erased=False)),
+    "flow-control-gap": (
+        scene(DATA, link_intervals=intervals(("flow-control", 10, 40))),
+        scene(DATA, link_intervals=intervals(("reset", 10, 40))),
+    ),
+    "excessive-queueing": (queued(300), queued(60)),
+    "idle-link": (
+        scene(DATA, accounting=accounting((0, 10, "new_data"), (10, 400, "idle_sender"))),
+        scene(DATA, accounting=accounting((0, 10, "new_data"), (10, 100, "idle_sender"))),
+    ),
+    "ack-loss": (acks(20, lost=True), acks(20)),
+    "ack-compression": (acks(2), acks(18)),
+    "reordering": (moved(overtaken=True), moved(overtaken=False)),
+    "zero-window": (window(closed=True), window(closed=False)),
+    "handshake-retry": (opened(twice=True), opened(twice=False)),
+}
+
+
+def confirmed(subject: Scene) -> set[str]:
+    """The kinds of the findings that are sure."""
+    found = find(subject)
+    return set(found.loc[found["verdict"] == "confirmed", "kind"])
+
+
+def test_every_kind_is_tried() -> None:
+    """No kind that a detector can report is left without its two traces."""
+    assert set(SPEAKS) == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", SPEAKS)
+def test_it_speaks_where_it_must(kind: str) -> None:
+    """The trace that shows it has a confirmed finding of the kind."""
+    assert kind in confirmed(SPEAKS[kind][0])
+
+
+@pytest.mark.parametrize("kind", SPEAKS)
+def test_it_keeps_silent_at_a_near_miss(kind: str) -> None:
+    """The near miss has no confirmed finding of the kind."""
+    assert kind not in confirmed(SPEAKS[kind][1])
+
+
+@pytest.mark.parametrize("detector", DETECTORS, ids=lambda module: module.__name__.rpartition(".")[2])
+def test_without_recordings_it_says_nothing(detector: object) -> None:
+    """A scene with no segment and no link has no findings, and fails nowhere."""
+    assert list(detector.detect(scene())) == []  # type: ignore[attr-defined]
+
+
+def test_a_resend_of_data_lost_in_delivery_out_of_order_is_not_the_links_fault_for_sure() -> None:
+    """A fast retransmission while the link repairs is likely competition, never confirmed."""
+    found = find(held(delivered=1300, trigger="fast"))
+    assert list(found.loc[found["kind"] == "competing-recovery", "verdict"]) == ["likely"]
+
+
+def test_a_drop_that_nothing_passed_is_undecided() -> None:
+    """Without a later packet on the link the log may simply have ended."""
+    found = find(dropped(later=False))
+    assert list(found.loc[found["kind"] == "local-drop", "verdict"]) == ["undecided"]
+
+
+def test_stray_arrivals_that_were_answered_are_undecided() -> None:
+    """A receiver that answers while the strays come may have taken them."""
+    found = find(stale(checksum_ok=0, answered=True))
+    assert "confirmed" not in set(found.loc[found["kind"] == "header-decompression-failure", "verdict"])

@@ -1,0 +1,164 @@
+"""Small scenes for detectors: a few segments at two points, frames, intervals; times in ms from START."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from two_ends import MS, START
+from two_ends import segments as segments_table
+
+from multitracer.findings import Scene
+from multitracer.findings.scene import Direction
+from multitracer.tables import ACK, MARKS, build
+
+CLIENT, SERVER = "10.0.0.1:1000", "10.0.0.2:80"
+LEAST_RTT_MS = 100
+
+
+def at(ms: float) -> int:
+    """An instant."""
+    return START + round(ms * MS)
+
+
+class Seen(NamedTuple):
+    """One segment as one point saw it; `came` is when the other end saw it (None: lost)."""
+
+    sent: float
+    came: float | None = None
+    seq: int = 1
+    size: int = 0
+    sender: int = 0
+    ack: int = 1
+    flags: int = ACK
+    marks: tuple[str, ...] = ()
+    window: int = 65535
+    checksum: int = 0
+    checksum_ok: int = 1
+
+
+def scene(seen: Sequence[Seen] = (), **parts: Any) -> Scene:
+    """A scene of one connection between client (point 0) and server (point 1).
+
+    Each Seen makes a row at its sender's point and, if it came, one at the other.
+    """
+    rows: list[tuple[float, int, Seen]] = [(one.sent, one.sender, one) for one in seen]
+    rows += [(one.came, 1 - one.sender, one) for one in seen if one.came is not None]
+    table = segments_table(
+        {
+            "time_ns": [at(time) for time, _, _ in rows],
+            "point": [point for _, point, _ in rows],
+            "sender": [one.sender for _, _, one in rows],
+            "seq": [one.seq for _, _, one in rows],
+            "ack": [one.ack for _, _, one in rows],
+            "payload_bytes": [one.size for _, _, one in rows],
+            "flags": [one.flags for _, _, one in rows],
+            "window_bytes": [one.window for _, _, one in rows],
+            "checksum": [one.checksum for _, _, one in rows],
+            "checksum_ok": [one.checksum_ok for _, _, one in rows],
+            "marks": [sum(MARKS[mark] for mark in one.marks) for _, _, one in rows],
+        }
+    )
+    arrival, arrived = np.full(len(rows), -1, dtype=np.int64), np.full(len(rows), -1, dtype=np.int8)
+    arrived[: len(seen)] = 0
+    came = [place for place, one in enumerate(seen) if one.came is not None]
+    arrival[came] = np.arange(len(seen), len(rows))
+    arrived[came] = [seen[place].checksum_ok != 0 for place in came]
+    order = np.argsort(table["time_ns"].to_numpy(), kind="stable")
+    back = np.empty(len(rows), dtype=np.int64)
+    back[order] = np.arange(len(rows))
+    arrival = np.where(arrival >= 0, back[arrival], -1)[order]
+    given: dict[str, Any] = {
+        "segments": table.iloc[order].reset_index(drop=True),
+        "connections": _connections(),
+        "retransmissions": retransmissions(),
+        "directions": [Direction(0, 0, 0, 1, LEAST_RTT_MS * MS), Direction(0, 1, 1, 0, LEAST_RTT_MS * MS)],
+        "arrival": arrival,
+        "arrived": arrived[order],
+        "clock_error_ns": {(0, 1): MS, (1, 0): MS},
+    }
+    return Scene(**{**given, **parts})
+
+
+def _connections() -> pd.DataFrame:
+    return build(
+        "connections",
+        {
+            "connection": [0], "flow": [0], "client": [CLIENT], "server": [SERVER], "start_ns": [START],
+            "end_ns": [at(60_000)], "handshake_seen": [True], "closed": ["fin"], "isn_known_client": [True],
+            "isn_known_server": [True], "window_scaled": [True],
+        },
+    )  # fmt: skip
+
+
+def retransmissions(*rows: dict[str, Any]) -> pd.DataFrame:
+    """The retransmissions table; each row needs `ms`, and may set any column."""
+    plain = {
+        "input": 0, "record": 1, "connection": 0, "sender": CLIENT, "seq": 1, "payload_bytes": 1000,
+        "trigger": "timeout", "spurious": "no", "because": "a rule decided", "late_ack": -1,
+    }  # fmt: skip
+    full = [{**plain, **row, "time_ns": at(row["ms"])} for row in rows]
+    columns = [*plain, "time_ns", *(["segment"] if any("segment" in row for row in rows) else [])]
+    return build("retransmissions", {name: [row[name] for row in full] for name in columns})
+
+
+def segment_frames(*rows: dict[str, Any]) -> pd.DataFrame:
+    """The segment_frames table; times in ms under `sent`, `first`, `last`, `delivered`, `queue`; None unknown."""
+    plain = {
+        "connection": 0, "sender": CLIENT, "link": 0, "seq": 1, "payload_bytes": 1000, "transmission": 0,
+        "frames": 10, "frame_retransmissions": 0, "matched_by": "payload", "carried_bytes": 1040,
+    }  # fmt: skip
+    times = {"sent": "sent_ns", "first": "first_frame_ns", "last": "last_frame_ns", "delivered": "delivered_ns"}
+    columns: dict[str, list[Any]] = {
+        name: [row.get(name, value) for row in rows] for name, value in plain.items()
+    }
+    for short, name in times.items():
+        columns[name] = [-1 if row.get(short) is None else at(row[short]) for row in rows]
+    columns["queue_ns"] = [-1 if row.get("queue") is None else round(row["queue"] * MS) for row in rows]
+    columns["segment"] = [row.get("segment", -1) for row in rows]
+    return build("segment_frames", columns)
+
+
+def intervals(*rows: tuple[str, float, float]) -> pd.DataFrame:
+    """Link intervals: (kind, start, end) in ms."""
+    return pd.DataFrame(
+        {
+            "link": np.zeros(len(rows), dtype=np.int16),
+            "kind": [kind for kind, _, _ in rows],
+            "start_ns": np.array([at(start) for _, start, _ in rows], dtype=np.int64),
+            "end_ns": np.array([at(end) for _, _, end in rows], dtype=np.int64),
+            "because": ["the log says so" for _ in rows],
+        }
+    )
+
+
+def accounting(*rows: tuple[float, float, str]) -> pd.DataFrame:
+    """The accounting table: (start, end, cause) in ms."""
+    return build(
+        "accounting",
+        {
+            "link": [0] * len(rows),
+            "start_ns": [at(start) for start, _, _ in rows],
+            "end_ns": [at(end) for _, end, _ in rows],
+            "cause": [cause for _, _, cause in rows],
+        },
+    )
+
+
+def frames(*rows: tuple[float, bool, str, int]) -> pd.DataFrame:
+    """Frames as the mobile logged them: (ms, sent, type, transmission)."""
+    return build(
+        "frames",
+        {
+            "record": range(1, len(rows) + 1),
+            "time_ns": [at(ms) for ms, _, _, _ in rows],
+            "recorded_ns": [at(ms) for ms, _, _, _ in rows],
+            "link": [0 if sent else 1 for _, sent, _, _ in rows],
+            "side": ["mobile"] * len(rows),
+            "sent": [sent for _, sent, _, _ in rows],
+            "type": [kind for _, _, kind, _ in rows],
+            "transmission": [transmission for _, _, _, transmission in rows],
+        },
+    )
