@@ -1,0 +1,204 @@
+"""pcap files: either byte order, microseconds or nanoseconds, and Kuznetzov's modified records.
+
+Source: tcpdump.org/manpages/pcap-savefile.5. A record header that cannot be one (garbage between
+records, a damaged length) is skipped up to the next chain of plausible headers.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from multitracer.errors import InputError
+from multitracer.kernels import kernel, octets
+from multitracer.parsers.capture import Records, recording
+from multitracer.trace import Skip
+
+if TYPE_CHECKING:
+    from multitracer.parsers.source import Source
+    from multitracer.trace import Recording
+
+_MICROSECONDS, _NANOSECONDS, _KUZNETZOV = 0xA1B2C3D4, 0xA1B23C4D, 0xA1B2CD34
+_MAGICS = {
+    magic.to_bytes(4, order): (magic, order)
+    for magic in (_MICROSECONDS, _NANOSECONDS, _KUZNETZOV)
+    for order in ("little", "big")
+}
+_FILE_HEADER_BYTES = 24
+_LINK_TYPE_MASK = 0x03FFFFFF
+"""The upper bits tell the length of the frame check sequence."""
+_LARGEST_RECORD = 1 << 18
+"""tcpdump's largest snap length; a record with more octets is not one."""
+_FAR_SECONDS = 10 * 366 * 86400
+"""After garbage, a record within so long of the last good one is believed."""
+_CHAIN = 3
+"""So many plausible headers in a row end a search (fewer at the file's end)."""
+
+# Columns of `state` in `walk`.
+_AT, _FOUND, _LAST_SECOND, _GARBAGE_AT, _GARBAGE_COUNT, _GARBAGE_RECORD, _CUT_AT = range(7)
+
+
+def sniff(head: bytes) -> bool:
+    """Whether it begins with one of the magic numbers."""
+    return head[:4] in _MAGICS
+
+
+def read(source: Source) -> Recording:
+    """Packets, flows and options; link frames where the capture is of a link's log."""
+    data = octets(source.data)
+    if len(data) < _FILE_HEADER_BYTES:
+        raise InputError(source.path, "ends within the file header", offset=len(data))
+    magic, order = _MAGICS[bytes(data[:4])]
+    little = order == "little"
+    link_type = int.from_bytes(bytes(data[20:24]), "little" if little else "big") & _LINK_TYPE_MASK
+    header = 24 if magic == _KUZNETZOV else 16
+    scale = 1 if magic == _NANOSECONDS else 1000
+    offset, captured, original, time_ns, state = _records(data, little, header, scale)
+    count = int(state[_FOUND])
+    return recording(
+        "pcap",
+        source,
+        Records(
+            data, offset, captured, original, time_ns, np.zeros(count, dtype=np.int16),
+            np.arange(1, count + 1, dtype=np.int64), [link_type], *_losses(state, len(data)),
+        ),
+    )  # fmt: skip
+
+
+def _losses(state: Any, size: int) -> tuple[list[Skip], bool]:
+    skips = []
+    if state[_GARBAGE_COUNT]:
+        reason = "octets between records that are no record"
+        skips.append(
+            Skip(reason, int(state[_GARBAGE_RECORD]), int(state[_GARBAGE_AT]), int(state[_GARBAGE_COUNT]))
+        )
+    if state[_CUT_AT] >= 0:
+        skips.append(Skip("file ends within a record", int(state[_FOUND]) + 1, int(state[_CUT_AT])))
+    return skips, not skips
+
+
+def _records(data: Any, little: bool, header: int, scale: int) -> tuple[Any, Any, Any, Any, Any]:
+    """Offsets, captured and original lengths and times of all records, and the walk's state."""
+    state = np.array([_FILE_HEADER_BYTES, 0, -1, -1, 0, 0, -1], dtype=np.int64)
+    size = max(16, (len(data) - _FILE_HEADER_BYTES) // (header + 400))
+    arrays = [np.empty(size, dtype=kind) for kind in (np.int64, np.int32, np.int32, np.int64)]
+    while walk(data, little, header, scale, state, *arrays):
+        done, at = int(state[_FOUND]), int(state[_AT])
+        # By the records so far, this many more are to come.
+        more = (len(data) - at) * done // max(at, 1) + done // 8 + 1024
+        arrays = [np.concatenate([values[:done], np.empty(more, dtype=values.dtype)]) for values in arrays]
+    count = int(state[_FOUND])
+    return (*(values[:count] for values in arrays), state)  # type: ignore[return-value]
+
+
+@kernel
+def word(data: Any, at: int, little: bool) -> int:
+    """Four octets in the file's byte order."""
+    a, b, c, d = np.int64(data[at]), np.int64(data[at + 1]), np.int64(data[at + 2]), np.int64(data[at + 3])
+    if little:
+        return d << 24 | c << 16 | b << 8 | a
+    return a << 24 | b << 16 | c << 8 | d
+
+
+@kernel
+def plausible(data: Any, at: int, little: bool, header: int, scale: int, last: int) -> bool:
+    """Whether a record's header may start here; `last` is the last good record's second, -1 for any."""
+    if at + header > len(data):
+        return False
+    size = word(data, at + 8, little)
+    if size > _LARGEST_RECORD or size > word(data, at + 12, little) + 4:
+        return False
+    if word(data, at + 4, little) >= 1_000_000_000 // scale:
+        return False
+    second = word(data, at, little)
+    return last < 0 or (second >= last - _FAR_SECONDS and second <= last + _FAR_SECONDS)
+
+
+@kernel
+def chained(data: Any, at: int, little: bool, header: int, scale: int, last: int) -> bool:
+    """Whether a chain of plausible, not empty records starts here, or one that ends the file exactly."""
+    for _ in range(_CHAIN):
+        if at == len(data):
+            return True
+        if not plausible(data, at, little, header, scale, last) or word(data, at + 8, little) == 0:
+            return False
+        at += header + word(data, at + 8, little)
+    return at <= len(data)
+
+
+@kernel
+def walk(
+    data: Any, little: bool, header: int, scale: int, state: Any, offset: Any, captured: Any, original: Any, time_ns: Any
+) -> bool:
+    """Find records until the end (False), or until the arrays are full (True)."""
+    at, count = state[_AT], state[_FOUND]
+    while at < len(data):
+        if count == len(offset):
+            state[_AT], state[_FOUND] = at, count
+            return True
+        # Fractions beyond a second are written by some tools: only lengths damage the chain.
+        size = word(data, at + 8, little) if at + header <= len(data) else np.int64(-1)
+        if size < 0:
+            state[_CUT_AT] = at
+            break
+        if size > _LARGEST_RECORD:
+            start = at
+            at += 1
+            while at < len(data) and not chained(data, at, little, header, scale, state[_LAST_SECOND]):
+                at += 1
+            if state[_GARBAGE_COUNT] == 0:
+                state[_GARBAGE_AT], state[_GARBAGE_RECORD] = start, count + 1
+            state[_GARBAGE_COUNT] += 1
+            continue
+        second = word(data, at, little)
+        offset[count] = at + header
+        original[count] = min(word(data, at + 12, little), np.int64(0x7FFFFFFF))
+        time_ns[count] = second * 1_000_000_000 + word(data, at + 4, little) * scale
+        if at + header + size > len(data):
+            # A length beyond the end: the file was cut, or the header is garbage and records follow.
+            following = at + 1
+            while following < len(data) and not chained(data, following, little, header, scale, state[_LAST_SECOND]):
+                following += 1
+            if following >= len(data):
+                state[_CUT_AT] = at
+                break
+            if state[_GARBAGE_COUNT] == 0:
+                state[_GARBAGE_AT], state[_GARBAGE_RECORD] = at, count + 1
+            state[_GARBAGE_COUNT] += 1
+            at = following
+            continue
+        captured[count] = size
+        if original[count] < size:
+            original[count] = size
+        state[_LAST_SECOND] = second
+        count += 1
+        at += header + size
+    state[_AT], state[_FOUND] = at, count
+    return False
+
+
+def write(
+    path: Path | str,
+    packets: Iterable[tuple[int, bytes]],
+    link_type: int,
+    *,
+    original_bytes: Iterable[int] | None = None,
+    nanoseconds: bool = True,
+    snap_bytes: int = 262144,
+) -> None:
+    """Write (time_ns, octets) of each packet; `original_bytes` are the lengths on the wire, if longer.
+
+    With microseconds, times are cut to them.
+    """
+    magic, scale = (_NANOSECONDS, 1) if nanoseconds else (_MICROSECONDS, 1000)
+    packets = list(packets)
+    lengths = list(original_bytes) if original_bytes is not None else [len(packet) for _, packet in packets]
+    with Path(path).open("wb") as file:
+        file.write(struct.pack("<IHHiIII", magic, 2, 4, 0, 0, snap_bytes, link_type))
+        for (time_ns, packet), length in zip(packets, lengths, strict=True):
+            second, rest = divmod(time_ns, 1_000_000_000)
+            file.write(struct.pack("<IIII", second, rest // scale, len(packet), length) + packet)

@@ -1,0 +1,263 @@
+"""pcapng files: sections of either byte order, interfaces each with its own clock resolution.
+
+Source: draft-ietf-opsawg-pcapng. Read are enhanced, simple and old packet blocks; other blocks are
+passed over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from multitracer.errors import InputError
+from multitracer.kernels import kernel, octets
+from multitracer.parsers.capture import Records, recording
+from multitracer.parsers.pcap import word
+from multitracer.trace import Skip
+
+if TYPE_CHECKING:
+    from multitracer.parsers.source import Source
+    from multitracer.trace import Recording
+
+_SECTION, _INTERFACE, _OLD_PACKET, _SIMPLE, _ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6
+_BYTE_ORDER_MAGIC = 0x1A2B3C4D
+_IF_TSRESOL, _IF_TSOFFSET = 9, 14
+_LARGEST_BLOCK = 1 << 24
+_NO_TIME = -1
+_SECOND_NS = 1_000_000_000
+
+# What stopped the walk.
+_END, _FULL, _SECTION_HERE, _INTERFACE_HERE, _BROKEN, _NO_INTERFACE = range(6)
+
+
+def sniff(head: bytes) -> bool:
+    """Whether it begins with a section header block."""
+    return head[:4] == b"\n\r\r\n" and head[8:12] in (b"\x1a\x2b\x3c\x4d", b"\x4d\x3c\x2b\x1a")
+
+
+@dataclass
+class _Interfaces:
+    """All interfaces of all sections; a section's block numbers count from `first`."""
+
+    link_types: list[int] = field(default_factory=list)
+    snap_bytes: list[int] = field(default_factory=list)
+    units: list[tuple[bool, int]] = field(default_factory=list)
+    """Whether the resolution is a power of two, and the power."""
+    offsets_s: list[int] = field(default_factory=list)
+    first: int = 0
+
+
+@dataclass
+class _Found:
+    """Arrays of records, and how many are filled."""
+
+    arrays: list[Any]
+    state: Any = field(default_factory=lambda: np.zeros(2, dtype=np.int64))  # position, records
+    skips: list[Skip] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        return int(self.state[1])
+
+    def grow(self) -> None:
+        self.arrays = [np.concatenate([values, np.empty_like(values)]) for values in self.arrays]
+
+
+def read(source: Source) -> Recording:
+    """Packets of all sections and interfaces; `interface` counts over the whole file."""
+    data = octets(source.data)
+    if len(data) < 28:
+        raise InputError(source.path, "ends within its section header", offset=len(data))
+    kinds = (np.int64, np.int32, np.int32, np.int64, np.int16)
+    found = _Found([np.empty(max(16, len(data) // 400), dtype=kind) for kind in kinds])
+    interfaces = _Interfaces()
+    complete = _walk(data, found, interfaces)
+    offset, captured, original, ticks, interface = (values[: found.count] for values in found.arrays)
+    time_ns = _times(ticks, interface, interfaces)
+    if not interfaces.link_types:
+        raise InputError(source.path, "describes no interface", hint="The file was cut or is damaged.")
+    return recording(
+        "pcapng",
+        source,
+        Records(
+            data, offset, captured, original, time_ns, interface, np.arange(1, found.count + 1, dtype=np.int64),
+            interfaces.link_types, found.skips, complete,
+        ),
+    )  # fmt: skip
+
+
+def _walk(data: Any, found: _Found, interfaces: _Interfaces) -> bool:
+    """Walk all blocks; whether the file ended where a block did."""
+    little = True
+    while True:
+        snaps = np.array(interfaces.snap_bytes[interfaces.first :] or [0], dtype=np.int64)
+        there = len(interfaces.snap_bytes) - interfaces.first
+        stopped = walk_blocks(data, little, interfaces.first, there, snaps, found.state, *found.arrays)
+        at = int(found.state[0])
+        if stopped == _END:
+            return not any(skip.reason.startswith("file") for skip in found.skips)
+        if stopped == _FULL:
+            found.grow()
+        elif stopped == _SECTION_HERE:
+            little = bytes(data[at + 8 : at + 12]) == _BYTE_ORDER_MAGIC.to_bytes(4, "little")
+            interfaces.first = len(interfaces.link_types)
+            found.state[0] = at + word(data, at + 4, little)
+        elif stopped == _INTERFACE_HERE:
+            size = int(word(data, at + 4, little))
+            _describe(bytes(data[at + 8 : at + size - 4]), little, interfaces)
+            found.state[0] = at + size
+        elif stopped == _NO_INTERFACE:
+            _lose(found, "packet of an interface that is not described", found.count + 1, at)
+            found.state[0] = at + word(data, at + 4, little)
+        else:
+            following = next_section(data, at + 1)
+            reason = "file ends within a block" if following < 0 else "damaged block, and all up to the next section"
+            _lose(found, reason, found.count + 1, at)
+            if following < 0:
+                return False
+            found.state[0] = following
+
+
+def _lose(found: _Found, reason: str, record: int, offset: int) -> None:
+    for place, skip in enumerate(found.skips):
+        if skip.reason == reason:
+            found.skips[place] = Skip(reason, skip.record, skip.offset, skip.count + 1)
+            return
+    found.skips.append(Skip(reason, record, offset))
+
+
+def next_section(data: Any, at: int) -> int:
+    """Where the next section header block starts, -1 if nowhere."""
+    for order in ("little", "big"):
+        magic = _BYTE_ORDER_MAGIC.to_bytes(4, order)  # type: ignore[arg-type]
+        found = bytes(data[at:]).find(b"\n\r\r\n")
+        while found >= 0:
+            if bytes(data[at + found + 8 : at + found + 12]) == magic:
+                return at + found
+            found = bytes(data[at:]).find(b"\n\r\r\n", found + 1)
+    return -1
+
+
+def _describe(body: bytes, little: bool, interfaces: _Interfaces) -> None:
+    """An interface description block: link type, snap length, resolution and offset of its clock."""
+    order = "little" if little else "big"
+
+    def number(octets_: bytes, signed: bool = False) -> int:
+        return int.from_bytes(octets_, order, signed=signed)  # type: ignore[arg-type]
+
+    unit, offset, at = (False, 6), 0, 8
+    while at + 4 <= len(body):
+        code, size = number(body[at : at + 2]), number(body[at + 2 : at + 4])
+        value = body[at + 4 : at + 4 + size]
+        if code == 0 or len(value) < size:
+            break
+        if code == _IF_TSRESOL and size == 1:
+            unit = (bool(value[0] & 0x80), value[0] & 0x7F)
+        elif code == _IF_TSOFFSET and size == 8:
+            offset = number(value, signed=True)
+        at += 4 + (size + 3 & ~3)
+    interfaces.link_types.append(number(body[:2]))
+    interfaces.snap_bytes.append(number(body[4:8]))
+    interfaces.units.append(unit)
+    interfaces.offsets_s.append(offset)
+
+
+def _times(ticks: Any, interface: Any, interfaces: _Interfaces) -> Any:
+    """Ticks of each interface's clock as ns since the epoch; simple packets take the time before them."""
+    time_ns = np.empty(len(ticks), dtype=np.int64)
+    for number, (unit, offset_s) in enumerate(zip(interfaces.units, interfaces.offsets_s, strict=True)):
+        mine = interface == number
+        if mine.any():
+            offset_s = max(-(2**32), min(offset_s, 2**32))
+            time_ns[mine] = to_ns(ticks[mine], *unit) + offset_s * _SECOND_NS
+    untimed = ticks == _NO_TIME
+    if untimed.any():
+        time_ns[untimed] = 0
+        latest = np.maximum.accumulate(np.where(untimed, -1, np.arange(len(ticks))))
+        time_ns[untimed] = np.where(latest[untimed] >= 0, time_ns[np.maximum(latest[untimed], 0)], 0)
+    return time_ns
+
+
+def to_ns(ticks: Any, binary: bool, power: int) -> Any:
+    """Ticks of 2**-power or 10**-power seconds as ns, rounded down, without overflow."""
+    ticks = ticks.view(np.uint64)
+    if binary:
+        if power > 63:
+            return np.zeros(len(ticks), dtype=np.int64)
+        seconds, rest = ticks >> np.uint64(power), ticks & np.uint64((1 << power) - 1)
+        if power > 34:  # keeps rest * 10**9 within 64 bits
+            rest, power = rest >> np.uint64(power - 34), 34
+        return (seconds * np.uint64(_SECOND_NS) + (rest * np.uint64(_SECOND_NS) >> np.uint64(power))).view(np.int64)
+    if power <= 9:
+        return (ticks * np.uint64(10 ** (9 - power))).view(np.int64)
+    return (ticks // np.uint64(10 ** min(power - 9, 19))).view(np.int64)
+
+
+@kernel
+def walk_blocks(
+    data: Any, little: bool, first: int, interfaces: int, snap_bytes: Any, state: Any,
+    offset: Any, captured: Any, original: Any, ticks: Any, interface: Any,
+) -> int:  # fmt: skip
+    """Walk blocks from state[0] on; returns what stopped it. A truncated block stands at state[0]."""
+    at, count = state[0], state[1]
+    result = _END
+    while at < len(data):
+        if at + 12 > len(data):
+            result = _BROKEN
+            break
+        kind = word(data, at, little)
+        if kind == _SECTION:
+            sound = at + 28 <= len(data)
+            own = word(data, at + 8, True) == _BYTE_ORDER_MAGIC
+            if not sound or not (own or word(data, at + 8, False) == _BYTE_ORDER_MAGIC):
+                result = _BROKEN
+                break
+            size = word(data, at + 4, own)
+            result = _SECTION_HERE if size >= 28 and size % 4 == 0 and at + size <= len(data) else _BROKEN
+            break
+        size = word(data, at + 4, little)
+        if size < 12 or size % 4 or size > _LARGEST_BLOCK or at + size > len(data):
+            result = _BROKEN
+            break
+        if kind == _INTERFACE:
+            result = _INTERFACE_HERE if size >= 20 else _BROKEN
+            break
+        if kind == _ENHANCED or kind == _OLD_PACKET or kind == _SIMPLE:
+            if count == len(offset):
+                result = _FULL
+                break
+            body = at + (12 if kind == _SIMPLE else 28)
+            if body + 4 > at + size:
+                result = _BROKEN
+                break
+            number = np.int64(0)
+            if kind == _ENHANCED:
+                number = word(data, at + 8, little)
+            elif kind == _OLD_PACKET:
+                number = word(data, at + 8, little) & 0xFFFF if little else word(data, at + 8, little) >> 16
+            if number >= interfaces:
+                result = _NO_INTERFACE
+                break
+            length = word(data, at + 8, little) if kind == _SIMPLE else word(data, at + 24, little)
+            here = length if kind == _SIMPLE else word(data, at + 20, little)
+            if kind == _SIMPLE:
+                if snap_bytes[number] > 0:
+                    here = min(here, snap_bytes[number])
+                here = min(here, at + size - 4 - body)
+            if body + here > at + size - 4:
+                result = _BROKEN
+                break
+            offset[count] = body
+            captured[count] = here
+            original[count] = max(min(length, np.int64(0x7FFFFFFF)), here)
+            interface[count] = first + number
+            if kind == _SIMPLE:
+                ticks[count] = _NO_TIME
+            else:
+                ticks[count] = word(data, at + 12, little) << 32 | word(data, at + 16, little)
+            count += 1
+        at += size
+    state[0], state[1] = at, count
+    return result
