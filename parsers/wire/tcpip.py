@@ -33,6 +33,7 @@ _PROTOCOL_TCP, _PROTOCOL_UDP, _PROTOCOL_ICMP, _PROTOCOL_ICMP6 = 6, 17, 1, 58
 _IPIP, _IPV6_INSIDE, _GRE = 4, 41, 47
 _HOP, _ROUTING, _FRAGMENT_HEADER, _AUTHENTICATION, _DESTINATION = 0, 43, 44, 51, 60
 _GSMTAP_PORT = 4729
+_GTP_PORT = 2152
 _HTTPS = 443
 _LEAST_TCP = 20
 
@@ -308,17 +309,27 @@ def ones_sum(data: Any, start: int, end: int, total: int) -> int:
 
 
 @kernel
-def checksum_right(data: Any, ip: int, tcp: int, stop: int) -> int:
-    """Whether the TCP checksum is right (RFC 9293 3.1): 1 or 0."""
-    total = np.int64(_PROTOCOL_TCP) + (stop - tcp)
-    if data[ip] >> 4 == 4:
-        total = ones_sum(data, ip + 12, ip + 20, total)
-    else:
-        total = ones_sum(data, ip + 8, ip + 40, total)
-    total = ones_sum(data, tcp, stop, total)
+def folded(total: int) -> int:
+    """A sum of words in 16 bits, carries added back (RFC 1071)."""
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
-    return 1 if total == 0xFFFF else 0
+    return total
+
+
+@kernel
+def checksum_right(data: Any, ip: int, tcp: int, stop: int) -> int:
+    """Whether the TCP checksum is right (RFC 9293 3.1): 1, 0, or -1 where the network card was to fill it in.
+
+    A sender that leaves it to the card writes the sum of the pseudo-header alone.
+    """
+    pseudo = np.int64(_PROTOCOL_TCP) + (stop - tcp)
+    if data[ip] >> 4 == 4:
+        pseudo = ones_sum(data, ip + 12, ip + 20, pseudo)
+    else:
+        pseudo = ones_sum(data, ip + 8, ip + 40, pseudo)
+    if folded(ones_sum(data, tcp, stop, pseudo)) == 0xFFFF:
+        return 1
+    return -1 if folded(pseudo) == big16(data, tcp + 16) else 0
 
 
 @kernel
@@ -329,6 +340,8 @@ def udp_status(data: Any, at: int, end: int) -> int:
     source, destination = big16(data, at), big16(data, at + 2)
     if source == _GSMTAP_PORT or destination == _GSMTAP_PORT:
         return LINK_FRAME
+    if destination == _GTP_PORT:
+        return UNKNOWN
     if at + 14 <= end:
         a, b, c, d = data[at + 8], data[at + 9], data[at + 10], data[at + 11]
         # "umts-rlc", "rlc-lte", "rlc-nr", "mac-lte", "mac-nr" (Wireshark's heuristic framings)

@@ -1,6 +1,6 @@
 """IP packets inside what is not plain IP: tunnels, compressed headers, and rare link layers.
 
-One record at a time, for the few that need it. Sources: RFC 2784 and 2890 (GRE), RFC 2003, RFC 4213,
+One record at a time, for the few that need it. Sources: RFC 2784 and 2890 (GRE), 3GPP 29.281 (GTP-U), RFC 2003, RFC 4213,
 RFC 1144 over PPP (RFC 1332 4), tcpdump.org/linktypes (SLIP, NFLOG, PKTAP).
 """
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 SLIP, NFLOG, PKTAP = 8, 239, 258
 _SLIP_DIRECTION_BYTES = 16
 _NFULA_PAYLOAD = 9
+_GTP_PORT, _G_PDU = (2152).to_bytes(2, "big"), 255
 _DEPTH = 4
 """Tunnels within tunnels are followed so far."""
 
@@ -122,7 +123,24 @@ def _inside(packet: bytes) -> bytes | None:
         return None
     if protocol in (4, 41):
         return _plain(body)
+    if protocol == 17 and body[2:4] == _GTP_PORT:
+        return _gtp(body[8:])
     return _gre(body) if protocol == 47 else None
+
+
+def _gtp(body: bytes) -> bytes | None:
+    """The user packet in a G-PDU (29.281 5.1)."""
+    if len(body) < 8 or body[0] >> 5 != 1 or body[1] != _G_PDU:
+        return None
+    at = 12 if body[0] & 7 else 8
+    if body[0] & 4:
+        following = body[11]
+        while following and at < len(body):
+            size = 4 * body[at]
+            if not size or at + size > len(body):
+                return None
+            following, at = body[at + size - 1], at + size
+    return _plain(body[at:])
 
 
 def _gre(body: bytes) -> bytes | None:
