@@ -320,7 +320,7 @@ SCHEMA: dict[str, Table] = {
                 _LINK,
                 C("seq", "int64", "first byte, relative to the initial sequence number"),
                 C("payload_bytes", "int32", "TCP payload", "bytes"),
-                C("transmission", "int16", "0 the first time these bytes were sent, 1, ..."),
+                C("transmission", "int16", "0 the first time these bytes were sent, 1, ...", null=-1),
                 C("sent_ns", "int64", "when the sender's capture saw it", "ns", null=-1),
                 C("first_frame_ns", "int64", "start of the first frame sent for it", "ns", null=-1),
                 C("last_frame_ns", "int64", "start of the last frame sent for it, repeats included", "ns", null=-1),

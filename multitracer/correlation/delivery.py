@@ -1,0 +1,61 @@
+"""When the far end had each carried packet whole: by its own log, else by the capture behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.link.carried import CarriedPacket
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+NEVER, NO_LOG = -1, -2
+"""The far end's log shows that it was never whole there; there is no such log."""
+
+
+def delivered(
+    packets: Sequence[CarriedPacket], far: Sequence[CarriedPacket], frames: pd.DataFrame, protocol: str
+) -> list[int]:
+    """When the last missing frame of each packet arrived, by the far end's log of the same link.
+
+    `far` holds what reassembly made of that log. What a reset threw away although it had arrived is
+    not delivered: an RLP entity delivers in sequence always, an RLC entity may.
+    """
+    time_ns, sn = frames["time_ns"].to_numpy(), frames["sn"].to_numpy()
+    waiting: dict[tuple[frozenset[int], bytes], list[CarriedPacket]] = {}
+    for packet in reversed(far):
+        if packet.complete and not packet.garbled:
+            waiting.setdefault(_identity(packet, sn), []).append(packet)
+    whole = []
+    for packet in packets:
+        same = waiting.get(_identity(packet, sn)) if packet.octets else None
+        whole.append(int(time_ns[same.pop().first_transmissions].max()) if same else NEVER)
+    return _in_sequence(packets, whole, always=protocol == "rlp")
+
+
+def _identity(packet: CarriedPacket, sn: Ints) -> tuple[frozenset[int], bytes]:
+    """The numbers of its frames and its octets: a repetition by TCP goes in frames of its own."""
+    return frozenset(sn[packet.rows].tolist()), packet.octets
+
+
+def _in_sequence(packets: Sequence[CarriedPacket], whole: list[int], *, always: bool) -> list[int]:
+    """What in-sequence delivery makes of the times; where it is not certain, only what a reset may have lost."""
+    last_epoch = max((packet.epoch for packet in packets), default=0)
+    epoch, latest, gap = -1, NEVER, False
+    times = []
+    for packet, time in zip(packets, whole, strict=True):
+        if packet.epoch != epoch:
+            epoch, latest, gap = packet.epoch, NEVER, False
+        gap = gap or time < 0
+        latest = max(latest, time)
+        if gap and (always or epoch != last_epoch):
+            times.append(NEVER)
+        else:
+            times.append(latest if always else time)
+    return times

@@ -1,0 +1,177 @@
+"""Carried packets matched to captured segments by their headers, one to one and in order.
+
+What a packet says of itself (ends, numbers, length, flags, and IP ID and checksum where the capture
+has them as they went on the air) usually fits one segment only. Where it fits several, as with a
+TCP retransmission that repeats every field, the order decides: a link takes packets in the order in
+which they were offered, none before it was offered, and at once when it is idle.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import NamedTuple
+
+from multitracer.correlation.captured import UNRELATED, Fields
+from multitracer.correlation.headers import Header
+
+NONE = -1
+_TRUSTED = 0.5
+"""A field that agrees for fewer packets of a stream than this was rewritten after the capture."""
+
+Ends = dict[tuple[str, int, str, int], list[int]]
+
+
+class Offer(NamedTuple):
+    """A carried packet: what it says of itself, and when its first and its last new frame were sent."""
+
+    header: Header | None
+    first_ns: int
+    last_new_ns: int
+    garbled: bool
+
+
+def match(offers: Sequence[Offer], fields: Fields, ends: Ends) -> list[int]:
+    """For each carried packet, in the order in which they went on the air, the place in `fields`, or -1."""
+    return _Assignment(offers, fields, _candidates(offers, fields, ends)).run(ends)
+
+
+def _candidates(offers: Sequence[Offer], fields: Fields, ends: Ends) -> list[list[int]]:
+    """Places whose fields fit each packet, in the order of sending."""
+    index: dict[tuple[int, ...], list[int]] = {}
+    by_sum: dict[tuple[int, ...], list[int]] = {}
+    numbers = zip(fields.stream, fields.raw_seq, fields.raw_ack, fields.payload_bytes, fields.flags, strict=True)
+    for place, key in enumerate(numbers):
+        index.setdefault(key, []).append(place)
+    sums = zip(fields.stream, fields.payload_bytes, fields.checksum, strict=True)
+    for place, key in enumerate(sums):
+        by_sum.setdefault(key, []).append(place)
+    found: list[list[int]] = []
+    for offer in offers:
+        head = offer.header
+        streams = ends.get(head[:4], []) if head else []
+        if not head or not head.numbered:
+            found.append([])
+        elif offer.garbled:
+            # Rebuilt on a stale context: numbers are off, but the checksum is the sender's: RFC 1144 4.1.
+            found.append([p for s in streams for p in by_sum.get((s, head.payload_bytes, head.checksum), [])])
+        else:
+            key = head.raw_seq, head.raw_ack, head.payload_bytes, head.flags
+            found.append([p for s in streams for p in index.get((s, *key), [])])
+    for name in ("ip_id", "checksum"):
+        found = _narrowed(offers, fields, found, name)
+    return found
+
+
+def _narrowed(offers: Sequence[Offer], fields: Fields, found: list[list[int]], name: str) -> list[list[int]]:
+    """Only the candidates with the same value of a field, in streams where that field can be trusted."""
+    column: list[int] = getattr(fields, name)
+    same: list[list[int]] = []
+    agree: dict[int, list[int]] = {}
+    for offer, places in zip(offers, found, strict=True):
+        value = getattr(offer.header, name) if offer.header and not offer.garbled else NONE
+        known = value >= 0 and bool(places)
+        same.append([place for place in places if column[place] == value] if known else places)
+        if known:
+            tally = agree.setdefault(fields.stream[places[0]], [0, 0])
+            tally[0] += bool(same[-1])
+            tally[1] += 1
+    trusted = {stream for stream, (fit, all_) in agree.items() if fit >= _TRUSTED * all_}
+    return [
+        narrow if places and fields.stream[places[0]] in trusted else places
+        for places, narrow in zip(found, same, strict=True)
+    ]
+
+
+@dataclass
+class _Assignment:
+    """Chooses among candidates, stream by stream: first where only one fits, then what the order leaves."""
+
+    offers: Sequence[Offer]
+    fields: Fields
+    candidates: list[list[int]]
+
+    def run(self, ends: Ends) -> list[int]:
+        """The place chosen for each packet."""
+        chosen = [NONE] * len(self.offers)
+        busy_until = list(accumulate((offer.last_new_ns for offer in self.offers), max, initial=NONE))
+        self.candidates = [self._in_time(n) for n in range(len(self.offers))]
+        streams: dict[int, list[int]] = {}
+        for number, (offer, places) in enumerate(zip(self.offers, self.candidates, strict=True)):
+            for stream in self._streams(offer, places, ends):
+                streams.setdefault(stream, []).append(number)
+        places_of: dict[int, list[int]] = {}
+        for place, stream in enumerate(self.fields.stream):
+            if stream in streams:
+                places_of.setdefault(stream, []).append(place)
+        for stream, numbers in streams.items():
+            self._in_stream(numbers, places_of.get(stream, []), busy_until, chosen)
+        return chosen
+
+    def _streams(self, offer: Offer, places: list[int], ends: Ends) -> list[int]:
+        if places or offer.header is None or offer.header.numbered:
+            return [self.fields.stream[places[0]]] if places else []
+        return ends.get(offer.header[:4], [])
+
+    def _in_time(self, number: int) -> list[int]:
+        """Candidates that were offered before the packet's first frame, as far as clocks tell."""
+        latest, time, error = self.offers[number].first_ns, self.fields.time_ns, self.fields.error_ns
+        return [place for place in self.candidates[number] if time[place] - error[place] <= latest]
+
+    def _in_stream(self, numbers: list[int], places: list[int], busy_until: list[int], chosen: list[int]) -> None:
+        """Both the packets and the segments of one stream are in order; so are the pairs."""
+        only = [(n, self.candidates[n][0]) for n in numbers if len(self.candidates[n]) == 1]
+        anchors = dict(_rising(only))
+        limit, above = len(self.fields.row), {}
+        for number in reversed(numbers):
+            above[number] = limit
+            limit = anchors.get(number, limit)
+        latest = NONE
+        for number in numbers:
+            if chosen[number] >= 0:  # taken by another use of the same ports
+                continue
+            place = anchors.get(number, NONE)
+            if place < 0:
+                fits = self._fitting(number, places, latest, above[number])
+                place = self._soonest(fits, busy_until[number]) if fits else NONE
+            if place >= 0:
+                chosen[number] = latest = place
+
+    def _fitting(self, number: int, places: list[int], after: int, before: int) -> list[int]:
+        candidates = self.candidates[number]
+        head = self.offers[number].header
+        if head is not None and not head.numbered:  # cut off within its header: compare what there is
+            between = places[bisect_right(places, after) : bisect_left(places, before)]
+            candidates = [place for place in between if self._agrees(head, place)]
+        return candidates[bisect_right(candidates, after) : bisect_left(candidates, before)]
+
+    def _agrees(self, head: Header, place: int) -> bool:
+        said = head.wire_bytes, head.ip_id, head.raw_seq, head.raw_ack
+        columns = self.fields.wire_bytes, self.fields.ip_id, self.fields.raw_seq, self.fields.raw_ack
+        return all(value < 0 or value == column[place] for value, column in zip(said, columns, strict=True))
+
+    def _soonest(self, fits: list[int], busy_until: int) -> int:
+        """The segment that the link, once free, kept waiting least; of equals the first."""
+        if self.fields.error_ns[fits[0]] == UNRELATED:
+            return fits[0]
+        return max(fits, key=lambda place: (max(self.fields.time_ns[place], busy_until), -place))
+
+
+def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The most pairs whose second members rise: what is out of order is not to be trusted."""
+    tails: list[int] = []
+    ends: list[int] = []
+    before: list[int] = []
+    for at, (_, place) in enumerate(pairs):
+        length = bisect_left(tails, place)
+        before.append(ends[length - 1] if length else NONE)
+        tails[length:length + 1] = [place]
+        ends[length:length + 1] = [at]
+    chain = []
+    at = ends[-1] if ends else NONE
+    while at >= 0:
+        chain.append(pairs[at])
+        at = before[at]
+    return chain[::-1]
