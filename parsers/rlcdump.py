@@ -89,7 +89,7 @@ def read(source: Source) -> Recording:
         tables={
             "links": links.table(),
             "frames": frames_table(dump.rows, links.senders),
-            "link_events": _events_table(dump.events, side),
+            "link_events": events_table(dump.events, side),
         },
         records=dump.records,
         skips=dump.losses.skips,
@@ -304,7 +304,8 @@ def _settled(row: FrameRow, rat: str, sn_bits: int) -> FrameRow:
     return row._replace(payload_bytes=max(row.length_bytes - fixed - extension, -1))
 
 
-def _events_table(events: list[tuple[int, int, int, str, int]], side: str | None) -> pd.DataFrame:
+def events_table(events: list[tuple[int, int, int, str, int]], side: str | None) -> pd.DataFrame:
+    """The link_events table of (record, time_ns, link, event, bytes), as `side` logged them."""
     columns = list(zip(*events, strict=True)) or [()] * 5
     return build(
         "link_events",
@@ -316,7 +317,7 @@ def _events_table(events: list[tuple[int, int, int, str, int]], side: str | None
     )  # fmt: skip
 
 
-def _stamp(time_ns: int) -> str:
+def stamp(time_ns: int) -> str:
     """Seconds with 6 decimals where they suffice, else 9."""
     seconds, rest = divmod(time_ns, 1_000_000_000)
     return f"{seconds}.{rest:09d}" if rest % 1000 else f"{seconds}.{rest // 1000:06d}"
@@ -341,7 +342,7 @@ def _frame_lines(frames: pd.DataFrame, rat: str) -> Iterator[tuple[int, str]]:
             keys.append(f"len={length}")
         if data is not None:
             keys.append("data=" + data.hex())
-        yield time_ns, " ".join([_stamp(time_ns), ">" if sent else "<", kind, *keys]) + "\n"
+        yield time_ns, " ".join([stamp(time_ns), ">" if sent else "<", kind, *keys]) + "\n"
 
 
 def _data_keys(
@@ -373,4 +374,4 @@ def _event_lines(events: pd.DataFrame) -> Iterator[tuple[int, str]]:
     columns = [events[name].tolist() for name in ("time_ns", "link", "event", "bytes")]
     for time_ns, link, event, octets in zip(*columns, strict=True):
         tail = f" bytes={octets}" if octets >= 0 else ""
-        yield time_ns, f"{_stamp(time_ns)} {'<' if link else '>'} EVENT {event}{tail}\n"
+        yield time_ns, f"{stamp(time_ns)} {'<' if link else '>'} EVENT {event}{tail}\n"

@@ -1,0 +1,85 @@
+"""Block-erasure traces: which blocks of a radio link were lost (1) and which were decoded (0), as text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, TextIO
+
+import numpy as np
+
+from multitracer.errors import InputError
+from multitracer.parsers.lines import Losses
+from multitracer.trace import Recording
+
+if TYPE_CHECKING:
+    from multitracer.parsers.source import Source
+
+_HEADER = re.compile(rb"#\s*([\w-]{1,40})\s*:(.*)\Z")
+_DIGITS = b"01"
+_SPACE = b" \t\r\n\v\f"
+_PER_LINE = 100
+DEFAULTS = {"block_bytes": 30, "block_ms": 20}
+"""A GSM block on a full-rate channel (05.03)."""
+
+
+def sniff(head: bytes) -> bool:
+    """Whether it holds the characters 0 and 1, white space and comments only."""
+    cut = head.rfind(b"\n") + 1 if len(head) >= 4096 else len(head)
+    blocks = 0
+    for line in head[:cut or len(head)].splitlines():
+        text = line.strip()
+        if text.startswith(b"#") or not text:
+            continue
+        if text.strip(_DIGITS + _SPACE):
+            return False
+        if text.translate(None, _DIGITS + _SPACE):
+            return False
+        blocks += len(text)
+    return blocks > 0
+
+
+def read(source: Source) -> Recording:
+    """No table: `metadata["erased"]` is the trace, one bool a block; header keys are beside it."""
+    losses, metadata, parts = Losses(), dict[str, Any](DEFAULTS), []
+    offset = 0
+    for number, line in enumerate(bytes(source.data).split(b"\n"), start=1):
+        text = line.strip()
+        if text.startswith(b"#"):
+            header = _HEADER.match(text)
+            if header:
+                _note(metadata, header[1].decode().lower(), header[2].strip(), losses, number, offset)
+        elif text:
+            good = np.frombuffer(text.translate(None, _SPACE), dtype=np.uint8)
+            known = (good == ord("0")) | (good == ord("1"))
+            if not known.all():
+                losses.add("characters that are neither 0 nor 1", number, offset, int((~known).sum()))
+            parts.append(good[known] == ord("1"))
+        offset += len(line) + 1
+    erased = np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)
+    if not len(erased):
+        raise InputError(source.path, "holds no block", hint="An erasure trace is made of the characters 0 and 1.")
+    metadata["erased"] = erased
+    counts = {"blocks": len(erased), "erased_blocks": int(erased.sum())}
+    return Recording(
+        "erasures", records=len(erased), skips=losses.skips, bytes_read=len(source), clock="relative",
+        counts=counts, metadata=metadata,
+    )  # fmt: skip
+
+
+def _note(metadata: dict[str, Any], key: str, value: bytes, losses: Losses, number: int, offset: int) -> None:
+    text = value.decode("utf-8", "backslashreplace")
+    if key not in DEFAULTS:
+        metadata[key] = text
+    elif re.fullmatch(r"\d{1,6}(\.\d{1,6})?", text) and float(text) > 0:
+        metadata[key] = float(text) if "." in text else int(text)
+    else:
+        losses.add(f"{key} that is no positive number", number, offset)
+
+
+def write(stream: TextIO, erased: Any, header: dict[str, Any] | None = None) -> None:
+    """Write a trace, one bool a block, with its header; the inverse of `read`."""
+    for key, value in {**DEFAULTS, **(header or {})}.items():
+        stream.write(f"# {key}: {value}\n")
+    digits = np.where(np.asarray(erased, dtype=np.bool_), ord("1"), ord("0")).astype(np.uint8).tobytes().decode()
+    for start in range(0, len(digits), _PER_LINE):
+        stream.write(digits[start : start + _PER_LINE] + "\n")
