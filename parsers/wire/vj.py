@@ -1,0 +1,274 @@
+"""Van Jacobson's TCP/IP header compression (RFC 1144): a compressor and a decompressor.
+
+A compressed header tells only what changed since the packet before it of the same connection. When
+one is lost, the decompressor goes on with a stale context and rebuilds wrong sequence numbers
+beside the sender's right checksum: the receiver discards all until an uncompressed one comes.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+
+SLOTS = 16
+"""Connections remembered (RFC 1332 4 lets the ends agree on fewer)."""
+
+# The change mask (RFC 1144 3.2.2).
+_CONNECTION, _ID, _PUSH, _SEQ, _ACK, _WINDOW, _URGENT = 0x40, 0x20, 0x10, 0x08, 0x04, 0x02, 0x01
+_SPECIALS = _SEQ | _ACK | _WINDOW | _URGENT
+_ECHOED = _SEQ | _WINDOW | _URGENT
+_UNIDIRECTIONAL = _SEQ | _ACK | _WINDOW | _URGENT
+_TCP, _PROTOCOL_AT = 6, 9
+_URG_FLAG, _ACK_FLAG, _PSH_FLAG = 0x20, 0x10, 0x08
+_OTHER_FLAGS = 0x07  # FIN, SYN, RST: never compressed
+
+
+@dataclass
+class _Context:
+    """The headers of a connection's last packet."""
+
+    headers: bytearray
+
+    @property
+    def ip_bytes(self) -> int:
+        return (self.headers[0] & 15) * 4
+
+    def word(self, at: int) -> int:
+        return int.from_bytes(self.headers[at : at + 2], "big")
+
+    def put(self, at: int, value: int, size: int = 2) -> None:
+        self.headers[at : at + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "big")
+
+    def add(self, at: int, delta: int, size: int = 2) -> None:
+        self.put(at, int.from_bytes(self.headers[at : at + size], "big") + delta, size)
+
+
+def headers_of(packet: bytes) -> bytes | None:
+    """The IP and TCP headers of an IPv4 packet, None when it has not both, whole."""
+    if len(packet) < 40 or packet[0] >> 4 != 4 or packet[_PROTOCOL_AT] != _TCP:
+        return None
+    ip = (packet[0] & 15) * 4
+    if ip < 20 or len(packet) < ip + 20:
+        return None
+    size = ip + (packet[ip + 12] >> 4) * 4
+    return packet[:size] if ip + 20 <= size <= len(packet) else None
+
+
+def ip_checksum(header: bytes | bytearray) -> int:
+    """The checksum of an IPv4 header (RFC 791 3.1)."""
+    total = sum(struct.unpack(f">{len(header) // 2}H", header))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+@dataclass
+class Decompressor:
+    """One direction of a line. `tossing` is set by an error until a packet names its connection."""
+
+    contexts: dict[int, _Context] = field(default_factory=dict)
+    last: int = 0
+    tossing: bool = True
+
+    def uncompressed(self, octets: bytes) -> bytes | None:
+        """The packet sent whole, its protocol field carrying the slot (RFC 1144 3.2.3)."""
+        if len(octets) <= _PROTOCOL_AT:
+            self.tossing = True
+            return None
+        slot = octets[_PROTOCOL_AT]
+        packet = octets[:_PROTOCOL_AT] + bytes([_TCP]) + octets[_PROTOCOL_AT + 1 :]
+        headers = headers_of(packet)
+        if headers is None:
+            self.tossing = True
+            return None
+        self.contexts[slot] = _Context(bytearray(headers))
+        self.last, self.tossing = slot, False
+        return packet
+
+    def compressed(self, octets: bytes) -> bytes | None:
+        """The packet rebuilt, None where its connection is unknown or octets are missing.
+
+        A rebuilt packet may be wrong: only its TCP checksum tells.
+        """
+        try:
+            return self._rebuild(octets)
+        except IndexError:
+            self.tossing = True
+            return None
+
+    def error(self) -> None:
+        """Note that the framing lost a packet."""
+        self.tossing = True
+
+    def _rebuild(self, octets: bytes) -> bytes | None:
+        mask, at = octets[0], 1
+        if mask & _CONNECTION:
+            self.last, self.tossing, at = octets[1], False, 2
+        if self.tossing or self.last not in self.contexts:
+            return None
+        context = self.contexts[self.last]
+        tcp = context.ip_bytes
+        payload_before = context.word(2) - len(context.headers)
+        context.put(tcp + 16, octets[at] << 8 | octets[at + 1])
+        at += 2
+        flags = context.headers[tcp + 13] & ~_PSH_FLAG
+        context.headers[tcp + 13] = flags | (_PSH_FLAG if mask & _PUSH else 0)
+        at = self._apply(context, tcp, mask, octets, at, payload_before)
+        if mask & _ID:
+            delta, at = _delta(octets, at)
+            context.add(4, delta)
+        else:
+            context.add(4, 1)
+        payload = octets[at:]
+        context.put(2, len(context.headers) + len(payload))
+        context.put(10, 0)
+        context.put(10, ip_checksum(context.headers[:tcp]))
+        return bytes(context.headers) + payload
+
+    def _apply(self, context: _Context, tcp: int, mask: int, octets: bytes, at: int, payload_before: int) -> int:
+        """Change sequence, acknowledgement, window and urgent pointer; returns where the rest is."""
+        special = mask & _SPECIALS
+        if special == _ECHOED:
+            context.add(tcp + 4, payload_before, 4)
+            context.add(tcp + 8, payload_before, 4)
+            return at
+        if special == _UNIDIRECTIONAL:
+            context.add(tcp + 4, payload_before, 4)
+            return at
+        if mask & _URGENT:
+            delta, at = _delta(octets, at)
+            context.headers[tcp + 13] |= _URG_FLAG
+            context.put(tcp + 18, delta)
+        else:
+            context.headers[tcp + 13] &= ~_URG_FLAG & 0xFF
+        for bit, place, size in ((_WINDOW, 14, 2), (_ACK, 8, 4), (_SEQ, 4, 4)):
+            if mask & bit:
+                delta, at = _delta(octets, at)
+                context.add(tcp + place, delta, size)
+        return at
+
+
+def _delta(octets: bytes, at: int) -> tuple[int, int]:
+    """One octet, or three of which the first is zero (RFC 1144 3.2.2)."""
+    if octets[at]:
+        return octets[at], at + 1
+    return octets[at + 1] << 8 | octets[at + 2], at + 3
+
+
+@dataclass
+class Compressor:
+    """One direction of a line. `compress` gives (kind, octets): kind is ip, uncompressed or compressed."""
+
+    slots: int = SLOTS
+    contexts: dict[int, bytes] = field(default_factory=dict)
+    used: list[int] = field(default_factory=list)
+    last: int = -1
+
+    def compress(self, packet: bytes) -> tuple[str, bytes]:
+        """The packet as it goes on the line."""
+        headers = headers_of(packet)
+        if headers is None or not _may_shrink(headers, packet):
+            return "ip", packet
+        slot = self._slot(headers)
+        before = self.contexts.get(slot)
+        self._use(slot)
+        changed = None if before is None or not _same(before, headers) else _changes(before, headers)
+        self.contexts[slot] = headers
+        if changed is None:
+            self.last = slot
+            return "uncompressed", packet[:_PROTOCOL_AT] + bytes([slot]) + packet[_PROTOCOL_AT + 1 :]
+        mask, deltas = changed
+        ip = (headers[0] & 15) * 4
+        named = b"" if slot == self.last else bytes([slot])
+        head = bytes([mask | (_CONNECTION if named else 0)]) + named + headers[ip + 16 : ip + 18]
+        self.last = slot
+        return "compressed", head + deltas + packet[len(headers) :]
+
+    def _slot(self, headers: bytes) -> int:
+        """The connection's slot, else a new one, else that which was used longest ago."""
+        for slot, known in self.contexts.items():
+            if _connection(known) == _connection(headers):
+                return slot
+        if len(self.contexts) < self.slots:
+            return len(self.contexts)
+        slot = self.used[0]
+        del self.contexts[slot]
+        return slot
+
+    def _use(self, slot: int) -> None:
+        if slot in self.used:
+            self.used.remove(slot)
+        self.used.append(slot)
+
+
+def _connection(headers: bytes) -> bytes:
+    ip = (headers[0] & 15) * 4
+    return headers[12:20] + headers[ip : ip + 4]
+
+
+def _may_shrink(headers: bytes, packet: bytes) -> bool:
+    """Whether RFC 1144 compresses such a packet: no fragment, ACK alone among the flags that open or close."""
+    ip = (headers[0] & 15) * 4
+    fragment = (packet[6] << 8 | packet[7]) & 0x3FFF
+    flags = headers[ip + 13]
+    whole = (packet[2] << 8 | packet[3]) == len(packet)
+    return whole and not fragment and bool(flags & _ACK_FLAG) and not flags & _OTHER_FLAGS
+
+
+def _same(before: bytes, now: bytes) -> bool:
+    """Whether all is the same that a compressed header cannot change (RFC 1144 3.2.3)."""
+    if len(before) != len(now):
+        return False
+    ip = (now[0] & 15) * 4
+    return (
+        before[0:2] == now[0:2]
+        and before[6:10] == now[6:10]
+        and before[20:ip] == now[20:ip]
+        and before[ip + 12] == now[ip + 12]
+        and (before[ip + 13] | _PSH_FLAG | _URG_FLAG) == (now[ip + 13] | _PSH_FLAG | _URG_FLAG)
+        and before[ip + 20 :] == now[ip + 20 :]
+    )
+
+
+def _changes(before: bytes, now: bytes) -> tuple[int, bytes] | None:
+    """(Mask, deltas) from one packet's headers to the next's; None when one must be sent whole."""
+    ip = (now[0] & 15) * 4
+
+    def value(headers: bytes, at: int, size: int) -> int:
+        return int.from_bytes(headers[at : at + size], "big")
+
+    def moved(at: int, size: int) -> int:
+        return (value(now, at, size) - value(before, at, size)) & ((1 << 8 * size) - 1)
+
+    mask, deltas = 0, b""
+    urgent = value(now, ip + 18, 2)
+    if now[ip + 13] & _URG_FLAG:
+        mask, deltas = _URGENT, _coded(urgent)
+    elif urgent != value(before, ip + 18, 2):
+        return None
+    for bit, place, size in ((_WINDOW, 14, 2), (_ACK, 8, 4), (_SEQ, 4, 4)):
+        delta = moved(ip + place, size)
+        if delta > 0xFFFF:
+            return None
+        if delta:
+            mask |= bit
+            deltas += _coded(delta)
+    payload = value(before, 2, 2) - len(before)
+    sequence, acknowledged = moved(ip + 4, 4), moved(ip + 8, 4)
+    if mask in (_ECHOED, _UNIDIRECTIONAL):
+        return None  # these masks mean something else
+    if mask == 0 and not (value(now, 2, 2) != value(before, 2, 2) and payload == 0):
+        return None  # RFC 1144 3.2.3: most likely a retransmission
+    if mask == _SEQ | _ACK and sequence == acknowledged == payload:
+        mask, deltas = _ECHOED, b""
+    elif mask == _SEQ and sequence == payload:
+        mask, deltas = _UNIDIRECTIONAL, b""
+    identification = moved(4, 2)
+    if identification != 1:
+        mask |= _ID
+        deltas += _coded(identification)
+    return mask | (_PUSH if now[ip + 13] & _PSH_FLAG else 0), deltas
+
+
+def _coded(delta: int) -> bytes:
+    return bytes([delta]) if 0 < delta < 256 else b"\0" + delta.to_bytes(2, "big")
