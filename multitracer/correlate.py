@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from multitracer.correlation.captured import UNRELATED, Captured
 from multitracer.correlation.delivery import NO_LOG, delivered
-from multitracer.correlation.headers import Header, header
+from multitracer.correlation.headers import header
 from multitracer.correlation.matching import Offer, match
-from multitracer.link.carried import CarriedPacket
 from multitracer.link import reassembly_rlc
+from multitracer.link.carried import CarriedPacket
 from multitracer.link.reassembly_rlc import direction
 from multitracer.paths import INTACT, LOST, Paths
 from multitracer.tables import FIN, MARKS, SYN, build, empty
@@ -76,9 +76,7 @@ def correlate(
     points = int(segments["point"].max()) + 1 if len(segments) else 0
     errors = np.zeros(points, dtype=np.int64) if error_ns is None else np.asarray(error_ns, dtype=np.int64)
     frames = tables["frames"]
-    captured = Captured(
-        segments, tables["packets"], tables["flows"], paths, np.where(errors < 0, UNRELATED, errors)
-    )
+    captured = Captured(segments, tables["packets"], tables["flows"], paths, np.where(errors < 0, UNRELATED, errors))
     rows: list[_Row] = []
     found: dict[int, LinkMatch] = {}
     notes: list[str] = []
@@ -96,9 +94,9 @@ def correlate(
 def reassemble(frames: pd.DataFrame, rows: Ints, protocol: str) -> list[CarriedPacket]:
     """The packets of a link direction's frames, by whichever protocol it runs."""
     if protocol == "rlp":
-        from multitracer.link import reassembly_rlp
+        from multitracer.link import reassembly_rlp  # type: ignore[attr-defined]
 
-        return reassembly_rlp.reassemble(frames, rows)
+        return reassembly_rlp.reassemble(frames, rows)  # type: ignore[no-any-return]
     return reassembly_rlc.reassemble(frames, rows, protocol)
 
 
@@ -125,9 +123,7 @@ class _Row:
 class _OneLink:
     """One direction of a link: its packets, and the segments they are."""
 
-    def __init__(
-        self, link: int, protocol: str, captured: Captured, frames: pd.DataFrame, mine: Ints
-    ) -> None:
+    def __init__(self, link: int, protocol: str, captured: Captured, frames: pd.DataFrame, mine: Ints) -> None:
         self.link, self.captured = link, captured
         self.time_ns = frames["time_ns"].to_numpy()
         self.begins_ns = int(self.time_ns[mine].min())
@@ -178,9 +174,7 @@ class _OneLink:
         row, stream = fields.row[place], fields.stream[place]
         sent_ns = fields.time_ns[place] if self.captured.sent_here(stream) else NONE
         seq = int(self.captured.segments["seq"].to_numpy()[row])
-        return _Row(
-            stream, self.link, seq, fields.payload_bytes[place], fields.wire_bytes[place], row, sent_ns
-        )
+        return _Row(stream, self.link, seq, fields.payload_bytes[place], fields.wire_bytes[place], row, sent_ns)
 
     def _references(self) -> dict[int, int]:
         """For each stream that was recognised, a captured segment of it."""
@@ -271,7 +265,8 @@ class _OneLink:
                 reason = self._reason(number)
                 reasons[reason] = reasons.get(reason, 0) + 1
         for reason, count in sorted(reasons.items()):
-            yield f"{count} of {len(self.packets)} packets carried by link {self.link} match no captured segment: {reason}."
+            share = f"{count} of {len(self.packets)} packets carried by link {self.link}"
+            yield f"{share} match no captured segment: {reason}."
 
     def _reason(self, number: int) -> str:
         head = self.headers[number]
@@ -311,15 +306,13 @@ def _senders(stream: Ints, connections: pd.DataFrame) -> list[str]:
 
 def _transmissions(rows: Sequence[_Row], captured: Captured) -> Ints:
     """How many times TCP had sent the same bytes before, as the sender's capture has it; else -1."""
-    import pandas as pd
-
     segments = captured.segments
     streams = [stream for stream in {row.stream for row in rows} if captured.sent_here(stream)]
     order = np.array(captured.fields(streams).row, dtype=np.int64)
     own = segments.take(order)
     takes_room = (own["payload_bytes"].to_numpy() > 0) | (own["flags"].to_numpy() & (SYN | FIN) > 0)
-    keys = pd.DataFrame({"stream": captured.stream[order], "seq": own["seq"].to_numpy(), "size": own["payload_bytes"].to_numpy()})
-    count = keys.groupby(["stream", "seq", "size"]).cumcount().to_numpy()
+    same = own[["connection", "sender", "seq", "payload_bytes"]]
+    count = same.groupby(list(same.columns)).cumcount().to_numpy()
     marked = own["marks"].to_numpy() & MARKS["retransmission"] > 0
     earlier = np.where(takes_room, np.maximum(count, marked), 0)
     by_segment = np.full(len(segments) + 1, NONE, dtype=np.int64)

@@ -6,10 +6,10 @@ from the one observation point that saw it best, the nearest to the sender.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +47,8 @@ class Fields(NamedTuple):
     point: list[int]
     error_ns: list[int]
     """What `time_ns` may be off the link log's clock; UNRELATED where nothing is known."""
+    offered: list[bool]
+    """Whether it was captured on its way to the link; else behind it."""
 
 
 @dataclass(frozen=True)
@@ -97,16 +99,21 @@ class Captured:
         point, time = self.segments["point"].to_numpy()[rows], self.segments["time_ns"].to_numpy()[rows]
         rows = rows[np.lexsort((time, point))]
         point = self.segments["point"].to_numpy()[rows]
-        named: Mapping[str, Any] = self.packets
+        own = self.packets.take(rows)
         return Fields(
-            rows.tolist(),
-            self.stream[rows].tolist(),
-            self.segments["time_ns"].to_numpy()[rows].tolist(),
-            *(named[name].to_numpy()[rows].tolist() for name in ("raw_seq", "raw_ack", "payload_bytes")),
-            (self.packets["flags"].to_numpy()[rows] & FLAGS_MASK).tolist(),
-            *(named[name].to_numpy()[rows].tolist() for name in ("ip_id", "checksum", "wire_bytes")),
-            point.tolist(),
-            self.error_ns[point].tolist(),
+            row=rows.tolist(),
+            stream=self.stream[rows].tolist(),
+            time_ns=self.segments["time_ns"].to_numpy()[rows].tolist(),
+            raw_seq=own["raw_seq"].tolist(),
+            raw_ack=own["raw_ack"].tolist(),
+            payload_bytes=own["payload_bytes"].tolist(),
+            flags=(own["flags"].to_numpy() & FLAGS_MASK).tolist(),
+            ip_id=own["ip_id"].tolist(),
+            checksum=own["checksum"].tolist(),
+            wire_bytes=own["wire_bytes"].tolist(),
+            point=point.tolist(),
+            error_ns=self.error_ns[point].tolist(),
+            offered=(self.paths.sender_point.reshape(-1)[self.stream[rows]] != NOWHERE).tolist(),
         )
 
     def related(self, row: int) -> bool:

@@ -42,12 +42,11 @@ def _candidates(offers: Sequence[Offer], fields: Fields, ends: Ends) -> list[lis
     """Places whose fields fit each packet, in the order of sending."""
     index: dict[tuple[int, ...], list[int]] = {}
     by_sum: dict[tuple[int, ...], list[int]] = {}
-    numbers = zip(fields.stream, fields.raw_seq, fields.raw_ack, fields.payload_bytes, fields.flags, strict=True)
-    for place, key in enumerate(numbers):
+    for place, stream in enumerate(fields.stream):
+        size = fields.payload_bytes[place]
+        key = stream, fields.raw_seq[place], fields.raw_ack[place], size, fields.flags[place]
         index.setdefault(key, []).append(place)
-    sums = zip(fields.stream, fields.payload_bytes, fields.checksum, strict=True)
-    for place, key in enumerate(sums):
-        by_sum.setdefault(key, []).append(place)
+        by_sum.setdefault((stream, size, fields.checksum[place]), []).append(place)
     found: list[list[int]] = []
     for offer in offers:
         head = offer.header
@@ -58,8 +57,8 @@ def _candidates(offers: Sequence[Offer], fields: Fields, ends: Ends) -> list[lis
             # Rebuilt on a stale context: numbers are off, but the checksum is the sender's: RFC 1144 4.1.
             found.append([p for s in streams for p in by_sum.get((s, head.payload_bytes, head.checksum), [])])
         else:
-            key = head.raw_seq, head.raw_ack, head.payload_bytes, head.flags
-            found.append([p for s in streams for p in index.get((s, *key), [])])
+            numbers = head.raw_seq, head.raw_ack, head.payload_bytes, head.flags
+            found.append([p for s in streams for p in index.get((s, *numbers), [])])
     for name in ("ip_id", "checksum"):
         found = _narrowed(offers, fields, found, name)
     return found
@@ -116,14 +115,19 @@ class _Assignment:
         return ends.get(offer.header[:4], [])
 
     def _in_time(self, number: int) -> list[int]:
-        """Candidates that were offered before the packet's first frame, as far as clocks tell."""
-        latest, time, error = self.offers[number].first_ns, self.fields.time_ns, self.fields.error_ns
-        return [place for place in self.candidates[number] if time[place] - error[place] <= latest]
+        """Candidates captured before the packet's first frame, or behind the link after it, as far as clocks tell."""
+        first = self.offers[number].first_ns
+        return [place for place in self.candidates[number] if self._possible(place, first)]
+
+    def _possible(self, place: int, first_ns: int) -> bool:
+        time, error = self.fields.time_ns[place], self.fields.error_ns[place]
+        return time - error <= first_ns if self.fields.offered[place] else time + error >= first_ns
 
     def _in_stream(self, numbers: list[int], places: list[int], busy_until: list[int], chosen: list[int]) -> None:
         """Both the packets and the segments of one stream are in order; so are the pairs."""
         only = [(n, self.candidates[n][0]) for n in numbers if len(self.candidates[n]) == 1]
         anchors = dict(_rising(only))
+        sure = {place: n for n, place in only} | {place: n for n, place in anchors.items()}
         limit, above = len(self.fields.row), {}
         for number in reversed(numbers):
             above[number] = limit
@@ -132,12 +136,16 @@ class _Assignment:
         for number in numbers:
             if chosen[number] >= 0:  # taken by another use of the same ports
                 continue
-            place = anchors.get(number, NONE)
-            if place < 0:
-                fits = self._fitting(number, places, latest, above[number])
-                place = self._soonest(fits, busy_until[number]) if fits else NONE
-            if place >= 0:
-                chosen[number] = latest = place
+            if number in anchors:
+                chosen[number] = latest = anchors[number]
+                continue
+            if len(self.candidates[number]) == 1:  # out of order, as behind a link that delivers so
+                place = self.candidates[number][0]
+                chosen[number] = place if sure[place] == number else NONE
+                continue
+            fits = [p for p in self._fitting(number, places, latest, above[number]) if p not in sure]
+            if fits:
+                chosen[number] = latest = self._soonest(fits, busy_until[number])
 
     def _fitting(self, number: int, places: list[int], after: int, before: int) -> list[int]:
         candidates = self.candidates[number]
@@ -154,7 +162,7 @@ class _Assignment:
 
     def _soonest(self, fits: list[int], busy_until: int) -> int:
         """The segment that the link, once free, kept waiting least; of equals the first."""
-        if self.fields.error_ns[fits[0]] == UNRELATED:
+        if self.fields.error_ns[fits[0]] == UNRELATED or not self.fields.offered[fits[0]]:
             return fits[0]
         return max(fits, key=lambda place: (max(self.fields.time_ns[place], busy_until), -place))
 
@@ -167,8 +175,8 @@ def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     for at, (_, place) in enumerate(pairs):
         length = bisect_left(tails, place)
         before.append(ends[length - 1] if length else NONE)
-        tails[length:length + 1] = [place]
-        ends[length:length + 1] = [at]
+        tails[length : length + 1] = [place]
+        ends[length : length + 1] = [at]
     chain = []
     at = ends[-1] if ends else NONE
     while at >= 0:
