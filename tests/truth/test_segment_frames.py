@@ -24,7 +24,7 @@ from multitracer.tcp.measures import measure
 from multitracer.trace import Clock, Trace
 
 RLC = ("rlc-inseq", "rlc-outseq", "rlc-reset")
-RLP: tuple[str, ...] = ()
+RLP = ("rlp-good", "rlp-bad", "rlp-reset", "rlp-xonxoff", "rlp-vj-reset")
 MS = 1_000_000
 
 
