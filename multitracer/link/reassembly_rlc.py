@@ -352,7 +352,7 @@ def _packet(sdu: _Sdu, numbers: dict[int, _Number], rows: Rows, epoch: int) -> C
     """The IP packet of an SDU, and how many of its octets each frame carried."""
     logged = [part for part in sdu.octets if part is not None]
     octets = b"".join(logged) if len(logged) == len(sdu.octets) else b""
-    head = _pdcp_header_bytes(octets) if sdu.start_known else 0
+    head = _pdcp_header_bytes(octets) if sdu.start_known and octets else 0
     complete = bool(octets) and sdu.ended and (sdu.start_known or _is_whole_ipv4(octets))
     carried: dict[int, int] = {}
     firsts = set()
