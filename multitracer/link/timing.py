@@ -1,0 +1,108 @@
+"""How long a frame is on the air, how fast the link is, and how long it takes to answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from multitracer.link.frames import DATA_TYPES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MS = 1_000_000
+RLP_FRAME_MS = {25: 20, 67: 40}
+"""Octets of information, and how often such a frame is sent: TCH/F9.6 and TCH/F14.4 (24.022 4.1)."""
+_LONGEST_INTERVAL_MS = 100
+_LEAST_FRAMES = 10
+
+
+@dataclass(frozen=True)
+class Timing:
+    """One direction of a link by its sender's log; None is what the log does not show.
+
+    Every `interval_ns` there is an opportunity for `frames` frames; one has the air for `frame_ns`.
+    """
+
+    interval_ns: int | None = None
+    frames: int | None = None
+    rate_bps: float | None = None
+    """User octets at best: full frames in every opportunity."""
+    rtt_ns: int | None = None
+
+    @property
+    def frame_ns(self) -> int | None:
+        """The air time of one frame."""
+        return None if self.interval_ns is None or not self.frames else self.interval_ns // self.frames
+
+
+def timing(frames: pd.DataFrame, link: int, reverse: int, protocol: str) -> Timing:
+    """The timing of a link, from the frames that its sender logged."""
+    sent = frames[(frames["link"] == link) & frames["sent"]]
+    if len(sent) < _LEAST_FRAMES:
+        return Timing()
+    times = np.sort(sent["time_ns"].to_numpy())
+    data = sent[sent["type"].isin(DATA_TYPES)]
+    interval = _interval(times)
+    if protocol == "rlp":
+        size = int(data["length_bytes"].max()) if len(data) else 25
+        interval = RLP_FRAME_MS.get(size, 20) * MS
+        count = 1
+    else:
+        count = _at_once(times, interval)
+    largest = int(data["payload_bytes"].max()) if len(data) else -1
+    rate = 8e9 * count * largest / interval if interval and largest > 0 else None
+    return Timing(interval, count if interval else None, rate, _rtt(frames, data, link, reverse))
+
+
+def _interval(times: Any) -> int | None:
+    """The shortest spacing that is common, in whole ms: timers jitter, slots do not."""
+    spacing = np.rint(np.diff(times) / MS).astype(np.int64)
+    spacing = spacing[(spacing > 0) & (spacing <= _LONGEST_INTERVAL_MS)]
+    if len(spacing) < _LEAST_FRAMES:
+        return None
+    values, counts = np.unique(spacing, return_counts=True)
+    return int(values[np.argmax(counts)]) * MS
+
+
+def _at_once(times: Any, interval: int | None) -> int:
+    """How many frames share an opportunity at most, seen more than once."""
+    if interval is None:
+        return 1
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(times) > interval // 2]))
+    counts = np.diff(np.concatenate([starts, [len(times)]]))
+    values, often = np.unique(counts, return_counts=True)
+    common = values[often > 1]
+    return int(common.max()) if len(common) else int(values.max())
+
+
+def _rtt(frames: pd.DataFrame, data: pd.DataFrame, link: int, reverse: int) -> int | None:
+    """The least time from a data frame sent once to the answer that acknowledges it."""
+    log = data["input"].iloc[0] if len(data) else -1
+    back = frames[(frames["link"] == reverse) & ~frames["sent"] & (frames["input"] == log)]
+    back = back[(back["nr"] >= 0) & ~back["type"].isin(("SREJ", "I SREJ"))]
+    once = data[(data["transmission"] == 0) & (data["sn"] >= 0)]
+    if not len(back) or not len(once):
+        return None
+    # An answer names the next number expected: the frame before it has arrived.
+    sent_at = once["time_ns"].to_numpy()
+    modulus = int(max(once["sn"].max(), back["nr"].max())) + 1
+    least = None
+    last_sent = np.full(modulus + 1, -1, dtype=np.int64)
+    order = np.argsort(sent_at, kind="stable")
+    numbers, at = once["sn"].to_numpy()[order], 0
+    sent_at = sent_at[order]
+    seen = -1
+    for when, number in zip(back["time_ns"].to_numpy(), back["nr"].to_numpy(), strict=True):
+        while at < len(sent_at) and sent_at[at] <= when:
+            last_sent[numbers[at]] = sent_at[at]
+            at += 1
+        if number == seen:
+            continue
+        seen = number
+        before = last_sent[number - 1] if number else last_sent[: modulus + 1].max()
+        if before >= 0 and number and (least is None or when - before < least):
+            least = int(when - before)
+    return least
