@@ -149,7 +149,7 @@ class _Pipeline:
         error_ns = self._errors(segments, paths, alignment)
         resent = classify(segments, sack, found.connections, paths.seen_at, paths.arrived, error_ns)
         self.progress("joining the layers", 0.6)
-        links = join_layers(self.trace, segments, found.connections, paths, state, resent, alignment, self.options)
+        links = join_layers(self.trace, segments, found.connections, paths, alignment, self._stated())
         self.progress("looking for findings", 0.9)
         scene = Scene(
             segments, found.connections, resent, self._directions(measures.table, paths), paths.arrival, paths.arrived,

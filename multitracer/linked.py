@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from multitracer.clocks import Alignment, stated_clock, to_reference
+from multitracer.correlate import Correlation, correlate
+from multitracer.correlation.ties import tie_clock
+from multitracer.link.events import intervals
+from multitracer.link.frames import number
+from multitracer.link.summary import rows
+from multitracer.link.timing import Timing, timing
+from multitracer.paths import Paths
 from multitracer.tables import empty
+from multitracer.trace import Clock, ClockPiece, Input, Trace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +36,15 @@ class LinkLayer:
     rows: list[dict[str, Any]] = field(default_factory=list)
     shares: dict[str, float] | None = None
     utilization: dict[str, Any] | None = None
-    link_rtt_ns: int | None = None
+    main: int | None = None
+    """The link and direction that carried most data."""
+    timings: dict[int, Timing] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def link_rtt_ns(self) -> int | None:
+        """The least round trip of the link that carried most data."""
+        return None if self.main is None else self.timings[self.main].rtt_ns
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """The tables by name, empty where there is no log."""
@@ -32,5 +52,75 @@ class LinkLayer:
         return {name: empty(name) if (table := getattr(self, name)) is None else table for name in names}
 
 
-def join_layers(trace, segments, connections, paths, state, resent, alignment, options) -> LinkLayer:
-    return LinkLayer()
+def join_layers(
+    trace: Trace,
+    segments: pd.DataFrame,
+    connections: pd.DataFrame,
+    paths: Paths,
+    alignment: Alignment,
+    stated: Mapping[int, tuple[float, float]],
+) -> LinkLayer:
+    """Place the link's logs on the reference clock, and find the segments that its frames carried."""
+    frames, events, links = (trace.tables[name] for name in ("frames", "link_events", "links"))
+    if not len(frames):
+        return LinkLayer()
+    frames, events = frames.copy(), events.copy()
+    number(frames, links, events)
+    tables = {**trace.tables, "frames": frames}
+    errors = [alignment.error_ns(point) for point in range(len(alignment.rows))]
+    for entry in trace.inputs:
+        mine = frames["input"].to_numpy() == entry.number
+        if mine.any():
+            entry.clock = _clock(entry, tables, segments, connections, paths, alignment, errors, stated)
+            _shift(frames, events, entry.number, entry.clock)
+    layer = LinkLayer(links, frames, events, intervals(frames, events, links))
+    layer.timings = {
+        link: timing(frames, link, reverse, str(protocol))
+        for link, reverse, protocol in zip(links["link"].tolist(), links["reverse"].tolist(), links["protocol"], strict=True)
+    }
+    layer.rows = rows(links, frames, events, _of(layer.intervals), layer.timings)
+    layer.main = _main(layer.rows)
+    if len(segments):
+        found: Correlation = correlate(tables, segments, connections, paths, errors)
+        layer.segment_frames, layer.notes = found.segment_frames, found.notes
+    return layer
+
+
+def _of(table: pd.DataFrame | None) -> pd.DataFrame:
+    assert table is not None
+    return table
+
+
+def _clock(
+    entry: Input, tables: Mapping[str, pd.DataFrame], segments: pd.DataFrame, connections: pd.DataFrame,
+    paths: Paths, alignment: Alignment, errors: list[int], stated: Mapping[int, tuple[float, float]],
+) -> Clock:  # fmt: skip
+    """How a link log's clock stands to the reference: as stated, by its payload, or by the calendar."""
+    start = entry.first_ns or 0
+    if not len(segments):
+        return entry.clock or Clock(entry.path, 0.0, 0.0, 0.0, 0.0, "is its own", (ClockPiece(start, 0),))
+    reference = alignment.clocks[alignment.reference].reference
+    if entry.number in stated:
+        return stated_clock(reference, *stated[entry.number], start)
+    if entry.clock is not None and entry.clock.pieces:
+        return entry.clock  # a capture that holds both packets and frames has one clock
+    tied = tie_clock(tables, segments, connections, paths, entry.number, reference, errors)
+    if tied.pieces or entry.recording.clock != "epoch":
+        return tied
+    how = "is the host's calendar, taken to be the capture's: nothing in it could be matched to a packet"
+    return Clock(reference, 0.0, 0.0, None, None, how, (ClockPiece(start, 0),))
+
+
+def _shift(frames: pd.DataFrame, events: pd.DataFrame, log: int, clock: Clock) -> None:
+    for table in (frames, events):
+        mine = table["input"].to_numpy() == log
+        times = table["recorded_ns"].to_numpy()
+        table["time_ns"] = np.where(mine, to_reference(times, clock), table["time_ns"].to_numpy())
+
+
+def _main(found: list[dict[str, Any]]) -> int | None:
+    """The link of most user data; by frames received where no sender's log is."""
+    if not found:
+        return None
+    best = max(found, key=lambda row: (row["payload_bytes"] or 0, row["frames_sent"] or row["frames_received"] or 0))
+    return int(best["id"])

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 
-NEVER, NO_LOG = -1, -2
-"""The far end's log shows that it was never whole there; there is no such log."""
+NEVER, SPOILT = -1, -2
+"""By the far end's log it never came whole, or came whole and was decompressed wrongly."""
+GARBLED = b"garbled"
 
 
 def delivered(
@@ -30,18 +31,23 @@ def delivered(
     time_ns, sn = frames["time_ns"].to_numpy(), frames["sn"].to_numpy()
     waiting: dict[tuple[frozenset[int], bytes], list[CarriedPacket]] = {}
     for packet in reversed(far):
-        if packet.complete and not packet.garbled:
+        if packet.complete:
             waiting.setdefault(_identity(packet, sn), []).append(packet)
     whole = []
     for packet in packets:
-        same = waiting.get(_identity(packet, sn)) if packet.octets else None
-        whole.append(int(time_ns[same.pop().first_transmissions].max()) if same else NEVER)
+        numbers, octets = _identity(packet, sn)
+        same = waiting.get((numbers, octets)) if octets and octets != GARBLED else None
+        spoilt = waiting.get((numbers, GARBLED))
+        if same:
+            whole.append(int(time_ns[same.pop().first_transmissions].max()))
+        else:
+            whole.append(SPOILT if spoilt and spoilt.pop() else NEVER)
     return _in_sequence(packets, whole, always=protocol == "rlp")
 
 
 def _identity(packet: CarriedPacket, sn: Ints) -> tuple[frozenset[int], bytes]:
     """The numbers of its frames and its octets: a repetition by TCP goes in frames of its own."""
-    return frozenset(sn[packet.rows].tolist()), packet.octets
+    return frozenset(sn[packet.rows].tolist()), GARBLED if packet.garbled else packet.octets
 
 
 def _in_sequence(packets: Sequence[CarriedPacket], whole: list[int], *, always: bool) -> list[int]:
@@ -52,9 +58,9 @@ def _in_sequence(packets: Sequence[CarriedPacket], whole: list[int], *, always: 
     for packet, time in zip(packets, whole, strict=True):
         if packet.epoch != epoch:
             epoch, latest, gap = packet.epoch, NEVER, False
-        gap = gap or time < 0
+        gap = gap or time == NEVER
         latest = max(latest, time)
-        if gap and (always or epoch != last_epoch):
+        if time < 0 or (gap and (always or epoch != last_epoch)):
             times.append(NEVER)
         else:
             times.append(latest if always else time)

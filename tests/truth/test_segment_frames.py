@@ -16,6 +16,7 @@ from shared_data import shared
 from multitracer import clocks
 from multitracer.correlate import Correlation, correlate
 from multitracer.correlation.ties import tie_clock
+from multitracer.link.frames import number
 from multitracer.paths import Paths, find_paths
 from multitracer.points import find_points
 from multitracer.reading import read
@@ -48,6 +49,7 @@ def joined(folder: str, captures: Sequence[str], logs: Sequence[str]) -> Joined:
     files += [next(source.glob(f"r??dump.{side}.txt*")) for side in logs]
     trace = read(*map(str, files))
     tables = trace.tables
+    number(tables["frames"], tables["links"], tables["link_events"])
     points = find_points(tables, trace.inputs)
     found = find_connections(tables, points.point, points.captured_twice)
     alignment = clocks.align(found.segments, points, trace.inputs)
@@ -102,7 +104,7 @@ def test_every_data_segment_is_mapped_to_the_frames_that_carried_it(folder: str)
     assert close(both["last_frame_ns"], both["last_frame_ns_true"]).all()
     assert (both["frame_retransmissions"] == both["frame_retransmissions_true"]).all()
     assert (both["frames"] == both["frames_sent"]).all()
-    assert close(both["sent_ns"], both["offered_ns"], 2 * MS).all()
+    assert close(both["sent_ns"], both["offered_ns"], 5 * MS).all()
 
 
 @pytest.mark.parametrize("folder", [*RLC, *RLP])
@@ -175,7 +177,7 @@ def test_the_receivers_log_alone_tells_arrivals_but_not_what_was_sent(folder: st
         assert (both[name] == -1).all()
     came = both["delivered_ns"] >= 0
     assert came.any()
-    assert (both.loc[came, "fate"].isin(["delivered", "garbled"])).all()
+    assert (both.loc[came, "fate"] == "delivered").all()
     assert (both.loc[came, "delivered_ns"] <= both.loc[came, "delivered_ns_true"] + 5 * MS).all()
 
 
