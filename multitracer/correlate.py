@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.correlation.captured import UNRELATED, Captured
-from multitracer.correlation.delivery import NO_LOG, delivered
+from multitracer.correlation.delivery import NEVER, delivered
 from multitracer.correlation.headers import header
 from multitracer.correlation.matching import Offer, match
-from multitracer.link import reassembly_rlc
+from multitracer.link import reassembly_rlc, reassembly_rlp
 from multitracer.link.carried import CarriedPacket
 from multitracer.link.reassembly_rlc import direction
 from multitracer.paths import INTACT, LOST, Paths
@@ -69,7 +69,8 @@ def correlate(
 ) -> Correlation:
     """Join what the links carried to what was captured.
 
-    `tables` has packets (whose rows are those of `segments`), flows, links, and frames. `error_ns`
+    `tables` has packets (whose rows are those of `segments`), flows, links, and frames, numbered by
+    `link.frames`; `segments` have their marks. `error_ns`
     says per observation point what its clock may be off that of the frames, -1 where they are not
     related and times decide nothing; without it all is on one clock.
     """
@@ -94,9 +95,7 @@ def correlate(
 def reassemble(frames: pd.DataFrame, rows: Ints, protocol: str) -> list[CarriedPacket]:
     """The packets of a link direction's frames, by whichever protocol it runs."""
     if protocol == "rlp":
-        from multitracer.link import reassembly_rlp  # type: ignore[attr-defined]
-
-        return reassembly_rlp.reassemble(frames, rows)  # type: ignore[no-any-return]
+        return reassembly_rlp.reassemble(frames, rows)
     return reassembly_rlc.reassemble(frames, rows, protocol)
 
 
@@ -142,7 +141,7 @@ class _OneLink:
     def _delivered(self, frames: pd.DataFrame, protocol: str) -> list[int]:
         received = np.flatnonzero(((frames["link"] == self.link) & ~frames["sent"]).to_numpy())
         if not len(received):
-            return [NO_LOG] * len(self.packets)
+            return [NEVER] * len(self.packets)
         far = reassemble(frames, received, protocol) if self.sender_logged else self.packets
         return delivered(self.packets, far, frames, protocol)
 
@@ -209,7 +208,7 @@ class _OneLink:
         by_log = self.delivered[number]
         paths = self.captured.paths
         if segment < 0 or paths.arrived[segment] not in (INTACT, LOST):
-            return max(by_log, NONE)
+            return by_log
         if paths.arrived[segment] == LOST:
             return NONE
         came = int(paths.arrival[segment])
