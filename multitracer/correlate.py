@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.correlation.captured import UNRELATED, Captured
+from multitracer.correlation.captured import UNRELATED, Captured, Fields
 from multitracer.correlation.delivery import NEVER, delivered
 from multitracer.correlation.headers import header
-from multitracer.correlation.matching import Offer, match
+from multitracer.correlation.matching import Ends, Offer, match
+from multitracer.correlation.sizes import Sized, match_sizes
 from multitracer.link import reassembly_rlc, reassembly_rlp
 from multitracer.link.carried import CarriedPacket
 from multitracer.link.reassembly_rlc import direction
@@ -109,6 +110,7 @@ class _Row:
     payload_bytes: int
     packet_bytes: int
     segment: int
+    matched_by: str
     sent_ns: int = NONE
     first_frame_ns: int = NONE
     last_frame_ns: int = NONE
@@ -130,13 +132,40 @@ class _OneLink:
         self.packets = reassemble(frames, mine, protocol)
         self.delivered = self._delivered(frames, protocol)
         self.headers = [header(packet.octets) for packet in self.packets]
-        ends = captured.streams_of(self.headers)
-        self.ends = ends
-        self.fields = captured.fields(stream for streams in ends.values() for stream in streams)
-        self.places = match(self._offers(), self.fields, ends)
-        taken = np.array(self.places, dtype=np.int64)
+        self.ends: Ends = {}
+        self.matched_by = "bytes" if self.packets and not any(p.octets for p in self.packets) else "payload"
+        self.fields, self.places = self._by_payload() if self.matched_by == "payload" else self._by_bytes(mine)
         row = np.array([*self.fields.row, NONE], dtype=np.int64)
-        self.segments = row[taken]
+        self.segments: Ints = row[np.array(self.places, dtype=np.int64)]
+
+    def _by_payload(self) -> tuple[Fields, list[int]]:
+        self.ends = self.captured.streams_of(self.headers)
+        fields = self.captured.fields(stream for streams in self.ends.values() for stream in streams)
+        return fields, match(self._offers(), fields, self.ends)
+
+    def _by_bytes(self, mine: Ints) -> tuple[Fields, list[int]]:
+        """The sender whose segments have the sizes of the packets carried, if most of them fit."""
+        steps = np.diff(np.unique(self.time_ns[mine]))
+        frame_ns = int(np.median(steps)) if len(steps) else 0
+        packets = [
+            Sized(
+                self._new_octets(p), int(self.time_ns[p.rows[0]]), int(self.time_ns[p.first_transmissions[-1]]), p.epoch
+            )
+            for p in self.packets
+        ]
+        best, places, found = self.captured.fields([]), [NONE] * len(packets), len(packets) // 2
+        for streams in self.captured.hosts().values():
+            fields = self.captured.fields(streams)
+            if len(set(fields.point)) == 1 and all(fields.offered) and max(fields.error_ns) < UNRELATED:
+                tried = match_sizes(packets, fields, frame_ns)
+                fitting = sum(place >= 0 for place in tried)
+                if fitting > found:
+                    best, places, found = fields, tried, fitting
+        return best, places
+
+    def _new_octets(self, packet: CarriedPacket) -> int:
+        """How many of its octets the link put on the air, repeats not counted again."""
+        return int(packet.octets_in_row[np.isin(packet.rows, packet.first_transmissions)].sum())
 
     def _delivered(self, frames: pd.DataFrame, protocol: str) -> list[int]:
         received = np.flatnonzero(((frames["link"] == self.link) & ~frames["sent"]).to_numpy())
@@ -173,7 +202,9 @@ class _OneLink:
         row, stream = fields.row[place], fields.stream[place]
         sent_ns = fields.time_ns[place] if self.captured.sent_here(stream) else NONE
         seq = int(self.captured.segments["seq"].to_numpy()[row])
-        return _Row(stream, self.link, seq, fields.payload_bytes[place], fields.wire_bytes[place], row, sent_ns)
+        return _Row(
+            stream, self.link, seq, fields.payload_bytes[place], fields.wire_bytes[place], row, self.matched_by, sent_ns
+        )
 
     def _references(self) -> dict[int, int]:
         """For each stream that was recognised, a captured segment of it."""
@@ -188,7 +219,7 @@ class _OneLink:
         if len(streams) != 1:
             return None
         seq = self.captured.relative_seq(streams[0], head.raw_seq, references[streams[0]])
-        return _Row(streams[0], self.link, seq, head.payload_bytes, head.wire_bytes, NONE)
+        return _Row(streams[0], self.link, seq, head.payload_bytes, head.wire_bytes, NONE, self.matched_by)
 
     def _note_frames(self, row: _Row, packet: CarriedPacket) -> None:
         """What the sender's log says; the receiver's does not tell what was sent and when."""
@@ -198,8 +229,7 @@ class _OneLink:
         row.last_frame_ns = int(self.time_ns[packet.rows[-1]])
         row.frames = len(packet.rows)
         row.frame_retransmissions = len(packet.rows) - len(packet.first_transmissions)
-        new = np.isin(packet.rows, packet.first_transmissions)
-        row.carried_bytes = int(packet.octets_in_row[new].sum())
+        row.carried_bytes = self._new_octets(packet)
         if row.sent_ns >= 0 and self.captured.related(row.segment):
             row.queue_ns = max(0, row.first_frame_ns - row.sent_ns)
 
@@ -241,7 +271,8 @@ class _OneLink:
             head = self.headers[number]
             stranger = head is not None and head[:4] not in self.ends
             flushed = number + 1 < len(self.packets) and self.packets[number + 1].epoch != packet.epoch
-            sure = stranger or (place >= 0 and (packet.complete or packet.garbled or flushed))
+            whole = packet.complete or packet.garbled or flushed or self.matched_by == "bytes"
+            sure = stranger or (place >= 0 and whole)
             counts.append(counts[-1] + (not sure))
         return counts
 
@@ -269,6 +300,8 @@ class _OneLink:
 
     def _reason(self, number: int) -> str:
         head = self.headers[number]
+        if self.matched_by == "bytes":
+            return "the log has no payload, and their sizes do not tell which they are"
         if head is None:
             return "their octets show no TCP header"
         if head[:4] not in self.ends:
@@ -286,7 +319,6 @@ def _table(rows: Sequence[_Row], captured: Captured, connections: pd.DataFrame) 
         "connection": stream // 2,
         "sender": _senders(stream, connections),
         "transmission": _transmissions(rows, captured),
-        "matched_by": ["payload"] * len(rows),
     })  # fmt: skip
     order = np.lexsort((table["first_frame_ns"], table["sent_ns"], table["link"]))
     return table.take(order).reset_index(drop=True)
@@ -294,7 +326,7 @@ def _table(rows: Sequence[_Row], captured: Captured, connections: pd.DataFrame) 
 
 _COPIED = (
     "link", "seq", "payload_bytes", "sent_ns", "first_frame_ns", "last_frame_ns", "delivered_ns", "frames",
-    "frame_retransmissions", "queue_ns", "segment", "packet_bytes", "carried_bytes",
+    "frame_retransmissions", "queue_ns", "segment", "matched_by", "packet_bytes", "carried_bytes",
 )  # fmt: skip
 
 

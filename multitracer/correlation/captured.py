@@ -75,6 +75,13 @@ class Captured:
         ends = {header[:4] for header in headers if header is not None}
         return {key: self._by_ends[key] for key in ends if key in self._by_ends}
 
+    def hosts(self) -> dict[str, list[int]]:
+        """The streams that each address sent."""
+        found: dict[str, list[int]] = {}
+        for ends, streams in self._by_ends.items():
+            found.setdefault(ends[0], []).extend(streams)
+        return found
+
     @cached_property
     def _by_ends(self) -> dict[tuple[str, int, str, int], list[int]]:
         flow = self.packets["flow"].to_numpy().astype(np.int64)

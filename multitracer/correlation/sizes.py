@@ -1,0 +1,104 @@
+"""Carried packets matched to captured segments by their sizes alone, where the log has no payload.
+
+A link takes packets in order, and one that has nothing left to send takes the next at once. So what
+was offered between two such instants is what was carried between them, less what was dropped. A packet
+is recognised when the sizes of all leave it one place only; when they fit no way, none is.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from multitracer.correlation.captured import Fields
+
+NONE = -1
+OVERHEADS = (0, 1, 2, 3)
+"""Octets before each IP packet: PDCP headers (25.323 8.2, 36.323 6.2, 38.323 6.2), or none."""
+_IDLE_FRAMES = 2.5
+"""A link that starts no new frame for so many frame times had nothing to send, or was held back."""
+
+
+class Sized(NamedTuple):
+    """A carried packet without octets: its size, when its first and last new frames were sent, and its epoch."""
+
+    size: int
+    first_ns: int
+    last_new_ns: int
+    epoch: int
+
+
+def match_sizes(packets: Sequence[Sized], fields: Fields, frame_ns: int) -> list[int]:
+    """For each packet, in the order in which they went on the air, the place in `fields`, or -1.
+
+    `fields` are the segments offered to this link direction at one point, in order; `frame_ns` is
+    the time between frames.
+    """
+    tries = [_matched(packets, fields, frame_ns, overhead) for overhead in OVERHEADS]
+    return max(tries, key=lambda chosen: sum(place >= 0 for place in chosen), default=[])
+
+
+def _matched(packets: Sequence[Sized], fields: Fields, frame_ns: int, overhead: int) -> list[int]:
+    chosen = [NONE] * len(packets)
+    offered = [size + overhead for size in fields.wire_bytes]
+    stretches = _stretches(packets, fields, offered, frame_ns)
+    for (begin, place), (end, limit) in pairwise(stretches):
+        chosen[begin:end] = _certain(packets[begin:end], fields, offered, place, limit)
+    return chosen
+
+
+def _stretches(packets: Sequence[Sized], fields: Fields, offered: list[int], frame_ns: int) -> list[tuple[int, int]]:
+    """(Packet, place) at which the link, idle before, took a segment at once; and the end of both."""
+    found = []
+    busy_until = NONE
+    for number, packet in enumerate(packets):
+        place = bisect_right(fields.time_ns, busy_until) if busy_until >= 0 else 0
+        if place < len(offered) and packet.first_ns - busy_until > _IDLE_FRAMES * frame_ns:
+            if busy_until < 0:  # the log may begin after the capture
+                place = _just_before(fields, packet.first_ns, frame_ns)
+            slack = fields.error_ns[place] + _IDLE_FRAMES * frame_ns
+            waited = packet.first_ns - fields.time_ns[place]
+            if offered[place] == packet.size and -fields.error_ns[place] <= waited <= slack:
+                found.append((number, place))
+        busy_until = max(busy_until, packet.last_new_ns)
+    if found:
+        found.append((len(packets), max(found[-1][1], bisect_right(fields.time_ns, busy_until))))
+    return found
+
+
+def _just_before(fields: Fields, first_ns: int, frame_ns: int) -> int:
+    return min(bisect_right(fields.time_ns, first_ns - _IDLE_FRAMES * frame_ns), len(fields.row) - 1)
+
+
+def _certain(packets: Sequence[Sized], fields: Fields, offered: list[int], place: int, limit: int) -> list[int]:
+    """The place of each packet where there is one only, whatever was dropped: earliest and latest fit agree."""
+    cut = [_cut_off(packets, number) for number in range(len(packets))]
+
+    def fits(number: int, at: int) -> bool:
+        packet = packets[number]
+        same = packet.size < offered[at] if cut[number] and packet.size != offered[at] else packet.size == offered[at]
+        return same and fields.time_ns[at] - fields.error_ns[at] <= packet.first_ns
+
+    earliest: list[int] = []
+    at = place
+    for number in range(len(packets)):
+        while at < limit and not fits(number, at):
+            at += 1
+        if at == limit:
+            return [NONE] * len(packets)
+        earliest.append(at)
+        at += 1
+    at, latest = limit - 1, []
+    for number in reversed(range(len(packets))):
+        while not fits(number, at):
+            at -= 1
+        latest.append(at)
+        at -= 1
+    return [one if one == other else NONE for one, other in zip(earliest, reversed(latest), strict=True)]
+
+
+def _cut_off(packets: Sequence[Sized], number: int) -> bool:
+    """Whether a reset came upon it when it was being sent: it may have been longer."""
+    return number + 1 < len(packets) and packets[number + 1].epoch != packets[number].epoch
