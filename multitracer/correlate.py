@@ -83,7 +83,7 @@ def correlate(
     found: dict[int, LinkMatch] = {}
     notes: list[str] = []
     for link, protocol in zip(tables["links"]["link"].tolist(), tables["links"]["protocol"].astype(str), strict=True):
-        mine = direction(frames, link)
+        mine = one_log(frames, direction(frames, link))
         if not len(mine):
             continue
         one = _OneLink(link, protocol, captured, frames, mine)
@@ -98,6 +98,22 @@ def reassemble(frames: pd.DataFrame, rows: Ints, protocol: str) -> list[CarriedP
     if protocol == "rlp":
         return reassembly_rlp.reassemble(frames, rows)
     return reassembly_rlc.reassemble(frames, rows, protocol)
+
+
+def one_log(frames: pd.DataFrame, rows: Ints) -> Ints:
+    """Those of the rows that one log has: the longest, and others only where they go on from it.
+
+    The same frames recorded twice, by two instruments at one end, would pass for repeats.
+    """
+    inputs, time = frames["input"].to_numpy()[rows], frames["time_ns"].to_numpy()[rows]
+    numbers, counts = np.unique(inputs, return_counts=True)
+    chosen: list[tuple[int, int, int]] = []
+    for number in numbers[np.argsort(-counts, kind="stable")].tolist():
+        own = time[inputs == number]
+        begin, end = int(own.min()), int(own.max())
+        if all(end <= other_begin or begin >= other_end for other_begin, other_end, _ in chosen):
+            chosen.append((begin, end, number))
+    return rows[np.isin(inputs, [number for _, _, number in chosen])]
 
 
 @dataclass
@@ -168,7 +184,7 @@ class _OneLink:
         return int(packet.octets_in_row[np.isin(packet.rows, packet.first_transmissions)].sum())
 
     def _delivered(self, frames: pd.DataFrame, protocol: str) -> list[int]:
-        received = np.flatnonzero(((frames["link"] == self.link) & ~frames["sent"]).to_numpy())
+        received = one_log(frames, np.flatnonzero(((frames["link"] == self.link) & ~frames["sent"]).to_numpy()))
         if not len(received):
             return [NEVER] * len(self.packets)
         far = reassemble(frames, received, protocol) if self.sender_logged else self.packets
@@ -192,6 +208,8 @@ class _OneLink:
             row = self._captured_row(place) if place >= 0 else self._uncaptured_row(number, references)
             if row is not None:
                 self._note_frames(row, packet)
+                if row.sent_ns >= 0 and self.sender_logged and self.fields.error_ns[place] < UNRELATED:
+                    row.queue_ns = max(0, row.first_frame_ns - row.sent_ns)
                 row.delivered_ns = self._delivered_ns(number, row.segment)
                 yield row
         if self.sender_logged:
@@ -230,8 +248,6 @@ class _OneLink:
         row.frames = len(packet.rows)
         row.frame_retransmissions = len(packet.rows) - len(packet.first_transmissions)
         row.carried_bytes = self._new_octets(packet)
-        if row.sent_ns >= 0 and self.captured.related(row.segment):
-            row.queue_ns = max(0, row.first_frame_ns - row.sent_ns)
 
     def _delivered_ns(self, number: int, segment: int) -> int:
         """By the far end's log; the far capture, where it saw the packet or should have, overrules it."""

@@ -247,6 +247,17 @@ def test_the_receiving_ends_log_tells_delivery_only() -> None:
     assert (row["first_frame_ns"], row["frames"], row["carried_bytes"]) == (-1, -1, -1)
 
 
+def test_a_second_log_of_the_same_frames_makes_no_repeats() -> None:
+    """Two instruments at one end recorded the same; one of them is enough."""
+    one = Sent(0)
+    tables, table = captured([one])
+    log = frames_of(pdus([(5, packet(one))]))
+    other = log["frames"].assign(input=np.int16(2))
+    log["frames"] = pd.concat([log["frames"], other], ignore_index=True)
+    row = correlate({**tables, **log}, table, CONNECTIONS, paths(1)).segment_frames.iloc[0]
+    assert (row["frames"], row["frame_retransmissions"]) == (4, 0)
+
+
 def test_sizes_tell_packets_where_the_log_has_no_payload() -> None:
     """What was offered between two idle instants is what was carried between them."""
     segments = [Sent(0, size=20), Sent(50, seq=21, size=300), Sent(51, seq=321, size=300), Sent(52, seq=621, size=80)]

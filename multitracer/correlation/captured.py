@@ -37,6 +37,7 @@ class Fields(NamedTuple):
     row: list[int]
     stream: list[int]
     time_ns: list[int]
+    seq: list[int]
     raw_seq: list[int]
     raw_ack: list[int]
     payload_bytes: list[int]
@@ -111,6 +112,7 @@ class Captured:
             row=rows.tolist(),
             stream=self.stream[rows].tolist(),
             time_ns=self.segments["time_ns"].to_numpy()[rows].tolist(),
+            seq=self.segments["seq"].to_numpy()[rows].tolist(),
             raw_seq=own["raw_seq"].tolist(),
             raw_ack=own["raw_ack"].tolist(),
             payload_bytes=own["payload_bytes"].tolist(),
@@ -122,10 +124,6 @@ class Captured:
             error_ns=self.error_ns[point].tolist(),
             offered=(self.paths.sender_point.reshape(-1)[self.stream[rows]] != NOWHERE).tolist(),
         )
-
-    def related(self, row: int) -> bool:
-        """Whether the link log's clock is known on that of the capture of a segment."""
-        return bool(self.error_ns[self.segments["point"].to_numpy()[row]] < UNRELATED)
 
     def sent_here(self, stream: int) -> bool:
         """Whether a capture stands before the link, as the stream's sender sees it."""
