@@ -145,6 +145,7 @@ class _OneLink:
         self.time_ns = frames["time_ns"].to_numpy()
         self.begins_ns = int(self.time_ns[mine].min())
         self.sender_logged = bool(frames["sent"].to_numpy()[mine[0]])
+        self.carries_data = bool((frames["payload_bytes"].to_numpy()[mine] > 0).any())
         self.packets = reassemble(frames, mine, protocol)
         self.delivered = self._delivered(frames, protocol)
         self.headers = [header(packet.octets) for packet in self.packets]
@@ -305,6 +306,8 @@ class _OneLink:
 
     def notes(self) -> Iterator[str]:
         """How many packets were not recognised, by reason."""
+        if not self.packets and self.carries_data:
+            yield f"The log of link {self.link} has neither payload nor packet sizes: its frames are told of no segment."
         reasons: dict[str, int] = {}
         for number, place in enumerate(self.places):
             if place < 0:

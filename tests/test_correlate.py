@@ -319,6 +319,16 @@ def test_without_a_packet_in_common_a_clock_is_not_placed() -> None:
     assert clock.error_s is None
 
 
+def test_a_log_that_tells_neither_payload_nor_sizes_is_said_to() -> None:
+    """RLP frames without their octets show no packet: no segment is guessed to be theirs."""
+    tables, table = captured([Sent(0)])
+    log = frames_of(pdus([(5, packet(Sent(0)))]), payload=False)
+    log["links"] = log["links"].assign(protocol="rlp")
+    found = correlate({**tables, **log}, table, CONNECTIONS, paths(1))
+    assert not len(found.segment_frames)
+    assert "neither payload nor packet sizes" in found.notes[0]
+
+
 def test_a_trace_without_frames_or_without_packets_gives_an_empty_map() -> None:
     """Nothing is no reason to fail."""
     tables, table = captured([])
