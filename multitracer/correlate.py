@@ -307,7 +307,7 @@ class _OneLink:
     def notes(self) -> Iterator[str]:
         """How many packets were not recognised, by reason."""
         if not self.packets and self.carries_data:
-            yield f"The log of link {self.link} has neither payload nor packet sizes: its frames are told of no segment."
+            yield f"The log of link {self.link} has neither payload nor packet sizes: frames and segments stay apart."
         reasons: dict[str, int] = {}
         for number, place in enumerate(self.places):
             if place < 0:
