@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer import clocks, findings, state_logs
+from multitracer.accounting import Transfer
 from multitracer.clocks import Alignment
 from multitracer.findings import Scene
 from multitracer.findings.scene import Direction
@@ -149,7 +150,11 @@ class _Pipeline:
         error_ns = self._errors(segments, paths, alignment)
         resent = classify(segments, sack, found.connections, paths.seen_at, paths.arrived, error_ns)
         self.progress("joining the layers", 0.6)
-        links = join_layers(self.trace, segments, found.connections, paths, alignment, self._stated())
+        transfer = Transfer(segments, found.connections, resent, state, paths)
+        links = join_layers(
+            self.trace, segments, found.connections, paths, alignment, self._stated(), transfer,
+            self.options.link_rate_bps,
+        )  # fmt: skip
         self.progress("looking for findings", 0.9)
         scene = Scene(
             segments, found.connections, resent, self._directions(measures.table, paths), paths.arrival, paths.arrived,

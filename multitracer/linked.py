@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multitracer.accounting import Transfer, account, account_by_rate
 from multitracer.clocks import Alignment, stated_clock, to_reference
-from multitracer.correlate import Correlation, correlate
+from multitracer.correlate import Correlation, LinkMatch, correlate
 from multitracer.correlation.ties import tie_clock
 from multitracer.link.events import intervals
 from multitracer.link.frames import number
 from multitracer.link.summary import rows
 from multitracer.link.timing import Timing, timing
+from multitracer.link.window import full_window
 from multitracer.paths import Paths
 from multitracer.tables import empty
 from multitracer.trace import Clock, ClockPiece, Input, Trace
@@ -59,11 +61,13 @@ def join_layers(
     paths: Paths,
     alignment: Alignment,
     stated: Mapping[int, tuple[float, float]],
+    transfer: Transfer | None = None,
+    link_rate_bps: float | None = None,
 ) -> LinkLayer:
-    """Place the link's logs on the reference clock, and find the segments that its frames carried."""
+    """Place the link's logs on the reference clock, find the segments that its frames carried, and account."""
     frames, events, links = (trace.tables[name] for name in ("frames", "link_events", "links"))
     if not len(frames):
-        return LinkLayer()
+        return _by_rate(link_rate_bps, transfer)
     frames, events = frames.copy(), events.copy()
     number(frames, links, events)
     tables = {**trace.tables, "frames": frames}
@@ -83,7 +87,40 @@ def join_layers(
     if len(segments):
         found: Correlation = correlate(tables, segments, connections, paths, errors)
         layer.segment_frames, layer.notes = found.segment_frames, found.notes
+        _account(layer, found.links, transfer)
+    else:
+        _account(layer, {}, None)
     return layer
+
+
+def _by_rate(rate_bps: float | None, transfer: Transfer | None) -> LinkLayer:
+    """Without a link log, what the stated rate tells."""
+    found = account_by_rate(rate_bps, transfer) if rate_bps and transfer is not None else None
+    if found is None:
+        return LinkLayer()
+    return LinkLayer(accounting=found.table, shares=found.shares, utilization=found.utilization)
+
+
+def _account(layer: LinkLayer, matches: Mapping[int, LinkMatch], transfer: Transfer | None) -> None:
+    """Account for every link and direction whose sender logged; the main one's is the summary's."""
+    import pandas as pd
+
+    links, frames, stops = _of(layer.links), _of(layer.frames), _of(layer.intervals)
+    tables = []
+    for row, reverse in zip(layer.rows, links["reverse"].tolist(), strict=True):
+        link = row["id"]
+        full = full_window(frames, links, link, reverse)
+        made = account(
+            link, frames, stops, full, layer.timings[link], matches.get(link), layer.segment_frames, transfer
+        )
+        row["accounting"] = made.shares if made else None
+        row["utilization"] = made.utilization if made else None
+        if made is not None:
+            tables.append(made.table)
+        if made is not None and link == layer.main:
+            layer.shares, layer.utilization = made.shares, made.utilization
+    if tables:
+        layer.accounting = pd.concat(tables, ignore_index=True)
 
 
 def _of(table: pd.DataFrame | None) -> pd.DataFrame:

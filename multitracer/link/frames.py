@@ -46,7 +46,7 @@ def number(frames: pd.DataFrame, links: pd.DataFrame, events: pd.DataFrame) -> N
     unwrapped = np.full(len(frames), -1, dtype=np.int64)
     epoch = np.full(len(frames), -1, dtype=np.int32)
     transmission = np.full(len(frames), -1, dtype=np.int16)
-    modulus = np.array([_modulus(frames, links, int(link)) for link in links["link"]], dtype=np.int64)
+    modulus = np.array([modulus_of(frames, links, int(link)) for link in links["link"]], dtype=np.int64)
     narrow = (links["protocol"] == "rlp").to_numpy()
     columns = {name: frames[name].to_numpy() for name in ("input", "record", "link", "sent", "sn", "so", "payload_bytes")}
     for log in np.unique(columns["input"]):
@@ -74,7 +74,7 @@ def _resets(events: pd.DataFrame, log: int) -> Any:
     return (events["input"].to_numpy() == log) & (events["event"] == "reset").to_numpy()
 
 
-def _modulus(frames: pd.DataFrame, links: pd.DataFrame, link: int) -> int:
+def modulus_of(frames: pd.DataFrame, links: pd.DataFrame, link: int) -> int:
     """What a link's numbers count modulo: the narrowest field that holds all those seen."""
     own = frames["link"].to_numpy() == link
     largest = int(frames["sn"].to_numpy()[own].max(initial=0))

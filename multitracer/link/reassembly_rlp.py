@@ -151,15 +151,25 @@ def _carried(
     """
     first = start if start == 0 or stream.octets[start - 1] == ppp.FLAG else start + 1
     last = end + 1 if packet.complete else end
-    numbers, counts = np.unique(np.array(stream.numbers[first:last]), return_counts=True)
-    in_frame = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
+    in_frame = dict.fromkeys(stream.numbers[first:last], 0)
+    for place in _payload_places(stream, start, end, packet.complete):
+        in_frame[stream.numbers[place]] += 1
     rows = sorted((row, number) for number in in_frame for row in carriers[number])
     return CarriedPacket(
         packet.octets,
         np.array([row for row, _ in rows], dtype=np.int64),
         np.array(sorted(carriers[number][0] for number in in_frame), dtype=np.int64),
         np.array([in_frame[number] for _, number in rows], dtype=np.int32),
-        int(numbers[0]) // _EPOCH_NUMBERS,
+        min(in_frame) // _EPOCH_NUMBERS,
         complete=packet.complete,
         garbled=packet.garbled,
     )
+
+
+def _payload_places(stream: _Stream, start: int, end: int, complete: bool) -> list[int]:
+    """Where the frame's payload is: all but flags, headers, escapes and the check sequence."""
+    characters = stream.octets
+    places = [place for place in range(start + 1, end) if characters[place] != ppp.ESCAPE]
+    frame = ppp.parse(ppp.unescape(bytes(characters[start + 1 : end])), check=False)
+    header = frame.header_bytes if frame is not None else 0
+    return places[header : len(places) - ppp.FCS_BYTES] if complete else places[header:]

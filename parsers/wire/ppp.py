@@ -8,7 +8,7 @@ FLAG, ESCAPE, FLIP = 0x7E, 0x7D, 0x20
 IP, VJ_COMPRESSED, VJ_UNCOMPRESSED, IPV6 = 0x0021, 0x002D, 0x002F, 0x0057
 _GOOD_FCS16 = 0xF0B8
 _ADDRESS_CONTROL = b"\xff\x03"
-_FCS_BYTES = 2
+FCS_BYTES = 2
 
 
 class Frame(NamedTuple):
@@ -42,7 +42,7 @@ def fcs16(octets: bytes) -> int:
 
 def sound(frame: bytes) -> bool:
     """Whether an unescaped frame's check sequence is right."""
-    return len(frame) > _FCS_BYTES and fcs16(frame) == _GOOD_FCS16
+    return len(frame) > FCS_BYTES and fcs16(frame) == _GOOD_FCS16
 
 
 def unescape(octets: bytes) -> bytes:
@@ -61,7 +61,7 @@ def parse(frame: bytes, *, check: bool = True) -> Frame | None:
     if check:
         if not sound(frame):
             return None
-        frame = frame[:-_FCS_BYTES]
+        frame = frame[:-FCS_BYTES]
     at = 2 if frame[:2] == _ADDRESS_CONTROL else 0
     if len(frame) <= at:
         return None

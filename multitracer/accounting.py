@@ -1,0 +1,271 @@
+"""The accounting: every instant of a session, seen at the link's data sender, and its one cause.
+
+How the definition was read. The session is that of the connections that the link carried: from
+their first packet to the last acknowledgement of new data, at the sender's capture; by the link's
+log alone, from its first frame to its last. A reset covers all else. The peer's stop covers all but
+frames with user data; a full window of the link's counts as one while user data waits. A frame
+without user data counts as control while a packet that was offered was not yet wholly sent, else
+the link is idle. Headers of a packet are new even when its bytes are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from multitracer.account import air as on_air
+from multitracer.account.idleness import congestion_window, idle_causes, recoveries, sending
+from multitracer.account.painting import Canvas, Ints, covers, union
+from multitracer.correlation.headers import header
+from multitracer.link.events import FLOW_CONTROL, RESET
+from multitracer.link.timing import Timing
+from multitracer.tables import CAUSES, build
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from multitracer.correlate import LinkMatch
+    from multitracer.paths import Paths
+
+CODES = {name: code for code, name in enumerate(CAUSES)}
+IDLE = ("idle_window_limited", "idle_sender", "idle_recovery")
+_IDLE_UNKNOWN = len(CAUSES)
+"""An idle instant of unknown cause: told as unknown, counted as idle."""
+
+
+@dataclass(frozen=True)
+class Accounting:
+    """`table` as in the schema; shares and utilization as in the summary."""
+
+    table: pd.DataFrame
+    shares: dict[str, float]
+    utilization: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """What the captures tell of the TCP that a link carried."""
+
+    segments: pd.DataFrame
+    connections: pd.DataFrame
+    retransmissions: pd.DataFrame
+    tcp_state: pd.DataFrame
+    paths: Paths
+
+
+def account(
+    link: int,
+    frames: pd.DataFrame,
+    intervals: pd.DataFrame,
+    window_full: tuple[Ints, Ints],
+    timing: Timing,
+    match: LinkMatch | None,
+    segment_frames: pd.DataFrame | None,
+    transfer: Transfer | None,
+) -> Accounting | None:
+    """Account for one link direction; None when its sender logged nothing, or its timing is unknown."""
+    air = on_air.frames_on_air(frames, link, timing)
+    if not len(air.rows) or timing.frame_ns is None:
+        return None
+    if match is not None:
+        on_air.note_packets(air, match.packets, _carried_before(match, transfer), frames["transmission"].to_numpy())
+    streams = _streams(segment_frames, link, transfer)
+    start, end = _session(air, streams, transfer)
+    canvas = Canvas(start, end, _IDLE_UNKNOWN)
+    for layer in _idleness(streams, transfer):
+        canvas.paint(*layer)
+    waiting = _waiting(match, segment_frames, link, air, _of(intervals, None, RESET)[0])
+    supervisory = ~air.data & covers(*waiting, air.start_ns)
+    canvas.paint(air.start_ns[supervisory], air.end_ns[supervisory], CODES["link_control"])
+    stops = _of(intervals, link, FLOW_CONTROL)
+    canvas.paint(*union(*stops), CODES["flow_controlled"])
+    canvas.paint(*_both(union(*window_full), waiting), CODES["flow_controlled"])
+    canvas.paint(*on_air.pieces(air, CODES))
+    canvas.paint(*union(*_of(intervals, None, RESET)), CODES["link_reset"])
+    return _concluded(link, canvas)
+
+
+def account_by_rate(rate_bps: float, transfer: Transfer) -> Accounting | None:
+    """The accounting without a link log: captured packets go out one after the other at the stated rate."""
+    streams = _largest(transfer)
+    if not streams:
+        return None
+    connection, sender = streams[0]
+    rows = _beside(transfer, connection, sender)
+    own = transfer.segments.take(rows)
+    mine = own[(own["sender"] == sender).to_numpy()]
+    sent, size = mine["time_ns"].to_numpy(), mine["wire_bytes"].to_numpy().astype(np.int64)
+    lasts = np.rint(size * 8e9 / rate_bps).astype(np.int64)
+    # A queue that sends in order: each begins when it came, or when all before it are out.
+    out = np.cumsum(lasts)
+    begin = np.maximum.accumulate(sent - (out - lasts)) + (out - lasts)
+    known = on_air.Sent()
+    before = np.array(
+        [known.put(0, seq, length, wraps=False) for seq, length in zip(mine["seq"].tolist(), mine["payload_bytes"].tolist(), strict=True)],
+        dtype=np.int64,
+    )
+    nothing = np.zeros(len(mine), dtype=np.int64)
+    everything = np.ones(len(mine), dtype=np.bool_)
+    air = on_air.Air(nothing, begin, begin + lasts, everything, ~everything, np.maximum(size, 1), size, before, nothing)
+    start, end = _session(air, streams, transfer)
+    canvas = Canvas(start, end, _IDLE_UNKNOWN)
+    for layer in _idleness(streams, transfer):
+        canvas.paint(*layer)
+    canvas.paint(*on_air.pieces(air, CODES))
+    return _concluded(-1, canvas)
+
+
+def _concluded(link: int, canvas: Canvas) -> Accounting:
+    start, end, cause = canvas.intervals()
+    told = np.where(cause == _IDLE_UNKNOWN, CODES["unknown"], cause)
+    table = build(
+        "accounting",
+        {
+            "link": np.full(len(start), link, dtype=np.int16),
+            "start_ns": start,
+            "end_ns": end,
+            "cause": [CAUSES[code] for code in told.tolist()],
+        },
+    )
+    total = int((end - start).sum())
+    spent = np.bincount(cause, weights=end - start, minlength=len(CAUSES) + 1)
+    by_name = np.bincount(told, weights=end - start, minlength=len(CAUSES))
+    shares = {name: float(by_name[code] / total) if total else 0.0 for name, code in CODES.items()}
+    idle = sum(spent[CODES[name]] for name in IDLE) + spent[_IDLE_UNKNOWN]
+    again = spent[CODES["tcp_retransmitted"]]
+    utilization = {
+        "percent": float(100 * (1 - (idle + again) / total)) if total else None,
+        "session_s": total / 1e9,
+        "link_idle_s": float(idle / 1e9),
+        "tcp_retransmitted_s": float(again / 1e9),
+        "flow_controlled_s": float(spent[CODES["flow_controlled"]] / 1e9),
+    }
+    return Accounting(table, shares, utilization)
+
+
+def _carried_before(match: LinkMatch, transfer: Transfer | None) -> list[int | None]:
+    """Per packet, how many of its bytes an earlier packet on this link had carried; None unknown."""
+    sent = on_air.Sent()
+    found: list[int | None] = []
+    for packet, row in zip(match.packets, match.segments.tolist(), strict=True):
+        if row >= 0 and transfer is not None:
+            segment = {name: int(transfer.segments[name].iat[row]) for name in ("connection", "sender", "seq", "payload_bytes")}
+            stream = (segment["connection"], segment["sender"])
+            before = sent.put(stream, segment["seq"], segment["payload_bytes"], wraps=False)
+            found.append(before if packet.complete else 0)
+            continue
+        head = header(packet.octets)
+        if head is None or packet.garbled:
+            found.append(0 if packet.octets and not packet.complete else None)
+        elif not head.numbered:
+            found.append(0)
+        else:
+            found.append(sent.put(head[:4], head.raw_seq, head.payload_bytes, wraps=True))
+    return found
+
+
+def _streams(table: pd.DataFrame | None, link: int, transfer: Transfer | None) -> list[tuple[int, int]]:
+    """(Connection, sender) of what the link carried, most data first."""
+    if table is None or transfer is None or not len(table):
+        return []
+    own = table[(table["link"] == link) & (table["payload_bytes"] > 0)]
+    ends = {}
+    for (connection, sender), size in own.groupby(["connection", "sender"])["payload_bytes"].sum().items():
+        client = transfer.connections["client"].iat[connection]
+        ends[int(connection), int(sender != client)] = int(size)
+    return sorted(ends, key=lambda end: -ends[end])
+
+
+def _largest(transfer: Transfer) -> list[tuple[int, int]]:
+    """(Connection, sender) that sent most data."""
+    segments = transfer.segments
+    known = (segments["connection"] >= 0).to_numpy()
+    if not known.any():
+        return []
+    sums = segments[known].groupby(["connection", "sender"])["payload_bytes"].sum()
+    connection, sender = sums.idxmax()
+    return [(int(connection), int(sender))]
+
+
+def _beside(transfer: Transfer, connection: int, sender: int) -> Any:
+    """Rows of a connection's segments at the point beside one of its ends; empty where none is."""
+    point = transfer.paths.sender_point[connection, sender]
+    segments = transfer.segments
+    chosen = (segments["connection"].to_numpy() == connection) & (segments["point"].to_numpy() == point)
+    return np.flatnonzero(chosen) if point >= 0 else np.empty(0, dtype=np.int64)
+
+
+def _session(air: on_air.Air, streams: Sequence[tuple[int, int]], transfer: Transfer | None) -> tuple[int, int]:
+    """From the transfer's first packet to the last acknowledgement of data; else the log's extent."""
+    spans = []
+    for connection, sender in streams if transfer is not None else ():
+        rows = _beside(transfer, connection, sender)
+        sent = sending(transfer.segments, rows, sender) if len(rows) else None
+        if sent is not None:
+            spans.append((sent.first_ns, sent.last_acked_ns))
+    if spans:
+        return min(start for start, _ in spans), max(end for _, end in spans)
+    return int(air.start_ns.min()), int(air.end_ns.max())
+
+
+def _idleness(streams: Sequence[tuple[int, int]], transfer: Transfer | None) -> list[tuple[Ints, Ints, Ints]]:
+    """What idle time would be due to, by the stream of most data."""
+    if not streams or transfer is None:
+        return []
+    connection, sender = streams[0]
+    rows = _beside(transfer, connection, sender)
+    sent = sending(transfer.segments, rows, sender) if len(rows) else None
+    if sent is None:
+        return []
+    state = transfer.tcp_state
+    state = state[(state["connection"] == connection) & (state["sender"] == sender)]
+    cwnd = congestion_window(state, sent.time_ns, sent.mss_bytes) if len(state) else None
+    resent = transfer.retransmissions
+    name = transfer.connections[("client", "server")[sender]].iat[connection]
+    resent = resent[(resent["connection"] == connection) & (resent["sender"] == name)]
+    waits = recoveries(sent, transfer.segments, rows, sender, resent)
+    return idle_causes(sent, cwnd, waits, {**CODES, "unknown": _IDLE_UNKNOWN})
+
+
+def _waiting(
+    match: LinkMatch | None, table: pd.DataFrame | None, link: int, air: on_air.Air, resets: Ints
+) -> tuple[Ints, Ints]:
+    """When user data waited: from a packet's being offered to its last first transmission."""
+    if match is None or not match.packets:
+        return union(air.start_ns[air.data], air.end_ns[air.data])
+    place_of = {row: place for place, row in enumerate(air.rows.tolist())}
+    offered: dict[int, int] = {}
+    if table is not None:
+        own = table[(table["link"] == link) & (table["sent_ns"] >= 0) & (table["segment"] >= 0)]
+        offered = dict(zip(own["segment"].tolist(), own["sent_ns"].tolist(), strict=True))
+    start, end = [], []
+    for packet, row in zip(match.packets, match.segments.tolist(), strict=True):
+        first, last = (place_of.get(int(packet.first_transmissions[at]), -1) for at in (0, -1))
+        if first < 0 or last < 0:
+            continue
+        start.append(min(offered.get(row, int(air.start_ns[first])), int(air.start_ns[first])))
+        flushed = resets[resets >= air.end_ns[last]]
+        cut = not packet.complete and len(flushed)
+        end.append(int(flushed[0]) if cut else int(air.end_ns[last]))
+    return union(start, end)
+
+
+def _of(intervals: pd.DataFrame, link: int | None, kind: str) -> tuple[Ints, Ints]:
+    mine = intervals[intervals["kind"] == kind]
+    mine = mine if link is None else mine[mine["link"] == link]
+    return mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
+
+
+def _both(one: tuple[Ints, Ints], other: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
+    """The time that is in both."""
+    start, end = [], []
+    for begin, stop in zip(*(part.tolist() for part in one), strict=True):
+        low = np.maximum(other[0], begin)
+        high = np.minimum(other[1], stop)
+        keep = high > low
+        start.append(low[keep])
+        end.append(high[keep])
+    return (np.concatenate(start), np.concatenate(end)) if start else (one[0], one[1])
