@@ -1,0 +1,33 @@
+"""What a user may tell the analysis that the recordings do not: roles, clocks, a window, thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from multitracer.findings.scene import Thresholds
+
+Role: TypeAlias = Literal["sender", "receiver"]
+
+
+@dataclass(frozen=True)
+class AnalyzeOptions:
+    """How to analyse one trace; nothing here says where results go. Paths are those given as inputs."""
+
+    roles: Mapping[str, Role] = field(default_factory=dict)
+    """Which side an input was recorded on, by path."""
+    from_s: float | None = None
+    """Start of the window to analyse, in seconds after the trace's start."""
+    to_s: float | None = None
+    """End of the window, in seconds after the trace's start."""
+    connections: tuple[int, ...] = ()
+    """The connections to keep, by number; all when empty."""
+    clocks: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """An input's clock minus the reference (seconds) and its drift against it (ppm), by path."""
+    anonymize: bool = False
+    """Replace every address by a made-up one, the same everywhere."""
+    link_rate_bps: float | None = None
+    """The link's rate where no log of its frames can tell it."""
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    """What the findings are judged by."""
