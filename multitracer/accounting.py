@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from multitracer.paths import Paths
 
 CODES = {name: code for code, name in enumerate(CAUSES)}
+_PLACE = ("connection", "sender", "seq", "payload_bytes")
 IDLE = ("idle_window_limited", "idle_sender", "idle_recovery")
 _IDLE_UNKNOWN = len(CAUSES)
 """An idle instant of unknown cause: told as unknown, counted as idle."""
@@ -151,19 +152,14 @@ def _carried_before(match: LinkMatch, transfer: Transfer | None) -> list[int | N
     sent = on_air.Sent()
     found: list[int | None] = []
     for packet, row in zip(match.packets, match.segments.tolist(), strict=True):
-        if row >= 0 and transfer is not None:
-            segment = {name: int(transfer.segments[name].iat[row]) for name in ("connection", "sender", "seq", "payload_bytes")}
-            stream = (segment["connection"], segment["sender"])
-            before = sent.put(stream, segment["seq"], segment["payload_bytes"], wraps=False)
-            found.append(before if packet.complete else 0)
-            continue
-        head = header(packet.octets)
-        if head is None or packet.garbled:
-            found.append(0 if packet.octets and not packet.complete else None)
-        elif not head.numbered:
-            found.append(0)
+        head = None if packet.garbled else header(packet.octets)
+        if head is not None and head.numbered:
+            found.append(sent.put(head[:4], head.raw_seq, head.payload_bytes if packet.complete else 0, wraps=True))
+        elif row >= 0 and transfer is not None:
+            connection, sender, seq, size = (int(transfer.segments[name].iat[row]) for name in _PLACE)
+            found.append(sent.put((connection, sender), seq, size if packet.complete else 0, wraps=False))
         else:
-            found.append(sent.put(head[:4], head.raw_seq, head.payload_bytes, wraps=True))
+            found.append(0 if packet.octets and not packet.complete else None)
     return found
 
 

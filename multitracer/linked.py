@@ -83,9 +83,9 @@ def join_layers(
         for link, reverse, protocol in zip(links["link"].tolist(), links["reverse"].tolist(), links["protocol"], strict=True)
     }
     layer.rows = rows(links, frames, events, _of(layer.intervals), layer.timings)
-    layer.main = _main(layer.rows)
+    layer.main = _main(layer.rows, frames)
     if len(segments):
-        found: Correlation = correlate(tables, segments, connections, paths, errors)
+        found: Correlation = correlate(tables, segments, connections, paths, _with_logs(errors, trace.inputs, frames))
         layer.segment_frames, layer.notes = found.segment_frames, found.notes
         _account(layer, found.links, transfer)
     else:
@@ -123,6 +123,16 @@ def _account(layer: LinkLayer, matches: Mapping[int, LinkMatch], transfer: Trans
         layer.accounting = pd.concat(tables, ignore_index=True)
 
 
+def _with_logs(errors: list[int], inputs: list[Input], frames: pd.DataFrame) -> list[int]:
+    """What each point's clock may be off the frames': its own error and the logs'; -1 where unknown."""
+    logs = [inputs[number].clock for number in np.unique(frames["input"].to_numpy())]
+    known = [clock.error_s for clock in logs if clock is not None and clock.error_s is not None]
+    if len(known) < len(logs):
+        return [-1] * len(errors)
+    more = int(np.ceil(max(known, default=0.0) * 1e9))
+    return [error + more if error >= 0 else -1 for error in errors]
+
+
 def _of(table: pd.DataFrame | None) -> pd.DataFrame:
     assert table is not None
     return table
@@ -155,9 +165,10 @@ def _shift(frames: pd.DataFrame, events: pd.DataFrame, log: int, clock: Clock) -
         table["time_ns"] = np.where(mine, to_reference(times, clock), table["time_ns"].to_numpy())
 
 
-def _main(found: list[dict[str, Any]]) -> int | None:
-    """The link of most user data; by frames received where no sender's log is."""
+def _main(found: list[dict[str, Any]], frames: pd.DataFrame) -> int | None:
+    """The link of most user data, as sent where its sender logged, else as received."""
     if not found:
         return None
-    best = max(found, key=lambda row: (row["payload_bytes"] or 0, row["frames_sent"] or row["frames_received"] or 0))
+    payload = frames["payload_bytes"].clip(lower=0).groupby([frames["link"], frames["sent"]]).sum()
+    best = max(found, key=lambda row: max(payload.get((row["id"], sent), 0) for sent in (True, False)))
     return int(best["id"])
