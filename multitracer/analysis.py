@@ -56,6 +56,7 @@ class Analysis:
     origin_ns: int
     options: AnalyzeOptions
     links: LinkLayer
+    scene: Scene
     missing: list[str] = field(default_factory=list)
     """Which input would tell what is not known, one sentence each."""
 
@@ -159,7 +160,7 @@ class _Pipeline:
         scene = Scene(
             segments, found.connections, resent, self._directions(measures.table, paths), paths.arrival, paths.arrived,
             self._pair_errors(alignment), links=links.links, frames=links.frames, link_intervals=links.intervals,
-            segment_frames=links.segment_frames, accounting=links.accounting, link_rtt_ns=links.link_rtt_ns,
+            segment_frames=links.segment_frames, accounting=links.main_accounting, link_rtt_ns=links.link_rtt_ns,
             thresholds=self.options.thresholds,
         )  # fmt: skip
         concluded = {
@@ -168,7 +169,7 @@ class _Pipeline:
         }  # fmt: skip
         return Analysis(
             self.trace, concluded, found.connections, measures.table, paths, points,
-            self._origin(concluded), self.options, links, self._missing(concluded, links),
+            self._origin(concluded), self.options, links, scene, self._missing(concluded, links),
         )  # fmt: skip
 
     def _align(self, segments: pd.DataFrame, points: Points) -> Alignment:

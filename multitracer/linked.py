@@ -48,6 +48,13 @@ class LinkLayer:
         """The least round trip of the link that carried most data."""
         return None if self.main is None else self.timings[self.main].rtt_ns
 
+    @property
+    def main_accounting(self) -> pd.DataFrame | None:
+        """The accounting of the link that carried most data, or by the stated rate."""
+        if self.accounting is None:
+            return None
+        return self.accounting[self.accounting["link"] == (-1 if self.main is None else self.main)]
+
     def tables(self) -> dict[str, pd.DataFrame]:
         """The tables by name, empty where there is no log."""
         names = ("links", "frames", "link_events", "segment_frames", "accounting")

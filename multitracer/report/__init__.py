@@ -1,0 +1,7 @@
+"""The report: one HTML file with every layer on one time axis, complete in itself."""
+
+from __future__ import annotations
+
+from multitracer.report.page import write
+
+__all__ = ["write"]

@@ -1,0 +1,279 @@
+"""The panels: Bokeh figures that share one time axis, and the sources that fill them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from bokeh.models import (
+    BoxAnnotation, ColumnDataSource, CrosshairTool, HoverTool, NumeralTickFormatter, Range1d, Slope, Span,
+)  # fmt: skip
+from bokeh.plotting import figure
+
+from multitracer.report.drawn import Drawn
+
+if TYPE_CHECKING:
+    from bokeh.plotting import figure as Figure
+
+    from multitracer.analysis import Analysis
+
+# Okabe and Ito's colours, told apart by every eye; each goes with a shape or a dash of its own.
+BLUE, GREEN, ORANGE, RED, PURPLE, GREY, SKY, BLACK = (
+    "#0072b2", "#009e73", "#e69f00", "#d55e00", "#cc79a7", "#7f7f7f", "#56b4e9", "#000000",
+)  # fmt: skip
+CAUSE_COLOURS = {
+    "new_data": BLUE, "tcp_retransmitted": RED, "link_retransmitted": ORANGE, "link_overhead": SKY,
+    "link_control": "#999933", "flow_controlled": PURPLE, "link_reset": "#882255", "idle_window_limited": "#bbbbbb",
+    "idle_sender": "#dddddd", "idle_recovery": "#661100", "unknown": "#f0e442",
+}  # fmt: skip
+LAYERS = ("tcp", "link", "host", "path", "capture")
+_LEFT_BORDER, _WIDTH = 84, 1180
+_MOST_BANDS = 200
+
+
+@dataclass
+class Panels:
+    """The figures from top to bottom, their sources by name, and what was left out and why."""
+
+    time: Any
+    figures: list[Figure] = field(default_factory=list)
+    sources: dict[str, Any] = field(default_factory=dict)
+    absent: list[str] = field(default_factory=list)
+
+    def source(self, name: str, data: dict[str, Any] | None, columns: Iterable[str] = ("x", "y")) -> Any:
+        """The named source; without data it holds one point nowhere: a legend draws no mark of none."""
+        values = data if data and len(data["x"]) else {column: np.full(1, np.nan) for column in columns}
+        made = ColumnDataSource(data=values, name=name)
+        self.sources[name] = made
+        return made
+
+
+def build(analysis: Analysis, shown: Drawn, link: Drawn, extent: tuple[float, float]) -> Panels:
+    """All panels for one connection and the link."""
+    margin = max((extent[1] - extent[0]) * 0.01, 1e-6)
+    panels = Panels(Range1d(extent[0] - margin, extent[1] + margin, name="xr", min_interval=2e-6))
+    data = {**shown.sources, **link.sources}
+    for add in (_overview, _sequence, _sender_state, _delay, _frames, _rate):
+        add(analysis, panels, data)
+    _bands(analysis, panels)
+    return panels
+
+
+def _figure(panels: Panels, title: str, label: str, height: int, y_range: Any = None) -> Figure:
+    """One panel; its tools act on time alone, its y axis follows what is in view."""
+    made = figure(
+        title=title, height=height, width=_WIDTH, sizing_mode="stretch_width", x_range=panels.time,
+        y_range=y_range or Range1d(0, 1), tools="xpan,xwheel_zoom,xbox_zoom,reset,save",
+        active_drag="xpan", active_scroll="xwheel_zoom", output_backend="canvas", lod_threshold=None,
+        min_border_left=_LEFT_BORDER, min_border_right=20, toolbar_location="above", name=f"panel {len(panels.figures)}",
+    )  # fmt: skip
+    made.yaxis.axis_label = label
+    made.xaxis.axis_label = None
+    made.title.text_font_size = "14px"
+    made.yaxis.axis_label_text_font_size = made.xaxis.axis_label_text_font_size = "12px"
+    made.xaxis.major_label_text_font_size = made.yaxis.major_label_text_font_size = "12px"
+    made.xaxis.formatter = NumeralTickFormatter(format="0[.]000000")
+    made.toolbar.logo = None
+    made.toolbar.autohide = True
+    made.add_tools(CrosshairTool(overlay=Span(dimension="height", line_color=GREY, line_dash="dotted"), dimensions="height"))
+    panels.figures.append(made)
+    return made
+
+
+def _legend(made: Figure) -> None:
+    if made.legend:
+        made.legend.click_policy = "hide"
+        made.legend.location = "top_left"
+        made.legend.orientation = "horizontal"
+        made.legend.label_text_font_size = "12px"
+        made.legend.padding = made.legend.margin = 4
+        made.legend.background_fill_alpha = 0.75
+        made.add_layout(made.legend[0], "below")
+
+
+def _hover(made: Figure, renderers: list[Any], tips: list[tuple[str, str]]) -> None:
+    made.add_tools(HoverTool(renderers=renderers, tooltips=tips, mode="mouse", point_policy="snap_to_data", visible=False))
+
+
+def _overview(analysis: Analysis, panels: Panels, _: dict[str, Any]) -> None:
+    """Where the time went, and the findings, one lane for each layer."""
+    findings, accounting = analysis.tables["findings"], analysis.tables["accounting"]
+    main = -1 if analysis.links.main is None else analysis.links.main
+    accounting = accounting[accounting["link"] == main]
+    lanes = [layer for layer in LAYERS if (findings["layer"] == layer).any()]
+    names = (["time"] if len(accounting) else []) + lanes
+    if not names:
+        panels.absent.append("No findings, and no accounting: nothing to mark on the time axis.")
+        return
+    from bokeh.models import FactorRange
+
+    made = _figure(panels, "Where the time went, and findings by layer", "", 60 + 34 * len(names), FactorRange(*reversed(names)))
+    if len(accounting):
+        cause = accounting["cause"].astype(str).to_numpy()
+        source = ColumnDataSource({
+            "left": _s(analysis, accounting["start_ns"]), "right": _s(analysis, accounting["end_ns"]),
+            "lane": np.full(len(cause), "time", dtype=object), "cause": cause.astype(object),
+            "colour": np.array([CAUSE_COLOURS[name] for name in cause], dtype=object),
+        })  # fmt: skip
+        bars = made.hbar(y="lane", left="left", right="right", height=0.8, color="colour", line_color=None, source=source)
+        _hover(made, [bars], [("cause", "@cause"), ("from", "@left{0.000000} s"), ("to", "@right{0.000000} s")])
+    if lanes:
+        start, end = _s(analysis, findings["start_ns"]), _s(analysis, findings["end_ns"])
+        verdict = findings["verdict"].astype(str).to_numpy()
+        source = ColumnDataSource({
+            "left": start, "right": end, "lane": findings["layer"].to_numpy(dtype=object),
+            "kind": findings["kind"].to_numpy(dtype=object), "because": findings["because"].to_numpy(dtype=object),
+            "verdict": verdict.astype(object),
+            "alpha": np.array([{"confirmed": 0.85, "likely": 0.5}.get(name, 0.25) for name in verdict]),
+        }, name="findings")  # fmt: skip
+        # A finding of an instant is a mark; one that lasts is a bar behind it.
+        bars = made.hbar(y="lane", left="left", right="right", height=0.5, color=ORANGE, alpha="alpha", source=source)
+        marks = made.scatter("left", "lane", marker="dash", angle=np.pi / 2, size=16, color=RED, alpha="alpha", source=source)
+        _hover(made, [bars, marks], [("finding", "@kind (@verdict)"), ("why", "@because"), ("from", "@left{0.000000} s")])
+
+
+def _s(analysis: Analysis, time_ns: Any) -> Any:
+    return (time_ns.to_numpy() - analysis.origin_ns) / 1e9
+
+
+def _sequence(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
+    """Time and sequence as tcptrace draws them: segments, acknowledgements, window, SACKs, resends."""
+    made = _figure(panels, "Sequence numbers", "byte of the stream", 420)
+    made.yaxis.formatter = NumeralTickFormatter(format="0,0")
+    beam = ("x", "y", "top", "record")
+    made.step("x", "y", source=panels.source("window", data.get("window")), mode="after", color="#b8860b",
+              name="not fitted", line_dash="dashed", line_width=1, legend_label="advertised window")  # fmt: skip
+    made.step("x", "y", source=panels.source("acks", data.get("acks"), ("x", "y", "record")), mode="after", color=GREEN,
+              line_width=1.5, legend_label="acknowledged")  # fmt: skip
+    sacks = panels.source("sacks", data.get("sacks"), ("x", "y", "top"))
+    made.segment("x", "y", "x", "top", source=sacks, color=PURPLE, line_width=2, legend_label="SACK")
+    segments = panels.source("segments", data.get("segments"), beam)
+    drawn = made.segment("x", "y", "x", "top", source=segments, color=BLUE, line_width=2, legend_label="sent")
+    ends = made.scatter("x", "top", source=segments, marker="dash", size=5, color=BLUE)
+    starts = made.scatter("x", "y", source=segments, marker="dash", size=5, color=BLUE)
+    _hover(made, [drawn, ends, starts], [("sent", "@x{0.000000000} s"), ("bytes", "@y{0,0} to @top{0,0}"), ("record", "@record")])
+    for kind, colour, marker, label in (
+        ("no", RED, "triangle", "resent, needed"),
+        ("yes", ORANGE, "inverted_triangle", "resent, needless"),
+        ("unknown", GREY, "diamond", "resent, undecided"),
+    ):
+        columns = ("x", "y", "top", "record", "middle", "trigger", "because")
+        source = panels.source(f"again_{kind}", data.get(f"again_{kind}"), columns)
+        made.segment("x", "y", "x", "top", source=source, color=colour, line_width=2, legend_label=label)
+        marks = made.scatter("x", "middle", source=source, marker=marker, size=8, fill_color=colour, line_color="white",
+                             line_width=0.5, legend_label=label)  # fmt: skip
+        _hover(made, [marks], [("resent", "@x{0.000000000} s (@trigger)"), ("bytes", "@y{0,0} to @top{0,0}"),
+                               ("why", "@because"), ("record", "@record")])  # fmt: skip
+    _slope(analysis, panels, made, data)
+    _legend(made)
+
+
+def _slope(analysis: Analysis, panels: Panels, made: Figure, data: dict[str, Any]) -> None:
+    """The link's rate as a line to compare slopes with."""
+    rate, first = link_rate(analysis), data.get("segments")
+    if rate is None or first is None or not len(first["x"]):
+        return
+    gradient = rate / 8
+    made.add_layout(Slope(gradient=gradient, y_intercept=float(first["y"][0] - gradient * first["x"][0]), line_color=GREY,
+                          line_dash="dotdash", line_width=1, name="rate"))  # fmt: skip
+    made.line([np.nan], [np.nan], color=GREY, line_dash="dotdash", legend_label=f"link rate {rate / 1e3:,.4g} kbit/s")
+
+
+def link_rate(analysis: Analysis) -> float | None:
+    """What the link can carry, in bit/s of user data; None where no log tells."""
+    if analysis.options.link_rate_bps:
+        return analysis.options.link_rate_bps
+    if analysis.links.main is None:
+        return None
+    return analysis.links.timings[analysis.links.main].rate_bps
+
+
+def _sender_state(_: Analysis, panels: Panels, data: dict[str, Any]) -> None:
+    if not any(name in data for name in ("cwnd", "ssthresh", "outstanding")):
+        panels.absent.append("Sender state: no recording shows windows.")
+        return
+    made = _figure(panels, "Windows of the sender", "bytes", 200)
+    made.yaxis.formatter = NumeralTickFormatter(format="0,0")
+    _steps(panels, made, data, (
+        ("outstanding", "outstanding", BLUE, "solid"),
+        ("cwnd", "congestion window", RED, "dashed"),
+        ("ssthresh", "slow start threshold", GREEN, "dotted"),
+    ))  # fmt: skip
+
+
+def _steps(panels: Panels, made: Figure, data: dict[str, Any], lines: Iterable[tuple[str, str, str, str]]) -> None:
+    for name, label, colour, dash in lines:
+        source = panels.source(name, data.get(name))
+        line = made.step("x", "y", source=source, mode="after", color=colour, line_dash=dash, line_width=1.5, legend_label=label)
+        _hover(made, [line], [(label, "@y{0,0.[000]}"), ("at", "@x{0.000000} s")])
+    _legend(made)
+
+
+def _delay(_: Analysis, panels: Panels, data: dict[str, Any]) -> None:
+    if not any(name in data for name in ("rtt", "srtt", "queue")):
+        panels.absent.append("Delays: no acknowledged segment was sent once only.")
+        return
+    made = _figure(panels, "Delays", "ms", 200)
+    for name, label, colour, marker in (("rtt", "round trip", BLUE, "circle"), ("queue", "wait for the first frame", ORANGE, "square")):
+        source = panels.source(name, data.get(name))
+        marks = made.scatter("x", "y", source=source, marker=marker, size=4, fill_color=colour, line_color=None, legend_label=label)
+        _hover(made, [marks], [(label, "@y{0,0.000} ms"), ("sent", "@x{0.000000} s")])
+    for name, label, colour, dash in (("srtt", "smoothed round trip", RED, "dashed"), ("rto", "retransmission timer", GREEN, "dotted")):
+        made.step("x", "y", source=panels.source(name, data.get(name)), mode="after", color=colour, line_dash=dash,
+                  line_width=1.5, legend_label=label)  # fmt: skip
+    _legend(made)
+
+
+def _frames(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
+    if "frames_new" not in data:
+        panels.absent.append("Link frames: no log of the link's data sender (rlpdump, rlcdump, GSMTAP, .mi2log).")
+        return
+    row = next(row for row in analysis.links.rows if row["id"] == analysis.links.main)
+    made = _figure(panels, f"Link frames: {row['protocol']}, sent by the {row['sender']}", "frame number", 300)
+    made.yaxis.formatter = NumeralTickFormatter(format="0,0")
+    made.step("x", "y", source=panels.source("frames_acked", data.get("frames_acked")), mode="after", color=GREEN,
+              line_width=1.2, legend_label="acknowledged")  # fmt: skip
+    for name, label, colour, marker, size in (
+        ("frames_new", "sent", BLUE, "square", 3),
+        ("frames_missing", "reported missing", PURPLE, "x", 7),
+        ("frames_polls", "poll", BLACK, "asterisk", 7),
+        ("frames_again", "repeated", RED, "triangle", 6),
+    ):
+        if name not in data:
+            continue
+        source = panels.source(name, data[name])
+        marks = made.scatter("x", "y", source=source, marker=marker, size=size, color=colour, legend_label=label)
+        _hover(made, [marks], [(f"frame {label}", "@y{0,0}"), ("at", "@x{0.000000} s")])
+    _legend(made)
+
+
+def _rate(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
+    if "goodput" not in data:
+        panels.absent.append("Goodput: nothing was acknowledged twice.")
+        return
+    made = _figure(panels, "Goodput", "kbit/s", 180)
+    line = made.step("x", "y", source=panels.source("goodput", data["goodput"]), mode="after", color=BLUE, line_width=1.5,
+                     legend_label="acknowledged for the first time")  # fmt: skip
+    _hover(made, [line], [("goodput", "@y{0,0.0} kbit/s"), ("from", "@x{0.000} s")])
+    rate = link_rate(analysis)
+    if rate is not None:
+        made.add_layout(Span(location=rate / 1e3, dimension="width", line_color=GREY, line_dash="dotdash", name="rate"))
+        made.line([np.nan], [np.nan], color=GREY, line_dash="dotdash", legend_label="link rate")
+    made.xaxis.axis_label = "seconds since the start of the trace"
+    _legend(made)
+
+
+def _bands(analysis: Analysis, panels: Panels) -> None:
+    """Resets and stops of the link, shaded in every panel."""
+    table = analysis.links.intervals
+    if table is None:
+        return
+    colours: dict[str, tuple[str, str]] = {"reset": (RED, "///"), "flow-control": (PURPLE, "..."), "release": (BLACK, "xxx")}
+    for row in table.head(_MOST_BANDS).itertuples():
+        colour, _ = colours.get(row.kind, (GREY, ""))
+        left, right = ((time - analysis.origin_ns) / 1e9 for time in (row.start_ns, row.end_ns))
+        for made in panels.figures:
+            made.add_layout(BoxAnnotation(left=left, right=right, fill_color=colour, fill_alpha=0.12, line_color=colour,
+                                          line_alpha=0.4, level="underlay"))  # fmt: skip
