@@ -358,6 +358,30 @@ SCHEMA: dict[str, Table] = {
                 C("evidence", "object", "numbers and record references, JSON"),
             ),
         ),
+        Table(
+            "inputs",
+            "every input file: what was read from it, and how its clock stands to the reference",
+            (
+                C("input", "int16", "number of the input, from 0"),
+                C("path", "object", "the file, as it was given"),
+                C("format", "object", "format that its content showed"),
+                C("role", "object", "side it was recorded on: sender or receiver, null when neither"),
+                C("records", "int64", "records read"),
+                C("skipped", "int64", "records that could not be used"),
+                C("bytes_read", "int64", "size, decompressed", "bytes"),
+                C("first_ns", "int64", "first time, as recorded", "ns", null=-1),
+                C("last_ns", "int64", "last time, as recorded", "ns", null=-1),
+                C("complete", "bool", "nothing was cut off or damaged"),
+                C("clock_reference", "object", "the input whose clock is the reference"),
+                C("clock_offset_s", "float64", "this clock minus the reference at the first record", "s", null=np.nan),
+                C("clock_drift_ppm", "float64", "its rate against the reference", "ppm", null=np.nan),
+                C("clock_error_s", "float64", "bound of the error, assuming equal propagation both ways", "s", null=np.nan),
+                C("clock_worst_s", "float64", "bound of the error, assuming nothing", "s", null=np.nan),
+                C("clock_how", "object", "how the clock was placed"),
+                C("losses", "object", "what was skipped and where, JSON"),
+                C("notes", "object", "what should be known about this input, JSON"),
+            ),
+        ),
     )
 }  # fmt: skip
 

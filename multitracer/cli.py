@@ -1,0 +1,125 @@
+"""The command line: finds the command, and turns every way it can end into an exit status.
+
+Imports nothing heavy: help answers at once.
+"""
+
+from __future__ import annotations
+
+import difflib
+import errno
+import os
+import signal
+import sys
+import traceback
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from multitracer import __version__
+from multitracer.commands.talk import QUIET, VERBOSE, say
+from multitracer.errors import MissingCapabilityError, MultiTracerError
+
+DEFECT, USAGE = 1, 2
+INTERRUPTED, PIPE_CLOSED = 128 + signal.SIGINT, 128 + signal.SIGPIPE
+"""What shells know as ended by that signal."""
+
+COMMANDS = ("analyze", "export", "formats")
+
+
+class Commands(click.Group):
+    """The commands, each imported from its own file when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"multitracer.commands.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            meant = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(COMMANDS)}."
+            ctx.fail(f"There is no command '{args[0]}'. {meant}")
+        return super().resolve_command(ctx, args)
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="multitracer %(version)s")
+def cli() -> None:
+    """Says which layer made a TCP transfer over a wireless link slow, when, and on what evidence.
+
+    \b
+    multitracer analyze snd.pcap rcv.pcap rlpdump.txt
+    """
+
+
+def main() -> NoReturn:
+    """Run the program as its user does: arguments from the shell, status to it."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command; the exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a file name may hold what the terminal cannot show
+            stream.reconfigure(errors="backslashreplace")
+    context: click.Context | None = None
+    try:
+        context = cli.make_context("multitracer", arguments)
+        with context:
+            cli.invoke(context)
+        sys.stdout.flush()
+        return 0
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except BrokenPipeError:
+        # The interpreter flushes once more at its end, and must not find the closed pipe again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except (KeyboardInterrupt, click.Abort):
+        say("interrupted")
+        return INTERRUPTED
+    except click.ClickException as error:
+        return _explain(error, _usage(error), USAGE, context)
+    except MultiTracerError as error:
+        return _explain(error, str(error), error.exit_code, context)
+    except (OSError, MemoryError) as error:
+        return _explain(error, _exhausted(error), MissingCapabilityError.exit_code, context)
+    except Exception as error:  # noqa: BLE001 - the one place where a defect is caught, to be called one
+        return _explain(error, _defect(error), DEFECT, context)
+
+
+def _explain(error: BaseException, message: str, status: int, context: click.Context | None) -> int:
+    """Say what ended the run, with -v where; the exit status."""
+    asked = context.meta if context else {}
+    if asked.get(VERBOSE):
+        traceback.print_exception(error)
+    if not asked.get(QUIET):
+        say(message)
+    return status
+
+
+def _usage(error: click.ClickException) -> str:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "multitracer"
+    return f"{error.format_message()}\nTry `{path} --help`."
+
+
+def _exhausted(error: OSError | MemoryError) -> str:
+    """What the machine could not give; disk, memory, permission."""
+    if isinstance(error, MemoryError):
+        return "there is not memory enough for these inputs\nCut a window with --from and --to, or give --summary-only."
+    where = f"{error.filename}: " if error.filename else ""
+    hint = "\nMake room, or name another place with -o." if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+    return f"{where}{error.strerror or error}{hint}"
+
+
+def _defect(error: Exception) -> str:
+    told = f"{type(error).__name__}: {error}".splitlines()[0]
+    return f"this is a defect in MultiTracer, not in your input: {told}\nRun it again with -v for where, and please report it."

@@ -1,0 +1,37 @@
+"""`multitracer export`: series and tables in other tools' formats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from multitracer.commands.parameters import analysed, input_options
+from multitracer.commands.talk import talk_options
+
+EXAMPLES = """
+\b
+Examples:
+  multitracer export snd.pcap --format xplot
+  multitracer export examples/rlp-reset --format xgraph --format csv -o plots
+"""
+
+
+@click.command("export", epilog=EXAMPLES)
+@input_options
+@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("multitracer-out"), show_default=True, metavar="DIR", help="Where the files go.")
+@click.option("--format", "formats", multiple=True, type=click.Choice(["xgraph", "xplot", "csv"]), help="Which format (repeatable); all of them when not said.")
+@talk_options
+def command(inputs: tuple[str, ...], output: Path, formats: tuple[str, ...], **options: Any) -> None:
+    """Write series and tables for other tools.
+
+    xgraph gets the series (DIR/xgraph/NAME), xplot time/sequence graphs as tcptrace draws them
+    (DIR/xplot/N.client_tsg.xpl), CSV all tables (DIR/csv/NAME.csv).
+    """
+    from multitracer.export import files
+
+    files.prepare(output)
+    analysis = analysed(inputs, output, options)
+    for path in files.write_exports(analysis, output, formats or files.EXPORTS):
+        click.echo(path)

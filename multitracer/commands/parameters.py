@@ -1,0 +1,128 @@
+"""What options of several commands mean: FILE=VALUE pairs, the inputs, and the analysis they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from multitracer.commands.talk import Progress, quiet, say, verbose
+from multitracer.errors import UsageError
+
+if TYPE_CHECKING:
+    from multitracer.analysis import Analysis
+    from multitracer.trace import Trace
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+SHOWN_SKIPS = 10
+"""Kinds of loss named for each input without -v."""
+
+
+class Role(click.ParamType):
+    """FILE=sender or FILE=receiver."""
+
+    name = "FILE=sender|receiver"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        path, _, role = str(value).rpartition("=")
+        if not path or role not in ("sender", "receiver"):
+            self.fail(f"'{value}' is not FILE=sender or FILE=receiver.", param, ctx)
+        return path, role
+
+
+class Clock(click.ParamType):
+    """FILE=OFFSET_S or FILE=OFFSET_S,DRIFT_PPM."""
+
+    name = "FILE=OFFSET_S[,DRIFT_PPM]"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, tuple[float, float]]:
+        path, _, numbers = str(value).rpartition("=")
+        offset, _, drift = numbers.partition(",")
+        try:
+            return path or self.fail("it names no file.", param, ctx), (float(offset), float(drift or 0))
+        except ValueError:
+            self.fail(f"'{value}' is not FILE=OFFSET_S or FILE=OFFSET_S,DRIFT_PPM.", param, ctx)
+
+
+def input_options(function: Function) -> Function:
+    """The inputs of an analysis, and everything a user may tell about them."""
+    for option in reversed(_INPUT_OPTIONS):
+        function = option(function)
+    return function
+
+
+_INPUT_OPTIONS = (
+    click.argument("inputs", nargs=-1, required=True, metavar="INPUT..."),
+    click.option("--role", "roles", multiple=True, type=Role(), metavar="FILE=sender|receiver", help="State which side a file was recorded on."),
+    click.option("--from", "from_s", type=float, metavar="SECONDS", help="Leave out what was before, counted from the trace's start."),
+    click.option("--to", "to_s", type=float, metavar="SECONDS", help="Leave out what came after."),
+    click.option("--connection", "connections", type=click.IntRange(0), multiple=True, metavar="ID", help="Keep this connection only (repeatable)."),
+    click.option("--clock", "clocks", multiple=True, type=Clock(), metavar="FILE=OFFSET_S[,DRIFT_PPM]", help="State a clock that cannot be found: it minus the reference."),
+    click.option("--anonymize", is_flag=True, help="Replace addresses, consistently."),
+    click.option("--link-rate", "link_rate_bps", type=click.FloatRange(0, min_open=True), metavar="BPS", help="The link's rate, where no log can tell it."),
+)  # fmt: skip
+
+
+def analysed(inputs: Sequence[str], output: Path, options: dict[str, Any]) -> Analysis:
+    """Read and analyse the inputs as `options` ask, showing progress; names on stderr what had to be skipped."""
+    from multitracer.analysis import analyze
+    from multitracer.options import AnalyzeOptions
+    from multitracer.reading import read
+
+    files = files_in(inputs, output)
+    if options["from_s"] is not None and options["to_s"] is not None and options["to_s"] <= options["from_s"]:
+        raise UsageError(f"--to {options['to_s']:g} is not after --from {options['from_s']:g}")
+    asked = AnalyzeOptions(
+        roles={named(path, files, "--role"): role for path, role in options.pop("roles")},
+        clocks={named(path, files, "--clock"): clock for path, clock in options.pop("clocks")},
+        **options,
+    )
+    with Progress(shown=not quiet()) as progress:
+        trace = read(*files, progress=progress)
+        analysis = analyze(trace, asked, progress)
+    if not quiet():
+        tell_losses(analysis.trace)
+    return analysis
+
+
+def files_in(inputs: Sequence[str], output: Path) -> list[str]:
+    """The files that the inputs name; results of an earlier run inside a named directory are none."""
+    from multitracer.parsers import inputs_in
+
+    results = output.resolve()
+    directories = [Path(path).resolve() for path in inputs if path != "-" and Path(path).is_dir()]
+    ours = any(results != directory and results.is_relative_to(directory) for directory in directories)
+    found = inputs_in(list(inputs))
+    if not ours:
+        return found
+    return [path for path in found if path in inputs or not Path(path).resolve().is_relative_to(results)]
+
+
+def named(path: str, files: Sequence[str], option: str) -> str:
+    """The input that an option means: by its path, or by its name where only one has it."""
+    same = [file for file in files if file == path or (path != "-" and Path(file).resolve() == Path(path).resolve())]
+    same = same or [file for file in files if Path(file).name == path]
+    if len(same) != 1:
+        raise UsageError(f"{option} {path}: {'several inputs have' if same else 'no input has'} that name\nThere are: {', '.join(files)}.")
+    return same[0]
+
+
+def tell_losses(trace: Trace) -> None:
+    """Name on stderr every kind of loss, with the record and the byte where it was first met."""
+    for entry in trace.inputs:
+        skips = entry.recording.skips
+        shown = skips if verbose() else skips[:SHOWN_SKIPS]
+        for skip in shown:
+            record = f", record {skip.record}" if skip.record is not None else ""
+            offset = f", byte {skip.offset}" if skip.offset is not None else ""
+            say(f"{entry.path}{record}{offset}: skipped: {skip.reason}" + (f" ({skip.count} times)" if skip.count > 1 else ""))
+        if len(skips) > len(shown):
+            say(f"{entry.path}: {len(skips) - len(shown)} more kinds of loss (-v names them)")
+        if verbose():
+            for note in entry.recording.notes:
+                say(f"{entry.path}: {note}")

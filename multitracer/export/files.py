@@ -1,0 +1,188 @@
+"""The result directory: summary.json, tables/*.parquet, series/NAME.csv, and other tools' formats."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from multitracer.errors import UsageError
+from multitracer.export import csv, series, xgraph, xplot
+from multitracer.export.series import RLC_SERIES, RLP_SERIES, TCP_SERIES, View
+from multitracer.summary import to_json
+from multitracer.tables import SCHEMA, Column, build
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from multitracer.analysis import Analysis
+
+EXPORTS = ("xgraph", "xplot", "csv")
+MOST_CONNECTIONS = 100
+"""Series are drawn by hand and eye: of more connections, those with most data get theirs."""
+
+SUMMARY, TABLES, SERIES, REPORT = "summary.json", "tables", "series", "report.html"
+
+
+def prepare(directory: Path) -> None:
+    """Make the directory, so that a place where nothing can be written is named before the work."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{directory}: no results can be written there: {error.strerror}\nName another place with -o.") from error
+
+
+def write_summary(document: dict[str, Any], directory: Path) -> Path:
+    """Write summary.json."""
+    path = directory / SUMMARY
+    path.write_text(to_json(document) + "\n", encoding="utf-8")
+    return path
+
+
+# Tables
+
+
+def write_tables(tables: Mapping[str, pd.DataFrame], directory: Path) -> list[Path]:
+    """Write every table meant for writing to tables/NAME.parquet, with each column's meaning and unit in it."""
+    from pyarrow import parquet
+
+    directory.joinpath(TABLES).mkdir(exist_ok=True)
+    written = []
+    for name in (name for name, table in SCHEMA.items() if table.written and name in tables):
+        path = directory / TABLES / f"{name}.parquet"
+        parquet.write_table(as_arrow(name, tables[name]), path, compression="zstd")
+        written.append(path)
+    return written
+
+
+def as_arrow(name: str, frame: pd.DataFrame) -> Any:
+    """A table as it is written: unknown values are nulls, and whole numbers stay whole when read back."""
+    import pandas as pd
+    import pyarrow as pa
+
+    public = [column for column in SCHEMA[name].columns if not column.private and column.name in frame]
+    plain = pd.DataFrame({column.name: _nullable(column, frame[column.name]) for column in public}, copy=False)
+    table = pa.Table.from_pandas(plain, preserve_index=False)
+    fields = [
+        field.with_metadata({"meaning": column.meaning, "unit": column.unit})
+        for field, column in zip(table.schema, public, strict=True)
+    ]
+    return table.cast(pa.schema(fields, metadata=table.schema.metadata))
+
+
+def _nullable(column: Column, values: pd.Series[Any]) -> Any:
+    import pandas as pd
+
+    if column.dtype == "object":
+        return values.astype("string")
+    if isinstance(column.dtype, tuple) or column.null is None or column.dtype.startswith("float"):
+        return values.array
+    array = values.to_numpy()
+    return pd.arrays.IntegerArray(array, array == column.null)
+
+
+def inputs_table(document: dict[str, Any]) -> pd.DataFrame:
+    """The inputs of a summary document as a table."""
+    rows = []
+    for number, entry in enumerate(document["inputs"]):
+        clock = entry["clock"] or {}
+        row = {name: entry[name] for name in SCHEMA["inputs"].names if name in entry}
+        row |= {f"clock_{name}": clock.get(name) for name in ("reference", "offset_s", "drift_ppm", "error_s", "worst_s", "how")}
+        row |= {"input": number, "losses": json.dumps(entry["losses"]), "notes": json.dumps(entry["notes"])}
+        rows.append(row)
+    columns = SCHEMA["inputs"].columns
+    return build("inputs", {c.name: [c.null if row[c.name] is None else row[c.name] for row in rows] for c in columns})
+
+
+# Series
+
+
+def write_series(analysis: Analysis, directory: Path) -> list[Path]:
+    """Write every series that the inputs support to series/NAME.csv."""
+    _remove_earlier(directory / SERIES)
+    written = []
+    for connection, named in each_connection(analysis):
+        written += series.write(named, directory / SERIES, connection)
+    return written
+
+
+def each_connection(analysis: Analysis) -> Iterator[tuple[int, dict[str, pd.DataFrame]]]:
+    """Connections with their series, those with most data; the link's series come with the first."""
+    tables = analysis.tables
+    chosen = drawn_connections(analysis)
+    state = _by_connection(tables["tcp_state"], chosen)
+    segments = _by_connection(tables["segments"], chosen)
+    rest = {name: tables[name] for name in ("connections", "links", "frames", "link_events") if name in tables}
+    link = analysis.links.main
+    if not chosen and link is not None:
+        yield 0, series.series(rest, 0, View(0, link=link), analysis.origin_ns)
+    for place, connection in enumerate(chosen):
+        own = rest | {"segments": segments[connection], "tcp_state": state[connection]}
+        yield connection, series.series(own, connection, view(analysis, connection, None if place else link), analysis.origin_ns)
+
+
+def drawn_connections(analysis: Analysis) -> list[int]:
+    """The numbers of the connections that get series: at most MOST_CONNECTIONS, those with most data."""
+    measures = analysis.measures
+    data = np.zeros(len(analysis.connections), dtype=np.int64)
+    np.maximum.at(data, measures["connection"].to_numpy(), measures["unique_bytes"].to_numpy())
+    return sorted(np.argsort(-data, kind="stable")[:MOST_CONNECTIONS].tolist())
+
+
+def view(analysis: Analysis, connection: int, link: int | None) -> View:
+    """Which end of a connection sent the data, and where both ends were seen."""
+    sent = [analysis.direction(connection, sender)["unique_bytes"] or 0 for sender in (0, 1)]
+    sender = int(sent[1] > sent[0])
+    near, far = (int(points[connection, sender]) for points in (analysis.paths.sender_point, analysis.paths.receiver_point))
+    return View(sender, near if near >= 0 else None, far if far >= 0 else None, link)
+
+
+def _by_connection(table: pd.DataFrame, chosen: list[int]) -> dict[int, pd.DataFrame]:
+    """The rows of each chosen connection, found in one pass over all."""
+    number = table["connection"].to_numpy()
+    order = np.argsort(number, kind="stable")
+    first = np.searchsorted(number[order], chosen, side="left")
+    last = np.searchsorted(number[order], chosen, side="right")
+    return {one: table.iloc[order[a:b]] for one, a, b in zip(chosen, first, last, strict=True)}
+
+
+def _remove_earlier(directory: Path) -> None:
+    """Take away the series of an earlier run, which these inputs might not support; and nothing else."""
+    for path in directory.glob("*.csv"):
+        if path.name.split(".")[0] in {*TCP_SERIES, *RLP_SERIES, *RLC_SERIES}:
+            path.unlink()
+
+
+# Other tools' formats
+
+
+def write_exports(analysis: Analysis, directory: Path, kinds: Iterable[str]) -> list[Path]:
+    """Write the named formats, each to a folder of its name: series for xgraph, graphs for xplot, tables as CSV."""
+    makers = {"xgraph": _xgraph, "xplot": _xplot, "csv": _csv}
+    return [path for kind in dict.fromkeys(kinds) for path in makers[kind](analysis, directory / kind)]
+
+
+def _xgraph(analysis: Analysis, directory: Path) -> list[Path]:
+    carried = xgraph.frame_bytes(analysis.tables["frames"], analysis.links.main)
+    written = []
+    for connection, named in each_connection(analysis):
+        written += xgraph.write(named, directory, connection, carried)
+    return written
+
+
+def _xplot(analysis: Analysis, directory: Path) -> list[Path]:
+    tables = {**analysis.tables, "packets": analysis.trace.tables["packets"]}
+    written = []
+    for connection in drawn_connections(analysis):
+        seen = view(analysis, connection, None)
+        point = seen.receiver_point if seen.sender_point is None else seen.sender_point
+        if point is not None:
+            written += xplot.write_connection(directory, tables, connection, point)
+    return written
+
+
+def _csv(analysis: Analysis, directory: Path) -> list[Path]:
+    return csv.write({**analysis.tables, "inputs": inputs_table(analysis.summary())}, directory)
