@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -29,6 +29,7 @@ from multitracer.reading import read
 from multitracer.summary import direction_rows, summarize
 from multitracer.tcp.connections import find_connections
 from multitracer.tcp.measures import measure
+from multitracer.tcp.pairing import match
 from multitracer.tcp.retransmissions import classify
 from multitracer.tcp.translation import match_translated
 
@@ -114,6 +115,21 @@ def _silent(_: str, __: float) -> None:
     pass
 
 
+def _cut(
+    segments: pd.DataFrame, sack: pd.DataFrame, alignment: Alignment, keep: Any
+) -> tuple[pd.DataFrame, pd.DataFrame, Alignment]:
+    """The kept segments as a table of its own, with what refers to its rows."""
+    row = np.cumsum(keep) - 1
+    kept = segments[keep].reset_index(drop=True)
+    sack = sack[keep[sack["segment"].to_numpy()]].reset_index(drop=True)
+    sack["segment"] = row[sack["segment"].to_numpy()]
+    rows = [np.flatnonzero(kept["point"].to_numpy() == point) for point in range(len(alignment.rows))]
+    pairings = {
+        (one, other): match(kept.take(rows[one]), kept.take(rows[other])) for one, other in alignment.pairings
+    }
+    return kept, sack, replace(alignment, rows=rows, pairings=pairings)
+
+
 def _date(connections: pd.DataFrame, segments: pd.DataFrame) -> None:
     """When each connection began and ended, on the reference clock."""
     connection, time_ns = segments["connection"].to_numpy(), segments["time_ns"].to_numpy()
@@ -131,6 +147,8 @@ class _Pipeline:
     trace: Trace
     options: AnalyzeOptions
     progress: Progress
+    start_ns: int = 0
+    """When the trace begins on the reference clock: what a window's seconds count from."""
 
     def run(self) -> Analysis:
         tables, inputs = self.trace.tables, self.trace.inputs
@@ -141,8 +159,14 @@ class _Pipeline:
         segments, sack = found.segments, found.sack
         self.progress("placing clocks", 0.2)
         alignment = self._align(segments, points)
-        _date(found.connections, segments)
         raw_ack, raw_window = (tables["packets"][name].to_numpy() for name in ("raw_ack", "raw_window"))
+        if self.options.cuts:
+            self.start_ns = int(segments["time_ns"].min()) if len(segments) else 0
+            keep = self._kept(segments)
+            segments, sack, alignment = _cut(segments, sack, alignment, keep)
+            raw_ack, raw_window = raw_ack[keep], raw_window[keep]
+            self.trace.tables["packets"] = tables["packets"][keep].reset_index(drop=True)
+        _date(found.connections, segments)
         self.progress("measuring", 0.4)
         measures = measure(segments, sack, raw_window)
         paths = find_paths(segments, found.connections, alignment)
@@ -154,7 +178,7 @@ class _Pipeline:
         transfer = Transfer(segments, found.connections, resent, state, paths)
         links = join_layers(
             self.trace, segments, found.connections, paths, alignment, self._stated(), transfer,
-            self.options.link_rate_bps,
+            self.options.link_rate_bps, self._window() if self.options.cuts else None,
         )  # fmt: skip
         self.progress("looking for findings", 0.9)
         scene = Scene(
@@ -171,6 +195,22 @@ class _Pipeline:
             self.trace, concluded, found.connections, measures.table, paths, points,
             self._origin(concluded), self.options, links, scene, self._missing(concluded, links),
         )  # fmt: skip
+
+    def _window(self) -> tuple[int, int]:
+        """The window to analyse, on the reference clock."""
+        start, begin, end = self.start_ns, self.options.from_s, self.options.to_s
+        return (
+            start + round(begin * 1e9) if begin is not None else -_LATEST,
+            start + round(end * 1e9) if end is not None else _LATEST,
+        )
+
+    def _kept(self, segments: pd.DataFrame) -> Any:
+        """Which segments are in the window, and of the connections that are wanted."""
+        begin, end = self._window()
+        time_ns = segments["time_ns"].to_numpy()
+        keep = (time_ns >= begin) & (time_ns < end)
+        wanted = self.options.connections
+        return keep & np.isin(segments["connection"].to_numpy(), wanted) if wanted else keep
 
     def _align(self, segments: pd.DataFrame, points: Points) -> Alignment:
         """Find every capture's clock, and put the segments on the reference clock."""
@@ -194,9 +234,13 @@ class _Pipeline:
         if not len(state) or not len(segments):
             return state
         inputs, reference = self.trace.inputs, alignment.clocks[alignment.reference].reference
-        return state_logs.place(
+        placed = state_logs.place(
             state, segments, raw_ack, connections, paths.sender_point, inputs, reference, self._stated()
         )
+        if not self.options.cuts:
+            return placed
+        begin, end = self._window()
+        return placed[(placed["time_ns"] >= begin) & (placed["time_ns"] < end)].reset_index(drop=True)
 
     def _errors(self, segments: pd.DataFrame, paths: Paths, alignment: Alignment) -> Ints | None:
         """Per row of segments, the clock error that the judgement of its arrival bore: -1 where none."""

@@ -70,6 +70,7 @@ def join_layers(
     stated: Mapping[int, tuple[float, float]],
     transfer: Transfer | None = None,
     link_rate_bps: float | None = None,
+    window: tuple[int, int] | None = None,
 ) -> LinkLayer:
     """Place the link's logs on the reference clock, find the segments that its frames carried, and account."""
     frames, events, links = (trace.tables[name] for name in ("frames", "link_events", "links"))
@@ -84,6 +85,9 @@ def join_layers(
         if mine.any():
             entry.clock = _clock(entry, tables, segments, connections, paths, alignment, errors, stated)
             _shift(frames, events, entry.number, entry.clock)
+    if window is not None:
+        frames, events = (_within(table, *window) for table in (frames, events))
+        tables = {**tables, "frames": frames}
     layer = LinkLayer(links, frames, events, intervals(frames, events, links))
     layer.timings = {
         link: timing(frames, link, reverse, str(protocol))
@@ -163,6 +167,10 @@ def _clock(
         return tied
     how = "is the host's calendar, taken to be the capture's: nothing in it could be matched to a packet"
     return Clock(reference, 0.0, 0.0, None, None, how, (ClockPiece(start, 0),))
+
+
+def _within(table: pd.DataFrame, begin: int, end: int) -> pd.DataFrame:
+    return table[(table["time_ns"] >= begin) & (table["time_ns"] < end)].reset_index(drop=True)
 
 
 def _shift(frames: pd.DataFrame, events: pd.DataFrame, log: int, clock: Clock) -> None:

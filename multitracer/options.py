@@ -31,3 +31,8 @@ class AnalyzeOptions:
     """The link's rate where no log of its frames can tell it."""
     thresholds: Thresholds = field(default_factory=Thresholds)
     """What the findings are judged by."""
+
+    @property
+    def cuts(self) -> bool:
+        """Whether a part of the recordings is left out."""
+        return bool(self.connections) or self.from_s is not None or self.to_s is not None

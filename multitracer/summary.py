@@ -102,6 +102,7 @@ def _connections(analysis: Analysis) -> list[dict[str, Any]]:
             },
         }
         for number, client, server, start, end, seen, closed in zip(*columns.values(), strict=True)
+        if end >= 0
     ]
 
 

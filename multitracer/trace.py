@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -98,4 +97,4 @@ class Trace:
     """Tables on their recorded clocks; `inputs[i]` is where rows with `input == i` came from."""
 
     inputs: list[Input]
-    tables: Mapping[str, pd.DataFrame]
+    tables: dict[str, pd.DataFrame]

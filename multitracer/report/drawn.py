@@ -43,7 +43,7 @@ def main_end(analysis: Analysis, connection: int) -> int:
 
 
 def by_data(analysis: Analysis) -> list[int]:
-    """The connections, most data first."""
+    """The connections of which anything was seen, most data first."""
     segments = analysis.tables["segments"]
     known = segments["connection"].to_numpy() >= 0
     total = np.bincount(
@@ -51,7 +51,10 @@ def by_data(analysis: Analysis) -> list[int]:
         weights=segments["payload_bytes"].to_numpy()[known],
         minlength=len(analysis.connections),
     )
-    return np.argsort(-total, kind="stable").tolist()
+    seen = np.zeros(len(total), dtype=np.bool_)
+    seen[segments["connection"].to_numpy()[known]] = True
+    order = np.argsort(-total, kind="stable")
+    return order[seen[order]].tolist()
 
 
 def connection(analysis: Analysis, number: int) -> Drawn:

@@ -86,7 +86,8 @@ def _bar(shares: dict[str, float] | None) -> list[dict[str, Any]]:
 
 
 def _connections(summary: dict[str, Any], order: list[int]) -> list[dict[str, Any]]:
-    return [summary["connections"][number] for number in order]
+    by_number = {one["id"]: one for one in summary["connections"]}
+    return [by_number[number] for number in order]
 
 
 def _thinned(shown: dict[int, drawn.Drawn], link: drawn.Drawn) -> list[str]:

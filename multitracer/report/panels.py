@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from bokeh.models import (
-    BoxAnnotation, ColumnDataSource, CrosshairTool, HoverTool, NumeralTickFormatter, Range1d, Slope, Span,
+    BasicTickFormatter, BoxAnnotation, ColumnDataSource, CrosshairTool, HoverTool, NumeralTickFormatter, Range1d, Slope, Span,
 )  # fmt: skip
 from bokeh.plotting import figure
 
@@ -74,7 +74,7 @@ def _figure(panels: Panels, title: str, label: str, height: int, y_range: Any = 
     made.title.text_font_size = "14px"
     made.yaxis.axis_label_text_font_size = made.xaxis.axis_label_text_font_size = "12px"
     made.xaxis.major_label_text_font_size = made.yaxis.major_label_text_font_size = "12px"
-    made.xaxis.formatter = NumeralTickFormatter(format="0[.]000000")
+    made.xaxis.formatter = BasicTickFormatter(use_scientific=False)
     made.toolbar.logo = None
     made.toolbar.autohide = True
     made.add_tools(CrosshairTool(overlay=Span(dimension="height", line_color=GREY, line_dash="dotted"), dimensions="height"))
