@@ -42,8 +42,10 @@ def print_summary(summary: dict[str, Any], results: str, out: TextIO) -> None:
 
     console = Console(file=out, highlight=False, soft_wrap=True, emoji=False, markup=False)
     width = min(console.width, 140) if console.is_terminal else 140
-    for line in _lines(summary, results, width, colour=console.color_system is not None):
-        console.print(line)
+    with console.capture() as captured:  # rich would answer a closed pipe by itself
+        for line in _lines(summary, results, width, colour=console.color_system is not None):
+            console.print(line)
+    out.write(captured.get())
 
 
 def _lines(summary: dict[str, Any], results: str, width: int, *, colour: bool) -> Iterator[Text]:

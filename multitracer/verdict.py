@@ -77,10 +77,10 @@ def _by_tcp(connections: list[dict[str, Any]]) -> str:
         return "The inputs hold no TCP connection"
     sent = [end for one in connections for end in one["directions"].values()]
     segments, resent = (sum(end[name] or 0 for end in sent) for name in ("data_segments", "retransmitted_segments"))
-    needless = sum(end["spurious"]["yes"] or 0 for end in sent)
+    needed, needless, unknown = (sum(end["spurious"][name] or 0 for end in sent) for name in ("no", "yes", "unknown"))
     if not resent:
         return f"TCP sent none of {segments} data segments again; without a log of the link or its rate no more is told"
-    return f"TCP sent {resent} of {segments} data segments again, {needless or 'none'} of them needlessly for certain"
+    return f"TCP sent {resent} of {segments} data segments again: {needed} needed, {needless} needless, {unknown} not known"
 
 
 def _percent(share: float) -> str:

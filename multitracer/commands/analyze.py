@@ -50,7 +50,7 @@ def command(
     from multitracer.terminal import print_summary
 
     files.prepare(output)
-    analysis = analysed(inputs, output, options)
+    analysis = analysed(inputs, options)
     document = analysis.summary()
     written = str(files.write_summary(document, output))
     if not summary_only:

@@ -32,6 +32,6 @@ def command(inputs: tuple[str, ...], output: Path, formats: tuple[str, ...], **o
     from multitracer.export import files
 
     files.prepare(output)
-    analysis = analysed(inputs, output, options)
+    analysis = analysed(inputs, options)
     for path in files.write_exports(analysis, output, formats or files.EXPORTS):
         click.echo(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from multitracer.trace import Trace
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+SUMMARY = "summary.json"
+RESULTS = (SUMMARY, "report.html", "tables", "series", "xgraph", "xplot", "csv")
+"""What `analyze` writes."""
 
 SHOWN_SKIPS = 10
 """Kinds of loss named for each input without -v."""
@@ -68,13 +73,13 @@ _INPUT_OPTIONS = (
 )  # fmt: skip
 
 
-def analysed(inputs: Sequence[str], output: Path, options: dict[str, Any]) -> Analysis:
+def analysed(inputs: Sequence[str], options: dict[str, Any]) -> Analysis:
     """Read and analyse the inputs as `options` ask, showing progress; names on stderr what had to be skipped."""
     from multitracer.analysis import analyze
     from multitracer.options import AnalyzeOptions
     from multitracer.reading import read
 
-    files = files_in(inputs, output)
+    files = files_in(inputs)
     if options["from_s"] is not None and options["to_s"] is not None and options["to_s"] <= options["from_s"]:
         raise UsageError(f"--to {options['to_s']:g} is not after --from {options['from_s']:g}")
     asked = AnalyzeOptions(
@@ -90,17 +95,26 @@ def analysed(inputs: Sequence[str], output: Path, options: dict[str, Any]) -> An
     return analysis
 
 
-def files_in(inputs: Sequence[str], output: Path) -> list[str]:
-    """The files that the inputs name; results of an earlier run inside a named directory are none."""
+def files_in(inputs: Sequence[str]) -> list[str]:
+    """The files that the inputs name; results that an earlier run left in a named directory are none."""
     from multitracer.parsers import inputs_in
 
-    results = output.resolve()
-    directories = [Path(path).resolve() for path in inputs if path != "-" and Path(path).is_dir()]
-    ours = any(results != directory and results.is_relative_to(directory) for directory in directories)
-    found = inputs_in(list(inputs))
-    if not ours:
-        return found
-    return [path for path in found if path in inputs or not Path(path).resolve().is_relative_to(results)]
+    return [path for path in inputs_in(list(inputs)) if path in inputs or not _is_result(Path(path))]
+
+
+def _is_result(path: Path) -> bool:
+    """Whether `path` is something that `analyze` wrote, by the summary.json beside or above it."""
+    places = zip(path.parents, [path.name, *(parent.name for parent in path.parents)], strict=False)
+    return any(name in RESULTS and _is_ours(directory / SUMMARY) for directory, name in places)
+
+
+@cache
+def _is_ours(summary: Path) -> bool:
+    try:
+        with summary.open("rb") as stream:
+            return b'"multitracer"' in stream.read(40)
+    except OSError:
+        return False
 
 
 def named(path: str, files: Sequence[str], option: str) -> str:
