@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from multitracer import clocks, findings, state_logs
 from multitracer.accounting import Transfer
+from multitracer.anonymize import anonymize
 from multitracer.clocks import Alignment
 from multitracer.findings import Scene
 from multitracer.findings.scene import Direction
@@ -108,7 +109,11 @@ def analyze(
     trace: Trace, options: AnalyzeOptions | None = None, progress: Progress | None = None
 ) -> Analysis:
     """Say which layer was responsible, when, and on what evidence."""
-    return _Pipeline(trace, options or AnalyzeOptions(), progress or _silent).run()
+    options = options or AnalyzeOptions()
+    analysis = _Pipeline(trace, options, progress or _silent).run()
+    if options.anonymize:
+        anonymize(analysis)
+    return analysis
 
 
 def _silent(_: str, __: float) -> None:

@@ -8,17 +8,18 @@ their real ones: what is concluded is the same with and without. IPv4 addresses 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from multitracer.trace import Input, Trace
 
+if TYPE_CHECKING:
     import pandas as pd
 
-    from multitracer.trace import Trace
+    from multitracer.analysis import Analysis
 
 Value = TypeVar("Value")
 
@@ -85,28 +86,43 @@ _TEXTS = {
 """Columns that can hold an address."""
 
 
-def anonymize(trace: Trace, tables: Mapping[str, pd.DataFrame], *told: list[Any]) -> Pseudonyms:
-    """Replace every address in a trace, in the tables concluded from it, and in lists of texts or rows.
+def anonymize(analysis: Analysis) -> None:
+    """Replace every address in an analysis: tables, sentences, notes. The trace that was analysed is left as it is.
 
     The TCP checksum covers the addresses and would betray them: it is cleared, what was found by it stays.
     """
-    names, done = Pseudonyms(), set()
-    for held in (trace.tables, tables):
-        for name, table in held.items():
-            if id(table) in done:
-                continue
-            done.add(id(table))
-            for column in _TEXTS.get(name, ()):
-                if column in table:
-                    table[column] = names.column(table[column])
-            if name in ("packets", "segments"):
-                table["checksum"] = np.zeros(len(table), dtype=table["checksum"].dtype)
-    for entry in trace.inputs:
-        recording = entry.recording
-        recording.notes[:] = names.value(recording.notes)
-        recording.metadata.update(names.value(recording.metadata))
-        for at, skip in enumerate(recording.skips):
-            recording.skips[at] = type(skip)(names.text(skip.reason), skip.record, skip.offset, skip.count)
-    for texts in told:
-        texts[:] = names.value(texts)
-    return names
+    names, trace = Pseudonyms(), analysis.trace
+    tables = dict(trace.tables)
+    for name in ("flows", *(name for name in tables if name != "flows")):
+        tables[name] = tables[name].assign(**_replaced(name, tables[name], names))
+    for name, table in analysis.tables.items():
+        if table is trace.tables.get(name):
+            analysis.tables[name] = tables[name]
+        else:  # in place: the scene that the findings came from holds it too
+            for column, values in _replaced(name, table, names).items():
+                table[column] = values
+    analysis.trace = Trace([_input(entry, names) for entry in trace.inputs], tables)
+    analysis.links.rows[:] = names.value(analysis.links.rows)
+    analysis.links.notes[:] = names.value(analysis.links.notes)
+    analysis.missing[:] = names.value(analysis.missing)
+
+
+def _replaced(name: str, table: pd.DataFrame, names: Pseudonyms) -> dict[str, Any]:
+    """The columns of a table that would tell an address, replaced."""
+    columns = {column: names.column(table[column]) for column in _TEXTS.get(name, ()) if column in table}
+    if name in ("packets", "segments"):
+        columns["checksum"] = np.zeros(len(table), dtype=table["checksum"].dtype)
+    return columns
+
+
+def _input(entry: Input, names: Pseudonyms) -> Input:
+    recording = entry.recording
+    return replace(
+        entry,
+        recording=replace(
+            recording,
+            notes=names.value(recording.notes),
+            metadata=names.value(recording.metadata),
+            skips=[replace(skip, reason=names.text(skip.reason)) for skip in recording.skips],
+        ),
+    )

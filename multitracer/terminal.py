@@ -26,7 +26,7 @@ _CAUSES = {
     "idle_sender": (".", "blue", "idle: nothing to send"),
     "unknown": ("?", "grey50", "unknown"),
 }
-"""Each cause's letter where there is no colour, its colour, and what it is called."""
+"""Each cause's letter (for eyes and files without colour), its colour, and what it is called."""
 
 _STYLES = {"confirmed": "bold red", "likely": "yellow", "undecided": "dim"}
 
@@ -129,9 +129,10 @@ def _bar(shares: dict[str, float], *, colour: bool) -> Iterator[Text]:
         reached += shares[name]
         cells = round(reached * BAR_CELLS) - round(drawn * BAR_CELLS)
         drawn = reached
-        bar.append(" " * cells if colour else letter * cells, style=f"on {style}" if colour else "")
+        paint = f"black on {style}" if colour else ""
+        bar.append(letter * cells, style=paint)
         if shares[name] >= 0.005:
-            legend.append("  " if colour else letter, style=f"on {style}" if colour else "")
+            legend.append(letter, style=paint)
             legend.append(f" {called} {100 * shares[name]:.0f} %   ")
     yield bar
     yield legend

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,12 +52,13 @@ def command(
 
     files.prepare(output)
     analysis = analysed(inputs, options)
-    document = analysis.summary()
-    written = str(files.write_summary(document, output))
+    text = to_json(analysis.summary())
+    document = json.loads(text)
+    written = str(files.write_summary(text, output))
     if not summary_only:
         written = write_all(analysis, document, output, report=not no_report, exports=exports)
     if as_json:
-        click.echo(to_json(document))
+        click.echo(text)
     else:
         print_summary(document, written, sys.stdout)
     if strict and (lossy := [entry for entry in analysis.trace.inputs if entry.recording.skips]):

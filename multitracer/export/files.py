@@ -35,10 +35,10 @@ def prepare(directory: Path) -> None:
         raise UsageError(f"{directory}: no results can be written there: {error.strerror}\nName another place with -o.") from error
 
 
-def write_summary(document: dict[str, Any], directory: Path) -> Path:
+def write_summary(text: str, directory: Path) -> Path:
     """Write summary.json."""
     path = directory / SUMMARY
-    path.write_text(to_json(document) + "\n", encoding="utf-8")
+    path.write_text(text + "\n", encoding="utf-8")
     return path
 
 
@@ -185,4 +185,5 @@ def _xplot(analysis: Analysis, directory: Path) -> list[Path]:
 
 
 def _csv(analysis: Analysis, directory: Path) -> list[Path]:
-    return csv.write({**analysis.tables, "inputs": inputs_table(analysis.summary())}, directory)
+    document = json.loads(to_json(analysis.summary()))
+    return csv.write({**analysis.tables, "inputs": inputs_table(document)}, directory)

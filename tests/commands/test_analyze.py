@@ -1,0 +1,174 @@
+"""`multitracer analyze`: what is written, and what its options change."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet
+import pytest
+
+from multitracer import cli
+from multitracer.tables import CAUSES, SCHEMA
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+RLP = EXAMPLES / "rlp-reset"
+
+
+def analyze(out: Path, *arguments: str | Path) -> dict[str, Any]:
+    """Run `analyze` into `out` and give the summary it wrote."""
+    assert cli.run(["analyze", *map(str, arguments), "-o", str(out)]) == 0
+    summary: dict[str, Any] = json.loads((out / "summary.json").read_text())
+    return summary
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """The example with both layers, with everything written but the report."""
+    out = tmp_path_factory.mktemp("both")
+    options = ("--no-report", "--export", "xgraph", "--export", "xplot", "--export", "csv")
+    return out, analyze(out, RLP, *options)
+
+
+def test_every_promised_table_is_written_with_its_columns(both: tuple[Path, dict[str, Any]]) -> None:
+    """tables/ holds each written table of the schema: public columns only, with their meanings."""
+    for name, table in SCHEMA.items():
+        path = both[0] / "tables" / f"{name}.parquet"
+        assert path.exists() == table.written
+        if table.written:
+            schema = pyarrow.parquet.read_schema(path)
+            public = [column for column in table.columns if not column.private]
+            assert schema.names == [column.name for column in public]
+            assert [schema.field(c.name).metadata[b"meaning"].decode() for c in public] == [c.meaning for c in public]
+
+
+def test_written_tables_keep_whole_nanoseconds_and_real_nulls(both: tuple[Path, dict[str, Any]]) -> None:
+    """What is unknown reads back as null, and times beside it stay integers."""
+    frames = pd.read_parquet(both[0] / "tables" / "segment_frames.parquet")
+    assert str(frames["first_frame_ns"].dtype) == "Int64"
+    carried = frames["first_frame_ns"].notna()
+    assert 0 < carried.sum() < len(frames)
+    assert (frames["first_frame_ns"][carried] > 10**18).all()
+
+
+def test_no_file_holds_payload(both: tuple[Path, dict[str, Any]]) -> None:
+    """Neither tables nor exports have a column of octets."""
+    for path in both[0].rglob("*.parquet"):
+        assert "data" not in pyarrow.parquet.read_schema(path).names
+    for path in (both[0] / "csv").glob("*.csv"):
+        assert "data" not in path.read_text().split("\n", 1)[0].split(",")
+
+
+def test_series_carry_the_original_names(both: tuple[Path, dict[str, Any]]) -> None:
+    """series/ holds those that the inputs support, as columns time_s and value."""
+    names = {path.stem for path in (both[0] / "series").iterdir()}
+    assert {"TcpSnd-data", "TcpSnd-cwnd", "TcpRcv-data", "RlpSnd-data", "RlpSnd-data-rexmt", "RlpSnd-rst"} <= names
+    series = pd.read_csv(both[0] / "series" / "TcpSnd-data.csv")
+    assert list(series.columns) == ["time_s", "value"]
+    assert len(series) == both[1]["connections"][0]["directions"]["client"]["data_segments"]
+
+
+def test_exports_are_written_where_they_are_asked_for(both: tuple[Path, dict[str, Any]]) -> None:
+    """Each export has a folder of its name."""
+    assert (both[0] / "xgraph" / "TcpSnd-data").read_text().startswith("TitleText: TcpSnd-data")
+    assert (both[0] / "xplot" / "0.client_tsg.xpl").read_text().startswith("timeval double\n")
+    assert (both[0] / "csv" / "segments.csv").read_text().count("\n") == 1 + 219 + 181
+
+
+def test_the_accounting_adds_up(both: tuple[Path, dict[str, Any]]) -> None:
+    """Every instant of the session has one cause."""
+    shares = both[1]["accounting"]
+    assert set(shares) == set(CAUSES)
+    assert sum(shares.values()) == pytest.approx(1, abs=1e-9)
+
+
+def test_summary_only_writes_the_same_summary_and_nothing_else(
+    both: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    """--summary-only saves the work of the files, not of the analysis."""
+    out = tmp_path / "out"
+    assert analyze(out, RLP, "--summary-only") == both[1]
+    assert [path.name for path in out.iterdir()] == ["summary.json"]
+
+
+def test_the_report_is_written(tmp_path: Path) -> None:
+    """Without --no-report there is a page, and it forbids itself the network."""
+    analyze(tmp_path, RLP)
+    text = (tmp_path / "report.html").read_text()
+    assert "<html" in text
+    assert "default-src 'none'" in text
+
+
+def test_results_of_an_earlier_run_are_no_inputs(tmp_path: Path) -> None:
+    """Analysing a folder twice, into itself, reads the same inputs."""
+    folder = tmp_path / "recordings"
+    shutil.copytree(RLP, folder)
+    first = analyze(folder / "results", folder, "--no-report")
+    second = analyze(folder, folder, "--no-report")
+    third = analyze(folder, folder, "--no-report")
+    assert len(first["inputs"]) == 5
+    assert first == second == third
+
+
+def test_an_earlier_series_does_not_outlive_its_inputs(tmp_path: Path) -> None:
+    """Series that the inputs of this run do not support are taken away; a stranger's file is not."""
+    analyze(tmp_path, RLP, "--no-report")
+    (tmp_path / "series" / "mine.csv").write_text("kept")
+    analyze(tmp_path, RLP / "snd.pcap", "--no-report")
+    assert {path.name for path in (tmp_path / "series").iterdir()} == {"TcpSnd-data.csv", "TcpSnd-ack.csv", "mine.csv"}
+
+
+def test_a_forced_role_is_obeyed(tmp_path: Path) -> None:
+    """--role by a file's name alone, where only one input has it."""
+    roles = {entry["path"]: entry["role"] for entry in analyze(tmp_path, RLP / "snd.pcap", "--role", "snd.pcap=receiver", "--summary-only")["inputs"]}
+    assert list(roles.values()) == ["receiver"]
+
+
+def test_a_link_rate_gives_the_accounting_that_no_log_tells(tmp_path: Path) -> None:
+    """Without a link log accounting is null, and says what would give it; --link-rate gives it."""
+    without = analyze(tmp_path, RLP / "snd.pcap", "--summary-only")
+    assert (without["accounting"], without["utilization"]) == (None, None)
+    assert any("--link-rate" in said for said in without["missing"])
+    shares = analyze(tmp_path, RLP / "snd.pcap", "--summary-only", "--link-rate", "9600")["accounting"]
+    assert sum(shares.values()) == pytest.approx(1, abs=1e-9)
+
+
+def test_anonymized_results_name_no_real_address_and_conclude_the_same(
+    both: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    """--anonymize changes addresses in every file, consistently, and nothing else."""
+    summary = analyze(tmp_path, RLP, "--anonymize", "--export", "csv", "--export", "xplot")
+    for path in (path for path in tmp_path.rglob("*") if path.suffix != ".parquet" and path.is_file()):
+        assert not re.search(r"10\.9\.0\.[12]", path.read_text()), path
+    for path in (tmp_path / "tables").iterdir():
+        frame = pd.read_parquet(path)
+        for name in frame.select_dtypes(["object", "string"]):
+            assert not frame[name].astype(str).str.contains(r"10\.9\.0\.", regex=True).any(), (path.name, name)
+    assert summary["connections"][0]["client"] == "240.0.0.1:43142"
+    told = json.dumps(both[1]).replace("10.9.0.1", "240.0.0.1").replace("10.9.0.2", "240.0.0.2")
+    assert summary == json.loads(told)
+
+
+def test_a_window_leaves_the_rest_out(both: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+    """--from and --to count from the trace's start; what is outside is in no table and no finding."""
+    summary = analyze(tmp_path, RLP, "--from", "10", "--to", "40", "--no-report")
+    origin = pd.read_parquet(both[0] / "tables" / "segments.parquet")["time_ns"].min()
+    for name in ("segments", "frames", "tcp_state"):
+        seconds = (pd.read_parquet(tmp_path / "tables" / f"{name}.parquet")["time_ns"] - origin) / 1e9
+        assert 10 <= seconds.min() < 11
+        assert 39 < seconds.max() <= 40
+    assert "link-reset" in {finding["kind"] for finding in summary["findings"]}
+
+
+def test_one_connection_can_be_kept(tmp_path: Path) -> None:
+    """--connection keeps it under its number."""
+    summary = analyze(tmp_path, EXAMPLES / "loss2", "--connection", "1", "--no-report")
+    assert [one["id"] for one in summary["connections"]] == [1]
+    segments = pd.read_parquet(tmp_path / "tables" / "segments.parquet")
+    assert np.unique(segments["connection"].to_numpy()).tolist() == [1]
+    assert {"TcpSnd-data.1.csv"} == {path.name for path in (tmp_path / "series").glob("TcpSnd-data*")}

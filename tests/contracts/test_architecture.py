@@ -1,0 +1,127 @@
+"""The house: who may import whom, what is packaged, and what every test says of itself."""
+
+from __future__ import annotations
+
+import ast
+import configparser
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+FLOORS: tuple[tuple[str, ...], ...] = (
+    ("", "errors", "tables", "trace", "kernels"),
+    ("parsers", "replay"),
+    ("reading", "points", "envelope", "roles", "clocks", "tcp", "paths", "state_logs", "link"),
+    ("account", "accounting", "correlation", "correlate", "linked", "findings", "options"),
+    ("anonymize", "summary", "analysis", "verdict"),
+    ("report", "export", "terminal"),
+    ("commands", "cli", "__main__"),
+)
+"""From the ground up; a module imports from its own floor and those below."""
+
+FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
+UPWARDS = {("multitracer.analysis", "multitracer.report")}
+"""The one exception: an Analysis offers `.report(path)`, and loads the report when it is asked for one."""
+
+
+def sources() -> Iterator[tuple[str, Path]]:
+    """Every module of the product, by its import name."""
+    for folder, package in (("multitracer", "multitracer"), ("parsers", "multitracer.parsers"), ("replay", "multitracer.replay")):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            parts = [part for part in path.relative_to(ROOT / folder).with_suffix("").parts if part != "__init__"]
+            yield ".".join([package, *parts]), path
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """What a module imports of ours while it runs, with the line; imports for type checkers are none."""
+    waiting: list[ast.AST] = [ast.parse(path.read_text())]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module == "multitracer":
+            yield from ((node.lineno, f"multitracer.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.lineno, "." * node.level + (node.module or "")
+        waiting.extend(ast.iter_child_nodes(node))
+
+
+def floor(module: str) -> int:
+    """The floor that a module of ours stands on."""
+    parts = module.split(".")
+    return FLOOR[parts[1] if len(parts) > 1 and not parts[1].startswith("__version") else ""]
+
+
+def test_every_module_stands_on_a_floor() -> None:
+    """A new module at the top of the package is given its place in FLOORS."""
+    homeless = {name for name, _ in sources() if (name.split(".") + [""])[1] not in FLOOR}
+    assert not homeless
+
+
+@pytest.mark.parametrize(("module", "path"), list(sources()), ids=[name for name, _ in sources()])
+def test_imports_run_downwards(module: str, path: Path) -> None:
+    """A module imports ours from its own floor or below, absolutely, and `parsers` only as multitracer.parsers."""
+    wrong = []
+    for line, name in imports(path):
+        if name.startswith(".") or name.split(".")[0] in ("parsers", "replay"):
+            wrong.append(f"line {line}: {name} is not named by its full name")
+        elif name.split(".")[0] == "multitracer" and floor(name) > floor(module) and (module, name) not in UPWARDS:
+            wrong.append(f"line {line}: {name} stands above")
+    assert not wrong
+
+
+def test_parsers_know_nothing_of_replay() -> None:
+    """The two halves of floor two do not know each other's insides; only replay's recorder uses the writers."""
+    for module, path in sources():
+        if module.startswith("multitracer.parsers"):
+            assert not [name for _, name in imports(path) if name.startswith("multitracer.replay")], module
+
+
+def test_packages_listed_are_the_folders() -> None:
+    """setup.cfg lists every folder with an __init__.py once, and nothing else."""
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    listed = config["options"]["packages"].split()
+    folders = {name for name, path in sources() if path.name == "__init__.py"}
+    assert sorted(listed) == sorted(folders)
+
+
+def test_ruff_bans_the_bare_names() -> None:
+    """`import parsers` and `import replay` are errors for the linter too."""
+    config = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    banned = config["tool"]["ruff"]["lint"]["flake8-tidy-imports"]["banned-api"]
+    assert {"parsers", "replay"} <= set(banned)
+
+
+def test_only_the_command_line_catches_everything() -> None:
+    """No module but cli.py catches Exception: what cannot be handled is a defect, and is shown as one."""
+    for module, path in sources():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ExceptHandler) and module != "multitracer.cli":
+                caught = ast.unparse(node.type) if node.type else "everything"
+                assert caught not in ("Exception", "BaseException", "everything"), f"{module}, line {node.lineno}"
+
+
+def test_the_product_knows_no_truth_file() -> None:
+    """No module of the product names the files that only tests may read."""
+    for module, path in sources():
+        text = path.read_text()
+        for name in ("truth.json", "packets.csv", "retransmissions.csv", "link.csv", "findings.csv"):
+            assert f'"{name}"' not in text and f"'{name}'" not in text, f"{module} names {name}"
+
+
+def test_every_test_says_what_it_holds_true() -> None:
+    """Each test has a docstring: one sentence that states the behaviour."""
+    silent = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and not ast.get_docstring(node)
+    ]
+    assert not silent

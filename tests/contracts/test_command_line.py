@@ -1,0 +1,190 @@
+"""The command line's promises: data on stdout, talk on stderr, and what each exit status means."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from multitracer import cli
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+SND, RLP = EXAMPLES / "loss2" / "snd.pcap", EXAMPLES / "rlp-reset"
+
+
+def run(*arguments: str | Path, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """Run the program as a shell would."""
+    command = [sys.executable, "-m", "multitracer", *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, check=False)
+
+
+@pytest.fixture
+def cut(tmp_path: Path) -> Path:
+    """A capture that ends within a record."""
+    path = tmp_path / "cut.pcap"
+    path.write_bytes((RLP / "snd.pcap").read_bytes()[:5000])
+    return path
+
+
+def called(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
+    """Run in this process: status, stdout, stderr."""
+    status = cli.run([str(argument) for argument in arguments])
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def test_a_run_that_works_ends_with_0_and_says_nothing_on_stderr(tmp_path: Path) -> None:
+    """The human summary goes to stdout and the results to DIR, and stderr stays empty."""
+    done = run("analyze", RLP / "snd.pcap", "--no-report", "-o", "out", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"connection" in done.stdout
+    assert (tmp_path / "out" / "summary.json").is_file()
+
+
+def test_json_prints_exactly_one_document_that_is_the_one_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With --json stdout is summary.json and nothing else."""
+    status, out, err = called(capsys, "analyze", RLP / "snd.pcap", "--json", "--no-report", "-o", tmp_path)
+    assert (status, err) == (0, "")
+    assert json.loads(out) == json.loads((tmp_path / "summary.json").read_text())
+
+
+def test_standard_input_is_an_input_and_gzip_is_read_through(tmp_path: Path) -> None:
+    """`-` reads what is piped in, compressed or not."""
+    data = gzip.compress((RLP / "snd.pcap").read_bytes())
+    done = run("analyze", "-", "--json", "--summary-only", cwd=tmp_path, stdin=data)
+    assert done.returncode == 0, done.stderr
+    entry = json.loads(done.stdout)["inputs"][0]
+    assert (entry["path"], entry["records"]) == ("-", 219)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "Usage"),
+        (["analyse"], "Did you mean 'analyze'?"),
+        (["analyze"], "INPUT"),
+        (["analyze", SND, "--no-such"], "--no-such"),
+        (["analyze", SND, "--from", "5", "--to", "3"], "--to 3"),
+        (["analyze", SND, "--role", "snd.pcap=both"], "sender or"),
+        (["analyze", SND, "--role", "other.pcap=sender"], "other.pcap"),
+        (["analyze", SND, "--clock", "snd.pcap=soon"], "OFFSET_S"),
+        (["analyze", SND, "--link-rate", "0"], "--link-rate"),
+        (["analyze", SND, "-o", "/proc/nowhere"], "/proc/nowhere"),
+    ],
+)
+def test_wrong_usage_is_2(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A request that makes no sense ends with 2, names what is wrong, and prints no data."""
+    monkeypatch.chdir(tmp_path)
+    status, out, err = called(capsys, *arguments)
+    assert (status, out) == (2, "")
+    assert said in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00\x01 neither this nor that \xff" * 40], ids=["empty", "unknown"])
+def test_no_usable_input_is_3(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An input that cannot be used ends with 3, in one or two lines that name it."""
+    path = tmp_path / "odd.pcap"
+    path.write_bytes(content)
+    status, out, err = called(capsys, "analyze", path, "-o", tmp_path / "out")
+    assert (status, out) == (3, "")
+    assert str(path) in err
+    assert 1 <= len(err.splitlines()) <= 2
+
+
+def test_missing_files_and_directories_without_files_are_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is not there cannot be analysed."""
+    for path in (tmp_path / "nowhere.pcap", tmp_path):
+        status, out, err = called(capsys, "analyze", path, "-o", tmp_path / "out")
+        assert (status, out) == (3, "")
+        assert str(path) in err
+        (tmp_path / "out").rmdir()
+
+
+def test_a_lossy_input_is_named_and_strict_makes_it_4(cut: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Losses are named with record and byte; --strict turns them into status 4 after the work is done."""
+    options = ("-o", tmp_path / "out", "--summary-only")
+    status, out, err = called(capsys, "analyze", cut, *options)
+    assert status == 0
+    assert f"{cut}, record 30, byte 4864: skipped: file ends within a record" in err
+    status, again, err = called(capsys, "analyze", cut, *options, "--strict")
+    assert (status, again) == (4, out)
+    assert "--strict" in err
+
+
+def test_quiet_silences_talk_but_not_the_status(cut: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """-q leaves stderr empty, whatever there would be to say."""
+    for arguments, expected in (([cut], 0), ([cut, "--strict"], 4), ([tmp_path / "nowhere"], 3)):
+        status, _, err = called(capsys, "analyze", *arguments, "-q", "--summary-only", "-o", tmp_path / "out")
+        assert (status, err) == (expected, "")
+
+
+def test_a_defect_is_1_and_called_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An unexpected exception ends with 1 and says that it is ours; a traceback is shown only with -v."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("of all things")
+
+    monkeypatch.setattr("multitracer.reading.read", broken)
+    status, out, err = called(capsys, "analyze", SND, "-o", tmp_path)
+    assert (status, out) == (1, "")
+    assert "defect in MultiTracer" in err
+    assert "ZeroDivisionError: of all things" in err
+    assert "Traceback" not in err
+    assert "Traceback" in called(capsys, "analyze", SND, "-o", tmp_path, "-v")[2]
+
+
+def test_what_the_machine_lacks_is_5(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A full disk ends with 5 and says what to do."""
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device", "out/summary.json")
+
+    monkeypatch.setattr("multitracer.export.files.write_summary", full)
+    status, _, err = called(capsys, "analyze", SND, "-o", tmp_path, "--summary-only")
+    assert status == 5
+    assert "out/summary.json: No space left on device" in err
+    assert "-o" in err
+
+
+def test_interrupting_is_no_defect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Control-C ends as shells expect, without a traceback."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("multitracer.reading.read", interrupted)
+    status, _, err = called(capsys, "analyze", SND, "-o", tmp_path)
+    assert (status, err) == (130, "multitracer: interrupted\n")
+
+
+def test_a_closed_pipe_is_no_defect(tmp_path: Path) -> None:
+    """Whoever reads stdout may stop reading: no traceback, nothing on stderr."""
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "multitracer", "formats"]
+    with os.fdopen(write, "wb") as closed:
+        done = subprocess.run(command, cwd=tmp_path, stdout=closed, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_names_cannot_command_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Control characters in a file name are shown, not obeyed."""
+    path = tmp_path / "a\x1b[31mred.pcap"
+    path.write_bytes((RLP / "snd.pcap").read_bytes()[:5000])
+    _, out, err = called(capsys, "analyze", path, "--summary-only", "-o", tmp_path / "out")
+    assert "\x1b" not in out + err
+    assert "a\\x1b[31mred.pcap" in err
