@@ -1,0 +1,178 @@
+"""Reading and analysing large captures, beside tcptrace and tshark.
+
+Makes captures of full-size transfers (headers only; 1 % of the segments resent, SACK and
+timestamps on) and times whole commands. Usage:
+
+    python benchmarks/ingest.py [--packets 10000000] [--connections 1 100 100000] [--no-tshark]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+MSS = 1448
+HEADER_BYTES = 20 + 44  # IPv4, TCP with timestamps and room for one SACK block
+CHUNK = 1_000_000
+START_S = 1_700_000_000
+RESENT_EVERY = 33
+"""One cycle of two segments and an acknowledgement in so many resends a segment: 1 % of all packets."""
+
+PACKET = np.dtype(
+    [
+        ("second", "<u4"), ("micro", "<u4"), ("captured", "<u4"), ("original", "<u4"),
+        ("version", ">u2"), ("length", ">u2"), ("id", ">u2"), ("fragment", ">u2"), ("ttl", "u1"), ("protocol", "u1"),
+        ("sum", ">u2"), ("source", ">u4"), ("destination", ">u4"),
+        ("from", ">u2"), ("to", ">u2"), ("seq", ">u4"), ("ack", ">u4"), ("flags", ">u2"), ("window", ">u2"),
+        ("check", ">u2"), ("urgent", ">u2"),
+        ("nops", ">u2"), ("ts", ">u2"), ("tsval", ">u4"), ("tsecr", ">u4"), ("more", ">u2"), ("sack", ">u2"),
+        ("left", ">u4"), ("right", ">u4"),
+    ]
+)  # fmt: skip
+
+
+def packets(first: int, count: int, connections: int) -> np.ndarray:
+    """Packets number first.. of the capture: connections in turn, each two segments and an ACK at a time."""
+    number = np.arange(first, first + count, dtype=np.int64)
+    connection, place = number % connections, number // connections
+    opening = place < 3
+    cycle, part = (place - 3) // 3, (place - 3) % 3
+    segment = 2 * cycle - cycle // RESENT_EVERY
+    again = cycle % RESENT_EVERY == RESENT_EVERY - 1
+    data = ~opening & (part < 2)
+    from_server = (opening & (place == 1)) | (~opening & (part == 2))
+    made = np.zeros(count, dtype=PACKET)
+    micro = number * 5
+    made["second"], made["micro"] = START_S + micro // 1_000_000, micro % 1_000_000
+    made["captured"] = HEADER_BYTES
+    made["length"] = HEADER_BYTES + np.where(data, MSS, 0)
+    made["original"] = made["length"]
+    made["version"], made["ttl"], made["protocol"], made["id"] = 0x4500, 64, 6, number & 0xFFFF
+    client, server = 0x0A000000 + connection // 50_000 + 1, 0x0B000001
+    made["source"], made["destination"] = np.where(from_server, server, client), np.where(from_server, client, server)
+    port = 1024 + connection % 50_000
+    made["from"], made["to"] = np.where(from_server, 80, port), np.where(from_server, port, 80)
+    sent = np.where(part == 1, np.where(again, segment, segment + 1), segment)
+    made["seq"] = np.where(opening, np.where(place == 2, 1, 0), np.where(data, 1 + sent * MSS, 1)) & 0xFFFFFFFF
+    reached = np.where(again, segment + 1, segment + 2)
+    made["ack"] = np.where(opening, np.where(place == 0, 0, 1), np.where(data, 1, 1 + reached * MSS)) & 0xFFFFFFFF
+    made["flags"] = 0xB000 + np.select([opening & (place == 0), opening & (place == 1)], [2, 18], 16)
+    made["window"] = 65535
+    made["nops"], made["ts"], made["tsval"], made["tsecr"] = 0x0101, 0x080A, micro // 1000, np.maximum(micro // 1000 - 5, 0)
+    sacks = ~opening & (part == 2) & again
+    made["more"], made["sack"] = 0x0101, np.where(sacks, 0x050A, 0x0101)
+    duplicate = 1 + segment * MSS
+    made["left"] = np.where(sacks, duplicate & 0xFFFFFFFF, 0x01010101)
+    made["right"] = np.where(sacks, (duplicate + MSS) & 0xFFFFFFFF, 0x01010101)
+    return made
+
+
+def make(path: Path, count: int, connections: int) -> None:
+    """Write a capture of raw IP."""
+    with path.open("wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 101))
+        for first in range(0, count, CHUNK):
+            file.write(packets(first, min(CHUNK, count - first), connections).tobytes())
+
+
+def timed(command: list[str], environment: dict[str, str] | None = None) -> tuple[float, float]:
+    """(Seconds, peak memory in MB) of a whole command."""
+    started = time.perf_counter()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
+    return time.perf_counter() - started, usage.ru_maxrss / 1024
+
+
+def anonymous(command: list[str]) -> float:
+    """Peak anonymous memory in MB, sampled while the command runs (mapped files do not count)."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    peak = 0
+    while process.poll() is None:
+        try:
+            status = Path(f"/proc/{process.pid}/status").read_text()
+        except OSError:
+            break
+        peak = max(peak, *(int(line.split()[1]) for line in status.splitlines() if line.startswith("RssAnon")), 0)
+        time.sleep(0.02)
+    return peak / 1024
+
+
+def analyze(capture: Path, out: Path) -> list[str]:
+    """The command under test."""
+    return [sys.executable, "-m", "multitracer", "analyze", str(capture), "--summary-only", "-q", "-o", str(out)]
+
+
+def compare(directory: Path, count: int, connections: int, *, tshark: bool) -> None:
+    """One capture, all tools."""
+    capture, out = directory / "made.pcap", directory / "out"
+    make(capture, count, connections)
+    ours, _ = timed(analyze(capture, out))
+    theirs, _ = timed(["tcptrace", "-n", "-l", str(capture)])
+    memory = anonymous(analyze(capture, out))
+    allowed = 120 * count / 1e6 + 300
+    line = f"{count:>11,} packets {connections:>8,} connections: {ours:6.2f} s, tcptrace {theirs:6.2f} s ({ours / theirs:.2f} of it)"
+    if tshark:
+        slow, _ = timed(["tshark", "-q", "-z", "conv,tcp", "-r", str(capture)])
+        line += f", tshark {slow:7.2f} s ({slow / ours:.1f} times ours)"
+    print(f"{line}, {memory:.0f} MB of {allowed:.0f} MB", flush=True)
+    capture.unlink()
+
+
+def growth(directory: Path, sizes: list[int]) -> None:
+    """Time by size: per packet it must not rise."""
+    for count in sizes:
+        capture = directory / "made.pcap"
+        make(capture, count, 100)
+        ours, _ = timed(analyze(capture, directory / "out"))
+        print(f"{count:>11,} packets  100 connections: {ours:6.2f} s, {1e9 * ours / count:5.0f} ns a packet", flush=True)
+        capture.unlink()
+
+
+def cold(directory: Path) -> None:
+    """A first run, which compiles."""
+    capture = directory / "made.pcap"
+    make(capture, 100_000, 10)
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "XDG_CACHE_HOME": cache}
+        first, _ = timed(analyze(capture, directory / "out"), environment)
+        second, _ = timed(analyze(capture, directory / "out"), environment)
+    print(f"cold {first:.1f} s, warm {second:.1f} s for 100,000 packets", flush=True)
+    capture.unlink()
+
+
+def main() -> None:
+    """Run all, and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--packets", type=int, default=10_000_000)
+    parser.add_argument("--connections", type=int, nargs="+", default=[1, 100, 100_000])
+    parser.add_argument("--no-tshark", action="store_true")
+    arguments = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for tool in ("tcptrace", "tshark"):
+        if shutil.which(tool) is None:
+            raise SystemExit(f"{tool} is not installed")
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        cold(directory)
+        make(directory / "made.pcap", 50_000, 10)
+        timed(analyze(directory / "made.pcap", directory / "out"))  # kernels are compiled before
+        for connections in arguments.connections:
+            compare(directory, arguments.packets, connections, tshark=not arguments.no_tshark)
+        growth(directory, [arguments.packets * part // 10 for part in (1, 2, 5, 10)])
+
+
+if __name__ == "__main__":
+    main()
