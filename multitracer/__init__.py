@@ -42,7 +42,13 @@ __all__ = [
     "read",
 ]
 
-_HOME = {"Analysis": "analysis", "AnalyzeOptions": "options", "Trace": "trace", "analyze": "analysis", "read": "reading"}
+_HOME = {
+    "Analysis": "analysis",
+    "AnalyzeOptions": "options",
+    "Trace": "trace",
+    "analyze": "analysis",
+    "read": "reading",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -197,7 +197,9 @@ def _beside(transfer: Transfer, connection: int, sender: int) -> Any:
 def _session(air: on_air.Air, streams: Sequence[tuple[int, int]], transfer: Transfer | None) -> tuple[int, int]:
     """From the transfer's first packet to the last acknowledgement of data; else the log's extent."""
     spans = []
-    for connection, sender in streams if transfer is not None else ():
+    for connection, sender in streams:
+        if transfer is None:
+            break
         rows = _beside(transfer, connection, sender)
         sent = sending(transfer.segments, rows, sender) if len(rows) else None
         if sent is not None:

@@ -31,9 +31,11 @@ class Commands(click.Group):
     """The commands, each imported from its own file when it is asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """Their names."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """One of them, imported now."""
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = import_module(f"multitracer.commands.{cmd_name}").command
@@ -42,6 +44,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments name; of a wrong name, what was probably meant."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             near = difflib.get_close_matches(args[0], COMMANDS, n=1)
             meant = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(COMMANDS)}."
@@ -125,4 +128,7 @@ def _exhausted(error: OSError | MemoryError) -> str:
 
 def _defect(error: Exception) -> str:
     told = f"{type(error).__name__}: {error}".splitlines()[0]
-    return f"this is a defect in MultiTracer, not in your input: {told}\nRun it again with -v for where, and please report it."
+    return (
+        f"this is a defect in MultiTracer, not in your input: {told}\n"
+        "Run it again with -v for where, and please report it."
+    )

@@ -63,9 +63,9 @@ class Kernel:
         bare.__module__ = self.function.__module__
         bare.__qualname__ = self.function.__qualname__
         try:
-            return numba.njit(cache=directory is not None, nogil=True)(bare)  # type: ignore[no-any-return]
+            return numba.njit(cache=directory is not None, nogil=True)(bare)
         except RuntimeError:  # numba finds no place for its cache: compiled for this process only
-            return numba.njit(nogil=True)(bare)  # type: ignore[no-any-return]
+            return numba.njit(nogil=True)(bare)
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:

@@ -143,7 +143,8 @@ def _direction(found: dict[str, Any], resent: dict[str, Counter[str]] | None) ->
     """One D; None for all that was not seen."""
     counted = {name: _whole(found.get(name)) for name in _COUNTS}
     rtt = {"samples": found.get("rtt_samples")} | {name: found.get(f"rtt_{name}_ms") for name in STATISTICS}
-    trigger, spurious = (resent or {}).get("trigger", {}), (resent or {}).get("spurious", {})
+    counted_by = resent or {}
+    trigger, spurious = counted_by.get("trigger", Counter()), counted_by.get("spurious", Counter())
     none = None if resent is None else 0
     return counted | {
         "throughput_bps": found.get("throughput_bps"),

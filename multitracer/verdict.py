@@ -79,7 +79,7 @@ def _by_tcp(connections: list[dict[str, Any]]) -> str:
     segments, resent = (sum(end[name] or 0 for end in sent) for name in ("data_segments", "retransmitted_segments"))
     needed, needless, unknown = (sum(end["spurious"][name] or 0 for end in sent) for name in ("no", "yes", "unknown"))
     if not resent:
-        return f"TCP sent none of {segments} data segments again; without a log of the link or its rate no more is told"
+        return f"TCP sent none of {segments} data segments again, and no log of the link nor its rate tells more"
     return f"TCP sent {resent} of {segments} data segments again: {needed} needed, {needless} needless, {unknown} not known"
 
 

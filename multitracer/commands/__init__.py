@@ -1,0 +1,1 @@
+"""The commands: one file each, with the options and nothing else."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from multitracer.commands.parameters import analysed, input_options
+from multitracer.commands.parameters import EXPORTED, analysed, input_options, output_option
 from multitracer.commands.talk import Progress, quiet, talk_options
 from multitracer.errors import SkippedInputError
 
@@ -29,10 +29,10 @@ Examples:
 
 @click.command("analyze", epilog=EXAMPLES)
 @input_options
-@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("multitracer-out"), show_default=True, metavar="DIR", help="Where results go.")
+@output_option
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json instead of the summary for people.")
 @click.option("--no-report", is_flag=True, help="Leave report.html out.")
-@click.option("--export", "exports", multiple=True, type=click.Choice(["xgraph", "xplot", "csv"]), help="Write another tool's format too (repeatable).")
+@click.option("--export", "exports", multiple=True, type=EXPORTED, help="Write another tool's format too (repeatable).")
 @click.option("--summary-only", is_flag=True, help="Write summary.json and nothing else.")
 @click.option("--strict", is_flag=True, help="End with status 4 when a part of an input had to be skipped.")
 @talk_options

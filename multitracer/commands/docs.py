@@ -20,7 +20,7 @@ def tables_page() -> str:
     """Every table that is written, and what each column means."""
     intro = (
         "# Tables\n\n"
-        "`analyze` writes these to `DIR/tables/NAME.parquet`; every column carries its meaning and unit in the file too.\n"
+        "`analyze` writes these to `DIR/tables/NAME.parquet`, where every column carries its meaning and unit too.\n"
         "`read` and `analyze` give them as pandas DataFrames. What the inputs cannot tell is null.\n"
     )
     return MADE + intro + "".join(_table(table) for table in SCHEMA.values() if table.written)

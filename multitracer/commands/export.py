@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from multitracer.commands.parameters import analysed, input_options
+from multitracer.commands.parameters import EXPORTED, analysed, input_options, output_option
 from multitracer.commands.talk import talk_options
 
 EXAMPLES = """
@@ -20,8 +20,8 @@ Examples:
 
 @click.command("export", epilog=EXAMPLES)
 @input_options
-@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("multitracer-out"), show_default=True, metavar="DIR", help="Where the files go.")
-@click.option("--format", "formats", multiple=True, type=click.Choice(["xgraph", "xplot", "csv"]), help="Which format (repeatable); all of them when not said.")
+@output_option
+@click.option("--format", "formats", multiple=True, type=EXPORTED, help="Which (repeatable); all when not said.")
 @talk_options
 def command(inputs: tuple[str, ...], output: Path, formats: tuple[str, ...], **options: Any) -> None:
     """Write series and tables for other tools.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -26,32 +27,37 @@ SHOWN_SKIPS = 10
 """Kinds of loss named for each input without -v."""
 
 
-class Role(click.ParamType):
+def _roles(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> list[tuple[str, str]]:
     """FILE=sender or FILE=receiver."""
-
-    name = "FILE=sender|receiver"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        path, _, role = str(value).rpartition("=")
+    pairs = []
+    for value in values:
+        path, _equals, role = value.rpartition("=")
         if not path or role not in ("sender", "receiver"):
-            self.fail(f"'{value}' is not FILE=sender or FILE=receiver.", param, ctx)
-        return path, role
+            raise click.BadParameter(f"'{value}' is not FILE=sender or FILE=receiver.")
+        pairs.append((path, role))
+    return pairs
 
 
-class Clock(click.ParamType):
+def _clocks(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> list[tuple[str, tuple[float, float]]]:
     """FILE=OFFSET_S or FILE=OFFSET_S,DRIFT_PPM."""
-
-    name = "FILE=OFFSET_S[,DRIFT_PPM]"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, tuple[float, float]]:
-        path, _, numbers = str(value).rpartition("=")
-        offset, _, drift = numbers.partition(",")
+    pairs = []
+    for value in values:
+        path, _equals, numbers = value.rpartition("=")
+        offset, _comma, drift = numbers.partition(",")
         try:
-            return path or self.fail("it names no file.", param, ctx), (float(offset), float(drift or 0))
+            pairs.append((path, (_finite(offset), _finite(drift or "0"))))
         except ValueError:
-            self.fail(f"'{value}' is not FILE=OFFSET_S or FILE=OFFSET_S,DRIFT_PPM.", param, ctx)
+            path = ""
+        if not path:
+            raise click.BadParameter(f"'{value}' is not FILE=OFFSET_S or FILE=OFFSET_S,DRIFT_PPM.")
+    return pairs
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number
 
 
 def input_options(function: Function) -> Function:
@@ -63,13 +69,36 @@ def input_options(function: Function) -> Function:
 
 _INPUT_OPTIONS = (
     click.argument("inputs", nargs=-1, required=True, metavar="INPUT..."),
-    click.option("--role", "roles", multiple=True, type=Role(), metavar="FILE=sender|receiver", help="State which side a file was recorded on."),
-    click.option("--from", "from_s", type=float, metavar="SECONDS", help="Leave out what was before, counted from the trace's start."),
+    click.option(
+        "--role", "roles", multiple=True, callback=_roles, metavar="FILE=sender|receiver",
+        help="State which side a file was recorded on.",
+    ),
+    click.option(
+        "--clock", "clocks", multiple=True, callback=_clocks, metavar="FILE=OFFSET_S[,DRIFT_PPM]",
+        help="State a clock that cannot be found: it minus the reference.",
+    ),
+    click.option(
+        "--link-rate", "link_rate_bps", type=click.FloatRange(0, min_open=True), metavar="BPS",
+        help="The link's rate, where no log can tell it.",
+    ),
+    click.option(
+        "--from", "from_s", type=float, metavar="SECONDS",
+        help="Leave out what was before, counted from the trace's start.",
+    ),
     click.option("--to", "to_s", type=float, metavar="SECONDS", help="Leave out what came after."),
-    click.option("--connection", "connections", type=click.IntRange(0), multiple=True, metavar="ID", help="Keep this connection only (repeatable)."),
-    click.option("--clock", "clocks", multiple=True, type=Clock(), metavar="FILE=OFFSET_S[,DRIFT_PPM]", help="State a clock that cannot be found: it minus the reference."),
-    click.option("--anonymize", is_flag=True, help="Replace addresses, consistently."),
-    click.option("--link-rate", "link_rate_bps", type=click.FloatRange(0, min_open=True), metavar="BPS", help="The link's rate, where no log can tell it."),
+    click.option(
+        "--connection", "connections", type=click.IntRange(0), multiple=True, metavar="ID",
+        help="Keep this connection only (repeatable).",
+    ),
+    click.option("--anonymize", is_flag=True, help="Replace addresses, the same everywhere."),
+)  # fmt: skip
+
+EXPORTED = click.Choice(["xgraph", "xplot", "csv"])
+"""Other tools' formats; multitracer.export.files is too heavy to import for their names."""
+
+output_option = click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default=Path("multitracer-out"), show_default=True,
+    metavar="DIR", help="Where results go.",
 )  # fmt: skip
 
 
@@ -122,7 +151,8 @@ def named(path: str, files: Sequence[str], option: str) -> str:
     same = [file for file in files if file == path or (path != "-" and Path(file).resolve() == Path(path).resolve())]
     same = same or [file for file in files if Path(file).name == path]
     if len(same) != 1:
-        raise UsageError(f"{option} {path}: {'several inputs have' if same else 'no input has'} that name\nThere are: {', '.join(files)}.")
+        how_many = "several inputs have" if same else "no input has"
+        raise UsageError(f"{option} {path}: {how_many} that name\nThere are: {', '.join(files)}.")
     return same[0]
 
 
@@ -134,7 +164,8 @@ def tell_losses(trace: Trace) -> None:
         for skip in shown:
             record = f", record {skip.record}" if skip.record is not None else ""
             offset = f", byte {skip.offset}" if skip.offset is not None else ""
-            say(f"{entry.path}{record}{offset}: skipped: {skip.reason}" + (f" ({skip.count} times)" if skip.count > 1 else ""))
+            times = f" ({skip.count} times)" if skip.count > 1 else ""
+            say(f"{entry.path}{record}{offset}: skipped: {skip.reason}{times}")
         if len(skips) > len(shown):
             say(f"{entry.path}: {len(skips) - len(shown)} more kinds of loss (-v names them)")
         if verbose():

@@ -77,6 +77,7 @@ class Progress:
         self._timer.daemon = True
 
     def __call__(self, step: str, fraction: float) -> None:
+        """Say what is being done and how far it is."""
         with self._lock:
             self._state = (printable(step), fraction)
             self._update()

@@ -32,7 +32,8 @@ def prepare(directory: Path) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{directory}: no results can be written there: {error.strerror}\nName another place with -o.") from error
+        problem = f"{directory}: no results can be written there: {error.strerror}"
+        raise UsageError(f"{problem}\nName another place with -o.") from error
 
 
 def write_summary(text: str, directory: Path) -> Path:
@@ -90,7 +91,9 @@ def inputs_table(document: dict[str, Any]) -> pd.DataFrame:
     for number, entry in enumerate(document["inputs"]):
         clock = entry["clock"] or {}
         row = {name: entry[name] for name in SCHEMA["inputs"].names if name in entry}
-        row |= {f"clock_{name}": clock.get(name) for name in ("reference", "offset_s", "drift_ppm", "error_s", "worst_s", "how")}
+        row |= {
+            name: clock.get(name.removeprefix("clock_")) for name in SCHEMA["inputs"].names if name.startswith("clock_")
+        }
         row |= {"input": number, "losses": json.dumps(entry["losses"]), "notes": json.dumps(entry["notes"])}
         rows.append(row)
     columns = SCHEMA["inputs"].columns
@@ -115,13 +118,14 @@ def each_connection(analysis: Analysis) -> Iterator[tuple[int, dict[str, pd.Data
     chosen = drawn_connections(analysis)
     state = _by_connection(tables["tcp_state"], chosen)
     segments = _by_connection(tables["segments"], chosen)
-    rest = {name: tables[name] for name in ("connections", "links", "frames", "link_events") if name in tables}
+    rest: dict[str, pd.DataFrame] = {name: tables[name] for name in ("connections", "links", "frames", "link_events")}
     link = analysis.links.main
     if not chosen and link is not None:
         yield 0, series.series(rest, 0, View(0, link=link), analysis.origin_ns)
     for place, connection in enumerate(chosen):
         own = rest | {"segments": segments[connection], "tcp_state": state[connection]}
-        yield connection, series.series(own, connection, view(analysis, connection, None if place else link), analysis.origin_ns)
+        seen = view(analysis, connection, None if place else link)
+        yield connection, series.series(own, connection, seen, analysis.origin_ns)
 
 
 def drawn_connections(analysis: Analysis) -> list[int]:
@@ -136,7 +140,8 @@ def view(analysis: Analysis, connection: int, link: int | None) -> View:
     """Which end of a connection sent the data, and where both ends were seen."""
     sent = [analysis.direction(connection, sender)["unique_bytes"] or 0 for sender in (0, 1)]
     sender = int(sent[1] > sent[0])
-    near, far = (int(points[connection, sender]) for points in (analysis.paths.sender_point, analysis.paths.receiver_point))
+    paths = analysis.paths
+    near, far = (int(points[connection, sender]) for points in (paths.sender_point, paths.receiver_point))
     return View(sender, near if near >= 0 else None, far if far >= 0 else None, link)
 
 

@@ -48,7 +48,6 @@ def find(scene: Scene) -> pd.DataFrame:
         (finding for detector in DETECTORS for finding in detector.detect(scene)),
         key=lambda finding: (finding.start_ns, finding.kind),
     )
-    columns = dict(zip(Finding._fields, zip(*found, strict=True), strict=True)) if found else {}
-    if columns:
-        columns["evidence"] = [json.dumps(evidence) for evidence in columns["evidence"]]
-    return build("findings", columns or {name: [] for name in Finding._fields})
+    columns = {name: [getattr(finding, name) for finding in found] for name in Finding._fields}
+    columns["evidence"] = [json.dumps(evidence) for evidence in columns["evidence"]]
+    return build("findings", columns)

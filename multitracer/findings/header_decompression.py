@@ -6,6 +6,7 @@ lost (RFC 1144 4.1): the receiver discards them without a word until an uncompre
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,7 +21,7 @@ NEEDS = ("segments at both ends",)
 def detect(scene: Scene) -> Iterator[Finding]:
     """One finding for each run of segments that arrived with the same shift of sequence numbers."""
     for direction in scene.directions:
-        if direction.receiver_point >= 0 and direction.receiver_point != direction.sender_point:
+        if direction.sender_point >= 0 and direction.receiver_point >= 0:
             yield from _in_direction(scene, direction)
 
 
@@ -46,14 +47,19 @@ def _in_direction(scene: Scene, direction: Direction) -> Iterator[Finding]:
 
 def _originals(scene: Scene, stray: Any, lost: Any) -> Any:
     """For each stray arrival the lost segment with its checksum field and length, in order; -1 if none."""
-    checksum, length = scene.column("checksum"), scene.column("payload_bytes")
+    keys = list(zip(*(scene.column(name)[lost].tolist() for name in ("checksum", "payload_bytes")), strict=True))
+    places: dict[tuple[int, int], list[int]] = {}
+    for place, key in enumerate(keys):
+        places.setdefault(key, []).append(place)
     found = np.full(len(stray), -1, dtype=np.int64)
-    at = 0
-    for i, row in enumerate(stray):
-        same = np.flatnonzero((checksum[lost[at:]] == checksum[row]) & (length[lost[at:]] == length[row]))
-        if len(same):
-            found[i] = lost[at + same[0]]
-            at += int(same[0]) + 1
+    reached = 0
+    wanted = zip(*(scene.column(name)[stray].tolist() for name in ("checksum", "payload_bytes")), strict=True)
+    for i, key in enumerate(wanted):
+        candidates = places.get(key, ())
+        at = bisect_left(candidates, reached)
+        if at < len(candidates):
+            found[i] = lost[candidates[at]]
+            reached = candidates[at] + 1
     return found
 
 

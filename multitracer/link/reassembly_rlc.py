@@ -10,7 +10,7 @@ How the far end delivers, in sequence or not, makes no difference here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -147,7 +147,8 @@ def _counted_resets(table: _Columns) -> list[int]:
 
 def _numbers(table: _Columns, members: list[int], protocol: str) -> dict[int, _Number]:
     """What each unwrapped sequence number carried."""
-    read = {"rlc-umts": _umts, "rlc-lte": _lte, "rlc-nr": _nr}[protocol]
+    readers: dict[str, Callable[..., None]] = {"rlc-umts": _umts, "rlc-lte": _lte, "rlc-nr": _nr}
+    read = readers[protocol]
     modulus = _modulus(protocol, max((table["sn"][at] for at in members), default=0))
     numbers: dict[int, _Number] = {}
     highest = -1

@@ -46,7 +46,7 @@ def _outstanding(own: pd.DataFrame, back: pd.DataFrame, modulus: int) -> tuple[I
     """Frames sent and not acknowledged, after each frame sent and each acknowledgement that came."""
     lowest = np.array(
         [
-            min((nack[0] for nack in nacks), key=lambda sn, nr=nr: -((nr - sn) % modulus)) if nacks else nr
+            (nr - max((nr - nack[0]) % modulus for nack in nacks)) % modulus if nacks else nr
             for nacks, nr in zip(back["nacks"], back["nr"].tolist(), strict=True)
         ],
         dtype=np.int64,

@@ -1,0 +1,1 @@
+"""What captured segments say by themselves, and what copies of them at several points say together."""
