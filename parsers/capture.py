@@ -225,7 +225,7 @@ def _account(records: Records, status: Any, found: Recording) -> None:
 def _link_frames(records: Records, decoded: tcpip.Decoded) -> Iterator[tuple[int, int, int, int, int, bytes]]:
     """(record, time_ns, link type, ports, octets) of every record that may hold a frame of a link's log."""
     of_user = np.isin(np.array(records.link_types)[records.interface], list(USER_LINK_TYPES))
-    for row in np.flatnonzero(of_user | (decoded.status == tcpip.LINK_FRAME)):
+    for row in np.flatnonzero(of_user | (decoded.status == tcpip.LINK_FRAME)).tolist():
         start, kind = int(records.offset[row]), records.link_types[int(records.interface[row])]
         end = start + int(records.captured[row])
         ports = (-1, -1)

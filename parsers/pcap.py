@@ -100,8 +100,8 @@ def word(data: Any, at: int, little: bool) -> int:
     """Four octets in the file's byte order."""
     a, b, c, d = np.int64(data[at]), np.int64(data[at + 1]), np.int64(data[at + 2]), np.int64(data[at + 3])
     if little:
-        return d << 24 | c << 16 | b << 8 | a
-    return a << 24 | b << 16 | c << 8 | d
+        return int(d << 24 | c << 16 | b << 8 | a)
+    return int(a << 24 | b << 16 | c << 8 | d)
 
 
 @kernel

@@ -131,7 +131,7 @@ def _lose(found: _Found, reason: str, record: int, offset: int) -> None:
 def next_section(data: Any, at: int) -> int:
     """Where the next section header block starts, -1 if nowhere."""
     for order in ("little", "big"):
-        magic = _BYTE_ORDER_MAGIC.to_bytes(4, order)  # type: ignore[arg-type]
+        magic = _BYTE_ORDER_MAGIC.to_bytes(4, order)
         found = bytes(data[at:]).find(b"\n\r\r\n")
         while found >= 0:
             if bytes(data[at + found + 8 : at + found + 12]) == magic:

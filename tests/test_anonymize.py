@@ -25,7 +25,10 @@ def test_an_address_always_gets_the_same_name_and_others_get_others() -> None:
         ("[fe80::9]:443 spoke", "[2001:db8::1]:443 spoke"),
         ("[::ffff:10.0.0.9]:80", "[::ffff:240.0.0.1]:80"),
         ("from 10.0.0.9, to 10.0.0.7.", "from 240.0.0.1, to 240.0.0.2."),
-        ("lost 3.5 of 12 at 10:30:45 (version 1.2.3, 300.1.1.1)", "lost 3.5 of 12 at 10:30:45 (version 1.2.3, 300.1.1.1)"),
+        (
+            "lost 3.5 of 12 at 10:30:45 (version 1.2.3, 300.1.1.1)",
+            "lost 3.5 of 12 at 10:30:45 (version 1.2.3, 300.1.1.1)",
+        ),
         ("frames::sent and a:b", "frames::sent and a:b"),
     ],
 )
@@ -53,4 +56,6 @@ def test_columns_keep_their_nulls() -> None:
 
 def test_values_are_replaced_however_deep() -> None:
     """Lists and mappings keep their shape."""
-    assert Pseudonyms().value({"a": ["10.0.0.9", {"b": ("x", 3, "10.0.0.9")}]}) == {"a": ["240.0.0.1", {"b": ("x", 3, "240.0.0.1")}]}
+    assert Pseudonyms().value({"a": ["10.0.0.9", {"b": ("x", 3, "10.0.0.9")}]}) == {
+        "a": ["240.0.0.1", {"b": ("x", 3, "240.0.0.1")}]
+    }

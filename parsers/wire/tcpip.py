@@ -118,7 +118,7 @@ def transport_of(data: Any, ip: int) -> int:
 @kernel
 def big16(data: Any, at: int) -> int:
     """Two octets, most significant first."""
-    return np.int64(data[at]) << 8 | np.int64(data[at + 1])
+    return int(np.int64(data[at]) << 8 | np.int64(data[at + 1]))
 
 
 @kernel
@@ -248,7 +248,7 @@ def mixed(one: int, other: int) -> int:
     """A spread of two numbers; factors are kept below 2**31 and 2**32, so that no product overflows."""
     spread = (one & 0x7FFFFFFF) * np.int64(0x9E3779B1)
     spread = ((spread ^ spread >> 31 ^ other) & 0x7FFFFFFF) * np.int64(0x85EBCA77)
-    return spread ^ spread >> 29
+    return int(spread ^ spread >> 29)
 
 
 @kernel
@@ -304,7 +304,7 @@ def ones_sum(data: Any, start: int, end: int, total: int) -> int:
         total += big16(data, at)
         at += 2
     if at < end:
-        total += np.int64(data[at]) << 8
+        total += int(np.int64(data[at]) << 8)
     return total
 
 
@@ -458,7 +458,9 @@ def read_options(
     is_syn: int,
 ) -> None:  # fmt: skip
     """TCP options (RFC 9293 3.2); a malformed one ends the list."""
-    found, mss, wscale = 0, np.int64(-1), np.int64(-1)
+    found = 0
+    mss: int = -1
+    wscale: int = -1
     tsval[packet] = 0
     tsecr[packet] = 0
     while at < end:
@@ -490,7 +492,7 @@ def read_options(
             mss = big16(data, at + 2)
             found |= OPTION_MSS
         elif kind == 3 and size == 3:
-            wscale = np.int64(data[at + 2])
+            wscale = int(np.int64(data[at + 2]))
             found |= OPTION_WSCALE
         at += size
     options[packet] = found

@@ -125,7 +125,10 @@ def test_an_earlier_series_does_not_outlive_its_inputs(tmp_path: Path) -> None:
 
 def test_a_forced_role_is_obeyed(tmp_path: Path) -> None:
     """--role by a file's name alone, where only one input has it."""
-    roles = {entry["path"]: entry["role"] for entry in analyze(tmp_path, RLP / "snd.pcap", "--role", "snd.pcap=receiver", "--summary-only")["inputs"]}
+    roles = {
+        entry["path"]: entry["role"]
+        for entry in analyze(tmp_path, RLP / "snd.pcap", "--role", "snd.pcap=receiver", "--summary-only")["inputs"]
+    }
     assert list(roles.values()) == ["receiver"]
 
 

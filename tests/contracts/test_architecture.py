@@ -30,7 +30,11 @@ UPWARDS = {("multitracer.analysis", "multitracer.report")}
 
 def sources() -> Iterator[tuple[str, Path]]:
     """Every module of the product, by its import name."""
-    for folder, package in (("multitracer", "multitracer"), ("parsers", "multitracer.parsers"), ("replay", "multitracer.replay")):
+    for folder, package in (
+        ("multitracer", "multitracer"),
+        ("parsers", "multitracer.parsers"),
+        ("replay", "multitracer.replay"),
+    ):
         for path in sorted((ROOT / folder).rglob("*.py")):
             parts = [part for part in path.relative_to(ROOT / folder).with_suffix("").parts if part != "__init__"]
             yield ".".join([package, *parts]), path
@@ -60,7 +64,7 @@ def floor(module: str) -> int:
 
 def test_every_module_stands_on_a_floor() -> None:
     """A new module at the top of the package is given its place in FLOORS."""
-    homeless = {name for name, _ in sources() if (name.split(".") + [""])[1] not in FLOOR}
+    homeless = {name for name, _ in sources() if [*name.split("."), ""][1] not in FLOOR}
     assert not homeless
 
 

@@ -46,7 +46,9 @@ def test_a_run_that_works_ends_with_0_and_says_nothing_on_stderr(tmp_path: Path)
     assert (tmp_path / "out" / "summary.json").is_file()
 
 
-def test_json_prints_exactly_one_document_that_is_the_one_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_prints_exactly_one_document_that_is_the_one_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """With --json stdout is summary.json and nothing else."""
     status, out, err = called(capsys, "analyze", RLP / "snd.pcap", "--json", "--no-report", "-o", tmp_path)
     assert (status, err) == (0, "")
@@ -108,7 +110,9 @@ def test_missing_files_and_directories_without_files_are_3(tmp_path: Path, capsy
         (tmp_path / "out").rmdir()
 
 
-def test_a_lossy_input_is_named_and_strict_makes_it_4(cut: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_lossy_input_is_named_and_strict_makes_it_4(
+    cut: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Losses are named with record and byte; --strict turns them into status 4 after the work is done."""
     options = ("-o", tmp_path / "out", "--summary-only")
     status, out, err = called(capsys, "analyze", cut, *options)

@@ -20,7 +20,9 @@ def loaded_by(code: str) -> set[str]:
     return set(done.stderr.split())
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["formats"], ["analyze", "--help"], ["export", "--help"], ["--version"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["formats"], ["analyze", "--help"], ["export", "--help"], ["--version"]]
+)
 def test_help_and_formats_import_nothing_heavy(arguments: list[str]) -> None:
     """Help and the list of formats load no library that takes long to load."""
     assert not HEAVY & loaded_by(f"from multitracer.cli import run\nassert run({arguments!r}) == 0")
