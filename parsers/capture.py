@@ -63,7 +63,8 @@ def recording(name: str, source: Source, records: Records) -> Recording:
     known = [kind for kind in records.link_types if kind in tcpip.LINK_TYPES or kind in USER_LINK_TYPES]
     if not known and len(records.offset):
         kinds = ", ".join(sorted({str(kind) for kind in records.link_types}))
-        raise InputError(source.path, f"has link type {kinds}, which is not read here", hint="Capture on an IP interface.")
+        problem = f"has link type {kinds}, which is not read here"
+        raise InputError(source.path, problem, hint="Capture on an IP interface.")
     found = Recording(name, records=len(records.offset), skips=list(records.skips), complete=records.complete)
     found.notes += records.notes
     if len(records.time_ns) and (np.diff(records.time_ns) < -1_000_000_000).any():
@@ -150,8 +151,8 @@ def _tables(parts: list[_Part], found: Recording) -> None:
         }
         for name, values in packets.items():
             columns.setdefault(name, []).append(values)
-        sacks.append(part.decoded.sack + [[base, 0, 0]])
-        syns.append(part.decoded.syn + [[base, 0, 0]])
+        sacks.append(part.decoded.sack + np.array([base, 0, 0]))
+        syns.append(part.decoded.syn + np.array([base, 0, 0]))
         base += len(rows)
     joined = {name: values[0] if len(values) == 1 else np.concatenate(values) for name, values in columns.items()}
     sack, syn = np.concatenate(sacks), np.concatenate(syns)

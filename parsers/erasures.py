@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from multitracer.errors import InputError
-from multitracer.parsers.lines import Losses
+from multitracer.parsers.lines import CUT, Losses
 from multitracer.trace import Recording
 
 if TYPE_CHECKING:
     from multitracer.parsers.source import Source
 
 _HEADER = re.compile(rb"#\s*([\w-]{1,40})\s*:(.*)\Z")
+_BLOCK_HEADER = re.compile(rb"#\s*block_(bytes|ms)\s*:")
 _DIGITS = b"01"
 _SPACE = b" \t\r\n\v\f"
 _PER_LINE = 100
@@ -23,19 +24,21 @@ DEFAULTS = {"block_bytes": 30, "block_ms": 20}
 
 
 def sniff(head: bytes) -> bool:
-    """Whether it holds the characters 0 and 1, white space and comments only."""
+    """Whether it holds the characters 0 and 1, white space and comments only.
+
+    One digit a line, without a header of its own, could be a list of numbers.
+    """
     cut = head.rfind(b"\n") + 1 if len(head) >= 4096 else len(head)
-    blocks = 0
-    for line in head[:cut or len(head)].splitlines():
+    most, named = 0, False
+    for line in head[: cut or len(head)].splitlines():
         text = line.strip()
-        if text.startswith(b"#") or not text:
+        if text.startswith(b"#"):
+            named = named or bool(_BLOCK_HEADER.match(text))
             continue
-        if text.strip(_DIGITS + _SPACE):
-            return False
         if text.translate(None, _DIGITS + _SPACE):
             return False
-        blocks += len(text)
-    return blocks > 0
+        most = max(most, len(text.translate(None, _SPACE)))
+    return most > 1 or (named and most > 0)
 
 
 def read(source: Source) -> Recording:
@@ -55,13 +58,15 @@ def read(source: Source) -> Recording:
                 losses.add("characters that are neither 0 nor 1", number, offset, int((~known).sum()))
             parts.append(good[known] == ord("1"))
         offset += len(line) + 1
+    if source.data[-1:] not in (b"\n", b"\r"):
+        losses.add(CUT, bytes(source.data).count(b"\n") + 1, len(source))
     erased = np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)
     if not len(erased):
         raise InputError(source.path, "holds no block", hint="An erasure trace is made of the characters 0 and 1.")
     metadata["erased"] = erased
     counts = {"blocks": len(erased), "erased_blocks": int(erased.sum())}
     return Recording(
-        "erasures", records=len(erased), skips=losses.skips, bytes_read=len(source), clock="relative",
+        "erasures", records=len(erased), skips=losses.skips, bytes_read=len(source), complete=losses.uncut, clock="relative",
         counts=counts, metadata=metadata,
     )  # fmt: skip
 

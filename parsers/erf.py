@@ -38,7 +38,7 @@ def sniff(head: bytes) -> bool:
         if not size:
             return False
         at, seen = at + size, seen + 1
-    return seen == _CHAIN or (seen > 0 and at >= len(head))
+    return seen == _CHAIN or (seen > 0 and at == len(head))
 
 
 def _plausible(head: bytes, at: int) -> int:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from multitracer.parsers import rlc_in_capture, rlpdump
 from multitracer.parsers.lines import Losses
 from multitracer.parsers.rlc_frames import Links
@@ -53,9 +51,8 @@ def _rlp(datagrams: Sequence[Datagram]) -> tuple[dict[str, pd.DataFrame], list[S
         bearer = f"carrier {tap.arfcn} timeslot {tap.timeslot}"
         link = links.number("rlp", bearer, "mobile" if tap.uplink else "network")
         rows.append(rlpdump.row_of(record, time_ns, link, True, frame))
-    frames = rlpdump.frames_table(rows, None)
-    senders = np.array([*links.senders, None], dtype=object)
-    frames["side"] = senders[frames["link"].to_numpy()] if len(frames) else frames["side"]
+    senders = links.senders
+    frames = rlpdump.frames_table(rows, [senders[row.link] for row in rows])
     return {"links": links.table(), "frames": frames, "link_events": build("link_events", _no_events())}, losses.skips
 
 

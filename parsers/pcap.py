@@ -52,6 +52,8 @@ def read(source: Source) -> Recording:
     data = octets(source.data)
     if len(data) < _FILE_HEADER_BYTES:
         raise InputError(source.path, "ends within the file header", offset=len(data))
+    if bytes(data[:4]) not in _MAGICS:
+        raise InputError(source.path, f"begins with {bytes(data[:4]).hex(' ')}, no magic number of pcap", offset=0)
     magic, order = _MAGICS[bytes(data[:4])]
     little = order == "little"
     link_type = int.from_bytes(bytes(data[20:24]), "little" if little else "big") & _LINK_TYPE_MASK
@@ -132,8 +134,9 @@ def chained(data: Any, at: int, little: bool, header: int, scale: int, last: int
 
 @kernel
 def walk(
-    data: Any, little: bool, header: int, scale: int, state: Any, offset: Any, captured: Any, original: Any, time_ns: Any
-) -> bool:
+    data: Any, little: bool, header: int, scale: int, state: Any, offset: Any, captured: Any, original: Any,
+    time_ns: Any,
+) -> bool:  # fmt: skip
     """Find records until the end (False), or until the arrays are full (True)."""
     at, count = state[_AT], state[_FOUND]
     while at < len(data):

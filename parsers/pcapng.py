@@ -224,7 +224,7 @@ def walk_blocks(
         if kind == _INTERFACE:
             result = _INTERFACE_HERE if size >= 20 else _BROKEN
             break
-        if kind == _ENHANCED or kind == _OLD_PACKET or kind == _SIMPLE:
+        if kind in (_ENHANCED, _OLD_PACKET, _SIMPLE):
             if count == len(offset):
                 result = _FULL
                 break

@@ -100,13 +100,14 @@ def read(source: Source) -> Recording:
     )
 
 
-def frames_table(rows: list[FrameRow], side: str | None) -> pd.DataFrame:
-    """The frames table of `rows`, in their order, as `side` logged them."""
+def frames_table(rows: list[FrameRow], side: str | list[str | None] | None) -> pd.DataFrame:
+    """The frames table of `rows`, in their order, as `side` (one for all, or each its own) logged them."""
     columns = dict(zip(FrameRow._fields, zip(*rows, strict=True), strict=True)) if rows else {}
     columns = {name: columns.get(name, ()) for name in FrameRow._fields}
+    sides = side if isinstance(side, list) else [side] * len(rows)
     return build(
         "frames",
-        {"input": [0] * len(rows), "recorded_ns": columns["time_ns"], "side": [side] * len(rows), **columns},
+        {"input": [0] * len(rows), "recorded_ns": columns["time_ns"], "side": sides, **columns},
     )
 
 

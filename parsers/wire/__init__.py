@@ -1,0 +1,1 @@
+"""Headers and frames as they are on the wire, each protocol with its clauses."""

@@ -13,7 +13,12 @@ import numpy as np
 
 from multitracer.kernels import kernel
 from multitracer.tables import (
-    OPTION_MSS, OPTION_SACK, OPTION_SACK_PERMITTED, OPTION_TIMESTAMPS, OPTION_WSCALE, SYN,
+    OPTION_MSS,
+    OPTION_SACK,
+    OPTION_SACK_PERMITTED,
+    OPTION_TIMESTAMPS,
+    OPTION_WSCALE,
+    SYN,
 )  # fmt: skip
 
 RAW_IP = 101
@@ -357,9 +362,9 @@ def udp_status(data: Any, at: int, end: int) -> int:
 @kernel
 def other_status(protocol: int) -> int:
     """What a packet of another protocol is counted as."""
-    if protocol == _PROTOCOL_ICMP or protocol == _PROTOCOL_ICMP6:
+    if protocol in (_PROTOCOL_ICMP, _PROTOCOL_ICMP6):
         return ICMP
-    if protocol == _IPIP or protocol == _IPV6_INSIDE or protocol == _GRE:
+    if protocol in (_IPIP, _IPV6_INSIDE, _GRE):
         return UNKNOWN
     return OTHER
 

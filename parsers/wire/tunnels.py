@@ -1,7 +1,7 @@
 """IP packets inside what is not plain IP: tunnels, compressed headers, and rare link layers.
 
-One record at a time, for the few that need it. Sources: RFC 2784 and 2890 (GRE), 3GPP 29.281 (GTP-U), RFC 2003, RFC 4213,
-RFC 1144 over PPP (RFC 1332 4), tcpdump.org/linktypes (SLIP, NFLOG, PKTAP).
+One record at a time, for the few that need it. Sources: RFC 2784 and 2890 (GRE), 3GPP 29.281 (GTP-U),
+RFC 2003, RFC 4213, RFC 1144 over PPP (RFC 1332 4), tcpdump.org/linktypes (SLIP, NFLOG, PKTAP).
 """
 
 from __future__ import annotations
