@@ -104,10 +104,8 @@ def account_by_rate(rate_bps: float, transfer: Transfer) -> Accounting | None:
     out = np.cumsum(lasts)
     begin = np.maximum.accumulate(sent - (out - lasts)) + (out - lasts)
     known = on_air.Sent()
-    before = np.array(
-        [known.put(0, seq, length, wraps=False) for seq, length in zip(mine["seq"].tolist(), mine["payload_bytes"].tolist(), strict=True)],
-        dtype=np.int64,
-    )
+    spans = zip(mine["seq"].tolist(), mine["payload_bytes"].tolist(), strict=True)
+    before = np.array([known.put(0, seq, length, wraps=False) for seq, length in spans], dtype=np.int64)
     nothing = np.zeros(len(mine), dtype=np.int64)
     everything = np.ones(len(mine), dtype=np.bool_)
     air = on_air.Air(nothing, begin, begin + lasts, everything, ~everything, np.maximum(size, 1), size, before, nothing)

@@ -291,6 +291,6 @@ class _Pipeline:
             missing.append("A capture of the other end would tell which segments arrived, and when.")
         if not len(tables["tcp_state"]):
             missing.append(
-                "The sender's TCP state (tcp_probe, ss or tcpstats) would tell its window from its application's pauses."
+                "The sender's TCP state (tcp_probe, ss, tcpstats) would tell its window from its application's pauses."
             )
         return missing

@@ -40,6 +40,7 @@ class Kernel:
         self.__wrapped__ = function
 
     def __call__(self, *args: Any) -> Any:
+        """Run it, in the life that the process decided on."""
         return (self.function if plain() else self.compiled)(*args)
 
     @cached_property

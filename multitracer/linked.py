@@ -89,10 +89,8 @@ def join_layers(
         frames, events = (_within(table, *window) for table in (frames, events))
         tables = {**tables, "frames": frames}
     layer = LinkLayer(links, frames, events, intervals(frames, events, links))
-    layer.timings = {
-        link: timing(frames, link, reverse, str(protocol))
-        for link, reverse, protocol in zip(links["link"].tolist(), links["reverse"].tolist(), links["protocol"], strict=True)
-    }
+    named = zip(*(links[name].tolist() for name in ("link", "reverse", "protocol")), strict=True)
+    layer.timings = {link: timing(frames, link, reverse, str(protocol)) for link, reverse, protocol in named}
     layer.rows = rows(links, frames, events, _of(layer.intervals), layer.timings)
     layer.main = _main(layer.rows, frames)
     if len(segments):

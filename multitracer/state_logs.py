@@ -94,7 +94,8 @@ def _clock(
         how = "is the host's calendar, taken to be the capture's"
         return Clock(reference, 0.0, 0.0, None, None, how, (ClockPiece(start, 0),))
     if len(differences) < LEAST_ACKS:
-        return Clock(reference, how="its clock is the machine's uptime, and no capture beside it saw its acknowledgements")
+        how = "its clock is the machine's uptime, and no capture beside it saw its acknowledgements"
+        return Clock(reference, how=how)
     offset = int(np.median(differences))
     spread = float(np.quantile(np.abs(differences - offset), 0.9))
     error = (spread + _TAP_NS) / 1e9

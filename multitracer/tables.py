@@ -87,6 +87,7 @@ class Table:
 
     @property
     def names(self) -> list[str]:
+        """Its columns' names, in order."""
         return [column.name for column in self.columns]
 
 

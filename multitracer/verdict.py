@@ -80,7 +80,8 @@ def _by_tcp(connections: list[dict[str, Any]]) -> str:
     needed, needless, unknown = (sum(end["spurious"][name] or 0 for end in sent) for name in ("no", "yes", "unknown"))
     if not resent:
         return f"TCP sent none of {segments} data segments again, and no log of the link nor its rate tells more"
-    return f"TCP sent {resent} of {segments} data segments again: {needed} needed, {needless} needless, {unknown} not known"
+    judged = f"{needed} needed, {needless} needless, {unknown} not known"
+    return f"TCP sent {resent} of {segments} data segments again: {judged}"
 
 
 def _percent(share: float) -> str:

@@ -1,0 +1,1 @@
+"""Models that make tables: protocols, channels and workloads."""

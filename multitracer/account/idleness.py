@@ -71,7 +71,9 @@ def congestion_window(state: pd.DataFrame, times: Ints, mss: int) -> Any:
     return np.where(place >= 0, in_force[np.maximum(place, 0)], cwnd[0])
 
 
-def recoveries(sent: Sending, segments: pd.DataFrame, rows: Any, sender: int, resent: pd.DataFrame) -> tuple[Ints, Ints]:
+def recoveries(
+    sent: Sending, segments: pd.DataFrame, rows: Any, sender: int, resent: pd.DataFrame
+) -> tuple[Ints, Ints]:
     """When TCP waited for a timer or repaired a loss: from the wait's beginning until all is acknowledged."""
     own = segments.take(rows)
     times = own["time_ns"].to_numpy()

@@ -52,8 +52,10 @@ def union(start: Any, end: Any) -> tuple[Ints, Ints]:
     start, end = start[keep], end[keep]
     order = np.argsort(start, kind="stable")
     start, end = start[order], np.maximum.accumulate(end[order]) if len(end) else end
-    first = np.flatnonzero(np.concatenate([[True], start[1:] > end[:-1]])) if len(start) else np.empty(0, dtype=np.int64)
-    last = np.append(first[1:], len(start)) - 1 if len(first) else first
+    if not len(start):
+        return start, end
+    first = np.flatnonzero(np.concatenate([[True], start[1:] > end[:-1]]))
+    last = np.append(first[1:], len(start)) - 1
     return start[first], end[last]
 
 

@@ -72,7 +72,8 @@ def _finding(scene: Scene, direction: Direction, group: Any, offset: int, time: 
     if (verified == 0).all() and answers == 0:
         verdict, reason = "confirmed", "their checksums are wrong and the receiver answered none of them"
     elif (verified < 0).any():
-        verdict, reason = "undecided", "undecided, because the capture cuts packets short and checksums cannot be verified"
+        verdict = "undecided"
+        reason = "undecided, because the capture cuts packets short and checksums cannot be verified"
     else:
         verdict, reason = "undecided", f"undecided, because the receiver sent {answers} packets meanwhile"
     return Finding(

@@ -29,6 +29,7 @@ def detect(scene: Scene) -> Iterator[Finding]:
             yield Finding(
                 "idle-link", "tcp" if cause != "unknown" else "link", -1, int(start), int(end),
                 "confirmed" if cause != "unknown" else "undecided",
-                f"the link carried nothing for {(end - start) / 1e6:.0f} ms (round trip {rtt / 1e6:.0f} ms): {_CAUSE[cause]}",
+                f"the link carried nothing for {(end - start) / 1e6:.0f} ms"
+                f" (round trip {rtt / 1e6:.0f} ms): {_CAUSE[cause]}",
                 {"duration_ms": (end - start) / 1e6, "cause": str(cause), "link": int(link)},
             )  # fmt: skip

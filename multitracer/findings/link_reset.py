@@ -20,7 +20,8 @@ def detect(scene: Scene) -> Iterator[Finding]:
             cost = _cost(scene, start, end)
             yield Finding(
                 name, "link", cost.pop("connection", -1), start, end, "confirmed",
-                because + (f"; {cost['said']}" if cost.get("said") else ""), {k: v for k, v in cost.items() if k != "said"},
+                because + (f"; {cost['said']}" if cost.get("said") else ""),
+                {name: value for name, value in cost.items() if name != "said"},
             )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -22,7 +23,7 @@ def detect(scene: Scene) -> Iterator[Finding]:
         bad = (mine["type"] == "BAD").to_numpy()
         sent, time = mine["sent"].to_numpy(), mine["time_ns"].to_numpy()
         good = np.flatnonzero(~sent & ~bad)
-        for before, after in zip(good[:-1], good[1:], strict=True):
+        for before, after in itertools.pairwise(good):
             start, end = int(time[before]), int(time[after])
             if end - start <= scene.thresholds.outage_link_rtts * link_rtt:
                 continue

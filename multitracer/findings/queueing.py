@@ -12,6 +12,11 @@ from multitracer.findings.scene import Direction, Finding, Scene, runs
 KINDS = ("excessive-queueing",)
 NEEDS = ("segments",)
 
+_WAITED = {
+    "measured": "between the sender's capture and their first frame",
+    "inferred": "longer than the least round trip",
+}
+
 
 def detect(scene: Scene) -> Iterator[Finding]:
     """One finding for each stretch of waits above the pipe's own round trip."""
@@ -29,9 +34,9 @@ def detect(scene: Scene) -> Iterator[Finding]:
             yield Finding(
                 "excessive-queueing", "host", direction.connection, int(times[0]), int(times[-1]),
                 "confirmed" if how == "measured" else "likely",
-                f"{len(times)} segments waited {np.median(waits) / 1e6:.0f} ms (median; longest {waits.max() / 1e6:.0f} ms) "
-                + ("between the sender's capture and their first frame" if how == "measured" else "longer than the least round trip")
-                + f", against a pipe of {pipe / 1e6:.0f} ms, for {(times[-1] - times[0]) / 1e9:.1f} s",
+                f"{len(times)} segments waited {np.median(waits) / 1e6:.0f} ms"
+                f" (median; longest {waits.max() / 1e6:.0f} ms) "
+                f"{_WAITED[how]}, against a pipe of {pipe / 1e6:.0f} ms, for {(times[-1] - times[0]) / 1e9:.1f} s",
                 {"count": len(times), "median_wait_ms": float(np.median(waits)) / 1e6,
                  "longest_wait_ms": float(waits.max()) / 1e6, "pipe_ms": pipe / 1e6},
             )  # fmt: skip
@@ -42,7 +47,8 @@ def _waits(scene: Scene, direction: Direction) -> tuple[Any, Any, str]:
     table = scene.segment_frames
     if table is not None:
         end = scene.connections.loc[direction.connection, "client" if direction.sender == 0 else "server"]
-        mine = table[(table["connection"] == direction.connection) & (table["sender"] == end) & (table["queue_ns"] >= 0)]
+        ours = (table["connection"] == direction.connection) & (table["sender"] == end)
+        mine = table[ours & (table["queue_ns"] >= 0)]
         if len(mine):
             return mine["sent_ns"].to_numpy(), mine["queue_ns"].to_numpy(), "measured"
     sent, rtt = scene.round_trips(direction)

@@ -19,7 +19,8 @@ def detect(scene: Scene) -> Iterator[Finding]:
         return
     limit = scene.thresholds.hole_link_rtts * link_rtt
     for (connection, sender, _link), group in table.groupby(["connection", "sender", "link"], sort=False):
-        came = group[(group["delivered_ns"] >= 0) & (group["first_frame_ns"] >= 0)].sort_values("delivered_ns", kind="stable")
+        came = group[(group["delivered_ns"] >= 0) & (group["first_frame_ns"] >= 0)]
+        came = came.sort_values("delivered_ns", kind="stable")
         delivered = came["delivered_ns"].to_numpy()
         for at in np.flatnonzero(np.diff(delivered) > limit):
             row = came.iloc[at + 1]
@@ -32,8 +33,9 @@ def detect(scene: Scene) -> Iterator[Finding]:
             yield Finding(
                 "link-recovery-hole", "link", int(connection), start, end,
                 "confirmed" if row["matched_by"] == "payload" else "likely",
-                f"nothing reached TCP for {(end - start) / 1e6:.0f} ms (link round trip {link_rtt / 1e6:.0f} ms) while the "
-                f"link made {row['frame_retransmissions']} repeats of the frames of the segment that came next",
+                f"nothing reached TCP for {(end - start) / 1e6:.0f} ms (link round trip {link_rtt / 1e6:.0f} ms)"
+                f" while the link made {row['frame_retransmissions']} repeats of the frames of the segment"
+                " that came next",
                 {"gap_ms": (end - start) / 1e6, "link_rtt_ms": link_rtt / 1e6, "sender": sender,
                  "frame_retransmissions": int(row["frame_retransmissions"]), "seq": int(row["seq"])},
             )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -160,5 +161,5 @@ def runs(times_ns: npt.NDArray[np.int64], gap_ns: float) -> Iterator[slice]:
         return
     cuts = np.flatnonzero(np.diff(times_ns) > gap_ns) + 1
     edges = [0, *cuts.tolist(), len(times_ns)]
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    for start, stop in itertools.pairwise(edges):
         yield slice(start, stop)

@@ -48,7 +48,9 @@ def number(frames: pd.DataFrame, links: pd.DataFrame, events: pd.DataFrame) -> N
     transmission = np.full(len(frames), -1, dtype=np.int16)
     modulus = np.array([modulus_of(frames, links, int(link)) for link in links["link"]], dtype=np.int64)
     narrow = (links["protocol"] == "rlp").to_numpy()
-    columns = {name: frames[name].to_numpy() for name in ("input", "record", "link", "sent", "sn", "so", "payload_bytes")}
+    names = ("input", "record", "link", "sent", "sn", "so", "payload_bytes")
+    columns = {name: frames[name].to_numpy() for name in names}
+    largest = int(modulus.max())
     for log in np.unique(columns["input"]):
         rows = np.flatnonzero(columns["input"] == log)
         rows = rows[np.argsort(columns["record"][rows], kind="stable")]
@@ -56,8 +58,8 @@ def number(frames: pd.DataFrame, links: pd.DataFrame, events: pd.DataFrame) -> N
         number_rows(
             rows, code, columns["record"], columns["link"].astype(np.int64), columns["sent"], columns["sn"],
             columns["so"], columns["payload_bytes"].astype(np.int64), resets, modulus, narrow,
-            np.zeros((len(links), 3), dtype=np.int64), np.full((2 * len(links), int(modulus.max())), -1, dtype=np.int64),
-            np.zeros((2 * len(links), int(modulus.max())), dtype=np.int64), unwrapped, epoch, transmission,
+            np.zeros((len(links), 3), dtype=np.int64), np.full((2 * len(links), largest), -1, dtype=np.int64),
+            np.zeros((2 * len(links), largest), dtype=np.int64), unwrapped, epoch, transmission,
         )  # fmt: skip
     frames["sn_unwrapped"], frames["epoch"], frames["transmission"] = unwrapped, epoch, transmission
 

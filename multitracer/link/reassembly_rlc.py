@@ -10,6 +10,7 @@ How the far end delivers, in sequence or not, makes no difference here.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -111,8 +112,7 @@ class _Columns:
     def of(cls, frames: pd.DataFrame, rows: Rows) -> _Columns:
         order = np.argsort(frames["time_ns"].to_numpy()[rows], kind="stable")
         rows = np.asarray(rows, dtype=np.int64)[order]
-        names = ("type", "sn", "epoch", "so", "framing", "last_segment", "length_bytes", "payload_bytes", "lis", "data")  # fmt: skip
-        lists = {name: frames[name].iloc[rows].tolist() for name in names}
+        lists = {name: frames[name].iloc[rows].tolist() for name in ("type", "sn", "epoch", *_READ)}
         return cls(rows, {row: at for at, row in enumerate(rows.tolist())}, lists)
 
     def __getitem__(self, name: str) -> list[Any]:
@@ -231,7 +231,7 @@ def _lte(
             index > 0 or not fi & 2,
             index < final or not fi & 1,
         )
-        for index, (a, b) in enumerate(zip(bounds, bounds[1:], strict=False))
+        for index, (a, b) in enumerate(itertools.pairwise(bounds))
         if b > a
     ]
     _settle(number, so, last == 1, elements)

@@ -39,7 +39,8 @@ COUNTS = (
 STATE_FIELDS = 30
 UNKNOWN_TIME = -1
 
-RETRANSMISSION, OUT_OF_ORDER_MARK, DUPLICATE_ACK = MARKS["retransmission"], MARKS["out_of_order"], MARKS["duplicate_ack"]
+RETRANSMISSION, OUT_OF_ORDER_MARK = MARKS["retransmission"], MARKS["out_of_order"]
+DUPLICATE_ACK = MARKS["duplicate_ack"]
 CAPTURED_TWICE, ZERO_WINDOW, WINDOW_PROBE = MARKS["captured_twice"], MARKS["zero_window"], MARKS["window_probe"]
 KEEP_ALIVE, ACKS_UNSEEN, BAD_CHECKSUM = MARKS["keep_alive"], MARKS["acks_unseen"], MARKS["bad_checksum"]
 SPARE_NODES = 8
@@ -102,7 +103,9 @@ def _run(
     samples, sampled = np.empty(1 << 12, dtype=np.int64), np.empty(1 << 12, dtype=np.int32)
     found = np.zeros(1, dtype=np.int64)
     for row, stop in in_order_of_time(segments):
-        while (row := measure_rows(row, stop, *columns, ends, nodes, samples, sampled, found, marks, earlier_copies)) < stop:
+        while (
+            row := measure_rows(row, stop, *columns, ends, nodes, samples, sampled, found, marks, earlier_copies)
+        ) < stop:
             if found[0] == len(samples):
                 samples, sampled = np.resize(samples, 2 * len(samples)), np.resize(sampled, 2 * len(sampled))
             else:

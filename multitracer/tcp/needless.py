@@ -12,8 +12,31 @@ import numpy as np
 
 from multitracer.kernels import kernel
 from multitracer.tcp.sender import (
-    ANSWERED, BOARD, COPIES, COPY, COVER_EDGE, COVER_TSECR, COVERED, DSACKED, DSACKS, EDGE, EVENT, FACTS, LATER, LATEST,
-    NEEDED, END, NEVER, ORIGINAL, PAIRS, PAIRS_END, PREVIOUS, ROW, SEQ, SINCE_ACK, WHOLE,
+    ANSWERED,
+    BOARD,
+    COPIES,
+    COPY,
+    COVER_EDGE,
+    COVER_TSECR,
+    COVERED,
+    DSACKED,
+    DSACKS,
+    EDGE,
+    END,
+    EVENT,
+    FACTS,
+    LATER,
+    LATEST,
+    NEEDED,
+    NEVER,
+    ORIGINAL,
+    PAIRS,
+    PAIRS_END,
+    PREVIOUS,
+    ROW,
+    SEQ,
+    SINCE_ACK,
+    WHOLE,
 )  # fmt: skip
 
 YES, NO, UNKNOWN = range(3)  # codes of tables.SPURIOUS

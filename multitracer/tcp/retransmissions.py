@@ -11,7 +11,19 @@ from multitracer.tables import MARKS, SPURIOUS, TRIGGERS, build, empty
 from multitracer.tcp import needless as rules
 from multitracer.tcp.needless import judge
 from multitracer.tcp.sender import (
-    ABOVE, DUPACKS, ELAPSED, FAST, PROBE, RECOVERY, ROW, RTO, SINCE_ACK, TIMEOUT, TRIGGER, follow, grown,
+    ABOVE,
+    DUPACKS,
+    ELAPSED,
+    FAST,
+    PROBE,
+    RECOVERY,
+    ROW,
+    RTO,
+    SINCE_ACK,
+    TIMEOUT,
+    TRIGGER,
+    follow,
+    grown,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -118,8 +130,9 @@ def classify_directions(
         count = numbers[0]
         verdicts = np.zeros((count, 6), dtype=np.int64)
         judge(
-            board, state, facts, events, pairs, count, time_ns, tsval, arrived, numbers[1], capable, numbers[2], verdicts
-        )
+            board, state, facts, events, pairs, count, time_ns, tsval, arrived,
+            numbers[1], capable, numbers[2], verdicts,
+        )  # fmt: skip
         for e in range(count):
             out = grown(out, filled)
             result, event = out[filled], events[e]

@@ -109,11 +109,11 @@ def classify_trigger(
         return RECOVERY
     if clocked and not waited:
         return FAST
-    if end >= top and probed == 0 and timer[1] >= MIN_RTO_NS // 20:
-        # A tail loss probe resends the last segment, once; alone outstanding it is a probe only if
-        # it came before the timer could (RFC 8985 7.2: 2 SRTT, and 200 ms more for a delayed ACK).
-        if seq > una or timer[1] < estimate[2] * 9 // 10:
-            return PROBE
+    # A tail loss probe resends the last segment, once; alone outstanding it is a probe only if
+    # it came before the timer could (RFC 8985 7.2: 2 SRTT, and 200 ms more for a delayed ACK).
+    last = end >= top and probed == 0 and timer[1] >= MIN_RTO_NS // 20
+    if last and (seq > una or timer[1] < estimate[2] * 9 // 10):
+        return PROBE
     if seq <= una and (waited or estimate[0] == 0):
         return TIMEOUT
     if clocked:
@@ -124,8 +124,8 @@ def classify_trigger(
 @kernel
 def follow(
     rows: Any, direction: int, time_ns: Any, sender: Any, seq: Any, ack: Any, length: Any, flags: Any, tsecr: Any,
-    marks: Any, resend_mark: int, skip_mark: int, sack_segment: Any, sack_left: Any, sack_right: Any, sack_is_dsack: Any,
-    data_segments: int, first_sample: int,
+    marks: Any, resend_mark: int, skip_mark: int, sack_segment: Any, sack_left: Any, sack_right: Any,
+    sack_is_dsack: Any, data_segments: int, first_sample: int,
 ) -> Any:
     """Replay one direction of one connection, whose rows in capture order are `rows`.
 

@@ -477,7 +477,7 @@ def read_options(
             continue
         if at + 1 >= end:
             break
-        size = np.int64(data[at + 1])
+        size = int(np.int64(data[at + 1]))
         if size < 2 or at + size > end:
             break
         if kind == 8 and size == 10:
