@@ -1,0 +1,57 @@
+"""The result directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from multitracer import UsageError, analyze, read
+from multitracer.export import files
+from multitracer.tables import build
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+def test_unknown_values_are_nulls_and_known_ones_are_exact() -> None:
+    """Neither -1 nor a rounded time reaches a file."""
+    times = np.array([1_795_210_707_951_964_123, -1])
+    columns = {
+        "connection": [0, -1],
+        "sender": ["a:1", None],
+        "link": [0, 0],
+        "seq": [1, 2],
+        "payload_bytes": [3, 4],
+        "matched_by": ["time", None],
+    }
+    frame = build("segment_frames", columns | {"first_frame_ns": times})
+    back = files.as_arrow("segment_frames", frame).to_pandas()
+    assert back["first_frame_ns"].tolist() == [1_795_210_707_951_964_123, pd.NA]
+    assert back["connection"].tolist() == [0, pd.NA]
+    assert back["sender"].isna().tolist() == [False, True]
+    assert "segment" not in back  # kept in memory only
+
+
+def test_a_link_log_alone_still_gives_the_links_series(tmp_path: Path) -> None:
+    """Without any connection the link's curves are there, TCP's are not."""
+    analysis = analyze(read(str(EXAMPLES / "rlp-reset" / "rlpdump.mobile.txt")))
+    names = {path.stem for path in files.write_series(analysis, tmp_path)}
+    assert {"RlpSnd-data", "RlpSnd-data-rexmt"} <= names
+    assert not any(name.startswith("Tcp") for name in names)
+
+
+def test_of_many_connections_those_with_most_data_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of series files is bounded whatever the capture holds."""
+    monkeypatch.setattr(files, "MOST_CONNECTIONS", 1)
+    analysis = analyze(read(str(EXAMPLES / "loss2" / "snd.pcap")))
+    assert {path.name for path in files.write_series(analysis, tmp_path)} == {"TcpSnd-data.1.csv", "TcpSnd-ack.1.csv"}
+
+
+def test_a_place_where_nothing_can_be_written_is_named(tmp_path: Path) -> None:
+    """A file where the directory should be is the user's mistake, and found before the work."""
+    place = tmp_path / "taken"
+    place.write_text("")
+    with pytest.raises(UsageError, match="taken"):
+        files.prepare(place)

@@ -1,0 +1,80 @@
+"""Captures in snoop and ERF."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from packets import ethernet, ipv4, tcp
+from shared_data import shared
+
+from multitracer.errors import InputError
+from multitracer.parsers import erf, snoop
+from multitracer.parsers.source import Source, open_source
+
+FRAME = ethernet(ipv4(tcp(b"abc")))
+
+
+def snoop_file(*frames: bytes, datalink: int = 4) -> bytes:
+    """A snoop file of frames a second apart."""
+    made = b"snoop\0\0\0" + struct.pack(">II", 2, datalink)
+    for number, frame in enumerate(frames):
+        size = 24 + len(frame) + (-len(frame) % 4)
+        made += struct.pack(">IIIIII", len(frame), len(frame), size, 0, 1_000_000_000 + number, 5) + frame.ljust(size - 24, b"\0")
+    return made
+
+
+def erf_record(second: int, frame: bytes, kind: int = 2) -> bytes:
+    """An ERF record of an Ethernet frame."""
+    size = 16 + 2 + len(frame)
+    return struct.pack("<Q", second << 32 | 1 << 31) + bytes([kind, 4]) + struct.pack(">HHH", size, 0, len(frame)) + b"\0\0" + frame
+
+
+def test_snoop_is_read() -> None:
+    """Padding between records is skipped; times are seconds and microseconds."""
+    found = snoop.read(Source("x", snoop_file(FRAME, FRAME)))
+    assert found.tables["packets"]["time_ns"].tolist() == [1_000_000_000_000_005_000, 1_000_000_001_000_005_000]
+    assert found.tables["packets"]["payload_bytes"].tolist() == [3, 3]
+
+
+def test_a_cut_snoop_file_keeps_its_records() -> None:
+    """The loss is named with its record number."""
+    found = snoop.read(Source("x", snoop_file(FRAME, FRAME)[:-10]))
+    assert len(found.tables["packets"]) == 1
+    assert [skip.record for skip in found.skips] == [2]
+
+
+def test_other_datalinks_of_snoop_are_refused() -> None:
+    """The message names the number."""
+    with pytest.raises(InputError, match="datalink type 9"):
+        snoop.read(Source("x", snoop_file(FRAME, datalink=9)))
+
+
+def test_a_real_snoop_file_is_read() -> None:
+    """1166 records of IPv6, as tshark counts them."""
+    found = snoop.read(open_source(str(shared("public/tcp_pcap/tcptrace_ipv6_ftp_nasa.snoop"))))
+    assert found.records == 1166
+    assert ":" in found.tables["flows"]["address_a"].iloc[0]
+
+
+def test_erf_is_read() -> None:
+    """The fixed-point time's half is half a second; the pad octets are passed."""
+    data = b"".join(erf_record(1_700_000_000 + number, FRAME) for number in range(3))
+    assert erf.sniff(data)
+    found = erf.read(Source("x", data))
+    assert found.tables["packets"]["time_ns"].tolist()[0] == 1_700_000_000_500_000_000
+    assert len(found.tables["packets"]) == 3
+
+
+def test_record_types_without_ip_are_counted() -> None:
+    """Their number and the first one's place are told."""
+    data = erf_record(1_700_000_000, FRAME) + erf_record(1_700_000_001, FRAME, kind=21) * 2
+    found = erf.read(Source("x", data))
+    assert [(skip.record, skip.count) for skip in found.skips] == [(2, 2)]
+
+
+def test_a_real_erf_file_is_read() -> None:
+    """22 records, as tshark counts them."""
+    found = erf.read(open_source(str(shared("public/tcp_pcap/tcptrace_eth.erf"))))
+    assert found.records == 22
+    assert len(found.tables["packets"]) > 0

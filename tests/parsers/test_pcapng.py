@@ -1,0 +1,143 @@
+"""Captures in pcapng: sections, interfaces with clocks of their own, and damage."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from packets import ipv4, tcp
+from shared_data import shared
+
+from multitracer.errors import InputError
+from multitracer.parsers import pcapng
+from multitracer.parsers.source import Source, open_source
+
+RAW = 101
+
+
+def block(kind: int, body: bytes, order: str) -> bytes:
+    """A block of any kind."""
+    size = 12 + len(body) + (-len(body) % 4)
+    return struct.pack(f"{order}II", kind, size) + body + b"\0" * (-len(body) % 4) + struct.pack(f"{order}I", size)
+
+
+def section(order: str = "<") -> bytes:
+    """A section header block."""
+    return block(0x0A0D0D0A, struct.pack(f"{order}IHHq", 0x1A2B3C4D, 1, 0, -1), order)
+
+
+def interface(order: str = "<", *, resolution: int | None = None, offset: int | None = None, link: int = RAW, snap: int = 0) -> bytes:
+    """An interface description block."""
+    options = b""
+    if resolution is not None:
+        options += struct.pack(f"{order}HHB3x", 9, 1, resolution)
+    if offset is not None:
+        options += struct.pack(f"{order}HHq", 14, 8, offset)
+    return block(1, struct.pack(f"{order}HHI", link, 0, snap) + options + (b"\0\0\0\0" if options else b""), order)
+
+
+def packet(ticks: int, octets: bytes, number: int = 0, order: str = "<") -> bytes:
+    """An enhanced packet block."""
+    head = struct.pack(f"{order}IIIII", number, ticks >> 32, ticks & 0xFFFFFFFF, len(octets), len(octets))
+    return block(6, head + octets, order)
+
+
+SEGMENT = ipv4(tcp(b"x" * 10))
+
+
+def times(data: bytes) -> list[int]:
+    """The times of all packets."""
+    found: list[int] = pcapng.read(Source("x", data)).tables["packets"]["time_ns"].tolist()
+    return found
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_either_byte_order_is_read(order: str) -> None:
+    """A section tells its own byte order; microseconds are the default."""
+    data = section(order) + interface(order) + packet(1_700_000_000_000_001, SEGMENT, order=order)
+    assert pcapng.sniff(data)
+    assert times(data) == [1_700_000_000_000_001_000]
+
+
+@pytest.mark.parametrize(
+    ("resolution", "ticks", "expected"),
+    [
+        (9, 1_700_000_000_123_456_789, 1_700_000_000_123_456_789),
+        (3, 1_700_000_000_123, 1_700_000_000_123_000_000),
+        (12, 1_700_000_000_123, 1_700_000_000),
+        (0x80 | 32, (5 << 32) + (1 << 31), 5_500_000_000),
+        (0x80 | 40, (7 << 40) + (1 << 38), 7_250_000_000),
+    ],
+)
+def test_each_interfaces_resolution_counts(resolution: int, ticks: int, expected: int) -> None:
+    """Powers of ten and of two, exact to the nanosecond."""
+    assert times(section() + interface(resolution=resolution) + packet(ticks, SEGMENT)) == [expected]
+
+
+def test_each_interfaces_offset_counts() -> None:
+    """if_tsoffset is added, in seconds."""
+    assert times(section() + interface(offset=1_700_000_000) + packet(5, SEGMENT)) == [1_700_000_000_000_005_000]
+
+
+def test_interfaces_are_numbered_over_sections() -> None:
+    """A new section's interface 0 is not the old one's."""
+    one = section() + interface() + packet(1, SEGMENT)
+    two = section(">") + interface(">", resolution=9) + packet(2, SEGMENT, order=">")
+    packets = pcapng.read(Source("x", one + two)).tables["packets"]
+    assert packets["interface"].tolist() == [0, 1]
+    assert packets["time_ns"].tolist() == [1000, 2]
+
+
+def test_simple_packets_are_cut_at_the_snap_length_and_take_the_time_before_them() -> None:
+    """A simple packet block has neither time nor captured length."""
+    simple = block(3, struct.pack("<I", len(SEGMENT)) + SEGMENT[:44], "<")
+    data = section() + interface(snap=44) + packet(9, SEGMENT[:44]) + simple
+    packets = pcapng.read(Source("x", data)).tables["packets"]
+    assert packets["time_ns"].tolist() == [9000, 9000]
+    assert packets["payload_bytes"].tolist() == [10, 10]
+
+
+def test_other_blocks_are_passed_over() -> None:
+    """Statistics and unknown blocks take nothing from the packets."""
+    data = section() + interface() + block(5, b"\0" * 12, "<") + block(0xBAD, b"abcd", "<") + packet(1, SEGMENT)
+    assert times(data) == [1000]
+
+
+def test_a_damaged_block_costs_its_section_only() -> None:
+    """The next section is found, and the loss named."""
+    broken = bytearray(section() + interface() + packet(1, SEGMENT))
+    struct.pack_into("<I", broken, len(section()) + len(interface()) + 4, 0xFFFFFFF0)
+    found = pcapng.read(Source("x", bytes(broken) + section() + interface() + packet(2, SEGMENT)))
+    assert found.tables["packets"]["time_ns"].tolist() == [2000]
+    assert [skip.reason for skip in found.skips] == ["damaged block, and all up to the next section"]
+
+
+def test_a_file_without_interfaces_is_refused() -> None:
+    """Nothing tells how its packets are framed."""
+    with pytest.raises(InputError, match="no interface"):
+        pcapng.read(Source("x", section()))
+
+
+def test_packets_of_unknown_interfaces_are_counted() -> None:
+    """An interface number beyond those described is a named loss."""
+    found = pcapng.read(Source("x", section() + interface() + packet(1, SEGMENT, 3) + packet(2, SEGMENT)))
+    assert len(found.tables["packets"]) == 1
+    assert [skip.count for skip in found.skips] == [1]
+
+
+def test_several_interfaces_of_a_real_file() -> None:
+    """159 records of two link types, as capinfos counts them."""
+    found = pcapng.read(open_source(str(shared("public/tcp_pcap/pcapplusplus_pcapng-example.pcapng"))))
+    assert found.records == 159
+    assert found.tables["packets"]["interface"].nunique() == 2
+
+
+@given(st.integers(0, 2**63 - 1), st.integers(0, 12))
+def test_decimal_resolutions_round_down(ticks: int, power: int) -> None:
+    """As Python's integers have it, wherever the result is within 64 bits."""
+    exact = ticks * 10**9 // 10**power
+    if exact < 2**63:
+        assert pcapng.to_ns(np.array([ticks], dtype=np.int64), False, power).tolist() == [exact]

@@ -1,0 +1,76 @@
+"""The summary for people."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from multitracer import analyze, read
+from multitracer.summary import to_json
+from multitracer.tables import CAUSES
+from multitracer.terminal import BAR_CELLS, _CAUSES, print_summary, printable
+
+EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "rlp-reset"
+
+
+@pytest.fixture(scope="module")
+def summary() -> dict[str, Any]:
+    """The summary of the example with both layers."""
+    document: dict[str, Any] = json.loads(to_json(analyze(read(str(EXAMPLE))).summary()))
+    return document
+
+
+def printed(summary: dict[str, Any]) -> str:
+    """What goes to a file."""
+    out = io.StringIO()
+    print_summary(summary, "in multitracer-out", out)
+    return out.getvalue()
+
+
+def test_it_fits_a_screen_and_says_what_matters(summary: dict[str, Any]) -> None:
+    """Captured, verdict, bar, findings, where results are: within 25 lines."""
+    text = printed(summary)
+    assert len(text.splitlines()) <= 25
+    for said in ("5 inputs", "10.9.0.1:43142 > 10.9.0.2:5301", "40.0 kbyte", "link-reset", "in multitracer-out"):
+        assert said in text
+    assert "\x1b" not in text
+
+
+def test_the_bar_is_as_long_as_the_session(summary: dict[str, Any]) -> None:
+    """Letters in the proportions of the accounting, each named below."""
+    letters = {letter: name for name, (letter, _, _) in _CAUSES.items()}
+    bar = next(line for line in printed(summary).splitlines() if len(line) == BAR_CELLS and set(line) <= set(letters))
+    for letter, name in letters.items():
+        assert abs(bar.count(letter) - BAR_CELLS * summary["accounting"][name]) <= 1
+
+
+def test_every_cause_has_a_letter_of_its_own() -> None:
+    """The bar can show any cause."""
+    assert set(_CAUSES) == set(CAUSES)
+    assert len({letter for letter, _, _ in _CAUSES.values()}) == len(CAUSES)
+
+
+def test_what_is_not_known_is_said_to_be_so(summary: dict[str, Any]) -> None:
+    """No accounting, no findings, no numbers: still a summary, with what would tell more."""
+    bare = copy.deepcopy(summary)
+    bare |= {"accounting": None, "utilization": None, "findings": [], "links": [], "missing": ["Give more."]}
+    for one in bare["connections"]:
+        for end in one["directions"].values():
+            end |= {"goodput_bps": None, "unique_bytes": None, "data_segments": None, "retransmitted_segments": None}
+    for entry in bare["inputs"]:
+        entry["clock"] = None
+    text = printed(bare)
+    assert "no link log" in text
+    assert "Give more." in text
+    assert "None" not in text
+
+
+def test_text_from_outside_is_shown_not_obeyed() -> None:
+    """Escapes and newlines become visible; ordinary letters of any script stay."""
+    assert printable("a\x1b[2Jb\nc\u202e") == "a\\x1b[2Jb\\nc\\u202e"
+    assert printable("Messung größer 測") == "Messung größer 測"
