@@ -13,7 +13,7 @@ import pytest
 from multitracer import analyze, read
 from multitracer.summary import to_json
 from multitracer.tables import CAUSES
-from multitracer.terminal import BAR_CELLS, _CAUSES, print_summary, printable
+from multitracer.terminal import _CAUSES, BAR_CELLS, print_summary, printable
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "rlp-reset"
 
