@@ -1,0 +1,63 @@
+"""Block-erasure traces as text."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from shared_data import shared
+
+from multitracer.errors import InputError
+from multitracer.parsers import erasures
+from multitracer.parsers.source import Source, open_source
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=400))
+def test_what_was_written_is_read(blocks: list[bool]) -> None:
+    """The trace and its header come back."""
+    out = io.StringIO()
+    erasures.write(out, blocks, {"block_ms": 40, "name": "made"})
+    found = erasures.read(Source("x", out.getvalue().encode()))
+    assert found.metadata["erased"].tolist() == blocks
+    assert (found.metadata["block_bytes"], found.metadata["block_ms"], found.metadata["name"]) == (30, 40, "made")
+    assert found.skips == []
+
+
+def test_white_space_means_nothing() -> None:
+    """Any between the characters."""
+    found = erasures.read(Source("x", b"# name: a\n0 1\t1\r\n\n000\n"))
+    assert found.metadata["erased"].tolist() == [False, True, True, False, False, False]
+
+
+def test_other_characters_are_counted() -> None:
+    """They are left out, with the line of the first."""
+    found = erasures.read(Source("x", b"0011\n01x1y\n"))
+    assert len(found.metadata["erased"]) == 7
+    assert [(skip.record, skip.count) for skip in found.skips] == [(2, 2)]
+
+
+@pytest.mark.parametrize("text", [b"# block_ms: -3\n01\n", b"# block_bytes: many\n01\n", b"# block_ms: 0\n01\n"])
+def test_nonsense_in_the_header_is_named(text: bytes) -> None:
+    """The default stands."""
+    found = erasures.read(Source("x", text))
+    assert (found.metadata["block_bytes"], found.metadata["block_ms"]) == (30, 20)
+    assert len(found.skips) == 1
+
+
+def test_a_trace_of_nothing_is_refused() -> None:
+    """Only comments."""
+    with pytest.raises(InputError, match="no block"):
+        erasures.read(Source("x", b"# name: nothing\n"))
+
+
+def test_a_real_trace_has_its_blocks() -> None:
+    """As many as characters in the text."""
+    path = shared("linux/rlp-bad/erasures.mobile.txt")
+    found = erasures.read(open_source(str(path)))
+    digits = "".join(line for line in path.read_text().splitlines() if not line.startswith("#"))
+    digits = "".join(digits.split())
+    assert (found.counts["blocks"], found.counts["erased_blocks"]) == (len(digits), digits.count("1"))
+    assert np.array_equal(found.metadata["erased"], np.array(list(digits)) == "1")
