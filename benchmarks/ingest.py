@@ -68,7 +68,12 @@ def packets(first: int, count: int, connections: int) -> np.ndarray:
     made["ack"] = np.where(opening, np.where(place == 0, 0, 1), np.where(data, 1, 1 + reached * MSS)) & 0xFFFFFFFF
     made["flags"] = 0xB000 + np.select([opening & (place == 0), opening & (place == 1)], [2, 18], 16)
     made["window"] = 65535
-    made["nops"], made["ts"], made["tsval"], made["tsecr"] = 0x0101, 0x080A, micro // 1000, np.maximum(micro // 1000 - 5, 0)
+    made["nops"], made["ts"], made["tsval"], made["tsecr"] = (
+        0x0101,
+        0x080A,
+        micro // 1000,
+        np.maximum(micro // 1000 - 5, 0),
+    )
     sacks = ~opening & (part == 2) & again
     made["more"], made["sack"] = 0x0101, np.where(sacks, 0x050A, 0x0101)
     duplicate = 1 + segment * MSS
@@ -123,7 +128,8 @@ def compare(directory: Path, count: int, connections: int, *, tshark: bool) -> N
     theirs, _ = timed(["tcptrace", "-n", "-l", str(capture)])
     memory = anonymous(analyze(capture, out))
     allowed = 120 * count / 1e6 + 300
-    line = f"{count:>11,} packets {connections:>8,} connections: {ours:6.2f} s, tcptrace {theirs:6.2f} s ({ours / theirs:.2f} of it)"
+    line = f"{count:>11,} packets {connections:>8,} connections: {ours:6.2f} s"
+    line += f", tcptrace {theirs:6.2f} s ({ours / theirs:.2f} of it)"
     if tshark:
         slow, _ = timed(["tshark", "-q", "-z", "conv,tcp", "-r", str(capture)])
         line += f", tshark {slow:7.2f} s ({slow / ours:.1f} times ours)"
@@ -137,7 +143,9 @@ def growth(directory: Path, sizes: list[int]) -> None:
         capture = directory / "made.pcap"
         make(capture, count, 100)
         ours, _ = timed(analyze(capture, directory / "out"))
-        print(f"{count:>11,} packets  100 connections: {ours:6.2f} s, {1e9 * ours / count:5.0f} ns a packet", flush=True)
+        print(
+            f"{count:>11,} packets  100 connections: {ours:6.2f} s, {1e9 * ours / count:5.0f} ns a packet", flush=True
+        )
         capture.unlink()
 
 

@@ -66,8 +66,8 @@ def read(source: Source) -> Recording:
     metadata["erased"] = erased
     counts = {"blocks": len(erased), "erased_blocks": int(erased.sum())}
     return Recording(
-        "erasures", records=len(erased), skips=losses.skips, bytes_read=len(source), complete=losses.uncut, clock="relative",
-        counts=counts, metadata=metadata,
+        "erasures", records=len(erased), skips=losses.skips, bytes_read=len(source), complete=losses.uncut,
+        clock="relative", counts=counts, metadata=metadata,
     )  # fmt: skip
 
 

@@ -94,7 +94,8 @@ def _thinned(shown: dict[int, drawn.Drawn], link: drawn.Drawn) -> list[str]:
     """What is not drawn whole, one sentence each."""
     parts = [*((f"connection {number}", one) for number, one in shown.items()), ("the link", link)]
     return [
-        f"Of {where}, {name.replace('_', ' ')}: every {step}th point is drawn. Cut a window with --from and --to to see all."
+        f"Of {where}, {name.replace('_', ' ')}: every {step}th point is drawn."
+        " Cut a window with --from and --to to see all."
         for where, one in parts
         for name, step in one.thinned.items()
     ]

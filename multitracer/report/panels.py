@@ -8,14 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from bokeh.models import (
-    BasicTickFormatter, BoxAnnotation, ColumnDataSource, CrosshairTool, HoverTool, NumeralTickFormatter, Range1d, Slope, Span,
+    BasicTickFormatter,
+    BoxAnnotation,
+    ColumnDataSource,
+    CrosshairTool,
+    HoverTool,
+    NumeralTickFormatter,
+    Range1d,
+    Slope,
+    Span,
 )  # fmt: skip
 from bokeh.plotting import figure
 
 from multitracer.report.drawn import Drawn
 
 if TYPE_CHECKING:
-    from bokeh.plotting import figure as Figure
+    from bokeh.plotting import figure as Figure  # noqa: N812 - a class, though Bokeh names it like a function
 
     from multitracer.analysis import Analysis
 
@@ -67,7 +75,8 @@ def _figure(panels: Panels, title: str, label: str, height: int, y_range: Any = 
         title=title, height=height, width=_WIDTH, sizing_mode="stretch_width", x_range=panels.time,
         y_range=y_range or Range1d(0, 1), tools="xpan,xwheel_zoom,xbox_zoom,reset,save",
         active_drag="xpan", active_scroll="xwheel_zoom", output_backend="canvas", lod_threshold=None,
-        min_border_left=_LEFT_BORDER, min_border_right=20, toolbar_location="above", name=f"panel {len(panels.figures)}",
+        min_border_left=_LEFT_BORDER, min_border_right=20, toolbar_location="above",
+        name=f"panel {len(panels.figures)}",
     )  # fmt: skip
     made.yaxis.axis_label = label
     made.xaxis.axis_label = None
@@ -77,7 +86,9 @@ def _figure(panels: Panels, title: str, label: str, height: int, y_range: Any = 
     made.xaxis.formatter = BasicTickFormatter(use_scientific=False)
     made.toolbar.logo = None
     made.toolbar.autohide = True
-    made.add_tools(CrosshairTool(overlay=Span(dimension="height", line_color=GREY, line_dash="dotted"), dimensions="height"))
+    made.add_tools(
+        CrosshairTool(overlay=Span(dimension="height", line_color=GREY, line_dash="dotted"), dimensions="height")
+    )
     panels.figures.append(made)
     return made
 
@@ -94,7 +105,9 @@ def _legend(made: Figure) -> None:
 
 
 def _hover(made: Figure, renderers: list[Any], tips: list[tuple[str, str]]) -> None:
-    made.add_tools(HoverTool(renderers=renderers, tooltips=tips, mode="mouse", point_policy="snap_to_data", visible=False))
+    made.add_tools(
+        HoverTool(renderers=renderers, tooltips=tips, mode="mouse", point_policy="snap_to_data", visible=False)
+    )
 
 
 def _overview(analysis: Analysis, panels: Panels, _: dict[str, Any]) -> None:
@@ -109,7 +122,9 @@ def _overview(analysis: Analysis, panels: Panels, _: dict[str, Any]) -> None:
         return
     from bokeh.models import FactorRange
 
-    made = _figure(panels, "Where the time went, and findings by layer", "", 60 + 34 * len(names), FactorRange(*reversed(names)))
+    made = _figure(
+        panels, "Where the time went, and findings by layer", "", 60 + 34 * len(names), FactorRange(*reversed(names))
+    )
     if len(accounting):
         cause = accounting["cause"].astype(str).to_numpy()
         source = ColumnDataSource({
@@ -117,7 +132,9 @@ def _overview(analysis: Analysis, panels: Panels, _: dict[str, Any]) -> None:
             "lane": np.full(len(cause), "time", dtype=object), "cause": cause.astype(object),
             "colour": np.array([CAUSE_COLOURS[name] for name in cause], dtype=object),
         })  # fmt: skip
-        bars = made.hbar(y="lane", left="left", right="right", height=0.8, color="colour", line_color=None, source=source)
+        bars = made.hbar(
+            y="lane", left="left", right="right", height=0.8, color="colour", line_color=None, source=source
+        )
         _hover(made, [bars], [("cause", "@cause"), ("from", "@left{0.000000} s"), ("to", "@right{0.000000} s")])
     if lanes:
         start, end = _s(analysis, findings["start_ns"]), _s(analysis, findings["end_ns"])
@@ -130,8 +147,12 @@ def _overview(analysis: Analysis, panels: Panels, _: dict[str, Any]) -> None:
         }, name="findings")  # fmt: skip
         # A finding of an instant is a mark; one that lasts is a bar behind it.
         bars = made.hbar(y="lane", left="left", right="right", height=0.5, color=ORANGE, alpha="alpha", source=source)
-        marks = made.scatter("left", "lane", marker="dash", angle=np.pi / 2, size=16, color=RED, alpha="alpha", source=source)
-        _hover(made, [bars, marks], [("finding", "@kind (@verdict)"), ("why", "@because"), ("from", "@left{0.000000} s")])
+        marks = made.scatter(
+            "left", "lane", marker="dash", angle=np.pi / 2, size=16, color=RED, alpha="alpha", source=source
+        )
+        _hover(
+            made, [bars, marks], [("finding", "@kind (@verdict)"), ("why", "@because"), ("from", "@left{0.000000} s")]
+        )
 
 
 def _s(analysis: Analysis, time_ns: Any) -> Any:
@@ -153,7 +174,11 @@ def _sequence(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
     drawn = made.segment("x", "y", "x", "top", source=segments, color=BLUE, line_width=2, legend_label="sent")
     ends = made.scatter("x", "top", source=segments, marker="dash", size=5, color=BLUE)
     starts = made.scatter("x", "y", source=segments, marker="dash", size=5, color=BLUE)
-    _hover(made, [drawn, ends, starts], [("sent", "@x{0.000000000} s"), ("bytes", "@y{0,0} to @top{0,0}"), ("record", "@record")])
+    _hover(
+        made,
+        [drawn, ends, starts],
+        [("sent", "@x{0.000000000} s"), ("bytes", "@y{0,0} to @top{0,0}"), ("record", "@record")],
+    )
     for kind, colour, marker, label in (
         ("no", RED, "triangle", "resent, needed"),
         ("yes", ORANGE, "inverted_triangle", "resent, needless"),
@@ -176,8 +201,11 @@ def _slope(analysis: Analysis, panels: Panels, made: Figure, data: dict[str, Any
     if rate is None or first is None or not len(first["x"]):
         return
     gradient = rate / 8
-    made.add_layout(Slope(gradient=gradient, y_intercept=float(first["y"][0] - gradient * first["x"][0]), line_color=GREY,
-                          line_dash="dotdash", line_width=1, name="rate"))  # fmt: skip
+    intercept = float(first["y"][0] - gradient * first["x"][0])
+    slope = Slope(
+        gradient=gradient, y_intercept=intercept, line_color=GREY, line_dash="dotdash", line_width=1, name="rate"
+    )
+    made.add_layout(slope)
     made.line([np.nan], [np.nan], color=GREY, line_dash="dotdash", legend_label=f"link rate {rate / 1e3:,.4g} kbit/s")
 
 
@@ -206,7 +234,9 @@ def _sender_state(_: Analysis, panels: Panels, data: dict[str, Any]) -> None:
 def _steps(panels: Panels, made: Figure, data: dict[str, Any], lines: Iterable[tuple[str, str, str, str]]) -> None:
     for name, label, colour, dash in lines:
         source = panels.source(name, data.get(name))
-        line = made.step("x", "y", source=source, mode="after", color=colour, line_dash=dash, line_width=1.5, legend_label=label)
+        line = made.step(
+            "x", "y", source=source, mode="after", color=colour, line_dash=dash, line_width=1.5, legend_label=label
+        )
         _hover(made, [line], [(label, "@y{0,0.[000]}"), ("at", "@x{0.000000} s")])
     _legend(made)
 
@@ -216,11 +246,19 @@ def _delay(_: Analysis, panels: Panels, data: dict[str, Any]) -> None:
         panels.absent.append("Delays: no acknowledged segment was sent once only.")
         return
     made = _figure(panels, "Delays", "ms", 200)
-    for name, label, colour, marker in (("rtt", "round trip", BLUE, "circle"), ("queue", "wait for the first frame", ORANGE, "square")):
+    for name, label, colour, marker in (
+        ("rtt", "round trip", BLUE, "circle"),
+        ("queue", "wait for the first frame", ORANGE, "square"),
+    ):
         source = panels.source(name, data.get(name))
-        marks = made.scatter("x", "y", source=source, marker=marker, size=4, fill_color=colour, line_color=None, legend_label=label)
+        marks = made.scatter(
+            "x", "y", source=source, marker=marker, size=4, fill_color=colour, line_color=None, legend_label=label
+        )
         _hover(made, [marks], [(label, "@y{0,0.000} ms"), ("sent", "@x{0.000000} s")])
-    for name, label, colour, dash in (("srtt", "smoothed round trip", RED, "dashed"), ("rto", "retransmission timer", GREEN, "dotted")):
+    for name, label, colour, dash in (
+        ("srtt", "smoothed round trip", RED, "dashed"),
+        ("rto", "retransmission timer", GREEN, "dotted"),
+    ):
         made.step("x", "y", source=panels.source(name, data.get(name)), mode="after", color=colour, line_dash=dash,
                   line_width=1.5, legend_label=label)  # fmt: skip
     _legend(made)
@@ -254,8 +292,11 @@ def _rate(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
         panels.absent.append("Goodput: nothing was acknowledged twice.")
         return
     made = _figure(panels, "Goodput", "kbit/s", 180)
-    line = made.step("x", "y", source=panels.source("goodput", data["goodput"]), mode="after", color=BLUE, line_width=1.5,
-                     legend_label="acknowledged for the first time")  # fmt: skip
+    source = panels.source("goodput", data["goodput"])
+    line = made.step(
+        "x", "y", source=source, mode="after", color=BLUE, line_width=1.5,
+        legend_label="acknowledged for the first time",
+    )  # fmt: skip
     _hover(made, [line], [("goodput", "@y{0,0.0} kbit/s"), ("from", "@x{0.000} s")])
     rate = link_rate(analysis)
     if rate is not None:
@@ -270,7 +311,11 @@ def _bands(analysis: Analysis, panels: Panels) -> None:
     table = analysis.links.intervals
     if table is None:
         return
-    colours: dict[str, tuple[str, str]] = {"reset": (RED, "///"), "flow-control": (PURPLE, "..."), "release": (BLACK, "xxx")}
+    colours: dict[str, tuple[str, str]] = {
+        "reset": (RED, "///"),
+        "flow-control": (PURPLE, "..."),
+        "release": (BLACK, "xxx"),
+    }
     for row in table.head(_MOST_BANDS).itertuples():
         colour, _ = colours.get(row.kind, (GREY, ""))
         left, right = ((time - analysis.origin_ns) / 1e9 for time in (row.start_ns, row.end_ns))

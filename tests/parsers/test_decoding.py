@@ -116,7 +116,9 @@ def test_every_link_layer_is_looked_through(name: str) -> None:
 TUNNELS = {
     "gre": ipv4(b"\0\0\x08\0" + SEGMENT, p=47),
     "ip in ip": ipv4(SEGMENT, p=4),
-    "gtp-u": ipv4(b"\x12\x34\x08\x68" + struct.pack(">HH", 16 + len(SEGMENT), 0) + b"\x30\xff\0\0\0\0\0\1" + SEGMENT, p=17),
+    "gtp-u": ipv4(
+        b"\x12\x34\x08\x68" + struct.pack(">HH", 16 + len(SEGMENT), 0) + b"\x30\xff\0\0\0\0\0\1" + SEGMENT, p=17
+    ),
 }
 
 
@@ -187,7 +189,11 @@ def test_damaged_packets_make_it_no_crash(place: int, value: int, cut: int) -> N
 @pytest.mark.compiled
 def test_compiled_and_plain_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same records give the same columns either way."""
-    packets = [*(octets_ for kind, octets_ in LINKS.values() if kind == 1), ethernet(ipv6(tcp(b"z")), kind=0x86DD), b"\0" * 30]
+    packets = [
+        *(octets_ for kind, octets_ in LINKS.values() if kind == 1),
+        ethernet(ipv6(tcp(b"z")), kind=0x86DD),
+        b"\0" * 30,
+    ]
     plain = decoded(packets, 1).tables
     monkeypatch.setitem(kernels._state, "plain", False)
     monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)

@@ -40,7 +40,9 @@ def test_other_types_are_counted() -> None:
     """GSMTAP carries much else."""
     other = bytearray(gsmtap.encode(FRAME, uplink=True))
     other[2] = 1
-    _, skips = linkframes.read_linkframes([datagram(1, bytes(other)), datagram(2, b"short"), datagram(3, gsmtap.encode(b"abc", uplink=True))])
+    _, skips = linkframes.read_linkframes(
+        [datagram(1, bytes(other)), datagram(2, b"short"), datagram(3, gsmtap.encode(b"abc", uplink=True))]
+    )
     assert [skip.count for skip in skips] == [1, 1, 1]
 
 

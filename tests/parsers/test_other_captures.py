@@ -20,14 +20,22 @@ def snoop_file(*frames: bytes, datalink: int = 4) -> bytes:
     made = b"snoop\0\0\0" + struct.pack(">II", 2, datalink)
     for number, frame in enumerate(frames):
         size = 24 + len(frame) + (-len(frame) % 4)
-        made += struct.pack(">IIIIII", len(frame), len(frame), size, 0, 1_000_000_000 + number, 5) + frame.ljust(size - 24, b"\0")
+        made += struct.pack(">IIIIII", len(frame), len(frame), size, 0, 1_000_000_000 + number, 5) + frame.ljust(
+            size - 24, b"\0"
+        )
     return made
 
 
 def erf_record(second: int, frame: bytes, kind: int = 2) -> bytes:
     """An ERF record of an Ethernet frame."""
     size = 16 + 2 + len(frame)
-    return struct.pack("<Q", second << 32 | 1 << 31) + bytes([kind, 4]) + struct.pack(">HHH", size, 0, len(frame)) + b"\0\0" + frame
+    return (
+        struct.pack("<Q", second << 32 | 1 << 31)
+        + bytes([kind, 4])
+        + struct.pack(">HHH", size, 0, len(frame))
+        + b"\0\0"
+        + frame
+    )
 
 
 def test_snoop_is_read() -> None:

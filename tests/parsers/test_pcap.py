@@ -19,7 +19,9 @@ START_NS = 1_700_000_000_123_456_789
 RAW, ETHERNET = 101, 1
 
 
-def capture(packets: list[tuple[int, bytes]], *, order: str = "<", magic: int = 0xA1B23C4D, link_type: int = RAW) -> bytes:
+def capture(
+    packets: list[tuple[int, bytes]], *, order: str = "<", magic: int = 0xA1B23C4D, link_type: int = RAW
+) -> bytes:
     """A pcap file of any flavour."""
     scale = 1 if magic == 0xA1B23C4D else 1000
     extra = b"\0" * 8 if magic == 0xA1B2CD34 else b""

@@ -29,7 +29,9 @@ def section(order: str = "<") -> bytes:
     return block(0x0A0D0D0A, struct.pack(f"{order}IHHq", 0x1A2B3C4D, 1, 0, -1), order)
 
 
-def interface(order: str = "<", *, resolution: int | None = None, offset: int | None = None, link: int = RAW, snap: int = 0) -> bytes:
+def interface(
+    order: str = "<", *, resolution: int | None = None, offset: int | None = None, link: int = RAW, snap: int = 0
+) -> bytes:
     """An interface description block."""
     options = b""
     if resolution is not None:

@@ -32,7 +32,9 @@ def test_the_check_is_that_of_rfc_1662() -> None:
     assert ppp.fcs16(b"123456789") ^ 0xFFFF == 0x906E
 
 
-@pytest.mark.parametrize(("head", "size"), [(b"\xff\x03\x00\x21", 4), (b"\x00\x21", 2), (b"\x21", 1), (b"\xff\x03\x21", 3)])
+@pytest.mark.parametrize(
+    ("head", "size"), [(b"\xff\x03\x00\x21", 4), (b"\x00\x21", 2), (b"\x21", 1), (b"\xff\x03\x21", 3)]
+)
 def test_header_fields_may_be_compressed(head: bytes, size: int) -> None:
     """RFC 1661 6.5 and 6.6."""
     frame = ppp.parse(head + b"xyz", check=False)

@@ -10,7 +10,13 @@ ACK, SYN = dpkt.tcp.TH_ACK, dpkt.tcp.TH_SYN
 
 
 def tcp(
-    payload: bytes = b"", *, seq: int = 1, ack: int = 1, flags: int = ACK, options: bytes = b"", window: int = 8192,
+    payload: bytes = b"",
+    *,
+    seq: int = 1,
+    ack: int = 1,
+    flags: int = ACK,
+    options: bytes = b"",
+    window: int = 8192,
     ports: tuple[int, int] = (1000, 80),
 ) -> dpkt.tcp.TCP:
     """A segment; `options` are padded to whole words."""
@@ -21,10 +27,17 @@ def tcp(
     )  # fmt: skip
 
 
-def ipv4(inner: object, *, source: str = "10.0.0.1", destination: str = "10.0.0.2", number: int = 7, **fields: int) -> bytes:
+def ipv4(
+    inner: object, *, source: str = "10.0.0.1", destination: str = "10.0.0.2", number: int = 7, **fields: int
+) -> bytes:
     """An IPv4 packet with right checksums."""
     packet = dpkt.ip.IP(
-        src=socket.inet_aton(source), dst=socket.inet_aton(destination), id=number, p=fields.pop("p", 6), data=inner, **fields
+        src=socket.inet_aton(source),
+        dst=socket.inet_aton(destination),
+        id=number,
+        p=fields.pop("p", 6),
+        data=inner,
+        **fields,
     )
     packet.len = len(packet)
     return bytes(packet)

@@ -88,7 +88,9 @@ def compared(file: str, rows: list[dict[str, str]]) -> Iterator[tuple[str, bool]
             mine = ours[ends][number] if number < len(ours[ends]) else None
             for side in group[0]:
                 row = joined([use[side] for use in group])
-                found_side = None if mine is None else mine["directions"]["client" if mine["client"] == side else "server"]
+                found_side = (
+                    None if mine is None else mine["directions"]["client" if mine["client"] == side else "server"]
+                )
                 yield from figures(row, found_side)
 
 
