@@ -44,6 +44,14 @@ class Accounting:
     table: pd.DataFrame
     shares: dict[str, float]
     utilization: dict[str, Any]
+    link: int
+    intervals: tuple[Ints, Ints, Ints]
+
+    def within(self, begin: int, end: int) -> Accounting:
+        """The same of a part of the session."""
+        start, stop = np.clip(self.intervals[0], begin, end), np.clip(self.intervals[1], begin, end)
+        keep = stop > start
+        return _concluded(self.link, start[keep], stop[keep], self.intervals[2][keep])
 
 
 @dataclass(frozen=True)
@@ -86,7 +94,7 @@ def account(
     canvas.paint(*_both(union(*window_full), waiting), CODES["flow_controlled"])
     canvas.paint(*on_air.pieces(air, CODES))
     canvas.paint(*union(*_of(intervals, None, RESET)), CODES["link_reset"])
-    return _concluded(link, canvas)
+    return _concluded(link, *canvas.intervals())
 
 
 def account_by_rate(rate_bps: float, transfer: Transfer) -> Accounting | None:
@@ -114,11 +122,10 @@ def account_by_rate(rate_bps: float, transfer: Transfer) -> Accounting | None:
     for layer in _idleness(streams, transfer):
         canvas.paint(*layer)
     canvas.paint(*on_air.pieces(air, CODES))
-    return _concluded(-1, canvas)
+    return _concluded(-1, *canvas.intervals())
 
 
-def _concluded(link: int, canvas: Canvas) -> Accounting:
-    start, end, cause = canvas.intervals()
+def _concluded(link: int, start: Ints, end: Ints, cause: Ints) -> Accounting:
     told = np.where(cause == _IDLE_UNKNOWN, CODES["unknown"], cause)
     table = build(
         "accounting",
@@ -142,7 +149,7 @@ def _concluded(link: int, canvas: Canvas) -> Accounting:
         "tcp_retransmitted_s": float(again / 1e9),
         "flow_controlled_s": float(spent[CODES["flow_controlled"]] / 1e9),
     }
-    return Accounting(table, shares, utilization)
+    return Accounting(table, shares, utilization, link, (start, end, cause))
 
 
 def _carried_before(match: LinkMatch, transfer: Transfer | None) -> list[int | None]:

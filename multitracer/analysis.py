@@ -33,11 +33,12 @@ from multitracer.tcp.measures import measure
 from multitracer.tcp.pairing import match
 from multitracer.tcp.retransmissions import classify
 from multitracer.tcp.translation import match_translated
+from multitracer.trace import Trace
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multitracer.trace import Trace
+    from multitracer.trace import Clock
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Progress: TypeAlias = Callable[[str, float], None]
@@ -109,11 +110,23 @@ def analyze(
     trace: Trace, options: AnalyzeOptions | None = None, progress: Progress | None = None
 ) -> Analysis:
     """Say which layer was responsible, when, and on what evidence."""
-    options = options or AnalyzeOptions()
-    analysis = _Pipeline(trace, options, progress or _silent).run()
+    options, progress = options or AnalyzeOptions(), progress or _silent
+    whole = None
+    if options.cuts:
+        # Clocks are placed by all that was recorded, and seconds count from its start.
+        whole = _Pipeline(_own(trace), options.uncut(), progress).run()
+    analysis = _Pipeline(_own(trace), options, progress, whole).run()
     if options.anonymize:
         anonymize(analysis)
     return analysis
+
+
+def _own(trace: Trace) -> Trace:
+    """The trace with inputs of its own to note clocks and roles in."""
+    inputs = [
+        replace(entry, recording=replace(entry.recording, notes=list(entry.recording.notes))) for entry in trace.inputs
+    ]
+    return Trace(inputs, dict(trace.tables))
 
 
 def _silent(_: str, __: float) -> None:
@@ -152,8 +165,8 @@ class _Pipeline:
     trace: Trace
     options: AnalyzeOptions
     progress: Progress
-    start_ns: int = 0
-    """When the trace begins on the reference clock: what a window's seconds count from."""
+    whole: Analysis | None = None
+    """The analysis of all that was recorded, where this is one of a part."""
 
     def run(self) -> Analysis:
         tables, inputs = self.trace.tables, self.trace.inputs
@@ -166,7 +179,6 @@ class _Pipeline:
         alignment = self._align(segments, points)
         raw_ack, raw_window = (tables["packets"][name].to_numpy() for name in ("raw_ack", "raw_window"))
         if self.options.cuts:
-            self.start_ns = int(segments["time_ns"].min()) if len(segments) else 0
             keep = self._kept(segments)
             segments, sack, alignment = _cut(segments, sack, alignment, keep)
             raw_ack, raw_window = raw_ack[keep], raw_window[keep]
@@ -183,8 +195,13 @@ class _Pipeline:
         transfer = Transfer(segments, found.connections, resent, state, paths)
         links = join_layers(
             self.trace, segments, found.connections, paths, alignment, self._stated(), transfer,
-            self.options.link_rate_bps, self._window() if self.options.cuts else None,
+            self.options.link_rate_bps, self._window() if self.options.cuts else None, self._known(),
         )  # fmt: skip
+        if self.whole is not None:
+            # Why a link is idle shows only in what follows: the part is cut from the whole's accounting.
+            begin, end = self._window()
+            parts = {link: one.within(begin, end) for link, one in self.whole.links.accounts.items()}
+            links.note_accounts(parts)
         self.progress("looking for findings", 0.9)
         scene = Scene(
             segments, found.connections, resent, self._directions(measures.table, paths), paths.arrival, paths.arrived,
@@ -203,7 +220,8 @@ class _Pipeline:
 
     def _window(self) -> tuple[int, int]:
         """The window to analyse, on the reference clock."""
-        start, begin, end = self.start_ns, self.options.from_s, self.options.to_s
+        begin, end = self.options.from_s, self.options.to_s
+        start = self.whole.origin_ns if self.whole is not None else 0
         return (
             start + round(begin * 1e9) if begin is not None else -_LATEST,
             start + round(end * 1e9) if end is not None else _LATEST,
@@ -225,6 +243,11 @@ class _Pipeline:
         segments["time_ns"] = clocks.apply(alignment, segments)
         return alignment
 
+    def _known(self) -> dict[int, Clock]:
+        """The clocks that the whole trace placed, of what is no capture."""
+        entries = self.whole.trace.inputs if self.whole is not None else []
+        return {entry.number: entry.clock for entry in entries if entry.clock is not None}
+
     def _stated(self) -> dict[int, tuple[float, float]]:
         return {
             entry.number: self.options.clocks[entry.path]
@@ -240,7 +263,8 @@ class _Pipeline:
             return state
         inputs, reference = self.trace.inputs, alignment.clocks[alignment.reference].reference
         placed = state_logs.place(
-            state, segments, raw_ack, connections, paths.sender_point, inputs, reference, self._stated()
+            state, segments, raw_ack, connections, paths.sender_point, inputs, reference, self._stated(),
+            self._known(),
         )
         if not self.options.cuts:
             return placed
@@ -274,7 +298,9 @@ class _Pipeline:
         return rows
 
     def _origin(self, tables: dict[str, pd.DataFrame]) -> int:
-        """The first time of all that was recorded and placed."""
+        """The first time of all that was recorded and placed, also of what was cut off."""
+        if self.whole is not None:
+            return self.whole.origin_ns
         names = ("segments", "tcp_state", "frames", "link_events")
         first = [int(tables[name]["time_ns"].min()) for name in names if len(tables[name])]
         return min(first, default=0)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.accounting import Transfer, account, account_by_rate
+from multitracer.accounting import Accounting, Transfer, account, account_by_rate
 from multitracer.clocks import Alignment, stated_clock, to_reference
 from multitracer.correlate import Correlation, LinkMatch, correlate
 from multitracer.correlation.ties import tie_clock
@@ -41,12 +41,26 @@ class LinkLayer:
     main: int | None = None
     """The link and direction that carried most data."""
     timings: dict[int, Timing] = field(default_factory=dict)
+    accounts: dict[int, Accounting] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     @property
     def link_rtt_ns(self) -> int | None:
         """The least round trip of the link that carried most data."""
         return None if self.main is None else self.timings[self.main].rtt_ns
+
+    def note_accounts(self, accounts: Mapping[int, Accounting]) -> None:
+        """Enter the accounting of every link; the main one's is the summary's."""
+        import pandas as pd
+
+        self.accounts = dict(accounts)
+        for row in self.rows:
+            one = accounts.get(row["id"])
+            row["accounting"], row["utilization"] = (one.shares, one.utilization) if one else (None, None)
+        if accounts:
+            self.accounting = pd.concat([one.table for one in accounts.values()], ignore_index=True)
+        main = accounts.get(-1 if self.main is None else self.main)
+        self.shares, self.utilization = (main.shares, main.utilization) if main else (None, None)
 
     @property
     def main_accounting(self) -> pd.DataFrame | None:
@@ -71,6 +85,7 @@ def join_layers(
     transfer: Transfer | None = None,
     link_rate_bps: float | None = None,
     window: tuple[int, int] | None = None,
+    known: Mapping[int, Clock] | None = None,
 ) -> LinkLayer:
     """Place the link's logs on the reference clock, find the segments that its frames carried, and account."""
     frames, events, links = (trace.tables[name] for name in ("frames", "link_events", "links"))
@@ -83,7 +98,9 @@ def join_layers(
     for entry in trace.inputs:
         mine = frames["input"].to_numpy() == entry.number
         if mine.any():
-            entry.clock = _clock(entry, tables, segments, connections, paths, alignment, errors, stated)
+            entry.clock = (known or {}).get(entry.number) or _clock(
+                entry, tables, segments, connections, paths, alignment, errors, stated
+            )
             _shift(frames, events, entry.number, entry.clock)
     if window is not None:
         frames, events = (_within(table, *window) for table in (frames, events))
@@ -104,32 +121,25 @@ def join_layers(
 
 def _by_rate(rate_bps: float | None, transfer: Transfer | None) -> LinkLayer:
     """Without a link log, what the stated rate tells."""
+    layer = LinkLayer()
     found = account_by_rate(rate_bps, transfer) if rate_bps and transfer is not None else None
-    if found is None:
-        return LinkLayer()
-    return LinkLayer(accounting=found.table, shares=found.shares, utilization=found.utilization)
+    if found is not None:
+        layer.note_accounts({found.link: found})
+    return layer
 
 
 def _account(layer: LinkLayer, matches: Mapping[int, LinkMatch], transfer: Transfer | None) -> None:
-    """Account for every link and direction whose sender logged; the main one's is the summary's."""
-    import pandas as pd
-
+    """Account for every link and direction whose sender logged."""
     links, frames, stops = _of(layer.links), _of(layer.frames), _of(layer.intervals)
-    tables = []
-    for row, reverse in zip(layer.rows, links["reverse"].tolist(), strict=True):
-        link = row["id"]
+    made: dict[int, Accounting] = {}
+    for link, reverse in zip(links["link"].tolist(), links["reverse"].tolist(), strict=True):
         full = full_window(frames, links, link, reverse)
-        made = account(
+        found = account(
             link, frames, stops, full, layer.timings[link], matches.get(link), layer.segment_frames, transfer
         )
-        row["accounting"] = made.shares if made else None
-        row["utilization"] = made.utilization if made else None
-        if made is not None:
-            tables.append(made.table)
-        if made is not None and link == layer.main:
-            layer.shares, layer.utilization = made.shares, made.utilization
-    if tables:
-        layer.accounting = pd.concat(tables, ignore_index=True)
+        if found is not None:
+            made[link] = found
+    layer.note_accounts(made)
 
 
 def _with_logs(errors: list[int], inputs: list[Input], frames: pd.DataFrame) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from multitracer.findings.scene import Thresholds
@@ -36,3 +36,7 @@ class AnalyzeOptions:
     def cuts(self) -> bool:
         """Whether a part of the recordings is left out."""
         return bool(self.connections) or self.from_s is not None or self.to_s is not None
+
+    def uncut(self) -> AnalyzeOptions:
+        """The same for all that was recorded."""
+        return replace(self, connections=(), from_s=None, to_s=None, anonymize=False)

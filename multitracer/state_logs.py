@@ -56,6 +56,7 @@ def assign(state: pd.DataFrame, connections: pd.DataFrame) -> None:
 def place(
     state: pd.DataFrame, segments: pd.DataFrame, raw_ack: npt.NDArray[np.uint32], connections: pd.DataFrame,
     beside: Ints, inputs: Sequence[Input], reference: str, stated: Mapping[int, tuple[float, float]],
+    known: Mapping[int, Clock] | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """Put the records on the reference clock; those of a clock that cannot be placed are left out.
 
@@ -71,7 +72,7 @@ def place(
         assign_rows = state.iloc[rows].copy()
         assign(assign_rows, connections)
         recorded = assign_rows["recorded_ns"].to_numpy()
-        entry.clock = _clock(entry, assign_rows, segments, raw_ack, beside, reference, stated)
+        entry.clock = (known or {}).get(entry.number) or _clock(entry, assign_rows, segments, raw_ack, beside, reference, stated)
         if not entry.clock.pieces:
             keep[rows] = False
             entry.recording.notes.append(f"Left out: {entry.clock.how}.")

@@ -1,0 +1,148 @@
+"""Resets, releases and stops of a link, by its logs."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from shared_data import shared
+
+from multitracer.link.events import FLOW_CONTROL, RELEASE, RESET, intervals
+from multitracer.link.frames import number
+from multitracer.link.summary import rows
+from multitracer.link.timing import timing
+from multitracer.link.window import full_window
+from multitracer.reading import read
+from multitracer.tables import build
+
+MS = 1_000_000
+START = 1_700_000_000 * 10**9
+LINKS = build(
+    "links", {"link": [0, 1], "protocol": ["rlp"] * 2, "bearer": ["", ""], "sender": ["mobile", "network"], "reverse": [1, 0]}
+)
+
+
+def frames(*rows_: tuple[float, bool, str], l2r: dict[int, int] | None = None, **columns: list[int]) -> pd.DataFrame:
+    """Frames of the mobile's log: (ms, sent, type)."""
+    count = len(rows_)
+    status = [(l2r or {}).get(place, -1) for place in range(count)]
+    return build(
+        "frames",
+        {
+            "input": [0] * count, "record": range(1, count + 1), "time_ns": [START + round(ms * MS) for ms, _, _ in rows_],
+            "recorded_ns": [START + round(ms * MS) for ms, _, _ in rows_], "link": [0 if out else 1 for _, out, _ in rows_],
+            "side": ["mobile"] * count, "sent": [out for _, out, _ in rows_], "type": [kind for _, _, kind in rows_],
+            "l2r": status, **columns,
+        },
+    )  # fmt: skip
+
+
+def events(*rows_: tuple[float, int, str]) -> pd.DataFrame:
+    """Events of the mobile's log: (ms, link, event)."""
+    times = [START + round(ms * MS) for ms, _, _ in rows_]
+    return build(
+        "link_events",
+        {
+            "input": [0] * len(rows_), "record": range(1000, 1000 + len(rows_)), "time_ns": times, "recorded_ns": times,
+            "link": [link for _, link, _ in rows_], "side": ["mobile"] * len(rows_), "event": [event for _, _, event in rows_],
+        },
+    )  # fmt: skip
+
+
+def found(log: pd.DataFrame, said: pd.DataFrame | None = None) -> list[tuple[str, float, float]]:
+    """(Kind, start, end) in ms."""
+    table = intervals(log, events() if said is None else said, LINKS)
+    return [
+        (kind, (start - START) / MS, (end - START) / MS)
+        for kind, start, end in zip(table["kind"], table["start_ns"], table["end_ns"], strict=True)
+    ]
+
+
+def test_a_reset_lasts_from_the_first_request_to_the_first_answer() -> None:
+    """Repeats and crossing requests are the same reset."""
+    log = frames((0, True, "I RR"), (10, True, "SABM"), (30, False, "SABM"), (40, True, "UA"), (60, False, "UA"), (90, True, "I RR"))
+    assert found(log) == [(RESET, 10, 40)]
+
+
+def test_two_resets_with_data_between_are_two() -> None:
+    """Each has its own answer."""
+    log = frames((0, True, "SABM"), (20, False, "UA"), (40, True, "I RR"), (60, True, "SABM"), (80, False, "UA"), (90, True, "I RR"))
+    assert found(log) == [(RESET, 0, 20), (RESET, 60, 80)]
+
+
+def test_a_reset_without_an_answer_runs_to_the_end_of_the_log() -> None:
+    """And says so."""
+    log = frames((0, True, "I RR"), (10, True, "SABM"), (200, False, "BAD"))
+    assert found(log) == [(RESET, 10, 200)]
+    assert "no answer" in intervals(log, events(), LINKS)["because"].iloc[0]
+
+
+def test_disc_releases() -> None:
+    """From DISC to its answer."""
+    assert found(frames((0, True, "I RR"), (50, False, "DISC"), (60, True, "UA"))) == [(RELEASE, 50, 60)]
+
+
+def test_the_status_octets_stop_bit_stops_the_sender() -> None:
+    """XOFF to XON in frames that the peer sent; its own status octets stop nobody here."""
+    log = frames(
+        (0, True, "I RR"), (10, False, "I RR"), (20, False, "I RR"), (30, True, "I RR"), (90, False, "I RR"),
+        l2r={0: 0x3F, 1: 0x1F, 2: 0x3F, 4: 0x1F},
+    )  # fmt: skip
+    assert found(log) == [(FLOW_CONTROL, 20, 90)]
+
+
+def test_an_event_that_repeats_a_frame_is_the_same_stop() -> None:
+    """EVENT xoff a moment after the frame that says so."""
+    log = frames((0, True, "I RR"), (20, False, "I RR"), (90, False, "I RR"), l2r={1: 0x3F, 2: 0x1F})
+    assert found(log, events((20.1, 1, "xoff"), (90.1, 1, "xon"))) == [(FLOW_CONTROL, 20, 90)]
+
+
+def test_receive_not_ready_stops_until_receive_ready() -> None:
+    """RNR to RR."""
+    log = frames((0, True, "I RR"), (10, False, "RNR"), (30, False, "RNR"), (50, False, "RR"))
+    assert found(log) == [(FLOW_CONTROL, 10, 50)]
+
+
+@pytest.mark.parametrize(("folder", "kind", "count"), [("rlp-xonxoff", FLOW_CONTROL, 7), ("rlp-reset", RESET, 1), ("rlc-reset", RESET, 1), ("rlp-good", RESET, 0)])
+def test_real_logs_have_what_happened(folder: str, kind: str, count: int) -> None:
+    """As many as the link made."""
+    tables = read(*map(str, sorted(shared("linux", folder).glob("rl?dump.*")))).tables
+    table = intervals(tables["frames"], tables["link_events"], tables["links"])
+    assert int((table["kind"] == kind).sum()) == count
+
+
+def test_a_link_knows_its_timing() -> None:
+    """RLP: 20 ms a frame, 9.6 kbit/s, an answer after some 400 ms; RLC: twelve PDUs in 10 ms."""
+    for folder, dump, frame_ms, rate in (
+        ("rlp-bad", "rlpdump.mobile.txt", 20.0, 9600.0), ("rlc-outseq", "rlcdump.network.txt.gz", 10 / 12, 364800.0),
+    ):  # fmt: skip
+        tables = read(str(shared("linux", folder, dump))).tables
+        number(tables["frames"], tables["links"], tables["link_events"])
+        measured = timing(tables["frames"], 0, 1, str(tables["links"]["protocol"].iloc[0]))
+        assert measured.frame_ns is not None
+        assert measured.frame_ns / MS == pytest.approx(frame_ms, abs=1e-5)
+        assert measured.rate_bps == pytest.approx(rate)
+        assert measured.rtt_ns is not None
+        assert 120 * MS < measured.rtt_ns < 450 * MS
+
+
+def test_a_full_window_is_found() -> None:
+    """61 unacknowledged frames of RLP, until the acknowledgement."""
+    log = frames(*((20.0 * n, True, "I RR") for n in range(61)), (3000, False, "RR"), sn=[*range(61), -1], nr=[0] * 61 + [30])
+    number(log, LINKS, events())
+    start, end = full_window(log, LINKS, 0, 1)
+    assert [((a - START) / MS, (b - START) / MS) for a, b in zip(start, end, strict=True)] == [(1200, 3000)]
+
+
+def test_what_one_log_cannot_tell_is_null() -> None:
+    """The sender's log knows nothing of what arrived, the receiver's nothing of what was sent."""
+    folder = shared("linux", "rlp-bad")
+    for dump, known, unknown in (
+        ("rlpdump.mobile.txt", "frames_sent", "frames_received"), ("rlpdump.network.txt", "frames_received", "frames_sent"),
+    ):  # fmt: skip
+        tables = read(str(folder / dump)).tables
+        links = tables["links"]
+        number(tables["frames"], links, tables["link_events"])
+        uplink = int(links.loc[links["sender"] == "mobile", "link"].iloc[0])
+        row = rows(links, tables["frames"], tables["link_events"], intervals(tables["frames"], tables["link_events"], links), {})[uplink]
+        assert row[known] is not None
+        assert row[unknown] is None
