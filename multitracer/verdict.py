@@ -11,7 +11,7 @@ _PHRASES = {
     "tcp_retransmitted": "TCP sending again what the link had already carried",
     "link_retransmitted": "the link's own repeats",
     "link_control": "the link's control frames, sent while data waited,",
-    "flow_controlled": "the peer stopping the link by flow control",
+    "flow_controlled": "the link standing still, stopped by its peer or with its own window full,",
     "link_reset": "link resets",
     "idle_window_limited": "TCP waiting for a larger window",
     "idle_sender": "the sender having nothing to send",

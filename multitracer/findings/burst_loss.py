@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -31,11 +32,12 @@ def _in_direction(scene: Scene, direction: Direction) -> Iterator[Finding]:
         start, end = int(time[group[0]]), int(time[group[-1]])
         between = data[(time[data] >= start) & (time[data] <= end)]
         got_through = int((scene.arrived[between] == 1).sum())
+        layer, where = _where(scene, group, start)
         yield Finding(
-            "burst-loss", "path", direction.connection, start, end, "confirmed",
+            "burst-loss", layer, direction.connection, start, end, "confirmed",
             f"{len(group)} segments sent within {(end - start) / 1e6:.1f} ms, each within one round trip "
             f"({direction.least_rtt_ns / 1e6:.1f} ms) of the one before, never reached the receiver's capture; "
-            f"{got_through} sent among them did",
+            f"{got_through} sent among them did{where}",
             {
                 "count": len(group),
                 "bytes": int(scene.column("payload_bytes")[group].sum()),
@@ -44,3 +46,20 @@ def _in_direction(scene: Scene, direction: Direction) -> Iterator[Finding]:
                 "records": scene.references(np.asarray(group)),
             },
         )  # fmt: skip
+
+
+def _where(scene: Scene, group: Any, start: int) -> tuple[str, str]:
+    """Which layer lost them, where the link's log tells of each: (layer, what to add to the reason).
+
+    What was never on the air may have been flushed by a reset that came later, and is then nobody's.
+    """
+    table = scene.segment_frames
+    if table is not None:
+        own = table[table["segment"].isin(group)]
+        carried = (own["first_frame_ns"] >= 0).to_numpy()
+        if len(own) == len(group) and not carried.any():
+            flushed = any(end > start for _, end in scene.interval_list("reset"))
+            return "path" if flushed else "host", "; the link put none of them on the air"
+        if len(own) == len(group) and carried.all():
+            return "link", "; the link had them all on the air"
+    return "path", ""

@@ -36,15 +36,14 @@ def _cost(scene: Scene, start: int, end: int) -> dict[str, Any]:
         return {}
     cost: dict[str, Any] = {"connection": direction.connection}
     said = []
-    table = scene.segment_frames
-    if table is not None:
-        sent, delivered = table["sent_ns"].to_numpy(), table["delivered_ns"].to_numpy()
-        waiting = (sent >= 0) & (sent <= end) & (table["connection"].to_numpy() == direction.connection)
-        segment = table["segment"].to_numpy()
-        lost = waiting & (delivered < 0) & (segment >= 0)
-        lost[lost] = (scene.arrived[segment[lost]] == 0) & (sent[lost] >= _last_delivered_sent(sent, delivered, start))
-        cost |= {"segments_lost": int(lost.sum()), "bytes_lost": int(table["payload_bytes"].to_numpy()[lost].sum())}
-        said.append(f"{cost['segments_lost']} segments ({cost['bytes_lost']} bytes) were lost with it")
+    lost = _lost(scene, direction, end)
+    if lost is not None:
+        size = int(scene.column("payload_bytes")[lost].sum())
+        cost |= {"segments_lost": len(lost), "bytes_lost": size, "records": scene.references(lost)}
+        said.append(
+            f"of what was sent after the last segment that was delivered before it, {len(lost)} segments ({size} bytes) "
+            "never arrived: flushed with it, or dropped by a queue before"
+        )
     still = _standstill_ns(scene, direction, start, end)
     if still is not None:
         cost["standstill_s"] = still / 1e9
@@ -52,10 +51,16 @@ def _cost(scene: Scene, start: int, end: int) -> dict[str, Any]:
     return cost | {"said": ", ".join(said)}
 
 
-def _last_delivered_sent(sent: Any, delivered: Any, start: int) -> int:
-    """When the last packet that was delivered before the reset had been sent: what is older was lost otherwise."""
-    before = (delivered >= 0) & (delivered <= start)
-    return int(sent[before].max()) if before.any() else 0
+def _lost(scene: Scene, direction: Direction, end: int) -> Any:
+    """Rows of the segments that a reset cost: sent before its end, behind all that had arrived; None unknown."""
+    if direction.receiver_point < 0:
+        return None
+    rows = scene.rows(direction.connection, direction.sender_point, direction.sender)
+    rows = rows[(scene.column("payload_bytes")[rows] > 0) & (scene.column("time_ns")[rows] <= end)]
+    came = np.flatnonzero((scene.arrived[rows] == 1) & (scene.arrival[rows] >= 0))
+    came = came[scene.column("time_ns")[scene.arrival[rows[came]]] <= end]
+    behind = rows[came[-1] + 1 :] if len(came) else rows
+    return behind[scene.arrived[behind] == 0]
 
 
 def _standstill_ns(scene: Scene, direction: Direction, start: int, end: int) -> int | None:

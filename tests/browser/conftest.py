@@ -1,0 +1,38 @@
+"""A real browser, offline, that fails on any error or request."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from browsing import Opened
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Headless Chromium without a network."""
+    sync = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("no chromium on this machine: install it, or set CHROMIUM to its path")
+    with sync.sync_playwright() as playwright:
+        # Containers run tests as root, where Chromium's sandbox cannot be.
+        made = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield made
+        made.close()
+
+
+@pytest.fixture
+def opened(browser: Any) -> Iterator[Opened]:
+    """A fresh page; at the end it must have complained of nothing and asked for nothing but its file."""
+    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 1000})
+    page = Opened(context.new_page())
+    yield page
+    context.close()
+    assert page.complaints == []
+    assert all(url.startswith(("file:", "blob:", "data:")) for url in page.requests)
+    assert sum(url.startswith("file:") for url in page.requests) <= 1

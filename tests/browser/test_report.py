@@ -1,0 +1,153 @@
+"""The report in a browser: it opens offline, moves, and shows the tables' values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from browsing import Opened
+
+from multitracer.analysis import Analysis, analyze_paths
+
+pytestmark = pytest.mark.browser
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "rlp-reset"
+
+
+@pytest.fixture(scope="session")
+def analysis() -> Analysis:
+    """The example with both layers."""
+    return analyze_paths(sorted(EXAMPLE.iterdir()))
+
+
+@pytest.fixture(scope="session")
+def report(analysis: Analysis, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its report."""
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    analysis.report(path)
+    return path
+
+
+def values(opened: Opened, source: str, column: str) -> list[float]:
+    """A column of a source as the browser holds it."""
+    found: list[float] = opened.page.evaluate(
+        "([s, c]) => Array.from(Bokeh.documents[0].get_model_by_name(s).data[c])", [source, column]
+    )
+    return found
+
+
+def test_it_opens_from_disk_without_a_network(opened: Opened, report: Path) -> None:
+    """Ready, with its title, and nothing asked of any network."""
+    page = opened.open(report)
+    assert "MultiTracer" in page.title()
+    assert page.locator("#mt-panels canvas").count() > 0
+
+
+def test_what_is_drawn_are_the_tables_values(opened: Opened, report: Path, analysis: Analysis) -> None:
+    """Every data segment sent once, at its time and from its first byte to its last."""
+    opened.open(report)
+    segments = analysis.tables["segments"]
+    point = analysis.paths.sender_point[0, 0]
+    own = segments[(segments["point"] == point) & (segments["sender"] == 0) & (segments["payload_bytes"] > 0)]
+    first = own[own["marks"] & 1 == 0]
+    assert values(opened, "segments", "x") == ((first["time_ns"] - analysis.origin_ns) / 1e9).tolist()
+    assert values(opened, "segments", "y") == first["seq"].tolist()
+    assert values(opened, "segments", "top") == (first["seq"] + first["payload_bytes"]).tolist()
+    resent = analysis.tables["retransmissions"]
+    assert len(values(opened, "again_no", "x")) == int((resent["spurious"] == "no").sum())
+
+
+def test_a_finding_zooms_all_panels_to_it(opened: Opened, report: Path) -> None:
+    """A click on a row brings its interval into view; Enter does the same."""
+    page = opened.open(report)
+    row = page.locator("#mt-findings tbody tr", has_text="link-reset").first
+    start, end = (float(row.get_attribute(name)) for name in ("data-start", "data-end"))
+    row.click()
+    left, right = opened.view()
+    assert left < start <= end < right
+    assert right - left < 10
+    page.keyboard.press("0")
+    row.focus()
+    page.keyboard.press("Enter")
+    assert opened.view() == (left, right)
+
+
+def test_keys_zoom_move_and_go_back(opened: Opened, report: Path) -> None:
+    """w and s, a and d, 0, n, r."""
+    page = opened.open(report)
+    whole = opened.view()
+    page.keyboard.press("w")
+    zoomed = opened.view()
+    assert zoomed[1] - zoomed[0] == pytest.approx((whole[1] - whole[0]) / 2)
+    page.keyboard.press("d")
+    assert opened.view()[0] > zoomed[0]
+    page.keyboard.press("0")
+    assert opened.view() == pytest.approx(whole)
+    page.keyboard.press("n")
+    assert opened.view() != pytest.approx(whole)
+    page.keyboard.press("r")
+    left, right = opened.view()
+    assert any(left <= time <= right for time in values(opened, "again_no", "x"))
+
+
+def test_help_opens_and_closes(opened: Opened, report: Path) -> None:
+    """With ? and Escape."""
+    page = opened.open(report)
+    page.keyboard.press("?")
+    assert page.locator("#mt-help").is_visible()
+    page.keyboard.press("Escape")
+    assert not page.locator("#mt-help").is_visible()
+
+
+def test_light_and_dark(opened: Opened, report: Path) -> None:
+    """The theme changes page and plots, and stands in the address."""
+    page = opened.open(report, "#theme=light")
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    page.keyboard.press("t")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != light
+    page.wait_for_timeout(400)
+    assert "theme=dark" in page.url
+
+
+def test_the_address_holds_the_view(opened: Opened, report: Path) -> None:
+    """An address with a window opens at it."""
+    opened.open(report, "#t=20,25")
+    assert opened.view() == (20, 25)
+
+
+def test_the_y_axis_follows_what_is_in_view(opened: Opened, report: Path) -> None:
+    """Zoomed to the end, the sequence panel shows the end of the stream."""
+    page = opened.open(report, "#t=50,57")
+    low = page.evaluate(
+        "Array.from(Bokeh.documents[0].all_models || Bokeh.documents[0]._all_models.values())"
+        ".find(m => m.type === 'Figure' && m.title.text === 'Sequence numbers').y_range.start"
+    )
+    assert low > 20_000
+
+
+def test_another_connection_can_be_chosen(opened: Opened, tmp_path: Path) -> None:
+    """The panels then hold that connection's segments."""
+    folder = EXAMPLE.parent / "loss2"
+    found = analyze_paths(sorted(folder.iterdir()))
+    found.report(tmp_path / "two.html")
+    page = opened.open(tmp_path / "two.html")
+    before = len(values(opened, "segments", "x"))
+    page.select_option("#mt-connection", "0")
+    assert 0 < len(values(opened, "segments", "x")) < before
+
+
+def test_names_from_outside_never_become_markup(opened: Opened, tmp_path: Path) -> None:
+    """A file name with markup is shown as text."""
+    name = tmp_path / "<img src=x onerror=alert(1)>.pcap"
+    name.write_bytes((EXAMPLE / "snd.pcap").read_bytes())
+    analyze_paths([name]).report(tmp_path / "report.html")
+    page = opened.open(tmp_path / "report.html")
+    assert page.locator("img").count() == 0
+    assert "<img src=x" in page.locator("h1").inner_text()
+
+
+def test_payload_never_enters_the_report(report: Path) -> None:
+    """The transfer's filler text, which the captures and link logs hold, is nowhere."""
+    text = report.read_text()
+    assert "78787878787878" not in text
+    assert "x" * 16 not in text
