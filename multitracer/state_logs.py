@@ -72,7 +72,9 @@ def place(
         assign_rows = state.iloc[rows].copy()
         assign(assign_rows, connections)
         recorded = assign_rows["recorded_ns"].to_numpy()
-        entry.clock = (known or {}).get(entry.number) or _clock(entry, assign_rows, segments, raw_ack, beside, reference, stated)
+        entry.clock = (known or {}).get(entry.number) or _clock(
+            entry, assign_rows, segments, raw_ack, beside, reference, stated
+        )
         if not entry.clock.pieces:
             keep[rows] = False
             entry.recording.notes.append(f"Left out: {entry.clock.how}.")

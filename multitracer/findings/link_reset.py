@@ -41,7 +41,7 @@ def _cost(scene: Scene, start: int, end: int) -> dict[str, Any]:
         size = int(scene.column("payload_bytes")[lost].sum())
         cost |= {"segments_lost": len(lost), "bytes_lost": size, "records": scene.references(lost)}
         said.append(
-            f"of what was sent after the last segment that was delivered before it, {len(lost)} segments ({size} bytes) "
+            f"of what was sent after the last segment that was delivered before it {len(lost)} segments ({size} bytes) "
             "never arrived: flushed with it, or dropped by a queue before"
         )
     still = _standstill_ns(scene, direction, start, end)

@@ -17,7 +17,8 @@ from multitracer.tables import build
 MS = 1_000_000
 START = 1_700_000_000 * 10**9
 LINKS = build(
-    "links", {"link": [0, 1], "protocol": ["rlp"] * 2, "bearer": ["", ""], "sender": ["mobile", "network"], "reverse": [1, 0]}
+    "links",
+    {"link": [0, 1], "protocol": ["rlp"] * 2, "bearer": ["", ""], "sender": ["mobile", "network"], "reverse": [1, 0]},
 )
 
 
@@ -28,12 +29,18 @@ def frames(*rows_: tuple[float, bool, str], l2r: dict[int, int] | None = None, *
     return build(
         "frames",
         {
-            "input": [0] * count, "record": range(1, count + 1), "time_ns": [START + round(ms * MS) for ms, _, _ in rows_],
-            "recorded_ns": [START + round(ms * MS) for ms, _, _ in rows_], "link": [0 if out else 1 for _, out, _ in rows_],
-            "side": ["mobile"] * count, "sent": [out for _, out, _ in rows_], "type": [kind for _, _, kind in rows_],
-            "l2r": status, **columns,
+            "input": [0] * count,
+            "record": range(1, count + 1),
+            "time_ns": [START + round(ms * MS) for ms, _, _ in rows_],
+            "recorded_ns": [START + round(ms * MS) for ms, _, _ in rows_],
+            "link": [0 if out else 1 for _, out, _ in rows_],
+            "side": ["mobile"] * count,
+            "sent": [out for _, out, _ in rows_],
+            "type": [kind for _, _, kind in rows_],
+            "l2r": status,
+            **columns,
         },
-    )  # fmt: skip
+    )
 
 
 def events(*rows_: tuple[float, int, str]) -> pd.DataFrame:
@@ -42,10 +49,15 @@ def events(*rows_: tuple[float, int, str]) -> pd.DataFrame:
     return build(
         "link_events",
         {
-            "input": [0] * len(rows_), "record": range(1000, 1000 + len(rows_)), "time_ns": times, "recorded_ns": times,
-            "link": [link for _, link, _ in rows_], "side": ["mobile"] * len(rows_), "event": [event for _, _, event in rows_],
+            "input": [0] * len(rows_),
+            "record": range(1000, 1000 + len(rows_)),
+            "time_ns": times,
+            "recorded_ns": times,
+            "link": [link for _, link, _ in rows_],
+            "side": ["mobile"] * len(rows_),
+            "event": [event for _, _, event in rows_],
         },
-    )  # fmt: skip
+    )
 
 
 def found(log: pd.DataFrame, said: pd.DataFrame | None = None) -> list[tuple[str, float, float]]:
@@ -59,13 +71,27 @@ def found(log: pd.DataFrame, said: pd.DataFrame | None = None) -> list[tuple[str
 
 def test_a_reset_lasts_from_the_first_request_to_the_first_answer() -> None:
     """Repeats and crossing requests are the same reset."""
-    log = frames((0, True, "I RR"), (10, True, "SABM"), (30, False, "SABM"), (40, True, "UA"), (60, False, "UA"), (90, True, "I RR"))
+    log = frames(
+        (0, True, "I RR"),
+        (10, True, "SABM"),
+        (30, False, "SABM"),
+        (40, True, "UA"),
+        (60, False, "UA"),
+        (90, True, "I RR"),
+    )
     assert found(log) == [(RESET, 10, 40)]
 
 
 def test_two_resets_with_data_between_are_two() -> None:
     """Each has its own answer."""
-    log = frames((0, True, "SABM"), (20, False, "UA"), (40, True, "I RR"), (60, True, "SABM"), (80, False, "UA"), (90, True, "I RR"))
+    log = frames(
+        (0, True, "SABM"),
+        (20, False, "UA"),
+        (40, True, "I RR"),
+        (60, True, "SABM"),
+        (80, False, "UA"),
+        (90, True, "I RR"),
+    )
     assert found(log) == [(RESET, 0, 20), (RESET, 60, 80)]
 
 
@@ -84,9 +110,13 @@ def test_disc_releases() -> None:
 def test_the_status_octets_stop_bit_stops_the_sender() -> None:
     """XOFF to XON in frames that the peer sent; its own status octets stop nobody here."""
     log = frames(
-        (0, True, "I RR"), (10, False, "I RR"), (20, False, "I RR"), (30, True, "I RR"), (90, False, "I RR"),
+        (0, True, "I RR"),
+        (10, False, "I RR"),
+        (20, False, "I RR"),
+        (30, True, "I RR"),
+        (90, False, "I RR"),
         l2r={0: 0x3F, 1: 0x1F, 2: 0x3F, 4: 0x1F},
-    )  # fmt: skip
+    )
     assert found(log) == [(FLOW_CONTROL, 20, 90)]
 
 
@@ -102,7 +132,10 @@ def test_receive_not_ready_stops_until_receive_ready() -> None:
     assert found(log) == [(FLOW_CONTROL, 10, 50)]
 
 
-@pytest.mark.parametrize(("folder", "kind", "count"), [("rlp-xonxoff", FLOW_CONTROL, 7), ("rlp-reset", RESET, 1), ("rlc-reset", RESET, 1), ("rlp-good", RESET, 0)])
+@pytest.mark.parametrize(
+    ("folder", "kind", "count"),
+    [("rlp-xonxoff", FLOW_CONTROL, 7), ("rlp-reset", RESET, 1), ("rlc-reset", RESET, 1), ("rlp-good", RESET, 0)],
+)
 def test_real_logs_have_what_happened(folder: str, kind: str, count: int) -> None:
     """As many as the link made."""
     tables = read(*map(str, sorted(shared("linux", folder).glob("rl?dump.*")))).tables
@@ -113,8 +146,9 @@ def test_real_logs_have_what_happened(folder: str, kind: str, count: int) -> Non
 def test_a_link_knows_its_timing() -> None:
     """RLP: 20 ms a frame, 9.6 kbit/s, an answer after some 400 ms; RLC: twelve PDUs in 10 ms."""
     for folder, dump, frame_ms, rate in (
-        ("rlp-bad", "rlpdump.mobile.txt", 20.0, 9600.0), ("rlc-outseq", "rlcdump.network.txt.gz", 10 / 12, 364800.0),
-    ):  # fmt: skip
+        ("rlp-bad", "rlpdump.mobile.txt", 20.0, 9600.0),
+        ("rlc-outseq", "rlcdump.network.txt.gz", 10 / 12, 364800.0),
+    ):
         tables = read(str(shared("linux", folder, dump))).tables
         number(tables["frames"], tables["links"], tables["link_events"])
         measured = timing(tables["frames"], 0, 1, str(tables["links"]["protocol"].iloc[0]))
@@ -127,7 +161,9 @@ def test_a_link_knows_its_timing() -> None:
 
 def test_a_full_window_is_found() -> None:
     """61 unacknowledged frames of RLP, until the acknowledgement."""
-    log = frames(*((20.0 * n, True, "I RR") for n in range(61)), (3000, False, "RR"), sn=[*range(61), -1], nr=[0] * 61 + [30])
+    log = frames(
+        *((20.0 * n, True, "I RR") for n in range(61)), (3000, False, "RR"), sn=[*range(61), -1], nr=[0] * 61 + [30]
+    )
     number(log, LINKS, events())
     start, end = full_window(log, LINKS, 0, 1)
     assert [((a - START) / MS, (b - START) / MS) for a, b in zip(start, end, strict=True)] == [(1200, 3000)]
@@ -137,12 +173,19 @@ def test_what_one_log_cannot_tell_is_null() -> None:
     """The sender's log knows nothing of what arrived, the receiver's nothing of what was sent."""
     folder = shared("linux", "rlp-bad")
     for dump, known, unknown in (
-        ("rlpdump.mobile.txt", "frames_sent", "frames_received"), ("rlpdump.network.txt", "frames_received", "frames_sent"),
-    ):  # fmt: skip
+        ("rlpdump.mobile.txt", "frames_sent", "frames_received"),
+        ("rlpdump.network.txt", "frames_received", "frames_sent"),
+    ):
         tables = read(str(folder / dump)).tables
         links = tables["links"]
         number(tables["frames"], links, tables["link_events"])
         uplink = int(links.loc[links["sender"] == "mobile", "link"].iloc[0])
-        row = rows(links, tables["frames"], tables["link_events"], intervals(tables["frames"], tables["link_events"], links), {})[uplink]
+        row = rows(
+            links,
+            tables["frames"],
+            tables["link_events"],
+            intervals(tables["frames"], tables["link_events"], links),
+            {},
+        )[uplink]
         assert row[known] is not None
         assert row[unknown] is None

@@ -16,20 +16,35 @@ from multitracer.tables import build
 START = 1_700_000_000 * 10**9
 
 
-def log(*rows: tuple[bool, str, int], protocol: str = "rlp", so: list[int] | None = None, size: list[int] | None = None) -> pd.DataFrame:
+def log(
+    *rows: tuple[bool, str, int], protocol: str = "rlp", so: list[int] | None = None, size: list[int] | None = None
+) -> pd.DataFrame:
     """Frames of one log, numbered: (sent, type, number)."""
     frames = build(
         "frames",
         {
-            "input": [0] * len(rows), "record": range(1, len(rows) + 1),
-            "time_ns": [START + n for n in range(len(rows))], "recorded_ns": [START + n for n in range(len(rows))],
-            "link": [0 if sent else 1 for sent, _, _ in rows], "side": ["mobile"] * len(rows),
-            "sent": [sent for sent, _, _ in rows], "type": [kind for _, kind, _ in rows], "sn": [sn for _, _, sn in rows],
-            "so": so or [-1] * len(rows), "payload_bytes": size or [24] * len(rows),
+            "input": [0] * len(rows),
+            "record": range(1, len(rows) + 1),
+            "time_ns": [START + n for n in range(len(rows))],
+            "recorded_ns": [START + n for n in range(len(rows))],
+            "link": [0 if sent else 1 for sent, _, _ in rows],
+            "side": ["mobile"] * len(rows),
+            "sent": [sent for sent, _, _ in rows],
+            "type": [kind for _, kind, _ in rows],
+            "sn": [sn for _, _, sn in rows],
+            "so": so or [-1] * len(rows),
+            "payload_bytes": size or [24] * len(rows),
         },
-    )  # fmt: skip
+    )
     links = build(
-        "links", {"link": [0, 1], "protocol": [protocol] * 2, "bearer": ["", ""], "sender": ["mobile", "network"], "reverse": [1, 0]}
+        "links",
+        {
+            "link": [0, 1],
+            "protocol": [protocol] * 2,
+            "bearer": ["", ""],
+            "sender": ["mobile", "network"],
+            "reverse": [1, 0],
+        },
     )
     events = build("link_events", {name: [] for name in ("record", "time_ns", "recorded_ns", "link", "side", "event")})
     number(frames, links, events)
@@ -80,7 +95,15 @@ def test_a_receiver_places_what_comes_out_of_order(data: st.DataObject) -> None:
 
 def test_a_reset_begins_a_new_epoch_at_zero() -> None:
     """A crossing SABM and its repeats are the same reset."""
-    frames = log(*sent(0, 1), (True, "SABM", -1), (False, "SABM", -1), (True, "UA", -1), *sent(0, 1), (True, "SABM", -1), *sent(0))
+    frames = log(
+        *sent(0, 1),
+        (True, "SABM", -1),
+        (False, "SABM", -1),
+        (True, "UA", -1),
+        *sent(0, 1),
+        (True, "SABM", -1),
+        *sent(0),
+    )
     assert frames["epoch"].tolist() == [0, 0, 1, 1, 1, 1, 1, 2, 2]
     assert frames["sn_unwrapped"].tolist()[5:7] == [0, 1]
     assert set(frames.loc[frames["sn_unwrapped"] >= 0, "transmission"]) == {0}
@@ -126,7 +149,10 @@ def test_both_ends_number_alike() -> None:
     frames = tables["frames"][tables["frames"]["sn_unwrapped"] >= 0]
     for link in (0, 1):
         own = frames[frames["link"] == link]
-        keys = [set(map(tuple, own.loc[own["sent"] == side, ["epoch", "sn_unwrapped"]].to_numpy())) for side in (True, False)]
+        keys = [
+            set(map(tuple, own.loc[own["sent"] == side, ["epoch", "sn_unwrapped"]].to_numpy()))
+            for side in (True, False)
+        ]
         assert keys[1] <= keys[0]
         assert len(keys[1]) > 0.8 * len(keys[0])
     assert np.all(frames["epoch"] <= 1)

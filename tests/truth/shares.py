@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import itertools
 import json
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
@@ -134,7 +135,7 @@ def rlc(own: list[list[str]], other: list[list[str]], together: int) -> Link:
             seen, top, acked = set(), 0, 0
         history.append((time, top - acked))
         most = max(most, top - acked)
-    for (time, open_), (following, _) in zip(history, history[1:], strict=False):
+    for (time, open_), (following, _) in itertools.pairwise(history):
         if open_ >= most:
             link.full.append((time, following))
     begun = min((float(w[0]) for w in own + other if w[2] == "RESET"), default=None)
@@ -268,9 +269,7 @@ def packet_octets(name: str, packets: list[dict[str, str]], link: Link) -> int:
     return total
 
 
-def waiting(
-    packets: list[dict[str, str]], zero: float, resets: list[tuple[float, float]]
-) -> list[tuple[float, float]]:
+def waiting(packets: list[dict[str, str]], zero: float, resets: list[tuple[float, float]]) -> list[tuple[float, float]]:
     """When each packet waited to be sent: until its last frame, or until a reset flushed it."""
     spans = []
     for row in packets:
@@ -283,7 +282,9 @@ def waiting(
     return spans
 
 
-def instant(time: float, link: Link, starts: list[float], waits: list[tuple[float, float]], cause_of: object) -> str | None:
+def instant(
+    time: float, link: Link, starts: list[float], waits: list[tuple[float, float]], cause_of: object
+) -> str | None:
     """The cause of one instant; None where a frame with user data is on the air."""
     if any(begin <= time < end for begin, end in link.resets):
         return "link_reset"
