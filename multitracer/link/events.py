@@ -10,11 +10,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from multitracer.link.frames import DATA_TYPES, RESET_DONE_TYPES, RESET_TYPES
+from multitracer.link.frames import (
+    RELEASE_TYPES,
+    RESET_DONE_TYPES,
+    RESET_TYPES,
+    SPEAKING_TYPES,
+    lone_resets,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Ints = npt.NDArray[np.int64]
 
 RESET, FLOW_CONTROL, RELEASE = "reset", "flow-control", "release"
 
@@ -34,6 +43,13 @@ class _Mark(NamedTuple):
     log: int
     record: int
     what: str
+    link: int = -1
+    side: str = ""
+
+    @property
+    def where(self) -> str:
+        """What it is and where a person finds it."""
+        return f"{self.what} in record {self.record} of the {self.side or 'link'}'s log"
 
 
 @dataclass(frozen=True)
@@ -67,7 +83,8 @@ def intervals(frames: pd.DataFrame, events: pd.DataFrame, links: pd.DataFrame) -
     import pandas as pd
 
     found: list[Interval] = []
-    for bearer in bearers(links, frames, events):
+    repeated = (events["event"] == "reset").to_numpy() & ~lone_resets(frames, events, links)
+    for bearer in bearers(links, frames, events[~repeated]):
         found += _resets(bearer)
         found += _releases(bearer)
         found += _stops(bearer)
@@ -78,43 +95,73 @@ def intervals(frames: pd.DataFrame, events: pd.DataFrame, links: pd.DataFrame) -
 
 def _marks(bearer: Bearer, types: tuple[str, ...], events: tuple[str, ...] = ()) -> list[_Mark]:
     """Frames of these types and these events, in order of time."""
-    kinds = bearer.frames["type"].isin(types) if types else np.zeros(len(bearer.frames), dtype=np.bool_)
-    chosen = bearer.frames[kinds]
-    found = [
-        _Mark(*row)
-        for row in zip(chosen["time_ns"], chosen["input"], chosen["record"], chosen["type"].astype(str), strict=True)
-    ]
-    said = bearer.events[bearer.events["event"].isin(events)] if events else bearer.events[:0]
-    found += [
-        _Mark(time, log, record, f"EVENT {event}")
-        for time, log, record, event in zip(
-            said["time_ns"], said["input"], said["record"], said["event"].astype(str), strict=True
+    chosen = bearer.frames[bearer.frames["type"].isin(types)]
+    said = bearer.events[bearer.events["event"].isin(events)]
+    return sorted(
+        _Mark(int(time), int(log), int(record), prefix + str(what), int(link), str(side))
+        for table, name, prefix in ((chosen, "type", ""), (said, "event", "EVENT "))
+        for time, log, record, what, link, side in zip(
+            *(table[column] for column in ("time_ns", "input", "record", name, "link", "side")), strict=True
         )
-    ]
-    return sorted(found)
+    )
 
 
 def _resets(bearer: Bearer) -> Iterator[Interval]:
     """From the first SABM or RESET to the first UA or RESET ACK that either side saw; crossing ones are one."""
     begun = _marks(bearer, RESET_TYPES, ("reset",))
     done = _marks(bearer, RESET_DONE_TYPES, ("reset-done",))
-    data = np.sort(bearer.frames["time_ns"].to_numpy()[bearer.frames["type"].isin(DATA_TYPES).to_numpy()])
-    reached = -1
+    spoken = _Spoken(bearer)
+    end = None
     for mark in begun:
-        if mark.time_ns <= reached:
+        if end is not None and not spoken.between(mark, end, mark.time_ns):
             continue
-        after = [other for other in done if other.time_ns >= mark.time_ns]
-        end = after[0].time_ns if after else bearer.last_ns
-        # Answers to repeats and to the crossing one are of the same exchange, until data moves again.
-        following = data[np.searchsorted(data, end, side="right") :]
-        moves = int(following[0]) if len(following) else bearer.last_ns
-        reached = max([end, *(other.time_ns for other in (*begun, *done) if end < other.time_ns <= moves)])
-        answer = f"{after[0].what} in record {after[0].record}" if after else "no answer in the log"
+        if mark.what == "SABM" and not spoken.connected(mark.time_ns):
+            continue  # it sets the link up (24.022 5.2.1)
+        answer = next((other for other in done if other.time_ns >= mark.time_ns), None)
+        on = spoken.next_after(mark)
+        end, how = bearer.last_ns, "no answer in the log, which ends"
+        if answer is not None and (on is None or answer.time_ns <= on):
+            end, how = answer.time_ns, f"{answer.where} ended it"
+        elif on is not None:
+            end, how = on, "no answer in the log, its sender went on"
         yield Interval(
             bearer.links[0], RESET, mark.time_ns, end,
-            f"{mark.what} in record {mark.record} of the link's log began a reset, {answer} ended it "
-            f"after {(end - mark.time_ns) / 1e6:.0f} ms",
+            f"{mark.where} began a reset, {how} after {(end - mark.time_ns) / 1e6:.0f} ms",
         )  # fmt: skip
+
+
+class _Spoken:
+    """When either end sent what it sends only while the link is not being reset."""
+
+    def __init__(self, bearer: Bearer) -> None:
+        speaks = bearer.frames["type"].isin(SPEAKING_TYPES)
+        heard = bearer.frames[speaks].sort_values("time_ns", kind="stable")
+        self.time, self.link, self.log = (heard[name].to_numpy() for name in ("time_ns", "link", "input"))
+        released = bearer.frames["type"].isin(RELEASE_TYPES)
+        self.released = np.sort(bearer.frames["time_ns"].to_numpy()[released.to_numpy()])
+
+    def _times(self, mark: _Mark) -> Ints:
+        """Of the end that sent this request, in the same log; of both ends for what only the log says."""
+        event = mark.what.startswith("EVENT")
+        times: Ints = self.time[(self.log == mark.log) & (event | (self.link == mark.link))]
+        return times
+
+    def between(self, mark: _Mark, start: int, end: int) -> bool:
+        """Whether it spoke in between: else its request repeats, or crosses, the one before."""
+        times = self._times(mark)
+        return bool(np.searchsorted(times, end) > np.searchsorted(times, start, side="right"))
+
+    def next_after(self, mark: _Mark) -> int | None:
+        """When it went on."""
+        times = self._times(mark)
+        at = np.searchsorted(times, mark.time_ns, side="right")
+        return int(times[at]) if at < len(times) else None
+
+    def connected(self, at: int) -> bool:
+        """Whether either end spoke before, since the link was last given up."""
+        before = self.released[self.released <= at]
+        since = before[-1] if len(before) else np.iinfo(np.int64).min
+        return bool(np.searchsorted(self.time, at) > np.searchsorted(self.time, since, side="right"))
 
 
 def _releases(bearer: Bearer) -> Iterator[Interval]:
@@ -124,7 +171,7 @@ def _releases(bearer: Bearer) -> Iterator[Interval]:
         first = marks[0]
         answers = [m for m in _marks(bearer, ("UA", "DM")) if m.time_ns >= first.time_ns]
         end = answers[0].time_ns if answers else first.time_ns
-        because = f"{first.what} in record {first.record} of the link's log gave the link up"
+        because = f"{first.where} gave the link up"
         yield Interval(bearer.links[0], RELEASE, first.time_ns, end, because)
 
 
@@ -158,7 +205,7 @@ def _stops_of(link: int, frames: pd.DataFrame, events: pd.DataFrame, bearer: Bea
 def _stop(link: int, begun: _Mark, ended: _Mark) -> Interval:
     until = f"{ended.what} in record {ended.record}" if ended.record >= 0 else ended.what
     because = (
-        f"the peer stopped the sender with {begun.what} in record {begun.record} of its log, until {until} "
+        f"the peer stopped the sender with {begun.where}, until {until} "
         f"{(ended.time_ns - begun.time_ns) / 1e6:.0f} ms later"
     )
     return Interval(link, FLOW_CONTROL, begun.time_ns, ended.time_ns, because)
@@ -170,23 +217,24 @@ def _by_l2r(told: pd.DataFrame) -> Iterator[tuple[bool, _Mark]]:
     known = np.flatnonzero(status >= 0)
     off = (status[known] & 0x20) != 0
     changed = np.flatnonzero(np.diff(np.concatenate([[False], off]).astype(np.int8)))
-    for place in changed:
-        row = told.iloc[known[place]]
-        kind = "XOFF" if off[place] else "XON"
-        yield bool(off[place]), _Mark(int(row["time_ns"]), int(row["input"]), int(row["record"]), kind)
+    yield from _changes(told.iloc[known[changed]], off[changed], ["XOFF" if stop else "XON" for stop in off[changed]])
 
 
 def _by_readiness(told: pd.DataFrame) -> Iterator[tuple[bool, _Mark]]:
     """RNR stops, the next RR or REJ frees (24.022 5.2.2)."""
     kinds = told["type"].astype(str).str.removeprefix("I ").to_numpy()
-    if not (kinds == "RNR").any():
-        return
-    for row, kind in zip(told.itertuples(), kinds, strict=True):
-        if kind in ("RNR", "RR", "REJ"):
-            yield kind == "RNR", _Mark(int(row.time_ns), int(row.input), int(row.record), kind)
+    said = np.flatnonzero(np.isin(kinds, ("RNR", "RR", "REJ")))
+    stop = kinds[said] == "RNR"
+    changed = np.flatnonzero(np.diff(np.concatenate([[False], stop]).astype(np.int8)))
+    yield from _changes(told.iloc[said[changed]], stop[changed], kinds[said[changed]].tolist())
 
 
 def _by_events(said: pd.DataFrame) -> Iterator[tuple[bool, _Mark]]:
-    for row in said.itertuples():
-        if row.event in ("xoff", "xon"):
-            yield row.event == "xoff", _Mark(int(row.time_ns), int(row.input), int(row.record), str(row.event).upper())
+    own = said[said["event"].isin(("xoff", "xon"))]
+    yield from _changes(own, (own["event"] == "xoff").to_numpy(), own["event"].astype(str).str.upper().tolist())
+
+
+def _changes(rows: pd.DataFrame, stops: npt.NDArray[np.bool_], what: list[str]) -> Iterator[tuple[bool, _Mark]]:
+    names = ("time_ns", "input", "record", "link", "side")
+    for stop, kind, time, log, record, link, side in zip(stops, what, *(rows[name] for name in names), strict=True):
+        yield bool(stop), _Mark(int(time), int(log), int(record), kind, int(link), str(side))

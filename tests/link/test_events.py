@@ -85,6 +85,7 @@ def test_a_reset_lasts_from_the_first_request_to_the_first_answer() -> None:
 def test_two_resets_with_data_between_are_two() -> None:
     """Each has its own answer."""
     log = frames(
+        (-20, True, "I RR"),
         (0, True, "SABM"),
         (20, False, "UA"),
         (40, True, "I RR"),
@@ -93,6 +94,45 @@ def test_two_resets_with_data_between_are_two() -> None:
         (90, True, "I RR"),
     )
     assert found(log) == [(RESET, 0, 20), (RESET, 60, 80)]
+
+
+def test_the_request_that_sets_a_link_up_is_no_reset() -> None:
+    """Nothing had been sent before it, or not since the link was given up."""
+    log = frames((0, True, "SABM"), (20, False, "UA"), (40, True, "I RR"), (60, True, "DISC"), (80, False, "UA"))
+    again = frames((0, True, "I RR"), (60, True, "DISC"), (80, False, "UA"), (200, True, "SABM"), (220, False, "UA"))
+    assert RESET not in [kind for kind, _, _ in found(log) + found(again)]
+
+
+def test_a_request_repeated_while_data_is_in_flight_is_the_same_reset() -> None:
+    """What the peer had sent before it heard of the reset does not end it."""
+    log = frames(
+        (0, True, "I RR"), (10, True, "SABM"), (20, False, "I RR"), (510, True, "SABM"), (520, False, "I RR"),
+        (700, False, "UA"), (720, True, "I RR"),
+    )  # fmt: skip
+    assert found(log) == [(RESET, 10, 700)]
+
+
+def test_a_request_repeated_because_its_answer_was_lost_is_the_same_reset() -> None:
+    """By the log of the end that answered, and went on."""
+    log = frames(
+        (0, False, "I RR"), (10, False, "SABM"), (20, True, "UA"), (40, True, "I RR"), (500, False, "SABM"),
+        (520, True, "UA"), (900, False, "I RR"),
+    )  # fmt: skip
+    assert found(log) == [(RESET, 10, 20)]
+
+
+def test_a_reset_that_only_the_log_tells_ends_when_its_end_goes_on() -> None:
+    """It does not run to the end of the log; one beside the frame that says so is no second."""
+    log = frames((0, True, "I RR"), (300, True, "I RR"), (5000, True, "I RR"))
+    assert found(log, events((100, 0, "reset"))) == [(RESET, 100, 300)]
+    told = frames((0, True, "I RR"), (10, True, "SABM"), (400, False, "UA"), (420, True, "I RR"))
+    assert found(told, events((9, 0, "reset"))) == [(RESET, 10, 400)]
+
+
+def test_every_reason_says_whose_log_to_look_into() -> None:
+    """Record numbers alone are those of any of the logs."""
+    log = frames((0, True, "I RR"), (10, True, "SABM"), (40, False, "UA"))
+    assert "record 2 of the mobile's log" in intervals(log, events(), LINKS)["because"].iloc[0]
 
 
 def test_a_reset_without_an_answer_runs_to_the_end_of_the_log() -> None:

@@ -13,6 +13,7 @@ from multitracer.link.frames import number
 from multitracer.reading import read
 from multitracer.tables import build
 
+NO_EVENTS = ("record", "time_ns", "recorded_ns", "link", "side", "event")
 START = 1_700_000_000 * 10**9
 
 
@@ -107,6 +108,55 @@ def test_a_reset_begins_a_new_epoch_at_zero() -> None:
     assert frames["epoch"].tolist() == [0, 0, 1, 1, 1, 1, 1, 2, 2]
     assert frames["sn_unwrapped"].tolist()[5:7] == [0, 1]
     assert set(frames.loc[frames["sn_unwrapped"] >= 0, "transmission"]) == {0}
+
+
+def test_what_was_in_flight_when_a_reset_began_keeps_its_epoch() -> None:
+    """The peer counts anew only when it takes part; a request repeated meanwhile is the same reset."""
+    frames = log(
+        *sent(0), (False, "I RR", 0), (True, "SABM", -1), (False, "I RR", 1), (True, "SABM", -1), (False, "I RR", 2),
+        (False, "UA", -1), *sent(0), (False, "I RR", 0),
+    )  # fmt: skip
+    assert frames["epoch"].tolist() == [0, 0, 1, 0, 1, 0, 1, 1, 1]
+    assert frames["transmission"].tolist()[7] == 0
+
+
+def test_setting_a_link_up_is_no_reset() -> None:
+    """The numbers after it are of the first epoch."""
+    frames = log((True, "SABM", -1), (False, "UA", -1), *sent(0, 1), (False, "I RR", 0))
+    assert set(frames["epoch"]) == {0}
+
+
+def test_a_reset_leaves_other_bearers_alone() -> None:
+    """One log may hold several; each has its own numbers."""
+    rows = [(0, "AMD", 10), (2, "AMD", 500), (0, "RESET", -1), (1, "RESET_ACK", -1), (2, "AMD", 501), (0, "AMD", 0)]
+    times = [START + n for n in range(len(rows))]
+    frames = build(
+        "frames",
+        {
+            "input": [0] * 6, "record": range(1, 7), "time_ns": times, "recorded_ns": times,
+            "link": [r[0] for r in rows],
+            "side": ["network"] * 6, "sent": [True] * 6, "type": [r[1] for r in rows], "sn": [r[2] for r in rows],
+        },
+    )  # fmt: skip
+    links = build(
+        "links",
+        {
+            "link": range(4), "protocol": ["rlc-umts"] * 4, "bearer": ["RB 5", "RB 5", "RB 6", "RB 6"],
+            "sender": ["network", "mobile"] * 2, "reverse": [1, 0, 3, 2],
+        },
+    )  # fmt: skip
+    number(frames, links, build("link_events", dict.fromkeys(NO_EVENTS, ())))
+    assert frames["epoch"].tolist() == [0, 0, 1, 1, 0, 1]
+    assert frames["sn_unwrapped"].tolist() == [10, 500, -1, -1, 501, 0]
+
+
+def test_what_a_log_begins_after_is_not_taken_for_the_next_round() -> None:
+    """A frame from before the first one logged: numbered below it, or not at all."""
+    assert log(*((False, "I RR", number) for number in (1, 0, 2, 3)))["sn_unwrapped"].tolist() == [1, 0, 2, 3]
+    assert log(*((False, "I RR", number) for number in (0, 61, 1)))["sn_unwrapped"].tolist() == [0, -1, 1]
+    frames = log(*sent(20, 5, 21, 6, 22))
+    assert frames["sn_unwrapped"].tolist() == [20, 5, 21, 6, 22]
+    assert frames["transmission"].tolist() == [0, -1, 0, -1, 0]
 
 
 def test_segments_of_one_number_are_new_until_octets_come_twice() -> None:
