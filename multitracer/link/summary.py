@@ -6,14 +6,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from multitracer.link.events import FLOW_CONTROL, RESET
-from multitracer.link.frames import DATA_TYPES
+from multitracer.link.frames import DATA_TYPES, modulus_of
+from multitracer.link.recovery import recoveries
 from multitracer.link.timing import Timing
 
 if TYPE_CHECKING:
     import pandas as pd
 
+NO_RESET = ("rlc-lte", "rlc-nr")
+"""They are re-established by RRC (36.322 5.4, 38.322 5.1.2), of which their PDUs show nothing."""
 _STATUS = ("RR", "RNR", "REJ", "SREJ", "STATUS")
 
 
@@ -26,11 +30,16 @@ def rows(
 ) -> list[dict[str, Any]]:
     """One row per link and direction; None is what the logs at hand cannot tell."""
     columns = (links[name].tolist() for name in ("link", "protocol", "bearer", "sender", "reverse"))
-    return [
-        {"id": link, "protocol": str(protocol), "bearer": bearer or None, "sender": sender or None}
-        | _row(link, reverse, frames, intervals, timings.get(link, Timing()))
-        for link, protocol, bearer, sender, reverse in zip(*columns, strict=True)
-    ]
+    found = []
+    for link, protocol, bearer, sender, reverse in zip(*columns, strict=True):
+        timing = timings.get(link, Timing())
+        named = {"id": link, "protocol": str(protocol), "bearer": bearer or None, "sender": sender or None}
+        counted = _row(link, reverse, frames, intervals, timing)
+        took = recoveries(frames, link, reverse, modulus_of(frames, links, link), timing.rtt_ns)
+        if protocol in NO_RESET and not counted["resets"]:
+            counted["resets"] = None
+        found.append(named | counted | {"recovery_ms": _recovery(took)})
+    return found
 
 
 def _row(link: int, reverse: int, frames: pd.DataFrame, intervals: pd.DataFrame, timing: Timing) -> dict[str, Any]:
@@ -62,7 +71,6 @@ def _row(link: int, reverse: int, frames: pd.DataFrame, intervals: pd.DataFrame,
         "busy_s": busy,
         "idle_s": None if busy is None else max(span / 1e9 - busy - stopped, 0.0),
         "flow_controlled_s": stopped if known_stops else None,
-        "recovery_ms": _recovery(data, came),
         "rate_bps": timing.rate_bps,
         "frame_ms": None if timing.frame_ns is None else timing.frame_ns / 1e6,
         "rtt_ms": None if timing.rtt_ns is None else timing.rtt_ns / 1e6,
@@ -84,18 +92,14 @@ def _busy(sent: pd.DataFrame, timing: Timing) -> float | None:
     return int(sent["type"].isin(DATA_TYPES).sum()) * timing.frame_ns / 1e9
 
 
-def _recovery(data: pd.DataFrame, came: pd.DataFrame) -> dict[str, Any]:
-    """From the first transmission of each frame that was repeated to its arrival, by the far end's log."""
-    nothing = {"samples": None, "median": None, "p95": None, "max": None}
-    if not len(data) or not len(came):
-        return nothing
-    repeated = data[data["transmission"] > 0][["epoch", "sn_unwrapped"]].drop_duplicates()
-    first = data[data["transmission"] == 0].groupby(["epoch", "sn_unwrapped"])["time_ns"].min()
-    arrived = came[came["sn_unwrapped"] >= 0].groupby(["epoch", "sn_unwrapped"])["time_ns"].min()
-    keys = list(zip(repeated["epoch"], repeated["sn_unwrapped"], strict=True))
-    spans = (arrived.reindex(keys) - first.reindex(keys)).dropna().to_numpy() / 1e6
-    if not len(spans):
-        return {**nothing, "samples": 0}
+def _recovery(times_ns: npt.NDArray[np.int64] | None) -> dict[str, Any]:
+    """How many repeated frames got through, and how long they took from first transmission to the one that did."""
+    found: dict[str, Any] = {"samples": None, "median": None, "p95": None, "max": None}
+    if times_ns is None:
+        return found
+    if not len(times_ns):
+        return {**found, "samples": 0}
+    spans = times_ns / 1e6
     return {
         "samples": len(spans),
         "median": float(np.median(spans)),

@@ -1,0 +1,186 @@
+"""How long the link took to get a repeated frame through, from its first transmission to the one that arrived.
+
+With the far end's log, a transmission is known to have got through by what arrived one transit later.
+Without it, by the sender's own log: what an answer calls missing had not arrived by then, so only
+transmissions less than a round trip older can be the one that an acknowledgement is for. Numbers of
+which segments were sent are left out: no single transmission gets them through.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.link.frames import DATA_TYPES, SPEAKING_TYPES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Ints = npt.NDArray[np.int64]
+
+PAIRED = 0.9
+"""Logs of which fewer arrivals than this fit one transit are not of one clock, or not of one link."""
+_SELECTIVE = ("SREJ", "I SREJ")
+_FAR = np.int64(1) << 62
+
+
+class _Sent(NamedTuple):
+    """Transmissions in order of time; `key` is the same for all of one frame, `sends` how many those are."""
+
+    time: Ints
+    number: Ints
+    epoch: Ints
+    sn: Ints
+    key: Ints
+    sends: Ints
+    first: Ints
+    """When each frame was first sent, by key."""
+
+
+def recoveries(frames: pd.DataFrame, link: int, reverse: int, modulus: int, rtt_ns: int | None) -> Ints | None:
+    """Recovery times of the repeated frames of a link, in ns; None where the logs do not tell."""
+    own = frames[frames["link"] == link]
+    data = own[own["type"].isin(DATA_TYPES) & (own["sn"] >= 0)]
+    sent = _sent(data[data["sent"] & (data["sn_unwrapped"] >= 0)])
+    if sent is None:
+        return None
+    came = data[~data["sent"]]
+    by_arrivals = _by_arrivals(sent, came["time_ns"].to_numpy(), came["sn"].to_numpy())
+    if by_arrivals is not None:
+        return by_arrivals
+    log = data.loc[data["sent"], "input"].mode().iloc[0]
+    back = frames[(frames["link"] == reverse) & ~frames["sent"] & (frames["input"] == log) & (frames["nr"] >= 0)]
+    if rtt_ns is None or not len(back):
+        return None
+    return _by_answers(sent, back[back["type"].isin(SPEAKING_TYPES)], modulus, rtt_ns)
+
+
+def _sent(data: pd.DataFrame) -> _Sent | None:
+    """The transmissions of whole frames in the one log that has most of them."""
+    if not len(data):
+        return None
+    data = data[data["input"] == data["input"].mode().iloc[0]].sort_values(["time_ns", "record"], kind="stable")
+    number, epoch = data["sn_unwrapped"].to_numpy(), data["epoch"].to_numpy().astype(np.int64)
+    _, key = np.unique(np.stack([epoch, number]), axis=1, return_inverse=True)
+    key = key.reshape(-1)
+    in_segments = np.bincount(key, data["so"].to_numpy() >= 0) > 0
+    whole = ~in_segments[key]
+    if not whole.any():
+        return None
+    time, sn = data["time_ns"].to_numpy()[whole], data["sn"].to_numpy()[whole]
+    _, place, key, count = np.unique(key[whole], return_index=True, return_inverse=True, return_counts=True)
+    return _Sent(time, number[whole], epoch[whole], sn, key, count, time[place])
+
+
+# By the far end's log
+
+
+def _by_arrivals(sent: _Sent, time: Ints, sn: Ints) -> Ints | None:
+    """Each arrival is of the transmission of its number that left one transit before."""
+    if not len(time):
+        return None
+    apart = _least_apart(sent)
+    if apart is None:
+        return np.empty(0, dtype=np.int64)
+    order = np.lexsort((sent.time, sent.sn))
+    latest = _latest(sent.sn[order], sent.time[order], sn, time)
+    known = latest >= 0
+    once = sent.sends[sent.key[order[latest]]] == 1
+    if not (known & once).any():
+        return None
+    transit = int(np.median((time - sent.time[order[latest]])[known & once]))
+    # Half the least spacing of repeats: no other transmission of the number can be nearer.
+    at = _latest(sent.sn[order], sent.time[order], sn, time - transit + apart // 2)
+    left = order[at]
+    fits = (at >= 0) & (np.abs(time - transit - sent.time[left]) <= apart // 2)
+    reached = (time - transit >= sent.time[0]) & (time - transit <= sent.time[-1])
+    if not reached.any() or fits[reached].mean() < PAIRED:
+        return None
+    through = np.full(len(sent.sends), _FAR)
+    np.minimum.at(through, sent.key[left[fits]], sent.time[left[fits]])
+    # What was first sent before the far log began may have arrived before it, too.
+    mine = (sent.sends > 1) & (through < _FAR) & (sent.first >= time.min() - transit)
+    return through[mine] - sent.first[mine]
+
+
+def _least_apart(sent: _Sent) -> int | None:
+    """The least time between two transmissions of one frame; None when none was repeated."""
+    order = np.lexsort((sent.time, sent.key))
+    same = np.diff(sent.key[order]) == 0
+    return int(np.diff(sent.time[order])[same].min()) if same.any() else None
+
+
+def _latest(groups: Ints, times: Ints, group: Ints, at: Ints) -> Ints:
+    """Places of the last of `times` not after `at` in the same group; -1 where there is none.
+
+    `groups` must not fall, nor `times` within a group.
+    """
+    if not len(times):
+        return np.full(len(at), -1, dtype=np.int64)
+    # Ranks, not times: a group's number times nanoseconds would not fit.
+    names, in_order = np.unique(groups), np.sort(times)
+    rank = np.searchsorted(names, groups) * (len(times) + 1) + np.searchsorted(in_order, times, side="right")
+    mine = np.minimum(np.searchsorted(names, group), len(names) - 1)
+    wanted = mine * (len(times) + 1) + np.searchsorted(in_order, at, side="right")
+    place = np.searchsorted(rank, wanted, side="right") - 1
+    return np.where((place >= 0) & (groups[place] == group), place, -1)
+
+
+# By the answers that came to the sender
+
+
+def _by_answers(sent: _Sent, back: pd.DataFrame, modulus: int, rtt_ns: int) -> Ints:
+    """The first transmission of each frame that no answer before its acknowledgement rules out."""
+    found = [np.empty(0, dtype=np.int64)]
+    epoch = back["epoch"].to_numpy()
+    for current in np.unique(sent.epoch):
+        mine = sent.epoch == current
+        answers = back[epoch == current].sort_values(["time_ns", "record"], kind="stable")
+        if len(answers):
+            found.append(_of_epoch(sent.time[mine], sent.number[mine], answers, modulus, rtt_ns))
+    return np.concatenate(found)
+
+
+def _of_epoch(time: Ints, number: Ints, back: pd.DataFrame, modulus: int, rtt_ns: int) -> Ints:
+    lower, at, missing = _answers(time, number, back, modulus)
+    numbers, first, count = np.unique(number, return_index=True, return_counts=True)
+    numbers, first = numbers[count > 1], time[first[count > 1]]
+    when = np.searchsorted(np.maximum.accumulate(lower), numbers, side="right")
+    numbers, first, when = (column[when < len(lower)] for column in (numbers, first, when))
+    acked = back["time_ns"].to_numpy()[when]
+    order = np.lexsort((at, missing))
+    named = _latest(missing[order], at[order], numbers, acked)
+    since = np.where(named >= 0, at[order][named] - rtt_ns, first)
+    order = np.lexsort((time, number))
+    time, number = time[order], number[order]
+    before = _latest(number, time, numbers, since - 1)
+    place = np.where(before >= 0, before + 1, np.searchsorted(number, numbers))
+    place = np.minimum(place, len(time) - 1)
+    good = (number[place] == numbers) & (time[place] <= acked)
+    return time[place][good] - first[good]
+
+
+def _answers(time: Ints, number: Ints, back: pd.DataFrame, modulus: int) -> tuple[Ints, Ints, Ints]:
+    """Up to where each answer acknowledges (-1: not at all), and what was missing when: times and numbers."""
+    highest = np.maximum.accumulate(number)
+    when = back["time_ns"].to_numpy()
+    top = highest[np.maximum(np.searchsorted(time, when, side="right") - 1, 0)] + 1
+    value = top - (top - back["nr"].to_numpy()) % modulus
+    which = np.repeat(np.arange(len(back)), [len(nacks or ()) for nacks in back["nacks"]])
+    nacked = np.array([nack[0] for nacks in back["nacks"] for nack in nacks or ()], dtype=np.int64)
+    nacked = top[which] - (top[which] - nacked) % modulus
+    lower = value.copy()
+    np.minimum.at(lower, which, nacked)
+    lower[back["type"].isin(_SELECTIVE).to_numpy()] = -1
+    # An answer to a poll comes with all that was out of sequence thrown away (24.022 5.3.2).
+    final = np.flatnonzero(((back["poll"] == 1) & (back["command"] == 0)).to_numpy())
+    open_ = (top - value)[final]
+    spread = np.repeat(final, open_)
+    offset = np.arange(len(spread)) - np.repeat(np.cumsum(open_) - open_, open_)
+    return (
+        lower,
+        np.concatenate([when, when[which], when[spread]]),
+        np.concatenate([value, nacked, value[spread] + offset]),
+    )
