@@ -253,6 +253,8 @@ def to_reference(time_ns: Ints, clock: Clock) -> Ints:
 
 
 def _on_piece(time_ns: Ints, piece: ClockPiece) -> Ints:
+    if not piece.rate_ppt:  # most clocks: a copy less of every time
+        return time_ns - piece.offset_ns if piece.offset_ns else time_ns
     since = time_ns - piece.start_ns
     return time_ns - piece.offset_ns - _share(since, piece.rate_ppt)
 

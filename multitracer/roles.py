@@ -7,11 +7,12 @@ at once; at the receiver's side it is the other way round.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.kernels import kernel
 from multitracer.tables import ACK, OPTION_TIMESTAMPS, SYN
 
 if TYPE_CHECKING:
@@ -25,7 +26,11 @@ _AT_AN_END = 0.25
 
 def find_roles(segments: pd.DataFrame, rows: Sequence[Ints]) -> list[str | None]:
     """Per point (its rows): sender, receiver, or None where it stands in between or nothing tells."""
-    return [_role(segments.take(own)) if len(own) else None for own in rows]
+    return [_role(_taken(segments, own)) if len(own) else None for own in rows]
+
+
+def _taken(segments: pd.DataFrame, rows: Ints) -> pd.DataFrame:
+    return segments if len(rows) == len(segments) else segments.take(rows)
 
 
 def nearest_to_sender(segments: pd.DataFrame, rows: Sequence[Ints], forced: Mapping[int, str]) -> int:
@@ -47,11 +52,19 @@ def nearest_to_sender(segments: pd.DataFrame, rows: Sequence[Ints], forced: Mapp
 
 def largest(segments: pd.DataFrame) -> tuple[int, int]:
     """(connection, sender) of most payload."""
-    connection = segments["connection"].to_numpy().astype(np.int64)
-    stream = np.where(connection >= 0, 2 * connection + segments["sender"].to_numpy(), 0)
-    payload = np.bincount(stream, weights=np.where(connection >= 0, segments["payload_bytes"].to_numpy(), 0))
-    most = int(np.argmax(payload)) if len(payload) else 0
+    connection = segments["connection"].to_numpy()
+    totals = np.zeros(2 * (int(connection.max(initial=-1)) + 1), dtype=np.int64)
+    add_payload(connection, segments["sender"].to_numpy(), segments["payload_bytes"].to_numpy(), totals)
+    most = int(np.argmax(totals)) if len(totals) else 0
     return most // 2, most % 2
+
+
+@kernel
+def add_payload(connection: Any, sender: Any, payload: Any, totals: Ints) -> None:
+    """Add up each sender's payload."""
+    for row in range(len(connection)):
+        if connection[row] >= 0:
+            totals[2 * np.int64(connection[row]) + sender[row]] += payload[row]
 
 
 def _role(own: pd.DataFrame) -> str | None:

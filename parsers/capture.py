@@ -225,6 +225,8 @@ def _account(records: Records, status: Any, found: Recording) -> None:
 
 def _link_frames(records: Records, decoded: tcpip.Decoded) -> Iterator[tuple[int, int, int, int, int, bytes]]:
     """(record, time_ns, link type, ports, octets) of every record that may hold a frame of a link's log."""
+    if not USER_LINK_TYPES.intersection(records.link_types) and not decoded.link_frame_at:
+        return
     of_user = np.isin(np.array(records.link_types)[records.interface], list(USER_LINK_TYPES))
     for row in np.flatnonzero(of_user | (decoded.status == tcpip.LINK_FRAME)).tolist():
         start, kind = int(records.offset[row]), records.link_types[int(records.interface[row])]
