@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multitracer.kernels import kernel
 from multitracer.link.frames import DATA_TYPES
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ RLP_FRAME_MS = {25: 20, 67: 40}
 """Octets of information, and how often such a frame is sent: TCH/F9.6 and TCH/F14.4 (24.022 4.1)."""
 _LONGEST_INTERVAL_MS = 100
 _LEAST_FRAMES = 10
+_ONE_SIZE = 0.9
+"""A link has a rate of its own where this share of its frames has one size."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,7 @@ class Timing:
     interval_ns: int | None = None
     frames: int | None = None
     rate_bps: float | None = None
-    """User octets at best: full frames in every opportunity."""
+    """Of user data at best: full frames in every opportunity; known where frames have one size."""
     rtt_ns: int | None = None
 
     @property
@@ -52,9 +55,18 @@ def timing(frames: pd.DataFrame, link: int, reverse: int, protocol: str) -> Timi
         count = 1
     else:
         count = _at_once(times, interval)
-    largest = int(data["payload_bytes"].max()) if len(data) else -1
+    largest = _fixed_payload(data)
     rate = 8e9 * count * largest / interval if interval and largest > 0 else None
     return Timing(interval, count if interval else None, rate, _rtt(frames, data, link, reverse))
+
+
+def _fixed_payload(data: pd.DataFrame) -> int:
+    """User octets of a full frame where nearly all have one size; -1 where sizes follow the radio's mood."""
+    if not len(data):
+        return -1
+    size = data["length_bytes"].to_numpy()
+    _, counts = np.unique(size, return_counts=True)
+    return int(data["payload_bytes"].max()) if counts.max() >= _ONE_SIZE * len(size) else -1
 
 
 def _interval(times: Any) -> int | None:
@@ -86,23 +98,31 @@ def _rtt(frames: pd.DataFrame, data: pd.DataFrame, link: int, reverse: int) -> i
     once = data[(data["transmission"] == 0) & (data["sn"] >= 0)]
     if not len(back) or not len(once):
         return None
-    # An answer names the next number expected: the frame before it has arrived.
-    sent_at = once["time_ns"].to_numpy()
-    modulus = int(max(once["sn"].max(), back["nr"].max())) + 1
-    least = None
+    once = once[once["input"] == log].sort_values("time_ns", kind="stable")
+    back = back.sort_values("time_ns", kind="stable")
+    least = least_answer(
+        once["time_ns"].to_numpy(), once["sn"].to_numpy(), back["time_ns"].to_numpy(), back["nr"].to_numpy(),
+        int(max(once["sn"].max(), back["nr"].max())) + 1,
+    )  # fmt: skip
+    return int(least) if least >= 0 else None
+
+
+@kernel
+def least_answer(sent_at: Any, numbers: Any, when: Any, named: Any, modulus: int) -> int:
+    """The least time from a frame to the first answer that names the number after it; -1 without one."""
     last_sent = np.full(modulus + 1, -1, dtype=np.int64)
-    order = np.argsort(sent_at, kind="stable")
-    numbers, at = once["sn"].to_numpy()[order], 0
-    sent_at = sent_at[order]
-    seen = -1
-    for when, number in zip(back["time_ns"].to_numpy(), back["nr"].to_numpy(), strict=True):
-        while at < len(sent_at) and sent_at[at] <= when:
+    least, at, seen = -1, 0, -1
+    for place in range(len(when)):
+        while at < len(sent_at) and sent_at[at] <= when[place]:
             last_sent[numbers[at]] = sent_at[at]
             at += 1
-        if number == seen:
+        # An answer names the next number expected: the frame before it has arrived.
+        number = named[place]
+        if number == seen or number == 0:
+            seen = number
             continue
         seen = number
-        before = last_sent[number - 1] if number else last_sent[: modulus + 1].max()
-        if before >= 0 and number and (least is None or when - before < least):
-            least = int(when - before)
+        before = last_sent[number - 1]
+        if before >= 0 and (least < 0 or when[place] - before < least):
+            least = when[place] - before
     return least

@@ -1,0 +1,93 @@
+"""How long a frame has the air, the link's rate, and its round trip, from send times alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+import pytest
+from shared_data import shared
+
+from multitracer.link.frames import number
+from multitracer.link.timing import Timing, timing
+from multitracer.reading import read
+from multitracer.tables import build
+
+MS = 1_000_000
+START = 1_700_000_000 * 10**9
+
+
+def log(
+    sent: list[tuple[float, int]], answers: Sequence[tuple[float, int]] = (), sizes: list[int] | None = None
+) -> pd.DataFrame:
+    """A sender's log: (ms, sn) of data PDUs, (ms, nr) of the answers that came, sizes of the PDUs."""
+    count, back = len(sent), len(answers)
+    times = [START + round(ms * MS) for ms, _ in (*sent, *answers)]
+    size = [*(sizes or [40] * count), *[40] * back]
+    table = build(
+        "frames",
+        {
+            "input": [0] * (count + back), "record": range(1, count + back + 1), "time_ns": times, "recorded_ns": times,
+            "link": [0] * count + [1] * back, "side": ["network"] * (count + back),
+            "sent": [True] * count + [False] * back, "type": ["AMD"] * count + ["STATUS"] * back,
+            "sn": [sn for _, sn in sent] + [-1] * back, "nr": [-1] * count + [nr for _, nr in answers],
+            "length_bytes": size, "payload_bytes": [octets - 2 for octets in size],
+        },
+    )  # fmt: skip
+    table["transmission"] = [0] * count + [-1] * back
+    return table
+
+
+def test_the_grid_of_send_times_is_the_transmission_interval() -> None:
+    """Through jitter, and pauses that are longer."""
+    times = [10 * n + 0.2 * (n % 3) + 500 * (n // 10) for n in range(50)]
+    assert timing(log([(at, n) for n, at in enumerate(times)]), 0, 1, "rlc-umts").interval_ns == 10 * MS
+
+
+def test_frames_that_share_an_opportunity_share_its_air() -> None:
+    """Four PDUs of 38 octets each 10 ms: 2.5 ms each, 121.6 kbit/s."""
+    measured = timing(log([(10 * (n // 4), n) for n in range(80)]), 0, 1, "rlc-umts")
+    assert (measured.frames, measured.frame_ns, measured.rate_bps) == (4, 2_500_000, 121_600)
+
+
+def test_frames_of_many_sizes_give_no_rate() -> None:
+    """The largest that was ever seen is not what the link carries."""
+    measured = timing(log([(n, n) for n in range(50)], sizes=[50 + 7 * n for n in range(50)]), 0, 1, "rlc-lte")
+    assert measured.interval_ns == MS
+    assert measured.rate_bps is None
+
+
+def test_the_round_trip_is_to_the_answer_that_acknowledges_the_frame() -> None:
+    """The shortest one; an answer that names the same number again is later."""
+    measured = timing(
+        log([(10 * n, n) for n in range(20)], [(137, 1), (150, 2), (155, 2), (400, 20)]), 0, 1, "rlc-umts"
+    )
+    assert measured.rtt_ns == 137 * MS
+
+
+def test_too_few_frames_tell_nothing() -> None:
+    """Nor does a log of the far end."""
+    assert timing(log([(0, 0), (10, 1)]), 0, 1, "rlc-umts") == Timing()
+    assert timing(log([(10 * n, n) for n in range(20)]), 1, 0, "rlc-umts") == Timing()
+
+
+@pytest.mark.parametrize(
+    ("folder", "dump", "frame_us", "rate_bps", "rtt_ms"),
+    [
+        ("rlp-good", "rlpdump.mobile.txt", 20_000, 9_600, (360, 420)),
+        ("rlp-xonxoff", "rlpdump.mobile.txt", 20_000, 9_600, (360, 420)),
+        ("rlc-inseq", "rlcdump.network.txt.gz", 2_500, 121_600, (125, 150)),
+    ],
+)
+def test_real_links_have_the_timing_they_were_made_with(
+    folder: str, dump: str, frame_us: int, rate_bps: float, rtt_ms: tuple[int, int]
+) -> None:
+    """20 ms and 180 ms each way; four 40-octet PDUs in 10 ms and 57.5 ms each way."""
+    tables = read(str(shared("linux", folder, dump))).tables
+    links = tables["links"]
+    number(tables["frames"], links, tables["link_events"])
+    measured = timing(tables["frames"], 0, 1, str(links["protocol"].iloc[0]))
+    assert measured.frame_ns == frame_us * 1000
+    assert measured.rate_bps == rate_bps
+    assert measured.rtt_ns is not None
+    assert rtt_ms[0] <= measured.rtt_ns / MS <= rtt_ms[1]
