@@ -1,0 +1,61 @@
+"""Kernels run compiled, plain and bounds-checked: the conclusions are the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+COMPILED = """
+import sys
+from multitracer import kernels, reading
+from multitracer.analysis import analyze_paths
+from multitracer.summary import to_json
+kernels.choose = lambda records: None  # compiled, however few records there are
+print(to_json(analyze_paths(sys.argv[1:]).summary()))
+"""
+LIVES = {
+    "compiled": {},
+    "plain": {"NUMBA_DISABLE_JIT": "1"},
+    "bounds-checked": {"NUMBA_BOUNDSCHECK": "1"},
+}
+
+
+@cache
+def summary(life: str, cached: Path) -> dict[str, Any]:
+    """The summary of both examples as one process of that kind makes it."""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(cached / life), **LIVES[life]}
+    inputs = [str(path) for path in sorted((EXAMPLES / "rlp-reset").iterdir())]
+    command = [sys.executable, "-W", "error", "-c", COMPILED, *inputs]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.fixture(scope="session")
+def cached(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where compiled kernels go: bounds-checked ones must not be taken for the others."""
+    return tmp_path_factory.mktemp("kernels")
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal, floating-point sums up to their last digits."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other or (isinstance(one, float) and one == pytest.approx(other, rel=1e-9)))
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("life", ["compiled", "bounds-checked"])
+def test_each_life_comes_to_the_same_conclusions(life: str, cached: Path) -> None:
+    """Every key of the summary, against the plain run; no warning, and nothing read out of bounds."""
+    assert same(summary(life, cached), summary("plain", cached))
