@@ -26,6 +26,7 @@ MODULI = {
     "rlc-lte": (1024, 65536),  # 36.322 6.2.3.3
     "rlc-nr": (4096, 262144),  # 38.322 6.2.3.3
 }
+LARGEST_NUMBER = max(max(sizes) for sizes in MODULI.values()) - 1
 DATA_TYPES = ("I RR", "I RNR", "I REJ", "I SREJ", "AMD")
 RESET_TYPES = ("SABM", "RESET")
 RESET_DONE_TYPES = ("UA", "RESET_ACK")
@@ -208,9 +209,10 @@ def number_rows(
             continue
         note(code[row], own, other[own], state, seen)
         epoch[row] = state[own, _EPOCH]
-        if code[row] != _DATA or sn[row] < 0:
-            continue
         size, place = modulus[own], 2 * own + (1 if sent[row] else 0)
+        # A number that no field holds is damage: it would be outside `seen`.
+        if code[row] != _DATA or sn[row] < 0 or sn[row] >= size:
+            continue
         if state[own, _STARTED] == 0:
             state[own, _STARTED] = 1
             # A log may begin in the middle; a reset begins at 0.

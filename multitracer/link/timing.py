@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.kernels import kernel
-from multitracer.link.frames import DATA_TYPES
+from multitracer.link.frames import DATA_TYPES, LARGEST_NUMBER
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,11 +94,12 @@ def _rtt(frames: pd.DataFrame, data: pd.DataFrame, link: int, reverse: int) -> i
     """The least time from a data frame sent once to the answer that acknowledges it."""
     log = data["input"].iloc[0] if len(data) else -1
     back = frames[(frames["link"] == reverse) & ~frames["sent"] & (frames["input"] == log)]
-    back = back[(back["nr"] >= 0) & ~back["type"].isin(("SREJ", "I SREJ"))]
-    once = data[(data["transmission"] == 0) & (data["sn"] >= 0)]
+    # A number that no field holds is damage.
+    back = back[back["nr"].between(0, LARGEST_NUMBER) & ~back["type"].isin(("SREJ", "I SREJ"))]
+    once = data[(data["transmission"] == 0) & data["sn"].between(0, LARGEST_NUMBER) & (data["input"] == log)]
     if not len(back) or not len(once):
         return None
-    once = once[once["input"] == log].sort_values("time_ns", kind="stable")
+    once = once.sort_values("time_ns", kind="stable")
     back = back.sort_values("time_ns", kind="stable")
     least = least_answer(
         once["time_ns"].to_numpy(), once["sn"].to_numpy(), back["time_ns"].to_numpy(), back["nr"].to_numpy(),

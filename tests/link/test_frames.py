@@ -166,6 +166,13 @@ def test_segments_of_one_number_are_new_until_octets_come_twice() -> None:
     assert frames["transmission"].tolist() == [0, 0, 0, 1]
 
 
+def test_a_number_that_no_field_holds_is_left_without_one() -> None:
+    """A damaged line of a log: the frames around it keep theirs, and nothing outside an array is touched."""
+    frames = log(*((True, "AMD", number) for number in (5, 99_999, 6, 4096, 7)), protocol="rlc-umts")
+    assert frames["sn_unwrapped"].tolist() == [5, -1, 6, -1, 7]
+    assert frames["transmission"].tolist() == [0, -1, 0, -1, 0]
+
+
 def test_supervisory_frames_have_no_number() -> None:
     """Their columns stay null."""
     frames = log((True, "RR", -1), (False, "BAD", -1))

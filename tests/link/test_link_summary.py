@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from shared_data import shared
 
 from multitracer.link.events import intervals
 from multitracer.link.frames import number
 from multitracer.link.summary import rows
-from multitracer.link.timing import timing
+from multitracer.link.timing import Timing, timing
 from multitracer.reading import read
 from multitracer.tables import build, empty
 
@@ -113,3 +115,66 @@ def test_no_link_gives_no_rows() -> None:
     frames, events, links = empty("frames"), empty("link_events"), empty("links")
     number(frames, links, events)
     assert rows(links, frames, events, intervals(frames, events, links), {}) == []
+
+
+TYPES = (
+    "I RR",
+    "I SREJ",
+    "RR",
+    "RNR",
+    "SREJ",
+    "SABM",
+    "UA",
+    "DISC",
+    "DM",
+    "AMD",
+    "STATUS",
+    "RESET",
+    "RESET_ACK",
+    "BAD",
+)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(TYPES), st.integers(0, 1), st.integers(0, 2), st.booleans(), st.integers(-1, 100_000),
+            st.integers(-1, 10**12), st.integers(0, 10**9), st.integers(-1, 60), st.integers(-1, 1),
+        ),
+        min_size=1, max_size=40,
+    ),
+    st.sampled_from(["rlp", "rlc-umts", "rlc-nr"]),
+)  # fmt: skip
+@settings(deadline=None, max_examples=60)
+def test_any_log_is_summarised(logged: list[tuple[Any, ...]], protocol: str) -> None:
+    """However damaged: no interval ends before it begins, no time is negative."""
+    kind, log, link, sent, sn, nr, ns, so, poll = map(list, zip(*logged, strict=True))
+    times = [10**18 + at for at in ns]
+    links = build(
+        "links",
+        {
+            "link": range(3), "protocol": [protocol] * 3, "bearer": ["a", "a", "b"],
+            "sender": ["mobile", "network", "mobile"], "reverse": [1, 0, -1],
+        },
+    )  # fmt: skip
+    frames = build(
+        "frames",
+        {
+            "input": log, "record": range(1, len(logged) + 1), "time_ns": times, "recorded_ns": times, "link": link,
+            "side": ["mobile"] * len(logged), "sent": sent, "type": kind, "sn": sn, "nr": nr, "so": so, "poll": poll,
+            "command": poll, "nacks": [((max(n, 0), -1, -1),) if n % 2 else None for n in sn],
+        },
+    )  # fmt: skip
+    events = build(
+        "link_events",
+        {
+            "input": [0], "record": [len(logged) // 2], "time_ns": times[:1], "recorded_ns": times[:1], "link": [0],
+            "side": ["mobile"], "event": ["reset"],
+        },
+    )  # fmt: skip
+    number(frames, links, events)
+    shown = intervals(frames, events, links)
+    assert (shown["end_ns"] >= shown["start_ns"]).all()
+    for row in rows(links, frames, events, shown, dict.fromkeys(range(3), Timing(20_000_000, 1, None, 10**8))):
+        assert all(row[name] is None or row[name] >= 0 for name in ("busy_s", "idle_s", "flow_controlled_s"))
+        assert row["recovery_ms"]["max"] is None or row["recovery_ms"]["max"] >= 0

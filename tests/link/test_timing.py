@@ -71,6 +71,12 @@ def test_too_few_frames_tell_nothing() -> None:
     assert timing(log([(10 * n, n) for n in range(20)]), 1, 0, "rlc-umts") == Timing()
 
 
+def test_a_damaged_number_is_left_out() -> None:
+    """Nothing is made as large as it says."""
+    measured = timing(log([(10 * n, n) for n in range(20)], [(137, 1), (150, 10**15)]), 0, 1, "rlc-umts")
+    assert measured.rtt_ns == 137 * MS
+
+
 @pytest.mark.parametrize(
     ("folder", "dump", "frame_us", "rate_bps", "rtt_ms"),
     [
