@@ -75,12 +75,14 @@ def account(
     segment_frames: pd.DataFrame | None,
     transfer: Transfer | None,
 ) -> Accounting | None:
-    """Account for one link direction; None when its sender logged nothing, or its timing is unknown."""
+    """Account for one link direction.
+
+    None when its sender logged nothing, its timing is unknown, or no packet could be put together.
+    """
     air = on_air.frames_on_air(frames, link, timing)
-    if not len(air.rows) or timing.frame_ns is None:
+    if not len(air.rows) or timing.frame_ns is None or match is None or not match.packets:
         return None
-    if match is not None:
-        on_air.note_packets(air, match.packets, _carried_before(match, transfer), frames["transmission"].to_numpy())
+    on_air.note_packets(air, match.packets, _carried_before(match, transfer))
     streams = _streams(segment_frames, link, transfer)
     start, end = _session(air, streams, transfer)
     canvas = Canvas(start, end, _IDLE_UNKNOWN)

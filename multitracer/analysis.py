@@ -307,9 +307,13 @@ class _Pipeline:
 
     def _missing(self, tables: dict[str, pd.DataFrame], links: LinkLayer) -> list[str]:
         """Which further input would tell what these cannot."""
+        if not len(tables["segments"]):
+            return ["A packet capture beside the data sender would tell which of TCP's segments the frames carried."]
         missing = []
         points = {int(point) for point in tables["segments"]["point"].unique()}
-        if links.shares is None:
+        if links.shares is None and links.frames is not None:
+            missing.append("Accounting and utilization need the link log of the end that sends the data over the link.")
+        elif links.shares is None:
             missing.append(
                 "Accounting and utilization need a log of the link's frames, or its rate (--link-rate BPS)."
             )

@@ -219,6 +219,9 @@ def _account(records: Records, status: Any, found: Recording) -> None:
         count = int((status == code).sum())
         if count:
             found.counts[name] = count
+    if not len(found.tables["packets"]) and found.counts:
+        held = ", ".join(f"{count} {name}" for name, count in found.counts.items())
+        found.notes.append(f"Holds no TCP packet that is read here ({held}).")
     if found.counts.get("udp") or found.counts.get("quic"):
         found.notes.append("Holds UDP or QUIC packets, which are out of scope: only TCP is analysed.")
 

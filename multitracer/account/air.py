@@ -79,7 +79,7 @@ def _times(times: Ints, timing: Timing) -> tuple[Ints, Ints]:
     return begin, starts[which] + lasts[which] * (place + 1) // shared
 
 
-def note_packets(air: Air, packets: Sequence[CarriedPacket], before: Sequence[int | None], transmission: Any) -> None:
+def note_packets(air: Air, packets: Sequence[CarriedPacket], before: Sequence[int | None]) -> None:
     """Enter the packets' octets; `before` says of each how many bytes of it had been carried, None unknown."""
     place_of = {row: place for place, row in enumerate(air.rows.tolist())}
     for packet, resent in zip(packets, before, strict=True):

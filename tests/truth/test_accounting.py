@@ -69,7 +69,7 @@ def test_without_the_data_senders_link_log_nothing_is_claimed(folder: str) -> No
     analysis = analysed(folder, f"rlpdump.{side}", f"rlcdump.{side}")
     assert analysis.shares is None
     assert analysis.utilization is None
-    assert any("log of the link" in sentence for sentence in analysis.summary()["missing"])
+    assert any("link log" in sentence for sentence in analysis.summary()["missing"])
 
 
 @pytest.mark.parametrize("folder", BOTH_LAYERS)
