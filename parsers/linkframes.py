@@ -67,10 +67,11 @@ def _joined(first: dict[str, pd.DataFrame], second: dict[str, pd.DataFrame]) -> 
     base = len(first["links"])
     links = second["links"].assign(link=second["links"]["link"] + base)
     links["reverse"] = links["reverse"].where(links["reverse"] < 0, links["reverse"] + base)
-    frames = second["frames"].assign(link=second["frames"]["link"] + base)
-    return {
-        "links": pd.concat([first["links"], links], ignore_index=True),
-        "frames": pd.concat([first["frames"], frames], ignore_index=True).sort_values(
-            "record", kind="stable", ignore_index=True
-        ),
-    }
+    joined = {"links": pd.concat([first["links"], links], ignore_index=True)}
+    for name in ("frames", "link_events"):
+        parts = [first[name]] if name in first else []
+        if name in second:
+            parts.append(second[name].assign(link=second[name]["link"] + base))
+        if parts:
+            joined[name] = pd.concat(parts, ignore_index=True).sort_values("record", kind="stable", ignore_index=True)
+    return joined

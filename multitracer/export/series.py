@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multitracer.link.frames import MODULI
 from multitracer.tables import ACK, MARKS, OPTION_TIMESTAMPS
 
 if TYPE_CHECKING:
@@ -44,8 +45,6 @@ TIMESTAMPS_BYTES = 12
 """What the timestamps option, padded, takes of every segment (RFC 7323 appendix A)."""
 
 _SUPERVISORY = ("RR", "RNR", "REJ", "SREJ")
-# 24.022 5.2.1 counts modulo 62; 25.322 9.2.2.3, 36.322 6.2.2.3 and 38.322 6.2.3.3 by field width.
-_MODULI = {"rlp": (62,), "rlc-umts": (4096,), "rlc-lte": (1024, 65536), "rlc-nr": (4096, 1 << 18)}
 
 
 @dataclass(frozen=True)
@@ -215,7 +214,7 @@ def _link(tables: Mapping[str, pd.DataFrame], link: int | None) -> dict[str, tup
 def _modulus(protocol: str, sent: pd.DataFrame, heard: pd.DataFrame) -> int:
     """What the sequence numbers count modulo: the narrowest field that holds all those seen."""
     largest = max(sent["sn"].max(), heard["nr"].max() if len(heard) else 0)
-    return next((m for m in _MODULI[protocol] if largest < m), _MODULI[protocol][-1])
+    return next((m for m in MODULI[protocol] if largest < m), MODULI[protocol][-1])
 
 
 class _Numbers:

@@ -61,3 +61,13 @@ def test_any_datagram_is_borne(datagrams: list[tuple[int, bytes]]) -> None:
     made = [datagram(number, octets, port) for number, (port, octets) in enumerate(datagrams, start=1)]
     if made:
         linkframes.read_linkframes(made)
+
+
+def test_frames_of_two_protocols_keep_their_own_links() -> None:
+    """RLP and RLC in one capture: links numbered on, frames in the order of the file."""
+    rlc = b"umts-rlc\x04\x04\x00\x07\x00\x01\x01" + bytes.fromhex("800445000028")
+    tables, _ = linkframes.read_linkframes([datagram(1, gsmtap.encode(FRAME, uplink=True)), datagram(2, rlc, port=9)])
+    frames = tables["frames"]
+    assert frames["record"].is_monotonic_increasing
+    assert set(frames["link"]) <= set(tables["links"]["link"])
+    assert tables["links"]["protocol"].astype(str).tolist()[0] == "rlp"
