@@ -37,6 +37,8 @@ _NACK = re.compile(r"(\d{1,9})(?::(\d{1,9})-(\d{1,9}))?$")
 _TYPES = {"AMD", "UMD", "TMD", "STATUS", "MRW", "MRW_ACK", "RESET", "RESET_ACK", "BAD"}
 _EVENTS = {"reset", "reset-done", "release", "xoff", "xon", "drop", "lost-context"}
 _RATS = ("umts", "lte", "nr")
+_LARGEST = {"umts": 4095, "lte": 65535, "nr": 262143}
+"""Sequence numbers in their widest fields (25.322 9.2.2.3, 36.322 6.2.2.3, 38.322 6.2.3.3)."""
 _SMALLER = {"lte": (10, 16), "nr": (12, 18)}
 _LATEST_NS = 9_000_000_000 * SECOND_NS
 _SCALE = [10 ** (9 - digits) for digits in range(10)]
@@ -151,7 +153,7 @@ def _amd_row(number: int, match: re.Match[str]) -> FrameRow | None:
     """A data PDU of UMTS with its keys in the usual order; None when it needs a closer look."""
     seconds, fraction, way, sn, poll, li, length, data = match.groups()
     when = int(seconds + fraction) * _SCALE[len(fraction)]
-    if when > _LATEST_NS:
+    if when > _LATEST_NS or int(sn) > _LARGEST["umts"]:
         return None
     try:
         octets = None if data is None else bytes.fromhex(data)
@@ -219,6 +221,8 @@ def _row(dump: _Dump, number: int, when: int, sent: bool, kind: str, keys: dict[
     octets = bytes.fromhex(keys["data"]) if "data" in keys else None
     size = _number(keys, "len")
     row = FrameRow(number, when, 0 if sent else 1, sent, kind, length_bytes=size, data=octets)
+    if max(_number(keys, "sn"), _number(keys, "ack")) > _LARGEST[dump.rat]:
+        raise ValueError("a number that no field holds")
     if kind in ("AMD", "UMD"):
         return _data_row(dump.rat, row, keys)
     if kind == "STATUS":
