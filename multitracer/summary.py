@@ -31,7 +31,7 @@ _CLOCK = ("reference", "offset_s", "drift_ppm", "error_s", "worst_s", "how")
 def summarize(analysis: Analysis) -> dict[str, Any]:
     """The summary document; its keys and their meanings are the public interface."""
     origin = analysis.origin_ns
-    return {
+    document = {
         "multitracer": multitracer.__version__,
         "inputs": [_input(entry) for entry in analysis.trace.inputs],
         "connections": _connections(analysis),
@@ -41,6 +41,8 @@ def summarize(analysis: Analysis) -> dict[str, Any]:
         "findings": _findings(analysis, origin),
         "missing": analysis.missing,
     }
+    plain: dict[str, Any] = _plain(document)
+    return plain
 
 
 def to_json(document: dict[str, Any]) -> str:
