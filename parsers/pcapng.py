@@ -256,7 +256,9 @@ def walk_blocks(
             if kind == _SIMPLE:
                 ticks[count] = _NO_TIME
             else:
-                ticks[count] = word(data, at + 12, little) << 32 | word(data, at + 16, little)
+                high = word(data, at + 12, little)
+                # As a signed number of 64 bits, whose bits are what counts.
+                ticks[count] = (high - (high >> 31 << 32)) << 32 | word(data, at + 16, little)
             count += 1
         at += size
     state[0], state[1] = at, count

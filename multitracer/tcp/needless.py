@@ -121,7 +121,7 @@ def inferred(
     answered = event[ANSWERED]
     if event[EDGE] == 1 and answered > before and fact[DSACKS] == 0:
         asked_again = sent - event[SINCE_ACK]
-        if asked_again - answered >= least_rtt * 9 // 10 and covered - sent >= least_rtt * 9 // 10:
+        if asked_again - answered >= least_rtt // 10 * 9 and covered - sent >= least_rtt // 10 * 9:
             return (UNKNOWN, REORDERED) if reordered else (NO, STILL_ASKED)
     return UNKNOWN, ACK_LOSS if fact[COVER_EDGE] == 1 else NO_EVIDENCE
 

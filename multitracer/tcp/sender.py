@@ -101,7 +101,7 @@ def classify_trigger(
     [duplicate acknowledgements, bytes above seq selectively acknowledged]; `again` whether these
     bytes were resent before in this recovery. RFC 8985 7 (probe), 6298 5 (timeout), 6675 5 (fast).
     """
-    waited = timer[0] >= max(MIN_RTO_NS, estimate[0] + MIN_RTO_NS) * 9 // 10
+    waited = timer[0] >= max(MIN_RTO_NS, estimate[0] + MIN_RTO_NS) // 10 * 9
     clocked = evidence[0] > 0 or evidence[1] > 0
     if una < recovery_end:
         if seq <= una and again > 0 and waited:
@@ -112,7 +112,7 @@ def classify_trigger(
     # A tail loss probe resends the last segment, once; alone outstanding it is a probe only if
     # it came before the timer could (RFC 8985 7.2: 2 SRTT, and 200 ms more for a delayed ACK).
     last = end >= top and probed == 0 and timer[1] >= MIN_RTO_NS // 20
-    if last and (seq > una or timer[1] < estimate[2] * 9 // 10):
+    if last and (seq > una or timer[1] < estimate[2] // 10 * 9):
         return PROBE
     if seq <= una and (waited or estimate[0] == 0):
         return TIMEOUT

@@ -18,7 +18,13 @@ ROUND_TRIP_MS, SIZE = 40, 100
 
 
 def transfer(
-    segments: int = 5, *, isn: int = 1000, at_ms: float = 0.0, opened: bool = True, closed: bool = True, resend: int = -1
+    segments: int = 5,
+    *,
+    isn: int = 1000,
+    at_ms: float = 0.0,
+    opened: bool = True,
+    closed: bool = True,
+    resend: int = -1,
 ) -> list[tuple[int, bytes]]:
     """A client that sends segments one round trip apart, each acknowledged, as seen beside it."""
     server = 77
