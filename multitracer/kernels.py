@@ -32,8 +32,9 @@ _state = {"plain": False, "announced": False}
 class Kernel:
     """A function that runs compiled or plain, whichever the process decided on."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], allocates: bool = False) -> None:
         self.function = function
+        self.allocates = allocates
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
         self.__module__ = function.__module__
@@ -63,15 +64,22 @@ class Kernel:
         )
         bare.__module__ = self.function.__module__
         bare.__qualname__ = self.function.__qualname__
+        # Without numba's runtime arrays are not counted at every call, which costs more than most calls do.
+        options = {"nogil": True, "_nrt": self.allocates}
         try:
-            return numba.njit(cache=directory is not None, nogil=True)(bare)
+            return numba.njit(cache=directory is not None, **options)(bare)
         except RuntimeError:  # numba finds no place for its cache: compiled for this process only
-            return numba.njit(nogil=True)(bare)
+            return numba.njit(**options)(bare)
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:
-    """Mark a function as a hot loop."""
+    """Mark a function as a hot loop; the arrays it works on are all given to it."""
     return Kernel(function)
+
+
+def allocating_kernel(function: Callable[..., Any]) -> Kernel:
+    """Mark a function as a hot loop that makes arrays, or returns some; numba refuses others that do."""
+    return Kernel(function, allocates=True)
 
 
 def octets(data: Any) -> np.ndarray[Any, Any]:

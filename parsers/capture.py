@@ -17,7 +17,7 @@ import numpy as np
 
 from multitracer.errors import InputError
 from multitracer.kernels import octets
-from multitracer.parsers.wire import tcpip, tunnels
+from multitracer.parsers.wire import layers, tcpip, tunnels
 from multitracer.tables import build
 from multitracer.trace import Recording, Skip
 
@@ -30,11 +30,13 @@ USER_LINK_TYPES = frozenset({*range(147, 163), 252})
 """LINKTYPE_USER0..15 and WIRESHARK_UPPER_PDU: frames of a link layer's own log."""
 
 _REASONS = {
-    tcpip.CUT: "cut by the snap length within the headers",
-    tcpip.MALFORMED: "not a valid IP or TCP header",
-    tcpip.EMPTY: "record without octets",
+    layers.CUT: "cut by the snap length within the headers",
+    layers.MALFORMED: "not a valid IP or TCP header",
+    layers.EMPTY: "record without octets",
 }
-_COUNTED = {tcpip.UDP: "udp", tcpip.QUIC: "quic", tcpip.ICMP: "icmp", tcpip.OTHER: "other", tcpip.FRAGMENT: "fragments"}
+_COUNTED = {
+    layers.UDP: "udp", layers.QUIC: "quic", layers.ICMP: "icmp", layers.OTHER: "other", layers.FRAGMENT: "fragments",
+}  # fmt: skip
 
 
 @dataclass
@@ -60,7 +62,7 @@ class Records:
 
 def recording(name: str, source: Source, records: Records) -> Recording:
     """Decode every record; raises InputError when no interface's link type is known."""
-    known = [kind for kind in records.link_types if kind in tcpip.LINK_TYPES or kind in USER_LINK_TYPES]
+    known = [kind for kind in records.link_types if kind in layers.LINK_TYPES or kind in USER_LINK_TYPES]
     if not known and len(records.offset):
         kinds = ", ".join(sorted({str(kind) for kind in records.link_types}))
         problem = f"has link type {kinds}, which is not read here"
@@ -103,7 +105,7 @@ class _Part:
 
 def _unwrap(records: Records, decoded: tcpip.Decoded) -> _Part | None:
     """IP packets inside what the fast path does not know; marks in `decoded.status` what became of each."""
-    rows = np.flatnonzero(decoded.status == tcpip.UNKNOWN)
+    rows = np.flatnonzero(decoded.status == layers.UNKNOWN)
     if not len(rows):
         return None
     opened, inner = tunnels.Opened(), []
@@ -112,7 +114,7 @@ def _unwrap(records: Records, decoded: tcpip.Decoded) -> _Part | None:
         whole = bytes(records.data[start : start + int(records.captured[row])])
         missing = int(records.original[row] - records.captured[row])
         packet = opened.packet(whole, records.link_types[int(records.interface[row])])
-        decoded.status[row] = tcpip.OTHER if packet is None else tcpip.TCP
+        decoded.status[row] = layers.OTHER if packet is None else layers.TCP
         if packet is not None:
             inner.append((row, packet, missing))
     if not inner:
@@ -123,9 +125,9 @@ def _unwrap(records: Records, decoded: tcpip.Decoded) -> _Part | None:
     at = np.array([row for row, _, _ in inner], dtype=np.int64)
     again = tcpip.decode(
         data, offset, sizes.astype(np.int32), (sizes + [missing for _, _, missing in inner]).astype(np.int32),
-        np.zeros(len(at), dtype=np.int16), np.array([tcpip.RAW_IP], dtype=np.int64),
+        np.zeros(len(at), dtype=np.int16), np.array([layers.RAW_IP], dtype=np.int64),
     )  # fmt: skip
-    again.status[again.status == tcpip.UNKNOWN] = tcpip.OTHER
+    again.status[again.status == layers.UNKNOWN] = layers.OTHER
     decoded.status[at] = again.status
     return _Part(again, records.number[at], records.time_ns[at], records.interface[at], data, offset)
 
@@ -192,7 +194,7 @@ def _ends(data: Any, ip: int) -> tuple[str, int, str, int]:
         source, destination = (str(IPv4Address(bytes(data[ip + at : ip + at + 4]))) for at in (12, 16))
     else:
         source, destination = (str(IPv6Address(bytes(data[ip + at : ip + at + 16]))) for at in (8, 24))
-    tcp = tcpip.transport_of(data, ip)
+    tcp = layers.transport_of(data, ip)
     ports = [int(data[tcp + at]) << 8 | int(data[tcp + at + 1]) for at in (0, 2)]
     return source, ports[0], destination, ports[1]
 
@@ -210,7 +212,7 @@ def _account(records: Records, status: Any, found: Recording) -> None:
         if len(rows):
             first = int(rows[0])
             found.skips.append(Skip(reason, int(records.number[first]), int(records.offset[first]), len(rows)))
-    unread = np.flatnonzero(status == tcpip.NO_LINK_TYPE)
+    unread = np.flatnonzero(status == layers.NO_LINK_TYPE)
     if len(unread):
         kinds = sorted({records.link_types[int(n)] for n in np.unique(records.interface[unread])})
         reason = f"link type {', '.join(map(str, kinds))} is not read here"
@@ -231,7 +233,7 @@ def _link_frames(records: Records, decoded: tcpip.Decoded) -> Iterator[tuple[int
     if not USER_LINK_TYPES.intersection(records.link_types) and not decoded.link_frame_at:
         return
     of_user = np.isin(np.array(records.link_types)[records.interface], list(USER_LINK_TYPES))
-    for row in np.flatnonzero(of_user | (decoded.status == tcpip.LINK_FRAME)).tolist():
+    for row in np.flatnonzero(of_user | (decoded.status == layers.LINK_FRAME)).tolist():
         start, kind = int(records.offset[row]), records.link_types[int(records.interface[row])]
         end = start + int(records.captured[row])
         ports = (-1, -1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.kernels import kernel
+from multitracer.kernels import allocating_kernel
 from multitracer.link.frames import DATA_TYPES, LARGEST_NUMBER
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _rtt(frames: pd.DataFrame, data: pd.DataFrame, link: int, reverse: int) -> i
     return int(least) if least >= 0 else None
 
 
-@kernel
+@allocating_kernel
 def least_answer(sent_at: Any, numbers: Any, when: Any, named: Any, modulus: int) -> int:
     """The least time from a frame to the first answer that names the number after it; -1 without one."""
     last_sent = np.full(modulus + 1, -1, dtype=np.int64)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.kernels import kernel
+from multitracer.kernels import allocating_kernel, kernel
 from multitracer.tcp.sender import (
     ANSWERED,
     BOARD,
@@ -169,7 +169,7 @@ def late_answer(
     return 0 if fact[DSACKED] <= covered else 1
 
 
-@kernel
+@allocating_kernel
 def judge(
     board: Any, state: Any, facts: Any, events: Any, pairs: Any, count: int, time_ns: Any, tsval: Any, arrived: Any,
     least_rtt: int, dsack_capable: int, reordered: int, verdicts: Any,

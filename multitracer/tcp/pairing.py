@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.kernels import kernel
+from multitracer.kernels import allocating_kernel, kernel
 from multitracer.points import mix
 from multitracer.tables import MARKS, OPTION_TIMESTAMPS
 
@@ -255,7 +255,7 @@ def _neighbours(stream: Ints, paired: Ints) -> tuple[Ints, Ints]:
     return results[0], results[1]
 
 
-@kernel
+@allocating_kernel
 def _settle(ours, theirs, early, late, least, most, order, start, ours_in, theirs_in, paired, ambiguous):  # type: ignore[no-untyped-def]
     """Groups of unequal numbers of equal packets: pair those that only one ordered pairing allows.
 

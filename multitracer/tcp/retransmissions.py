@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.kernels import kernel
+from multitracer.kernels import allocating_kernel, kernel
 from multitracer.tables import MARKS, SPURIOUS, TRIGGERS, build, empty
 from multitracer.tcp import needless as rules
 from multitracer.tcp.needless import judge
@@ -77,7 +77,7 @@ def _directions(segments: pd.DataFrame, point_of: Any, marks: Any) -> tuple[Any,
     return rows, starts, (wanted % 2).astype(np.int8)
 
 
-@kernel
+@allocating_kernel
 def rows_by_connection(connection: Any, point: Any, sender: Any, point_of: Any, wanted: Any) -> Any:
     """Rows, in order, of each wanted direction (connection * 2 + sender) at its point, and where each begins."""
     slots = np.full(2 * len(point_of), -1, dtype=np.int32)
@@ -104,7 +104,7 @@ def rows_by_connection(connection: Any, point: Any, sender: Any, point_of: Any, 
     return rows, starts
 
 
-@kernel
+@allocating_kernel
 def classify_directions(
     rows: Any, starts: Any, senders: Any, time_ns: Any, sender: Any, seq: Any, ack: Any, length: Any,
     flags: Any, tsval: Any, tsecr: Any, options: Any, marks: Any, resend_mark: int, skip_mark: int, sack_segment: Any,

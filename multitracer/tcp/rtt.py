@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.kernels import kernel
+from multitracer.kernels import allocating_kernel, kernel
 from multitracer.tcp.sent import BOTTOM, END, FIRST, LENGTH, NO_NODE, VALUE, add_above, drop
 
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -78,7 +78,7 @@ def group(samples: Ints, end: npt.NDArray[np.int32], place: Ints, grouped: Ints)
         place[end[i]] += 1
 
 
-@kernel
+@allocating_kernel
 def describe(grouped: Ints, starts: Ints, statistics: Floats) -> None:
     """Fill the STATISTICS (ns) of every group; the standard deviation is the sample's (n - 1)."""
     for i in range(len(starts) - 1):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.kernels import kernel
+from multitracer.kernels import allocating_kernel, kernel
 
 # Codes of tables.TRIGGERS, in its order.
 TIMEOUT, FAST, RECOVERY, PROBE, UNKNOWN = range(5)
@@ -49,7 +49,7 @@ def locate(board: Any, count: int, seq: int) -> int:
     return low
 
 
-@kernel
+@allocating_kernel
 def grown(array: Any, needed: int) -> Any:
     """`array` with room for row `needed`, at least doubled when it must grow."""
     if needed < len(array):
@@ -121,7 +121,7 @@ def classify_trigger(
     return UNKNOWN
 
 
-@kernel
+@allocating_kernel
 def follow(
     rows: Any, direction: int, time_ns: Any, sender: Any, seq: Any, ack: Any, length: Any, flags: Any, tsecr: Any,
     marks: Any, resend_mark: int, skip_mark: int, sack_segment: Any, sack_left: Any, sack_right: Any,

@@ -15,7 +15,7 @@ from multitracer import kernels
 from multitracer.kernels import octets
 from multitracer.parsers.capture import Records, recording
 from multitracer.parsers.source import Source
-from multitracer.parsers.wire import tcpip
+from multitracer.parsers.wire import layers
 from multitracer.tables import OPTION_MSS, OPTION_SACK, OPTION_TIMESTAMPS, OPTION_WSCALE
 from multitracer.trace import Recording
 
@@ -168,7 +168,7 @@ def test_checksums_are_right_wrong_or_left_to_the_card() -> None:
     assert found.tables["packets"]["checksum_ok"].tolist() == [1, 0, -1, -1]
 
 
-@given(st.sampled_from([*tcpip.LINK_TYPES]), st.lists(st.binary(max_size=120), min_size=1, max_size=8))
+@given(st.sampled_from([*layers.LINK_TYPES]), st.lists(st.binary(max_size=120), min_size=1, max_size=8))
 @settings(max_examples=150, deadline=None)
 def test_no_octets_make_it_crash(link_type: int, records: list[bytes]) -> None:
     """Every record becomes a packet, a count or a named loss."""
