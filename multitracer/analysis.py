@@ -22,6 +22,7 @@ from multitracer.anonymize import anonymize
 from multitracer.clocks import Alignment
 from multitracer.findings import Scene
 from multitracer.findings.scene import Direction
+from multitracer.kernels import kernel
 from multitracer.linked import LinkLayer, join_layers
 from multitracer.options import AnalyzeOptions
 from multitracer.paths import Paths, find_paths
@@ -29,6 +30,7 @@ from multitracer.points import Points, find_points
 from multitracer.reading import read
 from multitracer.summary import direction_rows, summarize
 from multitracer.tcp.connections import find_connections
+from multitracer.tcp.grouping import Groups
 from multitracer.tcp.measures import measure
 from multitracer.tcp.pairing import match
 from multitracer.tcp.retransmissions import classify
@@ -150,12 +152,19 @@ def _cut(
 
 def _date(connections: pd.DataFrame, segments: pd.DataFrame) -> None:
     """When each connection began and ended, on the reference clock."""
-    connection, time_ns = segments["connection"].to_numpy(), segments["time_ns"].to_numpy()
-    known = connection >= 0
     start, end = np.full(len(connections), _LATEST), np.full(len(connections), -1, dtype=np.int64)
-    np.minimum.at(start, connection[known], time_ns[known])
-    np.maximum.at(end, connection[known], time_ns[known])
+    note_extents(segments["connection"].to_numpy(), segments["time_ns"].to_numpy(), start, end)
     connections["start_ns"], connections["end_ns"] = start, end
+
+
+@kernel
+def note_extents(connection: Any, time_ns: Any, start: Any, end: Any) -> None:
+    """The least and the greatest time of each connection."""
+    for row in range(len(connection)):
+        number = np.int64(connection[row])
+        if number >= 0:
+            start[number] = min(start[number], time_ns[row])
+            end[number] = max(end[number], time_ns[row])
 
 
 @dataclass
@@ -190,7 +199,8 @@ class _Pipeline:
         state = self._state(segments, raw_ack, found.connections, paths, alignment)
         self.progress("judging retransmissions", 0.5)
         error_ns = self._errors(segments, paths, alignment)
-        resent = classify(segments, sack, found.connections, paths.seen_at, paths.arrived, error_ns)
+        groups = Groups(segments, len(found.connections))
+        resent = classify(segments, sack, found.connections, groups, paths.seen_at, paths.arrived, error_ns)
         self.progress("joining the layers", 0.6)
         transfer = Transfer(segments, found.connections, resent, state, paths)
         links = join_layers(
@@ -207,7 +217,7 @@ class _Pipeline:
             segments, found.connections, resent, self._directions(measures.table, paths), paths.arrival, paths.arrived,
             self._pair_errors(alignment), links=links.links, frames=links.frames, link_intervals=links.intervals,
             segment_frames=links.segment_frames, accounting=links.main_accounting, link_rtt_ns=links.link_rtt_ns,
-            thresholds=self.options.thresholds,
+            groups=groups, thresholds=self.options.thresholds,
         )  # fmt: skip
         concluded = {
             "segments": segments, "sack": sack, "tcp_state": state, "retransmissions": resent,
@@ -287,15 +297,17 @@ class _Pipeline:
 
     def _directions(self, measures: pd.DataFrame, paths: Paths) -> list[Direction]:
         """Every end that sent anything, with the points it was seen at and its least round trip."""
-        columns = (measures[name].to_numpy() for name in ("point", "connection", "sender", "packets", "rtt_min_ms"))
-        rows = []
-        for point, connection, sender, packets, least in zip(*columns, strict=True):
-            if not packets or point != paths.seen_at[connection, sender]:
-                continue
-            near, far = paths.sender_point[connection, sender], paths.receiver_point[connection, sender]
-            least_ns = 0 if np.isnan(least) or near < 0 else round(least * 1e6)
-            rows.append(Direction(int(connection), int(sender), int(near), int(far), least_ns))
-        return rows
+        connection, sender = measures["connection"].to_numpy(), measures["sender"].to_numpy()
+        seen = measures["point"].to_numpy() == paths.seen_at[connection, sender]
+        seen &= measures["packets"].to_numpy() > 0
+        connection, sender = connection[seen], sender[seen]
+        near, far = paths.sender_point[connection, sender], paths.receiver_point[connection, sender]
+        least, greatest = (
+            np.where(near < 0, 0, np.rint(np.nan_to_num(measures[name].to_numpy()[seen]) * 1e6)).astype(np.int64)
+            for name in ("rtt_min_ms", "rtt_max_ms")
+        )
+        columns = (values.tolist() for values in (connection, sender, near, far, least, greatest))
+        return [Direction(*row) for row in zip(*columns, strict=True)]
 
     def _origin(self, tables: dict[str, pd.DataFrame]) -> int:
         """The first time of all that was recorded and placed, also of what was cut off."""

@@ -88,7 +88,8 @@ def _same(reference: str, how: str, start_ns: int) -> Clock:
 
 
 def _first(segments: pd.DataFrame, rows: Ints) -> int:
-    return int(segments["recorded_ns"].to_numpy()[rows].min()) if len(rows) else 0
+    recorded = segments["recorded_ns"].to_numpy()
+    return int((recorded if len(rows) == len(recorded) else recorded[rows]).min()) if len(rows) else 0
 
 
 def _place_stated(
@@ -289,7 +290,9 @@ def apply(alignment: Alignment, segments: pd.DataFrame) -> Ints:
 
     Where a clock was set back, times alone do not tell before from after; the order of records does.
     """
-    recorded = segments["recorded_ns"].to_numpy()
+    recorded: Ints = segments["recorded_ns"].to_numpy()
+    if all(clock.keeps_time for clock in alignment.clocks):
+        return recorded
     result = recorded.copy()
     for rows, clock in zip(alignment.rows, alignment.clocks, strict=True):
         result[rows] = _in_order(recorded[rows], clock)

@@ -15,7 +15,8 @@ import hashlib
 import os
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -92,6 +93,14 @@ def octets(data: Any) -> np.ndarray[Any, Any]:
 def plain() -> bool:
     """Whether kernels run as plain Python in this process."""
     return _state["plain"] or os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+
+
+def concurrently(function: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
+    """The function's result for each part, worked out at once; compiled kernels let threads run side by side."""
+    if len(parts) == 1 or plain():
+        return [function(part) for part in parts]
+    with ThreadPoolExecutor(min(len(parts), os.cpu_count() or 1)) as pool:
+        return list(pool.map(function, parts))
 
 
 def choose(records: int) -> None:

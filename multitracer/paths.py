@@ -8,6 +8,7 @@ the two delays tells the order without any clock.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -39,7 +40,7 @@ class Paths:
     arrival: Ints
     arrived: npt.NDArray[np.int8]
 
-    @property
+    @cached_property
     def seen_at(self) -> Ints:
         """Per connection and end, the point that saw best what it sent: the nearest to it."""
         return np.where(self.sender_point != NOWHERE, self.sender_point, self.receiver_point)
@@ -209,6 +210,8 @@ def _at_the_receiver(segments: pd.DataFrame, paths: Paths) -> None:
     """What only the receiver's capture holds has arrived, by being there."""
     connection, sender = segments["connection"].to_numpy(), segments["sender"].to_numpy()
     known = connection >= 0
+    if (paths.sender_point != NOWHERE).all():
+        return
     alone = np.zeros(len(segments), dtype=np.bool_)
     alone[known] = paths.sender_point[connection[known], sender[known]] == NOWHERE
     if alone.any():

@@ -22,15 +22,14 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 _AT_AN_END = 0.25
 """Below this share of the round trip an end is held to be near."""
+_ENOUGH = 500_000
+"""So many of a connection's first segments tell where it was captured."""
+_TOLD_BY = ["time_ns", "sender", "seq", "ack", "payload_bytes", "flags", "options", "tsval", "tsecr"]
 
 
 def find_roles(segments: pd.DataFrame, rows: Sequence[Ints]) -> list[str | None]:
     """Per point (its rows): sender, receiver, or None where it stands in between or nothing tells."""
-    return [_role(_taken(segments, own)) if len(own) else None for own in rows]
-
-
-def _taken(segments: pd.DataFrame, rows: Ints) -> pd.DataFrame:
-    return segments if len(rows) == len(segments) else segments.take(rows)
+    return [_role(segments, own) if len(own) else None for own in rows]
 
 
 def nearest_to_sender(segments: pd.DataFrame, rows: Sequence[Ints], forced: Mapping[int, str]) -> int:
@@ -50,11 +49,14 @@ def nearest_to_sender(segments: pd.DataFrame, rows: Sequence[Ints], forced: Mapp
     return -max(waits)[1]
 
 
-def largest(segments: pd.DataFrame) -> tuple[int, int]:
-    """(connection, sender) of most payload."""
-    connection = segments["connection"].to_numpy()
+def largest(segments: pd.DataFrame, rows: Ints | None = None) -> tuple[int, int]:
+    """(connection, sender) of most payload, of all segments or of some."""
+    connection, sender, payload = (
+        segments[name].to_numpy() if rows is None or len(rows) == len(segments) else segments[name].to_numpy()[rows]
+        for name in ("connection", "sender", "payload_bytes")
+    )
     totals = np.zeros(2 * (int(connection.max(initial=-1)) + 1), dtype=np.int64)
-    add_payload(connection, segments["sender"].to_numpy(), segments["payload_bytes"].to_numpy(), totals)
+    add_payload(connection, sender, payload, totals)
     most = int(np.argmax(totals)) if len(totals) else 0
     return most // 2, most % 2
 
@@ -67,9 +69,10 @@ def add_payload(connection: Any, sender: Any, payload: Any, totals: Ints) -> Non
             totals[2 * np.int64(connection[row]) + sender[row]] += payload[row]
 
 
-def _role(own: pd.DataFrame) -> str | None:
-    connection, sender = largest(own)
-    own = own[own["connection"].to_numpy() == connection]
+def _role(segments: pd.DataFrame, rows: Ints) -> str | None:
+    connection, sender = largest(segments, rows)
+    mine = rows[segments["connection"].to_numpy()[rows] == connection]
+    own = segments[_TOLD_BY].take(mine[:_ENOUGH])
     there, here = answered_after(own, sender), _set_off_after(own, sender)
     if here < 0 or there < 0:
         there, here = _handshake(own, sender)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +33,7 @@ def summarize(analysis: Analysis) -> dict[str, Any]:
     document = {
         "multitracer": multitracer.__version__,
         "inputs": [_input(entry) for entry in analysis.trace.inputs],
-        "connections": _connections(analysis),
+        "connections": [],
         "links": analysis.link_rows,
         "utilization": analysis.utilization,
         "accounting": analysis.shares,
@@ -42,12 +41,20 @@ def summarize(analysis: Analysis) -> dict[str, Any]:
         "missing": analysis.missing,
     }
     plain: dict[str, Any] = _plain(document)
+    plain["connections"] = _connections(analysis)  # plain by itself: there may be a hundred thousand
     return plain
 
 
 def to_json(document: dict[str, Any]) -> str:
-    """The document as JSON text; what is not a number is null."""
-    return json.dumps(_plain(document), indent=1, allow_nan=False)
+    """The document as JSON text: a line for each item of a list, which keeps large ones quick and searchable."""
+    parts = [f"{json.dumps(key)}: {_item_lines(value)}" for key, value in document.items()]
+    return "{\n " + ",\n ".join(parts) + "\n}"
+
+
+def _item_lines(value: Any) -> str:
+    if not isinstance(value, list) or not value:
+        return json.dumps(value, allow_nan=False)
+    return "[\n  " + ",\n  ".join(json.dumps(item, allow_nan=False) for item in value) + "\n ]"
 
 
 def _plain(value: Any) -> Any:
@@ -131,44 +138,63 @@ def direction_rows(
 ) -> list[dict[str, Any]]:
     """D of the summary for every connection and end, in order: row 2 * connection + end (0 the client)."""
     resent = _resent(retransmissions, connections)
-    rows = [_direction({}, None) for _ in range(2 * len(connections))]
+    rows: list[dict[str, Any]] = [_UNSEEN] * (2 * len(connections))
     chosen = seen_at[measures["connection"].to_numpy(), measures["sender"].to_numpy()] == measures["point"].to_numpy()
-    names = [*_COUNTS, "throughput_bps", "goodput_bps", "rtt_samples", *(f"rtt_{name}_ms" for name in STATISTICS)]
-    columns = [measures[name].to_numpy()[chosen].tolist() for name in names]
+    counts = [_whole_or_none(measures[name].to_numpy()[chosen]) for name in _COUNTS]
+    rates = [_float_or_none(measures[name].to_numpy()[chosen]) for name in _RATES]
+    samples = measures["rtt_samples"].to_numpy()[chosen].tolist()
+    trips = [_float_or_none(measures[f"rtt_{name}_ms"].to_numpy()[chosen]) for name in STATISTICS]
     ends = (2 * measures["connection"].to_numpy() + measures["sender"].to_numpy())[chosen].tolist()
-    for end, *values in zip(ends, *columns, strict=True):
-        rows[end] = _direction(dict(zip(names, values, strict=True)), resent.get(end, {}))
+    columns = (ends, samples, *(zip(*values, strict=True) for values in (counts, rates, trips)))
+    for end, sampled, counted, rated, tripped in zip(*columns, strict=True):
+        triggers, verdicts = resent.get(end, _NEVER_RESENT)
+        rows[end] = {
+            **dict(zip(_COUNTS, counted, strict=True)),
+            **dict(zip(_RATES, rated, strict=True)),
+            "rtt_ms": {"samples": sampled, **dict(zip(STATISTICS, tripped, strict=True))},
+            "retransmissions": dict(triggers),
+            "spurious": dict(verdicts),
+        }
     return rows
 
 
-def _direction(found: dict[str, Any], resent: dict[str, Counter[str]] | None) -> dict[str, Any]:
-    """One D; None for all that was not seen."""
-    counted = {name: _whole(found.get(name)) for name in _COUNTS}
-    rtt = {"samples": found.get("rtt_samples")} | {name: found.get(f"rtt_{name}_ms") for name in STATISTICS}
-    counted_by = resent or {}
-    trigger, spurious = counted_by.get("trigger", Counter()), counted_by.get("spurious", Counter())
-    none = None if resent is None else 0
-    return counted | {
-        "throughput_bps": found.get("throughput_bps"),
-        "goodput_bps": found.get("goodput_bps"),
-        "rtt_ms": rtt,
-        "retransmissions": {name: trigger.get(name, none) for name in TRIGGERS},
-        "spurious": {name: spurious.get(name, none) for name in SPURIOUS},
-    }
+_RATES = ("throughput_bps", "goodput_bps")
+_NEVER_RESENT = (dict.fromkeys(TRIGGERS, 0), dict.fromkeys(SPURIOUS, 0))
+_UNSEEN: dict[str, Any] = {
+    **dict.fromkeys((*_COUNTS, *_RATES)),
+    "rtt_ms": dict.fromkeys(("samples", *STATISTICS)),
+    "retransmissions": dict.fromkeys(TRIGGERS),
+    "spurious": dict.fromkeys(SPURIOUS),
+}
+"""D of an end of which nothing was seen."""
 
 
-def _whole(value: Any) -> int | None:
-    return None if value is None or value != value else int(value)
+def _float_or_none(values: Any) -> list[float | None]:
+    kept: list[float | None] = np.where(np.isfinite(values), values, 0.0).tolist()
+    for row in np.flatnonzero(~np.isfinite(values)).tolist():
+        kept[row] = None
+    return kept
 
 
-def _resent(retransmissions: pd.DataFrame, connections: pd.DataFrame) -> dict[int, dict[str, Counter[str]]]:
-    """Per end, how many retransmissions there were of each trigger and of each verdict."""
-    client = dict(enumerate(connections["client"].tolist()))
-    found: dict[int, dict[str, Counter[str]]] = {}
-    columns = (retransmissions[name].tolist() for name in ("connection", "sender", "trigger", "spurious"))
-    for connection, sender, trigger, spurious in zip(*columns, strict=True):
-        end = 2 * connection + (sender != client[connection])
-        counts = found.setdefault(end, {"trigger": Counter(), "spurious": Counter()})
-        counts["trigger"][str(trigger)] += 1
-        counts["spurious"][str(spurious)] += 1
-    return found
+def _whole_or_none(values: Any) -> list[int | None]:
+    if values.dtype.kind != "f":
+        whole: list[int | None] = values.tolist()
+        return whole
+    return [None if value is None else int(value) for value in _float_or_none(values)]
+
+
+def _resent(
+    retransmissions: pd.DataFrame, connections: pd.DataFrame
+) -> dict[int, tuple[dict[str, int], dict[str, int]]]:
+    """Per end that resent anything, how many there were of each trigger and of each verdict."""
+    if not len(retransmissions):
+        return {}
+    number = retransmissions["connection"].to_numpy()
+    from_server = retransmissions["sender"].to_numpy() != connections["client"].to_numpy()[number]
+    ends, index = np.unique(2 * number.astype(np.int64) + from_server, return_inverse=True)
+    counted = []
+    for name, kinds in (("trigger", TRIGGERS), ("spurious", SPURIOUS)):
+        code = retransmissions[name].cat.codes.to_numpy().astype(np.int64)
+        table = np.bincount(index * len(kinds) + code, minlength=len(ends) * len(kinds)).reshape(-1, len(kinds))
+        counted.append([dict(zip(kinds, row, strict=True)) for row in table.tolist()])
+    return dict(zip(ends.tolist(), zip(*counted, strict=True), strict=True))

@@ -73,6 +73,13 @@ class Clock:
     how: str = "unknown"
     pieces: tuple[ClockPiece, ...] = ()
 
+    @property
+    def keeps_time(self) -> bool:
+        """Whether it shows the reference clock's times, or is not placed: its times stay as they are."""
+        return not self.pieces or (
+            len(self.pieces) == 1 and self.pieces[0].offset_ns == 0 and self.pieces[0].rate_ppt == 0
+        )
+
 
 @dataclass
 class Input:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv6Address
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from multitracer.parsers.source import Source
+
+_PORT = np.array([256, 1])
+"""What each of a port's octets counts."""
 
 USER_LINK_TYPES = frozenset({*range(147, 163), 252})
 """LINKTYPE_USER0..15 and WIRESHARK_UPPER_PDU: frames of a link layer's own log."""
@@ -147,9 +150,9 @@ def _tables(parts: list[_Part], found: Recording) -> None:
             flow = number_of[flow]
         packets |= {
             "flow": flow,
-            "record": part.number[rows].astype(np.uint32),
-            "time_ns": part.time_ns[rows],
-            "interface": part.interface[rows].astype(np.int16),
+            "record": _taken(part.number, rows).astype(np.uint32, copy=False),
+            "time_ns": _taken(part.time_ns, rows),
+            "interface": _taken(part.interface, rows).astype(np.int16, copy=False),
         }
         for name, values in packets.items():
             columns.setdefault(name, []).append(values)
@@ -177,26 +180,42 @@ def _tables(parts: list[_Part], found: Recording) -> None:
     )
 
 
+def _taken(values: Any, rows: Any) -> Any:
+    """The values at `rows`; the very array when those are all."""
+    return values if len(rows) == len(values) else values[rows]
+
+
 def _flow_numbers(part: _Part, flows: dict[tuple[str, int, str, int], int]) -> tuple[Any, Any]:
     """The common number of each of the part's flows, and whether its ends are swapped there."""
     numbers, swapped = [], []
-    for first in part.decoded.flow_first:
-        ends = _ends(part.data, int(first))
+    for ends in _ends(part.data, part.decoded.flow_first):
         turned = (*ends[2:], *ends[:2])
         swapped.append(turned in flows and ends not in flows)
         numbers.append(flows.setdefault(turned if swapped[-1] else ends, len(flows)))
     return np.array(numbers, dtype=np.int32), np.array(swapped, dtype=np.int8)
 
 
-def _ends(data: Any, ip: int) -> tuple[str, int, str, int]:
-    """Addresses and ports of the packet whose IP header is at `ip` (of its first fragment)."""
-    if data[ip] >> 4 == 4:
-        source, destination = (str(IPv4Address(bytes(data[ip + at : ip + at + 4]))) for at in (12, 16))
-    else:
-        source, destination = (str(IPv6Address(bytes(data[ip + at : ip + at + 16]))) for at in (8, 24))
-    tcp = layers.transport_of(data, ip)
-    ports = [int(data[tcp + at]) << 8 | int(data[tcp + at + 1]) for at in (0, 2)]
-    return source, ports[0], destination, ports[1]
+def _ends(data: Any, first: Any) -> Iterator[tuple[str, int, str, int]]:
+    """Addresses and ports of the packets whose IP headers are at `first` (of a datagram's first fragment)."""
+    four = data[first] >> 4 == 4
+    ports = np.array([layers.transport_of(data, at) for at in first[~four]], dtype=np.int64)
+    tcp = first + 4 * (data[first] & 15).astype(np.int64)
+    tcp[~four] = ports
+    near, far = (_octets_at(data, tcp + at, 2) for at in (0, 2))
+    ends = zip(first.tolist(), four.tolist(), _octets_at(data, first + 12, 8).tolist(), strict=True)
+    for (ip, is_four, (a, b, c, d, e, f, g, h)), source, destination in zip(
+        ends, (near @ _PORT).tolist(), (far @ _PORT).tolist(), strict=True
+    ):
+        if is_four:
+            yield f"{a}.{b}.{c}.{d}", source, f"{e}.{f}.{g}.{h}", destination
+        else:
+            here, there = (str(IPv6Address(bytes(data[ip + at : ip + at + 16]))) for at in (8, 24))
+            yield here, source, there, destination
+
+
+def _octets_at(data: Any, first: Any, count: int) -> Any:
+    """`count` octets from each of the places, one row each."""
+    return data[first[:, None] + np.arange(count)].astype(np.int64)
 
 
 def _flows_table(ends: list[tuple[str, int, str, int]]) -> pd.DataFrame:

@@ -35,6 +35,8 @@ _LARGEST_RECORD = 1 << 18
 """tcpdump's largest snap length; a record with more octets is not one."""
 _FAR_SECONDS = 10 * 366 * 86400
 """After garbage, a record within so long of the last good one is believed."""
+_FIRST_GUESS = 4096
+"""After so many records the number of all is estimated."""
 _CHAIN = 3
 """So many plausible headers in a row end a search (fewer at the file's end)."""
 
@@ -66,7 +68,7 @@ def read(source: Source) -> Recording:
         source,
         Records(
             data, offset, captured, original, time_ns, np.zeros(count, dtype=np.int16),
-            np.arange(1, count + 1, dtype=np.int64), [link_type], *_losses(state, len(data)),
+            np.arange(1, count + 1, dtype=np.uint32), [link_type], *_losses(state, len(data)),
         ),
     )  # fmt: skip
 
@@ -86,15 +88,20 @@ def _losses(state: Any, size: int) -> tuple[list[Skip], bool]:
 def _records(data: Any, little: bool, header: int, scale: int) -> tuple[Any, Any, Any, Any, Any]:
     """Offsets, captured and original lengths and times of all records, and the walk's state."""
     state = np.array([_FILE_HEADER_BYTES, 0, -1, -1, 0, 0, -1], dtype=np.int64)
-    size = max(16, (len(data) - _FILE_HEADER_BYTES) // (header + 400))
-    arrays = [np.empty(size, dtype=kind) for kind in (np.int64, np.int32, np.int32, np.int64)]
+    arrays = [np.empty(_FIRST_GUESS, dtype=kind) for kind in (np.int64, np.int32, np.int32, np.int64)]
     while walk(data, little, header, scale, state, *arrays):
         done, at = int(state[_FOUND]), int(state[_AT])
-        # By the records so far, this many more are to come.
-        more = (len(data) - at) * done // max(at, 1) + done // 8 + 1024
-        arrays = [np.concatenate([values[:done], np.empty(more, dtype=values.dtype)]) for values in arrays]
+        # By the records so far, this many more are to come, and some.
+        more = (len(data) - at) * done // max(at, 1) * 33 // 32 + 1024
+        arrays = [_longer(values, done + more) for values in arrays]
     count = int(state[_FOUND])
     return (*(values[:count] for values in arrays), state)  # type: ignore[return-value]
+
+
+def _longer(values: Any, size: int) -> Any:
+    longer = np.empty(size, dtype=values.dtype)
+    longer[: len(values)] = values
+    return longer
 
 
 @kernel

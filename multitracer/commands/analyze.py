@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -52,8 +51,8 @@ def command(
 
     files.prepare(output)
     analysis = analysed(inputs, options)
-    text = to_json(analysis.summary())
-    document = json.loads(text)
+    document = analysis.summary()
+    text = to_json(document)
     written = str(files.write_summary(text, output))
     if not summary_only:
         written = write_all(analysis, document, output, report=not no_report, exports=exports)

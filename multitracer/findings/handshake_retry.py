@@ -17,20 +17,21 @@ def detect(scene: Scene) -> Iterator[Finding]:
     """One finding for each end that sent its SYN more than once."""
     flags, marks = scene.column("flags"), scene.column("marks")
     syns = np.flatnonzero((flags & SYN != 0) & (marks & MARKS["captured_twice"] == 0))
-    keys = np.stack([scene.column(name)[syns] for name in ("connection", "sender", "point")], axis=1)
-    if not len(keys):
-        return
-    _, index, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
-    near = {(d.connection, d.sender): d.sender_point for d in scene.directions}
+    connection, sender, point = (
+        scene.column(name)[syns].astype(np.int64) for name in ("connection", "sender", "point")
+    )
+    keys = (2 * connection + sender) << 16 | point
+    _, index, counts = np.unique(keys, return_inverse=True, return_counts=True)
     for number in np.flatnonzero(counts > 1):
-        rows = syns[index.ravel() == number]
-        connection, sender, point = keys[index.ravel() == number][0].tolist()
-        if near.get((connection, sender), point) != point:
+        mine = index == number
+        rows, end = syns[mine], (int(connection[mine][0]), int(sender[mine][0]))
+        direction = scene.direction(*end)
+        if direction is not None and direction.sender_point != point[mine][0]:
             continue
         time = scene.column("time_ns")[rows]
         yield Finding(
-            "handshake-retry", "path", connection, int(time[0]), int(time[-1]), "confirmed",
-            f"the {'client' if sender == 0 else 'server'} sent its SYN {len(rows)} times over "
+            "handshake-retry", "path", end[0], int(time[0]), int(time[-1]), "confirmed",
+            f"the {'client' if end[1] == 0 else 'server'} sent its SYN {len(rows)} times over "
             f"{(time[-1] - time[0]) / 1e6:.1f} ms",
             {"count": len(rows), "records": scene.references(rows)},
         )  # fmt: skip

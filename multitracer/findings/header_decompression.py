@@ -28,9 +28,7 @@ def detect(scene: Scene) -> Iterator[Finding]:
 def _in_direction(scene: Scene, direction: Direction) -> Iterator[Finding]:
     sent = scene.rows(direction.connection, direction.sender_point, direction.sender)
     came = scene.rows(direction.connection, direction.receiver_point, direction.sender)
-    taken = np.zeros(len(scene.segments), dtype=bool)
-    taken[scene.arrival[sent[scene.arrival[sent] >= 0]]] = True
-    stray = came[~taken[came] & (scene.column("payload_bytes")[came] > 0)]
+    stray = came[~scene.paired[came] & (scene.column("payload_bytes")[came] > 0)]
     lost = sent[(scene.arrived[sent] == 0) & (scene.column("payload_bytes")[sent] > 0)]
     originals = _originals(scene, stray, lost)
     stray, originals = stray[originals >= 0], originals[originals >= 0]

@@ -21,10 +21,13 @@ _WAITED = {
 def detect(scene: Scene) -> Iterator[Finding]:
     """One finding for each stretch of waits above the pipe's own round trip."""
     for direction in scene.directions:
-        if direction.least_rtt_ns <= 0 or direction.sender_point < 0:
+        pipe, greatest = direction.least_rtt_ns, direction.greatest_rtt_ns
+        if pipe <= 0 or direction.sender_point < 0:
+            continue
+        short = greatest is not None and greatest - pipe <= scene.thresholds.queue_pipes * pipe
+        if short and scene.segment_frames is None:
             continue
         sent, waited, how = _waits(scene, direction)
-        pipe = direction.least_rtt_ns
         high = waited > scene.thresholds.queue_pipes * pipe
         # One short wait in between does not end a stretch: it must stay short for a round trip.
         for run in runs(sent[high], pipe + float(waited.max(initial=0))):

@@ -66,10 +66,8 @@ def _on_its_way(scene: Scene, columns: dict[str, Any], row: int) -> tuple[int, s
 def _late_by_arrivals(scene: Scene, segment: int) -> tuple[int, str] | None:
     """From the receiver's capture: the earlier copy's arrival, and the fate of the acknowledgement it caused."""
     connection, sender = (int(scene.column(name)[segment]) for name in ("connection", "sender"))
-    direction = next(
-        (d for d in scene.directions if d.connection == connection and d.sender == sender and d.receiver_point >= 0),
-        None,
-    )
+    direction = scene.direction(connection, sender)
+    direction = direction if direction and direction.receiver_point >= 0 else None
     error = scene.error_ns(direction) if direction else None
     if direction is None or error is None:
         return None
@@ -102,7 +100,8 @@ def _late_by_arrivals(scene: Scene, segment: int) -> tuple[int, str] | None:
 
 def _arrivals_back(scene: Scene, acks: Any, connection: int, sender: int) -> Any:
     """When these acknowledgements reached the data sender; None where that was not recorded."""
-    if not any(d.connection == connection and d.sender == sender and d.receiver_point >= 0 for d in scene.directions):
+    direction = scene.direction(connection, sender)
+    if direction is None or direction.receiver_point < 0:
         return None
     if (scene.arrived[acks] < 0).any():
         return None

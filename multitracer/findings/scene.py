@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.tables import MARKS
+from multitracer.tcp.grouping import Groups
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,6 +66,8 @@ class Direction(NamedTuple):
     sender_point: int
     receiver_point: int
     least_rtt_ns: int
+    greatest_rtt_ns: int | None = None
+    """None where it was not measured."""
 
 
 @dataclass(frozen=True)
@@ -90,27 +92,41 @@ class Scene:
     segment_frames: pd.DataFrame | None = None
     accounting: pd.DataFrame | None = None
     link_rtt_ns: int | None = None
+    groups: Groups | None = None
+    """Rows of `segments` by connection and point, where they are known already."""
     thresholds: Thresholds = Thresholds()
 
     @cached_property
-    def _order(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        connection = self.segments["connection"].to_numpy()
-        order = np.argsort(connection, kind="stable")
-        return order, np.searchsorted(connection[order], np.arange(len(self.connections) + 1))
+    def _columns(self) -> dict[str, npt.NDArray[Any]]:
+        return {name: self.segments[name].to_numpy() for name in self.segments.columns}
+
+    @cached_property
+    def _groups(self) -> Groups:
+        return self.groups or Groups(self.segments, len(self.connections))
 
     def rows(self, connection: int, point: int, sender: int | None = None) -> npt.NDArray[np.int64]:
         """Rows of `segments` of a connection seen at a point, in capture order; copies captured twice left out."""
-        order, starts = self._order
-        rows = order[starts[connection] : starts[connection + 1]]
-        keep = (self.column("point")[rows] == point) & (self.column("marks")[rows] & MARKS["captured_twice"] == 0)
-        if sender is not None:
-            keep &= self.column("sender")[rows] == sender
-        return rows[keep]
+        rows: npt.NDArray[np.int64] = self._groups.rows(connection, point)
+        return rows if sender is None else rows[self.column("sender")[rows] == sender]
+
+    @cached_property
+    def paired(self) -> npt.NDArray[np.bool_]:
+        """Which rows of `segments` are the arrival of one seen leaving."""
+        paired = np.zeros(len(self.segments), dtype=np.bool_)
+        paired[self.arrival[self.arrival >= 0]] = True
+        return paired
 
     def column(self, name: str) -> npt.NDArray[Any]:
         """A column of `segments` as an array."""
-        values: npt.NDArray[Any] = self.segments[name].to_numpy()
-        return values
+        return self._columns[name]
+
+    @cached_property
+    def _by_end(self) -> dict[tuple[int, int], Direction]:
+        return {(direction.connection, direction.sender): direction for direction in self.directions}
+
+    def direction(self, connection: int, sender: int) -> Direction | None:
+        """The direction of what one end of a connection sent, None where it was not seen."""
+        return self._by_end.get((connection, sender))
 
     def error_ns(self, direction: Direction) -> int | None:
         """The clock error between the two ends of a direction, None where the clocks are unrelated."""
@@ -131,7 +147,8 @@ class Scene:
 
     def rtt_ns(self, connection: int) -> int:
         """The least round trip of a connection, 0 when none was measured."""
-        return max((d.least_rtt_ns for d in self.directions if d.connection == connection), default=0)
+        both = (self.direction(connection, sender) for sender in (0, 1))
+        return max((direction.least_rtt_ns for direction in both if direction), default=0)
 
     def round_trips(self, direction: Direction) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Send times and round trips of the segments that were sent once, as their sender saw them."""

@@ -209,7 +209,7 @@ def _outstanding(analysis: Analysis, number: int, sender: int, seconds: _Seconds
 def _delays(analysis: Analysis, number: int, sender: int, seconds: _Seconds) -> dict[str, Source]:
     """Round trips of segments sent once, and how long each waited for its first frame."""
     found: dict[str, Source] = {}
-    direction = next((d for d in analysis.scene.directions if (d.connection, d.sender) == (number, sender)), None)
+    direction = analysis.scene.direction(number, sender)
     if direction is not None and direction.sender_point >= 0:
         sent, rtt = analysis.scene.round_trips(direction)
         if len(sent):

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.kernels import allocating_kernel, kernel
+from multitracer.kernels import allocating_kernel, concurrently, kernel
 from multitracer.tables import MARKS, SPURIOUS, TRIGGERS, build, empty
 from multitracer.tcp import needless as rules
+from multitracer.tcp.grouping import Groups
 from multitracer.tcp.needless import judge
 from multitracer.tcp.sender import (
     ABOVE,
@@ -29,6 +30,9 @@ from multitracer.tcp.sender import (
 if TYPE_CHECKING:
     import pandas as pd
 
+_WORTH_SHARING = 500_000
+"""With fewer rows a second thread gains nothing."""
+
 # Columns of the result rows of `classify_directions`.
 (R_ROW, R_TRIGGER, R_SINCE_ACK, R_ELAPSED, R_DUPACKS, R_ABOVE, R_RTO, R_SPURIOUS, R_RULE, R_COPIES, R_DSACKS,
  R_LEAST_RTT, R_COPY, R_LATE_ACK) = range(14)  # fmt: skip
@@ -38,23 +42,25 @@ def classify(
     segments: pd.DataFrame,
     sacks: pd.DataFrame,
     connections: pd.DataFrame,
+    groups: Groups,
     point_of: np.ndarray[Any, Any],
     arrived: np.ndarray[Any, Any],
     error_ns: np.ndarray[Any, Any] | None = None,
 ) -> pd.DataFrame:
     """The `retransmissions` table.
 
-    `sacks` has columns segment, left, right (relative) and dsack. `point_of` is the observation
-    point nearest to each sender, shape (connections, 2), -1 for none. `arrived` tells for each row
+    `groups` are those of `segments`; `sacks` has columns segment, left, right (relative) and dsack.
+    `point_of` is the observation point nearest to each sender, shape (connections, 2), -1 for none. `arrived` tells for each row
     of `segments` whether the receiver's capture holds it intact: 1 yes, 0 no, -1 cannot be told.
     `error_ns` is the clock error that each row's arrival had to bear, where it had to.
     """
     marks = segments["marks"].to_numpy()
-    rows, starts, senders = _directions(segments, point_of, marks)
+    ends, senders = _directions(segments, point_of, marks)
     if not len(senders):
         return empty("retransmissions")
-    found = classify_directions(
-        rows, starts, senders,
+    group = groups.number(ends, point_of[ends, senders])
+    begin, end = groups.starts[group], groups.starts[group + 1]
+    columns = (
         segments["time_ns"].to_numpy(), segments["sender"].to_numpy(), segments["seq"].to_numpy(),
         segments["ack"].to_numpy(), segments["payload_bytes"].to_numpy(), segments["flags"].to_numpy(),
         segments["tsval"].to_numpy(), segments["tsecr"].to_numpy(), segments["options"].to_numpy(), marks,
@@ -62,51 +68,33 @@ def classify(
         sacks["segment"].to_numpy(), sacks["left"].to_numpy(), sacks["right"].to_numpy(),
         sacks["dsack"].to_numpy().astype(np.int8), arrived,
     )  # fmt: skip
-    return _table(found, segments, connections, error_ns)
+    found = concurrently(
+        lambda part: classify_directions(groups.order, begin[part], end[part], senders[part], *columns),
+        _shares(end - begin),
+    )
+    return _table(np.concatenate(found), segments, connections, error_ns)
 
 
-def _directions(segments: pd.DataFrame, point_of: Any, marks: Any) -> tuple[Any, Any, Any]:
-    """The rows of every connection that resent anything, and the directions to follow through them."""
+def _shares(rows: Any) -> list[slice]:
+    """The directions in two parts of about as many rows, where that is worth it."""
+    reached = np.cumsum(rows)
+    half = int(np.searchsorted(reached, reached[-1] / 2)) + 1
+    return [slice(0, half), slice(half, len(rows))] if reached[-1] > _WORTH_SHARING else [slice(0, len(rows))]
+
+
+def _directions(segments: pd.DataFrame, point_of: Any, marks: Any) -> tuple[Any, Any]:
+    """(Connection, sender) of every end that was seen to resend anything near it."""
     connection, sender = segments["connection"].to_numpy(), segments["sender"].to_numpy()
-    point = segments["point"].to_numpy()
     resent = np.flatnonzero(marks & MARKS["retransmission"] != 0)
     resent = resent[(connection[resent] >= 0) & (segments["payload_bytes"].to_numpy()[resent] > 0)]
-    near = point[resent] == point_of[connection[resent], sender[resent]]
+    near = segments["point"].to_numpy()[resent] == point_of[connection[resent], sender[resent]]
     wanted = np.unique(connection[resent[near]].astype(np.int64) * 2 + sender[resent[near]])
-    rows, starts = rows_by_connection(connection, point, sender, point_of.astype(np.int16), wanted)
-    return rows, starts, (wanted % 2).astype(np.int8)
-
-
-@allocating_kernel
-def rows_by_connection(connection: Any, point: Any, sender: Any, point_of: Any, wanted: Any) -> Any:
-    """Rows, in order, of each wanted direction (connection * 2 + sender) at its point, and where each begins."""
-    slots = np.full(2 * len(point_of), -1, dtype=np.int32)
-    for i in range(len(wanted)):
-        slots[wanted[i]] = i
-    starts = np.zeros(len(wanted) + 1, dtype=np.int64)
-    for row in range(len(connection)):
-        if connection[row] >= 0:
-            for end in range(2):
-                slot = slots[2 * np.int64(connection[row]) + end]
-                if slot >= 0 and point[row] == point_of[connection[row], end]:
-                    starts[slot + 1] += 1
-    for i in range(len(wanted)):
-        starts[i + 1] += starts[i]
-    rows = np.empty(starts[-1], dtype=np.int32)
-    filled = starts[:-1].copy()
-    for row in range(len(connection)):
-        if connection[row] >= 0:
-            for end in range(2):
-                slot = slots[2 * np.int64(connection[row]) + end]
-                if slot >= 0 and point[row] == point_of[connection[row], end]:
-                    rows[filled[slot]] = row
-                    filled[slot] += 1
-    return rows, starts
+    return wanted >> 1, (wanted & 1).astype(np.int8)
 
 
 @allocating_kernel
 def classify_directions(
-    rows: Any, starts: Any, senders: Any, time_ns: Any, sender: Any, seq: Any, ack: Any, length: Any,
+    order: Any, begin: Any, end: Any, senders: Any, time_ns: Any, sender: Any, seq: Any, ack: Any, length: Any,
     flags: Any, tsval: Any, tsecr: Any, options: Any, marks: Any, resend_mark: int, skip_mark: int, sack_segment: Any,
     sack_left: Any, sack_right: Any, sack_is_dsack: Any, arrived: Any,
 ) -> Any:
@@ -114,7 +102,7 @@ def classify_directions(
     out = np.zeros((64, 14), dtype=np.int64)
     filled = 0
     for i in range(len(senders)):
-        mine = rows[starts[i] : starts[i + 1]]
+        mine = order[begin[i] : end[i]]
         sample = handshake_rtt(mine, senders[i], time_ns, sender, flags)
         segments = 0
         capable = 0
@@ -124,7 +112,7 @@ def classify_directions(
             elif options[row] & 2 or (flags[row] & 2 and options[row] & 4):
                 capable = 1  # the receiver reports blocks, and with them duplicates (RFC 2883)
         board, state, facts, events, pairs, numbers = follow(
-            mine, senders[i], time_ns, sender, seq, ack, length, flags, tsecr, marks, resend_mark, skip_mark,
+            mine, senders[i], time_ns, sender, seq, ack, length, flags, tsecr, options, marks, resend_mark, skip_mark,
             sack_segment, sack_left, sack_right, sack_is_dsack, segments, sample,
         )  # fmt: skip
         count = numbers[0]
@@ -190,32 +178,47 @@ def _ms(nanoseconds: int) -> str:
 
 
 def _trigger_because(row: list[int]) -> str:
-    since, elapsed, rto = _ms(row[R_SINCE_ACK]), _ms(row[R_ELAPSED]), _ms(row[R_RTO])
-    return {
-        TIMEOUT: f"oldest unacknowledged data resent {elapsed} after the timer was last restarted and {since} after "
-        f"any acknowledgement (modelled RTO {rto})",
-        FAST: f"{row[R_DUPACKS]} duplicate acknowledgements and {row[R_ABOVE]} bytes selectively acknowledged above "
-        "it when it was resent",
-        RECOVERY: "resent within the recovery that an earlier loss began",
-        PROBE: f"last outstanding segment resent {elapsed} after the last transmission, before the RTO of {rto}",
-    }.get(row[R_TRIGGER], f"no timer had run out ({since} since an acknowledgement) and no loss was signalled")
+    trigger, since = row[R_TRIGGER], _ms(row[R_SINCE_ACK])
+    if trigger == TIMEOUT:
+        return (
+            f"oldest unacknowledged data resent {_ms(row[R_ELAPSED])} after the timer was last restarted and {since} "
+            f"after any acknowledgement (modelled RTO {_ms(row[R_RTO])})"
+        )
+    if trigger == FAST:
+        return (
+            f"{row[R_DUPACKS]} duplicate acknowledgements and {row[R_ABOVE]} bytes selectively acknowledged above it "
+            "when it was resent"
+        )
+    if trigger == RECOVERY:
+        return "resent within the recovery that an earlier loss began"
+    if trigger == PROBE:
+        return (
+            f"last outstanding segment resent {_ms(row[R_ELAPSED])} after the last transmission, before the RTO of "
+            f"{_ms(row[R_RTO])}"
+        )
+    return f"no timer had run out ({since} since an acknowledgement) and no loss was signalled"
 
 
 def _spurious_because(row: list[int]) -> str:
-    return {
-        rules.ARRIVED: "an earlier copy is in the receiver's capture",
-        rules.LOST: "no earlier copy reached the receiver's capture",
-        rules.ACKED_BEFORE: "the bytes had been acknowledged before",
-        rules.DSACK: f"the receiver reported {row[R_DSACKS]} duplicates of {row[R_COPIES]} copies (DSACK)",
-        rules.EIFEL_EARLIER: "the acknowledgement echoes the timestamp of an earlier copy (Eifel)",
-        rules.EIFEL_THIS: "the acknowledgement echoes the timestamp of a resend, and no duplicate was reported",
-        rules.TOO_SOON: f"acknowledged sooner than half the least round trip ({_ms(row[R_LEAST_RTT])}) after it",
-        rules.OVERTAKEN: "data sent later had been delivered while these bytes were still missing",
-        rules.STILL_ASKED: "an acknowledgement that answered a later packet still asked for these bytes, and the next "
-        "came a whole round trip after the resend",
-        rules.NEXT_MISSING: "the acknowledgement of the resend just below it stopped at these bytes",
-        rules.NEVER_ACKED: "needless or not cannot be told: never acknowledged in this capture",
-        rules.ACK_LOSS: "needless or not cannot be told: a lost acknowledgement would look the same",
-        rules.REORDERED: "needless or not cannot be told: this path reorders",
-        rules.PARTIAL: "needless or not cannot be told: it resent a part of a segment",
-    }.get(row[R_RULE], "needless or not cannot be told from this capture")
+    if row[R_RULE] == rules.DSACK:
+        return f"the receiver reported {row[R_DSACKS]} duplicates of {row[R_COPIES]} copies (DSACK)"
+    if row[R_RULE] == rules.TOO_SOON:
+        return f"acknowledged sooner than half the least round trip ({_ms(row[R_LEAST_RTT])}) after it"
+    return _RULES.get(row[R_RULE], "needless or not cannot be told from this capture")
+
+
+_RULES = {
+    rules.ARRIVED: "an earlier copy is in the receiver's capture",
+    rules.LOST: "no earlier copy reached the receiver's capture",
+    rules.ACKED_BEFORE: "the bytes had been acknowledged before",
+    rules.EIFEL_EARLIER: "the acknowledgement echoes the timestamp of an earlier copy (Eifel)",
+    rules.EIFEL_THIS: "the acknowledgement echoes the timestamp of a resend, and no duplicate was reported",
+    rules.OVERTAKEN: "data sent later had been delivered while these bytes were still missing",
+    rules.STILL_ASKED: "an acknowledgement that answered a later packet still asked for these bytes, and the next "
+    "came a whole round trip after the resend",
+    rules.NEXT_MISSING: "the acknowledgement of the resend just below it stopped at these bytes",
+    rules.NEVER_ACKED: "needless or not cannot be told: never acknowledged in this capture",
+    rules.ACK_LOSS: "needless or not cannot be told: a lost acknowledgement would look the same",
+    rules.REORDERED: "needless or not cannot be told: this path reorders",
+    rules.PARTIAL: "needless or not cannot be told: it resent a part of a segment",
+}

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.kernels import allocating_kernel, kernel
+from multitracer.tables import OPTION_SACK
 
 # Codes of tables.TRIGGERS, in its order.
 TIMEOUT, FAST, RECOVERY, PROBE, UNKNOWN = range(5)
@@ -124,7 +125,7 @@ def classify_trigger(
 @allocating_kernel
 def follow(
     rows: Any, direction: int, time_ns: Any, sender: Any, seq: Any, ack: Any, length: Any, flags: Any, tsecr: Any,
-    marks: Any, resend_mark: int, skip_mark: int, sack_segment: Any, sack_left: Any, sack_right: Any,
+    options: Any, marks: Any, resend_mark: int, skip_mark: int, sack_segment: Any, sack_left: Any, sack_right: Any,
     sack_is_dsack: Any, data_segments: int, first_sample: int,
 ) -> Any:
     """Replay one direction of one connection, whose rows in capture order are `rows`.
@@ -141,6 +142,7 @@ def follow(
     una, top, recovery_end = np.int64(0), np.int64(-1), np.int64(-1)
     last_ack, restarted, answered = np.int64(0), np.int64(0), np.int64(-1)
     newest, high_sack = np.int64(0), np.int64(0)
+    edge = 0  # the first scoreboard row that is not all acknowledged
     dupacks, probed, reordered, dsacks = 0, 0, 0, 0
     estimate = np.array([0, 0, SECOND, NEVER], dtype=np.int64)
     if first_sample > 0:
@@ -219,7 +221,9 @@ def follow(
         advanced = value > una
         later = newest
         if advanced:
-            k = locate(board, count, una)
+            while edge < count and board[edge, END] <= una:
+                edge += 1
+            k = edge
             sample, alone = np.int64(-1), True
             answered = np.int64(-1)
             while k < count and board[k, END] <= value:
@@ -240,7 +244,8 @@ def follow(
                 recovery_end = np.int64(-1)
         elif value == una and length[row] == 0 and una < top and not flags[row] & 7:
             dupacks += 1
-        for b in range(np.searchsorted(sack_segment, row), len(sack_segment)):
+        blocks = np.searchsorted(sack_segment, row) if options[row] & OPTION_SACK else len(sack_segment)
+        for b in range(blocks, len(sack_segment)):
             if sack_segment[b] != row:
                 break
             k = locate(board, count, sack_left[b])

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import itertools
 import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from multitracer.kernels import kernel, plain
+from multitracer.kernels import concurrently, kernel
 from multitracer.parsers.wire.flows import Flows, find_flow
 from multitracer.parsers.wire.layers import (
     CUT,
@@ -113,14 +112,10 @@ def decode(data: Any, offset: Any, captured: Any, original: Any, interface: Any,
     columns = {name: np.empty(count, dtype=dtype) for name, dtype in _COLUMNS.items()}
     status, where = np.zeros(count, dtype=np.int8), np.empty(count, dtype=np.int32)
     records = _Records(offset, captured, original, interface, status, where, columns)
-    parts = 1 if plain() else max(1, min(os.cpu_count() or 1, count // _PART))
+    parts = max(1, min(os.cpu_count() or 1, count // _PART))
     edges = [count * part // parts for part in range(parts + 1)]
     pieces = [records.part(start, stop) for start, stop in itertools.pairwise(edges)]
-    if parts == 1:
-        found = [_decode_part(data, pieces[0], kinds)]
-    else:
-        with ThreadPoolExecutor(parts) as pool:
-            found = list(pool.map(lambda piece: _decode_part(data, piece, kinds), pieces))
+    found = concurrently(lambda piece: _decode_part(data, piece, kinds), pieces)
     flows, sack, syn = _join(data, pieces, found)
     packets = sum(part.packets for part in found)
     rows = np.arange(count)

@@ -1,0 +1,59 @@
+"""Which rows of the segments table belong to each connection, at each observation point."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from multitracer.kernels import kernel
+from multitracer.tables import MARKS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Groups:
+    """Rows by connection and point, in capture order; copies captured twice are left out.
+
+    `order[starts[g] : starts[g + 1]]` are the rows of group g, which is number(connection, point).
+    """
+
+    def __init__(self, segments: pd.DataFrame, connections: int) -> None:
+        connection, point = segments["connection"].to_numpy(), segments["point"].to_numpy()
+        twice = segments["marks"].to_numpy() & MARKS["captured_twice"] != 0
+        self.points = int(point.max(initial=0)) + 1
+        self.starts = np.zeros(connections * self.points + 1, dtype=np.int64)
+        count_rows(connection, point, twice, self.points, self.starts[1:])
+        np.cumsum(self.starts, out=self.starts)
+        self.order = np.empty(self.starts[-1], dtype=np.int32)
+        place_rows(connection, point, twice, self.points, self.starts[:-1].copy(), self.order)
+
+    def number(self, connection: Any, point: Any) -> Any:
+        """The group of a connection at a point."""
+        return connection * self.points + point
+
+    def rows(self, connection: int, point: int) -> Any:
+        """The rows of a connection at a point; none for a point that is nowhere."""
+        if not 0 <= point < self.points:
+            return self.order[:0]
+        group = self.number(connection, point)
+        return self.order[self.starts[group] : self.starts[group + 1]]
+
+
+@kernel
+def count_rows(connection: Any, point: Any, twice: Any, points: int, counts: Any) -> None:
+    """Count each group's rows."""
+    for row in range(len(connection)):
+        if connection[row] >= 0 and not twice[row]:
+            counts[np.int64(connection[row]) * points + point[row]] += 1
+
+
+@kernel
+def place_rows(connection: Any, point: Any, twice: Any, points: int, place: Any, order: Any) -> None:
+    """Put each group's rows together; `place` is where each begins, and moves on."""
+    for row in range(len(connection)):
+        if connection[row] >= 0 and not twice[row]:
+            group = np.int64(connection[row]) * points + point[row]
+            order[place[group]] = row
+            place[group] += 1
