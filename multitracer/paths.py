@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from multitracer.clocks import Alignment
+from multitracer.kernels import kernel
 from multitracer.roles import largest
 
 if TYPE_CHECKING:
@@ -208,13 +209,20 @@ def _holes(segments: pd.DataFrame, rows: Ints, sender: int) -> list[tuple[int, i
 
 def _at_the_receiver(segments: pd.DataFrame, paths: Paths) -> None:
     """What only the receiver's capture holds has arrived, by being there."""
-    connection, sender = segments["connection"].to_numpy(), segments["sender"].to_numpy()
-    known = connection >= 0
     if (paths.sender_point != NOWHERE).all():
         return
-    alone = np.zeros(len(segments), dtype=np.bool_)
-    alone[known] = paths.sender_point[connection[known], sender[known]] == NOWHERE
-    if alone.any():
-        rows = np.flatnonzero(alone)
-        paths.arrival[rows] = rows
-        paths.arrived[rows] = np.where(segments["checksum_ok"].to_numpy()[rows] == 0, LOST, INTACT)
+    note_arrived(
+        segments["connection"].to_numpy(), segments["sender"].to_numpy(), segments["checksum_ok"].to_numpy(),
+        paths.sender_point, paths.arrival, paths.arrived,
+    )  # fmt: skip
+
+
+@kernel
+def note_arrived(
+    connection: Any, sender: Any, checksum_ok: Any, sender_point: Ints, arrival: Ints, arrived: Any
+) -> None:  # fmt: skip
+    """Note each segment of ends that nobody recorded as its own arrival."""
+    for row in range(len(connection)):
+        if connection[row] >= 0 and sender_point[connection[row], sender[row]] == NOWHERE:
+            arrival[row] = row
+            arrived[row] = LOST if checksum_ok[row] == 0 else INTACT

@@ -50,8 +50,9 @@ def classify(
     """The `retransmissions` table.
 
     `groups` are those of `segments`; `sacks` has columns segment, left, right (relative) and dsack.
-    `point_of` is the observation point nearest to each sender, shape (connections, 2), -1 for none. `arrived` tells for each row
-    of `segments` whether the receiver's capture holds it intact: 1 yes, 0 no, -1 cannot be told.
+    `point_of` is the observation point nearest to each sender, shape (connections, 2), -1 for none.
+    `arrived` tells for each row of `segments` whether the receiver's capture holds it intact: 1 yes,
+    0 no, -1 cannot be told.
     `error_ns` is the clock error that each row's arrival had to bear, where it had to.
     """
     marks = segments["marks"].to_numpy()
