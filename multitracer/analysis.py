@@ -20,6 +20,7 @@ from multitracer import clocks, findings, state_logs
 from multitracer.accounting import Transfer
 from multitracer.anonymize import anonymize
 from multitracer.clocks import Alignment
+from multitracer.columns import attach
 from multitracer.findings import Scene
 from multitracer.findings.scene import Direction
 from multitracer.kernels import kernel
@@ -250,7 +251,7 @@ class _Pipeline:
         numbers = {entry.path: entry.number for entry in self.trace.inputs}
         roles = {numbers[path]: role for path, role in self.options.roles.items() if path in numbers}
         alignment = clocks.align(segments, points, self.trace.inputs, roles=roles, stated=self._stated())
-        segments["time_ns"] = clocks.apply(alignment, segments)
+        attach(segments, "time_ns", clocks.apply(alignment, segments))
         return alignment
 
     def _known(self) -> dict[int, Clock]:
@@ -322,14 +323,14 @@ class _Pipeline:
         if not len(tables["segments"]):
             return ["A packet capture beside the data sender would tell which of TCP's segments the frames carried."]
         missing = []
-        points = {int(point) for point in tables["segments"]["point"].unique()}
         if links.shares is None and links.frames is not None:
             missing.append("Accounting and utilization need the link log of the end that sends the data over the link.")
         elif links.shares is None:
             missing.append(
                 "Accounting and utilization need a log of the link's frames, or its rate (--link-rate BPS)."
             )
-        if len(points) < 2:
+        point = tables["segments"]["point"].to_numpy()
+        if point.min() == point.max():
             missing.append("A capture of the other end would tell which segments arrived, and when.")
         if not len(tables["tcp_state"]):
             missing.append(

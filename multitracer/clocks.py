@@ -63,7 +63,8 @@ def align(
     (offset_s, drift_ppm) by input number.
     """
     count = len(points.points)
-    rows = [np.flatnonzero(segments["point"].to_numpy() == number) for number in range(count)]
+    point = segments["point"].to_numpy()
+    rows = [np.flatnonzero(point == number) if count > 1 else np.arange(len(point)) for number in range(count)]
     found = find_roles(segments, rows)
     by_point = _by_point(points, roles or {})
     found = [by_point.get(number, role) for number, role in enumerate(found)]

@@ -50,7 +50,7 @@ class Paths:
 def find_paths(segments: pd.DataFrame, connections: pd.DataFrame, alignment: Alignment) -> Paths:
     """Order the points along each connection, and follow every segment from its first to its last."""
     count = len(connections)
-    arrival = np.full(len(segments), NOWHERE, dtype=np.int64)
+    arrival = np.full(len(segments), NOWHERE, dtype=np.int32)
     arrived = np.full(len(segments), UNKNOWN, dtype=np.int8)
     near, far = _outermost(segments, count, alignment) if len(alignment.rows) > 1 else _one_point(count)
     _seen_once(segments, connections, alignment, near, far)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.columns import runs
 from multitracer.tables import SYN
 from multitracer.trace import Input
 
@@ -124,11 +125,8 @@ def _sources(packets: pd.DataFrame) -> list[_Source]:
     """The packets of each (input, interface); slices wherever the rows stand together."""
     number, interface = packets["input"].to_numpy(), packets["interface"].to_numpy()
     time = packets["time_ns"].to_numpy()
-    edges = np.flatnonzero(np.diff(number)) + 1
     found: list[_Source] = []
-    for start, stop in zip([0, *edges.tolist()], [*edges.tolist(), len(number)], strict=True):
-        if start == stop:
-            continue
+    for start, stop in runs(number):
         seen = interface[start:stop]
         whole = seen.min() == seen.max()
         for one in [seen[0]] if whole else np.unique(seen):

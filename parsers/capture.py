@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multitracer.columns import deepest_fall, tally
 from multitracer.errors import InputError
 from multitracer.kernels import octets
 from multitracer.parsers.wire import layers, tcpip, tunnels
@@ -72,7 +73,7 @@ def recording(name: str, source: Source, records: Records) -> Recording:
         raise InputError(source.path, problem, hint="Capture on an IP interface.")
     found = Recording(name, records=len(records.offset), skips=list(records.skips), complete=records.complete)
     found.notes += records.notes
-    if len(records.time_ns) and (np.diff(records.time_ns) < -1_000_000_000).any():
+    if deepest_fall(records.time_ns) > 1_000_000_000:
         found.notes.append("The clock was set back while this was captured: times jump by more than a second.")
     _decode(records, found)
     return found
@@ -158,7 +159,7 @@ def _tables(parts: list[_Part], found: Recording) -> None:
             columns.setdefault(name, []).append(values)
         sacks.append(part.decoded.sack + np.array([base, 0, 0]))
         syns.append(part.decoded.syn + np.array([base, 0, 0]))
-        base += len(rows)
+        base += len(flow)
     joined = {name: values[0] if len(values) == 1 else np.concatenate(values) for name, values in columns.items()}
     sack, syn = np.concatenate(sacks), np.concatenate(syns)
     if len(parts) > 1:
@@ -181,8 +182,8 @@ def _tables(parts: list[_Part], found: Recording) -> None:
 
 
 def _taken(values: Any, rows: Any) -> Any:
-    """The values at `rows`; the very array when those are all."""
-    return values if len(rows) == len(values) else values[rows]
+    """The values at `rows`; the very array where those are all (None)."""
+    return values if rows is None else values[rows]
 
 
 def _flow_numbers(part: _Part, flows: dict[tuple[str, int, str, int], int]) -> tuple[Any, Any]:
@@ -226,20 +227,20 @@ def _flows_table(ends: list[tuple[str, int, str, int]]) -> pd.DataFrame:
 
 def _account(records: Records, status: Any, found: Recording) -> None:
     """Name what was not analysed: losses as skips, what is out of scope as counts."""
+    counts = np.zeros(layers.CODES, dtype=np.int64)
+    tally(status, counts)
     for code, reason in _REASONS.items():
-        rows = np.flatnonzero(status == code)
-        if len(rows):
-            first = int(rows[0])
-            found.skips.append(Skip(reason, int(records.number[first]), int(records.offset[first]), len(rows)))
-    unread = np.flatnonzero(status == layers.NO_LINK_TYPE)
-    if len(unread):
+        if counts[code]:
+            first = int(np.argmax(status == code))
+            found.skips.append(Skip(reason, int(records.number[first]), int(records.offset[first]), int(counts[code])))
+    if counts[layers.NO_LINK_TYPE]:
+        unread = np.flatnonzero(status == layers.NO_LINK_TYPE)
         kinds = sorted({records.link_types[int(n)] for n in np.unique(records.interface[unread])})
         reason = f"link type {', '.join(map(str, kinds))} is not read here"
         found.skips.append(Skip(reason, int(records.number[unread[0]]), int(records.offset[unread[0]]), len(unread)))
     for code, name in _COUNTED.items():
-        count = int((status == code).sum())
-        if count:
-            found.counts[name] = count
+        if counts[code]:
+            found.counts[name] = int(counts[code])
     if not len(found.tables["packets"]) and found.counts:
         held = ", ".join(f"{count} {name}" for name, count in found.counts.items())
         found.notes.append(f"Holds no TCP packet that is read here ({held}).")

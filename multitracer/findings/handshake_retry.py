@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from multitracer.columns import rows_with
 from multitracer.findings.scene import Finding, Scene
 from multitracer.tables import MARKS, SYN
 
@@ -15,8 +16,8 @@ NEEDS = ("segments",)
 
 def detect(scene: Scene) -> Iterator[Finding]:
     """One finding for each end that sent its SYN more than once."""
-    flags, marks = scene.column("flags"), scene.column("marks")
-    syns = np.flatnonzero((flags & SYN != 0) & (marks & MARKS["captured_twice"] == 0))
+    syns = rows_with(scene.column("flags"), SYN)
+    syns = syns[scene.column("marks")[syns] & MARKS["captured_twice"] == 0]
     connection, sender, point = (
         scene.column(name)[syns].astype(np.int64) for name in ("connection", "sender", "point")
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from multitracer.columns import rows_with
 from multitracer.findings.scene import Finding, Scene
 from multitracer.tables import MARKS
 
@@ -15,16 +16,17 @@ NEEDS = ("segments",)
 
 def detect(scene: Scene) -> Iterator[Finding]:
     """One finding from each closing of a window until it opens, or the data ends."""
-    marked = np.flatnonzero(scene.column("marks") & MARKS["zero_window"] != 0)
+    marks = scene.column("marks")
+    marked = rows_with(marks, MARKS["zero_window"])
     if not len(marked):
         return
     connections = set(scene.column("connection")[marked].tolist())
-    time, window = scene.column("time_ns"), scene.column("marks") & MARKS["zero_window"] != 0
+    time = scene.column("time_ns")
     for direction in scene.directions:
         if direction.connection not in connections:
             continue
         rows = scene.rows(direction.connection, direction.sender_point, direction.sender)
-        closed = window[rows]
+        closed = marks[rows] & MARKS["zero_window"] != 0
         edges = np.flatnonzero(np.diff(np.concatenate([[False], closed]).astype(np.int8)))
         for start, stop in zip(edges[::2], [*edges[1::2].tolist(), len(rows)][: len(edges[::2])], strict=True):
             group = rows[start:stop]

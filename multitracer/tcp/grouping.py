@@ -21,13 +21,13 @@ class Groups:
 
     def __init__(self, segments: pd.DataFrame, connections: int) -> None:
         connection, point = segments["connection"].to_numpy(), segments["point"].to_numpy()
-        twice = segments["marks"].to_numpy() & MARKS["captured_twice"] != 0
+        marks, twice = segments["marks"].to_numpy(), MARKS["captured_twice"]
         self.points = int(point.max(initial=0)) + 1
         self.starts = np.zeros(connections * self.points + 1, dtype=np.int64)
-        count_rows(connection, point, twice, self.points, self.starts[1:])
+        count_rows(connection, point, marks, twice, self.points, self.starts[1:])
         np.cumsum(self.starts, out=self.starts)
         self.order = np.empty(self.starts[-1], dtype=np.int32)
-        place_rows(connection, point, twice, self.points, self.starts[:-1].copy(), self.order)
+        place_rows(connection, point, marks, twice, self.points, self.starts[:-1].copy(), self.order)
 
     def number(self, connection: Any, point: Any) -> Any:
         """The group of a connection at a point."""
@@ -42,18 +42,20 @@ class Groups:
 
 
 @kernel
-def count_rows(connection: Any, point: Any, twice: Any, points: int, counts: Any) -> None:
+def count_rows(connection: Any, point: Any, marks: Any, skip: int, points: int, counts: Any) -> None:
     """Count each group's rows."""
     for row in range(len(connection)):
-        if connection[row] >= 0 and not twice[row]:
+        if connection[row] >= 0 and not marks[row] & skip:
             counts[np.int64(connection[row]) * points + point[row]] += 1
 
 
 @kernel
-def place_rows(connection: Any, point: Any, twice: Any, points: int, place: Any, order: Any) -> None:
+def place_rows(
+    connection: Any, point: Any, marks: Any, skip: int, points: int, place: Any, order: Any
+) -> None:  # fmt: skip
     """Put each group's rows together; `place` is where each begins, and moves on."""
     for row in range(len(connection)):
-        if connection[row] >= 0 and not twice[row]:
+        if connection[row] >= 0 and not marks[row] & skip:
             group = np.int64(connection[row]) * points + point[row]
             order[place[group]] = row
             place[group] += 1

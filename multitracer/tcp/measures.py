@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.columns import attach
 from multitracer.kernels import kernel
 from multitracer.tables import ACK, FIN, MARKS, RST, SYN
 from multitracer.tcp.rtt import STATISTICS, await_acknowledgement, summarize, take_sample, withdraw
@@ -75,7 +76,7 @@ def measure(segments: pd.DataFrame, sack: pd.DataFrame, raw_window: npt.NDArray[
         raw_window, connections, slot_of,
     )  # fmt: skip
     samples, sampled = _run(segments, columns, ends, marks, earlier_copies)
-    segments["marks"] = marks
+    attach(segments, "marks", marks)
     keys = np.flatnonzero(slot_of >= 0)
     table = _table(keys // max(connections, 1), keys % max(connections, 1), ends, slot_of[keys])
     rows = np.repeat(2 * slot_of[keys].astype(np.int64), 2)
@@ -100,16 +101,14 @@ def _run(
 ) -> tuple[Ints, npt.NDArray[np.int32]]:
     """Go through all segments; returns the round-trip samples (ns) and whose each is."""
     nodes = node_pool(1 << 12)
-    samples, sampled = np.empty(1 << 12, dtype=np.int64), np.empty(1 << 12, dtype=np.int32)
+    # As many samples as segments at most; room that is not written to costs nothing.
+    samples, sampled = np.empty(len(segments), dtype=np.int64), np.empty(len(segments), dtype=np.int32)
     found = np.zeros(1, dtype=np.int64)
     for row, stop in in_order_of_time(segments):
         while (
             row := measure_rows(row, stop, *columns, ends, nodes, samples, sampled, found, marks, earlier_copies)
         ) < stop:
-            if found[0] == len(samples):
-                samples, sampled = np.resize(samples, 2 * len(samples)), np.resize(sampled, 2 * len(sampled))
-            else:
-                nodes = node_pool(2 * len(nodes), nodes)
+            nodes = node_pool(2 * len(nodes), nodes)
     return samples[: found[0]], sampled[: found[0]]
 
 
@@ -181,13 +180,13 @@ def measure_rows(
     payload: Any, flags: Any, checksum_ok: Any, raw_window: Any, connections: int, slot_of: Any,
     ends: Ints, nodes: Ints, samples: Ints, sampled: Any, found: Ints, marks: Any, earlier_copies: Any,
 ) -> int:  # fmt: skip
-    """Count rows start..stop-1; returns the row where it had to stop for want of nodes or samples."""
+    """Count rows start..stop-1; returns the row where it had to stop for want of nodes."""
     for row in range(start, stop):
         if marks[row] & CAPTURED_TWICE:
             continue
         slot = np.int64(slot_of[np.int64(point[row]) * connections + connection[row]])
         end = 2 * slot + sender[row]
-        if nodes[0, VALUE] < ends[end, RANGES + LENGTH] + SPARE_NODES or found[0] == len(samples):
+        if nodes[0, VALUE] < ends[end, RANGES + LENGTH] + SPARE_NODES:
             return row
         flag, length, window = np.int64(flags[row]), np.int64(payload[row]), np.int64(raw_window[row])
         mark = BAD_CHECKSUM if checksum_ok[row] == 0 else 0

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multitracer.columns import rows_with
 from multitracer.kernels import allocating_kernel, concurrently, kernel
 from multitracer.tables import MARKS, SPURIOUS, TRIGGERS, build, empty
 from multitracer.tcp import needless as rules
@@ -86,7 +87,7 @@ def _shares(rows: Any) -> list[slice]:
 def _directions(segments: pd.DataFrame, point_of: Any, marks: Any) -> tuple[Any, Any]:
     """(Connection, sender) of every end that was seen to resend anything near it."""
     connection, sender = segments["connection"].to_numpy(), segments["sender"].to_numpy()
-    resent = np.flatnonzero(marks & MARKS["retransmission"] != 0)
+    resent = rows_with(marks, MARKS["retransmission"])
     resent = resent[(connection[resent] >= 0) & (segments["payload_bytes"].to_numpy()[resent] > 0)]
     near = segments["point"].to_numpy()[resent] == point_of[connection[resent], sender[resent]]
     wanted = np.unique(connection[resent[near]].astype(np.int64) * 2 + sender[resent[near]])

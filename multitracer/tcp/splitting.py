@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.columns import runs
 from multitracer.kernels import kernel
 from multitracer.tables import ACK, FIN, RST, SYN
 
@@ -39,7 +40,7 @@ def split(
     flags, flow = packets["flags"].to_numpy(), packets["flow"].to_numpy()
     points = int(point.max(initial=0)) + 1
     # A local connection begins with the first packet of a flow at a point, or with a SYN.
-    most = min(len(packets), flows * points + int(np.count_nonzero(flags & SYN)))
+    most = min(len(packets), flows * points + len(options))
     ends = np.full((2 * most, END_FIELDS), NONE, dtype=np.int64)
     ends[:, [PACKETS, FINS]] = 0
     ends[:, [MSS, WSCALE]] = -1
@@ -61,12 +62,7 @@ def split(
 def in_order_of_time(packets: pd.DataFrame) -> list[tuple[int, int]]:
     """The rows of each input, (start, stop), the input that began first first (rotated captures)."""
     numbers, time_ns = packets["input"].to_numpy(), packets["time_ns"].to_numpy()
-    if len(numbers) == 0:
-        return []
-    starts = np.r_[0, np.flatnonzero(numbers[1:] != numbers[:-1]) + 1]
-    stops = np.r_[starts[1:], len(numbers)]
-    order = np.argsort(time_ns[starts], kind="stable")
-    return [(int(starts[i]), int(stops[i])) for i in order]
+    return sorted(runs(numbers), key=lambda rows: time_ns[rows[0]])
 
 
 @kernel

@@ -51,7 +51,7 @@ _ROW, _PACKET, _BLOCK, _SYN, _FLOW = range(5)
 
 @dataclass
 class Decoded:
-    """`status` is per record; `columns` are those of the packets table for `rows`, the TCP records.
+    """`status` is per record; `columns` are those of the packets table for `rows`, the TCP records (None: all).
 
     `sack` and `syn` have rows (packet, left, right) and (packet, mss, wscale); `flow_first` holds
     where the IP header of each flow's first packet starts.
@@ -110,7 +110,7 @@ def decode(data: Any, offset: Any, captured: Any, original: Any, interface: Any,
     kinds = np.array([family(int(kind)) for kind in link_types], dtype=np.int64)
     count = len(offset)
     columns = {name: np.empty(count, dtype=dtype) for name, dtype in _COLUMNS.items()}
-    status, where = np.zeros(count, dtype=np.int8), np.empty(count, dtype=np.int32)
+    status, where = np.zeros(count, dtype=np.int8), np.zeros(count, dtype=np.int32)
     records = _Records(offset, captured, original, interface, status, where, columns)
     parts = max(1, min(os.cpu_count() or 1, count // _PART))
     edges = [count * part // parts for part in range(parts + 1)]
@@ -118,7 +118,7 @@ def decode(data: Any, offset: Any, captured: Any, original: Any, interface: Any,
     found = concurrently(lambda piece: _decode_part(data, piece, kinds), pieces)
     flows, sack, syn = _join(data, pieces, found)
     packets = sum(part.packets for part in found)
-    rows = np.arange(count)
+    rows = None
     if packets < count:
         # Copied, so that the room for all records is given back.
         columns = {name: _gathered(name, pieces, found) for name in columns}
@@ -223,7 +223,6 @@ def decode_rows(
             break
         at = offset[row]
         end = at + captured[row]
-        where[row] = 0
         result, ip, tcp, stop = headers(data, at, end, kinds[interface[row]])
         if result == PROTOCOL_UDP:
             status[row] = udp_status(data, tcp, end)
