@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 import errno
-import gc
 import os
 import signal
 import sys
@@ -17,15 +16,13 @@ from typing import NoReturn
 
 import click
 
-from multitracer import __version__
+from multitracer import __version__, memory
 from multitracer.commands.talk import QUIET, VERBOSE, say
 from multitracer.errors import MissingCapabilityError, MultiTracerError
 
 DEFECT, USAGE = 1, 2
 INTERRUPTED, PIPE_CLOSED = 128 + signal.SIGINT, 128 + signal.SIGPIPE
 """What shells know as ended by that signal."""
-_NEW_OBJECTS = 500_000
-"""So many before rings among them are looked for: one command makes few, and looking costs a tenth of its time."""
 
 COMMANDS = ("analyze", "export", "formats")
 
@@ -67,8 +64,10 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Run the program as its user does: arguments from the shell, status to it."""
-    gc.set_threshold(_NEW_OBJECTS)
-    sys.exit(run(sys.argv[1:]))
+    memory.settle()
+    status = run(sys.argv[1:])
+    memory.leave()
+    sys.exit(status)
 
 
 def run(arguments: list[str]) -> int:
