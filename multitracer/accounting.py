@@ -22,17 +22,20 @@ from multitracer.account.painting import Canvas, Ints, covers, union
 from multitracer.correlation.headers import header
 from multitracer.link.events import FLOW_CONTROL, RESET
 from multitracer.link.timing import Timing
-from multitracer.tables import CAUSES, build
+from multitracer.paths import NOWHERE, Paths, host
+from multitracer.tables import CAUSES, MARKS, build
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from multitracer.correlate import LinkMatch
-    from multitracer.paths import Paths
+    from multitracer.tcp.grouping import Groups
 
 CODES = {name: code for code, name in enumerate(CAUSES)}
 _PLACE = ("connection", "sender", "seq", "payload_bytes")
 IDLE = ("idle_window_limited", "idle_sender", "idle_recovery")
+_MOST_STREAMS = 100
+"""Of so many streams, those of most data, each idle instant's cause is looked for."""
 _IDLE_UNKNOWN = len(CAUSES)
 """An idle instant of unknown cause: told as unknown, counted as idle."""
 
@@ -51,7 +54,8 @@ class Accounting:
         """The same of a part of the session."""
         start, stop = np.clip(self.intervals[0], begin, end), np.clip(self.intervals[1], begin, end)
         keep = stop > start
-        return _concluded(self.link, start[keep], stop[keep], self.intervals[2][keep])
+        stops_known = self.utilization["flow_controlled_s"] is not None
+        return _concluded(self.link, start[keep], stop[keep], self.intervals[2][keep], stops_known=stops_known)
 
 
 @dataclass(frozen=True)
@@ -63,13 +67,15 @@ class Transfer:
     retransmissions: pd.DataFrame
     tcp_state: pd.DataFrame
     paths: Paths
+    groups: Groups
 
 
 def account(
     link: int,
+    reverse: int,
     frames: pd.DataFrame,
     intervals: pd.DataFrame,
-    window_full: tuple[Ints, Ints],
+    window_full: tuple[Ints, Ints] | None,
     timing: Timing,
     match: LinkMatch | None,
     segment_frames: pd.DataFrame | None,
@@ -78,6 +84,8 @@ def account(
     """Account for one link direction.
 
     None when its sender logged nothing, its timing is unknown, or no packet could be put together.
+    Where nobody knows when the link's window was full (None), its idleness while data waited has no
+    known cause.
     """
     air = on_air.frames_on_air(frames, link, timing)
     if not len(air.rows) or timing.frame_ns is None or match is None or not match.packets:
@@ -88,34 +96,46 @@ def account(
     canvas = Canvas(start, end, _IDLE_UNKNOWN)
     for layer in _idleness(streams, transfer):
         canvas.paint(*layer)
-    waiting = _waiting(match, segment_frames, link, air, _of(intervals, None, RESET)[0])
+    resets = _of(intervals, (link, reverse), RESET)
+    waiting = _waiting(match, segment_frames, link, air, resets[0])
+    if window_full is None:
+        canvas.paint(*waiting, _IDLE_UNKNOWN)
     supervisory = ~air.data & covers(*waiting, air.start_ns)
     canvas.paint(air.start_ns[supervisory], air.end_ns[supervisory], CODES["link_control"])
-    stops = _of(intervals, link, FLOW_CONTROL)
-    canvas.paint(*union(*stops), CODES["flow_controlled"])
-    canvas.paint(*_both(union(*window_full), waiting), CODES["flow_controlled"])
+    canvas.paint(*union(*_of(intervals, (link,), FLOW_CONTROL)), CODES["flow_controlled"])
+    if window_full is not None:
+        canvas.paint(*_both(union(*window_full), waiting), CODES["flow_controlled"])
     canvas.paint(*on_air.pieces(air, CODES))
-    canvas.paint(*union(*_of(intervals, None, RESET)), CODES["link_reset"])
-    return _concluded(link, *canvas.intervals())
+    canvas.paint(*union(*resets), CODES["link_reset"])
+    return _concluded(link, *canvas.intervals(), stops_known=window_full is not None)
 
 
 def account_by_rate(rate_bps: float, transfer: Transfer) -> Accounting | None:
-    """The accounting without a link log: captured packets go out one after the other at the stated rate."""
-    streams = _largest(transfer)
-    if not streams:
+    """The accounting without a link log: captured packets go out one after the other at the stated rate.
+
+    They are all that the host sent which sent most data, where a capture stands beside it; None where
+    none does.
+    """
+    largest = _largest(transfer)
+    point = transfer.paths.sender_point[largest] if largest is not None else NOWHERE
+    if largest is None or point == NOWHERE:
         return None
-    connection, sender = streams[0]
-    rows = _beside(transfer, connection, sender)
-    own = transfer.segments.take(rows)
-    mine = own[(own["sender"] == sender).to_numpy()]
+    ends = _ends_of_host(transfer, *largest, int(point))
+    segments = transfer.segments
+    connection, sender = (segments[name].to_numpy() for name in ("connection", "sender"))
+    here = (segments["point"].to_numpy() == point) & (connection >= 0)
+    here &= segments["marks"].to_numpy() & MARKS["captured_twice"] == 0
+    here[here] = ends[connection[here], sender[here]]
+    mine = segments.take(np.flatnonzero(here))
+    streams = _by_data(mine)
     sent, size = mine["time_ns"].to_numpy(), mine["wire_bytes"].to_numpy().astype(np.int64)
     lasts = np.rint(size * 8e9 / rate_bps).astype(np.int64)
     # A queue that sends in order: each begins when it came, or when all before it are out.
     out = np.cumsum(lasts)
     begin = np.maximum.accumulate(sent - (out - lasts)) + (out - lasts)
     known = on_air.Sent()
-    spans = zip(mine["seq"].tolist(), mine["payload_bytes"].tolist(), strict=True)
-    before = np.array([known.put(0, seq, length, wraps=False) for seq, length in spans], dtype=np.int64)
+    spans = zip(*(mine[name].tolist() for name in _PLACE), strict=True)
+    before = np.array([known.put((a, b), seq, length, wraps=False) for a, b, seq, length in spans], dtype=np.int64)
     nothing = np.zeros(len(mine), dtype=np.int64)
     everything = np.ones(len(mine), dtype=np.bool_)
     air = on_air.Air(nothing, begin, begin + lasts, everything, ~everything, np.maximum(size, 1), size, before, nothing)
@@ -124,10 +144,10 @@ def account_by_rate(rate_bps: float, transfer: Transfer) -> Accounting | None:
     for layer in _idleness(streams, transfer):
         canvas.paint(*layer)
     canvas.paint(*on_air.pieces(air, CODES))
-    return _concluded(-1, *canvas.intervals())
+    return _concluded(-1, *canvas.intervals(), stops_known=False)
 
 
-def _concluded(link: int, start: Ints, end: Ints, cause: Ints) -> Accounting:
+def _concluded(link: int, start: Ints, end: Ints, cause: Ints, *, stops_known: bool) -> Accounting:
     told = np.where(cause == _IDLE_UNKNOWN, CODES["unknown"], cause)
     table = build(
         "accounting",
@@ -149,7 +169,7 @@ def _concluded(link: int, start: Ints, end: Ints, cause: Ints) -> Accounting:
         "session_s": total / 1e9,
         "link_idle_s": float(idle / 1e9),
         "tcp_retransmitted_s": float(again / 1e9),
-        "flow_controlled_s": float(spent[CODES["flow_controlled"]] / 1e9),
+        "flow_controlled_s": float(spent[CODES["flow_controlled"]] / 1e9) if stops_known else None,
     }
     return Accounting(table, shares, utilization, link, (start, end, cause))
 
@@ -182,23 +202,29 @@ def _streams(table: pd.DataFrame | None, link: int, transfer: Transfer | None) -
     return sorted(ends, key=lambda end: -ends[end])
 
 
-def _largest(transfer: Transfer) -> list[tuple[int, int]]:
+def _largest(transfer: Transfer) -> tuple[int, int] | None:
     """(Connection, sender) that sent most data."""
     segments = transfer.segments
-    known = (segments["connection"] >= 0).to_numpy()
-    if not known.any():
-        return []
-    sums = segments[known].groupby(["connection", "sender"])["payload_bytes"].sum()
-    connection, sender = sums.idxmax()
-    return [(int(connection), int(sender))]
+    return next(iter(_by_data(segments[(segments["connection"] >= 0).to_numpy()])), None)
+
+
+def _by_data(segments: pd.DataFrame) -> list[tuple[int, int]]:
+    """(Connection, sender) of all that sent data, most first."""
+    sums = segments.groupby(["connection", "sender"])["payload_bytes"].sum()
+    sums = sums[sums > 0].sort_values(ascending=False, kind="stable")
+    return [(int(connection), int(sender)) for connection, sender in sums.index]
+
+
+def _ends_of_host(transfer: Transfer, connection: int, sender: int, point: int) -> Any:
+    """Which ends, shape (connections, 2), are on the host of this one and were seen leaving it at the point."""
+    columns = [transfer.connections[name] for name in ("client", "server")]
+    names = np.stack([np.array([host(end) for end in column], dtype=object) for column in columns], axis=1)
+    return (names == names[connection, sender]) & (transfer.paths.sender_point == point)
 
 
 def _beside(transfer: Transfer, connection: int, sender: int) -> Any:
     """Rows of a connection's segments at the point beside one of its ends; empty where none is."""
-    point = transfer.paths.sender_point[connection, sender]
-    segments = transfer.segments
-    chosen = (segments["connection"].to_numpy() == connection) & (segments["point"].to_numpy() == point)
-    return np.flatnonzero(chosen) if point >= 0 else np.empty(0, dtype=np.int64)
+    return transfer.groups.rows(connection, int(transfer.paths.sender_point[connection, sender]))
 
 
 def _session(air: on_air.Air, streams: Sequence[tuple[int, int]], transfer: Transfer | None) -> tuple[int, int]:
@@ -217,10 +243,16 @@ def _session(air: on_air.Air, streams: Sequence[tuple[int, int]], transfer: Tran
 
 
 def _idleness(streams: Sequence[tuple[int, int]], transfer: Transfer | None) -> list[tuple[Ints, Ints, Ints]]:
-    """What idle time would be due to, by the stream of most data."""
-    if not streams or transfer is None:
+    """What idle time would be due to: of the streams that are under way, by that of most data."""
+    if transfer is None:
         return []
-    connection, sender = streams[0]
+    layers = [_idleness_of(stream, transfer) for stream in streams[:_MOST_STREAMS]]
+    return [layer for stream in reversed(layers) for layer in stream]
+
+
+def _idleness_of(stream: tuple[int, int], transfer: Transfer) -> list[tuple[Ints, Ints, Ints]]:
+    """What idle time would be due to while this stream is under way."""
+    connection, sender = stream
     rows = _beside(transfer, connection, sender)
     sent = sending(transfer.segments, rows, sender) if len(rows) else None
     if sent is None:
@@ -232,7 +264,15 @@ def _idleness(streams: Sequence[tuple[int, int]], transfer: Transfer | None) -> 
     name = transfer.connections[("client", "server")[sender]].iat[connection]
     resent = resent[(resent["connection"] == connection) & (resent["sender"] == name)]
     waits = recoveries(sent, transfer.segments, rows, sender, resent)
-    return idle_causes(sent, cwnd, waits, {**CODES, "unknown": _IDLE_UNKNOWN})
+    layers = idle_causes(sent, cwnd, waits, {**CODES, "unknown": _IDLE_UNKNOWN})
+    return [_clipped(layer, sent.first_ns, sent.last_acked_ns) for layer in layers]
+
+
+def _clipped(layer: tuple[Ints, Ints, Ints], begin: int, end: int) -> tuple[Ints, Ints, Ints]:
+    """What of a layer lies between begin and end."""
+    start, stop = np.clip(layer[0], begin, end), np.clip(layer[1], begin, end)
+    keep = stop > start
+    return start[keep], stop[keep], layer[2][keep]
 
 
 def _waiting(
@@ -258,9 +298,9 @@ def _waiting(
     return union(start, end)
 
 
-def _of(intervals: pd.DataFrame, link: int | None, kind: str) -> tuple[Ints, Ints]:
-    mine = intervals[intervals["kind"] == kind]
-    mine = mine if link is None else mine[mine["link"] == link]
+def _of(intervals: pd.DataFrame, links: Sequence[int], kind: str) -> tuple[Ints, Ints]:
+    """Start and end of the intervals of a kind on any of the links."""
+    mine = intervals[(intervals["kind"] == kind) & intervals["link"].isin(links)]
     return mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
 
 

@@ -21,6 +21,7 @@ from multitracer.accounting import Transfer
 from multitracer.anonymize import anonymize
 from multitracer.clocks import Alignment
 from multitracer.columns import attach
+from multitracer.errors import UsageError
 from multitracer.findings import Scene
 from multitracer.findings.scene import Direction
 from multitracer.kernels import kernel
@@ -182,6 +183,8 @@ class _Pipeline:
         tables, inputs = self.trace.tables, self.trace.inputs
         self.progress("finding connections", 0.0)
         points = find_points(tables, inputs)
+        for number, said in points.notes.items():
+            inputs[number].recording.notes.extend(said)
         flows = match_translated(tables["packets"], len(tables["flows"]), points.point)
         found = find_connections(tables, points.point, points.captured_twice, (flows.flow, flows.swapped))
         segments, sack = found.segments, found.sack
@@ -189,7 +192,7 @@ class _Pipeline:
         alignment = self._align(segments, points)
         raw_ack, raw_window = (tables["packets"][name].to_numpy() for name in ("raw_ack", "raw_window"))
         if self.options.cuts:
-            keep = self._kept(segments)
+            keep = self._kept(segments, len(found.connections))
             segments, sack, alignment = _cut(segments, sack, alignment, keep)
             raw_ack, raw_window = raw_ack[keep], raw_window[keep]
             self.trace.tables["packets"] = tables["packets"][keep].reset_index(drop=True)
@@ -203,7 +206,7 @@ class _Pipeline:
         groups = Groups(segments, len(found.connections))
         resent = classify(segments, sack, found.connections, groups, paths.seen_at, paths.arrived, error_ns)
         self.progress("joining the layers", 0.6)
-        transfer = Transfer(segments, found.connections, resent, state, paths)
+        transfer = Transfer(segments, found.connections, resent, state, paths, groups)
         links = join_layers(
             self.trace, segments, found.connections, paths, alignment, self._stated(), transfer,
             self.options.link_rate_bps, self._window() if self.options.cuts else None, self._known(),
@@ -218,7 +221,7 @@ class _Pipeline:
             segments, found.connections, resent, self._directions(measures.table, paths), paths.arrival, paths.arrived,
             self._pair_errors(alignment), links=links.links, frames=links.frames, link_intervals=links.intervals,
             segment_frames=links.segment_frames, accounting=links.main_accounting, link_rtt_ns=links.link_rtt_ns,
-            groups=groups, thresholds=self.options.thresholds,
+            groups=groups, usual_rtt_ns=self._usual_rtt_ns(), thresholds=self.options.thresholds,
         )  # fmt: skip
         concluded = {
             "segments": segments, "sack": sack, "tcp_state": state, "retransmissions": resent,
@@ -229,22 +232,40 @@ class _Pipeline:
             self._origin(concluded), self.options, links, scene, self._missing(concluded, links),
         )  # fmt: skip
 
+    def _usual_rtt_ns(self) -> int:
+        """The largest of the connections' least round trips in all that was recorded, 0 unknown."""
+        if self.whole is None:
+            return 0
+        return max((direction.least_rtt_ns for direction in self.whole.scene.directions), default=0)
+
     def _window(self) -> tuple[int, int]:
         """The window to analyse, on the reference clock."""
         begin, end = self.options.from_s, self.options.to_s
-        start = self.whole.origin_ns if self.whole is not None else 0
+        start = self._window_start()
         return (
             start + round(begin * 1e9) if begin is not None else -_LATEST,
             start + round(end * 1e9) if end is not None else _LATEST,
         )
 
-    def _kept(self, segments: pd.DataFrame) -> Any:
+    def _window_start(self) -> int:
+        """What the window's seconds count from."""
+        return self.whole.origin_ns if self.whole is not None else 0
+
+    def _kept(self, segments: pd.DataFrame, connections: int) -> Any:
         """Which segments are in the window, and of the connections that are wanted."""
         begin, end = self._window()
         time_ns = segments["time_ns"].to_numpy()
         keep = (time_ns >= begin) & (time_ns < end)
         wanted = self.options.connections
-        return keep & np.isin(segments["connection"].to_numpy(), wanted) if wanted else keep
+        absent = [number for number in wanted if number >= connections]
+        if absent:
+            there = f"0 to {connections - 1}" if connections > 1 else "0" if connections else "none"
+            raise UsageError(f"--connection {absent[0]}: there is none of that number\nThere are: {there}.")
+        keep = keep & np.isin(segments["connection"].to_numpy(), wanted) if wanted else keep
+        if not keep.any() and not len(self.trace.tables["frames"]):
+            last = (int(time_ns.max()) - self._window_start()) / 1e9
+            raise UsageError(f"nothing was captured in that window\nThere are packets up to {last:.1f} s.")
+        return keep
 
     def _align(self, segments: pd.DataFrame, points: Points) -> Alignment:
         """Find every capture's clock, and put the segments on the reference clock."""
@@ -321,10 +342,14 @@ class _Pipeline:
     def _missing(self, tables: dict[str, pd.DataFrame], links: LinkLayer) -> list[str]:
         """Which further input would tell what these cannot."""
         if not len(tables["segments"]):
+            if self.whole is not None:
+                return ["No packet was captured in this window."]
             return ["A packet capture beside the data sender would tell which of TCP's segments the frames carried."]
         missing = []
         if links.shares is None and links.frames is not None:
             missing.append("Accounting and utilization need the link log of the end that sends the data over the link.")
+        elif links.shares is None and self.options.link_rate_bps:
+            missing.append("The link's rate alone tells nothing without a capture beside the end that sent most data.")
         elif links.shares is None:
             missing.append(
                 "Accounting and utilization need a log of the link's frames, or its rate (--link-rate BPS)."

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.envelope import Fit, Way, fit
+from multitracer.errors import UsageError
 from multitracer.points import Points
 from multitracer.roles import find_roles, nearest_to_sender
 from multitracer.tcp.pairing import Pairing, match
@@ -98,6 +99,9 @@ def _place_stated(
 ) -> None:
     for point in points.points:
         known = [stated[number] for number in point.inputs if number in stated]
+        if known and point.number == alignment.reference and any(known[0]):
+            path = alignment.clocks[alignment.reference].reference
+            raise UsageError(f"--clock {path}: it is the reference, against which the others' clocks are stated")
         if known and point.number != alignment.reference:
             start = _first(segments, alignment.rows[point.number])
             path = alignment.clocks[alignment.reference].reference

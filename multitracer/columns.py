@@ -42,10 +42,10 @@ def attach(table: pd.DataFrame, name: str, values: Any) -> None:
 @kernel
 def deepest_fall(values: Any) -> int:
     """The most that any value is below the one before it; 0 where they never fall."""
-    deepest = np.int64(0)
+    deepest: Any = np.int64(0)
     for row in range(1, len(values)):
         deepest = max(deepest, values[row - 1] - values[row])
-    return deepest
+    return int(deepest)
 
 
 @kernel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from multitracer.link.events import intervals
 from multitracer.link.frames import number
 from multitracer.link.summary import rows
 from multitracer.link.timing import Timing, timing
+from multitracer.link.twins import without_twins
 from multitracer.link.window import full_window
 from multitracer.paths import Paths
 from multitracer.tables import empty
@@ -91,9 +92,9 @@ def join_layers(
     frames, events, links = (trace.tables[name] for name in ("frames", "link_events", "links"))
     if not len(frames):
         return _by_rate(link_rate_bps, transfer)
-    frames, events = frames.copy(), events.copy()
+    frames, events, links, twins = without_twins(frames.copy(), events.copy(), links)
     number(frames, links, events)
-    tables = {**trace.tables, "frames": frames}
+    tables = {**trace.tables, "frames": frames, "link_events": events, "links": links}
     errors = [alignment.error_ns(point) for point in range(len(alignment.rows))]
     for entry in trace.inputs:
         mine = frames["input"].to_numpy() == entry.number
@@ -102,6 +103,8 @@ def join_layers(
                 entry, tables, segments, connections, paths, alignment, errors, stated
             )
             _shift(frames, events, entry.number, entry.clock)
+    for twin in twins:
+        _note_twin(trace.inputs[twin.left_out], trace.inputs[twin.kept], twin.offset_ns)
     if window is not None:
         frames, events = (_within(table, *window) for table in (frames, events))
         tables = {**tables, "frames": frames}
@@ -135,7 +138,7 @@ def _account(layer: LinkLayer, matches: Mapping[int, LinkMatch], transfer: Trans
     for link, reverse in zip(links["link"].tolist(), links["reverse"].tolist(), strict=True):
         full = full_window(frames, links, link, reverse)
         found = account(
-            link, frames, stops, full, layer.timings[link], matches.get(link), layer.segment_frames, transfer
+            link, reverse, frames, stops, full, layer.timings[link], matches.get(link), layer.segment_frames, transfer
         )
         if found is not None:
             made[link] = found
@@ -175,6 +178,17 @@ def _clock(
         return tied
     how = "is the host's calendar, taken to be the capture's: nothing in it could be matched to a packet"
     return Clock(reference, 0.0, 0.0, None, None, how, (ClockPiece(start, 0),))
+
+
+def _note_twin(left_out: Input, kept: Input, offset_ns: int) -> None:
+    """Say that a log's frames are another's, and place its clock by the other's."""
+    left_out.recording.notes.append(f"Left out: the frames in it are those of {kept.path}, recorded once more.")
+    other = kept.clock
+    if other is None or other.offset_s is None:
+        return
+    offset = other.offset_s + offset_ns / 1e9
+    how = f"its frames are those of {kept.path}, whose clock is known"
+    left_out.clock = replace(other, offset_s=offset, how=how, pieces=())
 
 
 def _within(table: pd.DataFrame, begin: int, end: int) -> pd.DataFrame:

@@ -38,7 +38,7 @@ class Paths:
 
     sender_point: Ints
     receiver_point: Ints
-    arrival: Ints
+    arrival: npt.NDArray[np.int32]
     arrived: npt.NDArray[np.int8]
 
     @cached_property
@@ -119,20 +119,21 @@ def _seen_once(
     if not alone.any() or not len(segments) or not any(role for role in alignment.roles):
         return
     main, sender = largest(segments)
-    data_host = _host(connections[("client", "server")[sender]].iloc[main])
-    other_host = _host(connections[("server", "client")[sender]].iloc[main])
-    client = np.array([_host(end) for end in connections["client"]], dtype=object)
-    server = np.array([_host(end) for end in connections["server"]], dtype=object)
+    data_host = host(connections[("client", "server")[sender]].iloc[main])
+    other_host = host(connections[("server", "client")[sender]].iloc[main])
+    client = np.array([host(end) for end in connections["client"]], dtype=object)
+    server = np.array([host(end) for end in connections["server"]], dtype=object)
     for point, role in enumerate(alignment.roles):
         if role is None:
             continue
-        host = data_host if role == "sender" else other_host
+        beside = data_host if role == "sender" else other_host
         mine = alone & (near == point)
-        far[mine & (client == host)] = NOWHERE
-        near[mine & (server == host) & (client != host)] = NOWHERE
+        far[mine & (client == beside)] = NOWHERE
+        near[mine & (server == beside) & (client != beside)] = NOWHERE
 
 
-def _host(end: str) -> str:
+def host(end: str) -> str:
+    """The address of an end, ip:port."""
     return str(end).rpartition(":")[0]
 
 
@@ -219,7 +220,7 @@ def _at_the_receiver(segments: pd.DataFrame, paths: Paths) -> None:
 
 @kernel
 def note_arrived(
-    connection: Any, sender: Any, checksum_ok: Any, sender_point: Ints, arrival: Ints, arrived: Any
+    connection: Any, sender: Any, checksum_ok: Any, sender_point: Ints, arrival: Any, arrived: Any
 ) -> None:  # fmt: skip
     """Note each segment of ends that nobody recorded as its own arrival."""
     for row in range(len(connection)):

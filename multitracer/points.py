@@ -9,7 +9,7 @@ The common case (one capture, nothing doubled) looks only at a sample of the pac
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -59,7 +59,6 @@ class Point:
     number: int
     sources: tuple[tuple[int, int], ...]
     description: str
-    notes: tuple[str, ...] = ()
 
     @property
     def inputs(self) -> tuple[int, ...]:
@@ -74,6 +73,8 @@ class Points:
     point: npt.NDArray[np.int16]
     captured_twice: Bools
     points: tuple[Point, ...]
+    notes: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """What is to be said of an input, by its number."""
 
 
 @dataclass
@@ -103,7 +104,7 @@ def find_points(
         copies = _doubled(packets, source, limits)
         if copies is not None:
             twice[copies] = True
-            notes[source.key] = f"holds {len(copies)} packets a second time; the copies are not counted"
+            notes[source.key] = f"Holds {len(copies)} packets a second time; the copies are not counted."
     groups: list[list[_Source]] = []
     for source in sorted(sources, key=lambda s: (s.first_ns, s.key)):
         for group in groups:
@@ -112,13 +113,15 @@ def find_points(
             copies = _same_interface(packets, group[0], source, limits)
             if copies is not None:
                 twice[copies] = True
-                notes[source.key] = f"{len(copies)} of its packets are also in {inputs[group[0].number].path}"
+                other = inputs[group[0].number].path
+                notes[source.key] = f"{len(copies)} of its packets are also in {other}, and are counted once."
                 break
         else:
             groups.append(group := [])
         group.append(source)
     groups.sort(key=lambda group: min(source.key for source in group))
-    return Points(_numbered(len(packets), groups), twice, tuple(_points(groups, inputs, notes)))
+    said = {number: tuple(text for key, text in notes.items() if key[0] == number) for number, _ in notes}
+    return Points(_numbered(len(packets), groups), twice, tuple(_points(groups, inputs)), said)
 
 
 def _sources(packets: pd.DataFrame) -> list[_Source]:
@@ -163,17 +166,14 @@ def _numbered(total: int, groups: list[list[_Source]]) -> npt.NDArray[np.int16]:
     return point
 
 
-def _points(
-    groups: list[list[_Source]], inputs: Sequence[Input], notes: Mapping[tuple[int, int], str]
-) -> list[Point]:
+def _points(groups: list[list[_Source]], inputs: Sequence[Input]) -> list[Point]:
     made = []
     for number, group in enumerate(groups):
         names = [
             inputs[source.number].path + (f" (interface {source.interface})" if source.interface else "")
             for source in group
         ]
-        told = tuple(f"{name} {notes[s.key]}" for name, s in zip(names, group, strict=True) if s.key in notes)
-        made.append(Point(number, tuple(source.key for source in group), " + ".join(names), told))
+        made.append(Point(number, tuple(source.key for source in group), " + ".join(names)))
     return made
 
 

@@ -97,7 +97,7 @@ def _clock(
         how = "is the host's calendar, taken to be the capture's"
         return Clock(reference, 0.0, 0.0, None, None, how, (ClockPiece(start, 0),))
     if len(differences) < LEAST_ACKS:
-        how = "its clock is the machine's uptime, and no capture beside it saw its acknowledgements"
+        how = "its clock is the machine's uptime, and no acknowledgement in it could be found in a capture beside it"
         return Clock(reference, how=how)
     offset = int(np.median(differences))
     spread = float(np.quantile(np.abs(differences - offset), 0.9))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 BAR_CELLS = 72
-SHOWN_FINDINGS, SHOWN_CONNECTIONS = 6, 4
+SHOWN_FINDINGS, SHOWN_CONNECTIONS, SHOWN_NOTES = 6, 4, 3
 
 _CAUSES = {
     "new_data": ("#", "green", "new data"),
@@ -88,10 +88,11 @@ def _connection(one: dict[str, Any]) -> str:
     end = max(("client", "server"), key=lambda name: one["directions"][name]["unique_bytes"] or 0)
     sent, other = one["directions"][end], "server" if end == "client" else "client"
     rate = f", {_unit(sent['goodput_bps'], 'bit/s')}" if sent["goodput_bps"] else ""
-    again = f", {sent['retransmitted_segments']} of {sent['data_segments']} segments sent again"
+    resent = sum(count or 0 for count in sent["spurious"].values())
+    again = f", {resent} of {sent['data_segments']} segments sent again"
     return (
         f"  {one['id']}: {one[end]} > {one[other]}  {_unit(sent['unique_bytes'] or 0, 'byte')}"
-        f" in {one['duration_s']:.1f} s{rate}{again if sent['retransmitted_segments'] else ''}"
+        f" in {one['duration_s']:.1f} s{rate}{again if resent else ''}"
     )
 
 
@@ -108,15 +109,25 @@ def _trust(summary: dict[str, Any]) -> str:
     said = [f"clocks known within {1e3 * max(known):.1f} ms" if any(known) else "one clock"]
     if len(known) < len(errors):
         said.append(f"{_many(len(errors) - len(known), 'clock')} unknown")
-    skipped = sum(entry["skipped"] for entry in summary["inputs"])
-    said.append(f"{_many(skipped, 'record')} skipped" if skipped else "nothing skipped")
+    unread = [entry for entry in summary["inputs"] if not entry["records"] and entry["skipped"]]
+    skipped = sum(entry["skipped"] for entry in summary["inputs"] if entry not in unread)
+    if unread:
+        said.append(f"{_many(len(unread), 'input')} not read")
+    if skipped or not unread:
+        said.append(f"{_many(skipped, 'record')} skipped" if skipped else "nothing skipped")
     return ", ".join(said)
 
 
 def _told(summary: dict[str, Any]) -> list[str]:
     """Notes on the inputs, and what would tell more."""
     notes = [f"{entry['path']}: {note}" for entry in summary["inputs"] for note in entry["notes"]]
-    return [printable(text) for text in [*notes[:3], *summary.get("missing", [])]]
+    notes += [
+        f"{entry['path']}: its times are its own and prove nothing beside the others': it {entry['clock']['how']}."
+        for entry in summary["inputs"]
+        if entry["clock"] and entry["clock"]["offset_s"] is None and not entry["notes"]
+    ]
+    more = [f"and {_many(len(notes) - SHOWN_NOTES, 'note')} more (in summary.json)"] if len(notes) > SHOWN_NOTES else []
+    return [printable(text) for text in [*notes[:SHOWN_NOTES], *more, *summary.get("missing", [])]]
 
 
 def _bar(shares: dict[str, float], *, colour: bool) -> Iterator[Text]:

@@ -74,10 +74,11 @@ def _by_shares(shares: dict[str, float]) -> str:
 def _by_tcp(connections: list[dict[str, Any]]) -> str:
     """What TCP alone shows, without a log or the rate of the link."""
     if not connections:
-        return "The inputs hold no TCP connection"
+        return "There is no TCP connection here"
     sent = [end for one in connections for end in one["directions"].values()]
-    segments, resent = (sum(end[name] or 0 for end in sent) for name in ("data_segments", "retransmitted_segments"))
+    segments = sum(end["data_segments"] or 0 for end in sent)
     needed, needless, unknown = (sum(end["spurious"][name] or 0 for end in sent) for name in ("no", "yes", "unknown"))
+    resent = needed + needless + unknown
     if not resent:
         return f"TCP sent none of {segments} data segments again, and no log of the link nor its rate tells more"
     judged = f"{needed} needed, {needless} needless, {unknown} not known"

@@ -48,7 +48,7 @@ def test_without_a_link_it_says_what_tcp_shows() -> None:
         verdict(summary(sent=(100, 7))) == "TCP sent 7 of 100 data segments again: 7 needed, 0 needless, 0 not known."
     )
     assert "none of 10 data segments" in verdict(summary())
-    assert verdict(summary() | {"connections": []}) == "The inputs hold no TCP connection."
+    assert verdict(summary() | {"connections": []}) == "There is no TCP connection here."
 
 
 def test_groups_put_the_surest_and_weightiest_first_and_the_longest_in_front() -> None:

@@ -62,7 +62,9 @@ def command(
         print_summary(document, written, sys.stdout)
     if strict and (lossy := [entry for entry in analysis.trace.inputs if entry.recording.skips]):
         names = ", ".join(entry.path for entry in lossy)
-        raise SkippedInputError(f"--strict: {sum(entry.skipped for entry in lossy)} records were skipped in {names}")
+        count = sum(entry.skipped for entry in lossy)
+        said = "1 record was" if count == 1 else f"{count} records were"
+        raise SkippedInputError(f"--strict: {said} skipped in {names}")
 
 
 def write_all(

@@ -23,6 +23,9 @@ SUMMARY = "summary.json"
 RESULTS = (SUMMARY, "report.html", "tables", "series", "xgraph", "xplot", "csv")
 """What `analyze` writes."""
 
+_LONGEST_S, _LARGEST_PPM = 4e9, 1e5
+"""What a stated clock may be off: more than the calendar's seconds so far, and a tenth of its rate."""
+
 SHOWN_SKIPS = 10
 """Kinds of loss named for each input without -v."""
 
@@ -45,19 +48,33 @@ def _clocks(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> l
         path, _equals, numbers = value.rpartition("=")
         offset, _comma, drift = numbers.partition(",")
         try:
-            pairs.append((path, (_finite(offset), _finite(drift or "0"))))
+            pairs.append((path, (_within(offset, _LONGEST_S), _within(drift or "0", _LARGEST_PPM))))
         except ValueError:
             path = ""
         if not path:
-            raise click.BadParameter(f"'{value}' is not FILE=OFFSET_S or FILE=OFFSET_S,DRIFT_PPM.")
+            raise click.BadParameter(
+                f"'{value}' is not FILE=OFFSET_S or FILE=OFFSET_S,DRIFT_PPM with less than {_LONGEST_S:g} s "
+                f"and {_LARGEST_PPM:g} ppm."
+            )
     return pairs
 
 
-def _finite(text: str) -> float:
+def _within(text: str, limit: float) -> float:
     number = float(text)
-    if not math.isfinite(number):
+    if not abs(number) < limit:  # not-a-number is not
         raise ValueError(text)
     return number
+
+
+class Number(click.FloatRange):
+    """A finite number: infinity and not-a-number are no times and no rates."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number that the text is; a usage error if it is none."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return number
 
 
 def input_options(function: Function) -> Function:
@@ -78,14 +95,14 @@ _INPUT_OPTIONS = (
         help="State a clock that cannot be found: it minus the reference.",
     ),
     click.option(
-        "--link-rate", "link_rate_bps", type=click.FloatRange(0, min_open=True), metavar="BPS",
+        "--link-rate", "link_rate_bps", type=Number(0, min_open=True), metavar="BPS",
         help="The link's rate, where no log can tell it.",
     ),
     click.option(
-        "--from", "from_s", type=float, metavar="SECONDS",
+        "--from", "from_s", type=Number(), metavar="SECONDS",
         help="Leave out what was before, counted from the trace's start.",
     ),
-    click.option("--to", "to_s", type=float, metavar="SECONDS", help="Leave out what came after."),
+    click.option("--to", "to_s", type=Number(), metavar="SECONDS", help="Leave out what came after."),
     click.option(
         "--connection", "connections", type=click.IntRange(0), multiple=True, metavar="ID",
         help="Keep this connection only (repeatable).",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.findings.scene import Direction, Finding, Scene, runs
+from multitracer.findings.scene import Direction, Finding, Scene, within
 
 KINDS = ("burst-loss",)
 NEEDS = ("segments at both ends",)
@@ -25,7 +25,7 @@ def _in_direction(scene: Scene, direction: Direction) -> Iterator[Finding]:
     rows = scene.rows(direction.connection, direction.sender_point, direction.sender)
     data = rows[scene.column("payload_bytes")[rows] > 0]
     lost = data[scene.arrived[data] == 0]
-    for run in runs(time[lost], limits.burst_rtts * direction.least_rtt_ns):
+    for run in within(time[lost], limits.burst_rtts * direction.least_rtt_ns):
         group = lost[run]
         if len(group) < limits.burst_segments:
             continue
@@ -35,8 +35,8 @@ def _in_direction(scene: Scene, direction: Direction) -> Iterator[Finding]:
         layer, where = _where(scene, group, start)
         yield Finding(
             "burst-loss", layer, direction.connection, start, end, "confirmed",
-            f"{len(group)} segments sent within {(end - start) / 1e6:.1f} ms, each within one round trip "
-            f"({direction.least_rtt_ns / 1e6:.1f} ms) of the one before, never reached the receiver's capture; "
+            f"{len(group)} segments sent within {(end - start) / 1e6:.1f} ms (round trip "
+            f"{direction.least_rtt_ns / 1e6:.1f} ms) never reached the receiver's capture; "
             f"{got_through} sent among them did{where}",
             {
                 "count": len(group),
@@ -58,7 +58,7 @@ def _where(scene: Scene, group: Any, start: int) -> tuple[str, str]:
         own = table[table["segment"].isin(group)]
         carried = (own["first_frame_ns"] >= 0).to_numpy()
         if len(own) == len(group) and not carried.any():
-            flushed = any(end > start for _, end in scene.interval_list("reset"))
+            flushed = any(end > start for link in own["link"].unique() for _, end in scene.resets(int(link)))
             return "path" if flushed else "host", "; the link put none of them on the air"
         if len(own) == len(group) and carried.all():
             return "link", "; the link had them all on the air"

@@ -12,7 +12,7 @@ NEEDS = ("link_intervals",)
 
 def detect(scene: Scene) -> Iterator[Finding]:
     """One finding for each interval under flow control."""
-    for start, end, because in scene.intervals("flow-control"):
+    for _, start, end, because in scene.intervals("flow-control"):
         yield Finding(
             "flow-control-gap", "link", -1, start, end, "confirmed", because, {"duration_s": (end - start) / 1e9}
         )

@@ -66,7 +66,7 @@ def _finding(scene: Scene, direction: Direction, group: Any, offset: int, time: 
     verified = scene.column("checksum_ok")[group]
     acks = scene.rows(direction.connection, direction.receiver_point, 1 - direction.sender)
     answers = int(((time[acks] >= start) & (time[acks] <= end)).sum())
-    resets = [span for span in scene.interval_list("reset") if span[0] <= end]
+    resets = [begun for _, begun, _, _ in scene.intervals("reset") if begun <= end]
     if (verified == 0).all() and answers == 0:
         verdict, reason = "confirmed", "their checksums are wrong and the receiver answered none of them"
     elif (verified < 0).any():

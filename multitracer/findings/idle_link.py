@@ -22,7 +22,7 @@ def detect(scene: Scene) -> Iterator[Finding]:
     table = scene.accounting
     if table is None or not len(table):
         return
-    rtt = max((d.least_rtt_ns for d in scene.directions if d.least_rtt_ns > 0), default=0)
+    rtt = max((d.least_rtt_ns for d in scene.directions if d.least_rtt_ns > 0), default=0) or scene.usual_rtt_ns
     idle = table[table["cause"].isin(list(_CAUSE))]
     for link, start, end, cause in zip(idle["link"], idle["start_ns"], idle["end_ns"], idle["cause"], strict=True):
         if rtt and end - start > scene.thresholds.idle_rtts * rtt:

@@ -16,8 +16,8 @@ NEEDS = ("link_intervals",)
 def detect(scene: Scene) -> Iterator[Finding]:
     """One finding for each reset and each release."""
     for kind, name in (("reset", "link-reset"), ("release", "link-release")):
-        for start, end, because in scene.intervals(kind):
-            cost = _cost(scene, start, end)
+        for link, start, end, because in scene.intervals(kind):
+            cost = _cost(scene, link, start, end)
             yield Finding(
                 name, "link", cost.pop("connection", -1), start, end, "confirmed",
                 because + (f"; {cost['said']}" if cost.get("said") else ""),
@@ -25,13 +25,9 @@ def detect(scene: Scene) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _cost(scene: Scene, start: int, end: int) -> dict[str, Any]:
+def _cost(scene: Scene, link: int, start: int, end: int) -> dict[str, Any]:
     """Segments flushed, and how long TCP stood still; only what the captures show."""
-    direction = max(
-        (d for d in scene.directions if d.sender_point >= 0),
-        key=lambda d: int(scene.column("payload_bytes")[scene.rows(d.connection, d.sender_point, d.sender)].sum()),
-        default=None,
-    )
+    direction = _most_on(scene, link, start, end)
     if direction is None:
         return {}
     cost: dict[str, Any] = {"connection": direction.connection}
@@ -49,6 +45,24 @@ def _cost(scene: Scene, start: int, end: int) -> dict[str, Any]:
         cost["standstill_s"] = still / 1e9
         said.append(f"TCP made no progress for {still / 1e9:.2f} s around it")
     return cost | {"said": ", ".join(said)}
+
+
+def _most_on(scene: Scene, link: int, start: int, end: int) -> Direction | None:
+    """Of the connections open at that time, and on that link where it is known, the sender of most data."""
+    begun, over = scene.connections["start_ns"].to_numpy(), scene.connections["end_ns"].to_numpy()
+    carried = None
+    if scene.segment_frames is not None and len(scene.segment_frames):
+        on_link = scene.segment_frames["link"].isin(scene.bearer(link))
+        carried = set(scene.segment_frames.loc[on_link, "connection"].tolist())
+    return max(
+        (
+            d for d in scene.directions
+            if d.sender_point >= 0 and begun[d.connection] <= end and over[d.connection] >= start
+            and (carried is None or d.connection in carried)
+        ),
+        key=lambda d: int(scene.column("payload_bytes")[scene.rows(d.connection, d.sender_point, d.sender)].sum()),
+        default=None,
+    )  # fmt: skip
 
 
 def _lost(scene: Scene, direction: Direction, end: int) -> Any:

@@ -21,13 +21,13 @@ def detect(scene: Scene) -> Iterator[Finding]:
     table = table[(table["sent_ns"] >= 0).to_numpy()].sort_values("sent_ns", kind="stable")
     for link in table["link"].unique():
         columns = {name: table.loc[table["link"] == link, name].to_numpy() for name in table.columns}
-        yield from _on_link(scene, columns)
+        yield from _on_link(scene, columns, scene.resets(int(link)))
 
 
-def _on_link(scene: Scene, columns: dict[str, Any]) -> Iterator[Finding]:
+def _on_link(scene: Scene, columns: dict[str, Any], resets: list[tuple[int, int]]) -> Iterator[Finding]:
     sent, first = columns["sent_ns"], columns["first_frame_ns"]
     never = (first < 0) & (columns["carried_bytes"] == 0)
-    passed = _passed_by(sent, first, scene.interval_list("reset"))
+    passed = _passed_by(sent, first, resets)
     for connection in np.unique(columns["connection"][never]):
         mine = np.flatnonzero(never & (columns["connection"] == connection))
         for verdict, rows in (("confirmed", mine[passed[mine] >= 0]), ("undecided", mine[passed[mine] == -2])):

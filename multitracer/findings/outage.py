@@ -18,8 +18,11 @@ def detect(scene: Scene) -> Iterator[Finding]:
     frames, link_rtt = scene.frames, scene.link_rtt_ns
     if frames is None or link_rtt is None:
         return
-    for side in frames["side"].unique():
-        mine = frames[frames["side"] == side].sort_values("time_ns", kind="stable")
+    bearers = {min(link for link in scene.bearer(link) if link >= 0) for link in frames["link"].unique() if link >= 0}
+    for side, bearer in itertools.product(frames["side"].unique(), sorted(bearers)):
+        mine = frames[(frames["side"] == side) & frames["link"].isin(scene.bearer(bearer))]
+        mine = mine.sort_values("time_ns", kind="stable")
+        resets = scene.resets(bearer)
         bad = (mine["type"] == "BAD").to_numpy()
         sent, time = mine["sent"].to_numpy(), mine["time_ns"].to_numpy()
         good = np.flatnonzero(~sent & ~bad)
@@ -30,7 +33,7 @@ def detect(scene: Scene) -> Iterator[Finding]:
             erased = int(bad[before:after].sum())
             repeats = mine["transmission"].to_numpy()[before:after]
             tried = sent[before:after]
-            if any(s < end and e > start for s, e in scene.interval_list("reset")) or not tried.any():
+            if any(s < end and e > start for s, e in resets) or not tried.any():
                 continue
             # A silent far end is not a dead link: only frames that arrived in pieces prove one.
             if not erased:

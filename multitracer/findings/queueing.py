@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.findings.scene import Direction, Finding, Scene, runs
+from multitracer.findings.scene import MS, Direction, Finding, Scene, runs
 
 KINDS = ("excessive-queueing",)
 NEEDS = ("segments",)
@@ -28,7 +28,8 @@ def detect(scene: Scene) -> Iterator[Finding]:
         if short and scene.segment_frames is None:
             continue
         sent, waited, how = _waits(scene, direction)
-        high = waited > scene.thresholds.queue_pipes * pipe
+        least = scene.thresholds.queue_least_ms * MS if how == "inferred" else 0
+        high = waited > max(scene.thresholds.queue_pipes * pipe, least)
         # One short wait in between does not end a stretch: it must stay short for a round trip.
         for run in runs(sent[high], pipe + float(waited.max(initial=0))):
             times, waits = sent[high][run], waited[high][run]

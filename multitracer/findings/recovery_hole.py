@@ -18,7 +18,7 @@ def detect(scene: Scene) -> Iterator[Finding]:
     if table is None or link_rtt is None or not len(table):
         return
     limit = scene.thresholds.hole_link_rtts * link_rtt
-    for (connection, sender, _link), group in table.groupby(["connection", "sender", "link"], sort=False):
+    for (connection, sender, link), group in table.groupby(["connection", "sender", "link"], sort=False):
         came = group[(group["delivered_ns"] >= 0) & (group["first_frame_ns"] >= 0)]
         came = came.sort_values("delivered_ns", kind="stable")
         delivered = came["delivered_ns"].to_numpy()
@@ -28,7 +28,7 @@ def detect(scene: Scene) -> Iterator[Finding]:
             # Its frames were being repeated: it had been begun, and was not merely offered late.
             if row["frame_retransmissions"] <= 0 or row["first_frame_ns"] > end - limit:
                 continue
-            if any(s < end and e > start for s, e in scene.interval_list("reset")):
+            if any(s < end and e > start for s, e in scene.resets(int(link))):
                 continue
             yield Finding(
                 "link-recovery-hole", "link", int(connection), start, end,

@@ -87,6 +87,8 @@ def _late_by_arrivals(scene: Scene, segment: int) -> tuple[int, str] | None:
     copies = rows[(seq[rows] < end) & (seq[rows] + length[rows] > seq[segment]) & (time[rows] >= sent)]
     answered = scene.arrival[copies[scene.arrival[copies] >= 0]]  # this copy and later ones are answered too
     acks = acks[time[acks] < time[answered].min()] if len(answered) else acks
+    if not len(acks):
+        return None
     returned = _arrivals_back(scene, acks, connection, 1 - sender)
     if returned is None:
         return None
@@ -94,7 +96,7 @@ def _late_by_arrivals(scene: Scene, segment: int) -> tuple[int, str] | None:
         late = (int(returned.min()) - sent) / MS
         return 1, f"the acknowledgement of an earlier copy came {late:.1f} ms after the timer had run out"
     if not len(returned):
-        return 0, f"of {len(acks)} acknowledgements that an earlier copy caused none came back"
+        return 0, f"none of {len(acks)} acknowledgements that an earlier copy caused came back"
     return None
 
 

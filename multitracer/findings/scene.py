@@ -31,6 +31,8 @@ class Thresholds:
     """excessive-queueing: the wait exceeds the pipe's own round trip so many times."""
     queue_rtts: float = 10.0
     """excessive-queueing: and goes on for so many round trips."""
+    queue_least_ms: float = 20.0
+    """excessive-queueing: and exceeds this, where round trips alone tell of it: hosts take their time, too."""
     idle_rtts: float = 1.0
     """idle-link: an idle interval longer than so many round trips."""
     burst_rtts: float = 1.0
@@ -83,7 +85,7 @@ class Scene:
     connections: pd.DataFrame
     retransmissions: pd.DataFrame
     directions: list[Direction]
-    arrival: npt.NDArray[np.int64]
+    arrival: npt.NDArray[np.int32]
     arrived: npt.NDArray[np.int8]
     clock_error_ns: dict[tuple[int, int], int] = field(default_factory=dict)
     links: pd.DataFrame | None = None
@@ -94,6 +96,8 @@ class Scene:
     link_rtt_ns: int | None = None
     groups: Groups | None = None
     """Rows of `segments` by connection and point, where they are known already."""
+    usual_rtt_ns: int = 0
+    """The least round trip of the whole trace, where this is a part of it."""
     thresholds: Thresholds = Thresholds()
 
     @cached_property
@@ -134,16 +138,22 @@ class Scene:
             return 0
         return self.clock_error_ns.get((direction.sender_point, direction.receiver_point))
 
-    def intervals(self, kind: str) -> Iterator[tuple[int, int, str]]:
-        """Intervals of one kind on the link: start, end, and why."""
+    def intervals(self, kind: str) -> Iterator[tuple[int, int, int, str]]:
+        """Intervals of one kind on any link: the link, start, end, and why."""
         table = self.link_intervals
         if table is not None and len(table):
             mine = table[table["kind"] == kind]
-            yield from zip(mine["start_ns"].tolist(), mine["end_ns"].tolist(), mine["because"], strict=True)
+            yield from zip(*(mine[name].tolist() for name in ("link", "start_ns", "end_ns", "because")), strict=True)
 
-    def interval_list(self, kind: str) -> list[tuple[int, int]]:
-        """Start and end of each interval of one kind on the link."""
-        return [(start, end) for start, end, _ in self.intervals(kind)]
+    def resets(self, link: int) -> list[tuple[int, int]]:
+        """Start and end of each reset of a link, or of its reverse."""
+        bearer = self.bearer(link)
+        return [(start, end) for where, start, end, _ in self.intervals("reset") if where in bearer]
+
+    def bearer(self, link: int) -> tuple[int, int]:
+        """A link and its reverse, -1 where there is none."""
+        reverse = -1 if self.links is None else int(self.links["reverse"].iat[link])
+        return link, reverse
 
     def rtt_ns(self, connection: int) -> int:
         """The least round trip of a connection, 0 when none was measured."""
@@ -151,7 +161,10 @@ class Scene:
         return max((direction.least_rtt_ns for direction in both if direction), default=0)
 
     def round_trips(self, direction: Direction) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Send times and round trips of the segments that were sent once, as their sender saw them."""
+        """Send times and round trips of the segments that were sent once, and not alone, as their sender saw them.
+
+        The acknowledgement of a lone segment may be delayed (RFC 1122 4.2.3.2).
+        """
         rows = self.rows(direction.connection, direction.sender_point)
         mine = self.column("sender")[rows] == direction.sender
         data = rows[mine & (self.column("payload_bytes")[rows] > 0)]
@@ -161,8 +174,10 @@ class Scene:
         _, index, counts = np.unique(end, return_inverse=True, return_counts=True)
         once = counts[index] == 1
         at = np.searchsorted(highest, end)
-        known = once & (at < len(highest))
         time = self.column("time_ns")
+        before = np.searchsorted(acks, data)  # rows are in the order of the capture
+        alone = np.append(-1, highest)[before] >= self.column("seq")[data]
+        known = once & (at < len(highest)) & ~alone
         sent = time[data[known]]
         return sent, time[acks[at[known]]] - sent
 
@@ -170,6 +185,15 @@ class Scene:
         """Where a reader finds these segments: input and record numbers of the first few."""
         inputs, records = self.column("input"), self.column("record")
         return [{"input": int(inputs[row]), "record": int(records[row])} for row in rows[:limit]]
+
+
+def within(times_ns: npt.NDArray[np.int64], span_ns: float) -> Iterator[slice]:
+    """Slices of events that lie within `span_ns` of the first of them; `times_ns` must not fall."""
+    start = 0
+    while start < len(times_ns):
+        stop = int(np.searchsorted(times_ns, times_ns[start] + span_ns, side="right"))
+        yield slice(start, stop)
+        start = stop
 
 
 def runs(times_ns: npt.NDArray[np.int64], gap_ns: float) -> Iterator[slice]:

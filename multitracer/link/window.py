@@ -19,19 +19,20 @@ _LEAST_WINDOW = 16
 """A window is negotiated, and not in the log: fewer frames than this are not held to be one."""
 
 
-def full_window(frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: int) -> tuple[Ints, Ints]:
+def full_window(frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: int) -> tuple[Ints, Ints] | None:
     """(Start, end) of the times in which as many frames were unacknowledged as ever were.
 
     RLP's window is the default (24.022 5.2.1); other protocols' is taken to be the most that was ever
-    open. Times begin when the frame that filled it was sent, and end with the acknowledgement.
+    open. Times begin when the frame that filled it was sent, and end with the acknowledgement. None
+    where no log tells when acknowledgements came: in a capture of the air they show where they left.
     """
     own = frames[(frames["link"] == link) & frames["sent"] & frames["type"].isin(DATA_TYPES)]
     log = own["input"].iloc[0] if len(own) else -1
     back = frames[(frames["link"] == reverse) & ~frames["sent"] & (frames["input"] == log) & (frames["nr"] >= 0)]
     back = back[~back["type"].isin(("SREJ", "I SREJ"))]
-    empty = np.empty(0, dtype=np.int64)
     if not len(own) or not len(back):
-        return empty, empty
+        return None
+    empty = np.empty(0, dtype=np.int64)
     time, open_ = _outstanding(own, back, modulus_of(frames, links, link))
     protocol = str(links["protocol"].iloc[link])
     window = rlp.LARGEST_WINDOW if protocol == "rlp" else int(open_.max())

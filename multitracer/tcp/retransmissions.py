@@ -188,8 +188,8 @@ def _trigger_because(row: list[int]) -> str:
         )
     if trigger == FAST:
         return (
-            f"{row[R_DUPACKS]} duplicate acknowledgements and {row[R_ABOVE]} bytes selectively acknowledged above it "
-            "when it was resent"
+            f"{row[R_DUPACKS]} duplicate acknowledgement{'' if row[R_DUPACKS] == 1 else 's'} and "
+            f"{row[R_ABOVE]} bytes selectively acknowledged above it when it was resent"
         )
     if trigger == RECOVERY:
         return "resent within the recovery that an earlier loss began"

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("", "errors", "tables", "trace", "kernels"),
+    ("", "errors", "tables", "trace", "kernels", "columns", "memory"),
     ("parsers", "replay"),
     ("reading", "points", "envelope", "roles", "clocks", "tcp", "paths", "state_logs", "link"),
     ("account", "accounting", "correlation", "correlate", "linked", "findings", "options"),

@@ -78,6 +78,7 @@ def scene(seen: Sequence[Seen] = (), **parts: Any) -> Scene:
         "arrival": arrival,
         "arrived": arrived[order],
         "clock_error_ns": {(0, 1): MS, (1, 0): MS},
+        "links": links(),
     }
     return Scene(**{**given, **parts})
 
@@ -132,6 +133,17 @@ def intervals(*rows: tuple[str, float, float]) -> pd.DataFrame:
             "because": ["the log says so" for _ in rows],
         }
     )
+
+
+def links() -> pd.DataFrame:
+    """Two bearers: links 0 and 1 are the directions of one, 2 and 3 those of another."""
+    return build(
+        "links",
+        {
+            "link": range(4), "protocol": ["rlp"] * 4, "bearer": ["one", "one", "other", "other"],
+            "sender": ["mobile", "network"] * 2, "reverse": [1, 0, 3, 2],
+        },
+    )  # fmt: skip
 
 
 def accounting(*rows: tuple[float, float, str]) -> pd.DataFrame:
