@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet
 import pytest
+from shared_data import shared
 
 from multitracer import cli
 from multitracer.tables import CAUSES, SCHEMA
@@ -175,3 +176,55 @@ def test_one_connection_can_be_kept(tmp_path: Path) -> None:
     segments = pd.read_parquet(tmp_path / "tables" / "segments.parquet")
     assert np.unique(segments["connection"].to_numpy()).tolist() == [1]
     assert {"TcpSnd-data.1.csv"} == {path.name for path in (tmp_path / "series").glob("TcpSnd-data*")}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--from", "nan"), ("--to", "inf"), ("--link-rate", "nan"), ("--link-rate", "inf"),
+        ("--clock", "rcv.pcap=1e12"), ("--clock", "rcv.pcap=0,-1000000"), ("--clock", "snd.pcap=1"),
+        ("--connection", "99"), ("--to", "-3"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_what_cannot_be_meant_is_wrong_usage(
+    arguments: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No number, no such connection, nothing in the window, the reference's own clock: status 2 and why."""
+    captures = [str(RLP / name) for name in ("snd.pcap", "rcv.pcap")]
+    assert cli.run(["analyze", *captures, "-o", str(tmp_path), "-q", *arguments]) == 2
+    assert cli.run(["analyze", *captures, "-o", str(tmp_path), *arguments]) == 2
+    said = capsys.readouterr().err
+    assert "Traceback" not in said
+    assert len(said) > 20
+
+
+def test_a_window_in_which_only_the_link_spoke_is_explained_by_it(tmp_path: Path) -> None:
+    """While TCP waits for its timer no packet is captured; the idle link is found all the same."""
+    whole = analyze(tmp_path / "whole", RLP, "--summary-only")
+    idle = max(
+        (one for one in whole["findings"] if one["kind"] == "idle-link"), key=lambda one: one["end_s"] - one["start_s"]
+    )
+    window = (str(idle["start_s"] + 0.1), str(idle["end_s"] - 0.1))
+    part = analyze(tmp_path / "part", RLP, "--summary-only", "--from", window[0], "--to", window[1])
+    assert "idle-link" in [one["kind"] for one in part["findings"]]
+    assert part["missing"] == [] or "No packet" in part["missing"][0]
+
+
+def test_a_rate_accounts_for_all_that_its_host_sent(tmp_path: Path) -> None:
+    """Two transfers one after the other, and their control connections: the session is from first to last."""
+    capture = shared("public", "tcp_both_ends", "mptcp_client_1_tcp_only_clean.pcapng")
+    summary = analyze(tmp_path, capture, "--link-rate", "2000000", "--summary-only")
+    assert sum(summary["accounting"].values()) == pytest.approx(1)
+    assert 17 < summary["utilization"]["session_s"] < 19
+    assert summary["utilization"]["flow_controlled_s"] is None
+    sent = sum(one["directions"]["client"]["unique_bytes"] for one in summary["connections"])
+    carried = summary["accounting"]["new_data"] * summary["utilization"]["session_s"] * 2e6 / 8
+    assert sent < carried < 1.06 * sent  # headers come on top
+
+
+def test_a_rate_without_a_capture_beside_the_sender_is_said_to_tell_nothing(tmp_path: Path) -> None:
+    """At the receiver packets come after the link: when it was busy with them is not to be seen."""
+    summary = analyze(tmp_path, RLP / "rcv.pcap", "--link-rate", "9600", "--summary-only")
+    assert summary["accounting"] is None
+    assert any("rate alone tells nothing" in text for text in summary["missing"])

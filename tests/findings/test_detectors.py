@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
-from scenes import Seen, accounting, at, frames, intervals, retransmissions, scene, segment_frames
+from scenes import LEAST_RTT_MS, Seen, accounting, at, frames, intervals, retransmissions, scene, segment_frames
 from two_ends import MS
 
 from multitracer.findings import DETECTORS, KINDS, Scene, find
@@ -207,3 +209,49 @@ def test_stray_arrivals_that_were_answered_are_undecided() -> None:
     """A receiver that answers while the strays come may have taken them."""
     found = find(stale(checksum_ok=0, answered=True))
     assert "confirmed" not in set(found.loc[found["kind"] == "header-decompression-failure", "verdict"])
+
+
+def test_another_bearers_reset_flushes_nothing_here() -> None:
+    """A drop stays a drop when only the other link was reset meanwhile."""
+    elsewhere = replace(dropped(later=True), link_intervals=intervals(("reset", 15, 25), link=2))
+    assert "local-drop" in confirmed(elsewhere)
+
+
+def test_a_reset_is_charged_to_a_connection_that_was_open() -> None:
+    """A reset before the only connection began cost it nothing."""
+    early = scene(DATA, link_intervals=intervals(("reset", -5000, -4000)))
+    found = find(early)
+    assert found.loc[found["kind"] == "link-reset", "connection"].tolist() == [-1]
+
+
+def test_a_timeout_of_data_whose_acknowledgement_nobody_saw_is_undecided() -> None:
+    """The first copy arrived; that no acknowledgement of it was seen to leave proves nothing."""
+    original, copy = Seen(sent=0, came=50, seq=1, size=1000), Seen(sent=1000, came=1050, seq=1, size=1000)
+    seen = [original, copy, Seen(sent=1060, came=1110, sender=1, ack=1001)]
+    row = int((scene(seen).segments["time_ns"] == at(1000)).to_numpy().argmax())
+    found = find(scene(seen, retransmissions=retransmissions({"ms": 1000, "segment": row, "spurious": "yes"})))
+    assert found.loc[found["kind"].str.contains("timeout"), "verdict"].tolist() == ["undecided"]
+
+
+def test_delayed_acknowledgements_are_no_queue() -> None:
+    """Segments that are sent one at a time, and acknowledged 200 ms late, waited nowhere."""
+    talk = [Seen(sent=300 * n, came=300 * n + 50, seq=1 + 100 * n, size=100) for n in range(40)]
+    answers = [Seen(sent=300 * n + 200, came=300 * n + 250, sender=1, ack=101 + 100 * n) for n in range(40)]
+    assert "excessive-queueing" not in set(find(scene(sorted([*talk, *answers], key=lambda one: one.sent)))["kind"])
+
+
+def test_round_trips_alone_tell_of_a_queue() -> None:
+    """Ten segments always outstanding, each acknowledged a second after it was sent."""
+    data = [Seen(sent=100 * n, came=100 * n + 950, seq=1 + 100 * n, size=100) for n in range(60)]
+    answers = [Seen(sent=100 * n + 950, came=100 * n + 1000, sender=1, ack=101 + 100 * n) for n in range(60)]
+    found = find(scene(sorted([*data, *answers], key=lambda one: one.sent)))
+    assert found.loc[found["kind"] == "excessive-queueing", "verdict"].tolist() == ["likely"]
+
+
+def test_a_burst_lasts_a_round_trip_at_most() -> None:
+    """Losses one round trip apart in a row are several bursts, none longer than one."""
+    sent = [Seen(sent=20 * n, seq=1 + 100 * n, size=100) for n in range(40)]
+    found = find(scene(sent))
+    bursts = found[found["kind"] == "burst-loss"]
+    assert len(bursts) > 1
+    assert (bursts["end_ns"] - bursts["start_ns"] <= LEAST_RTT_MS * MS).all()

@@ -205,8 +205,17 @@ def test_a_full_window_is_found() -> None:
         *((20.0 * n, True, "I RR") for n in range(61)), (3000, False, "RR"), sn=[*range(61), -1], nr=[0] * 61 + [30]
     )
     number(log, LINKS, events())
-    start, end = full_window(log, LINKS, 0, 1)
+    found = full_window(log, LINKS, 0, 1)
+    assert found is not None
+    start, end = found
     assert [((a - START) / MS, (b - START) / MS) for a, b in zip(start, end, strict=True)] == [(1200, 3000)]
+
+
+def test_whether_a_window_was_full_is_unknown_where_no_acknowledgement_is_seen_to_come() -> None:
+    """A log of what left, both ways, does not tell when it arrived."""
+    log = frames(*((20.0 * n, True, "I RR") for n in range(61)), sn=list(range(61)), nr=[0] * 61)
+    number(log, LINKS, events())
+    assert full_window(log, LINKS, 0, 1) is None
 
 
 def test_what_one_log_cannot_tell_is_null() -> None:

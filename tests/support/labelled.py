@@ -14,8 +14,6 @@ from multitracer.analysis import Analysis, analyze_paths
 BOTH_LAYERS = (
     "rlp-good", "rlp-bad", "rlp-reset", "rlp-vj-reset", "rlp-xonxoff", "rlc-inseq", "rlc-outseq", "rlc-reset",
 )  # fmt: skip
-_NEVER_USED = ("rcv_otherclock.pcap", "rlc.network.pcap.gz", "retransmit.txt")
-"""The same packets, frames or events once more, under another clock or framing."""
 
 
 @cache
@@ -25,7 +23,7 @@ def analysed(folder: str, *left_out: str) -> Analysis:
     names = [file.name for file in source.iterdir()]
     left_out_names = tuple(name for name in names if name.startswith(left_out)) if left_out else ()
     with tempfile.TemporaryDirectory() as directory:
-        copy = instruments(source, Path(directory), leave_out=(*_NEVER_USED, *left_out_names))
+        copy = instruments(source, Path(directory), leave_out=left_out_names)
         return analyze_paths(sorted(map(str, copy.iterdir())))
 
 

@@ -122,11 +122,11 @@ def segment_frames(*rows: dict[str, Any]) -> pd.DataFrame:
     return build("segment_frames", columns)
 
 
-def intervals(*rows: tuple[str, float, float]) -> pd.DataFrame:
-    """Link intervals: (kind, start, end) in ms."""
+def intervals(*rows: tuple[str, float, float], link: int = 0) -> pd.DataFrame:
+    """Intervals of a link: (kind, start, end) in ms."""
     return pd.DataFrame(
         {
-            "link": np.zeros(len(rows), dtype=np.int16),
+            "link": np.full(len(rows), link, dtype=np.int16),
             "kind": [kind for kind, _, _ in rows],
             "start_ns": np.array([at(start) for _, start, _ in rows], dtype=np.int64),
             "end_ns": np.array([at(end) for _, _, end in rows], dtype=np.int64),
