@@ -111,7 +111,8 @@ def test_a_capture_of_the_air_adds_nothing_to_both_ends_logs(tmp_path: Path) -> 
 def test_by_a_capture_of_the_air_alone_nobody_is_blamed_for_a_full_window(tmp_path: Path) -> None:
     """When acknowledgements came is not seen there: the link's standing still with data waiting is unknown."""
     (tmp_path / "in").mkdir()
-    folder = instruments(shared("linux", "rlc-outseq"), tmp_path / "in", leave_out=("rlcdump.mobile.txt.gz", "rlcdump.network.txt.gz"))
+    dumps = ("rlcdump.mobile.txt.gz", "rlcdump.network.txt.gz")
+    folder = instruments(shared("linux", "rlc-outseq"), tmp_path / "in", leave_out=dumps)
     assert cli.run(["analyze", str(folder), "-o", str(tmp_path), "--summary-only", "-q"]) == 0
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert summary["utilization"]["flow_controlled_s"] is None
