@@ -145,11 +145,10 @@ def _cut(
     kept = segments[keep].reset_index(drop=True)
     sack = sack[keep[sack["segment"].to_numpy()]].reset_index(drop=True)
     sack["segment"] = row[sack["segment"].to_numpy()]
-    rows = [np.flatnonzero(kept["point"].to_numpy() == point) for point in range(len(alignment.rows))]
-    pairings = {
-        (one, other): match(kept.take(rows[one]), kept.take(rows[other])) for one, other in alignment.pairings
-    }
-    return kept, sack, replace(alignment, rows=rows, pairings=pairings)
+    cut = replace(alignment, point=kept["point"].to_numpy(), pairings={})
+    for one, other in alignment.pairings:
+        cut.pairings[one, other] = match(kept.take(cut.rows[one]), kept.take(cut.rows[other]))
+    return kept, sack, cut
 
 
 def _date(connections: pd.DataFrame, segments: pd.DataFrame) -> None:
@@ -218,7 +217,7 @@ class _Pipeline:
             links.note_accounts(parts)
         self.progress("looking for findings", 0.9)
         scene = Scene(
-            segments, found.connections, resent, self._directions(measures.table, paths), paths.arrival, paths.arrived,
+            segments, found.connections, resent, self._directions(measures, paths), paths.arrival, paths.arrived,
             self._pair_errors(alignment), links=links.links, frames=links.frames, link_intervals=links.intervals,
             segment_frames=links.segment_frames, accounting=links.main_accounting, link_rtt_ns=links.link_rtt_ns,
             groups=groups, usual_rtt_ns=self._usual_rtt_ns(), thresholds=self.options.thresholds,
@@ -228,7 +227,7 @@ class _Pipeline:
             "connections": found.connections, "findings": findings.find(scene), **links.tables(),
         }  # fmt: skip
         return Analysis(
-            self.trace, concluded, found.connections, measures.table, paths, points,
+            self.trace, concluded, found.connections, measures, paths, points,
             self._origin(concluded), self.options, links, scene, self._missing(concluded, links),
         )  # fmt: skip
 
@@ -305,16 +304,16 @@ class _Pipeline:
 
     def _errors(self, segments: pd.DataFrame, paths: Paths, alignment: Alignment) -> Ints | None:
         """Per row of segments, the clock error that the judgement of its arrival bore: -1 where none."""
-        if len(alignment.rows) < 2:
+        if len(alignment.clocks) < 2:
             return None
-        per_point = np.array([alignment.error_ns(point) for point in range(len(alignment.rows))])
+        per_point = np.array([alignment.error_ns(point) for point in range(len(alignment.clocks))])
         error = per_point[segments["point"].to_numpy()]
         other = per_point[segments["point"].to_numpy()[np.maximum(paths.arrival, 0)]]
         return np.where((paths.arrival >= 0) & (error >= 0) & (other >= 0), error + other, -1)
 
     def _pair_errors(self, alignment: Alignment) -> dict[tuple[int, int], int]:
         """The clock error between every two points whose clocks are known."""
-        known = [point for point in range(len(alignment.rows)) if alignment.error_ns(point) >= 0]
+        known = [point for point in range(len(alignment.clocks)) if alignment.error_ns(point) >= 0]
         return {(a, b): alignment.error_ns(a) + alignment.error_ns(b) for a in known for b in known if a != b}
 
     def _directions(self, measures: pd.DataFrame, paths: Paths) -> list[Direction]:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from multitracer.envelope import Fit, Way, fit
 from multitracer.errors import UsageError
+from multitracer.kernels import kernel
 from multitracer.points import Points
 from multitracer.roles import find_roles, nearest_to_sender
 from multitracer.tcp.pairing import Pairing, match
@@ -41,8 +43,14 @@ class Alignment:
     reference: int
     clocks: list[Clock]
     roles: list[str | None]
-    rows: list[Ints]
+    point: npt.NDArray[np.int16]
+    """Where each row of segments was seen."""
     pairings: dict[tuple[int, int], Pairing] = field(default_factory=dict)
+
+    @cached_property
+    def rows(self) -> list[Ints]:
+        """Per point, its rows of segments."""
+        return [np.flatnonzero(self.point == number) for number in range(len(self.clocks))]
 
     def error_ns(self, point: int) -> int:
         """What a time of this point may be off the reference by; -1 when nothing is known."""
@@ -64,17 +72,15 @@ def align(
     (offset_s, drift_ppm) by input number.
     """
     count = len(points.points)
-    point = segments["point"].to_numpy()
-    rows = [np.flatnonzero(point == number) if count > 1 else np.arange(len(point)) for number in range(count)]
-    found = find_roles(segments, rows)
+    found = find_roles(segments, count)
     by_point = _by_point(points, roles or {})
     found = [by_point.get(number, role) for number, role in enumerate(found)]
-    reference = nearest_to_sender(segments, rows, by_point)
+    reference = nearest_to_sender(segments, count, by_point)
     path = inputs[points.points[reference].inputs[0]].path if count else ""
     clocks = [Clock(path, how="shares no packets with the reference") for _ in range(count)]
-    alignment = Alignment(reference, clocks, found, rows)
+    alignment = Alignment(reference, clocks, found, segments["point"].to_numpy())
     if count:
-        clocks[reference] = _same(path, "is the reference", _first(segments, rows[reference]))
+        clocks[reference] = _same(path, "is the reference", _first(segments, reference))
         _place_stated(alignment, segments, points, stated or {})
         _place_rest(alignment, segments)
     _note(alignment, points, inputs)
@@ -89,9 +95,19 @@ def _same(reference: str, how: str, start_ns: int) -> Clock:
     return Clock(reference, 0.0, 0.0, 0.0, 0.0, how, (ClockPiece(start_ns, 0),))
 
 
-def _first(segments: pd.DataFrame, rows: Ints) -> int:
-    recorded = segments["recorded_ns"].to_numpy()
-    return int((recorded if len(rows) == len(recorded) else recorded[rows]).min()) if len(rows) else 0
+def _first(segments: pd.DataFrame, point: int) -> int:
+    """The earliest time recorded at a point, on its own clock."""
+    return int(earliest(segments["recorded_ns"].to_numpy(), segments["point"].to_numpy(), point))
+
+
+@kernel
+def earliest(recorded: Ints, point: Any, number: int) -> int:
+    """The least of the times at a point; 0 where there is none."""
+    least, found = 0, False
+    for row in range(len(recorded)):
+        if point[row] == number and (not found or recorded[row] < least):
+            least, found = recorded[row], True
+    return least
 
 
 def _place_stated(
@@ -103,7 +119,7 @@ def _place_stated(
             path = alignment.clocks[alignment.reference].reference
             raise UsageError(f"--clock {path}: it is the reference, against which the others' clocks are stated")
         if known and point.number != alignment.reference:
-            start = _first(segments, alignment.rows[point.number])
+            start = _first(segments, point.number)
             path = alignment.clocks[alignment.reference].reference
             alignment.clocks[point.number] = stated_clock(path, *known[0], start)
 

@@ -95,7 +95,7 @@ def join_layers(
     frames, events, links, twins = without_twins(frames.copy(), events.copy(), links)
     number(frames, links, events)
     tables = {**trace.tables, "frames": frames, "link_events": events, "links": links}
-    errors = [alignment.error_ns(point) for point in range(len(alignment.rows))]
+    errors = [alignment.error_ns(point) for point in range(len(alignment.clocks))]
     for entry in trace.inputs:
         mine = frames["input"].to_numpy() == entry.number
         if mine.any():

@@ -52,7 +52,7 @@ def find_paths(segments: pd.DataFrame, connections: pd.DataFrame, alignment: Ali
     count = len(connections)
     arrival = np.full(len(segments), NOWHERE, dtype=np.int32)
     arrived = np.full(len(segments), UNKNOWN, dtype=np.int8)
-    near, far = _outermost(segments, count, alignment) if len(alignment.rows) > 1 else _one_point(count)
+    near, far = _outermost(segments, count, alignment) if len(alignment.clocks) > 1 else _one_point(count)
     _seen_once(segments, connections, alignment, near, far)
     sender_point = np.stack([near, far], axis=1)
     receiver_point = np.stack([far, near], axis=1)
@@ -70,7 +70,7 @@ def _one_point(count: int) -> tuple[Ints, Ints]:
 
 def _outermost(segments: pd.DataFrame, count: int, alignment: Alignment) -> tuple[Ints, Ints]:
     """Per connection the point nearest to the client and the one nearest to the server."""
-    points = len(alignment.rows)
+    points = len(alignment.clocks)
     place = np.full((count, points), np.nan)
     connection = segments["connection"].to_numpy()
     for point, rows in enumerate(alignment.rows):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +32,8 @@ def read(*paths: str, progress: Progress | None = None) -> Trace:
     is bad, NoUsableInputError when all of several are.
     """
     files = parsers.inputs_in(list(paths))
+    # It takes a quarter of a second, which kernels that find and decode records leave to other threads.
+    Thread(target=import_module, args=("pandas",)).start()
     kernels.choose(sum(_size(path) for path in files) // _TYPICAL_RECORD_BYTES)
     inputs = []
     for number, path in enumerate(files):

@@ -6,7 +6,7 @@ at once; at the receiver's side it is the other way round.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -27,52 +27,65 @@ _ENOUGH = 500_000
 _TOLD_BY = ["time_ns", "sender", "seq", "ack", "payload_bytes", "flags", "options", "tsval", "tsecr"]
 
 
-def find_roles(segments: pd.DataFrame, rows: Sequence[Ints]) -> list[str | None]:
-    """Per point (its rows): sender, receiver, or None where it stands in between or nothing tells."""
-    return [_role(segments, own) if len(own) else None for own in rows]
+def find_roles(segments: pd.DataFrame, points: int) -> list[str | None]:
+    """Per point: sender, receiver, or None where it stands in between or nothing tells."""
+    return [_role(segments, point) for point in range(points)]
 
 
-def nearest_to_sender(segments: pd.DataFrame, rows: Sequence[Ints], forced: Mapping[int, str]) -> int:
+def nearest_to_sender(segments: pd.DataFrame, points: int, forced: Mapping[int, str]) -> int:
     """The point nearest to the data sender of the connection with most data."""
-    candidates = [point for point in range(len(rows)) if len(rows[point])]
+    candidates = list(range(points))
     said = [point for point in candidates if forced.get(point) == "sender"]
     others = [point for point in candidates if forced.get(point) != "receiver"]
     candidates = said or others or candidates
     if len(candidates) < 2:
         return candidates[0] if candidates else 0
     connection, sender = largest(segments)
-    waits = []
-    for point in candidates:
-        own = segments.take(rows[point])
-        own = own[own["connection"].to_numpy() == connection]
-        waits.append((answered_after(own, sender), -point))
+    waits = [(answered_after(_of(segments, connection, point), sender), -point) for point in candidates]
     return -max(waits)[1]
 
 
-def largest(segments: pd.DataFrame, rows: Ints | None = None) -> tuple[int, int]:
-    """(connection, sender) of most payload, of all segments or of some."""
-    connection, sender, payload = (
-        segments[name].to_numpy() if rows is None or len(rows) == len(segments) else segments[name].to_numpy()[rows]
-        for name in ("connection", "sender", "payload_bytes")
-    )
+def _of(segments: pd.DataFrame, connection: int, point: int) -> pd.DataFrame:
+    """A connection's first segments at a point, with the columns that tell where it stands."""
+    rows = np.empty(min(len(segments), _ENOUGH), dtype=np.int64)
+    count = first_rows(segments["connection"].to_numpy(), segments["point"].to_numpy(), connection, point, rows)
+    return segments[_TOLD_BY].take(rows[:count])
+
+
+@kernel
+def first_rows(connection: Any, point: Any, wanted: int, at: int, rows: Ints) -> int:
+    """Fill `rows` with the first rows of a connection at a point; returns how many."""
+    count = 0
+    for row in range(len(connection)):
+        if count == len(rows):
+            break
+        if connection[row] == wanted and point[row] == at:
+            rows[count] = row
+            count += 1
+    return count
+
+
+def largest(segments: pd.DataFrame, point: int = -1) -> tuple[int, int]:
+    """(connection, sender) of most payload, at a point or (-1) at all."""
+    names = ("connection", "sender", "payload_bytes", "point")
+    connection, sender, payload, seen_at = (segments[name].to_numpy() for name in names)
     totals = np.zeros(2 * (int(connection.max(initial=-1)) + 1), dtype=np.int64)
-    add_payload(connection, sender, payload, totals)
+    add_payload(connection, sender, payload, seen_at, point, totals)
     most = int(np.argmax(totals)) if len(totals) else 0
     return most // 2, most % 2
 
 
 @kernel
-def add_payload(connection: Any, sender: Any, payload: Any, totals: Ints) -> None:
-    """Add up each sender's payload."""
+def add_payload(connection: Any, sender: Any, payload: Any, point: Any, at: int, totals: Ints) -> None:
+    """Add up each sender's payload, at a point or (-1) at all."""
     for row in range(len(connection)):
-        if connection[row] >= 0:
+        if connection[row] >= 0 and (at < 0 or point[row] == at):
             totals[2 * np.int64(connection[row]) + sender[row]] += payload[row]
 
 
-def _role(segments: pd.DataFrame, rows: Ints) -> str | None:
-    connection, sender = largest(segments, rows)
-    mine = rows[segments["connection"].to_numpy()[rows] == connection]
-    own = segments[_TOLD_BY].take(mine[:_ENOUGH])
+def _role(segments: pd.DataFrame, point: int) -> str | None:
+    connection, sender = largest(segments, point)
+    own = _of(segments, connection, point)
     there, here = answered_after(own, sender), _set_off_after(own, sender)
     if here < 0 or there < 0:
         there, here = _handshake(own, sender)

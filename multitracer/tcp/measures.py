@@ -6,14 +6,13 @@ are deliberate. Segments that were captured twice count once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from multitracer.columns import attach
-from multitracer.kernels import kernel
+from multitracer.kernels import WORTH_SHARING, concurrently, kernel
 from multitracer.tables import ACK, FIN, MARKS, RST, SYN
 from multitracer.tcp.rtt import STATISTICS, await_acknowledgement, summarize, take_sample, withdraw
 from multitracer.tcp.sent import HIGH, LENGTH, LOWEST, RANGES, UNSEEN, VALUE, node_pool, send
@@ -47,35 +46,27 @@ KEEP_ALIVE, ACKS_UNSEEN, BAD_CHECKSUM = MARKS["keep_alive"], MARKS["acks_unseen"
 SPARE_NODES = 8
 
 
-@dataclass(frozen=True)
-class Measures:
-    """`table` has one row per point, connection and sender, columns as in summary.json's D.
-
-    RTT columns are `rtt_samples` and `rtt_min_ms` and so on; what is unknown is NaN.
-    `earlier_copies` tells for each row of segments how often its first byte had been sent before.
-    """
-
-    table: pd.DataFrame
-    earlier_copies: npt.NDArray[np.int16]
-
-
-def measure(segments: pd.DataFrame, sack: pd.DataFrame, raw_window: npt.NDArray[np.uint16]) -> Measures:
+def measure(segments: pd.DataFrame, sack: pd.DataFrame, raw_window: npt.NDArray[np.uint16]) -> pd.DataFrame:
     """Count what every end sent at every point, and set the `marks` of `segments`.
 
-    `sack` is that of `find_connections`, `raw_window` the column of packets.
+    `sack` is that of `find_connections`, `raw_window` the column of packets. One row per point,
+    connection and sender, columns as in summary.json's D; those of round trips are `rtt_samples`,
+    `rtt_min_ms` and so on; what is unknown is NaN.
     """
     point, connection = segments["point"].to_numpy(), segments["connection"].to_numpy()
     connections = int(connection.max(initial=-1)) + 1
     slot_of = np.full((int(point.max(initial=-1)) + 1) * connections, -1, dtype=np.int32)
     slots = number_slots(point, connection, connections, slot_of)
     ends = _fresh_ends(2 * slots)
-    marks, earlier_copies = segments["marks"].to_numpy().copy(), np.zeros(len(segments), dtype=np.int16)
+    marks = segments["marks"].to_numpy().copy()
     columns = (
         point, connection, *(segments[name].to_numpy() for name in (
             "sender", "time_ns", "seq", "ack", "payload_bytes", "flags", "checksum_ok")),
         raw_window, connections, slot_of,
     )  # fmt: skip
-    samples, sampled = _run(segments, columns, ends, marks, earlier_copies)
+    parts = 2 if len(segments) > WORTH_SHARING else 1
+    found = concurrently(lambda part: _run(segments, columns, ends, marks, part, parts), range(parts))
+    samples, sampled = (np.concatenate(columns) for columns in zip(*found, strict=True))
     attach(segments, "marks", marks)
     keys = np.flatnonzero(slot_of >= 0)
     table = _table(keys // max(connections, 1), keys % max(connections, 1), ends, slot_of[keys])
@@ -86,7 +77,7 @@ def measure(segments: pd.DataFrame, sack: pd.DataFrame, raw_window: npt.NDArray[
     table["rtt_samples"] = counts[rows]
     for i, name in enumerate(STATISTICS):
         table[f"rtt_{name}_ms"] = statistics[rows, i]
-    return Measures(table, earlier_copies)
+    return table
 
 
 def _fresh_ends(count: int) -> Ints:
@@ -97,16 +88,16 @@ def _fresh_ends(count: int) -> Ints:
 
 
 def _run(
-    segments: pd.DataFrame, columns: tuple[Any, ...], ends: Ints, marks: Any, earlier_copies: Any
+    segments: pd.DataFrame, columns: tuple[Any, ...], ends: Ints, marks: Any, part: int, parts: int
 ) -> tuple[Ints, npt.NDArray[np.int32]]:
-    """Go through all segments; returns the round-trip samples (ns) and whose each is."""
+    """Go through a part of the connections; returns the round-trip samples (ns) and whose each is."""
     nodes = node_pool(1 << 12)
     # As many samples as segments at most; room that is not written to costs nothing.
     samples, sampled = np.empty(len(segments), dtype=np.int64), np.empty(len(segments), dtype=np.int32)
     found = np.zeros(1, dtype=np.int64)
     for row, stop in in_order_of_time(segments):
         while (
-            row := measure_rows(row, stop, *columns, ends, nodes, samples, sampled, found, marks, earlier_copies)
+            row := measure_rows(row, stop, part, parts, *columns, ends, nodes, samples, sampled, found, marks)
         ) < stop:
             nodes = node_pool(2 * len(nodes), nodes)
     return samples[: found[0]], sampled[: found[0]]
@@ -176,15 +167,15 @@ def number_slots(point: Any, connection: Any, connections: int, slot_of: Any) ->
 
 @kernel
 def measure_rows(
-    start: int, stop: int, point: Any, connection: Any, sender: Any, time_ns: Any, seq: Ints, ack: Ints,
-    payload: Any, flags: Any, checksum_ok: Any, raw_window: Any, connections: int, slot_of: Any,
-    ends: Ints, nodes: Ints, samples: Ints, sampled: Any, found: Ints, marks: Any, earlier_copies: Any,
+    start: int, stop: int, part: int, parts: int, point: Any, connection: Any, sender: Any, time_ns: Any,
+    seq: Ints, ack: Ints, payload: Any, flags: Any, checksum_ok: Any, raw_window: Any, connections: int, slot_of: Any,
+    ends: Ints, nodes: Ints, samples: Ints, sampled: Any, found: Ints, marks: Any,
 ) -> int:  # fmt: skip
-    """Count rows start..stop-1; returns the row where it had to stop for want of nodes."""
+    """Count rows start..stop-1 of every `parts`-th slot; returns the row where it had to stop for want of nodes."""
     for row in range(start, stop):
-        if marks[row] & CAPTURED_TWICE:
-            continue
         slot = np.int64(slot_of[np.int64(point[row]) * connections + connection[row]])
+        if slot % parts != part or marks[row] & CAPTURED_TWICE:
+            continue
         end = 2 * slot + sender[row]
         if nodes[0, VALUE] < ends[end, RANGES + LENGTH] + SPARE_NODES:
             return row
@@ -198,7 +189,7 @@ def measure_rows(
                 ends[end, PROBES] += 1
                 mark |= WINDOW_PROBE
             else:
-                mark |= count_sent(nodes, ends, end, seq[row], length, flag, time_ns[row], row, earlier_copies)
+                mark |= count_sent(nodes, ends, end, seq[row], length, flag, time_ns[row])
             note_top(ends, end, seq[row], length, flag)
         if flag & ACK:
             mark |= count_ack(ends, end, ack[row], length, flag, window, time_ns[row])
@@ -209,7 +200,8 @@ def measure_rows(
                 found[0] += 1
         if not flag & RST and flag & (ACK | SYN):
             ends[end, WINDOW] = window
-        marks[row] |= mark
+        if mark:  # most have none, and threads that write side by side hold each other up
+            marks[row] |= mark
     return stop
 
 
@@ -240,8 +232,8 @@ def is_keep_alive(ends: Ints, end: int, seq: int, length: int, flag: int) -> boo
 
 @kernel
 def count_sent(
-    nodes: Ints, ends: Ints, end: int, seq: int, length: int, flag: int, time_ns: int, row: int, earlier_copies: Any
-) -> int:
+    nodes: Ints, ends: Ints, end: int, seq: int, length: int, flag: int, time_ns: int
+) -> int:  # fmt: skip
     """Count what a segment sends anew, again or out of order; returns its marks.
 
     As in tcptrace, the numbers of SYN and FIN count as sent again, not as data.
@@ -255,8 +247,6 @@ def count_sent(
     if last_copies == 0:
         await_acknowledgement(nodes, ends, end, run, stop, time_ns)
     ends[end, UNIQUE_BYTES] += new - (syn and first_copies == 0) - (fin and last_copies == 0)
-    if length > 0:
-        earlier_copies[row] = min(first_copies, 32767)
     mark = 0
     if new < stop - seq:
         ends[end, RETRANSMITTED_SEGMENTS] += 1

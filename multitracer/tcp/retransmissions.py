@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.columns import rows_with
-from multitracer.kernels import allocating_kernel, concurrently, kernel
+from multitracer.kernels import WORTH_SHARING, allocating_kernel, concurrently, kernel
 from multitracer.tables import MARKS, SPURIOUS, TRIGGERS, build, empty
 from multitracer.tcp import needless as rules
 from multitracer.tcp.grouping import Groups
@@ -26,13 +26,11 @@ from multitracer.tcp.sender import (
     TRIGGER,
     follow,
     grown,
+    packed,
 )  # fmt: skip
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_WORTH_SHARING = 500_000
-"""With fewer rows a second thread gains nothing."""
 
 # Columns of the result rows of `classify_directions`.
 (R_ROW, R_TRIGGER, R_SINCE_ACK, R_ELAPSED, R_DUPACKS, R_ABOVE, R_RTO, R_SPURIOUS, R_RULE, R_COPIES, R_DSACKS,
@@ -62,11 +60,13 @@ def classify(
         return empty("retransmissions")
     group = groups.number(ends, point_of[ends, senders])
     begin, end = groups.starts[group], groups.starts[group + 1]
+    words = np.empty(len(groups.order), dtype=np.int64)
+    pack_rows(
+        *(segments[name].to_numpy() for name in ("connection", "point", "sender", "flags", "options", "payload_bytes")),
+        marks, MARKS["retransmission"], MARKS["captured_twice"], groups.points, groups.starts[:-1].copy(), words,
+    )  # fmt: skip
     columns = (
-        segments["time_ns"].to_numpy(), segments["sender"].to_numpy(), segments["seq"].to_numpy(),
-        segments["ack"].to_numpy(), segments["payload_bytes"].to_numpy(), segments["flags"].to_numpy(),
-        segments["tsval"].to_numpy(), segments["tsecr"].to_numpy(), segments["options"].to_numpy(), marks,
-        MARKS["retransmission"], MARKS["captured_twice"],
+        words, *(segments[name].to_numpy() for name in ("time_ns", "sender", "seq", "ack", "flags", "tsval", "tsecr")),
         sacks["segment"].to_numpy(), sacks["left"].to_numpy(), sacks["right"].to_numpy(),
         sacks["dsack"].to_numpy().astype(np.int8), arrived,
     )  # fmt: skip
@@ -81,7 +81,7 @@ def _shares(rows: Any) -> list[slice]:
     """The directions in two parts of about as many rows, where that is worth it."""
     reached = np.cumsum(rows)
     half = int(np.searchsorted(reached, reached[-1] / 2)) + 1
-    return [slice(0, half), slice(half, len(rows))] if reached[-1] > _WORTH_SHARING else [slice(0, len(rows))]
+    return [slice(0, half), slice(half, len(rows))] if reached[-1] > WORTH_SHARING else [slice(0, len(rows))]
 
 
 def _directions(segments: pd.DataFrame, point_of: Any, marks: Any) -> tuple[Any, Any]:
@@ -94,11 +94,30 @@ def _directions(segments: pd.DataFrame, point_of: Any, marks: Any) -> tuple[Any,
     return wanted >> 1, (wanted & 1).astype(np.int8)
 
 
+@kernel
+def pack_rows(
+    connection: Any, point: Any, sender: Any, flags: Any, options: Any, length: Any, marks: Any, resent: int, skip: int,
+    points: int, place: Any, words: Any,
+) -> None:  # fmt: skip
+    """Put what `follow` looks at first together, row by row in the order of the groups; `place` moves on.
+
+    A group's rows lie far apart, and each column of each would be fetched from memory by itself.
+    """
+    for row in range(len(connection)):
+        if connection[row] >= 0 and not marks[row] & skip:
+            group = np.int64(connection[row]) * points + point[row]
+            words[place[group]] = packed(
+                np.int64(sender[row]), 1 if marks[row] & resent else 0, np.int64(flags[row]), np.int64(options[row]),
+                np.int64(length[row]),
+            )  # fmt: skip
+            place[group] += 1
+
+
 @allocating_kernel
 def classify_directions(
-    order: Any, begin: Any, end: Any, senders: Any, time_ns: Any, sender: Any, seq: Any, ack: Any, length: Any,
-    flags: Any, tsval: Any, tsecr: Any, options: Any, marks: Any, resend_mark: int, skip_mark: int, sack_segment: Any,
-    sack_left: Any, sack_right: Any, sack_is_dsack: Any, arrived: Any,
+    order: Any, begin: Any, end: Any, senders: Any, words: Any, time_ns: Any, sender: Any, seq: Any, ack: Any,
+    flags: Any, tsval: Any, tsecr: Any, sack_segment: Any, sack_left: Any, sack_right: Any, sack_is_dsack: Any,
+    arrived: Any,
 ) -> Any:
     """Follow and judge each direction; one result row per retransmission (columns R_*)."""
     out = np.zeros((64, 14), dtype=np.int64)
@@ -106,22 +125,15 @@ def classify_directions(
     for i in range(len(senders)):
         mine = order[begin[i] : end[i]]
         sample = handshake_rtt(mine, senders[i], time_ns, sender, flags)
-        segments = 0
-        capable = 0
-        for row in mine:
-            if sender[row] == senders[i]:
-                segments += 1 if length[row] > 0 else 0
-            elif options[row] & 2 or (flags[row] & 2 and options[row] & 4):
-                capable = 1  # the receiver reports blocks, and with them duplicates (RFC 2883)
         board, state, facts, events, pairs, numbers = follow(
-            mine, senders[i], time_ns, sender, seq, ack, length, flags, tsecr, options, marks, resend_mark, skip_mark,
-            sack_segment, sack_left, sack_right, sack_is_dsack, segments, sample,
+            mine, words[begin[i] : end[i]], senders[i], time_ns, seq, ack, tsecr, sack_segment, sack_left, sack_right,
+            sack_is_dsack, sample,
         )  # fmt: skip
         count = numbers[0]
         verdicts = np.zeros((count, 6), dtype=np.int64)
         judge(
             board, state, facts, events, pairs, count, time_ns, tsval, arrived,
-            numbers[1], capable, numbers[2], verdicts,
+            numbers[1], numbers[3], numbers[2], verdicts,
         )  # fmt: skip
         for e in range(count):
             out = grown(out, filled)
@@ -166,7 +178,7 @@ def _table(found: Any, segments: pd.DataFrame, connections: pd.DataFrame, error_
             **taken,
             "trigger": np.array(TRIGGERS, dtype=object)[found[:, R_TRIGGER]],
             "spurious": np.array(SPURIOUS, dtype=object)[found[:, R_SPURIOUS]],
-            "because": [f"{_trigger_because(row)}; {_spurious_because(row)}" for row in found.tolist()],
+            "because": _reasons(found),
             "error_ns": error_ns[rows] if error_ns is not None else np.full(len(rows), -1),
             "segment": rows,
             "copy": found[:, R_COPY],
@@ -175,38 +187,56 @@ def _table(found: Any, segments: pd.DataFrame, connections: pd.DataFrame, error_
     )
 
 
-def _ms(nanoseconds: int) -> str:
-    return f"{nanoseconds / 1e6:.1f} ms"
+def _reasons(found: Any) -> Any:
+    """Why each was sent, and why it is held to be needed or needless."""
+    said = np.empty(len(found), dtype=object)
+    for trigger in range(len(TRIGGERS)):
+        rows = np.flatnonzero(found[:, R_TRIGGER] == trigger)
+        said[rows] = _trigger_reasons(trigger, found[rows])
+    for rule in np.unique(found[:, R_RULE]).tolist():
+        rows = np.flatnonzero(found[:, R_RULE] == rule)
+        said[rows] += _rule_reasons(rule, found[rows])
+    return said
 
 
-def _trigger_because(row: list[int]) -> str:
-    trigger, since = row[R_TRIGGER], _ms(row[R_SINCE_ACK])
+def _trigger_reasons(trigger: int, found: Any) -> list[str]:
+    milliseconds = found / 1e6
     if trigger == TIMEOUT:
-        return (
-            f"oldest unacknowledged data resent {_ms(row[R_ELAPSED])} after the timer was last restarted and {since} "
-            f"after any acknowledgement (modelled RTO {_ms(row[R_RTO])})"
-        )
+        return [
+            f"oldest unacknowledged data resent {elapsed:.1f} ms after the timer was last restarted and {since:.1f} ms "
+            f"after any acknowledgement (modelled RTO {rto:.1f} ms)"
+            for elapsed, since, rto in milliseconds[:, [R_ELAPSED, R_SINCE_ACK, R_RTO]].tolist()
+        ]
     if trigger == FAST:
-        return (
-            f"{row[R_DUPACKS]} duplicate acknowledgement{'' if row[R_DUPACKS] == 1 else 's'} and "
-            f"{row[R_ABOVE]} bytes selectively acknowledged above it when it was resent"
-        )
+        return [
+            f"{acks} duplicate acknowledgement{'' if acks == 1 else 's'} and {above} bytes selectively acknowledged "
+            "above it when it was resent"
+            for acks, above in found[:, [R_DUPACKS, R_ABOVE]].tolist()
+        ]
     if trigger == RECOVERY:
-        return "resent within the recovery that an earlier loss began"
+        return ["resent within the recovery that an earlier loss began"] * len(found)
     if trigger == PROBE:
-        return (
-            f"last outstanding segment resent {_ms(row[R_ELAPSED])} after the last transmission, before the RTO of "
-            f"{_ms(row[R_RTO])}"
-        )
-    return f"no timer had run out ({since} since an acknowledgement) and no loss was signalled"
+        return [
+            f"last outstanding segment resent {elapsed:.1f} ms after the last transmission, before the RTO of "
+            f"{rto:.1f} ms"
+            for elapsed, rto in milliseconds[:, [R_ELAPSED, R_RTO]].tolist()
+        ]
+    return [
+        f"no timer had run out ({since:.1f} ms since an acknowledgement) and no loss was signalled"
+        for since in milliseconds[:, R_SINCE_ACK].tolist()
+    ]
 
 
-def _spurious_because(row: list[int]) -> str:
-    if row[R_RULE] == rules.DSACK:
-        return f"the receiver reported {row[R_DSACKS]} duplicates of {row[R_COPIES]} copies (DSACK)"
-    if row[R_RULE] == rules.TOO_SOON:
-        return f"acknowledged sooner than half the least round trip ({_ms(row[R_LEAST_RTT])}) after it"
-    return _RULES.get(row[R_RULE], "needless or not cannot be told from this capture")
+def _rule_reasons(rule: int, found: Any) -> Any:
+    if rule == rules.DSACK:
+        counts = found[:, [R_DSACKS, R_COPIES]].tolist()
+        said = [f"; the receiver reported {dsacks} duplicates of {copies} copies (DSACK)" for dsacks, copies in counts]
+    elif rule == rules.TOO_SOON:
+        least = (found[:, R_LEAST_RTT] / 1e6).tolist()
+        said = [f"; acknowledged sooner than half the least round trip ({rtt:.1f} ms) after it" for rtt in least]
+    else:
+        said = ["; " + _RULES.get(rule, "needless or not cannot be told from this capture")] * len(found)
+    return np.array(said, dtype=object)
 
 
 _RULES = {

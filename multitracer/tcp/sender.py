@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.kernels import allocating_kernel, kernel
-from multitracer.tables import OPTION_SACK
+from multitracer.tables import ACK, FIN, OPTION_SACK, OPTION_SACK_PERMITTED, RST, SYN
 
 # Codes of tables.TRIGGERS, in its order.
 TIMEOUT, FAST, RECOVERY, PROBE, UNKNOWN = range(5)
@@ -21,6 +21,11 @@ TIMEOUT, FAST, RECOVERY, PROBE, UNKNOWN = range(5)
 SECOND = 1_000_000_000
 MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which is longer
 NEVER = np.int64(2**62)
+
+# Where the parts of a packed word begin; bit 0 is the sender. Flags and options are masked by their bits.
+_RESENT, _OPTIONS, _FLAGS, _LENGTH = 1, 8, 16, 32
+_BATCH = 256
+"""So many rows' times and numbers are fetched at once."""
 
 # Columns of the scoreboard: one row per first transmission of a segment, in order of sequence.
 SEQ, END, SENT, ORIGINAL = range(4)
@@ -63,7 +68,7 @@ def grown(array: Any, needed: int) -> Any:
 @kernel
 def cover(facts: Any, row: int, now: int, tsecr: int, edge: int, later: int) -> None:
     """Note the first acknowledgement, cumulative or selective, of a segment that was resent."""
-    if row >= 0 and facts[row, COVERED] == NEVER:
+    if facts[row, COVERED] == NEVER:
         facts[row, COVERED] = now
         facts[row, COVER_TSECR] = tsecr
         facts[row, COVER_EDGE] = edge
@@ -122,19 +127,37 @@ def classify_trigger(
     return UNKNOWN
 
 
+@kernel
+def packed(sender: int, resent: int, flags: int, options: int, length: int) -> int:
+    """What decides how `follow` goes on with a segment, in one word."""
+    return (length << _LENGTH) | (flags << _FLAGS) | (options << _OPTIONS) | (resent << _RESENT) | sender
+
+
+@kernel
+def fetch(rows: Any, words: Any, direction: int, time_ns: Any, seq: Any, ack: Any, fetched: Any) -> None:
+    """Put the time and the number, of data or acknowledged, of a batch of rows together.
+
+    They lie far apart in memory, and are waited for all at once here, else one after the other.
+    """
+    for place in range(len(rows)):
+        row = rows[place]
+        fetched[place, 0] = time_ns[row]
+        fetched[place, 1] = seq[row] if words[place] & 1 == direction else ack[row]
+
+
 @allocating_kernel
 def follow(
-    rows: Any, direction: int, time_ns: Any, sender: Any, seq: Any, ack: Any, length: Any, flags: Any, tsecr: Any,
-    options: Any, marks: Any, resend_mark: int, skip_mark: int, sack_segment: Any, sack_left: Any, sack_right: Any,
-    sack_is_dsack: Any, data_segments: int, first_sample: int,
+    rows: Any, words: Any, direction: int, time_ns: Any, seq: Any, ack: Any, tsecr: Any, sack_segment: Any,
+    sack_left: Any, sack_right: Any, sack_is_dsack: Any, first_sample: int,
 ) -> Any:
     """Replay one direction of one connection, whose rows in capture order are `rows`.
 
-    `marks` tell the resent rows and those to skip. Returns (board, state, facts, events, pairs,
-    [rows of events, least RTT ns, 1 if the path reordered, DSACKs seen]).
+    `words` are those of the rows, packed. Returns (board, state, facts, events, pairs,
+    [rows of events, least RTT ns, 1 if the path reordered, 1 if the receiver reports duplicates]).
     """
-    board = np.zeros((data_segments, 4), dtype=np.int64)
-    state = np.zeros((data_segments, 3), dtype=np.int32)
+    # Room for as many segments as there are packets: what is not written to costs nothing.
+    board = np.empty((len(rows), 4), dtype=np.int64)
+    state = np.empty((len(rows), 3), dtype=np.int32)
     facts = np.zeros((16, 8), dtype=np.int64)
     events = np.zeros((16, 11), dtype=np.int64)
     pairs = np.zeros((16, 5), dtype=np.int64)
@@ -143,23 +166,26 @@ def follow(
     last_ack, restarted, answered = np.int64(0), np.int64(0), np.int64(-1)
     newest, high_sack = np.int64(0), np.int64(0)
     edge = 0  # the first scoreboard row that is not all acknowledged
-    dupacks, probed, reordered, dsacks = 0, 0, 0, 0
+    dupacks, probed, reordered, reports = 0, 0, 0, 0
     estimate = np.array([0, 0, SECOND, NEVER], dtype=np.int64)
     if first_sample > 0:
         update_rto(estimate, first_sample)
     timer = np.zeros(2, dtype=np.int64)
     evidence = np.zeros(2, dtype=np.int64)
-    for row in rows:
-        now = time_ns[row]
-        if marks[row] & skip_mark:
-            continue
-        if sender[row] == direction:
-            if length[row] <= 0:
+    fetched = np.empty((_BATCH, 2), dtype=np.int64)
+    for place in range(len(rows)):
+        if place % _BATCH == 0:
+            fetch(rows[place : place + _BATCH], words[place : place + _BATCH], direction, time_ns, seq, ack, fetched)
+        row, word = rows[place], words[place]
+        now, number = fetched[place % _BATCH, 0], fetched[place % _BATCH, 1]
+        length = word >> _LENGTH
+        if word & 1 == direction:
+            if length == 0:
                 continue
-            start, end = seq[row], seq[row] + length[row]
+            start, end = number, number + length
             if top < 0:
                 una, top = start, start
-            if marks[row] & resend_mark:
+            if word & (1 << _RESENT):
                 first = locate(board, count, start)
                 last = first
                 while last + 1 < count and board[last + 1, SEQ] < min(end, top):
@@ -209,16 +235,18 @@ def follow(
             if end > top:  # what a resend carries beyond `top` is new data
                 board[count, SEQ], board[count, END] = max(start, top), end
                 board[count, SENT], board[count, ORIGINAL] = now, row
-                state[count, COPIES], state[count, FACTS] = 1, -1
+                state[count, COPIES], state[count, SACKED], state[count, FACTS] = 1, 0, -1
                 count += 1
                 if una >= top:
                     restarted = now
                 top = end
             continue
-        if not flags[row] & 16 or top < 0:
+        flags, options = word >> _FLAGS, word >> _OPTIONS
+        if options & OPTION_SACK or (flags & SYN and options & OPTION_SACK_PERMITTED):
+            reports = 1  # blocks, and with them duplicates (RFC 2883)
+        if not flags & ACK or top < 0:
             continue
-        value = ack[row]
-        advanced = value > una
+        advanced = number > una
         later = newest
         if advanced:
             while edge < count and board[edge, END] <= una:
@@ -226,8 +254,12 @@ def follow(
             k = edge
             sample, alone = np.int64(-1), True
             answered = np.int64(-1)
-            while k < count and board[k, END] <= value:
-                cover(facts, state[k, FACTS], now, tsecr[row], 1 if board[k, SEQ] <= una else 0, later)
+            while k < count and board[k, END] <= number:
+                # Calls with arrays cost more than all else here: only for what was resent.
+                answered = board[k, SENT]
+                if state[k, FACTS] >= 0:
+                    cover(facts, state[k, FACTS], now, tsecr[row], 1 if board[k, SEQ] <= una else 0, later)
+                    answered = last_sent(board, state, facts, pairs, events, time_ns, k)
                 if state[k, COPIES] == 1:
                     sample = now - board[k, SENT]
                     if state[k, SACKED] == 0 and board[k, END] < high_sack and board[k, SENT] < later:
@@ -235,22 +267,20 @@ def follow(
                     newest = max(newest, board[k, SENT])
                 if state[k, COPIES] > 1 or state[k, SACKED] > 0:
                     alone = False
-                answered = last_sent(board, state, facts, pairs, events, time_ns, k)
                 k += 1
             if sample >= 0 and alone:
                 update_rto(estimate, sample)
-            una, dupacks, probed, restarted = value, 0, 0, now
+            una, dupacks, probed, restarted = number, 0, 0, now
             if una >= recovery_end:
                 recovery_end = np.int64(-1)
-        elif value == una and length[row] == 0 and una < top and not flags[row] & 7:
+        elif number == una and length == 0 and una < top and not flags & (SYN | FIN | RST):
             dupacks += 1
-        blocks = np.searchsorted(sack_segment, row) if options[row] & OPTION_SACK else len(sack_segment)
+        blocks = np.searchsorted(sack_segment, row) if options & OPTION_SACK else len(sack_segment)
         for b in range(blocks, len(sack_segment)):
             if sack_segment[b] != row:
                 break
             k = locate(board, count, sack_left[b])
             if sack_is_dsack[b]:
-                dsacks += 1
                 while k < count and board[k, SEQ] < sack_right[b]:
                     if state[k, FACTS] >= 0:
                         facts[state[k, FACTS], DSACKS] += 1
@@ -260,7 +290,8 @@ def follow(
             while k < count and board[k, END] <= sack_right[b]:
                 if state[k, SACKED] == 0:
                     state[k, SACKED] = 1
-                    cover(facts, state[k, FACTS], now, -1, 0, later)
+                    if state[k, FACTS] >= 0:
+                        cover(facts, state[k, FACTS], now, -1, 0, later)
                     if state[k, COPIES] == 1:
                         if board[k, END] < high_sack and board[k, SENT] < later:
                             reordered = 1
@@ -268,5 +299,5 @@ def follow(
                 k += 1
             high_sack = max(high_sack, sack_right[b])
         last_ack = now
-    numbers = np.array([resent, estimate[3], reordered, dsacks], dtype=np.int64)
+    numbers = np.array([resent, estimate[3], reordered, reports], dtype=np.int64)
     return board, state, facts, events, pairs, numbers

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.kernels import concurrently, kernel
+from multitracer.kernels import WORTH_SHARING, concurrently, kernel
 from multitracer.parsers.wire.flows import Flows, find_flow
 from multitracer.parsers.wire.layers import (
     CUT,
@@ -42,8 +42,6 @@ from multitracer.tables import (
 _LEAST_TCP = 20
 _ALIGNED_TIMESTAMPS = 0x0101080A
 """RFC 7323 appendix A: how nearly every stack lays out a timestamp option that stands alone."""
-_PART = 500_000
-"""Fewer records than this are not worth a thread."""
 
 # What a part's decoding has come to: next record, TCP packets, SACK blocks, SYN rows, flows.
 _ROW, _PACKET, _BLOCK, _SYN, _FLOW = range(5)
@@ -112,7 +110,7 @@ def decode(data: Any, offset: Any, captured: Any, original: Any, interface: Any,
     columns = {name: np.empty(count, dtype=dtype) for name, dtype in _COLUMNS.items()}
     status, where = np.zeros(count, dtype=np.int8), np.zeros(count, dtype=np.int32)
     records = _Records(offset, captured, original, interface, status, where, columns)
-    parts = max(1, min(os.cpu_count() or 1, count // _PART))
+    parts = max(1, min(os.cpu_count() or 1, count // WORTH_SHARING))
     edges = [count * part // parts for part in range(parts + 1)]
     pieces = [records.part(start, stop) for start, stop in itertools.pairwise(edges)]
     found = concurrently(lambda piece: _decode_part(data, piece, kinds), pieces)

@@ -56,7 +56,7 @@ def joined(folder: str, captures: Sequence[str], logs: Sequence[str]) -> Joined:
     found.segments["time_ns"] = clocks.apply(alignment, found.segments)
     measure(found.segments, found.sack, tables["packets"]["raw_window"].to_numpy())
     paths = find_paths(found.segments, found.connections, alignment)
-    errors = [alignment.error_ns(point) for point in range(len(alignment.rows))]
+    errors = [alignment.error_ns(point) for point in range(len(alignment.clocks))]
     correlation = correlate(tables, found.segments, found.connections, paths, errors)
     return Joined(trace, found.segments, found.connections, paths, errors, correlation)
 
