@@ -30,7 +30,7 @@ from multitracer.options import AnalyzeOptions
 from multitracer.paths import Paths, find_paths
 from multitracer.points import Points, find_points
 from multitracer.reading import read
-from multitracer.summary import direction_rows, summarize
+from multitracer.summary import Ends, summarize
 from multitracer.tcp.connections import find_connections
 from multitracer.tcp.grouping import Groups
 from multitracer.tcp.measures import measure
@@ -69,7 +69,8 @@ class Analysis:
 
     def summary(self) -> dict[str, Any]:
         """The content of summary.json."""
-        return summarize(self)
+        document = summarize(self)
+        return {**document, "connections": list(document["connections"])}
 
     def report(self, path: str | Path) -> None:
         """Write the report: one HTML file that opens without a network."""
@@ -92,15 +93,15 @@ class Analysis:
         """The accounting's shares of that link; None without a link's rate."""
         return self.links.shares
 
+
     def direction(self, connection: int, sender: int) -> dict[str, Any]:
-        """What one end of a connection sent, as in the summary."""
-        return self._directions[2 * connection + sender]
+        """What one end of a connection sent (0 the client), as in the summary."""
+        return self.ends.of(connection, sender)
 
     @cached_property
-    def _directions(self) -> list[dict[str, Any]]:
-        return direction_rows(
-            self.measures, self.tables["retransmissions"], self.connections, self.paths.seen_at
-        )
+    def ends(self) -> Ends:
+        """What every end of every connection sent."""
+        return Ends(self.measures, self.tables["retransmissions"], self.connections, self.paths.seen_at)
 
 
 def analyze_paths(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -28,7 +30,10 @@ _CLOCK = ("reference", "offset_s", "drift_ppm", "error_s", "worst_s", "how")
 
 
 def summarize(analysis: Analysis) -> dict[str, Any]:
-    """The summary document; its keys and their meanings are the public interface."""
+    """The summary document; its keys and their meanings are the public interface.
+
+    `connections` makes each of its items when it is asked for.
+    """
     origin = analysis.origin_ns
     document = {
         "multitracer": multitracer.__version__,
@@ -41,20 +46,28 @@ def summarize(analysis: Analysis) -> dict[str, Any]:
         "missing": analysis.missing,
     }
     plain: dict[str, Any] = _plain(document)
-    plain["connections"] = _connections(analysis)  # plain by itself: there may be a hundred thousand
+    plain["connections"] = Connections(analysis)
     return plain
 
 
 def to_json(document: dict[str, Any]) -> str:
-    """The document as JSON text: a line for each item of a list, which keeps large ones quick and searchable."""
-    parts = [f"{json.dumps(key)}: {_item_lines(value)}" for key, value in document.items()]
-    return "{\n " + ",\n ".join(parts) + "\n}"
+    """The document as JSON text."""
+    return "".join(json_pieces(document))
 
 
-def _item_lines(value: Any) -> str:
-    if not isinstance(value, list) or not value:
-        return json.dumps(value, allow_nan=False)
-    return "[\n  " + ",\n  ".join(json.dumps(item, allow_nan=False) for item in value) + "\n ]"
+def json_pieces(document: dict[str, Any]) -> Iterator[str]:
+    """The document as JSON text in pieces: a line for each item of a list, which keeps large ones searchable."""
+    before = "{\n "
+    for key, value in document.items():
+        yield before + json.dumps(key) + ": "
+        if isinstance(value, Sequence) and not isinstance(value, str) and len(value):
+            for at, item in enumerate(value):
+                yield (",\n  " if at else "[\n  ") + json.dumps(item, allow_nan=False)
+            yield "\n ]"
+        else:
+            yield json.dumps(list(value) if isinstance(value, Connections) else value, allow_nan=False)
+        before = ",\n "
+    yield "\n}"
 
 
 def _plain(value: Any) -> Any:
@@ -89,30 +102,40 @@ def _input(entry: Input) -> dict[str, Any]:
     }
 
 
-def _connections(analysis: Analysis) -> list[dict[str, Any]]:
-    table = analysis.connections
-    columns = {
-        name: table[name].tolist()
-        for name in ("connection", "client", "server", "start_ns", "end_ns", "handshake_seen", "closed")
-    }
-    origin = analysis.origin_ns
-    return [
-        {
+class Connections(Sequence[dict[str, Any]]):
+    """connections[] of the summary, each made when it is asked for: all at once they are 3 KB each."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        table = analysis.connections
+        kept = np.flatnonzero(table["end_ns"].to_numpy() >= 0)
+        origin = analysis.origin_ns
+        start, end = table["start_ns"].to_numpy()[kept], table["end_ns"].to_numpy()[kept]
+        names = ("connection", "client", "server", "handshake_seen", "closed")
+        self._columns = {name: table[name].to_numpy()[kept].tolist() for name in names}
+        self._start_s, self._duration_s = ((start - origin) / 1e9).tolist(), ((end - start) / 1e9).tolist()
+        self._ends = analysis.ends
+
+    def __len__(self) -> int:
+        return len(self._start_s)
+
+    @overload
+    def __getitem__(self, place: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[dict[str, Any]]: ...
+    def __getitem__(self, place: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        if isinstance(place, slice):
+            return [self[at] for at in range(*place.indices(len(self)))]
+        number, client, server, seen, closed = (values[place] for values in self._columns.values())
+        return {
             "id": number,
             "client": client,
             "server": server,
-            "start_s": (start - origin) / 1e9,
-            "duration_s": (end - start) / 1e9,
+            "start_s": self._start_s[place],
+            "duration_s": self._duration_s[place],
             "handshake_seen": seen,
             "closed": closed,
-            "directions": {
-                "client": analysis.direction(number, 0),
-                "server": analysis.direction(number, 1),
-            },
+            "directions": {"client": self._ends.of(number, 0), "server": self._ends.of(number, 1)},
         }
-        for number, client, server, start, end, seen, closed in zip(*columns.values(), strict=True)
-        if end >= 0
-    ]
 
 
 def _findings(analysis: Analysis, origin: int) -> list[dict[str, Any]]:
@@ -133,29 +156,38 @@ def _findings(analysis: Analysis, origin: int) -> list[dict[str, Any]]:
     ]
 
 
-def direction_rows(
-    measures: pd.DataFrame, retransmissions: pd.DataFrame, connections: pd.DataFrame, seen_at: Any
-) -> list[dict[str, Any]]:
-    """D of the summary for every connection and end, in order: row 2 * connection + end (0 the client)."""
-    resent = _resent(retransmissions, connections)
-    rows: list[dict[str, Any]] = [_UNSEEN] * (2 * len(connections))
-    chosen = seen_at[measures["connection"].to_numpy(), measures["sender"].to_numpy()] == measures["point"].to_numpy()
-    counts = [_whole_or_none(measures[name].to_numpy()[chosen]) for name in _COUNTS]
-    rates = [_float_or_none(measures[name].to_numpy()[chosen]) for name in _RATES]
-    samples = measures["rtt_samples"].to_numpy()[chosen].tolist()
-    trips = [_float_or_none(measures[f"rtt_{name}_ms"].to_numpy()[chosen]) for name in STATISTICS]
-    ends = (2 * measures["connection"].to_numpy() + measures["sender"].to_numpy())[chosen].tolist()
-    columns = (ends, samples, *(zip(*values, strict=True) for values in (counts, rates, trips)))
-    for end, sampled, counted, rated, tripped in zip(*columns, strict=True):
-        triggers, verdicts = resent.get(end, _NEVER_RESENT)
-        rows[end] = {
-            **dict(zip(_COUNTS, counted, strict=True)),
-            **dict(zip(_RATES, rated, strict=True)),
-            "rtt_ms": {"samples": sampled, **dict(zip(STATISTICS, tripped, strict=True))},
+class Ends:
+    """D of the summary for every end of every connection: what it sent, by the point that saw it best."""
+
+    def __init__(
+        self, measures: pd.DataFrame, retransmissions: pd.DataFrame, connections: pd.DataFrame, seen_at: Any
+    ) -> None:
+        self._resent = _resent(retransmissions, connections)
+        connection, sender = measures["connection"].to_numpy(), measures["sender"].to_numpy()
+        chosen = np.flatnonzero(seen_at[connection, sender] == measures["point"].to_numpy())
+        place = np.full(2 * len(connections), -1, dtype=np.int64)
+        place[(2 * connection + sender)[chosen]] = np.arange(len(chosen))
+        self._place = place.tolist()
+        own = {name: measures[name].to_numpy()[chosen] for name in measures.columns}
+        self._samples = own["rtt_samples"].tolist()
+        self._counts = list(zip(*(_whole_or_none(own[name]) for name in _COUNTS), strict=True))
+        self._rates = list(zip(*(_float_or_none(own[name]) for name in _RATES), strict=True))
+        self._trips = list(zip(*(_float_or_none(own[f"rtt_{name}_ms"]) for name in STATISTICS), strict=True))
+
+    def of(self, connection: int, sender: int) -> dict[str, Any]:
+        """What one end sent (0 the client); nulls where nothing of it was seen."""
+        end = 2 * connection + sender
+        at = self._place[end]
+        if at < 0:
+            return copy.deepcopy(_UNSEEN)
+        triggers, verdicts = self._resent.get(end, _NEVER_RESENT)
+        return {
+            **dict(zip(_COUNTS, self._counts[at], strict=True)),
+            **dict(zip(_RATES, self._rates[at], strict=True)),
+            "rtt_ms": {"samples": self._samples[at], **dict(zip(STATISTICS, self._trips[at], strict=True))},
             "retransmissions": dict(triggers),
             "spurious": dict(verdicts),
         }
-    return rows
 
 
 _RATES = ("throughput_bps", "goodput_bps")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -76,7 +77,7 @@ def _captured(summary: dict[str, Any]) -> str:
     protocols = list(dict.fromkeys(link["protocol"] for link in summary["links"]))
     parts += [f"link {', '.join(protocols)}"] if protocols else ["no link log"]
     lines = [", ".join(parts)]
-    busiest = sorted(connections, key=lambda one: -_sent(one)["unique_bytes"])[:SHOWN_CONNECTIONS]
+    busiest = heapq.nlargest(SHOWN_CONNECTIONS, connections, key=lambda one: _sent(one)["unique_bytes"])
     lines += [_connection(one) for one in busiest]
     if len(connections) > SHOWN_CONNECTIONS:
         lines.append(f"  and {len(connections) - SHOWN_CONNECTIONS} connections with less data")

@@ -46,18 +46,17 @@ def command(
     experiment. "-" is standard input.
     """
     from multitracer.export import files
-    from multitracer.summary import to_json
+    from multitracer.summary import json_pieces, summarize, to_json
     from multitracer.terminal import print_summary
 
     files.prepare(output)
     analysis = analysed(inputs, options)
-    document = analysis.summary()
-    text = to_json(document)
-    written = str(files.write_summary(text, output))
+    document = summarize(analysis)
+    written = str(files.write_summary(json_pieces(document), output))
     if not summary_only:
         written = write_all(analysis, document, output, report=not no_report, exports=exports)
     if as_json:
-        click.echo(text)
+        click.echo(to_json(document))
     else:
         print_summary(document, written, sys.stdout)
     if strict and (lossy := [entry for entry in analysis.trace.inputs if entry.recording.skips]):

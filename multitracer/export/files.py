@@ -36,10 +36,12 @@ def prepare(directory: Path) -> None:
         raise UsageError(f"{problem}\nName another place with -o.") from error
 
 
-def write_summary(text: str, directory: Path) -> Path:
-    """Write summary.json."""
+def write_summary(pieces: Iterable[str], directory: Path) -> Path:
+    """Write summary.json from the pieces of its text."""
     path = directory / SUMMARY
-    path.write_text(text + "\n", encoding="utf-8")
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(pieces)
+        file.write("\n")
     return path
 
 

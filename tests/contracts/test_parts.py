@@ -1,0 +1,86 @@
+"""A large capture is decoded, measured and judged in parts: that it is must not show."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from packets import ipv4, ipv6, tcp
+from shared_data import shared
+
+from multitracer.analysis import analyze_paths
+from multitracer.parsers import pcap
+from multitracer.parsers.source import open_source
+from multitracer.parsers.wire import flows, tcpip
+from multitracer.reading import read
+from multitracer.summary import to_json
+from multitracer.tcp import measures, retransmissions
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+CAPTURES = (
+    "linux/loss2/snd.pcap", "linux/overflow/snd.pcap", "linux/stall/rcv.pcap", "linux/rlp-vj-reset/snd.pcap",
+    "public/tcp_both_ends/mptcp_client_1_tcp_only_clean.pcapng", "public/tcp_pcap/zeek_tcp_ssh-dups.pcap",
+)  # fmt: skip
+
+
+def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hold any capture to be worth a thread for each of its packets."""
+    for module in (tcpip, measures, retransmissions):
+        monkeypatch.setattr(module, "WORTH_SHARING", 1)
+
+
+@pytest.mark.parametrize("capture", CAPTURES)
+def test_parts_come_to_the_same_conclusions(capture: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The summary is the very same text."""
+    path = shared(*capture.split("/"))
+    whole = json.loads(to_json(analyze_paths([path]).summary()))
+    in_parts(monkeypatch)
+    assert json.loads(to_json(analyze_paths([path]).summary())) == whole
+
+
+def many_flows(path: Path, count: int) -> None:
+    """A capture of `count` flows, each opened in the first half and answered, the other way, in the second."""
+    pairs = []
+    for number in range(count):
+        here, there, wrap = f"2001:db8::{number + 1:x}", "2001:db8:1::1", ipv6
+        if number % 2:
+            here, there, wrap = f"10.{number >> 8}.{number & 255}.1", "10.255.0.1", ipv4
+        pairs.append(
+            (
+                wrap(tcp(b"a", ports=(1000 + number % 7, 80)), source=here, destination=there),
+                wrap(tcp(b"bc", ports=(80, 1000 + number % 7)), source=there, destination=here),
+            )
+        )
+    opened, answered = zip(*pairs, strict=True)
+    pcap.write(path, [(at * 1000, packet) for at, packet in enumerate([*opened, *answered[::-1]])], 101)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 3])
+def test_flows_are_told_apart_whatever_their_number(
+    parts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More flows than the table first has room for, IPv4 and IPv6: two packets each, in both directions."""
+    monkeypatch.setattr(flows, "_START", 64)
+    monkeypatch.setattr(tcpip, "WORTH_SHARING", 600 // parts)
+    monkeypatch.setattr(os, "cpu_count", lambda: parts)
+    many_flows(tmp_path / "many.pcap", 300)
+    tables = read(str(tmp_path / "many.pcap")).tables
+    packets, ends = tables["packets"], tables["flows"]
+    assert len(ends) == 300
+    assert len(set(zip(ends["address_a"], ends["port_a"], strict=True))) == 300
+    assert np.bincount(packets["flow"]).tolist() == [2] * 300
+    assert packets["direction"].tolist() == [0] * 300 + [1] * 300
+    assert packets["flow"].tolist() == [*range(300), *reversed(range(300))]
+
+
+def test_a_capture_is_read_alike_by_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every column of every table."""
+    source = EXAMPLES / "loss2" / "snd.pcap"
+    whole = pcap.read(open_source(str(source))).tables
+    in_parts(monkeypatch)
+    monkeypatch.setattr(os, "cpu_count", lambda: 5)
+    for name, table in pcap.read(open_source(str(source))).tables.items():
+        assert table.equals(whole[name]), name
