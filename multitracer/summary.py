@@ -165,31 +165,43 @@ class Ends:
         self._resent = _resent(retransmissions, connections)
         connection, sender = measures["connection"].to_numpy(), measures["sender"].to_numpy()
         chosen = np.flatnonzero(seen_at[connection, sender] == measures["point"].to_numpy())
-        place = np.full(2 * len(connections), -1, dtype=np.int64)
-        place[(2 * connection + sender)[chosen]] = np.arange(len(chosen))
-        self._place = place.tolist()
-        own = {name: measures[name].to_numpy()[chosen] for name in measures.columns}
-        self._samples = own["rtt_samples"].tolist()
-        self._counts = list(zip(*(_whole_or_none(own[name]) for name in _COUNTS), strict=True))
-        self._rates = list(zip(*(_float_or_none(own[name]) for name in _RATES), strict=True))
-        self._trips = list(zip(*(_float_or_none(own[f"rtt_{name}_ms"]) for name in STATISTICS), strict=True))
+        self._place = np.full(2 * len(connections), -1, dtype=np.int64)
+        self._place[(2 * connection + sender)[chosen]] = np.arange(len(chosen))
+        self._own = {name: measures[name].to_numpy()[chosen] for name in measures.columns}
+        self._begin, self._plain = 0, self._made_plain(0)
+
+    def _made_plain(self, begin: int) -> list[tuple[Any, ...]]:
+        """The counts, rates, samples and statistics of a block of rows, as values of Python's."""
+        own = {name: values[begin : begin + _BLOCK] for name, values in self._own.items()}
+        parts = (
+            (_whole_or_none(own[name]) for name in _COUNTS),
+            (_float_or_none(own[name]) for name in _RATES),
+            (_float_or_none(own[f"rtt_{name}_ms"]) for name in STATISTICS),
+        )
+        return list(zip(own["rtt_samples"].tolist(), *(zip(*part, strict=True) for part in parts), strict=True))
 
     def of(self, connection: int, sender: int) -> dict[str, Any]:
         """What one end sent (0 the client); nulls where nothing of it was seen."""
         end = 2 * connection + sender
-        at = self._place[end]
+        at = int(self._place[end])
         if at < 0:
             return copy.deepcopy(_UNSEEN)
+        if not self._begin <= at < self._begin + _BLOCK:
+            self._begin = at - at % _BLOCK
+            self._plain = self._made_plain(self._begin)
+        samples, counts, rates, trips = self._plain[at - self._begin]
         triggers, verdicts = self._resent.get(end, _NEVER_RESENT)
         return {
-            **dict(zip(_COUNTS, self._counts[at], strict=True)),
-            **dict(zip(_RATES, self._rates[at], strict=True)),
-            "rtt_ms": {"samples": self._samples[at], **dict(zip(STATISTICS, self._trips[at], strict=True))},
+            **dict(zip(_COUNTS, counts, strict=True)),
+            **dict(zip(_RATES, rates, strict=True)),
+            "rtt_ms": {"samples": samples, **dict(zip(STATISTICS, trips, strict=True))},
             "retransmissions": dict(triggers),
             "spurious": dict(verdicts),
         }
 
 
+_BLOCK = 4096
+"""So many rows at a time are values of Python's, which take ten times the memory."""
 _RATES = ("throughput_bps", "goodput_bps")
 _NEVER_RESENT = (dict.fromkeys(TRIGGERS, 0), dict.fromkeys(SPURIOUS, 0))
 _UNSEEN: dict[str, Any] = {

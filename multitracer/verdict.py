@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 FULL = 0.9
@@ -71,13 +72,18 @@ def _by_shares(shares: dict[str, float]) -> str:
     )
 
 
-def _by_tcp(connections: list[dict[str, Any]]) -> str:
+def _by_tcp(connections: Sequence[dict[str, Any]]) -> str:
     """What TCP alone shows, without a log or the rate of the link."""
     if not connections:
         return "There is no TCP connection here"
-    sent = [end for one in connections for end in one["directions"].values()]
-    segments = sum(end["data_segments"] or 0 for end in sent)
-    needed, needless, unknown = (sum(end["spurious"][name] or 0 for end in sent) for name in ("no", "yes", "unknown"))
+    segments = needed = needless = unknown = 0
+    for one in connections:
+        for end in one["directions"].values():
+            segments += end["data_segments"] or 0
+            spurious = end["spurious"]
+            needed += spurious["no"] or 0
+            needless += spurious["yes"] or 0
+            unknown += spurious["unknown"] or 0
     resent = needed + needless + unknown
     if not resent:
         return f"TCP sent none of {segments} data segments again, and no log of the link nor its rate tells more"

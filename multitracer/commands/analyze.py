@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from multitracer import memory
 from multitracer.commands.parameters import EXPORTED, analysed, input_options, output_option
 from multitracer.commands.talk import Progress, quiet, talk_options
 from multitracer.errors import SkippedInputError
@@ -45,6 +46,7 @@ def command(
     state, logs of the link (`multitracer formats` lists what is read). All are recordings of one
     experiment. "-" is standard input.
     """
+    memory.make_ready(inputs)
     from multitracer.export import files
     from multitracer.summary import json_pieces, summarize, to_json
     from multitracer.terminal import print_summary
