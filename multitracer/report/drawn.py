@@ -1,12 +1,12 @@
-"""What the panels draw: plain arrays of a connection and of the link, times in seconds from the start.
+"""What the panels draw: plain arrays of a connection and of the link, times in ns from the start.
 
-Every value is the table's own. Only when a set has more points than a browser draws at ease it is
-thinned, and the page says so.
+Every value is the table's own. Only beyond what a browser holds at ease a series is thinned, and the
+page says so.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -21,8 +21,21 @@ if TYPE_CHECKING:
 
 Source: TypeAlias = dict[str, Any]
 
-MOST_POINTS = 300_000
-"""Of one kind; a set with more is thinned to this."""
+MOST_RECORDS = 30_000_000
+"""Of a connection, or of the link; with more its series are thinned to this, and other connections left out."""
+KINDS = {
+    **dict.fromkeys(("window", "acks", "cwnd", "ssthresh", "srtt", "rto", "outstanding", "goodput", "frames_acked"),
+                    "line"),
+    **dict.fromkeys(("segments", "sacks"), "beam"),
+    **dict.fromkeys(("rtt", "queue", "frames_new"), "cloud"),
+    **dict.fromkeys(("again_no", "again_yes", "again_unknown", "frames_again", "frames_missing", "frames_polls"),
+                    "event"),
+}  # fmt: skip
+"""How each series is drawn: a staircase, bars from first byte to last, many points, rare events."""
+DIVIDE = {"x": 10**9}
+"""What is drawn is in seconds."""
+MILLISECONDS = ("rtt", "queue")
+"""Series whose values are kept in ns, and drawn in ms."""
 _RATE_BINS = 400
 CLASSES = ("no", "yes", "unknown")
 """Needed, needless, and undecided retransmissions: the codes of tables.SPURIOUS."""
@@ -30,10 +43,15 @@ CLASSES = ("no", "yes", "unknown")
 
 @dataclass
 class Drawn:
-    """Sources by name, and which of them hold only every n-th point."""
+    """Sources by name, and whether they hold only every n-th record."""
 
     sources: dict[str, Source]
-    thinned: dict[str, int] = field(default_factory=dict)
+    step: int = 1
+
+    @property
+    def records(self) -> int:
+        """How many records they hold."""
+        return sum(len(source["x"]) for source in self.sources.values())
 
 
 def main_end(analysis: Analysis, connection: int) -> int:
@@ -68,26 +86,23 @@ def connection(analysis: Analysis, number: int) -> Drawn:
         & (segments["marks"].to_numpy() & MARKS["captured_twice"] == 0)
     )
     own = segments.take(rows)
-    drawn = Drawn({})
-    seconds = _Seconds(analysis.origin_ns)
-    for name, source in (
-        _segments(own, sender, seconds)
-        | _retransmissions(analysis, number, sender, seconds)
-        | _acknowledgements(own, sender, seconds)
-        | _sacks(analysis, rows, own, sender, seconds)
-        | _state(analysis, number, sender, seconds)
-        | _delays(analysis, number, sender, seconds)
-        | _goodput(own, sender, seconds)
-    ).items():
-        drawn.sources[name] = _thinned(drawn, name, source)
-    return drawn
+    since = _Since(analysis.origin_ns)
+    return _thinned(
+        _segments(own, sender, since)
+        | _retransmissions(analysis, number, sender, since)
+        | _acknowledgements(own, sender, since)
+        | _sacks(analysis, rows, own, sender, since)
+        | _state(analysis, number, sender, since)
+        | _delays(analysis, number, sender, since)
+        | _goodput(own, sender, since)
+    )
 
 
 def link(analysis: Analysis) -> Drawn:
     """The sources of the link and direction that carried most data; empty without a log."""
-    drawn = Drawn({})
     if analysis.links.main is None:
-        return drawn
+        return Drawn({})
+    sources: dict[str, Source] = {}
     found = series(analysis.tables, 0, View(0, link=analysis.links.main), analysis.origin_ns)
     names = {
         "data": "frames_new", "data-rexmt": "frames_again", "ack": "frames_acked", "poll-snd": "frames_polls",
@@ -99,8 +114,9 @@ def link(analysis: Analysis) -> Drawn:
             value = frame["value"].to_numpy()
             if np.isnan(value).all():
                 value = _beside(frame["time_s"].to_numpy(), found, name)
-            drawn.sources[short] = _thinned(drawn, short, {"x": frame["time_s"].to_numpy(), "y": value})
-    return drawn
+            # Of whole nanoseconds made, and exactly those again.
+            sources[short] = {"x": np.rint(frame["time_s"].to_numpy() * 1e9).astype(np.int64), "y": value}
+    return _thinned(sources)
 
 
 def _beside(times: Any, found: dict[str, pd.DataFrame], name: str) -> Any:
@@ -111,36 +127,40 @@ def _beside(times: Any, found: dict[str, pd.DataFrame], name: str) -> Any:
 
 
 @dataclass(frozen=True)
-class _Seconds:
+class _Since:
     origin_ns: int
 
     def __call__(self, time_ns: Any) -> Any:
-        return (np.asarray(time_ns, dtype=np.int64) - self.origin_ns) / 1e9
+        return np.asarray(time_ns, dtype=np.int64) - self.origin_ns
 
 
-def _thinned(drawn: Drawn, name: str, source: Source) -> Source:
-    size = len(source["x"])
-    step = -(-size // MOST_POINTS)
-    if step <= 1:
-        return source
-    drawn.thinned[name] = step
-    return {column: values[::step] for column, values in source.items()}
+def _thinned(sources: dict[str, Source]) -> Drawn:
+    """The series in order of time; with too many records every n-th of each."""
+    step = max(1, -(-sum(len(source["x"]) for source in sources.values()) // MOST_RECORDS))
+    return Drawn({name: _in_order(source, step) for name, source in sources.items()}, step)
 
 
-def _segments(own: pd.DataFrame, sender: int, seconds: _Seconds) -> dict[str, Source]:
+def _in_order(source: Source, step: int) -> Source:
+    times = source["x"]
+    if len(times) > 1 and (times[1:] < times[:-1]).any():
+        order = np.argsort(times, kind="stable")
+        source = {column: values[order] for column, values in source.items()}
+    return {column: values[::step] for column, values in source.items()} if step > 1 else source
+
+
+def _segments(own: pd.DataFrame, sender: int, since: _Since) -> dict[str, Source]:
     """Data sent the first time, from first byte to last."""
     data = own[(own["sender"] == sender) & (own["payload_bytes"] > 0)]
     new = data[data["marks"] & MARKS["retransmission"] == 0]
-    return {"segments": _beams(new, seconds)}
+    return {"segments": _beams(new, since)}
 
 
-def _beams(rows: pd.DataFrame, seconds: _Seconds) -> Source:
-    seq = rows["seq"].to_numpy().astype(np.float64)
-    size = rows["payload_bytes"].to_numpy()
-    return {"x": seconds(rows["time_ns"]), "y": seq, "top": seq + size, "record": rows["record"].to_numpy()}
+def _beams(rows: pd.DataFrame, since: _Since) -> Source:
+    seq, size = rows["seq"].to_numpy(), rows["payload_bytes"].to_numpy()
+    return {"x": since(rows["time_ns"]), "y": seq, "top": seq + size, "record": rows["record"].to_numpy()}
 
 
-def _retransmissions(analysis: Analysis, number: int, sender: int, seconds: _Seconds) -> dict[str, Source]:
+def _retransmissions(analysis: Analysis, number: int, sender: int, since: _Since) -> dict[str, Source]:
     """Data sent again, by whether it was needless."""
     table = analysis.tables["retransmissions"]
     end = analysis.connections[("client", "server")[sender]].iat[number]
@@ -148,7 +168,7 @@ def _retransmissions(analysis: Analysis, number: int, sender: int, seconds: _Sec
     found = {}
     for kind in CLASSES:
         rows = own[own["spurious"] == kind]
-        source = _beams(rows, seconds)
+        source = _beams(rows, since)
         source["middle"] = (source["y"] + source["top"]) / 2
         source["trigger"] = rows["trigger"].astype(str).to_numpy(dtype=object)
         source["because"] = rows["because"].to_numpy(dtype=object)
@@ -156,11 +176,11 @@ def _retransmissions(analysis: Analysis, number: int, sender: int, seconds: _Sec
     return found
 
 
-def _acknowledgements(own: pd.DataFrame, sender: int, seconds: _Seconds) -> dict[str, Source]:
+def _acknowledgements(own: pd.DataFrame, sender: int, since: _Since) -> dict[str, Source]:
     """What the peer acknowledged, and up to where it allowed to send."""
     flags = own["flags"].to_numpy()
     acks = own[(own["sender"] != sender) & (own["ack"] >= 0) & (flags & ACK != 0) & (flags & (SYN | RST) == 0)]
-    times, ack = seconds(acks["time_ns"]), acks["ack"].to_numpy().astype(np.float64)
+    times, ack = since(acks["time_ns"]), acks["ack"].to_numpy()
     found = {"acks": {"x": times, "y": ack, "record": acks["record"].to_numpy()}}
     known = acks["window_bytes"].to_numpy() >= 0
     if known.any():
@@ -168,15 +188,15 @@ def _acknowledgements(own: pd.DataFrame, sender: int, seconds: _Seconds) -> dict
     return found
 
 
-def _sacks(analysis: Analysis, rows: Any, own: pd.DataFrame, sender: int, seconds: _Seconds) -> dict[str, Source]:
+def _sacks(analysis: Analysis, rows: Any, own: pd.DataFrame, sender: int, since: _Since) -> dict[str, Source]:
     sack = analysis.tables["sack"]
     mine = sack[np.isin(sack["segment"].to_numpy(), rows[(own["sender"] != sender).to_numpy()])]
     times = analysis.tables["segments"]["time_ns"].to_numpy()[mine["segment"].to_numpy()]
-    left, right = (mine[name].to_numpy().astype(np.float64) for name in ("left", "right"))
-    return {"sacks": {"x": seconds(times), "y": left, "top": right}}
+    left, right = (mine[name].to_numpy() for name in ("left", "right"))
+    return {"sacks": {"x": since(times), "y": left, "top": right}}
 
 
-def _state(analysis: Analysis, number: int, sender: int, seconds: _Seconds) -> dict[str, Source]:
+def _state(analysis: Analysis, number: int, sender: int, since: _Since) -> dict[str, Source]:
     """The sender's windows and timer as its host logged them, and what was outstanding by the capture."""
     state = analysis.tables["tcp_state"]
     own = state[(state["connection"] == number) & (state["sender"] == sender)].sort_values("time_ns", kind="stable")
@@ -186,52 +206,53 @@ def _state(analysis: Analysis, number: int, sender: int, seconds: _Seconds) -> d
         value = own[f"{name}_bytes"].fillna(own[f"{name}_segments"] * mss).to_numpy()
         known = np.isfinite(value)
         if known.any():
-            found[name] = {"x": seconds(own["time_ns"])[known], "y": value[known]}
+            found[name] = {"x": since(own["time_ns"])[known], "y": value[known]}
     for name in ("srtt", "rto"):
         value = own[f"{name}_s"].to_numpy() * 1e3
         known = np.isfinite(value) & (value > 0)
         if known.any():
-            found[name] = {"x": seconds(own["time_ns"])[known], "y": value[known]}
-    return found | _outstanding(analysis, number, sender, seconds)
+            found[name] = {"x": since(own["time_ns"])[known], "y": value[known]}
+    return found | _outstanding(analysis, number, sender, since)
 
 
-def _outstanding(analysis: Analysis, number: int, sender: int, seconds: _Seconds) -> dict[str, Source]:
+def _outstanding(analysis: Analysis, number: int, sender: int, since: _Since) -> dict[str, Source]:
     point = int(analysis.paths.seen_at[number, sender])
     segments = analysis.tables["segments"]
     own = segments[(segments["connection"] == number) & (segments["point"] == point)]
     mine = (own["sender"] == sender).to_numpy()
     top = np.maximum.accumulate(np.where(mine, own["seq"].to_numpy() + own["payload_bytes"].to_numpy(), 0))
     acked = np.maximum.accumulate(np.where(~mine, own["ack"].to_numpy(), 0))
-    value = np.maximum(top - np.maximum(acked, 1), 0).astype(np.float64)
-    return {"outstanding": {"x": seconds(own["time_ns"]), "y": value}} if len(own) else {}
+    value = np.maximum(top - np.maximum(acked, 1), 0)
+    return {"outstanding": {"x": since(own["time_ns"]), "y": value}} if len(own) else {}
 
 
-def _delays(analysis: Analysis, number: int, sender: int, seconds: _Seconds) -> dict[str, Source]:
+def _delays(analysis: Analysis, number: int, sender: int, since: _Since) -> dict[str, Source]:
     """Round trips of segments sent once, and how long each waited for its first frame."""
     found: dict[str, Source] = {}
     direction = analysis.scene.direction(number, sender)
     if direction is not None and direction.sender_point >= 0:
         sent, rtt = analysis.scene.round_trips(direction)
         if len(sent):
-            found["rtt"] = {"x": seconds(sent), "y": rtt / 1e6}
+            found["rtt"] = {"x": since(sent), "y": rtt}
     table = analysis.tables["segment_frames"]
     end = analysis.connections[("client", "server")[sender]].iat[number]
     own = table[(table["connection"] == number) & (table["sender"] == end) & (table["queue_ns"] >= 0)]
     if len(own):
-        found["queue"] = {"x": seconds(own["sent_ns"]), "y": own["queue_ns"].to_numpy() / 1e6}
+        found["queue"] = {"x": since(own["sent_ns"]), "y": own["queue_ns"].to_numpy()}
     return found
 
 
-def _goodput(own: pd.DataFrame, sender: int, seconds: _Seconds) -> dict[str, Source]:
+def _goodput(own: pd.DataFrame, sender: int, since: _Since) -> dict[str, Source]:
     """Newly acknowledged bytes over equal stretches of time, in kbit/s."""
     acks = own[(own["sender"] != sender) & (own["ack"] >= 0)]
     if len(acks) < 2:
         return {}
-    times, ack = seconds(acks["time_ns"]), np.maximum.accumulate(np.maximum(acks["ack"].to_numpy(), 1))
+    times, ack = since(acks["time_ns"]), np.maximum.accumulate(np.maximum(acks["ack"].to_numpy(), 1))
     span = times[-1] - times[0]
     if span <= 0:
         return {}
-    edges = np.linspace(times[0], times[-1], min(_RATE_BINS, max(2, len(acks) // 2)) + 1)
+    edges = np.linspace(times[0], times[-1], min(_RATE_BINS, max(2, len(acks) // 2)) + 1).astype(np.int64)
+    edges = np.unique(edges)
     reached = ack[np.maximum(np.searchsorted(times, edges, side="right") - 1, 0)]
-    rate = np.diff(reached) * 8 / np.diff(edges) / 1e3
+    rate = np.diff(reached) * 8e6 / np.diff(edges)
     return {"goodput": {"x": edges, "y": np.append(rate, rate[-1])}}

@@ -6,51 +6,31 @@
   function start() {
     const doc = (window.Bokeh && Bokeh.documents || [])[0];
     if (!doc || !doc.is_idle) { setTimeout(start, 30); return; }
-    run(doc);
+    run(doc).catch(error => { console.error(error); document.getElementById("mt-status").textContent = "Only a first sight is drawn: " + error; });
   }
 
-  function run(doc) {
+  async function run(doc) {
     const models = Array.from(doc.all_models || doc._all_models.values());
-    const xr = doc.get_model_by_name("xr");
-    const figures = models.filter(m => m.type === "Figure").sort((a, b) => panelNumber(a) - panelNumber(b));
+    const engine = mtEngine(doc, models), xr = engine.xr, figures = engine.figures;
     const whole = [xr.start, xr.end];
     const stack = [];
     let last = whole.slice();
 
-    function panelNumber(figure) { return Number(String(figure.name).split(" ")[1]); }
-
-    // What is in view decides the y range; a hidden renderer does not count.
-    function fit(figure) {
-      if (figure.y_range.type !== "Range1d") return;
-      let low = Infinity, high = -Infinity;
-      for (const renderer of figure.renderers) {
-        if (!renderer.visible || !renderer.data_source || renderer.name === "not fitted") continue;
-        const data = renderer.data_source.data, x = data.x || [], columns = [data.y, data.top].filter(Boolean);
-        const steps = renderer.glyph.type === "Step";
-        let from = lower(x, xr.start), to = lower(x, xr.end);
-        if (steps && from > 0) from -= 1;
-        for (const column of columns) for (let i = from; i < to; i++) {
-          const v = column[i];
-          if (v < low) low = v;
-          if (v > high) high = v;
+    // The columns of a group of series, a connection or the link, taken apart when they are first needed.
+    const groups = new Map();
+    function load(group) {
+      if (groups.has(group)) return groups.get(group);
+      const elements = Array.from(document.querySelectorAll("script.mt-column")).filter(e => e.dataset.group === group);
+      const made = Promise.all(elements.map(async e => ({series: e.dataset.series, kind: e.dataset.kind, column: e.dataset.column, values: await mtCodec.column(e)}))).then(columns => {
+        const found = new Map();
+        for (const one of columns) {
+          if (!found.has(one.series)) found.set(one.series, {kind: one.kind, columns: {}});
+          found.get(one.series).columns[one.column] = one.values;
         }
-      }
-      for (const span of figure.center.concat(figure.renderers)) {
-        if (span.type === "Span" && span.name === "rate" && low <= high) high = Math.max(high, Math.min(span.location, 3 * high));
-      }
-      if (!(low <= high)) return;
-      const margin = (high - low) * 0.05 || Math.max(Math.abs(high) * 0.05, 1);
-      figure.y_range.setv({start: low - margin, end: high + margin});
-    }
-
-    // The first place in a rising column that is not below the value.
-    function lower(column, value) {
-      let low = 0, high = column.length;
-      while (low < high) {
-        const middle = (low + high) >> 1;
-        if (column[middle] < value) low = middle + 1; else high = middle;
-      }
-      return low;
+        return found;
+      });
+      groups.set(group, made);
+      return made;
     }
 
     const status = document.getElementById("mt-status");
@@ -58,22 +38,20 @@
     function moved() {
       if (waiting) return;
       waiting = true;
-      queueMicrotask(() => {
-        waiting = false;
-        figures.forEach(fit);
-        status.textContent = "in view: " + xr.start.toFixed(6) + " s to " + xr.end.toFixed(6) + " s (" + (xr.end - xr.start).toPrecision(4) + " s)";
-        clearTimeout(moved.timer);
-        moved.timer = setTimeout(settled, 300);
-      });
+      queueMicrotask(() => { waiting = false; drawn(); });
+    }
+    function drawn() {
+      const begun = performance.now(), exact = engine.draw(), spent = performance.now() - begun;
+      window.MT = {engine: engine, exact: exact, drawn_ms: spent, draws: (window.MT ? window.MT.draws : 0) + 1};
+      const records = engine.panels.reduce((sum, panel) => sum + (panel.records || 0), 0);
+      status.textContent = (exact ? "exact: each of " : "overview: a picture of ") + records.toLocaleString("en") + " records, " + xr.start.toFixed(6) + " s to " + xr.end.toFixed(6) + " s (" + (xr.end - xr.start).toPrecision(4) + " s)";
+      status.dataset.exact = exact;
+      clearTimeout(moved.timer);
+      moved.timer = setTimeout(settled, 300);
     }
     function settled() {
       if (last[0] !== xr.start || last[1] !== xr.end) { stack.push(last); last = [xr.start, xr.end]; }
       history.replaceState(null, "", "#t=" + xr.start.toFixed(9) + "," + xr.end.toFixed(9) + "&theme=" + root.dataset.theme);
-    }
-    xr.properties.start.change.connect(moved);
-    xr.properties.end.change.connect(moved);
-    for (const figure of figures) for (const renderer of figure.renderers) {
-      if (renderer.properties.visible) renderer.properties.visible.change.connect(() => fit(figure));
     }
 
     function view(start, end) { if (end > start) xr.setv({start: start, end: end}); }
@@ -103,8 +81,8 @@
 
     function retransmission(step) {
       const times = ["again_no", "again_yes", "again_unknown"].flatMap(name => {
-        const source = doc.get_model_by_name(name);
-        return source ? Array.from(source.data.x) : [];
+        const series = engine.all.get(name);
+        return series ? Array.from(series.x) : [];
       }).sort((a, b) => a - b);
       if (!times.length) return;
       const middle = (xr.start + xr.end) / 2, half = Math.min((xr.end - xr.start) / 2, (whole[1] - whole[0]) / 40);
@@ -113,27 +91,43 @@
       view(to - half, to + half);
     }
 
-    // Another connection's data in the same panels.
+    // A connection's series, beside the link's, in the panels.
     const select = document.getElementById("mt-connection");
-    function decoded(value) {
-      if (Array.isArray(value)) return value;
-      const text = atob(value), bytes = new Uint8Array(text.length);
-      for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-      return new Float64Array(bytes.buffer);
-    }
-    function choose(number) {
-      const element = document.getElementById("mt-data-" + number);
-      if (!element) return;
-      const sources = JSON.parse(element.textContent);
-      for (const source of models.filter(m => m.type === "ColumnDataSource" && m.name)) {
-        if (source.name.startsWith("frames_") || source.name === "findings") continue;
-        const columns = sources[source.name], data = {};
-        for (const name of Object.keys(source.data)) data[name] = columns && columns[name] !== undefined && columns[name].length ? decoded(columns[name]) : [NaN];
-        source.data = data;
-      }
-      figures.forEach(fit);
+    let chosen = [];
+    async function choose(number) {
+      const found = await load(number);
+      chosen.forEach(engine.drop);
+      chosen = Array.from(found.keys());
+      found.forEach((one, name) => engine.put(name, one.kind, one.columns));
+      engine.forget();
+      drawn();
     }
     if (select) select.addEventListener("change", () => choose(select.value));
+
+    // What every series says at the cursor's time, whatever is drawn.
+    const readout = document.querySelector("#mt-readout tbody");
+    let pointed = null;
+    function told(value) { return value === null || !Number.isFinite(value) ? "" : value.toLocaleString("en", {maximumFractionDigits: 3}); }
+    function readAt(time) {
+      const rows = engine.at(time).map(one => {
+        const row = document.createElement("tr");
+        const value = one.top === null ? told(one.y) : told(one.y) + " to " + told(one.top);
+        for (const text of [names[one.name] || one.name, value, one.x.toFixed(9), one.record === null ? "" : String(one.record)]) {
+          const cell = document.createElement("td");
+          cell.textContent = text;
+          row.append(cell);
+        }
+        return row;
+      });
+      document.getElementById("mt-readout-time").textContent = time.toFixed(9) + " s";
+      readout.replaceChildren(...rows);
+    }
+    const names = {segments: "sent", acks: "acknowledged", window: "advertised window", sacks: "SACK", again_no: "resent, needed", again_yes: "resent, needless", again_unknown: "resent, undecided", cwnd: "congestion window, bytes", ssthresh: "slow start threshold, bytes", outstanding: "outstanding, bytes", rtt: "round trip, ms", queue: "wait for the first frame, ms", srtt: "smoothed round trip, ms", rto: "retransmission timer, ms", frames_new: "frame sent", frames_again: "frame repeated", frames_acked: "frames acknowledged", frames_missing: "frame reported missing", frames_polls: "poll", goodput: "goodput, kbit/s"};
+    for (const figure of figures) figure.on_event("mousemove", event => {
+      const first = pointed === null;
+      pointed = event.x;
+      if (first) requestAnimationFrame(() => { const time = pointed; pointed = null; readAt(time); });
+    });
 
     // Light and dark.
     function theme(name) {
@@ -169,10 +163,15 @@
 
     const hash = new URLSearchParams(location.hash.slice(1));
     theme(hash.get("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
+    const link = await load("link");
+    link.forEach((one, name) => engine.put(name, one.kind, one.columns));
+    const columns = document.querySelector("script.mt-column");
+    const first = select ? select.value : columns ? columns.dataset.group : "link";
+    xr.properties.start.change.connect(moved);
+    xr.properties.end.change.connect(moved);
     const wanted = (hash.get("t") || "").split(",").map(Number);
     if (wanted.length === 2 && wanted.every(Number.isFinite)) view(wanted[0], wanted[1]);
-    figures.forEach(fit);
-    moved();
+    await choose(first);
     root.dataset.mtReady = "1";
   }
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import json
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from multitracer.kernels import concurrently
 from multitracer.report import drawn, panels
+from multitracer.report.blobs import encode
 from multitracer.verdict import verdict
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ def html(analysis: Analysis) -> str:
     from bokeh.resources import INLINE
 
     summary = analysis.summary()
-    order = drawn.by_data(analysis)[:SHOWN_CONNECTIONS]
-    shown = {number: drawn.connection(analysis, number) for number in order}
+    shown = _shown(analysis)
+    order = list(shown)
     first = shown[order[0]] if order else drawn.Drawn({})
     link = drawn.link(analysis)
     made = panels.build(analysis, first, link, _extent(analysis))
@@ -57,13 +57,26 @@ def html(analysis: Analysis) -> str:
         "absent": made.absent,
         "thinned": _thinned(shown, link),
         "notes": analysis.links.notes,
-        "data": _embedded(shown),
+        "columns": _columns(shown, link),
         "style": _asset("style.css"),
-        "script": _asset("page.js"),
+        "script": "\n".join(map(_asset, ("codec.js", "engine.js", "page.js"))),
         "extent": _extent(analysis),
     }
     layout = column(*made.figures, sizing_mode="stretch_width")
     return file_html(layout, INLINE, title=title, template=_asset("page.html"), template_variables=values)
+
+
+def _shown(analysis: Analysis) -> dict[int, drawn.Drawn]:
+    """The connections of most data, as many as a page holds at ease."""
+    shown: dict[int, drawn.Drawn] = {}
+    room = drawn.MOST_RECORDS
+    for number in drawn.by_data(analysis)[:SHOWN_CONNECTIONS]:
+        one = drawn.connection(analysis, number)
+        if shown and one.records > room:
+            break
+        shown[number] = one
+        room -= one.records
+    return shown
 
 
 def _extent(analysis: Analysis) -> tuple[float, float]:
@@ -94,33 +107,43 @@ def _thinned(shown: dict[int, drawn.Drawn], link: drawn.Drawn) -> list[str]:
     """What is not drawn whole, one sentence each."""
     parts = [*((f"connection {number}", one) for number, one in shown.items()), ("the link", link)]
     return [
-        f"Of {where}, {name.replace('_', ' ')}: every {step}th point is drawn."
-        " Cut a window with --from and --to to see all."
+        f"Of {where} only every {one.step}th record of each series is drawn: there are more than "
+        f"{drawn.MOST_RECORDS:,}. Cut a window with --from and --to to see all."
         for where, one in parts
-        for name, step in one.thinned.items()
+        if one.step > 1
     ]
 
 
-def _embedded(shown: dict[int, drawn.Drawn]) -> dict[int, str]:
-    """Each connection's sources as JSON; numbers as base64 of little-endian doubles."""
-    if len(shown) < 2:
-        return {}
-    return {number: _safe(json.dumps(_plain(one.sources))) for number, one in shown.items()}
+@dataclass(frozen=True)
+class _Column:
+    """One column of a series, as it stands in the page."""
+
+    group: str
+    series: str
+    name: str
+    text: str
+    meta: str
+
+    @property
+    def kind(self) -> str:
+        """How the series is drawn."""
+        return drawn.KINDS[self.series]
 
 
-def _plain(sources: dict[str, drawn.Source]) -> dict[str, dict[str, Any]]:
-    return {name: {column: _column(values) for column, values in source.items()} for name, source in sources.items()}
-
-
-def _column(values: Any) -> Any:
-    if values.dtype == object:
-        return values.tolist()
-    return base64.b64encode(np.asarray(values, dtype="<f8").tobytes()).decode()
-
-
-def _safe(text: str) -> str:
-    """JSON inside a script element: nothing in it ends the element or begins markup."""
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+def _columns(shown: dict[int, drawn.Drawn], link: drawn.Drawn) -> list[_Column]:
+    """Every column of every series: of each connection, and of the link."""
+    wanted = [
+        (group, series, name, values)
+        for group, one in (*((str(number), one) for number, one in shown.items()), ("link", link))
+        for series, source in one.sources.items()
+        if len(source["x"])
+        for name, values in source.items()
+    ]
+    blobs = concurrently(lambda it: encode(it[3], panels.divisor(it[1], it[2])), wanted)
+    return [
+        _Column(group, series, name, blob.text, json.dumps(blob.meta))
+        for (group, series, name, _), blob in zip(wanted, blobs, strict=True)
+    ]
 
 
 def _asset(name: str) -> str:

@@ -20,7 +20,7 @@ from bokeh.models import (
 )  # fmt: skip
 from bokeh.plotting import figure
 
-from multitracer.report.drawn import Drawn
+from multitracer.report.drawn import DIVIDE, MILLISECONDS, Drawn
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure as Figure  # noqa: N812 - a class, though Bokeh names it like a function
@@ -39,6 +39,8 @@ CAUSE_COLOURS = {
 LAYERS = ("tcp", "link", "host", "path", "capture")
 _LEFT_BORDER, _WIDTH = 84, 1180
 _MOST_BANDS = 200
+_SEED = 500
+"""So many points of a series are in the page before its engine runs."""
 
 
 @dataclass
@@ -51,11 +53,25 @@ class Panels:
     absent: list[str] = field(default_factory=list)
 
     def source(self, name: str, data: dict[str, Any] | None, columns: Iterable[str] = ("x", "y")) -> Any:
-        """The named source; without data it holds one point nowhere: a legend draws no mark of none."""
-        values = data if data and len(data["x"]) else {column: np.full(1, np.nan) for column in columns}
+        """The named source with a few of its points, for a first sight: the page's engine fills it.
+
+        Without data it holds one point nowhere: a legend draws no mark of none.
+        """
+        values: dict[str, Any] = {column: np.full(1, np.nan) for column in columns}
+        if data and len(data["x"]):
+            step = -(-len(data["x"]) // _SEED)
+            few = {column: data[column][::step] for column in columns if column in data}
+            values = {
+                column: some if some.dtype == object else some / divisor(name, column) for column, some in few.items()
+            }
         made = ColumnDataSource(data=values, name=name)
         self.sources[name] = made
         return made
+
+
+def divisor(name: str, column: str) -> int:
+    """What a column of a series is divided by to be drawn."""
+    return 10**6 if column == "y" and name in MILLISECONDS else DIVIDE.get(column, 1)
 
 
 def build(analysis: Analysis, shown: Drawn, link: Drawn, extent: tuple[float, float]) -> Panels:
@@ -84,6 +100,11 @@ def _figure(panels: Panels, title: str, label: str, height: int, y_range: Any = 
     made.yaxis.axis_label_text_font_size = made.xaxis.axis_label_text_font_size = "12px"
     made.xaxis.major_label_text_font_size = made.yaxis.major_label_text_font_size = "12px"
     made.xaxis.formatter = BasicTickFormatter(use_scientific=False)
+    picture = {"image": [np.zeros((1, 1), dtype=np.uint32)], "x": [0.0], "y": [0.0], "dw": [1e-9], "dh": [1e-9]}
+    made.image_rgba(
+        "image", "x", "y", "dw", "dh",
+        source=ColumnDataSource(picture, name=f"image {len(panels.figures)}"), level="glyph",
+    )  # fmt: skip
     made.toolbar.logo = None
     made.toolbar.autohide = True
     made.add_tools(
@@ -201,7 +222,7 @@ def _slope(analysis: Analysis, panels: Panels, made: Figure, data: dict[str, Any
     if rate is None or first is None or not len(first["x"]):
         return
     gradient = rate / 8
-    intercept = float(first["y"][0] - gradient * first["x"][0])
+    intercept = float(first["y"][0] - gradient * first["x"][0] / 1e9)
     slope = Slope(
         gradient=gradient, y_intercept=intercept, line_color=GREY, line_dash="dotdash", line_width=1, name="rate"
     )
