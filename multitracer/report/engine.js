@@ -2,9 +2,10 @@
 // Draws what is in view: every record by its own mark where they are few, else one picture a panel,
 // made of all of them. Works on whole columns; nothing is thinned.
 const mtEngine = (function () {
-  const EXACT = 1500;       // marks a panel draws at ease
+  const EXACT = 2500;       // marks of a series that a panel draws at ease
   const BLOCK = 64;         // records that share a least and a greatest value
-  const RUG = 6;            // pixels of the strip that stands for too many events
+  const STRIP = 16;         // pixels of the strip at the bottom that shows when too many events were
+  const SPARSE = 30000;     // so many points are drawn larger than a pixel
 
   // The first place in a rising column that is not below the value.
   function lower(column, value) {
@@ -89,36 +90,42 @@ const mtEngine = (function () {
     for (let between = Math.max(column + 1, 0); between < this.W; between++) this.bar(between, last, last, ink);
   };
   Picture.prototype.beams = function (one, from, to, ink) {
+    const wide = to - from < SPARSE;
     for (let i = from; i < to; i++) {
-      const c = Math.floor((one.x[i] - this.x0) * this.sx);
-      this.bar(c, this.row(one.y[i]), this.row(one.top[i]), ink);
+      const c = Math.floor((one.x[i] - this.x0) * this.sx), low = this.row(one.y[i]), high = this.row(one.top[i]);
+      this.bar(c, low, high, ink);
+      if (wide) this.bar(c + 1, low, high, ink);
     }
   };
   // Many points in one pixel are darker than one.
   Picture.prototype.cloud = function (one, from, to, rgb) {
-    const counts = new Uint16Array(this.W * this.H);
+    const counts = new Uint16Array(this.W * this.H), size = to - from < SPARSE ? 3 : 1;
     let most = 1;
     for (let i = from; i < to; i++) {
       const c = Math.floor((one.x[i] - this.x0) * this.sx);
       if (c < 0 || c >= this.W) continue;
-      const at = this.row(one.y[i]) * this.W + c;
-      if (counts[at] < 65535 && ++counts[at] > most) most = counts[at];
+      const r = this.row(one.y[i]);
+      for (let dr = 0; dr < size; dr++) for (let dc = 0; dc < size; dc++) {
+        if (c + dc >= this.W || r + dr >= this.H) continue;
+        const at = (r + dr) * this.W + c + dc;
+        if (counts[at] < 65535 && ++counts[at] > most) most = counts[at];
+      }
     }
     const scale = 155 / Math.log1p(most), inks = new Uint32Array(most + 1);
     for (let k = 1; k <= most; k++) inks[k] = packed(rgb, Math.round(100 + scale * Math.log1p(k)));
     for (let at = 0; at < counts.length; at++) if (counts[at]) this.pixels[at] = inks[counts[at]];
   };
-  // Rare events keep a stamp each; too many become a dot each, and a strip at the bottom that shows when.
-  Picture.prototype.events = function (one, from, to, ink) {
-    const crowded = to - from > this.W / 4, half = crowded ? 0 : 2;
+  // Too many events for a mark each would hide all else: a strip at the bottom shows how many there were when.
+  Picture.prototype.events = function (one, from, to, ink, below) {
+    const counts = new Uint32Array(this.W);
+    let most = 1;
     for (let i = from; i < to; i++) {
-      const c = Math.floor((one.x[i] - this.x0) * this.sx), r = this.row((one.y[i] + one.top[i]) / 2);
-      for (let dc = -half; dc <= half; dc++) {
-        const reach = half - Math.abs(dc);
-        this.bar(c + dc, Math.max(0, r - reach), Math.min(this.H - 1, r + reach), ink);
-      }
-      if (crowded) this.bar(c, 0, RUG, ink);
+      const c = Math.floor((one.x[i] - this.x0) * this.sx);
+      if (c >= 0 && c < this.W && ++counts[c] > most) most = counts[c];
     }
+    const top = Math.min(STRIP, this.H >> 2);
+    for (let c = 0; c < this.W; c++) if (counts[c]) this.bar(c, below, below + Math.max(1, Math.round(top * counts[c] / most)), ink);
+    return below + top + 2;
   };
 
   function engine(doc, models) {
@@ -134,6 +141,7 @@ const mtEngine = (function () {
         const source = renderer.data_source;
         if (!source || !source.name) continue;
         if (source.name.startsWith("image ")) { panel.image = renderer; continue; }
+        if (!source.tags.includes("series")) continue;
         if (!byName.has(source.name)) byName.set(source.name, {name: source.name, source: source, renderers: [], fitted: renderer.name !== "not fitted"});
         byName.get(source.name).renderers.push(renderer);
         if (renderer.properties.visible) renderer.properties.visible.change.connect(() => draw(panel));
@@ -167,7 +175,7 @@ const mtEngine = (function () {
           if (most > high) high = most;
         }
         records += inside;
-        shown.push({part: part, one: one, from: from, to: to, few: inside <= EXACT});
+        shown.push({part: part, one: one, from: from, to: to, few: inside <= api.most});
       }
       if (figure.y_range.type === "Range1d" && panel.parts.length) {
         for (const span of figure.center.concat(figure.renderers)) {
@@ -203,11 +211,12 @@ const mtEngine = (function () {
       const figure = panel.figure, ratio = window.devicePixelRatio || 1, yr = figure.y_range;
       const width = Math.max(1, Math.round((figure.inner_width || 1000) * ratio)), height = Math.max(1, Math.round((figure.inner_height || 200) * ratio));
       const picture = new Picture(width, height, xr.start, xr.end, yr.start, yr.end);
+      let below = 0;
       for (const s of many) {
         const rgb = inkOf(s.part), ink = packed(rgb, 255);
         if (s.one.kind === "line") picture.line(s.one, s.from, s.to, ink);
         else if (s.one.kind === "beam") picture.beams(s.one, s.from, s.to, ink);
-        else if (s.one.kind === "event") picture.events(s.one, s.from, s.to, ink);
+        else if (s.one.kind === "event") below = picture.events(s.one, s.from, s.to, ink, below);
         else picture.cloud(s.one, s.from, s.to, rgb);
       }
       panel.image.data_source.data = {
@@ -234,13 +243,14 @@ const mtEngine = (function () {
       return found;
     }
 
-    return {
-      xr: xr, figures: figures, panels: panels, all: all, at: at, lower: lower,
+    const api = {
+      most: EXACT, xr: xr, figures: figures, panels: panels, all: all, at: at, lower: lower,
       put: (name, kind, columns) => all.set(name, series(name, kind, columns)),
       drop: name => all.delete(name),
       forget: () => panels.forEach(panel => panel.parts.forEach(part => { part.empty = false; if (!all.has(part.name)) blank(part); })),
       draw: () => panels.map(draw).every(Boolean),
     };
+    return api;
     function blank(part) {
       const data = {};
       for (const name of Object.keys(part.source.data)) data[name] = [NaN];

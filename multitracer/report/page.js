@@ -101,6 +101,7 @@
       found.forEach((one, name) => engine.put(name, one.kind, one.columns));
       engine.forget();
       drawn();
+      root.dataset.mtConnection = number;
     }
     if (select) select.addEventListener("change", () => choose(select.value));
 

@@ -64,7 +64,7 @@ class Panels:
             values = {
                 column: some if some.dtype == object else some / divisor(name, column) for column, some in few.items()
             }
-        made = ColumnDataSource(data=values, name=name)
+        made = ColumnDataSource(data=values, name=name, tags=["series"])
         self.sources[name] = made
         return made
 
@@ -313,6 +313,7 @@ def _rate(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
         panels.absent.append("Goodput: nothing was acknowledged twice.")
         return
     made = _figure(panels, "Goodput", "kbit/s", 180)
+    made.yaxis.formatter = NumeralTickFormatter(format="0,0.[000]")
     source = panels.source("goodput", data["goodput"])
     line = made.step(
         "x", "y", source=source, mode="after", color=BLUE, line_width=1.5,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from browsing import Opened
 
@@ -133,6 +134,7 @@ def test_another_connection_can_be_chosen(opened: Opened, tmp_path: Path) -> Non
     page = opened.open(tmp_path / "two.html")
     before = len(values(opened, "segments", "x"))
     page.select_option("#mt-connection", "0")
+    page.wait_for_selector('html[data-mt-connection="0"]')
     assert 0 < len(values(opened, "segments", "x")) < before
 
 
@@ -151,3 +153,77 @@ def test_payload_never_enters_the_report(report: Path) -> None:
     text = report.read_text()
     assert "78787878787878" not in text
     assert "x" * 16 not in text
+
+
+def figure(title: str) -> str:
+    """JavaScript for a panel by its title."""
+    return f"MT.engine.figures.find(f => f.title.text.startsWith('{title}'))"
+
+
+def test_the_page_says_whether_every_record_has_its_own_mark(opened: Opened, report: Path) -> None:
+    """With few records in view it is exact; with more than a panel draws it is an overview."""
+    page = opened.open(report)
+    assert page.locator("#mt-status").inner_text().startswith("exact")
+    page.evaluate("MT.engine.most = 20")
+    page.keyboard.press("d")
+    page.wait_for_function("document.getElementById('mt-status').dataset.exact === 'false'")
+    assert page.locator("#mt-status").inner_text().startswith("overview")
+    opened.look(20, 20.5)
+    page.wait_for_function("document.getElementById('mt-status').dataset.exact === 'true'")
+
+
+def test_what_is_drawn_by_marks_are_the_records_in_view(opened: Opened, report: Path, analysis: Analysis) -> None:
+    """Forty windows: each series that is drawn exactly holds just the records of the window."""
+    page = opened.open(report)
+    page.evaluate("MT.engine.most = 30")
+    whole = {name: values_of(opened, name) for name in ("segments", "again_no", "frames_new", "rtt")}
+    times = (analysis.tables["segments"]["time_ns"].to_numpy() - analysis.origin_ns) / 1e9
+    assert set(whole["segments"]) <= set(times.tolist())
+    random = np.random.default_rng(7)
+    exact = 0
+    for _ in range(40):
+        start, width = random.uniform(0, 50), 10 ** random.uniform(-1, 1.5)
+        opened.look(start, start + width)
+        for name, series in whole.items():
+            inside = [x for x in series if start <= x <= start + width]
+            if 0 < len(inside) <= 30:
+                assert values(opened, name, "x") == inside
+                exact += 1
+            else:
+                assert np.isnan(values(opened, name, "x")).all()
+    assert exact > 20
+
+
+def values_of(opened: Opened, series: str) -> list[float]:
+    """All times of a series, as the page's engine holds them."""
+    found: list[float] = opened.page.evaluate("name => Array.from(MT.engine.all.get(name).x)", series)
+    return found
+
+
+def test_a_picture_of_many_shows_them(opened: Opened, report: Path) -> None:
+    """In the overview the panel is painted, and hiding its series takes the paint away."""
+    page = opened.open(report)
+    page.evaluate("MT.engine.most = 20")
+    page.keyboard.press("d")
+    painted = (
+        f"{figure('Link frames')}.renderers[0].data_source.data.image[0].reduce((sum, pixel) => sum + (pixel !== 0), 0)"
+    )
+    page.wait_for_function(f"{painted} > 500")
+    page.evaluate(
+        f"{figure('Link frames')}.renderers.filter(r => r.data_source.name && !r.data_source.name.startsWith('image'))"
+        ".forEach(r => { r.visible = false; })"
+    )
+    page.wait_for_function(f"{painted} === 0")
+
+
+def test_the_cursor_reads_every_series(opened: Opened, report: Path, analysis: Analysis) -> None:
+    """Pointing at one panel tells the values of all at that time, exactly."""
+    page = opened.open(report)
+    page.evaluate(f"{figure('Sequence')}.trigger_event({{event_name: 'mousemove', event_type: 'mousemove', x: 10}})")
+    found = page.evaluate("MT.engine.at(10).map(one => [one.name, one.x, one.y])")
+    names = [name for name, _, _ in found]
+    assert {"segments", "acks", "cwnd", "frames_new"} <= set(names)
+    segments = analysis.tables["segments"]
+    acks = segments[(segments["point"] == analysis.paths.sender_point[0, 0]) & (segments["sender"] == 1)]
+    before = acks[(acks["time_ns"] - analysis.origin_ns <= 10e9) & (acks["ack"] >= 1)]
+    assert next(y for name, _, y in found if name == "acks") == before["ack"].iloc[-1]

@@ -31,3 +31,11 @@ class Opened:
             "(() => { const r = Bokeh.documents[0].get_model_by_name('xr'); return [r.start, r.end]; })()"
         )
         return float(start), float(end)
+
+    def look(self, start: float, end: float) -> None:
+        """Bring a part of the time axis into view, and wait until it is drawn."""
+        self.page.evaluate(
+            "async ([start, end]) => { const before = MT.draws; MT.engine.xr.setv({start: start, end: end});"
+            " while (MT.draws === before) await new Promise(done => setTimeout(done, 1)); }",
+            [start, end],
+        )
