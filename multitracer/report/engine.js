@@ -131,7 +131,7 @@ const mtEngine = (function () {
   function engine(doc, models) {
     const xr = doc.get_model_by_name("xr"), all = new Map();
     const NDArray = Bokeh.require("core/util/ndarray").Uint32NDArray;
-    const figures = models.filter(m => m.type === "Figure").sort((a, b) => number(a) - number(b));
+    const figures = models.filter(m => m.type === "Figure" && String(m.name).startsWith("panel ")).sort((a, b) => number(a) - number(b));
     const panels = figures.map(figure => ({figure: figure, image: null, parts: []}));
     function number(figure) { return Number(String(figure.name).split(" ")[1]); }
 
@@ -229,6 +229,37 @@ const mtEngine = (function () {
       panel.painted = false;
     }
 
+    // How many records each series has from start to end, and what they add up to: bytes of bars, the rise of lines.
+    function sums(start, end) {
+      const found = [];
+      for (const panel of panels) for (const part of panel.parts) {
+        const one = all.get(part.name);
+        if (!one || !one.n) continue;
+        const from = lower(one.x, start);
+        let to = lower(one.x, end);
+        while (to < one.n && one.x[to] === end) to += 1;
+        let total = null;
+        if (one.columns.top) { total = 0; for (let i = from; i < to; i++) total += one.top[i] - one.y[i]; }
+        else if (one.kind === "line" && to > 0 && from < to) total = one.y[to - 1] - one.y[Math.max(from - 1, 0)];
+        found.push({name: part.name, kind: one.kind, records: to - from, total: total});
+      }
+      return found;
+    }
+
+    // Bytes of bars in equal parts of the whole axis.
+    function binned(names, start, end, bins) {
+      const sums = new Float64Array(bins), scale = bins / (end - start);
+      for (const name of names) {
+        const one = all.get(name);
+        if (!one) continue;
+        for (let i = 0; i < one.n; i++) {
+          const bin = Math.floor((one.x[i] - start) * scale);
+          if (bin >= 0 && bin < bins) sums[bin] += one.top[i] - one.y[i];
+        }
+      }
+      return sums;
+    }
+
     // Every value at a time: of lines the one in force, of other series the record nearest to it.
     function at(time) {
       const found = [];
@@ -244,7 +275,7 @@ const mtEngine = (function () {
     }
 
     const api = {
-      most: EXACT, xr: xr, figures: figures, panels: panels, all: all, at: at, lower: lower,
+      most: EXACT, xr: xr, figures: figures, panels: panels, all: all, at: at, sums: sums, binned: binned, lower: lower,
       put: (name, kind, columns) => all.set(name, series(name, kind, columns)),
       drop: name => all.delete(name),
       forget: () => panels.forEach(panel => panel.parts.forEach(part => { part.empty = false; if (!all.has(part.name)) blank(part); })),

@@ -100,10 +100,57 @@
       chosen = Array.from(found.keys());
       found.forEach((one, name) => engine.put(name, one.kind, one.columns));
       engine.forget();
+      overview();
       drawn();
       root.dataset.mtConnection = number;
     }
     if (select) select.addEventListener("change", () => choose(select.value));
+
+    // All of the trace in small.
+    function overview() {
+      const bins = 300, width = (whole[1] - whole[0]) / bins, rate = doc.get_model_by_name("overview rate");
+      const resent = ["again_no", "again_yes", "again_unknown"];
+      let most = 0;
+      for (const [name, names] of [["overview sent", ["segments", ...resent]], ["overview again", resent]]) {
+        const source = doc.get_model_by_name(name), sums = engine.binned(names, whole[0], whole[1], bins);
+        const edges = Array.from({length: bins + 1}, (_, i) => whole[0] + i * width), top = Array.from(sums, bytes => bytes * 8e-3 / width);
+        source.data = {left: edges.slice(0, -1), right: edges.slice(1), top: top};
+        most = Math.max(most, ...top);
+      }
+      rate.setv({start: 0, end: most || 1});
+    }
+
+    // A part of the axis that was dragged over: marked in every panel, and counted.
+    const boxes = figures.map((_, i) => doc.get_model_by_name("box " + i)).filter(Boolean);
+    const selection = document.getElementById("mt-selection");
+    function choosePart(start, end) {
+      const span = end - start;
+      boxes.forEach(box => box.setv({left: start, right: end, visible: true}));
+      document.getElementById("mt-selection-time").textContent = start.toFixed(9) + " s to " + end.toFixed(9) + " s (" + span.toPrecision(6) + " s)";
+      selection.querySelector("tbody").replaceChildren(...engine.sums(start, end).map(one => {
+        const bytes = one.kind === "beam" || one.kind === "event" && one.total !== null || one.name === "acks";
+        return rowOf([names[one.name] || one.name, told(one.records), told(one.records / span), bytes ? told(one.total) : "", bytes ? told(one.total * 8e-3 / span) : ""]);
+      }));
+      selection.hidden = false;
+    }
+    function chooseNone() {
+      boxes.forEach(box => box.setv({visible: false}));
+      selection.hidden = true;
+    }
+    for (const figure of figures) figure.on_event("selectiongeometry", event => {
+      if (event.final && event.geometry.x1 > event.geometry.x0) choosePart(event.geometry.x0, event.geometry.x1);
+    });
+    document.getElementById("mt-selection-zoom").addEventListener("click", () => view(boxes[0].left, boxes[0].right));
+    document.getElementById("mt-selection-clear").addEventListener("click", chooseNone);
+    function rowOf(texts) {
+      const row = document.createElement("tr");
+      for (const text of texts) {
+        const cell = document.createElement("td");
+        cell.textContent = text;
+        row.append(cell);
+      }
+      return row;
+    }
 
     // What every series says at the cursor's time, whatever is drawn.
     const readout = document.querySelector("#mt-readout tbody");
@@ -111,14 +158,8 @@
     function told(value) { return value === null || !Number.isFinite(value) ? "" : value.toLocaleString("en", {maximumFractionDigits: 3}); }
     function readAt(time) {
       const rows = engine.at(time).map(one => {
-        const row = document.createElement("tr");
         const value = one.top === null ? told(one.y) : told(one.y) + " to " + told(one.top);
-        for (const text of [names[one.name] || one.name, value, one.x.toFixed(9), one.record === null ? "" : String(one.record)]) {
-          const cell = document.createElement("td");
-          cell.textContent = text;
-          row.append(cell);
-        }
-        return row;
+        return rowOf([names[one.name] || one.name, value, one.x.toFixed(9), one.record === null ? "" : String(one.record)]);
       });
       document.getElementById("mt-readout-time").textContent = time.toFixed(9) + " s";
       readout.replaceChildren(...rows);
@@ -154,7 +195,7 @@
     const keys = {
       w: () => zoom(0.5), s: () => zoom(2), a: () => pan(-0.2), d: () => pan(0.2), "0": () => view(whole[0], whole[1]),
       n: () => show(current + 1, true), p: () => show(current < 0 ? rows.length - 1 : current - 1, true),
-      r: () => retransmission(1), R: () => retransmission(-1), u: back, t: toggle, "?": () => help.showModal(),
+      r: () => retransmission(1), R: () => retransmission(-1), u: back, t: toggle, Escape: chooseNone, "?": () => help.showModal(),
     };
     document.addEventListener("keydown", event => {
       if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) || help.open) return;

@@ -40,7 +40,7 @@ def html(analysis: Analysis) -> str:
     from bokeh.resources import INLINE
 
     summary = analysis.summary()
-    shown = _shown(analysis)
+    shown = shown_in(analysis)
     order = list(shown)
     first = shown[order[0]] if order else drawn.Drawn({})
     link = drawn.link(analysis)
@@ -66,7 +66,7 @@ def html(analysis: Analysis) -> str:
     return file_html(layout, INLINE, title=title, template=_asset("page.html"), template_variables=values)
 
 
-def _shown(analysis: Analysis) -> dict[int, drawn.Drawn]:
+def shown_in(analysis: Analysis) -> dict[int, drawn.Drawn]:
     """The connections of most data, as many as a page holds at ease."""
     shown: dict[int, drawn.Drawn] = {}
     room = drawn.MOST_RECORDS

@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from bokeh.models import (
+    BasicTicker,
     BasicTickFormatter,
     BoxAnnotation,
+    BoxSelectTool,
     ColumnDataSource,
     CrosshairTool,
     HoverTool,
     NumeralTickFormatter,
     Range1d,
+    RangeTool,
     Slope,
     Span,
 )  # fmt: skip
@@ -82,7 +85,31 @@ def build(analysis: Analysis, shown: Drawn, link: Drawn, extent: tuple[float, fl
     for add in (_overview, _sequence, _sender_state, _delay, _frames, _rate):
         add(analysis, panels, data)
     _bands(analysis, panels)
+    panels.figures.insert(0, _range(panels))
     return panels
+
+
+def _range(panels: Panels) -> Figure:
+    """All of the trace in small: how much was sent when, how often again, and the part that is in view."""
+    whole = Range1d(panels.time.start, panels.time.end, name="whole")
+    made = figure(
+        title="All of the trace: drag the frame, or its edges", height=96, width=_WIDTH, sizing_mode="stretch_width",
+        x_range=whole, y_range=Range1d(0, 1, name="overview rate"), tools="", output_backend="canvas",
+        min_border_left=_LEFT_BORDER, min_border_right=20, toolbar_location=None, name="overview",
+    )  # fmt: skip
+    made.title.text_font_size = "12px"
+    made.yaxis.axis_label = "kbit/s"
+    made.yaxis.ticker = BasicTicker(desired_num_ticks=2)
+    made.xaxis.formatter = BasicTickFormatter(use_scientific=False)
+    made.yaxis.formatter = NumeralTickFormatter(format="0,0")
+    nothing = {"left": [np.nan], "right": [np.nan], "top": [np.nan]}
+    for name, colour in (("overview sent", BLUE), ("overview again", RED)):
+        source = ColumnDataSource(nothing, name=name)
+        made.quad(left="left", right="right", bottom=0, top="top", color=colour, line_color=None, source=source)
+    tool = RangeTool(x_range=panels.time)
+    tool.overlay.fill_color, tool.overlay.fill_alpha = SKY, 0.2
+    made.add_tools(tool)
+    return made
 
 
 def _figure(panels: Panels, title: str, label: str, height: int, y_range: Any = None) -> Figure:
@@ -107,6 +134,12 @@ def _figure(panels: Panels, title: str, label: str, height: int, y_range: Any = 
     )  # fmt: skip
     made.toolbar.logo = None
     made.toolbar.autohide = True
+    # Without renderers: it would mark rows of sources that the engine fills anew, and fade the others.
+    made.add_tools(BoxSelectTool(dimensions="width", renderers=[], persistent=False))
+    made.add_layout(
+        BoxAnnotation(name=f"box {len(panels.figures)}", visible=False, fill_color=SKY, fill_alpha=0.15,
+                      line_color=BLUE, line_alpha=0.8)
+    )  # fmt: skip
     made.add_tools(
         CrosshairTool(overlay=Span(dimension="height", line_color=GREY, line_dash="dotted"), dimensions="height")
     )

@@ -1,0 +1,110 @@
+"""How large reports are, how long they take to write, to open and to redraw, by the number of records.
+
+Makes captures of one transfer as its sender's side sees it (1 % of the segments resent, times by
+chance, acknowledgements ten round trips of data behind), analyses them, writes the report and moves
+about in it with headless Chromium. Usage:
+
+    python benchmarks/report.py [--records 10000 100000 1000000 5000000 10000000] [--moves 200]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import struct
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from ingest import CHUNK, MSS, START_S, packets
+from playwright.sync_api import sync_playwright
+
+from multitracer.analysis import Analysis, analyze_paths
+from multitracer.report.page import shown_in
+
+RECORDS_A_PACKET = 2.4
+"""A packet stands in several series: sent or acknowledged, the window, what is outstanding, round trips."""
+BEHIND = 20 * MSS
+CHROMIUM = "/usr/bin/chromium"
+MOVE = """async moves => {
+  const xr = MT.engine.xr, start = xr.start, whole = xr.end - xr.start, took = [];
+  let seed = 1;
+  const chance = () => { seed = (seed * 1103515245 + 12345) % 2147483648; return seed / 2147483648; };
+  for (let move = 0; move < moves; move++) {
+    const width = whole * Math.pow(10, -5 * chance()), from = start + (whole - width) * chance();
+    const begun = performance.now();
+    xr.setv({start: from, end: from + width});
+    await new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)));
+    for (const drawn of document.querySelectorAll("#mt-panels canvas")) drawn.getContext("2d").getImageData(0, 0, 1, 1);
+    took.push(performance.now() - begun);
+  }
+  return took;
+}"""
+
+
+def make(path: Path, count: int, nanoseconds: bool = False) -> None:
+    """Write a capture of `count` packets."""
+    chance, reached = np.random.default_rng(1), 0
+    with path.open("wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B23C4D if nanoseconds else 0xA1B2C3D4, 2, 4, 0, 0, 262144, 101))
+        for first in range(0, count, CHUNK):
+            made = packets(first, min(CHUNK, count - first), 1)
+            # About a thousand records a second, at times that say nothing about the next.
+            times = reached + np.cumsum(chance.integers(1, 2_000_000 if nanoseconds else 2_000, len(made)))
+            reached = int(times[-1])
+            second = 10**9 if nanoseconds else 10**6
+            made["second"], made["micro"] = START_S + times // second, times % second
+            acks = made["ack"].astype(np.int64)
+            made["ack"] = np.where(acks > BEHIND, acks - BEHIND, acks) & 0xFFFFFFFF
+            file.write(made.tobytes())
+
+
+def opened(path: Path, moves: int) -> tuple[float, list[float]]:
+    """Seconds until the report can be used, and milliseconds of each redraw."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": 1280, "height": 1000})
+        started = time.perf_counter()
+        page.goto(path.as_uri())
+        page.wait_for_selector('html[data-mt-ready="1"]', timeout=120_000)
+        ready = time.perf_counter() - started
+        took = sorted(page.evaluate(MOVE, moves))
+        browser.close()
+    return ready, took
+
+
+def measured(directory: Path, records: int, moves: int, *, nanoseconds: bool) -> None:
+    """One size."""
+    capture, report = directory / "made.pcap", directory / "report.html"
+    make(capture, max(100, round(records / RECORDS_A_PACKET)), nanoseconds)
+    analysis: Analysis = analyze_paths([capture])
+    started = time.perf_counter()
+    analysis.report(report)
+    written = time.perf_counter() - started
+    held = sum(one.records for one in shown_in(analysis).values())
+    ready, took = opened(report, moves)
+    print(
+        f"{held:>11,} records ({'nano' if nanoseconds else 'micro'}seconds): written in {written:5.2f} s, "
+        f"{report.stat().st_size / 1e6:6.1f} MB, ready in {ready:5.2f} s, "
+        f"redraw median {statistics.median(took):4.0f} ms, 95 % below {took[int(0.95 * len(took))]:4.0f} ms",
+        flush=True,
+    )
+    capture.unlink()
+
+
+def main() -> None:
+    """Run all, and print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    sizes = [10_000, 100_000, 1_000_000, 5_000_000, 10_000_000]
+    parser.add_argument("--records", type=int, nargs="+", default=sizes)
+    parser.add_argument("--moves", type=int, default=200)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        for records in arguments.records:
+            for nanoseconds in (False, True):
+                measured(Path(name), records, arguments.moves, nanoseconds=nanoseconds)
+
+
+if __name__ == "__main__":
+    main()
