@@ -43,6 +43,8 @@ class LinkLayer:
     """The link and direction that carried most data."""
     timings: dict[int, Timing] = field(default_factory=dict)
     accounts: dict[int, Accounting] = field(default_factory=dict)
+    matches: dict[int, LinkMatch] = field(default_factory=dict)
+    """The packets that each link carried, and their segments."""
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -115,7 +117,7 @@ def join_layers(
     layer.main = _main(layer.rows, frames)
     if len(segments):
         found: Correlation = correlate(tables, segments, connections, paths, _with_logs(errors, trace.inputs, frames))
-        layer.segment_frames, layer.notes = found.segment_frames, found.notes
+        layer.segment_frames, layer.notes, layer.matches = found.segment_frames, found.notes, found.links
         _account(layer, found.links, transfer)
     else:
         _account(layer, {}, None)

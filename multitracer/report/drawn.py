@@ -30,8 +30,9 @@ KINDS = {
     **dict.fromkeys(("rtt", "queue", "frames_new"), "cloud"),
     **dict.fromkeys(("again_no", "again_yes", "again_unknown", "frames_again", "frames_missing", "frames_polls"),
                     "event"),
+    "carried": "map",
 }  # fmt: skip
-"""How each series is drawn: a staircase, bars from first byte to last, many points, rare events."""
+"""How each series is drawn: a staircase, bars from first byte to last, many points, rare events; or not itself."""
 DIVIDE = {"x": 10**9}
 """What is drawn is in seconds."""
 MILLISECONDS = ("rtt", "queue")
@@ -116,7 +117,27 @@ def link(analysis: Analysis) -> Drawn:
                 value = _beside(frame["time_s"].to_numpy(), found, name)
             # Of whole nanoseconds made, and exactly those again.
             sources[short] = {"x": np.rint(frame["time_s"].to_numpy() * 1e9).astype(np.int64), "y": value}
-    return _thinned(sources)
+    return _thinned(sources | _carried(analysis))
+
+
+def _carried(analysis: Analysis) -> dict[str, Source]:
+    """Which frames had octets of which segment (its row): one record for each pair, in order of time."""
+    match, frames = analysis.links.matches.get(analysis.links.main), analysis.links.frames
+    if match is None or frames is None or not match.sender_logged:
+        return {}
+    known = [(packet.rows, row) for packet, row in zip(match.packets, match.segments.tolist(), strict=True) if row >= 0]
+    if not known:
+        return {}
+    rows = np.concatenate([frame_rows for frame_rows, _ in known])
+    number = frames["sn_unwrapped"].to_numpy()[rows]
+    return {
+        "carried": {
+            "x": frames["time_ns"].to_numpy()[rows] - analysis.origin_ns,
+            "y": number,
+            "row": np.repeat([row for _, row in known], [len(frame_rows) for frame_rows, _ in known]),
+            "again": (frames["transmission"].to_numpy()[rows] > 0).astype(np.int64),
+        }
+    }
 
 
 def _beside(times: Any, found: dict[str, pd.DataFrame], name: str) -> Any:
@@ -152,12 +173,14 @@ def _segments(own: pd.DataFrame, sender: int, since: _Since) -> dict[str, Source
     """Data sent the first time, from first byte to last."""
     data = own[(own["sender"] == sender) & (own["payload_bytes"] > 0)]
     new = data[data["marks"] & MARKS["retransmission"] == 0]
-    return {"segments": _beams(new, since)}
+    return {"segments": _beams(new, since, new.index)}
 
 
-def _beams(rows: pd.DataFrame, since: _Since) -> Source:
+def _beams(rows: pd.DataFrame, since: _Since, row: Any) -> Source:
+    """Bars from first byte to last; `row` is where each stands in segments."""
     seq, size = rows["seq"].to_numpy(), rows["payload_bytes"].to_numpy()
-    return {"x": since(rows["time_ns"]), "y": seq, "top": seq + size, "record": rows["record"].to_numpy()}
+    return {"x": since(rows["time_ns"]), "y": seq, "top": seq + size, "record": rows["record"].to_numpy(),
+            "row": np.asarray(row, dtype=np.int64)}  # fmt: skip
 
 
 def _retransmissions(analysis: Analysis, number: int, sender: int, since: _Since) -> dict[str, Source]:
@@ -168,7 +191,7 @@ def _retransmissions(analysis: Analysis, number: int, sender: int, since: _Since
     found = {}
     for kind in CLASSES:
         rows = own[own["spurious"] == kind]
-        source = _beams(rows, since)
+        source = _beams(rows, since, rows["segment"])
         source["middle"] = (source["y"] + source["top"]) / 2
         source["trigger"] = rows["trigger"].astype(str).to_numpy(dtype=object)
         source["because"] = rows["because"].to_numpy(dtype=object)

@@ -144,7 +144,7 @@ const mtEngine = (function () {
         if (!source.tags.includes("series")) continue;
         if (!byName.has(source.name)) byName.set(source.name, {name: source.name, source: source, renderers: [], fitted: renderer.name !== "not fitted"});
         byName.get(source.name).renderers.push(renderer);
-        if (renderer.properties.visible) renderer.properties.visible.change.connect(() => draw(panel));
+        if (renderer.properties.visible) renderer.properties.visible.change.connect(() => { draw(panel); if (api.hidden) api.hidden(); });
       }
       panel.parts = Array.from(byName.values());
     }
@@ -229,6 +229,23 @@ const mtEngine = (function () {
       panel.painted = false;
     }
 
+    // Of some series, the record drawn nearest to a place in a panel; none beyond 12 pixels.
+    function nearest(figure, names, x, y) {
+      const yr = figure.y_range, sx = (figure.inner_width || 1000) / (xr.end - xr.start), sy = (figure.inner_height || 200) / (yr.end - yr.start);
+      const reach = 12;
+      let best = null, least = reach * reach;
+      for (const name of names) {
+        const one = all.get(name);
+        if (!one) continue;
+        for (let i = lower(one.x, x - reach / sx); i < one.n && one.x[i] <= x + reach / sx; i++) {
+          const dx = (one.x[i] - x) * sx, inside = y >= one.y[i] && y <= one.top[i];
+          const dy = inside ? 0 : Math.min(Math.abs(one.y[i] - y), Math.abs(one.top[i] - y)) * sy, distance = dx * dx + dy * dy;
+          if (distance < least) { least = distance; best = {name: name, i: i}; }
+        }
+      }
+      return best;
+    }
+
     // How many records each series has from start to end, and what they add up to: bytes of bars, the rise of lines.
     function sums(start, end) {
       const found = [];
@@ -275,7 +292,10 @@ const mtEngine = (function () {
     }
 
     const api = {
-      most: EXACT, xr: xr, figures: figures, panels: panels, all: all, at: at, sums: sums, binned: binned, lower: lower,
+      hidden: null,  // told when a series was hidden or shown
+      hiding: () => panels.flatMap(panel => panel.parts.filter(part => part.renderers.every(r => !r.visible)).map(part => part.name)),
+      hide: names => panels.forEach(panel => panel.parts.forEach(part => { if (names.includes(part.name)) part.renderers.forEach(r => { r.visible = false; }); })),
+      most: EXACT, xr: xr, figures: figures, panels: panels, all: all, at: at, sums: sums, binned: binned, nearest: nearest, lower: lower,
       put: (name, kind, columns) => all.set(name, series(name, kind, columns)),
       drop: name => all.delete(name),
       forget: () => panels.forEach(panel => panel.parts.forEach(part => { part.empty = false; if (!all.has(part.name)) blank(part); })),

@@ -51,7 +51,7 @@
     }
     function settled() {
       if (last[0] !== xr.start || last[1] !== xr.end) { stack.push(last); last = [xr.start, xr.end]; }
-      history.replaceState(null, "", "#t=" + xr.start.toFixed(9) + "," + xr.end.toFixed(9) + "&theme=" + root.dataset.theme);
+      history.replaceState(null, "", "#t=" + xr.start.toFixed(9) + "," + xr.end.toFixed(9) + "&theme=" + root.dataset.theme + engine.hiding().map(name => "&hide=" + name).join(""));
     }
 
     function view(start, end) { if (end > start) xr.setv({start: start, end: end}); }
@@ -98,7 +98,7 @@
       const found = await load(number);
       chosen.forEach(engine.drop);
       chosen = Array.from(found.keys());
-      found.forEach((one, name) => engine.put(name, one.kind, one.columns));
+      found.forEach((one, name) => { if (one.kind !== "map") engine.put(name, one.kind, one.columns); });
       engine.forget();
       overview();
       drawn();
@@ -134,6 +134,7 @@
       selection.hidden = false;
     }
     function chooseNone() {
+      mark([], []);
       boxes.forEach(box => box.setv({visible: false}));
       selection.hidden = true;
     }
@@ -142,6 +143,44 @@
     });
     document.getElementById("mt-selection-zoom").addEventListener("click", () => view(boxes[0].left, boxes[0].right));
     document.getElementById("mt-selection-clear").addEventListener("click", chooseNone);
+    // A click on a segment shows the frames that carried it; on a frame, its segments.
+    let carried = null;
+    const told_of = document.getElementById("mt-chosen");
+    const SEGMENTS = ["segments", "again_no", "again_yes", "again_unknown"], FRAMES = ["frames_new", "frames_again"];
+    function clicked(figure, event) {
+      const wanted = engine.panels.find(panel => panel.figure === figure).parts.map(part => part.name);
+      const near = engine.nearest(figure, wanted.filter(name => SEGMENTS.includes(name) || FRAMES.includes(name)), event.x, event.y);
+      if (!near) return mark([], []);
+      if (SEGMENTS.includes(near.name)) showSegment(near); else showFrame(near);
+    }
+    function mark(segments, frames) {
+      const put = (name, data) => { const source = doc.get_model_by_name(name); if (source) source.data = data; };
+      const some = list => list.length ? list : [{x: NaN, y: NaN, top: NaN}];
+      put("chosen segments", {x: some(segments).map(s => s.x), y: some(segments).map(s => s.y), top: some(segments).map(s => s.top)});
+      put("chosen frames", {x: some(frames).map(f => f.x), y: some(frames).map(f => f.y)});
+      if (!segments.length && !frames.length) told_of.textContent = "";
+    }
+    function bytesOf(s) { return "bytes " + told(s.y) + " to " + told(s.top) + ", sent at " + s.x.toFixed(6) + " s (record " + s.record + ")"; }
+    function showSegment(near) {
+      const series = engine.all.get(near.name).columns, i = near.i;
+      const one = {x: series.x[i], y: series.y[i], top: series.top[i], record: series.record[i]}, frames = [];
+      if (carried) for (let k = 0; k < carried.x.length; k++) if (carried.row[k] === series.row[i]) frames.push({x: carried.x[k], y: carried.y[k], again: carried.again[k]});
+      mark([one], frames);
+      const repeats = frames.filter(f => f.again).length;
+      told_of.textContent = "Chosen: " + bytesOf(one) + (frames.length ? "; carried by " + frames.length + " frames, " + repeats + " of them repeats, from " + frames[0].x.toFixed(6) + " to " + frames[frames.length - 1].x.toFixed(6) + " s" : carried ? "; no frame that was logged carried it" : "");
+    }
+    function showFrame(near) {
+      const series = engine.all.get(near.name).columns, frame = {x: series.x[near.i], y: series.y[near.i]}, rows = new Set(), segments = [];
+      if (carried) for (let k = engine.lower(carried.x, frame.x); k < carried.x.length && carried.x[k] === frame.x; k++) if (carried.y[k] === frame.y) rows.add(carried.row[k]);
+      for (const name of SEGMENTS) {
+        const one = engine.all.get(name);
+        if (one && rows.size) for (let i = 0; i < one.n; i++) if (rows.has(one.columns.row[i])) segments.push({x: one.x[i], y: one.y[i], top: one.columns.top[i], record: one.columns.record[i]});
+      }
+      mark(segments, [frame]);
+      told_of.textContent = "Chosen: frame " + told(frame.y) + ", sent at " + frame.x.toFixed(6) + " s" + (segments.length ? "; it carried " + segments.map(bytesOf).join(" and ") : "; no segment drawn here was found in it");
+    }
+    for (const figure of figures) figure.on_event("tap", event => clicked(figure, event));
+
     function rowOf(texts) {
       const row = document.createElement("tr");
       for (const text of texts) {
@@ -206,9 +245,12 @@
     const hash = new URLSearchParams(location.hash.slice(1));
     theme(hash.get("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
     const link = await load("link");
-    link.forEach((one, name) => engine.put(name, one.kind, one.columns));
+    link.forEach((one, name) => { if (one.kind !== "map") engine.put(name, one.kind, one.columns); });
+    carried = link.has("carried") ? link.get("carried").columns : null;
     const columns = document.querySelector("script.mt-column");
     const first = select ? select.value : columns ? columns.dataset.group : "link";
+    engine.hide(hash.getAll("hide"));
+    engine.hidden = moved;
     xr.properties.start.change.connect(moved);
     xr.properties.end.change.connect(moved);
     const wanted = (hash.get("t") || "").split(",").map(Number);

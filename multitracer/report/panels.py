@@ -245,6 +245,7 @@ def _sequence(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
                              line_width=0.5, legend_label=label)  # fmt: skip
         _hover(made, [marks], [("resent", "@x{0.000000000} s (@trigger)"), ("bytes", "@y{0,0} to @top{0,0}"),
                                ("why", "@because"), ("record", "@record")])  # fmt: skip
+    _chosen(made, "chosen segments", ("x", "y", "top"))
     _slope(analysis, panels, made, data)
     _legend(made)
 
@@ -338,7 +339,17 @@ def _frames(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
         source = panels.source(name, data[name])
         marks = made.scatter("x", "y", source=source, marker=marker, size=size, color=colour, legend_label=label)
         _hover(made, [marks], [(f"frame {label}", "@y{0,0}"), ("at", "@x{0.000000} s")])
+    _chosen(made, "chosen frames", ("x", "y"))
     _legend(made)
+
+
+def _chosen(made: Figure, name: str, columns: tuple[str, ...]) -> None:
+    """Marks for what was clicked, or belongs to it in another layer."""
+    source = ColumnDataSource({column: [np.nan] for column in columns}, name=name)
+    if "top" in columns:
+        made.segment("x", "y", "x", "top", source=source, line_color=BLACK, line_width=3)
+    made.scatter("x", columns[-1], source=source, marker="circle", size=11, fill_color=None, line_color=BLACK,
+                 line_width=1.5)  # fmt: skip
 
 
 def _rate(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:

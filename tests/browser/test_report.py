@@ -155,6 +155,9 @@ def test_payload_never_enters_the_report(report: Path) -> None:
     assert "x" * 16 not in text
 
 
+BOX = "Bokeh.documents[0].get_model_by_name('box 0')"
+
+
 def figure(title: str) -> str:
     """JavaScript for a panel by its title."""
     return f"MT.engine.figures.find(f => f.title.text.startsWith('{title}'))"
@@ -166,10 +169,10 @@ def test_the_page_says_whether_every_record_has_its_own_mark(opened: Opened, rep
     assert page.locator("#mt-status").inner_text().startswith("exact")
     page.evaluate("MT.engine.most = 20")
     page.keyboard.press("d")
-    page.wait_for_function("document.getElementById('mt-status').dataset.exact === 'false'")
+    opened.until("document.getElementById('mt-status').dataset.exact === 'false'")
     assert page.locator("#mt-status").inner_text().startswith("overview")
     opened.look(20, 20.5)
-    page.wait_for_function("document.getElementById('mt-status').dataset.exact === 'true'")
+    opened.until("document.getElementById('mt-status').dataset.exact === 'true'")
 
 
 def test_what_is_drawn_by_marks_are_the_records_in_view(opened: Opened, report: Path, analysis: Analysis) -> None:
@@ -208,12 +211,12 @@ def test_a_picture_of_many_shows_them(opened: Opened, report: Path) -> None:
     painted = (
         f"{figure('Link frames')}.renderers[0].data_source.data.image[0].reduce((sum, pixel) => sum + (pixel !== 0), 0)"
     )
-    page.wait_for_function(f"{painted} > 500")
+    opened.until(f"{painted} > 500")
     page.evaluate(
         f"{figure('Link frames')}.renderers.filter(r => r.data_source.name && !r.data_source.name.startsWith('image'))"
         ".forEach(r => { r.visible = false; })"
     )
-    page.wait_for_function(f"{painted} === 0")
+    opened.until(f"{painted} === 0")
 
 
 def test_the_cursor_reads_every_series(opened: Opened, report: Path, analysis: Analysis) -> None:
@@ -227,3 +230,77 @@ def test_the_cursor_reads_every_series(opened: Opened, report: Path, analysis: A
     acks = segments[(segments["point"] == analysis.paths.sender_point[0, 0]) & (segments["sender"] == 1)]
     before = acks[(acks["time_ns"] - analysis.origin_ns <= 10e9) & (acks["ack"] >= 1)]
     assert next(y for name, _, y in found if name == "acks") == before["ack"].iloc[-1]
+
+
+def test_a_clicked_segment_shows_its_frames_and_a_frame_its_segment(
+    opened: Opened, report: Path, analysis: Analysis
+) -> None:
+    """Just those of the map, both ways, and Escape takes the marks away."""
+    page = opened.open(report, "#t=2,6")
+    match = analysis.links.matches[analysis.links.main]
+    segments, frames = analysis.tables["segments"], analysis.tables["frames"]
+    packet, row = next(
+        (packet, row)
+        for packet, row in zip(match.packets, match.segments.tolist(), strict=True)
+        if row >= 0
+        and segments["payload_bytes"].iat[row] > 0
+        and 3 < (segments["time_ns"].iat[row] - analysis.origin_ns) / 1e9 < 5
+    )
+    at = (segments["time_ns"].iat[row] - analysis.origin_ns) / 1e9
+    opened.click("Sequence", at, segments["seq"].iat[row] + segments["payload_bytes"].iat[row] / 2)
+    wanted = [(time - analysis.origin_ns) / 1e9 for time in frames["time_ns"].to_numpy()[packet.rows].tolist()]
+    assert values(opened, "chosen frames", "x") == wanted
+    assert f"carried by {len(wanted)} frames" in page.locator("#mt-chosen").inner_text()
+    page.keyboard.press("Escape")
+    assert page.locator("#mt-chosen").inner_text() == ""
+    middle = int(packet.rows[len(packet.rows) // 2])
+    opened.look(wanted[0] - 0.5, wanted[-1] + 0.5)
+    opened.click("Link frames", wanted[len(wanted) // 2], frames["sn_unwrapped"].iat[middle])
+    assert at in values(opened, "chosen segments", "x")
+
+
+def test_a_part_that_is_dragged_over_is_counted(opened: Opened, report: Path, analysis: Analysis) -> None:
+    """Marked in every panel, with the bytes that were sent in it; nothing fades afterwards."""
+    page = opened.open(report)
+    opened.select("Sequence", 2.0, 10.0)
+    page.wait_for_selector("#mt-selection:not([hidden])")
+    rows = page.locator("#mt-selection tbody tr").all_inner_texts()
+    start, end = page.evaluate(f"[{BOX}.left, {BOX}.right]")
+    segments = analysis.tables["segments"]
+    times = (segments["time_ns"] - analysis.origin_ns) / 1e9
+    own = segments[
+        (times >= start) & (times <= end) & (segments["point"] == analysis.paths.sender_point[0, 0])
+        & (segments["sender"] == 0) & (segments["payload_bytes"] > 0)
+    ]  # fmt: skip
+    sent = next(row for row in rows if row.startswith("sent")).split("\t")
+    assert sent[1] == f"{len(own)}"
+    assert sent[3].replace(",", "") == f"{own['payload_bytes'].sum()}"
+    assert page.evaluate("[0, 1, 2].every(i => Bokeh.documents[0].get_model_by_name('box ' + i).visible)")
+    page.click("#mt-selection-zoom")
+    assert opened.view() == pytest.approx((start, end))
+    page.keyboard.press("Escape")
+    assert not page.locator("#mt-selection").is_visible()
+
+
+def test_all_of_the_trace_stays_in_sight(opened: Opened, report: Path, analysis: Analysis) -> None:
+    """The strip adds up to all that was sent, whatever is in view."""
+    page = opened.open(report, "#t=20,21")
+    total = page.evaluate(
+        "(() => { const d = Bokeh.documents[0].get_model_by_name('overview sent').data;"
+        " return d.top.reduce((sum, rate, i) => sum + rate * (d.right[i] - d.left[i]) / 8e-3, 0); })()"
+    )
+    segments = analysis.tables["segments"]
+    own = segments[(segments["point"] == analysis.paths.sender_point[0, 0]) & (segments["sender"] == 0)]
+    assert total == pytest.approx(own["payload_bytes"].sum())
+    assert page.evaluate("Bokeh.documents[0].get_model_by_name('whole').end") > 50
+
+
+def test_what_is_hidden_stays_hidden_by_the_address(opened: Opened, report: Path) -> None:
+    """A series that a click on the legend hid is in the address, and hidden when that is opened."""
+    page = opened.open(report)
+    acks = f"{figure('Sequence')}.renderers.filter(r => r.data_source.name === 'acks')"
+    page.evaluate(f"{acks}.forEach(r => {{ r.visible = false; }})")
+    opened.until("location.hash.includes('hide=acks')")
+    opened.open(report, "#" + page.url.partition("#")[2])
+    hidden = f"{figure('Sequence')}.renderers.filter(r => !r.visible).map(r => r.data_source.name)"
+    assert page.evaluate(hidden) == ["acks"]

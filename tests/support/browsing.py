@@ -39,3 +39,47 @@ class Opened:
             " while (MT.draws === before) await new Promise(done => setTimeout(done, 1)); }",
             [start, end],
         )
+
+    def until(self, expression: str) -> None:
+        """Wait until it is true; Playwright's own waiting evaluates strings, which the page's policy forbids."""
+        for _ in range(200):
+            if self.page.evaluate(expression):
+                return
+            self.page.wait_for_timeout(25)
+        raise AssertionError(f"never true: {expression}")
+
+    def place(self, panel: str, x: float, y: float) -> tuple[float, float]:
+        """Where in the page a point of a panel is, which is scrolled to."""
+        found = self.page.evaluate(
+            "([title, x, y]) => { const figure = MT.engine.figures.find(f => f.title.text.startsWith(title));"
+            " const view = Bokeh.index.find_one(figure); view.el.scrollIntoView({block: 'center'});"
+            " const at = view.el.getBoundingClientRect();"
+            " return [at.left + view.frame.x_scale.compute(x), at.top + view.frame.y_scale.compute(y)]; }",
+            [panel, float(x), float(y)],
+        )
+        return float(found[0]), float(found[1])
+
+    def click(self, panel: str, x: float, y: float) -> None:
+        """Click on a point of a panel, in its own units."""
+        self.page.mouse.click(*self.place(panel, x, y))
+        self.page.wait_for_timeout(400)  # a tap is told from a double tap
+
+    def select(self, panel: str, start: float, end: float) -> None:
+        """Drag over a part of the time in a panel, with its box tool."""
+        self.page.evaluate(
+            "title => { const figure = MT.engine.figures.find(f => f.title.text.startsWith(title));"
+            " const tools = figure.toolbar.tools, box = tools.find(t => t.type === 'BoxSelectTool');"
+            " figure.toolbar.active_drag = box; box.active = true;"
+            " tools.filter(t => t.type === 'PanTool').forEach(t => { t.active = false; }); }",
+            panel,
+        )
+        middle = self.page.evaluate(
+            "title => { const r = MT.engine.figures.find(f => f.title.text.startsWith(title)).y_range;"
+            " return (r.start + r.end) / 2; }",
+            panel,
+        )
+        self.page.mouse.move(*self.place(panel, start, middle))
+        self.page.mouse.down()
+        self.page.mouse.move(*self.place(panel, (start + end) / 2, middle))
+        self.page.mouse.move(*self.place(panel, end, middle))
+        self.page.mouse.up()
