@@ -35,6 +35,10 @@ KINDS = {
 """How each series is drawn: a staircase, bars from first byte to last, many points, rare events; or not itself."""
 DIVIDE = {"x": 10**9}
 """What is drawn is in seconds."""
+SHAPES = {
+    "timeout": "triangle", "fast": "inverted_triangle", "recovery": "diamond", "probe": "square", "unknown": "hex",
+}  # fmt: skip
+"""A retransmission's mark, by what triggered it."""
 MILLISECONDS = ("rtt", "queue")
 """Series whose values are kept in ns, and drawn in ms."""
 _RATE_BINS = 400
@@ -194,6 +198,7 @@ def _retransmissions(analysis: Analysis, number: int, sender: int, since: _Since
         source = _beams(rows, since, rows["segment"])
         source["middle"] = (source["y"] + source["top"]) / 2
         source["trigger"] = rows["trigger"].astype(str).to_numpy(dtype=object)
+        source["shape"] = np.array([SHAPES[trigger] for trigger in source["trigger"]], dtype=object)
         source["because"] = rows["because"].to_numpy(dtype=object)
         found[f"again_{kind}"] = source
     return found

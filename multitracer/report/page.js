@@ -79,6 +79,20 @@
       row.addEventListener("keydown", event => { if (event.key === "Enter") show(i, false); });
     });
 
+    // The stretches of a cause, the longest first, one after the other.
+    const visited = {};
+    function nextOf(cause) {
+      const source = doc.get_model_by_name("accounting");
+      if (!source) return;
+      const d = source.data, places = Array.from(d.cause, (c, i) => c === cause ? i : -1).filter(i => i >= 0);
+      if (!places.length) return;
+      places.sort((a, b) => (d.right[b] - d.left[b]) - (d.right[a] - d.left[a]));
+      const i = places[(visited[cause] = (visited[cause] === undefined ? 0 : visited[cause] + 1) % places.length)];
+      const room = (d.right[i] - d.left[i]) * 0.5;
+      view(d.left[i] - room, d.right[i] + room);
+    }
+    document.querySelectorAll(".cause").forEach(one => one.addEventListener("click", () => nextOf(one.dataset.cause)));
+
     function retransmission(step) {
       const times = ["again_no", "again_yes", "again_unknown"].flatMap(name => {
         const series = engine.all.get(name);
@@ -181,6 +195,13 @@
     }
     for (const figure of figures) figure.on_event("tap", event => clicked(figure, event));
 
+    let cursor = null;
+    function moveCursor(share) {
+      const from = cursor === null || cursor < xr.start || cursor > xr.end ? (xr.start + xr.end) / 2 : cursor;
+      cursor = Math.min(xr.end, Math.max(xr.start, from + share * (xr.end - xr.start)));
+      readAt(cursor);
+    }
+
     function rowOf(texts) {
       const row = document.createElement("tr");
       for (const text of texts) {
@@ -234,7 +255,7 @@
     const keys = {
       w: () => zoom(0.5), s: () => zoom(2), a: () => pan(-0.2), d: () => pan(0.2), "0": () => view(whole[0], whole[1]),
       n: () => show(current + 1, true), p: () => show(current < 0 ? rows.length - 1 : current - 1, true),
-      r: () => retransmission(1), R: () => retransmission(-1), u: back, t: toggle, Escape: chooseNone, "?": () => help.showModal(),
+      r: () => retransmission(1), R: () => retransmission(-1), u: back, t: toggle, Escape: chooseNone, m: () => choosePart(xr.start, xr.end), ArrowLeft: () => moveCursor(-0.01), ArrowRight: () => moveCursor(0.01), "?": () => help.showModal(),
     };
     document.addEventListener("keydown", event => {
       if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName) || help.open) return;

@@ -92,7 +92,7 @@ def _bar(shares: dict[str, float] | None) -> list[dict[str, Any]]:
     if shares is None:
         return []
     return [
-        {"cause": _CAUSES[name], "share": share, "colour": panels.CAUSE_COLOURS[name]}
+        {"key": name, "cause": _CAUSES[name], "share": share, "colour": panels.CAUSE_COLOURS[name]}
         for name, share in shares.items()
         if share > 0
     ]

@@ -185,7 +185,7 @@ def _overview(analysis: Analysis, panels: Panels, _: dict[str, Any]) -> None:
             "left": _s(analysis, accounting["start_ns"]), "right": _s(analysis, accounting["end_ns"]),
             "lane": np.full(len(cause), "time", dtype=object), "cause": cause.astype(object),
             "colour": np.array([CAUSE_COLOURS[name] for name in cause], dtype=object),
-        })  # fmt: skip
+        }, name="accounting")  # fmt: skip
         bars = made.hbar(
             y="lane", left="left", right="right", height=0.8, color="colour", line_color=None, source=source
         )
@@ -233,16 +233,14 @@ def _sequence(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
         [drawn, ends, starts],
         [("sent", "@x{0.000000000} s"), ("bytes", "@y{0,0} to @top{0,0}"), ("record", "@record")],
     )
-    for kind, colour, marker, label in (
-        ("no", RED, "triangle", "resent, needed"),
-        ("yes", ORANGE, "inverted_triangle", "resent, needless"),
-        ("unknown", GREY, "diamond", "resent, undecided"),
-    ):
-        columns = ("x", "y", "top", "record", "middle", "trigger", "because")
+    for kind, colour, label in (
+        ("no", RED, "resent, needed"), ("yes", ORANGE, "resent, needless"), ("unknown", GREY, "resent, undecided"),
+    ):  # fmt: skip
+        columns = ("x", "y", "top", "record", "middle", "trigger", "shape", "because")
         source = panels.source(f"again_{kind}", data.get(f"again_{kind}"), columns)
         made.segment("x", "y", "x", "top", source=source, color=colour, line_width=2, legend_label=label)
-        marks = made.scatter("x", "middle", source=source, marker=marker, size=8, fill_color=colour, line_color="white",
-                             line_width=0.5, legend_label=label)  # fmt: skip
+        marks = made.scatter("x", "middle", source=source, marker="shape", size=8, fill_color=colour,
+                             line_color="white", line_width=0.5)  # fmt: skip
         _hover(made, [marks], [("resent", "@x{0.000000000} s (@trigger)"), ("bytes", "@y{0,0} to @top{0,0}"),
                                ("why", "@because"), ("record", "@record")])  # fmt: skip
     _chosen(made, "chosen segments", ("x", "y", "top"))

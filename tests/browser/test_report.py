@@ -9,6 +9,8 @@ import pytest
 from browsing import Opened
 
 from multitracer.analysis import Analysis, analyze_paths
+from multitracer.report import drawn
+from multitracer.report import page as page_module
 
 pytestmark = pytest.mark.browser
 
@@ -304,3 +306,83 @@ def test_what_is_hidden_stays_hidden_by_the_address(opened: Opened, report: Path
     opened.open(report, "#" + page.url.partition("#")[2])
     hidden = f"{figure('Sequence')}.renderers.filter(r => !r.visible).map(r => r.data_source.name)"
     assert page.evaluate(hidden) == ["acks"]
+
+
+def test_the_bar_zooms_to_the_longest_stretch_of_a_cause(opened: Opened, report: Path, analysis: Analysis) -> None:
+    """And at the next click to the next."""
+    page = opened.open(report)
+    table = analysis.links.main_accounting
+    own = table[table["cause"] == "idle_recovery"]
+    longest = own.iloc[(own["end_ns"] - own["start_ns"]).to_numpy().argmax()]
+    left, right = ((longest[name] - analysis.origin_ns) / 1e9 for name in ("start_ns", "end_ns"))
+    page.click("button.cause[data-cause=idle_recovery]")
+    start, end = opened.view()
+    assert start < left < right < end
+    page.click("button.cause[data-cause=idle_recovery]")
+    assert opened.view() != (start, end)
+
+
+def test_everything_that_is_read_can_be_had_by_keys(opened: Opened, report: Path) -> None:
+    """m counts what is in view; the arrows move the cursor."""
+    page = opened.open(report, "#t=2,10")
+    page.keyboard.press("m")
+    assert page.locator("#mt-selection tbody tr").count() > 5
+    page.keyboard.press("ArrowRight")
+    first = page.locator("#mt-readout-time").inner_text()
+    assert page.locator("#mt-readout tbody tr").count() > 5
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#mt-readout-time").inner_text() != first
+
+
+def transfer(count: int) -> drawn.Drawn:
+    """A made transfer: so many segments, half as many acknowledgements, one resend in a hundred."""
+    chance = np.random.default_rng(3)
+    times = np.cumsum(chance.integers(1, 60_000, count)) * 1000
+    rows = np.arange(count, dtype=np.int64)
+    seq = 1 + 1448 * rows
+    sent = {"x": times, "y": seq, "top": seq + 1448, "record": rows + 1, "row": rows}
+    again = {name: values[::100] for name, values in sent.items()} | {
+        "middle": seq[::100] + 724,
+        "trigger": np.full(len(rows[::100]), "fast", dtype=object),
+        "shape": np.full(len(rows[::100]), "inverted_triangle", dtype=object),
+        "because": np.full(len(rows[::100]), "made", dtype=object),
+    }
+    acks = {"x": times[::2] + 500, "y": seq[::2], "record": rows[::2] + 1}
+    return drawn.Drawn({"segments": sent, "acks": acks, "again_no": again})
+
+
+def test_a_million_records_are_drawn_at_once_and_exactly(
+    opened: Opened, analysis: Analysis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Overview and every zoom; what is marked one by one is the table's, to the last bit."""
+    made = transfer(700_000)
+    monkeypatch.setattr(drawn, "connection", lambda *_: made)
+    monkeypatch.setattr(page_module, "_extent", lambda _: (0.0, float(made.sources["segments"]["x"][-1]) / 1e9))
+    analysis.report(tmp_path / "report.html")
+    page = opened.open(tmp_path / "report.html")
+    assert page.locator("#mt-status").inner_text().startswith("overview")
+    segments = made.sources["segments"]
+    times, random = segments["x"] / 1e9, np.random.default_rng(5)
+    for _ in range(20):
+        width = 10 ** random.uniform(-3, 4)
+        start = random.uniform(0, times[-1] - width)
+        opened.look(start, start + width)
+        inside = (times >= start) & (times <= start + width)
+        if 0 < inside.sum() <= 2500:
+            assert values(opened, "segments", "x") == times[inside].tolist()
+            assert values(opened, "segments", "top") == segments["top"][inside].tolist()
+        else:
+            assert np.isnan(values(opened, "segments", "x")).all()
+        assert page.evaluate("MT.drawn_ms") < 500
+    assert (tmp_path / "report.html").stat().st_size < 12_000_000
+
+
+def test_beyond_what_a_page_holds_it_thins_and_says_so(
+    opened: Opened, analysis: Analysis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every n-th record of each series, and how to see all."""
+    monkeypatch.setattr(drawn, "MOST_RECORDS", 500)
+    analysis.report(tmp_path / "report.html")
+    page = opened.open(tmp_path / "report.html")
+    assert "--from and --to" in page.locator("main").inner_text()
+    assert len(values(opened, "segments", "x")) < 90
