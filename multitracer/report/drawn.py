@@ -126,7 +126,8 @@ def link(analysis: Analysis) -> Drawn:
 
 def _carried(analysis: Analysis) -> dict[str, Source]:
     """Which frames had octets of which segment (its row): one record for each pair, in order of time."""
-    match, frames = analysis.links.matches.get(analysis.links.main), analysis.links.frames
+    main, frames = analysis.links.main, analysis.links.frames
+    match = None if main is None else analysis.links.matches.get(main)
     if match is None or frames is None or not match.sender_logged:
         return {}
     known = [(packet.rows, row) for packet, row in zip(match.packets, match.segments.tolist(), strict=True) if row >= 0]

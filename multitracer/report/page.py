@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from multitracer.kernels import concurrently
-from multitracer.report import drawn, panels
+from multitracer.report import drawn, panels, shell
 from multitracer.report.blobs import encode
 from multitracer.verdict import verdict
 
@@ -35,10 +33,6 @@ def write(analysis: Analysis, path: Path) -> None:
 
 def html(analysis: Analysis) -> str:
     """The report as one HTML document."""
-    from bokeh.embed import file_html
-    from bokeh.layouts import column
-    from bokeh.resources import INLINE
-
     summary = analysis.summary()
     shown = shown_in(analysis)
     order = list(shown)
@@ -58,12 +52,9 @@ def html(analysis: Analysis) -> str:
         "thinned": _thinned(shown, link),
         "notes": analysis.links.notes,
         "columns": _columns(shown, link),
-        "style": _asset("style.css"),
-        "script": "\n".join(map(_asset, ("codec.js", "engine.js", "page.js"))),
         "extent": _extent(analysis),
     }
-    layout = column(*made.figures, sizing_mode="stretch_width")
-    return file_html(layout, INLINE, title=title, template=_asset("page.html"), template_variables=values)
+    return shell.page("report", title, made.figures, values)
 
 
 def shown_in(analysis: Analysis) -> dict[int, drawn.Drawn]:
@@ -114,23 +105,7 @@ def _thinned(shown: dict[int, drawn.Drawn], link: drawn.Drawn) -> list[str]:
     ]
 
 
-@dataclass(frozen=True)
-class _Column:
-    """One column of a series, as it stands in the page."""
-
-    group: str
-    series: str
-    name: str
-    text: str
-    meta: str
-
-    @property
-    def kind(self) -> str:
-        """How the series is drawn."""
-        return drawn.KINDS[self.series]
-
-
-def _columns(shown: dict[int, drawn.Drawn], link: drawn.Drawn) -> list[_Column]:
+def _columns(shown: dict[int, drawn.Drawn], link: drawn.Drawn) -> list[shell.Column]:
     """Every column of every series: of each connection, and of the link."""
     wanted = [
         (group, series, name, values)
@@ -141,10 +116,6 @@ def _columns(shown: dict[int, drawn.Drawn], link: drawn.Drawn) -> list[_Column]:
     ]
     blobs = concurrently(lambda it: encode(it[3], panels.divisor(it[1], it[2])), wanted)
     return [
-        _Column(group, series, name, blob.text, json.dumps(blob.meta))
+        shell.Column(group, series, drawn.KINDS[series], name, blob.text, json.dumps(blob.meta))
         for (group, series, name, _), blob in zip(wanted, blobs, strict=True)
     ]
-
-
-def _asset(name: str) -> str:
-    return (files("multitracer.report") / name).read_text(encoding="utf-8")

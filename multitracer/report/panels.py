@@ -85,11 +85,11 @@ def build(analysis: Analysis, shown: Drawn, link: Drawn, extent: tuple[float, fl
     for add in (_overview, _sequence, _sender_state, _delay, _frames, _rate):
         add(analysis, panels, data)
     _bands(analysis, panels)
-    panels.figures.insert(0, _range(panels))
+    panels.figures.insert(0, range_figure(panels))
     return panels
 
 
-def _range(panels: Panels) -> Figure:
+def range_figure(panels: Panels) -> Figure:
     """All of the trace in small: how much was sent when, how often again, and the part that is in view."""
     whole = Range1d(panels.time.start, panels.time.end, name="whole")
     made = figure(
@@ -112,7 +112,7 @@ def _range(panels: Panels) -> Figure:
     return made
 
 
-def _figure(panels: Panels, title: str, label: str, height: int, y_range: Any = None) -> Figure:
+def add_figure(panels: Panels, title: str, label: str, height: int, y_range: Any = None) -> Figure:
     """One panel; its tools act on time alone, its y axis follows what is in view."""
     made = figure(
         title=title, height=height, width=_WIDTH, sizing_mode="stretch_width", x_range=panels.time,
@@ -147,7 +147,8 @@ def _figure(panels: Panels, title: str, label: str, height: int, y_range: Any = 
     return made
 
 
-def _legend(made: Figure) -> None:
+def place_legend(made: Figure) -> None:
+    """Put the legend below the panel, where a click on it hides what it names."""
     if made.legend:
         made.legend.click_policy = "hide"
         made.legend.location = "top_left"
@@ -176,7 +177,7 @@ def _overview(analysis: Analysis, panels: Panels, _: dict[str, Any]) -> None:
         return
     from bokeh.models import FactorRange
 
-    made = _figure(
+    made = add_figure(
         panels, "Where the time went, and findings by layer", "", 60 + 34 * len(names), FactorRange(*reversed(names))
     )
     if len(accounting):
@@ -215,7 +216,7 @@ def _s(analysis: Analysis, time_ns: Any) -> Any:
 
 def _sequence(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
     """Time and sequence as tcptrace draws them: segments, acknowledgements, window, SACKs, resends."""
-    made = _figure(panels, "Sequence numbers", "byte of the stream", 420)
+    made = add_figure(panels, "Sequence numbers", "byte of the stream", 420)
     made.yaxis.formatter = NumeralTickFormatter(format="0,0")
     beam = ("x", "y", "top", "record")
     made.step("x", "y", source=panels.source("window", data.get("window")), mode="after", color="#b8860b",
@@ -245,7 +246,7 @@ def _sequence(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
                                ("why", "@because"), ("record", "@record")])  # fmt: skip
     _chosen(made, "chosen segments", ("x", "y", "top"))
     _slope(analysis, panels, made, data)
-    _legend(made)
+    place_legend(made)
 
 
 def _slope(analysis: Analysis, panels: Panels, made: Figure, data: dict[str, Any]) -> None:
@@ -275,7 +276,7 @@ def _sender_state(_: Analysis, panels: Panels, data: dict[str, Any]) -> None:
     if not any(name in data for name in ("cwnd", "ssthresh", "outstanding")):
         panels.absent.append("Sender state: no recording shows windows.")
         return
-    made = _figure(panels, "Windows of the sender", "bytes", 200)
+    made = add_figure(panels, "Windows of the sender", "bytes", 200)
     made.yaxis.formatter = NumeralTickFormatter(format="0,0")
     _steps(panels, made, data, (
         ("outstanding", "outstanding", BLUE, "solid"),
@@ -291,14 +292,14 @@ def _steps(panels: Panels, made: Figure, data: dict[str, Any], lines: Iterable[t
             "x", "y", source=source, mode="after", color=colour, line_dash=dash, line_width=1.5, legend_label=label
         )
         _hover(made, [line], [(label, "@y{0,0.[000]}"), ("at", "@x{0.000000} s")])
-    _legend(made)
+    place_legend(made)
 
 
 def _delay(_: Analysis, panels: Panels, data: dict[str, Any]) -> None:
     if not any(name in data for name in ("rtt", "srtt", "queue")):
         panels.absent.append("Delays: no acknowledged segment was sent once only.")
         return
-    made = _figure(panels, "Delays", "ms", 200)
+    made = add_figure(panels, "Delays", "ms", 200)
     for name, label, colour, marker in (
         ("rtt", "round trip", BLUE, "circle"),
         ("queue", "wait for the first frame", ORANGE, "square"),
@@ -314,7 +315,7 @@ def _delay(_: Analysis, panels: Panels, data: dict[str, Any]) -> None:
     ):
         made.step("x", "y", source=panels.source(name, data.get(name)), mode="after", color=colour, line_dash=dash,
                   line_width=1.5, legend_label=label)  # fmt: skip
-    _legend(made)
+    place_legend(made)
 
 
 def _frames(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
@@ -322,7 +323,7 @@ def _frames(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
         panels.absent.append("Link frames: no log of the link's data sender (rlpdump, rlcdump, GSMTAP, .mi2log).")
         return
     row = next(row for row in analysis.links.rows if row["id"] == analysis.links.main)
-    made = _figure(panels, f"Link frames: {row['protocol']}, sent by the {row['sender']}", "frame number", 300)
+    made = add_figure(panels, f"Link frames: {row['protocol']}, sent by the {row['sender']}", "frame number", 300)
     made.yaxis.formatter = NumeralTickFormatter(format="0,0")
     made.step("x", "y", source=panels.source("frames_acked", data.get("frames_acked")), mode="after", color=GREEN,
               line_width=1.2, legend_label="acknowledged")  # fmt: skip
@@ -338,7 +339,7 @@ def _frames(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
         marks = made.scatter("x", "y", source=source, marker=marker, size=size, color=colour, legend_label=label)
         _hover(made, [marks], [(f"frame {label}", "@y{0,0}"), ("at", "@x{0.000000} s")])
     _chosen(made, "chosen frames", ("x", "y"))
-    _legend(made)
+    place_legend(made)
 
 
 def _chosen(made: Figure, name: str, columns: tuple[str, ...]) -> None:
@@ -354,7 +355,7 @@ def _rate(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
     if "goodput" not in data:
         panels.absent.append("Goodput: nothing was acknowledged twice.")
         return
-    made = _figure(panels, "Goodput", "kbit/s", 180)
+    made = add_figure(panels, "Goodput", "kbit/s", 180)
     made.yaxis.formatter = NumeralTickFormatter(format="0,0.[000]")
     source = panels.source("goodput", data["goodput"])
     line = made.step(
@@ -367,7 +368,7 @@ def _rate(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
         made.add_layout(Span(location=rate / 1e3, dimension="width", line_color=GREY, line_dash="dotdash", name="rate"))
         made.line([np.nan], [np.nan], color=GREY, line_dash="dotdash", legend_label="link rate")
     made.xaxis.axis_label = "seconds since the start of the trace"
-    _legend(made)
+    place_legend(made)
 
 
 def _bands(analysis: Analysis, panels: Panels) -> None:
