@@ -8,6 +8,14 @@ from typing import Any
 FULL = 0.9
 """From this share of the session on, the link itself is what limits."""
 
+CAUSE_NAMES = {
+    "new_data": "new data", "tcp_retransmitted": "resent by TCP", "link_retransmitted": "repeated by the link",
+    "link_overhead": "link overhead", "link_control": "link control", "flow_controlled": "flow controlled",
+    "link_reset": "link reset", "idle_window_limited": "idle: window limited", "idle_sender": "idle: sender",
+    "idle_recovery": "idle: recovery", "unknown": "unknown",
+}  # fmt: skip
+"""The accounting's causes, as pages call them."""
+
 _PHRASES = {
     "tcp_retransmitted": "TCP sending again what the link had already carried",
     "link_retransmitted": "the link's own repeats",

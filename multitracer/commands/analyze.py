@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +12,8 @@ import click
 
 from multitracer import memory
 from multitracer.commands.parameters import EXPORTED, analysed, input_options, output_option
-from multitracer.commands.talk import Progress, quiet, talk_options
-from multitracer.errors import SkippedInputError
+from multitracer.commands.talk import Progress, quiet, say, talk_options
+from multitracer.errors import InputError, NoUsableInputError, SkippedInputError, UsageError
 
 if TYPE_CHECKING:
     from multitracer.analysis import Analysis
@@ -22,6 +24,7 @@ Examples:
   multitracer analyze examples/rlp-reset        a folder with all that was recorded
   multitracer analyze snd.pcap rcv.pcap.gz      both ends' captures
   multitracer analyze snd.pcap --link-rate 9600 one capture and the link's rate
+  multitracer analyze --compare monday/ tuesday/  each by itself, and beside the other
   multitracer analyze rec/ --json -q | jq .accounting
   tcpdump -w - tcp | multitracer analyze - --no-report
 """
@@ -34,11 +37,12 @@ Examples:
 @click.option("--no-report", is_flag=True, help="Leave report.html out.")
 @click.option("--export", "exports", multiple=True, type=EXPORTED, help="Write another tool's format too (repeatable).")
 @click.option("--summary-only", is_flag=True, help="Write summary.json and nothing else.")
+@click.option("--compare", is_flag=True, help="Take each INPUT as an experiment of its own, and compare them.")
 @click.option("--strict", is_flag=True, help="End with status 4 when a part of an input had to be skipped.")
 @talk_options
 def command(
     inputs: tuple[str, ...], output: Path, as_json: bool, no_report: bool, exports: tuple[str, ...],
-    summary_only: bool, strict: bool, **options: Any,
+    summary_only: bool, compare: bool, strict: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Say which layer made a transfer slow, when, and on what evidence.
 
@@ -47,16 +51,14 @@ def command(
     experiment. "-" is standard input.
     """
     memory.make_ready(inputs)
-    from multitracer.export import files
-    from multitracer.summary import json_pieces, summarize, to_json
+    from multitracer.summary import to_json
     from multitracer.terminal import print_summary
 
-    files.prepare(output)
-    analysis = analysed(inputs, options)
-    document = summarize(analysis)
-    written = str(files.write_summary(json_pieces(document), output))
-    if not summary_only:
-        written = write_all(analysis, document, output, report=not no_report, exports=exports)
+    what = Written(report=not no_report, exports=exports, all=not summary_only)
+    if compare:
+        compare_all(inputs, output, options, what, as_json=as_json)
+        return
+    analysis, document, written = one(inputs, output, options, what)
     if as_json:
         click.echo(to_json(document))
     else:
@@ -66,6 +68,71 @@ def command(
         count = sum(entry.skipped for entry in lossy)
         said = "1 record was" if count == 1 else f"{count} records were"
         raise SkippedInputError(f"--strict: {said} skipped in {names}")
+
+
+@dataclass(frozen=True)
+class Written:
+    """What is written of an analysis beside its summary."""
+
+    report: bool
+    exports: tuple[str, ...]
+    all: bool
+
+
+def one(
+    inputs: tuple[str, ...], output: Path, options: dict[str, Any], what: Written
+) -> tuple[Analysis, dict[str, Any], str]:
+    """Analyse the inputs as one experiment and write it; the analysis, its summary, and where all is."""
+    from multitracer.export import files
+    from multitracer.summary import json_pieces, summarize
+
+    files.prepare(output)
+    analysis = analysed(inputs, dict(options))
+    document = summarize(analysis)
+    written = str(files.write_summary(json_pieces(document), output))
+    if what.all:
+        written = write_all(analysis, document, output, report=what.report, exports=what.exports)
+    return analysis, document, written
+
+
+def compare_all(
+    inputs: tuple[str, ...], output: Path, options: dict[str, Any], what: Written, *, as_json: bool
+) -> None:
+    """Analyse each input by itself into a directory of its name, and write compare.json and compare.html."""
+    import multitracer
+    from multitracer.export import files
+    from multitracer.report import compare
+
+    if len(inputs) < 2:
+        raise UsageError("--compare needs two experiments at least\nGive a file or a directory for each.")
+    files.prepare(output)
+    found = []
+    for name, path in zip(names_of(inputs), inputs, strict=True):
+        try:
+            analysis, _, _ = one((path,), output / name, options, what)
+        except InputError as error:
+            say(str(error))
+            found.append(compare.failed(name, path, str(error).splitlines()[0]))
+            continue
+        found.append(compare.experiment(name, path, analysis))
+        if not as_json:
+            click.echo(f"{name}: {found[-1].row['verdict']}")
+    if all(experiment.row["error"] for experiment in found):
+        raise NoUsableInputError(", ".join(inputs[:3]), "none of the experiments can be analysed")
+    told = compare.document(found, multitracer.__version__)
+    (output / "compare.json").write_text(json.dumps(told, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    compare.write(found, output / "compare.html", multitracer.__version__)
+    click.echo(json.dumps(told) if as_json else f"\n{output / 'compare.html'}, {output / 'compare.json'}")
+
+
+def names_of(inputs: tuple[str, ...]) -> list[str]:
+    """A name for each experiment's directory: its file's or directory's, without what files end in; each once."""
+    names: list[str] = []
+    for path in inputs:
+        short = Path(path).resolve().name.partition(".")[0] or "experiment"
+        same = sum(1 for name in names if name == short or name.startswith(f"{short}-"))
+        names.append(f"{short}-{same + 1}" if same else short)
+    return names
 
 
 def write_all(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from multitracer.kernels import concurrently
 from multitracer.report import drawn, panels, shell
 from multitracer.report.blobs import encode
-from multitracer.verdict import verdict
+from multitracer.verdict import CAUSE_NAMES, verdict
 
 if TYPE_CHECKING:
     from multitracer.analysis import Analysis
@@ -18,12 +18,6 @@ SHOWN_CONNECTIONS = 12
 """So many connections can be chosen in the page; the largest come first."""
 MOST_ROWS = 2_000
 """Of the findings' table."""
-_CAUSES = {
-    "new_data": "new data", "tcp_retransmitted": "resent by TCP", "link_retransmitted": "repeated by the link",
-    "link_overhead": "link overhead", "link_control": "link control", "flow_controlled": "flow controlled",
-    "link_reset": "link reset", "idle_window_limited": "idle: window limited", "idle_sender": "idle: sender",
-    "idle_recovery": "idle: recovery", "unknown": "unknown",
-}  # fmt: skip
 
 
 def write(analysis: Analysis, path: Path) -> None:
@@ -83,7 +77,7 @@ def _bar(shares: dict[str, float] | None) -> list[dict[str, Any]]:
     if shares is None:
         return []
     return [
-        {"key": name, "cause": _CAUSES[name], "share": share, "colour": panels.CAUSE_COLOURS[name]}
+        {"key": name, "cause": CAUSE_NAMES[name], "share": share, "colour": panels.CAUSE_COLOURS[name]}
         for name, share in shares.items()
         if share > 0
     ]

@@ -86,13 +86,20 @@ def describe(grouped: Ints, starts: Ints, statistics: Floats) -> None:
         if count == 0:
             continue
         values = np.sort(grouped[starts[i] : starts[i + 1]])
-        mean = values.mean()
+        # Added up one after the other: numpy and numba each have an order of their own.
+        total = 0.0
+        for value in values:
+            total += value
+        mean = total / count
+        squares = 0.0
+        for value in values:
+            squares += (value - mean) ** 2
         statistics[i, 0] = values[0]
         statistics[i, 1] = mean
         statistics[i, 2] = quantile(values, 0.5)
         statistics[i, 3] = quantile(values, 0.95)
         statistics[i, 4] = values[-1]
-        statistics[i, 5] = np.sqrt(((values - mean) ** 2).sum() / (count - 1)) if count > 1 else 0.0
+        statistics[i, 5] = np.sqrt(squares / (count - 1)) if count > 1 else 0.0
 
 
 @kernel

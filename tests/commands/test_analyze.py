@@ -228,3 +228,36 @@ def test_a_rate_without_a_capture_beside_the_sender_is_said_to_tell_nothing(tmp_
     summary = analyze(tmp_path, RLP / "rcv.pcap", "--link-rate", "9600", "--summary-only")
     assert summary["accounting"] is None
     assert any("rate alone tells nothing" in text for text in summary["missing"])
+
+
+def test_compared_experiments_are_each_written_and_told_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A directory of each, compare.json and compare.html beside them; one that cannot be read is named."""
+    twice = tmp_path / "again" / "rlp-reset"
+    shutil.copytree(RLP, twice)
+    out = tmp_path / "out"
+    inputs = [str(RLP), str(EXAMPLES / "loss2"), str(twice), str(tmp_path / "absent")]
+    assert cli.run(["analyze", "--compare", *inputs, "-o", str(out), "--json", "-q"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == json.loads((out / "compare.json").read_text())
+    rows = {row["name"]: row for row in told["experiments"]}
+    assert list(rows) == ["rlp-reset", "loss2", "rlp-reset-2", "absent"]
+    for name in ("rlp-reset", "loss2", "rlp-reset-2"):
+        assert (out / rows[name]["report"]).stat().st_size > 10_000
+        summary = json.loads((out / name / "summary.json").read_text())
+        assert rows[name]["utilization"] == summary["utilization"]
+        assert rows[name]["accounting"] == summary["accounting"]
+    assert "cannot be read" in rows["absent"]["error"]
+    assert told["at_or_below_95_percent"] == ["rlp-reset", "rlp-reset-2"]
+    assert rows["rlp-reset"]["causes"][0] == "idle_recovery"
+    assert rows["loss2"]["causes"] == []
+    assert rows["rlp-reset"]["findings"]["link-reset"] == 1
+    assert (out / "compare.html").stat().st_size > 10_000
+
+
+def test_comparing_needs_two(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One experiment, or none that can be read, is no comparison."""
+    assert cli.run(["analyze", "--compare", str(RLP), "-o", str(tmp_path)]) == 2
+    assert cli.run(["analyze", "--compare", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(tmp_path)]) == 3
+    assert "two experiments" in capsys.readouterr().err

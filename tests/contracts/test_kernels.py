@@ -45,17 +45,8 @@ def cached(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("kernels")
 
 
-def same(one: Any, other: Any) -> bool:
-    """Equal, floating-point sums up to their last digits."""
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return bool(one == other or (isinstance(one, float) and one == pytest.approx(other, rel=1e-9)))
-
-
 @pytest.mark.compiled
 @pytest.mark.parametrize("life", ["compiled", "bounds-checked"])
 def test_each_life_comes_to_the_same_conclusions(life: str, cached: Path) -> None:
     """Every key of the summary, against the plain run; no warning, and nothing read out of bounds."""
-    assert same(summary(life, cached), summary("plain", cached))
+    assert summary(life, cached) == summary("plain", cached)

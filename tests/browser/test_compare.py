@@ -1,0 +1,63 @@
+"""The comparison in a browser: every transfer on one axis, aligned as asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from browsing import Opened
+
+from multitracer import cli
+
+pytestmark = pytest.mark.browser
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.fixture(scope="session")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The comparison of both examples, each with its report beside it."""
+    out = tmp_path_factory.mktemp("compared")
+    inputs = [str(EXAMPLES / name) for name in ("rlp-reset", "loss2")]
+    assert cli.run(["analyze", "--compare", *inputs, "-o", str(out), "-q"]) == 0
+    return out / "compare.html"
+
+
+def first(opened: Opened, series: str) -> float:
+    """The first time of a line, as it is drawn."""
+    found: float = opened.page.evaluate("name => MT.engine.all.get(name).x[0]", series)
+    return found
+
+
+def test_transfers_are_laid_over_one_another(opened: Opened, compared: Path) -> None:
+    """Both lines, from their start; the table names them, and the one that used its link badly."""
+    page = opened.open(compared)
+    assert abs(first(opened, "acks 0")) < 3
+    assert abs(first(opened, "acks 1")) < 3
+    assert page.locator("#mt-transfers tbody tr").count() == 2
+    assert page.locator("#mt-transfers tr.below td").first.inner_text() == "rlp-reset"
+    assert "1 of 2" in page.locator(".verdict").inner_text()
+
+
+def test_they_are_aligned_at_a_finding(opened: Opened, compared: Path) -> None:
+    """What both had is at 0; a transfer without it is left out."""
+    page = opened.open(compared)
+    before = first(opened, "acks 0")
+    page.select_option("#mt-align", "link-reset")
+    page.wait_for_selector('html[data-mt-aligned="link-reset"]')
+    assert first(opened, "acks 0") < before - 15
+    assert not page.evaluate("MT.engine.all.has('acks 1')")
+    page.select_option("#mt-align", "start")
+    page.wait_for_selector('html[data-mt-aligned="start"]')
+    assert first(opened, "acks 0") == before
+    assert page.evaluate("MT.engine.all.has('acks 1')")
+
+
+def test_a_name_leads_to_the_transfers_own_report(opened: Opened, compared: Path) -> None:
+    """Beside the page, on the disk."""
+    page = opened.open(compared)
+    page.click("#mt-transfers a >> nth=0")
+    page.wait_for_selector('html[data-mt-ready="1"]')
+    assert "rlp-reset" in page.url
+    assert page.locator("#mt-findings").count() == 1
+    opened.requests[:] = opened.requests[:1]
