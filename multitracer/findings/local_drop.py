@@ -15,19 +15,32 @@ NEEDS = ("segment_frames",)
 
 def detect(scene: Scene) -> Iterator[Finding]:
     """One finding for each group of segments that the link was never given."""
+    for columns, never, passed in _by_link(scene):
+        yield from _on_link(scene, columns, never, passed)
+
+
+def dropped(scene: Scene) -> set[int]:
+    """The rows of the segments that were certainly dropped before the link."""
+    rows: set[int] = set()
+    for columns, never, passed in _by_link(scene):
+        rows.update(columns["segment"][never & (passed >= 0) & (columns["matched_by"] == "payload")].tolist())
+    return rows
+
+
+def _by_link(scene: Scene) -> Iterator[tuple[dict[str, Any], Any, Any]]:
+    """Per link its packets in the order in which they were sent: columns, which it never carried, and `_passed_by`."""
     table = scene.segment_frames
     if table is None or not len(table):
         return
     table = table[(table["sent_ns"] >= 0).to_numpy()].sort_values("sent_ns", kind="stable")
     for link in table["link"].unique():
         columns = {name: table.loc[table["link"] == link, name].to_numpy() for name in table.columns}
-        yield from _on_link(scene, columns, scene.resets(int(link)))
+        never = (columns["first_frame_ns"] < 0) & (columns["carried_bytes"] == 0)
+        yield columns, never, _passed_by(columns["sent_ns"], columns["first_frame_ns"], scene.resets(int(link)))
 
 
-def _on_link(scene: Scene, columns: dict[str, Any], resets: list[tuple[int, int]]) -> Iterator[Finding]:
-    sent, first = columns["sent_ns"], columns["first_frame_ns"]
-    never = (first < 0) & (columns["carried_bytes"] == 0)
-    passed = _passed_by(sent, first, resets)
+def _on_link(scene: Scene, columns: dict[str, Any], never: Any, passed: Any) -> Iterator[Finding]:
+    sent = columns["sent_ns"]
     for connection in np.unique(columns["connection"][never]):
         mine = np.flatnonzero(never & (columns["connection"] == connection))
         for verdict, rows in (("confirmed", mine[passed[mine] >= 0]), ("undecided", mine[passed[mine] == -2])):

@@ -255,3 +255,18 @@ def test_a_burst_lasts_a_round_trip_at_most() -> None:
     bursts = found[found["kind"] == "burst-loss"]
     assert len(bursts) > 1
     assert (bursts["end_ns"] - bursts["start_ns"] <= LEAST_RTT_MS * MS).all()
+
+
+@pytest.mark.parametrize(("reset", "layer"), [(False, "host"), (True, "path")])
+def test_a_burst_that_the_link_was_never_given_is_the_hosts(reset: bool, layer: str) -> None:
+    """When the link carried what was sent later, and no reset can have flushed it; else nobody's for sure."""
+    subject = lost(3, 4)
+    sent = [int(row) for row in subject.rows(0, 0, 0)]
+    rows = [
+        {"sent": 10 * n, "segment": row, "seq": 1 + 100 * n, "payload_bytes": 100}
+        | ({"frames": 0, "carried_bytes": 0} if n in (3, 4) else {"first": 10 * n + 5, "last": 10 * n + 6})
+        for n, row in enumerate(sent)
+    ]
+    spans = intervals(("reset", 41, 54)) if reset else intervals()
+    found = find(replace(subject, segment_frames=segment_frames(*rows), link_intervals=spans))
+    assert found.loc[found["kind"] == "burst-loss", "layer"].tolist() == [layer]
