@@ -3,6 +3,7 @@
 // made of all of them. Works on whole columns; nothing is thinned.
 const mtEngine = (function () {
   const EXACT = 2500;       // marks of a series that a panel draws at ease
+  const RARE = 0.2;         // of events fewer: their marks are large
   const BLOCK = 64;         // records that share a least and a greatest value
   const STRIP = 16;         // pixels of the strip at the bottom that shows when too many events were
   const SPARSE = 30000;     // so many points are drawn larger than a pixel
@@ -150,7 +151,7 @@ const mtEngine = (function () {
     }
 
     function inkOf(part) {
-      for (const renderer of part.renderers) for (const key of ["fill_color", "line_color"]) {
+      for (const renderer of part.renderers) for (const key of ["line_color", "fill_color"]) {
         const value = renderer.glyph[key] && renderer.glyph[key].value;
         if (typeof value === "string" && /^#[0-9a-f]{6}$/i.test(value)) return colour(value);
       }
@@ -175,7 +176,7 @@ const mtEngine = (function () {
           if (most > high) high = most;
         }
         records += inside;
-        shown.push({part: part, one: one, from: from, to: to, few: inside <= api.most});
+        shown.push({part: part, one: one, from: from, to: to, few: inside <= (one.kind === "event" ? api.most * RARE : api.most)});
       }
       if (figure.y_range.type === "Range1d" && panel.parts.length) {
         for (const span of figure.center.concat(figure.renderers)) {

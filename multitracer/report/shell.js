@@ -113,7 +113,7 @@ function mtShell(names, page) {
     }
     function isInk(glyph) { return glyph._ink || ["#000000", "black"].includes(glyph.line_color && glyph.line_color.value); }
     function ink(glyph, colour) { glyph._ink = true; glyph.setv({line_color: {value: colour}}); }
-    function toggle() { theme(root.dataset.theme === "dark" ? "light" : "dark"); settled(); }
+    function toggle() { theme(root.dataset.theme === "dark" ? "light" : "dark"); drawn(); settled(); }
     document.getElementById("mt-theme").addEventListener("click", toggle);
 
     const help = document.getElementById("mt-help");
