@@ -114,7 +114,7 @@ def compare_all(
             say(str(error))
             found.append(compare.failed(name, path, str(error).splitlines()[0]))
             continue
-        found.append(compare.experiment(name, path, analysis))
+        found.append(compare.experiment(name, path, analysis, report=what.report and what.all))
         if not as_json:
             click.echo(f"{name}: {found[-1].row['verdict']}")
     if all(experiment.row["error"] for experiment in found):

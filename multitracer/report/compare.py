@@ -42,12 +42,12 @@ class Experiment:
     lines: dict[str, drawn.Source]
 
 
-def experiment(name: str, path: str, analysis: Analysis) -> Experiment:
-    """What the comparison needs of an analysis, which can then be forgotten."""
+def experiment(name: str, path: str, analysis: Analysis, *, report: bool) -> Experiment:
+    """What the comparison needs of an analysis, which can then be forgotten; `report` says whether it has one."""
     document = summarize(analysis)
     order = drawn.by_data(analysis)
     row: dict[str, Any] = {
-        "name": name, "path": path, "report": f"{name}/report.html", "error": None,
+        "name": name, "path": path, "report": f"{name}/report.html" if report else None, "error": None,
         "verdict": verdict(document), "utilization": document["utilization"], "accounting": document["accounting"],
         "causes": causes(document["accounting"]), "findings": _counts(document["findings"]), "align_s": {},
         "connection": None, "duration_s": None, "throughput_bps": None, "goodput_bps": None,
@@ -162,7 +162,7 @@ def _campaign(rows: list[dict[str, Any]]) -> Any:
             continue
         source = ColumnDataSource({
             "x": [row["throughput_bps"] / 1e3 for row in mine], "y": [_percent(row) for row in mine],
-            "name": [row["name"] for row in mine],
+            "name": [row["name"] for row in mine], "report": [row["report"] or "" for row in mine],
             "causes": [", ".join(CAUSE_NAMES[name] for name in row["causes"]) for row in mine],
         }, name=f"campaign {'well' if well else 'badly'}")  # fmt: skip
         label = f"above {WELL_USED:.0f} %" if well else f"{WELL_USED:.0f} % and less"

@@ -122,6 +122,8 @@ def add_figure(panels: Panels, title: str, label: str, height: int, y_range: Any
         name=f"panel {len(panels.figures)}",
     )  # fmt: skip
     made.yaxis.axis_label = label
+    if y_range is None:
+        made.yaxis.ticker = BasicTicker(desired_num_ticks=max(3, height // 60))
     made.xaxis.axis_label = None
     made.title.text_font_size = "14px"
     made.yaxis.axis_label_text_font_size = made.xaxis.axis_label_text_font_size = "12px"

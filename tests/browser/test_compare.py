@@ -61,3 +61,18 @@ def test_a_name_leads_to_the_transfers_own_report(opened: Opened, compared: Path
     assert "rlp-reset" in page.url
     assert page.locator("#mt-findings").count() == 1
     opened.requests[:] = opened.requests[:1]
+
+
+def test_so_does_its_point(opened: Opened, compared: Path) -> None:
+    """A click on it among those of how well each used its link."""
+    page = opened.open(compared)
+    x, y = page.evaluate(
+        "(() => { const figure = Array.from(Bokeh.documents[0].all_models).find(m => m.name === 'campaign');"
+        " const view = Bokeh.index.find_one(figure); view.el.scrollIntoView({block: 'center'});"
+        " const at = view.el.getBoundingClientRect(), d = Bokeh.documents[0].get_model_by_name('campaign badly').data;"
+        " return [at.left + view.frame.x_scale.compute(d.x[0]), at.top + view.frame.y_scale.compute(d.y[0])]; })()"
+    )
+    page.mouse.click(x, y)
+    page.wait_for_url("**/rlp-reset/report.html*")
+    page.wait_for_selector('html[data-mt-ready="1"]')
+    opened.requests[:] = opened.requests[:1]

@@ -386,3 +386,31 @@ def test_beyond_what_a_page_holds_it_thins_and_says_so(
     page = opened.open(tmp_path / "report.html")
     assert "--from and --to" in page.locator("main").inner_text()
     assert len(values(opened, "segments", "x")) < 90
+
+
+def test_wheel_and_drag_move_the_time_axis(opened: Opened, report: Path) -> None:
+    """The wheel zooms at the pointer, a drag takes the axis along; all panels share it."""
+    page = opened.open(report)
+    start, end = opened.view()
+    page.mouse.move(*opened.place("Sequence", 30, 20_000))
+    page.mouse.wheel(0, -300)
+    opened.until(f"MT.engine.xr.end - MT.engine.xr.start < {(end - start) * 0.95}")
+    left, right = opened.view()
+    assert left < 30 < right
+    x, y = opened.place("Sequence", 30, 20_000)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 40, y)
+    page.mouse.move(x + 80, y)
+    page.mouse.up()
+    opened.until(f"MT.engine.xr.start < {left}")
+    assert opened.view()[1] - opened.view()[0] == pytest.approx(right - left)
+
+
+def test_pointing_at_a_panel_reads_all(opened: Opened, report: Path) -> None:
+    """The table below follows the pointer."""
+    page = opened.open(report)
+    page.mouse.move(*opened.place("Sequence", 10, 20_000))
+    page.mouse.move(*opened.place("Sequence", 10.1, 20_000))
+    opened.until("document.querySelectorAll('#mt-readout tbody tr').length > 5")
+    assert abs(float(page.locator("#mt-readout-time").inner_text().split()[0]) - 10.1) < 0.2
