@@ -36,7 +36,7 @@ class Blob:
 def encode(values: Any, divide: int = 1) -> Blob:
     """A column of integers, of floats or of strings; what is read in the page is each integer by `divide`.
 
-    Raises ValueError on integers that a browser's numbers do not hold exactly.
+    Integers that a browser's numbers do not hold exactly become the floats that they are divided.
     """
     array = np.asarray(values)
     if array.dtype.kind in "OUT":
@@ -47,7 +47,7 @@ def encode(values: Any, divide: int = 1) -> Blob:
             return _planes(array.astype("<f8").view("<u8"), {"mode": "float", "n": len(array)})
     integers = array.astype(np.int64)
     if len(integers) and max(-int(integers.min()), int(integers.max())) >= EXACT:
-        raise ValueError("a browser's numbers do not hold integers of 2^53 and more")
+        return _planes((integers / divide).astype("<f8").view("<u8"), {"mode": "float", "n": len(integers)})
     meta: dict[str, Any] = {"n": len(integers), "mode": "raw", "base": 0, "divide": divide}
     tried = integers[:_TRIED]
     if len(integers) > 1 and _size(np.diff(tried, prepend=tried[:1])) < _size(tried):
