@@ -54,6 +54,7 @@
       chosen.forEach(engine.drop);
       chosen = Array.from(found.keys());
       found.forEach((one, name) => { if (one.kind !== "map") engine.put(name, one.kind, one.columns); });
+      mark([], []);
       engine.forget();
       overview();
       drawn();
