@@ -1,7 +1,7 @@
 """MultiTracer: which layer made a transfer over a wireless link slow, when, and on what evidence.
 
-In Python, `read(path, ...)` gives a Trace and `analyze(trace)` an Analysis; everything raised on
-purpose derives from MultiTracerError. The names are loaded when they are first used: importing
+In Python, `read(path, ...)` gives a Trace, `analyze(trace)` an Analysis, and `retrace(erasures, ...)` what
+a link would have carried at every frame size; everything raised on purpose derives from MultiTracerError. The names are loaded when they are first used: importing
 the package costs nothing.
 """
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from multitracer.analysis import Analysis, analyze
+    from multitracer.blocks import retrace
     from multitracer.errors import (
         InputError,
         MissingCapabilityError,
@@ -40,6 +41,7 @@ __all__ = [
     "UsageError",
     "analyze",
     "read",
+    "retrace",
 ]
 
 _HOME = {
@@ -48,6 +50,7 @@ _HOME = {
     "Trace": "trace",
     "analyze": "analysis",
     "read": "reading",
+    "retrace": "blocks",
 }
 
 

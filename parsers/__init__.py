@@ -37,6 +37,7 @@ FORMATS = (
     Format("pcapng", "pcapng", "captured packets, several interfaces", "section header block 0a0d0d0a with its byte-order magic"),
     Format("snoop", "snoop", "captured packets (Solaris, RFC 1761)", "the octets snoop\\0\\0\\0"),
     Format("erf", "erf", "captured packets (Endace)", "a chain of plausible ERF record headers"),
+    Format("erasures-packed", "erasures_packed", "block-erasure trace, a bit a block", "the octets \\x89erased\\n"),
     Format("mi2log", "mi2log", "Qualcomm diagnostic log: LTE RLC PDUs of a handset", "HDLC frames ended by 7e whose CRC is right"),
     Format("flent", "flent", "flent data file: cwnd, RTT, rates", "a JSON object with x_values and results"),
     Format("mlab-tcpinfo", "mlab_tcpinfo", "M-Lab tcp-info snapshots", "JSON lines with RawIDM and Attributes"),

@@ -19,6 +19,7 @@ _BLOCK_HEADER = re.compile(rb"#\s*block_(bytes|ms)\s*:")
 _DIGITS = b"01"
 _SPACE = b" \t\r\n\v\f"
 _PER_LINE = 100
+OTHER_CHARACTERS = "characters that are neither 0 nor 1"
 DEFAULTS = {"block_bytes": 30, "block_ms": 20}
 """A GSM block on a full-rate channel (05.03)."""
 
@@ -55,18 +56,33 @@ def read(source: Source) -> Recording:
             good = np.frombuffer(text.translate(None, _SPACE), dtype=np.uint8)
             known = (good == ord("0")) | (good == ord("1"))
             if not known.all():
-                losses.add("characters that are neither 0 nor 1", number, offset, int((~known).sum()))
+                losses.add(OTHER_CHARACTERS, number, offset, int((~known).sum()))
             parts.append(good[known] == ord("1"))
         offset += len(line) + 1
     if source.data[-1:] not in (b"\n", b"\r"):
         losses.add(CUT, bytes(source.data).count(b"\n") + 1, len(source))
     erased = np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)
+    return recording(source, "erasures", erased, metadata, losses)
+
+
+def read_header(octets: bytes, losses: Losses, offset: int) -> dict[str, Any]:
+    """The keys and values of header lines alone; `offset` is where they begin."""
+    metadata = dict[str, Any](DEFAULTS)
+    for number, line in enumerate(octets.splitlines(), start=1):
+        header = _HEADER.match(line.strip())
+        if header:
+            _note(metadata, header[1].decode().lower(), header[2].strip(), losses, number, offset)
+    return metadata
+
+
+def recording(source: Source, name: str, erased: Any, metadata: dict[str, Any], losses: Losses) -> Recording:
+    """What a trace's reader gives; raises InputError when there is no block."""
     if not len(erased):
         raise InputError(source.path, "holds no block", hint="An erasure trace is made of the characters 0 and 1.")
     metadata["erased"] = erased
     counts = {"blocks": len(erased), "erased_blocks": int(erased.sum())}
     return Recording(
-        "erasures", records=len(erased), skips=losses.skips, bytes_read=len(source), complete=losses.uncut,
+        name, records=len(erased), skips=losses.skips, bytes_read=len(source), complete=losses.uncut,
         clock="relative", counts=counts, metadata=metadata,
     )  # fmt: skip
 
@@ -81,10 +97,15 @@ def _note(metadata: dict[str, Any], key: str, value: bytes, losses: Losses, numb
         losses.add(f"{key} that is no positive number", number, offset)
 
 
+def header_text(header: dict[str, Any] | None) -> str:
+    """The header's lines, with the defaults for what is not given; a value's own line ends become blanks."""
+    values = {**DEFAULTS, **(header or {})}
+    return "".join(f"# {key}: {' '.join(str(value).split())}\n" for key, value in values.items())
+
+
 def write(stream: TextIO, erased: Any, header: dict[str, Any] | None = None) -> None:
     """Write a trace, one bool a block, with its header; the inverse of `read`."""
-    for key, value in {**DEFAULTS, **(header or {})}.items():
-        stream.write(f"# {key}: {value}\n")
+    stream.write(header_text(header))
     digits = np.where(np.asarray(erased, dtype=np.bool_), ord("1"), ord("0")).astype(np.uint8).tobytes().decode()
     for start in range(0, len(digits), _PER_LINE):
         stream.write(digits[start : start + _PER_LINE] + "\n")

@@ -85,14 +85,14 @@ def _by_arrivals(sent: _Sent, time: Ints, sn: Ints) -> Ints | None:
     if apart is None:
         return np.empty(0, dtype=np.int64)
     order = np.lexsort((sent.time, sent.sn))
-    latest = _latest(sent.sn[order], sent.time[order], sn, time)
-    known = latest >= 0
-    once = sent.sends[sent.key[order[latest]]] == 1
+    found = latest(sent.sn[order], sent.time[order], sn, time)
+    known = found >= 0
+    once = sent.sends[sent.key[order[found]]] == 1
     if not (known & once).any():
         return None
-    transit = int(np.median((time - sent.time[order[latest]])[known & once]))
+    transit = int(np.median((time - sent.time[order[found]])[known & once]))
     # Half the least spacing of repeats: no other transmission of the number can be nearer.
-    at = _latest(sent.sn[order], sent.time[order], sn, time - transit + apart // 2)
+    at = latest(sent.sn[order], sent.time[order], sn, time - transit + apart // 2)
     left = order[at]
     fits = (at >= 0) & (np.abs(time - transit - sent.time[left]) <= apart // 2)
     reached = (time - transit >= sent.time[0]) & (time - transit <= sent.time[-1])
@@ -112,7 +112,7 @@ def _least_apart(sent: _Sent) -> int | None:
     return int(np.diff(sent.time[order])[same].min()) if same.any() else None
 
 
-def _latest(groups: Ints, times: Ints, group: Ints, at: Ints) -> Ints:
+def latest(groups: Ints, times: Ints, group: Ints, at: Ints) -> Ints:
     """Places of the last of `times` not after `at` in the same group; -1 where there is none.
 
     `groups` must not fall, nor `times` within a group.
@@ -151,11 +151,11 @@ def _of_epoch(time: Ints, number: Ints, back: pd.DataFrame, modulus: int, rtt_ns
     numbers, first, when = (column[when < len(lower)] for column in (numbers, first, when))
     acked = back["time_ns"].to_numpy()[when]
     order = np.lexsort((at, missing))
-    named = _latest(missing[order], at[order], numbers, acked)
+    named = latest(missing[order], at[order], numbers, acked)
     since = np.where(named >= 0, at[order][named] - rtt_ns, first)
     order = np.lexsort((time, number))
     time, number = time[order], number[order]
-    before = _latest(number, time, numbers, since - 1)
+    before = latest(number, time, numbers, since - 1)
     place = np.where(before >= 0, before + 1, np.searchsorted(number, numbers))
     place = np.minimum(place, len(time) - 1)
     good = (number[place] == numbers) & (time[place] <= acked)

@@ -28,8 +28,6 @@ WELL_USED = 95.0
 """Percent of utilization above which a link was the limit."""
 MOST_OVERLAID = 24
 """More lines than this nobody tells apart: the first are laid over one another, all are listed."""
-_COLOURS = (panels.BLUE, panels.RED, panels.GREEN, panels.PURPLE, panels.ORANGE, panels.SKY, panels.GREY, panels.BLACK)
-_DASHES = ("solid", "dashed", "dotted")
 _WASTE = ("link_retransmitted", "link_control", "flow_controlled", "link_reset", "tcp_retransmitted",
           "idle_window_limited", "idle_sender", "idle_recovery", "unknown")  # fmt: skip
 
@@ -185,8 +183,8 @@ def _overlay(made: panels.Panels, laid: list[Experiment], series: str, title: st
         if series in one.lines:
             source = made.source(f"{series} {place}", one.lines[series])
             panel.step(
-                "x", "y", source=source, mode="after", line_color=_COLOURS[place % len(_COLOURS)], line_width=1.5,
-                line_dash=_DASHES[place // len(_COLOURS) % len(_DASHES)], legend_label=one.row["name"],
+                "x", "y", source=source, mode="after", line_width=1.5, legend_label=one.row["name"],
+                **panels.line_style(place),
             )  # fmt: skip
     panels.place_legend(panel)
     panel.xaxis.axis_label = "seconds"

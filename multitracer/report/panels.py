@@ -39,6 +39,8 @@ CAUSE_COLOURS = {
     "link_control": "#999933", "flow_controlled": PURPLE, "link_reset": "#882255", "idle_window_limited": "#bbbbbb",
     "idle_sender": "#dddddd", "idle_recovery": "#661100", "unknown": "#f0e442",
 }  # fmt: skip
+_LINE_COLOURS = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY, GREY, BLACK)
+_LINE_DASHES = ("solid", "dashed", "dotted")
 LAYERS = ("tcp", "link", "host", "path", "capture")
 _LEFT_BORDER, _WIDTH = 84, 1180
 _MOST_BANDS = 200
@@ -70,6 +72,14 @@ class Panels:
         made = ColumnDataSource(data=values, name=name, tags=["series"])
         self.sources[name] = made
         return made
+
+
+def line_style(place: int) -> dict[str, str]:
+    """Colour and dash of one of several lines, told apart for 24."""
+    return {
+        "line_color": _LINE_COLOURS[place % len(_LINE_COLOURS)],
+        "line_dash": _LINE_DASHES[place // len(_LINE_COLOURS) % len(_LINE_DASHES)],
+    }
 
 
 def divisor(name: str, column: str) -> int:

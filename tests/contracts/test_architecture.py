@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("", "errors", "tables", "trace", "kernels", "columns", "memory"),
     ("parsers", "replay"),
-    ("reading", "points", "envelope", "roles", "clocks", "tcp", "paths", "state_logs", "link"),
+    ("reading", "blocks", "points", "envelope", "roles", "clocks", "tcp", "paths", "state_logs", "link"),
     ("account", "accounting", "correlation", "correlate", "linked", "findings", "options"),
     ("anonymize", "summary", "analysis", "verdict"),
     ("report", "export", "terminal"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 from shared_data import shared
 
+from multitracer.parsers import erasures_packed
 from multitracer.parsers.source import Source, open_source
 
 # Every file under the shared data, by the first pattern that fits; None: not a format that is read.
@@ -68,7 +70,9 @@ FLENT = (
     f'"TCP upload BE": [{_FLENT_SAMPLES}],\n"TCP upload BE2": [{_FLENT_SAMPLES}]}},\n'
     '"results": {"TCP upload BE": [null]}, "version": 4, "x_values": [0.0]}\n'
 )
-INVENTED = {"siftr": SIFTR.encode(), "tcpstats": TCPSTATS.encode(), "flent": FLENT.encode()}
+PACKED = io.BytesIO()
+erasures_packed.write(PACKED, [number % 7 == 0 for number in range(4001)], {"name": "every seventh"})
+INVENTED = {"erasures-packed": PACKED.getvalue(), "siftr": SIFTR.encode(), "tcpstats": TCPSTATS.encode(), "flent": FLENT.encode()}
 
 
 def files(name: str | None) -> list[Path]:

@@ -1,0 +1,214 @@
+"""`multitracer retrace`: block-erasure traces through link models, at many frame sizes."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from multitracer.commands.parameters import Number, output_option
+from multitracer.commands.talk import Progress, quiet, say, talk_options
+from multitracer.errors import UsageError
+
+if TYPE_CHECKING:
+    from multitracer.replay.erasures import ErasureTrace
+    from multitracer.replay.retrace import Retraced, Settings
+
+JSON, CSV, PAGE = "retrace.json", "retrace.csv", "retrace.html"
+MODELS = ("ideal", "raw", "rlp", "rlc-am", "rlc-um", "rlc-tm", "sr", "asr")
+_MOST_SIZES = 10_000
+
+EXAMPLES = """
+\b
+Examples:
+  multitracer retrace trace.txt                      the original analysis, 1 to 50 blocks a frame
+  multitracer retrace trace.txt --model rlp          GSM's own protocol, acknowledgements and all
+  multitracer retrace a.txt b.txt --even             and each with its losses spread evenly
+  multitracer retrace rlpdump.mobile.txt             the losses that a link log shows
+  multitracer retrace t.txt --model rlp --set N2=10 --frame-sizes 30:600:30
+  multitracer retrace lte.txt --block-bytes 100 --block-ms 1 --overhead 4
+"""
+
+
+def _sizes(_: click.Context, __: click.Parameter, value: str | None) -> tuple[int, ...]:
+    """FIRST:LAST:STEP, ends included, or a list with commas."""
+    if value is None:
+        return ()
+    try:
+        if ":" in value:
+            first, last, step = (int(part) for part in value.split(":"))
+            sizes = range(first, last + 1, step)
+        else:
+            sizes = sorted({int(part) for part in value.split(",")})  # type: ignore[assignment]
+    except ValueError:
+        raise click.BadParameter(f"'{value}' is not FIRST:LAST:STEP or a list of sizes such as 30,210,1500.") from None
+    if not sizes or min(sizes) < 1 or len(sizes) > _MOST_SIZES:
+        raise click.BadParameter(f"'{value}' must name 1 to {_MOST_SIZES} sizes of 1 octet and more.")
+    return tuple(sizes)
+
+
+def pairs(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """KEY=VALUE each."""
+    found = {}
+    for value in values:
+        key, equals, text = value.partition("=")
+        if not (key and equals and text):
+            raise click.BadParameter(f"'{value}' is not KEY=VALUE.")
+        found[key.strip()] = text.strip()
+    return found
+
+
+def geometry_options(function: Any) -> Any:
+    """The radio's blocks, where the trace does not say or says otherwise."""
+    function = click.option(
+        "--block-ms", type=Number(0, min_open=True), metavar="MS",
+        help="How long a block lasts.  [default: the trace's]",
+    )(function)  # fmt: skip
+    return click.option(
+        "--block-bytes", type=click.IntRange(1), metavar="BYTES", help="Octets of a block.  [default: the trace's]"
+    )(function)
+
+
+@click.command("retrace", epilog=EXAMPLES)
+@click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
+@click.option("--model", type=click.Choice(MODELS), default="ideal", show_default=True, help="The link's protocol.")
+@click.option("--frame-sizes", "sizes", callback=_sizes, metavar="FIRST:LAST:STEP",
+              help="In octets, ends included, or a list with commas.  [default: 1 to 50 blocks]")  # fmt: skip
+@click.option("--overhead", type=click.IntRange(0), default=6, show_default=True, metavar="BYTES",
+              help="Octets of each frame without user data (ideal).")  # fmt: skip
+@click.option("--rtt-ms", type=Number(0, min_open=True), default=400.0, show_default=True, metavar="MS",
+              help="The link's round trip at frames of one block.")  # fmt: skip
+@click.option("--set", "parameters", multiple=True, callback=pairs, metavar="KEY=VALUE",
+              help="A parameter of the model (repeatable).")  # fmt: skip
+@geometry_options
+@click.option("--reverse", metavar="TRACE", help="What the other direction loses.  [default: its log's, else the same]")
+@click.option("--baseline", type=click.IntRange(1), metavar="BYTES",
+              help="Size that gain is counted from.  [default: one block]")  # fmt: skip
+@click.option("--even", is_flag=True, help="Add each trace with its losses spread evenly.")
+@click.option("--bootstrap", "resamples", type=click.IntRange(0), default=1000, show_default=True, metavar="N",
+              help="Resamples for the intervals; 0 for none.")  # fmt: skip
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, metavar="N",
+              help="Sizes worked on at once.")  # fmt: skip
+@output_option
+@click.option("--json", "as_json", is_flag=True, help="Print retrace.json instead of the summary for people.")
+@click.option("--no-report", is_flag=True, help="Leave retrace.html out.")
+@talk_options
+def command(traces: tuple[str, ...], output: Path, as_json: bool, no_report: bool, **options: Any) -> None:
+    """Say what a link would have carried at every frame size, given which radio blocks were lost.
+
+    TRACE is an erasure trace (characters 0 and 1), any log of a link that `analyze` reads, or a directory
+    of either.
+    """
+    from multitracer.export.files import prepare
+    from multitracer.replay.retrace import document, retrace
+
+    found, reverse = _traces(traces, options)
+    asked = _settings(options)
+    prepare(output)
+    with Progress(shown=not quiet()) as progress:
+        results = retrace(found, asked, reverse, progress)
+        told = document(results)
+        (output / JSON).write_text(json.dumps(told, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        _write_csv(told["traces"], output / CSV)
+        if not no_report:
+            progress("writing the page", 0.99)
+            from multitracer.report.retrace import write
+
+            write(results, output / PAGE)
+    if not quiet():
+        for row in told["traces"]:
+            for note in row["notes"]:
+                say(f"{row['name']}: {note}")
+    click.echo(json.dumps(told) if as_json else _summary(results, output, [JSON, CSV] + [PAGE] * (not no_report)))
+
+
+def _traces(
+    paths: Sequence[str], options: dict[str, Any]
+) -> tuple[list[ErasureTrace], dict[str, ErasureTrace]]:
+    """What the arguments name, in the geometry asked for, and the other direction of each."""
+    from multitracer.blocks import load_all
+    from multitracer.replay.erasures import spread_evenly
+
+    found, reverse = load_all(paths)
+    if options["reverse"]:
+        others, _ = load_all([options["reverse"]])
+        if len(others) != 1:
+            raise UsageError(f"--reverse {options['reverse']} holds {len(others)} traces, one is needed")
+        reverse = {trace.name: others[0] for trace in found}
+    found = [reshaped(trace, options) for trace in found]
+    reverse = {name: reshaped(trace, options) for name, trace in reverse.items()}
+    if options["even"]:
+        found = [shown for trace in found for shown in (trace, spread_evenly(trace))]
+    return found, reverse
+
+
+def reshaped(trace: ErasureTrace, options: dict[str, Any]) -> ErasureTrace:
+    """The trace with blocks of another size and duration, where that is asked for."""
+    wanted = {name: options[name] for name in ("block_bytes", "block_ms") if options[name] is not None}
+    return replace(trace, **wanted)
+
+
+def _settings(options: dict[str, Any]) -> Settings:
+    from multitracer.replay.retrace import Settings
+
+    return Settings(
+        options["model"], options["sizes"], options["overhead"], options["rtt_ms"], options["parameters"],
+        options["resamples"], options["baseline"], options["jobs"],
+    )  # fmt: skip
+
+
+def _write_csv(rows: list[dict[str, Any]], path: Path) -> None:
+    """One line for each trace and size."""
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["name", "model", "frame_bytes", "throughput_bps", "ci95_low_bps", "ci95_high_bps"])
+        for row in rows:
+            for size, bps in row["throughput_bps"].items():
+                low, high = row["ci95_bps"][size] or (None, None)
+                writer.writerow([row["name"], row["model"], size, bps, low, high])
+
+
+def _summary(results: Sequence[Retraced], output: Path, written: Sequence[str]) -> str:
+    return "\n".join([*(_told(one) for one in results), "", ", ".join(str(output / name) for name in written)])
+
+
+def _told(one: Retraced) -> str:
+    """One trace's result in words."""
+    trace = one.trace
+    head = (
+        f"{trace.name}: {trace.minutes:.1f} min, {len(trace.erased):,} blocks of {trace.block_bytes} octets, "
+        f"{100 * trace.count / len(trace.erased):.2f} % lost, {one.settings.model}"
+    )
+    if one.optimal_frame_bytes is None or one.plateau is None:
+        return f"{head}\n  nothing came through at any frame size{_why(one)}"
+    best = one.exact_bps[one.best]
+    gain = "which carried nothing" if one.gain_percent is None else f"{one.gain_percent:+.2f} %{_interval(one)}"
+    lines = [
+        head,
+        f"  best frame: {one.optimal_frame_bytes} octets, {float(best or 0) / 1000:.2f} kbit/s; "
+        f"against {one.sizes[one.baseline]} octets: {gain}",
+        f"  within 1 % of it: {one.plateau[0]} to {one.plateau[1]} octets",
+    ]
+    gains = one.by_minute.gains()
+    if one.by_minute.octets.shape[1] > 1 and gains["hindsight_gain_percent"] is not None:
+        before = gains["minute_before_gain_percent"]
+        lines.append(
+            f"  a size chosen anew each minute: {gains['hindsight_gain_percent']:+.2f} % with hindsight"
+            + ("" if before is None else f", {before:+.2f} % from the minute before")
+        )
+    return "\n".join(lines + [f"  at {size} octets: {why}" for size, why in sorted(one.ended.items())[:3]])
+
+
+def _interval(one: Retraced) -> str:
+    bounds = one.gain_ci95_percent
+    return f" (95 %: {bounds[0]:+.2f} to {bounds[1]:+.2f})" if bounds else ""
+
+
+def _why(one: Retraced) -> str:
+    reasons = list(dict.fromkeys(one.ended.values()))
+    return f": {reasons[0]}" if reasons else ""

@@ -1,0 +1,58 @@
+r"""Block-erasure traces packed to one bit a block, for long ones; the text format is in `erasures`.
+
+Layout: the octets `\x89erased\n`; the header's size in octets (32 bits, little endian) and the header, the
+text format's `# key: value` lines; the number of blocks (64 bits, little endian); the blocks, eight an
+octet, the first in the lowest bit, 1 where the block was lost, zero bits at the end.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+from multitracer.errors import InputError
+from multitracer.parsers.erasures import header_text, recording
+from multitracer.parsers.erasures import read_header as header_of
+from multitracer.parsers.lines import CUT, Losses
+from multitracer.trace import Recording
+
+if TYPE_CHECKING:
+    from multitracer.parsers.source import Source
+
+MAGIC = b"\x89erased\n"
+_SIZE, _COUNT = struct.Struct("<I"), struct.Struct("<Q")
+_LONGEST_HEADER = 1 << 16
+
+
+def sniff(head: bytes) -> bool:
+    """Whether it begins with the magic octets."""
+    return head.startswith(MAGIC)
+
+
+def read(source: Source) -> Recording:
+    """No table: `metadata["erased"]` is the trace, one bool a block, as for the text."""
+    losses, data = Losses(), source.data
+    at = len(MAGIC) + _SIZE.size
+    size = _SIZE.unpack_from(data, len(MAGIC))[0] if len(data) >= at else _LONGEST_HEADER + 1
+    begin = at + size + _COUNT.size
+    if size > _LONGEST_HEADER or len(data) < begin:
+        raise InputError(source.path, "ends within its header", offset=len(data), hint="Write the trace again.")
+    metadata = header_of(bytes(data[at : at + size]), losses, at)
+    blocks = _COUNT.unpack_from(data, at + size)[0]
+    octets = np.frombuffer(data, dtype=np.uint8, offset=begin, count=min(-(-blocks // 8), len(data) - begin))
+    erased = np.unpackbits(octets, bitorder="little")[:blocks].astype(np.bool_)
+    if len(erased) < blocks:
+        losses.add(CUT, None, len(data))
+    elif len(data) > begin + len(octets):
+        losses.add("octets behind the last block", None, begin + len(octets), len(data) - begin - len(octets))
+    return recording(source, "erasures-packed", erased, metadata, losses)
+
+
+def write(stream: BinaryIO, erased: Any, header: dict[str, Any] | None = None) -> None:
+    """Write a trace, one bool a block, with its header; the inverse of `read`."""
+    flat = np.asarray(erased, dtype=np.bool_)
+    text = header_text(header).encode()
+    stream.write(MAGIC + _SIZE.pack(len(text)) + text + _COUNT.pack(len(flat)))
+    stream.write(np.packbits(flat, bitorder="little").tobytes())
