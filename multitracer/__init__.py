@@ -1,8 +1,8 @@
 """MultiTracer: which layer made a transfer over a wireless link slow, when, and on what evidence.
 
 In Python, `read(path, ...)` gives a Trace, `analyze(trace)` an Analysis, and `retrace(erasures, ...)` what
-a link would have carried at every frame size; everything raised on purpose derives from MultiTracerError. The names are loaded when they are first used: importing
-the package costs nothing.
+a link would have carried at every frame size; everything raised on purpose derives from
+MultiTracerError. The names are loaded when they are first used: importing the package costs nothing.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def retrace(
 
 
 def _given(erasures: Any) -> tuple[list[ErasureTrace], dict[str, ErasureTrace]]:
-    given = [erasures] if isinstance(erasures, str | Path | ErasureTrace) else list(erasures)
+    given: list[Any] = [erasures] if isinstance(erasures, str | Path | ErasureTrace) else list(erasures)
     if all(isinstance(one, str | Path) for one in given):
         return load_all([str(one) for one in given])
     if all(isinstance(one, ErasureTrace) for one in given):

@@ -24,7 +24,7 @@ DEFECT, USAGE = 1, 2
 INTERRUPTED, PIPE_CLOSED = 128 + signal.SIGINT, 128 + signal.SIGPIPE
 """What shells know as ended by that signal."""
 
-COMMANDS = ("analyze", "retrace", "export", "formats")
+COMMANDS = ("analyze", "retrace", "erasures", "export", "formats")
 
 
 class Commands(click.Group):

@@ -6,7 +6,6 @@ No acknowledgement, no timer and no window takes part, so the result is a bound 
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -54,10 +53,3 @@ def good_groups(erased: npt.NDArray[np.bool_], sizes: Ints, starts: Ints) -> tup
         every[row] = np.diff(before)
         bad_groups(places, size, groups, starts, bad[row])
     return every - bad, every
-
-
-def throughput_bps(good: int, groups: int, frame_bytes: int, overhead: int, frame_ms: float) -> float | None:
-    """The exact ratio, rounded once; None where there is no group."""
-    if not groups:
-        return None
-    return float(Fraction(8000 * good * (frame_bytes - overhead)) / (groups * Fraction(str(frame_ms))))

@@ -255,9 +255,17 @@ def _one(trace: ErasureTrace, settings: Settings, other: ErasureTrace, told: Cal
         blocks = np.array(sizes) // trace.block_bytes
         good, frames = good_groups(trace.erased, blocks, starts)
         octets = good * (np.array(sizes)[:, None] - settings.overhead)
-        return Retraced(trace, settings, sizes, starts, octets, frames, {"overhead_bytes": settings.overhead})
+        ended = _why_nothing(trace, sizes, good, frames)
+        parameters = {"overhead_bytes": settings.overhead}
+        return Retraced(trace, settings, sizes, starts, octets, frames, parameters, ended=ended)
     model = models.named(settings.model, settings.parameters, settings.rtt_ms)
     return _simulated(trace, settings, other, model, told)
+
+
+def _why_nothing(trace: ErasureTrace, sizes: Sequence[int], good: Ints, frames: Ints) -> dict[int, str]:
+    """Of each size at which frames went and none came through, why."""
+    why = "every block is lost" if trace.erased.all() else "every frame holds a lost block"
+    return {size: why for row, size in enumerate(sizes) if frames[row].any() and not good[row].any()}
 
 
 def _simulated(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 
 import pytest
@@ -59,7 +60,6 @@ def test_no_block_is_refused() -> None:
 @given(st.binary(max_size=60))
 def test_any_octets_are_borne(octets: bytes) -> None:
     """Whatever stands behind the magic is read, or refused with a reason."""
-    try:
-        erasures_packed.read(Source("x", erasures_packed.MAGIC + octets))
-    except InputError as error:
-        assert "x" in str(error)
+    with contextlib.suppress(InputError):
+        found = erasures_packed.read(Source("x", erasures_packed.MAGIC + octets))
+        assert len(found.metadata["erased"]) <= 8 * len(octets)

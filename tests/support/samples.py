@@ -72,7 +72,10 @@ FLENT = (
 )
 PACKED = io.BytesIO()
 erasures_packed.write(PACKED, [number % 7 == 0 for number in range(4001)], {"name": "every seventh"})
-INVENTED = {"erasures-packed": PACKED.getvalue(), "siftr": SIFTR.encode(), "tcpstats": TCPSTATS.encode(), "flent": FLENT.encode()}
+INVENTED = {
+    "erasures-packed": PACKED.getvalue(),
+    "siftr": SIFTR.encode(), "tcpstats": TCPSTATS.encode(), "flent": FLENT.encode(),
+}  # fmt: skip
 
 
 def files(name: str | None) -> list[Path]:
