@@ -1,0 +1,122 @@
+"""`multitracer retrace` and `erasures` as their users run them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import multitracer
+from multitracer import cli
+from multitracer.parsers import erasures
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """Two minutes in which every 20th block is lost."""
+    path = tmp_path / "bad.txt"
+    with path.open("w") as stream:
+        erasures.write(stream, np.arange(6000) % 20 == 10, {"name": "every 20th"})
+    return path
+
+
+def test_results_are_written_and_told(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """JSON, CSV and a page; the summary names the best frame."""
+    out = tmp_path / "out"
+    assert cli.run(["retrace", str(trace), "-o", str(out)]) == 0
+    told = capsys.readouterr()
+    assert sorted(path.name for path in out.iterdir()) == ["retrace.csv", "retrace.html", "retrace.json"]
+    row = json.loads((out / "retrace.json").read_text())["traces"][0]
+    assert f"best frame: {row['optimal_frame_bytes']} octets" in told.out
+    with (out / "retrace.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [float(line["throughput_bps"]) for line in rows] == list(row["throughput_bps"].values())
+    assert [line["frame_bytes"] for line in rows] == [str(30 * blocks) for blocks in range(1, 51)]
+
+
+def test_json_is_all_that_is_printed(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One document with the contract's keys, equal to what Python gives."""
+    assert cli.run(["retrace", str(trace), "-o", str(tmp_path / "out"), "--json", "-q", "--no-report"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    keys = {
+        "name", "blocks", "block_bytes", "block_ms", "minutes", "erased", "error_rate", "bursts", "model", "parameters",
+        "throughput_bps", "ci95_bps", "optimal_frame_bytes", "plateau_frame_bytes", "gain_percent", "baseline_frame_bytes",
+    }  # fmt: skip
+    assert keys <= set(found["traces"][0])
+    assert found == multitracer.retrace(str(trace))
+
+
+def test_another_radio_is_told_by_its_blocks(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """100 octets every millisecond with 4 octets of overhead: one block carries 96 octets a ms when all is well."""
+    arguments = ["--block-bytes", "100", "--block-ms", "1", "--overhead", "4", "--frame-sizes", "100:200:100"]
+    assert cli.run(["retrace", str(trace), "-o", str(tmp_path), "--json", "--no-report", "-q", *arguments]) == 0
+    row = json.loads(capsys.readouterr().out)["traces"][0]
+    assert row["throughput_bps"] == {"100": 8000 * 96 * 0.95, "200": 8000 * 98 * 0.9}
+
+
+def test_losses_spread_evenly_are_a_trace_of_their_own(
+    trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With as many losses."""
+    assert cli.run(["retrace", str(trace), "--even", "-o", str(tmp_path), "--json", "--no-report", "-q"]) == 0
+    rows = json.loads(capsys.readouterr().out)["traces"]
+    assert [row["name"] for row in rows] == ["every 20th", "every 20th-even"]
+    assert rows[0]["erased"] == rows[1]["erased"]
+
+
+@pytest.mark.parametrize(
+    ("content", "status", "said"),
+    [
+        (b"0101x01\n", 3, "record 1, byte 4: holds 'x'"),
+        (b"", 3, "is empty"),
+        (b"# name: nothing\n\n", 3, "none of the formats"),
+    ],
+)
+def test_a_trace_that_is_none_is_refused(
+    content: bytes, status: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the file, the place and what was expected."""
+    (tmp_path / "t.txt").write_bytes(content)
+    assert cli.run(["retrace", str(tmp_path / "t.txt"), "-o", str(tmp_path / "out")]) == status
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--frame-sizes", "45"], "45 is no multiple"),
+        (["--frame-sizes", "60:30:10"], "must name 1 to"),
+        (["--frame-sizes", "a:b"], "FIRST:LAST:STEP"),
+        (["--frame-sizes", "300000"], "shorter than one frame"),
+        (["--overhead", "31"], "below the overhead"),
+        (["--rtt-ms", "nan"], "finite"),
+        (["--set", "N2"], "KEY=VALUE"),
+        (["--set", "N2=6"], "no parameters"),
+        (["--block-bytes", "70000"], "1 to 65535"),
+    ],
+)
+def test_nonsense_is_wrong_usage(
+    arguments: list[str], said: str, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Status 2, with the value and its range."""
+    assert cli.run(["retrace", str(trace), "-o", str(tmp_path / "out"), *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_an_extracted_trace_is_read_again(packed: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As text or packed, with its blocks' geometry."""
+    log = "# rlpdump 1\n# side: mobile\n" + "".join(
+        f"1700000000.{20 * n:03d}000 < {'BAD' if n % 7 == 3 else 'RR nr=0'}\n" for n in range(40)
+    )
+    (tmp_path / "log.txt").write_text(log)
+    arguments = ["erasures", "extract", str(tmp_path / "log.txt"), "-o", str(tmp_path / "t"), "--json", "-q"]
+    assert cli.run(arguments + ["--packed"] * packed) == 0
+    row = json.loads(capsys.readouterr().out)["traces"][0]
+    assert (row["blocks"], row["erased"], row["block_bytes"], row["block_ms"]) == (40, 6, 30, 20)
+    assert cli.run(["retrace", row["path"], "-o", str(tmp_path / "out"), "--json", "-q", "--no-report"]) == 0
+    again = json.loads(capsys.readouterr().out)["traces"][0]
+    assert (again["blocks"], again["erased"], again["name"]) == (40, 6, row["name"])
