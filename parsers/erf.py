@@ -27,11 +27,15 @@ _LINK_TYPES = {1: 104, 2: 1, 22: 101, 23: 101}
 _PAD_BYTES = {2: 2}
 _KNOWN_TYPES = frozenset(range(1, 49))
 _CHAIN = 3
+_TEXT_BYTES = 64
+"""So many printable characters in a row are text: lengths and flags of a record are small numbers."""
 _EARLIEST_S, _LATEST_S = 631152000, 4102444800  # the years 1990 to 2100
 
 
 def sniff(head: bytes) -> bool:
     """Whether a chain of plausible record headers starts here, the first with packet octets."""
+    if _is_text(head[:_TEXT_BYTES]):
+        return False
     at = seen = 0
     while at + _HEADER_BYTES <= len(head) and seen < _CHAIN:
         size = _plausible(head, at)
@@ -39,6 +43,11 @@ def sniff(head: bytes) -> bool:
             return False
         at, seen = at + size, seen + 1
     return seen == _CHAIN or (seen > 0 and at == len(head))
+
+
+def _is_text(head: bytes) -> bool:
+    """Digits in a row would date a record in 1995."""
+    return len(head) == _TEXT_BYTES and head.isascii() and head.translate(None, b"\r\n\t").decode().isprintable()
 
 
 def _plausible(head: bytes, at: int) -> int:

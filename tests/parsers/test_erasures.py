@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shared_data import shared
 
 from multitracer.errors import InputError
-from multitracer.parsers import erasures
+from multitracer.parsers import erasures, recognise
 from multitracer.parsers.source import Source, open_source
 
 
@@ -61,3 +61,8 @@ def test_a_real_trace_has_its_blocks() -> None:
     digits = "".join(digits.split())
     assert (found.counts["blocks"], found.counts["erased_blocks"]) == (len(digits), digits.count("1"))
     assert np.array_equal(found.metadata["erased"], np.array(list(digits)) == "1")
+
+
+def test_a_trace_without_line_ends_is_recognised() -> None:
+    """A long row of digits is no record of a binary format."""
+    assert recognise(Source("x", b"0000010100" * 10_000)).name == "erasures"
