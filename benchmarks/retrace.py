@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
@@ -72,10 +73,9 @@ def ideal(minutes: float, runs: int) -> None:
 def cold() -> None:
     """The whole command with an empty and with a full compile cache."""
     with tempfile.TemporaryDirectory() as scratch:
-        path = f"{scratch}/trace.txt"
-        with open(path, "w") as stream:
-            stream.write("".join(map(str, made(500).astype(int))))
-        command = [sys.executable, "-m", "multitracer", "retrace", path, "-q", "-o", f"{scratch}/out"]
+        path = Path(scratch) / "trace.txt"
+        path.write_text("".join(map(str, made(500).astype(int))))
+        command = [sys.executable, "-m", "multitracer", "retrace", str(path), "-q", "-o", f"{scratch}/out"]
         environment = {**os.environ, "XDG_CACHE_HOME": f"{scratch}/cache"}
         for what in ("cold", "warm"):
             begun = time.perf_counter()

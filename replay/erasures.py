@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.errors import InputError, UsageError
+from multitracer.replay.channels import Even
+from multitracer.replay.runs import runs_of
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
@@ -61,25 +63,15 @@ def frames_lost(erased: Bools, blocks: int) -> npt.NDArray[np.uint8]:
     return lost.astype(np.uint8)
 
 
-def runs(erased: Bools) -> tuple[Ints, Ints, Bools]:
-    """Every run of equal blocks: where it begins, its length, whether it was lost."""
-    flat = np.asarray(erased, dtype=np.bool_)
-    starts = np.concatenate([[0], np.flatnonzero(flat[1:] != flat[:-1]) + 1]).astype(np.int64)
-    return starts, np.diff(np.append(starts, len(flat))), flat[starts]
-
-
 def bursts(erased: Bools) -> dict[str, Any]:
     """How many runs of lost blocks there are, their mean and greatest length; null where there are none."""
-    _, lengths, lost = runs(erased)
-    lengths = lengths[lost]
+    lengths = runs_of(erased).bursts
     if not len(lengths):
         return {"count": 0, "mean_blocks": None, "max_blocks": None}
     return {"count": len(lengths), "mean_blocks": float(lengths.mean()), "max_blocks": int(lengths.max())}
 
 
 def spread_evenly(trace: ErasureTrace) -> ErasureTrace:
-    """The same number of losses, as far from one another as can be: loss j of E at floor((j + 0.5) n / E)."""
-    blocks, lost = len(trace.erased), trace.count
-    erased = np.zeros(blocks, dtype=np.bool_)
-    erased[(2 * np.arange(lost, dtype=np.int64) + 1) * blocks // max(2 * lost, 1)] = True
+    """The same number of losses, as far from one another as can be."""
+    erased = Even(trace.count / len(trace.erased)).generate(len(trace.erased))
     return replace(trace, name=f"{trace.name}-even", erased=erased, notes=("Its losses are spread evenly.",))

@@ -1,22 +1,47 @@
-"""The link protocols that retrace knows by name, each over one direction's losses and the other's."""
+"""The link protocols that retrace knows by name: each carries a saturated source over given losses.
+
+Both ends run, and both directions lose what their traces say. Timers grow with the frame: what waits for an
+answer waits four frames longer for every frame duration that is longer than a block's (data, wait for
+an opportunity, answer, and its wait).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from multitracer.errors import UsageError
+from multitracer.replay.arq import (
+    rlc_entity,
+    rlc_link,
+    rlc_parameters,
+    rlc_tm,
+    rlc_um,
+    rlp,
+    rlp_link,
+    rlp_state,
+    sr_link,
+)
+from multitracer.replay.arq.asr import AsrParameters
+from multitracer.replay.arq.opportunities import source
+from multitracer.replay.arq.raw import RawParameters
+from multitracer.replay.arq.sr_parameters import SrParameters, WindowParameters
+from multitracer.replay.settings import parsed, value
 
 Ints = npt.NDArray[np.int64]
+MS = 1_000_000
+ANSWERED_AFTER = 4
+"""Frames between one and its answer that take longer when frames do."""
 
 
 @dataclass(frozen=True)
 class Air:
-    """What the protocol runs over: which frames are lost each way, and how long they are."""
+    """What a protocol runs over: which frames are lost each way, and how long they are."""
 
     forth: npt.NDArray[np.uint8]
     back: npt.NDArray[np.uint8]
@@ -24,11 +49,34 @@ class Air:
     block_ns: int
     blocks: int
     """Blocks of a frame."""
+    rtt_ns: int
+    """Of the link at frames of one block."""
+
+    def __post_init__(self) -> None:
+        if self.rtt_ns < 2 * self.block_ns:
+            raise UsageError(
+                f"--rtt-ms {self.rtt_ns / MS:g} is below two blocks; it must be {2 * self.block_ns / MS:g} or more"
+            )
 
     @property
     def frame_ns(self) -> int:
         """How long a frame is on the air."""
         return self.blocks * self.block_ns
+
+    @property
+    def delay_ns(self) -> int:
+        """From a frame's first bit to when it has arrived."""
+        return self.rtt_ns // 2 + self.longer_ns
+
+    @property
+    def longer_ns(self) -> int:
+        """What a frame lasts longer than a block."""
+        return self.frame_ns - self.block_ns
+
+    @property
+    def patience_ns(self) -> int:
+        """What a timer waits longer for than at frames of one block."""
+        return ANSWERED_AFTER * self.longer_ns
 
 
 @dataclass(frozen=True)
@@ -39,24 +87,239 @@ class Carried:
     """User octets delivered in each stretch of the trace."""
     counts: dict[str, int]
     ended: str = ""
-    """Why nothing more could come through, in words."""
+    """Why nothing came through, in words."""
 
 
 class Model(Protocol):
-    """A link protocol with its parameters."""
+    """A link protocol."""
 
-    parameters: dict[str, Any]
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What it is set to, by name, at frames of one block."""
 
     def carry(self, air: Air, firsts: Ints) -> Carried:
         """Run it from end to end; stretch i holds the frames `firsts[i]` to `firsts[i + 1]`."""
 
 
-MODELS: dict[str, Callable[[Mapping[str, str], float], Model]] = {}
-NAMES = ("ideal", *MODELS)
-
-
-def named(name: str, parameters: Mapping[str, str], rtt_ms: float) -> Model:
-    """The model of that name; raises UsageError for names and parameters that there are not."""
+def named(name: str, given: Mapping[str, str]) -> Model:
+    """The model of that name with those parameters; raises UsageError for what there is not."""
     if name not in MODELS:
-        raise UsageError(f"there is no model '{name}'\nThere are: {', '.join(NAMES)}.")
-    return MODELS[name](parameters, rtt_ms)
+        raise UsageError(f"there is no model '{name}'\nThere are: ideal, {', '.join(MODELS)}.")
+    return MODELS[name](given)
+
+
+@dataclass(frozen=True)
+class Rlp:
+    """GSM RLP, both entities."""
+
+    settings: rlp.Parameters
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """By name, at frames of one block."""
+        return {name: value for name, value in asdict(self.settings).items() if name != "frame_bytes"}
+
+    def carry(self, air: Air, firsts: Ints) -> Carried:
+        """T1, and T_RCVS where it is one of its own, grow with the frame."""
+        base = self.settings
+        own = replace(
+            base, frame_bytes=air.frame_bytes, t1_ns=base.t1_ns + air.patience_ns,
+            t_rcvs_ns=base.t_rcvs_ns and base.t_rcvs_ns + air.patience_ns,
+        )  # fmt: skip
+        link = rlp_link.Link(own, own, air.frame_ns, air.delay_ns, air.forth, air.back)
+        octets = _by_stretch(firsts, lambda _, last: int(link.carry(last).b[rlp_state.DELIVERED]))
+        counts = link.summary(rlp_link.A)
+        return Carried(octets, counts, _why(octets, air) + (" (the link was given up)" if _given_up(link) else ""))
+
+
+def _given_up(link: rlp_link.Link) -> bool:
+    return rlp_state.FAILED in (link.summary(rlp_link.A)["state"], link.summary(rlp_link.B)["state"])
+
+
+@dataclass(frozen=True)
+class Window:
+    """SR, ASR, and the raw link, where a lost frame stays lost: a frame carries one SDU."""
+
+    settings: SrParameters | AsrParameters | RawParameters
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """By name, at frames of one block."""
+        return asdict(self.settings)
+
+    def carry(self, air: Air, firsts: Ints) -> Carried:
+        """The timeout grows with the frame; ASR's first one does, and then follows what it measures."""
+        room = air.frame_bytes - self.settings.header_bytes
+        if room < 1:
+            raise UsageError(
+                f"frames of {air.frame_bytes} octets have no room behind a header of {self.settings.header_bytes}"
+            )
+        offers = source(saturated_octets=room), source()
+        link = sr_link.link(self._scaled(air), air.frame_ns, air.delay_ns, (air.forth, air.back), offers)
+
+        def run(first: int, last: int) -> int:
+            sr_link.run(link, first, last)
+            return sr_link.counters(link)[1]["delivered_octets"]
+
+        octets = _by_stretch(firsts, run)
+        return Carried(octets, sr_link.counters(link)[0], _why(octets, air))
+
+    def _scaled(self, air: Air) -> WindowParameters | None:
+        longer = round(air.patience_ns / MS)
+        if isinstance(self.settings, SrParameters):
+            return replace(self.settings, timeout_ms=self.settings.timeout_ms + longer)
+        if isinstance(self.settings, AsrParameters):
+            return replace(self.settings, initial_srtt_ms=self.settings.initial_srtt_ms + longer)
+        return None
+
+
+@dataclass(frozen=True)
+class Acknowledged:
+    """UMTS RLC in acknowledged mode, both entities: a frame is a PDU."""
+
+    settings: rlc_parameters.Parameters
+    sdu_bytes: int
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """By name, at frames of one block."""
+        own = {name: value for name, value in asdict(self.settings).items() if name != "pdu_bytes"}
+        return {**own, "sdu_bytes": self.sdu_bytes}
+
+    def carry(self, air: Air, firsts: Ints) -> Carried:
+        """Every timer that runs grows with the frame."""
+        base = self.settings
+        timers = {name: getattr(base, name) + air.patience_ns for name in _TIMERS if getattr(base, name)}
+        own = replace(
+            base, pdu_bytes=air.frame_bytes, tti_ns=air.frame_ns, max_sdu_bytes=max(base.max_sdu_bytes, self.sdu_bytes),
+            **timers,
+        )  # fmt: skip
+        link = rlc_link.link(
+            own, frame_ns=air.frame_ns, delay_ns=air.delay_ns, saturated_bytes=self.sdu_bytes,
+            erased=(air.forth, air.back),
+        )  # fmt: skip
+
+        def run(first: int, last: int) -> int:
+            rlc_link.carry(link, first, last)
+            return int(link.b.tally[rlc_link.DELIVERED_OCTETS])
+
+        octets = _by_stretch(firsts, run)
+        counts = rlc_link.tally(link.a)
+        over = "; the link was given up: MaxRST RESETs found no answer" if counts["ended"] else ""
+        return Carried(octets, {**counts, **_entity_counts(link)}, (_why(octets, air) + over).removeprefix("; "))
+
+
+_TIMERS = (
+    "poll_ns", "poll_periodic_ns", "poll_prohibit_ns", "status_periodic_ns", "status_prohibit_ns", "epc_ns", "mrw_ns",
+    "rst_ns",
+)  # fmt: skip
+
+
+def _entity_counts(link: rlc_link.Link) -> dict[str, int]:
+    """What A's entity counted, by name."""
+    return dict(zip(rlc_entity.COUNT_NAMES, link.a.e.counts.tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class Unacknowledged:
+    """UMTS RLC in unacknowledged mode: an SDU of which a PDU is lost is lost."""
+
+    settings: rlc_um.UmParameters
+    sdu_bytes: int
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """By name."""
+        own = {name: value for name, value in asdict(self.settings).items() if name != "pdu_bytes"}
+        return {**own, "sdu_bytes": self.sdu_bytes}
+
+    def carry(self, air: Air, firsts: Ints) -> Carried:
+        """One entity sends, the other reassembles."""
+        largest = max(self.settings.max_sdu_bytes, self.sdu_bytes)
+        own = replace(self.settings, pdu_bytes=air.frame_bytes, max_sdu_bytes=largest)
+        a, b = rlc_um.um_entity(own), rlc_um.um_entity(own)
+        tally, frame = np.zeros(4, dtype=np.int64), np.zeros(air.frame_bytes, dtype=np.uint8)
+
+        def run(first: int, last: int) -> int:
+            rlc_um.um_carry(a, b, tally, self.sdu_bytes, air.forth, frame, first, last)
+            return int(tally[rlc_um.UM_OCTETS])
+
+        octets = _by_stretch(firsts, run)
+        names = ("offered", "delivered", "delivered_octets", "wrong")
+        return Carried(octets, dict(zip(names, tally.tolist(), strict=True)), _why(octets, air))
+
+
+@dataclass(frozen=True)
+class NoParameters:
+    """Transparent mode has none."""
+
+
+@dataclass(frozen=True)
+class Transparent:
+    """UMTS RLC in transparent mode: an SDU is a PDU."""
+
+    settings: NoParameters
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """None."""
+        return {}
+
+    def carry(self, air: Air, firsts: Ints) -> Carried:
+        """What was not lost came through."""
+        octets = _by_stretch(firsts, lambda _, last: rlc_tm.tm_carry(air.forth, 0, last) * air.frame_bytes)
+        return Carried(octets, {"sent": int(firsts[-1])}, _why(octets, air))
+
+
+def _by_stretch(firsts: Ints, run: Callable[[int, int], int]) -> Ints:
+    """Octets delivered in each stretch; `run(first, last)` carries on and gives all delivered so far."""
+    bounds = firsts.tolist()
+    so_far = [0, *(run(first, last) for first, last in pairwise(bounds))]
+    return np.array([after - before for before, after in pairwise(so_far)], dtype=np.int64)
+
+
+def _why(octets: Ints, air: Air) -> str:
+    """Why nothing came through, in words; empty when something did."""
+    if octets.any():
+        return ""
+    if air.forth.all():
+        return "every frame of the data's direction is lost"
+    return "every frame of the answers' direction is lost" if air.back.all() else "nothing was delivered whole"
+
+
+def _with_sdu(given: Mapping[str, str]) -> tuple[dict[str, str], int]:
+    """The parameters without `sdu_bytes`, and that."""
+    rest, text = {}, str(SDU_BYTES)
+    for key, said in given.items():
+        if key.lower().replace("-", "_") == "sdu_bytes":
+            text = said
+        else:
+            rest[key] = said
+    size = int(value("sdu_bytes", text, int))
+    if not rlc_link.LEAST_SDU_BYTES <= size <= 65_535:
+        raise UsageError(f"sdu_bytes {size} must be {rlc_link.LEAST_SDU_BYTES} to 65535")
+    return rest, size
+
+
+def _rlc_am(given: Mapping[str, str]) -> Model:
+    rest, size = _with_sdu(given)
+    return Acknowledged(parsed(rlc_parameters.Parameters, rest, "rlc-am"), size)
+
+
+def _rlc_um(given: Mapping[str, str]) -> Model:
+    rest, size = _with_sdu(given)
+    return Unacknowledged(parsed(rlc_um.UmParameters, rest, "rlc-um"), size)
+
+
+SDU_BYTES = 1500
+"""An IP packet of a saturated source."""
+
+MODELS: dict[str, Callable[[Mapping[str, str]], Model]] = {
+    "raw": lambda given: Window(parsed(RawParameters, given, "raw")),
+    "rlp": lambda given: Rlp(parsed(rlp.Parameters, {"persistent": True, **given}, "rlp")),
+    "rlc-am": _rlc_am,
+    "rlc-um": _rlc_um,
+    "rlc-tm": lambda given: Transparent(parsed(NoParameters, given, "rlc-tm")),
+    "sr": lambda given: Window(parsed(SrParameters, given, "sr")),
+    "asr": lambda given: Window(parsed(AsrParameters, given, "asr")),
+}

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from multitracer import kernels
 from multitracer.errors import UsageError
 from multitracer.replay import bootstrap, models
 from multitracer.replay.erasures import ErasureTrace, bursts, frames_lost
@@ -220,6 +221,7 @@ def retrace(
 ) -> list[Retraced]:
     """Every trace at every frame size; `reverse` is the other direction of a trace, by name (else the same trace)."""
     settings, reverse = settings or Settings(), reverse or {}
+    kernels.choose(sum(_work(trace, settings) for trace in traces))
     found = []
     for place, trace in enumerate(traces):
 
@@ -258,8 +260,16 @@ def _one(trace: ErasureTrace, settings: Settings, other: ErasureTrace, told: Cal
         ended = _why_nothing(trace, sizes, good, frames)
         parameters = {"overhead_bytes": settings.overhead}
         return Retraced(trace, settings, sizes, starts, octets, frames, parameters, ended=ended)
-    model = models.named(settings.model, settings.parameters, settings.rtt_ms)
+    model = models.named(settings.model, settings.parameters)
     return _simulated(trace, settings, other, model, told)
+
+
+def _work(trace: ErasureTrace, settings: Settings) -> int:
+    """Steps of the loops, in all."""
+    sizes = settings.sizes(trace)
+    if settings.model == "ideal":
+        return trace.count * len(sizes)
+    return sum(len(trace.erased) * trace.block_bytes // size for size in sizes)
 
 
 def _why_nothing(trace: ErasureTrace, sizes: Sequence[int], good: Ints, frames: Ints) -> dict[int, str]:
@@ -283,7 +293,8 @@ def _simulated(
         blocks = size // trace.block_bytes
         forth, back = frames_lost(trace.erased, blocks), frames_lost(other.erased, blocks)
         firsts = np.minimum(-(-np.append(starts, len(trace.erased)) // blocks), len(forth))
-        carried = model.carry(models.Air(forth, back, size, trace.block_ns, blocks), firsts)
+        air = models.Air(forth, back, size, trace.block_ns, blocks, round(settings.rtt_ms * 1e6))
+        carried = model.carry(air, firsts)
         octets[place], frames[place] = carried.octets, np.diff(firsts)
         counts[size] = carried.counts
         if carried.ended:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from multitracer.commands.parameters import output_option
-from multitracer.commands.talk import quiet, say, talk_options
+from multitracer.commands.parameters import Number, output_option
+from multitracer.commands.retrace import geometry_options, pairs
+from multitracer.commands.talk import Progress, quiet, say, talk_options
 
 if TYPE_CHECKING:
     from multitracer.replay.erasures import ErasureTrace
+    from multitracer.replay.recommendation import Comparison
 
+FIT, DESCRIBE, PAGE = "fit.json", "describe.json", "describe.html"
+MOST_BLOCKS = 1_000_000_000
+_SHOWN_PARAMETERS = 4
 EXAMPLES = """
 \b
 Examples:
@@ -84,6 +90,192 @@ def save(trace: ErasureTrace, output: Path, *, packed: bool) -> Path:
         with path.open("w", encoding="utf-8") as text:
             erasures.write(text, trace.erased, header)
     return path
+
+
+GENERATE_EXAMPLES = """
+\b
+Examples:
+  multitracer erasures generate uniform --set probability=0.02 --minutes 60
+  multitracer erasures generate gilbert --set p_bad=0.004 --set p_good=0.08 --seed 7
+  multitracer erasures generate two-state --set good_s=10 --set bad_s=0.5 --set good_ber=1e-6 --set bad_ber=1e-2
+  multitracer erasures generate markov --set probabilities=0.01,0.3,0.15,0.6
+  multitracer erasures generate examples/channels/bad.toml --seed 3
+"""
+
+
+@command.command("generate", epilog=GENERATE_EXAMPLES)
+@click.argument("model", metavar="MODEL|FILE.toml")
+@click.option("--set", "parameters", multiple=True, callback=pairs, metavar="KEY=VALUE",
+              help="A parameter of the model (repeatable).")  # fmt: skip
+@click.option("--blocks", type=click.IntRange(1, MOST_BLOCKS), metavar="N", help="How many blocks.")
+@click.option("--minutes", type=Number(0, min_open=True), metavar="MINUTES",
+              help="How long, where --blocks is not given.  [default: 60]")  # fmt: skip
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, metavar="N",
+              help="The same seed makes the same trace.")  # fmt: skip
+@geometry_options
+@click.option("--name", metavar="NAME", help="The trace's name.  [default: the model's and the seed]")
+@_packed_option
+@_json_option
+@output_option
+@talk_options
+def generate(model: str, packed: bool, as_json: bool, output: Path, **options: Any) -> None:
+    """Make an erasure trace by a model of a channel.
+
+    MODEL is uniform, even, gilbert, gilbert-elliott, two-state, markov or mta (Konrad's Markov-based trace
+    analysis); or a TOML file with the keys model, minutes and the model's parameters.
+    """
+    from multitracer.export.files import prepare
+    from multitracer.replay.generation import made
+
+    trace = made(model, **options)
+    prepare(output)
+    row = _row(trace, save(trace, output, packed=packed))
+    click.echo(json.dumps(row) if as_json else _line(row))
+
+
+FIT_EXAMPLES = """
+\b
+Examples:
+  multitracer erasures fit trace.txt                every model, how well each fits, and which to take
+  multitracer erasures fit trace.txt --json | jq .traces[0].recommended
+"""
+
+
+@command.command("fit", epilog=FIT_EXAMPLES)
+@_traces
+@_json_option
+@output_option
+@talk_options
+def fit(traces: tuple[str, ...], as_json: bool, output: Path) -> None:
+    """Fit every model of a channel to a trace, compare them, and recommend one.
+
+    Writes fit.json: parameters with standard errors, likelihood, how far the lengths of bursts and gaps are
+    from the trace's.
+    """
+    from multitracer.blocks import load_all
+    from multitracer.export.files import prepare
+    from multitracer.replay.recommendation import compare
+
+    found, _ = load_all(traces)
+    prepare(output)
+    rows = []
+    with Progress(shown=not quiet()) as progress:
+        for place, trace in enumerate(found):
+            progress(f"fitting {trace.name}", place / len(found))
+            rows.append(fit_row(trace, compare(trace.erased, trace.block_bytes, trace.block_ms)))
+    told = {"traces": rows}
+    (output / FIT).write_text(json.dumps(told, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    click.echo(json.dumps(told) if as_json else "\n\n".join(map(_fit_lines, rows)) + f"\n\n{output / FIT}")
+
+
+def fit_row(trace: ErasureTrace, found: Comparison) -> dict[str, Any]:
+    """What fit.json says of one trace."""
+    return {
+        "name": trace.name, "blocks": found.blocks, "recommended": found.recommended, "because": found.reason,
+        "not_told_apart": found.alike, "not_fitted": found.unfitted,
+        "models": [
+            {
+                "model": one.name,
+                "parameters": {name: asdict(estimate) for name, estimate in one.fit.estimates.items()},
+                "free_parameters": one.fit.free_parameters, "log_likelihood": one.fit.log_likelihood,
+                "log_likelihood_per_block": one.log_likelihood_per_block, "bic": one.bic,
+                "burst_distance": one.burst_distance, "gap_distance": one.gap_distance,
+            }
+            for one in found.assessments
+        ],
+    }  # fmt: skip
+
+
+def _fit_lines(row: dict[str, Any]) -> str:
+    head = f"{row['name']}: {row['recommended']}\n  {row['because']}\n"
+    lines = [f"  {'model':16} {'BIC':>14} {'bursts':>8} {'gaps':>8}  parameters"]
+    for one in row["models"]:
+        distances = ["?" if one[key] is None else f"{one[key]:.3f}" for key in ("burst_distance", "gap_distance")]
+        named = [f"{name}={_with_error(**estimate)}" for name, estimate in one["parameters"].items()]
+        more = f", ... ({len(named)})" if len(named) > _SHOWN_PARAMETERS else ""
+        shown = ", ".join(named[:_SHOWN_PARAMETERS]) + more
+        lines.append(f"  {one['model']:16} {one['bic']:14,.1f} {distances[0]:>8} {distances[1]:>8}  {shown}")
+    why = [f"  {name}: not fitted, {reason}" for name, reason in row["not_fitted"].items()]
+    return head + "\n".join(lines + why)
+
+
+def _with_error(value: float, standard_error: float | None) -> str:
+    return f"{value:.4g}" + (f" ± {standard_error:.1g}" if standard_error else "")
+
+
+DESCRIBE_EXAMPLES = """
+\b
+Examples:
+  multitracer erasures describe trace.txt           in words, as JSON and as a page with plots
+  multitracer erasures describe rlpdump.mobile.txt  the losses that a link log shows
+"""
+
+
+@command.command("describe", epilog=DESCRIBE_EXAMPLES)
+@_traces
+@click.option("--no-report", is_flag=True, help="Leave describe.html out.")
+@_json_option
+@output_option
+@talk_options
+def describe(traces: tuple[str, ...], no_report: bool, as_json: bool, output: Path) -> None:
+    """Say how a trace loses blocks: its error rate, bursts and gaps, memory, and where the channel changed.
+
+    Writes describe.json and describe.html.
+    """
+    from multitracer.blocks import load_all
+    from multitracer.export.files import prepare
+    from multitracer.replay.description import describe as described
+
+    found, _ = load_all(traces)
+    prepare(output)
+    with Progress(shown=not quiet()) as progress:
+        descriptions = []
+        for place, trace in enumerate(found):
+            progress(f"describing {trace.name}", place / len(found))
+            descriptions.append(described(trace.erased, trace.block_bytes, trace.block_ms))
+        rows = [
+            {"name": trace.name, **asdict(one), "notes": list(trace.notes)}
+            for trace, one in zip(found, descriptions, strict=True)
+        ]
+        told = {"traces": rows}
+        (output / DESCRIBE).write_text(json.dumps(told, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        if not no_report:
+            progress("writing the page", 0.95)
+            from multitracer.report.erasures import write
+
+            write(found, descriptions, output / PAGE)
+    written = ", ".join(str(output / name) for name in [DESCRIBE] + [PAGE] * (not no_report))
+    click.echo(json.dumps(told) if as_json else "\n\n".join(map(_description_lines, rows)) + f"\n\n{written}")
+
+
+def _description_lines(row: dict[str, Any]) -> str:
+    low, high = row["error_rate_low"], row["error_rate_high"]
+    between = "" if low is None else f" (95 %: {100 * low:.3f} to {100 * high:.3f})"
+    memory = row["correlation_blocks"]
+    lines = [
+        f"{row['name']}: {row['blocks']:,} blocks of {row['block_bytes']:g} octets every {row['block_ms']:g} ms, "
+        f"{row['duration_s'] / 60:.1f} min",
+        f"  lost: {row['erased_blocks']:,} blocks, {100 * row['error_rate']:.3f} %{between}",
+        f"  bursts: {_lengths_line(row['bursts'])}",
+        f"  gaps:   {_lengths_line(row['gaps'])}",
+    ]
+    if memory is not None:
+        lines.append(f"  memory: {memory:.1f} blocks tell as much as one independent block")
+    changed = len(row["stretches"]) - 1
+    lines.append(f"  the channel changed {changed} times" if changed else "  no change of the channel is to be seen")
+    for part in row["stretches"] if changed else ():
+        lines.append(f"    {part['start_s']:.1f} to {part['end_s']:.1f} s: {100 * part['error_rate']:.3f} % lost")
+    return "\n".join(lines + [f"  {note}" for note in row["notes"]])
+
+
+def _lengths_line(found: dict[str, Any]) -> str:
+    if not found["count"]:
+        return "none"
+    middle, long = found["quantiles_blocks"]["50"], found["quantiles_blocks"]["95"]
+    return (
+        f"{found['count']:,}, {found['mean_blocks']:.2f} blocks on average, half up to {middle}, "
+        f"95 % up to {long}, longest {found['max_blocks']:,}"
+    )
 
 
 def _row(trace: ErasureTrace, path: Path) -> dict[str, Any]:

@@ -13,6 +13,8 @@ MODULUS = 62
 LARGEST_WINDOW = 61
 FRAME_BYTES = {240: 30, 576: 72}
 HEADER_BYTES, FCS_BYTES = 2, 3
+SMALLEST_BYTES = 6
+"""Header, check sequence and one octet of information: what `any_size` asks for."""
 _S_FRAME, _U_FRAME = 62, 63
 
 SUPERVISORY = ("RR", "RNR", "REJ", "SREJ")
@@ -64,9 +66,12 @@ def fcs(octets: bytes) -> int:
     return register ^ _ONES
 
 
-def decode(octets: bytes) -> Frame:
-    """The fields of a frame; type BAD when its check fails. Raises ValueError for other sizes."""
-    if len(octets) not in FRAME_BYTES.values():
+def decode(octets: bytes, *, any_size: bool = False) -> Frame:
+    """The fields of a frame; type BAD when its check fails. Raises ValueError for other sizes.
+
+    With `any_size`, frames that no bearer of the specification has are read by the same layout.
+    """
+    if len(octets) not in FRAME_BYTES.values() and not (any_size and len(octets) >= SMALLEST_BYTES):
         raise ValueError(f"an RLP frame has 30 or 72 octets, not {len(octets)}")
     if fcs(octets[:-FCS_BYTES]) != int.from_bytes(octets[-FCS_BYTES:], "little"):
         return Frame("BAD")
@@ -85,8 +90,10 @@ def decode(octets: bytes) -> Frame:
 
 
 def encode(frame: Frame, bits: int = 240) -> bytes:
-    """The frame's octets; raises ValueError for what no frame of `bits` can carry."""
-    room = FRAME_BYTES[bits] - HEADER_BYTES - FCS_BYTES
+    """The frame's octets; raises ValueError for what no frame of `bits` (any whole octets, 6 at least) can carry."""
+    if bits % 8 or bits < 8 * SMALLEST_BYTES:
+        raise ValueError(f"a frame of {bits} bits; it must have whole octets, {SMALLEST_BYTES} or more")
+    room = bits // 8 - HEADER_BYTES - FCS_BYTES
     if len(frame.information) > room:
         raise ValueError(f"{len(frame.information)} octets of information in a frame of {bits} bits (at most {room})")
     supervisory, ns, nr = 0, frame.ns, frame.nr

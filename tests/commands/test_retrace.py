@@ -43,7 +43,8 @@ def test_json_is_all_that_is_printed(trace: Path, tmp_path: Path, capsys: pytest
     found = json.loads(capsys.readouterr().out)
     keys = {
         "name", "blocks", "block_bytes", "block_ms", "minutes", "erased", "error_rate", "bursts", "model", "parameters",
-        "throughput_bps", "ci95_bps", "optimal_frame_bytes", "plateau_frame_bytes", "gain_percent", "baseline_frame_bytes",
+        "throughput_bps", "ci95_bps", "optimal_frame_bytes", "plateau_frame_bytes", "gain_percent",
+        "baseline_frame_bytes",
     }  # fmt: skip
     assert keys <= set(found["traces"][0])
     assert found == multitracer.retrace(str(trace))

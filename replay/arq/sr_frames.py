@@ -1,0 +1,73 @@
+"""Frames of the SR, ASR and Raw links: their fields as a row of int64, and as octets.
+
+The header is our own, because the paper gives none. Octet 0 holds the kind (bits 0-1) and whether N(R) is
+there (bit 2; bits 3-7 are zero), octet 1 N(S), octet 2 N(R), octet 3 the NACK identifier; fields that a
+kind lacks are zero. Zeros fill the header up to its size, and in a data frame the SDU follows to the end. There is no
+check sequence: the layer below says which frames are erased.
+
+    kind   N(S)                N(R)                     identifier
+    DATA   the frame's own     piggybacked, if bit 2    of the last NACK answered (the echo)
+    ACK    0                   next frame expected      0
+    NACK   the missing frame   0                        this NACK's
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+MODULUS = 256
+"""N(S), N(R) and the NACK identifier have 8 bits each: a window of 127 needs at least 254 numbers."""
+
+DATA, ACK, NACK = range(3)
+KINDS = ("DATA", "ACK", "NACK")
+
+KIND, NS, HAS_NR, NR, ID, SDU, OCTETS = range(7)
+"""Columns of a frame's row; SDU is its number (not on the air) and OCTETS its size, both 0 without one."""
+FIELDS = 7
+
+SMALLEST_HEADER = 4
+"""Octets that the fields need."""
+_NR_BIT, _UNUSED_BITS = 0x04, 0xF8
+
+
+def encode(frame: Any, sdu: bytes = b"", header_bytes: int = 6) -> bytes:
+    """The octets of a frame's row, with `sdu` behind the header; raises ValueError for what has no octets."""
+    kind, ns, has_nr, nr, identifier = (int(field) for field in frame[: ID + 1])
+    if header_bytes < SMALLEST_HEADER:
+        raise ValueError(f"a header has at least {SMALLEST_HEADER} octets, not {header_bytes}")
+    if any(not 0 <= field < MODULUS for field in (ns, nr, identifier)):
+        raise ValueError(f"N(S) {ns}, N(R) {nr} and identifier {identifier} must be 0 to {MODULUS - 1}")
+    problem = _misfit(kind, ns, has_nr, nr, identifier, len(sdu))
+    if problem:
+        raise ValueError(problem)
+    fields = bytes([kind | _NR_BIT * has_nr, ns, nr, identifier])
+    return fields.ljust(header_bytes, b"\0") + sdu
+
+
+def decode(octets: bytes, header_bytes: int = 6, control_bytes: int = 6) -> tuple[list[int], bytes]:
+    """A frame's row (SDU number 0) and its SDU; raises ValueError for octets that are no frame."""
+    if len(octets) < SMALLEST_HEADER:
+        raise ValueError(f"a frame has at least {SMALLEST_HEADER} octets, not {len(octets)}")
+    first, ns, nr, identifier = octets[:SMALLEST_HEADER]
+    kind, has_nr = first & 3, int(first & _NR_BIT != 0)
+    size = header_bytes if kind == DATA else control_bytes
+    sdu = octets[size:]
+    problem = _misfit(kind, ns, has_nr, nr, identifier, len(sdu))
+    if len(octets) < size or first & _UNUSED_BITS or any(octets[SMALLEST_HEADER:size]):
+        problem = f"a header of {size} octets has zeros where no field is, not {octets[:size].hex()}"
+    if problem:
+        raise ValueError(problem)
+    return [kind, ns, has_nr, nr, identifier, 0, len(sdu)], sdu
+
+
+def _misfit(kind: int, ns: int, has_nr: int, nr: int, identifier: int, octets: int) -> str:
+    """Why no frame has these fields and so many octets of SDU; nothing when one has."""
+    if not DATA <= kind <= NACK:
+        return f"kind {kind} must be {DATA} to {NACK}"
+    if (kind == DATA) != (octets > 0):
+        return f"a frame of kind {KINDS[kind]} cannot carry {octets} octets"
+    if has_nr not in (0, 1) or (kind != DATA and has_nr != int(kind == ACK)) or (nr and not has_nr):
+        return f"a frame of kind {KINDS[kind]} cannot have N(R) {nr} with its bit {has_nr}"
+    if kind == ACK and (ns or identifier):
+        return f"an ACK has neither N(S) {ns} nor identifier {identifier}"
+    return ""
