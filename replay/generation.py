@@ -29,8 +29,9 @@ def made(
 
     `asked`: blocks, or minutes (60 if neither is given), block_bytes, block_ms, name.
     """
+    name = model
     if model.endswith(".toml"):
-        written = _file(Path(model))
+        written, name = _file(Path(model)), Path(model).stem
         model, more = str(written.pop("model", "")), {key: written.pop(key) for key in _ASKED if key in written}
         parameters = {**written, **(parameters or {})}
         asked = {**more, **{key: value for key, value in asked.items() if value is not None}}
@@ -40,7 +41,7 @@ def made(
     if not 1 <= blocks <= MOST_BLOCKS:
         raise UsageError(f"a trace of {blocks} blocks; it must have 1 to {MOST_BLOCKS}")
     made_by = channel(model, parameters or {}, {"block_bytes": block_bytes, "block_ms": block_ms})
-    name = wanted.get("name") or f"{model}-{seed}"
+    name = wanted.get("name") or f"{name}-{seed}"
     return ErasureTrace(name, made_by.generate(blocks, seed), block_bytes, block_ms)
 
 
