@@ -67,7 +67,8 @@ def possible(log_likelihood: float) -> float | None:
     return log_likelihood if math.isfinite(log_likelihood) else None
 
 
-def _blocks(count: int) -> int:
+def block_count(count: int) -> int:
+    """Refuse traces of nothing."""
     if count < 1:
         raise UsageError(f"a trace of {count} blocks; it must have at least 1")
     return count
@@ -90,7 +91,7 @@ class Uniform:
 
     def generate(self, count: int, seed: int) -> Any:
         """Independent blocks."""
-        return np.random.default_rng(seed).random(_blocks(count)) < self.probability
+        return np.random.default_rng(seed).random(block_count(count)) < self.probability
 
     def log_likelihood(self, erased: Any) -> float | None:
         """Binomial, in the trace's order."""
@@ -111,7 +112,7 @@ class Even:
 
     def generate(self, count: int, seed: int = 0) -> Any:
         """The one trace with E = the error rate times `count`, rounded; the seed changes nothing."""
-        erased = np.zeros(_blocks(count), dtype=np.bool_)
+        erased = np.zeros(block_count(count), dtype=np.bool_)
         errors = round(self.error_rate * count)
         erased[(2 * np.arange(errors) + 1) * count // (2 * max(errors, 1))] = True
         return erased
@@ -163,7 +164,7 @@ class Gilbert:
 
     def generate(self, count: int, seed: int) -> Any:
         """Bursts and gaps of geometric lengths."""
-        return states(_blocks(count), self.p_bad, self.p_good, np.random.default_rng(seed))
+        return states(block_count(count), self.p_bad, self.p_good, np.random.default_rng(seed))
 
     def log_likelihood(self, erased: Any) -> float | None:
         """Transitions counted; the first block as in the long run."""
@@ -197,7 +198,7 @@ class GilbertElliott:
     def generate(self, count: int, seed: int) -> Any:
         """States first, then losses."""
         generator = np.random.default_rng(seed)
-        bad = states(_blocks(count), self.p_bad, self.p_good, generator)
+        bad = states(block_count(count), self.p_bad, self.p_good, generator)
         return generator.random(count) < np.where(bad, self.h_bad, self.h_good)
 
     def log_likelihood(self, erased: Any) -> float | None:
@@ -248,7 +249,7 @@ class TwoState:
         blocks_per_s = MS_PER_S / self.block_ms
         good, bad = (np.array([self.good_s, self.bad_s]) * blocks_per_s).tolist()
         first_bad = bool(generator.random() < bad / (good + bad))
-        switches = _switches(_blocks(count), (bad, good) if first_bad else (good, bad), generator)
+        switches = _switches(block_count(count), (bad, good) if first_bad else (good, bad), generator)
         stays = np.diff(switches)
         stays[int(first_bad) :: 2] = 0  # the good ones
         bad_time = np.interp(np.arange(count + 1), switches, np.concatenate(([0.0], np.cumsum(stays))))
@@ -331,7 +332,7 @@ class MarkovChain:
 
     def generate(self, count: int, seed: int) -> Any:
         """Block by block."""
-        erased = np.zeros(_blocks(count), dtype=np.bool_)
+        erased = np.zeros(block_count(count), dtype=np.bool_)
         walk(np.random.default_rng(seed).random(count), np.array(self.probabilities), erased)
         return erased
 

@@ -2,9 +2,9 @@
 
 Such a channel is two 2x2 matrices, `decoded` and `lost`: entry (i, j) is the probability that a block which
 begins in state i is decoded (or lost) and the next one begins in state j. A trace's probability is then a
-product of matrices; runs of equal blocks are powers, and the product is taken in pairs, so that its cost
-is that of a few array operations on the number of runs. Every function takes stacks of matrices, one for
-each set of parameters to be tried.
+product of matrices. Runs of equal blocks are powers, and the product is taken in pairs, so that it costs a
+few array operations on the pairs of runs that differ. Every function takes stacks of matrices, one for each
+set of parameters to be tried.
 """
 
 from __future__ import annotations
@@ -18,16 +18,34 @@ from multitracer.replay.runs import runs_of
 GOOD, BAD = range(2)
 _UNSCALED = 3
 """So many times products are doubled before they are scaled, so that they do not underflow."""
+_AT_ONCE = 1 << 18
+"""So many matrices are multiplied at once: few enough for the processor's cache."""
+
+
+class Doubling(NamedTuple):
+    """Products of the pairs of matrices that follow one another, each different pair once.
+
+    `left` and `right` are places in the table before; `counts` says how often each pair occurs, and `odd`
+    the place of the matrix that is left over at the end, if one is.
+    """
+
+    left: Any
+    right: Any
+    counts: Any
+    odd: Any
 
 
 class Powers(NamedTuple):
-    """A trace as a sequence of matrix powers: the lengths that occur, and which of them each run has.
+    """A trace as a sequence of matrix powers.
 
-    `places` counts through `gaps`, then through `bursts`.
+    The first table of matrices has the powers of each length of gap and then of burst that occurs, `counts`
+    times; `places` is the sequence by place in the table that the last doubling makes.
     """
 
     gaps: Any
     bursts: Any
+    counts: Any
+    doublings: list[Doubling]
     places: Any
 
 
@@ -38,7 +56,23 @@ def powers_of(erased: Any) -> Powers:
     bursts, burst_places = np.unique(runs.bursts, return_inverse=True)
     places = np.empty(len(runs.lengths), dtype=np.int64)
     places[~runs.erased], places[runs.erased] = gap_places, len(gaps) + burst_places
-    return Powers(gaps, bursts, places)
+    counts = np.bincount(places)
+    return Powers(gaps, bursts, counts, *_doubled(places, len(counts)))
+
+
+def _doubled(places: Any, size: int) -> tuple[list[Doubling], Any]:
+    """Join pairs as long as most of them repeat others: uniform errors, and even ones, are long but monotonous."""
+    doublings = []
+    while len(places) > 1:
+        joined = places[0 : len(places) - 1 : 2] * size + places[1::2]
+        pairs, inverse, counts = np.unique(joined, return_inverse=True, return_counts=True)
+        if 2 * len(pairs) > len(joined):
+            break
+        odd = places[-1:] if len(places) % 2 else places[:0]
+        doublings.append(Doubling(pairs // size, pairs % size, counts, odd))
+        places = np.concatenate([inverse, len(pairs) + np.arange(len(odd))])
+        size = len(pairs) + len(odd)
+    return doublings, places
 
 
 def stationary(transition: Any) -> Any:
@@ -54,21 +88,36 @@ def log_likelihoods(decoded: Any, lost: Any, powers: Powers) -> Any:
 
     It is -inf for what cannot be.
     """
+    rows = max(1, _AT_ONCE // len(powers.places))
+    parts = [slice(first, first + rows) for first in range(0, len(decoded), rows)]
+    return np.concatenate([_log_likelihoods(decoded[part], lost[part], powers) for part in parts])
+
+
+def _log_likelihoods(decoded: Any, lost: Any, powers: Powers) -> Any:
     tables, logs = zip(_powers(decoded, powers.gaps), _powers(lost, powers.bursts), strict=True)
-    product = np.concatenate(tables, axis=-1)[..., powers.places]
-    total = np.concatenate(logs, axis=-1) @ np.bincount(powers.places)
-    level = 0
+    table, gained = _scaled(np.concatenate(tables, axis=-1))
+    total = (np.concatenate(logs, axis=-1) + gained) @ powers.counts
+    for doubling in powers.doublings:
+        product, gained = _scaled(_times(table[..., doubling.left], table[..., doubling.right]))
+        total = total + gained @ doubling.counts
+        table = np.concatenate([product, table[..., doubling.odd]], axis=-1)
+    product, level = table[..., powers.places], 0
     while product.shape[-1] > 1:
         odd = product[..., -1:] if product.shape[-1] % 2 else product[..., :0]
         product = _times(product[..., 0 : product.shape[-1] - 1 : 2], product[..., 1::2])
         level += 1
         if level % _UNSCALED == 0:
-            scale = np.maximum(product.max(axis=(0, 1)), 1e-300)
-            total = total + np.log(scale).sum(axis=-1)
-            product = product / scale
+            product, gained = _scaled(product)
+            total = total + gained.sum(axis=-1)
         product = np.concatenate([product, odd], axis=-1)
     chance = np.einsum("pi,ijp->p", stationary(decoded + lost), product[..., 0])
     return np.where(chance > 0, total + np.log(np.maximum(chance, 1e-300)), -np.inf)
+
+
+def _scaled(product: Any) -> tuple[Any, Any]:
+    """Matrices divided by their largest entry, and the logarithm of that."""
+    scale = np.maximum(product.max(axis=(0, 1)), 1e-300)
+    return product / scale, np.log(scale)
 
 
 def _times(left: Any, right: Any) -> Any:
@@ -83,7 +132,8 @@ def _powers(matrix: Any, exponents: Any) -> tuple[Any, Any]:
     """
     rows = np.moveaxis(matrix, 0, -1)
     (a, b), (c, d) = rows
-    half, spread = (a + d) / 2, np.maximum(np.sqrt(((a - d) / 2) ** 2 + b * c), 1e-12)
+    half = (a + d) / 2
+    spread = np.maximum(np.sqrt(((a - d) / 2) ** 2 + b * c), 1e-11 * half + 1e-150)
     larger, smaller = np.maximum(half + spread, 1e-300), half - spread
     identity = np.eye(2)[:, :, None]
     above, below = (rows - smaller * identity) / (2 * spread), (rows - larger * identity) / (2 * spread)

@@ -267,7 +267,8 @@ class Transparent:
 
     def carry(self, air: Air, firsts: Ints) -> Carried:
         """What was not lost came through."""
-        octets = _by_stretch(firsts, lambda _, last: rlc_tm.tm_carry(air.forth, 0, last) * air.frame_bytes)
+        parts = [rlc_tm.tm_carry(air.forth, first, last) for first, last in pairwise(firsts.tolist())]
+        octets = np.array(parts, dtype=np.int64) * air.frame_bytes
         return Carried(octets, {"sent": int(firsts[-1])}, _why(octets, air))
 
 
@@ -303,7 +304,9 @@ def _with_sdu(given: Mapping[str, str]) -> tuple[dict[str, str], int]:
 
 def _rlc_am(given: Mapping[str, str]) -> Model:
     rest, size = _with_sdu(given)
-    return Acknowledged(parsed(rlc_parameters.Parameters, rest, "rlc-am"), size)
+    # A source that never ends has no last PDU to poll in: the timer must run by itself.
+    given = {"poll_when_unacknowledged": True, **rest}
+    return Acknowledged(parsed(rlc_parameters.Parameters, given, "rlc-am"), size)
 
 
 def _rlc_um(given: Mapping[str, str]) -> Model:
@@ -316,6 +319,7 @@ SDU_BYTES = 1500
 
 MODELS: dict[str, Callable[[Mapping[str, str]], Model]] = {
     "raw": lambda given: Window(parsed(RawParameters, given, "raw")),
+    # A link that gave up for good after one long outage would say nothing of the frame size.
     "rlp": lambda given: Rlp(parsed(rlp.Parameters, {"persistent": True, **given}, "rlp")),
     "rlc-am": _rlc_am,
     "rlc-um": _rlc_um,

@@ -22,7 +22,7 @@ import numpy as np
 
 from multitracer.errors import UsageError
 from multitracer.kernels import kernel
-from multitracer.replay.channels import MarkovChain, bernoulli, contexts_of, positive, possible
+from multitracer.replay.channels import MarkovChain, bernoulli, block_count, contexts_of, positive, possible
 from multitracer.replay.runs import runs_of, trace_of
 
 
@@ -95,9 +95,9 @@ class MarkovTraceAnalysis:
         return erased / (self.lossy_blocks + self.error_free_blocks)
 
     def generate(self, count: int, seed: int) -> Any:
-        """Phases first, then blocks."""
+        """Phases first, then blocks; begun with an error-free phase."""
         generator = np.random.default_rng(seed)
-        erased = np.zeros(count, dtype=np.bool_)
+        erased = np.zeros(block_count(count), dtype=np.bool_)
         cycles = count // self.change_blocks + 2
         end_free = 1 / (1 + self.error_free_blocks - self.change_blocks)
         cycles = min(cycles, int(count * end_free * 1.2) + 100)
@@ -110,7 +110,10 @@ class MarkovTraceAnalysis:
         return erased
 
     def log_likelihood(self, erased: Any) -> float | None:
-        """That of the phases found at C and of the chain within them: at most that of all ways to make the trace."""
+        """That of the phases found at C and of the chain within them.
+
+        But for the trace's ends it is at most that of all ways in which the model makes the trace.
+        """
         trace = trace_of(erased)
         phases = phases_of(trace, self.change_blocks)
         end_free, end_lossy = 1 / (1 + self.error_free_blocks - self.change_blocks), 1 / self.lossy_blocks

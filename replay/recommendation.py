@@ -105,7 +105,7 @@ def _reason(recommended: Assessment, assessments: list[Assessment], alike: list[
     others = [each.bic - recommended.bic for each in assessments if each.name not in (recommended.name, *alike)]
     said += f": the BIC of those that differ is {min(others):.1f} higher or more." if others else "."
     if alike:
-        said += f" This trace does not tell it from {' and '.join(alike)}; of such models the simplest is recommended."
+        said += f" This trace does not tell it from {', '.join(alike)}; of such models the simplest is recommended."
     if {recommended.name, *alike} >= {"gilbert_elliott", "two_state"}:
         said += " Seen in blocks, gilbert_elliott and two_state are one process: two hidden states that lose blocks."
     if recommended.name == "gilbert" and "two_state" in alike:
@@ -117,5 +117,6 @@ def _unfitted(fitted: set[str]) -> dict[str, str]:
     reasons = dict.fromkeys(SIMPLEST_FIRST, f"the trace has fewer than {fitting.FEWEST_BURSTS} bursts of erased blocks")
     reasons["even"] = "the errors do not stand at equal distances, or are too few to say"
     reasons["markov"] = "a chain of order 0 or 1 suits it best: the process of uniform, or of gilbert"
+    reasons["mta"] += ", or no error-free phase"
     reasons["gilbert"] = "the trace does not go from decoded to erased blocks and back"
     return {name: reasons[name] for name in SIMPLEST_FIRST if name not in fitted}

@@ -42,7 +42,8 @@ def html(traces: Sequence[ErasureTrace], found: Sequence[Description]) -> str:
         "names": json.dumps(labels).replace("<", "\\u003c"),
         "columns": over_time.columns(),
     }
-    figures = [lengths(drawn), _autocorrelation(labels, found), *over_time.figures()]
+    memory = _autocorrelation(labels, found)
+    figures = [lengths(drawn), *([memory] if memory.renderers else []), *over_time.figures()]
     return shell.page("erasures", title, figures, values)
 
 

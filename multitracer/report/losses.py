@@ -46,7 +46,9 @@ class OverTime:
         panels.place_legend(panel)
 
     def bursts(self, labels: Sequence[str], traces: Sequence[ErasureTrace]) -> None:
-        """A panel with a mark for every burst."""
+        """A panel with a mark for every burst; none where nothing was lost."""
+        if not any(trace.count for trace in traces):
+            return
         panel = panels.add_figure(self.panels, "Every burst: when it began, and how long it was", "blocks", 220)
         for place, (label, trace) in enumerate(zip(labels, traces, strict=True)):
             found = runs_of(trace.erased)
@@ -112,10 +114,10 @@ def plain_figure(title: str, height: int, **options: Any) -> Any:
 
 
 def lengths(traces: Sequence[ErasureTrace]) -> Any:
-    """Bursts and gaps beside one another: which share is at least so long."""
+    """Bursts and gaps beside one another, where there are any: which share is at least so long."""
     seen = {trace.name: (place, trace) for place, trace in reversed(list(enumerate(traces)))}
     parts = [_lengths(sorted(seen.values(), key=lambda it: it[0]), bursts=bursts) for bursts in (True, False)]
-    return row(*parts, sizing_mode="stretch_width")
+    return row(*(part for part in parts if part.renderers), sizing_mode="stretch_width")
 
 
 def _lengths(traces: Sequence[tuple[int, ErasureTrace]], *, bursts: bool) -> Any:

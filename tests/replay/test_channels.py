@@ -11,11 +11,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from multitracer.errors import UsageError
-from multitracer.replay.channels import Channel, Even, Gilbert, GilbertElliott, MarkovChain, TwoState, Uniform
+from multitracer.replay.channels import (
+    Channel,
+    Even,
+    Gilbert,
+    GilbertElliott,
+    MarkovChain,
+    TwoState,
+    Uniform,
+    elliott_matrices,
+)
+from multitracer.replay.hidden import stationary
 from multitracer.replay.mta import MarkovTraceAnalysis, change_blocks, phases_of
 from multitracer.replay.runs import distance, runs_of
 
@@ -74,6 +84,7 @@ def test_even_errors_stand_where_the_rule_says(count: int, errors: int) -> None:
 
 
 @given(chance, chance, chance, chance, st.integers(1, 60))
+@settings(deadline=None)
 def test_any_probabilities_make_a_trace(p_bad: float, p_good: float, h_good: float, h_bad: float, count: int) -> None:
     """Extreme ones too, and the trace is one that the model can make."""
     for channel in (Gilbert(p_bad, p_good), GilbertElliott(p_bad, p_good, h_good, h_bad), MarkovChain((p_bad, h_bad))):
@@ -102,6 +113,23 @@ def test_gilbert_is_elliotts_with_certain_losses() -> None:
 def test_two_state_frames_are_lost_at_the_analytic_rate(bad_s: float, percent: float) -> None:
     """Frames of 256 bytes at 64 kbit/s, 10 s good, bit error rates 1e-6 and 1e-2: paper 003's four channels."""
     assert 100 * TwoState(10, bad_s, 1e-6, 1e-2, 256, 32).error_rate == pytest.approx(percent, abs=0.05)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 1001, 6000])
+@pytest.mark.parametrize(
+    "parameters", [(0.01, 0.1, 0.005, 0.5), (0.3, 0.3, 0.4, 0.6), (0.001, 0.9, 0.0, 1.0), (1.0, 1.0, 0.25, 0.0)]
+)
+def test_hidden_states_are_summed_as_block_by_block(count: int, parameters: tuple[float, ...]) -> None:
+    """The product in pairs of runs is the forward recursion's."""
+    channel = GilbertElliott(*parameters)
+    trace = channel.generate(count, 3)
+    decoded, lost = (matrices[0] for matrices in elliott_matrices(np.array([parameters])))
+    state, total = stationary((decoded + lost)[None])[0], 0.0
+    for block in trace:
+        state = state @ (lost if block else decoded)
+        total += math.log(state.sum())
+        state = state / state.sum()
+    assert channel.log_likelihood(trace) == pytest.approx(total, rel=1e-9)
 
 
 def test_two_state_traces_are_those_of_its_likelihood() -> None:
@@ -149,6 +177,7 @@ def test_impossible_traces_have_no_likelihood() -> None:
         (lambda: MarkovTraceAnalysis(5, 4, 10, (0.5,)), "error_free_blocks is 4"),
         (lambda: MarkovTraceAnalysis(5, 40, 0.5, (0.5,)), "lossy_blocks is 0.5"),
         (lambda: Uniform(0.1).generate(0, 1), "0 blocks"),
+        (lambda: MarkovTraceAnalysis(5, 40, 10, (0.5,)).generate(-1, 1), "-1 blocks"),
         (lambda: Uniform(0.1).log_likelihood([]), "at least 1 block"),
     ],
 )  # fmt: skip

@@ -1,0 +1,71 @@
+"""The pages of retrace and of erasure traces in a browser: what they draw is what the tables and files say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from browsing import Opened
+
+from multitracer import cli
+
+pytestmark = pytest.mark.browser
+
+BAD = Path(__file__).resolve().parents[2] / "examples" / "channels" / "bad.toml"
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trace of ten minutes, retraced with its losses spread evenly too, and described."""
+    out = tmp_path_factory.mktemp("retraced")
+    trace = str(out / "bad-0.txt")
+    assert cli.run(["erasures", "generate", str(BAD), "--minutes", "10", "-o", str(out), "-q"]) == 0
+    assert cli.run(["retrace", trace, "--even", "--bootstrap", "100", "-o", str(out), "-q"]) == 0
+    assert cli.run(["erasures", "describe", trace, "-o", str(out), "-q"]) == 0
+    return out
+
+
+def test_each_minutes_best_size_is_drawn(opened: Opened, made: Path) -> None:
+    """A staircase equal to the file's sizes, a minute a step."""
+    page = opened.open(made / "retrace.html")
+    wanted = json.loads((made / "retrace.json").read_text())["traces"][0]["each_minute"]["optimal_frame_bytes"]
+    assert page.evaluate("Array.from(MT.engine.all.get('best 0').y)") == [*wanted, wanted[-1]]
+    assert page.evaluate("Array.from(MT.engine.all.get('best 0').x)") == [60.0 * minute for minute in range(11)]
+
+
+def test_the_curve_has_every_size_and_the_table_too(opened: Opened, made: Path) -> None:
+    """Throughput in kbit/s, and its interval."""
+    page = opened.open(made / "retrace.html")
+    row = json.loads((made / "retrace.json").read_text())["traces"][0]
+    drawn = page.evaluate(
+        "(d => ({y: Array.from(d.y), low: Array.from(d.low)}))(Bokeh.documents[0].get_model_by_name('curve 0').data)"
+    )
+    assert drawn["y"] == pytest.approx([bps / 1000 for bps in row["throughput_bps"].values()])
+    assert drawn["low"] == pytest.approx([low / 1000 for low, _ in row["ci95_bps"].values()])
+    assert page.locator("#mt-sizes tbody tr").count() == 100
+    assert page.locator("#mt-traces tbody tr").count() == 2
+    assert str(row["optimal_frame_bytes"]) in page.locator(".verdict").inner_text()
+
+
+def test_a_zoom_on_the_time_axis_moves_all_panels(opened: Opened, made: Path) -> None:
+    """Keys zoom; the address keeps the view; marks are exact when few are in view."""
+    page = opened.open(made / "retrace.html")
+    before = page.evaluate("MT.engine.xr.end - MT.engine.xr.start")
+    for _ in range(4):
+        page.keyboard.press("w")
+    opened.until("MT.engine.xr.end - MT.engine.xr.start < 100")
+    assert before > 600
+    opened.until("location.hash.includes('t=')")
+    assert page.evaluate("MT.exact")
+
+
+def test_a_described_trace_shows_its_bursts(opened: Opened, made: Path) -> None:
+    """As many marks as the file counts bursts, and a row for each stretch."""
+    page = opened.open(made / "describe.html")
+    row = json.loads((made / "describe.json").read_text())["traces"][0]
+    assert page.evaluate("MT.engine.all.get('burst 0').n") == row["bursts"]["count"]
+    assert page.evaluate("Array.from(MT.engine.all.get('burst 0').y).reduce((a, b) => a + b)") == row["erased_blocks"]
+    assert page.locator("#mt-stretches tbody tr").count() == len(row["stretches"])
+    page.keyboard.press("t")
+    opened.until("document.documentElement.dataset.theme === 'dark'")
