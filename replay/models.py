@@ -305,8 +305,8 @@ def _with_sdu(given: Mapping[str, str]) -> tuple[dict[str, str], int]:
 def _rlc_am(given: Mapping[str, str]) -> Model:
     rest, size = _with_sdu(given)
     # A source that never ends has no last PDU to poll in: the timer must run by itself.
-    given = {"poll_when_unacknowledged": True, **rest}
-    return Acknowledged(parsed(rlc_parameters.Parameters, given, "rlc-am"), size)
+    own = {"poll_when_unacknowledged": "yes", **rest}
+    return Acknowledged(parsed(rlc_parameters.Parameters, own, "rlc-am"), size)
 
 
 def _rlc_um(given: Mapping[str, str]) -> Model:
@@ -320,7 +320,7 @@ SDU_BYTES = 1500
 MODELS: dict[str, Callable[[Mapping[str, str]], Model]] = {
     "raw": lambda given: Window(parsed(RawParameters, given, "raw")),
     # A link that gave up for good after one long outage would say nothing of the frame size.
-    "rlp": lambda given: Rlp(parsed(rlp.Parameters, {"persistent": True, **given}, "rlp")),
+    "rlp": lambda given: Rlp(parsed(rlp.Parameters, {"persistent": "yes", **given}, "rlp")),
     "rlc-am": _rlc_am,
     "rlc-um": _rlc_um,
     "rlc-tm": lambda given: Transparent(parsed(NoParameters, given, "rlc-tm")),

@@ -29,6 +29,7 @@ Examples:
   multitracer retrace trace.txt                      the original analysis, 1 to 50 blocks a frame
   multitracer retrace trace.txt --model rlp          GSM's own protocol, acknowledgements and all
   multitracer retrace a.txt b.txt --even             and each with its losses spread evenly
+  multitracer retrace t.txt --model ideal --model rlp --model rlc-am --set rlp.n2=10
   multitracer retrace rlpdump.mobile.txt             the losses that a link log shows
   multitracer retrace t.txt --model rlp --set N2=10 --frame-sizes 30:600:30
   multitracer retrace lte.txt --block-bytes 100 --block-ms 1 --overhead 4
@@ -76,7 +77,8 @@ def geometry_options(function: Any) -> Any:
 
 @click.command("retrace", epilog=EXAMPLES)
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
-@click.option("--model", type=click.Choice(MODELS), default="ideal", show_default=True, help="The link's protocol.")
+@click.option("--model", "models", type=click.Choice(MODELS), multiple=True, default=["ideal"], show_default=True,
+              help="The link's protocol (repeatable).")  # fmt: skip
 @click.option("--frame-sizes", "sizes", callback=_sizes, metavar="FIRST:LAST:STEP",
               help="In octets, ends included, or a list with commas.  [default: 1 to 50 blocks]")  # fmt: skip
 @click.option("--overhead", type=click.IntRange(0), default=6, show_default=True, metavar="BYTES",
@@ -84,7 +86,7 @@ def geometry_options(function: Any) -> Any:
 @click.option("--rtt-ms", type=Number(0, min_open=True), default=400.0, show_default=True, metavar="MS",
               help="The link's round trip at frames of one block.")  # fmt: skip
 @click.option("--set", "parameters", multiple=True, callback=pairs, metavar="KEY=VALUE",
-              help="A parameter of the model (repeatable).")  # fmt: skip
+              help="A parameter of the model, with several models MODEL.KEY=VALUE (repeatable).")  # fmt: skip
 @geometry_options
 @click.option("--reverse", metavar="TRACE", help="What the other direction loses.  [default: its log's, else the same]")
 @click.option("--baseline", type=click.IntRange(1), metavar="BYTES",
@@ -111,7 +113,8 @@ def command(traces: tuple[str, ...], output: Path, as_json: bool, no_report: boo
     asked = _settings(options)
     prepare(output)
     with Progress(shown=not quiet()) as progress:
-        results = retrace(found, asked, reverse, progress)
+        by_model = [retrace(found, one, reverse, progress) for one in asked]
+        results = [one for of_trace in zip(*by_model, strict=True) for one in of_trace]
         told = document(results)
         (output / JSON).write_text(json.dumps(told, indent=1, allow_nan=False) + "\n", encoding="utf-8")
         _write_csv(told["traces"], output / CSV)
@@ -153,13 +156,31 @@ def reshaped(trace: ErasureTrace, options: dict[str, Any]) -> ErasureTrace:
     return replace(trace, **wanted)
 
 
-def _settings(options: dict[str, Any]) -> Settings:
+def _settings(options: dict[str, Any]) -> list[Settings]:
+    """What is asked of each model."""
     from multitracer.replay.retrace import Settings
 
-    return Settings(
-        options["model"], options["sizes"], options["overhead"], options["rtt_ms"], options["parameters"],
-        options["resamples"], options["baseline"], options["jobs"],
-    )  # fmt: skip
+    models = list(dict.fromkeys(options["models"]))
+    return [
+        Settings(
+            model, options["sizes"], options["overhead"], options["rtt_ms"], parameters, options["resamples"],
+            options["baseline"], options["jobs"],
+        )
+        for model, parameters in _of_models(models, options["parameters"]).items()
+    ]  # fmt: skip
+
+
+def _of_models(models: Sequence[str], given: dict[str, str]) -> dict[str, dict[str, str]]:
+    """The parameters of each model: MODEL.KEY, or KEY where there is one model only."""
+    found: dict[str, dict[str, str]] = {model: {} for model in models}
+    for key, value in given.items():
+        model, dot, name = key.partition(".")
+        if not dot and len(models) == 1:
+            model, name = models[0], key
+        if model not in found or not name:
+            raise UsageError(f"--set {key}: with several models give MODEL.KEY=VALUE\nThere are: {', '.join(models)}.")
+        found[model][name] = value
+    return found
 
 
 def _write_csv(rows: list[dict[str, Any]], path: Path) -> None:

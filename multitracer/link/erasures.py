@@ -64,6 +64,8 @@ def _each(trace: Trace, frames: pd.DataFrame, links: pd.DataFrame, name: str) ->
 
 def _rlp(trace: Trace, own: pd.DataFrame, label: str) -> Iterator[ErasureTrace]:
     received = own[~own["sent"]]
+    if not len(received) and (own["type"] == BAD).any():
+        received = own  # a monitor of the air, which lost them itself
     if not len(received):
         return
     log = int(received["input"].mode().iloc[0])

@@ -115,17 +115,16 @@ def plain_figure(title: str, height: int, **options: Any) -> Any:
 
 def lengths(traces: Sequence[ErasureTrace]) -> Any:
     """Bursts and gaps beside one another, where there are any: which share is at least so long."""
-    seen = {trace.name: (place, trace) for place, trace in reversed(list(enumerate(traces)))}
-    parts = [_lengths(sorted(seen.values(), key=lambda it: it[0]), bursts=bursts) for bursts in (True, False)]
+    parts = [_lengths(traces, bursts=bursts) for bursts in (True, False)]
     return row(*(part for part in parts if part.renderers), sizing_mode="stretch_width")
 
 
-def _lengths(traces: Sequence[tuple[int, ErasureTrace]], *, bursts: bool) -> Any:
+def _lengths(traces: Sequence[ErasureTrace], *, bursts: bool) -> Any:
     what = "Bursts: runs of lost blocks" if bursts else "Gaps: runs of received blocks"
     made = plain_figure(what, 300, x_axis_type="log", y_axis_type="log", name="bursts" if bursts else "gaps")
     made.xaxis.axis_label, made.yaxis.axis_label = "at least so many blocks", "share of runs"
     made.xaxis.ticker = LogTicker(desired_num_ticks=6)
-    for place, trace in traces:
+    for place, trace in enumerate(traces):
         found = runs_of(trace.erased)
         values, counts = np.unique(found.bursts if bursts else found.gaps, return_counts=True)
         if len(values):

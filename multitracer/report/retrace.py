@@ -16,6 +16,8 @@ from multitracer.report import panels, shell
 from multitracer.report.losses import MOST_OVERLAID, Line, OverTime, lengths, lost, plain_figure, steps
 
 _KILO = 1000
+_BY_FRAME = ("ideal", "raw", "rlc-tm")
+"""Models that deliver a frame when it arrives, and never hold one back for another."""
 
 
 def write(results: Sequence[Retraced], path: Path) -> None:
@@ -27,19 +29,22 @@ def html(results: Sequence[Retraced]) -> str:
     """The page as one HTML document."""
     drawn = list(results[:MOST_OVERLAID])
     names = list(dict.fromkeys(one.trace.name for one in results))
-    traces, labels = [one.trace for one in drawn], [f"{one.trace.name}, {one.settings.model}" for one in drawn]
+    labels = [f"{one.trace.name}, {one.settings.model}" for one in drawn]
+    by_name = {one.trace.name: one.trace for one in drawn}
+    traces = list(by_name.values())
     over_time = OverTime(traces)
     said = ("Best frame size of each minute", "octets", 260)
     over_time.lines("best", labels, lambda place: _best_by_minute(drawn[place]), said)
-    over_time.lines("lost", labels, lambda place: lost(traces[place]), ("Blocks lost", "%", 180))
-    over_time.bursts(labels, traces)
+    over_time.lines("lost", list(by_name), lambda place: lost(traces[place]), ("Blocks lost", "%", 180))
+    over_time.bursts(list(by_name), traces)
     values = {
         "title": f"MultiTracer: {', '.join(names[:3])}{', ...' if len(names) > 3 else ''} retraced",
         "version": __version__,
         "verdict": verdict(results[0]),
         "traces": document(results)["traces"],
         "left_out": len(results) - len(drawn),
-        "names": json.dumps(labels).replace("<", "\\u003c"),
+        "names": json.dumps({"runs": labels, "traces": list(by_name)}).replace("<", "\\u003c"),
+        "in_order": any(one.settings.model not in _BY_FRAME for one in results),
         "columns": over_time.columns(),
     }
     figures = [_curves(drawn, labels), lengths(traces), *over_time.figures()]

@@ -68,6 +68,16 @@ def test_losses_spread_evenly_are_a_trace_of_their_own(
     assert rows[0]["erased"] == rows[1]["erased"]
 
 
+def test_several_models_stand_beside_one_another(
+    trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each with its own parameters."""
+    arguments = ["--model", "raw", "--model", "rlp", "--set", "rlp.n2=9", "--frame-sizes", "30,60"]
+    assert cli.run(["retrace", str(trace), *arguments, "-o", str(tmp_path), "--json", "--no-report", "-q"]) == 0
+    rows = json.loads(capsys.readouterr().out)["traces"]
+    assert [(row["model"], row["parameters"].get("n2")) for row in rows] == [("raw", None), ("rlp", 9)]
+
+
 @pytest.mark.parametrize(
     ("content", "status", "said"),
     [
@@ -96,6 +106,7 @@ def test_a_trace_that_is_none_is_refused(
         (["--rtt-ms", "nan"], "finite"),
         (["--set", "N2"], "KEY=VALUE"),
         (["--set", "N2=6"], "no parameters"),
+        (["--model", "rlp", "--model", "sr", "--set", "n2=6"], "give MODEL.KEY=VALUE"),
         (["--block-bytes", "70000"], "1 to 65535"),
     ],
 )

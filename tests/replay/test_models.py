@@ -24,7 +24,8 @@ def row(trace: ErasureTrace, model: str, sizes: tuple[int, ...] = (30, 120), **m
 
 
 @pytest.mark.parametrize(
-    ("model", "octets"), [("raw", 24), ("rlp", 24), ("sr", 24), ("asr", 24), ("rlc-tm", 30), ("rlc-um", 29), ("rlc-am", 28)]
+    ("model", "octets"),
+    [("raw", 24), ("rlp", 24), ("sr", 24), ("asr", 24), ("rlc-tm", 30), ("rlc-um", 29), ("rlc-am", 28)],
 )
 def test_a_clean_trace_carries_what_frames_have_room_for(model: str, octets: int) -> None:
     """All but the first round trip, less RLC's length indicators, and ASR's own needless repeats."""
