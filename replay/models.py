@@ -304,26 +304,36 @@ def _with_sdu(given: Mapping[str, str]) -> tuple[dict[str, str], int]:
 
 def _rlc_am(given: Mapping[str, str]) -> Model:
     rest, size = _with_sdu(given)
-    # A source that never ends has no last PDU to poll in: the timer must run by itself.
-    own = {"poll_when_unacknowledged": "yes", **rest}
-    return Acknowledged(parsed(rlc_parameters.Parameters, own, "rlc-am"), size)
+    return Acknowledged(_parsed("rlc-am", rest), size)
 
 
 def _rlc_um(given: Mapping[str, str]) -> Model:
     rest, size = _with_sdu(given)
-    return Unacknowledged(parsed(rlc_um.UmParameters, rest, "rlc-um"), size)
+    return Unacknowledged(_parsed("rlc-um", rest), size)
+
+
+def _parsed(name: str, given: Mapping[str, str]) -> Any:
+    return parsed(PARAMETERS[name], {**RETRACE_DEFAULTS.get(name, {}), **given}, name)
 
 
 SDU_BYTES = 1500
 """An IP packet of a saturated source."""
-
-MODELS: dict[str, Callable[[Mapping[str, str]], Model]] = {
-    "raw": lambda given: Window(parsed(RawParameters, given, "raw")),
+PARAMETERS: dict[str, type[Any]] = {
+    "raw": RawParameters, "rlp": rlp.Parameters, "rlc-am": rlc_parameters.Parameters, "rlc-um": rlc_um.UmParameters,
+    "rlc-tm": NoParameters, "sr": SrParameters, "asr": AsrParameters,
+}  # fmt: skip
+RETRACE_DEFAULTS: dict[str, dict[str, str]] = {
     # A link that gave up for good after one long outage would say nothing of the frame size.
-    "rlp": lambda given: Rlp(parsed(rlp.Parameters, {"persistent": "yes", **given}, "rlp")),
+    "rlp": {"persistent": "yes"},
+    # A source that never ends has no last PDU to poll in: the timer must run by itself.
+    "rlc-am": {"poll_when_unacknowledged": "yes"},
+}
+MODELS: dict[str, Callable[[Mapping[str, str]], Model]] = {
+    "raw": lambda given: Window(_parsed("raw", given)),
+    "rlp": lambda given: Rlp(_parsed("rlp", given)),
     "rlc-am": _rlc_am,
     "rlc-um": _rlc_um,
-    "rlc-tm": lambda given: Transparent(parsed(NoParameters, given, "rlc-tm")),
-    "sr": lambda given: Window(parsed(SrParameters, given, "sr")),
-    "asr": lambda given: Window(parsed(AsrParameters, given, "asr")),
+    "rlc-tm": lambda given: Transparent(_parsed("rlc-tm", given)),
+    "sr": lambda given: Window(_parsed("sr", given)),
+    "asr": lambda given: Window(_parsed("asr", given)),
 }

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import sys
+import textwrap
+from dataclasses import MISSING, Field, fields
+from itertools import pairwise
 from pathlib import Path
+from typing import Any, get_type_hints
 
 from multitracer.parsers import FORMATS
+from multitracer.replay.generation import CHANNELS
+from multitracer.replay.models import PARAMETERS, RETRACE_DEFAULTS
 from multitracer.tables import SCHEMA, Column, Table
 
 MADE = "<!-- made by python -m multitracer.commands.docs -->\n"
@@ -13,7 +21,7 @@ MADE = "<!-- made by python -m multitracer.commands.docs -->\n"
 
 def pages() -> dict[str, str]:
     """The text of every made page, by file name."""
-    return {"tables.md": tables_page(), "formats.md": formats_page()}
+    return {"tables.md": tables_page(), "formats.md": formats_page(), "models.md": models_page()}
 
 
 def tables_page() -> str:
@@ -48,6 +56,49 @@ def formats_page() -> str:
         "| format | holds | recognised by |\n|---|---|---|\n"
     )
     return MADE + intro + "".join(rows)
+
+
+def models_page() -> str:
+    """Every parameter of every link protocol and channel."""
+    intro = (
+        "# Models\n\nThe link protocols of `multitracer retrace --model NAME --set KEY=VALUE`, and the channels of\n"
+        "`multitracer erasures generate NAME --set KEY=VALUE`, with their parameters. A time `x_ns` can be given in\n"
+        "milliseconds as `x_ms`. Where `retrace` changes a default it says so.\n"
+    )
+    protocols = [_parameters(name, kind, RETRACE_DEFAULTS.get(name, {})) for name, kind in PARAMETERS.items()]
+    channels = [_parameters(name, kind, {}) for name, kind in CHANNELS.items()]
+    return MADE + intro + "\n# Link protocols\n" + "".join(protocols) + "\n# Channels\n" + "".join(channels)
+
+
+def _parameters(name: str, kind: type, changed: dict[str, str]) -> str:
+    said, hints = attribute_docs(kind), get_type_hints(kind)
+    rows = [
+        f"| `{one.name}` | {_default(one, changed)} | {_type(hints[one.name])} | {_escaped(said.get(one.name, ''))} |\n"
+        for one in fields(kind)
+    ]
+    head = f"\n## {name}\n\n{(kind.__doc__ or '').strip().splitlines()[0]}\n"
+    return head + ("\n| parameter | default | is | meaning |\n|---|---|---|---|\n" + "".join(rows) if rows else "")
+
+
+def _default(one: Field[Any], changed: dict[str, str]) -> str:
+    if one.name in changed:
+        return f"{one.default} (retrace: {changed[one.name]})"
+    return "" if one.default is MISSING else str(one.default)
+
+
+def _type(kind: Any) -> str:
+    return {int: "whole number", float: "number", bool: "yes or no", str: "word"}.get(kind, "numbers with commas")
+
+
+def attribute_docs(kind: type) -> dict[str, str]:
+    """What the strings below a dataclass's fields say, its bases' included."""
+    found: dict[str, str] = {}
+    for base in reversed(kind.__mro__[:-1]):
+        body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0].body  # type: ignore[attr-defined]
+        for field, text in pairwise(body):
+            if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
+                found[ast.unparse(field.target)] = " ".join(str(text.value.value).split())
+    return found
 
 
 def _escaped(text: str) -> str:

@@ -25,47 +25,43 @@ OVERHEAD_BYTES = rlp.HEADER_BYTES + rlp.FCS_BYTES + STATUS_OCTETS
 
 @dataclass(frozen=True)
 class Parameters:
-    """What an entity is set up with; names are the specification's, times in ns, sizes in octets.
-
-    window: k, frames that may be unacknowledged (24.022 5.2.1: at most 61). SREJ with more than 31 is safe
-        only while no frame is repeated needlessly: modulo 62 the second copy of an old frame looks like a
-        new one. T1 above the round trip, waiting included, sees to that.
-    t1_ns: T1, acknowledgement timer (480 ms on TCH/F9.6; the caller scales it for other frames).
-    t_rcvs_ns: T_RCVS, after which an unanswered SREJ is sent again; 0 is T1.
-    t1_every_nr: T1 is restarted by every valid N(R) while frames are outstanding, not only by one that
-        acknowledges something new (and by every information frame and poll sent, in both cases). Then a
-        lost tail is never noticed while the other direction keeps sending.
-    t2_ns: T2, how long an acknowledgement waits for information to go with. 0 sends it at once, which
-        costs nothing where every opportunity is used anyway.
-    n2: N2, retransmissions of a frame, a poll, an SREJ or SABM before the link is reset or given up.
-    persistent: SABM is repeated for as long as it takes, where else the link fails after N2 repeats.
-    frame_bytes: size of a frame: 30 or 72 by the specification, else what an experiment says.
-    piggyback_srej: SREJ goes with information where there is some (I+S frame), else always by itself. By
-        itself it keeps retransmissions waiting when both directions lose frames; with T_RCVS near the
-        round trip they are then asked for twice, which a window above 31 does not bear (see `window`).
-    reject: ask by REJ (go back N) and keep nothing that is out of sequence, instead of by SREJ.
-    flush_queue: a reset also drops what was offered and never sent (L2R's buffer), not only sent frames.
-    as_in_paper: allow the window of 62 that a paper states; "all" and "none acknowledged" are then the same.
-    drain_bytes_per_s: rate at which the far end empties what this entity delivers; 0 is at once.
-    xoff_bytes, xon_bytes: levels of that buffer at which flow control goes on and off. With 9600 bit/s of
-        10 bits a character (960 octets/s) 1056 octets apart give gaps of about 1.1 s.
-    """
+    """What an entity is set up with; names are the specification's, times in ns, sizes in octets."""
 
     window: int = 61
+    """k, frames that may be unacknowledged (24.022 5.2.1: at most 61). With SREJ more than 31 are safe only while no
+    frame is repeated needlessly: modulo 62 the second copy of an old frame looks like a new one. T1 above the round
+    trip, waiting included, sees to that."""
     t1_ns: int = 480_000_000
+    """T1, acknowledgement timer (480 ms on TCH/F9.6); retrace adds what longer frames take longer."""
     t_rcvs_ns: int = 0
+    """T_RCVS, after which an unanswered SREJ is sent again; 0 is T1."""
     t1_every_nr: bool = False
+    """T1 is restarted by every valid N(R) while frames are outstanding, not only by one that acknowledges something
+    new (and by every information frame and poll sent, in both cases)."""
     t2_ns: int = 0
+    """T2, how long an acknowledgement waits for information to go with; 0 sends it at once, which costs nothing where
+    every opportunity is used anyway."""
     n2: int = 6
+    """N2, retransmissions of a frame, a poll, an SREJ or SABM before the link is reset or given up."""
     persistent: bool = False
+    """SABM is repeated for as long as it takes, where else the link fails after N2 repeats."""
     frame_bytes: int = 30
+    """Size of a frame: 30 or 72 by the specification, else what an experiment says."""
     piggyback_srej: bool = True
+    """SREJ goes with information where there is some (I+S frame), else always by itself."""
     reject: bool = False
+    """Ask by REJ (go back N) and keep nothing that is out of sequence, instead of by SREJ."""
     flush_queue: bool = True
+    """A reset also drops what was offered and never sent (L2R's buffer), not only sent frames."""
     as_in_paper: bool = False
+    """Allow the window of 62 that paper 004 states; "all" and "none acknowledged" are then the same."""
     drain_bytes_per_s: int = 0
+    """Rate at which the far end empties what this entity delivers; 0 is at once."""
     xoff_bytes: int = 1120
+    """Level of that buffer at which flow control goes on. With 9600 bit/s of 10 bits a character (960 octets/s) levels
+    1056 octets apart give gaps of about 1.1 s."""
     xon_bytes: int = 64
+    """Level at which it goes off."""
 
     def __post_init__(self) -> None:
         largest = rlp.LARGEST_WINDOW + bool(self.as_in_paper)

@@ -21,7 +21,11 @@ def loaded_by(code: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["formats"], ["analyze", "--help"], ["export", "--help"], ["--version"]]
+    "arguments",
+    [
+        ["--help"], ["formats"], ["analyze", "--help"], ["retrace", "--help"], ["erasures", "fit", "--help"],
+        ["export", "--help"], ["--version"],
+    ],
 )
 def test_help_and_formats_import_nothing_heavy(arguments: list[str]) -> None:
     """Help and the list of formats load no library that takes long to load."""
