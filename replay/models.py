@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from multitracer.errors import UsageError
 from multitracer.replay.arq import (
-    rlc_entity,
     rlc_link,
     rlc_parameters,
     rlc_tm,
@@ -194,30 +193,25 @@ class Acknowledged:
             base, pdu_bytes=air.frame_bytes, tti_ns=air.frame_ns, max_sdu_bytes=max(base.max_sdu_bytes, self.sdu_bytes),
             **timers,
         )  # fmt: skip
-        link = rlc_link.link(
+        link, a, b = rlc_link.link(
             own, frame_ns=air.frame_ns, delay_ns=air.delay_ns, saturated_bytes=self.sdu_bytes,
             erased=(air.forth, air.back),
         )  # fmt: skip
 
         def run(first: int, last: int) -> int:
-            rlc_link.carry(link, first, last)
-            return int(link.b.tally[rlc_link.DELIVERED_OCTETS])
+            rlc_link.carry(link, a, b, first, last)
+            return int(link.tally[rlc_link.B, rlc_link.DELIVERED_OCTETS])
 
         octets = _by_stretch(firsts, run)
-        counts = rlc_link.tally(link.a)
+        counts = rlc_link.tally(link, a, rlc_link.A)
         over = "; the link was given up: MaxRST RESETs found no answer" if counts["ended"] else ""
-        return Carried(octets, {**counts, **_entity_counts(link)}, (_why(octets, air) + over).removeprefix("; "))
+        return Carried(octets, counts, (_why(octets, air) + over).removeprefix("; "))
 
 
 _TIMERS = (
     "poll_ns", "poll_periodic_ns", "poll_prohibit_ns", "status_periodic_ns", "status_prohibit_ns", "epc_ns", "mrw_ns",
     "rst_ns",
 )  # fmt: skip
-
-
-def _entity_counts(link: rlc_link.Link) -> dict[str, int]:
-    """What A's entity counted, by name."""
-    return dict(zip(rlc_entity.COUNT_NAMES, link.a.e.counts.tolist(), strict=True))
 
 
 @dataclass(frozen=True)

@@ -14,26 +14,92 @@ import numpy as np
 from multitracer.kernels import kernel
 from multitracer.kernels import octets as octets_of
 from multitracer.replay.arq import rlc_segments as segments
+from multitracer.replay.arq.rlc_am_discard import (
+    discard_due,
+    discard_expired,
+    mrw_expired,
+    mrw_sent,
+)
 from multitracer.replay.arq.rlc_am_receiver import (
-    epc_expired, epc_tick, report_sent, set_window, status_periodic_expired, status_prohibit_expired, take_data,
-    take_mrw, understood,
-)  # fmt: skip
+    epc_expired,
+    epc_tick,
+    report_sent,
+    set_window,
+    status_periodic_expired,
+    status_prohibit_expired,
+    take_data,
+    take_mrw,
+    understood,
+)
+from multitracer.replay.arq.rlc_am_reset import (
+    next_reset,
+    next_reset_ack,
+    take_reset,
+    take_reset_ack,
+)
 from multitracer.replay.arq.rlc_am_sender import (
-    HEAD_BYTES, can_send_new, discard_due, discard_expired, lowest_nacked, mrw_expired, mrw_sent, next_data,
-    next_reset, next_reset_ack, poll_periodic_expired, poll_prohibit_expired, poll_timer_expired, take_mrw_ack,
-    take_report, take_reset, take_reset_ack, take_window,
-)  # fmt: skip
+    HEAD_BYTES,
+    can_send_new,
+    lowest_nacked,
+    next_data,
+    poll_periodic_expired,
+    poll_prohibit_expired,
+    poll_timer_expired,
+    take_mrw_ack,
+    take_report,
+    take_window,
+)
 from multitracer.replay.arq.rlc_entity import (
-    COMPOSED_REPORT, COMPOSED_TO, CONTROL_BYTES, COUNT_NAMES, DISCARD_NS, ENDED, FLOOR, LAST_RSN, LI_OCTETS, MALFORMED,
-    MRW_DUE, NEVER, PDU_BYTES, PIGGYBACK, PIGGYBACKED, RESET_ACK_DUE, RESET_DUE, RESETTING, STATUS_PDUS, T_EPC,
-    T_EPC_TICK, T_MRW, T_POLL, T_POLL_PERIODIC, T_POLL_PROHIBIT, T_RST, T_STATUS_PERIODIC, T_STATUS_PROHIBIT, TIMERS,
-    VT_A, VT_S, VT_WS, Entity, entity,
-)  # fmt: skip
+    COMPOSED_REPORT,
+    COMPOSED_TO,
+    CONTROL_BYTES,
+    COUNT_NAMES,
+    DISCARD_NS,
+    ENDED,
+    FLOOR,
+    LAST_RSN,
+    LI_OCTETS,
+    MALFORMED,
+    MRW_DUE,
+    NEVER,
+    PDU_BYTES,
+    PIGGYBACK,
+    PIGGYBACKED,
+    RESET_ACK_DUE,
+    RESET_DUE,
+    RESETTING,
+    STATUS_PDUS,
+    T_EPC,
+    T_EPC_TICK,
+    T_MRW,
+    T_POLL,
+    T_POLL_PERIODIC,
+    T_POLL_PROHIBIT,
+    T_RST,
+    T_STATUS_PERIODIC,
+    T_STATUS_PROHIBIT,
+    TIMERS,
+    VT_A,
+    VT_S,
+    VT_WS,
+    Entity,
+    entity,
+)
 from multitracer.replay.arq.rlc_parameters import Parameters, check
 from multitracer.replay.arq.rlc_segments import OUT_COUNT, STATUS_AT, append_sdu, room_left, taken_away
 from multitracer.replay.arq.rlc_status import (
-    F_MRW_ACK_N, F_MRW_ACK_SN, F_MRW_N, F_MRW_SN, F_WINDOW, committed, compose, get, put, read_status, status_due,
-)  # fmt: skip
+    F_MRW_ACK_N,
+    F_MRW_ACK_SN,
+    F_MRW_N,
+    F_MRW_SN,
+    F_WINDOW,
+    committed,
+    compose,
+    get,
+    put,
+    read_status,
+    status_due,
+)
 
 __all__ = ["Entity", "Parameters", "RlcAm", "entity", "expire", "next_frame", "next_timer", "offer", "receive"]
 
@@ -255,6 +321,8 @@ class RlcAm:
         self.parameters = parameters or Parameters()
         self.entity = entity(self.parameters)
         self._out = np.zeros(self.parameters.pdu_bytes, np.uint8)
+        # Frames are copied to here: the same type as in the driver, so that the kernels are compiled once.
+        self._in = np.zeros(8 * self.parameters.pdu_bytes, np.uint8)
         self._delivered: list[bytes] = []
 
     def offer(self, sdu: bytes, now: int = 0) -> bool:
@@ -269,7 +337,9 @@ class RlcAm:
 
     def receive(self, frame: bytes, now: int) -> None:
         """A PDU from the air."""
-        receive(self.entity, octets_of(frame), len(frame), now)
+        length = min(len(frame), len(self._in))
+        self._in[:length] = octets_of(frame[:length])
+        receive(self.entity, self._in, length, now)
         self._delivered += taken(self.entity.r)
 
     def delivered(self) -> list[bytes]:

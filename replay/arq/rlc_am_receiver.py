@@ -8,15 +8,59 @@ import numpy as np
 
 from multitracer.kernels import kernel
 from multitracer.replay.arq.rlc_entity import (
-    DONE, DUPLICATE, EPC_NS, EPC_TO, HE, IN_SEQUENCE, LI_OCTETS, MALFORMED, META, MISSING_PDU, MRW_ACK_DUE, MRW_ACK_N,
-    MRW_ACK_SN, NEVER, OUTSIDE, PDUS_PER_TTI, RECEIVED, REPORTS, RX_WINDOW, SKIP_ENDS, SN_MASK, STATUS_DELAYED,
-    STATUS_PERIODIC_NS, STATUS_PROHIBIT_NS, STATUS_WANTED, T_EPC, T_EPC_TICK, T_STATUS_PERIODIC, T_STATUS_PROHIBIT,
-    TTI_NS, VR_EP, VR_H, VR_R, WINDOW_DUE, Entity, start,
-)  # fmt: skip
+    DONE,
+    DUPLICATE,
+    EPC_NS,
+    EPC_TO,
+    HAVE,
+    HE,
+    IN_SEQUENCE,
+    LI_OCTETS,
+    MALFORMED,
+    META,
+    MISSING_PDU,
+    MRW_ACK_DUE,
+    MRW_ACK_N,
+    MRW_ACK_SN,
+    NEVER,
+    OUTSIDE,
+    PDUS_PER_TTI,
+    RECEIVED,
+    REPORTS,
+    RX_WINDOW,
+    SKIP_ENDS,
+    SN_MASK,
+    STATUS_DELAYED,
+    STATUS_PERIODIC_NS,
+    STATUS_PROHIBIT_NS,
+    STATUS_WANTED,
+    T_EPC,
+    T_EPC_TICK,
+    T_STATUS_PERIODIC,
+    T_STATUS_PROHIBIT,
+    TTI_NS,
+    VR_EP,
+    VR_H,
+    VR_R,
+    WINDOW_DUE,
+    Entity,
+    start,
+)
 from multitracer.replay.arq.rlc_segments import (
-    COUNT, ENDED_BEFORE, ENDED_SHORT, START, STATUS_AT, STOP, append_aside, close_aside, feed, lose, read_indicators,
-    restart, restart_aside,
-)  # fmt: skip
+    COUNT,
+    ENDED_BEFORE,
+    ENDED_SHORT,
+    START,
+    STATUS_AT,
+    STOP,
+    append_aside,
+    close_aside,
+    feed,
+    lose,
+    read_indicators,
+    restart,
+    restart_aside,
+)
 from multitracer.replay.arq.rlc_status import gap_end, next_gap
 
 _NEW = SN_MASK + 1
@@ -56,7 +100,7 @@ def take_data(e: Entity, pdu: Any) -> None:
     e.counts[RECEIVED] += 1
     if ahead >= e.p[RX_WINDOW]:
         e.counts[OUTSIDE] += 1
-    elif e.have[sn12]:
+    elif e.slot[sn12, HAVE]:
         e.counts[DUPLICATE] += 1
     else:
         _store(e, pdu, v[VR_R] + ahead)
@@ -73,7 +117,7 @@ def _store(e: Entity, pdu: Any, sn: int) -> None:
         e.meta[slot, i] = e.meta[_NEW, i]
     for i in range(e.meta[_NEW, COUNT]):
         e.lis[slot, i] = e.lis[_NEW, i]
-    e.have[slot] = 1
+    e.slot[slot, HAVE] = 1
     gap = sn > v[VR_H]
     v[VR_H] = max(v[VR_H], sn + 1)
     if sn == v[VR_R]:
@@ -88,7 +132,7 @@ def _store(e: Entity, pdu: Any, sn: int) -> None:
 def advance(e: Entity) -> None:
     """Put together all PDUs that are next in sequence; VR(R) stops at the first that is missing."""
     v = e.v
-    while v[VR_R] < v[VR_H] and e.have[v[VR_R] & SN_MASK]:
+    while v[VR_R] < v[VR_H] and e.slot[v[VR_R] & SN_MASK, HAVE]:
         _use(e, v[VR_R])
         v[VR_R] += 1
 
@@ -99,7 +143,7 @@ def _use(e: Entity, sn: int) -> None:
     meta = e.meta[slot]
     feed(e.r, e.rx[slot], meta, e.lis[slot], meta[HE], e.v[SKIP_ENDS], meta[DONE])
     e.v[SKIP_ENDS] = 0
-    e.have[slot] = 0
+    e.slot[slot, HAVE] = 0
 
 
 @kernel
@@ -110,7 +154,7 @@ def _deliver_around(e: Entity, sn: int) -> None:
     for k in range(ends):
         _deliver_if_whole(e, sn, k)
     later = sn + 1
-    while later < e.v[VR_H] and e.have[later & SN_MASK]:
+    while later < e.v[VR_H] and e.slot[later & SN_MASK, HAVE]:
         meta = e.meta[later & SN_MASK]
         if meta[COUNT] or meta[HE] == 2:
             _deliver_if_whole(e, later, 0)
@@ -157,7 +201,7 @@ def _deliver_if_whole(e: Entity, sn: int, k: int) -> None:
 def _begins_in(e: Entity, sn: int) -> int:
     """The PDU with the end before the first end in `sn`, if all from there on are above the gap; else -1."""
     before = sn - 1
-    while before > e.v[VR_R] and e.have[before & SN_MASK]:
+    while before > e.v[VR_R] and e.slot[before & SN_MASK, HAVE]:
         slot = before & SN_MASK
         if e.meta[slot, COUNT] or e.meta[slot, HE] == 2:
             return before
@@ -173,7 +217,7 @@ def take_mrw(e: Entity, sn12: int, n: int) -> None:
     target = v[VR_R] + ahead
     if ahead <= e.p[RX_WINDOW]:
         for sn in range(v[VR_R], target):
-            if e.have[sn & SN_MASK]:
+            if e.slot[sn & SN_MASK, HAVE]:
                 _use(e, sn)
             else:
                 lose(e.r)

@@ -1,20 +1,83 @@
-"""The sending side of RLC acknowledged mode: windows, polls, discard, MRW and reset (3GPP TS 25.322 11.3 to 11.6)."""
+"""The sending side of RLC acknowledged mode: PDUs, polls, reports received (3GPP TS 25.322 11.3)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from multitracer.kernels import kernel
+from multitracer.replay.arq.rlc_am_discard import (
+    discard_before,
+    end_mrw,
+    forget_nack,
+)
+from multitracer.replay.arq.rlc_am_reset import (
+    begin_reset,
+)
 from multitracer.replay.arq.rlc_entity import (
-    DISCARD, DISCARD_BY_TIMER, DISCARD_TO, DISCARDED, DISCARDS_ALL, ENDED, FLOOR, HFN, INVALID, LI_OCTETS, LISTED,
-    LOWEST, LSN, MAX_DAT, MAX_MRW, MAX_RST, MRW_BEYOND, MRW_DUE, MRW_N, MRW_NS, MRW_SN, MRW_TO, MRWS, NACKED, NEVER,
-    NO_DISCARD, PDU_BYTES, PEER_HFN, POLL_DELAYED, POLL_LAST_NEW, POLL_LAST_RETRANSMISSION, POLL_NS, POLL_PDU,
-    POLL_PERIODIC_NS, POLL_PROHIBIT_NS, POLL_SDU, POLL_UNACKNOWLEDGED, POLL_WANTED, POLL_WINDOW, POLL_X, POLLS, RESENT,
-    RESET_ACK_DUE, RESET_DUE, RESETS, RESETS_DONE, RESETS_TAKEN, RESETTING, RSN, RST_NS, SENT, SN_MASK, SPECIAL_HE,
-    STAMP, T_MRW, T_POLL, T_POLL_PERIODIC, T_POLL_PROHIBIT, T_RST, TX_WINDOW, VT_A, VT_MRW, VT_PDU, VT_RST, VT_S,
-    VT_SDU, VT_WS, Entity, clear, start,
-)  # fmt: skip
-from multitracer.replay.arq.rlc_segments import ENDING, HEAD, NEXT, TAIL, TAKEN, UNKNOWN, drop_waiting, fill, has_data
+    ANY_STATUS,
+    CALLED,
+    CUT,
+    DISCARD,
+    DISCARD_BY_TIMER,
+    DISCARD_TO,
+    FLOOR,
+    INVALID,
+    LAST_SDU,
+    LI_OCTETS,
+    LISTED,
+    LOWEST,
+    LSN,
+    MAX_DAT,
+    MRW_N,
+    MRW_SN,
+    MRW_TO,
+    NACK,
+    NACKED,
+    NAMED,
+    NEVER,
+    NO_DISCARD,
+    PDU_BYTES,
+    POLL_DELAYED,
+    POLL_LAST_NEW,
+    POLL_LAST_RETRANSMISSION,
+    POLL_NS,
+    POLL_PDU,
+    POLL_PERIODIC_NS,
+    POLL_PROHIBIT_NS,
+    POLL_SDU,
+    POLL_UNACKNOWLEDGED,
+    POLL_WANTED,
+    POLL_WINDOW,
+    POLL_X,
+    POLLS,
+    RESENT,
+    SENT,
+    SN_MASK,
+    SPECIAL_HE,
+    STAMP,
+    T_POLL,
+    T_POLL_PERIODIC,
+    T_POLL_PROHIBIT,
+    TX_WINDOW,
+    VT_A,
+    VT_DAT,
+    VT_PDU,
+    VT_S,
+    VT_SDU,
+    VT_WS,
+    Entity,
+    start,
+)
+from multitracer.replay.arq.rlc_segments import (
+    END_N,
+    END_SN,
+    HEAD,
+    NEXT,
+    TAKEN,
+    UNKNOWN,
+    fill,
+    has_data,
+)
 
 HEAD_BYTES = 2
 POLL_BIT = 4
@@ -37,7 +100,7 @@ def lowest_nacked(e: Entity) -> int:
         return -1
     sn = max(v[LOWEST], v[VT_A])
     while sn < v[VT_S]:
-        if e.nack[sn & SN_MASK]:
+        if e.slot[sn & SN_MASK, NACK]:
             v[LOWEST] = sn
             return sn
         sn += 1
@@ -48,7 +111,7 @@ def lowest_nacked(e: Entity) -> int:
 @kernel
 def can_send_new(e: Entity) -> bool:
     """Whether there is new data and the window is open."""
-    return e.v[VT_S] < e.v[VT_A] + e.v[VT_WS] and has_data(e.queue)
+    return e.v[VT_S] < e.v[VT_A] + e.v[VT_WS] and not e.v[CUT] and has_data(e.queue)
 
 
 @kernel
@@ -77,11 +140,11 @@ def next_data(e: Entity, now: int, out: Any) -> int:
     if sn < 0:
         return 0
     limited = e.p[MAX_DAT] > 0 and e.p[DISCARD] != DISCARD_BY_TIMER
-    if limited and e.dat[sn & SN_MASK] + 1 >= e.p[MAX_DAT]:
+    if limited and e.slot[sn & SN_MASK, VT_DAT] + 1 >= e.p[MAX_DAT]:
         if e.p[DISCARD] == NO_DISCARD:
             begin_reset(e)
         else:
-            discard_before(e, e.last_sdu[sn & SN_MASK] + 1)
+            discard_before(e, e.slot[sn & SN_MASK, LAST_SDU] + 1)
         return 0
     return _send_again(e, sn, now, out)
 
@@ -95,8 +158,8 @@ def _send_new(e: Entity, now: int, out: Any) -> int:
     he = fill(q, sn, pdu, HEAD_BYTES, e.p[PDU_BYTES], e.p[LI_OCTETS], e.p[SPECIAL_HE], 0)
     pdu[0] = 0x80 | slot >> 5
     pdu[1] = (slot & 31) << 3 | he
-    e.last_sdu[slot] = q.v[NEXT] if q.v[TAKEN] else q.v[NEXT] - 1
-    e.dat[slot], e.nack[slot] = 0, 0
+    e.slot[slot, LAST_SDU] = q.v[NEXT] if q.v[TAKEN] else q.v[NEXT] - 1
+    e.slot[slot, VT_DAT], e.slot[slot, NACK] = 0, 0
     wanted = e.p[POLL_LAST_NEW] > 0 and not has_data(q)
     wanted = _poll_for_sdus(e, q.v[NEXT] - done) or wanted
     wanted = _window_used(e) or wanted
@@ -132,23 +195,12 @@ def _send_again(e: Entity, sn: int, now: int, out: Any) -> int:
 
 
 @kernel
-def forget_nack(e: Entity, sn: int) -> bool:
-    """The PDU need not be sent again; whether it had to be."""
-    slot = sn & SN_MASK
-    if not e.nack[slot]:
-        return False
-    e.nack[slot] = 0
-    e.v[NACKED] -= 1
-    return True
-
-
-@kernel
 def _send(e: Entity, sn: int, now: int, out: Any, wanted: bool) -> int:
     """Hand the PDU to the air, with a poll if there is cause."""
     slot, size = sn & SN_MASK, e.p[PDU_BYTES]
     for i in range(size):
         out[i] = e.tx[slot, i]
-    e.dat[slot] += 1
+    e.slot[slot, VT_DAT] += 1
     e.counts[SENT] += 1
     if _poll_here(e, wanted):
         out[1] |= POLL_BIT
@@ -188,7 +240,7 @@ def take_report(e: Entity, now: int) -> None:
     v = e.v
     first = v[VT_S]
     for i in range(v[LISTED]):
-        sn = v[VT_A] + ((e.named[i] - v[VT_A]) & SN_MASK)
+        sn = v[VT_A] + ((e.slot[i, NAMED] - v[VT_A]) & SN_MASK)
         if sn >= v[VT_S]:
             return _invalid(e)
         first = min(first, sn)
@@ -198,10 +250,10 @@ def take_report(e: Entity, now: int) -> None:
     v[STAMP] += 1
     refused = _mark(e)
     for sn in range(v[VT_A], lsn):
-        if e.stamp[sn & SN_MASK] != v[STAMP]:
+        if e.slot[sn & SN_MASK, CALLED] != v[STAMP]:
             forget_nack(e, sn)
     _move(e, min(lsn, first))
-    if v[VT_A] >= v[POLL_X] or refused:
+    if v[VT_A] >= v[POLL_X] or refused or e.p[ANY_STATUS]:
         stop_timer_poll(e, now)
     return None
 
@@ -217,13 +269,13 @@ def _mark(e: Entity) -> bool:
     """Note the PDUs called missing to be sent again; whether x-1 of Timer_Poll is one of them."""
     v, refused = e.v, False
     for i in range(v[LISTED]):
-        sn = v[VT_A] + ((e.named[i] - v[VT_A]) & SN_MASK)
+        sn = v[VT_A] + ((e.slot[i, NAMED] - v[VT_A]) & SN_MASK)
         slot = sn & SN_MASK
-        e.stamp[slot] = v[STAMP]
+        e.slot[slot, CALLED] = v[STAMP]
         refused = refused or sn == v[POLL_X] - 1
-        if sn < v[FLOOR] or e.nack[slot]:
+        if sn < v[FLOOR] or e.slot[slot, NACK]:
             continue
-        e.nack[slot] = 1
+        e.slot[slot, NACK] = 1
         v[LOWEST] = sn if v[NACKED] == 0 else min(v[LOWEST], sn)
         v[NACKED] += 1
     return refused
@@ -245,83 +297,14 @@ def _move(e: Entity, sn: int) -> None:
     for lower in range(v[VT_A], sn):
         forget_nack(e, lower)
     v[VT_A] = max(v[VT_A], sn)
-    while q.v[HEAD] < q.v[NEXT]:
-        at = q.v[HEAD] % len(q.length)
-        if q.end_sn[at] == UNKNOWN or v[VT_A] < q.end_sn[at] + (1 if q.end_n[at] else 0):
+    # What is cut short is freed by its MRW only: acknowledged or not, the receiver must be told.
+    while q.v[HEAD] < q.v[NEXT] and not (v[CUT] and q.v[HEAD] < v[DISCARD_TO]):
+        at = q.v[HEAD] % len(q.sdu)
+        if q.sdu[at, END_SN] == UNKNOWN or v[VT_A] < q.sdu[at, END_SN] + (1 if q.sdu[at, END_N] else 0):
             break
         q.v[HEAD] += 1
-    if v[MRW_TO] and v[VT_A] >= v[MRW_SN] + (1 if v[MRW_N] else 0):
+    if v[MRW_TO] and v[VT_A] > v[MRW_SN]:
         end_mrw(e)
-
-
-@kernel
-def discard_before(e: Entity, number: int) -> None:
-    """Give up all SDUs before `number`: those of which something was sent by an MRW, the others in silence."""
-    v, q = e.v, e.queue
-    number = min(number, q.v[TAIL])
-    if number <= max(v[DISCARD_TO], q.v[HEAD]):
-        return
-    e.counts[DISCARDED] += number - max(v[DISCARD_TO], q.v[HEAD])
-    signalled = q.v[NEXT] + (1 if q.v[TAKEN] else 0)
-    if number >= signalled and (q.v[TAKEN] or q.v[ENDING]):
-        _cut_short(e)
-    drop_waiting(q, number)
-    v[DISCARD_TO] = number
-    last = min(number, signalled) - 1
-    if last < q.v[HEAD]:
-        q.v[HEAD] = number
-        return
-    for k in range(signalled, number):  # never sent: their end is where that of the last one sent is
-        _end_as(e, k, last)
-    v[FLOOR] = max(v[FLOOR], q.end_sn[last % len(q.length)])
-    for sn in range(v[VT_A], v[FLOOR]):
-        forget_nack(e, sn)
-    if not v[MRW_TO]:
-        begin_mrw(e)
-
-
-@kernel
-def _end_as(e: Entity, number: int, other: int) -> None:
-    size = len(e.queue.length)
-    e.queue.end_sn[number % size] = e.queue.end_sn[other % size]
-    e.queue.end_n[number % size] = e.queue.end_n[other % size]
-
-
-@kernel
-def _cut_short(e: Entity) -> None:
-    """The SDU begun, or one whose end is still to be told, ends before the next new PDU."""
-    q = e.queue
-    at = (q.v[NEXT] if q.v[TAKEN] else q.v[NEXT] - 1) % len(q.length)
-    q.end_sn[at], q.end_n[at] = e.v[VT_S], 0
-    q.v[ENDING] = 0
-    e.v[MRW_BEYOND] = 1 if e.v[VT_S] >= e.v[VT_A] + e.v[VT_WS] else 0
-
-
-@kernel
-def begin_mrw(e: Entity) -> None:
-    """Tell the receiver to move its window over everything given up so far."""
-    v, q = e.v, e.queue
-    v[MRW_TO] = v[DISCARD_TO]
-    at = (v[MRW_TO] - 1) % len(q.length)
-    v[MRW_SN], v[MRW_N] = q.end_sn[at], q.end_n[at]
-    v[VT_MRW], v[MRW_DUE] = 0, 1
-
-
-@kernel
-def mrw_sent(e: Entity, now: int) -> None:
-    """An MRW goes out."""
-    e.v[VT_MRW] += 1
-    e.counts[MRWS] += 1
-    start(e, T_MRW, now, e.p[MRW_NS])
-
-
-@kernel
-def mrw_expired(e: Entity) -> None:
-    """Timer_MRW: send the same again, MaxMRW times at most, then reset."""
-    if e.v[VT_MRW] >= e.p[MAX_MRW]:
-        begin_reset(e)
-    else:
-        e.v[MRW_DUE] = 1
 
 
 @kernel
@@ -336,115 +319,6 @@ def take_mrw_ack(e: Entity, sn12: int, n: int) -> None:
     if exact or beyond:
         end_mrw(e)
         _move(e, sn)
-
-
-@kernel
-def end_mrw(e: Entity) -> None:
-    """The MRW procedure is over."""
-    v = e.v
-    e.queue.v[HEAD] = max(e.queue.v[HEAD], v[MRW_TO])
-    v[MRW_TO] = v[MRW_DUE] = v[MRW_BEYOND] = 0
-    e.timer[T_MRW] = NEVER
-    if v[DISCARD_TO] > e.queue.v[HEAD]:
-        begin_mrw(e)
-
-
-@kernel
-def discard_due(e: Entity) -> int:
-    """When Timer_Discard of the oldest SDU that is not given up expires."""
-    q = e.queue.v
-    oldest = max(q[HEAD], e.v[DISCARD_TO])
-    if e.p[DISCARD] != DISCARD_BY_TIMER or oldest >= q[TAIL] or e.v[RESETTING]:
-        return NEVER
-    return e.queue.due[oldest % len(e.queue.due)]
-
-
-@kernel
-def discard_expired(e: Entity, now: int) -> None:
-    """Timer_Discard: give up every SDU whose time has come."""
-    number = max(e.queue.v[HEAD], e.v[DISCARD_TO])
-    while number < e.queue.v[TAIL] and e.queue.due[number % len(e.queue.due)] <= now:
-        number += 1
-    discard_before(e, number)
-
-
-@kernel
-def begin_reset(e: Entity) -> None:
-    """Unrecoverable but by a reset: data stop, a RESET is due."""
-    v = e.v
-    if v[RESETTING] or v[ENDED]:
-        return
-    v[RESETTING], v[VT_RST], v[RESET_DUE] = 1, 0, 1
-    e.timer[:] = NEVER
-
-
-@kernel
-def next_reset(e: Entity, now: int, out: Any) -> int:
-    """The RESET that is due; at MaxRST the link is given up instead."""
-    v = e.v
-    if not v[RESET_DUE]:
-        return 0
-    v[RESET_DUE] = 0
-    v[VT_RST] += 1
-    if v[VT_RST] >= e.p[MAX_RST]:
-        v[ENDED] = 1
-        e.timer[:] = NEVER
-        return 0
-    e.counts[RESETS] += 1
-    start(e, T_RST, now, e.p[RST_NS])
-    return _put_reset(e, out, 1, v[RSN])
-
-
-@kernel
-def next_reset_ack(e: Entity, out: Any) -> int:
-    """The RESET ACK that is due."""
-    rsn = e.v[RESET_ACK_DUE] - 1
-    e.v[RESET_ACK_DUE] = 0
-    return _put_reset(e, out, 2, rsn)
-
-
-@kernel
-def _put_reset(e: Entity, out: Any, kind: int, rsn: int) -> int:
-    """RESET or RESET ACK: type, RSN, and HFNI: the hyper frame number of the next PDU sent (9.2.1.6)."""
-    hfni = (e.v[HFN] + (e.v[VT_S] >> 12)) & 0xFFFFF
-    out[0] = kind << 4 | rsn << 3
-    out[1], out[2], out[3] = hfni >> 12, (hfni >> 4) & 0xFF, (hfni & 15) << 4
-    return 4
-
-
-@kernel
-def take_reset(e: Entity, hfni: int, now: int) -> None:
-    """A RESET with a new RSN: begin anew and acknowledge."""
-    e.counts[RESETS_TAKEN] += 1
-    _anew(e, hfni, now)
-
-
-@kernel
-def take_reset_ack(e: Entity, rsn: int, hfni: int, now: int) -> None:
-    """The RESET ACK: if it is of this reset, begin anew."""
-    v = e.v
-    if not v[RESETTING] or rsn != v[RSN] or v[ENDED]:
-        return
-    v[RESETTING], v[RESET_DUE], v[RSN] = 0, 0, rsn ^ 1
-    e.timer[T_RST] = NEVER
-    e.counts[RESETS_DONE] += 1
-    _anew(e, hfni, now)
-
-
-@kernel
-def _anew(e: Entity, hfni: int, now: int) -> None:
-    """Forget windows and what was under way; discard the SDUs begun, or all (11.4.3)."""
-    v, q = e.v, e.queue
-    waiting = q.v[NEXT] + (1 if q.v[TAKEN] else 0)
-    first = q.v[TAIL] if e.p[DISCARDS_ALL] else min(q.v[TAIL], waiting)
-    e.counts[DISCARDED] += max(0, first - max(q.v[HEAD], v[DISCARD_TO]))
-    drop_waiting(q, first)
-    q.v[HEAD], q.v[ENDING] = first, 0
-    v[DISCARD_TO] = first
-    v[HFN], v[PEER_HFN] = max(v[HFN] + (v[VT_S] >> 12), hfni) + 1, hfni
-    resetting, timer = v[RESETTING], e.timer[T_RST]
-    clear(e, now)
-    v[RESETTING], e.timer[T_RST] = resetting, timer
 
 
 @kernel

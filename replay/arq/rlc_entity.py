@@ -23,21 +23,22 @@ NEVER = 2**62
     POLL_LAST_NEW, POLL_LAST_RETRANSMISSION, POLL_NS, POLL_PDU, POLL_SDU, POLL_WINDOW, POLL_PERIODIC_NS,
     POLL_PROHIBIT_NS, POLL_UNACKNOWLEDGED, MISSING_PDU, STATUS_PERIODIC_NS, STATUS_PROHIBIT_NS, EPC_NS, TTI_NS,
     PDUS_PER_TTI, DISCARD, MAX_DAT, DISCARD_NS, MRW_NS, MAX_MRW, SEND_MRW, RST_NS, MAX_RST, DISCARDS_ALL, WHOLE_REPORTS,
-    PARAMETERS,
-) = range(35)  # fmt: skip
+    ANY_STATUS, PARAMETERS,
+) = range(36)  # fmt: skip
 NO_DISCARD, DISCARD_AT_MAX_DAT, DISCARD_BY_TIMER = range(3)
 LIST, BITMAP, RLIST = range(3)
 
-# State. POLL_X is the x of Timer_Poll; NACKED counts PDUs to be sent again, none of them below LOWEST;
-# FLOOR: PDUs below are given up; SDUs before DISCARD_TO are given up, before MRW_TO by the MRW under way,
-# which names MRW_SN and MRW_N; LISTED: SNs that a STATUS just read calls missing, LSN what it acknowledges.
+# State. POLL_X is the x of Timer_Poll; NACKED counts PDUs to be sent again, none of them below LOWEST; FLOOR: PDUs
+# below are given up; SDUs before DISCARD_TO are given up, before MRW_TO by the MRW under way, which names MRW_SN
+# and MRW_N; CUT: one of them was cut short; LISTED: SNs that a STATUS just read calls missing, LSN what it
+# acknowledges; EPC_TO: VR(H) at the last report; COMPOSED_*: what the STATUS just composed holds of a report.
 (
     VT_S, VT_A, VT_WS, VT_PDU, VT_SDU, VT_RST, VT_MRW, POLL_WANTED, POLL_DELAYED, POLL_X, NACKED, LOWEST, FLOOR,
     DISCARD_TO, MRW_TO, MRW_SN, MRW_N, MRW_DUE, MRW_BEYOND, RESETTING, RESET_DUE, RSN, ENDED, HFN, PEER_HFN,
     LISTED, LSN, STAMP,
     VR_R, VR_H, VR_EP, STATUS_WANTED, STATUS_DELAYED, REPORT_FROM, SKIP_ENDS, MRW_ACK_DUE, MRW_ACK_SN, MRW_ACK_N,
-    WINDOW_DUE, RESET_ACK_DUE, LAST_RSN, COMPOSED_TO, COMPOSED_REPORT, EPC_TO, STATES,
-) = range(45)  # fmt: skip
+    WINDOW_DUE, RESET_ACK_DUE, LAST_RSN, COMPOSED_TO, COMPOSED_REPORT, EPC_TO, CUT, STATES,
+) = range(46)  # fmt: skip
 
 # Timers: when each expires, ns. Timer_Discard is in the queue, for each SDU.
 (
@@ -58,6 +59,11 @@ COUNT_NAMES = (
 their initiator and undergone as the peer; SDUs discarded; AMD PDUs received, known already, and outside the window;
 PDUs not understood; invalid STATUS PDUs; piggybacked ones sent."""
 
+# Columns of what is known of a PDU by its number. Sent: VT(DAT); whether it waits to be sent again; the last SDU with a
+# segment in it; by which STATUS it was called missing last. Received: whether it is there. NAMED is a list by itself:
+# the numbers that the STATUS just read calls missing.
+VT_DAT, NACK, LAST_SDU, CALLED, HAVE, NAMED, SLOT = range(7)
+
 # Columns of what is known of a received PDU, behind those of rlc_segments.
 HE, DONE, META = 4, 5, 6
 
@@ -73,19 +79,10 @@ class Entity(NamedTuple):
     r: Reassembly
     tx: Any
     """Octets of the PDUs sent."""
-    dat: Any
-    """VT(DAT) of each."""
-    nack: Any
-    """Whether each waits to be sent again."""
-    last_sdu: Any
-    """The last SDU with a segment in each."""
-    named: Any
-    """SNs that the STATUS just read calls missing."""
-    stamp: Any
-    """By which STATUS each SN was called missing last."""
+    slot: Any
+    """What is known of each, by the columns VT_DAT to HAVE."""
     rx: Any
     """Octets of PDUs received ahead of sequence."""
-    have: Any
     meta: Any
     lis: Any
     scratch: Any
@@ -103,9 +100,8 @@ def entity(parameters: Parameters) -> Entity:
         p, np.zeros(STATES, np.int64), np.full(TIMERS, NEVER, np.int64), np.zeros(COUNTS, np.int64),
         segments.queue(q.queue_sdus, q.queue_bytes),
         segments.reassembly(q.max_sdu_bytes, out_bytes, (q.rx_window + 2) * min(MOST_READ, size)),
-        np.zeros((slots, size), np.uint8), np.zeros(slots, np.int64), np.zeros(slots, np.uint8),
-        np.zeros(slots, np.int64), np.zeros(slots, np.int64), np.zeros(slots, np.int64),
-        np.zeros((slots, size), np.uint8), np.zeros(slots, np.uint8), np.zeros((slots + 1, META), np.int64),
+        np.zeros((slots, size), np.uint8), np.zeros((slots, SLOT), np.int64),
+        np.zeros((slots, size), np.uint8), np.zeros((slots + 1, META), np.int64),
         np.zeros((slots + 1, MOST_READ), np.int64), np.zeros(2 * size, np.uint8), np.zeros(5, np.int64),
     )  # fmt: skip
     made.v[LAST_RSN] = made.v[REPORT_FROM] = -1
@@ -120,7 +116,7 @@ def _numbers(q: Parameters) -> list[int]:
         q.poll_sdu, q.poll_window_percent, q.poll_periodic_ns, q.poll_prohibit_ns, q.poll_when_unacknowledged,
         q.missing_pdu_indication, q.status_periodic_ns, q.status_prohibit_ns, q.epc_ns, q.tti_ns, q.pdus_per_tti,
         DISCARD_MODES.index(q.discard), q.max_dat, q.discard_ns, q.mrw_ns, q.max_mrw, q.send_mrw, q.rst_ns, q.max_rst,
-        q.reset_discards_all, q.whole_reports, 0,
+        q.reset_discards_all, q.whole_reports, q.any_status_stops_poll, 0,
     ]  # fmt: skip
 
 
@@ -137,11 +133,11 @@ def clear(e: Entity, now: int) -> None:
     v[VT_S] = v[VT_A] = v[VT_PDU] = v[VT_SDU] = v[VT_MRW] = v[POLL_WANTED] = v[POLL_DELAYED] = 0
     v[POLL_X] = v[NACKED] = v[LOWEST] = v[FLOOR] = v[MRW_TO] = v[MRW_DUE] = 0
     v[VR_R] = v[VR_H] = v[VR_EP] = v[STATUS_WANTED] = v[STATUS_DELAYED] = v[SKIP_ENDS] = 0
-    v[MRW_ACK_DUE] = v[WINDOW_DUE] = 0
+    v[MRW_ACK_DUE] = v[WINDOW_DUE] = v[CUT] = v[MRW_BEYOND] = 0
     v[REPORT_FROM] = -1
     v[VT_WS] = e.p[TX_WINDOW]
-    e.nack[:] = 0
-    e.have[:] = 0
+    e.slot[:, NACK] = 0
+    e.slot[:, HAVE] = 0
     e.timer[:] = NEVER
     start(e, T_POLL_PERIODIC, now, e.p[POLL_PERIODIC_NS])
     start(e, T_STATUS_PERIODIC, now, e.p[STATUS_PERIODIC_NS])

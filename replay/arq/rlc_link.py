@@ -2,12 +2,13 @@
 
 Opportunity i of either side begins at i * frame_ns and has room for some PDUs; a PDU arrives delay_ns
 later, or garbled where the caller's array says so. At equal times offers come before arrivals, these before
-timers and these before sending; A before B. `carry` runs any stretch of opportunities and can go on later.
+timers and these before sending; at A before at B. `carry` runs any stretch of opportunities and can go on later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,11 +16,28 @@ import numpy as np
 from multitracer.errors import UsageError
 from multitracer.kernels import kernel
 from multitracer.replay.arq.rlc_am import expire, next_frame, next_timer, receive
-from multitracer.replay.arq.rlc_entity import DISCARD_NS, ENDED, NEVER, PDU_BYTES, RESETTING, Entity, entity
+from multitracer.replay.arq.rlc_entity import (
+    COUNT_NAMES,
+    DISCARD_NS,
+    ENDED,
+    NEVER,
+    PDU_BYTES,
+    RESETTING,
+    Entity,
+    entity,
+)
 from multitracer.replay.arq.rlc_parameters import Parameters, check
 from multitracer.replay.arq.rlc_segments import (
-    BACK, FRONT, OUT_COUNT, has_room, is_numbered, number_of, offer_numbered, taken_away,
-)  # fmt: skip
+    BACK,
+    FRONT,
+    OUT_COUNT,
+    Reassembly,
+    has_room,
+    is_numbered,
+    number_of,
+    offer_numbered,
+    taken_away,
+)
 
 A, B = 0, 1
 LEAST_SDU_BYTES = 8
@@ -45,42 +63,35 @@ LOG_TIME, LOG_SIDE, LOG_EVENT, LOG_NUMBER, LOG_LENGTH = range(5)
 E_OFFERED, E_SENT, E_RECEIVED, E_ERASED, E_DELIVERED = range(5)
 EVENTS = ("offered", "sent", "received", "erased", "delivered")
 
-# Columns of a PDU in the air.
+# Columns of a PDU in the air, and of an offer.
 ARRIVES, AIR_LENGTH, LOST, STORED = range(4)
-# Cursors: offers made and PDUs that left and reached the air, of each side; rows of the log and of the store.
-NEXT_OFFER, LEFT, REACHED = 0, 2, 4
-LOGGED, KEPT, CURSORS = 6, 7, 8
-
-
-class Side(NamedTuple):
-    """One side of a link: its entity, what is offered to it, what garbles the PDUs it sends."""
-
-    e: Entity
-    tally: Any
-    offer_ns: Any
-    offer_octets: Any
-    erased: Any
-    """By PDU that could be sent: opportunity times PDUs of an opportunity plus place in it."""
-    delivered_ns: Any
-    """By number of the SDU offered to this side: when the other handed it over, -1: not (yet)."""
-    air: Any
-    air_octets: Any
+OFFER_NS, OFFER_SIDE, OFFER_OCTETS = range(3)
+# Cursors: the next offer; PDUs that left and reached the air, of each side; rows of the log and of the store.
+NEXT_OFFER, LEFT, REACHED, LOGGED, KEPT, CURSORS = 0, 1, 3, 5, 6, 7
 
 
 class Link(NamedTuple):
-    """Two sides and what is noted of them."""
+    """What lies between two entities; by side where there are two of it."""
 
-    a: Side
-    b: Side
     settings: Any
     cursor: Any
+    tally: Any
+    offers: Any
+    sizes: Any
+    """Octets of each SDU offered to a side, by its number."""
+    delivered_ns: Any
+    """When the other side handed it over, -1: not (yet)."""
+    erased: Any
+    """By PDU that could be sent: opportunity times PDUs of an opportunity plus place in it."""
+    air: Any
+    air_octets: Any
     log: Any
     store: Any
     """Octets of the PDUs in the log."""
     frame: Any
 
 
-Offers = tuple[Iterable[int], Iterable[int]]
+Offers = tuple[Sequence[int], Sequence[int]]
 
 
 def link(
@@ -94,201 +105,208 @@ def link(
     saturated_bytes: int = 0,
     erased: tuple[Any, Any] = ((), ()),
     log_rows: int = 0,
-) -> Link:
-    """A link at rest; `offers` are (times, octets) for A and for B, `saturated_bytes` gives A SDUs for ever."""
+) -> tuple[Link, Entity, Entity]:
+    """A link at rest and its entities, for `carry`.
+
+    `offers` are (times, octets) for A and for B; `saturated_bytes` gives A SDUs of that size for ever instead.
+    """
     b = b or a
     check("frame_ns", frame_ns, 1, 10**12)
     check("delay_ns", delay_ns, 0, 10**12)
     for count in per_frame:
         check("per_frame", count, 1, 1000)
+    longest = min(a.max_sdu_bytes, b.max_sdu_bytes)
     if saturated_bytes:
-        check("saturated_bytes", saturated_bytes, LEAST_SDU_BYTES, min(a.max_sdu_bytes, b.max_sdu_bytes))
+        check("saturated_bytes", saturated_bytes, LEAST_SDU_BYTES, longest)
     if a.pdu_bytes != b.pdu_bytes or a.li_octets != b.li_octets:
         raise UsageError("both sides must have the same pdu_bytes and li_bits")
-    in_flight = delay_ns // frame_ns + 2
-    sides = [
-        _side(p, other, offers[i], np.asarray(erased[i], np.uint8), in_flight * per_frame[i] + 1)
-        for i, (p, other) in enumerate(((a, b), (b, a)))
-    ]
+    in_flight = (delay_ns // frame_ns + 2) * max(per_frame) + 1
     settings = np.array([frame_ns, delay_ns, *per_frame, saturated_bytes], np.int64)
-    log, store = np.zeros((log_rows, 5), np.int64), np.zeros((log_rows, a.pdu_bytes), np.uint8)
-    return Link(*sides, settings, np.zeros(CURSORS, np.int64), log, store, np.zeros(a.pdu_bytes, np.uint8))
-
-
-def _side(p: Parameters, other: Parameters, offers: Offers, erased: Any, in_flight: int) -> Side:
-    times, sizes = (np.array(list(each), np.int64) for each in offers)
-    if len(times) != len(sizes) or np.any(np.diff(times) < 0):
-        raise UsageError("offers need as many times as sizes, and times that do not fall")
-    for size in sizes:
-        check("an offered SDU's octets", int(size), LEAST_SDU_BYTES, min(p.max_sdu_bytes, other.max_sdu_bytes))
-    return Side(
-        entity(p), np.zeros(TALLY, np.int64), times, sizes, erased, np.full(len(times), -1, np.int64),
-        np.zeros((in_flight, 4), np.int64), np.zeros((in_flight, p.pdu_bytes), np.uint8),
+    sizes = _by_side([np.asarray(each[1], np.int64) for each in offers], 0)
+    made = Link(
+        settings, np.zeros(CURSORS, np.int64), np.zeros((2, TALLY), np.int64), _merged(offers, longest), sizes,
+        np.full(sizes.shape, -1, np.int64), _by_side([np.asarray(each, np.uint8) for each in erased], 0),
+        np.zeros((2, in_flight, 4), np.int64), np.zeros((2, in_flight, a.pdu_bytes), np.uint8),
+        np.zeros((log_rows, 5), np.int64), np.zeros((log_rows, a.pdu_bytes), np.uint8), np.zeros(a.pdu_bytes, np.uint8),
     )  # fmt: skip
+    return made, entity(a), entity(b)
+
+
+def _by_side(rows: list[Any], filling: int) -> Any:
+    """Both rows in one array, the shorter filled up."""
+    table = np.full((2, max(map(len, rows))), filling, rows[0].dtype)
+    for side, row in enumerate(rows):
+        table[side, : len(row)] = row
+    return table
+
+
+def _merged(offers: tuple[Offers, Offers], longest: int) -> Any:
+    """The offers to both sides as rows, by time."""
+    rows = []
+    for side, (times, sizes) in enumerate(offers):
+        if len(times) != len(sizes) or any(later < sooner for sooner, later in pairwise(times)):
+            raise UsageError("offers need as many times as sizes, and times that do not fall")
+        for time, size in zip(times, sizes, strict=True):
+            check("an offered SDU's octets", int(size), LEAST_SDU_BYTES, longest)
+            rows.append((int(time), side, int(size)))
+    return np.array(sorted(rows, key=lambda row: row[0]), np.int64).reshape(-1, 3)
 
 
 @kernel
-def carry(link: Link, first: int, last: int) -> None:
-    """Run opportunities [first, last); all that happens before the first of them happens too."""
-    a, b = link.a, link.b
+def carry(link: Link, a: Entity, b: Entity, first: int, last: int) -> None:
+    """Run opportunities [first, last); all that happens before each of them happens too."""
     for i in range(first, last):
         now = i * link.settings[FRAME_NS]
-        _until(link, now)
+        settle(link, a, b, now)
+        if link.settings[SATURATED_BYTES]:
+            _saturate(link, a, now)
         _send(link, a, A, i, now)
         _send(link, b, B, i, now)
 
 
 @kernel
-def finish(link: Link, now: int) -> None:
-    """Let arrivals and timers up to `now` happen, without sending."""
-    _until(link, now)
-
-
-@kernel
-def _until(link: Link, now: int) -> None:
-    a, b = link.a, link.b
+def settle(link: Link, a: Entity, b: Entity, now: int) -> None:
+    """Let offers, arrivals and timers up to `now` happen."""
     while True:
-        offered = min(_next_offer(link, a, A), _next_offer(link, b, B))
-        arrived = min(_next_arrival(link, a, A), _next_arrival(link, b, B))
-        woken = min(next_timer(a.e), next_timer(b.e))
-        at = min(offered, arrived, woken)
+        offered = _next_offer(link.offers, link.cursor)
+        to_a, to_b = _next_arrival(link.air, link.cursor, B), _next_arrival(link.air, link.cursor, A)
+        at = min(offered, to_a, to_b, next_timer(a), next_timer(b))
         if at > now:
             return
         if offered == at:
-            _offer(link, a, A, at)
-            _offer(link, b, B, at)
-        elif arrived == at:
-            if _next_arrival(link, b, B) == at:
-                _arrive(link, b, a, B, at)
-            if _next_arrival(link, a, A) == at:
-                _arrive(link, a, b, A, at)
+            if link.offers[link.cursor[NEXT_OFFER], OFFER_SIDE] == A:
+                _offer(link, a, A, at)
+            else:
+                _offer(link, b, B, at)
+        elif to_a == at:
+            _arrive(link, a, A, at)
+        elif to_b == at:
+            _arrive(link, b, B, at)
         else:
-            expire(a.e, at)
-            expire(b.e, at)
+            expire(a, at)
+            expire(b, at)
 
 
 @kernel
-def _next_offer(link: Link, side: Side, which: int) -> int:
-    k = link.cursor[NEXT_OFFER + which]
-    return side.offer_ns[k] if k < len(side.offer_ns) else NEVER
+def _next_offer(offers: Any, cursor: Any) -> int:
+    k = cursor[NEXT_OFFER]
+    return offers[k, OFFER_NS] if k < len(offers) else NEVER
 
 
 @kernel
-def _next_arrival(link: Link, side: Side, which: int) -> int:
+def _next_arrival(air: Any, cursor: Any, sender: int) -> int:
     """When the PDU of this side that is longest in the air arrives."""
-    k = link.cursor[REACHED + which]
-    return side.air[k % len(side.air), ARRIVES] if k < link.cursor[LEFT + which] else NEVER
+    k = cursor[REACHED + sender]
+    return air[sender, k % air.shape[1], ARRIVES] if k < cursor[LEFT + sender] else NEVER
 
 
 @kernel
-def _note(link: Link, now: int, which: int, event: int, number: int, length: int) -> None:
-    row = link.cursor[LOGGED]
-    if row < len(link.log):
-        link.log[row, LOG_TIME], link.log[row, LOG_SIDE], link.log[row, LOG_EVENT] = now, which, event
-        link.log[row, LOG_NUMBER], link.log[row, LOG_LENGTH] = number, length
-        link.cursor[LOGGED] = row + 1
+def _note(log: Any, cursor: Any, now: int, side: int, event: int, number: int, length: int) -> None:
+    row = cursor[LOGGED]
+    if row < len(log):
+        log[row, LOG_TIME], log[row, LOG_SIDE], log[row, LOG_EVENT] = now, side, event
+        log[row, LOG_NUMBER], log[row, LOG_LENGTH] = number, length
+        cursor[LOGGED] = row + 1
 
 
 @kernel
-def _offer(link: Link, side: Side, which: int, now: int) -> None:
-    while _next_offer(link, side, which) <= now:
-        k = link.cursor[NEXT_OFFER + which]
-        link.cursor[NEXT_OFFER + which] = k + 1
-        _make(link, side, which, side.offer_octets[k], now)
+def _offer(link: Link, e: Entity, side: int, now: int) -> None:
+    length = link.offers[link.cursor[NEXT_OFFER], OFFER_OCTETS]
+    link.cursor[NEXT_OFFER] += 1
+    _make(link, e, side, length, now)
 
 
 @kernel
-def _make(link: Link, side: Side, which: int, length: int, now: int) -> None:
-    number = side.tally[OFFERED]
-    side.tally[OFFERED] = number + 1
-    if offer_numbered(side.e.queue, number, length, now + side.e.p[DISCARD_NS]):
-        _note(link, now, which, E_OFFERED, number, length)
+def _make(link: Link, e: Entity, side: int, length: int, now: int) -> None:
+    number = link.tally[side, OFFERED]
+    link.tally[side, OFFERED] = number + 1
+    if offer_numbered(e.queue, number, length, now + e.p[DISCARD_NS]):
+        _note(link.log, link.cursor, now, side, E_OFFERED, number, length)
     else:
-        side.tally[REFUSED] += 1
+        link.tally[side, REFUSED] += 1
 
 
 @kernel
-def _saturate(link: Link, side: Side, wanted: int, now: int) -> None:
-    """Keep `wanted` octets waiting."""
-    length = link.settings[SATURATED_BYTES]
-    q = side.e.queue
-    while q.v[BACK] - q.v[FRONT] < wanted and has_room(q, length) and not side.e.v[ENDED]:
-        _make(link, side, A, length, now)
+def _saturate(link: Link, e: Entity, now: int) -> None:
+    """Keep A in SDUs for one opportunity."""
+    length, q = link.settings[SATURATED_BYTES], e.queue
+    wanted = link.settings[PER_FRAME_A] * e.p[PDU_BYTES] + length
+    while q.v[BACK] - q.v[FRONT] < wanted and has_room(q, length) and not e.v[ENDED]:
+        _make(link, e, A, length, now)
 
 
 @kernel
-def _send(link: Link, side: Side, which: int, i: int, now: int) -> None:
+def _send(link: Link, e: Entity, side: int, i: int, now: int) -> None:
     """Use opportunity `i`."""
-    per_frame = link.settings[PER_FRAME_A + which]
-    if which == A and link.settings[SATURATED_BYTES]:
-        _saturate(link, side, per_frame * side.e.p[PDU_BYTES] + link.settings[SATURATED_BYTES], now)
+    per_frame = link.settings[PER_FRAME_A + side]
     for k in range(per_frame):
-        length = next_frame(side.e, now, link.frame)
+        length = next_frame(e, now, link.frame)
         if length == 0:
             return
         place = i * per_frame + k
-        lost = 1 if place < len(side.erased) and side.erased[place] else 0
-        _launch(link, side, which, length, lost, now)
+        _launch(link, side, length, 1 if place < link.erased.shape[1] and link.erased[side, place] else 0, now)
 
 
 @kernel
-def _launch(link: Link, side: Side, which: int, length: int, lost: int, now: int) -> None:
-    k = link.cursor[LEFT + which]
-    at = k % len(side.air)
+def _launch(link: Link, side: int, length: int, lost: int, now: int) -> None:
+    k, row = link.cursor[LEFT + side], link.cursor[KEPT]
+    at = k % link.air.shape[1]
     for j in range(length):
-        side.air_octets[at, j] = link.frame[j]
-    row = link.cursor[KEPT]
+        link.air_octets[side, at, j] = link.frame[j]
     if row < len(link.store):
         for j in range(length):
             link.store[row, j] = link.frame[j]
         link.cursor[KEPT] = row + 1
-    side.air[at, ARRIVES], side.air[at, AIR_LENGTH] = now + link.settings[DELAY_NS], length
-    side.air[at, LOST], side.air[at, STORED] = lost, row
-    link.cursor[LEFT + which] = k + 1
-    side.tally[FRAMES] += 1
-    side.tally[ERASED] += lost
-    _note(link, now, which, E_SENT, row, length)
+    air = link.air[side, at]
+    air[ARRIVES], air[AIR_LENGTH], air[LOST], air[STORED] = now + link.settings[DELAY_NS], length, lost, row
+    link.cursor[LEFT + side] = k + 1
+    link.tally[side, FRAMES] += 1
+    link.tally[side, ERASED] += lost
+    _note(link.log, link.cursor, now, side, E_SENT, row, length)
 
 
 @kernel
-def _arrive(link: Link, side: Side, other: Side, which: int, now: int) -> None:
-    """The oldest PDU of `side` in the air reaches `other`."""
-    k = link.cursor[REACHED + which]
-    link.cursor[REACHED + which] = k + 1
-    at = k % len(side.air)
-    length, lost = side.air[at, AIR_LENGTH], side.air[at, LOST]
-    _note(link, now, 1 - which, E_ERASED if lost else E_RECEIVED, side.air[at, STORED], length)
+def _arrive(link: Link, e: Entity, side: int, now: int) -> None:
+    """The oldest PDU in the air reaches `side`."""
+    sender = 1 - side
+    k = link.cursor[REACHED + sender]
+    link.cursor[REACHED + sender] = k + 1
+    at = k % link.air.shape[1]
+    air = link.air[sender, at]
+    length, lost = air[AIR_LENGTH], air[LOST]
+    _note(link.log, link.cursor, now, side, E_ERASED if lost else E_RECEIVED, air[STORED], length)
     if not lost:
-        receive(other.e, side.air_octets[at], length, now)
-        _take(link, side, other, 1 - which, now)
+        receive(e, link.air_octets[sender, at], length, now)
+        _take(link, e.r, side, now)
 
 
 @kernel
-def _take(link: Link, side: Side, other: Side, which: int, now: int) -> None:
-    """Check and count the SDUs of `side` that `other` hands over."""
-    r, begin = other.e.r, 0
+def _take(link: Link, r: Reassembly, side: int, now: int) -> None:
+    """Check and count the SDUs that `side` hands over."""
+    begin = 0
     for k in range(r.v[OUT_COUNT]):
         end = r.ends[k]
         number = number_of(r.out, begin, end)
-        _judge(side, other, number, end - begin, _intact(link, side, r.out, begin, end, number), now)
-        _note(link, now, which, E_DELIVERED, number, end - begin)
+        intact = _intact(link, r.out, begin, end, number, 1 - side)
+        _judge(link.tally[side], link.delivered_ns[1 - side], number, end - begin, intact, now)
+        _note(link.log, link.cursor, now, side, E_DELIVERED, number, end - begin)
         begin = end
     taken_away(r)
 
 
 @kernel
-def _intact(link: Link, side: Side, out: Any, begin: int, end: int, number: int) -> bool:
+def _intact(link: Link, out: Any, begin: int, end: int, number: int, sender: int) -> bool:
     """Whether the octets are those of SDU `number`, all of them."""
-    if number < 0 or number >= side.tally[OFFERED]:
+    if number < 0 or number >= link.tally[sender, OFFERED]:
         return False
-    saturated = link.settings[SATURATED_BYTES]
-    length = side.offer_octets[number] if number < len(side.offer_octets) else saturated
+    length = link.settings[SATURATED_BYTES]
+    if length == 0 or sender == B:
+        length = link.sizes[sender, number]
     return is_numbered(out, begin, end, length)
 
 
 @kernel
-def _judge(side: Side, other: Side, number: int, length: int, intact: bool, now: int) -> None:
-    tally = other.tally
+def _judge(tally: Any, delivered_ns: Any, number: int, length: int, intact: bool, now: int) -> None:
     tally[DELIVERED] += 1
     tally[DELIVERED_OCTETS] += length
     tally[DELIVERED_LAST_NS] = now
@@ -298,16 +316,17 @@ def _judge(side: Side, other: Side, number: int, length: int, intact: bool, now:
     if number < tally[LAST]:
         tally[MISORDERED] += 1
     tally[LAST] = max(tally[LAST], number + 1)
-    if number < len(side.delivered_ns):
-        if side.delivered_ns[number] >= 0:
+    if number < len(delivered_ns):
+        if delivered_ns[number] >= 0:
             tally[REPEATED] += 1
-        side.delivered_ns[number] = now
+        delivered_ns[number] = now
 
 
-def tally(side: Side) -> dict[str, int]:
-    """What was counted of a side, by name; `ended` says how its link stands."""
-    counted = dict(zip(TALLY_NAMES, side.tally.tolist(), strict=True))
-    return {**counted, "resetting": int(side.e.v[RESETTING]), "ended": int(side.e.v[ENDED])}
+def tally(link: Link, e: Entity, side: int) -> dict[str, int]:
+    """What was counted of a side and by its entity, by name; `resetting` and `ended` say how it stands."""
+    counted = dict(zip(TALLY_NAMES, link.tally[side].tolist(), strict=True))
+    by_entity = dict(zip(COUNT_NAMES, e.counts.tolist(), strict=True))
+    return {**counted, **by_entity, "resetting": int(e.v[RESETTING]), "ended": int(e.v[ENDED])}
 
 
 def frame(link: Link, row: Any) -> bytes:

@@ -53,8 +53,9 @@ class Parameters:
     """Poll_PDU: every so many PDUs; 0: not."""
     poll_sdu: int = 0
     """Poll_SDU: in the PDU that ends every so manieth SDU; 0: not."""
-    poll_window_percent: int = 0
-    """Poll_Window: when so much of the window is used; 0: not."""
+    poll_window_percent: int = 80
+    """Poll_Window: when so much of the window is used; 0: not. Something must poll before a window is full, or a
+    sender with more data than that waits for ever."""
     poll_periodic_ns: int = 0
     """Timer_Poll_Periodic."""
     poll_prohibit_ns: int = 0
@@ -62,6 +63,8 @@ class Parameters:
     poll_when_unacknowledged: bool = False
     """Timer_Poll runs whenever PDUs are unacknowledged, not only after a poll: else, when only it and the window
     can poll, a loss at the end of the data is never found."""
+    any_status_stops_poll: bool = False
+    """Any STATUS PDU stops Timer_Poll, also one that says nothing of the PDU polled for."""
 
     missing_pdu_indication: bool = True
     """A gap found makes a report."""
@@ -171,5 +174,9 @@ PAPER_001 = Parameters(
 )  # fmt: skip
 """Paper 001: 85 % of 256 PDUs and as many TTIs of four PDUs and 10 ms."""
 
-PAPER_002 = Parameters(pdu_bytes=40, poll_ns=300 * MS, status_prohibit_ns=100 * MS, max_dat=11)
-"""Paper 002: polls by a timer and in the last PDU of either buffer, ten transmissions, then a reset."""
+PAPER_002 = Parameters(
+    pdu_bytes=40, poll_ns=300 * MS, poll_window_percent=0, poll_when_unacknowledged=True, status_prohibit_ns=100 * MS,
+    max_dat=11,
+)  # fmt: skip
+"""Paper 002: polls by a timer and in the last PDU of either buffer, ten transmissions, then a reset. The timer
+runs while anything is unacknowledged: nothing else polls when there are more data than a window."""

@@ -31,17 +31,18 @@ HELD, SKIPPING, OUT_COUNT, OUT_OCTETS, TOO_LONG, ASIDE = range(6)
 COUNT, START, STOP, STATUS_AT = range(4)
 
 
+# Columns of what is known of an SDU: octets; when Timer_Discard expires, ns; its end as an MRW names it: the
+# N_LENGTH-th indicator of PDU SN_MRW, or 0: just before that PDU.
+LENGTH, DUE, END_SN, END_N = range(4)
+
+
 class Queue(NamedTuple):
-    """SDUs waiting to be sent or acknowledged: a ring of octets and rings of what is known of each SDU."""
+    """SDUs waiting to be sent or acknowledged: a ring of octets and one of what is known of each SDU."""
 
     v: Any
     octets: Any
-    length: Any
-    due: Any
-    """When Timer_Discard expires, ns."""
-    end_sn: Any
-    end_n: Any
-    """The end of the SDU as an MRW names it: N_LENGTH-th indicator of PDU SN_MRW, or 0: just before that PDU."""
+    sdu: Any
+    """What is known of each SDU, by the columns LENGTH to END_N."""
     lis: Any
 
 
@@ -56,8 +57,8 @@ class Reassembly(NamedTuple):
 
 def queue(sdus: int, octets: int) -> Queue:
     """An empty queue with room for so many SDUs and octets."""
-    rings = [np.zeros(sdus, np.int64) for _ in range(4)]
-    return Queue(np.zeros(8, np.int64), np.zeros(octets, np.uint8), *rings, np.zeros(MOST_READ + 4, np.int64))
+    known, lis = np.zeros((sdus, 4), np.int64), np.zeros(MOST_READ + 4, np.int64)
+    return Queue(np.zeros(8, np.int64), np.zeros(octets, np.uint8), known, lis)
 
 
 def reassembly(max_sdu_bytes: int, out_bytes: int, out_sdus: int) -> Reassembly:
@@ -70,7 +71,7 @@ def reassembly(max_sdu_bytes: int, out_bytes: int, out_sdus: int) -> Reassembly:
 def has_room(queue: Any, length: int) -> bool:
     """Whether an SDU of `length` octets can be taken in."""
     v = queue.v
-    return v[TAIL] - v[HEAD] < len(queue.length) and v[BACK] - v[FRONT] + length <= len(queue.octets)
+    return v[TAIL] - v[HEAD] < len(queue.sdu) and v[BACK] - v[FRONT] + length <= len(queue.octets)
 
 
 @kernel
@@ -90,9 +91,9 @@ def append_sdu(queue: Any, sdu: Any, length: int, due: int) -> bool:
 @kernel
 def _append(queue: Any, length: int, due: int) -> None:
     v = queue.v
-    at = v[TAIL] % len(queue.length)
-    queue.length[at], queue.due[at] = length, due
-    queue.end_sn[at], queue.end_n[at] = UNKNOWN, 0
+    at = v[TAIL] % len(queue.sdu)
+    queue.sdu[at, LENGTH], queue.sdu[at, DUE] = length, due
+    queue.sdu[at, END_SN], queue.sdu[at, END_N] = UNKNOWN, 0
     v[BACK] += length
     v[TAIL] += 1
 
@@ -110,7 +111,7 @@ def number_of(out: Any, begin: int, end: int) -> int:
     """The number at the front of a made-up SDU, -1 when it is too short for one."""
     if end - begin < 8:
         return -1
-    number = 0
+    number: Any = 0
     for i in range(8):
         number = number << 8 | np.int64(out[begin + i])
     return number
@@ -162,8 +163,8 @@ def room_left(queue: Any, room: int, li_octets: int) -> int:
 
 @kernel
 def _ended(queue: Any, number: int, sn: int, n: int) -> None:
-    at = number % len(queue.length)
-    queue.end_sn[at], queue.end_n[at] = sn, n
+    at = number % len(queue.sdu)
+    queue.sdu[at, END_SN], queue.sdu[at, END_N] = sn, n
 
 
 @kernel
@@ -183,7 +184,7 @@ def fill(
         lis[0] = STARTS
         count, room = 1, room - li_octets
     while v[NEXT] < v[TAIL] and count < MOST_ENDS and room >= li_octets:
-        rest = queue.length[v[NEXT] % len(queue.length)] - v[TAKEN]
+        rest = queue.sdu[v[NEXT] % len(queue.sdu), LENGTH] - v[TAKEN]
         alone = False
         if rest > room:
             data, v[TAKEN], room = data + room, v[TAKEN] + room, 0
@@ -236,7 +237,7 @@ def drop_waiting(queue: Any, first: int) -> None:
     """Give up what is not sent of SDUs before number `first`."""
     v = queue.v
     while v[NEXT] < first:
-        v[FRONT] += queue.length[v[NEXT] % len(queue.length)] - v[TAKEN]
+        v[FRONT] += queue.sdu[v[NEXT] % len(queue.sdu), LENGTH] - v[TAKEN]
         v[TAKEN] = 0
         v[NEXT] += 1
 

@@ -12,10 +12,34 @@ import numpy as np
 
 from multitracer.kernels import kernel
 from multitracer.replay.arq.rlc_entity import (
-    BITMAP, COMPOSED_REPORT, COMPOSED_TO, FORMAT, LISTED, LSN, MRW_ACK_DUE, MRW_ACK_N, MRW_ACK_SN, MRW_BEYOND, MRW_DUE,
-    MRW_N, MRW_SN, MRW_TO, REPORT_FROM, RLIST, SEND_MRW, SN_MASK, STATUS_WANTED, VR_H, VR_R, WINDOW_DUE, WHOLE_REPORTS, Entity,
-)  # fmt: skip
-from multitracer.replay.arq.rlc_segments import HEAD
+    BITMAP,
+    COMPOSED_REPORT,
+    COMPOSED_TO,
+    FORMAT,
+    HAVE,
+    LISTED,
+    LSN,
+    MRW_ACK_DUE,
+    MRW_ACK_N,
+    MRW_ACK_SN,
+    MRW_BEYOND,
+    MRW_DUE,
+    MRW_N,
+    MRW_SN,
+    MRW_TO,
+    NAMED,
+    REPORT_FROM,
+    RLIST,
+    SEND_MRW,
+    SN_MASK,
+    STATUS_WANTED,
+    VR_H,
+    VR_R,
+    WHOLE_REPORTS,
+    WINDOW_DUE,
+    Entity,
+)
+from multitracer.replay.arq.rlc_segments import END_N, END_SN, HEAD
 
 S_NO_MORE, S_WINDOW, S_ACK, S_LIST, S_BITMAP, S_RLIST, S_MRW, S_MRW_ACK, S_POLL = range(9)
 MOST_ENTRIES = 15
@@ -37,7 +61,7 @@ def put(out: Any, at: int, value: int, nibbles: int) -> int:
 @kernel
 def get(pdu: Any, at: int, nibbles: int) -> int:
     """The number in so many nibbles from nibble `at`."""
-    value = 0
+    value: Any = 0
     for i in range(at, at + nibbles):
         octet = np.int64(pdu[i >> 1])
         value = value << 4 | (octet & 15 if i & 1 else octet >> 4)
@@ -47,7 +71,7 @@ def get(pdu: Any, at: int, nibbles: int) -> int:
 @kernel
 def next_gap(e: Entity, sn: int) -> int:
     """The first PDU from `sn` on that is missing below VR(H), or VR(H)."""
-    while sn < e.v[VR_H] and e.have[sn & SN_MASK]:
+    while sn < e.v[VR_H] and e.slot[sn & SN_MASK, HAVE]:
         sn += 1
     return sn
 
@@ -55,7 +79,7 @@ def next_gap(e: Entity, sn: int) -> int:
 @kernel
 def gap_end(e: Entity, sn: int) -> int:
     """Behind the missing PDUs that begin with `sn`."""
-    while sn < e.v[VR_H] and not e.have[sn & SN_MASK]:
+    while sn < e.v[VR_H] and not e.slot[sn & SN_MASK, HAVE]:
         sn += 1
     return sn
 
@@ -97,8 +121,8 @@ def _put_mrw(e: Entity, out: Any, at: int, nibbles: int) -> int:
     count = v[MRW_TO] - first
     at = put(out, at, S_MRW << 4 | (0 if v[MRW_BEYOND] and count == 1 else count), 2)
     for number in range(first, v[MRW_TO] - 1):
-        k = number % len(e.queue.end_sn)
-        at = put(out, at, (e.queue.end_sn[k] - (1 if e.queue.end_n[k] == 0 else 0)) & SN_MASK, 3)
+        k = number % len(e.queue.sdu)
+        at = put(out, at, (e.queue.sdu[k, END_SN] - (1 if e.queue.sdu[k, END_N] == 0 else 0)) & SN_MASK, 3)
     at = put(out, at, v[MRW_SN] & SN_MASK, 3)
     return put(out, at, v[MRW_N], 1)
 
@@ -157,7 +181,7 @@ def _put_bitmap(e: Entity, out: Any, at: int, room: int, sn: int) -> tuple[int, 
     for first in range(sn, sn + 8 * octets, 8):
         bits = 0
         for i in range(first, first + 8):
-            bits = bits << 1 | (1 if i >= e.v[VR_H] or e.have[i & SN_MASK] else 0)
+            bits = bits << 1 | (1 if i >= e.v[VR_H] or e.slot[i & SN_MASK, HAVE] else 0)
         at = put(out, at, bits, 2)
     return at, next_gap(e, min(e.v[VR_H], sn + 8 * octets))
 
@@ -224,7 +248,7 @@ F_WINDOW, F_MRW_SN, F_MRW_N, F_MRW_ACK_SN, F_MRW_ACK_N, FOUND = range(6)
 
 @kernel
 def read_status(e: Entity, pdu: Any, at: int, length: int, found: Any) -> bool:
-    """Read the SUFIs from nibble `at`: missing SNs to `e.named`, the rest to `found` (-1: not there)."""
+    """Read the SUFIs from nibble `at`: missing SNs to column NAMED, the rest to `found` (-1: not there)."""
     v, stop = e.v, 2 * length
     v[LISTED], v[LSN] = 0, -1
     for i in range(FOUND):
@@ -320,6 +344,6 @@ def _name(e: Entity, sn: int, count: int) -> None:
     """So many SNs from `sn` are called missing."""
     for i in range(sn, sn + count):
         listed = e.v[LISTED]
-        if listed < len(e.named):
-            e.named[listed] = i & SN_MASK
+        if listed < len(e.slot):
+            e.slot[listed, NAMED] = i & SN_MASK
             e.v[LISTED] = listed + 1

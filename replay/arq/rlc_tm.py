@@ -10,7 +10,7 @@ from multitracer.kernels import kernel
 from multitracer.kernels import octets as octets_of
 from multitracer.replay.arq import rlc_segments as segments
 from multitracer.replay.arq.rlc_parameters import check
-from multitracer.replay.arq.rlc_segments import FRONT, HEAD, NEXT, TAIL, Queue, append_sdu, drop_waiting
+from multitracer.replay.arq.rlc_segments import DUE, FRONT, HEAD, LENGTH, NEXT, TAIL, Queue, append_sdu, drop_waiting
 
 
 @kernel
@@ -19,7 +19,7 @@ def tm_next_frame(queue: Queue, out: Any) -> int:
     v = queue.v
     if v[NEXT] >= v[TAIL]:
         return 0
-    length = queue.length[v[NEXT] % len(queue.length)]
+    length = queue.sdu[v[NEXT] % len(queue.sdu), LENGTH]
     for i in range(length):
         out[i] = queue.octets[(v[FRONT] + i) % len(queue.octets)]
     drop_waiting(queue, v[NEXT] + 1)
@@ -31,7 +31,7 @@ def tm_next_frame(queue: Queue, out: Any) -> int:
 def tm_next_timer(queue: Queue, discard_ns: int) -> int:
     """When Timer_Discard of the oldest SDU waiting expires; NEVER (2**62) for none."""
     v = queue.v
-    return queue.due[v[NEXT] % len(queue.due)] if discard_ns and v[NEXT] < v[TAIL] else 2**62
+    return queue.sdu[v[NEXT] % len(queue.sdu), DUE] if discard_ns and v[NEXT] < v[TAIL] else 2**62
 
 
 @kernel

@@ -17,10 +17,33 @@ from multitracer.replay.arq import rlc_segments as segments
 from multitracer.replay.arq.rlc_am import taken
 from multitracer.replay.arq.rlc_parameters import check
 from multitracer.replay.arq.rlc_segments import (
-    BACK, COUNT, ENDING, FRONT, HEAD, NEXT, OUT_COUNT, START, STATUS_AT, STOP, TAIL, TAKEN, Queue, Reassembly,
-    append_sdu, drop_waiting, feed, fill, has_data, has_room, is_numbered, lose, offer_numbered, read_indicators,
+    BACK,
+    COUNT,
+    DUE,
+    ENDING,
+    FRONT,
+    HEAD,
+    NEXT,
+    OUT_COUNT,
+    START,
+    STATUS_AT,
+    STOP,
+    TAIL,
+    TAKEN,
+    Queue,
+    Reassembly,
+    append_sdu,
+    drop_waiting,
+    feed,
+    fill,
+    has_data,
+    has_room,
+    is_numbered,
+    lose,
+    offer_numbered,
+    read_indicators,
     taken_away,
-)  # fmt: skip
+)
 
 HEAD_BYTES = 1
 MODULUS = 128
@@ -140,7 +163,7 @@ def um_next_timer(e: UmEntity) -> int:
     first = q.v[NEXT] + (1 if q.v[TAKEN] else 0)
     if e.p[UM_DISCARD_NS] == 0 or first >= q.v[TAIL] or q.v[TAKEN]:
         return NEVER
-    return q.due[first % len(q.due)]
+    return q.sdu[first % len(q.sdu), DUE]
 
 
 @kernel
