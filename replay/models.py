@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from multitracer.errors import UsageError
 from multitracer.replay.arq import (
+    rlc_entity,
     rlc_link,
     rlc_parameters,
     rlc_tm,
@@ -118,14 +119,18 @@ class Rlp:
         """By name, at frames of one block."""
         return {name: value for name, value in asdict(self.settings).items() if name != "frame_bytes"}
 
-    def carry(self, air: Air, firsts: Ints) -> Carried:
-        """T1, and T_RCVS where it is one of its own, grow with the frame."""
+    def link(self, air: Air, log_rows: int = 0) -> rlp_link.Link:
+        """Both ends, not yet run; T1, and T_RCVS where it is one of its own, grow with the frame."""
         base = self.settings
         own = replace(
             base, frame_bytes=air.frame_bytes, t1_ns=base.t1_ns + air.patience_ns,
             t_rcvs_ns=base.t_rcvs_ns and base.t_rcvs_ns + air.patience_ns,
         )  # fmt: skip
-        link = rlp_link.Link(own, own, air.frame_ns, air.delay_ns, air.forth, air.back)
+        return rlp_link.Link(own, own, air.frame_ns, air.delay_ns, air.forth, air.back, log_rows=log_rows)
+
+    def carry(self, air: Air, firsts: Ints) -> Carried:
+        """Run it from end to end."""
+        link = self.link(air)
         octets = _by_stretch(firsts, lambda _, last: int(link.carry(last).b[rlp_state.DELIVERED]))
         counts = link.summary(rlp_link.A)
         return Carried(octets, counts, _why(octets, air) + (" (the link was given up)" if _given_up(link) else ""))
@@ -185,18 +190,22 @@ class Acknowledged:
         own = {name: value for name, value in asdict(self.settings).items() if name != "pdu_bytes"}
         return {**own, "sdu_bytes": self.sdu_bytes}
 
-    def carry(self, air: Air, firsts: Ints) -> Carried:
-        """Every timer that runs grows with the frame."""
+    def link(self, air: Air, log_rows: int = 0) -> tuple[rlc_link.Link, rlc_entity.Entity, rlc_entity.Entity]:
+        """Both ends, not yet run; every timer that runs grows with the frame."""
         base = self.settings
         timers = {name: getattr(base, name) + air.patience_ns for name in _TIMERS if getattr(base, name)}
         own = replace(
             base, pdu_bytes=air.frame_bytes, tti_ns=air.frame_ns, max_sdu_bytes=max(base.max_sdu_bytes, self.sdu_bytes),
             **timers,
         )  # fmt: skip
-        link, a, b = rlc_link.link(
+        return rlc_link.link(
             own, frame_ns=air.frame_ns, delay_ns=air.delay_ns, saturated_bytes=self.sdu_bytes,
-            erased=(air.forth, air.back),
+            erased=(air.forth, air.back), log_rows=log_rows,
         )  # fmt: skip
+
+    def carry(self, air: Air, firsts: Ints) -> Carried:
+        """Run it from end to end."""
+        link, a, b = self.link(air)
 
         def run(first: int, last: int) -> int:
             rlc_link.carry(link, a, b, first, last)

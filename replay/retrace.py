@@ -290,10 +290,8 @@ def _simulated(
 
     def run(place: int) -> None:
         size = sizes[place]
-        blocks = size // trace.block_bytes
-        forth, back = frames_lost(trace.erased, blocks), frames_lost(other.erased, blocks)
-        firsts = np.minimum(-(-np.append(starts, len(trace.erased)) // blocks), len(forth))
-        air = models.Air(forth, back, size, trace.block_ns, blocks, round(settings.rtt_ms * 1e6))
+        air = air_of(trace, other, size, settings.rtt_ms)
+        firsts = np.minimum(-(-np.append(starts, len(trace.erased)) // air.blocks), len(air.forth))
         carried = model.carry(air, firsts)
         octets[place], frames[place] = carried.octets, np.diff(firsts)
         counts[size] = carried.counts
@@ -304,6 +302,17 @@ def _simulated(
     with ThreadPoolExecutor(settings.jobs) as pool:
         list(pool.map(run, range(len(sizes))))
     return Retraced(trace, settings, sizes, starts, octets, frames, model.parameters, counts, ended)
+
+
+def air_of(trace: ErasureTrace, other: ErasureTrace, size: int, rtt_ms: float) -> models.Air:
+    """What a protocol runs over at a frame size.
+
+    The other direction is read at the times of this one's blocks, and beyond its end begins anew.
+    """
+    blocks = size // trace.block_bytes
+    at = np.arange(len(trace.erased), dtype=np.int64) * trace.block_ns // other.block_ns
+    forth, back = (frames_lost(lost, blocks) for lost in (trace.erased, other.erased[at % len(other.erased)]))
+    return models.Air(forth, back, size, trace.block_ns, blocks, round(rtt_ms * 1e6))
 
 
 def _best(values: Sequence[Fraction | None]) -> int:

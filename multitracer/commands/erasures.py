@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multitracer.commands.parameters import Number, output_option
-from multitracer.commands.retrace import geometry_options, pairs
+from multitracer.commands.retrace import file_name, geometry_options, pairs
 from multitracer.commands.talk import Progress, quiet, say, talk_options
 
 if TYPE_CHECKING:
@@ -81,8 +80,7 @@ def save(trace: ErasureTrace, output: Path, *, packed: bool) -> Path:
     from multitracer.parsers import erasures, erasures_packed
 
     header = {"block_bytes": trace.block_bytes, "block_ms": f"{trace.block_ms:g}", "name": trace.name}
-    stem = re.sub(r"[^\w.-]+", "-", trace.name).strip("-.") or "trace"
-    path = output / f"{stem}.{'bin' if packed else 'txt'}"
+    path = output / f"{file_name(trace.name)}.{'bin' if packed else 'txt'}"
     if packed:
         with path.open("wb") as stream:
             erasures_packed.write(stream, trace.erased, header)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 JSON, CSV, PAGE = "retrace.json", "retrace.csv", "retrace.html"
 MODELS = ("ideal", "raw", "rlp", "rlc-am", "rlc-um", "rlc-tm", "sr", "asr")
 _MOST_SIZES = 10_000
+MOST_RECORDED = 20
+"""Runs that --record writes: each takes hundreds of octets a frame."""
 
 EXAMPLES = """
 \b
@@ -32,6 +35,7 @@ Examples:
   multitracer retrace t.txt --model ideal --model rlp --model rlc-am --set rlp.n2=10
   multitracer retrace rlpdump.mobile.txt             the losses that a link log shows
   multitracer retrace t.txt --model rlp --set N2=10 --frame-sizes 30:600:30
+  multitracer retrace t.txt --model rlp --frame-sizes 30 --record && multitracer analyze multitracer-out/t-rlp-30
   multitracer retrace lte.txt --block-bytes 100 --block-ms 1 --overhead 4
 """
 
@@ -96,11 +100,15 @@ def geometry_options(function: Any) -> Any:
               help="Resamples for the intervals; 0 for none.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, metavar="N",
               help="Sizes worked on at once.")  # fmt: skip
+@click.option("--record", "recorded", is_flag=True,
+              help="Write what instruments on the link would have logged of each run (rlp and rlc-am).")  # fmt: skip
 @output_option
 @click.option("--json", "as_json", is_flag=True, help="Print retrace.json instead of the summary for people.")
 @click.option("--no-report", is_flag=True, help="Leave retrace.html out.")
 @talk_options
-def command(traces: tuple[str, ...], output: Path, as_json: bool, no_report: bool, **options: Any) -> None:
+def command(
+    traces: tuple[str, ...], output: Path, as_json: bool, no_report: bool, recorded: bool, **options: Any
+) -> None:
     """Say what a link would have carried at every frame size, given which radio blocks were lost.
 
     TRACE is an erasure trace (characters 0 and 1), any log of a link that `analyze` reads, or a directory
@@ -112,12 +120,16 @@ def command(traces: tuple[str, ...], output: Path, as_json: bool, no_report: boo
     found, reverse = _traces(traces, options)
     asked = _settings(options)
     prepare(output)
+    runs = _recorded(found, reverse, asked) if recorded else []
     with Progress(shown=not quiet()) as progress:
         by_model = [retrace(found, one, reverse, progress) for one in asked]
         results = [one for of_trace in zip(*by_model, strict=True) for one in of_trace]
         told = document(results)
         (output / JSON).write_text(json.dumps(told, indent=1, allow_nan=False) + "\n", encoding="utf-8")
         _write_csv(told["traces"], output / CSV)
+        for place, (directory, run) in enumerate(runs):
+            progress(f"recording {directory}", place / len(runs))
+            run(output / directory)
         if not no_report:
             progress("writing the page", 0.99)
             from multitracer.report.retrace import write
@@ -127,7 +139,8 @@ def command(traces: tuple[str, ...], output: Path, as_json: bool, no_report: boo
         for row in told["traces"]:
             for note in row["notes"]:
                 say(f"{row['name']}: {note}")
-    click.echo(json.dumps(told) if as_json else _summary(results, output, [JSON, CSV] + [PAGE] * (not no_report)))
+    written = [JSON, CSV, *([] if no_report else [PAGE]), *(f"{directory}/" for directory, _ in runs)]
+    click.echo(json.dumps(told) if as_json else _summary(results, output, written))
 
 
 def _traces(
@@ -181,6 +194,28 @@ def _of_models(models: Sequence[str], given: dict[str, str]) -> dict[str, dict[s
             raise UsageError(f"--set {key}: with several models give MODEL.KEY=VALUE\nThere are: {', '.join(models)}.")
         found[model][name] = value
     return found
+
+
+def _recorded(
+    traces: Sequence[ErasureTrace], reverse: dict[str, ErasureTrace], asked: Sequence[Settings]
+) -> list[tuple[str, Callable[[Path], object]]]:
+    """A directory's name and what fills it, for every trace, model and size."""
+    from multitracer.replay.record import recordable, recorder
+
+    wanted = [(one, trace, size) for one in asked for trace in traces for size in one.sizes(trace)]
+    for one in asked:
+        recordable(one.model)
+    if len(wanted) > MOST_RECORDED:
+        raise UsageError(f"--record of {len(wanted)} runs; at most {MOST_RECORDED}: name some --frame-sizes")
+    return [
+        (f"{file_name(trace.name)}-{one.model}-{size}", recorder(trace, reverse.get(trace.name, trace), one, size))
+        for one, trace, size in wanted
+    ]
+
+
+def file_name(name: str) -> str:
+    """A trace's name as a file's."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "trace"
 
 
 def _write_csv(rows: list[dict[str, Any]], path: Path) -> None:

@@ -78,6 +78,20 @@ def test_several_models_stand_beside_one_another(
     assert [(row["model"], row["parameters"].get("n2")) for row in rows] == [("raw", None), ("rlp", 9)]
 
 
+def test_a_run_is_recorded_and_analysed(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What instruments on the link would have logged: `analyze` reads it, and it holds the losses put in."""
+    arguments = ["--model", "rlp", "--frame-sizes", "30", "--record", "--no-report", "-q"]
+    assert cli.run(["retrace", str(trace), *arguments, "-o", str(tmp_path)]) == 0
+    folder = tmp_path / "every-20th-rlp-30"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "erasures.mobile.txt", "erasures.network.txt", "frames.pcap", "rlpdump.mobile.txt", "rlpdump.network.txt",
+    ]  # fmt: skip
+    capsys.readouterr()
+    assert cli.run(["analyze", str(folder), "--json", "-q", "--no-report", "-o", str(tmp_path / "a")]) == 0
+    links = json.loads(capsys.readouterr().out)["links"]
+    assert links[0]["frames_retransmitted"] > 200
+
+
 @pytest.mark.parametrize(
     ("content", "status", "said"),
     [
@@ -106,6 +120,9 @@ def test_a_trace_that_is_none_is_refused(
         (["--rtt-ms", "nan"], "finite"),
         (["--set", "N2"], "KEY=VALUE"),
         (["--set", "N2=6"], "no parameters"),
+        (["--record"], "'ideal' cannot be recorded"),
+        (["--model", "rlp", "--record"], "at most 20"),
+        (["--model", "rlp", "--record", "--frame-sizes", "300"], "7 to 260"),
         (["--model", "rlp", "--model", "sr", "--set", "n2=6"], "give MODEL.KEY=VALUE"),
         (["--block-bytes", "70000"], "1 to 65535"),
     ],

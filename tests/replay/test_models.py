@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from multitracer.errors import UsageError
 from multitracer.replay.erasures import ErasureTrace
 from multitracer.replay.models import MODELS, Air, named
-from multitracer.replay.retrace import Settings, document, retrace
+from multitracer.replay.retrace import Settings, air_of, document, retrace
 
 RELIABLE = ("rlp", "rlc-am", "sr", "asr")
 CLEAN = ErasureTrace("clean", np.zeros(1500, dtype=bool))
@@ -125,3 +125,11 @@ def test_the_other_direction_decides_about_answers() -> None:
     asked = Settings("rlc-am", (60,), resamples=0)
     alone, with_loss = (retrace([clean], asked, {"clean": other})[0].exact_bps[0] or 0 for other in (clean, bad))
     assert with_loss < alone
+
+
+def test_the_other_direction_is_read_at_the_same_times() -> None:
+    """Blocks of another duration, and a trace that ends sooner and begins anew."""
+    trace = ErasureTrace("forth", np.zeros(8, dtype=bool), block_ms=10)
+    other = ErasureTrace("back", np.array([0, 1, 0], dtype=bool), block_ms=20)
+    assert air_of(trace, other, 30, 400).back.tolist() == [0, 0, 1, 1, 0, 0, 0, 0]
+    assert air_of(trace, other, 60, 400).back.tolist() == [0, 1, 0, 0]
