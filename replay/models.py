@@ -7,7 +7,7 @@ an opportunity, answer, and its wait).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any, Protocol
@@ -35,6 +35,8 @@ from multitracer.replay.settings import parsed, value
 
 Ints = npt.NDArray[np.int64]
 MS = 1_000_000
+Counts = dict[str, dict[str, int]]
+"""What sender and receiver counted, by name."""
 ANSWERED_AFTER = 4
 """Frames between one and its answer that take longer when frames do."""
 
@@ -85,9 +87,11 @@ class Carried:
 
     octets: Ints
     """User octets delivered in each stretch of the trace."""
-    counts: dict[str, int]
+    counts: Counts
     ended: str = ""
     """Why nothing came through, in words."""
+    warnings: tuple[str, ...] = ()
+    """What else a reader of the throughput should know."""
 
 
 class Model(Protocol):
@@ -132,12 +136,23 @@ class Rlp:
         """Run it from end to end."""
         link = self.link(air)
         octets = _by_stretch(firsts, lambda _, last: int(link.carry(last).b[rlp_state.DELIVERED]))
-        counts = link.summary(rlp_link.A)
-        return Carried(octets, counts, _why(octets, air) + (" (the link was given up)" if _given_up(link) else ""))
+        counts = {"sender": link.summary(rlp_link.A), "receiver": link.summary(rlp_link.B)}
+        return Carried(octets, counts, _why(octets, air), tuple(_rlp_warnings(link, air)))
 
 
-def _given_up(link: rlp_link.Link) -> bool:
-    return rlp_state.FAILED in (link.summary(rlp_link.A)["state"], link.summary(rlp_link.B)["state"])
+def _rlp_warnings(link: rlp_link.Link, air: Air) -> Iterator[str]:
+    """What went wrong on the way, in words."""
+    if rlp_state.FAILED in (link.summary(rlp_link.A)["state"], link.summary(rlp_link.B)["state"]):
+        yield "the link was given up: SABM found no answer"
+    wrong = link.summary(rlp_link.B)["misdelivered"]
+    if wrong:
+        own = link.parameters_a
+        round_trip = 2 * air.delay_ns
+        short = f"; T1 of {own.t1_ns / MS:g} ms is not above the round trip" if own.t1_ns <= round_trip else ""
+        yield (
+            f"{wrong} times a frame was taken for another, and data was lost: numbers modulo 62 are ambiguous with "
+            f"SREJ and a window of {own.window}{short}"
+        )
 
 
 @dataclass(frozen=True)
@@ -166,7 +181,8 @@ class Window:
             return sr_link.counters(link)[1]["delivered_octets"]
 
         octets = _by_stretch(firsts, run)
-        return Carried(octets, sr_link.counters(link)[0], _why(octets, air))
+        counts = dict(zip(("sender", "receiver"), sr_link.counters(link), strict=True))
+        return Carried(octets, counts, _why(octets, air))
 
     def _scaled(self, air: Air) -> WindowParameters | None:
         longer = round(air.patience_ns / MS)
@@ -212,9 +228,9 @@ class Acknowledged:
             return int(link.tally[rlc_link.B, rlc_link.DELIVERED_OCTETS])
 
         octets = _by_stretch(firsts, run)
-        counts = rlc_link.tally(link, a, rlc_link.A)
-        over = "; the link was given up: MaxRST RESETs found no answer" if counts["ended"] else ""
-        return Carried(octets, counts, (_why(octets, air) + over).removeprefix("; "))
+        counts = {"sender": rlc_link.tally(link, a, rlc_link.A), "receiver": rlc_link.tally(link, b, rlc_link.B)}
+        over = ("the link was given up: MaxRST RESETs found no answer",) if counts["sender"]["ended"] else ()
+        return Carried(octets, counts, _why(octets, air), over)
 
 
 _TIMERS = (
@@ -248,8 +264,10 @@ class Unacknowledged:
             return int(tally[rlc_um.UM_OCTETS])
 
         octets = _by_stretch(firsts, run)
-        names = ("offered", "delivered", "delivered_octets", "wrong")
-        return Carried(octets, dict(zip(names, tally.tolist(), strict=True)), _why(octets, air))
+        offered, *received = tally.tolist()
+        names = ("delivered", "delivered_octets", "wrong")
+        counts = {"sender": {"offered": offered}, "receiver": dict(zip(names, received, strict=True))}
+        return Carried(octets, counts, _why(octets, air))
 
 
 @dataclass(frozen=True)
@@ -272,7 +290,8 @@ class Transparent:
         """What was not lost came through."""
         parts = [rlc_tm.tm_carry(air.forth, first, last) for first, last in pairwise(firsts.tolist())]
         octets = np.array(parts, dtype=np.int64) * air.frame_bytes
-        return Carried(octets, {"sent": int(firsts[-1])}, _why(octets, air))
+        counts = {"sender": {"sent": int(firsts[-1])}, "receiver": {"delivered": sum(parts)}}
+        return Carried(octets, counts, _why(octets, air))
 
 
 def _by_stretch(firsts: Ints, run: Callable[[int, int], int]) -> Ints:

@@ -86,10 +86,12 @@ class Retraced:
     frames: Ints
     """Shape (sizes, stretches)."""
     parameters: dict[str, Any]
-    counts: dict[int, dict[str, int]] = field(default_factory=dict)
-    """By frame size, what the protocol counted."""
+    counts: dict[int, models.Counts] = field(default_factory=dict)
+    """By frame size, what the protocol's sender and receiver counted."""
     ended: dict[int, str] = field(default_factory=dict)
-    """By frame size, why nothing more came through, in words."""
+    """By frame size, why nothing came through, in words."""
+    warnings: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """By frame size, what else a reader should know."""
 
     @cached_property
     def exact_bps(self) -> list[Fraction | None]:
@@ -285,8 +287,9 @@ def _simulated(
     sizes, starts = settings.sizes(trace), stretches(trace)
     octets = np.zeros((len(sizes), len(starts)), dtype=np.int64)
     frames = np.zeros_like(octets)
-    counts: dict[int, dict[str, int]] = {}
+    counts: dict[int, models.Counts] = {}
     ended: dict[int, str] = {}
+    warnings: dict[int, tuple[str, ...]] = {}
 
     def run(place: int) -> None:
         size = sizes[place]
@@ -297,11 +300,13 @@ def _simulated(
         counts[size] = carried.counts
         if carried.ended:
             ended[size] = carried.ended
+        if carried.warnings:
+            warnings[size] = carried.warnings
         told(len(counts) / len(sizes))
 
     with ThreadPoolExecutor(settings.jobs) as pool:
         list(pool.map(run, range(len(sizes))))
-    return Retraced(trace, settings, sizes, starts, octets, frames, model.parameters, counts, ended)
+    return Retraced(trace, settings, sizes, starts, octets, frames, model.parameters, counts, ended, warnings)
 
 
 def air_of(trace: ErasureTrace, other: ErasureTrace, size: int, rtt_ms: float) -> models.Air:
@@ -346,6 +351,7 @@ def _row(one: Retraced) -> dict[str, Any]:
             **one.by_minute.gains(),
         },
         "counts": {str(size): found for size, found in sorted(one.counts.items())},
+        "warnings": {str(size): list(said) for size, said in sorted(one.warnings.items())},
         "ended": {str(size): why for size, why in sorted(one.ended.items())},
         "notes": list(trace.notes),
     }

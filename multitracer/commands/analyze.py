@@ -18,6 +18,8 @@ from multitracer.errors import InputError, NoUsableInputError, SkippedInputError
 if TYPE_CHECKING:
     from multitracer.analysis import Analysis
 
+_ENDINGS = (".gz", ".zst", ".pcap", ".pcapng", ".cap", ".dmp", ".txt", ".log", ".csv", ".json", ".mi2log")
+
 EXAMPLES = """
 \b
 Examples:
@@ -56,18 +58,23 @@ def command(
 
     what = Written(report=not no_report, exports=exports, all=not summary_only)
     if compare:
-        compare_all(inputs, output, options, what, as_json=as_json)
-        return
-    analysis, document, written = one(inputs, output, options, what)
-    if as_json:
-        click.echo(to_json(document))
+        skipped = compare_all(inputs, output, options, what, as_json=as_json)
     else:
-        print_summary(document, written, sys.stdout)
-    if strict and (lossy := [entry for entry in analysis.trace.inputs if entry.recording.skips]):
-        names = ", ".join(entry.path for entry in lossy)
-        count = sum(entry.skipped for entry in lossy)
+        analysis, document, written = one(inputs, output, options, what)
+        skipped = skipped_in(analysis)
+        if as_json:
+            click.echo(to_json(document))
+        else:
+            print_summary(document, written, sys.stdout)
+    if strict and skipped:
+        count = sum(skipped.values())
         said = "1 record was" if count == 1 else f"{count} records were"
-        raise SkippedInputError(f"--strict: {said} skipped in {names}")
+        raise SkippedInputError(f"--strict: {said} skipped in {', '.join(skipped)}")
+
+
+def skipped_in(analysis: Analysis) -> dict[str, int]:
+    """How many records of which inputs had to be skipped."""
+    return {entry.path: entry.skipped for entry in analysis.trace.inputs if entry.recording.skips}
 
 
 @dataclass(frozen=True)
@@ -97,8 +104,11 @@ def one(
 
 def compare_all(
     inputs: tuple[str, ...], output: Path, options: dict[str, Any], what: Written, *, as_json: bool
-) -> None:
-    """Analyse each input by itself into a directory of its name, and write compare.json and compare.html."""
+) -> dict[str, int]:
+    """Analyse each input by itself into a directory of its name, and write compare.json and compare.html.
+
+    Gives how many records of which inputs had to be skipped.
+    """
     import multitracer
     from multitracer.export import files
     from multitracer.report import compare
@@ -106,14 +116,16 @@ def compare_all(
     if len(inputs) < 2:
         raise UsageError("--compare needs two experiments at least\nGive a file or a directory for each.")
     files.prepare(output)
-    found = []
+    found, skipped = [], {}
     for name, path in zip(names_of(inputs), inputs, strict=True):
         try:
             analysis, _, _ = one((path,), output / name, options, what)
         except InputError as error:
             say(str(error))
+            skipped[path] = 1
             found.append(compare.failed(name, path, str(error).splitlines()[0]))
             continue
+        skipped |= skipped_in(analysis)
         found.append(compare.experiment(name, path, analysis, report=what.report and what.all))
         if not as_json:
             click.echo(f"{name}: {found[-1].row['verdict']}")
@@ -121,18 +133,33 @@ def compare_all(
         raise NoUsableInputError(", ".join(inputs[:3]), "none of the experiments can be analysed")
     told = compare.document(found, multitracer.__version__)
     (output / "compare.json").write_text(json.dumps(told, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    compare.write(found, output / "compare.html", multitracer.__version__)
-    click.echo(json.dumps(told) if as_json else f"\n{output / 'compare.html'}, {output / 'compare.json'}")
+    written = [output / "compare.json"]
+    if what.all and what.report:
+        written.insert(0, output / "compare.html")
+        compare.write(found, written[0], multitracer.__version__)
+    click.echo(json.dumps(told) if as_json else f"\n{', '.join(map(str, written))}")
+    return skipped
 
 
 def names_of(inputs: tuple[str, ...]) -> list[str]:
     """A name for each experiment's directory: its file's or directory's, without what files end in; each once."""
     names: list[str] = []
     for path in inputs:
-        short = Path(path).resolve().name.partition(".")[0] or "experiment"
-        same = sum(1 for name in names if name == short or name.startswith(f"{short}-"))
-        names.append(f"{short}-{same + 1}" if same else short)
+        short, number = _short(Path(path).resolve()), 1
+        name = short
+        while name in names:
+            number += 1
+            name = f"{short}-{number}"
+        names.append(name)
     return names
+
+
+def _short(path: Path) -> str:
+    """A directory's name as it is, a file's without what files end in."""
+    name = path.name
+    while not path.is_dir() and name.endswith(_ENDINGS):
+        name = name.rpartition(".")[0]
+    return name or "experiment"
 
 
 def write_all(

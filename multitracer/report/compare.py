@@ -63,7 +63,8 @@ def experiment(name: str, path: str, analysis: Analysis, *, report: bool) -> Exp
         "align_s": {"start": start, **_firsts(document["findings"])},
     }  # fmt: skip
     sources = drawn.connection(analysis, number).sources
-    return Experiment(row, {name: sources[name] for name in ("acks", "goodput") if name in sources})
+    drawable = [name for name in ("acks", "goodput") if name in sources and len(sources[name]["x"])]
+    return Experiment(row, {name: sources[name] for name in drawable})
 
 
 def failed(name: str, path: str, error: str) -> Experiment:
@@ -122,6 +123,8 @@ def html(experiments: list[Experiment], version: str) -> str:
     made = panels.Panels(Range1d(-0.02 * last, 1.02 * last, name="xr", min_interval=2e-6))
     _overlay(made, laid, "acks", "Acknowledged", "byte of the stream", 420)
     _overlay(made, laid, "goodput", "Goodput", "kbit/s", 240)
+    if not made.figures:
+        panels.add_figure(made, "No transfer's acknowledgements were captured: nothing to lay over one another", "", 90)
     kinds = list(dict.fromkeys(kind for one in laid for kind in one.row["align_s"]))
     told = document(experiments, version)
     values = {

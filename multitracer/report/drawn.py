@@ -147,7 +147,9 @@ def _carried(analysis: Analysis) -> dict[str, Source]:
 
 def _beside(times: Any, found: dict[str, pd.DataFrame], name: str) -> Any:
     """Where a mark without a number stands: at the number last sent."""
-    sent = found[f"{name.partition('-')[0]}-data"]
+    sent = found.get(f"{name.partition('-')[0]}-data")
+    if sent is None or not len(sent):
+        return np.full(len(times), np.nan)
     place = np.searchsorted(sent["time_s"].to_numpy(), times, side="right") - 1
     return np.where(place >= 0, sent["value"].to_numpy()[np.maximum(place, 0)], np.nan)
 
@@ -163,6 +165,8 @@ class _Since:
 def _thinned(sources: dict[str, Source]) -> Drawn:
     """The series in order of time; with too many records every n-th of each."""
     step = max(1, -(-sum(len(source["x"]) for source in sources.values()) // MOST_RECORDS))
+    if step > 1:
+        sources.pop("carried", None)  # of a part of its frames nothing true could be said
     return Drawn({name: _in_order(source, step) for name, source in sources.items()}, step)
 
 

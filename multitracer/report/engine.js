@@ -2,6 +2,7 @@
 // Draws what is in view: every record by its own mark where they are few, else one picture a panel,
 // made of all of them. Works on whole columns; nothing is thinned.
 const mtEngine = (function () {
+  const STRETCHES = 6000;   // parts of a bar that are drawn at ease
   const EXACT = 2500;       // marks of a series that a panel draws at ease
   const RARE = 0.2;         // of events fewer: their marks are large
   const BLOCK = 64;         // records that share a least and a greatest value
@@ -19,7 +20,7 @@ const mtEngine = (function () {
   }
 
   // A series with all its records, and the extent of each block of them.
-  function series(name, kind, columns) {
+  function series(name, kind, columns, step) {
     const n = columns.x.length, blocks = Math.ceil(n / BLOCK), low = new Float64Array(blocks), high = new Float64Array(blocks);
     const y = columns.y, top = columns.top || y;
     for (let b = 0; b < blocks; b++) {
@@ -30,7 +31,7 @@ const mtEngine = (function () {
       }
       low[b] = least; high[b] = most;
     }
-    return {name: name, kind: kind, columns: columns, n: n, y: y, top: top, x: columns.x, low: low, high: high};
+    return {name: name, kind: kind, step: step || 1, columns: columns, n: n, y: y, top: top, x: columns.x, low: low, high: high};
   }
 
   // The extent of records from..to-1.
@@ -161,21 +162,22 @@ const mtEngine = (function () {
     // Fits the y axis to what is in view, and draws it; returns whether every record has its own mark.
     function draw(panel) {
       const figure = panel.figure, start = xr.start, end = xr.end, shown = [];
-      let low = Infinity, high = -Infinity, exact = true, records = 0;
+      let low = Infinity, high = -Infinity, exact = true, records = 0, thinned = false;
       for (const part of panel.parts) {
         const one = all.get(part.name);
         if (!one) continue;
         if (!part.renderers.some(renderer => renderer.visible)) continue;
         let from = lower(one.x, start), to = lower(one.x, end);
         while (to < one.n && one.x[to] === end) to += 1;
-        const inside = to - from;
+        const inside = to - from, seen = to;
         if (one.kind === "line") { from = Math.max(0, from - 1); to = Math.min(one.n, to + 1); }
         if (part.fitted && to > from) {
-          const [least, most] = extent(one, from, one.kind === "line" ? Math.max(from + 1, to - 1) : to);
+          const [least, most] = extent(one, from, Math.max(from + 1, seen));
           if (least < low) low = least;
           if (most > high) high = most;
         }
         records += inside;
+        if (one.step > 1 && inside) thinned = true;
         shown.push({part: part, one: one, from: from, to: to, few: inside <= (one.kind === "event" ? api.most * RARE : api.most)});
       }
       if (figure.y_range.type === "Range1d" && panel.parts.length) {
@@ -191,8 +193,8 @@ const mtEngine = (function () {
       const many = shown.filter(s => !s.few).sort((a, b) => order[a.one.kind] - order[b.one.kind]);
       for (const s of shown) set(s.part, s.few ? s : null);
       if (many.length) { exact = false; paint(panel, many); } else if (panel.painted) clear(panel);
-      panel.exact = exact; panel.records = records;
-      return exact;
+      panel.exact = exact && !thinned; panel.records = records; panel.thinned = thinned;
+      return panel.exact;
     }
 
     function set(part, window) {
@@ -235,9 +237,10 @@ const mtEngine = (function () {
       const yr = figure.y_range, sx = (figure.inner_width || 1000) / (xr.end - xr.start), sy = (figure.inner_height || 200) / (yr.end - yr.start);
       const reach = 12;
       let best = null, least = reach * reach;
+      const shown = new Set(panels.filter(panel => panel.figure === figure).flatMap(panel => panel.parts.filter(part => part.renderers.some(r => r.visible)).map(part => part.name)));
       for (const name of names) {
         const one = all.get(name);
-        if (!one) continue;
+        if (!one || !shown.has(name)) continue;
         for (let i = lower(one.x, x - reach / sx); i < one.n && one.x[i] <= x + reach / sx; i++) {
           const dx = (one.x[i] - x) * sx, inside = y >= one.y[i] && y <= one.top[i];
           const dy = inside ? 0 : Math.min(Math.abs(one.y[i] - y), Math.abs(one.top[i] - y)) * sy, distance = dx * dx + dy * dy;
@@ -247,7 +250,8 @@ const mtEngine = (function () {
       return best;
     }
 
-    // How many records each series has from start to end, and what they add up to: bytes of bars, the rise of lines.
+    // How many records each series has from start to end, and what they add up to: bytes of bars; of lines the value
+    // in force before and the last. Of a thinned series nothing can be counted.
     function sums(start, end) {
       const found = [];
       for (const panel of panels) for (const part of panel.parts) {
@@ -258,8 +262,8 @@ const mtEngine = (function () {
         while (to < one.n && one.x[to] === end) to += 1;
         let total = null;
         if (one.columns.top) { total = 0; for (let i = from; i < to; i++) total += one.top[i] - one.y[i]; }
-        else if (one.kind === "line" && to > 0 && from < to) total = one.y[to - 1] - one.y[Math.max(from - 1, 0)];
-        found.push({name: part.name, kind: one.kind, records: to - from, total: total});
+        const before = from > 0 ? one.y[from - 1] : null, last = to > from ? one.y[to - 1] : before;
+        found.push({name: part.name, kind: one.kind, step: one.step, records: to - from, total: total, before: before, last: last});
       }
       return found;
     }
@@ -272,7 +276,7 @@ const mtEngine = (function () {
         if (!one) continue;
         for (let i = 0; i < one.n; i++) {
           const bin = Math.floor((one.x[i] - start) * scale);
-          if (bin >= 0 && bin < bins) sums[bin] += one.top[i] - one.y[i];
+          if (bin >= 0 && bin < bins) sums[bin] += one.step * (one.top[i] - one.y[i]);
         }
       }
       return sums;
@@ -285,7 +289,7 @@ const mtEngine = (function () {
         const one = all.get(part.name);
         if (!one || !one.n || !part.renderers.some(renderer => renderer.visible)) continue;
         let i = lower(one.x, time);
-        if (one.kind === "line") { if (i === one.n || one.x[i] > time) i -= 1; } else if (i === one.n || (i > 0 && time - one.x[i - 1] < one.x[i] - time)) i -= 1;
+        if (one.kind === "line") { while (i < one.n && one.x[i] === time) i += 1; i -= 1; } else if (i === one.n || (i > 0 && time - one.x[i - 1] < one.x[i] - time)) i -= 1;
         if (i < 0) continue;
         found.push({name: part.name, label: part.label || part.name, i: i, x: one.x[i], y: one.y[i], top: one.columns.top ? one.columns.top[i] : null, record: one.columns.record ? one.columns.record[i] : null});
       }
@@ -296,11 +300,12 @@ const mtEngine = (function () {
       hidden: null,  // told when a series was hidden or shown
       hiding: () => panels.flatMap(panel => panel.parts.filter(part => part.renderers.every(r => !r.visible)).map(part => part.name)),
       hide: names => panels.forEach(panel => panel.parts.forEach(part => { if (names.includes(part.name)) part.renderers.forEach(r => { r.visible = false; }); })),
-      most: EXACT, xr: xr, figures: figures, panels: panels, all: all, at: at, sums: sums, binned: binned, nearest: nearest, lower: lower,
-      put: (name, kind, columns) => all.set(name, series(name, kind, columns)),
+      most: EXACT, stretches: STRETCHES, xr: xr, figures: figures, panels: panels, all: all, at: at, sums: sums, binned: binned, nearest: nearest, lower: lower,
+      also: [],  // what else is drawn with every view: functions that say whether theirs is exact
+      put: (name, kind, columns, step) => all.set(name, series(name, kind, columns, step)),
       drop: name => all.delete(name),
       forget: () => panels.forEach(panel => panel.parts.forEach(part => { part.empty = false; if (!all.has(part.name)) blank(part); })),
-      draw: () => panels.map(draw).every(Boolean),
+      draw: () => [...panels.map(draw), ...api.also.map(other => other())].every(Boolean),
     };
     return api;
     function blank(part) {

@@ -30,9 +30,8 @@ def html(analysis: Analysis) -> str:
     summary = analysis.summary()
     shown = shown_in(analysis)
     order = list(shown)
-    first = shown[order[0]] if order else drawn.Drawn({})
     link = drawn.link(analysis)
-    made = panels.build(analysis, first, link, _extent(analysis))
+    made = panels.build(analysis, _first(shown), link, _extent(analysis))
     title = "MultiTracer: " + (", ".join(Path(entry["path"]).name for entry in summary["inputs"][:3]) or "report")
     values = {
         "summary": summary,
@@ -42,10 +41,11 @@ def html(analysis: Analysis) -> str:
         "more_findings": max(len(summary["findings"]) - MOST_ROWS, 0),
         "connections": _connections(summary, order),
         "left_out": len(analysis.connections) - len(order),
-        "absent": made.absent,
+        "absent": [*made.absent, *_unshaded(analysis)],
         "thinned": _thinned(shown, link),
         "notes": analysis.links.notes,
-        "columns": _columns(shown, link),
+        "columns": [*_columns(shown, link), *_accounting_columns(analysis)],
+        "causes": json.dumps([{"cause": name, "colour": colour} for name, colour in panels.CAUSE_COLOURS.items()]),
         "extent": _extent(analysis),
     }
     return shell.page("report", title, made.figures, values)
@@ -64,12 +64,22 @@ def shown_in(analysis: Analysis) -> dict[int, drawn.Drawn]:
     return shown
 
 
+def _first(shown: dict[int, drawn.Drawn]) -> drawn.Drawn:
+    """The connection drawn first, with an empty place for each series that only others have."""
+    every = {name: source for one in shown.values() for name, source in one.sources.items() if len(source["x"])}
+    nothing = {name: {column: values[:0] for column, values in source.items()} for name, source in every.items()}
+    return drawn.Drawn({**nothing, **(next(iter(shown.values())).sources if shown else {})})
+
+
 def _extent(analysis: Analysis) -> tuple[float, float]:
+    """The first and the last time of what is drawn, in seconds from the trace's start."""
     times = [
         analysis.tables[name]["time_ns"] for name in ("segments", "frames", "tcp_state") if len(analysis.tables[name])
     ]
+    first = min((int(column.min()) for column in times), default=analysis.origin_ns)
     last = max((int(column.max()) for column in times), default=analysis.origin_ns + 1)
-    return 0.0, max((last - analysis.origin_ns) / 1e9, 1e-3)
+    start = (first - analysis.origin_ns) / 1e9
+    return start, max((last - analysis.origin_ns) / 1e9, start + 1e-3)
 
 
 def _bar(shares: dict[str, float] | None) -> list[dict[str, Any]]:
@@ -83,6 +93,14 @@ def _bar(shares: dict[str, float] | None) -> list[dict[str, Any]]:
     ]
 
 
+def _unshaded(analysis: Analysis) -> list[str]:
+    """What of the link's resets and pauses is not shaded in the panels."""
+    count = 0 if analysis.links.intervals is None else len(analysis.links.intervals)
+    if count <= panels.MOST_BANDS:
+        return []
+    return [f"Resets and pauses of the link: the first {panels.MOST_BANDS} of {count} are shaded."]
+
+
 def _connections(summary: dict[str, Any], order: list[int]) -> list[dict[str, Any]]:
     by_number = {one["id"]: one for one in summary["connections"]}
     return [by_number[number] for number in order]
@@ -92,17 +110,34 @@ def _thinned(shown: dict[int, drawn.Drawn], link: drawn.Drawn) -> list[str]:
     """What is not drawn whole, one sentence each."""
     parts = [*((f"connection {number}", one) for number, one in shown.items()), ("the link", link)]
     return [
-        f"Of {where} only every {one.step}th record of each series is drawn: there are more than "
+        f"Of {where} only one record in {one.step} of each series is in this page: there are more than "
         f"{drawn.MOST_RECORDS:,}. Cut a window with --from and --to to see all."
         for where, one in parts
         if one.step > 1
     ]
 
 
+def _accounting_columns(analysis: Analysis) -> list[shell.Column]:
+    """Where the time went, stretch by stretch; causes by their place among panels.CAUSE_COLOURS."""
+    table = panels.accounted(analysis)
+    if not len(table):
+        return []
+    place = {name: number for number, name in enumerate(panels.CAUSE_COLOURS)}
+    columns = {
+        "left": encode(table["start_ns"].to_numpy() - analysis.origin_ns, 10**9),
+        "right": encode(table["end_ns"].to_numpy() - analysis.origin_ns, 10**9),
+        "cause": encode(table["cause"].astype(str).map(place).to_numpy()),
+    }
+    return [
+        shell.Column("accounting", "accounting", "map", name, blob.text, json.dumps(blob.meta))
+        for name, blob in columns.items()
+    ]
+
+
 def _columns(shown: dict[int, drawn.Drawn], link: drawn.Drawn) -> list[shell.Column]:
     """Every column of every series: of each connection, and of the link."""
     wanted = [
-        (group, series, name, values)
+        (group, series, name, values, one.step)
         for group, one in (*((str(number), one) for number, one in shown.items()), ("link", link))
         for series, source in one.sources.items()
         if len(source["x"])
@@ -110,6 +145,6 @@ def _columns(shown: dict[int, drawn.Drawn], link: drawn.Drawn) -> list[shell.Col
     ]
     blobs = concurrently(lambda it: encode(it[3], panels.divisor(it[1], it[2])), wanted)
     return [
-        shell.Column(group, series, drawn.KINDS[series], name, blob.text, json.dumps(blob.meta))
-        for (group, series, name, _), blob in zip(wanted, blobs, strict=True)
+        shell.Column(group, series, drawn.KINDS[series], name, blob.text, json.dumps(blob.meta), step)
+        for (group, series, name, _, step), blob in zip(wanted, blobs, strict=True)
     ]

@@ -26,6 +26,7 @@ from bokeh.plotting import figure
 from multitracer.report.drawn import DIVIDE, MILLISECONDS, Drawn
 
 if TYPE_CHECKING:
+    import pandas as pd
     from bokeh.plotting import figure as Figure  # noqa: N812 - a class, though Bokeh names it like a function
 
     from multitracer.analysis import Analysis
@@ -43,7 +44,7 @@ _LINE_COLOURS = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY, GREY, BLACK)
 _LINE_DASHES = ("solid", "dashed", "dotted")
 LAYERS = ("tcp", "link", "host", "path", "capture")
 _LEFT_BORDER, _WIDTH = 84, 1180
-_MOST_BANDS = 200
+MOST_BANDS = 200
 _SEED = 500
 """So many points of a series are in the page before its engine runs."""
 
@@ -179,9 +180,7 @@ def _hover(made: Figure, renderers: list[Any], tips: list[tuple[str, str]]) -> N
 
 def _overview(analysis: Analysis, panels: Panels, _: dict[str, Any]) -> None:
     """Where the time went, and the findings, one lane for each layer."""
-    findings, accounting = analysis.tables["findings"], analysis.tables["accounting"]
-    main = -1 if analysis.links.main is None else analysis.links.main
-    accounting = accounting[accounting["link"] == main]
+    findings, accounting = analysis.tables["findings"], accounted(analysis)
     lanes = [layer for layer in LAYERS if (findings["layer"] == layer).any()]
     names = (["time"] if len(accounting) else []) + lanes
     if not names:
@@ -193,12 +192,9 @@ def _overview(analysis: Analysis, panels: Panels, _: dict[str, Any]) -> None:
         panels, "Where the time went, and findings by layer", "", 60 + 34 * len(names), FactorRange(*reversed(names))
     )
     if len(accounting):
-        cause = accounting["cause"].astype(str).to_numpy()
-        source = ColumnDataSource({
-            "left": _s(analysis, accounting["start_ns"]), "right": _s(analysis, accounting["end_ns"]),
-            "lane": np.full(len(cause), "time", dtype=object), "cause": cause.astype(object),
-            "colour": np.array([CAUSE_COLOURS[name] for name in cause], dtype=object),
-        }, name="accounting")  # fmt: skip
+        # The page fills it: with each stretch where they are few, else with the cause of most of each pixel.
+        nothing = {"left": [np.nan], "right": [np.nan], "lane": ["time"], "cause": [""], "colour": [GREY]}
+        source = ColumnDataSource(nothing, name="accounting")
         bars = made.hbar(
             y="lane", left="left", right="right", height=0.8, color="colour", line_color=None, source=source
         )
@@ -220,6 +216,12 @@ def _overview(analysis: Analysis, panels: Panels, _: dict[str, Any]) -> None:
         _hover(
             made, [bars, marks], [("finding", "@kind (@verdict)"), ("why", "@because"), ("from", "@left{0.000000} s")]
         )
+
+
+def accounted(analysis: Analysis) -> pd.DataFrame:
+    """The stretches of the link and direction that carried most data, in order of time."""
+    table = analysis.tables["accounting"]
+    return table[table["link"] == (-1 if analysis.links.main is None else analysis.links.main)]
 
 
 def _s(analysis: Analysis, time_ns: Any) -> Any:
@@ -393,7 +395,7 @@ def _bands(analysis: Analysis, panels: Panels) -> None:
         "flow-control": (PURPLE, "..."),
         "release": (BLACK, "xxx"),
     }
-    for row in table.head(_MOST_BANDS).itertuples():
+    for row in table.head(MOST_BANDS).itertuples():
         colour, _ = colours.get(row.kind, (GREY, ""))
         left, right = ((time - analysis.origin_ns) / 1e9 for time in (row.start_ns, row.end_ns))
         for made in panels.figures:

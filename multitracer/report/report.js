@@ -2,7 +2,7 @@
 // The report's own: findings, causes, connections, a selection, and what belongs together in two layers.
 (function () {
   const names = {segments: "sent", acks: "acknowledged", window: "advertised window", sacks: "SACK", again_no: "resent, needed", again_yes: "resent, needless", again_unknown: "resent, undecided", cwnd: "congestion window, bytes", ssthresh: "slow start threshold, bytes", outstanding: "outstanding, bytes", rtt: "round trip, ms", queue: "wait for the first frame, ms", srtt: "smoothed round trip, ms", rto: "retransmission timer, ms", frames_new: "frame sent", frames_again: "frame repeated", frames_acked: "frames acknowledged", frames_missing: "frame reported missing", frames_polls: "poll", goodput: "goodput, kbit/s"};
-  mtShell(names, async function ({doc, root, engine, xr, figures, whole, load, view, drawn, keys, told, rowOf}) {
+  mtShell(names, async function ({doc, root, models, engine, reread, xr, figures, whole, load, view, drawn, keys, told, rowOf}) {
     // Findings.
     const rows = Array.from(document.querySelectorAll("#mt-findings tbody tr"));
     let current = -1;
@@ -20,12 +20,41 @@
       row.addEventListener("keydown", event => { if (event.key === "Enter") show(i, false); });
     });
 
+    // Where the time went: each stretch where they are few, else what most of each part of the view went to.
+    const causes = JSON.parse(document.getElementById("mt-causes").textContent), PARTS = 1200;
+    const stretches = (await load("accounting")).get("accounting"), accounting = stretches ? stretches.columns : null;
+    function drawAccounting() {
+      const source = doc.get_model_by_name("accounting");
+      if (!accounting || !source) return true;
+      let from = engine.lower(accounting.right, xr.start), to = engine.lower(accounting.left, xr.end);
+      const few = to - from <= engine.stretches, parts = few ? {left: accounting.left.slice(from, to), right: accounting.right.slice(from, to), cause: Array.from(accounting.cause.slice(from, to))} : mostOf(from, to);
+      source.data = {left: parts.left, right: parts.right, lane: parts.cause.map(() => "time"), cause: parts.cause.map(c => causes[c].cause), colour: parts.cause.map(c => causes[c].colour)};
+      return few;
+    }
+    function mostOf(from, to) {
+      const width = (xr.end - xr.start) / PARTS, spent = new Float64Array(PARTS * causes.length), found = {left: [], right: [], cause: []};
+      for (let i = from; i < to; i++) {
+        const left = Math.max(accounting.left[i], xr.start), right = Math.min(accounting.right[i], xr.end);
+        for (let part = Math.max(0, Math.floor((left - xr.start) / width)); part < PARTS && xr.start + part * width < right; part++)
+          spent[part * causes.length + accounting.cause[i]] += Math.min(right, xr.start + (part + 1) * width) - Math.max(left, xr.start + part * width);
+      }
+      for (let part = 0; part < PARTS; part++) {
+        const here = spent.subarray(part * causes.length, (part + 1) * causes.length), most = here.indexOf(Math.max(...here));
+        if (!(here[most] > 0)) continue;
+        const last = found.cause.length - 1, left = xr.start + part * width;
+        if (last >= 0 && found.cause[last] === most && found.right[last] >= left - width * 1e-6) found.right[last] = left + width;
+        else { found.left.push(left); found.right.push(left + width); found.cause.push(most); }
+      }
+      return found;
+    }
+    engine.also.push(drawAccounting);
+
     // The stretches of a cause, the longest first, one after the other.
     const visited = {};
     function nextOf(cause) {
-      const source = doc.get_model_by_name("accounting");
-      if (!source) return;
-      const d = source.data, places = Array.from(d.cause, (c, i) => c === cause ? i : -1).filter(i => i >= 0);
+      if (!accounting) return;
+      const d = accounting, wantedCause = causes.findIndex(one => one.cause === cause);
+      const places = Array.from(d.cause, (c, i) => c === wantedCause ? i : -1).filter(i => i >= 0);
       if (!places.length) return;
       places.sort((a, b) => (d.right[b] - d.left[b]) - (d.right[a] - d.left[a]));
       const i = places[(visited[cause] = (visited[cause] === undefined ? 0 : visited[cause] + 1) % places.length)];
@@ -48,17 +77,27 @@
 
     // A connection's series, beside the link's, in the panels.
     const select = document.getElementById("mt-connection");
-    let chosen = [];
+    let chosen = [], wanted = null;
     async function choose(number) {
+      wanted = number;
       const found = await load(number);
+      if (wanted !== number) return;
       chosen.forEach(engine.drop);
       chosen = Array.from(found.keys());
-      found.forEach((one, name) => { if (one.kind !== "map") engine.put(name, one.kind, one.columns); });
-      mark([], []);
+      found.forEach((one, name) => { if (one.kind !== "map") engine.put(name, one.kind, one.columns, one.step); });
+      chooseNone();
+      alignSlope();
       engine.forget();
       overview();
       drawn();
+      reread();
       root.dataset.mtConnection = number;
+    }
+
+    // The link's rate begins where the connection's data does.
+    function alignSlope() {
+      const first = engine.all.get("segments"), slope = models.find(m => m.type === "Slope" && m.name === "rate");
+      if (slope && first && first.n) slope.setv({y_intercept: first.y[0] - slope.gradient * first.x[0]});
     }
     if (select) select.addEventListener("change", () => choose(select.value));
 
@@ -84,8 +123,9 @@
       boxes.forEach(box => box.setv({left: start, right: end, visible: true}));
       document.getElementById("mt-selection-time").textContent = start.toFixed(9) + " s to " + end.toFixed(9) + " s (" + span.toPrecision(6) + " s)";
       selection.querySelector("tbody").replaceChildren(...engine.sums(start, end).map(one => {
-        const bytes = one.kind === "beam" || one.kind === "event" && one.total !== null || one.name === "acks";
-        return rowOf([names[one.name] || one.name, told(one.records), told(one.records / span), bytes ? told(one.total) : "", bytes ? told(one.total * 8e-3 / span) : ""]);
+        if (one.step > 1) return rowOf([names[one.name] || one.name, "not counted: thinned", "", "", ""]);
+        const bytes = SEGMENTS.includes(one.name) ? one.total : one.name === "acks" ? (one.last === null ? 0 : one.last - (one.before === null ? 1 : one.before)) : null;
+        return rowOf([names[one.name] || one.name, told(one.records), told(one.records / span), told(bytes), bytes === null ? "" : told(bytes * 8e-3 / span)]);
       }));
       selection.hidden = false;
     }
@@ -143,9 +183,9 @@
       r: () => retransmission(1), R: () => retransmission(-1), Escape: chooseNone, m: () => choosePart(xr.start, xr.end),
     });
     const link = await load("link");
-    link.forEach((one, name) => { if (one.kind !== "map") engine.put(name, one.kind, one.columns); });
+    link.forEach((one, name) => { if (one.kind !== "map") engine.put(name, one.kind, one.columns, one.step); });
     carried = link.has("carried") ? link.get("carried").columns : null;
-    const columns = document.querySelector("script.mt-column");
-    return () => choose(select ? select.value : columns ? columns.dataset.group : "link");
+    const columns = Array.from(document.querySelectorAll("script.mt-column")).filter(e => e.dataset.group !== "accounting");
+    return () => choose(select ? select.value : columns.length ? columns[0].dataset.group : "link");
   });
 })();

@@ -74,11 +74,12 @@ def _curves(drawn: Sequence[Retraced], labels: Sequence[str]) -> Any:
     marks = []
     for place, (one, label) in enumerate(zip(drawn, labels, strict=True)):
         curve, style = _curve(one), panels.line_style(place)
-        source = ColumnDataSource(curve, name=f"curve {place}")
+        # Bokeh takes a tooltip's text for HTML, but not the values of a column in it.
+        source = ColumnDataSource({**curve, "label": [label] * len(curve["x"])}, name=f"curve {place}")
         named = {"source": source, "legend_label": label}
         made.varea("x", "low", "high", fill_color=style["line_color"], fill_alpha=0.15, **named)
         line = made.line("x", "y", line_width=1.5, **named, **style)
-        tips = [("trace", label), ("frame", "@x octets"), ("carries", "@y{0,0.000} kbit/s"),
+        tips = [("trace", "@label"), ("frame", "@x octets"), ("carries", "@y{0,0.000} kbit/s"),
                 ("95 %", "@low{0,0.000} to @high{0,0.000}")]  # fmt: skip
         made.add_tools(HoverTool(renderers=[line], tooltips=tips, mode="mouse", visible=False))
         if one.optimal_frame_bytes is None or one.plateau is None:

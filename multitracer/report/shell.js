@@ -22,10 +22,10 @@ function mtShell(names, page) {
     function load(group) {
       if (groups.has(group)) return groups.get(group);
       const elements = Array.from(document.querySelectorAll("script.mt-column")).filter(e => e.dataset.group === group);
-      const made = Promise.all(elements.map(async e => ({series: e.dataset.series, kind: e.dataset.kind, column: e.dataset.column, values: await mtCodec.column(e)}))).then(columns => {
+      const made = Promise.all(elements.map(async e => ({series: e.dataset.series, kind: e.dataset.kind, step: Number(e.dataset.step), column: e.dataset.column, values: await mtCodec.column(e)}))).then(columns => {
         const found = new Map();
         for (const one of columns) {
-          if (!found.has(one.series)) found.set(one.series, {kind: one.kind, columns: {}});
+          if (!found.has(one.series)) found.set(one.series, {kind: one.kind, step: one.step, columns: {}});
           found.get(one.series).columns[one.column] = one.values;
         }
         return found;
@@ -45,7 +45,8 @@ function mtShell(names, page) {
       const begun = performance.now(), exact = engine.draw(), spent = performance.now() - begun;
       window.MT = {engine: engine, exact: exact, drawn_ms: spent, draws: (window.MT ? window.MT.draws : 0) + 1};
       const records = engine.panels.reduce((sum, panel) => sum + (panel.records || 0), 0);
-      status.textContent = (exact ? "exact: each of " : "overview: a picture of ") + records.toLocaleString("en") + " records, " + xr.start.toFixed(6) + " s to " + xr.end.toFixed(6) + " s (" + (xr.end - xr.start).toPrecision(4) + " s)";
+      const thinned = engine.panels.some(panel => panel.thinned);
+      status.textContent = (exact ? "exact: each of " : thinned ? "thinned, and so not all: " : "overview: a picture of ") + records.toLocaleString("en") + " records, " + xr.start.toFixed(6) + " s to " + xr.end.toFixed(6) + " s (" + (xr.end - xr.start).toPrecision(4) + " s)";
       status.dataset.exact = exact;
       clearTimeout(moved.timer);
       moved.timer = setTimeout(settled, 300);
@@ -61,7 +62,11 @@ function mtShell(names, page) {
       view(middle - half, middle + half);
     }
     function pan(share) { const by = (xr.end - xr.start) * share; view(xr.start + by, xr.end + by); }
-    function back() { const before = stack.pop(); if (before) { last = before; view(before[0], before[1]); } }
+    function back() {
+      clearTimeout(moved.timer);
+      const here = xr.start === last[0] && xr.end === last[1], before = here ? stack.pop() : last;
+      if (before) { last = before; view(before[0], before[1]); }
+    }
 
     let cursor = null;
     function moveCursor(share) {
@@ -84,7 +89,10 @@ function mtShell(names, page) {
     const readout = document.querySelector("#mt-readout tbody");
     let pointed = null;
     function told(value) { return value === null || !Number.isFinite(value) ? "" : value.toLocaleString("en", {maximumFractionDigits: 3}); }
+    let readTime = null;
+    function reread() { if (readTime !== null) readAt(readTime); }
     function readAt(time) {
+      readTime = time;
       const rows = engine.at(time).map(one => {
         const value = one.top === null ? told(one.y) : told(one.y) + " to " + told(one.top);
         return rowOf([names[one.name] || one.name, value, one.x.toFixed(9), one.record === null ? "" : String(one.record)]);
@@ -108,7 +116,7 @@ function mtShell(names, page) {
         else if (m.type === "Grid") m.setv({grid_line_color: line, grid_line_alpha: 0.6});
         else if (m.type === "Legend") m.setv({background_fill_color: bg, label_text_color: fg, border_line_color: line});
         else if (m.type === "Title") m.setv({text_color: fg});
-        else if ((m.type === "Scatter" || m.type === "Segment" || m.type === "Line") && isInk(m)) ink(m, fg);
+        else if (["Scatter", "Segment", "Line", "Step"].includes(m.type) && isInk(m)) ink(m, fg);
       }
     }
     function isInk(glyph) { return glyph._ink || ["#000000", "black"].includes(glyph.line_color && glyph.line_color.value); }
@@ -130,7 +138,7 @@ function mtShell(names, page) {
     });
 
     theme(hash.get("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
-    const first = await page({doc, root, models, engine, xr, figures, whole, names, load, view, drawn, keys, told, rowOf});
+    const first = await page({doc, root, models, engine, xr, figures, whole, names, load, view, drawn, reread, keys, told, rowOf});
     engine.hide(hash.getAll("hide"));
     engine.hidden = moved;
     xr.properties.start.change.connect(moved);

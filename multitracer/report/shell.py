@@ -22,6 +22,8 @@ class Column:
     name: str
     text: str
     meta: str
+    step: int = 1
+    """Of a series too large for a page only every so manieth record is in it."""
 
 
 def page(name: str, title: str, figures: Sequence[Any], values: dict[str, Any]) -> str:

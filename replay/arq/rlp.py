@@ -28,9 +28,10 @@ class Parameters:
     """What an entity is set up with; names are the specification's, times in ns, sizes in octets."""
 
     window: int = 61
-    """k, frames that may be unacknowledged (24.022 5.2.1: at most 61). With SREJ more than 31 are safe only while no
-    frame is repeated needlessly: modulo 62 the second copy of an old frame looks like a new one. T1 above the round
-    trip, waiting included, sees to that."""
+    """k, frames that may be unacknowledged (24.022 5.2.1: at most 61). With SREJ, numbers modulo 62 are unambiguous up
+    to 31 only: with more, the second copy of an old frame can be taken for a new one. It needs frames repeated
+    needlessly: T1 not above the round trip, or SREJs that wait long for an opportunity because both ends send data
+    (`piggyback_srej` off). What was taken wrongly is counted as misdelivered, and not as delivered."""
     t1_ns: int = 480_000_000
     """T1, acknowledgement timer (480 ms on TCH/F9.6); retrace adds what longer frames take longer."""
     t_rcvs_ns: int = 0
@@ -42,7 +43,8 @@ class Parameters:
     """T2, how long an acknowledgement waits for information to go with; 0 sends it at once, which costs nothing where
     every opportunity is used anyway."""
     n2: int = 6
-    """N2, retransmissions of a frame, a poll, an SREJ or SABM before the link is reset or given up."""
+    """N2: a frame, an SREJ or SABM is sent again, and a poll is sent, so many times; then the link is reset or given
+    up."""
     persistent: bool = False
     """SABM is repeated for as long as it takes, where else the link fails after N2 repeats."""
     frame_bytes: int = 30
@@ -174,12 +176,12 @@ class Rlp:
         decoded = rlp.decode(frame, any_size=True)
         if decoded.type == "BAD":
             return
-        resets, vr = self.entity[state.RESETS_SEEN], int(self.entity[state.VR])
+        before, vr = self._resets(), int(self.entity[state.VR])
         if decoded.type.startswith("I "):
             # Before the machine sees it: what it keeps already, and a copy that it will drop, stay out.
             self._buffered.setdefault(decoded.ns, l2r.characters_of(decoded.information))
         machine.receive(self.entity, header_of(decoded), -1, now)
-        if self.entity[state.RESETS_SEEN] == resets:
+        if self._resets() == before:
             self._deliver(vr)
         self._drop_unkept()
 
@@ -197,6 +199,10 @@ class Rlp:
         """Timers that ran out until now take effect."""
         machine.expire(self.entity, now)
         self._drop_unkept()
+
+    def _resets(self) -> tuple[int, bool]:
+        """What flushes the receiver: resets by the peer, and its hanging up."""
+        return int(self.entity[state.RESETS_SEEN]), self.entity[state.STATE] == state.DETACHED
 
     def _deliver(self, vr: int) -> None:
         while vr != self.entity[state.VR]:

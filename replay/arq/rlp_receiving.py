@@ -151,28 +151,32 @@ def catch_up(e: Any, content: int, position: int, now: int) -> None:
 def deliver(e: Any, content: int, position: int, now: int) -> None:
     """Hand a frame's characters up; a position of -1 is whatever is expected."""
     count, x = content >> COUNT_AT, content >> STATUS_AT & XOFF_BIT
-    if position != e[EXPECTED] and position >= 0:
-        astray(e, position)
-    e[EXPECTED] += count
     if x != e[XOFF]:
         e[XOFF] = x
         e[XOFFS if x else XONS] += 1
-    if count > 0:
+    if count == 0:
+        return
+    if 0 <= position < e[EXPECTED]:  # an old frame, taken for a new one: see Parameters.window
+        e[MISDELIVERED] += 1
+    else:
+        if position > e[EXPECTED]:
+            skip(e, position)
         if e[DELIVERED] == 0:
             e[FIRST_DELIVERY] = now
+        e[EXPECTED] += count
         e[DELIVERED] += count
         e[LAST_DELIVERY] = now
         e[FRESH] = 0
-        if e[DRAIN] > 0:
-            watch(e, now)
-            e[LEVEL] += count * NANO
-            e[X] = condition(e[X], e[LEVEL], e[HIGH], e[LOW])
+    if e[DRAIN] > 0:
+        watch(e, now)
+        e[LEVEL] += count * NANO
+        e[X] = condition(e[X], e[LEVEL], e[HIGH], e[LOW])
 
 
 @kernel
-def astray(e: Any, position: int) -> None:
-    """Characters that are not the next ones: skipped by a reset, or taken for others (see `Parameters.window`)."""
-    if e[FRESH] and position > e[EXPECTED]:
+def skip(e: Any, position: int) -> None:
+    """Characters that never come: a reset dropped them, or an old frame was taken for theirs."""
+    if e[FRESH]:
         e[SKIPPED] += position - e[EXPECTED]
     else:
         e[MISDELIVERED] += 1

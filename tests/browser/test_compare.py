@@ -76,3 +76,16 @@ def test_so_does_its_point(opened: Opened, compared: Path) -> None:
     page.wait_for_url("**/rlp-reset/report.html*")
     page.wait_for_selector('html[data-mt-ready="1"]')
     opened.requests[:] = opened.requests[:1]
+
+
+def test_links_alone_are_compared_too(opened: Opened, tmp_path: Path) -> None:
+    """Without a transfer there is nothing to lay over one another: the page says so, and can be used."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "rlpdump.txt").write_bytes((EXAMPLES / "rlp-reset" / "rlpdump.mobile.txt").read_bytes())
+    out = tmp_path / "out"
+    assert cli.run(["analyze", "--compare", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(out), "-q"]) == 0
+    page = opened.open(out / "compare.html")
+    assert page.locator("#mt-transfers tbody tr").count() == 2
+    page.keyboard.press("?")
+    assert page.locator("#mt-help").is_visible()

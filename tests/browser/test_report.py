@@ -9,6 +9,7 @@ import pytest
 from browsing import Opened
 
 from multitracer.analysis import Analysis, analyze_paths
+from multitracer.options import AnalyzeOptions
 from multitracer.report import drawn
 from multitracer.report import page as page_module
 
@@ -386,6 +387,97 @@ def test_beyond_what_a_page_holds_it_thins_and_says_so(
     page = opened.open(tmp_path / "report.html")
     assert "--from and --to" in page.locator("main").inner_text()
     assert len(values(opened, "segments", "x")) < 90
+    assert page.locator("#mt-status").inner_text().startswith("thinned")
+    assert not page.evaluate("MT.exact")
+    page.keyboard.press("m")
+    counted = page.locator("#mt-selection tbody tr").all_inner_texts()
+    assert next(row for row in counted if row.startswith("sent")).split("\t")[1] == "not counted: thinned"
+
+
+def test_the_axis_reaches_the_last_record_of_a_staircase(opened: Opened, report: Path) -> None:
+    """Also where nothing follows it."""
+    page = opened.open(report)
+    last = page.evaluate("(one => one.x[one.n - 1])(MT.engine.all.get('acks'))")
+    page.evaluate("MT.engine.hide(MT.engine.panels[0].parts.map(part => part.name).filter(name => name !== 'acks'))")
+    opened.look(last - 1, last + 1)
+    shown = page.evaluate("(panel => [panel.figure.y_range.start, panel.figure.y_range.end])"
+                          "(MT.engine.panels.find(p => p.figure.title.text.startsWith('Sequence')))")  # fmt: skip
+    top = page.evaluate("(one => one.y[one.n - 1])(MT.engine.all.get('acks'))")
+    assert shown[0] < top < shown[1]
+
+
+def test_what_is_counted_of_all_is_what_was_sent_and_acknowledged(
+    opened: Opened, report: Path, analysis: Analysis
+) -> None:
+    """Every byte acknowledged counts, the first acknowledgement's too; SACK blocks are no traffic."""
+    page = opened.open(report)
+    page.keyboard.press("m")
+    rows = {row.split("\t")[0]: row.split("\t") for row in page.locator("#mt-selection tbody tr").all_inner_texts()}
+    segments = analysis.tables["segments"]
+    mine = (segments["point"] == analysis.paths.sender_point[0, 0]) & (segments["sender"] == 1)
+    assert rows["acknowledged"][3].replace(",", "") == str(int(segments["ack"][mine].max()) - 1)
+    assert rows["SACK"][3] == ""
+
+
+def test_the_cursor_reads_the_last_of_records_at_one_time(opened: Opened, report: Path) -> None:
+    """Of a staircase the value in force."""
+    page = opened.open(report)
+    page.evaluate("MT.engine.put('cwnd', 'line', {x: [1, 2, 2, 3], y: [10, 20, 30, 40]})")
+    found = page.evaluate("MT.engine.at(2).find(one => one.name === 'cwnd').y")
+    assert found == 30
+
+
+def test_a_quick_way_back_leads_to_the_view_before(opened: Opened, report: Path) -> None:
+    """Without waiting for the view to settle."""
+    page = opened.open(report)
+    before = opened.view()
+    page.keyboard.press("w")
+    opened.until("MT.engine.xr.end - MT.engine.xr.start < 40")
+    page.keyboard.press("u")
+    assert opened.view() == pytest.approx(before)
+
+
+def test_many_stretches_are_drawn_by_what_most_of_each_part_went_to(opened: Opened, report: Path) -> None:
+    """Then the view is not called exact; few are drawn each."""
+    page = opened.open(report)
+    page.evaluate("MT.engine.stretches = 100")
+    opened.look(0, 50)
+    source = "Bokeh.documents[0].get_model_by_name('accounting').data"
+    parts = page.evaluate(f"{source}.left.length")
+    spans = page.evaluate(f"(d => d.left.reduce((sum, left, i) => sum + d.right[i] - left, 0))({source})")
+    assert 0 < parts < 1300
+    assert 40 < spans <= 50 + 1e-6
+    assert not page.evaluate("MT.exact")
+    opened.look(20, 20.5)
+    assert page.evaluate("MT.exact")
+
+
+def test_a_window_is_shown_from_its_own_beginning(opened: Opened, tmp_path: Path) -> None:
+    """Not from the start of the trace; also one in which the link sent nothing new."""
+    for number, (start, end) in enumerate([(40.0, 41.0), (21.66, 24.34)]):
+        options = AnalyzeOptions(from_s=start, to_s=end)
+        path = tmp_path / f"{number}.html"
+        analyze_paths(sorted(EXAMPLE.iterdir()), options).report(path)
+        opened.open(path)
+        assert opened.view()[0] == pytest.approx(start, abs=0.5)
+
+
+def test_choosing_another_connection_forgets_what_was_counted(opened: Opened, tmp_path: Path) -> None:
+    """The last one chosen wins, however long another takes; no table shows the former one's numbers."""
+    analyze_paths(sorted((EXAMPLE.parent / "loss2").iterdir())).report(tmp_path / "report.html")
+    page = opened.open(tmp_path / "report.html")
+    page.keyboard.press("m")
+    assert page.locator("#mt-selection").is_visible()
+    other = page.locator("#mt-connection option").nth(1).get_attribute("value")
+    page.evaluate(
+        "async other => { const select = document.getElementById('mt-connection'), first = select.value;"
+        " for (const value of [other, first, other])"
+        " { select.value = value; select.dispatchEvent(new Event('change')); } }",
+        other,
+    )
+    page.wait_for_selector(f'html[data-mt-connection="{other}"]')
+    assert page.evaluate("document.documentElement.dataset.mtConnection") == other
+    assert not page.locator("#mt-selection").is_visible()
 
 
 def test_wheel_and_drag_move_the_time_axis(opened: Opened, report: Path) -> None:

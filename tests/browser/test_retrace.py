@@ -69,3 +69,26 @@ def test_a_described_trace_shows_its_bursts(opened: Opened, made: Path) -> None:
     assert page.locator("#mt-stretches tbody tr").count() == len(row["stretches"])
     page.keyboard.press("t")
     opened.until("document.documentElement.dataset.theme === 'dark'")
+
+
+def test_a_traces_name_never_becomes_markup(opened: Opened, tmp_path: Path) -> None:
+    """Also in what the pointer shows."""
+    name = "<img src=x onerror=alert(1)> @x"
+    (tmp_path / "t.txt").write_text(f"# name: {name}\n" + "0000000001" * 300 + "\n")
+    assert cli.run(["retrace", str(tmp_path / "t.txt"), "-o", str(tmp_path), "-q", "--bootstrap", "0"]) == 0
+    page = opened.open(tmp_path / "retrace.html")
+    found = page.evaluate(
+        "(() => { const figure = Bokeh.documents[0].get_model_by_name('curves'), view = Bokeh.index.find_one(figure);"
+        " view.el.scrollIntoView({block: 'center'}); const at = view.el.getBoundingClientRect();"
+        " const d = Bokeh.documents[0].get_model_by_name('curve 0').data;"
+        " return [at.left + view.frame.x_scale.compute(d.x[10]), at.top + view.frame.y_scale.compute(d.y[10])]; })()"
+    )
+    page.mouse.move(found[0] - 3, found[1])
+    page.mouse.move(*found)
+    page.wait_for_timeout(300)
+    shown = page.evaluate(
+        "(function all(root) { return Array.from(root.querySelectorAll('*')).flatMap("
+        "e => [e.tagName, ...(e.shadowRoot ? all(e.shadowRoot) : [])]); })(document)"
+    )
+    assert "IMG" not in shown
+    assert "<img src=x" in page.locator("h1").inner_text()

@@ -12,9 +12,12 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet
 import pytest
+from packets import ipv4, tcp
 from shared_data import shared
 
 from multitracer import cli
+from multitracer.commands.analyze import names_of
+from multitracer.parsers import pcap
 from multitracer.tables import CAUSES, SCHEMA
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -261,3 +264,30 @@ def test_comparing_needs_two(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert cli.run(["analyze", "--compare", str(RLP), "-o", str(tmp_path)]) == 2
     assert cli.run(["analyze", "--compare", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(tmp_path)]) == 3
     assert "two experiments" in capsys.readouterr().err
+
+
+def test_each_compared_experiment_has_a_directory_of_its_own(tmp_path: Path) -> None:
+    """Whatever they are called."""
+    for name in ("2024.01.02", "2024.01.03", "run"):
+        (tmp_path / name).mkdir()
+    names = ("run-2", "run", "2024.01.02", "2024.01.03", "a.pcap.gz", "b/run", "a.pcap")
+    found = names_of(tuple(str(tmp_path / name) for name in names))
+    assert found == ["run-2", "run", "2024.01.02", "2024.01.03", "a", "run-3", "a-2"]
+
+
+def test_strict_holds_for_what_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A cut capture makes it 4; --summary-only leaves the page out."""
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes((EXAMPLES / "loss2" / "snd.pcap").read_bytes()[:-7])
+    arguments = ["analyze", "--compare", str(cut), str(EXAMPLES / "loss2"), "-q", "--summary-only"]
+    assert cli.run([*arguments, "-o", str(tmp_path / "out"), "--strict"]) == 4
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["compare.json", "cut", "loss2"]
+
+
+def test_a_transfer_whose_acknowledgements_were_not_captured_is_compared(tmp_path: Path) -> None:
+    """One direction alone has nothing to lay over another."""
+    packets = [ipv4(tcp(seq=1000 + 500 * number, ack=1, payload=bytes(500))) for number in range(40)]
+    pcap.write(tmp_path / "oneway.pcap", [(10**8 * number, one) for number, one in enumerate(packets)], 101)
+    arguments = ["analyze", "--compare", str(tmp_path / "oneway.pcap"), str(EXAMPLES / "loss2"), "-q"]
+    assert cli.run([*arguments, "-o", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out" / "compare.html").exists()

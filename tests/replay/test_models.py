@@ -133,3 +133,30 @@ def test_the_other_direction_is_read_at_the_same_times() -> None:
     other = ErasureTrace("back", np.array([0, 1, 0], dtype=bool), block_ms=20)
     assert air_of(trace, other, 30, 400).back.tolist() == [0, 0, 1, 1, 0, 0, 0, 0]
     assert air_of(trace, other, 60, 400).back.tolist() == [0, 1, 0, 0]
+
+
+def test_a_timer_below_the_round_trip_is_said_to_spoil_the_data() -> None:
+    """Frames taken for others are told, with the reason, and do not count as throughput."""
+    trace = ErasureTrace("t", np.random.default_rng(1).random(3000) < 0.1)
+    found = row(trace, "rlp", (30,), rtt_ms=600.0)
+    (said,) = found["warnings"]["30"]  # type: ignore[index]
+    assert "taken for another" in said
+    assert "T1 of 480 ms is not above the round trip" in said
+    assert row(trace, "rlp", (30,))["warnings"] == {}
+
+
+def test_a_link_given_up_after_a_while_says_so() -> None:
+    """What it carried before counts; the reason is a warning, not an end."""
+    trace = ErasureTrace("t", np.repeat([False, True, False], 1000))
+    found = row(trace, "rlp", (30,), parameters={"persistent": "no"})
+    assert found["ended"] == {}
+    assert found["warnings"] == {"30": ["the link was given up: SABM found no answer"]}
+    assert found["throughput_bps"]["30"] > 0  # type: ignore[index]
+
+
+@pytest.mark.parametrize("model", ["rlp", "sr", "asr", "raw", "rlc-am", "rlc-um", "rlc-tm"])
+def test_both_ends_counts_are_told(model: str) -> None:
+    """What was delivered is among the receiver's."""
+    counts = row(CLEAN, model, (30,))["counts"]["30"]  # type: ignore[index]
+    assert set(counts) == {"sender", "receiver"}
+    assert max(counts["receiver"].get(name, 0) for name in ("delivered", "delivered_octets")) > 0

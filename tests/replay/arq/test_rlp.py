@@ -173,3 +173,14 @@ def test_resets_leave_gaps_only(lost: list[tuple[bool, bool]], n2: int, window: 
     assert places == sorted(set(places))
     if not any(end.entity[state.RESETS] for end in ends):
         assert stream.startswith(arrived)
+
+
+@pytest.mark.parametrize("vector", ["f923" + "00" * 25 + "7986f2", None])
+def test_a_peer_that_hangs_up_ends_the_link(vector: str | None) -> None:
+    """DISC or DM after data: what came is kept, nothing more is delivered, and nothing fails."""
+    one = Rlp()
+    one.receive(rlp.encode(rlp.Frame("I RR", 0, 0, 0, 1, b"\x01x\x1f" + bytes(22))), 0)
+    one.receive(bytes.fromhex(vector) if vector else rlp.encode(rlp.Frame("DM", -1, -1, 1, 0)), 0)
+    assert one.delivered() == [b"x"]
+    one.receive(rlp.encode(rlp.Frame("I RR", 1, 0, 0, 1, b"\x01y\x1f" + bytes(22))), 0)
+    assert one.delivered() == []

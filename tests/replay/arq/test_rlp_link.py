@@ -114,6 +114,32 @@ def test_only_what_resets_flushed_is_missing(
 
 
 @settings(max_examples=60, deadline=None)
+@given(patterns, st.sampled_from([40, 61]), st.booleans(), st.sampled_from([2, 6]))
+def test_what_is_taken_for_another_frame_is_never_counted_as_delivered(
+    lost: list[tuple[bool, bool]], window: int, piggyback: bool, t1_slots: int
+) -> None:
+    """Beyond a window of 31, and with T1 below the round trip, numbers are ambiguous: only what is new counts."""
+    run = link(
+        **over(lost, 150), a=None, b=None, window=window, piggyback_srej=piggyback, n2=1000, t1_ns=t1_slots * SLOT_NS
+    ).carry()
+    for receiver in (A, B):
+        found = run.summary(receiver)
+        stretches = run.deliveries[run.deliveries[:, SIDE] == receiver][:, [START, END]]
+        assert (stretches[1:, 0] >= stretches[:-1, 1]).all()
+        assert int((stretches[:, 1] - stretches[:, 0]).sum()) == found["delivered"]
+
+
+def test_a_window_too_large_for_its_numbers_is_noticed() -> None:
+    """With T1 below the round trip old frames come again, and are taken for new ones: that is counted."""
+    losses = tuple(range(7, 3000, 10))
+    run = link(3000, a=None, lost_a=losses, lost_b=losses, delay_slots=12, window=61, n2=1000).carry()
+    assert run.summary(B)["misdelivered"] > 0
+    assert link(3000, a=None, lost_a=losses, lost_b=losses, delay_slots=12, window=31, n2=1000).carry().summary(B)[
+        "misdelivered"
+    ] == 0
+
+
+@settings(max_examples=60, deadline=None)
 @given(patterns, st.integers(1, 61), st.integers(0, 6), st.booleans())
 def test_numbers_and_windows_are_kept(lost: list[tuple[bool, bool]], window: int, n2: int, piggyback: bool) -> None:
     """New frames are numbered one after the other, no more than the window are out, and N(R) is what arrived."""
