@@ -290,18 +290,20 @@ class _Pipeline:
     def _state(
         self, segments: pd.DataFrame, raw_ack: Any, connections: pd.DataFrame, paths: Paths, alignment: Alignment
     ) -> pd.DataFrame:
+        if self.whole is not None:
+            # Placed by all that was recorded; a part may hold nothing to place it by.
+            for entry, seen in zip(self.trace.inputs, self.whole.trace.inputs, strict=True):
+                entry.clock = entry.clock or seen.clock
+                entry.recording.notes = list(dict.fromkeys([*entry.recording.notes, *seen.recording.notes]))
+            placed, (begin, end) = self.whole.tables["tcp_state"], self._window()
+            return placed[(placed["time_ns"] >= begin) & (placed["time_ns"] < end)].reset_index(drop=True)
         state = self.trace.tables["tcp_state"]
         if not len(state) or not len(segments):
             return state
         inputs, reference = self.trace.inputs, alignment.clocks[alignment.reference].reference
-        placed = state_logs.place(
-            state, segments, raw_ack, connections, paths.sender_point, inputs, reference, self._stated(),
-            self._known(),
+        return state_logs.place(
+            state, segments, raw_ack, connections, paths.sender_point, inputs, reference, self._stated(), self._known()
         )
-        if not self.options.cuts:
-            return placed
-        begin, end = self._window()
-        return placed[(placed["time_ns"] >= begin) & (placed["time_ns"] < end)].reset_index(drop=True)
 
     def _errors(self, segments: pd.DataFrame, paths: Paths, alignment: Alignment) -> Ints | None:
         """Per row of segments, the clock error that the judgement of its arrival bore: -1 where none."""

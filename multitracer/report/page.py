@@ -73,9 +73,10 @@ def _first(shown: dict[int, drawn.Drawn]) -> drawn.Drawn:
 
 def _extent(analysis: Analysis) -> tuple[float, float]:
     """The first and the last time of what is drawn, in seconds from the trace's start."""
-    times = [
-        analysis.tables[name]["time_ns"] for name in ("segments", "frames", "tcp_state") if len(analysis.tables[name])
-    ]
+    names = ["segments", "frames"]
+    if len(analysis.tables["segments"]):
+        names.append("tcp_state")  # else nothing tells where its clock stands
+    times = [analysis.tables[name]["time_ns"] for name in names if len(analysis.tables[name])]
     first = min((int(column.min()) for column in times), default=analysis.origin_ns)
     last = max((int(column.max()) for column in times), default=analysis.origin_ns + 1)
     start = (first - analysis.origin_ns) / 1e9
