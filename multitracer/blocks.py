@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -25,37 +26,56 @@ LOGS = ("rlpdump", "rlcdump", "mi2log", "ns3-rlc", "pcap", "pcapng")
 _ENDINGS = (".gz", ".zst", ".txt", ".pcap", ".pcapng", ".bin")
 
 
-def load(path: str) -> list[ErasureTrace]:
+def load(path: str, *, logs_first: bool = False) -> list[ErasureTrace]:
     """The traces in one file or directory: the blocks of an erasure trace, or each direction of a logged link.
 
-    Of a directory the erasure traces, or where there is none the logs, taken together. Raises InputError,
-    also for a trace in which a character is neither 0 nor 1.
+    Of each directory, whatever is below it by itself: the erasure traces, or where there is none the logs,
+    taken together; with `logs_first` the other way round. Raises InputError, also for a trace in which a
+    character is neither 0 nor 1.
     """
     if path != "-" and Path(path).is_dir():
-        return _in_directory(path)
+        return _in_directory(path, logs_first)
     source = open_source(path)
     if _format(source) in FORMATS:
         return [_of_blocks(source)]
     return erasures(read(path), _short(path))
 
 
-def _in_directory(path: str) -> list[ErasureTrace]:
-    named = {file: _known_format(file) for file in parsers.inputs_in([path])}
+def _in_directory(path: str, logs_first: bool) -> list[ErasureTrace]:
+    folders: dict[Path, list[str]] = {}
+    for file in parsers.inputs_in([path]):
+        folders.setdefault(Path(file).parent, []).append(file)
+    found: list[ErasureTrace] = []
+    reasons = [f"{path}: holds no erasure trace and no log of a link"]
+    for folder, files in folders.items():
+        try:
+            found += _of_one_experiment(folder, files, logs_first)
+        except InputError as error:
+            reasons.append(str(error))
+    if not found:
+        raise InputError(path, reasons[-1].partition(": ")[2])
+    return found
+
+
+def _of_one_experiment(folder: Path, files: list[str], logs_first: bool) -> list[ErasureTrace]:
+    named = {file: _known_format(file) for file in files}
     blocks = [file for file, name in named.items() if name in FORMATS]
-    if blocks:
-        return [_of_blocks(open_source(file)) for file in blocks]
     logs = [file for file, name in named.items() if name in LOGS]
-    if not logs:
-        raise InputError(path, "holds no erasure trace and no log of a link")
-    return erasures(read(*logs), _short(path))
+    if blocks and not (logs and logs_first):
+        return [_of_blocks(open_source(file)) for file in blocks]
+    return erasures(read(*logs), _short(str(folder))) if logs else []
 
 
-def load_all(paths: Sequence[str]) -> tuple[list[ErasureTrace], dict[str, ErasureTrace]]:
+def load_all(
+    paths: Sequence[str], *, logs_first: bool = False
+) -> tuple[list[ErasureTrace], dict[str, ErasureTrace]]:
     """The traces of all, each with a name of its own, and by name the other direction of those that have one."""
     found: list[ErasureTrace] = []
     reverse: dict[str, ErasureTrace] = {}
     for path in paths:
-        mine = [_renamed(trace, found) for trace in load(path)]
+        mine: list[ErasureTrace] = []
+        for trace in load(path, logs_first=logs_first):
+            mine.append(_renamed(trace, [*found, *mine]))
         found += mine
         opposite = [(a, b) for a in mine for b in mine if a is not b and a.link and a.link == b.link]
         reverse |= {one.name: other for one, other in opposite}
@@ -85,8 +105,17 @@ def _given(erasures: Any) -> tuple[list[ErasureTrace], dict[str, ErasureTrace]]:
 
 
 def _renamed(trace: ErasureTrace, others: Sequence[ErasureTrace]) -> ErasureTrace:
-    same = sum(1 for other in others if other.name == trace.name or other.name.startswith(f"{trace.name} ("))
-    return replace(trace, name=f"{trace.name} ({same + 1})") if same else trace
+    """The trace with a name that no other's file would have either."""
+    taken, number, name = {file_name(other.name) for other in others}, 1, trace.name
+    while file_name(name) in taken:
+        number += 1
+        name = f"{trace.name} ({number})"
+    return replace(trace, name=name)
+
+
+def file_name(name: str) -> str:
+    """A trace's name as a file's."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "trace"
 
 
 def _format(source: Source) -> str:

@@ -123,7 +123,7 @@ def _usage(error: click.ClickException) -> str:
 def _exhausted(error: OSError | MemoryError) -> str:
     """What the machine could not give; disk, memory, permission."""
     if isinstance(error, MemoryError):
-        return "there is not memory enough for these inputs\nCut a window with --from and --to, or give --summary-only."
+        return "there is not memory enough for this\nGive less at once: fewer inputs, or a part of them."
     where = f"{error.filename}: " if error.filename else ""
     hint = "\nMake room, or name another place with -o." if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
     return f"{where}{error.strerror or error}{hint}"

@@ -11,6 +11,8 @@ Floats = npt.NDArray[np.float64]
 
 LEVELS = (2.5, 97.5)
 """Percentiles that bound an interval of 95 %."""
+LEAST_BLOCKS = 10
+"""Fewer independent blocks tell no interval."""
 _LONGEST_SHARE = 5
 """A block spans a fifth of all stretches at most."""
 
@@ -48,7 +50,16 @@ def ratios(numerators: Any, denominators: Any, drawn: Floats) -> Floats:
     return np.divide(above, below, out=np.full_like(above, np.nan), where=below > 0)
 
 
-def interval(samples: Floats) -> list[float] | None:
-    """The 95 % interval of one quantity's resamples; None where none is known."""
+def interval(samples: Floats, blocks: float) -> list[float] | None:
+    """The 95 % interval of one quantity's resamples; None where none is known.
+
+    Of few independent blocks the resamples spread too little: their bounds are moved out as Student's
+    quantile is beyond the normal one (its expansion in 1 / degrees of freedom).
+    """
     known = samples[np.isfinite(samples)]
-    return [float(bound) for bound in np.percentile(known, LEVELS)] if len(known) else None
+    if not len(known):
+        return None
+    freedom = blocks - 1
+    wider = 1 + 1.211 / freedom + 1.44 / freedom**2
+    middle = float(np.median(known))
+    return [middle + wider * (float(bound) - middle) for bound in np.percentile(known, LEVELS)]

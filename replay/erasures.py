@@ -74,4 +74,9 @@ def bursts(erased: Bools) -> dict[str, Any]:
 def spread_evenly(trace: ErasureTrace) -> ErasureTrace:
     """The same number of losses, as far from one another as can be."""
     erased = Even(trace.count / len(trace.erased)).generate(len(trace.erased))
-    return replace(trace, name=f"{trace.name}-even", erased=erased, notes=("Its losses are spread evenly.",))
+    return replace(trace, name=even_name(trace.name), erased=erased, notes=("Its losses are spread evenly.",))
+
+
+def even_name(name: str) -> str:
+    """What a trace is called when its losses are spread evenly."""
+    return f"{name}-even"

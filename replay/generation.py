@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ CHANNELS: dict[str, type[Any]] = {
     kind.name.replace("_", "-"): kind
     for kind in (Uniform, Even, Gilbert, GilbertElliott, TwoState, MarkovChain, MarkovTraceAnalysis)
 }
-MINUTES = 60.0
 MOST_BLOCKS = 1_000_000_000
 _ASKED = ("blocks", "minutes", "block_bytes", "block_ms", "name")
 
@@ -29,20 +29,43 @@ def made(
 
     `asked`: blocks, or minutes (60 if neither is given), block_bytes, block_ms, name.
     """
+    wanted = {key: value for key, value in asked.items() if value is not None}
     name = model
     if model.endswith(".toml"):
         written, name = _file(Path(model)), Path(model).stem
-        model, more = str(written.pop("model", "")), {key: written.pop(key) for key in _ASKED if key in written}
-        parameters = {**written, **(parameters or {})}
-        asked = {**more, **{key: value for key, value in asked.items() if value is not None}}
-    wanted = {key: value for key, value in asked.items() if value is not None}
-    block_bytes, block_ms = wanted.get("block_bytes", BLOCK_BYTES), wanted.get("block_ms", BLOCK_MS)
-    blocks = wanted.get("blocks") or round(wanted.get("minutes", MINUTES) * 60_000 / block_ms)
-    if not 1 <= blocks <= MOST_BLOCKS:
-        raise UsageError(f"a trace of {blocks} blocks; it must have 1 to {MOST_BLOCKS}")
-    made_by = channel(model, parameters or {}, {"block_bytes": block_bytes, "block_ms": block_ms})
-    name = wanted.get("name") or f"{name}-{seed}"
-    return ErasureTrace(name, made_by.generate(blocks, seed), block_bytes, block_ms)
+        model = str(written.pop("model", ""))
+        more = {key: written.pop(key) for key in _ASKED if key in written}
+        if "minutes" in wanted or "blocks" in wanted:
+            more = {key: value for key, value in more.items() if key not in ("minutes", "blocks")}
+        parameters, wanted = {**written, **(parameters or {})}, {**more, **wanted}
+    trace = parsed(Trace, {"name": f"{name}-{seed}", **wanted}, "the trace")
+    made_by = channel(
+        model, parameters or {}, {"block_bytes": trace.block_bytes, "block_ms": trace.block_ms}
+    )
+    return ErasureTrace(trace.name, made_by.generate(trace.count, seed), trace.block_bytes, trace.block_ms)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What is asked of a trace, whatever makes it."""
+
+    name: str
+    minutes: float = 60.0
+    blocks: int = 0
+    """0: as many as the minutes have."""
+    block_bytes: int = BLOCK_BYTES
+    block_ms: float = BLOCK_MS
+
+    @property
+    def count(self) -> int:
+        """How many blocks; raises UsageError for more than can be made."""
+        minutes = self.minutes * 60_000 / self.block_ms if self.block_ms > 0 else 0
+        blocks = self.blocks or (round(minutes) if minutes < MOST_BLOCKS else MOST_BLOCKS + 1)
+        if not 1 <= blocks <= MOST_BLOCKS:
+            raise UsageError(
+                f"a trace of {self.minutes:g} minutes, {self.blocks} blocks; it must have 1 to {MOST_BLOCKS} blocks"
+            )
+        return blocks
 
 
 def channel(name: str, parameters: Mapping[str, Any], geometry: Mapping[str, Any]) -> Channel:
@@ -50,8 +73,10 @@ def channel(name: str, parameters: Mapping[str, Any], geometry: Mapping[str, Any
     kind = CHANNELS.get(name.lower().replace("_", "-"))
     if kind is None:
         raise UsageError(f"there is no channel '{name}'\nThere are: {', '.join(CHANNELS)}.")
-    own = {**geometry, **parameters} if kind is TwoState else parameters
-    found: Channel = parsed(kind, own, name)
+    for key in geometry if kind is TwoState else ():
+        if key in parameters:
+            raise UsageError(f"{name}: {key} is the trace's: give --{key.replace('_', '-')}")
+    found: Channel = parsed(kind, {**parameters, **(geometry if kind is TwoState else {})}, name)
     return found
 
 

@@ -335,6 +335,9 @@ def _rlc_um(given: Mapping[str, str]) -> Model:
 
 
 def _parsed(name: str, given: Mapping[str, str]) -> Any:
+    for key in given:
+        if key.lower().replace("-", "_") in DECIDED[name]:
+            raise UsageError(f"{name}: {key} follows from the frame size\nGive --frame-sizes or the block's size.")
     return parsed(PARAMETERS[name], {**RETRACE_DEFAULTS.get(name, {}), **given}, name)
 
 
@@ -350,6 +353,11 @@ RETRACE_DEFAULTS: dict[str, dict[str, str]] = {
     # A source that never ends has no last PDU to poll in: the timer must run by itself.
     "rlc-am": {"poll_when_unacknowledged": "yes"},
 }
+DECIDED: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("raw", "rlc-tm", "sr", "asr"), ()),
+    "rlp": ("frame_bytes",), "rlc-am": ("pdu_bytes", "tti_ns", "tti_ms", "pdus_per_tti"), "rlc-um": ("pdu_bytes",),
+}  # fmt: skip
+"""What retrace sets itself, by the frame."""
 MODELS: dict[str, Callable[[Mapping[str, str]], Model]] = {
     "raw": lambda given: Window(_parsed("raw", given)),
     "rlp": lambda given: Rlp(_parsed("rlp", given)),

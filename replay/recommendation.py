@@ -78,11 +78,11 @@ def _assess(fit: Fit, trace: Any) -> Assessment:
     blocks = len(trace)
     least, most = _SIMULATED_BLOCKS
     made, seen = runs_of(fit.model.generate(min(max(blocks, least), most), _SEED)), runs_of(trace)
-    return Assessment(
-        fit.model.name, fit, fit.log_likelihood / blocks,
-        fit.free_parameters * math.log(blocks) - 2 * fit.log_likelihood,
-        distance(seen.bursts, made.bursts), distance(seen.gaps, made.gaps),
-    )  # fmt: skip
+    bursts, gaps = distance(seen.bursts, made.bursts), distance(seen.gaps, made.gaps)
+    if len(seen.lengths) == 1:
+        bursts = gaps = None  # the one run's length is the trace's
+    bic = fit.free_parameters * math.log(blocks) - 2 * fit.log_likelihood
+    return Assessment(fit.model.name, fit, fit.log_likelihood / blocks, bic, bursts, gaps)
 
 
 def _simplest(assessments: list[Assessment]) -> Assessment:

@@ -142,12 +142,25 @@ class Retraced:
         return float(100 * (best / base - 1)) if base and best else None
 
     @cached_property
+    def block_stretches(self) -> int:
+        """Stretches that are drawn together."""
+        return bootstrap.block_stretches(np.add.reduceat(self.trace.erased.astype(np.int64), self.starts))
+
+    @property
+    def independent_blocks(self) -> float:
+        """How many such blocks the trace has."""
+        return len(self.starts) / self.block_stretches
+
+    @cached_property
     def resampled_bps(self) -> npt.NDArray[np.float64] | None:
-        """Throughput of each size in each resample; None without resampling or with one stretch only."""
-        if not self.settings.resamples or len(self.starts) < 2:
+        """Throughput of each size in each resample.
+
+        None without resampling, of a trace too short to tell, and of one without losses: how bursty those
+        would be is not known.
+        """
+        block = self.block_stretches
+        if not self.settings.resamples or not self.trace.count or self.independent_blocks < bootstrap.LEAST_BLOCKS:
             return None
-        lost = np.add.reduceat(self.trace.erased.astype(np.int64), self.starts)
-        block = bootstrap.block_stretches(lost)
         drawn = bootstrap.weights(len(self.starts), block, self.settings.resamples)
         per_frame = np.array([8e9 / (size // self.trace.block_bytes * self.trace.block_ns) for size in self.sizes])
         return bootstrap.ratios(self.octets * per_frame[:, None], self.frames, drawn)
@@ -159,7 +172,14 @@ class Retraced:
             return None
         base = self.resampled_bps[self.baseline]
         ratio = np.divide(self.resampled_bps[self.best], base, out=np.full_like(base, np.nan), where=base > 0)
-        return bootstrap.interval(100 * (ratio - 1))
+        return bootstrap.interval(100 * (ratio - 1), self.independent_blocks)
+
+    @property
+    def ci95_bps(self) -> list[list[float] | None]:
+        """The interval of each size's throughput."""
+        if self.resampled_bps is None:
+            return [None] * len(self.sizes)
+        return [bootstrap.interval(row, self.independent_blocks) for row in self.resampled_bps]
 
     @cached_property
     def by_minute(self) -> Minutes:
@@ -188,8 +208,14 @@ class Minutes:
 
     @cached_property
     def chosen(self) -> Ints:
-        """The place of each minute's best size, the smallest of several."""
-        return np.argmax(self.bps, axis=0)
+        """The place of each minute's best size, the smallest of several; where nothing came through, as before."""
+        last = np.maximum.accumulate(np.where(self.known, np.arange(len(self.known)), -1))
+        return np.argmax(self.bps, axis=0)[np.maximum(last, 0)]
+
+    @cached_property
+    def known(self) -> npt.NDArray[np.bool_]:
+        """Whether anything came through in each minute."""
+        return np.asarray((self.octets > 0).any(axis=0))
 
     def fixed(self, place: int, first: int = 0) -> float | None:
         """Throughput of one size from minute `first` on."""
@@ -210,6 +236,8 @@ class Minutes:
         }
 
     def _gain(self, places: Any, first: int) -> float | None:
+        if not (self.time_ns[:, :-1] > 0).all():
+            return None  # frames outlast minutes: there is nothing to choose anew
         fixed = max((self.fixed(place, first) or 0.0 for place in range(len(self.octets))), default=0.0)
         chosen = self.following(places, first)
         return 100 * (chosen / fixed - 1) if chosen is not None and fixed > 0 else None
@@ -325,9 +353,8 @@ def _best(values: Sequence[Fraction | None]) -> int:
 
 
 def _row(one: Retraced) -> dict[str, Any]:
-    trace, samples = one.trace, one.resampled_bps
+    trace = one.trace
     bps = [None if exact is None else float(exact) for exact in one.exact_bps]
-    intervals = [None] * len(bps) if samples is None else [bootstrap.interval(row) for row in samples]
     return {
         "name": trace.name,
         "blocks": len(trace.erased),
@@ -340,14 +367,17 @@ def _row(one: Retraced) -> dict[str, Any]:
         "model": one.settings.model,
         "parameters": one.parameters,
         "throughput_bps": dict(zip(map(str, one.sizes), bps, strict=True)),
-        "ci95_bps": dict(zip(map(str, one.sizes), intervals, strict=True)),
+        "ci95_bps": dict(zip(map(str, one.sizes), one.ci95_bps, strict=True)),
         "optimal_frame_bytes": one.optimal_frame_bytes,
         "plateau_frame_bytes": one.plateau,
         "gain_percent": one.gain_percent,
         "gain_ci95_percent": one.gain_ci95_percent,
         "baseline_frame_bytes": one.sizes[one.baseline],
         "each_minute": {
-            "optimal_frame_bytes": [one.sizes[place] for place in one.by_minute.chosen],
+            "optimal_frame_bytes": [
+                one.sizes[place] if known else None
+                for place, known in zip(one.by_minute.chosen, one.by_minute.known, strict=True)
+            ],
             **one.by_minute.gains(),
         },
         "counts": {str(size): found for size, found in sorted(one.counts.items())},

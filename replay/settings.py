@@ -11,6 +11,8 @@ from multitracer.errors import UsageError
 
 Parameters = TypeVar("Parameters")
 NS_PER_MS = 1_000_000
+_LARGEST = 2**53
+_CALLED = {int: "a whole number", float: "a number", bool: "yes or no"}
 _WORDS = {"true": 1, "yes": 1, "on": 1, "false": 0, "no": 0, "off": 0}
 
 
@@ -39,20 +41,27 @@ def parsed(kind: type[Parameters], given: Mapping[str, Any], what: str) -> Param
 def value(key: str, text: Any, kind: Any, scale: int = 1) -> Any:
     """One parameter of a type: text, a number, a truth value, or numbers with commas."""
     if kind is str:
-        return str(text)
+        if not isinstance(text, str):
+            raise UsageError(f"{key}={text} is not a word")
+        return text
     if kind in (int, float, bool):
         return kind(_number(key, text, kind, scale))
     parts = text.split(",") if isinstance(text, str) else text
+    if not isinstance(parts, list | tuple):
+        raise UsageError(f"{key}={text} is not a list of numbers")
     return tuple(_number(key, part, float, scale) for part in parts)
 
 
 def _number(key: str, text: Any, kind: type, scale: int) -> float:
+    words = _WORDS if kind is bool else {}
     try:
-        number = float(_WORDS.get(str(text).strip().lower(), text)) * scale
-        if kind is not float and number != round(number):
+        if isinstance(text, bool) and kind is not bool:
             raise ValueError(text)
-    except (ValueError, OverflowError):
-        raise UsageError(f"{key}={text} is not {'a number' if kind is float else 'a whole number'}") from None
+        number = float(words.get(str(text).strip().lower(), text)) * scale
+        if kind is not float and (number != round(number) or abs(number) > _LARGEST):
+            raise ValueError(text)
+    except (TypeError, ValueError, OverflowError):
+        raise UsageError(f"{key}={text} is not {_CALLED[kind]}") from None
     return number
 
 

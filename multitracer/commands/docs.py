@@ -13,10 +13,13 @@ from typing import Any, get_type_hints
 
 from multitracer.parsers import FORMATS
 from multitracer.replay.generation import CHANNELS
-from multitracer.replay.models import PARAMETERS, RETRACE_DEFAULTS
+from multitracer.replay.models import DECIDED, PARAMETERS, RETRACE_DEFAULTS, SDU_BYTES
 from multitracer.tables import SCHEMA, Column, Table
 
 MADE = "<!-- made by python -m multitracer.commands.docs -->\n"
+
+
+SDU_MODELS = ("rlc-am", "rlc-um")
 
 
 def pages() -> dict[str, str]:
@@ -65,17 +68,22 @@ def models_page() -> str:
         "`multitracer erasures generate NAME --set KEY=VALUE`, with their parameters. A time `x_ns` can be given in\n"
         "milliseconds as `x_ms`. Where `retrace` changes a default it says so.\n"
     )
-    protocols = [_parameters(name, kind, RETRACE_DEFAULTS.get(name, {})) for name, kind in PARAMETERS.items()]
-    channels = [_parameters(name, kind, {}) for name, kind in CHANNELS.items()]
+    protocols = [
+        _parameters(name, kind, RETRACE_DEFAULTS.get(name, {}), DECIDED[name]) for name, kind in PARAMETERS.items()
+    ]
+    channels = [_parameters(name, kind, {}, ("block_bytes", "block_ms")) for name, kind in CHANNELS.items()]
     return MADE + intro + "\n# Link protocols\n" + "".join(protocols) + "\n# Channels\n" + "".join(channels)
 
 
-def _parameters(name: str, kind: type, changed: dict[str, str]) -> str:
+def _parameters(name: str, kind: type, changed: dict[str, str], left_out: tuple[str, ...]) -> str:
     said, hints = attribute_docs(kind), get_type_hints(kind)
     rows = [
         f"| `{one.name}` | {_default(one, changed)} | {_type(hints[one.name])} | {_escaped(said.get(one.name, ''))} |\n"
         for one in fields(kind)
+        if one.name not in left_out
     ]
+    if name in SDU_MODELS:
+        rows.append(f"| `sdu_bytes` | {SDU_BYTES} | whole number | Octets of the packets that are offered. |\n")
     head = f"\n## {name}\n\n{(kind.__doc__ or '').strip().splitlines()[0]}\n"
     return head + ("\n| parameter | default | is | meaning |\n|---|---|---|---|\n" + "".join(rows) if rows else "")
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multitracer.commands.parameters import Number, output_option
-from multitracer.commands.retrace import file_name, geometry_options, pairs
+from multitracer.commands.retrace import geometry_options, pairs
 from multitracer.commands.talk import Progress, quiet, say, talk_options
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def extract(inputs: tuple[str, ...], packed: bool, as_json: bool, output: Path) 
     from multitracer.blocks import load_all
     from multitracer.export.files import prepare
 
-    found, _ = load_all(inputs)
+    found, _ = load_all(inputs, logs_first=True)
     prepare(output)
     written = [save(trace, output, packed=packed) for trace in found]
     for trace in found:
@@ -77,6 +77,7 @@ def extract(inputs: tuple[str, ...], packed: bool, as_json: bool, output: Path) 
 
 def save(trace: ErasureTrace, output: Path, *, packed: bool) -> Path:
     """Write a trace into the directory, in a file of its name."""
+    from multitracer.blocks import file_name
     from multitracer.parsers import erasures, erasures_packed
 
     header = {"block_bytes": trace.block_bytes, "block_ms": f"{trace.block_ms:g}", "name": trace.name}
@@ -257,7 +258,7 @@ def _description_lines(row: dict[str, Any]) -> str:
         f"  bursts: {_lengths_line(row['bursts'])}",
         f"  gaps:   {_lengths_line(row['gaps'])}",
     ]
-    if memory is not None:
+    if memory:
         lines.append(f"  memory: {memory:.1f} blocks tell as much as one independent block")
     changed = len(row["stretches"]) - 1
     lines.append(f"  the channel changed {changed} times" if changed else "  no change of the channel is to be seen")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +22,8 @@ if TYPE_CHECKING:
 JSON, CSV, PAGE = "retrace.json", "retrace.csv", "retrace.html"
 MODELS = ("ideal", "raw", "rlp", "rlc-am", "rlc-um", "rlc-tm", "sr", "asr")
 _MOST_SIZES = 10_000
+LONGEST_RTT_MS = 3_600_000
+MOST_RESAMPLES = 100_000
 _SHOWN = 3
 """So many sentences about single sizes are told on the terminal."""
 MOST_RECORDED = 20
@@ -54,7 +55,7 @@ def _sizes(_: click.Context, __: click.Parameter, value: str | None) -> tuple[in
             sizes = sorted({int(part) for part in value.split(",")})  # type: ignore[assignment]
     except ValueError:
         raise click.BadParameter(f"'{value}' is not FIRST:LAST:STEP or a list of sizes such as 30,210,1500.") from None
-    if not sizes or min(sizes) < 1 or len(sizes) > _MOST_SIZES:
+    if not 1 <= len(sizes) <= _MOST_SIZES or min(sizes) < 1:
         raise click.BadParameter(f"'{value}' must name 1 to {_MOST_SIZES} sizes of 1 octet and more.")
     return tuple(sizes)
 
@@ -89,8 +90,8 @@ def geometry_options(function: Any) -> Any:
               help="In octets, ends included, or a list with commas.  [default: 1 to 50 blocks]")  # fmt: skip
 @click.option("--overhead", type=click.IntRange(0), default=6, show_default=True, metavar="BYTES",
               help="Octets of each frame without user data (ideal).")  # fmt: skip
-@click.option("--rtt-ms", type=Number(0, min_open=True), default=400.0, show_default=True, metavar="MS",
-              help="The link's round trip at frames of one block.")  # fmt: skip
+@click.option("--rtt-ms", type=Number(0, LONGEST_RTT_MS, min_open=True), default=400.0, show_default=True,
+              metavar="MS", help="The link's round trip at frames of one block.")  # fmt: skip
 @click.option("--set", "parameters", multiple=True, callback=pairs, metavar="KEY=VALUE",
               help="A parameter of the model, with several models MODEL.KEY=VALUE (repeatable).")  # fmt: skip
 @geometry_options
@@ -98,7 +99,8 @@ def geometry_options(function: Any) -> Any:
 @click.option("--baseline", type=click.IntRange(1), metavar="BYTES",
               help="Size that gain is counted from.  [default: one block]")  # fmt: skip
 @click.option("--even", is_flag=True, help="Add each trace with its losses spread evenly.")
-@click.option("--bootstrap", "resamples", type=click.IntRange(0), default=1000, show_default=True, metavar="N",
+@click.option("--bootstrap", "resamples", type=click.IntRange(0, MOST_RESAMPLES), default=1000, show_default=True,
+              metavar="N",
               help="Resamples for the intervals; 0 for none.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, metavar="N",
               help="Sizes worked on at once.")  # fmt: skip
@@ -138,9 +140,9 @@ def command(
 
             write(results, output / PAGE)
     if not quiet():
-        for row in told["traces"]:
-            for note in row["notes"]:
-                say(f"{row['name']}: {note}")
+        for trace in found:
+            for note in trace.notes:
+                say(f"{trace.name}: {note}")
     written = [JSON, CSV, *([] if no_report else [PAGE]), *(f"{directory}/" for directory, _ in runs)]
     click.echo(json.dumps(told) if as_json else _summary(results, output, written))
 
@@ -150,7 +152,7 @@ def _traces(
 ) -> tuple[list[ErasureTrace], dict[str, ErasureTrace]]:
     """What the arguments name, in the geometry asked for, and the other direction of each."""
     from multitracer.blocks import load_all
-    from multitracer.replay.erasures import spread_evenly
+    from multitracer.replay.erasures import even_name, spread_evenly
 
     found, reverse = load_all(paths)
     if options["reverse"]:
@@ -162,6 +164,7 @@ def _traces(
     reverse = {name: reshaped(trace, options) for name, trace in reverse.items()}
     if options["even"]:
         found = [shown for trace in found for shown in (trace, spread_evenly(trace))]
+        reverse |= {even_name(name): other for name, other in reverse.items()}
     return found, reverse
 
 
@@ -202,6 +205,7 @@ def _recorded(
     traces: Sequence[ErasureTrace], reverse: dict[str, ErasureTrace], asked: Sequence[Settings]
 ) -> list[tuple[str, Callable[[Path], object]]]:
     """A directory's name and what fills it, for every trace, model and size."""
+    from multitracer.blocks import file_name
     from multitracer.replay.record import recordable, recorder
 
     wanted = [(one, trace, size) for one in asked for trace in traces for size in one.sizes(trace)]
@@ -213,11 +217,6 @@ def _recorded(
         (f"{file_name(trace.name)}-{one.model}-{size}", recorder(trace, reverse.get(trace.name, trace), one, size))
         for one, trace, size in wanted
     ]
-
-
-def file_name(name: str) -> str:
-    """A trace's name as a file's."""
-    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "trace"
 
 
 def _write_csv(rows: list[dict[str, Any]], path: Path) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from multitracer.errors import InputError
 from multitracer.kernels import kernel
 from multitracer.link.recovery import PAIRED, latest
-from multitracer.link.timing import MS, RLP_FRAME_MS, timing
+from multitracer.link.timing import MS, RLP_FRAME_MS, at_once, interval_of
 from multitracer.parsers.wire.rlp import FCS_BYTES, HEADER_BYTES
 from multitracer.replay.erasures import Bools, ErasureTrace, Ints
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from multitracer.trace import Trace
 
 BAD = "BAD"
+TTI_MS = 10
+"""25.302's usual transmission time interval."""
 _KEY = ("type", "sn", "nr", "poll", "so", "length_bytes")
 """What two ends' logs say alike of one PDU."""
 _HINT = (
@@ -55,7 +57,7 @@ def _each(trace: Trace, frames: pd.DataFrame, links: pd.DataFrame, name: str) ->
         own = frames[frames["link"] == link]
         several = len(links) > 2
         label = f"{name}, sent by {sender or 'one end'}" + (f", bearer {bearer}" if several and bearer else "")
-        made = _rlp(trace, own, label) if protocol == "rlp" else _rlc(frames, own, (link, reverse, protocol), label)
+        made = _rlp(trace, own, label) if protocol == "rlp" else _rlc(own, label)
         yield from (replace(one, link=f"{name} {min(link, reverse)}") for one in made)
 
 
@@ -115,24 +117,30 @@ def place_slots(time_ns: Any, slot_ns: int, slots: Any) -> int:
 # RLC: PDUs as they were sent
 
 
-def _rlc(
-    frames: pd.DataFrame, own: pd.DataFrame, link: tuple[int, int, str], label: str
-) -> Iterator[ErasureTrace]:
+def _rlc(own: pd.DataFrame, label: str) -> Iterator[ErasureTrace]:
     sent, came = _one_log(own[own["sent"] & (own["type"] != BAD)]), _one_log(own[~own["sent"]])
-    if not len(came):
+    if not len(came) or not (own["length_bytes"] > 0).any():
         return
-    timed = timing(frames, *link)
-    pace_ns = timed.interval_ns // max(timed.frames or 1, 1) if timed.interval_ns else 10 * MS
-    block_bytes = int(np.median((sent if len(sent) else came)["length_bytes"].clip(lower=1)))
+    seen = sent if len(sent) else came
+    block_ms, notes = _pace_ms(np.sort(seen["time_ns"].to_numpy()))
+    block_bytes = int(np.median(seen.loc[seen["length_bytes"] > 0, "length_bytes"].to_numpy()))
     if not len(sent):
         if (came["type"] == BAD).any():
             note = "Its blocks are the PDUs that the receiving end logged, those that failed included."
-            yield ErasureTrace(label, (came["type"] == BAD).to_numpy(), block_bytes, pace_ns / MS, notes=(note,))
+            yield ErasureTrace(label, (came["type"] == BAD).to_numpy(), block_bytes, block_ms, notes=(note, *notes))
         return
     lost = _never_arrived(sent, came[came["type"] != BAD])
     if lost is not None and len(lost):
         note = "Its blocks are the PDUs that were sent: time in which none was sent is left out."
-        yield ErasureTrace(label, lost, block_bytes, pace_ns / MS, notes=(note,))
+        yield ErasureTrace(label, lost, block_bytes, block_ms, notes=(note, *notes))
+
+
+def _pace_ms(times: Ints) -> tuple[float, tuple[str, ...]]:
+    """How often there is a PDU where there is always one to send, and what to note of that."""
+    interval_ns = interval_of(times)
+    if interval_ns is None:
+        return TTI_MS, (f"How long a block lasts does not show in the log: {TTI_MS} ms is taken.",)
+    return interval_ns / at_once(times, interval_ns) / MS, ()
 
 
 def _one_log(rows: pd.DataFrame) -> pd.DataFrame:

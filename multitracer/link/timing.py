@@ -48,13 +48,13 @@ def timing(frames: pd.DataFrame, link: int, reverse: int, protocol: str) -> Timi
         return Timing()
     times = np.sort(sent["time_ns"].to_numpy())
     data = sent[sent["type"].isin(DATA_TYPES)]
-    interval = _interval(times)
+    interval = interval_of(times)
     if protocol == "rlp":
         size = int(data["length_bytes"].max()) if len(data) else 25
         interval = RLP_FRAME_MS.get(size, 20) * MS
         count = 1
     else:
-        count = _at_once(times, interval)
+        count = at_once(times, interval)
     largest = _fixed_payload(data)
     rate = 8e9 * count * largest / interval if interval and largest > 0 else None
     return Timing(interval, count if interval else None, rate, _rtt(frames, data, link, reverse))
@@ -69,7 +69,7 @@ def _fixed_payload(data: pd.DataFrame) -> int:
     return int(data["payload_bytes"].max()) if counts.max() >= _ONE_SIZE * len(size) else -1
 
 
-def _interval(times: Any) -> int | None:
+def interval_of(times: Any) -> int | None:
     """The shortest spacing that is common, in whole ms: timers jitter, slots do not."""
     spacing = np.rint(np.diff(times) / MS).astype(np.int64)
     spacing = spacing[(spacing > 0) & (spacing <= _LONGEST_INTERVAL_MS)]
@@ -79,7 +79,7 @@ def _interval(times: Any) -> int | None:
     return int(values[np.argmax(counts)]) * MS
 
 
-def _at_once(times: Any, interval: int | None) -> int:
+def at_once(times: Any, interval: int | None) -> int:
     """How many frames share an opportunity at most, seen more than once."""
     if interval is None:
         return 1

@@ -131,5 +131,6 @@ def _lengths(traces: Sequence[ErasureTrace], *, bursts: bool) -> Any:
             share = np.cumsum(counts[::-1])[::-1] / counts.sum()
             style = panels.line_style(place)
             made.step(values, share, mode="before", line_width=1.5, legend_label=trace.name, **style)
-    panels.place_legend(made)
+            made.scatter(values[-1:], share[-1:], size=4, color=style["line_color"], legend_label=trace.name)
+    panels.place_legend(made, width=500)
     return made

@@ -44,6 +44,7 @@ def html(results: Sequence[Retraced]) -> str:
         "traces": document(results)["traces"],
         "left_out": len(results) - len(drawn),
         "names": json.dumps({"runs": labels, "traces": list(by_name)}).replace("<", "\\u003c"),
+        "notes": [f"{trace.name}: {note}" for trace in traces for note in trace.notes],
         "in_order": any(one.settings.model not in _BY_FRAME for one in results),
         "columns": over_time.columns(),
     }
@@ -99,16 +100,10 @@ def _curves(drawn: Sequence[Retraced], labels: Sequence[str]) -> Any:
 
 def _curve(one: Retraced) -> dict[str, Any]:
     y = np.array([np.nan if bps is None else float(bps) / _KILO for bps in one.exact_bps])
-    samples = one.resampled_bps
-    if samples is None:
-        low = high = y
-    else:
-        known = np.isfinite(samples).any(axis=1)
-        low, high = np.full(len(y), np.nan), np.full(len(y), np.nan)
-        low[known], high[known] = np.nanpercentile(samples[known], (2.5, 97.5), axis=1) / _KILO
+    low, high = np.array([bounds or [np.nan, np.nan] for bounds in one.ci95_bps]).T / _KILO
     return {"x": np.array(one.sizes), "y": y, "low": low, "high": high}
 
 
 def _best_by_minute(one: Retraced) -> Line:
-    sizes = np.array(one.sizes, dtype=np.int64)[one.by_minute.chosen]
+    sizes = np.where(one.by_minute.known, np.array(one.sizes)[one.by_minute.chosen], np.nan)
     return steps(np.arange(len(sizes)) * MINUTE_NS, sizes, len(one.trace.erased) * one.trace.block_ns)

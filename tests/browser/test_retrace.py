@@ -92,3 +92,12 @@ def test_a_traces_name_never_becomes_markup(opened: Opened, tmp_path: Path) -> N
     )
     assert "IMG" not in shown
     assert "<img src=x" in page.locator("h1").inner_text()
+
+
+def test_many_results_stay_within_the_window(opened: Opened, made: Path, tmp_path: Path) -> None:
+    """Legends go on in the next row; nothing scrolls sideways at 1280 pixels."""
+    models = [word for model in ("ideal", "raw", "rlc-tm") for word in ("--model", model)]
+    arguments = [str(made / "bad-0.txt"), "--even", *models, "--bootstrap", "0", "-q", "-o", str(tmp_path)]
+    assert cli.run(["retrace", *arguments]) == 0
+    page = opened.open(tmp_path / "retrace.html")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280

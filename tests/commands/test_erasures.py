@@ -64,6 +64,7 @@ def test_a_file_of_parameters_can_be_overridden(tmp_path: Path, capsys: pytest.C
         (["generate", "none.toml"], 3, "cannot be read"),
         (["generate", "uniform", "--set", "probability=0.1", "--minutes", "1e9"], 2, "blocks; it must have 1 to"),
         (["generate", "two-state", "--set", "good_s=0"], 2, "needs bad_s"),
+        (["generate", "two-state", "--set", "block_ms=9", "--set", "good_s=1"], 2, "give --block-ms"),
         (["fit", "missing.txt"], 3, "cannot be read"),
         (["describe", "missing.txt"], 3, "cannot be read"),
     ],
@@ -80,6 +81,38 @@ def trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     """A minute and a half of the bad example channel."""
     row = run(capsys, "generate", str(BAD), "--blocks", "30000", "--seed", "1", "-o", str(tmp_path), "--json", "-q")
     return str(row["path"])
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('model = "uniform"\nprobability = 0.1\nminutes = "x"', "minutes=x is not a number"),
+        ('model = "uniform"\nprobability = 0.1\nblocks = 4.5', "blocks=4.5 is not a whole number"),
+        ('model = "uniform"\nprobability = 0.1\nblocks = true', "blocks=True is not a whole number"),
+        ('model = "uniform"\nprobability = 0.1\nminutes = nan', "blocks; it must have"),
+        ('model = "uniform"\nprobability = 0.1\nname = 5', "name=5 is not a word"),
+        ('model = "uniform"\nprobability = [0.1]', "probability=[0.1] is not a number"),
+        ('model = "uniform"\nprobability = 0.1\nblock_bytes = 1.5', "block_bytes=1.5 is not a whole number"),
+        ('model = "markov"\nprobabilities = 0.1', "probabilities=0.1 is not a list"),
+        ('model = "two-state"\nblock_ms = 1\ngood_s = 1\nbad_s = 1\ngood_ber = 0\nbad_ber = 1\nwhat = 2', "'what'"),
+        ("model = ", "is no TOML"),
+    ],
+)
+def test_a_file_of_nonsense_is_refused(
+    content: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the key and what it must be, and never as a defect."""
+    (tmp_path / "made.toml").write_text(content + "\n")
+    status = cli.run(["erasures", "generate", str(tmp_path / "made.toml"), "-o", str(tmp_path / "out")])
+    assert status in (2, 3)
+    assert said in capsys.readouterr().err
+
+
+def test_minutes_asked_for_override_blocks_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What the command line says goes first, in whichever unit."""
+    (tmp_path / "m.toml").write_text('model = "uniform"\nprobability = 0.1\nblocks = 400\n')
+    row = run(capsys, "generate", str(tmp_path / "m.toml"), "--minutes", "1", "-o", str(tmp_path), "--json", "-q")
+    assert row["blocks"] == 3000
 
 
 def test_fits_are_compared_and_one_recommended(

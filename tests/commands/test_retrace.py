@@ -125,6 +125,10 @@ def test_a_trace_that_is_none_is_refused(
         (["--model", "rlp", "--record", "--frame-sizes", "300"], "7 to 260"),
         (["--model", "rlp", "--model", "sr", "--set", "n2=6"], "give MODEL.KEY=VALUE"),
         (["--block-bytes", "70000"], "1 to 65535"),
+        (["--frame-sizes", "30:99999999999999:30"], "1 to 10000 sizes"),
+        (["--rtt-ms", "1e30"], "3600000"),
+        (["--model", "rlp", "--set", "frame_bytes=60"], "follows from the frame size"),
+        (["--model", "rlc-am", "--set", "tti_ms=1"], "follows from the frame size"),
     ],
 )
 def test_nonsense_is_wrong_usage(
@@ -133,6 +137,17 @@ def test_nonsense_is_wrong_usage(
     """Status 2, with the value and its range."""
     assert cli.run(["retrace", str(trace), "-o", str(tmp_path / "out"), *arguments]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_the_other_direction_is_that_of_the_evenly_spread_trace_too(
+    trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its answers are lost as those of the trace it is made of."""
+    (tmp_path / "dead.txt").write_text("1" * 6000 + "\n")
+    arguments = ["--even", "--reverse", str(tmp_path / "dead.txt"), "--model", "rlp", "--frame-sizes", "30"]
+    assert cli.run(["retrace", str(trace), *arguments, "-o", str(tmp_path), "--json", "--no-report", "-q"]) == 0
+    rows = json.loads(capsys.readouterr().out)["traces"]
+    assert all(row["throughput_bps"]["30"] < 1000 for row in rows)
 
 
 @pytest.mark.parametrize("packed", [False, True])

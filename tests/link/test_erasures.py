@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from shared_data import shared
 
-from multitracer.blocks import load
+from multitracer.blocks import file_name, load, load_all
 from multitracer.errors import InputError
 from multitracer.link.erasures import slots_of
 
@@ -104,3 +104,24 @@ def test_real_rlc_logs_give_the_losses_that_were_set(folder: str, rate: float) -
     down = found["network"]
     assert abs(down.count / len(down.erased) - rate) < 3 * np.sqrt(rate * (1 - rate) / len(down.erased))
     assert found["mobile"].count == 0
+
+
+def test_each_folder_is_an_experiment_of_its_own(tmp_path: Path) -> None:
+    """Nothing of one is taken for the other's, and every trace has a name of its own."""
+    for name, text in (("a", "0101"), ("b", "0011")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "trace.txt").write_text(text * 10 + "\n")
+        (tmp_path / name / "log.txt").write_text(rlpdump([(0, "< RR nr=0"), (20, "< BAD")]))
+    found, _ = load_all([str(tmp_path)])
+    assert [trace.name for trace in found] == ["trace", "trace (2)"]
+    assert [trace.erased[:4].tolist() for trace in found] == [[False, True] * 2, [False, False, True, True]]
+    logged, _ = load_all([str(tmp_path)], logs_first=True)
+    assert [trace.erased.tolist() for trace in logged] == [[False, True]] * 2
+    assert len({file_name(trace.name) for trace in logged}) == 2
+
+
+@pytest.mark.parametrize(("folder", "minutes"), [("rlc-inseq", 17.4 / 60), ("rlc-outseq", 16.5 / 60)])
+def test_a_receivers_log_alone_has_the_same_clock(folder: str, minutes: float) -> None:
+    """PDUs of one TTI share it, whichever end logged them."""
+    (alone,) = [t for t in load(str(shared(f"linux/{folder}/rlcdump.mobile.txt.gz"))) if "network" in t.name]
+    assert 0.5 * minutes < alone.minutes <= minutes * 1.05

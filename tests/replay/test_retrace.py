@@ -139,3 +139,29 @@ def test_every_resample_is_as_long_as_the_trace() -> None:
     drawn = bootstrap.weights(37, 5, 20)
     assert drawn.shape == (37, 20)
     assert (drawn.sum(axis=0) == 37).all()
+
+
+def test_what_is_too_short_or_loses_nothing_has_no_interval() -> None:
+    """How bursty losses would be cannot be known from none, nor from a few."""
+    for erased in (np.zeros(60_000, dtype=bool), gilbert(3000, 0.01, 0.1)[:1500]):
+        row = document(retrace([ErasureTrace("t", erased)], Settings(frame_bytes=(30, 60))))["traces"][0]
+        assert row["ci95_bps"] == {"30": None, "60": None}
+        assert row["gain_ci95_percent"] is None
+
+
+def test_a_minute_in_which_nothing_came_has_no_best_size() -> None:
+    """It is null; a size chosen by the minute before stays that of the last one that told."""
+    bad = np.arange(3000) % 20 == 10
+    erased = np.concatenate([bad, np.ones(3000, dtype=bool), bad])
+    found = retrace([ErasureTrace("t", erased)], Settings(resamples=0))[0]
+    sizes = document([found])["traces"][0]["each_minute"]["optimal_frame_bytes"]
+    assert sizes[1] is None
+    assert sizes[0] == sizes[2] is not None
+    assert found.by_minute.gains()["minute_before_gain_percent"] == 0
+
+
+def test_frames_that_outlast_minutes_cannot_be_chosen_by_them() -> None:
+    """The gains are null."""
+    trace = ErasureTrace("t", np.zeros(40, dtype=bool), block_ms=30_000)
+    found = retrace([trace], Settings(frame_bytes=(30, 300), resamples=0))[0]
+    assert set(found.by_minute.gains().values()) == {None}
