@@ -137,7 +137,8 @@ class Rlp:
         link = self.link(air)
         octets = _by_stretch(firsts, lambda _, last: int(link.carry(last).b[rlp_state.DELIVERED]))
         counts = {"sender": link.summary(rlp_link.A), "receiver": link.summary(rlp_link.B)}
-        return Carried(octets, counts, _why(octets, air), tuple(_rlp_warnings(link, air)))
+        resets = counts["sender"]["resets"] + counts["receiver"]["resets"]
+        return Carried(octets, counts, _why(octets, air, resets), tuple(_rlp_warnings(link, air)))
 
 
 def _rlp_warnings(link: rlp_link.Link, air: Air) -> Iterator[str]:
@@ -301,13 +302,15 @@ def _by_stretch(firsts: Ints, run: Callable[[int, int], int]) -> Ints:
     return np.array([after - before for before, after in pairwise(so_far)], dtype=np.int64)
 
 
-def _why(octets: Ints, air: Air) -> str:
+def _why(octets: Ints, air: Air, resets: int = 0) -> str:
     """Why nothing came through, in words; empty when something did."""
     if octets.any():
         return ""
     if air.forth.all():
         return "every frame of the data's direction is lost"
-    return "every frame of the answers' direction is lost" if air.back.all() else "nothing was delivered whole"
+    if air.back.all():
+        return "every frame of the answers' direction is lost"
+    return "the link was reset for ever, as frames were lost too often" if resets else "nothing was delivered whole"
 
 
 def _with_sdu(given: Mapping[str, str]) -> tuple[dict[str, str], int]:

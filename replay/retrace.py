@@ -33,6 +33,7 @@ PLATEAU = Fraction(99, 100)
 MINUTE_NS = 60_000_000_000
 _PARTS = (1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60, 120, 300, 600)
 _WANTED_STRETCHES = 60
+_SAID = 3
 
 
 @dataclass(frozen=True)
@@ -180,6 +181,18 @@ class Retraced:
         if self.resampled_bps is None:
             return [None] * len(self.sizes)
         return [bootstrap.interval(row, self.independent_blocks) for row in self.resampled_bps]
+
+    @property
+    def said(self) -> list[str]:
+        """What a reader should know of some sizes, in words; at most three sentences and how many more there are."""
+        found = []
+        for why in dict.fromkeys(self.ended.values()):
+            sizes = sorted(size for size, other in self.ended.items() if other == why)
+            more = f" and {len(sizes) - 1} more sizes up to {sizes[-1]}" if len(sizes) > 1 else ""
+            found.append(f"at {sizes[0]} octets{more} nothing came through: {why}")
+        found += [f"at {size} octets: {why}" for size, all_of in sorted(self.warnings.items()) for why in all_of]
+        more_said = [f"and so at {len(found) - _SAID} more sizes"] if len(found) > _SAID else []
+        return found[:_SAID] + more_said
 
     @cached_property
     def by_minute(self) -> Minutes:

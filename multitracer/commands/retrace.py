@@ -24,8 +24,6 @@ MODELS = ("ideal", "raw", "rlp", "rlc-am", "rlc-um", "rlc-tm", "sr", "asr")
 _MOST_SIZES = 10_000
 LONGEST_RTT_MS = 3_600_000
 MOST_RESAMPLES = 100_000
-_SHOWN = 3
-"""So many sentences about single sizes are told on the terminal."""
 MOST_RECORDED = 20
 """Runs that --record writes: each takes hundreds of octets a frame."""
 
@@ -258,10 +256,7 @@ def _told(one: Retraced) -> str:
             f"  a size chosen anew each minute: {gains['hindsight_gain_percent']:+.2f} % with hindsight"
             + ("" if before is None else f", {before:+.2f} % from the minute before")
         )
-    said = [(size, why) for size, why in sorted(one.ended.items())]
-    said += [(size, why) for size, all_of in sorted(one.warnings.items()) for why in all_of]
-    more = [f"  at {len(said) - _SHOWN} more sizes something was wrong too: see {JSON}"] * (len(said) > _SHOWN)
-    return "\n".join(lines + [f"  at {size} octets: {why}" for size, why in said[:_SHOWN]] + more)
+    return "\n".join(lines + [f"  {sentence}" for sentence in one.said])
 
 
 def _interval(one: Retraced) -> str:

@@ -44,8 +44,8 @@ _LINE_COLOURS = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY, GREY, BLACK)
 _LINE_DASHES = ("solid", "dashed", "dotted")
 LAYERS = ("tcp", "link", "host", "path", "capture")
 _LEFT_BORDER, _WIDTH = 84, 1180
-_LETTER, _SWATCH = 7, 36
-"""Pixels of a letter, and of a legend's mark."""
+_LETTER, _SWATCH, _ROW = 7, 36, 21
+"""Pixels of a letter, of a legend's mark, and of its row."""
 MOST_BANDS = 200
 _SEED = 500
 """So many points of a series are in the page before its engine runs."""
@@ -166,7 +166,9 @@ def place_legend(made: Figure, width: int = 1050) -> None:
     """Put the legend below the panel, in rows not wider than so many pixels; a click hides what it names."""
     if made.legend:
         longest = max(len(item.label.value) for item in made.legend[0].items)
-        made.legend.ncols = max(1, width // (_LETTER * longest + _SWATCH))
+        columns = max(1, width // (_LETTER * longest + _SWATCH))
+        made.legend.ncols = columns
+        made.height += _ROW * (-(-len(made.legend[0].items) // columns) - 1)
         made.legend.click_policy = "hide"
         made.legend.location = "top_left"
         made.legend.orientation = "horizontal"

@@ -165,3 +165,11 @@ def test_frames_that_outlast_minutes_cannot_be_chosen_by_them() -> None:
     trace = ErasureTrace("t", np.zeros(40, dtype=bool), block_ms=30_000)
     found = retrace([trace], Settings(frame_bytes=(30, 300), resamples=0))[0]
     assert set(found.by_minute.gains().values()) == {None}
+
+
+def test_what_befell_many_sizes_alike_is_said_once() -> None:
+    """With how many those are."""
+    found = retrace([ErasureTrace("t", np.arange(3000) % 4 == 1)], Settings(frame_bytes=(30, 120, 150, 180)))[0]
+    assert found.said == [
+        "at 120 octets and 2 more sizes up to 180 nothing came through: every frame holds a lost block"
+    ]
