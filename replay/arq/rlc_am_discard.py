@@ -102,16 +102,19 @@ def _cut_short(e: Entity) -> None:
     q.sdu[at, END_SN], q.sdu[at, END_N] = e.v[VT_S], 0
     q.v[ENDING] = 0
     e.v[CUT] = 1
-    e.v[MRW_BEYOND] = 1 if e.v[VT_S] >= e.v[VT_A] + e.v[VT_WS] else 0
 
 
 @kernel
 def begin_mrw(e: Entity) -> None:
-    """Tell the receiver to move its window over everything given up so far."""
+    """Tell the receiver to move its window over everything given up so far.
+
+    The last of it extends beyond the window if it was cut short where the window ends (LENGTH = 0, 9.2.2.11.8).
+    """
     v, q = e.v, e.queue
     v[MRW_TO] = v[DISCARD_TO]
     at = (v[MRW_TO] - 1) % len(q.sdu)
     v[MRW_SN], v[MRW_N] = q.sdu[at, END_SN], q.sdu[at, END_N]
+    v[MRW_BEYOND] = 1 if v[CUT] and v[VT_S] >= v[VT_A] + v[VT_WS] else 0
     v[VT_MRW], v[MRW_DUE] = 0, 1
 
 

@@ -61,6 +61,7 @@ from multitracer.replay.arq.rlc_entity import (
     TX_WINDOW,
     VT_A,
     VT_DAT,
+    VT_MRW,
     VT_PDU,
     VT_S,
     VT_SDU,
@@ -253,8 +254,10 @@ def take_report(e: Entity, now: int) -> None:
         if e.slot[sn & SN_MASK, CALLED] != v[STAMP]:
             forget_nack(e, sn)
     _move(e, min(lsn, first))
-    if v[VT_A] >= v[POLL_X] or refused or e.p[ANY_STATUS]:
+    if v[VT_A] >= v[POLL_X] or refused:
         stop_timer_poll(e, now)
+    elif e.p[ANY_STATUS] and not e.p[POLL_UNACKNOWLEDGED]:  # else reports that come sooner would keep it off for ever
+        e.timer[T_POLL] = NEVER
     return None
 
 
@@ -294,9 +297,7 @@ def stop_timer_poll(e: Entity, now: int) -> None:
 def _move(e: Entity, sn: int) -> None:
     """VT(A) becomes `sn`: free the SDUs acknowledged, and end an MRW that has become needless."""
     v, q = e.v, e.queue
-    for lower in range(v[VT_A], sn):
-        forget_nack(e, lower)
-    v[VT_A] = max(v[VT_A], sn)
+    _raise(e, sn)
     # What is cut short is freed by its MRW only: acknowledged or not, the receiver must be told.
     while q.v[HEAD] < q.v[NEXT] and not (v[CUT] and q.v[HEAD] < v[DISCARD_TO]):
         at = q.v[HEAD] % len(q.sdu)
@@ -308,15 +309,23 @@ def _move(e: Entity, sn: int) -> None:
 
 
 @kernel
+def _raise(e: Entity, sn: int) -> None:
+    for lower in range(e.v[VT_A], sn):
+        forget_nack(e, lower)
+    e.v[VT_A] = max(e.v[VT_A], sn)
+
+
+@kernel
 def take_mrw_ack(e: Entity, sn12: int, n: int) -> None:
-    """MRW_ACK: ends the procedure if it answers the MRW under way."""
+    """MRW_ACK: ends the procedure if it answers the MRW under way; one not sent yet it cannot answer."""
     v = e.v
-    if not v[MRW_TO]:
+    if not v[MRW_TO] or v[VT_MRW] == 0:
         return
     sn = v[VT_A] + ((sn12 - v[VT_A]) & SN_MASK)
     exact = sn == v[MRW_SN] and n == v[MRW_N]
     beyond = v[MRW_SN] < sn <= v[VT_S] and n == 0
     if exact or beyond:
+        _raise(e, sn)
         end_mrw(e)
         _move(e, sn)
 

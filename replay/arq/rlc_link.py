@@ -26,7 +26,7 @@ from multitracer.replay.arq.rlc_entity import (
     Entity,
     entity,
 )
-from multitracer.replay.arq.rlc_parameters import Parameters, check
+from multitracer.replay.arq.rlc_parameters import Parameters, check, check_windows
 from multitracer.replay.arq.rlc_segments import (
     BACK,
     FRONT,
@@ -120,6 +120,8 @@ def link(
         check("saturated_bytes", saturated_bytes, LEAST_SDU_BYTES, longest)
     if a.pdu_bytes != b.pdu_bytes or a.li_octets != b.li_octets:
         raise UsageError("both sides must have the same pdu_bytes and li_bits")
+    check_windows(a.tx_window, b.rx_window)
+    check_windows(b.tx_window, a.rx_window)
     in_flight = (delay_ns // frame_ns + 2) * max(per_frame) + 1
     settings = np.array([frame_ns, delay_ns, *per_frame, saturated_bytes], np.int64)
     sizes = _by_side([np.asarray(each[1], np.int64) for each in offers], 0)

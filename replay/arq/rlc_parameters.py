@@ -39,7 +39,7 @@ class Parameters:
     """SDUs are handed over in their order."""
 
     tx_window: int = 512
-    """Configured_Tx_Window_Size, PDUs."""
+    """Configured_Tx_Window_Size, PDUs; no larger than the other side's rx_window."""
     rx_window: int = 512
     """Configured_Rx_Window_Size, PDUs."""
 
@@ -52,7 +52,7 @@ class Parameters:
     poll_pdu: int = 0
     """Poll_PDU: every so many PDUs; 0: not."""
     poll_sdu: int = 0
-    """Poll_SDU: in the PDU that ends every so manieth SDU; 0: not."""
+    """Poll_SDU: in the PDU with the last octet of every so manieth SDU; 0: not."""
     poll_window_percent: int = 80
     """Poll_Window: when so much of the window is used; 0: not. Something must poll before a window is full, or a
     sender with more data than that waits for ever."""
@@ -64,7 +64,8 @@ class Parameters:
     """Timer_Poll runs whenever PDUs are unacknowledged, not only after a poll: else, when only it and the window
     can poll, a loss at the end of the data is never found."""
     any_status_stops_poll: bool = False
-    """Any STATUS PDU stops Timer_Poll, also one that says nothing of the PDU polled for."""
+    """Any STATUS PDU stops Timer_Poll, also one that says nothing of the PDU polled for; not with
+    poll_when_unacknowledged, where the timer runs on until it is answered."""
 
     missing_pdu_indication: bool = True
     """A gap found makes a report."""
@@ -128,6 +129,7 @@ class Parameters:
             raise UsageError("max_dat is 0; with discard = max_dat it must be from 2 to 1000")
         if self.max_dat == 1:
             raise UsageError("max_dat is 1; a PDU is sent max_dat - 1 times, so it must be 0 or from 2 to 1000")
+        check_windows(self.tx_window, self.rx_window)
         if self.control_pdu_bytes > self.pdu_bytes:
             raise UsageError(f"control_pdu_bytes is {self.control_pdu_bytes}; it must be from 0 to {self.pdu_bytes}")
         if 0 < self.control_pdu_bytes < _LEAST_PDU_BYTES:
@@ -152,6 +154,15 @@ def check(name: str, value: int, low: int, high: int) -> None:
     """Raise UsageError unless `low` <= `value` <= `high`."""
     if not low <= value <= high:
         raise UsageError(f"{name} is {value}; it must be from {low} to {high}")
+
+
+def check_windows(tx_window: int, rx_window: int) -> None:
+    """Raise UsageError when a sender's window is larger than its receiver's.
+
+    What lies beyond that is dropped and never called missing, and a poll in it answered with an old ACK, for ever.
+    """
+    if tx_window > rx_window:
+        raise UsageError(f"tx_window is {tx_window}; with rx_window {rx_window} it must be from 1 to {rx_window}")
 
 
 PAPER_UNIFORM = Parameters(
