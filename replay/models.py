@@ -2,7 +2,7 @@
 
 Both ends run, and both directions lose what their traces say. Timers grow with the frame: what waits for an
 answer waits four frames longer for every frame duration that is longer than a block's (data, wait for
-an opportunity, answer, and its wait).
+an opportunity, answer, and its wait). Timer_Discard does not: how long an SDU is of use is not the link's matter.
 """
 
 from __future__ import annotations
@@ -201,6 +201,9 @@ class Acknowledged:
     settings: rlc_parameters.Parameters
     sdu_bytes: int
 
+    def __post_init__(self) -> None:
+        _check_sdu(self.sdu_bytes, self.settings.max_sdu_bytes)
+
     @property
     def parameters(self) -> dict[str, Any]:
         """By name, at frames of one block."""
@@ -208,13 +211,10 @@ class Acknowledged:
         return {**own, "sdu_bytes": self.sdu_bytes}
 
     def link(self, air: Air, log_rows: int = 0) -> tuple[rlc_link.Link, rlc_entity.Entity, rlc_entity.Entity]:
-        """Both ends, not yet run; every timer that runs grows with the frame."""
+        """Both ends, not yet run; every timer that runs grows with the frame, but Timer_Discard."""
         base = self.settings
         timers = {name: getattr(base, name) + air.patience_ns for name in _TIMERS if getattr(base, name)}
-        own = replace(
-            base, pdu_bytes=air.frame_bytes, tti_ns=air.frame_ns, max_sdu_bytes=max(base.max_sdu_bytes, self.sdu_bytes),
-            **timers,
-        )  # fmt: skip
+        own = replace(base, pdu_bytes=air.frame_bytes, tti_ns=air.frame_ns, **timers)
         return rlc_link.link(
             own, frame_ns=air.frame_ns, delay_ns=air.delay_ns, saturated_bytes=self.sdu_bytes,
             erased=(air.forth, air.back), log_rows=log_rows,
@@ -247,6 +247,9 @@ class Unacknowledged:
     settings: rlc_um.UmParameters
     sdu_bytes: int
 
+    def __post_init__(self) -> None:
+        _check_sdu(self.sdu_bytes, self.settings.max_sdu_bytes)
+
     @property
     def parameters(self) -> dict[str, Any]:
         """By name."""
@@ -255,19 +258,20 @@ class Unacknowledged:
 
     def carry(self, air: Air, firsts: Ints) -> Carried:
         """One entity sends, the other reassembles."""
-        largest = max(self.settings.max_sdu_bytes, self.sdu_bytes)
-        own = replace(self.settings, pdu_bytes=air.frame_bytes, max_sdu_bytes=largest)
+        own = replace(self.settings, pdu_bytes=air.frame_bytes)
+        rlc_parameters.check_queue(own.queue_sdus, own.queue_bytes, own.pdu_bytes, self.sdu_bytes)
         a, b = rlc_um.um_entity(own), rlc_um.um_entity(own)
         tally, frame = np.zeros(4, dtype=np.int64), np.zeros(air.frame_bytes, dtype=np.uint8)
 
         def run(first: int, last: int) -> int:
-            rlc_um.um_carry(a, b, tally, self.sdu_bytes, air.forth, frame, first, last)
+            rlc_um.um_carry(a, b, tally, self.sdu_bytes, air.frame_ns, air.forth, frame, first, last)
             return int(tally[rlc_um.UM_OCTETS])
 
         octets = _by_stretch(firsts, run)
         offered, *received = tally.tolist()
         names = ("delivered", "delivered_octets", "wrong")
-        counts = {"sender": {"offered": offered}, "receiver": dict(zip(names, received, strict=True))}
+        sender = {"offered": offered, "discarded": int(a.counts[rlc_um.UM_DISCARDED])}
+        counts = {"sender": sender, "receiver": dict(zip(names, received, strict=True))}
         return Carried(octets, counts, _why(octets, air))
 
 
@@ -313,8 +317,13 @@ def _why(octets: Ints, air: Air, resets: int = 0) -> str:
     return "the link was reset for ever, as frames were lost too often" if resets else "nothing was delivered whole"
 
 
+def _check_sdu(size: int, longest: int) -> None:
+    if size > longest:
+        raise UsageError(f"sdu_bytes {size} must be {rlc_link.LEAST_SDU_BYTES} to max_sdu_bytes, which is {longest}")
+
+
 def _with_sdu(given: Mapping[str, str]) -> tuple[dict[str, str], int]:
-    """The parameters without `sdu_bytes`, and that."""
+    """The parameters without `sdu_bytes`, and that; the longest SDU is that long where nothing else is said."""
     rest, text = {}, str(SDU_BYTES)
     for key, said in given.items():
         if key.lower().replace("-", "_") == "sdu_bytes":
@@ -324,7 +333,8 @@ def _with_sdu(given: Mapping[str, str]) -> tuple[dict[str, str], int]:
     size = int(value("sdu_bytes", text, int))
     if not rlc_link.LEAST_SDU_BYTES <= size <= 65_535:
         raise UsageError(f"sdu_bytes {size} must be {rlc_link.LEAST_SDU_BYTES} to 65535")
-    return rest, size
+    longest = max(size, rlc_parameters.Parameters.max_sdu_bytes)
+    return {"max_sdu_bytes": str(longest), **rest}, size
 
 
 def _rlc_am(given: Mapping[str, str]) -> Model:

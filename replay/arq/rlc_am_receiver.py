@@ -153,6 +153,7 @@ def _deliver_around(e: Entity, sn: int) -> None:
     ends = meta[COUNT] + (1 if meta[HE] == 2 else 0)
     for k in range(ends):
         _deliver_if_whole(e, sn, k)
+    meta[DONE] |= 2  # what ends behind the first end lies in this PDU alone
     later = sn + 1
     while later < e.v[VR_H] and e.slot[later & SN_MASK, HAVE]:
         meta = e.meta[later & SN_MASK]
@@ -177,7 +178,7 @@ def _end_of(e: Entity, slot: int, k: int) -> int:
 def _deliver_if_whole(e: Entity, sn: int, k: int) -> None:
     """Hand over the SDU that ends at the k-th end in PDU `sn`, if all its PDUs are there and it was not yet."""
     slot = sn & SN_MASK
-    if (e.meta[slot, DONE] >> k) & 1:
+    if k == 0 and e.meta[slot, DONE] & 1:
         return
     first = sn
     if k == 0:
@@ -193,8 +194,8 @@ def _deliver_if_whole(e: Entity, sn: int, k: int) -> None:
     begin = _end_of(e, slot, k - 1)
     append_aside(e.r, e.rx[slot], e.meta[slot, START] + begin, e.meta[slot, START] + _end_of(e, slot, k))
     short = k == 0 and e.meta[slot, COUNT] > 0 and e.lis[slot, 0] == ENDED_SHORT
-    if close_aside(e.r, 1 if short else 0):
-        e.meta[slot, DONE] |= 1 << k
+    if close_aside(e.r, 1 if short else 0) and k == 0:
+        e.meta[slot, DONE] |= 1
 
 
 @kernel

@@ -12,7 +12,7 @@ import numpy as np
 from multitracer.kernels import kernel
 from multitracer.replay.arq import rlc_segments as segments
 from multitracer.replay.arq.rlc_parameters import DISCARD_MODES, STATUS_FORMATS, Parameters
-from multitracer.replay.arq.rlc_segments import MOST_READ, Queue, Reassembly, restart
+from multitracer.replay.arq.rlc_segments import MOST_SIGNALLED, Queue, Reassembly, most_ends, restart
 
 SN_MASK = 4095
 NEVER = 2**62
@@ -95,14 +95,17 @@ def entity(parameters: Parameters) -> Entity:
     q = parameters
     p = np.array(_numbers(q), np.int64)
     slots, size = SN_MASK + 1, q.pdu_bytes
+    ends = most_ends(size, q.li_octets)
+    # Where an MRW may have to stop behind any end in a PDU, a PDU has no more than it can name.
+    told = ends if q.discard == "no_discard" else min(ends, MOST_SIGNALLED)
     out_bytes = (q.rx_window + 2) * size + 2 * q.max_sdu_bytes
     made = Entity(
         p, np.zeros(STATES, np.int64), np.full(TIMERS, NEVER, np.int64), np.zeros(COUNTS, np.int64),
-        segments.queue(q.queue_sdus, q.queue_bytes),
-        segments.reassembly(q.max_sdu_bytes, out_bytes, (q.rx_window + 2) * min(MOST_READ, size)),
+        segments.queue(q.queue_sdus, q.queue_bytes, told),
+        segments.reassembly(q.max_sdu_bytes, out_bytes, (q.rx_window + 2) * ends),
         np.zeros((slots, size), np.uint8), np.zeros((slots, SLOT), np.int64),
         np.zeros((slots, size), np.uint8), np.zeros((slots + 1, META), np.int64),
-        np.zeros((slots + 1, MOST_READ), np.int64), np.zeros(2 * size, np.uint8), np.zeros(5, np.int64),
+        np.zeros((slots + 1, ends), np.int16), np.zeros(2 * size, np.uint8), np.zeros(5, np.int64),
     )  # fmt: skip
     made.v[LAST_RSN] = made.v[REPORT_FROM] = -1
     clear(made, 0)

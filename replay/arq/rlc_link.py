@@ -26,7 +26,12 @@ from multitracer.replay.arq.rlc_entity import (
     Entity,
     entity,
 )
-from multitracer.replay.arq.rlc_parameters import Parameters, check, check_windows
+from multitracer.replay.arq.rlc_parameters import (
+    Parameters,
+    check,
+    check_queue,
+    check_windows,
+)
 from multitracer.replay.arq.rlc_segments import (
     BACK,
     FRONT,
@@ -118,6 +123,7 @@ def link(
     longest = min(a.max_sdu_bytes, b.max_sdu_bytes)
     if saturated_bytes:
         check("saturated_bytes", saturated_bytes, LEAST_SDU_BYTES, longest)
+        check_queue(a.queue_sdus, a.queue_bytes, per_frame[0] * a.pdu_bytes, saturated_bytes)
     if a.pdu_bytes != b.pdu_bytes or a.li_octets != b.li_octets:
         raise UsageError("both sides must have the same pdu_bytes and li_bits")
     check_windows(a.tx_window, b.rx_window)

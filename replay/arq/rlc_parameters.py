@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from multitracer.errors import UsageError
 
 MS = 1_000_000
+MOST_QUEUE_SDUS, MOST_QUEUE_BYTES = 1 << 20, 1 << 28
 LARGEST_WINDOW = 2047
 """Half the sequence numbers: a larger window would restrict which PDUs may be sent again (9.6)."""
 SHORT_LI_PDU_BYTES = 126
@@ -104,7 +105,7 @@ class Parameters:
     queue_sdus: int = 1024
     """SDUs that wait or are unacknowledged, at most."""
     queue_bytes: int = 1 << 18
-    """Octets that wait, at most."""
+    """Octets that wait, at most; room for the longest SDU."""
 
     @property
     def li_octets(self) -> int:
@@ -115,6 +116,7 @@ class Parameters:
     def __post_init__(self) -> None:
         for name, low, high in _RANGES:
             check(name, getattr(self, name), low, high)
+        check("queue_bytes", self.queue_bytes, self.max_sdu_bytes, MOST_QUEUE_BYTES)
         if self.li_bits not in (0, 7, 15):
             raise UsageError(f"li_bits is {self.li_bits}; it must be 7, 15 or 0")
         if self.li_bits == 7 and self.pdu_bytes > SHORT_LI_PDU_BYTES:
@@ -146,7 +148,7 @@ _RANGES = (
     ("status_prohibit_ns", 0, _LONGEST_NS), ("epc_ns", 0, _LONGEST_NS), ("tti_ns", 1, _LONGEST_NS),
     ("pdus_per_tti", 1, 1000), ("max_dat", 0, 1000), ("discard_ns", 0, _LONGEST_NS), ("mrw_ns", 1, _LONGEST_NS),
     ("max_mrw", 1, 64), ("rst_ns", 1, _LONGEST_NS), ("max_rst", 1, 64), ("max_sdu_bytes", 1, 65_535),
-    ("queue_sdus", 1, 1 << 20), ("queue_bytes", 1, 1 << 28), ("control_pdu_bytes", 0, 4000),
+    ("queue_sdus", 1, MOST_QUEUE_SDUS), ("control_pdu_bytes", 0, 4000),
 )  # fmt: skip
 
 
@@ -163,6 +165,13 @@ def check_windows(tx_window: int, rx_window: int) -> None:
     """
     if tx_window > rx_window:
         raise UsageError(f"tx_window is {tx_window}; with rx_window {rx_window} it must be from 1 to {rx_window}")
+
+
+def check_queue(queue_sdus: int, queue_bytes: int, room: int, sdu_bytes: int) -> None:
+    """Raise UsageError when a queue cannot hold what fills the `room` of an opportunity from a saturated source."""
+    octets = room + 2 * sdu_bytes
+    check("queue_bytes", queue_bytes, octets, MOST_QUEUE_BYTES)
+    check("queue_sdus", queue_sdus, octets // sdu_bytes, MOST_QUEUE_SDUS)
 
 
 PAPER_UNIFORM = Parameters(

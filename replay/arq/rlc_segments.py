@@ -17,10 +17,8 @@ UNKNOWN = -1
 
 # Length indicators with a meaning of their own, 15-bit form; the 7-bit form is their last seven bits.
 ENDED_BEFORE, ENDED_SHORT, STARTS, PIGGYBACK, PADDING = 0, 0x7FFB, 0x7FFC, 0x7FFE, 0x7FFF
-MOST_ENDS = 14
-"""Length indicators that `fill` writes, besides one for padding: N_LENGTH has four bits (9.2.2.11.8)."""
-MOST_READ = 60
-"""Length indicators that are read in a PDU: a bit each in a word."""
+MOST_SIGNALLED = 15
+"""Ends of SDUs in a PDU that N_LENGTH, of four bits, can name (9.2.2.11.8)."""
 
 # State of a queue. Numbers of SDUs count up for ever: [HEAD, NEXT) are sent but not acknowledged, TAKEN octets
 # of NEXT are sent, TAIL is the next to come. FRONT and BACK count octets likewise.
@@ -44,6 +42,7 @@ class Queue(NamedTuple):
     sdu: Any
     """What is known of each SDU, by the columns LENGTH to END_N."""
     lis: Any
+    """Length indicators of the PDU being filled: as many as it may have, and one for padding."""
 
 
 class Reassembly(NamedTuple):
@@ -55,9 +54,14 @@ class Reassembly(NamedTuple):
     ends: Any
 
 
-def queue(sdus: int, octets: int) -> Queue:
-    """An empty queue with room for so many SDUs and octets."""
-    known, lis = np.zeros((sdus, 4), np.int64), np.zeros(MOST_READ + 4, np.int64)
+def most_ends(pdu_bytes: int, li_octets: int) -> int:
+    """Length indicators for which a PDU has room."""
+    return pdu_bytes // li_octets
+
+
+def queue(sdus: int, octets: int, ends: int) -> Queue:
+    """An empty queue with room for so many SDUs and octets; `fill` tells so many ends of SDUs in a PDU, at most."""
+    known, lis = np.zeros((sdus, 4), np.int64), np.zeros(ends + 1, np.int64)
     return Queue(np.zeros(8, np.int64), np.zeros(octets, np.uint8), known, lis)
 
 
@@ -154,10 +158,9 @@ def has_data(queue: Any) -> bool:
 def room_left(queue: Any, room: int, li_octets: int) -> int:
     """Octets that would be padding if all that waits went into one PDU of `room`; negative when it does not fit."""
     v = queue.v
-    sdus = v[TAIL] - v[NEXT]
-    if sdus >= MOST_ENDS:
+    marks = v[TAIL] - v[NEXT] + (1 if v[ENDING] else 0)
+    if marks >= len(queue.lis):
         return -1
-    marks = sdus + (1 if v[ENDING] else 0)
     return room - (v[BACK] - v[FRONT]) - (marks + 1) * li_octets
 
 
@@ -183,7 +186,7 @@ def fill(
     elif marks_start and v[TAKEN] == 0:
         lis[0] = STARTS
         count, room = 1, room - li_octets
-    while v[NEXT] < v[TAIL] and count < MOST_ENDS and room >= li_octets:
+    while v[NEXT] < v[TAIL] and count < len(lis) - 1 and room >= li_octets:
         rest = queue.sdu[v[NEXT] % len(queue.sdu), LENGTH] - v[TAKEN]
         alone = False
         if rest > room:
@@ -243,11 +246,25 @@ def drop_waiting(queue: Any, first: int) -> None:
 
 
 @kernel
+def drop_behind_begun(queue: Any) -> None:
+    """Give up the first SDU not begun; the rest of the one begun moves up to those behind."""
+    v, ring = queue.v, len(queue.octets)
+    begun, gone = v[NEXT] % len(queue.sdu), (v[NEXT] + 1) % len(queue.sdu)
+    rest, length = queue.sdu[begun, LENGTH] - v[TAKEN], queue.sdu[gone, LENGTH]
+    for i in range(rest - 1, -1, -1):
+        queue.octets[(v[FRONT] + length + i) % ring] = queue.octets[(v[FRONT] + i) % ring]
+    for i in range(queue.sdu.shape[1]):
+        queue.sdu[gone, i] = queue.sdu[begun, i]
+    v[FRONT] += length
+    v[NEXT] += 1
+
+
+@kernel
 def read_indicators(pdu: Any, head: int, length: int, li_octets: int, meta: Any, lis: Any, unacknowledged: int) -> bool:
     """The length indicators behind `head` octets, in 15-bit form; False when they contradict themselves."""
     at, more, count = head, 1, 0
     while more:
-        if at + li_octets > length or count >= MOST_READ:
+        if at + li_octets > length or count >= len(lis):
             return False
         field = pdu[at] if li_octets == 1 else np.int64(pdu[at]) << 8 | pdu[at + 1]
         more, li = field & 1, np.int64(field) >> 1
@@ -369,10 +386,13 @@ def taken_away(r: Any) -> None:
 
 @kernel
 def feed(r: Any, pdu: Any, meta: Any, lis: Any, he: int, skip: int, done: int) -> None:
-    """Take the next PDU in sequence; its first `skip` ends and the ends in the bits of `done` are not wanted."""
+    """Take the next PDU in sequence; its first `skip` ends, and those that are `done`, are not wanted.
+
+    `done`: bit 0 for the first end, bit 1 for all the others.
+    """
     start, at = meta[START], 0
     for i in range(meta[COUNT]):
-        wanted = i >= skip and not (done >> i) & 1
+        wanted = i >= skip and not (done >> min(i, 1)) & 1
         if lis[i] == STARTS:
             restart(r)
             continue
@@ -384,4 +404,4 @@ def feed(r: Any, pdu: Any, meta: Any, lis: Any, he: int, skip: int, done: int) -
         close(r, wanted)
     append(r, pdu, start + at, start + meta[STOP])
     if he == 2:
-        close(r, not (done >> meta[COUNT]) & 1)
+        close(r, not (done >> min(meta[COUNT], 1)) & 1)

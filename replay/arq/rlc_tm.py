@@ -52,7 +52,7 @@ class RlcTm:
         check("discard_ns", discard_ns, 0, 10**12)
         check("queue_sdus", queue_sdus, 1, 1 << 20)
         self.max_sdu_bytes, self.discard_ns = max_sdu_bytes, discard_ns
-        self.queue = segments.queue(queue_sdus, queue_sdus * max_sdu_bytes)
+        self.queue = segments.queue(queue_sdus, queue_sdus * max_sdu_bytes, 0)
         self._out = np.zeros(max_sdu_bytes, np.uint8)
         self._delivered: list[bytes] = []
 

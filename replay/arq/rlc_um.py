@@ -15,7 +15,7 @@ from multitracer.kernels import kernel
 from multitracer.kernels import octets as octets_of
 from multitracer.replay.arq import rlc_segments as segments
 from multitracer.replay.arq.rlc_am import taken
-from multitracer.replay.arq.rlc_parameters import check
+from multitracer.replay.arq.rlc_parameters import MOST_QUEUE_BYTES, MOST_QUEUE_SDUS, check
 from multitracer.replay.arq.rlc_segments import (
     BACK,
     COUNT,
@@ -33,6 +33,7 @@ from multitracer.replay.arq.rlc_segments import (
     Queue,
     Reassembly,
     append_sdu,
+    drop_behind_begun,
     drop_waiting,
     feed,
     fill,
@@ -40,6 +41,7 @@ from multitracer.replay.arq.rlc_segments import (
     has_room,
     is_numbered,
     lose,
+    most_ends,
     offer_numbered,
     read_indicators,
     taken_away,
@@ -75,13 +77,13 @@ class UmParameters:
     queue_sdus: int = 1024
     """SDUs that wait, at most."""
     queue_bytes: int = 1 << 18
-    """Octets that wait, at most."""
+    """Octets that wait, at most; room for the longest SDU."""
 
     def __post_init__(self) -> None:
         check("pdu_bytes", self.pdu_bytes, 8, 4000)
         check("max_sdu_bytes", self.max_sdu_bytes, 1, 65_535)
-        check("queue_sdus", self.queue_sdus, 1, 1 << 20)
-        check("queue_bytes", self.queue_bytes, 1, 1 << 28)
+        check("queue_sdus", self.queue_sdus, 1, MOST_QUEUE_SDUS)
+        check("queue_bytes", self.queue_bytes, self.max_sdu_bytes, MOST_QUEUE_BYTES)
         check("discard_ns", self.discard_ns, 0, 10**12)
         if self.li_bits not in (0, 7, 15) or (self.li_bits == 7 and self.pdu_bytes > SHORT_LI_PDU_BYTES):
             raise UsageError(f"li_bits is {self.li_bits}; it must be 0, 15, or up to {SHORT_LI_PDU_BYTES} octets 7")
@@ -108,10 +110,11 @@ class UmEntity(NamedTuple):
 def um_entity(q: UmParameters) -> UmEntity:
     """A new entity."""
     p = np.array([q.pdu_bytes, q.li_octets, q.marks_start, q.discard_ns], np.int64)
+    ends = most_ends(q.pdu_bytes, q.li_octets)
     return UmEntity(
-        p, np.zeros(2, np.int64), np.zeros(UM_COUNTS, np.int64), segments.queue(q.queue_sdus, q.queue_bytes),
-        segments.reassembly(q.max_sdu_bytes, q.pdu_bytes + q.max_sdu_bytes + 1, segments.MOST_READ + 1),
-        np.zeros(4, np.int64), np.zeros(segments.MOST_READ, np.int64),
+        p, np.zeros(2, np.int64), np.zeros(UM_COUNTS, np.int64), segments.queue(q.queue_sdus, q.queue_bytes, ends),
+        segments.reassembly(q.max_sdu_bytes, q.pdu_bytes + q.max_sdu_bytes + 1, ends + 1),
+        np.zeros(4, np.int64), np.zeros(ends, np.int16),
     )  # fmt: skip
 
 
@@ -130,9 +133,16 @@ def um_next_frame(e: UmEntity, now: int, out: Any) -> int:
     extended = fill(q, sn, out, HEAD_BYTES, e.p[UM_PDU_BYTES], e.p[UM_LI_OCTETS], 0, e.p[UM_MARKS_START])
     out[0] = sn << 1 | extended
     e.v[VT_US] = (sn + 1) % MODULUS
-    q.v[HEAD] = q.v[NEXT] - (1 if q.v[ENDING] else 0)
+    _free(e)
     e.counts[UM_SENT] += 1
     return e.p[UM_PDU_BYTES]
+
+
+@kernel
+def _free(e: UmEntity) -> None:
+    """SDUs sent or dropped make room, but one whose end is still to be told."""
+    v = e.queue.v
+    v[HEAD] = v[NEXT] - (1 if v[ENDING] else 0)
 
 
 @kernel
@@ -161,17 +171,22 @@ def um_next_timer(e: UmEntity) -> int:
     """When Timer_Discard of the oldest SDU not begun expires; NEVER (2**62) for none."""
     q = e.queue
     first = q.v[NEXT] + (1 if q.v[TAKEN] else 0)
-    if e.p[UM_DISCARD_NS] == 0 or first >= q.v[TAIL] or q.v[TAKEN]:
+    if e.p[UM_DISCARD_NS] == 0 or first >= q.v[TAIL]:
         return NEVER
     return q.sdu[first % len(q.sdu), DUE]
 
 
 @kernel
 def um_expire(e: UmEntity, now: int) -> None:
-    """Drop the SDUs not begun whose time has come."""
+    """Drop the SDUs not begun whose time has come; the one begun is finished."""
+    q = e.queue
     while um_next_timer(e) <= now:
-        drop_waiting(e.queue, e.queue.v[NEXT] + 1)
+        if q.v[TAKEN]:
+            drop_behind_begun(q)
+        else:
+            drop_waiting(q, q.v[NEXT] + 1)
         e.counts[UM_DISCARDED] += 1
+    _free(e)
 
 
 # What `um_carry` counts: SDUs made, SDUs and octets handed over, those not in order or not whole.
@@ -180,17 +195,18 @@ UM_OFFERED, UM_DELIVERED, UM_OCTETS, UM_WRONG = range(4)
 
 @kernel
 def um_carry(
-    a: UmEntity, b: UmEntity, tally: Any, sdu_bytes: int, erased: Any, frame: Any, first: int, last: int
+    a: UmEntity, b: UmEntity, tally: Any, sdu_bytes: int, frame_ns: int, erased: Any, frame: Any, first: int, last: int
 ) -> None:
     """Opportunities [first, last) of one PDU each from A, which always has SDUs of `sdu_bytes` (8 or more), to B."""
     for i in range(first, last):
-        q = a.queue
+        q, now = a.queue, i * frame_ns
+        um_expire(a, now)
         while q.v[BACK] - q.v[FRONT] < a.p[UM_PDU_BYTES] and has_room(q, sdu_bytes):
-            offer_numbered(q, tally[UM_OFFERED], sdu_bytes, NEVER)
+            offer_numbered(q, tally[UM_OFFERED], sdu_bytes, now + a.p[UM_DISCARD_NS])
             tally[UM_OFFERED] += 1
-        length = um_next_frame(a, i, frame)
+        length = um_next_frame(a, now, frame)
         if length and not (i < len(erased) and erased[i]):
-            um_receive(b, frame, length, i)
+            um_receive(b, frame, length, now)
             um_count(b.r, tally, sdu_bytes)
 
 

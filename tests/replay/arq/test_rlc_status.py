@@ -170,7 +170,7 @@ def sufis(low: int, high: int) -> st.SearchStrategy[codec.Sufi]:
 @settings(max_examples=60, deadline=None)
 def test_what_a_report_says_is_what_the_codec_reads(found: list[codec.Sufi], lsn: int) -> None:
     """The sender marks exactly the PDUs called missing, and moves VT(A) to LSN or the first of them."""
-    end = RlcAm(Parameters(tx_window=2047, queue_bytes=1 << 20))
+    end = RlcAm(Parameters(tx_window=2047, rx_window=2047))
     end.entity.v[VT_S] = 1500
     status = codec.Status((*found, codec.Ack(lsn)))
     end.receive(codec.encode(status), 0)

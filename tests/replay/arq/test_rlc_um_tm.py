@@ -86,7 +86,7 @@ def test_the_drivers_count_what_arrives() -> None:
     """UM: SDUs of two PDUs each, each tenth PDU lost. TM: the SDUs of the opportunities not erased."""
     a, b = um_entity(UmParameters()), um_entity(UmParameters())
     tally, erased = np.zeros(4, np.int64), (np.arange(400) % 10 == 9).astype(np.uint8)
-    um_carry(a, b, tally, 60, erased, np.zeros(40, np.uint8), 0, 400)
+    um_carry(a, b, tally, 60, 10, erased, np.zeros(40, np.uint8), 0, 400)
     assert 0.5 * tally[UM_OFFERED] < tally[UM_DELIVERED] < 0.9 * tally[UM_OFFERED]
     assert tally[UM_WRONG] == 0
     assert tm_carry(erased, 0, 400) == 360
