@@ -39,8 +39,11 @@ from multitracer.replay.arq.rlc_segments import (
     END_N,
     END_SN,
     ENDING,
+    EXACT,
+    GIVEN_UP,
     HEAD,
     NEXT,
+    SHORT,
     TAIL,
     TAKEN,
     drop_waiting,
@@ -67,7 +70,7 @@ def discard_before(e: Entity, number: int) -> None:
         return
     e.counts[DISCARDED] += number - max(v[DISCARD_TO], q.v[HEAD])
     signalled = q.v[NEXT] + (1 if q.v[TAKEN] else 0)
-    if number >= signalled and (q.v[TAKEN] or q.v[ENDING]):
+    if number >= signalled and (q.v[TAKEN] or q.v[ENDING] in (EXACT, SHORT)):
         _cut_short(e)
     drop_waiting(q, number)
     v[DISCARD_TO] = number
@@ -93,14 +96,15 @@ def _end_as(e: Entity, number: int, other: int) -> None:
 
 @kernel
 def _cut_short(e: Entity) -> None:
-    """The SDU begun, or one whose end is still to be told, ends before the next new PDU.
+    """The SDU begun, or one whose end is still to be told, ends with the first indicator of the next new PDU.
 
-    That PDU must wait until the receiver has dropped the beginning, which it would take for that of the next SDU.
+    That PDU must wait until the receiver has dropped the beginning, which it would hand over there. N_LENGTH = 0
+    would do too, but an MRW_ACK of the MRW before, come late, can have the same SN_ACK and 0.
     """
     q = e.queue
     at = (q.v[NEXT] if q.v[TAKEN] else q.v[NEXT] - 1) % len(q.sdu)
-    q.sdu[at, END_SN], q.sdu[at, END_N] = e.v[VT_S], 0
-    q.v[ENDING] = 0
+    q.sdu[at, END_SN], q.sdu[at, END_N] = e.v[VT_S], 1
+    q.v[ENDING] = GIVEN_UP
     e.v[CUT] = 1
 
 

@@ -23,6 +23,9 @@ MOST_SIGNALLED = 15
 # State of a queue. Numbers of SDUs count up for ever: [HEAD, NEXT) are sent but not acknowledged, TAKEN octets
 # of NEXT are sent, TAIL is the next to come. FRONT and BACK count octets likewise.
 HEAD, NEXT, TAIL, TAKEN, FRONT, BACK, ENDING, REFUSED = range(8)
+# What the next PDU has to tell of the one before (ENDING, 0: nothing): an SDU filled it exactly; but for an octet that
+# is not there; or it ended with the beginning of an SDU that was given up.
+EXACT, SHORT, GIVEN_UP = 1, 2, 3
 # State of a reassembly: octets of an SDU begun, whether its beginning is missing, what waits to be taken away.
 HELD, SKIPPING, OUT_COUNT, OUT_OCTETS, TOO_LONG, ASIDE = range(6)
 # What `read_indicators` says: how many, where SDU octets begin and end, where a piggybacked status begins (0: none).
@@ -151,7 +154,7 @@ def offer_numbered(queue: Any, number: int, length: int, due: int) -> bool:
 def has_data(queue: Any) -> bool:
     """Whether a new PDU would have anything to say: octets, or the end of the last SDU."""
     v = queue.v
-    return v[NEXT] < v[TAIL] or v[ENDING] != 0
+    return v[NEXT] < v[TAIL] or v[ENDING] in (EXACT, SHORT)
 
 
 @kernel
@@ -171,21 +174,30 @@ def _ended(queue: Any, number: int, sn: int, n: int) -> None:
 
 
 @kernel
+def _first_mark(queue: Any, sn: int, marks_start: int) -> int:
+    """Note the indicator that tells of the PDU before or of a start, if there is one; gives how many, 0 or 1."""
+    v = queue.v
+    if v[ENDING]:
+        queue.lis[0] = ENDED_SHORT if v[ENDING] == SHORT else ENDED_BEFORE
+        if v[ENDING] != GIVEN_UP:
+            _ended(queue, v[NEXT] - 1, sn, 1)
+        v[ENDING] = 0
+    elif marks_start and v[TAKEN] == 0:
+        queue.lis[0] = STARTS
+    else:
+        return 0
+    return 1
+
+
+@kernel
 def fill(
     queue: Any, sn: int, pdu: Any, head: int, size: int, li_octets: int, special_he: int, marks_start: int
 ) -> int:
     """Fill PDU `sn` behind its `head` octets up to `size`; gives HE: 0 data, 1 indicators, 2 data ending an SDU."""
-    v, lis = queue.v, queue.lis
-    room, count, data, he = size - head, 0, 0, 0
-    alone = False  # the last thing in the PDU is the end of an SDU
-    if v[ENDING]:
-        lis[0] = ENDED_BEFORE if v[ENDING] == 1 else ENDED_SHORT
-        count, room, alone = 1, room - li_octets, True
-        _ended(queue, v[NEXT] - 1, sn, 1)
-        v[ENDING] = 0
-    elif marks_start and v[TAKEN] == 0:
-        lis[0] = STARTS
-        count, room = 1, room - li_octets
+    v, lis, data, he = queue.v, queue.lis, 0, 0
+    alone = v[ENDING] != 0  # the last thing in the PDU is the end of an SDU
+    count = _first_mark(queue, sn, marks_start)
+    room = size - head - count * li_octets
     while v[NEXT] < v[TAIL] and count < len(lis) - 1 and room >= li_octets:
         rest = queue.sdu[v[NEXT] % len(queue.sdu), LENGTH] - v[TAKEN]
         alone = False
@@ -198,7 +210,7 @@ def fill(
                 he = 2
                 _ended(queue, v[NEXT], sn + 1, 0)
             else:
-                v[ENDING] = 1 if rest == room else 2
+                v[ENDING] = EXACT if rest == room else SHORT
             room = 0
         else:
             lis[count] = data
