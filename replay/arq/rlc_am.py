@@ -29,6 +29,7 @@ from multitracer.replay.arq.rlc_am_receiver import (
     status_prohibit_expired,
     take_data,
     take_mrw,
+    trigger_status,
     understood,
 )
 from multitracer.replay.arq.rlc_am_reset import (
@@ -355,6 +356,10 @@ class RlcAm:
     def expire(self, now: int) -> None:
         """Timers that are due by `now` expire."""
         expire(self.entity, now)
+
+    def request_report(self) -> None:
+        """Have a status report sent, as a lower layer may ask for; Timer_Status_Prohibit may delay it."""
+        trigger_status(self.entity)
 
     def set_window(self, size: int) -> None:
         """Have the peer send at most `size` PDUs ahead (WINDOW SUFI)."""
