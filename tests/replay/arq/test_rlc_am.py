@@ -19,20 +19,28 @@ from multitracer.errors import UsageError
 from multitracer.parsers.wire import rlc_umts as codec
 from multitracer.replay.arq import rlc_link
 from multitracer.replay.arq.rlc_am import Parameters, RlcAm
-from multitracer.replay.arq.rlc_entity import VR_H, VR_R, VT_A, VT_S
+from multitracer.replay.arq.rlc_entity import DISCARD_NS, MRW_NS, VR_H, VR_R, VT_A, VT_S
 from multitracer.replay.arq.rlc_parameters import PAPER_001, PAPER_002, PAPER_TWO_STATE, PAPER_UNIFORM
+from multitracer.replay.models import Acknowledged, Air, named
 
 OPPORTUNITIES = 250
 
+
+def fitting(found: dict[str, Any]) -> dict[str, Any]:
+    """The receiver's window as much larger than the sender's as drawn."""
+    return {**found, "rx_window": found["tx_window"] + found["rx_window"]}
+
+
 settings_of_any_kind = st.fixed_dictionaries(
     {
-        "pdu_bytes": st.sampled_from((16, 21, 40, 130)),
+        "pdu_bytes": st.sampled_from((16, 21, 40, 130, 400)),
         "li_bits": st.sampled_from((0, 15)),
         "special_he": st.booleans(),
         "piggyback": st.booleans(),
         "status_format": st.sampled_from(("list", "bitmap", "rlist")),
         "in_sequence": st.booleans(),
-        "tx_window": st.sampled_from((8, 16, 64)),
+        "tx_window": st.sampled_from((3, 8, 16, 64)),
+        "rx_window": st.sampled_from((0, 40)),
         "poll_pdu": st.sampled_from((0, 3)),
         "poll_sdu": st.sampled_from((0, 2)),
         "poll_window_percent": st.sampled_from((0, 50)),
@@ -44,33 +52,35 @@ settings_of_any_kind = st.fixed_dictionaries(
         "send_mrw": st.booleans(),
         "missing_pdu_indication": st.booleans(),
         "whole_reports": st.booleans(),
+        "any_status_stops_poll": st.booleans(),
     }
-)
+).map(fitting)
+delays = st.sampled_from((0, 2, 5))
 losses = st.lists(st.booleans(), max_size=120)
 sizes = st.lists(st.integers(1, 120), min_size=1, max_size=30)
 
 
 LIVELY = {
-    "poll_ns": 100 * MS, "poll_when_unacknowledged": True, "max_dat": 0, "rx_window": 64, "mrw_ns": 80 * MS,
-    "rst_ns": 90 * MS,
+    "poll_ns": 100 * MS, "poll_when_unacknowledged": True, "max_dat": 0, "mrw_ns": 80 * MS, "rst_ns": 90 * MS,
 }  # fmt: skip
-"""Whatever else is set: a poll comes at some time, and the timers are shorter than the play."""
+"""Whatever else is set: a poll comes at some time, and the timers are shorter than the play. With the longest delay
+all of them expire before an answer can have come."""
 
 
 CUT_AND_ACKNOWLEDGED = {
     "pdu_bytes": 21, "li_bits": 0, "special_he": True, "piggyback": True, "status_format": "rlist", "in_sequence": True,
     "tx_window": 8, "poll_pdu": 0, "poll_sdu": 2, "poll_window_percent": 50, "poll_prohibit_ns": 0,
     "poll_periodic_ns": 0, "status_prohibit_ns": 0, "status_periodic_ns": 0, "epc_ns": 0, "send_mrw": False,
-    "missing_pdu_indication": False, "whole_reports": True,
+    "missing_pdu_indication": False, "whole_reports": True, "rx_window": 64,
 }  # fmt: skip
 """Under these an SDU cut short is acknowledged, as far as it was sent, before its MRW."""
 
 
-def run(parameters: dict[str, Any], lengths: list[int], lost: list[bool]) -> Scene:
+def run(parameters: dict[str, Any], lengths: list[int], lost: list[bool], delay: int) -> Scene:
     """Both sides send SDUs of those lengths; the PDUs sent first are lost as told, later none."""
     left = iter(lost)
     p = Parameters(**{**LIVELY, **parameters})
-    scene = Scene(p, lose=lambda side, line: next(left, False), per_frame=2)
+    scene = Scene(p, lose=lambda side, line: next(left, False), per_frame=2, delay=delay)
     scene.offer(*_sdus("A", lengths)).offer(*_sdus("B", lengths[:5]), side="B")
     scene.run(OPPORTUNITIES)
     return scene
@@ -81,13 +91,13 @@ def _sdus(side: str, lengths: list[int]) -> list[bytes]:
     return [(f"{side}{i:03d}".encode() * 30)[:n] for i, n in enumerate(lengths)]
 
 
-@given(settings_of_any_kind, sizes, losses)
-@settings(max_examples=30, deadline=None)
+@given(settings_of_any_kind, sizes, losses, delays)
+@settings(max_examples=100, deadline=None)
 def test_without_discard_every_sdu_arrives_once(
-    parameters: dict[str, Any], lengths: list[int], lost: list[bool]
+    parameters: dict[str, Any], lengths: list[int], lost: list[bool], delay: int
 ) -> None:
     """No limit of transmissions: all SDUs of both sides, intact, and in order where order was asked for."""
-    scene = run(parameters, lengths, lost)
+    scene = run(parameters, lengths, lost, delay)
     expected = {"B": _sdus("A", lengths), "A": _sdus("B", lengths[:5])}
     for side in "AB":
         got = scene.received[side]
@@ -96,15 +106,17 @@ def test_without_discard_every_sdu_arrives_once(
         assert scene.ends[side].counts["invalid"] == scene.ends[side].counts["malformed"] == 0
 
 
-@given(settings_of_any_kind, sizes, losses, st.sampled_from(("max_dat", "timer", "no_discard")), st.integers(2, 4))
-@example(CUT_AND_ACKNOWLEDGED, [40, 81, 69], [bool(int(bit)) for bit in "1101010111"], "max_dat", 4)
-@settings(max_examples=30, deadline=None, phases=(Phase.explicit, Phase.generate))
+@given(
+    settings_of_any_kind, sizes, losses, delays, st.sampled_from(("max_dat", "timer", "no_discard")), st.integers(2, 4)
+)
+@example(CUT_AND_ACKNOWLEDGED, [40, 81, 69], [bool(int(bit)) for bit in "1101010111"], 2, "max_dat", 4)
+@settings(max_examples=100, deadline=None, phases=(Phase.explicit, Phase.generate))
 def test_with_discard_or_reset_sdus_arrive_at_most_once(
-    parameters: dict[str, Any], lengths: list[int], lost: list[bool], discard: str, max_dat: int
+    parameters: dict[str, Any], lengths: list[int], lost: list[bool], delay: int, discard: str, max_dat: int
 ) -> None:
     """Whatever is given up, what arrives is intact and not doubled, and the link works again afterwards."""
     given_up = {"discard": discard, "max_dat": max_dat, "discard_ns": 150 * MS, "max_rst": 60}
-    scene = run({**parameters, **given_up}, lengths, lost)
+    scene = run({**parameters, **given_up}, lengths, lost, delay)
     expected = {"B": _sdus("A", lengths), "A": _sdus("B", lengths[:5])}
     for side in "AB":
         rest = iter(expected[side])
@@ -196,12 +208,72 @@ def test_combinations_that_make_no_sense_are_refused() -> None:
             Parameters(**wrong)
     with pytest.raises(UsageError, match="pdu_bytes"):
         rlc_link.link(Parameters(), Parameters(pdu_bytes=41))
+    with pytest.raises(UsageError, match="tx_window is 16; with rx_window 8 it must be from 1 to 8"):
+        Parameters(tx_window=16, rx_window=8)
+    large, small = Parameters(), Parameters(tx_window=8, rx_window=8)
+    for a, b in ((large, small), (small, large)):
+        with pytest.raises(UsageError, match="tx_window is 512; with rx_window 8 it must be from 1 to 8"):
+            rlc_link.link(a, b)
+    with pytest.raises(UsageError, match="queue_bytes is 1599; it must be from 1600 to"):
+        Parameters(queue_bytes=1599)
+    with pytest.raises(UsageError, match="queue_bytes is 1639; it must be from 1640 to"):
+        rlc_link.link(Parameters(queue_bytes=1639), saturated_bytes=800)
+    with pytest.raises(UsageError, match="queue_sdus is 6; it must be from 7 to"):
+        rlc_link.link(Parameters(queue_sdus=6), saturated_bytes=8)
     with pytest.raises(UsageError, match="saturated_bytes is 7"):
         rlc_link.link(Parameters(), saturated_bytes=7)
     with pytest.raises(UsageError, match="fall"):
         rlc_link.link(Parameters(), offers=(([2, 1], [9, 9]), ((), ())))
     with pytest.raises(UsageError, match="length is 0"):
         RlcAm().offer(b"")
+
+
+def test_small_sdus_fill_large_pdus() -> None:
+    """SDUs of ten octets in PDUs of 1500: all the room but the header and the indicators is theirs."""
+    link, a, b = rlc_link.link(Parameters(pdu_bytes=1500, in_sequence=False), saturated_bytes=10, delay_ns=20 * MS)
+    rlc_link.carry(link, a, b, 0, 7)
+    assert rlc_link.tally(link, b, 1)["delivered"] == 5 * 1498 // 12
+
+
+def test_every_end_of_a_large_pdu_is_handed_over_once_out_of_sequence() -> None:
+    """PDU 0 comes last; 100 SDUs end in each of those behind it."""
+    p = Parameters(pdu_bytes=1500, in_sequence=False, max_dat=0, poll_ns=50 * MS)
+    offers = (([0] * 700, [13] * 700), ((), ()))
+    link, a, b = rlc_link.link(p, offers=offers, erased=([1], ()), delay_ns=20 * MS)
+    rlc_link.carry(link, a, b, 0, 6)
+    ahead = rlc_link.tally(link, b, 1)["delivered"]
+    rlc_link.carry(link, a, b, 6, 60)
+    counts = rlc_link.tally(link, b, 1)
+    assert ahead > 290
+    assert counts["delivered"] == 700
+    assert counts["garbled"] == counts["repeated"] == 0
+
+
+@pytest.mark.parametrize("model", ["rlc-am", "rlc-um"])
+def test_retrace_refuses_what_would_carry_nothing(model: str) -> None:
+    """SDUs longer than allowed, and queues that do not hold what waits; a longer SDU alone is taken."""
+    for given_text, said in (
+        ({"sdu_bytes": "900", "max_sdu_bytes": "800"}, "sdu_bytes 900 must be 8 to max_sdu_bytes, which is 800"),
+        ({"queue_bytes": "100"}, "queue_bytes is 100; it must be from 1600"),
+        ({"queue_bytes": "2000"}, "queue_bytes is 2000; it must be from 3030"),
+        ({"queue_sdus": "1"}, "queue_sdus is 1; it must be from 2"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            named(model, given_text).carry(clean_air(30), np.array([0, 50]))
+    assert named(model, {"sdu_bytes": "5000"}).parameters["max_sdu_bytes"] == 5000
+
+
+def clean_air(frame_bytes: int) -> Air:
+    return Air(np.zeros(400, np.uint8), np.zeros(400, np.uint8), frame_bytes, 20 * MS, frame_bytes // 30, 400 * MS)
+
+
+def test_timer_discard_does_not_grow_with_the_frame() -> None:
+    """What waits for an answer does."""
+    model = named("rlc-am", {"discard": "timer", "discard_ms": "900", "mrw_ms": "500"})
+    assert isinstance(model, Acknowledged)
+    _, a, _ = model.link(clean_air(60))
+    assert a.p[DISCARD_NS] == 900 * MS
+    assert a.p[MRW_NS] == 580 * MS
 
 
 def test_a_full_queue_refuses() -> None:

@@ -310,7 +310,7 @@ def test_only_the_mrw_of_an_sdu_beyond_the_window_says_so() -> None:
 
 
 def test_mrw_ack_with_n_length() -> None:
-    """a ends at the first end in PDU 3, which is missing too: the answer repeats both, and the next MRW is that of b."""
+    """a ends at the first end in PDU 3, which is missing too: the answer repeats both; the next MRW is that of b."""
     scene = play(0, "A 0", "A 1", "A 2", "A 3", discard="timer", discard_ns=100 * MS, mrw_ns=100 * MS)
     scene.offer(b"a" * 46).run(3)
     scene.offer(b"b" * 22)
@@ -465,8 +465,8 @@ def test_reset_ack_before_data_and_unsent_sdus_are_kept() -> None:
 
 def test_both_sides_reset_at_once() -> None:
     """Each answers the other's RESET, and both begin at 0."""
-    scene = play(3, "A 1", "B 1", missing_pdu_indication=True, max_dat=2).offer(b"x" * 13, b"y" * 13, b"z" * 13, side="B")
-    scene.run(11)
+    scene = play(3, "A 1", "B 1", missing_pdu_indication=True, max_dat=2)
+    scene.offer(b"x" * 13, b"y" * 13, b"z" * 13, side="B").run(11)
     scene.offer(b"m" * 13).offer(b"n" * 13, side="B")
     assert scene.run(3) == [
         "0 A 0", "0 B 0", "1 A 1 lost", "1 B 1 lost", "2 B gets a*13", "2 A gets x*13", "2 A 2", "2 B 2",
@@ -476,7 +476,7 @@ def test_both_sides_reset_at_once() -> None:
 
 
 def test_pdus_outside_the_window_and_duplicates() -> None:
-    """Of PDUs 3, 4 and 3 above a gap of three, with a window of four, 4 is dropped unseen; the second 3 changes nothing."""
+    """Of PDUs 3, 4 and 3 above a gap, with a window of four, 4 is dropped unseen; the second 3 changes nothing."""
     scene = play(0, tx_window=4, rx_window=4, missing_pdu_indication=True)
     scene.lose = lambda side, line: True
     for sn in (3, 4, 3):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -19,6 +21,7 @@ from multitracer.replay.arq.rlc_um import (
     um_carry,
     um_entity,
 )
+from multitracer.replay.models import Air, named
 
 
 def carried(parameters: UmParameters, sdus: list[bytes], lost: set[int]) -> list[bytes]:
@@ -80,6 +83,65 @@ def test_timer_discard_drops_what_waits() -> None:
     end.expire(60)
     assert end.counts["discarded"] == 1
     assert end.next_timer() == 150
+
+
+def test_timer_discard_drops_what_waits_behind_an_sdu_begun() -> None:
+    """a is begun and finished, b and c, too old, are dropped from behind it; there is room again, and d follows a."""
+    end = RlcUm(UmParameters(pdu_bytes=20, discard_ns=50, queue_sdus=3, queue_bytes=50, max_sdu_bytes=40))
+    other = RlcUm(end.parameters)
+    for sdu in (b"a" * 30, b"b" * 4, b"c" * 5):
+        assert end.offer(sdu, 0)
+    other.receive(end.next_frame(0) or b"", 0)
+    assert end.next_timer() == 50
+    end.expire(50)
+    assert end.counts["discarded"] == 2
+    assert end.next_timer() is None
+    assert end.offer(b"d" * 13, 60)
+    while frame := end.next_frame(60):
+        other.receive(frame, 60)
+    assert other.delivered() == [b"a" * 30, b"d" * 13]
+
+
+@given(um, st.lists(st.tuples(st.integers(1, 60), st.integers(0, 30)), max_size=60), st.integers(1, 90))
+@settings(max_examples=60, deadline=None)
+def test_what_is_discarded_leaves_the_rest_whole(
+    parameters: UmParameters, offers: list[tuple[int, int]], patience: int
+) -> None:
+    """SDUs come faster than PDUs go out: what is not discarded arrives, in order, and nothing else."""
+    p = replace(parameters, discard_ns=patience, queue_sdus=6, queue_bytes=200, max_sdu_bytes=60)
+    a, b, now, taken = RlcUm(p), RlcUm(p), 0, []
+    for number, (size, pause) in enumerate(offers):
+        now += pause
+        a.expire(now)
+        sdu = bytes([number]) * size
+        if a.offer(sdu, now):
+            taken.append(sdu)
+        if number % 2:
+            b.receive(a.next_frame(now) or b"", now)
+    while frame := a.next_frame(now):
+        b.receive(frame, now)
+    got, rest = b.delivered(), iter(taken)
+    assert all(sdu in rest for sdu in got)
+    assert len(got) + a.counts["discarded"] == len(taken)
+
+
+def test_small_sdus_fill_large_pdus() -> None:
+    """100 SDUs of two octets are told of in one PDU."""
+    sdus = [bytes([i]) * 2 for i in range(100)]
+    parameters = UmParameters(pdu_bytes=410)
+    assert carried(parameters, sdus, {1, 2, 3}) == sdus
+
+
+def test_retrace_discards_what_waits_too_long() -> None:
+    """A PDU holds three SDUs and a part: what waits behind those is 20 ms old when the next PDU goes out."""
+    air = Air(np.zeros(50, np.uint8), np.zeros(50, np.uint8), 30, 20_000_000, 1, 400_000_000)
+    counts = [
+        named("rlc-um", {"sdu_bytes": "8", "discard_ms": given}).carry(air, np.array([0, 50])).counts
+        for given in ("0", "20", "30")
+    ]
+    assert [each["discarded"] > 0 for each in counts] == [False, True, False]
+    assert all(each["wrong"] == 0 for each in counts)
+    assert all(each["delivered"] > 140 for each in counts)
 
 
 def test_the_drivers_count_what_arrives() -> None:
