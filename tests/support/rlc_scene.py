@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from multitracer.parsers.wire import rlc_umts as codec
 from multitracer.replay.arq.rlc_am import Parameters, RlcAm
@@ -100,3 +101,33 @@ def _sufi(sufi: codec.Sufi) -> str:
             return "."
         case _:
             return "NACK " + ",".join(map(str, codec.missing(codec.Status((sufi,)))))
+
+
+BARE = Parameters(
+    pdu_bytes=16, tx_window=16, rx_window=16, poll_last_new=False, poll_last_retransmission=False, poll_ns=0,
+    poll_window_percent=0, missing_pdu_indication=False,
+)  # fmt: skip
+"""Nothing polls and nothing is reported."""
+
+
+def sdus(count: int, size: int = 13) -> list[bytes]:
+    return [bytes([ord("a") + i]) * size for i in range(count)]
+
+
+def play(count: int, *lost: str, size: int = 13, **parameters: Any) -> Scene:
+    """A scene of so many SDUs; the PDUs in `lost` ("A 1") are lost, one for each time they are named."""
+    left = list(lost)
+
+    def lose(side: str, line: str) -> bool:
+        name = f"{side} {line.split(' ', 1)[1]}"
+        if name in left:
+            left.remove(name)
+            return True
+        return False
+
+    return Scene(replace(BARE, **parameters), lose=lose).offer(*sdus(count, size))
+
+
+def tell(scene: Scene, side: str, *sufis: codec.Sufi) -> None:
+    """A STATUS PDU for a side, now."""
+    scene.ends[side].receive(codec.encode(codec.Status(sufis)), scene.at * 10 * MS)
