@@ -144,7 +144,7 @@ def end_mrw(e: Entity) -> None:
     """The MRW procedure is over."""
     v = e.v
     e.queue.v[HEAD] = max(e.queue.v[HEAD], v[MRW_TO])
-    v[MRW_TO] = v[MRW_DUE] = v[MRW_BEYOND] = 0
+    v[MRW_TO] = v[MRW_DUE] = 0
     e.timer[T_MRW] = NEVER
     if v[DISCARD_TO] > e.queue.v[HEAD]:
         begin_mrw(e)

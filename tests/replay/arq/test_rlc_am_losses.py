@@ -97,6 +97,15 @@ def test_an_old_mrw_ack_does_not_end_an_mrw_that_was_not_sent() -> None:
     ]  # fmt: skip
 
 
+def test_an_mrw_ack_that_comes_before_its_mrw_is_not_taken() -> None:
+    """Timer_Discard has expired, the MRW waits for its opportunity: it is sent."""
+    scene = play(2, "A 0", discard="timer", discard_ns=60 * MS)
+    scene.run(6)
+    scene.ends["A"].expire(60 * MS)
+    tell(scene, "A", codec.MrwAck(0, 2), codec.NoMore())
+    assert scene.run(5) == ["0 A 0 lost", "1 A 1", "6 A MRW 2 N=0 .", "8 B MRW_ACK 2 N=0 ."]
+
+
 def test_a_late_mrw_ack_does_not_end_an_mrw_that_was_lost() -> None:
     """MRW 1 is acknowledged twice with SN 3, N=0; the second time, MRW 3 for b, cut short, is lost on its way."""
     scene = play(
@@ -211,14 +220,14 @@ def test_reset_ack_before_data_and_unsent_sdus_are_kept() -> None:
 
 
 def test_both_sides_reset_at_once() -> None:
-    """Each answers the other's RESET, and both begin at 0."""
+    """Each answers the other's RESET and waits for its own answer; then both begin at 0."""
     scene = play(3, "A 1", "B 1", missing_pdu_indication=True, max_dat=2)
-    scene.offer(b"x" * 13, b"y" * 13, b"z" * 13, side="B").run(11)
+    scene.offer(b"x" * 13, b"y" * 13, b"z" * 13, side="B").run(8)
     scene.offer(b"m" * 13).offer(b"n" * 13, side="B")
-    assert scene.run(3) == [
+    assert scene.run(5) == [
         "0 A 0", "0 B 0", "1 A 1 lost", "1 B 1 lost", "2 B gets a*13", "2 A gets x*13", "2 A 2", "2 B 2",
         "4 A NACK 1 ACK 3", "4 B NACK 1 ACK 3", "6 A RESET 0", "6 B RESET 0", "8 A RESET_ACK 0", "8 B RESET_ACK 0",
-        "11 A 0", "11 B 0", "13 B gets m*13", "13 A gets n*13",
+        "10 A 0", "10 B 0", "12 B gets m*13", "12 A gets n*13",
     ]  # fmt: skip
 
 

@@ -45,6 +45,18 @@ def test_poll_every_poll_pdu() -> None:
     ]  # fmt: skip
 
 
+def test_poll_pdu_counts_retransmissions() -> None:
+    """The fifth PDU sent is 3, because 2 was sent twice."""
+    scene = play(3, "A 2 P", poll_pdu=5, poll_last_new=True, poll_ns=50 * MS)
+    scene.run(10)
+    scene.offer(*sdus(3))
+    assert scene.run(5) == [
+        "0 A 0", "1 A 1", "2 B gets a*13", "2 A 2 P lost", "3 B gets b*13", "7 A 2 P", "9 B gets c*13", "9 B ACK 3",
+        "10 A 3 P", "11 A 4", "12 B gets a*13", "12 A 5 P", "12 B ACK 4", "13 B gets b*13", "14 B gets c*13",
+        "14 B ACK 6",
+    ]  # fmt: skip
+
+
 def test_poll_every_poll_sdu() -> None:
     """Trigger 5: in the PDU that ends the third SDU."""
     scene = play(6, poll_sdu=3)
