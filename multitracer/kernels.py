@@ -100,7 +100,7 @@ def plain() -> bool:
 
 def concurrently(function: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
     """The function's result for each part, worked out at once; compiled kernels let threads run side by side."""
-    if len(parts) == 1 or plain():
+    if len(parts) <= 1 or plain():
         return [function(part) for part in parts]
     with ThreadPoolExecutor(min(len(parts), os.cpu_count() or 1)) as pool:
         return list(pool.map(function, parts))

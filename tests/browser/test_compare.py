@@ -84,7 +84,7 @@ def test_links_alone_are_compared_too(opened: Opened, tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "rlpdump.txt").write_bytes((EXAMPLES / "rlp-reset" / "rlpdump.mobile.txt").read_bytes())
     out = tmp_path / "out"
-    assert cli.run(["analyze", "--compare", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(out), "-q"]) == 0
+    assert cli.run(["analyze", "--compare", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(out), "-v"]) == 0
     page = opened.open(out / "compare.html")
     assert page.locator("#mt-transfers tbody tr").count() == 2
     page.keyboard.press("?")

@@ -139,9 +139,9 @@ def test_retrace_discards_what_waits_too_long() -> None:
         named("rlc-um", {"sdu_bytes": "8", "discard_ms": given}).carry(air, np.array([0, 50])).counts
         for given in ("0", "20", "30")
     ]
-    assert [each["discarded"] > 0 for each in counts] == [False, True, False]
-    assert all(each["wrong"] == 0 for each in counts)
-    assert all(each["delivered"] > 140 for each in counts)
+    assert [each["sender"]["discarded"] > 0 for each in counts] == [False, True, False]
+    assert all(each["receiver"]["wrong"] == 0 for each in counts)
+    assert all(each["receiver"]["delivered"] > 140 for each in counts)
 
 
 def test_the_drivers_count_what_arrives() -> None:
