@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pandas as pd
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -32,7 +32,6 @@ def test_runs_cover_the_column_and_each_holds_one_value(values: np.ndarray) -> N
 
 
 @given(arrays(np.int64, st.integers(0, 40), elements=st.integers(-100, 100)))
-@settings(deadline=None)
 def test_the_deepest_fall(values: np.ndarray) -> None:
     """The largest step down, 0 where there is none."""
     assert deepest_fall(values) == max([0, *(values[:-1] - values[1:]).tolist()])
