@@ -56,7 +56,13 @@ function mtShell(names, page) {
       history.replaceState(null, "", "#t=" + xr.start.toFixed(9) + "," + xr.end.toFixed(9) + "&theme=" + root.dataset.theme + engine.hiding().map(name => "&hide=" + name).join(""));
     }
 
-    function view(start, end) { if (end > start) xr.setv({start: start, end: end}); }
+    // What is asked for, no narrower than times can be told apart, and neither far wider than all nor far from it.
+    function view(start, end) {
+      if (!(end > start)) return;
+      const full = whole[1] - whole[0], span = Math.min(Math.max(end - start, xr.min_interval || 0), 2 * full);
+      const from = Math.min(Math.max((start + end - span) / 2, whole[0] - full), whole[1] + full - span);
+      xr.setv(span === end - start && from === (start + end - span) / 2 ? {start: start, end: end} : {start: from, end: from + span});
+    }
     function zoom(factor) {
       const middle = (xr.start + xr.end) / 2, half = (xr.end - xr.start) / 2 * factor;
       view(middle - half, middle + half);
@@ -137,7 +143,7 @@ function mtShell(names, page) {
       if (action) { event.preventDefault(); action(); }
     });
 
-    theme(hash.get("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
+    theme(["light", "dark"].includes(hash.get("theme")) ? hash.get("theme") : (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
     const first = await page({doc, root, models, engine, xr, figures, whole, names, load, view, drawn, reread, keys, told, rowOf});
     engine.hide(hash.getAll("hide"));
     engine.hidden = moved;

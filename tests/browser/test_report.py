@@ -119,6 +119,20 @@ def test_the_address_holds_the_view(opened: Opened, report: Path) -> None:
     assert opened.view() == (20, 25)
 
 
+@pytest.mark.parametrize("asked", ["NaN,1", "5,1", "1e99,2e99", "-1e12,1e12", "5,5.0000000001", "1,2,3", "%25"])
+def test_an_address_of_nonsense_shows_what_there_is(opened: Opened, report: Path, asked: str) -> None:
+    """Never far from the trace, nor narrower than its times can be told apart; a theme is light or dark."""
+    page = opened.open(report, f"#t={asked}&theme=pink")
+    start, end = opened.view()
+    assert 1e-6 < end - start < 130
+    assert -70 < start < end < 130
+    assert page.evaluate("document.documentElement.dataset.theme") in ("light", "dark")
+    for _ in range(60):
+        page.keyboard.press("s")
+    start, end = opened.view()
+    assert end - start < 130
+
+
 def test_the_y_axis_follows_what_is_in_view(opened: Opened, report: Path) -> None:
     """Zoomed to the end, the sequence panel shows the end of the stream."""
     page = opened.open(report, "#t=50,57")
