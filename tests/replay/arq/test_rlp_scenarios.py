@@ -6,10 +6,13 @@ slot, side, direction, type, N(S), N(R), P or F.
 
 from __future__ import annotations
 
+import pytest
 from rlp_story import SLOT_NS, link, story
 
+from multitracer.parsers.wire import rlp
 from multitracer.replay.arq import rlp_machine as machine
 from multitracer.replay.arq import rlp_state as state
+from multitracer.replay.arq.rlp import Parameters, Rlp
 from multitracer.replay.arq.rlp_link import END, TIME, A, B, Link
 
 FULL = 24
@@ -244,3 +247,44 @@ def test_xoff_stops_characters_and_xon_lets_them_go() -> None:
         22 A < RR 9
         23 A < RR 10""")
     assert run.summary(B)["delivered"] == 10 * FULL
+
+
+@pytest.mark.parametrize("n2", [1, 2, 5])
+def test_an_srej_is_sent_n2_times_again(n2: int) -> None:
+    """With none of them arriving B then resets the link."""
+    slots = 6 * (n2 + 2) + 10
+    run = link(slots, a=None, lost_a=(0,), lost_b=tuple(range(slots)), n2=n2, window=61, parameters_b={})
+    before_reset = [line for line in told(run, "B") if " > " in line]
+    before_reset = before_reset[: [line.split()[3] for line in before_reset].index("SABM")]
+    assert sum(line.split()[3] == "SREJ" for line in before_reset) == 1 + n2
+
+
+@pytest.mark.parametrize("n2", [1, 2, 5])
+def test_a_frame_is_sent_n2_times_again(n2: int) -> None:
+    """Frame 0 is lost whenever it is sent, and nothing else is: then its sender resets the link."""
+    lost: set[int] = set()
+    while True:
+        run = link(80 + 20 * n2, a=((0, FULL * 400),), lost_a=tuple(lost), n2=n2, window=20)
+        sent = [line.split() for line in told(run, "A") if " > " in line]
+        kinds = [words[3] for words in sent]
+        until = sent[: kinds.index("SABM")] if "SABM" in kinds else sent
+        zeros = {int(words[0]) for words in until if words[3] == "I" and words[5] == "0"}
+        if zeros == lost:
+            break
+        lost = zeros
+    assert "SABM" in kinds
+    assert len(lost) == 1 + n2
+
+
+def test_an_srej_answers_no_poll() -> None:
+    """Even with F=1 it is only a request (24.022 5: RR and RNR answer)."""
+    one = Rlp(Parameters(t1_ns=SLOT_NS))
+    one.offer(b"x" * FULL)
+    one.next_frame(0)
+    one.expire(2 * SLOT_NS)
+    assert rlp.decode(one.next_frame(2 * SLOT_NS))[:1] == ("RR",)
+    assert one.entity[state.POLL_STATE] == state.WAITING
+    one.receive(rlp.encode(rlp.Frame("SREJ", -1, 0, 1, 0)), 3 * SLOT_NS)
+    assert one.entity[state.POLL_STATE] == state.WAITING
+    one.receive(rlp.encode(rlp.Frame("RR", -1, 1, 1, 0)), 4 * SLOT_NS)
+    assert one.entity[state.POLL_STATE] == state.IDLE
