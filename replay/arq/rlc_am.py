@@ -93,6 +93,7 @@ from multitracer.replay.arq.rlc_status import (
     F_MRW_ACK_SN,
     F_MRW_N,
     F_MRW_SN,
+    F_POLL_SN,
     F_WINDOW,
     committed,
     compose,
@@ -240,6 +241,8 @@ def _take_status(e: Entity, frame: Any, at: int, length: int, now: int) -> None:
         take_window(e, found[F_WINDOW])
     if found[F_MRW_SN] >= 0:
         take_mrw(e, found[F_MRW_SN], found[F_MRW_N])
+    if found[F_POLL_SN] >= 0:
+        trigger_status(e)
     take_report(e, now)
     if found[F_MRW_ACK_SN] >= 0 and not e.v[RESETTING]:
         take_mrw_ack(e, found[F_MRW_ACK_SN], found[F_MRW_ACK_N])

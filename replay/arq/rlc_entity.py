@@ -46,6 +46,8 @@ LIST, BITMAP, RLIST = range(3)
     TIMERS,
 ) = range(10)  # fmt: skip
 
+FOUND = 6
+"""Places for what a STATUS PDU tells besides gaps and ACK; `rlc_status` names them."""
 # What an entity counts.
 (
     SENT, RESENT, POLLS, REPORTS, STATUS_PDUS, MRWS, RESETS, RESETS_DONE, RESETS_TAKEN, DISCARDED, RECEIVED, DUPLICATE,
@@ -105,7 +107,7 @@ def entity(parameters: Parameters) -> Entity:
         segments.reassembly(q.max_sdu_bytes, out_bytes, (q.rx_window + 2) * ends),
         np.zeros((slots, size), np.uint8), np.zeros((slots, SLOT), np.int64),
         np.zeros((slots, size), np.uint8), np.zeros((slots + 1, META), np.int64),
-        np.zeros((slots + 1, ends), np.int16), np.zeros(2 * size, np.uint8), np.zeros(5, np.int64),
+        np.zeros((slots + 1, ends), np.int16), np.zeros(2 * size, np.uint8), np.zeros(FOUND, np.int64),
     )  # fmt: skip
     made.v[LAST_RSN] = made.v[REPORT_FROM] = -1
     clear(made, 0)

@@ -16,6 +16,7 @@ from multitracer.replay.arq.rlc_entity import (
     COMPOSED_REPORT,
     COMPOSED_TO,
     FORMAT,
+    FOUND,
     HAVE,
     LISTED,
     LSN,
@@ -243,7 +244,7 @@ def committed(e: Entity) -> bool:
 
 
 # What `read_status` finds in a STATUS PDU beside LIST, BITMAP, RLIST and ACK: it stands in `found`.
-F_WINDOW, F_MRW_SN, F_MRW_N, F_MRW_ACK_SN, F_MRW_ACK_N, FOUND = range(6)
+F_WINDOW, F_MRW_SN, F_MRW_N, F_MRW_ACK_SN, F_MRW_ACK_N, F_POLL_SN = range(FOUND)
 
 
 @kernel
@@ -264,8 +265,7 @@ def read_status(e: Entity, pdu: Any, at: int, length: int, found: Any) -> bool:
             v[LSN] = get(pdu, at, 3)
             return True
         if kind in (S_WINDOW, S_POLL):
-            if kind == S_WINDOW:
-                found[F_WINDOW] = get(pdu, at, 3)
+            found[F_WINDOW if kind == S_WINDOW else F_POLL_SN] = get(pdu, at, 3)
             at += 3
         elif kind in (S_MRW, S_MRW_ACK):
             at = _read_mrw(pdu, at, stop, kind, found)

@@ -221,6 +221,14 @@ def test_a_report_asked_for_waits_for_status_prohibit() -> None:
     assert scene.run(10) == ["0 A 0", "1 B ACK 0", "2 B gets a*13", "7 B ACK 1"]
 
 
+def test_a_poll_sufi_asks_for_a_report() -> None:
+    """A poll without a data PDU (Release 7) is answered like a poll bit."""
+    scene = play(2)
+    scene.run(5)
+    scene.ends["B"].receive(codec.encode(codec.Status((codec.Poll(1), codec.NoMore()))), 50 * MS)
+    assert scene.run(1) == ["0 A 0", "1 A 1", "2 B gets a*13", "3 B gets b*13", "5 B ACK 2"]
+
+
 def test_any_status_does_not_keep_timer_poll_off() -> None:
     """Reports every 90 ms say nothing of PDU 0; Timer_Poll of 300 ms runs on all the same."""
     scene = play(
