@@ -2,7 +2,8 @@
 
 A function under `@kernel` is written in the subset of Python that numba compiles and runs
 unchanged without it, so every kernel has three lives: compiled, plain (`NUMBA_DISABLE_JIT=1`, or a
-small input met with a cold cache), and bounds-checked (`NUMBA_BOUNDSCHECK=1`).
+small input met with a cold cache), and bounds-checked (`NUMBA_BOUNDSCHECK=1`). What is compiled is
+kept as machine code where that can be done (`machine_code`), and by numba elsewhere.
 
 Rules that keep the lives equal: integers are masked to their width explicitly, kernels call
 kernels by name only (a compiled function passed as an argument is never cached), state lives in
@@ -20,9 +21,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import numpy as np
+
+from multitracer import machine_code
 
 SMALL_RECORDS = 20_000
 """Below this, plain Python answers sooner than a cold compiler does."""
@@ -31,6 +35,7 @@ WORTH_SHARING = 500_000
 """With fewer rows a second thread gains nothing."""
 
 _state = {"plain": False, "announced": False}
+_linking = RLock()
 
 
 class Kernel:
@@ -43,37 +48,72 @@ class Kernel:
         self.__name__ = function.__name__
         self.__module__ = function.__module__
         self.__wrapped__ = function
+        self._linked: dict[machine_code.Signature, Callable[[tuple[Any, ...]], Any]] = {}
 
     def __call__(self, *args: Any) -> Any:
         """Run it, in the life that the process decided on."""
-        return (self.function if plain() else self.compiled)(*args)
+        if plain():
+            return self.function(*args)
+        words = None if self.allocates or not machine_code.usable() else machine_code.signature(args)
+        if words is None:
+            return self.compiled(*args)
+        return (self._linked.get(words) or self._link(words, args))(args)
+
+    def _link(self, words: machine_code.Signature, args: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any]:
+        """The machine code for arguments like these: as an earlier process left it, or compiled now."""
+        with _linking:
+            if words in self._linked:  # by another thread, meanwhile
+                return self._linked[words]
+            directory = cache_directory()
+            path = machine_code.place(directory, f"{self.__module__}.{self.__name__}", words) if directory else None
+            code = machine_code.load(path) if path else None
+            if code is None:
+                _announce()
+                code = machine_code.translate(self.bare, args)
+                if code is not None and path is not None:
+                    machine_code.keep(code, path)
+            self._linked[words] = machine_code.link(code, words) if code else lambda args: self.compiled(*args)
+            return self._linked[words]
 
     @cached_property
     def compiled(self) -> Callable[..., Any]:
-        """The numba dispatcher; callees that are kernels are replaced by theirs."""
+        """The numba dispatcher that Python can call, and that numba keeps."""
         import numba
 
         _announce()
         directory = cache_directory()
         if directory is not None:
             numba.config.CACHE_DIR = str(directory)
-        # numba resolves globals by name at compile time, and knows dispatchers but not Kernels.
+        try:
+            return numba.njit(cache=directory is not None, **self._options)(self._for_numba())
+        except RuntimeError:  # numba finds no place for its cache: compiled for this process only
+            return numba.njit(**self._options)(self._for_numba())
+
+    @cached_property
+    def bare(self) -> Callable[..., Any]:
+        """The numba dispatcher of a function that compiled ones alone can call."""
+        import numba
+
+        return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **self._options)(self._for_numba())
+
+    @property
+    def _options(self) -> dict[str, bool]:
+        # Without numba's runtime arrays are not counted at every call, which costs more than most calls do.
+        return {"nogil": True, "_nrt": self.allocates}
+
+    def _for_numba(self) -> Callable[..., Any]:
+        """The function as numba knows it: it resolves globals when it compiles, and knows no Kernel."""
         namespace = dict(self.function.__globals__)
         for name in self.function.__code__.co_names:
             value = namespace.get(name)
             if isinstance(value, Kernel):
-                namespace[name] = value.compiled
-        bare = types.FunctionType(
+                namespace[name] = value.bare if machine_code.usable() else value.compiled
+        named = types.FunctionType(
             self.function.__code__, namespace, self.function.__name__, self.function.__defaults__
         )
-        bare.__module__ = self.function.__module__
-        bare.__qualname__ = self.function.__qualname__
-        # Without numba's runtime arrays are not counted at every call, which costs more than most calls do.
-        options = {"nogil": True, "_nrt": self.allocates}
-        try:
-            return numba.njit(cache=directory is not None, **options)(bare)
-        except RuntimeError:  # numba finds no place for its cache: compiled for this process only
-            return numba.njit(**options)(bare)
+        named.__module__ = self.function.__module__
+        named.__qualname__ = self.function.__qualname__
+        return named
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:
@@ -114,7 +154,7 @@ def choose(records: int) -> None:
 def cache_is_warm() -> bool:
     """Whether an earlier run left compiled kernels of exactly these sources."""
     directory = cache_directory()
-    return directory is not None and any(directory.rglob("*.nbi"))
+    return directory is not None and any(any(directory.rglob(f"*{end}")) for end in (machine_code.SUFFIX, ".nbi"))
 
 
 @cache
