@@ -19,7 +19,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from threading import RLock
 from typing import Any, TypeAlias
@@ -167,8 +167,17 @@ def _compiler() -> str:
     """What the machine code depends on beside the kernels' sources: the compilers and the processor."""
     from llvmlite import binding
 
-    made_by = " ".join(f"{name} {version(name)}" for name in ("numba", "llvmlite"))
+    made_by = " ".join(_installed(name) for name in ("numba", "llvmlite"))
     return f"{made_by} {binding.get_host_cpu_name()} {binding.get_host_cpu_features().flatten()}"
+
+
+def _installed(name: str) -> str:
+    """Which installation of a package this is; its version would take longer to find than all kernels."""
+    spec = find_spec(name)
+    if spec is None or spec.origin is None:
+        return name
+    status = Path(spec.origin).stat()
+    return f"{spec.origin} {status.st_size} {status.st_mtime_ns}"
 
 
 def place(directory: Path, name: str, words: Signature) -> Path:
