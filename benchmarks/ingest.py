@@ -2,7 +2,8 @@
 
 Makes captures of full-size transfers (headers only; 1 % of the segments resent, SACK and
 timestamps on) and times whole commands: the best of three of ours and of tcptrace's, in turn, as
-machines are shared; one of tshark's, which takes long. Usage:
+machines are shared; one of tshark's, which takes long. Kernels and modules are compiled before, as
+they are for whoever runs an installed command the second time. Usage:
 
     python benchmarks/ingest.py [--packets 10000000] [--connections 1 100 100000] [--no-tshark]
 """
@@ -92,8 +93,10 @@ def make(path: Path, count: int, connections: int) -> None:
             file.write(packets(first, min(CHUNK, count - first), connections).tobytes())
 
 
-def timed(command: list[str], environment: dict[str, str] | None = None) -> float:
+def timed(command: list[str], settings: dict[str, str] | None = None) -> float:
     """The seconds that a whole command takes."""
+    environment = {**os.environ, **(settings or {})}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     started = time.perf_counter()
     subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, check=True)
     return time.perf_counter() - started
@@ -152,8 +155,7 @@ def cold(directory: Path) -> None:
     capture = directory / "made.pcap"
     make(capture, 100_000, 10)
     with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, "XDG_CACHE_HOME": cache}
-        first, second = (timed(analyze(capture, directory / "out"), environment) for _ in range(2))
+        first, second = (timed(analyze(capture, directory / "out"), {"XDG_CACHE_HOME": cache}) for _ in range(2))
     print(f"cold {first:.1f} s, warm {second:.1f} s for 100,000 packets", flush=True)
     capture.unlink()
 
