@@ -14,6 +14,19 @@ from multitracer.parsers.wire.octets import big16, big32, mixed
 # as numbers: exact for IPv4, and for IPv6 a spread of the address that tells most flows apart.
 FIRST, HERE, THERE = range(3)
 _START = 1 << 12
+NO_FLOW = -1
+_EXACT = 1 << 48
+"""An end's number below this is an IPv4 address and a port, and nothing else."""
+
+BATCH = 64
+"""So many packets' flows are looked up at once."""
+
+# An entry of the hash table: a flow's number, and above it a tag, more of its spread: the flows that stand in the
+# way of another are told from it without a look at what is known of them.
+EMPTY = -1
+_NUMBER, _TAG = 0xFFFFFFFF, 0x7FFFFFFF
+_TAG_AT = 32
+_TAG_FROM = 31
 
 
 class Flows:
@@ -21,13 +34,13 @@ class Flows:
 
     def __init__(self) -> None:
         self.count = 0
-        self.table = np.full(_START, -1, dtype=np.int64)
-        self.known = np.empty((_START // 2, 3), dtype=np.int64)
+        self.table = np.full(_START, EMPTY, dtype=np.int64)
+        self.known = np.empty((_START // 4, 3), dtype=np.int64)
 
     @property
     def full(self) -> bool:
-        """Whether it must grow before the next flow is entered."""
-        return self.count == len(self.known)
+        """Whether it must grow before another batch of packets, each of which may be of a new flow."""
+        return self.count + BATCH > len(self.known)
 
     @property
     def first(self) -> Any:
@@ -36,8 +49,8 @@ class Flows:
 
     def grow(self) -> None:
         """Make room for four times as many."""
-        self.table = np.full(4 * len(self.table), -1, dtype=np.int64)
-        larger = np.empty((len(self.table) // 2, 3), dtype=np.int64)
+        self.table = np.full(4 * len(self.table), EMPTY, dtype=np.int64)
+        larger = np.empty((len(self.table) // 4, 3), dtype=np.int64)
         larger[: self.count] = self.known[: self.count]
         self.known = larger
         enter_again(self.known, self.count, self.table)
@@ -81,34 +94,67 @@ def same_ends(data: Any, ip: int, other: int, turned: int) -> bool:
 
 
 @kernel
-def find_flow(data: Any, ip: int, tcp: int, table: Any, known: Any, flows: int) -> int:
-    """2 * the packet's flow + its direction; a flow not known yet is entered as number `flows`."""
-    four = data[ip] >> 4 == 4
-    size, source = (4, ip + 12) if four else (16, ip + 8)
+def ends_of(data: Any, ip: int, tcp: int) -> tuple[int, int]:
+    """The packet's sender and receiver, address and port, as numbers."""
+    size, source = (4, ip + 12) if data[ip] >> 4 == 4 else (16, ip + 8)
     here = address(data, source, size) << 16 | big16(data, tcp)
     there = address(data, source + size, size) << 16 | big16(data, tcp + 2)
-    slot = spread(here, there) & (len(table) - 1)
-    while table[slot] >= 0:
-        number = table[slot]
+    return here, there
+
+
+@kernel
+def first_looks(here: Any, there: Any, table: Any, known: Any, found: Any) -> None:
+    """For each packet of a batch what `find_flow` would give, or NO_FLOW where one look does not tell.
+
+    Of many flows each look waits for memory. Here no step hangs on what an earlier one found, so that the
+    processor waits for all of a batch at once.
+    """
+    for place in range(len(found)):
+        found[place] = table[spread(here[place], there[place]) & (len(table) - 1)]
+    for place in range(len(found)):
+        number = found[place] & _NUMBER if found[place] != EMPTY else 0
         one, other = known[number, HERE], known[number, THERE]
-        if one == here and other == there and (four or same_ends(data, ip, known[number, FIRST], 0)):
-            return int(2 * number)
-        if one == there and other == here and (four or same_ends(data, ip, known[number, FIRST], 1)):
-            return int(2 * number + 1)
+        straight = one == here[place] and other == there[place]
+        turned = one == there[place] and other == here[place]
+        told = (straight or turned) and found[place] != EMPTY and here[place] < _EXACT
+        found[place] = 2 * number + (not straight) if told else NO_FLOW
+
+
+@kernel
+def find_flow(data: Any, ip: int, tcp: int, table: Any, known: Any, flows: int) -> int:
+    """2 * the packet's flow + its direction; a flow not known yet is entered as number `flows`."""
+    here, there = ends_of(data, ip, tcp)
+    exact, key = here < _EXACT, spread(here, there)
+    slot, tag = key & (len(table) - 1), tag_of(key)
+    while table[slot] != EMPTY:
+        number = table[slot] & _NUMBER
+        if table[slot] >> _TAG_AT == tag:
+            one, other = known[number, HERE], known[number, THERE]
+            if one == here and other == there and (exact or same_ends(data, ip, known[number, FIRST], 0)):
+                return int(2 * number)
+            if one == there and other == here and (exact or same_ends(data, ip, known[number, FIRST], 1)):
+                return int(2 * number + 1)
         slot = (slot + 1) & (len(table) - 1)
-    table[slot] = flows
+    table[slot] = tag << _TAG_AT | flows
     known[flows, FIRST], known[flows, HERE], known[flows, THERE] = ip, here, there
     return 2 * flows
+
+
+@kernel
+def tag_of(key: int) -> int:
+    """The part of a flow's spread that is kept beside its number."""
+    return (key >> _TAG_FROM) & _TAG
 
 
 @kernel
 def enter_again(known: Any, flows: int, table: Any) -> None:
     """Enter all flows into an empty table."""
     for flow in range(flows):
-        slot = spread(known[flow, HERE], known[flow, THERE]) & (len(table) - 1)
-        while table[slot] >= 0:
+        key = spread(known[flow, HERE], known[flow, THERE])
+        slot = key & (len(table) - 1)
+        while table[slot] != EMPTY:
             slot = (slot + 1) & (len(table) - 1)
-        table[slot] = flow
+        table[slot] = tag_of(key) << _TAG_AT | flow
 
 
 @kernel

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.kernels import WORTH_SHARING, concurrently, kernel
-from multitracer.parsers.wire.flows import Flows, find_flow
+from multitracer.parsers.wire.flows import BATCH, NO_FLOW, Flows, ends_of, find_flow, first_looks
 from multitracer.parsers.wire.layers import (
     CUT,
     EMPTY,
@@ -45,6 +45,13 @@ _ALIGNED_TIMESTAMPS = 0x0101080A
 
 # What a part's decoding has come to: next record, TCP packets, SACK blocks, SYN rows, flows.
 _ROW, _PACKET, _BLOCK, _SYN, _FLOW = range(5)
+
+_MOST_BLOCKS = 4
+"""SACK blocks in 40 octets of options (RFC 2018 3)."""
+
+# Rows of a batch: what follows IP or -1 - status, where the IP header, its own header and the datagram's end (or 0)
+# are, the packet's two ends, and its flow.
+_RESULT, _IP, _TRANSPORT, _STOP, _HERE, _THERE, _FOUND, _BATCH_ROWS = range(8)
 
 
 @dataclass
@@ -129,15 +136,16 @@ def decode(data: Any, offset: Any, captured: Any, original: Any, interface: Any,
 def _decode_part(data: Any, records: _Records, kinds: Any) -> _Found:
     sack, syn = np.empty((1 << 12, 3), dtype=np.int64), np.empty((1 << 10, 3), dtype=np.int64)
     flows, state = Flows(), np.zeros(5, dtype=np.int64)
+    batch = np.zeros((_BATCH_ROWS, BATCH), dtype=np.int64)
     while state[_ROW] < len(records.offset):
         decode_rows(
             data, records.offset, records.captured, records.original, records.interface, kinds, records.status,
-            records.where, state, flows.table, flows.known, sack, syn, *records.columns.values(),
+            records.where, state, batch, flows.table, flows.known, sack, syn, *records.columns.values(),
         )  # fmt: skip
         flows.count = int(state[_FLOW])
-        if state[_BLOCK] + 64 > len(sack):
+        if state[_BLOCK] + _MOST_BLOCKS * BATCH > len(sack):
             sack = np.concatenate([sack, np.empty_like(sack)])
-        if state[_SYN] + 2 > len(syn):
+        if state[_SYN] + BATCH > len(syn):
             syn = np.concatenate([syn, np.empty_like(syn)])
         if flows.full:
             flows.grow()
@@ -210,59 +218,83 @@ def checksum_right(data: Any, ip: int, tcp: int, stop: int) -> int:
 @kernel
 def decode_rows(
     data: Any, offset: Any, captured: Any, original: Any, interface: Any, kinds: Any, status: Any, where: Any,
-    state: Any, table: Any, known: Any, sack: Any, syn: Any,
+    state: Any, batch: Any, table: Any, known: Any, sack: Any, syn: Any,
     flow: Any, direction: Any, raw_seq: Any, raw_ack: Any, payload_bytes: Any, flags: Any, raw_window: Any,
     tsval: Any, tsecr: Any, options: Any, ip_id: Any, checksum: Any, checksum_ok: Any, wire_bytes: Any,
 ) -> None:  # fmt: skip
-    """Decode records from the state's on, until done or until an array is full."""
+    """Decode records from the state's on, a batch at a time, until done or until an array might not hold another."""
     row, packet, flows = state[_ROW], state[_PACKET], state[_FLOW]
     while row < len(offset):
-        if state[_BLOCK] + 64 > len(sack) or state[_SYN] + 2 > len(syn) or flows == len(known):
+        full = state[_BLOCK] + _MOST_BLOCKS * BATCH > len(sack) or state[_SYN] + BATCH > len(syn)
+        if full or flows + BATCH > len(known):
             break
-        at = offset[row]
-        end = at + captured[row]
-        result, ip, tcp, stop = headers(data, at, end, kinds[interface[row]])
-        if result == PROTOCOL_UDP:
-            status[row] = udp_status(data, tcp, end)
-            where[row] = tcp - at
-        elif result != PROTOCOL_TCP:
-            status[row] = -1 - result if result < 0 else other_status(result)
-        elif tcp + _LEAST_TCP > end:
-            status[row] = CUT if at + original[row] > end else MALFORMED
-        else:
-            if stop == 0:
-                stop = at + original[row]
-            length_and_flags = big16(data, tcp + 12)
-            header = (length_and_flags >> 12) * 4
-            if header < _LEAST_TCP or tcp + header > stop:
-                status[row] = MALFORMED
-                row += 1
-                continue
-            status[row] = TCP
-            found = find_flow(data, ip, tcp, table, known, flows)
-            flow[packet], direction[packet] = found >> 1, found & 1
-            flows = max(flows, (found >> 1) + 1)
-            raw_seq[packet], raw_ack[packet] = big32(data, tcp + 4), big32(data, tcp + 8)
-            flags[packet] = length_and_flags & 0x0FFF
-            raw_window[packet], checksum[packet] = big16(data, tcp + 14), big16(data, tcp + 16)
-            payload_bytes[packet], wire_bytes[packet] = stop - tcp - header, stop - ip
-            ip_id[packet] = big16(data, ip + 4) if data[ip] >> 4 == 4 else -1
-            checksum_ok[packet] = checksum_right(data, ip, tcp, stop) if stop <= end else -1
-            at = tcp + _LEAST_TCP
-            if header == _LEAST_TCP + 12 and tcp + header <= end and big32(data, at) == _ALIGNED_TIMESTAMPS:
-                options[packet] = OPTION_TIMESTAMPS
-                tsval[packet], tsecr[packet] = big32(data, at + 4), big32(data, at + 8)
-                at = end
+        count = min(BATCH, len(offset) - row)
+        read_headers(data, offset, captured, interface, kinds, row, count, batch)
+        first_looks(batch[_HERE, :count], batch[_THERE, :count], table, known, batch[_FOUND, :count])
+        for place in range(count):
+            at = offset[row]
+            end = at + captured[row]
+            result, ip = batch[_RESULT, place], batch[_IP, place]
+            tcp, stop = batch[_TRANSPORT, place], batch[_STOP, place]
+            if result == PROTOCOL_UDP:
+                status[row] = udp_status(data, tcp, end)
+                where[row] = tcp - at
+            elif result != PROTOCOL_TCP:
+                status[row] = -1 - result if result < 0 else other_status(result)
+            elif tcp + _LEAST_TCP > end:
+                status[row] = CUT if at + original[row] > end else MALFORMED
             else:
-                tsval[packet], tsecr[packet], options[packet] = 0, 0, 0
-            if length_and_flags & SYN or (at < end and header > _LEAST_TCP):
-                read_options(
-                    data, at, min(tcp + header, end), packet, state, sack, syn, tsval, tsecr, options,
-                    length_and_flags & SYN,
-                )  # fmt: skip
-            packet += 1
-        row += 1
+                if stop == 0:
+                    stop = at + original[row]
+                length_and_flags = big16(data, tcp + 12)
+                header = (length_and_flags >> 12) * 4
+                if header < _LEAST_TCP or tcp + header > stop:
+                    status[row] = MALFORMED
+                    row += 1
+                    continue
+                status[row] = TCP
+                found = batch[_FOUND, place]
+                if found == NO_FLOW:
+                    found = find_flow(data, ip, tcp, table, known, flows)
+                flow[packet], direction[packet] = found >> 1, found & 1
+                flows = max(flows, (found >> 1) + 1)
+                raw_seq[packet], raw_ack[packet] = big32(data, tcp + 4), big32(data, tcp + 8)
+                flags[packet] = length_and_flags & 0x0FFF
+                raw_window[packet], checksum[packet] = big16(data, tcp + 14), big16(data, tcp + 16)
+                payload_bytes[packet], wire_bytes[packet] = stop - tcp - header, stop - ip
+                ip_id[packet] = big16(data, ip + 4) if data[ip] >> 4 == 4 else -1
+                checksum_ok[packet] = checksum_right(data, ip, tcp, stop) if stop <= end else -1
+                at = tcp + _LEAST_TCP
+                if header == _LEAST_TCP + 12 and tcp + header <= end and big32(data, at) == _ALIGNED_TIMESTAMPS:
+                    options[packet] = OPTION_TIMESTAMPS
+                    tsval[packet], tsecr[packet] = big32(data, at + 4), big32(data, at + 8)
+                    at = end
+                else:
+                    tsval[packet], tsecr[packet], options[packet] = 0, 0, 0
+                if length_and_flags & SYN or (at < end and header > _LEAST_TCP):
+                    read_options(
+                        data, at, min(tcp + header, end), packet, state, sack, syn, tsval, tsecr, options,
+                        length_and_flags & SYN,
+                    )  # fmt: skip
+                packet += 1
+            row += 1
     state[_ROW], state[_PACKET], state[_FLOW] = row, packet, flows
+
+
+@kernel
+def read_headers(
+    data: Any, offset: Any, captured: Any, interface: Any, kinds: Any, row: int, count: int, batch: Any
+) -> None:  # fmt: skip
+    """Find the headers of the records from `row` on, and the ends of those whose TCP header is whole."""
+    for place in range(count):
+        at = offset[row + place]
+        end = at + captured[row + place]
+        result, ip, tcp, stop = headers(data, at, end, kinds[interface[row + place]])
+        here, there = np.int64(0), np.int64(0)
+        if result == PROTOCOL_TCP and tcp + _LEAST_TCP <= end:
+            here, there = ends_of(data, ip, tcp)
+        batch[_RESULT, place], batch[_IP, place], batch[_TRANSPORT, place], batch[_STOP, place] = result, ip, tcp, stop
+        batch[_HERE, place], batch[_THERE, place] = here, there
 
 
 @kernel
