@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,22 +13,35 @@ from multitracer.tables import MARKS
 if TYPE_CHECKING:
     import pandas as pd
 
+_TWICE = MARKS["captured_twice"]
+
 
 class Groups:
     """Rows by connection and point, in capture order; copies captured twice are left out.
 
-    `order[starts[g] : starts[g + 1]]` are the rows of group g, which is number(connection, point).
+    `order[starts[g] : starts[g + 1]]` are the rows of group g, which is number(connection, point). They are
+    found when they are first asked for.
     """
 
     def __init__(self, segments: pd.DataFrame, connections: int) -> None:
-        connection, point = segments["connection"].to_numpy(), segments["point"].to_numpy()
-        marks, twice = segments["marks"].to_numpy(), MARKS["captured_twice"]
-        self.points = int(point.max(initial=0)) + 1
-        self.starts = np.zeros(connections * self.points + 1, dtype=np.int64)
-        count_rows(connection, point, marks, twice, self.points, self.starts[1:])
-        np.cumsum(self.starts, out=self.starts)
-        self.order = np.empty(self.starts[-1], dtype=np.int32)
-        place_rows(connection, point, marks, twice, self.points, self.starts[:-1].copy(), self.order)
+        self._connection, self._point = segments["connection"].to_numpy(), segments["point"].to_numpy()
+        self._marks = segments["marks"].to_numpy()
+        self._connections = connections
+        self.points = int(self._point.max(initial=0)) + 1
+
+    @cached_property
+    def starts(self) -> Any:
+        """Where each group's rows begin in `order`, and where the last one's end."""
+        starts = np.zeros(self._connections * self.points + 1, dtype=np.int64)
+        count_rows(self._connection, self._point, self._marks, _TWICE, self.points, starts[1:])
+        return np.cumsum(starts, out=starts)
+
+    @cached_property
+    def order(self) -> Any:
+        """The rows, group by group."""
+        order = np.empty(self.starts[-1], dtype=np.int32)
+        place_rows(self._connection, self._point, self._marks, _TWICE, self.points, self.starts[:-1].copy(), order)
+        return order
 
     def number(self, connection: Any, point: Any) -> Any:
         """The group of a connection at a point."""
