@@ -15,7 +15,7 @@ from multitracer.columns import attach
 from multitracer.kernels import WORTH_SHARING, concurrently, kernel
 from multitracer.tables import ACK, FIN, MARKS, RST, SYN
 from multitracer.tcp.rtt import STATISTICS, await_acknowledgement, summarize, take_sample, withdraw
-from multitracer.tcp.sent import HIGH, LENGTH, LOWEST, RANGES, UNSEEN, VALUE, node_pool, send
+from multitracer.tcp.sent import FREE, HIGH, LENGTH, LOWEST, RANGES, UNSEEN, VALUE, home, node_pool, send
 from multitracer.tcp.splitting import in_order_of_time
 
 if TYPE_CHECKING:
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 
-# The state of one end at one point; columns 0 to 7 belong to `sent` and `rtt`.
-TOP, ACKED, WINDOW, DATA_LOW, DATA_TOP = 8, 9, 10, 11, 12
-FIRST_NS, LAST_NS, FIRST_DATA_NS, LAST_ACKED_NS = 13, 14, 15, 16
+# The state of one end at one point; columns 0 to 8 belong to `sent` and `rtt`.
+TOP, ACKED, WINDOW, DATA_LOW, DATA_TOP = 9, 10, 11, 12, 13
+FIRST_NS, LAST_NS, FIRST_DATA_NS, LAST_ACKED_NS = 14, 15, 16, 17
 COUNTS = (
     "packets", "data_segments", "data_bytes", "unique_bytes", "retransmitted_segments", "retransmitted_bytes",
     "out_of_order_segments", "pure_acks", "duplicate_acks", "zero_window_acks", "window_probes",
@@ -35,8 +35,8 @@ COUNTS = (
     PACKETS, DATA_SEGMENTS, DATA_BYTES, UNIQUE_BYTES, RETRANSMITTED_SEGMENTS, RETRANSMITTED_BYTES,
     OUT_OF_ORDER, PURE_ACKS, DUPLICATE_ACKS, ZERO_WINDOWS, PROBES,
     MOST_OUTSTANDING, LARGEST,
-) = range(17, 30)  # fmt: skip
-STATE_FIELDS = 30
+) = range(18, 31)  # fmt: skip
+STATE_FIELDS = 31
 UNKNOWN_TIME = -1
 
 RETRANSMISSION, OUT_OF_ORDER_MARK = MARKS["retransmission"], MARKS["out_of_order"]
@@ -57,14 +57,14 @@ def measure(segments: pd.DataFrame, sack: pd.DataFrame, raw_window: npt.NDArray[
     connections = int(connection.max(initial=-1)) + 1
     slot_of = np.full((int(point.max(initial=-1)) + 1) * connections, -1, dtype=np.int32)
     slots = number_slots(point, connection, connections, slot_of)
-    ends = _fresh_ends(2 * slots)
+    parts = 2 if len(segments) > WORTH_SHARING else 1
+    ends = _fresh_ends(slots, parts)
     marks = segments["marks"].to_numpy().copy()
     columns = (
         point, connection, *(segments[name].to_numpy() for name in (
             "sender", "time_ns", "seq", "ack", "payload_bytes", "flags", "checksum_ok")),
         raw_window, connections, slot_of,
     )  # fmt: skip
-    parts = 2 if len(segments) > WORTH_SHARING else 1
     found = concurrently(lambda part: _run(segments, columns, ends, marks, part, parts), range(parts))
     samples, sampled = (np.concatenate(columns) for columns in zip(*found, strict=True))
     attach(segments, "marks", marks)
@@ -80,10 +80,13 @@ def measure(segments: pd.DataFrame, sack: pd.DataFrame, raw_window: npt.NDArray[
     return table
 
 
-def _fresh_ends(count: int) -> Ints:
-    ends = np.zeros((count, STATE_FIELDS), dtype=np.int64)
+def _fresh_ends(slots: int, parts: int) -> Ints:
+    """The state of both ends of each slot before their first packet, with a home in the pool of their part."""
+    ends = np.zeros((2 * slots, STATE_FIELDS), dtype=np.int64)
     ends[:, [HIGH, LOWEST, TOP, ACKED, DATA_LOW, DATA_TOP]] = UNSEEN
     ends[:, [WINDOW, FIRST_NS, LAST_NS, FIRST_DATA_NS, LAST_ACKED_NS]] = -1
+    slot, end = np.divmod(np.arange(2 * slots), 2)
+    ends[:, FREE] = home(2 * (slot // parts) + end)
     return ends
 
 
@@ -91,7 +94,7 @@ def _run(
     segments: pd.DataFrame, columns: tuple[Any, ...], ends: Ints, marks: Any, part: int, parts: int
 ) -> tuple[Ints, npt.NDArray[np.int32]]:
     """Go through a part of the connections; returns the round-trip samples (ns) and whose each is."""
-    nodes = node_pool(1 << 12)
+    nodes = node_pool(1 << 12, len(ends) // parts + 2)
     # As many samples as segments at most; room that is not written to costs nothing.
     samples, sampled = np.empty(len(segments), dtype=np.int64), np.empty(len(segments), dtype=np.int32)
     found = np.zeros(1, dtype=np.int64)
@@ -99,7 +102,7 @@ def _run(
         while (
             row := measure_rows(row, stop, part, parts, *columns, ends, nodes, samples, sampled, found, marks)
         ) < stop:
-            nodes = node_pool(2 * len(nodes), nodes)
+            nodes = node_pool(len(nodes), old=nodes)
     return samples[: found[0]], sampled[: found[0]]
 
 

@@ -2,7 +2,8 @@
 
 Below the highest number seen, every byte was sent once, but for a few ranges: holes (not seen yet)
 and what was sent again. Only those ranges are kept, as a list per end, sorted, that is searched from
-its top, where losses are. The lists of all ends live in one pool of nodes, and node 0 is none.
+its top, where losses are. The lists of all ends live in one pool of nodes, and node 0 is none. A few
+nodes are an end's own, its home: of many ends, each would else find its nodes far apart in memory.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 FIRST, END, VALUE, BELOW, ABOVE, NODE_FIELDS = 0, 1, 2, 3, 4, 5
 NO_NODE = 0
 
-# Columns of an end's state that belong here. A list is three columns: its top, bottom and length.
-HIGH, LOWEST, RANGES = 0, 1, 2
+# Columns of an end's state that belong here. A list is three columns: its top, bottom and length. FREE is the
+# first free node of the end's home.
+HIGH, LOWEST, RANGES, FREE = 0, 1, 2, 8
 BOTTOM, LENGTH = 1, 2
 UNSEEN = -(1 << 62)
 """HIGH and LOWEST while nothing was seen."""
@@ -30,25 +32,64 @@ MOST_RANGES = 4096
 """An end's list forgets its lowest range beyond so many: time and memory stay bounded."""
 
 
-def node_pool(size: int, old: Ints | None = None) -> Ints:
-    """A pool of `size` free nodes, those of `old` kept. Node 0 holds how many are free, and the first."""
-    pool = np.zeros((size, NODE_FIELDS), dtype=np.int64)
-    used = 1 if old is None else len(old)
-    if old is not None:
-        pool[:used] = old
-    pool[used:, ABOVE] = np.arange(used + 1, size + 1)
+HOME_NODES = 4
+"""So many nodes are an end's own."""
+
+
+def node_pool(size: int, homes: int = 0, old: Ints | None = None) -> Ints:
+    """A pool with homes for so many ends and `size` free nodes for all, or the `old` pool with `size` more.
+
+    Node 0 holds how many are free for all (VALUE), which is the first of them (ABOVE), and where homes end (FIRST).
+    """
+    if old is None:
+        old = np.zeros((1 + HOME_NODES * homes, NODE_FIELDS), dtype=np.int64)
+        old[1:, ABOVE] = np.arange(2, len(old) + 1)
+        old[HOME_NODES::HOME_NODES, ABOVE] = NO_NODE
+        old[0, FIRST] = len(old)
+    used = len(old)
+    pool = np.zeros((used + size, NODE_FIELDS), dtype=np.int64)
+    pool[:used] = old
+    pool[used:, ABOVE] = np.arange(used + 1, used + size + 1)
     pool[-1, ABOVE] = pool[0, ABOVE]
     pool[0, ABOVE] = used
-    pool[0, VALUE] += size - used
+    pool[0, VALUE] += size
     return pool
+
+
+def home(number: Ints) -> Ints:
+    """The first node of each home, by the number of the home."""
+    return 1 + HOME_NODES * number
+
+
+@kernel
+def take(nodes: Ints, ends: Ints, end: int) -> int:
+    """A free node: of the end's home, or else of those for all."""
+    node = ends[end, FREE]
+    if node != NO_NODE:
+        ends[end, FREE] = nodes[node, ABOVE]
+        return node
+    node = nodes[0, ABOVE]
+    nodes[0, ABOVE] = nodes[node, ABOVE]
+    nodes[0, VALUE] -= 1
+    return node
+
+
+@kernel
+def give_back(nodes: Ints, ends: Ints, end: int, node: int) -> None:
+    """Put a node that `end` took where it was taken from."""
+    if node < nodes[0, FIRST]:
+        nodes[node, ABOVE] = ends[end, FREE]
+        ends[end, FREE] = node
+    else:
+        nodes[node, ABOVE] = nodes[0, ABOVE]
+        nodes[0, ABOVE] = node
+        nodes[0, VALUE] += 1
 
 
 @kernel
 def add_above(nodes: Ints, ends: Ints, end: int, chain: int, below: int, first: int, stop: int, value: int) -> int:
     """Insert first..stop-1 above the node `below` of a list (NO_NODE: at its bottom); the new node."""
-    node = nodes[0, ABOVE]
-    nodes[0, ABOVE] = nodes[node, ABOVE]
-    nodes[0, VALUE] -= 1
+    node = take(nodes, ends, end)
     above = ends[end, chain + BOTTOM] if below == NO_NODE else nodes[below, ABOVE]
     nodes[node, FIRST], nodes[node, END], nodes[node, VALUE] = first, stop, value
     nodes[node, BELOW], nodes[node, ABOVE] = below, above
@@ -76,10 +117,8 @@ def drop(nodes: Ints, ends: Ints, end: int, chain: int, node: int) -> None:
         ends[end, chain] = below
     else:
         nodes[above, BELOW] = below
-    nodes[node, ABOVE] = nodes[0, ABOVE]
-    nodes[0, ABOVE] = node
-    nodes[0, VALUE] += 1
     ends[end, chain + LENGTH] -= 1
+    give_back(nodes, ends, end, node)
 
 
 @kernel

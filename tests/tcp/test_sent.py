@@ -1,0 +1,87 @@
+"""Which bytes an end had sent before: exact for every byte, and no node of the pool is ever lost."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from multitracer.tcp import sent
+from multitracer.tcp.measures import _fresh_ends
+
+SPARE = 200
+TRANSMISSIONS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(1, 12)), max_size=40)
+
+
+def free_nodes(nodes: sent.Ints, first: int) -> list[int]:
+    """The nodes of a free list."""
+    found = []
+    while first != sent.NO_NODE:
+        found.append(int(first))
+        first = nodes[first, sent.ABOVE]
+    return found
+
+
+def listed(nodes: sent.Ints, ends: sent.Ints, end: int) -> list[tuple[int, int, int]]:
+    """An end's ranges from the bottom up: first, end, copies."""
+    found, node = [], ends[end, sent.RANGES + sent.BOTTOM]
+    while node != sent.NO_NODE:
+        found.append(tuple(nodes[node, [sent.FIRST, sent.END, sent.VALUE]].tolist()))
+        node = nodes[node, sent.ABOVE]
+    assert len(found) == ends[end, sent.RANGES + sent.LENGTH]
+    return found
+
+
+@given(TRANSMISSIONS)
+def test_every_byte_is_counted_as_often_as_it_was_sent(made: list[tuple[int, int, int]]) -> None:
+    """Against a count of every byte by itself, over four ends that share a pool."""
+    ends, nodes = _fresh_ends(2, 1), sent.node_pool(SPARE, 4)
+    times: dict[tuple[int, int], int] = {}
+    for end, first, length in made:
+        numbers = [(end, number) for number in range(first, first + length)]
+        before = [times.get(number, 0) for number in numbers]
+        new, first_copies, last_copies, run = sent.send(nodes, ends, end, first, first + length)
+        assert (new, first_copies, last_copies) == (before.count(0), before[0], before[-1])
+        if not before[-1]:
+            assert run == first + max((place + 1 for place, count in enumerate(before) if count), default=0)
+        times |= {number: times.get(number, 0) + 1 for number in numbers}
+    for end in range(4):
+        ranges = listed(nodes, ends, end)
+        assert ranges == sorted(ranges)
+        assert all(times.get((end, number), 0) == copies for a, b, copies in ranges for number in range(a, b))
+
+
+@given(TRANSMISSIONS)
+def test_nodes_return_to_where_they_were_taken_from(made: list[tuple[int, int, int]]) -> None:
+    """Those of an end's home are used first and by no other; when all ranges are dropped, all are free again."""
+    ends, nodes = _fresh_ends(2, 1), sent.node_pool(SPARE, 4)
+    homes = [free_nodes(nodes, ends[end, sent.FREE]) for end in range(4)]
+    assert sorted(node for mine in homes for node in mine) == list(range(1, 1 + 4 * sent.HOME_NODES))
+    for end, first, length in made:
+        sent.send(nodes, ends, end, first, first + length)
+        used = int(ends[end, sent.RANGES + sent.LENGTH])
+        assert len(free_nodes(nodes, ends[end, sent.FREE])) >= sent.HOME_NODES - used
+    for end in range(4):
+        while (node := int(ends[end, sent.RANGES])) != sent.NO_NODE:
+            sent.drop(nodes, ends, end, sent.RANGES, node)
+        assert sorted(free_nodes(nodes, ends[end, sent.FREE])) == homes[end]
+    assert len(free_nodes(nodes, nodes[0, sent.ABOVE])) == nodes[0, sent.VALUE] == SPARE
+
+
+@given(TRANSMISSIONS)
+def test_a_pool_that_grew_goes_on_as_it_was(made: list[tuple[int, int, int]]) -> None:
+    """Growing it between any two transmissions changes no list."""
+    ends, grown = _fresh_ends(2, 1), _fresh_ends(2, 1)
+    nodes, more = sent.node_pool(SPARE, 4), sent.node_pool(8, 4)
+    for end, first, length in made:
+        more = sent.node_pool(8, old=more)
+        assert sent.send(nodes, ends, end, first, first + length) == sent.send(more, grown, end, first, first + length)
+        assert listed(nodes, ends, end) == listed(more, grown, end)
+
+
+def test_ends_of_different_parts_have_the_first_homes_of_their_pools() -> None:
+    """Each part of the slots has a pool of its own, and no two of its ends share a home."""
+    ends = _fresh_ends(5, 2)
+    for part in (0, 1):
+        mine = np.concatenate([ends[2 * slot : 2 * slot + 2, sent.FREE] for slot in range(part, 5, 2)])
+        assert mine.tolist() == [1 + sent.HOME_NODES * number for number in range(len(mine))]
