@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.kernels import allocating_kernel, kernel
+from multitracer.kernels import kernel
 from multitracer.tcp.sent import BOTTOM, END, FIRST, LENGTH, NO_NODE, VALUE, add_above, drop
 
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -24,6 +24,8 @@ CANDIDATES = 5
 MOST_CANDIDATES = 1 << 16
 """More segments than this are outstanding only where acknowledgements were not captured."""
 NO_SAMPLE = -1
+SHORT = 64
+"""Up to so many samples are sorted where they stand; for more, calling NumPy is worth its cost."""
 
 STATISTICS = ("min", "mean", "median", "p95", "max", "std")
 
@@ -66,6 +68,8 @@ def summarize(samples: Ints, end: npt.NDArray[np.int32], ends: int) -> tuple[Int
     grouped = np.empty(len(samples), dtype=np.int64)
     statistics = np.full((ends, len(STATISTICS)), np.nan)
     group(samples, end, starts[:-1].copy(), grouped)
+    for long in np.flatnonzero(counts > SHORT).tolist():
+        grouped[starts[long] : starts[long + 1]].sort()
     describe(grouped, starts, statistics)
     return counts, statistics / 1e6
 
@@ -78,14 +82,30 @@ def group(samples: Ints, end: npt.NDArray[np.int32], place: Ints, grouped: Ints)
         place[end[i]] += 1
 
 
-@allocating_kernel
+@kernel
+def sort_short(values: Ints) -> None:
+    """Sort a few values in place, each inserted among those before it."""
+    for i in range(1, len(values)):
+        value, place = values[i], i
+        while place > 0 and values[place - 1] > value:
+            values[place] = values[place - 1]
+            place -= 1
+        values[place] = value
+
+
+@kernel
 def describe(grouped: Ints, starts: Ints, statistics: Floats) -> None:
-    """Fill the STATISTICS (ns) of every group; the standard deviation is the sample's (n - 1)."""
+    """Fill the STATISTICS (ns) of every group; the standard deviation is the sample's (n - 1).
+
+    Groups of more than SHORT samples come sorted; the others are sorted here.
+    """
     for i in range(len(starts) - 1):
         count = starts[i + 1] - starts[i]
         if count == 0:
             continue
-        values = np.sort(grouped[starts[i] : starts[i + 1]])
+        values = grouped[starts[i] : starts[i + 1]]
+        if count <= SHORT:
+            sort_short(values)
         # Added up one after the other: numpy and numba each have an order of their own.
         total = 0.0
         for value in values:
