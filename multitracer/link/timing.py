@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.kernels import allocating_kernel
+from multitracer.kernels import kernel
 from multitracer.link.frames import DATA_TYPES, LARGEST_NUMBER
 
 if TYPE_CHECKING:
@@ -101,17 +101,19 @@ def _rtt(frames: pd.DataFrame, data: pd.DataFrame, link: int, reverse: int) -> i
         return None
     once = once.sort_values("time_ns", kind="stable")
     back = back.sort_values("time_ns", kind="stable")
+    last_sent = np.full(int(max(once["sn"].max(), back["nr"].max())) + 1, -1, dtype=np.int64)
     least = least_answer(
-        once["time_ns"].to_numpy(), once["sn"].to_numpy(), back["time_ns"].to_numpy(), back["nr"].to_numpy(),
-        int(max(once["sn"].max(), back["nr"].max())) + 1,
-    )  # fmt: skip
+        once["time_ns"].to_numpy(), once["sn"].to_numpy(), back["time_ns"].to_numpy(), back["nr"].to_numpy(), last_sent
+    )
     return int(least) if least >= 0 else None
 
 
-@allocating_kernel
-def least_answer(sent_at: Any, numbers: Any, when: Any, named: Any, modulus: int) -> int:
-    """The least time from a frame to the first answer that names the number after it; -1 without one."""
-    last_sent = np.full(modulus + 1, -1, dtype=np.int64)
+@kernel
+def least_answer(sent_at: Any, numbers: Any, when: Any, named: Any, last_sent: Any) -> int:
+    """The least time from a frame to the first answer that names the number after it; -1 without one.
+
+    `last_sent`, all -1, has room for every number.
+    """
     least, at, seen = -1, 0, -1
     for place in range(len(when)):
         while at < len(sent_at) and sent_at[at] <= when[place]:

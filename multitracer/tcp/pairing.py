@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.kernels import allocating_kernel, kernel
+from multitracer.kernels import kernel
 from multitracer.points import mix
 from multitracer.tables import MARKS, OPTION_TIMESTAMPS
 
@@ -228,9 +228,12 @@ def _decide(
     behind = np.where(after >= 0, delay[after], delay[before])
     least, most = np.minimum(ahead, behind), np.maximum(ahead, behind)
     least[~known], most[~known] = 0, -1
+    few = int(np.minimum(ours_in, theirs_in).max())
+    forward, backward = np.empty(few, dtype=np.int64), np.empty(few, dtype=np.int64)
     _settle(
-        ours.time, theirs.time, early, late, least, most, order, start, ours_in, theirs_in, paired, ambiguous
-    )
+        ours.time, theirs.time, early, late, least, most, order, start, ours_in, theirs_in, paired, ambiguous,
+        forward, backward,
+    )  # fmt: skip
 
 
 def _neighbours(stream: Ints, paired: Ints) -> tuple[Ints, Ints]:
@@ -255,12 +258,15 @@ def _neighbours(stream: Ints, paired: Ints) -> tuple[Ints, Ints]:
     return results[0], results[1]
 
 
-@allocating_kernel
-def _settle(ours, theirs, early, late, least, most, order, start, ours_in, theirs_in, paired, ambiguous):  # type: ignore[no-untyped-def]
+@kernel
+def _settle(  # type: ignore[no-untyped-def]
+    ours, theirs, early, late, least, most, order, start, ours_in, theirs_in, paired, ambiguous, forward, backward,
+):  # fmt: skip
     """Groups of unequal numbers of equal packets: pair those that only one ordered pairing allows.
 
-    The first and the last possible ordered pairing are found greedily; what both agree on is the
-    only way. By arrival order alone first, then also by the delay of the neighbours.
+    The first and the last possible ordered pairing (`forward` and `backward`, with room for any
+    group's) are found greedily; what both agree on is the only way. By arrival order alone first,
+    then also by the delay of the neighbours.
     """
     total = len(ours)
     for group in range(len(start)):
@@ -270,7 +276,6 @@ def _settle(ours, theirs, early, late, least, most, order, start, ours_in, their
         for strict in range(2):
             if open_ == 0:
                 break
-            forward, backward = np.full(few, -1, np.int64), np.full(few, -1, np.int64)
             _ordered(ours, theirs, early, late, least, most, order, base, n, m, total, strict, 1, forward)
             _ordered(ours, theirs, early, late, least, most, order, base, n, m, total, strict, -1, backward)
             for k in range(few):
@@ -286,11 +291,12 @@ def _settle(ours, theirs, early, late, least, most, order, start, ours_in, their
 
 @kernel
 def _ordered(ours, theirs, early, late, least, most, order, base, n, m, total, strict, step, chosen):  # type: ignore[no-untyped-def]
-    """The first (step 1) or last (step -1) ordered pairing of the fewer with the more, into `chosen`."""
+    """The first (step 1) or last (step -1) ordered pairing of the fewer with the more, into `chosen`; -1 for none."""
     few, many = min(n, m), max(n, m)
     other = 0 if step > 0 else many - 1
     for index in range(few):
         k = index if step > 0 else few - 1 - index
+        chosen[k] = -1
         while 0 <= other < many:
             a = order[base + (k if n <= m else other)]
             b = order[base + n + (other if n <= m else k)] - total
