@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.kernels import allocating_kernel, kernel
-from multitracer.tcp.sender import (
-    ANSWERED,
+from multitracer.kernels import kernel
+from multitracer.tcp.scoreboard import (
     BOARD,
     COPIES,
     COPY,
@@ -21,22 +20,28 @@ from multitracer.tcp.sender import (
     COVERED,
     DSACKED,
     DSACKS,
-    EDGE,
-    END,
     EVENT,
-    FACTS,
     LATER,
     LATEST,
     NEEDED,
     NEVER,
+    NOTE,
     ORIGINAL,
-    PAIRS,
-    PAIRS_END,
     PREVIOUS,
-    ROW,
-    SEQ,
-    SINCE_ACK,
+    R_ANSWERED,
+    R_COPIES,
+    R_COPY,
+    R_DSACKS,
+    R_EDGE,
+    R_LATE_ACK,
+    R_PAIRS,
+    R_PAIRS_END,
+    R_ROW,
+    R_RULE,
+    R_SINCE_ACK,
+    R_SPURIOUS,
     WHOLE,
+    begin_of,
 )  # fmt: skip
 
 YES, NO, UNKNOWN = range(3)  # codes of tables.SPURIOUS
@@ -47,19 +52,16 @@ YES, NO, UNKNOWN = range(3)  # codes of tables.SPURIOUS
 
 
 @kernel
-def copies_of(pair: int, pairs: Any, events: Any, board: Any, facts: Any, state: Any, out: Any) -> int:
+def copies_of(pair: Any, pairs: Any, events: Any, notes: Any, fact: Any, out: Any) -> int:
     """Fill `out` with the segment rows of every copy of the pair's scoreboard row, original first."""
-    k = pairs[pair, BOARD]
-    copies = state[k, COPIES]
-    chain = facts[state[k, FACTS], LATEST]
-    i = copies - 1
+    chain, i = fact[LATEST], fact[COPIES] - 1
     while chain >= 0 and i > 0:
         if i < len(out):
-            out[i] = events[pairs[chain, EVENT], ROW]
+            out[i] = events[pairs[chain, EVENT], R_ROW]
         chain = pairs[chain, PREVIOUS]
         i -= 1
-    out[0] = board[k, ORIGINAL]
-    return int(min(copies, len(out)))
+    out[0] = notes[pair[BOARD], ORIGINAL]
+    return int(min(fact[COPIES], len(out)))
 
 
 @kernel
@@ -118,23 +120,22 @@ def inferred(
     before = time_ns[rows[copy - 1]]  # the latest of the earlier copies
     if before < fact[LATER] and fact[DSACKS] == 0:
         return (UNKNOWN, REORDERED) if reordered else (NO, OVERTAKEN)
-    answered = event[ANSWERED]
-    if event[EDGE] == 1 and answered > before and fact[DSACKS] == 0:
-        asked_again = sent - event[SINCE_ACK]
+    answered = event[R_ANSWERED]
+    if event[R_EDGE] == 1 and answered > before and fact[DSACKS] == 0:
+        asked_again = sent - event[R_SINCE_ACK]
         if asked_again - answered >= least_rtt // 10 * 9 and covered - sent >= least_rtt // 10 * 9:
             return (UNKNOWN, REORDERED) if reordered else (NO, STILL_ASKED)
     return UNKNOWN, ACK_LOSS if fact[COVER_EDGE] == 1 else NO_EVIDENCE
 
 
 @kernel
-def next_was_missing(pair: int, pairs: Any, board: Any, state: Any, facts: Any, before: int) -> bool:
-    """Whether the bytes just below were repaired by a resend that came after `before`, and the
+def next_was_missing(k: int, ends: Any, notes: Any, facts: Any, seq: Any, before: int) -> bool:
+    """Whether the bytes just below row `k` were repaired by a resend that came after `before`, and the
     acknowledgement of it stopped at these: on a path that keeps order, earlier copies were lost.
     """
-    k = pairs[pair, BOARD]
-    if k == 0 or board[k - 1, END] != board[k, SEQ] or state[k - 1, FACTS] < 0:
+    if k == 0 or ends[k - 1] != begin_of(k, ends, notes, seq) or notes[k - 1, NOTE] < 0:
         return False
-    below, here = facts[state[k - 1, FACTS]], facts[state[k, FACTS]]
+    below, here = facts[notes[k - 1, NOTE]], facts[notes[k, NOTE]]
     return bool(
         below[NEEDED] > before
         and below[COVER_EDGE] == 1
@@ -169,44 +170,56 @@ def late_answer(
     return 0 if fact[DSACKED] <= covered else 1
 
 
-@allocating_kernel
+@kernel
+def judge_pair(
+    pair: Any, event: Any, rows: Any, copies: int, ends: Any, notes: Any, facts: Any, time_ns: Any, seq: Any,
+    tsval: Any, arrived: Any, least_rtt: int, dsack_capable: int, reordered: int,
+) -> Any:  # fmt: skip
+    """(Code of SPURIOUS, rule) for one scoreboard row that an event resent; `rows` are those of its copies."""
+    copy, k = pair[COPY], pair[BOARD]
+    fact = facts[notes[k, NOTE]]
+    if copy >= copies:
+        return UNKNOWN, NO_EVIDENCE
+    verdict = seen_arriving(rows, copy, arrived)
+    why = ARRIVED if verdict == YES else LOST
+    if verdict == UNKNOWN:
+        verdict, why = inferred(
+            rows, copies, copy, event, fact, time_ns, tsval, least_rtt, dsack_capable, reordered
+        )
+    if verdict == UNKNOWN and not reordered and next_was_missing(
+        k, ends, notes, facts, seq, time_ns[rows[copy - 1]]
+    ):
+        verdict, why = NO, NEXT_MISSING
+    if verdict == NO and copy == 1:
+        fact[NEEDED] = time_ns[rows[1]]
+    if verdict == NO and pair[WHOLE] == 0:
+        return UNKNOWN, PARTIAL
+    return verdict, why
+
+
+@kernel
 def judge(
-    board: Any, state: Any, facts: Any, events: Any, pairs: Any, count: int, time_ns: Any, tsval: Any, arrived: Any,
-    least_rtt: int, dsack_capable: int, reordered: int, verdicts: Any,
-) -> None:
-    """Judge every event; `verdicts` rows become [code of SPURIOUS, rule, copies of the bytes, DSACKs,
-    number of this copy, late_answer].
+    ends: Any, notes: Any, facts: Any, events: Any, pairs: Any, time_ns: Any, seq: Any, tsval: Any, arrived: Any,
+    least_rtt: int, dsack_capable: int, reordered: int, rows: Any,
+) -> None:  # fmt: skip
+    """Judge every event of a direction; `rows` has room for those of the copies that are looked at.
 
     A retransmission is needless when all of its bytes had got through, needed when any had not.
     """
-    rows = np.zeros(64, dtype=np.int64)
-    for e in range(count):
+    for event in events:
         needless, rule, unsure = True, NO_EVIDENCE, False
-        for pair in range(events[e, PAIRS], events[e, PAIRS_END]):
-            k, copy = pairs[pair, BOARD], pairs[pair, COPY]
-            fact = facts[state[k, FACTS]]
-            copies = copies_of(pair, pairs, events, board, facts, state, rows)
-            if copy >= copies:
-                verdict, why = UNKNOWN, NO_EVIDENCE
-            else:
-                verdict = seen_arriving(rows, copy, arrived)
-                why = ARRIVED if verdict == YES else LOST
-                if verdict == UNKNOWN:
-                    verdict, why = inferred(
-                        rows, copies, copy, events[e], fact, time_ns, tsval, least_rtt, dsack_capable, reordered
-                    )
-                if verdict == UNKNOWN and not reordered and next_was_missing(
-                    pair, pairs, board, state, facts, time_ns[rows[copy - 1]]
-                ):
-                    verdict, why = NO, NEXT_MISSING
-            if verdict == NO and copy == 1:
-                fact[NEEDED] = time_ns[rows[1]]
-            if pairs[pair, WHOLE] == 0 and verdict == NO:
-                verdict, why = UNKNOWN, PARTIAL
-            if pair == events[e, PAIRS]:
-                verdicts[e, 2], verdicts[e, 3], verdicts[e, 4] = copies, fact[DSACKS], copy
-                verdicts[e, 5] = late_answer(
-                    rows, copies, min(copy, copies - 1), fact, time_ns, tsval, least_rtt, dsack_capable
+        for number in range(event[R_PAIRS], event[R_PAIRS_END]):
+            pair = pairs[number]
+            fact = facts[notes[pair[BOARD], NOTE]]
+            copies = copies_of(pair, pairs, events, notes, fact, rows)
+            verdict, why = judge_pair(
+                pair, event, rows, copies, ends, notes, facts, time_ns, seq, tsval, arrived, least_rtt, dsack_capable,
+                reordered,
+            )  # fmt: skip
+            if number == event[R_PAIRS]:
+                event[R_COPIES], event[R_DSACKS], event[R_COPY] = copies, fact[DSACKS], pair[COPY]
+                event[R_LATE_ACK] = late_answer(
+                    rows, copies, min(pair[COPY], copies - 1), fact, time_ns, tsval, least_rtt, dsack_capable
                 )
             if verdict == NO:
                 needless, unsure, rule = False, False, why
@@ -215,5 +228,5 @@ def judge(
                 unsure, rule = True, why
             elif not unsure:
                 rule = why
-        verdicts[e, 0] = UNKNOWN if unsure else (YES if needless else NO)
-        verdicts[e, 1] = rule
+        event[R_SPURIOUS] = UNKNOWN if unsure else (YES if needless else NO)
+        event[R_RULE] = rule

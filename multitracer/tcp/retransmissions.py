@@ -7,34 +7,54 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.columns import rows_with
-from multitracer.kernels import WORTH_SHARING, allocating_kernel, concurrently, kernel
+from multitracer.kernels import WORTH_SHARING, concurrently, kernel
 from multitracer.tables import MARKS, SPURIOUS, TRIGGERS, build, empty
 from multitracer.tcp import needless as rules
 from multitracer.tcp.grouping import Groups
 from multitracer.tcp.needless import judge
+from multitracer.tcp.scoreboard import (
+    EVENT_FIELDS,
+    FACT_FIELDS,
+    PAIR_FIELDS,
+    R_ABOVE,
+    R_COPIES,
+    R_COPY,
+    R_DSACKS,
+    R_DUPACKS,
+    R_ELAPSED,
+    R_LATE_ACK,
+    R_LEAST_RTT,
+    R_ROW,
+    R_RTO,
+    R_RULE,
+    R_SINCE_ACK,
+    R_SPURIOUS,
+    R_TRIGGER,
+)  # fmt: skip
 from multitracer.tcp.sender import (
-    ABOVE,
-    DUPACKS,
-    ELAPSED,
+    BATCH,
+    EVENTS,
     FAST,
+    LEAST_RTT,
+    PLACE,
     PROBE,
     RECOVERY,
-    ROW,
-    RTO,
-    SINCE_ACK,
+    REORDERED,
+    REPORTS,
+    SENDER_FIELDS,
     TIMEOUT,
-    TRIGGER,
+    begin_sender,
     follow,
-    grown,
     packed,
 )  # fmt: skip
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Columns of the result rows of `classify_directions`.
-(R_ROW, R_TRIGGER, R_SINCE_ACK, R_ELAPSED, R_DUPACKS, R_ABOVE, R_RTO, R_SPURIOUS, R_RULE, R_COPIES, R_DSACKS,
- R_LEAST_RTT, R_COPY, R_LATE_ACK) = range(14)  # fmt: skip
+# What `classify_directions` has come to: the direction, and the events of those before.
+DIRECTION, FOUND = range(2)
+MOST_COPIES = 64
+"""So many copies of a segment are looked at."""
 
 
 def classify(
@@ -55,7 +75,8 @@ def classify(
     `error_ns` is the clock error that each row's arrival had to bear, where it had to.
     """
     marks = segments["marks"].to_numpy()
-    ends, senders = _directions(segments, point_of, marks)
+    resent = rows_with(marks, MARKS["retransmission"])
+    ends, senders = _directions(segments, point_of, resent)
     if not len(senders):
         return empty("retransmissions")
     group = groups.number(ends, point_of[ends, senders])
@@ -71,10 +92,26 @@ def classify(
         sacks["dsack"].to_numpy().astype(np.int8), arrived,
     )  # fmt: skip
     found = concurrently(
-        lambda part: classify_directions(groups.order, begin[part], end[part], senders[part], *columns),
+        lambda part: _run(groups.order, begin[part], end[part], senders[part], columns, len(resent)),
         _shares(end - begin),
     )
     return _table(np.concatenate(found), segments, connections, error_ns)
+
+
+def _run(order: Any, begin: Any, end: Any, senders: Any, columns: tuple[Any, ...], resends: int) -> Any:
+    """The events of some directions, of which there are `resends` at most."""
+    longest = int((end - begin).max(initial=0))
+    # Room that is not written to costs nothing.
+    ends, notes = np.empty(longest, dtype=np.int64), np.empty((longest, 2), dtype=np.int32)
+    events = np.empty((resends, EVENT_FIELDS), dtype=np.int64)
+    facts, pairs = (np.empty((1 << 10, fields), dtype=np.int64) for fields in (FACT_FIELDS, PAIR_FIELDS))
+    sender, done = np.zeros(SENDER_FIELDS, dtype=np.int64), np.zeros(2, dtype=np.int64)
+    fetched, copies = np.empty((BATCH, 2), dtype=np.int64), np.empty(MOST_COPIES, dtype=np.int64)
+    while not classify_directions(
+        order, begin, end, senders, *columns, done, sender, ends, notes, facts, events, pairs, fetched, copies
+    ):
+        facts, pairs = (np.concatenate([rows, np.empty_like(rows)]) for rows in (facts, pairs))
+    return events[: done[FOUND]]
 
 
 def _shares(rows: Any) -> list[slice]:
@@ -84,10 +121,9 @@ def _shares(rows: Any) -> list[slice]:
     return [slice(0, half), slice(half, len(rows))] if reached[-1] > WORTH_SHARING else [slice(0, len(rows))]
 
 
-def _directions(segments: pd.DataFrame, point_of: Any, marks: Any) -> tuple[Any, Any]:
+def _directions(segments: pd.DataFrame, point_of: Any, resent: Any) -> tuple[Any, Any]:
     """(Connection, sender) of every end that was seen to resend anything near it."""
     connection, sender = segments["connection"].to_numpy(), segments["sender"].to_numpy()
-    resent = rows_with(marks, MARKS["retransmission"])
     resent = resent[(connection[resent] >= 0) & (segments["payload_bytes"].to_numpy()[resent] > 0)]
     near = segments["point"].to_numpy()[resent] == point_of[connection[resent], sender[resent]]
     wanted = np.unique(connection[resent[near]].astype(np.int64) * 2 + sender[resent[near]])
@@ -113,40 +149,37 @@ def pack_rows(
             place[group] += 1
 
 
-@allocating_kernel
+@kernel
 def classify_directions(
-    order: Any, begin: Any, end: Any, senders: Any, words: Any, time_ns: Any, sender: Any, seq: Any, ack: Any,
+    order: Any, begin: Any, end: Any, senders: Any, words: Any, time_ns: Any, sender_of: Any, seq: Any, ack: Any,
     flags: Any, tsval: Any, tsecr: Any, sack_segment: Any, sack_left: Any, sack_right: Any, sack_is_dsack: Any,
-    arrived: Any,
-) -> Any:
-    """Follow and judge each direction; one result row per retransmission (columns R_*)."""
-    out = np.zeros((64, 14), dtype=np.int64)
-    filled = 0
-    for i in range(len(senders)):
+    arrived: Any, done: Any, sender: Any, ends: Any, notes: Any, facts: Any, events: Any, pairs: Any, fetched: Any,
+    copies: Any,
+) -> bool:  # fmt: skip
+    """Follow and judge each direction, one event per retransmission; False where `facts` and `pairs` must grow.
+
+    What is `done` stays done: call again with more room.
+    """
+    for i in range(done[DIRECTION], len(senders)):
         mine = order[begin[i] : end[i]]
-        sample = handshake_rtt(mine, senders[i], time_ns, sender, flags)
-        board, state, facts, events, pairs, numbers = follow(
+        if sender[PLACE] == 0:
+            begin_sender(sender, handshake_rtt(mine, senders[i], time_ns, sender_of, flags))
+        own = events[done[FOUND] :]
+        if not follow(
             mine, words[begin[i] : end[i]], senders[i], time_ns, seq, ack, tsecr, sack_segment, sack_left, sack_right,
-            sack_is_dsack, sample,
-        )  # fmt: skip
-        count = numbers[0]
-        verdicts = np.zeros((count, 6), dtype=np.int64)
+            sack_is_dsack, sender, ends, notes, facts, own, pairs, fetched,
+        ):  # fmt: skip
+            return False
+        own = own[: sender[EVENTS]]
+        own[:, R_LEAST_RTT] = sender[LEAST_RTT]
         judge(
-            board, state, facts, events, pairs, count, time_ns, tsval, arrived,
-            numbers[1], numbers[3], numbers[2], verdicts,
+            ends, notes, facts, own, pairs, time_ns, seq, tsval, arrived,
+            sender[LEAST_RTT], sender[REPORTS], sender[REORDERED], copies,
         )  # fmt: skip
-        for e in range(count):
-            out = grown(out, filled)
-            result, event = out[filled], events[e]
-            result[R_ROW], result[R_TRIGGER] = event[ROW], event[TRIGGER]
-            result[R_SINCE_ACK], result[R_ELAPSED] = event[SINCE_ACK], event[ELAPSED]
-            result[R_DUPACKS], result[R_ABOVE], result[R_RTO] = event[DUPACKS], event[ABOVE], event[RTO]
-            result[R_SPURIOUS], result[R_RULE] = verdicts[e, 0], verdicts[e, 1]
-            result[R_COPIES], result[R_DSACKS] = verdicts[e, 2], verdicts[e, 3]
-            result[R_COPY], result[R_LATE_ACK] = verdicts[e, 4], verdicts[e, 5]
-            result[R_LEAST_RTT] = numbers[1]
-            filled += 1
-    return out[:filled]
+        done[DIRECTION] = i + 1
+        done[FOUND] += sender[EVENTS]
+        sender[PLACE] = 0
+    return True
 
 
 @kernel

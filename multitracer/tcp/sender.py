@@ -10,117 +10,105 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from multitracer.kernels import allocating_kernel, kernel
+from multitracer.kernels import kernel
 from multitracer.tables import ACK, FIN, OPTION_SACK, OPTION_SACK_PERMITTED, RST, SYN
+from multitracer.tcp.scoreboard import (
+    CLEAN,
+    DSACKED,
+    DSACKS,
+    NEVER,
+    NOTE,
+    ORIGINAL,
+    R_ABOVE,
+    R_ANSWERED,
+    R_DUPACKS,
+    R_EDGE,
+    R_ELAPSED,
+    R_PAIRS,
+    R_PAIRS_END,
+    R_ROW,
+    R_RTO,
+    R_SINCE_ACK,
+    R_TRIGGER,
+    SACKED,
+    WAS_SACKED,
+    begin_facts,
+    begin_of,
+    cover,
+    first_above,
+    last_sent,
+    note_copy,
+)  # fmt: skip
 
 # Codes of tables.TRIGGERS, in its order.
 TIMEOUT, FAST, RECOVERY, PROBE, UNKNOWN = range(5)
 
 SECOND = 1_000_000_000
 MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which is longer
-NEVER = np.int64(2**62)
 
 # Where the parts of a packed word begin; bit 0 is the sender. Flags and options are masked by their bits.
 _RESENT, _OPTIONS, _FLAGS, _LENGTH = 1, 8, 16, 32
-_BATCH = 256
+BATCH = 256
 """So many rows' times and numbers are fetched at once."""
 
-# Columns of the scoreboard: one row per first transmission of a segment, in order of sequence.
-SEQ, END, SENT, ORIGINAL = range(4)
-# Columns of the state beside it: transmissions, selectively acknowledged or not, and the row of
-# the facts below (-1 while it was never resent, so that a long clean transfer stays small).
-COPIES, SACKED, FACTS = range(3)
-# Columns of the facts about a scoreboard row that was resent.
-# NEEDED is when the first resend known to have been needed was sent (0: none).
-COVERED, COVER_TSECR, COVER_EDGE, LATER, DSACKS, DSACKED, LATEST, NEEDED = range(8)
-# Columns of an event: one retransmission.
-ROW, TRIGGER, SINCE_ACK, ELAPSED, DUPACKS, ABOVE, RTO, EDGE, ANSWERED, PAIRS, PAIRS_END = range(11)
-# Columns of a pair: one event and one scoreboard row that it resent. PREVIOUS is the pair that
-# resent the same row before (-1: the original came before), WHOLE whether all of it was resent.
-EVENT, BOARD, COPY, PREVIOUS, WHOLE = range(5)
+# Columns of a sender. The first are as RFC 6675 and 6298 have them; times are ns, -1 where there is none.
+# HIGH_SACK is the highest byte selectively acknowledged, NEWEST when the latest segment that is known to
+# have arrived by its only transmission was sent, ANSWERED when the last one acknowledged was.
+# Bytes from CLEAR_FROM on were sent once, in order of time, and acknowledged by number alone.
+# EDGE is the first scoreboard row that is not all acknowledged, ROWS how many there are; KNOWN, EVENTS and
+# PAIRED count facts, events and pairs; BLOCK is near the latest SACK block, PLACE the next row to follow.
+(UNA, TOP, RECOVERY_END, DUPACKS, SRTT, RTTVAR, RTO, LEAST_RTT, HIGH_SACK, NEWEST, ANSWERED, CLEAR_FROM,
+ LAST_ACK, LAST_SENT, RESTARTED, PROBED, REORDERED, REPORTS,
+ EDGE, ROWS, KNOWN, EVENTS, PAIRED, BLOCK, PLACE, SENDER_FIELDS) = range(26)  # fmt: skip
 
 
 @kernel
-def locate(board: Any, count: int, seq: int) -> int:
-    """The scoreboard row that holds byte `seq`, or the first one behind it."""
-    low, high = 0, count
-    while low < high:
-        middle = (low + high) // 2
-        if board[middle, END] <= seq:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@allocating_kernel
-def grown(array: Any, needed: int) -> Any:
-    """`array` with room for row `needed`, at least doubled when it must grow."""
-    if needed < len(array):
-        return array
-    larger = np.zeros((max(2 * len(array), needed + 1), array.shape[1]), dtype=np.int64)
-    larger[: len(array)] = array
-    return larger
+def begin_sender(sender: Any, first_sample: int) -> None:
+    """A sender of which nothing was seen but the handshake's round trip (ns; -1 unknown)."""
+    sender[:] = 0
+    sender[RECOVERY_END] = sender[ANSWERED] = -1
+    sender[RTO], sender[LEAST_RTT] = SECOND, NEVER
+    sender[CLEAR_FROM] = sender[LAST_SENT] = -NEVER
+    if first_sample > 0:
+        update_rto(sender, first_sample)
 
 
 @kernel
-def cover(facts: Any, row: int, now: int, tsecr: int, edge: int, later: int) -> None:
-    """Note the first acknowledgement, cumulative or selective, of a segment that was resent."""
-    if facts[row, COVERED] == NEVER:
-        facts[row, COVERED] = now
-        facts[row, COVER_TSECR] = tsecr
-        facts[row, COVER_EDGE] = edge
-        facts[row, LATER] = later
-
-
-@kernel
-def last_sent(board: Any, state: Any, facts: Any, pairs: Any, events: Any, time_ns: Any, k: int) -> int:
-    """When scoreboard row `k` was sent last."""
-    if state[k, FACTS] < 0:
-        return int(board[k, SENT])
-    return int(time_ns[events[pairs[facts[state[k, FACTS], LATEST], EVENT], ROW]])
-
-
-@kernel
-def update_rto(estimate: Any, sample: int) -> None:
-    """RFC 6298 2.2-2.3 with a granularity of 0: estimate = [srtt, rttvar, rto, least sample]."""
-    if estimate[0] == 0:
-        estimate[0] = sample
-        estimate[1] = sample // 2
+def update_rto(sender: Any, sample: int) -> None:
+    """RFC 6298 2.2-2.3 with a granularity of 0."""
+    if sender[SRTT] == 0:
+        sender[SRTT] = sample
+        sender[RTTVAR] = sample // 2
     else:
-        estimate[1] += (abs(estimate[0] - sample) - estimate[1]) // 4
-        estimate[0] += (sample - estimate[0]) // 8
-    estimate[2] = estimate[0] + max(MIN_RTO_NS, 4 * estimate[1])
-    estimate[3] = min(estimate[3], sample)
+        sender[RTTVAR] += (abs(sender[SRTT] - sample) - sender[RTTVAR]) // 4
+        sender[SRTT] += (sample - sender[SRTT]) // 8
+    sender[RTO] = sender[SRTT] + max(MIN_RTO_NS, 4 * sender[RTTVAR])
+    sender[LEAST_RTT] = min(sender[LEAST_RTT], sample)
 
 
 @kernel
-def classify_trigger(
-    seq: int, end: int, una: int, top: int, recovery_end: int, again: int, probed: int, timer: Any, estimate: Any,
-    evidence: Any,
-) -> int:
-    """Why a sender resent `seq`: a code of TRIGGERS.
+def classify_trigger(sender: Any, start: int, end: int, again: bool, since_ack: int, elapsed: int, above: int) -> int:
+    """Why a sender resent start..end-1: a code of TRIGGERS.
 
-    `timer` = [since the last acknowledgement, since the timer was last restarted]; `evidence` =
-    [duplicate acknowledgements, bytes above seq selectively acknowledged]; `again` whether these
-    bytes were resent before in this recovery. RFC 8985 7 (probe), 6298 5 (timeout), 6675 5 (fast).
+    `again`: whether these bytes were resent before; `since_ack` and `elapsed`: ns since the last
+    acknowledgement and since the timer was last restarted; `above`: bytes above them selectively
+    acknowledged. RFC 8985 7 (probe), 6298 5 (timeout), 6675 5 (fast).
     """
-    waited = timer[0] >= max(MIN_RTO_NS, estimate[0] + MIN_RTO_NS) // 10 * 9
-    clocked = evidence[0] > 0 or evidence[1] > 0
-    if una < recovery_end:
-        if seq <= una and again > 0 and waited:
+    una = sender[UNA]
+    waited = since_ack >= max(MIN_RTO_NS, sender[SRTT] + MIN_RTO_NS) // 10 * 9
+    clocked = sender[DUPACKS] > 0 or above > 0
+    if una < sender[RECOVERY_END]:
+        if start <= una and again and waited:
             return TIMEOUT
         return RECOVERY
     if clocked and not waited:
         return FAST
     # A tail loss probe resends the last segment, once; alone outstanding it is a probe only if
     # it came before the timer could (RFC 8985 7.2: 2 SRTT, and 200 ms more for a delayed ACK).
-    last = end >= top and probed == 0 and timer[1] >= MIN_RTO_NS // 20
-    if last and (seq > una or timer[1] < estimate[2] // 10 * 9):
+    last = end >= sender[TOP] and sender[PROBED] == 0 and elapsed >= MIN_RTO_NS // 20
+    if last and (start > una or elapsed < sender[RTO] // 10 * 9):
         return PROBE
-    if seq <= una and (waited or estimate[0] == 0):
+    if start <= una and (waited or sender[SRTT] == 0):
         return TIMEOUT
     if clocked:
         return FAST
@@ -145,159 +133,224 @@ def fetch(rows: Any, words: Any, direction: int, time_ns: Any, seq: Any, ack: An
         fetched[place, 1] = seq[row] if words[place] & 1 == direction else ack[row]
 
 
-@allocating_kernel
+@kernel
+def on_new_data(sender: Any, ends: Any, notes: Any, row: int, end: int, now: int) -> None:
+    """Bytes from the top to end-1 were sent first, in segment `row`."""
+    k = sender[ROWS]
+    ends[k], notes[k, ORIGINAL], notes[k, NOTE] = end, row, CLEAN
+    sender[ROWS] = k + 1
+    if sender[UNA] >= sender[TOP]:
+        sender[RESTARTED] = now
+    if now < sender[LAST_SENT]:
+        sender[CLEAR_FROM] = max(sender[CLEAR_FROM], end)
+    else:
+        sender[LAST_SENT] = now
+    sender[TOP] = end
+
+
+@kernel
+def on_resend(
+    sender: Any, ends: Any, notes: Any, facts: Any, events: Any, pairs: Any, time_ns: Any, seq: Any, row: int,
+    start: int, end: int, now: int,
+) -> bool:  # fmt: skip
+    """Segment `row` carried start..end-1, or some of it, again; False, and nothing done, for want of room."""
+    first = first_above(ends, sender[ROWS], start, sender[EDGE])
+    stop = first
+    while stop < sender[ROWS] and begin_of(stop, ends, notes, seq) < end:
+        stop += 1
+    if first == stop:
+        return True
+    number = sender[PAIRED]
+    if number + stop - first > len(pairs):
+        return False
+    event = events[sender[EVENTS]]
+    event[R_ROW], event[R_PAIRS], event[R_PAIRS_END] = row, number, number + stop - first
+    note_trigger(sender, event, start, end, notes[first, NOTE] >= 0, last_sent(first, notes, facts, time_ns), now)
+    for k in range(first, stop):
+        if notes[k, NOTE] < 0:
+            known = ends[k] <= sender[UNA] or notes[k, NOTE] == SACKED
+            begin_facts(facts[sender[KNOWN]], notes[k, NOTE], time_ns[notes[k, ORIGINAL]] if known else NEVER)
+            notes[k, NOTE] = sender[KNOWN]
+            sender[KNOWN] += 1
+        whole = 1 if start <= begin_of(k, ends, notes, seq) and end >= ends[k] else 0
+        note_copy(facts[notes[k, NOTE]], pairs[number], number, sender[EVENTS], k, whole, now)
+        number += 1
+    sender[CLEAR_FROM] = max(sender[CLEAR_FROM], ends[stop - 1])
+    sender[PAIRED] = number
+    sender[EVENTS] += 1
+    return True
+
+
+@kernel
+def note_trigger(sender: Any, event: Any, start: int, end: int, again: bool, sent_before: int, now: int) -> None:
+    """Why start..end-1 is resent, what told the sender to, and what it makes of it."""
+    since_ack = now - sender[LAST_ACK]
+    elapsed = now - max(sender[RESTARTED], sent_before)
+    above = max(0, sender[HIGH_SACK] - end)
+    trigger = classify_trigger(sender, start, end, again, since_ack, elapsed, above)
+    event[R_TRIGGER], event[R_SINCE_ACK], event[R_ELAPSED] = trigger, since_ack, elapsed
+    event[R_DUPACKS], event[R_ABOVE], event[R_RTO] = sender[DUPACKS], above, sender[RTO]
+    event[R_EDGE] = 1 if start <= sender[UNA] else 0
+    event[R_ANSWERED] = sender[ANSWERED]
+    if trigger in (FAST, TIMEOUT) and sender[RECOVERY_END] <= sender[UNA]:
+        sender[RECOVERY_END] = sender[TOP]
+    if trigger == PROBE:
+        sender[PROBED] = 1
+    if trigger in (PROBE, TIMEOUT):
+        sender[RESTARTED] = now
+
+
+@kernel
+def on_advance(
+    sender: Any, ends: Any, notes: Any, facts: Any, time_ns: Any, seq: Any, tsecr: Any, row: int, number: int, now: int
+) -> None:
+    """All bytes below `number` are acknowledged by segment `row`, more than before."""
+    una, rows, first = sender[UNA], sender[ROWS], sender[EDGE]
+    while first < rows and ends[first] <= una:  # acknowledged before they were captured
+        first += 1
+    stop = first
+    while stop < rows and ends[stop] <= number:
+        stop += 1
+    sender[ANSWERED] = -1
+    if first < stop and una >= sender[CLEAR_FROM]:
+        sent = time_ns[notes[stop - 1, ORIGINAL]]
+        sender[ANSWERED] = sent
+        sender[NEWEST] = max(sender[NEWEST], sent)
+        if now >= sent:
+            update_rto(sender, now - sent)
+    elif first < stop:
+        look_at(sender, ends, notes, facts, time_ns, seq, first, stop, tsecr[row], now)
+    sender[EDGE], sender[UNA], sender[RESTARTED] = stop, number, now
+    sender[DUPACKS] = sender[PROBED] = 0
+    if number >= sender[RECOVERY_END]:
+        sender[RECOVERY_END] = -1
+
+
+@kernel
+def look_at(
+    sender: Any, ends: Any, notes: Any, facts: Any, time_ns: Any, seq: Any, first: int, stop: int, tsecr: int, now: int
+) -> None:
+    """Rows first..stop-1 are acknowledged, some of which were resent or SACKed before, or left holes."""
+    later, clean = sender[NEWEST], True
+    for k in range(first, stop):
+        note, sent = notes[k, NOTE], time_ns[notes[k, ORIGINAL]]
+        if note >= 0:
+            edge = 1 if begin_of(k, ends, notes, seq) <= sender[UNA] else 0
+            cover(facts[note], now, tsecr, edge, later)
+        elif note == CLEAN:
+            note_delivery(sender, ends[k], sent, later)
+        else:
+            sender[NEWEST] = max(sender[NEWEST], sent)
+        clean = clean and note == CLEAN
+    sender[ANSWERED] = last_sent(stop - 1, notes, facts, time_ns)
+    if clean and now >= sender[ANSWERED]:
+        update_rto(sender, now - sender[ANSWERED])
+
+
+@kernel
+def note_delivery(sender: Any, end: int, sent: int, later: int) -> None:
+    """A segment was acknowledged of which nothing was resent; one sent at `later` had been before."""
+    if end < sender[HIGH_SACK] and sent < later:
+        sender[REORDERED] = 1  # a hole was filled although nothing was resent
+    sender[NEWEST] = max(sender[NEWEST], sent)
+
+
+@kernel
+def on_sack_block(
+    sender: Any, ends: Any, notes: Any, facts: Any, time_ns: Any, left: int, right: int, later: int, now: int
+) -> None:
+    """Bytes left..right-1 were selectively acknowledged; only whole segments count (RFC 6675 4)."""
+    k = first_above(ends, sender[ROWS], left, sender[EDGE])
+    while k < sender[ROWS] and ends[k] <= right:
+        note = notes[k, NOTE]
+        if note == CLEAN:
+            note_delivery(sender, ends[k], time_ns[notes[k, ORIGINAL]], later)
+            notes[k, NOTE] = SACKED
+        elif note >= 0 and facts[note, WAS_SACKED] == 0:
+            cover(facts[note], now, -1, 0, later)
+            facts[note, WAS_SACKED] = 1
+        k += 1
+    sender[HIGH_SACK] = max(sender[HIGH_SACK], right)
+    sender[CLEAR_FROM] = max(sender[CLEAR_FROM], right)
+
+
+@kernel
+def on_dsack_block(
+    sender: Any, ends: Any, notes: Any, facts: Any, seq: Any, left: int, right: int, now: int
+) -> None:
+    """Bytes left..right-1 had arrived twice (RFC 2883)."""
+    k = first_above(ends, sender[ROWS], left, sender[EDGE])
+    while k < sender[ROWS] and begin_of(k, ends, notes, seq) < right:
+        if notes[k, NOTE] >= 0:
+            fact = facts[notes[k, NOTE]]
+            fact[DSACKS] += 1
+            fact[DSACKED] = min(fact[DSACKED], now)
+        k += 1
+
+
+@kernel
+def on_sack(
+    sender: Any, ends: Any, notes: Any, facts: Any, time_ns: Any, seq: Any, sack_segment: Any, sack_left: Any,
+    sack_right: Any, sack_is_dsack: Any, row: int, later: int, now: int,
+) -> None:  # fmt: skip
+    """The blocks of segment `row`."""
+    block = first_above(sack_segment, len(sack_segment), row - 1, sender[BLOCK])
+    while block < len(sack_segment) and sack_segment[block] == row:
+        left, right = sack_left[block], sack_right[block]
+        if sack_is_dsack[block]:
+            on_dsack_block(sender, ends, notes, facts, seq, left, right, now)
+        else:
+            on_sack_block(sender, ends, notes, facts, time_ns, left, right, later, now)
+        block += 1
+    sender[BLOCK] = block
+
+
+@kernel
 def follow(
     rows: Any, words: Any, direction: int, time_ns: Any, seq: Any, ack: Any, tsecr: Any, sack_segment: Any,
-    sack_left: Any, sack_right: Any, sack_is_dsack: Any, first_sample: int,
-) -> Any:
-    """Replay one direction of one connection, whose rows in capture order are `rows`.
+    sack_left: Any, sack_right: Any, sack_is_dsack: Any, sender: Any, ends: Any, notes: Any, facts: Any, events: Any,
+    pairs: Any, fetched: Any,
+) -> bool:  # fmt: skip
+    """Replay one direction of one connection, whose rows in capture order are `rows`, from the sender's PLACE on.
 
-    `words` are those of the rows, packed. Returns (board, state, facts, events, pairs,
-    [rows of events, least RTT ns, 1 if the path reordered, 1 if the receiver reports duplicates]).
+    `words` are those of the rows, packed. There is room for as many scoreboard rows as rows, and as
+    many events as resends; False where `facts` and `pairs`, which are as long, are too short.
     """
-    # Room for as many segments as there are packets: what is not written to costs nothing.
-    board = np.empty((len(rows), 4), dtype=np.int64)
-    state = np.empty((len(rows), 3), dtype=np.int32)
-    facts = np.zeros((16, 8), dtype=np.int64)
-    events = np.zeros((16, 11), dtype=np.int64)
-    pairs = np.zeros((16, 5), dtype=np.int64)
-    count, known, resent, paired = 0, 0, 0, 0
-    una, top, recovery_end = np.int64(0), np.int64(-1), np.int64(-1)
-    last_ack, restarted, answered = np.int64(0), np.int64(0), np.int64(-1)
-    newest, high_sack = np.int64(0), np.int64(0)
-    edge = 0  # the first scoreboard row that is not all acknowledged
-    dupacks, probed, reordered, reports = 0, 0, 0, 0
-    estimate = np.array([0, 0, SECOND, NEVER], dtype=np.int64)
-    if first_sample > 0:
-        update_rto(estimate, first_sample)
-    timer = np.zeros(2, dtype=np.int64)
-    evidence = np.zeros(2, dtype=np.int64)
-    fetched = np.empty((_BATCH, 2), dtype=np.int64)
-    for place in range(len(rows)):
-        if place % _BATCH == 0:
-            fetch(rows[place : place + _BATCH], words[place : place + _BATCH], direction, time_ns, seq, ack, fetched)
+    for place in range(sender[PLACE], len(rows)):
+        if place % BATCH == 0:
+            fetch(rows[place : place + BATCH], words[place : place + BATCH], direction, time_ns, seq, ack, fetched)
         row, word = rows[place], words[place]
-        now, number = fetched[place % _BATCH, 0], fetched[place % _BATCH, 1]
+        now, number = fetched[place % BATCH, 0], fetched[place % BATCH, 1]
         length = word >> _LENGTH
         if word & 1 == direction:
+            end = number + length
             if length == 0:
                 continue
-            start, end = number, number + length
-            if top < 0:
-                una, top = start, start
-            if word & (1 << _RESENT):
-                first = locate(board, count, start)
-                last = first
-                while last + 1 < count and board[last + 1, SEQ] < min(end, top):
-                    last += 1
-                if first < count and board[first, SEQ] < end:
-                    again = 1 if state[first, FACTS] >= 0 else 0
-                    timer[0] = now - last_ack
-                    timer[1] = now - max(restarted, last_sent(board, state, facts, pairs, events, time_ns, first))
-                    evidence[0] = dupacks
-                    evidence[1] = max(0, high_sack - end)
-                    trigger = classify_trigger(
-                        start, end, una, top, recovery_end, again, probed, timer, estimate, evidence
-                    )
-                    if trigger in (FAST, TIMEOUT) and recovery_end <= una:
-                        recovery_end = top
-                    if trigger == PROBE:
-                        probed = 1
-                    events = grown(events, resent)
-                    event = events[resent]
-                    event[ROW], event[TRIGGER] = row, trigger
-                    event[SINCE_ACK], event[ELAPSED] = timer[0], timer[1]
-                    event[DUPACKS], event[ABOVE], event[RTO] = dupacks, evidence[1], estimate[2]
-                    event[EDGE] = 1 if start <= una else 0
-                    event[ANSWERED], event[PAIRS] = answered, paired
-                    for k in range(first, last + 1):
-                        previous = np.int64(-1)
-                        if state[k, FACTS] < 0:
-                            facts = grown(facts, known)
-                            state[k, FACTS] = known
-                            facts[known, COVERED] = facts[known, DSACKED] = NEVER
-                            if board[k, END] <= una or state[k, SACKED] > 0:
-                                cover(facts, known, board[k, SENT], -1, 0, 0)
-                            known += 1
-                        else:
-                            previous = facts[state[k, FACTS], LATEST]
-                        pairs = grown(pairs, paired)
-                        pairs[paired, EVENT], pairs[paired, BOARD] = resent, k
-                        pairs[paired, COPY], pairs[paired, PREVIOUS] = state[k, COPIES], previous
-                        pairs[paired, WHOLE] = 1 if start <= board[k, SEQ] and end >= board[k, END] else 0
-                        facts[state[k, FACTS], LATEST] = paired
-                        state[k, COPIES] += 1
-                        paired += 1
-                    events[resent, PAIRS_END] = paired
-                    resent += 1
-                    if trigger in (PROBE, TIMEOUT):
-                        restarted = now
-            if end > top:  # what a resend carries beyond `top` is new data
-                board[count, SEQ], board[count, END] = max(start, top), end
-                board[count, SENT], board[count, ORIGINAL] = now, row
-                state[count, COPIES], state[count, SACKED], state[count, FACTS] = 1, 0, -1
-                count += 1
-                if una >= top:
-                    restarted = now
-                top = end
+            if sender[ROWS] == 0:
+                sender[UNA] = sender[TOP] = number
+            if word & (1 << _RESENT) and not on_resend(
+                sender, ends, notes, facts, events, pairs, time_ns, seq, row, number, end, now
+            ):
+                sender[PLACE] = place
+                return False
+            if end > sender[TOP]:  # what a resend carries beyond the top is new data
+                on_new_data(sender, ends, notes, row, end, now)
             continue
         flags, options = word >> _FLAGS, word >> _OPTIONS
         if options & OPTION_SACK or (flags & SYN and options & OPTION_SACK_PERMITTED):
-            reports = 1  # blocks, and with them duplicates (RFC 2883)
-        if not flags & ACK or top < 0:
+            sender[REPORTS] = 1  # blocks, and with them duplicates (RFC 2883)
+        if not flags & ACK or sender[ROWS] == 0:
             continue
-        advanced = number > una
-        later = newest
-        if advanced:
-            while edge < count and board[edge, END] <= una:
-                edge += 1
-            k = edge
-            sample, alone = np.int64(-1), True
-            answered = np.int64(-1)
-            while k < count and board[k, END] <= number:
-                # Calls with arrays cost more than all else here: only for what was resent.
-                answered = board[k, SENT]
-                if state[k, FACTS] >= 0:
-                    cover(facts, state[k, FACTS], now, tsecr[row], 1 if board[k, SEQ] <= una else 0, later)
-                    answered = last_sent(board, state, facts, pairs, events, time_ns, k)
-                if state[k, COPIES] == 1:
-                    sample = now - board[k, SENT]
-                    if state[k, SACKED] == 0 and board[k, END] < high_sack and board[k, SENT] < later:
-                        reordered = 1  # a hole was filled although nothing was resent
-                    newest = max(newest, board[k, SENT])
-                if state[k, COPIES] > 1 or state[k, SACKED] > 0:
-                    alone = False
-                k += 1
-            if sample >= 0 and alone:
-                update_rto(estimate, sample)
-            una, dupacks, probed, restarted = number, 0, 0, now
-            if una >= recovery_end:
-                recovery_end = np.int64(-1)
-        elif number == una and length == 0 and una < top and not flags & (SYN | FIN | RST):
-            dupacks += 1
-        blocks = np.searchsorted(sack_segment, row) if options & OPTION_SACK else len(sack_segment)
-        for b in range(blocks, len(sack_segment)):
-            if sack_segment[b] != row:
-                break
-            k = locate(board, count, sack_left[b])
-            if sack_is_dsack[b]:
-                while k < count and board[k, SEQ] < sack_right[b]:
-                    if state[k, FACTS] >= 0:
-                        facts[state[k, FACTS], DSACKS] += 1
-                        facts[state[k, FACTS], DSACKED] = min(facts[state[k, FACTS], DSACKED], now)
-                    k += 1
-                continue
-            while k < count and board[k, END] <= sack_right[b]:
-                if state[k, SACKED] == 0:
-                    state[k, SACKED] = 1
-                    if state[k, FACTS] >= 0:
-                        cover(facts, state[k, FACTS], now, -1, 0, later)
-                    if state[k, COPIES] == 1:
-                        if board[k, END] < high_sack and board[k, SENT] < later:
-                            reordered = 1
-                        newest = max(newest, board[k, SENT])
-                k += 1
-            high_sack = max(high_sack, sack_right[b])
-        last_ack = now
-    numbers = np.array([resent, estimate[3], reordered, reports], dtype=np.int64)
-    return board, state, facts, events, pairs, numbers
+        later = sender[NEWEST]
+        if number > sender[UNA]:
+            on_advance(sender, ends, notes, facts, time_ns, seq, tsecr, row, number, now)
+        elif number == sender[UNA] < sender[TOP] and length == 0 and not flags & (SYN | FIN | RST):
+            sender[DUPACKS] += 1
+        if options & OPTION_SACK:
+            on_sack(
+                sender, ends, notes, facts, time_ns, seq, sack_segment, sack_left, sack_right, sack_is_dsack, row,
+                later, now,
+            )  # fmt: skip
+        sender[LAST_ACK] = now
+    sender[PLACE] = len(rows)
+    return True
