@@ -30,7 +30,7 @@ from multitracer.options import AnalyzeOptions
 from multitracer.paths import Paths, find_paths
 from multitracer.points import Points, find_points
 from multitracer.reading import read
-from multitracer.summary import Ends, summarize
+from multitracer.summary import Connections, Ends, Totals, summarize
 from multitracer.tcp.connections import find_connections
 from multitracer.tcp.grouping import Groups
 from multitracer.tcp.measures import measure
@@ -96,7 +96,17 @@ class Analysis:
 
     def direction(self, connection: int, sender: int) -> dict[str, Any]:
         """What one end of a connection sent (0 the client), as in the summary."""
-        return self.ends.of(connection, sender)
+        return self.ends.of(np.array([2 * connection + sender]))[0]
+
+    @cached_property
+    def totals(self) -> Totals:
+        """What the connections sent together, and which of them sent most."""
+        return Connections(self).totals()
+
+    @cached_property
+    def main_ends(self) -> Ints:
+        """Which end of each connection sent more data: 0 the client, 1 the server."""
+        return self.ends.counts("unique_bytes").argmax(axis=1)
 
     @cached_property
     def ends(self) -> Ends:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import math
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
+import orjson
 
 import multitracer
 from multitracer.tables import SPURIOUS, TRIGGERS
@@ -20,11 +22,20 @@ if TYPE_CHECKING:
     from multitracer.analysis import Analysis
     from multitracer.trace import Input
 
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+BUSIEST = 4
+"""So many connections are told of by name where there is no room for all."""
+_BLOCK = 2048
+"""So many connections at a time are values of Python's, which take ten times the memory."""
+
 _COUNTS = (
     "packets", "data_segments", "data_bytes", "unique_bytes", "retransmitted_segments", "retransmitted_bytes",
     "out_of_order_segments", "pure_acks", "duplicate_acks", "sack_segments", "zero_window_acks", "window_probes",
     "max_outstanding_bytes", "max_segment_bytes",
 )  # fmt: skip
+
+_RATES = ("throughput_bps", "goodput_bps")
 
 _CLOCK = ("reference", "offset_s", "drift_ppm", "error_s", "worst_s", "how")
 
@@ -32,7 +43,7 @@ _CLOCK = ("reference", "offset_s", "drift_ppm", "error_s", "worst_s", "how")
 def summarize(analysis: Analysis) -> dict[str, Any]:
     """The summary document; its keys and their meanings are the public interface.
 
-    `connections` makes each of its items when it is asked for.
+    `connections` makes its items while they are gone through.
     """
     origin = analysis.origin_ns
     document = {
@@ -50,24 +61,33 @@ def summarize(analysis: Analysis) -> dict[str, Any]:
     return plain
 
 
-def to_json(document: dict[str, Any]) -> str:
-    """The document as JSON text."""
-    return "".join(json_pieces(document))
+def to_json(document: dict[str, Any]) -> bytes:
+    """The document as JSON text, in UTF-8."""
+    return b"".join(json_pieces(document))
 
 
-def json_pieces(document: dict[str, Any]) -> Iterator[str]:
-    """The document as JSON text in pieces: a line for each item of a list, which keeps large ones searchable."""
-    before = "{\n "
+def json_pieces(document: dict[str, Any]) -> Iterator[bytes]:
+    """The text of `to_json` in pieces: a line for each item of a list, which keeps large ones searchable."""
+    before = b"{\n "
     for key, value in document.items():
-        yield before + json.dumps(key) + ": "
-        if isinstance(value, Sequence) and not isinstance(value, str) and len(value):
+        yield before + _json(key) + b": "
+        if isinstance(value, list | Connections):
+            yield b"["
             for at, item in enumerate(value):
-                yield (",\n  " if at else "[\n  ") + json.dumps(item, allow_nan=False)
-            yield "\n ]"
+                yield (b",\n  " if at else b"\n  ") + _json(item)
+            yield b"\n ]" if len(value) else b"]"
         else:
-            yield json.dumps(list(value) if isinstance(value, Connections) else value, allow_nan=False)
-        before = ",\n "
-    yield "\n}"
+            yield _json(value)
+        before = b",\n "
+    yield b"\n}"
+
+
+def _json(value: Any) -> bytes:
+    """A value as JSON; not-a-number is null."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:  # a file's name may hold octets that are no text (PEP 383): json escapes them
+        return json.dumps(value, allow_nan=False).encode()
 
 
 def _plain(value: Any) -> Any:
@@ -102,40 +122,55 @@ def _input(entry: Input) -> dict[str, Any]:
     }
 
 
-class Connections(Sequence[dict[str, Any]]):
-    """connections[] of the summary, each made when it is asked for: all at once they are 3 KB each."""
+@dataclass(frozen=True)
+class Totals:
+    """What all connections sent together, and which of them sent most."""
+
+    connections: int
+    data_segments: int
+    spurious: dict[str, int]
+    """Retransmissions by whether they were needless: "yes", "no" or "unknown"."""
+    busiest: list[dict[str, Any]]
+    """At most BUSIEST items of connections[], the one whose one end sent most data first."""
+
+
+class Connections:
+    """connections[] of the summary, made a block at a time while they are gone through: each takes 3 KB."""
 
     def __init__(self, analysis: Analysis) -> None:
-        table = analysis.connections
-        kept = np.flatnonzero(table["end_ns"].to_numpy() >= 0)
-        origin = analysis.origin_ns
-        start, end = table["start_ns"].to_numpy()[kept], table["end_ns"].to_numpy()[kept]
-        names = ("connection", "client", "server", "handshake_seen", "closed")
-        self._columns = {name: table[name].to_numpy()[kept].tolist() for name in names}
-        self._start_s, self._duration_s = ((start - origin) / 1e9).tolist(), ((end - start) / 1e9).tolist()
-        self._ends = analysis.ends
+        self._table, self._ends, self._origin = analysis.connections, analysis.ends, analysis.origin_ns
+        self._numbers = np.flatnonzero(self._table["end_ns"].to_numpy() >= 0)
 
     def __len__(self) -> int:
-        return len(self._start_s)
+        return len(self._numbers)
 
-    @overload
-    def __getitem__(self, place: int) -> dict[str, Any]: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[dict[str, Any]]: ...
-    def __getitem__(self, place: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
-        if isinstance(place, slice):
-            return [self[at] for at in range(*place.indices(len(self)))]
-        number, client, server, seen, closed = (values[place] for values in self._columns.values())
-        return {
-            "id": number,
-            "client": client,
-            "server": server,
-            "start_s": self._start_s[place],
-            "duration_s": self._duration_s[place],
-            "handshake_seen": seen,
-            "closed": closed,
-            "directions": {"client": self._ends.of(number, 0), "server": self._ends.of(number, 1)},
-        }
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for begin in range(0, len(self), _BLOCK):
+            yield from self.of(self._numbers[begin : begin + _BLOCK])
+
+    def of(self, numbers: Ints) -> list[dict[str, Any]]:
+        """The items of the connections with these numbers."""
+        rows = self._table.iloc[numbers]
+        ends = {"client": self._ends.of(2 * numbers), "server": self._ends.of(2 * numbers + 1)}
+        return _rows(
+            {
+                "id": numbers.tolist(),
+                "client": rows["client"].tolist(),
+                "server": rows["server"].tolist(),
+                "start_s": ((rows["start_ns"] - self._origin) / 1e9).tolist(),
+                "duration_s": ((rows["end_ns"] - rows["start_ns"]) / 1e9).tolist(),
+                "handshake_seen": rows["handshake_seen"].tolist(),
+                "closed": rows["closed"].tolist(),
+                "directions": _rows(ends),
+            }
+        )
+
+    def totals(self) -> Totals:
+        """Their totals, from columns: no item is made but of the busiest."""
+        data = self._ends.counts("unique_bytes")[self._numbers].max(axis=1)
+        order = np.argsort(-data, kind="stable")[:BUSIEST]
+        segments = int(self._ends.counts("data_segments").sum())
+        return Totals(len(self), segments, self._ends.spurious, self.of(self._numbers[order]))
 
 
 def _findings(analysis: Analysis, origin: int) -> list[dict[str, Any]]:
@@ -157,88 +192,67 @@ def _findings(analysis: Analysis, origin: int) -> list[dict[str, Any]]:
 
 
 class Ends:
-    """D of the summary for every end of every connection: what it sent, by the point that saw it best."""
+    """D of the summary for every end of every connection: what it sent, by the point that saw it best.
+
+    Ends are numbered 2 * connection + sender.
+    """
 
     def __init__(
         self, measures: pd.DataFrame, retransmissions: pd.DataFrame, connections: pd.DataFrame, seen_at: Any
     ) -> None:
-        self._resent = _resent(retransmissions, connections)
-        connection, sender = measures["connection"].to_numpy(), measures["sender"].to_numpy()
-        chosen = np.flatnonzero(seen_at[connection, sender] == measures["point"].to_numpy())
-        self._place = np.full(2 * len(connections), -1, dtype=np.int64)
-        self._place[(2 * connection + sender)[chosen]] = np.arange(len(chosen))
-        self._own = {name: measures[name].to_numpy()[chosen] for name in measures.columns}
-        self._begin, self._plain = 0, self._made_plain(0)
-
-    def _made_plain(self, begin: int) -> list[tuple[Any, ...]]:
-        """The counts, rates, samples and statistics of a block of rows, as values of Python's."""
-        own = {name: values[begin : begin + _BLOCK] for name, values in self._own.items()}
-        parts = (
-            (_whole_or_none(own[name]) for name in _COUNTS),
-            (_float_or_none(own[name]) for name in _RATES),
-            (_float_or_none(own[f"rtt_{name}_ms"]) for name in STATISTICS),
+        self._measures = {name: measures[name].to_numpy() for name in measures.columns}
+        connection, sender, point = (self._measures[name] for name in ("connection", "sender", "point"))
+        best = np.flatnonzero(seen_at[connection, sender] == point)
+        self._row = np.full(2 * len(connections), -1)
+        self._row[(2 * connection + sender)[best]] = best
+        number = retransmissions["connection"].to_numpy().astype(np.int64)
+        from_server = retransmissions["sender"].to_numpy() != connections["client"].to_numpy()[number]
+        end = 2 * number + from_server
+        self._triggers, self._spurious = (
+            {kind: np.bincount(end[retransmissions[name] == kind], minlength=len(self._row)) for kind in kinds}
+            for name, kinds in (("trigger", TRIGGERS), ("spurious", SPURIOUS))
         )
-        return list(zip(own["rtt_samples"].tolist(), *(zip(*part, strict=True) for part in parts), strict=True))
 
-    def of(self, connection: int, sender: int) -> dict[str, Any]:
-        """What one end sent (0 the client); nulls where nothing of it was seen."""
-        end = 2 * connection + sender
-        at = int(self._place[end])
-        if at < 0:
-            return copy.deepcopy(_UNSEEN)
-        if not self._begin <= at < self._begin + _BLOCK:
-            self._begin = at - at % _BLOCK
-            self._plain = self._made_plain(self._begin)
-        samples, counts, rates, trips = self._plain[at - self._begin]
-        triggers, verdicts = self._resent.get(end, _NEVER_RESENT)
-        return {
-            **dict(zip(_COUNTS, counts, strict=True)),
-            **dict(zip(_RATES, rates, strict=True)),
-            "rtt_ms": {"samples": samples, **dict(zip(STATISTICS, trips, strict=True))},
-            "retransmissions": dict(triggers),
-            "spurious": dict(verdicts),
-        }
+    def of(self, ends: Ints) -> list[dict[str, Any]]:
+        """What each of these ends sent; nulls where nothing was seen of it."""
+        own, row = self._measures, self._row[ends]
+        seen = np.where(row < 0, -1, ends)
+        trips = {name: _values(own[f"rtt_{name}_ms"], row, float) for name in STATISTICS}
+        return _rows(
+            {
+                **{name: _values(own[name], row) for name in _COUNTS},
+                **{name: _values(own[name], row, float) for name in _RATES},
+                "rtt_ms": _rows({"samples": _values(own["rtt_samples"], row), **trips}),
+                "retransmissions": _rows({kind: _values(counts, seen) for kind, counts in self._triggers.items()}),
+                "spurious": _rows({kind: _values(counts, seen) for kind, counts in self._spurious.items()}),
+            }
+        )
 
+    def counts(self, name: str) -> Ints:
+        """One of the counts, shape (connections, 2); 0 where nothing was seen."""
+        seen, counts = self._row >= 0, np.zeros(len(self._row), dtype=np.int64)
+        counts[seen] = self._measures[name][self._row[seen]]
+        return counts.reshape(-1, 2)
 
-_BLOCK = 4096
-"""So many rows at a time are values of Python's, which take ten times the memory."""
-_RATES = ("throughput_bps", "goodput_bps")
-_NEVER_RESENT = (dict.fromkeys(TRIGGERS, 0), dict.fromkeys(SPURIOUS, 0))
-_UNSEEN: dict[str, Any] = {
-    **dict.fromkeys((*_COUNTS, *_RATES)),
-    "rtt_ms": dict.fromkeys(("samples", *STATISTICS)),
-    "retransmissions": dict.fromkeys(TRIGGERS),
-    "spurious": dict.fromkeys(SPURIOUS),
-}
-"""D of an end of which nothing was seen."""
+    @property
+    def spurious(self) -> dict[str, int]:
+        """How many retransmissions of all ends together were needless."""
+        return {kind: int(counts.sum()) for kind, counts in self._spurious.items()}
 
 
-def _float_or_none(values: Any) -> list[float | None]:
-    kept: list[float | None] = np.where(np.isfinite(values), values, 0.0).tolist()
-    for row in np.flatnonzero(~np.isfinite(values)).tolist():
-        kept[row] = None
+def _rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    """A dict for each row of the columns; filled column by column, which takes the least time."""
+    rows: list[dict[str, Any]] = [{} for _ in next(iter(columns.values()))]
+    for name, values in columns.items():
+        for row, value in zip(rows, values, strict=True):
+            row[name] = value
+    return rows
+
+
+def _values(values: Any, rows: Ints, kind: type[int | float] = int) -> list[Any]:
+    """The values at the rows as Python's; None where there is no row (-1), and where a value is not a number."""
+    known, plain = rows >= 0, np.full(len(rows), None)
+    known[known] = np.isfinite(values[rows[known]])
+    plain[known] = values[rows[known]].astype(kind)
+    kept: list[Any] = plain.tolist()
     return kept
-
-
-def _whole_or_none(values: Any) -> list[int | None]:
-    if values.dtype.kind != "f":
-        whole: list[int | None] = values.tolist()
-        return whole
-    return [None if value is None else int(value) for value in _float_or_none(values)]
-
-
-def _resent(
-    retransmissions: pd.DataFrame, connections: pd.DataFrame
-) -> dict[int, tuple[dict[str, int], dict[str, int]]]:
-    """Per end that resent anything, how many there were of each trigger and of each verdict."""
-    if not len(retransmissions):
-        return {}
-    number = retransmissions["connection"].to_numpy()
-    from_server = retransmissions["sender"].to_numpy() != connections["client"].to_numpy()[number]
-    ends, index = np.unique(2 * number.astype(np.int64) + from_server, return_inverse=True)
-    counted = []
-    for name, kinds in (("trigger", TRIGGERS), ("spurious", SPURIOUS)):
-        code = retransmissions[name].cat.codes.to_numpy().astype(np.int64)
-        table = np.bincount(index * len(kinds) + code, minlength=len(ends) * len(kinds)).reshape(-1, len(kinds))
-        counted.append([dict(zip(kinds, row, strict=True)) for row in table.tolist()])
-    return dict(zip(ends.tolist(), zip(*counted, strict=True), strict=True))

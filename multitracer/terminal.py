@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -11,8 +10,10 @@ from multitracer.verdict import grouped, verdict
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from multitracer.summary import Totals
+
 BAR_CELLS = 72
-SHOWN_FINDINGS, SHOWN_CONNECTIONS, SHOWN_NOTES = 6, 4, 3
+SHOWN_FINDINGS, SHOWN_NOTES = 6, 3
 
 _CAUSES = {
     "new_data": ("#", "green", "new data"),
@@ -37,24 +38,24 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
 
 
-def print_summary(summary: dict[str, Any], results: str, out: TextIO) -> None:
+def print_summary(summary: dict[str, Any], totals: Totals, results: str, out: TextIO) -> None:
     """Print what was captured, the verdict, where the time went, the findings, and where the `results` are."""
     from rich.console import Console
 
     console = Console(file=out, highlight=False, soft_wrap=True, emoji=False, markup=False)
     width = min(console.width, 140) if console.is_terminal else 140
     with console.capture() as captured:  # rich would answer a closed pipe by itself
-        for line in _lines(summary, results, width, colour=console.color_system is not None):
+        for line in _lines(summary, totals, results, width, colour=console.color_system is not None):
             console.print(line)
     out.write(captured.get())
 
 
-def _lines(summary: dict[str, Any], results: str, width: int, *, colour: bool) -> Iterator[Text]:
+def _lines(summary: dict[str, Any], totals: Totals, results: str, width: int, *, colour: bool) -> Iterator[Text]:
     from rich.text import Text
 
-    yield Text(_captured(summary))
+    yield Text(_captured(summary, totals))
     yield Text(_trust(summary), style="dim")
-    yield Text("\n" + verdict(summary), style="bold")
+    yield Text("\n" + verdict(summary, totals), style="bold")
     yield from map(Text, _told(summary))
     if summary["accounting"]:
         yield Text()
@@ -69,18 +70,16 @@ def _lines(summary: dict[str, Any], results: str, width: int, *, colour: bool) -
     yield Text(f"\n{printable(results)}")
 
 
-def _captured(summary: dict[str, Any]) -> str:
+def _captured(summary: dict[str, Any], totals: Totals) -> str:
     """What the inputs hold."""
-    inputs, connections = summary["inputs"], summary["connections"]
+    inputs = summary["inputs"]
     formats = list(dict.fromkeys(entry["format"] for entry in inputs))
-    parts = [f"{_many(len(inputs), 'input')} ({', '.join(formats)})", _many(len(connections), "connection")]
+    parts = [f"{_many(len(inputs), 'input')} ({', '.join(formats)})", _many(totals.connections, "connection")]
     protocols = list(dict.fromkeys(link["protocol"] for link in summary["links"]))
     parts += [f"link {', '.join(protocols)}"] if protocols else ["no link log"]
-    lines = [", ".join(parts)]
-    busiest = heapq.nlargest(SHOWN_CONNECTIONS, connections, key=lambda one: _sent(one)["unique_bytes"])
-    lines += [_connection(one) for one in busiest]
-    if len(connections) > SHOWN_CONNECTIONS:
-        lines.append(f"  and {len(connections) - SHOWN_CONNECTIONS} connections with less data")
+    lines = [", ".join(parts), *map(_connection, totals.busiest)]
+    if left := totals.connections - len(totals.busiest):
+        lines.append(f"  and {left} connections with less data")
     return "\n".join(lines)
 
 
@@ -95,12 +94,6 @@ def _connection(one: dict[str, Any]) -> str:
         f"  {one['id']}: {one[end]} > {one[other]}  {_unit(sent['unique_bytes'] or 0, 'byte')}"
         f" in {one['duration_s']:.1f} s{rate}{again if resent else ''}"
     )
-
-
-def _sent(one: dict[str, Any]) -> dict[str, Any]:
-    """What the end that sent most sent; no number missing."""
-    ends = one["directions"].values()
-    return {"unique_bytes": max(end["unique_bytes"] or 0 for end in ends)}
 
 
 def _trust(summary: dict[str, Any]) -> str:

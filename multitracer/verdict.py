@@ -1,9 +1,11 @@
-"""The verdict: what was responsible, in one sentence made from the summary document."""
+"""The verdict: what was responsible, in one sentence made from the summary document and its connections' totals."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from multitracer.summary import Totals
 
 FULL = 0.9
 """From this share of the session on, the link itself is what limits."""
@@ -39,10 +41,10 @@ RANK = (
 _SURENESS = ("confirmed", "likely", "undecided")
 
 
-def verdict(summary: dict[str, Any]) -> str:
+def verdict(summary: dict[str, Any], totals: Totals) -> str:
     """One sentence on what limited the transfer, as far as the inputs tell."""
     shares = summary["accounting"]
-    said = _by_shares(shares) if shares else _by_tcp(summary["connections"])
+    said = _by_shares(shares) if shares else _by_tcp(totals)
     leading = [group for group in grouped(summary["findings"]) if group[0]["verdict"] == "confirmed"][:2]
     return said + "".join(f"; {_count(group)}" for group in leading) + "."
 
@@ -80,22 +82,15 @@ def _by_shares(shares: dict[str, float]) -> str:
     )
 
 
-def _by_tcp(connections: Sequence[dict[str, Any]]) -> str:
+def _by_tcp(totals: Totals) -> str:
     """What TCP alone shows, without a log or the rate of the link."""
-    if not connections:
+    if not totals.connections:
         return "There is no TCP connection here"
-    segments = needed = needless = unknown = 0
-    for one in connections:
-        for end in one["directions"].values():
-            segments += end["data_segments"] or 0
-            spurious = end["spurious"]
-            needed += spurious["no"] or 0
-            needless += spurious["yes"] or 0
-            unknown += spurious["unknown"] or 0
-    resent = needed + needless + unknown
+    segments, spurious = totals.data_segments, totals.spurious
+    resent = sum(spurious.values())
     if not resent:
         return f"TCP sent none of {segments} data segments again, and no log of the link nor its rate tells more"
-    judged = f"{needed} needed, {needless} needless, {unknown} not known"
+    judged = f"{spurious['no']} needed, {spurious['yes']} needless, {spurious['unknown']} not known"
     return f"TCP sent {resent} of {segments} data segments again: {judged}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from multitracer.summary import Totals
 from multitracer.tables import CAUSES
 from multitracer.verdict import RANK, grouped, verdict
 
@@ -13,20 +14,21 @@ def finding(kind: str, start: float, end: float, sure: str = "confirmed") -> dic
     return {"kind": kind, "start_s": start, "end_s": end, "verdict": sure, "because": "", "connection": 0}
 
 
-def summary(*findings: dict[str, Any], sent: tuple[int, int] = (10, 0), **shares: float) -> dict[str, Any]:
-    """A summary of one connection, with an accounting where shares are given."""
-    spurious = {"yes": 0, "no": sent[1], "unknown": 0}
-    ends = {
-        "client": {"data_segments": sent[0], "retransmitted_segments": sent[1], "spurious": spurious},
-        "server": {"data_segments": None, "retransmitted_segments": None, "spurious": dict.fromkeys(spurious)},
-    }
+def summary(*findings: dict[str, Any], **shares: float) -> dict[str, Any]:
+    """What a summary says beside its connections, with an accounting where shares are given."""
     accounting = dict.fromkeys(CAUSES, 0.0) | shares if shares else None
-    return {"accounting": accounting, "connections": [{"directions": ends}], "findings": list(findings)}
+    return {"accounting": accounting, "findings": list(findings)}
+
+
+def totals(connections: int = 1, segments: int = 10, needed: int = 0, needless: int = 0) -> Totals:
+    """What connections sent together."""
+    return Totals(connections, segments, {"yes": needless, "no": needed, "unknown": 0}, [])
 
 
 def test_a_full_link_is_the_limit() -> None:
     """Where the link carried new data nearly always, nothing else is to blame."""
-    assert verdict(summary(new_data=0.8, link_overhead=0.15, unknown=0.05)).startswith("The link was the limit")
+    told = verdict(summary(new_data=0.8, link_overhead=0.15, unknown=0.05), totals())
+    assert told.startswith("The link was the limit")
 
 
 def test_the_largest_other_share_is_named_with_what_was_confirmed() -> None:
@@ -35,7 +37,8 @@ def test_the_largest_other_share_is_named_with_what_was_confirmed() -> None:
         summary(
             finding("link-reset", 21.5, 22.7), finding("timeout", 30, 31), finding("local-drop", 3, 4, "likely"),
             new_data=0.6, idle_recovery=0.3, link_reset=0.1,
-        )
+        ),
+        totals(),
     )  # fmt: skip
     assert told.startswith("TCP waiting for its timer or repairing a loss took 30 % of the session")
     assert "link-reset at 21.5 s; timeout at 30.0 s." in told
@@ -44,11 +47,10 @@ def test_the_largest_other_share_is_named_with_what_was_confirmed() -> None:
 
 def test_without_a_link_it_says_what_tcp_shows() -> None:
     """No accounting: resent segments and whether they were needed, no claim about the link."""
-    assert (
-        verdict(summary(sent=(100, 7))) == "TCP sent 7 of 100 data segments again: 7 needed, 0 needless, 0 not known."
-    )
-    assert "none of 10 data segments" in verdict(summary())
-    assert verdict(summary() | {"connections": []}) == "There is no TCP connection here."
+    told = verdict(summary(), totals(segments=100, needed=7, needless=2))
+    assert told == "TCP sent 9 of 100 data segments again: 7 needed, 2 needless, 0 not known."
+    assert "none of 10 data segments" in verdict(summary(), totals())
+    assert verdict(summary(), totals(connections=0)) == "There is no TCP connection here."
 
 
 def test_groups_put_the_surest_and_weightiest_first_and_the_longest_in_front() -> None:
@@ -74,4 +76,4 @@ def test_every_kind_of_finding_has_a_rank() -> None:
 def test_every_cause_can_be_named() -> None:
     """Whatever takes most of the session, there is a sentence for it."""
     for cause in CAUSES:
-        assert verdict(summary(**{cause: 1.0})).endswith(".")
+        assert verdict(summary(**{cause: 1.0}), totals()).endswith(".")

@@ -65,7 +65,7 @@ def command(
         if as_json:
             click.echo(to_json(document))
         else:
-            print_summary(document, written, sys.stdout)
+            print_summary(document, analysis.totals, written, sys.stdout)
     if strict and skipped:
         count = sum(skipped.values())
         said = "1 record was" if count == 1 else f"{count} records were"

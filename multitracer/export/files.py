@@ -12,7 +12,7 @@ import numpy as np
 from multitracer.errors import UsageError
 from multitracer.export import csv, series, xgraph, xplot
 from multitracer.export.series import RLC_SERIES, RLP_SERIES, TCP_SERIES, View
-from multitracer.summary import to_json
+from multitracer.summary import summarize
 from multitracer.tables import SCHEMA, Column, build
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ def prepare(directory: Path) -> None:
         raise UsageError(f"{problem}\nName another place with -o.") from error
 
 
-def write_summary(pieces: Iterable[str], directory: Path) -> Path:
+def write_summary(pieces: Iterable[bytes], directory: Path) -> Path:
     """Write summary.json from the pieces of its text."""
     path = directory / SUMMARY
-    with path.open("w", encoding="utf-8") as file:
+    with path.open("wb") as file:
         file.writelines(pieces)
-        file.write("\n")
+        file.write(b"\n")
     return path
 
 
@@ -140,9 +140,7 @@ def drawn_connections(analysis: Analysis) -> list[int]:
 
 def view(analysis: Analysis, connection: int, link: int | None) -> View:
     """Which end of a connection sent the data, and where both ends were seen."""
-    sent = [analysis.direction(connection, sender)["unique_bytes"] or 0 for sender in (0, 1)]
-    sender = int(sent[1] > sent[0])
-    paths = analysis.paths
+    sender, paths = int(analysis.main_ends[connection]), analysis.paths
     near, far = (int(points[connection, sender]) for points in (paths.sender_point, paths.receiver_point))
     return View(sender, near if near >= 0 else None, far if far >= 0 else None, link)
 
@@ -192,5 +190,4 @@ def _xplot(analysis: Analysis, directory: Path) -> list[Path]:
 
 
 def _csv(analysis: Analysis, directory: Path) -> list[Path]:
-    document = json.loads(to_json(analysis.summary()))
-    return csv.write({**analysis.tables, "inputs": inputs_table(document)}, directory)
+    return csv.write({**analysis.tables, "inputs": inputs_table(summarize(analysis))}, directory)

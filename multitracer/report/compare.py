@@ -46,14 +46,15 @@ def experiment(name: str, path: str, analysis: Analysis, *, report: bool) -> Exp
     order = drawn.by_data(analysis)
     row: dict[str, Any] = {
         "name": name, "path": path, "report": f"{name}/report.html" if report else None, "error": None,
-        "verdict": verdict(document), "utilization": document["utilization"], "accounting": document["accounting"],
+        "verdict": verdict(document, analysis.totals),
+        "utilization": document["utilization"], "accounting": document["accounting"],
         "causes": causes(document["accounting"]), "findings": _counts(document["findings"]), "align_s": {},
         "connection": None, "duration_s": None, "throughput_bps": None, "goodput_bps": None,
     }  # fmt: skip
     if not order:
         return Experiment(row, {})
     number = order[0]
-    sender = drawn.main_end(analysis, number)
+    sender = int(analysis.main_ends[number])
     sent = analysis.direction(number, sender)
     one = analysis.connections.iloc[number]
     start = (int(one["start_ns"]) - analysis.origin_ns) / 1e9

@@ -59,12 +59,6 @@ class Drawn:
         return sum(len(source["x"]) for source in self.sources.values())
 
 
-def main_end(analysis: Analysis, connection: int) -> int:
-    """Which end of a connection sent more data: 0 the client, 1 the server."""
-    sent = [analysis.direction(connection, end)["unique_bytes"] or 0 for end in (0, 1)]
-    return int(sent[1] > sent[0])
-
-
 def by_data(analysis: Analysis) -> list[int]:
     """The connections of which anything was seen, most data first."""
     segments = analysis.tables["segments"]
@@ -82,7 +76,7 @@ def by_data(analysis: Analysis) -> list[int]:
 
 def connection(analysis: Analysis, number: int) -> Drawn:
     """All sources of one connection, by the capture beside its data sender."""
-    sender = main_end(analysis, number)
+    sender = int(analysis.main_ends[number])
     point = int(analysis.paths.seen_at[number, sender])
     segments = analysis.tables["segments"]
     rows = np.flatnonzero(

@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from multitracer.kernels import concurrently
 from multitracer.report import drawn, panels, shell
 from multitracer.report.blobs import encode
+from multitracer.summary import summarize
 from multitracer.verdict import CAUSE_NAMES, verdict
 
 if TYPE_CHECKING:
@@ -27,7 +30,7 @@ def write(analysis: Analysis, path: Path) -> None:
 
 def html(analysis: Analysis) -> str:
     """The report as one HTML document."""
-    summary = analysis.summary()
+    summary = summarize(analysis)
     shown = shown_in(analysis)
     order = list(shown)
     link = drawn.link(analysis)
@@ -35,11 +38,11 @@ def html(analysis: Analysis) -> str:
     title = "MultiTracer: " + (", ".join(Path(entry["path"]).name for entry in summary["inputs"][:3]) or "report")
     values = {
         "summary": summary,
-        "verdict": verdict(summary),
+        "verdict": verdict(summary, analysis.totals),
         "bar": _bar(summary["accounting"]),
         "findings": summary["findings"][:MOST_ROWS],
         "more_findings": max(len(summary["findings"]) - MOST_ROWS, 0),
-        "connections": _connections(summary, order),
+        "connections": summary["connections"].of(np.array(order, dtype=np.int64)),
         "left_out": len(analysis.connections) - len(order),
         "absent": [*made.absent, *_unshaded(analysis)],
         "thinned": _thinned(shown, link),
@@ -100,11 +103,6 @@ def _unshaded(analysis: Analysis) -> list[str]:
     if count <= panels.MOST_BANDS:
         return []
     return [f"Resets and pauses of the link: the first {panels.MOST_BANDS} of {count} are shaded."]
-
-
-def _connections(summary: dict[str, Any], order: list[int]) -> list[dict[str, Any]]:
-    by_number = {one["id"]: one for one in summary["connections"]}
-    return [by_number[number] for number in order]
 
 
 def _thinned(shown: dict[int, drawn.Drawn], link: drawn.Drawn) -> list[str]:

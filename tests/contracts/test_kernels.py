@@ -19,7 +19,7 @@ from multitracer import kernels, reading
 from multitracer.analysis import analyze_paths
 from multitracer.summary import to_json
 kernels.choose = lambda records: None  # compiled, however few records there are
-print(to_json(analyze_paths(sys.argv[1:]).summary()))
+sys.stdout.buffer.write(to_json(analyze_paths(sys.argv[1:]).summary()))
 """
 LIVES = {
     "compiled": {},
