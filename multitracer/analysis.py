@@ -340,8 +340,7 @@ class _Pipeline:
             np.where(near < 0, 0, np.rint(np.nan_to_num(measures[name].to_numpy()[seen]) * 1e6)).astype(np.int64)
             for name in ("rtt_min_ms", "rtt_max_ms")
         )
-        columns = (values.tolist() for values in (connection, sender, near, far, least, greatest))
-        return [Direction(*row) for row in zip(*columns, strict=True)]
+        return list(map(Direction, *(values.tolist() for values in (connection, sender, near, far, least, greatest))))
 
     def _origin(self, tables: dict[str, pd.DataFrame]) -> int:
         """The first time of all that was recorded and placed, also of what was cut off."""

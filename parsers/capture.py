@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address
+from socket import inet_ntoa
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -190,7 +191,7 @@ def _flow_numbers(part: _Part, flows: dict[tuple[str, int, str, int], int]) -> t
     """The common number of each of the part's flows, and whether its ends are swapped there."""
     numbers, swapped = [], []
     for ends in _ends(part.data, part.decoded.flow_first):
-        turned = (*ends[2:], *ends[:2])
+        turned = ends[2:] + ends[:2]
         swapped.append(turned in flows and ends not in flows)
         numbers.append(flows.setdefault(turned if swapped[-1] else ends, len(flows)))
     return np.array(numbers, dtype=np.int32), np.array(swapped, dtype=np.int8)
@@ -199,24 +200,27 @@ def _flow_numbers(part: _Part, flows: dict[tuple[str, int, str, int], int]) -> t
 def _ends(data: Any, first: Any) -> Iterator[tuple[str, int, str, int]]:
     """Addresses and ports of the packets whose IP headers are at `first` (of a datagram's first fragment)."""
     four = data[first] >> 4 == 4
-    ports = np.array([layers.transport_of(data, at) for at in first[~four]], dtype=np.int64)
     tcp = first + 4 * (data[first] & 15).astype(np.int64)
-    tcp[~four] = ports
-    near, far = (_octets_at(data, tcp + at, 2) for at in (0, 2))
-    ends = zip(first.tolist(), four.tolist(), _octets_at(data, first + 12, 8).tolist(), strict=True)
-    for (ip, is_four, (a, b, c, d, e, f, g, h)), source, destination in zip(
-        ends, (near @ _PORT).tolist(), (far @ _PORT).tolist(), strict=True
-    ):
-        if is_four:
-            yield f"{a}.{b}.{c}.{d}", source, f"{e}.{f}.{g}.{h}", destination
-        else:
-            here, there = (str(IPv6Address(bytes(data[ip + at : ip + at + 16]))) for at in (8, 24))
-            yield here, source, there, destination
+    tcp[~four] = np.array([layers.transport_of(data, at) for at in first[~four]], dtype=np.int64)
+    source, destination = np.empty(len(first), dtype=object), np.empty(len(first), dtype=object)
+    for mine, at, size in ((four, 12, 4), (~four, 8, 16)):
+        source[mine] = _addresses(_octets_at(data, first[mine] + at, size))
+        destination[mine] = _addresses(_octets_at(data, first[mine] + at + size, size))
+    near, far = (_octets_at(data, tcp + at, 2) @ _PORT for at in (0, 2))
+    return zip(source.tolist(), near.tolist(), destination.tolist(), far.tolist(), strict=True)
+
+
+def _addresses(octets: Any) -> Any:
+    """The address in each row, as text; each different one is spelt once."""
+    size = octets.shape[1]
+    different, place = np.unique(octets.view(f"V{size}").ravel(), return_inverse=True)
+    texts = [inet_ntoa(one) if size == 4 else str(IPv6Address(one)) for one in different.tolist()]
+    return np.array(texts, dtype=object)[place]
 
 
 def _octets_at(data: Any, first: Any, count: int) -> Any:
     """`count` octets from each of the places, one row each."""
-    return data[first[:, None] + np.arange(count)].astype(np.int64)
+    return data[first[:, None] + np.arange(count)]
 
 
 def _flows_table(ends: list[tuple[str, int, str, int]]) -> pd.DataFrame:
