@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 DIRECTION, FOUND = range(2)
 MOST_COPIES = 64
 """So many copies of a segment are looked at."""
+FIRST_ROOM = 1024
+"""Room for so many facts and pairs at first; it is doubled where that is too little."""
 
 
 def classify(
@@ -88,8 +90,7 @@ def classify(
     )  # fmt: skip
     columns = (
         words, *(segments[name].to_numpy() for name in ("time_ns", "sender", "seq", "ack", "flags", "tsval", "tsecr")),
-        sacks["segment"].to_numpy(), sacks["left"].to_numpy(), sacks["right"].to_numpy(),
-        sacks["dsack"].to_numpy().astype(np.int8), arrived,
+        np.array([sacks[name].to_numpy() for name in ("segment", "left", "right", "dsack")], dtype=np.int64), arrived,
     )  # fmt: skip
     found = concurrently(
         lambda part: _run(groups.order, begin[part], end[part], senders[part], columns, len(resent)),
@@ -104,7 +105,7 @@ def _run(order: Any, begin: Any, end: Any, senders: Any, columns: tuple[Any, ...
     # Room that is not written to costs nothing.
     ends, notes = np.empty(longest, dtype=np.int64), np.empty((longest, 2), dtype=np.int32)
     events = np.empty((resends, EVENT_FIELDS), dtype=np.int64)
-    facts, pairs = (np.empty((1 << 10, fields), dtype=np.int64) for fields in (FACT_FIELDS, PAIR_FIELDS))
+    facts, pairs = (np.empty((FIRST_ROOM, fields), dtype=np.int64) for fields in (FACT_FIELDS, PAIR_FIELDS))
     sender, done = np.zeros(SENDER_FIELDS, dtype=np.int64), np.zeros(2, dtype=np.int64)
     fetched, copies = np.empty((BATCH, 2), dtype=np.int64), np.empty(MOST_COPIES, dtype=np.int64)
     while not classify_directions(
@@ -152,8 +153,8 @@ def pack_rows(
 @kernel
 def classify_directions(
     order: Any, begin: Any, end: Any, senders: Any, words: Any, time_ns: Any, sender_of: Any, seq: Any, ack: Any,
-    flags: Any, tsval: Any, tsecr: Any, sack_segment: Any, sack_left: Any, sack_right: Any, sack_is_dsack: Any,
-    arrived: Any, done: Any, sender: Any, ends: Any, notes: Any, facts: Any, events: Any, pairs: Any, fetched: Any,
+    flags: Any, tsval: Any, tsecr: Any, blocks: Any, arrived: Any,
+    done: Any, sender: Any, ends: Any, notes: Any, facts: Any, events: Any, pairs: Any, fetched: Any,
     copies: Any,
 ) -> bool:  # fmt: skip
     """Follow and judge each direction, one event per retransmission; False where `facts` and `pairs` must grow.
@@ -166,8 +167,8 @@ def classify_directions(
             begin_sender(sender, handshake_rtt(mine, senders[i], time_ns, sender_of, flags))
         own = events[done[FOUND] :]
         if not follow(
-            mine, words[begin[i] : end[i]], senders[i], time_ns, seq, ack, tsecr, sack_segment, sack_left, sack_right,
-            sack_is_dsack, sender, ends, notes, facts, own, pairs, fetched,
+            mine, words[begin[i] : end[i]], senders[i], time_ns, seq, ack, tsecr, blocks,
+            sender, ends, notes, facts, own, pairs, fetched,
         ):  # fmt: skip
             return False
         own = own[: sender[EVENTS]]

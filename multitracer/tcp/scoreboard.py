@@ -23,8 +23,7 @@ CLEAN, SACKED = -1, -2
 # Columns of the facts about a row that was resent. COVERED is its first acknowledgement, cumulative or
 # selective, and COVER_TSECR, COVER_EDGE and LATER go with that one; NEEDED is when the first resend known
 # to have been needed was sent (0: none); LATEST is the last pair.
-(COVERED, COVER_TSECR, COVER_EDGE, LATER, DSACKS, DSACKED, NEEDED, COPIES, RESENT_AT, LATEST, WAS_SACKED,
- FACT_FIELDS) = range(12)  # fmt: skip
+COVERED, COVER_TSECR, COVER_EDGE, LATER, DSACKS, DSACKED, NEEDED, COPIES, RESENT_AT, LATEST, FACT_FIELDS = range(11)
 # Columns of a pair: one retransmission and one scoreboard row that it resent. PREVIOUS is the pair that
 # resent the same row before (-1: the original came before), WHOLE whether all of it was resent.
 EVENT, BOARD, COPY, PREVIOUS, WHOLE, PAIR_FIELDS = range(6)
@@ -78,14 +77,12 @@ def cover(fact: Any, now: int, tsecr: int, edge: int, later: int) -> None:
 
 
 @kernel
-def begin_facts(fact: Any, note: int, covered: int) -> None:
-    """Facts about a row that is about to be resent; `covered` is NEVER while it is not acknowledged."""
+def begin_facts(fact: Any, sent: int, acknowledged: bool) -> None:
+    """Facts about a row, sent once at `sent`, that is about to be resent."""
     fact[:] = 0
     fact[DSACKED], fact[COVERED], fact[COPIES], fact[LATEST] = NEVER, NEVER, 1, -1
-    if note == SACKED:
-        fact[WAS_SACKED] = 1
-    if covered != NEVER:
-        cover(fact, covered, -1, 0, 0)
+    if acknowledged:  # when is not known, but before the resend
+        cover(fact, sent, -1, 0, 0)
 
 
 @kernel

@@ -31,7 +31,6 @@ from multitracer.tcp.scoreboard import (
     R_SINCE_ACK,
     R_TRIGGER,
     SACKED,
-    WAS_SACKED,
     begin_facts,
     begin_of,
     cover,
@@ -48,17 +47,24 @@ MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which 
 
 # Where the parts of a packed word begin; bit 0 is the sender. Flags and options are masked by their bits.
 _RESENT, _OPTIONS, _FLAGS, _LENGTH = 1, 8, 16, 32
+# What tells a plain acknowledgement in such a word: neither a SYN's, nor with SACK blocks.
+_KIND, _PLAIN = (ACK | SYN) << _FLAGS | OPTION_SACK << _OPTIONS, ACK << _FLAGS
 BATCH = 256
 """So many rows' times and numbers are fetched at once."""
 
-# Columns of a sender. The first are as RFC 6675 and 6298 have them; times are ns, -1 where there is none.
-# HIGH_SACK is the highest byte selectively acknowledged, NEWEST when the latest segment that is known to
-# have arrived by its only transmission was sent, ANSWERED when the last one acknowledged was.
-# Bytes from CLEAR_FROM on were sent once, in order of time, and acknowledged by number alone.
+# Rows of an array of SACK blocks, a column each, in order of segments.
+SEGMENT, LEFT, RIGHT, IS_DSACK = range(4)
+# Columns of a sender; times and round trips in ns.
+# Bytes below UNA are acknowledged, below TOP sent, below HIGH_SACK selectively acknowledged but for holes; a
+# recovery lasts until RECOVERY_END is acknowledged (-1: none). Those from CLEAR_FROM on were sent once, in
+# order of time, and not selectively acknowledged.
+# NEWEST is the latest time of sending of what is known to have arrived by its only transmission, ANSWERED that
+# of the last segment the latest acknowledgement covered (-1: none); RESTARTED is when the timer was.
+# PROBED: a tail loss probe left since UNA moved; REORDERED: the path did; REPORTS: the receiver reports duplicates.
 # EDGE is the first scoreboard row that is not all acknowledged, ROWS how many there are; KNOWN, EVENTS and
-# PAIRED count facts, events and pairs; BLOCK is near the latest SACK block, PLACE the next row to follow.
-(UNA, TOP, RECOVERY_END, DUPACKS, SRTT, RTTVAR, RTO, LEAST_RTT, HIGH_SACK, NEWEST, ANSWERED, CLEAR_FROM,
- LAST_ACK, LAST_SENT, RESTARTED, PROBED, REORDERED, REPORTS,
+# PAIRED count facts, events and pairs; BLOCK is behind the latest SACK block, PLACE is the next row to follow.
+(UNA, TOP, HIGH_SACK, RECOVERY_END, CLEAR_FROM, DUPACKS, SRTT, RTTVAR, RTO, LEAST_RTT,
+ LAST_SENT, LAST_ACK, NEWEST, ANSWERED, RESTARTED, PROBED, REORDERED, REPORTS,
  EDGE, ROWS, KNOWN, EVENTS, PAIRED, BLOCK, PLACE, SENDER_FIELDS) = range(26)  # fmt: skip
 
 
@@ -67,8 +73,7 @@ def begin_sender(sender: Any, first_sample: int) -> None:
     """A sender of which nothing was seen but the handshake's round trip (ns; -1 unknown)."""
     sender[:] = 0
     sender[RECOVERY_END] = sender[ANSWERED] = -1
-    sender[RTO], sender[LEAST_RTT] = SECOND, NEVER
-    sender[CLEAR_FROM] = sender[LAST_SENT] = -NEVER
+    sender[RTO], sender[LEAST_RTT], sender[CLEAR_FROM] = SECOND, NEVER, NEVER
     if first_sample > 0:
         update_rto(sender, first_sample)
 
@@ -135,7 +140,7 @@ def fetch(rows: Any, words: Any, direction: int, time_ns: Any, seq: Any, ack: An
 
 @kernel
 def on_new_data(sender: Any, ends: Any, notes: Any, row: int, end: int, now: int) -> None:
-    """Bytes from the top to end-1 were sent first, in segment `row`."""
+    """Bytes from the top to end-1 were sent, for the first time, in segment `row`."""
     k = sender[ROWS]
     ends[k], notes[k, ORIGINAL], notes[k, NOTE] = end, row, CLEAN
     sender[ROWS] = k + 1
@@ -168,8 +173,8 @@ def on_resend(
     note_trigger(sender, event, start, end, notes[first, NOTE] >= 0, last_sent(first, notes, facts, time_ns), now)
     for k in range(first, stop):
         if notes[k, NOTE] < 0:
-            known = ends[k] <= sender[UNA] or notes[k, NOTE] == SACKED
-            begin_facts(facts[sender[KNOWN]], notes[k, NOTE], time_ns[notes[k, ORIGINAL]] if known else NEVER)
+            acknowledged = ends[k] <= sender[UNA] or notes[k, NOTE] == SACKED
+            begin_facts(facts[sender[KNOWN]], time_ns[notes[k, ORIGINAL]], acknowledged)
             notes[k, NOTE] = sender[KNOWN]
             sender[KNOWN] += 1
         whole = 1 if start <= begin_of(k, ends, notes, seq) and end >= ends[k] else 0
@@ -201,50 +206,56 @@ def note_trigger(sender: Any, event: Any, start: int, end: int, again: bool, sen
 
 
 @kernel
-def on_advance(
-    sender: Any, ends: Any, notes: Any, facts: Any, time_ns: Any, seq: Any, tsecr: Any, row: int, number: int, now: int
-) -> None:
-    """All bytes below `number` are acknowledged by segment `row`, more than before."""
-    una, rows, first = sender[UNA], sender[ROWS], sender[EDGE]
-    while first < rows and ends[first] <= una:  # acknowledged before they were captured
+def advance(sender: Any, ends: Any, number: int, now: int) -> int:
+    """Acknowledge all bytes below `number`, more than before; the first of the scoreboard rows acknowledged.
+
+    They reach up to EDGE. What had been acknowledged before it was captured is none of them.
+    """
+    first = sender[EDGE]
+    while first < sender[ROWS] and ends[first] <= sender[UNA]:
         first += 1
     stop = first
-    while stop < rows and ends[stop] <= number:
+    while stop < sender[ROWS] and ends[stop] <= number:
         stop += 1
-    sender[ANSWERED] = -1
-    if first < stop and una >= sender[CLEAR_FROM]:
-        sent = time_ns[notes[stop - 1, ORIGINAL]]
+    sender[EDGE], sender[UNA], sender[RESTARTED], sender[ANSWERED] = stop, number, now, -1
+    sender[DUPACKS] = sender[PROBED] = 0
+    if number >= sender[RECOVERY_END]:
+        sender[RECOVERY_END] = -1
+    return first
+
+
+@kernel
+def on_clear_advance(sender: Any, ends: Any, notes: Any, time_ns: Any, number: int, now: int) -> None:
+    """`on_advance` where all bytes outstanding are clear: only the last row's time matters."""
+    if advance(sender, ends, number, now) < sender[EDGE]:
+        sent = time_ns[notes[sender[EDGE] - 1, ORIGINAL]]
         sender[ANSWERED] = sent
         sender[NEWEST] = max(sender[NEWEST], sent)
         if now >= sent:
             update_rto(sender, now - sent)
-    elif first < stop:
-        look_at(sender, ends, notes, facts, time_ns, seq, first, stop, tsecr[row], now)
-    sender[EDGE], sender[UNA], sender[RESTARTED] = stop, number, now
-    sender[DUPACKS] = sender[PROBED] = 0
-    if number >= sender[RECOVERY_END]:
-        sender[RECOVERY_END] = -1
+    sender[LAST_ACK] = now
 
 
 @kernel
-def look_at(
-    sender: Any, ends: Any, notes: Any, facts: Any, time_ns: Any, seq: Any, first: int, stop: int, tsecr: int, now: int
+def on_advance(
+    sender: Any, ends: Any, notes: Any, facts: Any, time_ns: Any, seq: Any, number: int, tsecr: int, now: int
 ) -> None:
-    """Rows first..stop-1 are acknowledged, some of which were resent or SACKed before, or left holes."""
-    later, clean = sender[NEWEST], True
-    for k in range(first, stop):
+    """All bytes below `number` are acknowledged, more than before; each row that ends there gets a look."""
+    una, later, clean = sender[UNA], sender[NEWEST], True
+    first = advance(sender, ends, number, now)
+    for k in range(first, sender[EDGE]):
         note, sent = notes[k, NOTE], time_ns[notes[k, ORIGINAL]]
         if note >= 0:
-            edge = 1 if begin_of(k, ends, notes, seq) <= sender[UNA] else 0
-            cover(facts[note], now, tsecr, edge, later)
+            cover(facts[note], now, tsecr, 1 if begin_of(k, ends, notes, seq) <= una else 0, later)
         elif note == CLEAN:
             note_delivery(sender, ends[k], sent, later)
         else:
             sender[NEWEST] = max(sender[NEWEST], sent)
         clean = clean and note == CLEAN
-    sender[ANSWERED] = last_sent(stop - 1, notes, facts, time_ns)
-    if clean and now >= sender[ANSWERED]:
-        update_rto(sender, now - sender[ANSWERED])
+    if first < sender[EDGE]:
+        sender[ANSWERED] = last_sent(sender[EDGE] - 1, notes, facts, time_ns)
+        if clean and now >= sender[ANSWERED]:
+            update_rto(sender, now - sender[ANSWERED])
 
 
 @kernel
@@ -266,9 +277,8 @@ def on_sack_block(
         if note == CLEAN:
             note_delivery(sender, ends[k], time_ns[notes[k, ORIGINAL]], later)
             notes[k, NOTE] = SACKED
-        elif note >= 0 and facts[note, WAS_SACKED] == 0:
+        elif note >= 0:
             cover(facts[note], now, -1, 0, later)
-            facts[note, WAS_SACKED] = 1
         k += 1
     sender[HIGH_SACK] = max(sender[HIGH_SACK], right)
     sender[CLEAR_FROM] = max(sender[CLEAR_FROM], right)
@@ -290,67 +300,71 @@ def on_dsack_block(
 
 @kernel
 def on_sack(
-    sender: Any, ends: Any, notes: Any, facts: Any, time_ns: Any, seq: Any, sack_segment: Any, sack_left: Any,
-    sack_right: Any, sack_is_dsack: Any, row: int, later: int, now: int,
-) -> None:  # fmt: skip
-    """The blocks of segment `row`."""
-    block = first_above(sack_segment, len(sack_segment), row - 1, sender[BLOCK])
-    while block < len(sack_segment) and sack_segment[block] == row:
-        left, right = sack_left[block], sack_right[block]
-        if sack_is_dsack[block]:
+    sender: Any, ends: Any, notes: Any, facts: Any, time_ns: Any, seq: Any, blocks: Any, row: int, later: int, now: int
+) -> None:
+    """The SACK blocks of segment `row`."""
+    at = first_above(blocks[SEGMENT], blocks.shape[1], row - 1, sender[BLOCK])
+    while at < blocks.shape[1] and blocks[SEGMENT, at] == row:
+        left, right = blocks[LEFT, at], blocks[RIGHT, at]
+        if blocks[IS_DSACK, at]:
             on_dsack_block(sender, ends, notes, facts, seq, left, right, now)
         else:
             on_sack_block(sender, ends, notes, facts, time_ns, left, right, later, now)
-        block += 1
-    sender[BLOCK] = block
+        at += 1
+    sender[BLOCK] = at
+
+
+@kernel
+def on_answer(
+    sender: Any, ends: Any, notes: Any, facts: Any, time_ns: Any, seq: Any, tsecr: Any, blocks: Any, row: int,
+    word: int, number: int, now: int,
+) -> None:  # fmt: skip
+    """The other end sent segment `row`, packed in `word`, which acknowledges all bytes below `number`."""
+    flags, options = word >> _FLAGS, word >> _OPTIONS
+    if options & OPTION_SACK or (flags & SYN and options & OPTION_SACK_PERMITTED):
+        sender[REPORTS] = 1  # blocks, and with them duplicates (RFC 2883)
+    if not flags & ACK or sender[ROWS] == 0:
+        return
+    later = sender[NEWEST]
+    if number > sender[UNA]:
+        on_advance(sender, ends, notes, facts, time_ns, seq, number, tsecr[row], now)
+    elif number == sender[UNA] < sender[TOP] and word >> _LENGTH == 0 and not flags & (SYN | FIN | RST):
+        sender[DUPACKS] += 1
+    if options & OPTION_SACK:
+        on_sack(sender, ends, notes, facts, time_ns, seq, blocks, row, later, now)
+    sender[LAST_ACK] = now
 
 
 @kernel
 def follow(
-    rows: Any, words: Any, direction: int, time_ns: Any, seq: Any, ack: Any, tsecr: Any, sack_segment: Any,
-    sack_left: Any, sack_right: Any, sack_is_dsack: Any, sender: Any, ends: Any, notes: Any, facts: Any, events: Any,
-    pairs: Any, fetched: Any,
+    rows: Any, words: Any, direction: int, time_ns: Any, seq: Any, ack: Any, tsecr: Any, blocks: Any, sender: Any,
+    ends: Any, notes: Any, facts: Any, events: Any, pairs: Any, fetched: Any,
 ) -> bool:  # fmt: skip
     """Replay one direction of one connection, whose rows in capture order are `rows`, from the sender's PLACE on.
 
-    `words` are those of the rows, packed. There is room for as many scoreboard rows as rows, and as
-    many events as resends; False where `facts` and `pairs`, which are as long, are too short.
+    `words` are those of the rows, packed; `blocks` the SACK blocks of all segments. There is room for as
+    many scoreboard rows as rows, and as many events as resends; False where `facts` and `pairs`, which
+    are as long, are too short.
     """
     for place in range(sender[PLACE], len(rows)):
         if place % BATCH == 0:
             fetch(rows[place : place + BATCH], words[place : place + BATCH], direction, time_ns, seq, ack, fetched)
         row, word = rows[place], words[place]
-        now, number = fetched[place % BATCH, 0], fetched[place % BATCH, 1]
-        length = word >> _LENGTH
-        if word & 1 == direction:
-            end = number + length
-            if length == 0:
-                continue
+        now, number, length = fetched[place % BATCH, 0], fetched[place % BATCH, 1], word >> _LENGTH
+        if word & 1 != direction:
+            if number > sender[UNA] >= sender[CLEAR_FROM] and word & _KIND == _PLAIN:
+                on_clear_advance(sender, ends, notes, time_ns, number, now)
+            else:
+                on_answer(sender, ends, notes, facts, time_ns, seq, tsecr, blocks, row, word, number, now)
+        elif length > 0:
             if sender[ROWS] == 0:
-                sender[UNA] = sender[TOP] = number
+                sender[UNA] = sender[TOP] = sender[CLEAR_FROM] = number
             if word & (1 << _RESENT) and not on_resend(
-                sender, ends, notes, facts, events, pairs, time_ns, seq, row, number, end, now
+                sender, ends, notes, facts, events, pairs, time_ns, seq, row, number, number + length, now
             ):
                 sender[PLACE] = place
                 return False
-            if end > sender[TOP]:  # what a resend carries beyond the top is new data
-                on_new_data(sender, ends, notes, row, end, now)
-            continue
-        flags, options = word >> _FLAGS, word >> _OPTIONS
-        if options & OPTION_SACK or (flags & SYN and options & OPTION_SACK_PERMITTED):
-            sender[REPORTS] = 1  # blocks, and with them duplicates (RFC 2883)
-        if not flags & ACK or sender[ROWS] == 0:
-            continue
-        later = sender[NEWEST]
-        if number > sender[UNA]:
-            on_advance(sender, ends, notes, facts, time_ns, seq, tsecr, row, number, now)
-        elif number == sender[UNA] < sender[TOP] and length == 0 and not flags & (SYN | FIN | RST):
-            sender[DUPACKS] += 1
-        if options & OPTION_SACK:
-            on_sack(
-                sender, ends, notes, facts, time_ns, seq, sack_segment, sack_left, sack_right, sack_is_dsack, row,
-                later, now,
-            )  # fmt: skip
-        sender[LAST_ACK] = now
+            if number + length > sender[TOP]:  # what a resend carries beyond the top is new data
+                on_new_data(sender, ends, notes, row, number + length, now)
     sender[PLACE] = len(rows)
     return True

@@ -1,0 +1,134 @@
+"""Short stories of one sender: what left, what was acknowledged, and what following it comes to; times in ms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from two_ends import MS, START
+from two_ends import segments as segments_table
+
+from multitracer.tables import ACK, MARKS, OPTION_SACK, OPTION_SACK_PERMITTED, OPTION_TIMESTAMPS, SYN
+from multitracer.tcp import sender as sending
+from multitracer.tcp.grouping import Groups
+from multitracer.tcp.retransmissions import classify
+from multitracer.tcp.scoreboard import EVENT_FIELDS, FACT_FIELDS, PAIR_FIELDS
+
+Block = tuple[int, int]
+
+
+class Segment(NamedTuple):
+    """One segment at the sender's own capture, made by `data`, `ack` and so on."""
+
+    ms: float
+    sender: int
+    seq: int = 1
+    size: int = 0
+    ack: int = 1
+    flags: int = ACK
+    options: int = 0
+    resent: bool = False
+    stamp: int = 0
+    echo: int = 0
+    sacks: tuple[Block, ...] = ()
+    dsack: Block | None = None
+    arrived: int = -1
+
+
+def data(ms: float, start: int, end: int, *, stamp: int = 0, arrived: int = -1) -> Segment:
+    """Bytes start..end-1 leave."""
+    return Segment(ms, 0, seq=start, size=end - start, stamp=stamp, arrived=arrived)
+
+
+def again(ms: float, start: int, end: int, *, stamp: int = 0, arrived: int = -1) -> Segment:
+    """Bytes start..end-1 leave, some of them once more."""
+    return data(ms, start, end, stamp=stamp, arrived=arrived)._replace(resent=True)
+
+
+def ack(ms: float, number: int, *sacks: Block, dsack: Block | None = None, echo: int = 0) -> Segment:
+    """All bytes below `number` are acknowledged, and the blocks selectively; `dsack` is reported to have come twice."""
+    options = OPTION_SACK if sacks or dsack else 0
+    return Segment(ms, 1, ack=number, options=options, sacks=sacks, dsack=dsack, echo=echo)
+
+
+def syn_ack(ms: float) -> Segment:
+    """A receiver that will report what it holds, and duplicates."""
+    return Segment(ms, 1, flags=SYN | ACK, options=OPTION_SACK_PERMITTED)
+
+
+def table(segments: tuple[Segment, ...]) -> pd.DataFrame:
+    """The segments table of a story."""
+    return segments_table(
+        {
+            "time_ns": [START + round(one.ms * MS) for one in segments],
+            "sender": [one.sender for one in segments], "seq": [one.seq for one in segments],
+            "ack": [one.ack for one in segments], "payload_bytes": [one.size for one in segments],
+            "flags": [one.flags for one in segments],
+            "options": [one.options | (OPTION_TIMESTAMPS if one.stamp or one.echo else 0) for one in segments],
+            "tsval": [one.stamp for one in segments], "tsecr": [one.echo for one in segments],
+            "marks": [MARKS["retransmission"] if one.resent else 0 for one in segments],
+        }
+    )  # fmt: skip
+
+
+def blocks(segments: tuple[Segment, ...]) -> pd.DataFrame:
+    """The SACK blocks of a story, DSACKs first (RFC 2883 4)."""
+    rows = [
+        (row, *block, is_dsack)
+        for row, one in enumerate(segments)
+        for block, is_dsack in [*([(one.dsack, True)] if one.dsack else []), *((sack, False) for sack in one.sacks)]
+    ]
+    return pd.DataFrame(np.array(rows, dtype=np.int64).reshape(-1, 4), columns=["segment", "left", "right", "dsack"])
+
+
+@dataclass
+class Followed:
+    """A sender after its story, and the arrays it filled."""
+
+    sender: Any
+    ends: Any
+    notes: Any
+    facts: Any
+    events: Any
+    pairs: Any
+
+    def __getitem__(self, column: int) -> int:
+        """A column of the sender."""
+        return int(self.sender[column])
+
+
+def followed(*segments: Segment, room: int = 64) -> Followed:
+    """Follow a sender; `facts` and `pairs` have that much room at first, and are doubled on demand."""
+    frame, count = table(segments), len(segments)
+    words = [
+        sending.packed(one.sender, int(one.resent), one.flags, one.options, one.size) for one in segments
+    ]
+    found = Followed(
+        np.zeros(sending.SENDER_FIELDS, dtype=np.int64), np.empty(count, dtype=np.int64),
+        np.empty((count, 2), dtype=np.int32), np.full((room, FACT_FIELDS), 7, dtype=np.int64),
+        np.full((count, EVENT_FIELDS), 7, dtype=np.int64), np.full((room, PAIR_FIELDS), 7, dtype=np.int64),
+    )  # fmt: skip
+    columns = [frame[name].to_numpy() for name in ("time_ns", "seq", "ack", "tsecr")]
+    fetched = np.empty((sending.BATCH, 2), dtype=np.int64)
+    sending.begin_sender(found.sender, -1)
+    while not sending.follow(
+        np.arange(count, dtype=np.int32), np.array(words, dtype=np.int64), 0, *columns,
+        blocks(segments).to_numpy().T.copy(), found.sender, found.ends, found.notes, found.facts, found.events,
+        found.pairs, fetched,
+    ):  # fmt: skip
+        found.facts, found.pairs = (np.concatenate([rows, rows]) for rows in (found.facts, found.pairs))
+    found.ends, found.notes = found.ends[: found[sending.ROWS]], found.notes[: found[sending.ROWS]]
+    found.facts, found.pairs = found.facts[: found[sending.KNOWN]], found.pairs[: found[sending.PAIRED]]
+    found.events = found.events[: found[sending.EVENTS]]
+    return found
+
+
+def judged(*segments: Segment) -> pd.DataFrame:
+    """The retransmissions table of a story."""
+    frame = table(segments)
+    connections = pd.DataFrame({"client": ["10.0.0.1:1000"], "server": ["10.0.0.2:80"]})
+    arrived = np.array([one.arrived for one in segments], dtype=np.int8)
+    near = np.zeros((1, 2), dtype=np.int64)
+    return classify(frame, blocks(segments), connections, Groups(frame, 1), near, arrived)
