@@ -34,6 +34,9 @@ SMALL_RECORDS = 20_000
 WORTH_SHARING = 500_000
 """With fewer rows a second thread gains nothing."""
 
+_OPTIONS = {"nogil": True, "_nrt": False}
+"""Without numba's runtime arrays are not counted at every call, which costs more than most calls do."""
+
 _state = {"plain": False, "announced": False}
 _linking = RLock()
 
@@ -41,9 +44,8 @@ _linking = RLock()
 class Kernel:
     """A function that runs compiled or plain, whichever the process decided on."""
 
-    def __init__(self, function: Callable[..., Any], allocates: bool = False) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
-        self.allocates = allocates
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
         self.__module__ = function.__module__
@@ -54,7 +56,7 @@ class Kernel:
         """Run it, in the life that the process decided on."""
         if plain():
             return self.function(*args)
-        words = None if self.allocates or not machine_code.usable() else machine_code.signature(args)
+        words = machine_code.signature(args) if machine_code.usable() else None
         if words is None:
             return self.compiled(*args)
         return (self._linked.get(words) or self._link(words, args))(args)
@@ -85,21 +87,16 @@ class Kernel:
         if directory is not None:
             numba.config.CACHE_DIR = str(directory)
         try:
-            return numba.njit(cache=directory is not None, **self._options)(self._for_numba())
+            return numba.njit(cache=directory is not None, **_OPTIONS)(self._for_numba())
         except RuntimeError:  # numba finds no place for its cache: compiled for this process only
-            return numba.njit(**self._options)(self._for_numba())
+            return numba.njit(**_OPTIONS)(self._for_numba())
 
     @cached_property
     def bare(self) -> Callable[..., Any]:
         """The numba dispatcher of a function that compiled ones alone can call."""
         import numba
 
-        return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **self._options)(self._for_numba())
-
-    @property
-    def _options(self) -> dict[str, bool]:
-        # Without numba's runtime arrays are not counted at every call, which costs more than most calls do.
-        return {"nogil": True, "_nrt": self.allocates}
+        return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(self._for_numba())
 
     def _for_numba(self) -> Callable[..., Any]:
         """The function as numba knows it: it resolves globals when it compiles, and knows no Kernel."""
@@ -117,13 +114,8 @@ class Kernel:
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:
-    """Mark a function as a hot loop; the arrays it works on are all given to it."""
+    """Mark a function as a hot loop; the arrays it works on are all given to it: numba refuses one that makes any."""
     return Kernel(function)
-
-
-def allocating_kernel(function: Callable[..., Any]) -> Kernel:
-    """Mark a function as a hot loop that makes arrays, or returns some; numba refuses others that do."""
-    return Kernel(function, allocates=True)
 
 
 def octets(data: Any) -> np.ndarray[Any, Any]:
