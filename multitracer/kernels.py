@@ -18,6 +18,7 @@ import sys
 import types
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,10 +35,13 @@ SMALL_RECORDS = 20_000
 WORTH_SHARING = 500_000
 """With fewer rows a second thread gains nothing."""
 
+_MARK = ".compiled"
+"""What the name of a file ends in that says that a job's kernels were compiled."""
+
 _OPTIONS = {"nogil": True, "_nrt": False}
 """Without numba's runtime arrays are not counted at every call, which costs more than most calls do."""
 
-_state = {"plain": False, "announced": False}
+_state: dict[str, Any] = {"plain": False, "announced": False, "job": "any"}
 _linking = RLock()
 
 
@@ -138,15 +142,23 @@ def concurrently(function: Callable[[Any], Any], parts: Sequence[Any]) -> list[A
         return list(pool.map(function, parts))
 
 
-def choose(records: int) -> None:
-    """Decide how kernels run for an input of about `records` records."""
-    _state["plain"] = records < SMALL_RECORDS and not cache_is_warm()
+def choose(records: int, job: str) -> None:
+    """Decide how kernels run for an input of about `records` records; `job` is what is done with them.
+
+    Different jobs need different kernels: that one's are compiled tells nothing of another's.
+    """
+    _state["job"], _state["announced"] = job, False
+    _state["plain"] = records < SMALL_RECORDS and not is_warm(job)
 
 
-def cache_is_warm() -> bool:
-    """Whether an earlier run left compiled kernels of exactly these sources."""
+def is_warm(job: str) -> bool:
+    """Whether an earlier run left the job's compiled kernels, of exactly these sources."""
     directory = cache_directory()
-    return directory is not None and any(any(directory.rglob(f"*{end}")) for end in (machine_code.SUFFIX, ".nbi"))
+    return directory is not None and _mark(directory, job).exists()
+
+
+def _mark(directory: Path, job: str) -> Path:
+    return directory / f"{job}{_MARK}"
 
 
 @cache
@@ -181,6 +193,13 @@ def _sources_key() -> str:
 
 
 def _announce() -> None:
-    if not _state["announced"] and sys.stderr.isatty() and not cache_is_warm():
+    """Say once why this takes so long, and leave a mark that the job's kernels are compiled."""
+    if _state["announced"]:
+        return
+    if sys.stderr.isatty() and not is_warm(_state["job"]):
         print("compiling (first run only)", file=sys.stderr)
+    directory = cache_directory()
+    if directory is not None:
+        with suppress(OSError):
+            _mark(directory, _state["job"]).touch()
     _state["announced"] = True

@@ -34,7 +34,7 @@ def read(*paths: str, progress: Progress | None = None) -> Trace:
     files = parsers.inputs_in(list(paths))
     # It takes a quarter of a second, which kernels that find and decode records leave to other threads.
     Thread(target=import_module, args=("pandas",)).start()
-    kernels.choose(sum(_size(path) for path in files) // _TYPICAL_RECORD_BYTES)
+    kernels.choose(sum(_size(path) for path in files) // _TYPICAL_RECORD_BYTES, "analyze")
     inputs = []
     for number, path in enumerate(files):
         if progress:
