@@ -429,3 +429,8 @@ def _filled(table: str, column: Column, values: Any, rows: int) -> Any:
         array[:] = list(values)
         return pd.Series(array, dtype=object)
     return np.asarray(values, dtype=column.dtype)
+
+
+def encodable(text: str) -> str:
+    """A cell's text as UTF-8 can hold it: of a file's name the octets that are no text (PEP 383) are spelt out."""
+    return text.encode("utf-8", "backslashreplace").decode()

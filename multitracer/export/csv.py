@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from multitracer.tables import SCHEMA, Column
+from multitracer.tables import SCHEMA, Column, encodable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +39,8 @@ def _values(column: Column, values: pd.Series[Any]) -> Any:
     import pyarrow as pa
 
     if column.dtype == "object" or isinstance(column.dtype, tuple):
-        return pa.array(values.astype(object).tolist(), type=pa.string(), from_pandas=True)
+        texts = values.astype(object).map(encodable, na_action="ignore")
+        return pa.array(texts.tolist(), type=pa.string(), from_pandas=True)
     array = values.to_numpy()
     if column.null is None:
         return pa.array(array)

@@ -13,7 +13,7 @@ from multitracer.errors import UsageError
 from multitracer.export import csv, series, xgraph, xplot
 from multitracer.export.series import RLC_SERIES, RLP_SERIES, TCP_SERIES, View
 from multitracer.summary import summarize
-from multitracer.tables import SCHEMA, Column, build
+from multitracer.tables import SCHEMA, Column, build, encodable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +80,7 @@ def _nullable(column: Column, values: pd.Series[Any]) -> Any:
     import pandas as pd
 
     if column.dtype == "object":
-        return values.astype("string")
+        return values.map(encodable, na_action="ignore").astype("string")
     if isinstance(column.dtype, tuple) or column.null is None or column.dtype.startswith("float"):
         return values.array
     array = values.to_numpy()

@@ -114,7 +114,7 @@ def _percent(row: dict[str, Any]) -> float:
 
 def write(experiments: list[Experiment], path: Path, version: str) -> None:
     """Write the page."""
-    path.write_text(html(experiments, version), encoding="utf-8")
+    path.write_text(html(experiments, version), encoding="utf-8", errors="backslashreplace")
 
 
 def html(experiments: list[Experiment], version: str) -> str:

@@ -20,7 +20,7 @@ from multitracer.report.losses import MOST_OVERLAID, NANO, Line, OverTime, lengt
 
 def write(traces: Sequence[ErasureTrace], found: Sequence[Description], path: Path) -> None:
     """Write the page."""
-    path.write_text(html(traces, found), encoding="utf-8")
+    path.write_text(html(traces, found), encoding="utf-8", errors="backslashreplace")
 
 
 def html(traces: Sequence[ErasureTrace], found: Sequence[Description]) -> str:

@@ -25,7 +25,7 @@ MOST_ROWS = 2_000
 
 def write(analysis: Analysis, path: Path) -> None:
     """Write the report of an analysis to `path`."""
-    path.write_text(html(analysis), encoding="utf-8")
+    path.write_text(html(analysis), encoding="utf-8", errors="backslashreplace")
 
 
 def html(analysis: Analysis) -> str:

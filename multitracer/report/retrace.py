@@ -22,7 +22,7 @@ _BY_FRAME = ("ideal", "raw", "rlc-tm")
 
 def write(results: Sequence[Retraced], path: Path) -> None:
     """Write the page."""
-    path.write_text(html(results), encoding="utf-8")
+    path.write_text(html(results), encoding="utf-8", errors="backslashreplace")
 
 
 def html(results: Sequence[Retraced]) -> str:

@@ -98,6 +98,15 @@ def first_to_arrive(rows: Any, copies: int, fact: Any, tsval: Any, dsack_capable
 
 
 @kernel
+def too_soon(waited: int, least_rtt: int) -> bool:
+    """Whether an acknowledgement that came `waited` ns after a copy can have answered neither it nor a later one.
+
+    `least_rtt` is NEVER where no round trip was measured, which tells nothing.
+    """
+    return bool(least_rtt != NEVER and waited < least_rtt // 2)
+
+
+@kernel
 def inferred(
     rows: Any, copies: int, copy: int, event: Any, fact: Any, time_ns: Any, tsval: Any, least_rtt: int,
     dsack_capable: int, reordered: int,
@@ -110,8 +119,8 @@ def inferred(
         return YES, DSACK
     if covered == NEVER:
         return UNKNOWN, NEVER_ACKED
-    if covered - sent < least_rtt // 2:
-        return YES, TOO_SOON  # the acknowledgement cannot have answered this copy or a later one
+    if too_soon(covered - sent, least_rtt):
+        return YES, TOO_SOON
     first = first_to_arrive(rows, copies, fact, tsval, dsack_capable)
     if 0 <= first < copy:
         return YES, EIFEL_EARLIER
@@ -158,7 +167,7 @@ def late_answer(
     covered, sent = fact[COVERED], time_ns[rows[copy]]
     if covered == NEVER or covered < sent:
         return -1
-    if covered - sent < least_rtt // 2:
+    if too_soon(covered - sent, least_rtt):
         return 1
     if fact[COVER_EDGE] == 0 or fact[COVER_TSECR] <= 0:
         return -1

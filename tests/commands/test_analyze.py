@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from pathlib import Path
@@ -106,6 +107,20 @@ def test_the_report_is_written(tmp_path: Path) -> None:
     text = (tmp_path / "report.html").read_text()
     assert "<html" in text
     assert "default-src 'none'" in text
+
+
+def test_any_file_name_is_analysed_and_written(tmp_path: Path) -> None:
+    """Octets that are no text, and marks of HTML, in the tables, the exports and the report alike."""
+    named = tmp_path / os.fsdecode(b"\xff<b>.pcap")
+    shutil.copy(RLP / "snd.pcap", named)
+    summary = analyze(tmp_path / "out", named, "--export", "csv", "--export", "xgraph", "--export", "xplot")
+    assert summary["inputs"][0]["path"] == str(named)
+    spelt = str(tmp_path / "\\udcff<b>.pcap")
+    assert pd.read_parquet(tmp_path / "out" / "tables" / "inputs.parquet")["path"].tolist() == [spelt]
+    assert pd.read_csv(tmp_path / "out" / "csv" / "inputs.csv")["path"].tolist() == [spelt]
+    report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "\\udcff&lt;b&gt;.pcap" in report
+    assert "<b>.pcap" not in report
 
 
 def test_results_of_an_earlier_run_are_no_inputs(tmp_path: Path) -> None:

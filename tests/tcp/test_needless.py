@@ -48,6 +48,13 @@ def test_an_answer_too_soon_answers_an_earlier_copy():
     assert verdict(*WARM, *PAIR, again(500, 101, 201), ack(551, 301))[0] == "unknown"
 
 
+def test_nothing_is_too_soon_where_no_round_trip_is_known():
+    """Without any sample the verdict stays open."""
+    assert verdict(*PAIR, again(500, 101, 201), ack(501, 301)) == (
+        "unknown", "needless or not cannot be told: a lost acknowledgement would look the same",
+    )  # fmt: skip
+
+
 def test_the_echo_tells_which_copy_was_answered():
     """Eifel, RFC 3522: the original's; the resend's, where duplicates are reported; else it may be a duplicate's."""
     story = (*WARM, data(200, 101, 201, stamp=20), again(500, 101, 201, stamp=50))
