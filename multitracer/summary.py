@@ -73,8 +73,8 @@ def json_pieces(document: dict[str, Any]) -> Iterator[bytes]:
         yield before + _json(key) + b": "
         if isinstance(value, list | Connections):
             yield b"["
-            for at, item in enumerate(value):
-                yield (b",\n  " if at else b"\n  ") + _json(item)
+            for at, lines in enumerate(value.lines() if isinstance(value, Connections) else map(_json, value)):
+                yield (b",\n  " if at else b"\n  ") + lines
             yield b"\n ]" if len(value) else b"]"
         else:
             yield _json(value)
@@ -145,8 +145,18 @@ class Connections:
         return len(self._numbers)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
+        for block in self._blocks():
+            yield from block
+
+    def _blocks(self) -> Iterator[list[dict[str, Any]]]:
         for begin in range(0, len(self), _BLOCK):
-            yield from self.of(self._numbers[begin : begin + _BLOCK])
+            yield self.of(self._numbers[begin : begin + _BLOCK])
+
+    def lines(self) -> Iterator[bytes]:
+        """The items as JSON, a line each, a block at a time: item by item writing takes ten times as long."""
+        for block in self._blocks():
+            # Not to be mistaken: within a text quotes are escaped, and only items begin with "id".
+            yield orjson.dumps(block)[1:-1].replace(b'},{"id":', b'},\n  {"id":')
 
     def of(self, numbers: Ints) -> list[dict[str, Any]]:
         """The items of the connections with these numbers."""

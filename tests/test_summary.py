@@ -73,8 +73,11 @@ def test_connections_made_in_blocks_are_the_same(tmp_path: Path, monkeypatch: py
     analysis = uploads(tmp_path / "many.pcap", [5, 70, 5, 60, 5])
     whole = analysis.summary()["connections"]
     assert [one["id"] for one in whole] == list(range(5))
+    text = to_json(summarize(analysis))
+    assert sum(line.startswith(b'  {"id":') for line in text.splitlines()) == 5
     monkeypatch.setattr(summary, "_BLOCK", 2)
     assert analysis.summary()["connections"] == whole
+    assert to_json(summarize(analysis)) == text
 
 
 @pytest.mark.parametrize(
