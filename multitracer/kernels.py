@@ -151,6 +151,13 @@ def choose(records: int, job: str) -> None:
     _state["plain"] = records < SMALL_RECORDS and not is_warm(job)
 
 
+def get_ready() -> None:
+    """Load what links kernels, so that they start at once."""
+    if not plain() and machine_code.usable():
+        cache_directory()
+        machine_code.engine()
+
+
 def is_warm(job: str) -> bool:
     """Whether an earlier run left the job's compiled kernels, of exactly these sources."""
     directory = cache_directory()

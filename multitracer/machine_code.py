@@ -154,8 +154,8 @@ def _machine() -> Any:
 
 
 @cache
-def _engine() -> Any:
-    """What links object files into this process."""
+def engine() -> Any:
+    """What links object files into this process; it takes longer to load than they do."""
     from llvmlite import binding
 
     machine = _machine()
@@ -209,10 +209,10 @@ def link(code: Code, words: Signature) -> Callable[[tuple[Any, ...]], Any]:
     from llvmlite import binding
 
     with _lock:
-        engine = _engine()
-        engine.add_object_file(binding.ObjectFileRef.from_data(code.binary))
-        engine.finalize_object()
-        address = engine.get_function_address(code.symbol)
+        linker = engine()
+        linker.add_object_file(binding.ObjectFileRef.from_data(code.binary))
+        linker.finalize_object()
+        address = linker.get_function_address(code.symbol)
     kinds: list[Any] = [ctypes.c_void_p, ctypes.c_void_p]
     for word in words:
         kinds += _argument_types(word)

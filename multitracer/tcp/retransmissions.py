@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -198,6 +199,8 @@ def handshake_rtt(rows: Any, direction: int, time_ns: Any, sender: Any, flags: A
 
 
 def _table(found: Any, segments: pd.DataFrame, connections: pd.DataFrame, error_ns: Any) -> pd.DataFrame:
+    import pandas as pd
+
     found = found[np.argsort(found[:, R_ROW], kind="stable")]
     rows = found[:, R_ROW]
     taken = {
@@ -210,8 +213,8 @@ def _table(found: Any, segments: pd.DataFrame, connections: pd.DataFrame, error_
         "retransmissions",
         {
             **taken,
-            "trigger": np.array(TRIGGERS, dtype=object)[found[:, R_TRIGGER]],
-            "spurious": np.array(SPURIOUS, dtype=object)[found[:, R_SPURIOUS]],
+            "trigger": pd.Categorical.from_codes(found[:, R_TRIGGER], TRIGGERS),
+            "spurious": pd.Categorical.from_codes(found[:, R_SPURIOUS], SPURIOUS),
             "because": _reasons(found),
             "error_ns": error_ns[rows] if error_ns is not None else np.full(len(rows), -1),
             "segment": rows,
@@ -242,11 +245,7 @@ def _trigger_reasons(trigger: int, found: Any) -> list[str]:
             for elapsed, since, rto in milliseconds[:, [R_ELAPSED, R_SINCE_ACK, R_RTO]].tolist()
         ]
     if trigger == FAST:
-        return [
-            f"{acks} duplicate acknowledgement{'' if acks == 1 else 's'} and {above} bytes selectively acknowledged "
-            "above it when it was resent"
-            for acks, above in found[:, [R_DUPACKS, R_ABOVE]].tolist()
-        ]
+        return [_signalled(acks, above) for acks, above in found[:, [R_DUPACKS, R_ABOVE]].tolist()]
     if trigger == RECOVERY:
         return ["resent within the recovery that an earlier loss began"] * len(found)
     if trigger == PROBE:
@@ -259,6 +258,15 @@ def _trigger_reasons(trigger: int, found: Any) -> list[str]:
         f"no timer had run out ({since:.1f} ms since an acknowledgement) and no loss was signalled"
         for since in milliseconds[:, R_SINCE_ACK].tolist()
     ]
+
+
+@lru_cache(1 << 12)
+def _signalled(acks: int, above: int) -> str:
+    """What a fast retransmission was told; most are told the same."""
+    return (
+        f"{acks} duplicate acknowledgement{'' if acks == 1 else 's'} and {above} bytes selectively acknowledged "
+        "above it when it was resent"
+    )
 
 
 def _rule_reasons(rule: int, found: Any) -> Any:
