@@ -23,7 +23,7 @@ from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -45,6 +45,10 @@ _state: dict[str, Any] = {"plain": False, "announced": False, "job": "any"}
 _linking = RLock()
 
 
+_Run: TypeAlias = Callable[[tuple[Any, ...]], Any]
+"""Runs a kernel with these arguments."""
+
+
 class Kernel:
     """A function that runs compiled or plain, whichever the process decided on."""
 
@@ -54,32 +58,45 @@ class Kernel:
         self.__name__ = function.__name__
         self.__module__ = function.__module__
         self.__wrapped__ = function
-        self._linked: dict[machine_code.Signature, Callable[[tuple[Any, ...]], Any]] = {}
+        self._by_kinds: dict[tuple[Any, ...], _Run] = {}
+        self._by_signature: dict[machine_code.Signature, _Run] = {}
 
     def __call__(self, *args: Any) -> Any:
         """Run it, in the life that the process decided on."""
         if plain():
             return self.function(*args)
-        words = machine_code.signature(args) if machine_code.usable() else None
-        if words is None:
+        if not machine_code.usable():
             return self.compiled(*args)
-        return (self._linked.get(words) or self._link(words, args))(args)
+        kinds = machine_code.kinds(args)
+        run = self._by_kinds.get(kinds)
+        if run is None:
+            run = self._by_kinds[kinds] = self._found(args)
+        return run(args)
 
-    def _link(self, words: machine_code.Signature, args: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any]:
-        """The machine code for arguments like these: as an earlier process left it, or compiled now."""
+    def _found(self, args: tuple[Any, ...]) -> _Run:
+        """What runs it for arguments like these."""
+        words = machine_code.signature(args)
+        if words is None:
+            return self._compiled
         with _linking:
-            if words in self._linked:  # by another thread, meanwhile
-                return self._linked[words]
-            directory = cache_directory()
-            path = machine_code.place(directory, f"{self.__module__}.{self.__name__}", words) if directory else None
-            code = machine_code.load(path) if path else None
-            if code is None:
-                _announce()
-                code = machine_code.translate(self.bare, args)
-                if code is not None and path is not None:
-                    machine_code.keep(code, path)
-            self._linked[words] = machine_code.link(code, words) if code else lambda args: self.compiled(*args)
-            return self._linked[words]
+            if words not in self._by_signature:
+                self._by_signature[words] = self._linked(words, args)
+            return self._by_signature[words]
+
+    def _linked(self, words: machine_code.Signature, args: tuple[Any, ...]) -> _Run:
+        """Machine code that an earlier process left, or that is made now."""
+        directory = cache_directory()
+        path = machine_code.place(directory, f"{self.__module__}.{self.__name__}", words) if directory else None
+        code = machine_code.load(path) if path else None
+        if code is None:
+            _announce()
+            code = machine_code.translate(self.bare, args)
+            if code is not None and path is not None:
+                machine_code.keep(code, path)
+        return machine_code.link(code, words) if code else self._compiled
+
+    def _compiled(self, args: tuple[Any, ...]) -> Any:
+        return self.compiled(*args)
 
     @cached_property
     def compiled(self) -> Callable[..., Any]:

@@ -6,6 +6,8 @@ llvmlite's binding loads by itself, and ctypes calls it, other threads going on 
 
 The calling convention is numba's for the CPU (numba.core.callconv.CPUCallConv): a place for the
 result, a place for an exception, then every argument, arrays as their parts; the status is returned.
+Python would take long to hand all of that over one by one. So beside each kernel stands an entry that
+takes one block of 8 bytes for each argument, and finds an array's parts in the NumPy object itself.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from struct import Struct
 from threading import RLock
 from typing import Any, TypeAlias
 
@@ -38,6 +41,10 @@ _SCALARS: dict[str, Any] = {
 }  # fmt: skip
 _NOT_ITS_OWN = {"NUMBA_DISABLE_JIT", "NUMBA_NUM_THREADS"}
 """numba's settings that change nothing of what it compiles."""
+# Where a NumPy array's data, shape and strides are in its object (PyArrayObject_fields of numpy/ndarraytypes.h,
+# the same in NumPy 1 and 2): behind what every object begins with, and the number of dimensions.
+_PARTS = tuple(object.__basicsize__ + place for place in (0, 16, 24))
+_ENTRY = ".entry"
 _lock = RLock()
 
 
@@ -46,10 +53,26 @@ def usable() -> bool:
     """Whether kernels are kept and run as machine code in this process.
 
     Not where numba was told to compile in another way (bounds-checked, say), nor where this way of
-    calling was never tried.
+    calling was never tried, or NumPy's objects are laid out in another way.
     """
     told = any(name.startswith("NUMBA_") and name not in _NOT_ITS_OWN for name in os.environ)
-    return sys.platform == "linux" and platform.machine() in _MACHINES and not told
+    return sys.platform == "linux" and platform.machine() in _MACHINES and not told and _laid_out_as_expected()
+
+
+def _laid_out_as_expected() -> bool:
+    """Whether a NumPy array's data, shape and strides are where the entries look for them."""
+    array = np.zeros((3, 5), dtype=np.int16)[:, ::2]
+    data, shape, strides = (ctypes.c_size_t.from_address(id(array) + place).value for place in _PARTS)
+    found = [list((ctypes.c_ssize_t * 2).from_address(part)) for part in (shape, strides)] if shape and strides else []
+    return data == array.ctypes.data and found == [[3, 3], [10, 4]]
+
+
+def kinds(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What tells arguments of different signatures apart, and some of equal ones: found in a fraction of the time."""
+    return tuple([
+        (argument.dtype, argument.ndim, argument.flags.num) if type(argument) is np.ndarray else type(argument)
+        for argument in args
+    ])  # fmt: skip
 
 
 def signature(args: tuple[Any, ...]) -> Signature | None:
@@ -117,7 +140,49 @@ def translate(dispatcher: Any, args: tuple[Any, ...]) -> Code | None:
         result = _result(compiled.signature.return_type)
         if result is None or not all(_found_anywhere(function) for function in module.functions):
             return None
-        return Code(compiled.fndesc.llvm_func_name, *result, _machine().emit_object(module))
+        symbol = compiled.fndesc.llvm_func_name
+        module.link_in(binding.parse_assembly(_entry(module, symbol, args)))
+        return Code(symbol + _ENTRY, *result, _machine().emit_object(module))
+
+
+def _entry(module: Any, symbol: str, args: tuple[Any, ...]) -> str:
+    """The entry of a kernel as LLVM code: it reads the arguments from a block of 8 bytes each, and calls the kernel."""
+    wanted = [str(argument.type) for argument in module.get_function(symbol).arguments]
+    lines: list[str] = []
+    given: list[str] = []
+
+    def value(code: str) -> str:
+        lines.append(f"  %v{len(lines)} = {code}")
+        return f"%v{len(lines) - 1}"
+
+    def at(base: str, offset: int, kind: str) -> str:
+        return value(f"load {kind}, ptr {value(f'getelementptr i8, ptr {base}, i64 {offset}')}")
+
+    for number, argument in enumerate([None, None, *args]):
+        if not isinstance(argument, np.ndarray):
+            kind = wanted[len(given)]
+            if kind in ("ptr", "i64", "double"):
+                given.append(at("%block", 8 * number, kind))
+            elif kind == "float":
+                given.append(value(f"fptrunc double {at('%block', 8 * number, 'double')} to float"))
+            else:
+                given.append(value(f"trunc i64 {at('%block', 8 * number, 'i64')} to {kind}"))
+            continue
+        array = at("%block", 8 * number, "ptr")
+        data, shape, strides = (at(array, place, "ptr") for place in _PARTS)
+        sizes = [at(shape, 8 * dimension, "i64") for dimension in range(argument.ndim)]
+        items = sizes[0]
+        for size in sizes[1:]:
+            items = value(f"mul i64 {items}, {size}")
+        steps = [at(strides, 8 * dimension, "i64") for dimension in range(argument.ndim)]
+        # numba.core.datamodel.ArrayModel: owner, parent, number of items, their size, data, shape, strides.
+        given += ["null", "null", items, str(argument.itemsize), data, *sizes, *steps]
+    status = value(f'call i32 @"{symbol}"({", ".join(map(" ".join, zip(wanted, given, strict=True)))})')
+    return "\n".join([
+        f'target datalayout = "{module.data_layout}"', f'target triple = "{module.triple}"',
+        f'declare i32 @"{symbol}"({", ".join(wanted)})', f'define i32 @"{symbol}{_ENTRY}"(ptr %block) {{',
+        *lines, f"  ret i32 {status}", "}",
+    ])  # fmt: skip
 
 
 def _result(kind: Any) -> tuple[tuple[str, ...], bool] | None:
@@ -213,37 +278,21 @@ def link(code: Code, words: Signature) -> Callable[[tuple[Any, ...]], Any]:
         linker.add_object_file(binding.ObjectFileRef.from_data(code.binary))
         linker.finalize_object()
         address = linker.get_function_address(code.symbol)
-    kinds: list[Any] = [ctypes.c_void_p, ctypes.c_void_p]
-    for word in words:
-        kinds += _argument_types(word)
-    function = ctypes.CFUNCTYPE(ctypes.c_int32, *kinds)(address)
+    entry = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p)(address)
+    pack = Struct("=QQ" + "".join(_PACKED.get(word, "Q" if " " in word else "q") for word in words)).pack
     fields = [(f"part{number}", _SCALARS[name]) for number, name in enumerate(code.result)]
     result_type = type("Result", (ctypes.Structure,), {"_fields_": fields})
-    is_array = [" " in word for word in words]
 
     def call(args: tuple[Any, ...]) -> Any:
         result, exception = result_type(), ctypes.c_void_p()
-        flat: list[Any] = []
-        for argument, has_parts in zip(args, is_array, strict=True):
-            if has_parts:
-                flat += (None, None, argument.size, argument.itemsize, argument.__array_interface__["data"][0])
-                flat += argument.shape + argument.strides
-            else:
-                flat.append(argument.item() if isinstance(argument, np.generic) else argument)
-        if function(ctypes.byref(result), ctypes.byref(exception), *flat):
+        handed = [id(argument) if type(argument) is np.ndarray else argument for argument in args]
+        if entry(pack(ctypes.addressof(result), ctypes.addressof(exception), *handed)):
             raise RuntimeError(f"the kernel {code.symbol} raised an exception")
-        parts = tuple(getattr(result, name) for name, _ in fields)
+        parts = tuple([getattr(result, name) for name, _ in fields])
         return parts if code.is_tuple else parts[0] if parts else None
 
     return call
 
 
-def _argument_types(word: str) -> list[Any]:
-    """What an argument is handed over as; an array (numba.core.datamodel.ArrayModel) as its owner, its parent, its
-    number of items, their size, their address, its shape and its strides.
-    """
-    name, *array = word.split(" ")
-    if not array:
-        return [_SCALARS[name]]
-    parts = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ssize_t, ctypes.c_ssize_t, ctypes.c_void_p]
-    return parts + [ctypes.c_ssize_t] * (2 * int(array[0]))
+_PACKED = {"bool": "?7x", "float32": "d", "float64": "d", "uint64": "Q"}
+"""How a number is put in its 8 bytes (struct); others as int64."""

@@ -50,6 +50,11 @@ def last(values: Any) -> int:
     return int(values[-1])
 
 
+def counted(values: Any) -> int:
+    """A kernel that asks for its array's size."""
+    return int(values.size)
+
+
 def divided(one: int, other: int) -> int:
     """A kernel that raises an exception on a division by zero."""
     return one // other
@@ -96,6 +101,23 @@ def test_none_and_single_numbers_are_returned_as_such() -> None:
     assert fresh(fill)(values) is None
     assert values.tolist() == [0, 1, 2, 3, 4]
     assert fresh(last)(values) == 4
+
+
+@pytest.mark.compiled
+def test_arguments_that_differ_in_what_does_not_matter_share_their_code() -> None:
+    """Whether an array owns its memory, say: code that is linked twice would define its symbols twice."""
+    kernel, owner = fresh(last), np.arange(6)
+    assert [kernel(owner), kernel(owner[:3]), kernel(owner[::2])] == [5, 2, 4]
+    assert len(kernel._by_kinds) == 3
+    assert len(kernel._by_signature) == 2
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (2, 3, 4)])
+def test_arrays_of_any_shape_are_found_whole(shape: tuple[int, ...]) -> None:
+    """Empty ones, and those of three dimensions turned around."""
+    array = np.arange(np.prod(shape)).reshape(shape)[..., ::-1]
+    assert fresh(counted)(array) == array.size
 
 
 @pytest.mark.compiled

@@ -99,6 +99,8 @@ def test_without_discard_every_sdu_arrives_once(
     """No limit of transmissions: all SDUs of both sides, intact, and in order where order was asked for."""
     scene = run(parameters, lengths, lost, delay)
     expected = {"B": _sdus("A", lengths), "A": _sdus("B", lengths[:5])}
+    while scene.at < 10 * OPPORTUNITIES and any(len(scene.received[side]) < len(expected[side]) for side in "AB"):
+        scene.run(100)  # a window of three PDUs and a poll each 100 ms take long
     for side in "AB":
         got = scene.received[side]
         assert sorted(got) == sorted(expected[side])
