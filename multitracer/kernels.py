@@ -18,7 +18,6 @@ import sys
 import types
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,13 +34,10 @@ SMALL_RECORDS = 20_000
 WORTH_SHARING = 500_000
 """With fewer rows a second thread gains nothing."""
 
-_MARK = ".compiled"
-"""What the name of a file ends in that says that a job's kernels were compiled."""
-
 _OPTIONS = {"nogil": True, "_nrt": False}
 """Without numba's runtime arrays are not counted at every call, which costs more than most calls do."""
 
-_state: dict[str, Any] = {"plain": False, "announced": False, "job": "any"}
+_state = {"plain": False, "small": False, "announced": False}
 _linking = RLock()
 
 
@@ -66,28 +62,42 @@ class Kernel:
         if plain():
             return self.function(*args)
         if not machine_code.usable():
-            return self.compiled(*args)
+            return self._plainly(args) if _state["small"] and not _kept_by_numba() else self.compiled(*args)
         kinds = machine_code.kinds(args)
         run = self._by_kinds.get(kinds)
         if run is None:
-            run = self._by_kinds[kinds] = self._found(args)
+            run = self._found(args)
+            if run is None:
+                return self._plainly(args)
+            self._by_kinds[kinds] = run
         return run(args)
 
-    def _found(self, args: tuple[Any, ...]) -> _Run:
-        """What runs it for arguments like these."""
+    def _plainly(self, args: tuple[Any, ...]) -> Any:
+        """Run it, and the kernels that it calls, as plain Python."""
+        before, _state["plain"] = _state["plain"], True
+        try:
+            return self.function(*args)
+        finally:
+            _state["plain"] = before
+
+    def _found(self, args: tuple[Any, ...]) -> _Run | None:
+        """What runs it for arguments like these; None where it would first have to be compiled for a small input."""
         words = machine_code.signature(args)
         if words is None:
             return self._compiled
         with _linking:
-            if words not in self._by_signature:
-                self._by_signature[words] = self._linked(words, args)
-            return self._by_signature[words]
+            run = self._by_signature.get(words) or self._linked(words, args)
+            if run is not None:
+                self._by_signature[words] = run
+            return run
 
-    def _linked(self, words: machine_code.Signature, args: tuple[Any, ...]) -> _Run:
-        """Machine code that an earlier process left, or that is made now."""
+    def _linked(self, words: machine_code.Signature, args: tuple[Any, ...]) -> _Run | None:
+        """Machine code that an earlier process left, or that is made now, where that is worth it."""
         directory = cache_directory()
         path = machine_code.place(directory, f"{self.__module__}.{self.__name__}", words) if directory else None
         code = machine_code.load(path) if path else None
+        if code is None and _state["small"]:
+            return None
         if code is None:
             _announce()
             code = machine_code.translate(self.bare, args)
@@ -159,13 +169,9 @@ def concurrently(function: Callable[[Any], Any], parts: Sequence[Any]) -> list[A
         return list(pool.map(function, parts))
 
 
-def choose(records: int, job: str) -> None:
-    """Decide how kernels run for an input of about `records` records; `job` is what is done with them.
-
-    Different jobs need different kernels: that one's are compiled tells nothing of another's.
-    """
-    _state["job"], _state["announced"] = job, False
-    _state["plain"] = records < SMALL_RECORDS and not is_warm(job)
+def choose(records: int) -> None:
+    """Decide how kernels run for an input of about `records` records: for a small one nothing is compiled."""
+    _state["small"] = records < SMALL_RECORDS
 
 
 def get_ready() -> None:
@@ -175,14 +181,11 @@ def get_ready() -> None:
         machine_code.engine()
 
 
-def is_warm(job: str) -> bool:
-    """Whether an earlier run left the job's compiled kernels, of exactly these sources."""
+@cache
+def _kept_by_numba() -> bool:
+    """Whether numba, where it runs the kernels, left compiled ones of exactly these sources in an earlier run."""
     directory = cache_directory()
-    return directory is not None and _mark(directory, job).exists()
-
-
-def _mark(directory: Path, job: str) -> Path:
-    return directory / f"{job}{_MARK}"
+    return directory is not None and any(directory.rglob("*.nbi"))
 
 
 @cache
@@ -192,14 +195,14 @@ def cache_directory() -> Path | None:
     The key covers every source of the package: numba itself looks only at the module a kernel
     stands in, and misses an edit in a callee's module.
     """
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    directory = base / "multitracer" / _sources_key()
     try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        directory = base / "multitracer" / _sources_key()
         directory.mkdir(parents=True, exist_ok=True)
         probe = directory / f".writable-{os.getpid()}"
         probe.touch()
         probe.unlink()
-    except OSError:
+    except (OSError, RuntimeError):  # no home at all is a RuntimeError
         return None
     return directory
 
@@ -217,13 +220,7 @@ def _sources_key() -> str:
 
 
 def _announce() -> None:
-    """Say once why this takes so long, and leave a mark that the job's kernels are compiled."""
-    if _state["announced"]:
-        return
-    if sys.stderr.isatty() and not is_warm(_state["job"]):
+    """Say once why this takes so long."""
+    if not _state["announced"] and sys.stderr.isatty() and not _kept_by_numba():
         print("compiling (first run only)", file=sys.stderr)
-    directory = cache_directory()
-    if directory is not None:
-        with suppress(OSError):
-            _mark(directory, _state["job"]).touch()
     _state["announced"] = True

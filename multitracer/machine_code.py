@@ -39,7 +39,10 @@ _SCALARS: dict[str, Any] = {
     "bool": ctypes.c_bool, "float32": ctypes.c_float, "float64": ctypes.c_double,
     **{f"{sign}int{bits}": getattr(ctypes, f"c_{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64)},
 }  # fmt: skip
-_NOT_ITS_OWN = {"NUMBA_DISABLE_JIT", "NUMBA_NUM_THREADS"}
+_SETTINGS_FILE = ".numba_config.yaml"
+_NOT_ITS_OWN = {
+    f"NUMBA_{name}" for name in ("DISABLE_JIT", "NUM_THREADS", "THREADING_LAYER", "CACHE_DIR", "COLOR_SCHEME")
+}
 """numba's settings that change nothing of what it compiles."""
 # Where a NumPy array's data, shape and strides are in its object (PyArrayObject_fields of numpy/ndarraytypes.h,
 # the same in NumPy 1 and 2): behind what every object begins with, and the number of dimensions.
@@ -56,6 +59,7 @@ def usable() -> bool:
     calling was never tried, or NumPy's objects are laid out in another way.
     """
     told = any(name.startswith("NUMBA_") and name not in _NOT_ITS_OWN for name in os.environ)
+    told = told or Path(_SETTINGS_FILE).exists()
     return sys.platform == "linux" and platform.machine() in _MACHINES and not told and _laid_out_as_expected()
 
 
@@ -218,9 +222,14 @@ def _machine() -> Any:
     )  # fmt: skip
 
 
-@cache
 def engine() -> Any:
     """What links object files into this process; it takes longer to load than they do."""
+    with _lock:  # there must be one only: with it goes all that it linked
+        return _made_engine()
+
+
+@cache
+def _made_engine() -> Any:
     from llvmlite import binding
 
     machine = _machine()
@@ -281,7 +290,8 @@ def link(code: Code, words: Signature) -> Callable[[tuple[Any, ...]], Any]:
     entry = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_char_p)(address)
     pack = Struct("=QQ" + "".join(_PACKED.get(word, "Q" if " " in word else "q") for word in words)).pack
     fields = [(f"part{number}", _SCALARS[name]) for number, name in enumerate(code.result)]
-    result_type = type("Result", (ctypes.Structure,), {"_fields_": fields})
+    # A kernel without a result writes a null pointer in its place.
+    result_type = type("Result", (ctypes.Structure,), {"_fields_": fields or [("none", ctypes.c_void_p)]})
 
     def call(args: tuple[Any, ...]) -> Any:
         result, exception = result_type(), ctypes.c_void_p()

@@ -32,7 +32,7 @@ def read(*paths: str, progress: Progress | None = None) -> Trace:
     is bad, NoUsableInputError when all of several are.
     """
     files = parsers.inputs_in(list(paths))
-    kernels.choose(sum(_size(path) for path in files) // _TYPICAL_RECORD_BYTES, "analyze")
+    kernels.choose(sum(_size(path) for path in files) // _TYPICAL_RECORD_BYTES)
     kernels.get_ready()
     # It takes a quarter of a second, which kernels that find and decode records leave to other threads.
     Thread(target=import_module, args=("pandas",)).start()

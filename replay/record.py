@@ -56,7 +56,7 @@ def record(
     known = models.named(model, given)
     if not len(air.forth) or len(air.forth) != len(air.back):
         raise UsageError(f"{len(air.forth)} frames forth and {len(air.back)} back; there must be as many, and some")
-    kernels.choose(len(air.forth), f"record-{model}")
+    kernels.choose(len(air.forth))
     if isinstance(known, models.Rlp):
         check_rlp_size(air.frame_bytes)
         run = known.link(air, _PART * _RLP_ROWS_EACH + 1)

@@ -264,7 +264,7 @@ def retrace(
 ) -> list[Retraced]:
     """Every trace at every frame size; `reverse` is the other direction of a trace, by name (else the same trace)."""
     settings, reverse = settings or Settings(), reverse or {}
-    kernels.choose(sum(_work(trace, settings) for trace in traces), f"retrace-{settings.model}")
+    kernels.choose(sum(_work(trace, settings) for trace in traces))
     found = []
     for place, trace in enumerate(traces):
 

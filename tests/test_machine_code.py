@@ -63,7 +63,8 @@ def divided(one: int, other: int) -> int:
 @pytest.fixture(autouse=True)
 def _in_a_cache_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "cache_directory", lambda: tmp_path)
-    monkeypatch.setattr(kernels, "plain", lambda: False)
+    monkeypatch.setattr(kernels, "_state", {**kernels._state, "plain": False, "small": False})
+    monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
 
 
 def fresh(function: Callable[..., Any]) -> Kernel:
@@ -139,6 +140,33 @@ def test_what_is_kept_is_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.compiled
+def test_a_small_input_waits_for_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel runs plain, and those that it calls, until a large input had it compiled; then as machine code."""
+    translated, runs = machine_code.translate, []
+    monkeypatch.setattr(machine_code, "translate", lambda *given: runs.append(given) or translated(*given))
+    for records, compiled in ((kernels.SMALL_RECORDS - 1, 0), (kernels.SMALL_RECORDS, 1), (1, 1)):
+        kernels.choose(records)
+        assert fresh(last)(np.arange(4)) == 3
+        assert len(runs) == compiled
+
+
+@pytest.mark.compiled
+def test_threads_that_begin_together_share_one_linker() -> None:
+    """Where each made its own, what the first had linked would be gone with it."""
+    code = (
+        "import threading, numpy as np\n"
+        "from multitracer import kernels, machine_code\n"
+        "made = []\n"
+        "def begin(): kernels.get_ready(); made.append(machine_code.engine())\n"
+        "threads = [threading.Thread(target=begin) for _ in range(8)]\n"
+        "[thread.start() for thread in threads]; [thread.join() for thread in threads]\n"
+        "print(len(set(map(id, made))), len(made))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["1", "8"]
+
+
+@pytest.mark.compiled
 @pytest.mark.parametrize("keep", [0, 10, 40, 500])
 def test_damaged_machine_code_is_not_run(tmp_path: Path, keep: int) -> None:
     """A file that was cut, or changed in one bit, is compiled again."""
@@ -199,6 +227,14 @@ def test_a_warm_process_does_without_the_compiler(tmp_path: Path) -> None:
         for _ in range(2)
     ]
     assert printed == [["[0, 2, 0, 1", "True\n"], ["[0, 2, 0, 1", "False\n"]]
+
+
+def test_the_compilers_file_of_settings_is_left_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may ask for bounds checks, which other directories' runs must not find in the cache."""
+    monkeypatch.chdir(tmp_path)
+    assert machine_code.usable.__wrapped__()
+    (tmp_path / ".numba_config.yaml").write_text("boundscheck: 1")
+    assert not machine_code.usable.__wrapped__()
 
 
 @pytest.mark.parametrize("setting", ["NUMBA_BOUNDSCHECK", "NUMBA_OPT"])

@@ -15,7 +15,7 @@ from multitracer.columns import attach
 from multitracer.kernels import WORTH_SHARING, concurrently, kernel
 from multitracer.tables import ACK, FIN, MARKS, RST, SYN
 from multitracer.tcp.rtt import STATISTICS, await_acknowledgement, summarize, take_sample, withdraw
-from multitracer.tcp.sent import FREE, HIGH, LENGTH, LOWEST, RANGES, UNSEEN, VALUE, home, node_pool, send
+from multitracer.tcp.sent import FIRST, FREE, HIGH, LENGTH, LOWEST, RANGES, UNSEEN, VALUE, grown, home, node_pool, send
 from multitracer.tcp.splitting import in_order_of_time
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _run(
         while (
             row := measure_rows(row, stop, part, parts, *columns, ends, nodes, samples, sampled, found, marks)
         ) < stop:
-            nodes = node_pool(len(nodes), old=nodes)
+            nodes = grown(nodes, len(nodes) - int(nodes[0, FIRST]))
     return samples[: found[0]], sampled[: found[0]]
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from multitracer.kernels import kernel
 from multitracer.tcp.scoreboard import (
+    ACKED,
     BOARD,
     COPIES,
     COPY,
@@ -53,7 +54,12 @@ YES, NO, UNKNOWN = range(3)  # codes of tables.SPURIOUS
 
 @kernel
 def copies_of(pair: Any, pairs: Any, events: Any, notes: Any, fact: Any, out: Any) -> int:
-    """Fill `out` with the segment rows of every copy of the pair's scoreboard row, original first."""
+    """Fill `out` with the segment rows of the copies of the pair's scoreboard row, original first; how many.
+
+    Where the pair's own copy has no room there it is not judged by them, and they are not sought.
+    """
+    if pair[COPY] >= len(out):
+        return len(out)
     chain, i = fact[LATEST], fact[COPIES] - 1
     while chain >= 0 and i > 0:
         if i < len(out):
@@ -101,21 +107,22 @@ def first_to_arrive(rows: Any, copies: int, fact: Any, tsval: Any, dsack_capable
 def too_soon(waited: int, least_rtt: int) -> bool:
     """Whether an acknowledgement that came `waited` ns after a copy can have answered neither it nor a later one.
 
-    `least_rtt` is NEVER where no round trip was measured, which tells nothing.
+    `least_rtt` is NEVER where no round trip was measured, which tells nothing; nor does a clock that was set back.
     """
-    return bool(least_rtt != NEVER and waited < least_rtt // 2)
+    return bool(least_rtt != NEVER and 0 <= waited < least_rtt // 2)
 
 
 @kernel
 def inferred(
-    rows: Any, copies: int, copy: int, event: Any, fact: Any, time_ns: Any, tsval: Any, least_rtt: int,
+    rows: Any, copies: int, pair: Any, event: Any, fact: Any, time_ns: Any, tsval: Any, least_rtt: int,
     dsack_capable: int, reordered: int,
 ) -> Any:
-    """From the sender's capture alone: (code of SPURIOUS, rule) for copy number `copy`."""
+    """From the sender's capture alone: (code of SPURIOUS, rule) for the pair's copy; `rows` are those of `copies`."""
+    copy, resends = pair[COPY], fact[COPIES] - 1
     covered, sent = fact[COVERED], time_ns[rows[copy]]
-    if covered < sent:
+    if pair[ACKED]:
         return YES, ACKED_BEFORE
-    if fact[DSACKS] >= copies - 1:
+    if fact[DSACKS] >= resends:
         return YES, DSACK
     if covered == NEVER:
         return UNKNOWN, NEVER_ACKED
@@ -124,7 +131,7 @@ def inferred(
     first = first_to_arrive(rows, copies, fact, tsval, dsack_capable)
     if 0 <= first < copy:
         return YES, EIFEL_EARLIER
-    if first >= copy and fact[DSACKS] <= copies - 1 - first:
+    if first >= copy and fact[DSACKS] <= resends - first:
         return NO, EIFEL_THIS
     before = time_ns[rows[copy - 1]]  # the latest of the earlier copies
     if before < fact[LATER] and fact[DSACKS] == 0:
@@ -193,7 +200,7 @@ def judge_pair(
     why = ARRIVED if verdict == YES else LOST
     if verdict == UNKNOWN:
         verdict, why = inferred(
-            rows, copies, copy, event, fact, time_ns, tsval, least_rtt, dsack_capable, reordered
+            rows, copies, pair, event, fact, time_ns, tsval, least_rtt, dsack_capable, reordered
         )
     if verdict == UNKNOWN and not reordered and next_was_missing(
         k, ends, notes, facts, seq, time_ns[rows[copy - 1]]
@@ -217,25 +224,26 @@ def judge(
     """
     for event in events:
         needless, rule, unsure = True, NO_EVIDENCE, False
+        event[R_LATE_ACK] = -1
         for number in range(event[R_PAIRS], event[R_PAIRS_END]):
             pair = pairs[number]
-            fact = facts[notes[pair[BOARD], NOTE]]
+            copy, fact = pair[COPY], facts[notes[pair[BOARD], NOTE]]
             copies = copies_of(pair, pairs, events, notes, fact, rows)
             verdict, why = judge_pair(
                 pair, event, rows, copies, ends, notes, facts, time_ns, seq, tsval, arrived, least_rtt, dsack_capable,
                 reordered,
             )  # fmt: skip
             if number == event[R_PAIRS]:
-                event[R_COPIES], event[R_DSACKS], event[R_COPY] = copies, fact[DSACKS], pair[COPY]
-                event[R_LATE_ACK] = late_answer(
-                    rows, copies, min(pair[COPY], copies - 1), fact, time_ns, tsval, least_rtt, dsack_capable
-                )
+                event[R_COPY] = copy
+                if copy < copies:
+                    event[R_LATE_ACK] = late_answer(
+                        rows, copies, copy, fact, time_ns, tsval, least_rtt, dsack_capable
+                    )
+            if number == event[R_PAIRS] or verdict != YES or not unsure:
+                rule, event[R_COPIES], event[R_DSACKS] = why, fact[COPIES], fact[DSACKS]
             if verdict == NO:
-                needless, unsure, rule = False, False, why
+                needless, unsure = False, False
                 break
-            if verdict == UNKNOWN:
-                unsure, rule = True, why
-            elif not unsure:
-                rule = why
+            unsure = unsure or verdict == UNKNOWN
         event[R_SPURIOUS] = UNKNOWN if unsure else (YES if needless else NO)
         event[R_RULE] = rule

@@ -240,8 +240,8 @@ def _trigger_reasons(trigger: int, found: Any) -> list[str]:
     milliseconds = found / 1e6
     if trigger == TIMEOUT:
         return [
-            f"oldest unacknowledged data resent {elapsed:.1f} ms after the timer was last restarted and {since:.1f} ms "
-            f"after any acknowledgement (modelled RTO {rto:.1f} ms)"
+            f"oldest unacknowledged data resent {elapsed:.1f} ms after the timer was last restarted, without any "
+            f"acknowledgement for {since:.1f} ms (modelled RTO {rto:.1f} ms)"
             for elapsed, since, rto in milliseconds[:, [R_ELAPSED, R_SINCE_ACK, R_RTO]].tolist()
         ]
     if trigger == FAST:
@@ -255,7 +255,7 @@ def _trigger_reasons(trigger: int, found: Any) -> list[str]:
             for elapsed, rto in milliseconds[:, [R_ELAPSED, R_RTO]].tolist()
         ]
     return [
-        f"no timer had run out ({since:.1f} ms since an acknowledgement) and no loss was signalled"
+        f"no timer had run out ({since:.1f} ms without an acknowledgement) and no loss was signalled"
         for since in milliseconds[:, R_SINCE_ACK].tolist()
     ]
 

@@ -25,8 +25,9 @@ CLEAN, SACKED = -1, -2
 # to have been needed was sent (0: none); LATEST is the last pair.
 COVERED, COVER_TSECR, COVER_EDGE, LATER, DSACKS, DSACKED, NEEDED, COPIES, RESENT_AT, LATEST, FACT_FIELDS = range(11)
 # Columns of a pair: one retransmission and one scoreboard row that it resent. PREVIOUS is the pair that
-# resent the same row before (-1: the original came before), WHOLE whether all of it was resent.
-EVENT, BOARD, COPY, PREVIOUS, WHOLE, PAIR_FIELDS = range(6)
+# resent the same row before (-1: the original came before), WHOLE whether all of it was resent, ACKED whether it
+# had been acknowledged before, in the order of the capture.
+EVENT, BOARD, COPY, PREVIOUS, WHOLE, ACKED, PAIR_FIELDS = range(7)
 # Columns of an event, one retransmission: what the sender knew when it left, and how it is judged.
 (R_ROW, R_TRIGGER, R_SINCE_ACK, R_ELAPSED, R_DUPACKS, R_ABOVE, R_RTO, R_EDGE, R_ANSWERED, R_PAIRS, R_PAIRS_END,
  R_SPURIOUS, R_RULE, R_COPIES, R_DSACKS, R_COPY, R_LATE_ACK, R_LEAST_RTT, EVENT_FIELDS) = range(19)  # fmt: skip
@@ -89,6 +90,6 @@ def begin_facts(fact: Any, sent: int, acknowledged: bool) -> None:
 def note_copy(fact: Any, pair: Any, number: int, event: int, k: int, whole: int, now: int) -> None:
     """Make `pair`, which gets that number: row `k` left once more with `event`."""
     pair[EVENT], pair[BOARD], pair[COPY] = event, k, fact[COPIES]
-    pair[PREVIOUS], pair[WHOLE] = fact[LATEST], whole
+    pair[PREVIOUS], pair[WHOLE], pair[ACKED] = fact[LATEST], whole, 1 if fact[COVERED] != NEVER else 0
     fact[LATEST], fact[RESENT_AT] = number, now
     fact[COPIES] += 1

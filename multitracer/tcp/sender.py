@@ -323,7 +323,10 @@ def on_answer(
     flags, options = word >> _FLAGS, word >> _OPTIONS
     if options & OPTION_SACK or (flags & SYN and options & OPTION_SACK_PERMITTED):
         sender[REPORTS] = 1  # blocks, and with them duplicates (RFC 2883)
-    if not flags & ACK or sender[ROWS] == 0:
+    if not flags & ACK:
+        return
+    sender[LAST_ACK] = now
+    if sender[ROWS] == 0:
         return
     later = sender[NEWEST]
     if number > sender[UNA]:
@@ -332,7 +335,6 @@ def on_answer(
         sender[DUPACKS] += 1
     if options & OPTION_SACK:
         on_sack(sender, ends, notes, facts, time_ns, seq, blocks, row, later, now)
-    sender[LAST_ACK] = now
 
 
 @kernel
@@ -359,6 +361,8 @@ def follow(
         elif length > 0:
             if sender[ROWS] == 0:
                 sender[UNA] = sender[TOP] = sender[CLEAR_FROM] = number
+                if sender[LAST_ACK] == NEVER:  # none was captured: none came since this
+                    sender[LAST_ACK] = now
             if word & (1 << _RESENT) and not on_resend(
                 sender, ends, notes, facts, events, pairs, time_ns, seq, row, number, number + length, now
             ):

@@ -28,37 +28,42 @@ BOTTOM, LENGTH = 1, 2
 UNSEEN = -(1 << 62)
 """HIGH and LOWEST while nothing was seen."""
 
+HOME_NODES = 4
+"""So many nodes are an end's own."""
+MOST_HOMES = 1 << 17
+"""Of more ends the last have none: they take their nodes from those for all."""
 MOST_RANGES = 4096
 """An end's list forgets its lowest range beyond so many: time and memory stay bounded."""
 
 
-HOME_NODES = 4
-"""So many nodes are an end's own."""
-
-
-def node_pool(size: int, homes: int = 0, old: Ints | None = None) -> Ints:
-    """A pool with homes for so many ends and `size` free nodes for all, or the `old` pool with `size` more.
+def node_pool(size: int, homes: int = 0) -> Ints:
+    """A pool with homes for so many ends, MOST_HOMES at most, and `size` free nodes for all.
 
     Node 0 holds how many are free for all (VALUE), which is the first of them (ABOVE), and where homes end (FIRST).
     """
-    if old is None:
-        old = np.zeros((1 + HOME_NODES * homes, NODE_FIELDS), dtype=np.int64)
-        old[1:, ABOVE] = np.arange(2, len(old) + 1)
-        old[HOME_NODES::HOME_NODES, ABOVE] = NO_NODE
-        old[0, FIRST] = len(old)
-    used = len(old)
-    pool = np.zeros((used + size, NODE_FIELDS), dtype=np.int64)
-    pool[:used] = old
-    pool[used:, ABOVE] = np.arange(used + 1, used + size + 1)
-    pool[-1, ABOVE] = pool[0, ABOVE]
-    pool[0, ABOVE] = used
-    pool[0, VALUE] += size
-    return pool
+    shared = 1 + HOME_NODES * min(homes, MOST_HOMES)
+    pool = np.zeros((shared, NODE_FIELDS), dtype=np.int64)
+    pool[1:, ABOVE] = np.arange(2, shared + 1)
+    pool[HOME_NODES::HOME_NODES, ABOVE] = NO_NODE
+    pool[0, FIRST] = shared
+    return grown(pool, size)
+
+
+def grown(pool: Ints, size: int) -> Ints:
+    """The pool with `size` more nodes that are free for all."""
+    used = len(pool)
+    larger = np.zeros((used + size, NODE_FIELDS), dtype=np.int64)
+    larger[:used] = pool
+    larger[used:, ABOVE] = np.arange(used + 1, used + size + 1)
+    larger[-1, ABOVE] = larger[0, ABOVE]
+    larger[0, ABOVE] = used
+    larger[0, VALUE] += size
+    return larger
 
 
 def home(number: Ints) -> Ints:
-    """The first node of each home, by the number of the home."""
-    return 1 + HOME_NODES * number
+    """The first node of each home, by the number of the home; NO_NODE for those that are not there."""
+    return np.where(number < MOST_HOMES, 1 + HOME_NODES * number, NO_NODE)
 
 
 @kernel

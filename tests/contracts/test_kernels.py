@@ -12,15 +12,13 @@ from typing import Any
 
 import pytest
 
-from multitracer import kernels
-
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 COMPILED = """
 import sys
 from multitracer import kernels, reading
 from multitracer.analysis import analyze_paths
 from multitracer.summary import to_json
-kernels.choose = lambda records, job: None  # compiled, however few records there are
+kernels.choose = lambda records: None  # compiled, however few records there are
 sys.stdout.buffer.write(to_json(analyze_paths(sys.argv[1:]).summary()))
 """
 LIVES = {
@@ -52,20 +50,3 @@ def cached(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_each_life_comes_to_the_same_conclusions(life: str, cached: Path) -> None:
     """Every key of the summary, against the plain run; no warning, and nothing read out of bounds."""
     assert summary(life, cached) == summary("plain", cached)
-
-
-def test_a_small_input_waits_for_no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It runs plain until an input that was large had the same job's kernels compiled; another job's are no help."""
-    monkeypatch.setattr(kernels, "_state", dict(kernels._state))
-    monkeypatch.setattr(kernels, "cache_directory", lambda: tmp_path)
-    monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
-    few, many = kernels.SMALL_RECORDS - 1, kernels.SMALL_RECORDS
-    kernels.choose(few, "one")
-    assert kernels.plain()
-    kernels.choose(many, "one")
-    assert not kernels.plain()
-    kernels._announce()
-    kernels.choose(few, "one")
-    assert not kernels.plain()
-    kernels.choose(few, "other")
-    assert kernels.plain()

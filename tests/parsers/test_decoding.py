@@ -195,7 +195,7 @@ def test_compiled_and_plain_agree(monkeypatch: pytest.MonkeyPatch) -> None:
         b"\0" * 30,
     ]
     plain = decoded(packets, 1).tables
-    monkeypatch.setitem(kernels._state, "plain", False)
+    monkeypatch.setitem(kernels._state, "small", False)
     monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
     compiled = decoded(packets, 1).tables
     for name in ("packets", "flows", "sack_blocks"):

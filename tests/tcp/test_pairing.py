@@ -107,7 +107,7 @@ def test_compiled_and_plain_agree(monkeypatch):
         side["ack"] = side["ack"] // 4000
     plainly = match(here, far)
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
-    monkeypatch.setitem(kernels._state, "plain", False)
+    monkeypatch.setitem(kernels._state, "small", False)
     compiled = match(here, far)
     assert plainly.rows.tolist() == compiled.rows.tolist()
     assert plainly.ambiguous.tolist() == compiled.ambiguous.tolist()

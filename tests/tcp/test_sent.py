@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,7 +75,8 @@ def test_a_pool_that_grew_goes_on_as_it_was(made: list[tuple[int, int, int]]) ->
     ends, grown = _fresh_ends(2, 1), _fresh_ends(2, 1)
     nodes, more = sent.node_pool(SPARE, 4), sent.node_pool(8, 4)
     for end, first, length in made:
-        more = sent.node_pool(8, old=more)
+        more = sent.grown(more, 8)
+        assert len(free_nodes(more, more[0, sent.ABOVE])) == more[0, sent.VALUE]
         assert sent.send(nodes, ends, end, first, first + length) == sent.send(more, grown, end, first, first + length)
         assert listed(nodes, ends, end) == listed(more, grown, end)
 
@@ -85,3 +87,14 @@ def test_ends_of_different_parts_have_the_first_homes_of_their_pools() -> None:
     for part in (0, 1):
         mine = np.concatenate([ends[2 * slot : 2 * slot + 2, sent.FREE] for slot in range(part, 5, 2)])
         assert mine.tolist() == [1 + sent.HOME_NODES * number for number in range(len(mine))]
+
+
+def test_ends_beyond_the_last_home_take_nodes_from_those_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Homes are bounded, and what an end without one sent is known as well."""
+    monkeypatch.setattr(sent, "MOST_HOMES", 2)
+    ends, nodes = _fresh_ends(2, 1), sent.node_pool(SPARE, 4)
+    assert ends[:, sent.FREE].tolist() == [1, 1 + sent.HOME_NODES, sent.NO_NODE, sent.NO_NODE]
+    assert nodes[0, sent.FIRST] == 1 + 2 * sent.HOME_NODES
+    for first in (0, 20):
+        sent.send(nodes, ends, 3, first, first + 10)
+    assert listed(nodes, ends, 3) == [(10, 20, 0)]
