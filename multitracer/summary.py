@@ -87,7 +87,7 @@ def _json(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:  # a file's name may hold octets that are no text (PEP 383): json escapes them
-        return json.dumps(value, allow_nan=False).encode()
+        return json.dumps(_plain(value), allow_nan=False, separators=(",", ":")).encode()
 
 
 def _plain(value: Any) -> Any:

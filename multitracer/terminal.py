@@ -79,7 +79,7 @@ def _captured(summary: dict[str, Any], totals: Totals) -> str:
     parts += [f"link {', '.join(protocols)}"] if protocols else ["no link log"]
     lines = [", ".join(parts), *map(_connection, totals.busiest)]
     if left := totals.connections - len(totals.busiest):
-        lines.append(f"  and {left} connections with less data")
+        lines.append(f"  and {_many(left, 'connection')} with less data")
     return "\n".join(lines)
 
 

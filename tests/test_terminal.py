@@ -85,7 +85,7 @@ def test_of_many_connections_those_with_most_data_are_told(summary: dict[str, An
     lines = printed(summary, totals).splitlines()
     assert "100,000 connections" in lines[0]
     assert [line.split(":")[0] for line in lines[1:3]] == ["  7", "  3"]
-    assert lines[3] == "  and 99998 connections with less data"
+    assert lines[3] == "  and 99,998 connections with less data"
 
 
 def test_text_from_outside_is_shown_not_obeyed() -> None:

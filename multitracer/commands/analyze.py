@@ -143,9 +143,11 @@ def compare_all(
 
 def names_of(inputs: tuple[str, ...]) -> list[str]:
     """A name for each experiment's directory: its file's or directory's, without what files end in; each once."""
+    from multitracer.tables import encodable
+
     names: list[str] = []
     for path in inputs:
-        short, number = _short(Path(path).resolve()), 1
+        short, number = encodable(_short(Path(path).resolve())), 1
         name = short
         while name in names:
             number += 1

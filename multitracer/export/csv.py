@@ -32,7 +32,8 @@ def write_table(name: str, frame: pd.DataFrame, path: Path) -> None:
 
     public = [column for column in SCHEMA[name].columns if not column.private and column.name in frame]
     table = pa.table({column.name: _values(column, frame[column.name]) for column in public})
-    csv.write_csv(table, path, csv.WriteOptions(quoting_style="needed", include_header=True))
+    with path.open("wb") as file:  # a path may hold octets that are no text, which pyarrow refuses
+        csv.write_csv(table, file, csv.WriteOptions(quoting_style="needed", include_header=True))
 
 
 def _values(column: Column, values: pd.Series[Any]) -> Any:

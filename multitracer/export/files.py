@@ -56,7 +56,8 @@ def write_tables(tables: Mapping[str, pd.DataFrame], directory: Path) -> list[Pa
     written = []
     for name in (name for name, table in SCHEMA.items() if table.written and name in tables):
         path = directory / TABLES / f"{name}.parquet"
-        parquet.write_table(as_arrow(name, tables[name]), path, compression="zstd")
+        with path.open("wb") as file:  # a path may hold octets that are no text, which pyarrow refuses
+            parquet.write_table(as_arrow(name, tables[name]), file, compression="zstd")
         written.append(path)
     return written
 

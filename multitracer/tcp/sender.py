@@ -73,7 +73,7 @@ def begin_sender(sender: Any, first_sample: int) -> None:
     """A sender of which nothing was seen but the handshake's round trip (ns; -1 unknown)."""
     sender[:] = 0
     sender[RECOVERY_END] = sender[ANSWERED] = -1
-    sender[RTO], sender[LEAST_RTT], sender[CLEAR_FROM] = SECOND, NEVER, NEVER
+    sender[RTO], sender[LEAST_RTT], sender[CLEAR_FROM], sender[LAST_ACK] = SECOND, NEVER, NEVER, NEVER
     if first_sample > 0:
         update_rto(sender, first_sample)
 
@@ -113,7 +113,7 @@ def classify_trigger(sender: Any, start: int, end: int, again: bool, since_ack: 
     last = end >= sender[TOP] and sender[PROBED] == 0 and elapsed >= MIN_RTO_NS // 20
     if last and (start > una or elapsed < sender[RTO] // 10 * 9):
         return PROBE
-    if start <= una and (waited or sender[SRTT] == 0):
+    if start <= una and waited:
         return TIMEOUT
     if clocked:
         return FAST

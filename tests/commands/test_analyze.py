@@ -8,6 +8,7 @@ import re
 import shutil
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
@@ -121,6 +122,20 @@ def test_any_file_name_is_analysed_and_written(tmp_path: Path) -> None:
     report = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert "\\udcff&lt;b&gt;.pcap" in report
     assert "<b>.pcap" not in report
+
+
+def test_any_directory_name_is_compared_and_written_to(tmp_path: Path) -> None:
+    """Octets that are no text, in the names of experiments and of the directory for results."""
+    odd, out = tmp_path / os.fsdecode(b"caf\xe9"), tmp_path / os.fsdecode(b"out\xff")
+    odd.mkdir()
+    shutil.copy(RLP / "snd.pcap", odd)
+    arguments = ["analyze", "--compare", str(odd), str(EXAMPLES / "loss2"), "-o", str(out), "--export", "csv"]
+    assert cli.run(arguments) == 0
+    told = json.loads((out / "compare.json").read_text())
+    report = told["experiments"][0]["report"]
+    assert report == "caf\\udce9/report.html"
+    assert (out / report).exists()
+    assert f'href="{quote(report)}"' in (out / "compare.html").read_text(encoding="utf-8")
 
 
 def test_results_of_an_earlier_run_are_no_inputs(tmp_path: Path) -> None:

@@ -110,6 +110,29 @@ def test_a_repair_among_others_proves_nothing_of_the_next_bytes():
     assert verdict(*WARM, *flight, *resends, ack(601, 301), ack(602, 401))[0] == "unknown"
 
 
+def test_a_clock_that_was_set_back_makes_no_acknowledgement_earlier():
+    """The order of the capture counts: the acknowledgement stands behind the resend."""
+    story = (data(1000, 1, 101), data(1001, 101, 201), ack(1040, 1, (101, 201)), again(1300, 1, 101), ack(340, 201))
+    assert verdict(*story)[1] != "the bytes had been acknowledged before"
+    assert verdict(*story)[0] != "yes"
+
+
+def test_more_copies_than_are_looked_at_are_counted_all():
+    """63 duplicates of 100 copies do not mean that the original arrived."""
+    resends = [again(500 + 10 * n, 101, 201) for n in range(99)]
+    reports = [ack(2000 + n, 301, dsack=(101, 201)) for n in range(63)]
+    table = judged(*WARM, *PAIR, *resends, *reports)
+    assert "yes" not in table["spurious"].tolist()
+    enough = judged(*WARM, *PAIR, *resends, *reports, *(ack(3000 + n, 301, dsack=(101, 201)) for n in range(36)))
+    assert enough["because"].iloc[0].endswith("the receiver reported 99 duplicates of 100 copies (DSACK)")
+
+
+def test_the_evidence_is_that_of_the_bytes_that_decided():
+    """A resend of two segments, of which the second's duplicate was reported and the first had been acknowledged."""
+    story = (data(1, 1, 101), data(2, 101, 201), ack(40, 101), again(300, 1, 201), ack(340, 201, dsack=(101, 201)))
+    assert verdict(syn_ack(0), *story) == ("yes", "the receiver reported 1 duplicates of 2 copies (DSACK)")
+
+
 def test_what_is_never_acknowledged_cannot_be_told():
     """The capture ends too early."""
     assert verdict(*WARM, *PAIR, again(500, 101, 201)) == (

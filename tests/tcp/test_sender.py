@@ -212,6 +212,14 @@ def test_the_oldest_data_after_long_silence_is_a_timeout():
     assert found[RECOVERY_END] == 501
 
 
+def test_before_the_first_answer_only_the_time_since_the_first_data_counts():
+    """Nothing was waited for since the clock's beginning, with a handshake or without one."""
+    for before in ((), (syn_ack(0),)):
+        found = followed(*before, data(1, 1, 101), data(2, 101, 201), again(6, 1, 101))
+        assert found.events[0, R_SINCE_ACK] == (6 if before else 5) * MS
+        assert found.events[0, R_TRIGGER] == sending.UNKNOWN
+
+
 def test_duplicate_acknowledgements_make_a_fast_retransmission():
     """And what they count is kept with it."""
     found = followed(*FLIGHT, ack(50, 1, (101, 201)), ack(51, 1, (101, 401)), again(51.1, 1, 101))
