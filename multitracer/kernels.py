@@ -56,6 +56,7 @@ class Kernel:
         self.__wrapped__ = function
         self._by_kinds: dict[tuple[Any, ...], _Run] = {}
         self._by_signature: dict[machine_code.Signature, _Run] = {}
+        self._not_kept: set[tuple[Any, ...]] = set()
 
     def __call__(self, *args: Any) -> Any:
         """Run it, in the life that the process decided on."""
@@ -65,12 +66,13 @@ class Kernel:
             return self._plainly(args) if _state["small"] and not _kept_by_numba() else self.compiled(*args)
         kinds = machine_code.kinds(args)
         run = self._by_kinds.get(kinds)
-        if run is None:
+        if run is None and not (_state["small"] and kinds in self._not_kept):
             run = self._found(args)
             if run is None:
-                return self._plainly(args)
-            self._by_kinds[kinds] = run
-        return run(args)
+                self._not_kept.add(kinds)
+            else:
+                self._by_kinds[kinds] = run
+        return run(args) if run else self._plainly(args)
 
     def _plainly(self, args: tuple[Any, ...]) -> Any:
         """Run it, and the kernels that it calls, as plain Python."""
