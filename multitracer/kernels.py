@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
-from threading import RLock
+from threading import RLock, local
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -40,6 +40,14 @@ _OPTIONS = {"nogil": True, "_nrt": False}
 _state = {"plain": False, "small": False, "announced": False}
 _linking = RLock()
 
+
+class _Here(local):
+    """Whether this thread is within a kernel that runs plain: those that it calls do so too."""
+
+    plain = False
+
+
+_here = _Here()
 
 _Run: TypeAlias = Callable[[tuple[Any, ...]], Any]
 """Runs a kernel with these arguments."""
@@ -76,11 +84,11 @@ class Kernel:
 
     def _plainly(self, args: tuple[Any, ...]) -> Any:
         """Run it, and the kernels that it calls, as plain Python."""
-        before, _state["plain"] = _state["plain"], True
+        _here.plain = True
         try:
             return self.function(*args)
         finally:
-            _state["plain"] = before
+            _here.plain = False
 
     def _found(self, args: tuple[Any, ...]) -> _Run | None:
         """What runs it for arguments like these; None where it would first have to be compiled for a small input."""
@@ -159,8 +167,8 @@ def octets(data: Any) -> np.ndarray[Any, Any]:
 
 
 def plain() -> bool:
-    """Whether kernels run as plain Python in this process."""
-    return _state["plain"] or os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+    """Whether kernels run as plain Python in this process, or here in this thread."""
+    return _state["plain"] or _here.plain or os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 
 def concurrently(function: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,31 @@ def test_a_small_input_waits_for_no_compiler(monkeypatch: pytest.MonkeyPatch) ->
         kernels.choose(records)
         assert fresh(last)(np.arange(4)) == 3
         assert len(runs) == compiled
+
+
+def test_a_plain_run_in_one_thread_leaves_the_others_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two that overlap, the first ending first, and neither leaves the process plain."""
+    monkeypatch.setitem(kernels._state, "small", True)
+    begun, first_ended, seen = threading.Barrier(3), threading.Event(), []
+
+    def first() -> None:
+        begun.wait()
+
+    def second() -> None:
+        begun.wait()
+        first_ended.wait()
+        seen.append(kernels.plain())
+
+    threads = [threading.Thread(target=fresh(function)) for function in (first, second)]
+    for thread in threads:
+        thread.start()
+    begun.wait()
+    threads[0].join()
+    assert not kernels.plain()
+    first_ended.set()
+    threads[1].join()
+    assert seen == [True]
+    assert not kernels.plain()
 
 
 @pytest.mark.compiled

@@ -30,7 +30,7 @@ LIVES = {
 
 @cache
 def summary(life: str, cached: Path) -> dict[str, Any]:
-    """The summary of both examples as one process of that kind makes it."""
+    """The summary of the example with both layers as one process of that kind makes it."""
     environment = {**os.environ, "XDG_CACHE_HOME": str(cached / life), **LIVES[life]}
     inputs = [str(path) for path in sorted((EXAMPLES / "rlp-reset").iterdir())]
     command = [sys.executable, "-W", "error", "-c", COMPILED, *inputs]
