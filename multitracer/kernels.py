@@ -13,6 +13,7 @@ arrays, and input octets come as read-only `uint8` arrays (`octets()`).
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import sys
 import types
@@ -177,6 +178,13 @@ def concurrently(function: Callable[[Any], Any], parts: Sequence[Any]) -> list[A
         return [function(part) for part in parts]
     with ThreadPoolExecutor(min(len(parts), os.cpu_count() or 1)) as pool:
         return list(pool.map(function, parts))
+
+
+def shares(rows: int) -> list[slice]:
+    """So many rows in parts of about one size, one for each processor, where that is worth a thread each."""
+    parts = max(1, min(os.cpu_count() or 1, rows // WORTH_SHARING))
+    edges = [rows * part // parts for part in range(parts + 1)]
+    return [slice(start, stop) for start, stop in itertools.pairwise(edges)]
 
 
 def choose(records: int) -> None:

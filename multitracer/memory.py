@@ -27,13 +27,15 @@ _GREATEST_SHARE = 4
 
 
 def settle() -> None:
-    """Suit one command that fills many large arrays and ends.
+    """Suit one command that fills many large arrays and ends; before NumPy is loaded.
 
     What one array frees the next one takes: glibc gives arrays of over 32 MB back at once, and each
     page that the system hands out anew is cleared first, which on virtual machines takes longer
     than filling it. Rings of objects are few, and looking for them at every 700th new object costs
-    a tenth of the time.
+    a tenth of the time. The threads that OpenBLAS starts for products of matrices, of which there
+    are hardly any, keep a processor busy with waiting.
     """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(_NEW_OBJECTS)
     try:
         mallopt = ctypes.CDLL(None).mallopt

@@ -16,6 +16,7 @@ import numpy as np
 from multitracer.errors import InputError
 from multitracer.kernels import kernel, octets
 from multitracer.parsers.capture import Records, recording
+from multitracer.parsers.wire.octets import word
 from multitracer.trace import Skip
 
 if TYPE_CHECKING:
@@ -102,15 +103,6 @@ def _longer(values: Any, size: int) -> Any:
     longer = np.empty(size, dtype=values.dtype)
     longer[: len(values)] = values
     return longer
-
-
-@kernel
-def word(data: Any, at: int, little: bool) -> int:
-    """Four octets in the file's byte order."""
-    a, b, c, d = np.int64(data[at]), np.int64(data[at + 1]), np.int64(data[at + 2]), np.int64(data[at + 3])
-    if little:
-        return int(d << 24 | c << 16 | b << 8 | a)
-    return int(a << 24 | b << 16 | c << 8 | d)
 
 
 @kernel

@@ -9,7 +9,7 @@ import numpy as np
 from multitracer.errors import InputError
 from multitracer.kernels import kernel, octets
 from multitracer.parsers.capture import Records, recording
-from multitracer.parsers.pcap import word
+from multitracer.parsers.wire.octets import word
 from multitracer.trace import Skip
 
 if TYPE_CHECKING:

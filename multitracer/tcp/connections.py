@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.kernels import kernel
+from multitracer.kernels import concurrently, kernel, shares
 from multitracer.tables import ACK, MARKS, SYN, build
 from multitracer.tcp.joining import Joined, join_points
 from multitracer.tcp.splitting import END, FLOW, MASK, START, split
@@ -61,10 +61,10 @@ def find_connections(
     joined = join_points(ends, uses, same_flow)
     sender = np.empty(rows, dtype=np.int8)
     window = np.empty(rows, dtype=np.int32)
-    place_segments(
-        packets["direction"].to_numpy(), packets["flags"].to_numpy(), packets["raw_window"].to_numpy(),
-        local, seq, ack, sender, window, joined.connection, joined.swapped, joined.base, joined.shift,
-    )  # fmt: skip
+    taken = (packets[name].to_numpy() for name in ("direction", "flags", "raw_window"))
+    columns = (*taken, local, seq, ack, sender, window)
+    learnt = (joined.connection, joined.swapped, joined.base, joined.shift)
+    concurrently(lambda mine: place_segments(*(column[mine] for column in columns), *learnt), shares(rows))
     segments = _segments(packets, point, captured_twice, local, sender, seq, ack, window)
     sack = relative_sack(tables["sack_blocks"], packets, ack)
     return Connections(_connections(flows, uses, joined), segments, sack)

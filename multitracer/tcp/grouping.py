@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.kernels import kernel
+from multitracer.kernels import concurrently, kernel, shares
 from multitracer.tables import MARKS
 
 if TYPE_CHECKING:
@@ -28,20 +28,48 @@ class Groups:
         self._marks = segments["marks"].to_numpy()
         self._connections = connections
         self.points = int(self._point.max(initial=0)) + 1
+        self.shares = shares(len(segments))
+
+    @cached_property
+    def _counts(self) -> Any:
+        """How many rows each share of the segments has of each group, shape (shares, groups)."""
+        counts = np.zeros((len(self.shares), self._connections * self.points), dtype=np.int64)
+
+        def count(part: int) -> None:
+            rows = self.shares[part]
+            count_rows(
+                self._connection[rows], self._point[rows], self._marks[rows], _TWICE, self.points, counts[part]
+            )
+
+        concurrently(count, range(len(self.shares)))
+        return counts
 
     @cached_property
     def starts(self) -> Any:
         """Where each group's rows begin in `order`, and where the last one's end."""
         starts = np.zeros(self._connections * self.points + 1, dtype=np.int64)
-        count_rows(self._connection, self._point, self._marks, _TWICE, self.points, starts[1:])
-        return np.cumsum(starts, out=starts)
+        np.cumsum(self._counts.sum(axis=0), out=starts[1:])
+        return starts
 
     @cached_property
     def order(self) -> Any:
         """The rows, group by group."""
         order = np.empty(self.starts[-1], dtype=np.int32)
-        place_rows(self._connection, self._point, self._marks, _TWICE, self.points, self.starts[:-1].copy(), order)
+
+        def fill(part: tuple[slice, Any]) -> None:
+            rows, place = part
+            place_rows(
+                self._connection[rows], self._point[rows], self._marks[rows], _TWICE, self.points, rows.start, place,
+                order,
+            )  # fmt: skip
+
+        concurrently(fill, self.places())
         return order
+
+    def places(self) -> list[tuple[slice, Any]]:
+        """Shares of the rows that threads can go through side by side, and where in `order` each group's begin."""
+        before = np.cumsum(self._counts, axis=0) - self._counts
+        return list(zip(self.shares, before + self.starts[:-1], strict=True))
 
     def number(self, connection: Any, point: Any) -> Any:
         """The group of a connection at a point."""
@@ -65,11 +93,11 @@ def count_rows(connection: Any, point: Any, marks: Any, skip: int, points: int, 
 
 @kernel
 def place_rows(
-    connection: Any, point: Any, marks: Any, skip: int, points: int, place: Any, order: Any
+    connection: Any, point: Any, marks: Any, skip: int, points: int, first: int, place: Any, order: Any
 ) -> None:  # fmt: skip
-    """Put each group's rows together; `place` is where each begins, and moves on."""
+    """Put each group's rows, numbered from `first` on, together; `place` is where each begins, and moves on."""
     for row in range(len(connection)):
         if connection[row] >= 0 and not marks[row] & skip:
             group = np.int64(connection[row]) * points + point[row]
-            order[place[group]] = row
+            order[place[group]] = first + row
             place[group] += 1

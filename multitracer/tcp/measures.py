@@ -174,10 +174,13 @@ def measure_rows(
     seq: Ints, ack: Ints, payload: Any, flags: Any, checksum_ok: Any, raw_window: Any, connections: int, slot_of: Any,
     ends: Ints, nodes: Ints, samples: Ints, sampled: Any, found: Ints, marks: Any,
 ) -> int:  # fmt: skip
-    """Count rows start..stop-1 of every `parts`-th slot; returns the row where it had to stop for want of nodes."""
+    """Count rows start..stop-1 of every `parts`-th slot; returns the row where it had to stop for want of nodes.
+
+    `parts` is a power of two: a division for each row would take longer than all else that finds its end.
+    """
     for row in range(start, stop):
         slot = np.int64(slot_of[np.int64(point[row]) * connections + connection[row]])
-        if slot % parts != part or marks[row] & CAPTURED_TWICE:
+        if slot & (parts - 1) != part or marks[row] & CAPTURED_TWICE:
             continue
         end = 2 * slot + sender[row]
         if nodes[0, VALUE] < ends[end, RANGES + LENGTH] + SPARE_NODES:

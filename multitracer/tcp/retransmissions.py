@@ -84,11 +84,7 @@ def classify(
         return empty("retransmissions")
     group = groups.number(ends, point_of[ends, senders])
     begin, end = groups.starts[group], groups.starts[group + 1]
-    words = np.empty(len(groups.order), dtype=np.int64)
-    pack_rows(
-        *(segments[name].to_numpy() for name in ("connection", "point", "sender", "flags", "options", "payload_bytes")),
-        marks, MARKS["retransmission"], MARKS["captured_twice"], groups.points, groups.starts[:-1].copy(), words,
-    )  # fmt: skip
+    words = _words(segments, groups)
     columns = (
         words, *(segments[name].to_numpy() for name in ("time_ns", "sender", "seq", "ack", "flags", "tsval", "tsecr")),
         np.array([sacks[name].to_numpy() for name in ("segment", "left", "right", "dsack")], dtype=np.int64), arrived,
@@ -98,6 +94,21 @@ def classify(
         _shares(end - begin),
     )
     return _table(np.concatenate(found), segments, connections, error_ns)
+
+
+def _words(segments: pd.DataFrame, groups: Groups) -> Any:
+    """What `follow` looks at first of each row, in the order of the groups."""
+    names = ("connection", "point", "sender", "flags", "options", "payload_bytes", "marks")
+    columns = [segments[name].to_numpy() for name in names]
+    words = np.empty(len(groups.order), dtype=np.int64)
+
+    def pack(part: tuple[slice, Any]) -> None:
+        rows, place = part
+        mine = (column[rows] for column in columns)
+        pack_rows(*mine, MARKS["retransmission"], MARKS["captured_twice"], groups.points, place, words)
+
+    concurrently(pack, groups.places())
+    return words
 
 
 def _run(order: Any, begin: Any, end: Any, senders: Any, columns: tuple[Any, ...], resends: int) -> Any:

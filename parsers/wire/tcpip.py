@@ -5,14 +5,12 @@ Lengths are the IP header's, not the capture's. Large captures are decoded in pa
 
 from __future__ import annotations
 
-import itertools
-import os
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from multitracer.kernels import WORTH_SHARING, concurrently, kernel
+from multitracer.kernels import concurrently, kernel, shares
 from multitracer.parsers.wire.flows import BATCH, NO_FLOW, Flows, ends_of, find_flow, first_looks
 from multitracer.parsers.wire.layers import (
     CUT,
@@ -41,7 +39,9 @@ from multitracer.tables import (
 
 _LEAST_TCP = 20
 _ALIGNED_TIMESTAMPS = 0x0101080A
-"""RFC 7323 appendix A: how nearly every stack lays out a timestamp option that stands alone."""
+"""RFC 7323 appendix A: how nearly every stack begins with its timestamps."""
+_PADDING = 0x01010101
+"""Four options of kind 1, no operation (RFC 9293 3.2)."""
 
 # What a part's decoding has come to: next record, TCP packets, SACK blocks, SYN rows, flows.
 _ROW, _PACKET, _BLOCK, _SYN, _FLOW = range(5)
@@ -90,9 +90,8 @@ class _Records:
     where: Any  # of what follows the link layer, from the record's start
     columns: dict[str, Any]
 
-    def part(self, start: int, stop: int) -> _Records:
-        """Records start to stop - 1 of these, the same memory."""
-        mine = slice(start, stop)
+    def part(self, mine: slice) -> _Records:
+        """Some of these, the same memory."""
         columns = {name: values[mine] for name, values in self.columns.items()}
         return _Records(
             self.offset[mine], self.captured[mine], self.original[mine], self.interface[mine], self.status[mine],
@@ -117,9 +116,7 @@ def decode(data: Any, offset: Any, captured: Any, original: Any, interface: Any,
     columns = {name: np.empty(count, dtype=dtype) for name, dtype in _COLUMNS.items()}
     status, where = np.zeros(count, dtype=np.int8), np.zeros(count, dtype=np.int32)
     records = _Records(offset, captured, original, interface, status, where, columns)
-    parts = max(1, min(os.cpu_count() or 1, count // WORTH_SHARING))
-    edges = [count * part // parts for part in range(parts + 1)]
-    pieces = [records.part(start, stop) for start, stop in itertools.pairwise(edges)]
+    pieces = [records.part(share) for share in shares(count)]
     found = concurrently(lambda piece: _decode_part(data, piece, kinds), pieces)
     flows, sack, syn = _join(data, pieces, found)
     packets = sum(part.packets for part in found)
@@ -264,16 +261,18 @@ def decode_rows(
                 payload_bytes[packet], wire_bytes[packet] = stop - tcp - header, stop - ip
                 ip_id[packet] = big16(data, ip + 4) if data[ip] >> 4 == 4 else -1
                 checksum_ok[packet] = checksum_right(data, ip, tcp, stop) if stop <= end else -1
-                at = tcp + _LEAST_TCP
-                if header == _LEAST_TCP + 12 and tcp + header <= end and big32(data, at) == _ALIGNED_TIMESTAMPS:
+                at, options_end = tcp + _LEAST_TCP, min(tcp + header, end)
+                if at + 12 <= options_end and big32(data, at) == _ALIGNED_TIMESTAMPS:
                     options[packet] = OPTION_TIMESTAMPS
                     tsval[packet], tsecr[packet] = big32(data, at + 4), big32(data, at + 8)
-                    at = end
+                    at += 12
                 else:
                     tsval[packet], tsecr[packet], options[packet] = 0, 0, 0
-                if length_and_flags & SYN or (at < end and header > _LEAST_TCP):
+                while at + 4 <= options_end and big32(data, at) == _PADDING:
+                    at += 4
+                if length_and_flags & SYN or at < options_end:
                     read_options(
-                        data, at, min(tcp + header, end), packet, state, sack, syn, tsval, tsecr, options,
+                        data, at, options_end, packet, state, sack, syn, tsval, tsecr, options,
                         length_and_flags & SYN,
                     )  # fmt: skip
                 packet += 1
