@@ -16,6 +16,9 @@ from multitracer.kernels import kernel
 if TYPE_CHECKING:
     import pandas as pd
 
+_SPREAD = np.cumprod(np.full(16, 0x9E3779B97F4A7C15, dtype=np.uint64))
+"""A factor for each column, of at most so many; products and sums are taken modulo 2**64."""
+
 
 def rows_with(values: Any, bits: int) -> Any:
     """The rows whose value has any of the `bits`, int64."""
@@ -30,6 +33,18 @@ def runs(values: Any) -> list[tuple[int, int]]:
     find_changes(values, starts)
     edges = [*starts.tolist(), len(values)]
     return list(itertools.pairwise(edges)) if len(values) else []
+
+
+def distinct(table: Any) -> tuple[Any, Any]:
+    """The first of each kind of row of a table of int64, and for each row the place of its like among those.
+
+    Rows are compared by a sum of theirs, and by all of their columns only where that does not tell them apart.
+    """
+    sums = (table.astype(np.uint64) * _SPREAD[: table.shape[1]]).sum(axis=1)
+    _, first, which = np.unique(sums, return_index=True, return_inverse=True)
+    if (table[first[which]] != table).any():
+        _, first, which = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    return first, which
 
 
 def attach(table: pd.DataFrame, name: str, values: Any) -> None:

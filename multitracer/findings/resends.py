@@ -27,12 +27,13 @@ def detect(scene: Scene) -> Iterator[Finding]:
         return
     follow = _recoveries(table)
     columns = {name: table[name].to_numpy() for name in table.columns}
-    for row in np.flatnonzero(columns["trigger"] == "timeout"):
-        yield _timeout(scene, columns, int(row))
-    for row in np.flatnonzero(columns["trigger"] == "probe"):
-        yield _probe(columns, int(row))
-    for row in np.flatnonzero(columns["trigger"] == "fast"):
-        yield from _fast(columns, int(row), follow.get(int(row), []))
+    trigger = table["trigger"]
+    for row in np.flatnonzero(trigger == "timeout").tolist():
+        yield _timeout(scene, columns, row)
+    for row in np.flatnonzero(trigger == "probe").tolist():
+        yield _probe(columns, row)
+    for row in np.flatnonzero(trigger == "fast").tolist():
+        yield from _fast(columns, row, follow.get(row, []))
 
 
 def _timeout(scene: Scene, columns: dict[str, Any], row: int) -> Finding:
@@ -132,18 +133,21 @@ def _fast(columns: dict[str, Any], row: int, recoveries: list[int]) -> Iterator[
 
 
 def _recoveries(table: pd.DataFrame) -> dict[int, list[int]]:
-    """For each fast retransmission, the rows of the recovery it began."""
+    """For fast retransmissions, the rows of the recovery that each began: all until the next, or a timeout."""
+    trigger = table["trigger"]
+    begun, over, within = ((trigger == name).to_numpy() for name in ("fast", "timeout", "recovery"))
+    if not begun.any():
+        return {}
+    end = table.groupby(["connection", "sender"], sort=False).ngroup().to_numpy()
+    order = np.argsort(end, kind="stable")
+    place = np.arange(len(order))
+    # Of each row, in order of ends, the latest one at or before it that began or ended a recovery.
+    marked = np.maximum.accumulate(np.where((begun | over)[order], place, -1))
+    mine = within[order] & (marked >= 0)
+    mine[mine] = begun[order[marked[mine]]] & (end[order[marked[mine]]] == end[order[mine]])
     found: dict[int, list[int]] = {}
-    open_at: dict[tuple[int, str], int] = {}
-    rows = zip(table["connection"], table["sender"], table["trigger"], strict=True)
-    for row, (connection, sender, trigger) in enumerate(rows):
-        if trigger == "fast":
-            open_at[connection, sender] = row
-            found[row] = []
-        elif trigger == "timeout":
-            open_at.pop((connection, sender), None)
-        elif trigger == "recovery" and (connection, sender) in open_at:
-            found[open_at[connection, sender]].append(row)
+    for first, row in sorted(zip(order[marked[mine]].tolist(), order[mine].tolist(), strict=True)):
+        found.setdefault(first, []).append(row)
     return found
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.columns import rows_with
+from multitracer.columns import distinct, rows_with
 from multitracer.kernels import WORTH_SHARING, concurrently, kernel
 from multitracer.tables import MARKS, SPURIOUS, TRIGGERS, build, empty
 from multitracer.tcp import needless as rules
@@ -44,6 +43,7 @@ from multitracer.tcp.sender import (
     REPORTS,
     SENDER_FIELDS,
     TIMEOUT,
+    UNKNOWN,
     begin_sender,
     follow,
     packed,
@@ -236,60 +236,66 @@ def _table(found: Any, segments: pd.DataFrame, connections: pd.DataFrame, error_
 
 
 def _reasons(found: Any) -> Any:
-    """Why each was sent, and why it is held to be needed or needless."""
-    said = np.empty(len(found), dtype=object)
-    for trigger in range(len(TRIGGERS)):
-        rows = np.flatnonzero(found[:, R_TRIGGER] == trigger)
-        said[rows] = _trigger_reasons(trigger, found[rows])
-    for rule in np.unique(found[:, R_RULE]).tolist():
-        rows = np.flatnonzero(found[:, R_RULE] == rule)
-        said[rows] += _rule_reasons(rule, found[rows])
-    return said
+    """Why each was sent, and why it is held to be needed or needless. Most are told the same: that is said once."""
+    matters = np.ones((len(found), len(_TOLD)), dtype=np.int64)
+    for column, names in enumerate(_TOLD[2:], start=2):
+        matters[:, column] = _matters(names, found)
+    first, which = distinct(found[:, _TOLD] * matters)
+    said = [_trigger_reason(row) + "; " + _rule_reason(row) for row in found[first].tolist()]
+    return np.array(said, dtype=object)[which]
 
 
-def _trigger_reasons(trigger: int, found: Any) -> list[str]:
-    milliseconds = found / 1e6
+def _matters(number: int, found: Any) -> Any:
+    """Of which retransmissions the reason names this number."""
+    by_trigger = [trigger for trigger, numbers in _NAMED_BY_TRIGGER.items() if number in numbers]
+    by_rule = [rule for rule, numbers in _NAMED_BY_RULE.items() if number in numbers]
+    return np.isin(found[:, R_TRIGGER], by_trigger) | np.isin(found[:, R_RULE], by_rule)
+
+
+_NAMED_BY_TRIGGER = {
+    TIMEOUT: (R_ELAPSED, R_SINCE_ACK, R_RTO), FAST: (R_DUPACKS, R_ABOVE), RECOVERY: (), PROBE: (R_ELAPSED, R_RTO),
+    UNKNOWN: (R_SINCE_ACK,),
+}  # fmt: skip
+_NAMED_BY_RULE = {rules.DSACK: (R_DSACKS, R_COPIES), rules.TOO_SOON: (R_LEAST_RTT,)}
+_TOLD = [
+    R_TRIGGER, R_RULE,
+    *sorted({number for numbers in (*_NAMED_BY_TRIGGER.values(), *_NAMED_BY_RULE.values()) for number in numbers}),
+]  # fmt: skip
+"""All that reasons are made of."""
+
+
+def _trigger_reason(event: list[int]) -> str:
+    """Why it was sent."""
+    trigger, acks, above = event[R_TRIGGER], event[R_DUPACKS], event[R_ABOVE]
+    elapsed, since, rto = (event[number] / 1e6 for number in (R_ELAPSED, R_SINCE_ACK, R_RTO))
     if trigger == TIMEOUT:
-        return [
+        return (
             f"oldest unacknowledged data resent {elapsed:.1f} ms after the timer was last restarted, without any "
             f"acknowledgement for {since:.1f} ms (modelled RTO {rto:.1f} ms)"
-            for elapsed, since, rto in milliseconds[:, [R_ELAPSED, R_SINCE_ACK, R_RTO]].tolist()
-        ]
+        )
     if trigger == FAST:
-        return [_signalled(acks, above) for acks, above in found[:, [R_DUPACKS, R_ABOVE]].tolist()]
+        return (
+            f"{acks} duplicate acknowledgement{'' if acks == 1 else 's'} and {above} bytes selectively acknowledged "
+            "above it when it was resent"
+        )
     if trigger == RECOVERY:
-        return ["resent within the recovery that an earlier loss began"] * len(found)
+        return "resent within the recovery that an earlier loss began"
     if trigger == PROBE:
-        return [
+        return (
             f"last outstanding segment resent {elapsed:.1f} ms after the last transmission, before the RTO of "
             f"{rto:.1f} ms"
-            for elapsed, rto in milliseconds[:, [R_ELAPSED, R_RTO]].tolist()
-        ]
-    return [
-        f"no timer had run out ({since:.1f} ms without an acknowledgement) and no loss was signalled"
-        for since in milliseconds[:, R_SINCE_ACK].tolist()
-    ]
+        )
+    return f"no timer had run out ({since:.1f} ms without an acknowledgement) and no loss was signalled"
 
 
-@lru_cache(1 << 12)
-def _signalled(acks: int, above: int) -> str:
-    """What a fast retransmission was told; most are told the same."""
-    return (
-        f"{acks} duplicate acknowledgement{'' if acks == 1 else 's'} and {above} bytes selectively acknowledged "
-        "above it when it was resent"
-    )
-
-
-def _rule_reasons(rule: int, found: Any) -> Any:
+def _rule_reason(event: list[int]) -> str:
+    """Why it is held to be needed or needless."""
+    rule = event[R_RULE]
     if rule == rules.DSACK:
-        counts = found[:, [R_DSACKS, R_COPIES]].tolist()
-        said = [f"; the receiver reported {dsacks} duplicates of {copies} copies (DSACK)" for dsacks, copies in counts]
-    elif rule == rules.TOO_SOON:
-        least = (found[:, R_LEAST_RTT] / 1e6).tolist()
-        said = [f"; acknowledged sooner than half the least round trip ({rtt:.1f} ms) after it" for rtt in least]
-    else:
-        said = ["; " + _RULES.get(rule, "needless or not cannot be told from this capture")] * len(found)
-    return np.array(said, dtype=object)
+        return f"the receiver reported {event[R_DSACKS]} duplicates of {event[R_COPIES]} copies (DSACK)"
+    if rule == rules.TOO_SOON:
+        return f"acknowledged sooner than half the least round trip ({event[R_LEAST_RTT] / 1e6:.1f} ms) after it"
+    return _RULES.get(rule, "needless or not cannot be told from this capture")
 
 
 _RULES = {
