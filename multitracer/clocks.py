@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from multitracer.envelope import Fit, Way, fit
 from multitracer.errors import UsageError
-from multitracer.kernels import kernel
 from multitracer.points import Points
 from multitracer.roles import find_roles, nearest_to_sender
 from multitracer.tcp.pairing import Pairing, match
@@ -80,8 +79,8 @@ def align(
     clocks = [Clock(path, how="shares no packets with the reference") for _ in range(count)]
     alignment = Alignment(reference, clocks, found, segments["point"].to_numpy())
     if count:
-        clocks[reference] = _same(path, "is the reference", _first(segments, reference))
-        _place_stated(alignment, segments, points, stated or {})
+        clocks[reference] = _same(path, "is the reference", points.points[reference].first_ns)
+        _place_stated(alignment, points, stated or {})
         _place_rest(alignment, segments)
     _note(alignment, points, inputs)
     return alignment
@@ -95,33 +94,15 @@ def _same(reference: str, how: str, start_ns: int) -> Clock:
     return Clock(reference, 0.0, 0.0, 0.0, 0.0, how, (ClockPiece(start_ns, 0),))
 
 
-def _first(segments: pd.DataFrame, point: int) -> int:
-    """The earliest time recorded at a point, on its own clock."""
-    return int(earliest(segments["recorded_ns"].to_numpy(), segments["point"].to_numpy(), point))
-
-
-@kernel
-def earliest(recorded: Ints, point: Any, number: int) -> int:
-    """The least of the times at a point; 0 where there is none."""
-    least, found = 0, False
-    for row in range(len(recorded)):
-        if point[row] == number and (not found or recorded[row] < least):
-            least, found = recorded[row], True
-    return least
-
-
-def _place_stated(
-    alignment: Alignment, segments: pd.DataFrame, points: Points, stated: Mapping[int, tuple[float, float]]
-) -> None:
+def _place_stated(alignment: Alignment, points: Points, stated: Mapping[int, tuple[float, float]]) -> None:
     for point in points.points:
         known = [stated[number] for number in point.inputs if number in stated]
         if known and point.number == alignment.reference and any(known[0]):
             path = alignment.clocks[alignment.reference].reference
             raise UsageError(f"--clock {path}: it is the reference, against which the others' clocks are stated")
         if known and point.number != alignment.reference:
-            start = _first(segments, point.number)
             path = alignment.clocks[alignment.reference].reference
-            alignment.clocks[point.number] = stated_clock(path, *known[0], start)
+            alignment.clocks[point.number] = stated_clock(path, *known[0], point.first_ns)
 
 
 def stated_clock(reference: str, offset_s: float, drift_ppm: float, start_ns: int) -> Clock:

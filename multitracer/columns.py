@@ -22,9 +22,8 @@ _SPREAD = np.cumprod(np.full(16, 0x9E3779B97F4A7C15, dtype=np.uint64))
 
 def rows_with(values: Any, bits: int) -> Any:
     """The rows whose value has any of the `bits`, int64."""
-    rows = np.empty(count_with(values, bits), dtype=np.int64)
-    find_with(values, bits, rows)
-    return rows
+    rows = np.empty(len(values), dtype=np.int64)  # room that is not written to costs nothing
+    return rows[: find_with(values, bits, rows)].copy()
 
 
 def runs(values: Any) -> list[tuple[int, int]]:
@@ -71,22 +70,14 @@ def tally(codes: Any, counts: Any) -> None:
 
 
 @kernel
-def count_with(values: Any, bits: int) -> int:
-    """How many values have any of the `bits`."""
-    count = 0
-    for value in values:
-        count += 1 if value & bits else 0
-    return count
-
-
-@kernel
-def find_with(values: Any, bits: int, rows: Any) -> None:
-    """Fill `rows` with the places of the values that have any of the `bits`."""
+def find_with(values: Any, bits: int, rows: Any) -> int:
+    """Fill `rows` with the places of the values that have any of the `bits`; how many there are."""
     count = 0
     for row in range(len(values)):
         if values[row] & bits:
             rows[count] = row
             count += 1
+    return count
 
 
 @kernel

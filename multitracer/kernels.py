@@ -7,7 +7,9 @@ kept as machine code where that can be done (`machine_code`), and by numba elsew
 
 Rules that keep the lives equal: integers are masked to their width explicitly, kernels call
 kernels by name only (a compiled function passed as an argument is never cached), state lives in
-arrays, and input octets come as read-only `uint8` arrays (`octets()`).
+arrays, and input octets come as read-only `uint8` arrays (`octets()`). Where the compiler cannot see
+that an index is not negative, it provides for one that counts from the end, at every access: in hot
+loops such an index is made unsigned.
 """
 
 from __future__ import annotations
@@ -57,8 +59,9 @@ _Run: TypeAlias = Callable[[tuple[Any, ...]], Any]
 class Kernel:
     """A function that runs compiled or plain, whichever the process decided on."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], *, inlined: bool = False) -> None:
         self.function = function
+        self._inlined = inlined
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
         self.__module__ = function.__module__
@@ -138,7 +141,8 @@ class Kernel:
         """The numba dispatcher of a function that compiled ones alone can call."""
         import numba
 
-        return numba.njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)(self._for_numba())
+        options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "forceinline": self._inlined}
+        return numba.njit(**options, **_OPTIONS)(self._for_numba())
 
     def _for_numba(self) -> Callable[..., Any]:
         """The function as numba knows it: it resolves globals when it compiles, and knows no Kernel."""
@@ -158,6 +162,14 @@ class Kernel:
 def kernel(function: Callable[..., Any]) -> Kernel:
     """Mark a function as a hot loop; the arrays it works on are all given to it: numba refuses one that makes any."""
     return Kernel(function)
+
+
+def inlined(function: Callable[..., Any]) -> Kernel:
+    """Mark a kernel that is compiled into those that call it, where they do so for each row.
+
+    A call hands over seven numbers for each array. Where much calls much, compiling would take too long.
+    """
+    return Kernel(function, inlined=True)
 
 
 def octets(data: Any) -> np.ndarray[Any, Any]:

@@ -54,11 +54,15 @@ class Doubling:
 
 @dataclass(frozen=True)
 class Point:
-    """One observation point: the (input, interface) pairs that make it up, in order of time."""
+    """One observation point: the (input, interface) pairs that make it up, in order of time.
+
+    `first_ns` is the earliest time recorded there, on its own clock.
+    """
 
     number: int
     sources: tuple[tuple[int, int], ...]
     description: str
+    first_ns: int
 
     @property
     def inputs(self) -> tuple[int, ...]:
@@ -160,7 +164,7 @@ def _rows(source: _Source) -> Ints:
 
 def _numbered(total: int, groups: list[list[_Source]]) -> npt.NDArray[np.int16]:
     point = np.zeros(total, dtype=np.int16)
-    for number, group in enumerate(groups):
+    for number, group in enumerate(groups[1:], start=1):
         for source in group:
             point[source.rows] = number
     return point
@@ -173,7 +177,8 @@ def _points(groups: list[list[_Source]], inputs: Sequence[Input]) -> list[Point]
             inputs[source.number].path + (f" (interface {source.interface})" if source.interface else "")
             for source in group
         ]
-        made.append(Point(number, tuple(source.key for source in group), " + ".join(names)))
+        first = min(source.first_ns for source in group)
+        made.append(Point(number, tuple(source.key for source in group), " + ".join(names), first))
     return made
 
 

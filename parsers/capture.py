@@ -231,6 +231,8 @@ def _flows_table(ends: list[tuple[str, int, str, int]]) -> pd.DataFrame:
 
 def _account(records: Records, status: Any, found: Recording) -> None:
     """Name what was not analysed: losses as skips, what is out of scope as counts."""
+    if len(status) == len(found.tables["packets"]):
+        return
     counts = np.zeros(layers.CODES, dtype=np.int64)
     tally(status, counts)
     for code, reason in _REASONS.items():

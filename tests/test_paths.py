@@ -38,7 +38,7 @@ def aligned(
         for place, table in enumerate(seen[number] for number in order[: len(seen)])
     ]
     segments = pd.concat(parts, ignore_index=True)
-    points = tuple(Point(n, ((n, 0),), f"capture {n}") for n in range(len(parts)))
+    points = tuple(Point(n, ((n, 0),), f"capture {n}", int(p["time_ns"].min())) for n, p in enumerate(parts))
     found = Points(
         segments["point"].to_numpy(np.int16), np.zeros(len(segments), dtype=np.bool_), points
     )

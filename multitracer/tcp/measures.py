@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.columns import attach
-from multitracer.kernels import WORTH_SHARING, concurrently, kernel
+from multitracer.kernels import WORTH_SHARING, concurrently, inlined, kernel
 from multitracer.tables import ACK, FIN, MARKS, RST, SYN
 from multitracer.tcp.rtt import STATISTICS, await_acknowledgement, summarize, take_sample, withdraw
 from multitracer.tcp.sent import FIRST, FREE, HIGH, LENGTH, LOWEST, RANGES, UNSEEN, VALUE, grown, home, node_pool, send
@@ -66,13 +66,12 @@ def measure(segments: pd.DataFrame, sack: pd.DataFrame, raw_window: npt.NDArray[
         raw_window, connections, slot_of,
     )  # fmt: skip
     found = concurrently(lambda part: _run(segments, columns, ends, marks, part, parts), range(parts))
-    samples, sampled = (np.concatenate(columns) for columns in zip(*found, strict=True))
     attach(segments, "marks", marks)
     keys = np.flatnonzero(slot_of >= 0)
     table = _table(keys // max(connections, 1), keys % max(connections, 1), ends, slot_of[keys])
     rows = np.repeat(2 * slot_of[keys].astype(np.int64), 2)
     rows[1::2] += 1
-    counts, statistics = summarize(samples, sampled, len(ends))
+    counts, statistics = summarize(found, len(ends))
     table["sack_segments"] = _sack_segments(segments, sack, marks, connections, slot_of, len(ends))[rows]
     table["rtt_samples"] = counts[rows]
     for i, name in enumerate(STATISTICS):
@@ -149,7 +148,8 @@ def _sack_segments(
     segments: pd.DataFrame, sack: pd.DataFrame, marks: Any, connections: int, slot_of: Any, ends: int
 ) -> Ints:
     """Per end, how many of its segments carried at least one SACK block."""
-    rows = np.unique(sack["segment"].to_numpy())
+    rows = sack["segment"].to_numpy()
+    rows = rows[np.flatnonzero(np.diff(rows, prepend=-1))]  # a segment's blocks stand together
     rows = rows[(marks[rows] & CAPTURED_TWICE) == 0]
     point, connection = (segments[name].to_numpy()[rows].astype(np.int64) for name in ("point", "connection"))
     end = 2 * slot_of[point * connections + connection].astype(np.int64) + segments["sender"].to_numpy()[rows]
@@ -179,27 +179,28 @@ def measure_rows(
     `parts` is a power of two: a division for each row would take longer than all else that finds its end.
     """
     for row in range(start, stop):
-        slot = np.int64(slot_of[np.int64(point[row]) * connections + connection[row]])
-        if slot & (parts - 1) != part or marks[row] & CAPTURED_TWICE:
+        at = np.uint64(row)
+        slot = np.int64(slot_of[np.int64(point[at]) * connections + connection[at]])
+        if slot & (parts - 1) != part or marks[at] & CAPTURED_TWICE:
             continue
-        end = 2 * slot + sender[row]
+        end = 2 * slot + sender[at]
         if nodes[0, VALUE] < ends[end, RANGES + LENGTH] + SPARE_NODES:
             return row
-        flag, length, window = np.int64(flags[row]), np.int64(payload[row]), np.int64(raw_window[row])
-        mark = BAD_CHECKSUM if checksum_ok[row] == 0 else 0
-        count_packet(ends, end, time_ns[row], length)
-        if length <= 1 and is_keep_alive(ends, end, seq[row], length, flag):
+        flag, length, window = np.int64(flags[at]), np.int64(payload[at]), np.int64(raw_window[at])
+        mark = BAD_CHECKSUM if checksum_ok[at] == 0 else 0
+        count_packet(ends, end, time_ns[at], length)
+        if length <= 1 and is_keep_alive(ends, end, seq[at], length, flag):
             mark |= KEEP_ALIVE
         if length > 0 or flag & (SYN | FIN):
             if ends[end ^ 1, WINDOW] == 0:
                 ends[end, PROBES] += 1
                 mark |= WINDOW_PROBE
             else:
-                mark |= count_sent(nodes, ends, end, seq[row], length, flag, time_ns[row])
-            note_top(ends, end, seq[row], length, flag)
+                mark |= count_sent(nodes, ends, end, seq[at], length, flag, time_ns[at])
+            note_top(ends, end, seq[at], length, flag)
         if flag & ACK:
-            mark |= count_ack(ends, end, ack[row], length, flag, window, time_ns[row])
-            sample = take_sample(nodes, ends, end ^ 1, ack[row], time_ns[row])
+            mark |= count_ack(ends, end, ack[at], length, flag, window, time_ns[at])
+            sample = take_sample(nodes, ends, end ^ 1, ack[at], time_ns[at])
             if sample >= 0:
                 samples[found[0]] = sample
                 sampled[found[0]] = end ^ 1
@@ -207,11 +208,11 @@ def measure_rows(
         if not flag & RST and flag & (ACK | SYN):
             ends[end, WINDOW] = window
         if mark:  # most have none, and threads that write side by side hold each other up
-            marks[row] |= mark
+            marks[at] |= mark
     return stop
 
 
-@kernel
+@inlined
 def count_packet(ends: Ints, end: int, time_ns: int, length: int) -> None:
     """Count a packet and its data."""
     ends[end, PACKETS] += 1
@@ -226,7 +227,7 @@ def count_packet(ends: Ints, end: int, time_ns: int, length: int) -> None:
             ends[end, FIRST_DATA_NS] = time_ns
 
 
-@kernel
+@inlined
 def is_keep_alive(ends: Ints, end: int, seq: int, length: int, flag: int) -> bool:
     """Whether a segment of at most one byte repeats the last number sent, as keep-alives do."""
     high = ends[end, HIGH]
@@ -236,7 +237,7 @@ def is_keep_alive(ends: Ints, end: int, seq: int, length: int, flag: int) -> boo
     return ends[end, DATA_TOP] == high and (length == 1 or ends[end, ACKED] >= high)
 
 
-@kernel
+@inlined
 def count_sent(
     nodes: Ints, ends: Ints, end: int, seq: int, length: int, flag: int, time_ns: int
 ) -> int:  # fmt: skip
@@ -264,7 +265,7 @@ def count_sent(
     return mark
 
 
-@kernel
+@inlined
 def note_top(ends: Ints, end: int, seq: int, length: int, flag: int) -> None:
     """Note the highest numbers sent, of data and of all, and how much data is outstanding."""
     data = seq + ((flag & SYN) != 0)
@@ -277,7 +278,7 @@ def note_top(ends: Ints, end: int, seq: int, length: int, flag: int) -> None:
         ends[end, MOST_OUTSTANDING] = max(ends[end, MOST_OUTSTANDING], outstanding)
 
 
-@kernel
+@inlined
 def count_ack(ends: Ints, end: int, ack: int, length: int, flag: int, window: int, time_ns: int) -> int:
     """Count an acknowledgement that `end` sends; returns its marks. A RST's number is not believed."""
     if flag & RST:

@@ -49,7 +49,7 @@ YES, NO, UNKNOWN = range(3)  # codes of tables.SPURIOUS
 
 # The rules, in the order in which they are asked; `because` is made from them.
 (ARRIVED, LOST, ACKED_BEFORE, DSACK, EIFEL_EARLIER, EIFEL_THIS, TOO_SOON, OVERTAKEN, STILL_ASKED, NEVER_ACKED,
- ACK_LOSS, REORDERED, NO_EVIDENCE, PARTIAL, NEXT_MISSING) = range(15)  # fmt: skip
+ ACK_LOSS, REORDERED, NO_EVIDENCE, PARTIAL, NEXT_MISSING, CODES) = range(16)  # fmt: skip
 
 
 @kernel

@@ -237,19 +237,18 @@ def _table(found: Any, segments: pd.DataFrame, connections: pd.DataFrame, error_
 
 def _reasons(found: Any) -> Any:
     """Why each was sent, and why it is held to be needed or needless. Most are told the same: that is said once."""
-    matters = np.ones((len(found), len(_TOLD)), dtype=np.int64)
-    for column, names in enumerate(_TOLD[2:], start=2):
-        matters[:, column] = _matters(names, found)
-    first, which = distinct(found[:, _TOLD] * matters)
+    named = _named(_NAMED_BY_TRIGGER)[found[:, R_TRIGGER]] | _named(_NAMED_BY_RULE)[found[:, R_RULE]]
+    first, which = distinct(np.hstack([found[:, [R_TRIGGER, R_RULE]], found[:, _NUMBERS] * named]))
     said = [_trigger_reason(row) + "; " + _rule_reason(row) for row in found[first].tolist()]
     return np.array(said, dtype=object)[which]
 
 
-def _matters(number: int, found: Any) -> Any:
-    """Of which retransmissions the reason names this number."""
-    by_trigger = [trigger for trigger, numbers in _NAMED_BY_TRIGGER.items() if number in numbers]
-    by_rule = [rule for rule, numbers in _NAMED_BY_RULE.items() if number in numbers]
-    return np.isin(found[:, R_TRIGGER], by_trigger) | np.isin(found[:, R_RULE], by_rule)
+def _named(by_code: dict[int, tuple[int, ...]]) -> Any:
+    """For each code, of each of _NUMBERS whether its reason names it."""
+    named = np.zeros((max(rules.CODES, len(TRIGGERS)), len(_NUMBERS)), dtype=np.bool_)
+    for code, numbers in by_code.items():
+        named[code, [_NUMBERS.index(number) for number in numbers]] = True
+    return named
 
 
 _NAMED_BY_TRIGGER = {
@@ -257,11 +256,8 @@ _NAMED_BY_TRIGGER = {
     UNKNOWN: (R_SINCE_ACK,),
 }  # fmt: skip
 _NAMED_BY_RULE = {rules.DSACK: (R_DSACKS, R_COPIES), rules.TOO_SOON: (R_LEAST_RTT,)}
-_TOLD = [
-    R_TRIGGER, R_RULE,
-    *sorted({number for numbers in (*_NAMED_BY_TRIGGER.values(), *_NAMED_BY_RULE.values()) for number in numbers}),
-]  # fmt: skip
-"""All that reasons are made of."""
+_NUMBERS = [R_ELAPSED, R_SINCE_ACK, R_RTO, R_DUPACKS, R_ABOVE, R_DSACKS, R_COPIES, R_LEAST_RTT]
+"""All numbers that reasons name."""
 
 
 def _trigger_reason(event: list[int]) -> str:

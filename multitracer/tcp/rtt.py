@@ -8,12 +8,14 @@ begins, and those that stay are in order of time and of sequence number at once:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.kernels import kernel
+from multitracer.columns import tally
+from multitracer.kernels import inlined, kernel
 from multitracer.tcp.sent import BOTTOM, END, FIRST, LENGTH, NO_NODE, VALUE, add_above, drop
 
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -30,7 +32,7 @@ SHORT = 64
 STATISTICS = ("min", "mean", "median", "p95", "max", "std")
 
 
-@kernel
+@inlined
 def withdraw(nodes: Ints, ends: Ints, end: int, first: int) -> None:
     """Note a transmission that begins at `first`: nothing above can be timed any more."""
     top = ends[end, CANDIDATES]
@@ -39,7 +41,7 @@ def withdraw(nodes: Ints, ends: Ints, end: int, first: int) -> None:
         top = ends[end, CANDIDATES]
 
 
-@kernel
+@inlined
 def await_acknowledgement(nodes: Ints, ends: Ints, end: int, first: int, stop: int, time_ns: int) -> None:
     """Note that first..stop-1, all new, left at `time_ns`."""
     add_above(nodes, ends, end, CANDIDATES, ends[end, CANDIDATES], first, stop, time_ns)
@@ -47,7 +49,7 @@ def await_acknowledgement(nodes: Ints, ends: Ints, end: int, first: int, stop: i
         drop(nodes, ends, end, CANDIDATES, ends[end, CANDIDATES + BOTTOM])
 
 
-@kernel
+@inlined
 def take_sample(nodes: Ints, ends: Ints, end: int, ack: int, time_ns: int) -> int:
     """The round trip in ns that an acknowledgement shows, or NO_SAMPLE; what it covers is done."""
     sample = NO_SAMPLE
@@ -60,14 +62,21 @@ def take_sample(nodes: Ints, ends: Ints, end: int, ack: int, time_ns: int) -> in
     return sample
 
 
-def summarize(samples: Ints, end: npt.NDArray[np.int32], ends: int) -> tuple[Ints, Floats]:
-    """Per end, the number of samples, and in ms their STATISTICS (columns; NaN without samples)."""
-    counts = np.bincount(end, minlength=ends)
+def summarize(parts: Sequence[tuple[Ints, npt.NDArray[np.int32]]], ends: int) -> tuple[Ints, Floats]:
+    """Per end, the number of samples, and in ms their STATISTICS (columns; NaN without samples).
+
+    Each part holds samples (ns) and whose each of them is.
+    """
+    counts = np.zeros(ends, dtype=np.int64)
+    for _, end in parts:
+        tally(end, counts)
     starts = np.zeros(ends + 1, dtype=np.int64)
     np.cumsum(counts, out=starts[1:])
-    grouped = np.empty(len(samples), dtype=np.int64)
+    grouped = np.empty(starts[-1], dtype=np.int64)
+    place = starts[:-1].copy()
+    for samples, end in parts:
+        group(samples, end, place, grouped)
     statistics = np.full((ends, len(STATISTICS)), np.nan)
-    group(samples, end, starts[:-1].copy(), grouped)
     for long in np.flatnonzero(counts > SHORT).tolist():
         grouped[starts[long] : starts[long + 1]].sort()
     describe(grouped, starts, statistics)

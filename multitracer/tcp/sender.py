@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.kernels import kernel
+import numpy as np
+
+from multitracer.kernels import inlined, kernel
 from multitracer.tables import ACK, FIN, OPTION_SACK, OPTION_SACK_PERMITTED, RST, SYN
 from multitracer.tcp.scoreboard import (
     CLEAN,
@@ -78,7 +80,7 @@ def begin_sender(sender: Any, first_sample: int) -> None:
         update_rto(sender, first_sample)
 
 
-@kernel
+@inlined
 def update_rto(sender: Any, sample: int) -> None:
     """RFC 6298 2.2-2.3 with a granularity of 0."""
     if sender[SRTT] == 0:
@@ -126,19 +128,19 @@ def packed(sender: int, resent: int, flags: int, options: int, length: int) -> i
     return (length << _LENGTH) | (flags << _FLAGS) | (options << _OPTIONS) | (resent << _RESENT) | sender
 
 
-@kernel
+@inlined
 def fetch(rows: Any, words: Any, direction: int, time_ns: Any, seq: Any, ack: Any, fetched: Any) -> None:
     """Put the time and the number, of data or acknowledged, of a batch of rows together.
 
     They lie far apart in memory, and are waited for all at once here, else one after the other.
     """
     for place in range(len(rows)):
-        row = rows[place]
+        row = np.uint64(rows[place])
         fetched[place, 0] = time_ns[row]
         fetched[place, 1] = seq[row] if words[place] & 1 == direction else ack[row]
 
 
-@kernel
+@inlined
 def on_new_data(sender: Any, ends: Any, notes: Any, row: int, end: int, now: int) -> None:
     """Bytes from the top to end-1 were sent, for the first time, in segment `row`."""
     k = sender[ROWS]
@@ -205,7 +207,7 @@ def note_trigger(sender: Any, event: Any, start: int, end: int, again: bool, sen
         sender[RESTARTED] = now
 
 
-@kernel
+@inlined
 def advance(sender: Any, ends: Any, number: int, now: int) -> int:
     """Acknowledge all bytes below `number`, more than before; the first of the scoreboard rows acknowledged.
 
@@ -224,7 +226,7 @@ def advance(sender: Any, ends: Any, number: int, now: int) -> int:
     return first
 
 
-@kernel
+@inlined
 def on_clear_advance(sender: Any, ends: Any, notes: Any, time_ns: Any, number: int, now: int) -> None:
     """`on_advance` where all bytes outstanding are clear: only the last row's time matters."""
     if advance(sender, ends, number, now) < sender[EDGE]:

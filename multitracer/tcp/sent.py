@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.kernels import kernel
+from multitracer.kernels import inlined, kernel
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 
@@ -66,7 +66,7 @@ def home(number: Ints) -> Ints:
     return np.where(number < MOST_HOMES, 1 + HOME_NODES * number, NO_NODE)
 
 
-@kernel
+@inlined
 def take(nodes: Ints, ends: Ints, end: int) -> int:
     """A free node: of the end's home, or else of those for all."""
     node = ends[end, FREE]
@@ -79,7 +79,7 @@ def take(nodes: Ints, ends: Ints, end: int) -> int:
     return node
 
 
-@kernel
+@inlined
 def give_back(nodes: Ints, ends: Ints, end: int, node: int) -> None:
     """Put a node that `end` took where it was taken from."""
     if node < nodes[0, FIRST]:
@@ -91,7 +91,7 @@ def give_back(nodes: Ints, ends: Ints, end: int, node: int) -> None:
         nodes[0, VALUE] += 1
 
 
-@kernel
+@inlined
 def add_above(nodes: Ints, ends: Ints, end: int, chain: int, below: int, first: int, stop: int, value: int) -> int:
     """Insert first..stop-1 above the node `below` of a list (NO_NODE: at its bottom); the new node."""
     node = take(nodes, ends, end)
@@ -110,7 +110,7 @@ def add_above(nodes: Ints, ends: Ints, end: int, chain: int, below: int, first: 
     return node
 
 
-@kernel
+@inlined
 def drop(nodes: Ints, ends: Ints, end: int, chain: int, node: int) -> None:
     """Take a node out of its list."""
     below, above = nodes[node, BELOW], nodes[node, ABOVE]
@@ -151,7 +151,7 @@ def put(nodes: Ints, ends: Ints, end: int, below: int, first: int, stop: int, co
     return add_above(nodes, ends, end, RANGES, below, first, stop, copies)
 
 
-@kernel
+@inlined
 def send(nodes: Ints, ends: Ints, end: int, first: int, stop: int) -> tuple[int, int, int, int]:
     """Note a transmission of the numbers first..stop-1.
 

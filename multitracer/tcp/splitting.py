@@ -160,10 +160,11 @@ def split_flows(
     """
     option = np.searchsorted(option_row, start)
     for row in range(start, stop):
-        slot = np.int64(point[row]) * flows + flow[row]
+        at = np.uint64(row)
+        slot = np.int64(point[at]) * flows + flow[at]
         number = np.int64(current[slot])
-        flag, side = np.int64(flags[row]), np.int64(direction[row])
-        number_raw, ack_raw = np.int64(raw_seq[row]), np.int64(raw_ack[row])
+        flag, side = np.int64(flags[at]), np.int64(direction[at])
+        number_raw, ack_raw = np.int64(raw_seq[at]), np.int64(raw_ack[at])
         answers = (flag & ACK) != 0
         new = number < 0
         if not new and flag & SYN:
@@ -174,26 +175,26 @@ def split_flows(
             number = np.int64(found)
             found += 1
             current[slot] = number
-            open_use(uses, number, flow[row], point[row], side, flag, time_ns[row])
-        local[row] = number
-        uses[number, END] = max(uses[number, END], time_ns[row])
+            open_use(uses, number, flow[at], point[at], side, flag, time_ns[at])
+        local[at] = number
+        uses[number, END] = max(uses[number, END], time_ns[at])
         mine, peer = 2 * number + side, 2 * number + 1 - side
         ends[mine, PACKETS] += 1
         trusted = (flag & RST) == 0
-        seq[row] = number_raw if ends[mine, TOP] == NONE else unwrap(ends[mine, TOP], number_raw)
+        seq[at] = number_raw if ends[mine, TOP] == NONE else unwrap(ends[mine, TOP], number_raw)
         if flag & SYN:
-            note_syn(ends, mine, seq[row])
+            note_syn(ends, mine, seq[at])
             while option < len(option_row) and option_row[option] < row:
                 option += 1
             if option < len(option_row) and option_row[option] == row:
                 ends[mine, MSS] = option_mss[option]
                 ends[mine, WSCALE] = option_wscale[option]
-        length = np.int64(payload[row]) + ((flag & SYN) != 0) + ((flag & FIN) != 0)
-        note_number(ends, mine, seq[row], seq[row] + length, trusted)
-        ack[row] = -1
+        length = np.int64(payload[at]) + ((flag & SYN) != 0) + ((flag & FIN) != 0)
+        note_number(ends, mine, seq[at], seq[at] + length, trusted)
+        ack[at] = -1
         if answers:
-            ack[row] = ack_raw if ends[peer, TOP] == NONE else unwrap(ends[peer, TOP], ack_raw)
-            note_number(ends, peer, ack[row], ack[row], trusted)
+            ack[at] = ack_raw if ends[peer, TOP] == NONE else unwrap(ends[peer, TOP], ack_raw)
+            note_number(ends, peer, ack[at], ack[at], trusted)
         if flag & (FIN | RST):
             note_close(ends, uses, number, mine, flag)
     return found

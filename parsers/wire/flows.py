@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.kernels import kernel
+from multitracer.kernels import inlined, kernel
 from multitracer.parsers.wire.layers import transport
 from multitracer.parsers.wire.octets import big16, big32, mixed
 
@@ -73,7 +73,7 @@ def spread(here: int, there: int) -> int:
     return mixed(both ^ both >> 31, (here ^ there) >> 16 ^ (here ^ there))
 
 
-@kernel
+@inlined
 def address(data: Any, at: int, size: int) -> int:
     """An IPv4 address, or 40 bits that depend on all of an IPv6 address."""
     if size == 4:
@@ -93,7 +93,7 @@ def same_ends(data: Any, ip: int, other: int, turned: int) -> bool:
     return True
 
 
-@kernel
+@inlined
 def ends_of(data: Any, ip: int, tcp: int) -> tuple[int, int]:
     """The packet's sender and receiver, address and port, as numbers."""
     size, source = (4, ip + 12) if data[ip] >> 4 == 4 else (16, ip + 8)
@@ -102,7 +102,7 @@ def ends_of(data: Any, ip: int, tcp: int) -> tuple[int, int]:
     return here, there
 
 
-@kernel
+@inlined
 def first_looks(here: Any, there: Any, table: Any, known: Any, found: Any) -> None:
     """For each packet of a batch what `find_flow` would give, or NO_FLOW where one look does not tell.
 

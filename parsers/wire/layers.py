@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.kernels import kernel
+from multitracer.kernels import inlined, kernel
 from multitracer.parsers.wire.octets import big16
 
 RAW_IP = 101
@@ -44,7 +44,7 @@ def transport_of(data: Any, ip: int) -> int:
     return int(transport(data, ip, len(data))[1])
 
 
-@kernel
+@inlined
 def by_ethertype(data: Any, at: int, end: int, kind: int) -> int:
     """Where the IP header starts behind an EtherType `kind` whose payload is at `at`; negative: -1 - status."""
     while kind == 0x8100 or kind == 0x88A8 or kind == 0x9100:
@@ -93,7 +93,7 @@ def behind_ppp(data: Any, at: int, end: int) -> int:
     return -1 - (UNKNOWN if protocol == 0x2D or protocol == 0x2F else OTHER)
 
 
-@kernel
+@inlined
 def network(data: Any, at: int, end: int, kind: int) -> int:
     """Where the IP header of a record starts; -1 - status where there is none."""
     if kind == _RAW:
@@ -118,7 +118,7 @@ def network(data: Any, at: int, end: int, kind: int) -> int:
     return -1 - (UNKNOWN if kind == _ODD else NO_LINK_TYPE)
 
 
-@kernel
+@inlined
 def transport(data: Any, ip: int, end: int) -> Any:
     """(Protocol or -1 - status, where its header starts, where the datagram ends) of the packet at `ip`.
 

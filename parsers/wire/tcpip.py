@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.kernels import concurrently, kernel, shares
+from multitracer.kernels import concurrently, inlined, kernel, shares
 from multitracer.parsers.wire.flows import BATCH, NO_FLOW, Flows, ends_of, find_flow, first_looks
 from multitracer.parsers.wire.layers import (
     CUT,
@@ -196,7 +196,7 @@ def folded(total: int) -> int:
     return total
 
 
-@kernel
+@inlined
 def checksum_right(data: Any, ip: int, tcp: int, stop: int) -> int:
     """Whether the TCP checksum is right (RFC 9293 3.1): 1, 0, or -1 where the network card was to fill it in.
 
@@ -229,45 +229,46 @@ def decode_rows(
         read_headers(data, offset, captured, interface, kinds, row, count, batch)
         first_looks(batch[_HERE, :count], batch[_THERE, :count], table, known, batch[_FOUND, :count])
         for place in range(count):
-            at = offset[row]
-            end = at + captured[row]
+            this, out = np.uint64(row), np.uint64(packet)
+            at = offset[this]
+            end = at + captured[this]
             result, ip = batch[_RESULT, place], batch[_IP, place]
             tcp, stop = batch[_TRANSPORT, place], batch[_STOP, place]
             if result == PROTOCOL_UDP:
-                status[row] = udp_status(data, tcp, end)
-                where[row] = tcp - at
+                status[this] = udp_status(data, tcp, end)
+                where[this] = tcp - at
             elif result != PROTOCOL_TCP:
-                status[row] = -1 - result if result < 0 else other_status(result)
+                status[this] = -1 - result if result < 0 else other_status(result)
             elif tcp + _LEAST_TCP > end:
-                status[row] = CUT if at + original[row] > end else MALFORMED
+                status[this] = CUT if at + original[this] > end else MALFORMED
             else:
                 if stop == 0:
-                    stop = at + original[row]
+                    stop = at + original[this]
                 length_and_flags = big16(data, tcp + 12)
                 header = (length_and_flags >> 12) * 4
                 if header < _LEAST_TCP or tcp + header > stop:
-                    status[row] = MALFORMED
+                    status[this] = MALFORMED
                     row += 1
                     continue
-                status[row] = TCP
+                status[this] = TCP
                 found = batch[_FOUND, place]
                 if found == NO_FLOW:
                     found = find_flow(data, ip, tcp, table, known, flows)
-                flow[packet], direction[packet] = found >> 1, found & 1
+                flow[out], direction[out] = found >> 1, found & 1
                 flows = max(flows, (found >> 1) + 1)
-                raw_seq[packet], raw_ack[packet] = big32(data, tcp + 4), big32(data, tcp + 8)
-                flags[packet] = length_and_flags & 0x0FFF
-                raw_window[packet], checksum[packet] = big16(data, tcp + 14), big16(data, tcp + 16)
-                payload_bytes[packet], wire_bytes[packet] = stop - tcp - header, stop - ip
-                ip_id[packet] = big16(data, ip + 4) if data[ip] >> 4 == 4 else -1
-                checksum_ok[packet] = checksum_right(data, ip, tcp, stop) if stop <= end else -1
+                raw_seq[out], raw_ack[out] = big32(data, tcp + 4), big32(data, tcp + 8)
+                flags[out] = length_and_flags & 0x0FFF
+                raw_window[out], checksum[out] = big16(data, tcp + 14), big16(data, tcp + 16)
+                payload_bytes[out], wire_bytes[out] = stop - tcp - header, stop - ip
+                ip_id[out] = big16(data, ip + 4) if data[ip] >> 4 == 4 else -1
+                checksum_ok[out] = checksum_right(data, ip, tcp, stop) if stop <= end else -1
                 at, options_end = tcp + _LEAST_TCP, min(tcp + header, end)
                 if at + 12 <= options_end and big32(data, at) == _ALIGNED_TIMESTAMPS:
-                    options[packet] = OPTION_TIMESTAMPS
-                    tsval[packet], tsecr[packet] = big32(data, at + 4), big32(data, at + 8)
+                    options[out] = OPTION_TIMESTAMPS
+                    tsval[out], tsecr[out] = big32(data, at + 4), big32(data, at + 8)
                     at += 12
                 else:
-                    tsval[packet], tsecr[packet], options[packet] = 0, 0, 0
+                    tsval[out], tsecr[out], options[out] = 0, 0, 0
                 while at + 4 <= options_end and big32(data, at) == _PADDING:
                     at += 4
                 if length_and_flags & SYN or at < options_end:
@@ -280,15 +281,16 @@ def decode_rows(
     state[_ROW], state[_PACKET], state[_FLOW] = row, packet, flows
 
 
-@kernel
+@inlined
 def read_headers(
     data: Any, offset: Any, captured: Any, interface: Any, kinds: Any, row: int, count: int, batch: Any
 ) -> None:  # fmt: skip
     """Find the headers of the records from `row` on, and the ends of those whose TCP header is whole."""
     for place in range(count):
-        at = offset[row + place]
-        end = at + captured[row + place]
-        result, ip, tcp, stop = headers(data, at, end, kinds[interface[row + place]])
+        this = np.uint64(row + place)
+        at = offset[this]
+        end = at + captured[this]
+        result, ip, tcp, stop = headers(data, at, end, kinds[interface[this]])
         here, there = np.int64(0), np.int64(0)
         if result == PROTOCOL_TCP and tcp + _LEAST_TCP <= end:
             here, there = ends_of(data, ip, tcp)
@@ -296,7 +298,7 @@ def read_headers(
         batch[_HERE, place], batch[_THERE, place] = here, there
 
 
-@kernel
+@inlined
 def headers(data: Any, at: int, end: int, kind: int) -> Any:
     """(Transport protocol or -1 - status, and where: its IP header, its own, the datagram's end or 0)."""
     none = np.int64(0)

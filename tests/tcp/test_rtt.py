@@ -23,7 +23,7 @@ def test_a_few_values_are_sorted_in_place(count: int) -> None:
 def test_statistics_do_not_depend_on_how_many_samples_there_are(count: int) -> None:
     """Each is NumPy's, on either side of the length above which NumPy sorts."""
     samples = np.random.default_rng(count).integers(1 * MS, 500 * MS, count)
-    counts, found = summarize(samples, np.ones(count, dtype=np.int32), 2)
+    counts, found = summarize([(samples, np.ones(count, dtype=np.int32))], 2)
     ms = samples / MS
     expected = [ms.min(), ms.mean(), np.median(ms), np.quantile(ms, 0.95), ms.max(), ms.std(ddof=1)]
     assert counts.tolist() == [0, count]
@@ -35,12 +35,12 @@ def test_each_end_has_statistics_of_its_own() -> None:
     """Samples of two ends that came in turn, one end with many."""
     samples = np.array([7, 3, *range(200, 0, -1)]) * MS
     end = np.array([0, 0, *[1] * 200], dtype=np.int32)
-    _, found = summarize(samples, end, 2)
+    _, found = summarize([(samples, end)], 2)
     assert found[:, 0].tolist() == [3, 1]
     assert found[:, 4].tolist() == [7, 200]
 
 
 def test_one_sample_has_no_spread() -> None:
     """Its standard deviation is 0, and every other statistic is the sample."""
-    _, found = summarize(np.array([5 * MS]), np.zeros(1, dtype=np.int32), 1)
+    _, found = summarize([(np.array([5 * MS]), np.zeros(1, dtype=np.int32))], 1)
     assert found[0].tolist() == [5, 5, 5, 5, 5, 0]
