@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -25,17 +25,17 @@ Progress = Callable[[str, float], None]
 _TYPICAL_RECORD_BYTES = 100
 
 
-def read(*paths: str, progress: Progress | None = None) -> Trace:
+def read(*paths: str, progress: Progress | None = None, then: Sequence[str] = ()) -> Trace:
     """What was recorded in `paths` (files, or directories taken recursively), as one Trace.
 
     One bad input among several is kept with its loss named; raises InputError when the only input
-    is bad, NoUsableInputError when all of several are.
+    is bad, NoUsableInputError when all of several are. `then` names modules that will be needed next.
     """
     files = parsers.inputs_in(list(paths))
     kernels.choose(sum(_size(path) for path in files) // _TYPICAL_RECORD_BYTES)
     kernels.get_ready()
-    # It takes a quarter of a second, which kernels that find and decode records leave to other threads.
-    Thread(target=import_module, args=("pandas",)).start()
+    # They take half a second, which kernels that find and decode records leave to other threads.
+    Thread(target=lambda: [import_module(name) for name in ("pandas", *then)]).start()
     inputs = []
     for number, path in enumerate(files):
         if progress:

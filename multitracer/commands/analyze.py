@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multitracer import memory
-from multitracer.commands.parameters import EXPORTED, analysed, input_options, output_option
+from multitracer.commands.parameters import EXPORTED, analysed, input_options, output_option, prepare
 from multitracer.commands.talk import Progress, quiet, say, talk_options
 from multitracer.errors import InputError, NoUsableInputError, SkippedInputError, UsageError
 
@@ -53,15 +53,15 @@ def command(
     experiment. "-" is standard input.
     """
     memory.make_ready(inputs)
-    from multitracer.summary import to_json
-    from multitracer.terminal import print_summary
-
     what = Written(report=not no_report, exports=exports, all=not summary_only)
     if compare:
         skipped = compare_all(inputs, output, options, what, as_json=as_json)
     else:
         analysis, document, written = one(inputs, output, options, what)
         skipped = skipped_in(analysis)
+        from multitracer.summary import to_json
+        from multitracer.terminal import print_summary
+
         if as_json:
             click.echo(to_json(document))
         else:
@@ -90,11 +90,11 @@ def one(
     inputs: tuple[str, ...], output: Path, options: dict[str, Any], what: Written
 ) -> tuple[Analysis, dict[str, Any], str]:
     """Analyse the inputs as one experiment and write it; the analysis, its summary, and where all is."""
+    prepare(output)
+    analysis = analysed(inputs, dict(options))
     from multitracer.export import files
     from multitracer.summary import json_pieces, summarize
 
-    files.prepare(output)
-    analysis = analysed(inputs, dict(options))
     document = summarize(analysis)
     written = str(files.write_summary(json_pieces(document), output))
     if what.all:
@@ -110,12 +110,11 @@ def compare_all(
     Gives how many records of which inputs had to be skipped.
     """
     import multitracer
-    from multitracer.export import files
     from multitracer.report import compare
 
     if len(inputs) < 2:
         raise UsageError("--compare needs two experiments at least\nGive a file or a directory for each.")
-    files.prepare(output)
+    prepare(output)
     found, skipped = [], {}
     for name, path in zip(names_of(inputs), inputs, strict=True):
         try:

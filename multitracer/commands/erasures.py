@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from multitracer.commands.parameters import Number, output_option
+from multitracer.commands.parameters import Number, output_option, prepare
 from multitracer.commands.retrace import geometry_options, pairs
 from multitracer.commands.talk import Progress, quiet, say, talk_options
 
@@ -63,7 +63,6 @@ def extract(inputs: tuple[str, ...], packed: bool, as_json: bool, output: Path) 
     that one end sent, lost where the other end never logged them.
     """
     from multitracer.blocks import load_all
-    from multitracer.export.files import prepare
 
     found, _ = load_all(inputs, logs_first=True)
     prepare(output)
@@ -123,7 +122,6 @@ def generate(model: str, packed: bool, as_json: bool, output: Path, **options: A
     MODEL is uniform, even, gilbert, gilbert-elliott, two-state, markov or mta (Konrad's Markov-based trace
     analysis); or a TOML file with the keys model, minutes and the model's parameters.
     """
-    from multitracer.export.files import prepare
     from multitracer.replay.generation import made
 
     trace = made(model, **options)
@@ -152,7 +150,6 @@ def fit(traces: tuple[str, ...], as_json: bool, output: Path) -> None:
     from the trace's.
     """
     from multitracer.blocks import load_all
-    from multitracer.export.files import prepare
     from multitracer.replay.recommendation import compare
 
     found, _ = load_all(traces)
@@ -222,7 +219,6 @@ def describe(traces: tuple[str, ...], no_report: bool, as_json: bool, output: Pa
     Writes describe.json and describe.html.
     """
     from multitracer.blocks import load_all
-    from multitracer.export.files import prepare
     from multitracer.replay.description import describe as described
 
     found, _ = load_all(traces)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from multitracer.commands.parameters import EXPORTED, analysed, input_options, output_option
+from multitracer.commands.parameters import EXPORTED, analysed, input_options, output_option, prepare
 from multitracer.commands.talk import talk_options
 
 EXAMPLES = """
@@ -29,9 +29,9 @@ def command(inputs: tuple[str, ...], output: Path, formats: tuple[str, ...], **o
     xgraph gets the series (DIR/xgraph/NAME), xplot time/sequence graphs as tcptrace draws them
     (DIR/xplot/N.client_tsg.xpl), CSV all tables (DIR/csv/NAME.csv).
     """
+    prepare(output)
+    analysis = analysed(inputs, options)
     from multitracer.export import files
 
-    files.prepare(output)
-    analysis = analysed(inputs, options)
     for path in files.write_exports(analysis, output, formats or files.EXPORTS):
         click.echo(path)

@@ -26,6 +26,9 @@ RESULTS = (SUMMARY, "report.html", "tables", "series", "xgraph", "xplot", "csv")
 _LONGEST_S, _LARGEST_PPM = 4e9, 1e5
 """What a stated clock may be off: more than the calendar's seconds so far, and a tenth of its rate."""
 
+_NEEDED_NEXT = ("multitracer.analysis", "multitracer.export.files", "rich.console")
+"""What takes long to load, and can be loaded while inputs are read."""
+
 SHOWN_SKIPS = 10
 """Kinds of loss named for each input without -v."""
 
@@ -119,9 +122,17 @@ output_option = click.option(
 )  # fmt: skip
 
 
+def prepare(directory: Path) -> None:
+    """Make the directory, so that a place where nothing can be written is named before the work."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        problem = f"{directory}: no results can be written there: {error.strerror}"
+        raise UsageError(f"{problem}\nName another place with -o.") from error
+
+
 def analysed(inputs: Sequence[str], options: dict[str, Any]) -> Analysis:
     """Read and analyse the inputs as `options` ask, showing progress; names on stderr what had to be skipped."""
-    from multitracer.analysis import analyze
     from multitracer.options import AnalyzeOptions
     from multitracer.reading import read
 
@@ -134,7 +145,9 @@ def analysed(inputs: Sequence[str], options: dict[str, Any]) -> Analysis:
         **options,
     )
     with Progress(shown=not quiet()) as progress:
-        trace = read(*files, progress=progress)
+        trace = read(*files, progress=progress, then=_NEEDED_NEXT)
+        from multitracer.analysis import analyze
+
         analysis = analyze(trace, asked, progress)
     if not quiet():
         tell_losses(analysis.trace)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from multitracer.commands.parameters import Number, output_option
+from multitracer.commands.parameters import Number, output_option, prepare
 from multitracer.commands.talk import Progress, quiet, say, talk_options
 from multitracer.errors import UsageError
 
@@ -116,7 +116,6 @@ def command(
     TRACE is an erasure trace (characters 0 and 1), any log of a link that `analyze` reads, or a directory
     of either.
     """
-    from multitracer.export.files import prepare
     from multitracer.replay.retrace import document, retrace
 
     found, reverse = _traces(traces, options)

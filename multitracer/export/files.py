@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.errors import UsageError
 from multitracer.export import csv, series, xgraph, xplot
 from multitracer.export.series import RLC_SERIES, RLP_SERIES, TCP_SERIES, View
 from multitracer.summary import summarize
@@ -25,15 +24,6 @@ MOST_CONNECTIONS = 100
 """Series are drawn by hand and eye: of more connections, those with most data get theirs."""
 
 SUMMARY, TABLES, SERIES, REPORT = "summary.json", "tables", "series", "report.html"
-
-
-def prepare(directory: Path) -> None:
-    """Make the directory, so that a place where nothing can be written is named before the work."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        problem = f"{directory}: no results can be written there: {error.strerror}"
-        raise UsageError(f"{problem}\nName another place with -o.") from error
 
 
 def write_summary(pieces: Iterable[bytes], directory: Path) -> Path:

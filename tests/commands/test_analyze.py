@@ -321,3 +321,11 @@ def test_a_transfer_whose_acknowledgements_were_not_captured_is_compared(tmp_pat
     arguments = ["analyze", "--compare", str(tmp_path / "oneway.pcap"), str(EXAMPLES / "loss2"), "-q"]
     assert cli.run([*arguments, "-o", str(tmp_path / "out")]) == 0
     assert (tmp_path / "out" / "compare.html").exists()
+
+
+def test_a_place_where_nothing_can_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file where the directory should be is the user's mistake, and found before the work."""
+    place = tmp_path / "taken"
+    place.write_text("")
+    assert cli.run(["analyze", str(EXAMPLES / "loss2"), "-o", str(place)]) == cli.USAGE
+    assert "taken: no results can be written there" in capsys.readouterr().err

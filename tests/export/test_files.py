@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from multitracer import UsageError, analyze, read
+from multitracer import analyze, read
 from multitracer.export import files
 from multitracer.tables import build
 
@@ -47,11 +47,3 @@ def test_of_many_connections_those_with_most_data_are_drawn(tmp_path: Path, monk
     monkeypatch.setattr(files, "MOST_CONNECTIONS", 1)
     analysis = analyze(read(str(EXAMPLES / "loss2" / "snd.pcap")))
     assert {path.name for path in files.write_series(analysis, tmp_path)} == {"TcpSnd-data.1.csv", "TcpSnd-ack.1.csv"}
-
-
-def test_a_place_where_nothing_can_be_written_is_named(tmp_path: Path) -> None:
-    """A file where the directory should be is the user's mistake, and found before the work."""
-    place = tmp_path / "taken"
-    place.write_text("")
-    with pytest.raises(UsageError, match="taken"):
-        files.prepare(place)
