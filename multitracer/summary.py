@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 
 import multitracer
+from multitracer import items
 from multitracer.tables import SPURIOUS, TRIGGERS
 from multitracer.tcp.rtt import STATISTICS
 
@@ -28,6 +27,9 @@ BUSIEST = 4
 """So many connections are told of by name where there is no room for all."""
 _BLOCK = 2048
 """So many connections at a time are values of Python's, which take ten times the memory."""
+
+_BETWEEN = b",\n  "
+"""What stands between the items of a list."""
 
 _COUNTS = (
     "packets", "data_segments", "data_bytes", "unique_bytes", "retransmitted_segments", "retransmitted_bytes",
@@ -56,7 +58,7 @@ def summarize(analysis: Analysis) -> dict[str, Any]:
         "findings": _findings(analysis, origin),
         "missing": analysis.missing,
     }
-    plain: dict[str, Any] = _plain(document)
+    plain: dict[str, Any] = items.plain(document)
     plain["connections"] = Connections(analysis)
     return plain
 
@@ -70,37 +72,16 @@ def json_pieces(document: dict[str, Any]) -> Iterator[bytes]:
     """The text of `to_json` in pieces: a line for each item of a list, which keeps large ones searchable."""
     before = b"{\n "
     for key, value in document.items():
-        yield before + _json(key) + b": "
+        yield before + items.to_json(key) + b": "
         if isinstance(value, list | Connections):
             yield b"["
-            for at, lines in enumerate(value.lines() if isinstance(value, Connections) else map(_json, value)):
-                yield (b",\n  " if at else b"\n  ") + lines
+            for at, text in enumerate(value.texts() if isinstance(value, Connections) else map(items.to_json, value)):
+                yield (_BETWEEN if at else b"\n  ") + text
             yield b"\n ]" if len(value) else b"]"
         else:
-            yield _json(value)
+            yield items.to_json(value)
         before = b",\n "
     yield b"\n}"
-
-
-def _json(value: Any) -> bytes:
-    """A value as JSON; not-a-number is null."""
-    try:
-        return orjson.dumps(value)
-    except orjson.JSONEncodeError:  # a file's name may hold octets that are no text (PEP 383): json escapes them
-        return json.dumps(_plain(value), allow_nan=False, separators=(",", ":")).encode()
-
-
-def _plain(value: Any) -> Any:
-    """NumPy scalars as Python's, and not-a-number as null."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def _input(entry: Input) -> dict[str, Any]:
@@ -145,35 +126,35 @@ class Connections:
         return len(self._numbers)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        for block in self._blocks():
-            yield from block
+        for numbers in self._blocks():
+            yield from self.of(numbers)
 
-    def _blocks(self) -> Iterator[list[dict[str, Any]]]:
-        for begin in range(0, len(self), _BLOCK):
-            yield self.of(self._numbers[begin : begin + _BLOCK])
-
-    def lines(self) -> Iterator[bytes]:
-        """The items as JSON, a line each, a block at a time: item by item writing takes ten times as long."""
-        for block in self._blocks():
-            # Not to be mistaken: within a text quotes are escaped, and only items begin with "id".
-            yield orjson.dumps(block)[1:-1].replace(b'},{"id":', b'},\n  {"id":')
+    def texts(self) -> Iterator[bytes]:
+        """The items as JSON, a line each, a block at a time."""
+        for numbers in self._blocks():
+            yield _BETWEEN.join(items.lines(self._columns(numbers)))
 
     def of(self, numbers: Ints) -> list[dict[str, Any]]:
         """The items of the connections with these numbers."""
+        return items.dicts(self._columns(numbers))
+
+    def _blocks(self) -> Iterator[Ints]:
+        for begin in range(0, len(self), _BLOCK):
+            yield self._numbers[begin : begin + _BLOCK]
+
+    def _columns(self, numbers: Ints) -> items.Tree:
         rows = self._table.iloc[numbers]
-        ends = {"client": self._ends.of(2 * numbers), "server": self._ends.of(2 * numbers + 1)}
-        return _rows(
-            {
-                "id": numbers.tolist(),
-                "client": rows["client"].tolist(),
-                "server": rows["server"].tolist(),
-                "start_s": ((rows["start_ns"] - self._origin) / 1e9).tolist(),
-                "duration_s": ((rows["end_ns"] - rows["start_ns"]) / 1e9).tolist(),
-                "handshake_seen": rows["handshake_seen"].tolist(),
-                "closed": rows["closed"].tolist(),
-                "directions": _rows(ends),
-            }
-        )
+        start, end = rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
+        return {
+            "id": numbers,
+            "client": rows["client"].to_numpy(),
+            "server": rows["server"].to_numpy(),
+            "start_s": (start - self._origin) / 1e9,
+            "duration_s": (end - start) / 1e9,
+            "handshake_seen": rows["handshake_seen"].to_numpy(),
+            "closed": rows["closed"].to_numpy(dtype=object),
+            "directions": {"client": self._ends.columns(2 * numbers), "server": self._ends.columns(2 * numbers + 1)},
+        }
 
     def totals(self) -> Totals:
         """Their totals, from columns: no item is made but of the busiest."""
@@ -225,18 +206,20 @@ class Ends:
 
     def of(self, ends: Ints) -> list[dict[str, Any]]:
         """What each of these ends sent; nulls where nothing was seen of it."""
+        return items.dicts(self.columns(ends))
+
+    def columns(self, ends: Ints) -> items.Tree:
+        """The columns of `of`."""
         own, row = self._measures, self._row[ends]
         seen = np.where(row < 0, -1, ends)
-        trips = {name: _values(own[f"rtt_{name}_ms"], row, float) for name in STATISTICS}
-        return _rows(
-            {
-                **{name: _values(own[name], row) for name in _COUNTS},
-                **{name: _values(own[name], row, float) for name in _RATES},
-                "rtt_ms": _rows({"samples": _values(own["rtt_samples"], row), **trips}),
-                "retransmissions": _rows({kind: _values(counts, seen) for kind, counts in self._triggers.items()}),
-                "spurious": _rows({kind: _values(counts, seen) for kind, counts in self._spurious.items()}),
-            }
-        )
+        trips = {name: _rates(own[f"rtt_{name}_ms"], row) for name in STATISTICS}
+        return {
+            **{name: _counts(own[name], row) for name in _COUNTS},
+            **{name: _rates(own[name], row) for name in _RATES},
+            "rtt_ms": {"samples": _counts(own["rtt_samples"], row), **trips},
+            "retransmissions": {kind: _counts(counts, seen) for kind, counts in self._triggers.items()},
+            "spurious": {kind: _counts(counts, seen) for kind, counts in self._spurious.items()},
+        }
 
     def counts(self, name: str) -> Ints:
         """One of the counts, shape (connections, 2); 0 where nothing was seen."""
@@ -250,19 +233,19 @@ class Ends:
         return {kind: int(counts.sum()) for kind, counts in self._spurious.items()}
 
 
-def _rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
-    """A dict for each row of the columns; filled column by column, which takes the least time."""
-    rows: list[dict[str, Any]] = [{} for _ in next(iter(columns.values()))]
-    for name, values in columns.items():
-        for row, value in zip(rows, values, strict=True):
-            row[name] = value
-    return rows
+def _rates(values: Any, rows: Ints) -> Any:
+    """The values at the rows; not-a-number where there is no row (-1)."""
+    taken, known = np.full(len(rows), np.nan), rows >= 0
+    taken[known] = values[rows[known]]
+    return taken
 
 
-def _values(values: Any, rows: Ints, kind: type[int | float] = int) -> list[Any]:
-    """The values at the rows as Python's; None where there is no row (-1), and where a value is not a number."""
-    known, plain = rows >= 0, np.full(len(rows), None)
+def _counts(values: Any, rows: Ints) -> Any:
+    """The values at the rows, whole numbers; None where there is no row (-1), or no number."""
+    known = rows >= 0
     known[known] = np.isfinite(values[rows[known]])
-    plain[known] = values[rows[known]].astype(kind)
-    kept: list[Any] = plain.tolist()
-    return kept
+    if known.all():
+        return values[rows].astype(np.int64)
+    counts = np.full(len(rows), None)
+    counts[known] = values[rows[known]].astype(np.int64)
+    return counts
