@@ -6,11 +6,13 @@ import itertools
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from multitracer.columns import attach, deepest_fall, rows_with, runs, tally
+from multitracer import columns
+from multitracer.columns import attach, deepest_fall, distinct, rows_with, runs, tally
 
 BITS = arrays(np.uint16, st.integers(0, 40), elements=st.integers(0, 15))
 
@@ -43,6 +45,18 @@ def test_a_tally_counts_each_code(codes: np.ndarray) -> None:
     counts = np.zeros(6, dtype=np.int64)
     tally(codes, counts)
     assert counts.tolist() == np.bincount(codes, minlength=6).tolist()
+
+
+@pytest.mark.parametrize("told_apart", [True, False], ids=["by their sums", "by all columns"])
+@given(arrays(np.int64, st.tuples(st.integers(0, 20), st.integers(1, 4)), elements=st.integers(-2, 2)))
+def test_rows_that_are_alike_share_one_of_them(told_apart: bool, table: np.ndarray) -> None:
+    """Each row equals the one it is told by, of which there are as many as different rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not told_apart:
+            patch.setattr(columns, "_SPREAD", np.ones(16, dtype=np.uint64))
+        first, which = distinct(table)
+    assert (table[first[which]] == table).all()
+    assert len(first) == len({tuple(row) for row in table.tolist()})
 
 
 def test_an_attached_column_is_the_very_array() -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
-from scenes import LEAST_RTT_MS, Seen, accounting, at, frames, intervals, retransmissions, scene, segment_frames
+from scenes import LEAST_RTT_MS, SERVER, Seen, accounting, at, frames, intervals, retransmissions, scene, segment_frames
 from two_ends import MS
 
 from multitracer.findings import DETECTORS, KINDS, Scene, find
@@ -270,3 +271,17 @@ def test_a_burst_that_the_link_was_never_given_is_the_hosts(reset: bool, layer: 
     spans = intervals(("reset", 41, 54)) if reset else intervals()
     found = find(replace(subject, segment_frames=segment_frames(*rows), link_intervals=spans))
     assert found.loc[found["kind"] == "burst-loss", "layer"].tolist() == [layer]
+
+
+def test_a_recovery_is_told_with_its_fast_retransmission() -> None:
+    """What is resent within it belongs to the latest fast one of the same end, until a timeout ends it."""
+    rows = [
+        {"ms": 1000, "trigger": "recovery"}, {"ms": 1010, "trigger": "fast"},
+        {"ms": 1015, "trigger": "recovery", "sender": SERVER}, {"ms": 1020, "trigger": "recovery"},
+        {"ms": 1030, "trigger": "unknown"}, {"ms": 1040, "trigger": "fast"}, {"ms": 1050, "trigger": "recovery"},
+        {"ms": 1060, "trigger": "recovery"}, {"ms": 1070, "trigger": "timeout"}, {"ms": 1080, "trigger": "recovery"},
+    ]  # fmt: skip
+    found = find(scene(DATA, retransmissions=retransmissions(*rows)))
+    told = found[found["kind"] == "fast-retransmit"]
+    assert [json.loads(one)["count"] for one in told["evidence"]] == [2, 3]
+    assert told["end_ns"].tolist() == [at(1020), at(1060)]
