@@ -273,8 +273,8 @@ class _Pipeline:
             raise UsageError(f"--connection {absent[0]}: there is none of that number\nThere are: {there}.")
         keep = keep & np.isin(segments["connection"].to_numpy(), wanted) if wanted else keep
         if not keep.any() and not len(self.trace.tables["frames"]):
-            last = (int(time_ns.max()) - self._window_start()) / 1e9
-            raise UsageError(f"nothing was captured in that window\nThere are packets up to {last:.1f} s.")
+            last = f"up to {(int(time_ns.max()) - self._window_start()) / 1e9:.1f} s" if len(time_ns) else "nowhere"
+            raise UsageError(f"nothing was captured in that window\nThere are packets {last}.")
         return keep
 
     def _align(self, segments: pd.DataFrame, points: Points) -> Alignment:

@@ -1,8 +1,8 @@
 """The items of a list, from columns of their values: as dicts, or at once as lines of JSON.
 
-A tree of columns describes items that hold others: under a name stands a column, or a tree. Numbers are
-arrays of theirs; a column in which some values are unknown is an array of objects, or of floats with
-not-a-number.
+A tree of columns describes items that hold others: under a name stands a column, or a tree of at least
+one. A column is an array: of numbers or truths, or of objects, which are Python's own values. What is
+unknown is not-a-number among floats, and None among objects.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def dicts(tree: Tree) -> list[dict[str, Any]]:
 def lines(tree: Tree) -> list[bytes]:
     """The JSON text of each of `dicts`, made of its columns' texts: items in between would take twice as long."""
     columns, end = _texts(tree, b"{")
-    pieces = chain.from_iterable((repeat(before), texts) for before, texts in columns)
-    return [b"".join(row) + end for row in zip(*pieces, strict=False)]
+    pieces = chain.from_iterable((repeat(before, len(texts)), texts) for before, texts in columns)
+    return [b"".join(row) + end for row in zip(*pieces, strict=True)]
 
 
 def to_json(value: Any) -> bytes:

@@ -192,9 +192,10 @@ def concurrently(function: Callable[[Any], Any], parts: Sequence[Any]) -> list[A
         return list(pool.map(function, parts))
 
 
-def shares(rows: int) -> list[slice]:
-    """So many rows in parts of about one size, one for each processor, where that is worth a thread each."""
-    parts = max(1, min(os.cpu_count() or 1, rows // WORTH_SHARING))
+def shares(rows: int, most: int | None = None) -> list[slice]:
+    """So many rows in parts of about one size, one for each processor (`most` at most), where that is worth it."""
+    processors = os.cpu_count() or 1
+    parts = max(1, min(processors, processors if most is None else most, rows // WORTH_SHARING))
     edges = [rows * part // parts for part in range(parts + 1)]
     return [slice(start, stop) for start, stop in itertools.pairwise(edges)]
 

@@ -27,15 +27,13 @@ _GREATEST_SHARE = 4
 
 
 def settle() -> None:
-    """Suit one command that fills many large arrays and ends; before NumPy is loaded.
+    """Suit one command that fills many large arrays and ends.
 
     What one array frees the next one takes: glibc gives arrays of over 32 MB back at once, and each
     page that the system hands out anew is cleared first, which on virtual machines takes longer
     than filling it. Rings of objects are few, and looking for them at every 700th new object costs
-    a tenth of the time. The threads that OpenBLAS starts for products of matrices, of which there
-    are hardly any, keep a processor busy with waiting.
+    a tenth of the time.
     """
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     gc.set_threshold(_NEW_OBJECTS)
     try:
         mallopt = ctypes.CDLL(None).mallopt
@@ -51,7 +49,12 @@ def leave() -> None:
 
 
 def make_ready(paths: Iterable[str]) -> None:
-    """Have the memory that large captures will need cleared by another thread while modules are loaded."""
+    """Have the memory that large captures will need cleared by another thread while modules are loaded.
+
+    That is before NumPy is: with it come threads of OpenBLAS, for products of matrices that no analysis
+    makes, which would keep the other processor busy with waiting.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     need = sum(_needed(path) for path in paths)
     if need < _WORTH_IT:
         return

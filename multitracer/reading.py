@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,17 +23,15 @@ Progress = Callable[[str, float], None]
 _TYPICAL_RECORD_BYTES = 100
 
 
-def read(*paths: str, progress: Progress | None = None, then: Sequence[str] = ()) -> Trace:
+def read(*paths: str, progress: Progress | None = None) -> Trace:
     """What was recorded in `paths` (files, or directories taken recursively), as one Trace.
 
     One bad input among several is kept with its loss named; raises InputError when the only input
-    is bad, NoUsableInputError when all of several are. `then` names modules that will be needed next.
+    is bad, NoUsableInputError when all of several are.
     """
     files = parsers.inputs_in(list(paths))
     kernels.choose(sum(_size(path) for path in files) // _TYPICAL_RECORD_BYTES)
     kernels.get_ready()
-    # They take half a second, which kernels that find and decode records leave to other threads.
-    Thread(target=lambda: [import_module(name) for name in ("pandas", *then)]).start()
     inputs = []
     for number, path in enumerate(files):
         if progress:

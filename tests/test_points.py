@@ -152,3 +152,13 @@ def test_occurrence_counts_equal_elements(values):
     """Every element is told how many equal ones came before it."""
     expected = [values[:n].count(value) for n, value in enumerate(values)]
     assert occurrence(np.array(values, dtype=np.int64)).tolist() == expected
+
+
+def test_a_point_begins_with_the_earliest_time_of_its_captures():
+    """Of rotated captures the first one's, in whichever order they are given."""
+    whole = transfer(400)
+    late, early = taken(whole, np.arange(200, 400)), taken(whole, np.arange(200))
+    for captures in ((late, early), (early, late)):
+        (point,) = find(*captures).points
+        assert point.first_ns == whole["time_ns"][0]
+        assert len(point.sources) == 2

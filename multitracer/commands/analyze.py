@@ -14,6 +14,7 @@ from multitracer import memory
 from multitracer.commands.parameters import EXPORTED, analysed, input_options, output_option, prepare
 from multitracer.commands.talk import Progress, quiet, say, talk_options
 from multitracer.errors import InputError, NoUsableInputError, SkippedInputError, UsageError
+from multitracer.terminal import print_summary
 
 if TYPE_CHECKING:
     from multitracer.analysis import Analysis
@@ -59,10 +60,9 @@ def command(
     else:
         analysis, document, written = one(inputs, output, options, what)
         skipped = skipped_in(analysis)
-        from multitracer.summary import to_json
-        from multitracer.terminal import print_summary
-
         if as_json:
+            from multitracer.summary import to_json
+
             click.echo(to_json(document))
         else:
             print_summary(document, analysis.totals, written, sys.stdout)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from multitracer.commands.loading import loading
 from multitracer.commands.talk import Progress, quiet, say, verbose
 from multitracer.errors import UsageError
 
@@ -26,8 +27,8 @@ RESULTS = (SUMMARY, "report.html", "tables", "series", "xgraph", "xplot", "csv")
 _LONGEST_S, _LARGEST_PPM = 4e9, 1e5
 """What a stated clock may be off: more than the calendar's seconds so far, and a tenth of its rate."""
 
-_NEEDED_NEXT = ("multitracer.analysis", "multitracer.export.files", "rich.console")
-"""What takes long to load, and can be loaded while inputs are read."""
+_NEEDED_NEXT = ("pandas", "multitracer.analysis", "multitracer.export.files", "rich.console")
+"""These take half a second to load, which kernels that find and decode records leave to another thread."""
 
 SHOWN_SKIPS = 10
 """Kinds of loss named for each input without -v."""
@@ -145,7 +146,8 @@ def analysed(inputs: Sequence[str], options: dict[str, Any]) -> Analysis:
         **options,
     )
     with Progress(shown=not quiet()) as progress:
-        trace = read(*files, progress=progress, then=_NEEDED_NEXT)
+        with loading(*_NEEDED_NEXT):
+            trace = read(*files, progress=progress)
         from multitracer.analysis import analyze
 
         analysis = analyze(trace, asked, progress)

@@ -28,7 +28,8 @@ class Groups:
         self._marks = segments["marks"].to_numpy()
         self._connections = connections
         self.points = int(self._point.max(initial=0)) + 1
-        self.shares = shares(len(segments))
+        # Each share counts every group: that takes no more memory than the rows do.
+        self.shares = shares(len(segments), len(segments) // max(1, connections * self.points))
 
     @cached_property
     def _counts(self) -> Any:

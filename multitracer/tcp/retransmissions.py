@@ -237,69 +237,55 @@ def _table(found: Any, segments: pd.DataFrame, connections: pd.DataFrame, error_
 
 def _reasons(found: Any) -> Any:
     """Why each was sent, and why it is held to be needed or needless. Most are told the same: that is said once."""
-    named = _named(_NAMED_BY_TRIGGER)[found[:, R_TRIGGER]] | _named(_NAMED_BY_RULE)[found[:, R_RULE]]
-    first, which = distinct(np.hstack([found[:, [R_TRIGGER, R_RULE]], found[:, _NUMBERS] * named]))
-    said = [_trigger_reason(row) + "; " + _rule_reason(row) for row in found[first].tolist()]
+    named = _named_in(_TRIGGERED)[found[:, R_TRIGGER]] | _named_in(_RULES)[found[:, R_RULE]]
+    numbers = found[:, list(_NUMBERS.values())] * named
+    first, which = distinct(np.hstack([found[:, [R_TRIGGER, R_RULE]], numbers]))
+    said = [
+        _said(f"{_TRIGGERED[trigger]}; {_RULES.get(rule, _CANNOT_BE_TOLD)}", numbers)
+        for trigger, rule, *numbers in np.hstack([found[first][:, [R_TRIGGER, R_RULE]], numbers[first]]).tolist()
+    ]
     return np.array(said, dtype=object)[which]
 
 
-def _named(by_code: dict[int, tuple[int, ...]]) -> Any:
-    """For each code, of each of _NUMBERS whether its reason names it."""
+def _named_in(sentences: dict[int, str]) -> Any:
+    """For each code, of each of _NUMBERS whether its sentence names it."""
     named = np.zeros((max(rules.CODES, len(TRIGGERS)), len(_NUMBERS)), dtype=np.bool_)
-    for code, numbers in by_code.items():
-        named[code, [_NUMBERS.index(number) for number in numbers]] = True
+    for code, sentence in sentences.items():
+        named[code] = [f"{{{name}" in sentence for name in _NUMBERS]
     return named
 
 
-_NAMED_BY_TRIGGER = {
-    TIMEOUT: (R_ELAPSED, R_SINCE_ACK, R_RTO), FAST: (R_DUPACKS, R_ABOVE), RECOVERY: (), PROBE: (R_ELAPSED, R_RTO),
-    UNKNOWN: (R_SINCE_ACK,),
+def _said(sentence: str, numbers: list[int]) -> str:
+    """The sentence with its numbers."""
+    given = dict(zip(_NUMBERS, numbers, strict=True))
+    times = {name: given[name] / 1e6 for name in ("elapsed", "since", "rto", "least")}
+    return sentence.format(**given | times, s="" if given["acks"] == 1 else "s")
+
+
+_NUMBERS = {
+    "elapsed": R_ELAPSED, "since": R_SINCE_ACK, "rto": R_RTO, "least": R_LEAST_RTT,
+    "acks": R_DUPACKS, "above": R_ABOVE, "dsacks": R_DSACKS, "copies": R_COPIES,
 }  # fmt: skip
-_NAMED_BY_RULE = {rules.DSACK: (R_DSACKS, R_COPIES), rules.TOO_SOON: (R_LEAST_RTT,)}
-_NUMBERS = [R_ELAPSED, R_SINCE_ACK, R_RTO, R_DUPACKS, R_ABOVE, R_DSACKS, R_COPIES, R_LEAST_RTT]
-"""All numbers that reasons name."""
+"""What the sentences name: the first four are times."""
 
-
-def _trigger_reason(event: list[int]) -> str:
-    """Why it was sent."""
-    trigger, acks, above = event[R_TRIGGER], event[R_DUPACKS], event[R_ABOVE]
-    elapsed, since, rto = (event[number] / 1e6 for number in (R_ELAPSED, R_SINCE_ACK, R_RTO))
-    if trigger == TIMEOUT:
-        return (
-            f"oldest unacknowledged data resent {elapsed:.1f} ms after the timer was last restarted, without any "
-            f"acknowledgement for {since:.1f} ms (modelled RTO {rto:.1f} ms)"
-        )
-    if trigger == FAST:
-        return (
-            f"{acks} duplicate acknowledgement{'' if acks == 1 else 's'} and {above} bytes selectively acknowledged "
-            "above it when it was resent"
-        )
-    if trigger == RECOVERY:
-        return "resent within the recovery that an earlier loss began"
-    if trigger == PROBE:
-        return (
-            f"last outstanding segment resent {elapsed:.1f} ms after the last transmission, before the RTO of "
-            f"{rto:.1f} ms"
-        )
-    return f"no timer had run out ({since:.1f} ms without an acknowledgement) and no loss was signalled"
-
-
-def _rule_reason(event: list[int]) -> str:
-    """Why it is held to be needed or needless."""
-    rule = event[R_RULE]
-    if rule == rules.DSACK:
-        return f"the receiver reported {event[R_DSACKS]} duplicates of {event[R_COPIES]} copies (DSACK)"
-    if rule == rules.TOO_SOON:
-        return f"acknowledged sooner than half the least round trip ({event[R_LEAST_RTT] / 1e6:.1f} ms) after it"
-    return _RULES.get(rule, "needless or not cannot be told from this capture")
-
+_TRIGGERED = {
+    TIMEOUT: "oldest unacknowledged data resent {elapsed:.1f} ms after the timer was last restarted, without any "
+    "acknowledgement for {since:.1f} ms (modelled RTO {rto:.1f} ms)",
+    FAST: "{acks} duplicate acknowledgement{s} and {above} bytes selectively acknowledged above it when it was resent",
+    RECOVERY: "resent within the recovery that an earlier loss began",
+    PROBE: "last outstanding segment resent {elapsed:.1f} ms after the last transmission, before the RTO of "
+    "{rto:.1f} ms",
+    UNKNOWN: "no timer had run out ({since:.1f} ms without an acknowledgement) and no loss was signalled",
+}
 
 _RULES = {
     rules.ARRIVED: "an earlier copy is in the receiver's capture",
     rules.LOST: "no earlier copy reached the receiver's capture",
     rules.ACKED_BEFORE: "the bytes had been acknowledged before",
+    rules.DSACK: "the receiver reported {dsacks} duplicates of {copies} copies (DSACK)",
     rules.EIFEL_EARLIER: "the acknowledgement echoes the timestamp of an earlier copy (Eifel)",
     rules.EIFEL_THIS: "the acknowledgement echoes the timestamp of a resend, and no duplicate was reported",
+    rules.TOO_SOON: "acknowledged sooner than half the least round trip ({least:.1f} ms) after it",
     rules.OVERTAKEN: "data sent later had been delivered while these bytes were still missing",
     rules.STILL_ASKED: "an acknowledgement that answered a later packet still asked for these bytes, and the next "
     "came a whole round trip after the resend",
@@ -309,3 +295,4 @@ _RULES = {
     rules.REORDERED: "needless or not cannot be told: this path reorders",
     rules.PARTIAL: "needless or not cannot be told: it resent a part of a segment",
 }
+_CANNOT_BE_TOLD = "needless or not cannot be told from this capture"

@@ -17,7 +17,7 @@ import pytest
 from packets import ipv4, tcp
 from shared_data import shared
 
-from multitracer import cli
+from multitracer import cli, reading
 from multitracer.commands.analyze import names_of
 from multitracer.parsers import pcap
 from multitracer.tables import CAUSES, SCHEMA
@@ -323,9 +323,22 @@ def test_a_transfer_whose_acknowledgements_were_not_captured_is_compared(tmp_pat
     assert (tmp_path / "out" / "compare.html").exists()
 
 
-def test_a_place_where_nothing_can_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("command", [["analyze"], ["analyze", "--compare", str(RLP)], ["export"]], ids=str)
+def test_a_place_where_nothing_can_be_written_is_named(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A file where the directory should be is the user's mistake, and found before the work."""
     place = tmp_path / "taken"
     place.write_text("")
-    assert cli.run(["analyze", str(EXAMPLES / "loss2"), "-o", str(place)]) == cli.USAGE
+    monkeypatch.setattr(reading, "read", lambda *_, **__: pytest.fail("the work was begun"))
+    assert cli.run([*command, str(EXAMPLES / "loss2"), "-o", str(place)]) == cli.USAGE
     assert "taken: no results can be written there" in capsys.readouterr().err
+
+
+def test_a_window_of_nothing_is_the_users_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of inputs without any TCP packet, too."""
+    line = "8.0 10.0.0.2:5001 10.0.0.1:54321 1480 0x80000010 0x80000008 10 2147483647 14848 1\n"
+    (tmp_path / "state.txt").write_text(line)
+    arguments = ["analyze", str(tmp_path / "state.txt"), "--from", "5", "-o", str(tmp_path / "out")]
+    assert cli.run(arguments) == cli.USAGE
+    assert "nothing was captured in that window" in capsys.readouterr().err

@@ -16,7 +16,7 @@ from multitracer.kernels import octets
 from multitracer.parsers.capture import Records, recording
 from multitracer.parsers.source import Source
 from multitracer.parsers.wire import layers
-from multitracer.tables import OPTION_MSS, OPTION_SACK, OPTION_TIMESTAMPS, OPTION_WSCALE
+from multitracer.tables import OPTION_MSS, OPTION_SACK, OPTION_SACK_PERMITTED, OPTION_TIMESTAMPS, OPTION_WSCALE
 from multitracer.trace import Recording
 
 RAW, ETHERNET = 101, 1
@@ -82,6 +82,61 @@ def test_malformed_options_cost_nothing_else(options: bytes) -> None:
     """The segment stays, with the options before the bad one."""
     found = decoded([ipv4(tcp(b"abc", options=options))])
     assert found.tables["packets"]["payload_bytes"].tolist() == [3]
+
+
+def read_plainly(options: bytes) -> tuple[dict[int, bytes], list[tuple[int, int]]]:
+    """The last value of each kind of option that is well formed (RFC 9293 3.2), and all SACK blocks."""
+    found: dict[int, bytes] = {}
+    blocks: list[tuple[int, int]] = []
+    while options and options[0]:
+        size = 1 if options[0] == 1 else options[1] if len(options) > 1 else 0
+        if size < (options[0] != 1) + 1 or size > len(options):
+            break
+        kind, value, options = options[0], options[2:size], options[size:]
+        if kind == 5 and size >= 10:
+            blocks += [struct.unpack_from(">II", value, at) for at in range(0, len(value) - 7, 8)]
+        if size == {2: 4, 3: 3, 4: 2, 8: 10}.get(kind) or (kind == 5 and size >= 10):
+            found[kind] = value
+    return found, blocks
+
+
+PIECES = st.one_of(
+    st.sampled_from([b"\1", b"\1" * 4, b"\0", b"\4\2", b"\3\3\7", b"\2\4\5\xb4", b"\5\2", b"\3" * 4]),
+    st.binary(min_size=8, max_size=8).map(lambda value: b"\x08\x0a" + value),
+    st.binary(min_size=8, max_size=8).map(lambda value: b"\1\1\x08\x0a" + value),
+    st.sampled_from([8, 16, 24]).flatmap(lambda size: st.binary(min_size=size, max_size=size)).map(
+        lambda blocks: bytes([5, len(blocks) + 2]) + blocks
+    ),
+    st.binary(max_size=5),
+)  # fmt: skip
+
+
+@given(st.lists(st.tuples(st.lists(PIECES, max_size=6), st.booleans(), st.integers(0, 60)), min_size=1, max_size=8))
+@settings(deadline=None)
+def test_options_are_read_in_any_order_and_as_far_as_they_were_captured(
+    made: list[tuple[list[bytes], bool, int]],
+) -> None:
+    """Well-formed ones up to the first that is not, to the list's end, or to where the record was cut."""
+    packets, sizes, expected = [], [], []
+    for pieces, syn, cut in made:
+        options = b"".join(pieces)[:40]
+        options = options[: len(options) // 4 * 4]
+        packet = ipv4(tcp(b"data" * 9, options=options, flags=SYN if syn else 16))
+        sizes.append(len(packet))
+        packets.append(packet[: max(40, len(packet) - cut)])
+        expected.append(read_plainly(options[: max(0, len(packets[-1]) - 40)]))
+    found = decoded(packets, originals=sizes)
+    table, blocks, syns = (found.tables[name] for name in ("packets", "sack_blocks", "syn_options"))
+    stamps = [struct.unpack(">II", kinds.get(8, bytes(8))) for kinds, _ in expected]
+    bits = {2: OPTION_MSS, 3: OPTION_WSCALE, 4: OPTION_SACK_PERMITTED, 5: OPTION_SACK, 8: OPTION_TIMESTAMPS}
+    assert list(zip(table["tsval"], table["tsecr"], strict=True)) == stamps
+    assert table["options"].tolist() == [sum(bits[kind] for kind in kinds) for kinds, _ in expected]
+    assert blocks.to_numpy().tolist() == [[row, *one] for row, (_, mine) in enumerate(expected) for one in mine]
+    assert syns.to_numpy().tolist() == [
+        [row, int.from_bytes(kinds[2], "big") if 2 in kinds else -1, kinds[3][0] if 3 in kinds else -1]
+        for row, ((_, syn, _), (kinds, _)) in enumerate(zip(made, expected, strict=True))
+        if syn
+    ]
 
 
 SEGMENT = ipv4(tcp(b"abc"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +78,19 @@ def test_a_plain_transfer_is_counted(tmp_path: Path) -> None:
     assert (sent["retransmitted_segments"], sent["out_of_order_segments"]) == (0, 0)
     assert answered["pure_acks"] == 5
     assert sent["rtt_ms"]["min"] == sent["rtt_ms"]["max"] == ROUND_TRIP_MS
+
+
+def test_a_segment_with_several_sack_blocks_counts_once(tmp_path: Path) -> None:
+    """Segments are counted, not what they report."""
+    packets = transfer(segments=3)
+    blocks = struct.pack(">BBBBIIIIII", 1, 1, 5, 26, *range(2000, 2600, 100))
+    for number, options in enumerate((blocks, b"", blocks)):
+        segment = tcp(seq=78, ack=1001, options=options, ports=(80, 1000))
+        packet = ipv4(segment, source="10.0.0.2", destination="10.0.0.1", number=100 + number)
+        packets.append((START + 9000 * MS + number, packet))
+    (one,) = summary(tmp_path, packets)
+    assert one["directions"]["server"]["sack_segments"] == 2
+    assert one["directions"]["client"]["sack_segments"] == 0
 
 
 def test_reused_ports_are_a_new_connection(tmp_path: Path) -> None:

@@ -173,3 +173,17 @@ def test_little_room_at_first_changes_nothing(monkeypatch):
     monkeypatch.setattr(retransmissions, "FIRST_ROOM", 1)
     assert judged(*story).equals(ample)
     assert len(ample) == 2
+
+
+def test_each_reason_has_its_own_numbers():
+    """However many retransmissions are told alike, none is told by another's figures."""
+    lost = [data(200 + 2 * n, 101 + 100 * n, 201 + 100 * n) for n in range(8)]
+    resent = [again(at, 101, 201) for at in (700, 1700, 3900)]
+    said = judged(*WARM, *lost, *resent)["because"].str.split("; ").str[0].tolist()
+    assert [one.split(" resent ")[1].split(" after ")[0] for one in said] == ["500.0 ms", "1000.0 ms", "2200.0 ms"]
+    asked = [ack(310 + n, 101, (201, 301 + 100 * n)) for n in range(4)]
+    said = judged(*WARM, *lost, *asked[:3], again(330, 101, 201))["because"].tolist()
+    more = judged(*WARM, *lost, *asked, again(330, 101, 201))["because"].tolist()
+    assert [one[0].split(" and ")[0] for one in (said, more)] == [
+        "3 duplicate acknowledgements", "4 duplicate acknowledgements",
+    ]  # fmt: skip
