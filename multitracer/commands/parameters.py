@@ -134,6 +134,7 @@ def prepare(directory: Path) -> None:
 
 def analysed(inputs: Sequence[str], options: dict[str, Any]) -> Analysis:
     """Read and analyse the inputs as `options` ask, showing progress; names on stderr what had to be skipped."""
+    from multitracer import kernels
     from multitracer.options import AnalyzeOptions
     from multitracer.reading import read
 
@@ -146,6 +147,7 @@ def analysed(inputs: Sequence[str], options: dict[str, Any]) -> Analysis:
         **options,
     )
     with Progress(shown=not quiet()) as progress:
+        kernels.get_ready()  # first what reading itself needs
         with loading(*_NEEDED_NEXT):
             trace = read(*files, progress=progress)
         from multitracer.analysis import analyze
