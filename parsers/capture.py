@@ -8,6 +8,7 @@ that takes the same path.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address
@@ -189,6 +190,9 @@ def _taken(values: Any, rows: Any) -> Any:
 
 def _flow_numbers(part: _Part, flows: dict[tuple[str, int, str, int], int]) -> tuple[Any, Any]:
     """The common number of each of the part's flows, and whether its ends are swapped there."""
+    if not flows:
+        flows.update(zip(_ends(part.data, part.decoded.flow_first), itertools.count()))
+        return np.arange(len(flows), dtype=np.int32), np.zeros(len(flows), dtype=np.int8)
     numbers, swapped = [], []
     for ends in _ends(part.data, part.decoded.flow_first):
         turned = ends[2:] + ends[:2]

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.columns import tally
-from multitracer.kernels import inlined, kernel
+from multitracer.kernels import concurrently, inlined, kernel
 from multitracer.tcp.sent import BOTTOM, END, FIRST, LENGTH, NO_NODE, VALUE, add_above, drop
 
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -65,7 +65,7 @@ def take_sample(nodes: Ints, ends: Ints, end: int, ack: int, time_ns: int) -> in
 def summarize(parts: Sequence[tuple[Ints, npt.NDArray[np.int32]]], ends: int) -> tuple[Ints, Floats]:
     """Per end, the number of samples, and in ms their STATISTICS (columns; NaN without samples).
 
-    Each part holds samples (ns) and whose each of them is.
+    Each part holds samples (ns) and whose each of them is; no end has samples in two parts.
     """
     counts = np.zeros(ends, dtype=np.int64)
     for _, end in parts:
@@ -73,9 +73,7 @@ def summarize(parts: Sequence[tuple[Ints, npt.NDArray[np.int32]]], ends: int) ->
     starts = np.zeros(ends + 1, dtype=np.int64)
     np.cumsum(counts, out=starts[1:])
     grouped = np.empty(starts[-1], dtype=np.int64)
-    place = starts[:-1].copy()
-    for samples, end in parts:
-        group(samples, end, place, grouped)
+    concurrently(lambda part: group(*part, starts[:-1].copy(), grouped), parts)
     statistics = np.full((ends, len(STATISTICS)), np.nan)
     for long in np.flatnonzero(counts > SHORT).tolist():
         grouped[starts[long] : starts[long + 1]].sort()
