@@ -273,8 +273,10 @@ class _Pipeline:
             raise UsageError(f"--connection {absent[0]}: there is none of that number\nThere are: {there}.")
         keep = keep & np.isin(segments["connection"].to_numpy(), wanted) if wanted else keep
         if not keep.any() and not len(self.trace.tables["frames"]):
-            last = f"up to {(int(time_ns.max()) - self._window_start()) / 1e9:.1f} s" if len(time_ns) else "nowhere"
-            raise UsageError(f"nothing was captured in that window\nThere are packets {last}.")
+            there = "There is no TCP packet in these inputs."
+            if len(time_ns):
+                there = f"There are packets up to {(int(time_ns.max()) - self._window_start()) / 1e9:.1f} s."
+            raise UsageError(f"nothing was captured in that window\n{there}")
         return keep
 
     def _align(self, segments: pd.DataFrame, points: Points) -> Alignment:

@@ -341,4 +341,6 @@ def test_a_window_of_nothing_is_the_users_mistake(tmp_path: Path, capsys: pytest
     (tmp_path / "state.txt").write_text(line)
     arguments = ["analyze", str(tmp_path / "state.txt"), "--from", "5", "-o", str(tmp_path / "out")]
     assert cli.run(arguments) == cli.USAGE
-    assert "nothing was captured in that window" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "nothing was captured in that window" in said
+    assert "There is no TCP packet in these inputs" in said
