@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import Opened
+from browsing import EXAMPLE, Opened
+
+from multitracer.analysis import Analysis, analyze_paths
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -36,3 +39,17 @@ def opened(browser: Any) -> Iterator[Opened]:
     assert page.complaints == []
     assert all(url.startswith(("file:", "blob:", "data:")) for url in page.requests)
     assert sum(url.startswith("file:") for url in page.requests) <= 1
+
+
+@pytest.fixture(scope="session")
+def analysis() -> Analysis:
+    """The example with both layers."""
+    return analyze_paths(sorted(EXAMPLE.iterdir()))
+
+
+@pytest.fixture(scope="session")
+def report(analysis: Analysis, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its report."""
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    analysis.report(path)
+    return path

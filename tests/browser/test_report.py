@@ -4,40 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
-from browsing import Opened
+from browsing import EXAMPLE, Opened, figure
 
 from multitracer.analysis import Analysis, analyze_paths
 from multitracer.options import AnalyzeOptions
-from multitracer.report import drawn
-from multitracer.report import page as page_module
 
 pytestmark = pytest.mark.browser
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "rlp-reset"
-
-
-@pytest.fixture(scope="session")
-def analysis() -> Analysis:
-    """The example with both layers."""
-    return analyze_paths(sorted(EXAMPLE.iterdir()))
-
-
-@pytest.fixture(scope="session")
-def report(analysis: Analysis, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Its report."""
-    path = tmp_path_factory.mktemp("report") / "report.html"
-    analysis.report(path)
-    return path
-
-
-def values(opened: Opened, source: str, column: str) -> list[float]:
-    """A column of a source as the browser holds it."""
-    found: list[float] = opened.page.evaluate(
-        "([s, c]) => Array.from(Bokeh.documents[0].get_model_by_name(s).data[c])", [source, column]
-    )
-    return found
 
 
 def test_it_opens_from_disk_without_a_network(opened: Opened, report: Path) -> None:
@@ -54,11 +28,11 @@ def test_what_is_drawn_are_the_tables_values(opened: Opened, report: Path, analy
     point = analysis.paths.sender_point[0, 0]
     own = segments[(segments["point"] == point) & (segments["sender"] == 0) & (segments["payload_bytes"] > 0)]
     first = own[own["marks"] & 1 == 0]
-    assert values(opened, "segments", "x") == ((first["time_ns"] - analysis.origin_ns) / 1e9).tolist()
-    assert values(opened, "segments", "y") == first["seq"].tolist()
-    assert values(opened, "segments", "top") == (first["seq"] + first["payload_bytes"]).tolist()
+    assert opened.values("segments", "x") == ((first["time_ns"] - analysis.origin_ns) / 1e9).tolist()
+    assert opened.values("segments", "y") == first["seq"].tolist()
+    assert opened.values("segments", "top") == (first["seq"] + first["payload_bytes"]).tolist()
     resent = analysis.tables["retransmissions"]
-    assert len(values(opened, "again_no", "x")) == int((resent["spurious"] == "no").sum())
+    assert len(opened.values("again_no", "x")) == int((resent["spurious"] == "no").sum())
 
 
 def test_a_finding_zooms_all_panels_to_it(opened: Opened, report: Path) -> None:
@@ -91,7 +65,7 @@ def test_keys_zoom_move_and_go_back(opened: Opened, report: Path) -> None:
     assert opened.view() != pytest.approx(whole)
     page.keyboard.press("r")
     left, right = opened.view()
-    assert any(left <= time <= right for time in values(opened, "again_no", "x"))
+    assert any(left <= time <= right for time in opened.values("again_no", "x"))
 
 
 def test_help_opens_and_closes(opened: Opened, report: Path) -> None:
@@ -149,10 +123,10 @@ def test_another_connection_can_be_chosen(opened: Opened, tmp_path: Path) -> Non
     found = analyze_paths(sorted(folder.iterdir()))
     found.report(tmp_path / "two.html")
     page = opened.open(tmp_path / "two.html")
-    before = len(values(opened, "segments", "x"))
+    before = len(opened.values("segments", "x"))
     page.select_option("#mt-connection", "0")
     page.wait_for_selector('html[data-mt-connection="0"]')
-    assert 0 < len(values(opened, "segments", "x")) < before
+    assert 0 < len(opened.values("segments", "x")) < before
 
 
 def test_names_from_outside_never_become_markup(opened: Opened, tmp_path: Path) -> None:
@@ -173,67 +147,6 @@ def test_payload_never_enters_the_report(report: Path) -> None:
 
 
 BOX = "Bokeh.documents[0].get_model_by_name('box 0')"
-
-
-def figure(title: str) -> str:
-    """JavaScript for a panel by its title."""
-    return f"MT.engine.figures.find(f => f.title.text.startsWith('{title}'))"
-
-
-def test_the_page_says_whether_every_record_has_its_own_mark(opened: Opened, report: Path) -> None:
-    """With few records in view it is exact; with more than a panel draws it is an overview."""
-    page = opened.open(report)
-    assert page.locator("#mt-status").inner_text().startswith("exact")
-    page.evaluate("MT.engine.most = 20")
-    page.keyboard.press("d")
-    opened.until("document.getElementById('mt-status').dataset.exact === 'false'")
-    assert page.locator("#mt-status").inner_text().startswith("overview")
-    opened.look(20, 20.5)
-    opened.until("document.getElementById('mt-status').dataset.exact === 'true'")
-
-
-def test_what_is_drawn_by_marks_are_the_records_in_view(opened: Opened, report: Path, analysis: Analysis) -> None:
-    """Forty windows: each series that is drawn exactly holds just the records of the window."""
-    page = opened.open(report)
-    page.evaluate("MT.engine.most = 30")
-    whole = {name: values_of(opened, name) for name in ("segments", "again_no", "frames_new", "rtt")}
-    times = (analysis.tables["segments"]["time_ns"].to_numpy() - analysis.origin_ns) / 1e9
-    assert set(whole["segments"]) <= set(times.tolist())
-    random = np.random.default_rng(7)
-    exact = 0
-    for _ in range(40):
-        start, width = random.uniform(0, 50), 10 ** random.uniform(-1, 1.5)
-        opened.look(start, start + width)
-        for name, series in whole.items():
-            inside = [x for x in series if start <= x <= start + width]
-            if 0 < len(inside) <= (6 if name == "again_no" else 30):
-                assert values(opened, name, "x") == inside
-                exact += 1
-            else:
-                assert np.isnan(values(opened, name, "x")).all()
-    assert exact > 20
-
-
-def values_of(opened: Opened, series: str) -> list[float]:
-    """All times of a series, as the page's engine holds them."""
-    found: list[float] = opened.page.evaluate("name => Array.from(MT.engine.all.get(name).x)", series)
-    return found
-
-
-def test_a_picture_of_many_shows_them(opened: Opened, report: Path) -> None:
-    """In the overview the panel is painted, and hiding its series takes the paint away."""
-    page = opened.open(report)
-    page.evaluate("MT.engine.most = 20")
-    page.keyboard.press("d")
-    painted = (
-        f"{figure('Link frames')}.renderers[0].data_source.data.image[0].reduce((sum, pixel) => sum + (pixel !== 0), 0)"
-    )
-    opened.until(f"{painted} > 500")
-    page.evaluate(
-        f"{figure('Link frames')}.renderers.filter(r => r.data_source.name && !r.data_source.name.startsWith('image'))"
-        ".forEach(r => { r.visible = false; })"
-    )
-    opened.until(f"{painted} === 0")
 
 
 def test_the_cursor_reads_every_series(opened: Opened, report: Path, analysis: Analysis) -> None:
@@ -266,14 +179,14 @@ def test_a_clicked_segment_shows_its_frames_and_a_frame_its_segment(
     at = (segments["time_ns"].iat[row] - analysis.origin_ns) / 1e9
     opened.click("Sequence", at, segments["seq"].iat[row] + segments["payload_bytes"].iat[row] / 2)
     wanted = [(time - analysis.origin_ns) / 1e9 for time in frames["time_ns"].to_numpy()[packet.rows].tolist()]
-    assert values(opened, "chosen frames", "x") == wanted
+    assert opened.values("chosen frames", "x") == wanted
     assert f"carried by {len(wanted)} frames" in page.locator("#mt-chosen").inner_text()
     page.keyboard.press("Escape")
     assert page.locator("#mt-chosen").inner_text() == ""
     middle = int(packet.rows[len(packet.rows) // 2])
     opened.look(wanted[0] - 0.5, wanted[-1] + 0.5)
     opened.click("Link frames", wanted[len(wanted) // 2], frames["sn_unwrapped"].iat[middle])
-    assert at in values(opened, "chosen segments", "x")
+    assert at in opened.values("chosen segments", "x")
 
 
 def test_a_part_that_is_dragged_over_is_counted(opened: Opened, report: Path, analysis: Analysis) -> None:
@@ -349,65 +262,6 @@ def test_everything_that_is_read_can_be_had_by_keys(opened: Opened, report: Path
     assert page.locator("#mt-readout-time").inner_text() != first
 
 
-def transfer(count: int) -> drawn.Drawn:
-    """A made transfer: so many segments, half as many acknowledgements, one resend in a hundred."""
-    chance = np.random.default_rng(3)
-    times = np.cumsum(chance.integers(1, 60_000, count)) * 1000
-    rows = np.arange(count, dtype=np.int64)
-    seq = 1 + 1448 * rows
-    sent = {"x": times, "y": seq, "top": seq + 1448, "record": rows + 1, "row": rows}
-    again = {name: values[::100] for name, values in sent.items()} | {
-        "middle": seq[::100] + 724,
-        "trigger": np.full(len(rows[::100]), "fast", dtype=object),
-        "shape": np.full(len(rows[::100]), "inverted_triangle", dtype=object),
-        "because": np.full(len(rows[::100]), "made", dtype=object),
-    }
-    acks = {"x": times[::2] + 500, "y": seq[::2], "record": rows[::2] + 1}
-    return drawn.Drawn({"segments": sent, "acks": acks, "again_no": again})
-
-
-def test_a_million_records_are_drawn_at_once_and_exactly(
-    opened: Opened, analysis: Analysis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Overview and every zoom; what is marked one by one is the table's, to the last bit."""
-    made = transfer(700_000)
-    monkeypatch.setattr(drawn, "connection", lambda *_: made)
-    monkeypatch.setattr(page_module, "_extent", lambda _: (0.0, float(made.sources["segments"]["x"][-1]) / 1e9))
-    analysis.report(tmp_path / "report.html")
-    page = opened.open(tmp_path / "report.html")
-    assert page.locator("#mt-status").inner_text().startswith("overview")
-    segments = made.sources["segments"]
-    times, random = segments["x"] / 1e9, np.random.default_rng(5)
-    for _ in range(20):
-        width = 10 ** random.uniform(-3, 4)
-        start = random.uniform(0, times[-1] - width)
-        opened.look(start, start + width)
-        inside = (times >= start) & (times <= start + width)
-        if 0 < inside.sum() <= 2500:
-            assert values(opened, "segments", "x") == times[inside].tolist()
-            assert values(opened, "segments", "top") == segments["top"][inside].tolist()
-        else:
-            assert np.isnan(values(opened, "segments", "x")).all()
-        assert page.evaluate("MT.drawn_ms") < 500
-    assert (tmp_path / "report.html").stat().st_size < 12_000_000
-
-
-def test_beyond_what_a_page_holds_it_thins_and_says_so(
-    opened: Opened, analysis: Analysis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every n-th record of each series, and how to see all."""
-    monkeypatch.setattr(drawn, "MOST_RECORDS", 500)
-    analysis.report(tmp_path / "report.html")
-    page = opened.open(tmp_path / "report.html")
-    assert "--from and --to" in page.locator("main").inner_text()
-    assert len(values(opened, "segments", "x")) < 90
-    assert page.locator("#mt-status").inner_text().startswith("thinned")
-    assert not page.evaluate("MT.exact")
-    page.keyboard.press("m")
-    counted = page.locator("#mt-selection tbody tr").all_inner_texts()
-    assert next(row for row in counted if row.startswith("sent")).split("\t")[1] == "not counted: thinned"
-
-
 def test_the_axis_reaches_the_last_record_of_a_staircase(opened: Opened, report: Path) -> None:
     """Also where nothing follows it."""
     page = opened.open(report)
@@ -449,21 +303,6 @@ def test_a_quick_way_back_leads_to_the_view_before(opened: Opened, report: Path)
     opened.until("MT.engine.xr.end - MT.engine.xr.start < 40")
     page.keyboard.press("u")
     assert opened.view() == pytest.approx(before)
-
-
-def test_many_stretches_are_drawn_by_what_most_of_each_part_went_to(opened: Opened, report: Path) -> None:
-    """Then the view is not called exact; few are drawn each."""
-    page = opened.open(report)
-    page.evaluate("MT.engine.stretches = 100")
-    opened.look(0, 50)
-    source = "Bokeh.documents[0].get_model_by_name('accounting').data"
-    parts = page.evaluate(f"{source}.left.length")
-    spans = page.evaluate(f"(d => d.left.reduce((sum, left, i) => sum + d.right[i] - left, 0))({source})")
-    assert 0 < parts < 1300
-    assert 40 < spans <= 50 + 1e-6
-    assert not page.evaluate("MT.exact")
-    opened.look(20, 20.5)
-    assert page.evaluate("MT.exact")
 
 
 @pytest.mark.parametrize(("start", "end"), [(40.0, 41.0), (21.66, 24.34)])

@@ -5,6 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "rlp-reset"
+
+
+def figure(title: str) -> str:
+    """JavaScript for a panel by its title."""
+    return f"MT.engine.figures.find(f => f.title.text.startsWith('{title}'))"
+
 
 class Opened:
     """A report in a page, with what it complained of and what it asked for."""
@@ -24,6 +31,13 @@ class Opened:
         self.page.goto(path.as_uri() + fragment)
         self.page.wait_for_selector('html[data-mt-ready="1"]', timeout=30_000)
         return self.page
+
+    def values(self, source: str, column: str) -> list[float]:
+        """A column of a source as the browser holds it."""
+        found: list[float] = self.page.evaluate(
+            "([s, c]) => Array.from(Bokeh.documents[0].get_model_by_name(s).data[c])", [source, column]
+        )
+        return found
 
     def view(self) -> tuple[float, float]:
         """What part of the time axis is in view."""
