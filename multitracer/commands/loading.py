@@ -45,6 +45,7 @@ class _Loader(threading.Thread):
         super().__init__(name="loader", daemon=True)
         self._names, self._on_interrupt = names, on_interrupt
         self._left = self._ended = False
+        self._lock = threading.RLock()  # an interrupt may come in the midst of another's handling
         self.pending = False
 
     def run(self) -> None:
@@ -53,7 +54,8 @@ class _Loader(threading.Thread):
             if not self._left:
                 with contextlib.suppress(Exception):
                     import_module(name)
-        self._ended = True
+        with self._lock:
+            self._ended = True
         if self.pending:
             _thread.interrupt_main()
 
@@ -64,6 +66,7 @@ class _Loader(threading.Thread):
 
     def interrupted(self, number: int, frame: FrameType | None) -> None:
         """The handler of interrupts: what was done before, but not until all is loaded."""
-        self.pending = not self._ended
-        if self._ended:
+        with self._lock:
+            self.pending = not self._ended
+        if not self.pending:
             self._on_interrupt(number, frame)

@@ -39,23 +39,31 @@ def handler() -> Iterator[None]:
 def test_what_cannot_be_loaded_is_not_told_here(modules: None, capfd: pytest.CaptureFixture[str]) -> None:
     """Neither a missing module nor a damaged one keeps the others from being loaded."""
     with loading("made_nowhere", "made_bad", "made_quick"):
-        time.sleep(0.1)
-    assert "made_quick" in sys.modules
+        wait_for("made_quick")
     assert capfd.readouterr().err == ""
 
 
-def interrupted(name: str, *, after_s: float, work_s: float, failing: bool = False) -> float:
+def wait_for(name: str) -> None:
+    """Wait until a module's loading has begun."""
+    for _ in range(1000):
+        if name in sys.modules:
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"{name} was never loaded")
+
+
+def interrupted(name: str, *, work_s: float, failing: bool = False) -> float:
     """Load a module during work that is interrupted; how long it took to end."""
     started = time.perf_counter()
     with pytest.raises(KeyboardInterrupt):
-        work(name, after_s, work_s, failing)
+        work(name, work_s, failing)
     return time.perf_counter() - started
 
 
-def work(name: str, after_s: float, work_s: float, failing: bool) -> None:
-    """Work that is interrupted after a while, and maybe fails."""
+def work(name: str, work_s: float, failing: bool) -> None:
+    """Work that is interrupted as soon as the module's loading has begun, and maybe fails."""
     with loading(name):
-        time.sleep(after_s)
+        wait_for(name)
         signal.raise_signal(signal.SIGINT)
         for _ in range(int(work_s * 100)):
             time.sleep(0.01)
@@ -65,20 +73,20 @@ def work(name: str, after_s: float, work_s: float, failing: bool) -> None:
 
 def test_an_interrupt_waits_until_all_is_loaded(modules: None) -> None:
     """It ends what is done meanwhile, but no import."""
-    assert interrupted("made_slow", after_s=0.05, work_s=60) < 30
+    assert interrupted("made_slow", work_s=60) < 30
     assert sys.modules["made_slow"].done
 
 
 @pytest.mark.parametrize("failing", [False, True])
 def test_an_interrupt_that_waits_comes_before_anything_else_is_done(failing: bool, modules: None) -> None:
     """Where the work is done before the module is loaded, or fails."""
-    interrupted("made_slow", after_s=0.05, work_s=0, failing=failing)
+    interrupted("made_slow", work_s=0, failing=failing)
     assert sys.modules["made_slow"].done
 
 
 def test_once_all_is_loaded_an_interrupt_comes_at_once(modules: None) -> None:
     """As if nothing had been loaded."""
-    assert interrupted("made_quick", after_s=0.2, work_s=60) < 30
+    assert interrupted("made_quick", work_s=60) < 30
 
 
 def test_interrupts_that_are_ignored_stay_so(modules: None) -> None:
@@ -102,7 +110,7 @@ def test_a_failure_does_not_wait_for_what_is_not_needed_any_more(modules: None) 
 def fail_while_loading(*names: str) -> None:
     """Fail while the first of these is loaded."""
     with loading(*names):
-        time.sleep(0.05)
+        wait_for(names[0])
         raise ValueError("bad input")
 
 
