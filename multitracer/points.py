@@ -163,7 +163,7 @@ def _rows(source: _Source) -> Ints:
 
 
 def _numbered(total: int, groups: list[list[_Source]]) -> npt.NDArray[np.int16]:
-    point = np.zeros(total, dtype=np.int16)
+    point = np.zeros(total, dtype=np.int16)  # of the first group already
     for number, group in enumerate(groups[1:], start=1):
         for source in group:
             point[source.rows] = number

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.columns import attach
-from multitracer.kernels import WORTH_SHARING, concurrently, inlined, kernel
+from multitracer.kernels import concurrently, inlined, kernel, shares
 from multitracer.tables import ACK, FIN, MARKS, RST, SYN
 from multitracer.tcp.rtt import STATISTICS, await_acknowledgement, summarize, take_sample, withdraw
 from multitracer.tcp.sent import FIRST, FREE, HIGH, LENGTH, LOWEST, RANGES, UNSEEN, VALUE, grown, home, node_pool, send
@@ -57,7 +57,7 @@ def measure(segments: pd.DataFrame, sack: pd.DataFrame, raw_window: npt.NDArray[
     connections = int(connection.max(initial=-1)) + 1
     slot_of = np.full((int(point.max(initial=-1)) + 1) * connections, -1, dtype=np.int32)
     slots = number_slots(point, connection, connections, slot_of)
-    parts = 2 if len(segments) > WORTH_SHARING else 1
+    parts = len(shares(len(segments), 2))
     ends = _fresh_ends(slots, parts)
     marks = segments["marks"].to_numpy().copy()
     columns = (

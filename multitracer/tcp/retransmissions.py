@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.columns import distinct, rows_with
-from multitracer.kernels import WORTH_SHARING, concurrently, kernel
+from multitracer.kernels import concurrently, kernel, shares
 from multitracer.tables import MARKS, SPURIOUS, TRIGGERS, build, empty
 from multitracer.tcp import needless as rules
 from multitracer.tcp.grouping import Groups
@@ -131,7 +131,8 @@ def _shares(rows: Any) -> list[slice]:
     """The directions in two parts of about as many rows, where that is worth it."""
     reached = np.cumsum(rows)
     half = int(np.searchsorted(reached, reached[-1] / 2)) + 1
-    return [slice(0, half), slice(half, len(rows))] if reached[-1] > WORTH_SHARING else [slice(0, len(rows))]
+    alone = len(shares(int(reached[-1]), 2)) == 1
+    return [slice(0, len(rows))] if alone else [slice(0, half), slice(half, len(rows))]
 
 
 def _directions(segments: pd.DataFrame, point_of: Any, resent: Any) -> tuple[Any, Any]:
@@ -238,11 +239,11 @@ def _table(found: Any, segments: pd.DataFrame, connections: pd.DataFrame, error_
 def _reasons(found: Any) -> Any:
     """Why each was sent, and why it is held to be needed or needless. Most are told the same: that is said once."""
     named = _named_in(_TRIGGERED)[found[:, R_TRIGGER]] | _named_in(_RULES)[found[:, R_RULE]]
-    numbers = found[:, list(_NUMBERS.values())] * named
-    first, which = distinct(np.hstack([found[:, [R_TRIGGER, R_RULE]], numbers]))
+    told = np.hstack([found[:, [R_TRIGGER, R_RULE]], found[:, list(_NUMBERS.values())] * named])
+    first, which = distinct(told)
     said = [
         _said(f"{_TRIGGERED[trigger]}; {_RULES.get(rule, _CANNOT_BE_TOLD)}", numbers)
-        for trigger, rule, *numbers in np.hstack([found[first][:, [R_TRIGGER, R_RULE]], numbers[first]]).tolist()
+        for trigger, rule, *numbers in told[first].tolist()
     ]
     return np.array(said, dtype=object)[which]
 

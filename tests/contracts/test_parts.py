@@ -18,7 +18,6 @@ from multitracer.parsers.source import open_source
 from multitracer.parsers.wire import flows
 from multitracer.reading import read
 from multitracer.summary import to_json
-from multitracer.tcp import measures, retransmissions
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 CAPTURES = (
@@ -29,8 +28,7 @@ CAPTURES = (
 
 def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hold any capture to be worth a thread for each of its packets."""
-    for module in (kernels, measures, retransmissions):
-        monkeypatch.setattr(module, "WORTH_SHARING", 1)
+    monkeypatch.setattr(kernels, "WORTH_SHARING", 1)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
 
 
