@@ -22,9 +22,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"
 
 import channel_study
 
-from multitracer.replay.channels import Channel, Gilbert, GilbertElliott, TwoState, Uniform
-from multitracer.replay.description import Description, describe
-from multitracer.replay.recommendation import compare
+from multitracer.replay.channels.models import Channel, Gilbert, GilbertElliott, TwoState, Uniform
+from multitracer.replay.channels.recommendation import compare
+from multitracer.replay.erasures.description import Description, describe
 
 SPEED_BLOCKS = 1_500_000
 STATIONARY: list[Channel] = [

@@ -20,7 +20,7 @@ import numpy as np
 from ingest import CHUNK, MSS, START_S, packets
 from playwright.sync_api import sync_playwright
 
-from multitracer.analysis import Analysis, analyze_paths
+from multitracer.analysis.pipeline import Analysis, analyze_paths
 from multitracer.report.page import shown_in
 
 RECORDS_A_PACKET = 2.4

@@ -20,9 +20,9 @@ from pathlib import Path
 
 import numpy as np
 
-from multitracer.replay.erasures import ErasureTrace
-from multitracer.replay.ideal import good_groups
-from multitracer.replay.retrace import Settings, retrace
+from multitracer.replay.erasures.trace import ErasureTrace
+from multitracer.replay.retrace.ideal import good_groups
+from multitracer.replay.retrace.throughput import Settings, retrace
 
 SIZES = np.arange(1, 51)
 

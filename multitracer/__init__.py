@@ -7,13 +7,15 @@ MultiTracerError. The names are loaded when they are first used: importing the p
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from multitracer.model import errors
+
 if TYPE_CHECKING:
-    from multitracer.analysis import Analysis, analyze
-    from multitracer.blocks import retrace
-    from multitracer.errors import (
+    from multitracer.analysis.pipeline import Analysis, analyze
+    from multitracer.model.errors import (
         InputError,
         MissingCapabilityError,
         MultiTracerError,
@@ -22,9 +24,10 @@ if TYPE_CHECKING:
         UnknownFormatError,
         UsageError,
     )
-    from multitracer.options import AnalyzeOptions
-    from multitracer.reading import read
-    from multitracer.trace import Trace
+    from multitracer.model.options import AnalyzeOptions
+    from multitracer.model.trace import Trace
+    from multitracer.parsers.shared.experiment import read
+    from multitracer.replay.erasures.loading import retrace
 
 __version__ = "0.1.0"
 
@@ -45,19 +48,26 @@ __all__ = [
 ]
 
 _HOME = {
-    "Analysis": "analysis",
-    "AnalyzeOptions": "options",
-    "Trace": "trace",
-    "analyze": "analysis",
-    "read": "reading",
-    "retrace": "blocks",
+    "Analysis": "analysis.pipeline",
+    "AnalyzeOptions": "model.options",
+    "Trace": "model.trace",
+    "analyze": "analysis.pipeline",
+    "read": "parsers.shared.experiment",
+    "retrace": "replay.erasures.loading",
 }
+
+_PROMISED_MODULES = {"errors": "model.errors", "tables": "model.schema"}
+"""Modules that the public interface knows under these names."""
+
+sys.modules[f"{__name__}.errors"] = errors  # so that `from multitracer.errors import ...` works
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PROMISED_MODULES:
+        return import_module(f"multitracer.{_PROMISED_MODULES[name]}")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"multitracer.{_HOME.get(name, 'errors')}"), name)
+    return getattr(import_module(f"multitracer.{_HOME.get(name, 'model.errors')}"), name)
 
 
 def __dir__() -> list[str]:

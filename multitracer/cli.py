@@ -16,9 +16,10 @@ from typing import NoReturn
 
 import click
 
-from multitracer import __version__, memory
+from multitracer import __version__
 from multitracer.commands.talk import QUIET, VERBOSE, say
-from multitracer.errors import MissingCapabilityError, MultiTracerError
+from multitracer.compute import memory
+from multitracer.model.errors import MissingCapabilityError, MultiTracerError
 
 DEFECT, USAGE = 1, 2
 INTERRUPTED, PIPE_CLOSED = 128 + signal.SIGINT, 128 + signal.SIGPIPE

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from multitracer.errors import InputError
-from multitracer.parsers.lines import SECOND_NS, Losses, head_lines, split_endpoint, whole_lines
-from multitracer.parsers.state import StateLog
-from multitracer.tables import empty
-from multitracer.trace import Recording
+from multitracer.model.errors import InputError
+from multitracer.model.schema import empty
+from multitracer.model.trace import Recording
+from multitracer.parsers.shared.lines import SECOND_NS, Losses, head_lines, split_endpoint, whole_lines
+from multitracer.parsers.shared.tcp_state import StateLog
 
 if TYPE_CHECKING:
-    from multitracer.parsers.source import Source
+    from multitracer.parsers.shared.source import Source
 
 _RETRANS_HEADING = re.compile(r"TIME\s+PID\s+IP\s+LADDR:LPORT\s+T>\s+RADDR:RPORT\s+STATE\b")
 _CONG_HEADING = re.compile(

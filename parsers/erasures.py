@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from multitracer.errors import InputError
-from multitracer.parsers.lines import CUT, Losses
-from multitracer.trace import Recording
+from multitracer.model.errors import InputError
+from multitracer.model.trace import Recording
+from multitracer.parsers.shared.lines import CUT, Losses
 
 if TYPE_CHECKING:
-    from multitracer.parsers.source import Source
+    from multitracer.parsers.shared.source import Source
 
 _HEADER = re.compile(rb"#\s*([\w-]{1,40})\s*:(.*)\Z")
 _BLOCK_HEADER = re.compile(rb"#\s*block_(bytes|ms)\s*:")

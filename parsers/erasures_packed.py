@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from multitracer.errors import InputError
+from multitracer.model.errors import InputError
+from multitracer.model.trace import Recording
 from multitracer.parsers.erasures import header_text, recording
 from multitracer.parsers.erasures import read_header as header_of
-from multitracer.parsers.lines import CUT, Losses
-from multitracer.trace import Recording
+from multitracer.parsers.shared.lines import CUT, Losses
 
 if TYPE_CHECKING:
-    from multitracer.parsers.source import Source
+    from multitracer.parsers.shared.source import Source
 
 MAGIC = b"\x89erased\n"
 _SIZE, _COUNT = struct.Struct("<I"), struct.Struct("<Q")

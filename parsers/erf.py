@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from multitracer.errors import InputError
-from multitracer.kernels import octets
-from multitracer.parsers.capture import Records, recording
-from multitracer.trace import Skip
+from multitracer.compute.kernels import octets
+from multitracer.model.errors import InputError
+from multitracer.model.trace import Skip
+from multitracer.parsers.shared.capture import Records, recording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from multitracer.parsers.source import Source
-    from multitracer.trace import Recording
+    from multitracer.model.trace import Recording
+    from multitracer.parsers.shared.source import Source
 
 _HEADER = struct.Struct("<QBBxx")
 _HEADER_BYTES = 16

@@ -10,13 +10,13 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from multitracer.errors import InputError
-from multitracer.parsers.lines import Losses, nanoseconds
-from multitracer.parsers.state import StateLog
+from multitracer.model.errors import InputError
+from multitracer.parsers.shared.lines import Losses, nanoseconds
+from multitracer.parsers.shared.tcp_state import StateLog
 
 if TYPE_CHECKING:
-    from multitracer.parsers.source import Source
-    from multitracer.trace import Recording
+    from multitracer.model.trace import Recording
+    from multitracer.parsers.shared.source import Source
 
 DAMAGED = "the JSON document is damaged or cut off: only samples that are still whole are read"
 _COLUMNS = {

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from multitracer.errors import InputError
-from multitracer.parsers.lines import Losses, head_lines, whole_lines
-from multitracer.trace import Recording
+from multitracer.model.errors import InputError
+from multitracer.model.trace import Recording
+from multitracer.parsers.shared.lines import Losses, head_lines, whole_lines
 
 if TYPE_CHECKING:
-    from multitracer.parsers.source import Source
+    from multitracer.parsers.shared.source import Source
 
 PACKET_BYTES = 1504
 _WHOLE = re.compile(r"\d{1,12}\Z", re.ASCII)

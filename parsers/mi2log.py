@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from multitracer.errors import InputError
-from multitracer.parsers.lines import Losses
-from multitracer.parsers.rlc_frames import At, Links, PduRows, frames_table
-from multitracer.parsers.wire import rlc_lte
-from multitracer.trace import Recording
+from multitracer.model.errors import InputError
+from multitracer.model.trace import Recording
+from multitracer.parsers.shared.lines import Losses
+from multitracer.parsers.shared.rlc_frames import At, Links, PduRows, frames_table
+from multitracer.wire import rlc_lte
 
 if TYPE_CHECKING:
-    from multitracer.parsers.source import Source
+    from multitracer.parsers.shared.source import Source
 
 LOG_PACKET = 0x10
 DOWNLINK_PDUS, UPLINK_PDUS = 0xB082, 0xB092

@@ -14,12 +14,12 @@ import struct
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from multitracer.parsers.lines import SECOND_NS, endpoint, head_lines, whole_lines
-from multitracer.parsers.state import StateLog, ssthresh
+from multitracer.parsers.shared.lines import SECOND_NS, endpoint, head_lines, whole_lines
+from multitracer.parsers.shared.tcp_state import StateLog, ssthresh
 
 if TYPE_CHECKING:
-    from multitracer.parsers.source import Source
-    from multitracer.trace import Recording
+    from multitracer.model.trace import Recording
+    from multitracer.parsers.shared.source import Source
 
 TCP_INFO = 2
 """INET_DIAG_INFO: the attribute that is struct tcp_info."""

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from multitracer.errors import InputError
-from multitracer.parsers.lines import Losses, head_lines, nanoseconds, whole_lines
-from multitracer.parsers.rlc_frames import FrameRow, Links, frames_table
-from multitracer.trace import Recording
+from multitracer.model.errors import InputError
+from multitracer.model.trace import Recording
+from multitracer.parsers.shared.lines import Losses, head_lines, nanoseconds, whole_lines
+from multitracer.parsers.shared.rlc_frames import FrameRow, Links, frames_table
 
 if TYPE_CHECKING:
-    from multitracer.parsers.source import Source
+    from multitracer.parsers.shared.source import Source
 
 SENT = ("time(s)", "cellId", "rnti", "lcid", "packetSize")
 RECEIVED = (*SENT, "delay(s)")

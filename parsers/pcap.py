@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.errors import InputError
-from multitracer.kernels import kernel, octets
-from multitracer.parsers.capture import Records, recording
-from multitracer.parsers.wire.octets import word
-from multitracer.trace import Skip
+from multitracer.compute.kernels import kernel, octets
+from multitracer.model.errors import InputError
+from multitracer.model.trace import Skip
+from multitracer.parsers.shared.capture import Records, recording
+from multitracer.wire.octets import word
 
 if TYPE_CHECKING:
-    from multitracer.parsers.source import Source
-    from multitracer.trace import Recording
+    from multitracer.model.trace import Recording
+    from multitracer.parsers.shared.source import Source
 
 _MICROSECONDS, _NANOSECONDS, _KUZNETZOV = 0xA1B2C3D4, 0xA1B23C4D, 0xA1B2CD34
 _MAGICS = {

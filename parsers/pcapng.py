@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.errors import InputError
-from multitracer.kernels import kernel, octets
-from multitracer.parsers.capture import Records, recording
-from multitracer.parsers.wire.octets import word
-from multitracer.trace import Skip
+from multitracer.compute.kernels import kernel, octets
+from multitracer.model.errors import InputError
+from multitracer.model.trace import Skip
+from multitracer.parsers.shared.capture import Records, recording
+from multitracer.wire.octets import word
 
 if TYPE_CHECKING:
-    from multitracer.parsers.source import Source
-    from multitracer.trace import Recording
+    from multitracer.model.trace import Recording
+    from multitracer.parsers.shared.source import Source
 
 _SECTION, _INTERFACE, _OLD_PACKET, _SIMPLE, _ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6
 _BYTE_ORDER_MAGIC = 0x1A2B3C4D

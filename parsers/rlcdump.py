@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TextIO
 
-from multitracer.errors import InputError
-from multitracer.parsers.lines import CUT, SECOND_NS, Losses
-from multitracer.parsers.rlc_frames import OTHER_END, FrameRow, Links, Nacks, frames_table
-from multitracer.parsers.wire import rlc_lte, rlc_nr, rlc_umts
-from multitracer.tables import build
-from multitracer.trace import Recording
+from multitracer.model.errors import InputError
+from multitracer.model.schema import build
+from multitracer.model.trace import Recording
+from multitracer.parsers.shared.lines import CUT, SECOND_NS, Losses
+from multitracer.parsers.shared.rlc_frames import OTHER_END, FrameRow, Links, Nacks, frames_table
+from multitracer.wire import rlc_lte, rlc_nr, rlc_umts
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multitracer.parsers.source import Source
+    from multitracer.parsers.shared.source import Source
 
 _MAGIC = re.compile(rb"(?:\xef\xbb\xbf)?#[ \t]*rlcdump[ \t]+1[ \t]*(?:\r?\n|$)")
 _HEADER = re.compile(r"#\s*([\w-]+):\s*(.*?)\s*$")

@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from multitracer.errors import InputError
-from multitracer.parsers.lines import Losses, head_lines, whole_lines
-from multitracer.parsers.rlc_frames import OTHER_END, Links
+from multitracer.model.errors import InputError
+from multitracer.model.schema import build
+from multitracer.model.trace import Recording
 from multitracer.parsers.rlcdump import events_table, stamp
-from multitracer.parsers.wire import rlp
-from multitracer.tables import build
-from multitracer.trace import Recording
+from multitracer.parsers.shared.lines import Losses, head_lines, whole_lines
+from multitracer.parsers.shared.rlc_frames import OTHER_END, Links
+from multitracer.wire import rlp
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multitracer.parsers.source import Source
+    from multitracer.parsers.shared.source import Source
 
 _FIRST = re.compile(r"# *rlpdump 1\s*\Z")
 _HEADER = re.compile(r"#\s*([\w-]{1,40})\s*:(.*)\Z")

@@ -11,12 +11,12 @@ import re
 from math import inf, nan
 from typing import TYPE_CHECKING
 
-from multitracer.parsers.lines import endpoint, head_lines, nanoseconds, whole_lines
-from multitracer.parsers.state import StateLog
+from multitracer.parsers.shared.lines import endpoint, head_lines, nanoseconds, whole_lines
+from multitracer.parsers.shared.tcp_state import StateLog
 
 if TYPE_CHECKING:
-    from multitracer.parsers.source import Source
-    from multitracer.trace import Recording
+    from multitracer.model.trace import Recording
+    from multitracer.parsers.shared.source import Source
 
 UNSET_SSTHRESH = 65535 << 14
 """TCP_MAXWIN << TCP_MAX_WINSHIFT: no threshold has been set yet."""

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.errors import InputError
-from multitracer.kernels import kernel, octets
-from multitracer.parsers.capture import Records, recording
-from multitracer.parsers.wire.octets import word
-from multitracer.trace import Skip
+from multitracer.compute.kernels import kernel, octets
+from multitracer.model.errors import InputError
+from multitracer.model.trace import Skip
+from multitracer.parsers.shared.capture import Records, recording
+from multitracer.wire.octets import word
 
 if TYPE_CHECKING:
-    from multitracer.parsers.source import Source
-    from multitracer.trace import Recording
+    from multitracer.model.trace import Recording
+    from multitracer.parsers.shared.source import Source
 
 _MAGIC = b"snoop\0\0\0"
 _FILE_HEADER_BYTES, _RECORD_HEADER_BYTES = 16, 24

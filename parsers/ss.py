@@ -11,13 +11,13 @@ import re
 from math import inf
 from typing import TYPE_CHECKING
 
-from multitracer.errors import InputError
-from multitracer.parsers.lines import head_lines, nanoseconds, split_endpoint, whole_lines
-from multitracer.parsers.state import StateLog
+from multitracer.model.errors import InputError
+from multitracer.parsers.shared.lines import head_lines, nanoseconds, split_endpoint, whole_lines
+from multitracer.parsers.shared.tcp_state import StateLog
 
 if TYPE_CHECKING:
-    from multitracer.parsers.source import Source
-    from multitracer.trace import Recording
+    from multitracer.model.trace import Recording
+    from multitracer.parsers.shared.source import Source
 
 CA_STATES = {"open": 0, "disorder": 1, "cwr": 2, "recovery": 3, "loss": 4}
 _STAMP = re.compile(r"(?:Time:|#)\s*(\d{9,10}(?:\.\d+)?)\s*\Z", re.ASCII)

@@ -12,12 +12,12 @@ import re
 from math import nan
 from typing import TYPE_CHECKING
 
-from multitracer.parsers.lines import endpoint, head_lines, nanoseconds, split_endpoint, whole_lines
-from multitracer.parsers.state import StateLog, ssthresh
+from multitracer.parsers.shared.lines import endpoint, head_lines, nanoseconds, split_endpoint, whole_lines
+from multitracer.parsers.shared.tcp_state import StateLog, ssthresh
 
 if TYPE_CHECKING:
-    from multitracer.parsers.source import Source
-    from multitracer.trace import Recording
+    from multitracer.model.trace import Recording
+    from multitracer.parsers.shared.source import Source
 
 # comm-pid [cpu] flags time: event: ..., the flags being absent in perf's output.
 _EVENT = re.compile(

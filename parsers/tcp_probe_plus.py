@@ -12,12 +12,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from multitracer.parsers.lines import SECOND_NS, endpoint, shaped, whole_lines
-from multitracer.parsers.state import StateLog, ssthresh
+from multitracer.parsers.shared.lines import SECOND_NS, endpoint, shaped, whole_lines
+from multitracer.parsers.shared.tcp_state import StateLog, ssthresh
 
 if TYPE_CHECKING:
-    from multitracer.parsers.source import Source
-    from multitracer.trace import Recording
+    from multitracer.model.trace import Recording
+    from multitracer.parsers.shared.source import Source
 
 TYPES = ("recv", "send", "timeout", "setup", "done", "purge")
 _LINE = re.compile(

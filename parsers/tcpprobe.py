@@ -13,12 +13,12 @@ import re
 from array import array
 from typing import TYPE_CHECKING
 
-from multitracer.parsers.lines import nanoseconds, shaped, split_endpoint, whole_lines
-from multitracer.parsers.state import StateLog, ssthresh
+from multitracer.parsers.shared.lines import nanoseconds, shaped, split_endpoint, whole_lines
+from multitracer.parsers.shared.tcp_state import StateLog, ssthresh
 
 if TYPE_CHECKING:
-    from multitracer.parsers.source import Source
-    from multitracer.trace import Recording
+    from multitracer.model.trace import Recording
+    from multitracer.parsers.shared.source import Source
 
 _LINE = re.compile(
     r"(\d{1,10}\.\d{1,9}) (\S+:\d{1,5}) (\S+:\d{1,5}) \d{1,6} (?:0x)?([0-9a-f]{1,8}) (?:0x)?([0-9a-f]{1,8}) "

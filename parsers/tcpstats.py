@@ -16,14 +16,21 @@ from collections.abc import Mapping
 from math import inf, isnan
 from typing import IO, TYPE_CHECKING
 
-from multitracer.parsers.lines import Losses, head_lines, nanoseconds, seconds, split_endpoint, whole_lines
-from multitracer.parsers.state import StateLog
+from multitracer.parsers.shared.lines import (
+    Losses,
+    head_lines,
+    nanoseconds,
+    seconds,
+    split_endpoint,
+    whole_lines,
+)
+from multitracer.parsers.shared.tcp_state import StateLog
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multitracer.parsers.source import Source
-    from multitracer.trace import Recording
+    from multitracer.model.trace import Recording
+    from multitracer.parsers.shared.source import Source
 
 KEYS = {
     "cwnd": "cwnd_bytes",

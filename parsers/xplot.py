@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.errors import InputError
-from multitracer.parsers.lines import Losses, head_lines, nanoseconds, whole_lines
-from multitracer.trace import Recording
+from multitracer.model.errors import InputError
+from multitracer.model.trace import Recording
+from multitracer.parsers.shared.lines import Losses, head_lines, nanoseconds, whole_lines
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multitracer.parsers.source import Source
+    from multitracer.parsers.shared.source import Source
 
 COLOURS = ("white", "green", "red", "blue", "yellow", "purple", "orange", "magenta", "pink")
 POINTS = (

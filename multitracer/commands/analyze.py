@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from multitracer import memory
 from multitracer.commands.parameters import EXPORTED, analysed, input_options, output_option, prepare
 from multitracer.commands.talk import Progress, quiet, say, talk_options
-from multitracer.errors import InputError, NoUsableInputError, SkippedInputError, UsageError
-from multitracer.terminal import print_summary
+from multitracer.commands.terminal import print_summary
+from multitracer.compute import memory
+from multitracer.model.errors import InputError, NoUsableInputError, SkippedInputError, UsageError
 
 if TYPE_CHECKING:
-    from multitracer.analysis import Analysis
+    from multitracer.analysis.pipeline import Analysis
 
 _ENDINGS = (".gz", ".zst", ".pcap", ".pcapng", ".cap", ".dmp", ".txt", ".log", ".csv", ".json", ".mi2log")
 
@@ -61,7 +61,7 @@ def command(
         analysis, document, written = one(inputs, output, options, what)
         skipped = skipped_in(analysis)
         if as_json:
-            from multitracer.summary import to_json
+            from multitracer.analysis.summary import to_json
 
             click.echo(to_json(document))
         else:
@@ -92,8 +92,8 @@ def one(
     """Analyse the inputs as one experiment and write it; the analysis, its summary, and where all is."""
     prepare(output)
     analysis = analysed(inputs, dict(options))
+    from multitracer.analysis.summary import json_pieces, summarize
     from multitracer.export import files
-    from multitracer.summary import json_pieces, summarize
 
     document = summarize(analysis)
     written = str(files.write_summary(json_pieces(document), output))
@@ -142,7 +142,7 @@ def compare_all(
 
 def names_of(inputs: tuple[str, ...]) -> list[str]:
     """A name for each experiment's directory: its file's or directory's, without what files end in; each once."""
-    from multitracer.tables import encodable
+    from multitracer.model.schema import encodable
 
     names: list[str] = []
     for path in inputs:

@@ -11,10 +11,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from multitracer.model.schema import SCHEMA, Column, Table
 from multitracer.parsers import FORMATS
-from multitracer.replay.generation import CHANNELS
-from multitracer.replay.models import DECIDED, PARAMETERS, RETRACE_DEFAULTS, SDU_BYTES
-from multitracer.tables import SCHEMA, Column, Table
+from multitracer.replay.erasures.generation import CHANNELS
+from multitracer.replay.retrace.models import DECIDED, PARAMETERS, RETRACE_DEFAULTS, SDU_BYTES
 
 MADE = "<!-- made by python -m multitracer.commands.docs -->\n"
 

@@ -14,8 +14,8 @@ from multitracer.commands.retrace import geometry_options, pairs
 from multitracer.commands.talk import Progress, quiet, say, talk_options
 
 if TYPE_CHECKING:
-    from multitracer.replay.erasures import ErasureTrace
-    from multitracer.replay.recommendation import Comparison
+    from multitracer.replay.channels.recommendation import Comparison
+    from multitracer.replay.erasures.trace import ErasureTrace
 
 FIT, DESCRIBE, PAGE = "fit.json", "describe.json", "describe.html"
 MOST_BLOCKS = 1_000_000_000
@@ -62,7 +62,7 @@ def extract(inputs: tuple[str, ...], packed: bool, as_json: bool, output: Path) 
     RLP: the grid of blocks as the receiving end logged it, frames whose check failed are lost. RLC: the PDUs
     that one end sent, lost where the other end never logged them.
     """
-    from multitracer.blocks import load_all
+    from multitracer.replay.erasures.loading import load_all
 
     found, _ = load_all(inputs, logs_first=True)
     prepare(output)
@@ -76,8 +76,8 @@ def extract(inputs: tuple[str, ...], packed: bool, as_json: bool, output: Path) 
 
 def save(trace: ErasureTrace, output: Path, *, packed: bool) -> Path:
     """Write a trace into the directory, in a file of its name."""
-    from multitracer.blocks import file_name
     from multitracer.parsers import erasures, erasures_packed
+    from multitracer.replay.erasures.loading import file_name
 
     header = {"block_bytes": trace.block_bytes, "block_ms": f"{trace.block_ms:g}", "name": trace.name}
     path = output / f"{file_name(trace.name)}.{'bin' if packed else 'txt'}"
@@ -122,7 +122,7 @@ def generate(model: str, packed: bool, as_json: bool, output: Path, **options: A
     MODEL is uniform, even, gilbert, gilbert-elliott, two-state, markov or mta (Konrad's Markov-based trace
     analysis); or a TOML file with the keys model, minutes and the model's parameters.
     """
-    from multitracer.replay.generation import made
+    from multitracer.replay.erasures.generation import made
 
     trace = made(model, **options)
     prepare(output)
@@ -149,8 +149,8 @@ def fit(traces: tuple[str, ...], as_json: bool, output: Path) -> None:
     Writes fit.json: parameters with standard errors, likelihood, how far the lengths of bursts and gaps are
     from the trace's.
     """
-    from multitracer.blocks import load_all
-    from multitracer.replay.recommendation import compare
+    from multitracer.replay.channels.recommendation import compare
+    from multitracer.replay.erasures.loading import load_all
 
     found, _ = load_all(traces)
     prepare(output)
@@ -218,8 +218,8 @@ def describe(traces: tuple[str, ...], no_report: bool, as_json: bool, output: Pa
 
     Writes describe.json and describe.html.
     """
-    from multitracer.blocks import load_all
-    from multitracer.replay.description import describe as described
+    from multitracer.replay.erasures.description import describe as described
+    from multitracer.replay.erasures.loading import load_all
 
     found, _ = load_all(traces)
     prepare(output)

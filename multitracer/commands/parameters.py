@@ -12,11 +12,11 @@ import click
 
 from multitracer.commands.loading import loading
 from multitracer.commands.talk import Progress, quiet, say, verbose
-from multitracer.errors import UsageError
+from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from multitracer.analysis import Analysis
-    from multitracer.trace import Trace
+    from multitracer.analysis.pipeline import Analysis
+    from multitracer.model.trace import Trace
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -27,7 +27,7 @@ RESULTS = (SUMMARY, "report.html", "tables", "series", "xgraph", "xplot", "csv")
 _LONGEST_S, _LARGEST_PPM = 4e9, 1e5
 """What a stated clock may be off: more than the calendar's seconds so far, and a tenth of its rate."""
 
-_NEEDED_NEXT = ("pandas", "multitracer.analysis", "multitracer.export.files", "rich.console")
+_NEEDED_NEXT = ("pandas", "multitracer.analysis.pipeline", "multitracer.export.files", "rich.console")
 """These take half a second to load, which kernels that find and decode records leave to another thread."""
 
 SHOWN_SKIPS = 10
@@ -134,9 +134,9 @@ def prepare(directory: Path) -> None:
 
 def analysed(inputs: Sequence[str], options: dict[str, Any]) -> Analysis:
     """Read and analyse the inputs as `options` ask, showing progress; names on stderr what had to be skipped."""
-    from multitracer import kernels
-    from multitracer.options import AnalyzeOptions
-    from multitracer.reading import read
+    from multitracer.compute import kernels
+    from multitracer.model.options import AnalyzeOptions
+    from multitracer.parsers.shared.experiment import read
 
     files = files_in(inputs)
     if options["from_s"] is not None and options["to_s"] is not None and options["to_s"] <= options["from_s"]:
@@ -150,7 +150,7 @@ def analysed(inputs: Sequence[str], options: dict[str, Any]) -> Analysis:
         kernels.get_ready()  # first what reading itself needs
         with loading(*_NEEDED_NEXT):
             trace = read(*files, progress=progress)
-        from multitracer.analysis import analyze
+        from multitracer.analysis.pipeline import analyze
 
         analysis = analyze(trace, asked, progress)
     if not quiet():

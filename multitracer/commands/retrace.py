@@ -13,11 +13,11 @@ import click
 
 from multitracer.commands.parameters import Number, output_option, prepare
 from multitracer.commands.talk import Progress, quiet, say, talk_options
-from multitracer.errors import UsageError
+from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from multitracer.replay.erasures import ErasureTrace
-    from multitracer.replay.retrace import Retraced, Settings
+    from multitracer.replay.erasures.trace import ErasureTrace
+    from multitracer.replay.retrace.throughput import Retraced, Settings
 
 JSON, CSV, PAGE = "retrace.json", "retrace.csv", "retrace.html"
 MODELS = ("ideal", "raw", "rlp", "rlc-am", "rlc-um", "rlc-tm", "sr", "asr")
@@ -116,7 +116,7 @@ def command(
     TRACE is an erasure trace (characters 0 and 1), any log of a link that `analyze` reads, or a directory
     of either.
     """
-    from multitracer.replay.retrace import document, retrace
+    from multitracer.replay.retrace.throughput import document, retrace
 
     found, reverse = _traces(traces, options)
     asked = _settings(options)
@@ -148,8 +148,8 @@ def _traces(
     paths: Sequence[str], options: dict[str, Any]
 ) -> tuple[list[ErasureTrace], dict[str, ErasureTrace]]:
     """What the arguments name, in the geometry asked for, and the other direction of each."""
-    from multitracer.blocks import load_all
-    from multitracer.replay.erasures import even_name, spread_evenly
+    from multitracer.replay.erasures.loading import load_all
+    from multitracer.replay.erasures.trace import even_name, spread_evenly
 
     found, reverse = load_all(paths)
     if options["reverse"]:
@@ -173,7 +173,7 @@ def reshaped(trace: ErasureTrace, options: dict[str, Any]) -> ErasureTrace:
 
 def _settings(options: dict[str, Any]) -> list[Settings]:
     """What is asked of each model."""
-    from multitracer.replay.retrace import Settings
+    from multitracer.replay.retrace.throughput import Settings
 
     models = list(dict.fromkeys(options["models"]))
     return [
@@ -202,8 +202,8 @@ def _recorded(
     traces: Sequence[ErasureTrace], reverse: dict[str, ErasureTrace], asked: Sequence[Settings]
 ) -> list[tuple[str, Callable[[Path], object]]]:
     """A directory's name and what fills it, for every trace, model and size."""
-    from multitracer.blocks import file_name
-    from multitracer.replay.record import recordable, recorder
+    from multitracer.replay.erasures.loading import file_name
+    from multitracer.replay.record.recording import recordable, recorder
 
     wanted = [(one, trace, size) for one in asked for trace in traces for size in one.sizes(trace)]
     for one in asked:

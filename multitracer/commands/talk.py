@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from multitracer.terminal import printable
+from multitracer.commands.terminal import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.link.carried import CarriedPacket
+from multitracer.link.packets import CarriedPacket
 
 if TYPE_CHECKING:
     import pandas as pd

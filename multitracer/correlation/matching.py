@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
-from multitracer.correlation.captured import UNRELATED, Fields
+from multitracer.correlation.candidates import UNRELATED, Fields
 from multitracer.correlation.headers import Header
 
 NONE = -1

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from multitracer.correlation.captured import Fields
+from multitracer.correlation.candidates import Fields
 
 NONE = -1
 OVERHEADS = (0, 1, 2, 3)

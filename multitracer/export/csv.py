@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from multitracer.tables import SCHEMA, Column, encodable
+from multitracer.model.schema import SCHEMA, Column, encodable
 
 if TYPE_CHECKING:
     import pandas as pd

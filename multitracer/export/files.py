@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multitracer.analysis.summary import summarize
 from multitracer.export import csv, series, xgraph, xplot
 from multitracer.export.series import RLC_SERIES, RLP_SERIES, TCP_SERIES, View
-from multitracer.summary import summarize
-from multitracer.tables import SCHEMA, Column, build, encodable
+from multitracer.model.schema import SCHEMA, Column, build, encodable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multitracer.analysis import Analysis
+    from multitracer.analysis.pipeline import Analysis
 
 EXPORTS = ("xgraph", "xplot", "csv")
 MOST_CONNECTIONS = 100

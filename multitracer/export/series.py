@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.link.frames import MODULI
-from multitracer.tables import ACK, MARKS, OPTION_TIMESTAMPS
+from multitracer.model.schema import ACK, MARKS, OPTION_TIMESTAMPS
 
 if TYPE_CHECKING:
     import pandas as pd

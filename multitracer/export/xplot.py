@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.parsers.lines import seconds
-from multitracer.tables import ACK, FIN, MARKS, PSH, RST, SYN
+from multitracer.model.schema import ACK, FIN, MARKS, PSH, RST, SYN
+from multitracer.parsers.shared.lines import seconds
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -27,7 +27,7 @@ from multitracer.findings import (
     zero_window,
 )
 from multitracer.findings.scene import Finding, Scene, Thresholds
-from multitracer.tables import build
+from multitracer.model.schema import build
 
 if TYPE_CHECKING:
     import pandas as pd

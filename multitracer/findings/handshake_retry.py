@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from multitracer.columns import rows_with
+from multitracer.compute.arrays import rows_with
 from multitracer.findings.scene import Finding, Scene
-from multitracer.tables import MARKS, SYN
+from multitracer.model.schema import MARKS, SYN
 
 KINDS = ("handshake-retry",)
 NEEDS = ("segments",)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.tcp.grouping import Groups
+from multitracer.tcp.connection_rows import Groups
 
 if TYPE_CHECKING:
     import pandas as pd

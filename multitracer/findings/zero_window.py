@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from multitracer.columns import rows_with
+from multitracer.compute.arrays import rows_with
 from multitracer.findings.scene import Finding, Scene
-from multitracer.tables import MARKS
+from multitracer.model.schema import MARKS
 
 KINDS = ("zero-window",)
 NEEDS = ("segments",)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.kernels import kernel
-from multitracer.parsers.wire import rlp
-from multitracer.tables import FRAME_TYPES
+from multitracer.compute.kernels import kernel
+from multitracer.model.schema import FRAME_TYPES
+from multitracer.wire import rlp
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from multitracer.link.carried import CarriedPacket, Rows
-from multitracer.parsers.wire import rlc_lte, rlc_nr, rlc_umts
+from multitracer.link.packets import CarriedPacket, Rows
+from multitracer.wire import rlc_lte, rlc_nr, rlc_umts
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from multitracer.link.carried import CarriedPacket, Rows
-from multitracer.parsers.wire import ppp, rlp
-from multitracer.parsers.wire.vj import Decompressor
+from multitracer.link.packets import CarriedPacket, Rows
+from multitracer.wire import ppp, rlp
+from multitracer.wire.vj import Decompressor
 
 if TYPE_CHECKING:
     import pandas as pd

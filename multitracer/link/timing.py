@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.kernels import kernel
+from multitracer.compute.kernels import kernel
 from multitracer.link.frames import DATA_TYPES, LARGEST_NUMBER
 
 if TYPE_CHECKING:

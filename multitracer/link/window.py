@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.link.frames import DATA_TYPES, modulus_of
-from multitracer.parsers.wire import rlp
+from multitracer.wire import rlp
 
 if TYPE_CHECKING:
     import pandas as pd

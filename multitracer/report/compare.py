@@ -15,14 +15,14 @@ import numpy as np
 from bokeh.models import ColumnDataSource, HoverTool, NumeralTickFormatter, Range1d, Span
 from bokeh.plotting import figure
 
-from multitracer.kernels import concurrently
+from multitracer.analysis.summary import summarize
+from multitracer.analysis.verdict import CAUSE_NAMES, verdict
+from multitracer.compute.kernels import concurrently
 from multitracer.report import drawn, panels, shell
 from multitracer.report.blobs import encode
-from multitracer.summary import summarize
-from multitracer.verdict import CAUSE_NAMES, verdict
 
 if TYPE_CHECKING:
-    from multitracer.analysis import Analysis
+    from multitracer.analysis.pipeline import Analysis
 
 WELL_USED = 95.0
 """Percent of utilization above which a link was the limit."""

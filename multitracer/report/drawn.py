@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from multitracer.export.series import View, series
-from multitracer.tables import ACK, MARKS, RST, SYN
+from multitracer.model.schema import ACK, MARKS, RST, SYN
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multitracer.analysis import Analysis
+    from multitracer.analysis.pipeline import Analysis
 
 Source: TypeAlias = dict[str, Any]
 

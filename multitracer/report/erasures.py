@@ -12,8 +12,8 @@ import numpy as np
 from bokeh.models import Span
 
 from multitracer import __version__
-from multitracer.replay.description import Description
-from multitracer.replay.erasures import ErasureTrace
+from multitracer.replay.erasures.description import Description
+from multitracer.replay.erasures.trace import ErasureTrace
 from multitracer.report import panels, shell
 from multitracer.report.losses import MOST_OVERLAID, NANO, Line, OverTime, lengths, lost, plain_figure, steps
 

@@ -11,10 +11,10 @@ from bokeh.layouts import row
 from bokeh.models import LogTicker, NumeralTickFormatter, Range1d
 from bokeh.plotting import figure
 
-from multitracer.kernels import concurrently
-from multitracer.replay.erasures import ErasureTrace
-from multitracer.replay.retrace import stretches
-from multitracer.replay.runs import runs_of
+from multitracer.compute.kernels import concurrently
+from multitracer.replay.erasures.runs import runs_of
+from multitracer.replay.erasures.trace import ErasureTrace
+from multitracer.replay.retrace.throughput import stretches
 from multitracer.report import panels, shell
 from multitracer.report.blobs import encode
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.kernels import concurrently
+from multitracer.analysis.summary import summarize
+from multitracer.analysis.verdict import CAUSE_NAMES, verdict
+from multitracer.compute.kernels import concurrently
 from multitracer.report import drawn, panels, shell
 from multitracer.report.blobs import encode
-from multitracer.summary import summarize
-from multitracer.verdict import CAUSE_NAMES, verdict
 
 if TYPE_CHECKING:
-    from multitracer.analysis import Analysis
+    from multitracer.analysis.pipeline import Analysis
 
 SHOWN_CONNECTIONS = 12
 """So many connections can be chosen in the page; the largest come first."""

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from bokeh.plotting import figure as Figure  # noqa: N812 - a class, though Bokeh names it like a function
 
-    from multitracer.analysis import Analysis
+    from multitracer.analysis.pipeline import Analysis
 
 # Okabe and Ito's colours, told apart by every eye; each goes with a shape or a dash of its own.
 BLUE, GREEN, ORANGE, RED, PURPLE, GREY, SKY, BLACK = (

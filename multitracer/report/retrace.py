@@ -11,7 +11,7 @@ import numpy as np
 from bokeh.models import ColumnDataSource, HoverTool, NumeralTickFormatter
 
 from multitracer import __version__
-from multitracer.replay.retrace import MINUTE_NS, Retraced, document
+from multitracer.replay.retrace.throughput import MINUTE_NS, Retraced, document
 from multitracer.report import panels, shell
 from multitracer.report.losses import MOST_OVERLAID, Line, OverTime, lengths, lost, plain_figure, steps
 

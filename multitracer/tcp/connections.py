@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.kernels import concurrently, kernel, shares
-from multitracer.tables import ACK, MARKS, SYN, build
-from multitracer.tcp.joining import Joined, join_points
-from multitracer.tcp.splitting import END, FLOW, MASK, START, split
+from multitracer.compute.kernels import concurrently, kernel, shares
+from multitracer.model.schema import ACK, MARKS, SYN, build
+from multitracer.tcp.connection_matching import Joined, join_points
+from multitracer.tcp.port_reuse import END, FLOW, MASK, START, split
 
 if TYPE_CHECKING:
     import pandas as pd

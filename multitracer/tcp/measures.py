@@ -11,12 +11,25 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.columns import attach
-from multitracer.kernels import concurrently, inlined, kernel, shares
-from multitracer.tables import ACK, FIN, MARKS, RST, SYN
+from multitracer.compute.arrays import attach
+from multitracer.compute.kernels import concurrently, inlined, kernel, shares
+from multitracer.model.schema import ACK, FIN, MARKS, RST, SYN
+from multitracer.tcp.port_reuse import in_order_of_time
 from multitracer.tcp.rtt import STATISTICS, await_acknowledgement, summarize, take_sample, withdraw
-from multitracer.tcp.sent import FIRST, FREE, HIGH, LENGTH, LOWEST, RANGES, UNSEEN, VALUE, grown, home, node_pool, send
-from multitracer.tcp.splitting import in_order_of_time
+from multitracer.tcp.sent_ranges import (
+    FIRST,
+    FREE,
+    HIGH,
+    LENGTH,
+    LOWEST,
+    RANGES,
+    UNSEEN,
+    VALUE,
+    grown,
+    home,
+    node_pool,
+    send,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

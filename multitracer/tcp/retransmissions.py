@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.columns import distinct, rows_with
-from multitracer.kernels import concurrently, kernel, shares
-from multitracer.tables import MARKS, SPURIOUS, TRIGGERS, build, empty
-from multitracer.tcp import needless as rules
-from multitracer.tcp.grouping import Groups
-from multitracer.tcp.needless import judge
+from multitracer.compute.arrays import distinct, rows_with
+from multitracer.compute.kernels import concurrently, kernel, shares
+from multitracer.model.schema import MARKS, SPURIOUS, TRIGGERS, build, empty
+from multitracer.tcp import spurious as rules
+from multitracer.tcp.connection_rows import Groups
 from multitracer.tcp.scoreboard import (
     EVENT_FIELDS,
     FACT_FIELDS,
@@ -48,6 +47,7 @@ from multitracer.tcp.sender import (
     follow,
     packed,
 )  # fmt: skip
+from multitracer.tcp.spurious import judge
 
 if TYPE_CHECKING:
     import pandas as pd

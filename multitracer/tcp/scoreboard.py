@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.kernels import kernel
+from multitracer.compute.kernels import kernel
 
 NEVER = np.int64(2**62)
 

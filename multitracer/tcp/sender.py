@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.kernels import inlined, kernel
-from multitracer.tables import ACK, FIN, OPTION_SACK, OPTION_SACK_PERMITTED, RST, SYN
+from multitracer.compute.kernels import inlined, kernel
+from multitracer.model.schema import ACK, FIN, OPTION_SACK, OPTION_SACK_PERMITTED, RST, SYN
 from multitracer.tcp.scoreboard import (
     CLEAN,
     DSACKED,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitracer.kernels import kernel
+from multitracer.compute.kernels import kernel
 
 NEVER = 2**62
 """A time (ns) that does not come."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from browsing import EXAMPLE, Opened
 
-from multitracer.analysis import Analysis, analyze_paths
+from multitracer.analysis.pipeline import Analysis, analyze_paths
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 

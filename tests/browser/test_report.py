@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from browsing import EXAMPLE, Opened, figure
 
-from multitracer.analysis import Analysis, analyze_paths
-from multitracer.options import AnalyzeOptions
+from multitracer.analysis.pipeline import Analysis, analyze_paths
+from multitracer.model.options import AnalyzeOptions
 
 pytestmark = pytest.mark.browser
 

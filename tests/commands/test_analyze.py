@@ -15,14 +15,15 @@ import pandas as pd
 import pyarrow.parquet
 import pytest
 from packets import ipv4, tcp
+from repository import EXAMPLES
 from shared_data import shared
 
-from multitracer import cli, reading
+from multitracer import cli
 from multitracer.commands.analyze import names_of
+from multitracer.model.schema import CAUSES, SCHEMA
 from multitracer.parsers import pcap
-from multitracer.tables import CAUSES, SCHEMA
+from multitracer.parsers.shared import experiment
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 RLP = EXAMPLES / "rlp-reset"
 
 
@@ -330,7 +331,7 @@ def test_a_place_where_nothing_can_be_written_is_named(
     """A file where the directory should be is the user's mistake, and found before the work."""
     place = tmp_path / "taken"
     place.write_text("")
-    monkeypatch.setattr(reading, "read", lambda *_, **__: pytest.fail("the work was begun"))
+    monkeypatch.setattr(experiment, "read", lambda *_, **__: pytest.fail("the work was begun"))
     assert cli.run([*command, str(EXAMPLES / "loss2"), "-o", str(place)]) == cli.USAGE
     assert "taken: no results can be written there" in capsys.readouterr().err
 

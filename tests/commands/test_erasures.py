@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from repository import EXAMPLES
 
 from multitracer import cli
 
-BAD = Path(__file__).resolve().parents[2] / "examples" / "channels" / "bad.toml"
+BAD = EXAMPLES / "channels" / "bad.toml"
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> Any:

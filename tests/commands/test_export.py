@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from repository import EXAMPLES
 
 from multitracer import cli
-
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
 def test_it_prints_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
+from repository import ROOT
 
 from multitracer import cli
 from multitracer.commands.docs import pages
 from multitracer.parsers import FORMATS
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = ROOT / "docs"
 
 
 def test_the_table_names_every_format(capsys: pytest.CaptureFixture[str]) -> None:

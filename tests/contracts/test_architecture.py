@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
+from repository import ROOT
 
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("", "errors", "tables", "trace", "machine_code", "kernels", "columns", "items", "memory"),

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from repository import EXAMPLES
 
 from multitracer import cli
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SND, RLP = EXAMPLES / "loss2" / "snd.pcap", EXAMPLES / "rlp-reset"
 
 
@@ -138,7 +138,7 @@ def test_a_defect_is_1_and_called_one(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("of all things")
 
-    monkeypatch.setattr("multitracer.reading.read", broken)
+    monkeypatch.setattr("multitracer.parsers.shared.experiment.read", broken)
     status, out, err = called(capsys, "analyze", SND, "-o", tmp_path)
     assert (status, out) == (1, "")
     assert "defect in MultiTracer" in err
@@ -170,7 +170,7 @@ def test_interrupting_is_no_defect(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("multitracer.reading.read", interrupted)
+    monkeypatch.setattr("multitracer.parsers.shared.experiment.read", interrupted)
     status, _, err = called(capsys, "analyze", SND, "-o", tmp_path)
     assert (status, err) == (130, "multitracer: interrupted\n")
 

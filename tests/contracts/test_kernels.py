@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from repository import EXAMPLES
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 COMPILED = """
 import sys
-from multitracer import kernels, reading
-from multitracer.analysis import analyze_paths
-from multitracer.summary import to_json
+from multitracer.compute import kernels
+from multitracer.analysis.pipeline import analyze_paths
+from multitracer.analysis.summary import to_json
 kernels.choose = lambda records: None  # compiled, however few records there are
 sys.stdout.buffer.write(to_json(analyze_paths(sys.argv[1:]).summary()))
 """

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import multitracer
-from multitracer import errors
+from multitracer.model import errors
 
 HEAVY = {"numpy", "pandas", "bokeh", "pyarrow", "numba", "rich", "dpkt", "jinja2"}
 

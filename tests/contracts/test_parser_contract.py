@@ -17,11 +17,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from samples import small, sources
 
-from multitracer import kernels, parsers
-from multitracer.errors import InputError
-from multitracer.parsers.source import Source, open_source
-from multitracer.tables import SCHEMA
-from multitracer.trace import Recording
+from multitracer import parsers
+from multitracer.compute import kernels
+from multitracer.model.errors import InputError
+from multitracer.model.schema import SCHEMA
+from multitracer.model.trace import Recording
+from multitracer.parsers.shared.source import Source, open_source
 
 PRESENT = [entry for entry in parsers.FORMATS if util.find_spec(f"multitracer.parsers.{entry.module}")]
 every_format = pytest.mark.parametrize("entry", PRESENT, ids=lambda entry: entry.name)

@@ -9,17 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from packets import ipv4, ipv6, tcp
+from repository import EXAMPLES
 from shared_data import shared
 
-from multitracer import kernels
-from multitracer.analysis import analyze_paths
+from multitracer.analysis.pipeline import analyze_paths
+from multitracer.analysis.summary import to_json
+from multitracer.compute import kernels
 from multitracer.parsers import pcap
-from multitracer.parsers.source import open_source
-from multitracer.parsers.wire import flows
-from multitracer.reading import read
-from multitracer.summary import to_json
+from multitracer.parsers.shared.experiment import read
+from multitracer.parsers.shared.source import open_source
+from multitracer.wire import flows
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 CAPTURES = (
     "linux/loss2/snd.pcap", "linux/overflow/snd.pcap", "linux/stall/rcv.pcap", "linux/rlp-vj-reset/snd.pcap",
     "public/tcp_both_ends/mptcp_client_1_tcp_only_clean.pcapng", "public/tcp_pcap/zeek_tcp_ssh-dups.pcap",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from samples import files, sources
 
 from multitracer.parsers import FORMATS, Format
-from multitracer.parsers.source import HEAD_BYTES, open_source
+from multitracer.parsers.shared.source import HEAD_BYTES, open_source
 
 MODULES: dict[str, ModuleType] = {
     entry.name: import_module(f"multitracer.parsers.{entry.module}")

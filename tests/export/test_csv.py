@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from multitracer.export import csv
-from multitracer.tables import SCHEMA, build
+from multitracer.model.schema import SCHEMA, build
 
 
 def test_nulls_are_empty_and_infinity_is_said(tmp_path: Path) -> None:

@@ -7,12 +7,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from repository import EXAMPLES
 
 from multitracer import analyze, read
 from multitracer.export import files
-from multitracer.tables import build
-
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+from multitracer.model.schema import build
 
 
 def test_unknown_values_are_nulls_and_known_ones_are_exact() -> None:

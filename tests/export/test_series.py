@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from multitracer.export.series import RLC_SERIES, RLP_SERIES, TCP_SERIES, View, series, write
-from multitracer.tables import ACK, MARKS, build
+from multitracer.model.schema import ACK, MARKS, build
 
 ORIGIN = 1_700_000_000_000_000_000
 TWICE = MARKS["captured_twice"]

@@ -10,8 +10,8 @@ import pytest
 from shared_data import shared
 
 from multitracer.export import xplot
-from multitracer.parsers.source import open_source
-from multitracer.tables import ACK, FIN, MARKS, PSH, RST, SYN, build
+from multitracer.model.schema import ACK, FIN, MARKS, PSH, RST, SYN, build
+from multitracer.parsers.shared.source import open_source
 
 
 def segments(*rows: tuple[int, int, int, int, int, int, bool]) -> pd.DataFrame:

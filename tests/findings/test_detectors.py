@@ -10,7 +10,7 @@ from scenes import LEAST_RTT_MS, SERVER, Seen, accounting, at, frames, intervals
 from two_ends import MS
 
 from multitracer.findings import DETECTORS, KINDS, Scene, find
-from multitracer.tables import ACK, SYN
+from multitracer.model.schema import ACK, SYN
 
 DATA = [Seen(sent=t, came=t + 50, seq=1 + 1000 * n, size=1000) for n, t in enumerate(range(0, 200, 10))]
 

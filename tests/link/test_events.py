@@ -11,8 +11,8 @@ from multitracer.link.frames import number
 from multitracer.link.summary import rows
 from multitracer.link.timing import timing
 from multitracer.link.window import full_window
-from multitracer.reading import read
-from multitracer.tables import build
+from multitracer.model.schema import build
+from multitracer.parsers.shared.experiment import read
 
 MS = 1_000_000
 START = 1_700_000_000 * 10**9

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from shared_data import shared
 
 from multitracer.link.frames import number
-from multitracer.reading import read
-from multitracer.tables import build
+from multitracer.model.schema import build
+from multitracer.parsers.shared.experiment import read
 
 NO_EVENTS = ("record", "time_ns", "recorded_ns", "link", "side", "event")
 START = 1_700_000_000 * 10**9

@@ -16,8 +16,8 @@ from multitracer.link.events import intervals
 from multitracer.link.frames import number
 from multitracer.link.summary import rows
 from multitracer.link.timing import Timing, timing
-from multitracer.reading import read
-from multitracer.tables import build, empty
+from multitracer.model.schema import build, empty
+from multitracer.parsers.shared.experiment import read
 
 FOLDERS = (
     "rlp-good", "rlp-bad", "rlp-reset", "rlp-vj-reset", "rlp-xonxoff", "rlc-inseq", "rlc-outseq", "rlc-reset",

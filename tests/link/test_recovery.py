@@ -12,8 +12,8 @@ from shared_data import shared
 from multitracer.link.frames import modulus_of, number
 from multitracer.link.recovery import recoveries
 from multitracer.link.timing import timing
-from multitracer.reading import read
-from multitracer.tables import build
+from multitracer.model.schema import build
+from multitracer.parsers.shared.experiment import read
 
 MS = 1_000_000
 START = 1_700_000_000 * 10**9

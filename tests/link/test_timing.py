@@ -10,8 +10,8 @@ from shared_data import shared
 
 from multitracer.link.frames import number
 from multitracer.link.timing import Timing, timing
-from multitracer.reading import read
-from multitracer.tables import build
+from multitracer.model.schema import build
+from multitracer.parsers.shared.experiment import read
 
 MS = 1_000_000
 START = 1_700_000_000 * 10**9

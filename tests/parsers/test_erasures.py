@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shared_data import shared
 
-from multitracer.errors import InputError
+from multitracer.model.errors import InputError
 from multitracer.parsers import erasures, recognise
-from multitracer.parsers.source import Source, open_source
+from multitracer.parsers.shared.source import Source, open_source
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=400))

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multitracer.errors import InputError
+from multitracer.model.errors import InputError
 from multitracer.parsers import erasures_packed
-from multitracer.parsers.source import Source
+from multitracer.parsers.shared.source import Source
 
 
 def packed(blocks: list[bool], **header: object) -> bytes:

@@ -6,9 +6,9 @@ import pytest
 from samples import FLENT
 from shared_data import shared
 
-from multitracer.errors import InputError
+from multitracer.model.errors import InputError
 from multitracer.parsers import flent
-from multitracer.parsers.source import Source, open_source
+from multitracer.parsers.shared.source import Source, open_source
 
 
 def test_tcp_samples_are_read_flow_after_flow() -> None:

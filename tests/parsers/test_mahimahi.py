@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from shared_data import shared
 
-from multitracer.errors import InputError
+from multitracer.model.errors import InputError
 from multitracer.parsers import mahimahi
-from multitracer.parsers.source import Source, open_source
+from multitracer.parsers.shared.source import Source, open_source
 
 
 def test_opportunities_are_counted_in_milliseconds() -> None:

@@ -10,9 +10,9 @@ from math import inf
 import pytest
 from shared_data import shared
 
-from multitracer.errors import InputError
+from multitracer.model.errors import InputError
 from multitracer.parsers import mlab_tcpinfo
-from multitracer.parsers.source import Source, open_source
+from multitracer.parsers.shared.source import Source, open_source
 
 
 def snapshot(when: str, family: int = 2, cwnd: int = 10, size: int = 104) -> str:

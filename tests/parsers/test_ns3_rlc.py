@@ -7,7 +7,7 @@ import gzip
 from shared_data import shared
 
 from multitracer.parsers import ns3_rlc
-from multitracer.parsers.source import open_source
+from multitracer.parsers.shared.source import open_source
 
 
 def test_every_line_is_a_record_or_a_named_loss() -> None:

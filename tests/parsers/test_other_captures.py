@@ -8,9 +8,9 @@ import pytest
 from packets import ethernet, ipv4, tcp
 from shared_data import shared
 
-from multitracer.errors import InputError
+from multitracer.model.errors import InputError
 from multitracer.parsers import erf, snoop
-from multitracer.parsers.source import Source, open_source
+from multitracer.parsers.shared.source import Source, open_source
 
 FRAME = ethernet(ipv4(tcp(b"abc")))
 

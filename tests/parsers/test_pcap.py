@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from packets import ethernet, ipv4, tcp
 from shared_data import shared
 
-from multitracer.errors import InputError
+from multitracer.model.errors import InputError
 from multitracer.parsers import pcap
-from multitracer.parsers.source import Source, open_source
+from multitracer.parsers.shared.source import Source, open_source
 
 START_NS = 1_700_000_000_123_456_789
 RAW, ETHERNET = 101, 1

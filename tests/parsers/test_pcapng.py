@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from packets import ipv4, tcp
 from shared_data import shared
 
-from multitracer.errors import InputError
+from multitracer.model.errors import InputError
 from multitracer.parsers import pcapng
-from multitracer.parsers.source import Source, open_source
+from multitracer.parsers.shared.source import Source, open_source
 
 RAW = 101
 

@@ -9,7 +9,7 @@ import pytest
 from shared_data import shared
 
 from multitracer.parsers import rlcdump
-from multitracer.parsers.source import Source, open_source
+from multitracer.parsers.shared.source import Source, open_source
 
 SMALL = """# rlcdump 1
 # mode: am

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from shared_data import shared
 
-from multitracer.errors import InputError
+from multitracer.model.errors import InputError
 from multitracer.parsers import rlpdump
-from multitracer.parsers.source import Source, open_source
+from multitracer.parsers.shared.source import Source, open_source
 
 FOLDERS = ("rlp-good", "rlp-bad", "rlp-reset", "rlp-vj-reset", "rlp-xonxoff")
 SMALL = """# rlpdump 1

@@ -8,7 +8,7 @@ import pytest
 from samples import SIFTR
 
 from multitracer.parsers import siftr
-from multitracer.parsers.source import Source
+from multitracer.parsers.shared.source import Source
 
 
 def test_windows_are_bytes_and_times_scaled_by_the_header() -> None:

@@ -7,9 +7,9 @@ from math import inf
 import pytest
 from shared_data import shared
 
-from multitracer.errors import InputError
+from multitracer.model.errors import InputError
 from multitracer.parsers import ss
-from multitracer.parsers.source import Source, open_source
+from multitracer.parsers.shared.source import Source, open_source
 
 _HEADING = "State Recv-Q Send-Q Local Address:Port  Peer Address:PortProcess   \n"
 _SOCKET = "ESTAB 0      37          10.9.0.1:43710   [::ffff:10.9.0.2]:5201\n"

@@ -7,9 +7,9 @@ from math import inf, isnan
 import pytest
 from shared_data import LINUX, shared
 
+from multitracer.model.trace import Skip
 from multitracer.parsers import tcp_probe
-from multitracer.parsers.source import Source, open_source
-from multitracer.trace import Skip
+from multitracer.parsers.shared.source import Source, open_source
 
 _HEAD = "          iperf3-25434   [001] b..1.  2256.150205: "
 _PROBE = (

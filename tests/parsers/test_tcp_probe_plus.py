@@ -8,7 +8,7 @@ import pytest
 from shared_data import shared
 
 from multitracer.parsers import tcp_probe_plus
-from multitracer.parsers.source import Source, open_source
+from multitracer.parsers.shared.source import Source, open_source
 
 _LINE = (
     "1 7 3b9ac9ff a000001 c001 a000002 50 5 10 1000 2000 3 1005 fff 1005 0 a 7fffffff 7120 "

@@ -7,7 +7,7 @@ from math import inf
 from shared_data import shared
 
 from multitracer.parsers import tcpprobe
-from multitracer.parsers.source import Source, open_source
+from multitracer.parsers.shared.source import Source, open_source
 
 _TEN = "8.000000001 10.0.0.2:5001 10.0.0.1:54321 1480 0x80000010 0x80000008 10 2147483647 14848 1\n"
 _ELEVEN = "2.000000001 10.0.0.2:5001 10.0.0.1:54321 32 0xd0000010 0xd0000008 45 44 204032 257 26884\n"

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multitracer.errors import InputError
+from multitracer.model.errors import InputError
+from multitracer.model.schema import build
+from multitracer.model.trace import Recording
 from multitracer.parsers import tcpstats
-from multitracer.parsers.source import Source
-from multitracer.tables import build
-from multitracer.trace import Recording
+from multitracer.parsers.shared.source import Source
 
 
 def read(text: str) -> Recording:

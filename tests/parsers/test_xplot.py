@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from shared_data import shared
 
-from multitracer.errors import InputError
+from multitracer.model.errors import InputError
 from multitracer.parsers import xplot
-from multitracer.parsers.source import Source, open_source
+from multitracer.parsers.shared.source import Source, open_source
 
 _HEAD = "timeval double\ntitle\na_==>_b (time sequence graph)\nxlabel\ntime\nylabel\nsequence number\n"
 

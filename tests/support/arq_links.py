@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.replay.arq import opportunities, sr_link
-from multitracer.replay.arq.opportunities import EVENT, FRAME, SIDE, TIME_NS, source
-from multitracer.replay.arq.sr_frames import HAS_NR, ID, KIND, KINDS, NR, NS, OCTETS, SDU
-from multitracer.replay.arq.sr_parameters import MS
+from multitracer.replay.arq.sr import link
+from multitracer.replay.arq.sr.frames import HAS_NR, ID, KIND, KINDS, NR, NS, OCTETS, SDU
+from multitracer.replay.arq.sr.parameters import MS
+from multitracer.replay.engine import opportunities
+from multitracer.replay.engine.opportunities import EVENT, FRAME, SIDE, TIME_NS, source
 
 FRAME_MS, DELAY_MS = 10, 15
 
@@ -21,25 +22,25 @@ def scene(
     offers: tuple[list[int], list[int]],
     lost: tuple[set[int], set[int]] = (set(), set()),
     opportunities: int = 40,
-) -> sr_link.Link:
+) -> link.Link:
     """A link with opportunities each 10 ms and 15 ms of delay, run to its end.
 
     `offers` are the times (ms) at which A and B are offered 100 octets, `lost` their erased opportunities.
     """
     erased = [np.isin(np.arange(opportunities), sorted(each)) for each in lost]
     sources = [source([at * MS for at in times], [100] * len(times)) for times in offers]
-    driven = sr_link.link(
+    driven = link.link(
         parameters, FRAME_MS * MS, DELAY_MS * MS, (erased[0], erased[1]), (sources[0], sources[1]), 10_000
     )
-    sr_link.run(driven, 0, opportunities)
+    link.run(driven, 0, opportunities)
     return driven
 
 
-def told(driven: sr_link.Link, but: tuple[str, ...] = ("RECEIVED",)) -> list[str]:
+def told(driven: link.Link, but: tuple[str, ...] = ("RECEIVED",)) -> list[str]:
     """The log as lines like `10 A SENT DATA 1 echo 0`, times in ms, without some events."""
     lines = [
         (opportunities.EVENTS[row[EVENT]], f"{row[TIME_NS] / MS:g} {'AB'[row[SIDE]]}", row[FRAME:])
-        for row in sr_link.logged(driven)
+        for row in link.logged(driven)
     ]
     return [f"{when} {event}{_said(event, frame)}" for event, when, frame in lines if event not in but]
 
@@ -57,9 +58,9 @@ def _said(event: str, frame: Any) -> str:
     return f" {KINDS[frame[KIND]]} {frame[NS]}{nr} {'id' if KINDS[frame[KIND]] == 'NACK' else 'echo'} {frame[ID]}"
 
 
-def delivered(driven: sr_link.Link) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+def delivered(driven: link.Link) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     """(SDU, octets) of all that A and that B handed up, in order."""
-    rows = sr_link.logged(driven)
+    rows = link.logged(driven)
     found = [rows[(rows[:, EVENT] == opportunities.DELIVERED) & (rows[:, SIDE] == side)] for side in (0, 1)]
     pairs = [[(int(row[FRAME + SDU]), int(row[FRAME + OCTETS])) for row in each] for each in found]
     return pairs[0], pairs[1]

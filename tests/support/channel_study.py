@@ -6,9 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.replay.channels import Channel, Even, Gilbert, GilbertElliott, MarkovChain, TwoState, Uniform
-from multitracer.replay.mta import MarkovTraceAnalysis
-from multitracer.replay.recommendation import Comparison
+from multitracer.replay.channels.markov_trace import MarkovTraceAnalysis
+from multitracer.replay.channels.models import (
+    Channel,
+    Even,
+    Gilbert,
+    GilbertElliott,
+    MarkovChain,
+    TwoState,
+    Uniform,
+)
+from multitracer.replay.channels.recommendation import Comparison
 
 MODELS = ("uniform", "even", "gilbert", "gilbert_elliott", "two_state", "markov", "mta")
 BLOCKS = (20_000, 60_000, 200_000)

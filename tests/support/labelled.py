@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 from shared_data import instruments, shared
 
-from multitracer.analysis import Analysis, analyze_paths
+from multitracer.analysis.pipeline import Analysis, analyze_paths
 
 BOTH_LAYERS = (
     "rlp-good", "rlp-bad", "rlp-reset", "rlp-vj-reset", "rlp-xonxoff", "rlc-inseq", "rlc-outseq", "rlc-reset",

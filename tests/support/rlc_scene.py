@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from multitracer.parsers.wire import rlc_umts as codec
-from multitracer.replay.arq.rlc_am import Parameters, RlcAm
+from multitracer.replay.arq.rlc.am import Parameters, RlcAm
+from multitracer.wire import rlc_umts as codec
 
 MS = 1_000_000
 Lose = Callable[[str, str], bool]

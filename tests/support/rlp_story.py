@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.replay.arq.rlp import Parameters, frame_of
-from multitracer.replay.arq.rlp_link import (
+from multitracer.replay.arq.rlp.entity import Parameters, frame_of
+from multitracer.replay.arq.rlp.link import (
     ERASED,
     EVENT,
     FLUSH,

@@ -8,7 +8,7 @@ from pathlib import Path
 from shared_data import shared
 
 from multitracer.parsers import erasures_packed
-from multitracer.parsers.source import Source, open_source
+from multitracer.parsers.shared.source import Source, open_source
 
 # Every file under the shared data, by the first pattern that fits; None: not a format that is read.
 FILES: tuple[tuple[str, str | None], ...] = (

@@ -12,7 +12,7 @@ from two_ends import segments as segments_table
 
 from multitracer.findings import Scene
 from multitracer.findings.scene import Direction
-from multitracer.tables import ACK, MARKS, build
+from multitracer.model.schema import ACK, MARKS, build
 
 CLIENT, SERVER = "10.0.0.1:1000", "10.0.0.2:80"
 LEAST_RTT_MS = 100

@@ -10,9 +10,9 @@ import pandas as pd
 from two_ends import MS, START
 from two_ends import segments as segments_table
 
-from multitracer.tables import ACK, MARKS, OPTION_SACK, OPTION_SACK_PERMITTED, OPTION_TIMESTAMPS, SYN
+from multitracer.model.schema import ACK, MARKS, OPTION_SACK, OPTION_SACK_PERMITTED, OPTION_TIMESTAMPS, SYN
 from multitracer.tcp import sender as sending
-from multitracer.tcp.grouping import Groups
+from multitracer.tcp.connection_rows import Groups
 from multitracer.tcp.retransmissions import classify
 from multitracer.tcp.scoreboard import EVENT_FIELDS, FACT_FIELDS, PAIR_FIELDS
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from multitracer import tables
+from multitracer.model import schema
 
 MS = 1_000_000
 START = 1_700_000_000 * 10**9
@@ -23,11 +23,11 @@ def segments(columns: dict[str, np.ndarray | list[int]]) -> pd.DataFrame:
         **{name: np.ones(rows) for name in ("seq", "ack", "checksum_ok")},
         "record": np.arange(1, rows + 1),
         "recorded_ns": time,
-        "flags": np.full(rows, tables.ACK),
+        "flags": np.full(rows, schema.ACK),
         "window_bytes": np.full(rows, 65535),
     }
     plain["wire_bytes"] = np.asarray(columns.get("payload_bytes", plain["payload_bytes"])) + 40
-    return tables.build("segments", {**plain, **columns})
+    return schema.build("segments", {**plain, **columns})
 
 
 @dataclass

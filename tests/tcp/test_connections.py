@@ -9,7 +9,7 @@ from typing import Any
 import dpkt
 from packets import ACK, SYN, ipv4, tcp
 
-from multitracer.analysis import analyze_paths
+from multitracer.analysis.pipeline import analyze_paths
 from multitracer.parsers import pcap
 
 MS = 1_000_000

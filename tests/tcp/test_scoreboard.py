@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multitracer import kernels
+from multitracer.compute import kernels
 from multitracer.tcp.scoreboard import (
     COPIES,
     COPY,

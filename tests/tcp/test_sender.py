@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sending import Followed, ack, again, data, followed, syn_ack
 from two_ends import MS, START
 
-from multitracer import kernels
-from multitracer.tables import ACK, FIN
+from multitracer.compute import kernels
+from multitracer.model.schema import ACK, FIN
 from multitracer.tcp import sender as sending
 from multitracer.tcp.scoreboard import (
     BOARD,

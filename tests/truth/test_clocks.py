@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shared_data import shared
 
-from multitracer.analysis import analyze_paths
+from multitracer.analysis.pipeline import analyze_paths
 
 SET_OFFSET_S, SET_DRIFT_PPM = -1.5, -25.0
 

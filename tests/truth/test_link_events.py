@@ -8,7 +8,7 @@ from labelled import truth
 from shared_data import shared
 
 from multitracer.link.events import FLOW_CONTROL, RESET, intervals
-from multitracer.reading import read
+from multitracer.parsers.shared.experiment import read
 
 BOTH_LAYERS = (
     "rlp-good", "rlp-bad", "rlp-reset", "rlp-vj-reset", "rlp-xonxoff", "rlc-inseq", "rlc-outseq", "rlc-reset",

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 from shared_data import shared
 
-from multitracer.reading import read
+from multitracer.parsers.shared.experiment import read
 
 TSHARK = shutil.which("tshark")
 def dissected(path: Path, *fields: str, heuristic: str = "rlc_udp") -> list[list[str]]:

@@ -6,23 +6,23 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from repository import ROOT
 from shared_data import shared
 
-from multitracer import clocks
-from multitracer.correlate import Correlation, correlate
-from multitracer.correlation.ties import tie_clock
+from multitracer.correlation.log_clocks import tie_clock
+from multitracer.correlation.segment_frames import Correlation, correlate
 from multitracer.link.frames import number
-from multitracer.paths import Paths, find_paths
-from multitracer.points import find_points
-from multitracer.reading import read
+from multitracer.model.trace import Clock, Trace
+from multitracer.parsers.shared.experiment import read
 from multitracer.tcp.connections import find_connections
 from multitracer.tcp.measures import measure
-from multitracer.trace import Clock, Trace
+from multitracer.vantage import clocks
+from multitracer.vantage.paths import Paths, find_paths
+from multitracer.vantage.points import find_points
 
 RLC = ("rlc-inseq", "rlc-outseq", "rlc-reset")
 RLP = ("rlp-good", "rlp-bad", "rlp-reset", "rlp-xonxoff", "rlp-vj-reset")
@@ -221,6 +221,6 @@ def test_a_log_that_may_be_on_the_captures_clock_is_held_to_be(folder: str) -> N
 
 def test_nothing_is_read_from_the_truth() -> None:
     """No module of the join names a file of the truth."""
-    package = Path(__file__).resolve().parents[2] / "multitracer"
+    package = ROOT / "multitracer"
     for module in [package / "correlate.py", *(package / "correlation").glob("*.py")]:
         assert "packets.csv" not in module.read_text()

@@ -10,7 +10,7 @@ from typing import Any
 
 from shared_data import shared
 
-from multitracer.analysis import analyze_paths
+from multitracer.analysis.pipeline import analyze_paths
 
 COUNTS = {
     "total_packets": "packets", "actual_data_pkts": "data_segments", "actual_data_bytes": "data_bytes",

@@ -26,9 +26,9 @@ import numpy as np
 import pytest
 from shared_data import shared
 
-from multitracer.parsers.wire import rlc_umts as codec
-from multitracer.replay.arq import rlc_link
-from multitracer.replay.arq.rlc_am import Entity, Parameters, RlcAm
+from multitracer.replay.arq.rlc import link as rlc_link
+from multitracer.replay.arq.rlc.am import Entity, Parameters, RlcAm
+from multitracer.wire import rlc_umts as codec
 
 MS = 1_000_000
 TTI = 10 * MS

@@ -33,10 +33,9 @@ import numpy as np
 import pytest
 from shared_data import shared
 
-from multitracer.parsers.wire import rlp
-from multitracer.replay.arq.l2r import characters_of
-from multitracer.replay.arq.rlp import Parameters, frame_of, octets_of
-from multitracer.replay.arq.rlp_link import (
+from multitracer.replay.arq.rlp.entity import Parameters, frame_of, octets_of
+from multitracer.replay.arq.rlp.l2r import characters_of
+from multitracer.replay.arq.rlp.link import (
     END,
     EVENT,
     HEADER,
@@ -50,7 +49,8 @@ from multitracer.replay.arq.rlp_link import (
     Link,
     offers_of,
 )
-from multitracer.replay.arq.rlp_state import COUNT_AT
+from multitracer.replay.arq.rlp.state import COUNT_AT
+from multitracer.wire import rlp
 
 SIDES = ("mobile", "network")
 FOLDERS = ("rlp-good", "rlp-bad", "rlp-reset", "rlp-vj-reset", "rlp-xonxoff")

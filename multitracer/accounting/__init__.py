@@ -1,0 +1,5 @@
+"""Where the time of a transfer went: every instant of the session and its one cause.
+
+`air_time` says what the link sent when, `idle_causes` why it sent nothing, `intervals` lays causes over
+one another, and `session` reads them together.
+"""

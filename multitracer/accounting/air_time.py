@@ -1,0 +1,152 @@
+"""What a link direction had on the air, and which part of it was what.
+
+A frame has the air for its share of the opportunity it was sent in. That time is divided by octets:
+those that the link had sent before; and in first transmissions what is no octet of a packet, bytes
+of TCP's that the link had carried before, and the rest of packets. A packet's headers are the rest:
+no earlier copy of them was ever sent.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from multitracer.accounting.intervals import Ints
+from multitracer.link.frames import DATA_TYPES
+from multitracer.link.timing import Timing
+from multitracer.wire import rlp
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from multitracer.link.packets import CarriedPacket
+
+_RLP_INFORMATION = {size - rlp.HEADER_BYTES - rlp.FCS_BYTES: size for size in rlp.FRAME_BYTES.values()}
+
+
+@dataclass(frozen=True)
+class Air:
+    """One direction's frames in order of time, and the octets in each; `rows` are those of frames."""
+
+    rows: Ints
+    start_ns: Ints
+    end_ns: Ints
+    data: Any
+    """Whether it carries user data."""
+    repeat: Any
+    """Whether the link had sent its octets before."""
+    octets: Ints
+    """All of the frame's octets."""
+    packet_octets: Ints
+    carried_before: Ints
+    """Of the packets' octets, those that TCP had sent and the link had carried before."""
+    unclear: Ints
+    """Of the packets' octets, those of which that cannot be told."""
+
+
+def frames_on_air(frames: pd.DataFrame, link: int, timing: Timing) -> Air:
+    """The frames that the sender of `link` logged, each with its time on the air."""
+    rows = np.flatnonzero(((frames["link"] == link) & frames["sent"]).to_numpy())
+    rows = rows[np.argsort(frames["time_ns"].to_numpy()[rows], kind="stable")]
+    start, end = _times(frames["time_ns"].to_numpy()[rows], timing)
+    own = frames.take(rows)
+    data = own["type"].isin(DATA_TYPES).to_numpy()
+    length = own["length_bytes"].to_numpy().astype(np.int64)
+    if (own["type"].str.startswith("I ") if len(own) else own["type"].isna()).any():
+        length = np.array([_RLP_INFORMATION.get(size, size) for size in length.tolist()], dtype=np.int64)
+    nothing = np.zeros(len(rows), dtype=np.int64)
+    repeat = own["transmission"].to_numpy() > 0
+    return Air(rows, start, end, data, repeat, np.maximum(length, 1), nothing, nothing.copy(), nothing.copy())
+
+
+def _times(times: Ints, timing: Timing) -> tuple[Ints, Ints]:
+    """Frames of one opportunity share its time one after the other; timers' jitter leaves no gaps."""
+    interval, together = timing.interval_ns or 0, timing.frames or 1
+    if not len(times) or not interval:
+        return times, times
+    first = np.flatnonzero(np.concatenate([[True], np.diff(times) > interval // 2]))
+    which = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(times))))
+    starts = times[first]
+    following = np.append(starts[1:], starts[-1] + interval)
+    lasts = np.where(following - starts < interval * 3 // 2, following - starts, interval)
+    place = np.arange(len(times)) - first[which]
+    shared = np.maximum(np.diff(np.append(first, len(times))), together)[which]
+    begin = starts[which] + lasts[which] * place // shared
+    return begin, starts[which] + lasts[which] * (place + 1) // shared
+
+
+def note_packets(air: Air, packets: Sequence[CarriedPacket], before: Sequence[int | None]) -> None:
+    """Enter the packets' octets; `before` says of each how many bytes of it had been carried, None unknown."""
+    place_of = {row: place for place, row in enumerate(air.rows.tolist())}
+    for packet, resent in zip(packets, before, strict=True):
+        new = np.isin(packet.rows, packet.first_transmissions)
+        rows, octets = packet.rows[new], packet.octets_in_row[new].astype(np.int64)
+        total = int(octets.sum())
+        done = given = 0
+        for row, count in zip(rows.tolist(), octets.tolist(), strict=True):
+            place = place_of.get(row)
+            done += count
+            # Exactly `resent` octets in all, spread over the packet's frames.
+            share = (resent * done // total if total else 0) - given if resent is not None else 0
+            given += share
+            if place is None:
+                continue
+            air.packet_octets[place] += count
+            air.carried_before[place] += share
+            air.unclear[place] += count if resent is None else 0
+
+
+class Sent:
+    """Which bytes of each TCP stream the link has put on the air so far."""
+
+    def __init__(self) -> None:
+        self._starts: dict[Any, list[int]] = {}
+        self._ends: dict[Any, list[int]] = {}
+        self._base: dict[Any, int] = {}
+
+    def put(self, stream: Any, seq: int, size: int, *, wraps: bool) -> int:
+        """Note bytes seq..seq+size-1; returns how many of them had been put before."""
+        if size <= 0:
+            return 0
+        base = self._base.setdefault(stream, seq)
+        first = ((seq - base + (1 << 31)) & 0xFFFFFFFF) - (1 << 31) if wraps else seq - base
+        last = first + size
+        starts, ends = self._starts.setdefault(stream, []), self._ends.setdefault(stream, [])
+        low, high = bisect_left(ends, first), bisect_right(starts, last)
+        before = sum(max(0, min(ends[i], last) - max(starts[i], first)) for i in range(low, high))
+        if low < high:
+            first, last = min(first, starts[low]), max(last, ends[high - 1])
+        starts[low:high], ends[low:high] = [first], [last]
+        return before
+
+
+def pieces(air: Air, causes: dict[str, int]) -> tuple[Ints, Ints, Ints]:
+    """(Start, end, cause) of the parts of every frame with user data, in order and without overlap."""
+    first = air.data & ~air.repeat
+    packet = np.minimum(air.packet_octets, air.octets)
+    overhead = np.where(first, air.octets - packet, 0)
+    unclear = np.where(first, np.minimum(air.unclear, packet), 0)
+    again = np.where(first, np.minimum(air.carried_before, packet - unclear), 0)
+    parts = (
+        ("link_retransmitted", np.where(air.data & air.repeat, air.octets, 0)),
+        ("link_overhead", overhead),
+        ("unknown", unclear),
+        ("tcp_retransmitted", again),
+        ("new_data", np.where(first, packet - unclear - again, 0)),
+    )
+    lasts, done = air.end_ns - air.start_ns, np.zeros(len(air.rows), dtype=np.int64)
+    start, end, cause = [], [], []
+    for name, octets in parts:
+        begin = air.start_ns + lasts * done // air.octets
+        done = done + octets
+        stop = air.start_ns + lasts * done // air.octets
+        start.append(begin)
+        end.append(stop)
+        cause.append(np.full(len(begin), causes[name]))
+    joined = np.concatenate(start), np.concatenate(end), np.concatenate(cause)
+    keep = (joined[1] > joined[0]) & np.tile(air.data, len(parts))
+    return joined[0][keep], joined[1][keep], joined[2][keep]

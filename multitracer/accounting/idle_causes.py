@@ -1,0 +1,113 @@
+"""Why TCP gave an idle link nothing to send: its window, its application, or a loss.
+
+By the capture at the data sender: what is outstanding, the advertised window, and stretches in which
+TCP waits for a timer or repairs a loss; by the sender's own log: its congestion window.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from multitracer.accounting.intervals import Ints, union
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Sending:
+    """One sender of data by the capture beside it: what was outstanding from each instant on."""
+
+    time_ns: Ints
+    outstanding_bytes: Ints
+    window_bytes: Ints
+    """The peer's window; -1 unknown."""
+    mss_bytes: int
+    first_ns: int
+    last_acked_ns: int
+    """When the last new data was acknowledged."""
+
+
+def sending(segments: pd.DataFrame, rows: Any, sender: int) -> Sending | None:
+    """Follow one sender through `rows`, a connection's segments at the point beside it; None without data."""
+    own = segments.take(rows)
+    mine = (own["sender"] == sender).to_numpy()
+    payload = own["payload_bytes"].to_numpy().astype(np.int64)
+    if not (mine & (payload > 0)).any():
+        return None
+    end = np.where(mine & (payload > 0), own["seq"].to_numpy() + payload, -1)
+    acked = np.where(~mine, own["ack"].to_numpy(), -1)
+    top, covered = np.maximum.accumulate(end), np.maximum.accumulate(acked)
+    # Data bytes only: a FIN's or SYN's number is acknowledged, but is none.
+    outstanding = np.where(top >= 0, np.maximum(top - np.maximum(covered, 1), 0), 0)
+    window = np.where(~mine, own["window_bytes"].to_numpy(), -1)
+    latest = np.maximum.accumulate(np.where(~mine, np.arange(len(rows)), -1))
+    window = np.where(latest >= 0, window[np.maximum(latest, 0)], -1)
+    times = own["time_ns"].to_numpy()
+    data_top = int(top.max())
+    news = ~mine & (acked > np.concatenate([[1], covered[:-1]])) & (np.concatenate([[-1], covered[:-1]]) < data_top)
+    last_acked = int(times[news].max()) if news.any() else int(times[-1])
+    return Sending(times, outstanding, window, int(payload[mine].max()), int(times[0]), last_acked)
+
+
+def congestion_window(state: pd.DataFrame, times: Ints, mss: int) -> Any:
+    """The congestion window in bytes at each time, NaN where no record tells.
+
+    A log that fires when a segment arrives shows the window before the segment was processed: what
+    held since then stands in the next record.
+    """
+    cwnd = state["cwnd_bytes"].fillna(state["cwnd_segments"] * mss).to_numpy()
+    known = ~np.isnan(cwnd)
+    logged, cwnd, kind = state["time_ns"].to_numpy()[known], cwnd[known], state["event"].to_numpy()[known]
+    if not len(logged):
+        return np.full(len(times), np.nan)
+    order = np.argsort(logged, kind="stable")
+    logged, cwnd, kind = logged[order], cwnd[order], kind[order]
+    in_force = np.where(kind == "recv", np.append(cwnd[1:], cwnd[-1]), cwnd)
+    place = np.searchsorted(logged, times, side="right") - 1
+    return np.where(place >= 0, in_force[np.maximum(place, 0)], cwnd[0])
+
+
+def recoveries(
+    sent: Sending, segments: pd.DataFrame, rows: Any, sender: int, resent: pd.DataFrame
+) -> tuple[Ints, Ints]:
+    """When TCP waited for a timer or repaired a loss: from the wait's beginning until all is acknowledged."""
+    own = segments.take(rows)
+    times = own["time_ns"].to_numpy()
+    mine = (own["sender"] == sender).to_numpy()
+    top = np.maximum.accumulate(np.where(mine, own["seq"].to_numpy() + own["payload_bytes"].to_numpy(), -1))
+    covered = np.maximum.accumulate(np.where(~mine, own["ack"].to_numpy(), -1))
+    start, end = [], []
+    for when, trigger in zip(resent["time_ns"].tolist(), resent["trigger"].astype(str), strict=True):
+        at = int(np.searchsorted(times, when))
+        begun = when
+        if trigger in ("timeout", "probe") and at > 0:
+            begun = int(times[at - 1])  # nothing happened since: the timer was awaited
+        reached = np.searchsorted(covered, top[max(at - 1, 0)])
+        start.append(begun)
+        end.append(int(times[reached]) if reached < len(times) else sent.last_acked_ns)
+    return union(start, end)
+
+
+def idle_causes(
+    sent: Sending, cwnd: Any, waiting: tuple[Ints, Ints], codes: dict[str, int]
+) -> list[tuple[Ints, Ints, Ints]]:
+    """Layers (start, end, cause) for the canvas, the last on top: what an idle link would be due to.
+
+    Without the congestion window a sender that has data outstanding, and room in the advertised
+    window, may be limited or may have nothing to send: unknown.
+    """
+    stop = np.append(sent.time_ns[1:], np.iinfo(np.int64).max)
+    room = np.where(sent.window_bytes >= 0, sent.window_bytes, np.iinfo(np.int64).max).astype(np.float64)
+    usable = room if cwnd is None else np.fmin(room, np.where(np.isnan(cwnd), np.inf, cwnd))
+    limited = (sent.outstanding_bytes > 0) & (sent.outstanding_bytes + sent.mss_bytes > usable)
+    told = np.zeros(len(room), dtype=np.bool_) if cwnd is None else ~np.isnan(cwnd)
+    open_ = (sent.outstanding_bytes > 0) & ~limited & ~told
+    cause = np.where(limited, codes["idle_window_limited"], np.where(open_, codes["unknown"], codes["idle_sender"]))
+    return [
+        (sent.time_ns, stop, cause),
+        (*waiting, np.full(len(waiting[0]), codes["idle_recovery"])),
+    ]

@@ -1,0 +1,1 @@
+"""The analysis: the steps from a trace to its conclusions, the summary and the verdict."""

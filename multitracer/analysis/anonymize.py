@@ -1,0 +1,128 @@
+"""Made-up addresses instead of real ones, the same everywhere; ports, times and file paths stay.
+
+Addresses are replaced after the analysis, because packets that a link log carried are recognised by
+their real ones: what is concluded is the same with and without. IPv4 addresses become 240.0.0.1,
+240.0.0.2, ... (reserved: no host has them), IPv6 addresses 2001:db8::1, ... (RFC 3849).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from multitracer.model.trace import Input, Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from multitracer.analysis.pipeline import Analysis
+
+Value = TypeVar("Value")
+
+_V4_BASE, _V6_BASE = int(IPv4Address("240.0.0.0")), int(IPv6Address("2001:db8::"))
+_V4 = r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\d)"
+_V6 = r"(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,7}(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f]{0,4})(?![\w:.]*\w)"
+_LITERAL = re.compile(f"{_V6}|{_V4}")
+
+
+class Pseudonyms:
+    """Gives every address its made-up one, in order of appearance."""
+
+    def __init__(self) -> None:
+        self._given: dict[IPv4Address | IPv6Address, str] = {}
+        self._counts = {4: 0, 6: 0}
+
+    def address(self, text: str) -> str:
+        """The made-up address for one that is written in any notation; other text is left as it is."""
+        try:
+            address = ip_address(text.partition("%")[0])
+        except ValueError:
+            return text
+        mapped = getattr(address, "ipv4_mapped", None)
+        if mapped is not None:  # a socket's way to write an IPv4 address
+            return f"::ffff:{self.address(str(mapped))}"
+        if address not in self._given:
+            self._counts[address.version] += 1
+            number = self._counts[address.version]
+            made = IPv4Address(_V4_BASE + number) if address.version == 4 else IPv6Address(_V6_BASE + number)
+            self._given[address] = str(made)
+        return self._given[address]
+
+    def text(self, text: str) -> str:
+        """`text` with every address in it replaced."""
+        return _LITERAL.sub(lambda found: self.address(found[0]), text)
+
+    def value(self, value: Value) -> Value:
+        """Any nesting of lists and mappings with every text in it replaced."""
+        if isinstance(value, str):
+            return self.text(value)  # type: ignore[return-value]
+        if isinstance(value, dict):
+            return {key: self.value(item) for key, item in value.items()}  # type: ignore[return-value]
+        if isinstance(value, list | tuple):
+            return type(value)(self.value(item) for item in value)
+        return value
+
+    def column(self, values: pd.Series[Any]) -> Any:
+        """A column of texts with every address in them replaced; each different text once."""
+        replaced = {text: self.text(text) for text in values.dropna().unique().tolist() if isinstance(text, str)}
+        new = np.empty(len(values), dtype=object)
+        new[:] = [replaced.get(text, text) if isinstance(text, str) else text for text in values.tolist()]
+        return new
+
+
+_TEXTS = {
+    "flows": ("address_a", "address_b"),
+    "connections": ("client", "server"),
+    "tcp_state": ("local", "remote"),
+    "links": ("bearer",),
+    "retransmissions": ("sender", "because"),
+    "segment_frames": ("sender",),
+    "findings": ("because", "evidence"),
+}
+"""Columns that can hold an address."""
+
+
+def anonymize(analysis: Analysis) -> None:
+    """Replace every address in an analysis: tables, sentences, notes. The trace that was analysed is left as it is.
+
+    The TCP checksum covers the addresses and would betray them: it is cleared, what was found by it stays.
+    """
+    names, trace = Pseudonyms(), analysis.trace
+    tables = dict(trace.tables)
+    for name in ("flows", *(name for name in tables if name != "flows")):
+        tables[name] = tables[name].assign(**_replaced(name, tables[name], names))
+    for name, table in analysis.tables.items():
+        if table is trace.tables.get(name):
+            analysis.tables[name] = tables[name]
+        else:  # in place: the scene that the findings came from holds it too
+            for column, values in _replaced(name, table, names).items():
+                table[column] = values
+    analysis.trace = Trace([_input(entry, names) for entry in trace.inputs], tables)
+    analysis.links.rows[:] = names.value(analysis.links.rows)
+    analysis.links.notes[:] = names.value(analysis.links.notes)
+    analysis.missing[:] = names.value(analysis.missing)
+
+
+def _replaced(name: str, table: pd.DataFrame, names: Pseudonyms) -> dict[str, Any]:
+    """The columns of a table that would tell an address, replaced."""
+    columns = {column: names.column(table[column]) for column in _TEXTS.get(name, ()) if column in table}
+    if name in ("packets", "segments"):
+        columns["checksum"] = np.zeros(len(table), dtype=table["checksum"].dtype)
+    return columns
+
+
+def _input(entry: Input, names: Pseudonyms) -> Input:
+    recording = entry.recording
+    return replace(
+        entry,
+        recording=replace(
+            recording,
+            notes=names.value(recording.notes),
+            metadata=names.value(recording.metadata),
+            skips=[replace(skip, reason=names.text(skip.reason)) for skip in recording.skips],
+        ),
+    )

@@ -1,0 +1,167 @@
+"""The summary that a person reads in ten seconds, on a terminal or in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TextIO
+
+from multitracer.analysis.verdict import grouped, verdict
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from multitracer.analysis.summary import Totals
+
+BAR_CELLS = 72
+SHOWN_FINDINGS, SHOWN_NOTES = 6, 3
+
+_CAUSES = {
+    "new_data": ("#", "green", "new data"),
+    "link_overhead": ("+", "dark_green", "link overhead"),
+    "tcp_retransmitted": ("T", "red", "sent again by TCP"),
+    "link_retransmitted": ("L", "magenta", "repeated by the link"),
+    "link_control": ("c", "bright_magenta", "link control"),
+    "flow_controlled": ("x", "yellow", "stopped by flow control"),
+    "link_reset": ("R", "bright_red", "link reset"),
+    "idle_recovery": ("!", "dark_orange", "idle: TCP waits or repairs"),
+    "idle_window_limited": ("w", "cyan", "idle: window full"),
+    "idle_sender": (".", "blue", "idle: nothing to send"),
+    "unknown": ("?", "grey50", "unknown"),
+}
+"""Each cause's letter (for eyes and files without colour), its colour, and what it is called."""
+
+_STYLES = {"confirmed": "bold red", "likely": "yellow", "undecided": "dim"}
+
+
+def printable(text: str) -> str:
+    """`text` without what a terminal would obey: file names and captures may hold anything."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
+
+
+def print_summary(summary: dict[str, Any], totals: Totals, results: str, out: TextIO) -> None:
+    """Print what was captured, the verdict, where the time went, the findings, and where the `results` are."""
+    from rich.console import Console
+
+    console = Console(file=out, highlight=False, soft_wrap=True, emoji=False, markup=False)
+    width = min(console.width, 140) if console.is_terminal else 140
+    with console.capture() as captured:  # rich would answer a closed pipe by itself
+        for line in _lines(summary, totals, results, width, colour=console.color_system is not None):
+            console.print(line)
+    out.write(captured.get())
+
+
+def _lines(summary: dict[str, Any], totals: Totals, results: str, width: int, *, colour: bool) -> Iterator[Text]:
+    from rich.text import Text
+
+    yield Text(_captured(summary, totals))
+    yield Text(_trust(summary), style="dim")
+    yield Text("\n" + verdict(summary, totals), style="bold")
+    yield from map(Text, _told(summary))
+    if summary["accounting"]:
+        yield Text()
+        yield from _bar(summary["accounting"], colour=colour)
+    groups = grouped(summary["findings"])
+    if groups:
+        yield Text("\nFindings")
+    for group in groups[:SHOWN_FINDINGS]:
+        yield _finding(group, width)
+    if left := sum(map(len, groups[SHOWN_FINDINGS:])):
+        yield Text(f"  and {left} more", style="dim")
+    yield Text(f"\n{printable(results)}")
+
+
+def _captured(summary: dict[str, Any], totals: Totals) -> str:
+    """What the inputs hold."""
+    inputs = summary["inputs"]
+    formats = list(dict.fromkeys(entry["format"] for entry in inputs))
+    parts = [f"{_many(len(inputs), 'input')} ({', '.join(formats)})", _many(totals.connections, "connection")]
+    protocols = list(dict.fromkeys(link["protocol"] for link in summary["links"]))
+    parts += [f"link {', '.join(protocols)}"] if protocols else ["no link log"]
+    lines = [", ".join(parts), *map(_connection, totals.busiest)]
+    if left := totals.connections - len(totals.busiest):
+        lines.append(f"  and {_many(left, 'connection')} with less data")
+    return "\n".join(lines)
+
+
+def _connection(one: dict[str, Any]) -> str:
+    """Who sent how much to whom, how fast."""
+    end = max(("client", "server"), key=lambda name: one["directions"][name]["unique_bytes"] or 0)
+    sent, other = one["directions"][end], "server" if end == "client" else "client"
+    rate = f", {_unit(sent['goodput_bps'], 'bit/s')}" if sent["goodput_bps"] else ""
+    resent = sum(count or 0 for count in sent["spurious"].values())
+    again = f", {resent} of {sent['data_segments']} segments sent again"
+    return (
+        f"  {one['id']}: {one[end]} > {one[other]}  {_unit(sent['unique_bytes'] or 0, 'byte')}"
+        f" in {one['duration_s']:.1f} s{rate}{again if resent else ''}"
+    )
+
+
+def _trust(summary: dict[str, Any]) -> str:
+    """How far clocks and recordings can be trusted."""
+    errors = [entry["clock"]["error_s"] for entry in summary["inputs"] if entry["clock"]]
+    known = [error for error in errors if error is not None]
+    said = [f"clocks known within {1e3 * max(known):.1f} ms" if any(known) else "one clock"]
+    if len(known) < len(errors):
+        said.append(f"{_many(len(errors) - len(known), 'clock')} unknown")
+    unread = [entry for entry in summary["inputs"] if not entry["records"] and entry["skipped"]]
+    skipped = sum(entry["skipped"] for entry in summary["inputs"] if entry not in unread)
+    if unread:
+        said.append(f"{_many(len(unread), 'input')} not read")
+    if skipped or not unread:
+        said.append(f"{_many(skipped, 'record')} skipped" if skipped else "nothing skipped")
+    return ", ".join(said)
+
+
+def _told(summary: dict[str, Any]) -> list[str]:
+    """Notes on the inputs, and what would tell more."""
+    notes = [f"{entry['path']}: {note}" for entry in summary["inputs"] for note in entry["notes"]]
+    notes += [
+        f"{entry['path']}: its times are its own and prove nothing beside the others': it {entry['clock']['how']}."
+        for entry in summary["inputs"]
+        if entry["clock"] and entry["clock"]["offset_s"] is None and not entry["notes"]
+    ]
+    more = [f"and {_many(len(notes) - SHOWN_NOTES, 'note')} more (in summary.json)"] if len(notes) > SHOWN_NOTES else []
+    return [printable(text) for text in [*notes[:SHOWN_NOTES], *more, *summary.get("missing", [])]]
+
+
+def _bar(shares: dict[str, float], *, colour: bool) -> Iterator[Text]:
+    """Where the session's time went: one bar, and what its colours or letters mean."""
+    from rich.text import Text
+
+    bar, legend = Text(), Text()
+    reached = drawn = 0.0
+    for name, (letter, style, called) in _CAUSES.items():
+        reached += shares[name]
+        cells = round(reached * BAR_CELLS) - round(drawn * BAR_CELLS)
+        drawn = reached
+        paint = f"black on {style}" if colour else ""
+        bar.append(letter * cells, style=paint)
+        if shares[name] >= 0.005:
+            legend.append(letter, style=paint)
+            legend.append(f" {called} {100 * shares[name]:.0f} %   ")
+    yield bar
+    yield legend
+
+
+def _finding(group: list[dict[str, Any]], width: int) -> Text:
+    """A kind of finding: how often, how sure, and the longest of them."""
+    from rich.text import Text
+
+    first = group[0]
+    times = f" ({len(group)}, longest shown)" if len(group) > 1 else ""
+    line = Text(f"  {first['verdict']:9}", style=_STYLES[first["verdict"]])
+    line.append(f"  {first['start_s']:8.1f} s  {first['kind']}{times}: ", style="default not bold")
+    line.append(printable(first["because"]), style="default not bold dim")
+    line.truncate(width, overflow="ellipsis")
+    return line
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def _unit(value: float, unit: str) -> str:
+    for prefix, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if value >= size:
+            return f"{value / size:.1f} {prefix}{unit}"
+    return f"{value:.0f} {unit}"

@@ -1,0 +1,136 @@
+"""The captured segments that a link may have carried, and the streams they belong to.
+
+A stream is what one end of one connection sent: `2 * connection + sender`. Its segments are taken
+from the one observation point that saw it best, the nearest to the sender.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.correlation.headers import FLAGS_MASK, Header
+from multitracer.model.schema import MARKS
+from multitracer.vantage.paths import NOWHERE, Paths
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+UNRELATED = 1 << 62
+"""Larger than any time: bounds nothing."""
+_HALF, _WHOLE = 1 << 31, 1 << 32
+
+
+class Fields(NamedTuple):
+    """Fields of the segments of some streams, as plain lists; `row` is the row in segments.
+
+    Sorted by observation point and time, so that a place in these lists tells the order of sending.
+    """
+
+    row: list[int]
+    stream: list[int]
+    time_ns: list[int]
+    seq: list[int]
+    raw_seq: list[int]
+    raw_ack: list[int]
+    payload_bytes: list[int]
+    flags: list[int]
+    ip_id: list[int]
+    checksum: list[int]
+    wire_bytes: list[int]
+    point: list[int]
+    error_ns: list[int]
+    """What `time_ns` may be off the link log's clock; UNRELATED where nothing is known."""
+    offered: list[bool]
+    """Whether it was captured on its way to the link; else behind it."""
+
+
+@dataclass(frozen=True)
+class Captured:
+    """Segments beside the packets they were made from: the two tables have the same rows.
+
+    `error_ns` is, per observation point, what its times may be off the link log's clock.
+    """
+
+    segments: pd.DataFrame
+    packets: pd.DataFrame
+    flows: pd.DataFrame
+    paths: Paths
+    error_ns: Ints
+
+    @cached_property
+    def stream(self) -> Ints:
+        """The stream of each row of segments."""
+        connection = self.segments["connection"].to_numpy().astype(np.int64)
+        return np.where(connection >= 0, 2 * connection + self.segments["sender"].to_numpy(), -1)
+
+    def streams_of(self, headers: Iterable[Header | None]) -> dict[tuple[str, int, str, int], list[int]]:
+        """The streams that went between the ends that the headers name."""
+        ends = {header[:4] for header in headers if header is not None}
+        return {key: self._by_ends[key] for key in ends if key in self._by_ends}
+
+    def hosts(self) -> dict[str, list[int]]:
+        """The streams that each address sent."""
+        found: dict[str, list[int]] = {}
+        for ends, streams in self._by_ends.items():
+            found.setdefault(ends[0], []).extend(streams)
+        return found
+
+    @cached_property
+    def _by_ends(self) -> dict[tuple[str, int, str, int], list[int]]:
+        flow = self.packets["flow"].to_numpy().astype(np.int64)
+        way = 2 * flow + self.packets["direction"].to_numpy()
+        known = self.stream >= 0
+        pairs = np.unique(np.stack([way[known], self.stream[known]]), axis=1).T.tolist()
+        columns = (self.flows[name].tolist() for name in ("address_a", "port_a", "address_b", "port_b"))
+        ends = [((a, p, b, q), (b, q, a, p)) for a, p, b, q in zip(*columns, strict=True)]
+        found: dict[tuple[str, int, str, int], list[int]] = {}
+        for number, stream in pairs:
+            found.setdefault(ends[number // 2][number % 2], []).append(stream)
+        return found
+
+    def fields(self, streams: Iterable[int]) -> Fields:
+        """The segments of these streams, each as the point nearest to its sender saw it."""
+        wanted = np.array(sorted(set(streams)), dtype=np.int64)
+        seen_at = self.paths.seen_at.reshape(-1)
+        best = np.isin(self.stream, wanted)
+        best &= self.segments["point"].to_numpy() == seen_at[np.maximum(self.stream, 0)]
+        best &= self.segments["marks"].to_numpy() & MARKS["captured_twice"] == 0
+        rows = np.flatnonzero(best)
+        point, time = self.segments["point"].to_numpy()[rows], self.segments["time_ns"].to_numpy()[rows]
+        rows = rows[np.lexsort((time, point))]
+        point = self.segments["point"].to_numpy()[rows]
+        own = self.packets.take(rows)
+        return Fields(
+            row=rows.tolist(),
+            stream=self.stream[rows].tolist(),
+            time_ns=self.segments["time_ns"].to_numpy()[rows].tolist(),
+            seq=self.segments["seq"].to_numpy()[rows].tolist(),
+            raw_seq=own["raw_seq"].tolist(),
+            raw_ack=own["raw_ack"].tolist(),
+            payload_bytes=own["payload_bytes"].tolist(),
+            flags=(own["flags"].to_numpy() & FLAGS_MASK).tolist(),
+            ip_id=own["ip_id"].tolist(),
+            checksum=own["checksum"].tolist(),
+            wire_bytes=own["wire_bytes"].tolist(),
+            point=point.tolist(),
+            error_ns=self.error_ns[point].tolist(),
+            offered=(self.paths.sender_point.reshape(-1)[self.stream[rows]] != NOWHERE).tolist(),
+        )
+
+    def sent_here(self, stream: int) -> bool:
+        """Whether a capture stands before the link, as the stream's sender sees it."""
+        return int(self.paths.sender_point[stream // 2, stream % 2]) != NOWHERE
+
+    def relative_seq(self, stream: int, raw_seq: int, near_row: int) -> int:
+        """A sequence number field counted from the stream's start, nearest to that of a captured segment."""
+        there = int(self.packets["raw_seq"].to_numpy()[near_row])
+        step = (raw_seq - there + _HALF) % _WHOLE - _HALF
+        return int(self.segments["seq"].to_numpy()[near_row]) + step

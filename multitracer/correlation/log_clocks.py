@@ -1,0 +1,187 @@
+"""The clock of a link's log against the captures', from packets that both hold.
+
+No frame of a packet is sent before the packet was captured on its way to the link, and no packet is
+captured behind the link before its frames were there. The packets that bound the clocks' difference
+most tightly from above and from below leave an interval, which is all that is claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.correlation.segment_frames import LinkMatch, correlate
+from multitracer.model.trace import Clock, ClockPiece
+from multitracer.vantage.paths import NOWHERE, Paths
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+_PPT = 10**12
+_LEAST_FRAMES = 3
+_LARGEST_DRIFT = 500e-6
+"""No usable clock is further off its rate: the limit that NTP steers within (RFC 5905)."""
+_ROUNDS = 60
+"""Enough halvings for a rate in 64 bits."""
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """Packets that the log dates (`log_ns`) after a capture does, or before."""
+
+    log_ns: Ints
+    difference_ns: Ints
+    """The log's time less the capture's, widened by what the capture's may be off."""
+
+    def line_points(self, begin: int, base: int) -> _Points:
+        """As points of a plane: time since `begin`, difference less `base`."""
+        return _Points((self.log_ns - begin).astype(np.float64), (self.difference_ns - base).astype(np.float64))
+
+
+class _Points(NamedTuple):
+    x: npt.NDArray[np.float64]
+    y: npt.NDArray[np.float64]
+
+
+def tie_clock(
+    tables: Mapping[str, pd.DataFrame],
+    segments: pd.DataFrame,
+    connections: pd.DataFrame,
+    paths: Paths,
+    number: int,
+    reference: str,
+    error_ns: Sequence[int] | None = None,
+) -> Clock:
+    """How the clock of the link log that is input `number` stands to the reference clock.
+
+    `segments.time_ns` are on the reference clock to within `error_ns` of their point (none of a
+    point with -1 is used). A clock that may be the captures' own is held to be that. Without a
+    packet in common the clock has no pieces.
+    """
+    frames = tables["frames"]
+    own = frames[frames["input"].to_numpy() == number].reset_index(drop=True)
+    own = own.assign(time_ns=own["recorded_ns"].to_numpy())
+    points = int(segments["point"].max()) + 1 if len(segments) else 0
+    found = correlate({**tables, "frames": own}, segments, connections, paths, [-1] * points)
+    errors = np.zeros(points, dtype=np.int64) if error_ns is None else np.asarray(error_ns, dtype=np.int64)
+    after, before = _bounds(found.links.values(), own, segments, paths, errors)
+    count = sum(int((match.segments >= 0).sum()) for match in found.links.values())
+    if not len(after.log_ns):
+        return Clock(reference, how="shares no packets with a capture")
+    how = f"estimated from {count} packets found in its payload"
+    if not len(before.log_ns):
+        how += ", if it does not drift and the link takes a packet at once when it is idle"
+        high = int(after.difference_ns.min())
+        return _clock(reference, high - _frame_time(own), high, own, how)
+    low, high = int(before.difference_ns.max()), int(after.difference_ns.min())
+    if low <= 0 <= high:
+        return _clock(reference, low, high, own, how)
+    return _drifting(reference, after, before, own, how)
+
+
+def _bounds(
+    matches: Iterable[LinkMatch], own: pd.DataFrame, segments: pd.DataFrame, paths: Paths, errors: Ints
+) -> tuple[_Bounds, _Bounds]:
+    """What was captured before the log has it, and what was captured after."""
+    after: list[tuple[int, int]] = []
+    before: list[tuple[int, int]] = []
+    time = own["time_ns"].to_numpy()
+    connection, sender = segments["connection"].to_numpy(), segments["sender"].to_numpy()
+    for match in matches:
+        for packet, row in zip(match.packets, match.segments.tolist(), strict=True):
+            if row < 0 or not packet.complete or packet.garbled:
+                continue
+            first, last = int(time[packet.rows[0]]), int(time[packet.first_transmissions].max())
+            offered = paths.sender_point[connection[row], sender[row]] != NOWHERE
+            came = int(paths.arrival[row]) if offered else row
+            if offered:
+                after.append((first if match.sender_logged else last, row))
+            if came >= 0:
+                before.append((last, came))
+    return _dated(after, segments, errors, 1), _dated(before, segments, errors, -1)
+
+
+def _dated(pairs: list[tuple[int, int]], segments: pd.DataFrame, errors: Ints, sign: int) -> _Bounds:
+    log_ns, rows = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    error = errors[segments["point"].to_numpy()[rows]]
+    known = error >= 0
+    difference = log_ns - segments["time_ns"].to_numpy()[rows] + sign * error
+    return _Bounds(log_ns[known], difference[known])
+
+
+def _clock(reference: str, low: int, high: int, own: pd.DataFrame, how: str) -> Clock:
+    """The middle of the interval that the packets leave; the reference itself if that holds zero."""
+    offset, error = (low + high) // 2, (high - low + 1) // 2
+    if low <= 0 <= high:
+        offset, error = 0, max(high, -low)
+        how = f"held to be the captures' own: {how}, it is between {low / 1e6:.1f} and {high / 1e6:.1f} ms off"
+    piece = ClockPiece(int(own["recorded_ns"].min()), offset)
+    return Clock(reference, offset / 1e9, 0.0, error / 1e9, error / 1e9, how, (piece,))
+
+
+def _drifting(reference: str, after: _Bounds, before: _Bounds, own: pd.DataFrame, how: str) -> Clock:
+    """The middle of all straight lines (difference over time) that every packet allows."""
+    recorded = own["recorded_ns"].to_numpy()
+    begin, end = int(recorded.min()), int(recorded.max())
+    base = int(np.median(after.difference_ns))
+    upper, lower = after.line_points(begin, base), before.line_points(begin, base)
+    slopes = _slopes(upper, lower)
+    if slopes is None:
+        return Clock(reference, how="no steady clock fits the packets that it shares with the captures")
+    (low, high), (late_low, late_high) = (_reach(upper, lower, slopes, at) for at in (0.0, float(end - begin)))
+    first, last = (low + high) / 2, (late_low + late_high) / 2
+    rate = (last - first) / max(end - begin, 1)
+    error = max(high - low, late_high - late_low) / 2e9
+    piece = ClockPiece(begin, base + round(first), round(rate * _PPT))
+    return Clock(reference, piece.offset_ns / 1e9, rate / (1 - rate) * 1e6, error, error, how, (piece,))
+
+
+def _slopes(upper: _Points, lower: _Points) -> tuple[float, float] | None:
+    """Least and greatest rate of a line below all of `upper` and above all of `lower`; None if there is none."""
+
+    def overlap(rate: float) -> float:  # how far the lines of this rate reach; concave
+        return float((upper.y - rate * upper.x).min() - (lower.y - rate * lower.x).max())
+
+    best = _summit(overlap, -_LARGEST_DRIFT, _LARGEST_DRIFT)
+    if overlap(best) < 0:
+        return None
+    ends = []
+    for outside in (-_LARGEST_DRIFT, _LARGEST_DRIFT):
+        inside = best
+        for _ in range(_ROUNDS if overlap(outside) < 0 else 0):
+            middle = (inside + outside) / 2
+            inside, outside = (middle, outside) if overlap(middle) >= 0 else (inside, middle)
+        ends.append(outside)
+    return ends[0], ends[1]
+
+
+def _reach(upper: _Points, lower: _Points, slopes: tuple[float, float], at: float) -> tuple[float, float]:
+    """The lowest and the highest that any allowed line is at an instant."""
+
+    def highest(rate: float) -> float:
+        return float((upper.y - rate * (upper.x - at)).min())
+
+    def lowest(rate: float) -> float:
+        return -float((lower.y - rate * (lower.x - at)).max())
+
+    return -lowest(_summit(lowest, *slopes)), highest(_summit(highest, *slopes))
+
+
+def _summit(concave: Callable[[float], float], low: float, high: float) -> float:
+    """Where a concave function of one variable is greatest."""
+    for _ in range(_ROUNDS):
+        left, right = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (left, high) if concave(left) < concave(right) else (low, right)
+    return (low + high) / 2
+
+
+def _frame_time(own: pd.DataFrame) -> int:
+    """How long the link waits for its next frame: the usual distance of those sent."""
+    times = np.unique(own["recorded_ns"].to_numpy()[own["sent"].to_numpy()])
+    return int(np.median(np.diff(times))) if len(times) >= _LEAST_FRAMES else 0

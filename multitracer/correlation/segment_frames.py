@@ -1,0 +1,370 @@
+"""Which link frames carried which segment: the layers joined, segment by segment.
+
+The link's packets, put together from its frames, are recognised among the captured segments
+(`correlation.matching`); the frames' times and repeats then become the segments' own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.correlation.candidates import UNRELATED, Captured, Fields
+from multitracer.correlation.delivery import NEVER, delivered
+from multitracer.correlation.headers import header
+from multitracer.correlation.matching import Ends, Offer, match
+from multitracer.correlation.sizes import Sized, match_sizes
+from multitracer.link import reassembly_rlc, reassembly_rlp
+from multitracer.link.packets import CarriedPacket
+from multitracer.link.reassembly_rlc import direction
+from multitracer.model.schema import FIN, MARKS, SYN, build, empty
+from multitracer.vantage.paths import INTACT, LOST, Paths
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+NONE = -1
+
+
+@dataclass(frozen=True)
+class LinkMatch:
+    """What one link direction carried, and how much of it was recognised.
+
+    `packets` are in the order in which they first went on the air, `segments` parallel to them: the
+    row in segments of each, -1 where none was recognised. `sender_logged` tells whose log they are from.
+    """
+
+    link: int
+    packets: list[CarriedPacket]
+    segments: Ints
+    sender_logged: bool
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """The segment-to-frame map (schema: segment_frames), and what it was made from."""
+
+    segment_frames: pd.DataFrame
+    links: dict[int, LinkMatch] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    """What could not be matched and why, one sentence each."""
+
+    @property
+    def carried(self) -> dict[int, list[CarriedPacket]]:
+        """The packets that each link carried."""
+        return {number: match.packets for number, match in self.links.items()}
+
+
+def correlate(
+    tables: Mapping[str, pd.DataFrame],
+    segments: pd.DataFrame,
+    connections: pd.DataFrame,
+    paths: Paths,
+    error_ns: Sequence[int] | None = None,
+) -> Correlation:
+    """Join what the links carried to what was captured.
+
+    `tables` has packets (whose rows are those of `segments`), flows, links, and frames, numbered by
+    `link.frames`; `segments` have their marks. `error_ns`
+    says per observation point what its clock may be off that of the frames, -1 where they are not
+    related and times decide nothing; without it all is on one clock.
+    """
+    points = int(segments["point"].max()) + 1 if len(segments) else 0
+    errors = np.zeros(points, dtype=np.int64) if error_ns is None else np.asarray(error_ns, dtype=np.int64)
+    frames = tables["frames"]
+    captured = Captured(segments, tables["packets"], tables["flows"], paths, np.where(errors < 0, UNRELATED, errors))
+    rows: list[_Row] = []
+    found: dict[int, LinkMatch] = {}
+    notes: list[str] = []
+    for link, protocol in zip(tables["links"]["link"].tolist(), tables["links"]["protocol"].astype(str), strict=True):
+        mine = one_log(frames, direction(frames, link))
+        if not len(mine):
+            continue
+        one = _OneLink(link, protocol, captured, frames, mine)
+        found[link] = LinkMatch(link, one.packets, one.segments, one.sender_logged)
+        rows += one.rows()
+        notes += one.notes()
+    return Correlation(_table(rows, captured, connections), found, notes)
+
+
+def reassemble(frames: pd.DataFrame, rows: Ints, protocol: str) -> list[CarriedPacket]:
+    """The packets of a link direction's frames, by whichever protocol it runs."""
+    if protocol == "rlp":
+        return reassembly_rlp.reassemble(frames, rows)
+    return reassembly_rlc.reassemble(frames, rows, protocol)
+
+
+def one_log(frames: pd.DataFrame, rows: Ints) -> Ints:
+    """Those of the rows that one log has: the longest, and others only where they go on from it.
+
+    The same frames recorded twice, by two instruments at one end, would pass for repeats.
+    """
+    inputs, time = frames["input"].to_numpy()[rows], frames["time_ns"].to_numpy()[rows]
+    numbers, counts = np.unique(inputs, return_counts=True)
+    chosen: list[tuple[int, int, int]] = []
+    for number in numbers[np.argsort(-counts, kind="stable")].tolist():
+        own = time[inputs == number]
+        begin, end = int(own.min()), int(own.max())
+        if all(end <= other_begin or begin >= other_end for other_begin, other_end, _ in chosen):
+            chosen.append((begin, end, number))
+    return rows[np.isin(inputs, [number for _, _, number in chosen])]
+
+
+@dataclass
+class _Row:
+    """One row of segment_frames in the making; -1 is what is not known."""
+
+    stream: int
+    link: int
+    seq: int
+    payload_bytes: int
+    packet_bytes: int
+    segment: int
+    matched_by: str
+    sent_ns: int = NONE
+    first_frame_ns: int = NONE
+    last_frame_ns: int = NONE
+    delivered_ns: int = NONE
+    frames: int = NONE
+    frame_retransmissions: int = NONE
+    carried_bytes: int = NONE
+    queue_ns: int = NONE
+
+
+class _OneLink:
+    """One direction of a link: its packets, and the segments they are."""
+
+    def __init__(self, link: int, protocol: str, captured: Captured, frames: pd.DataFrame, mine: Ints) -> None:
+        self.link, self.captured = link, captured
+        self.time_ns = frames["time_ns"].to_numpy()
+        self.begins_ns = int(self.time_ns[mine].min())
+        self.sender_logged = bool(frames["sent"].to_numpy()[mine[0]])
+        self.carries_data = bool((frames["payload_bytes"].to_numpy()[mine] > 0).any())
+        self.packets = reassemble(frames, mine, protocol)
+        self.delivered = self._delivered(frames, protocol)
+        self.headers = [header(packet.octets) for packet in self.packets]
+        self.ends: Ends = {}
+        self.matched_by = "bytes" if self.packets and not any(p.octets for p in self.packets) else "payload"
+        self.fields, self.places = self._by_payload() if self.matched_by == "payload" else self._by_bytes(mine)
+        row = np.array([*self.fields.row, NONE], dtype=np.int64)
+        self.segments: Ints = row[np.array(self.places, dtype=np.int64)]
+
+    def _by_payload(self) -> tuple[Fields, list[int]]:
+        self.ends = self.captured.streams_of(self.headers)
+        fields = self.captured.fields(stream for streams in self.ends.values() for stream in streams)
+        return fields, match(self._offers(), fields, self.ends)
+
+    def _by_bytes(self, mine: Ints) -> tuple[Fields, list[int]]:
+        """The sender whose segments have the sizes of the packets carried, if most of them fit."""
+        steps = np.diff(np.unique(self.time_ns[mine]))
+        frame_ns = int(np.median(steps)) if len(steps) else 0
+        packets = [
+            Sized(
+                self._new_octets(p), int(self.time_ns[p.rows[0]]), int(self.time_ns[p.first_transmissions[-1]]), p.epoch
+            )
+            for p in self.packets
+        ]
+        best, places, found = self.captured.fields([]), [NONE] * len(packets), len(packets) // 2
+        for streams in self.captured.hosts().values():
+            fields = self.captured.fields(streams)
+            if len(set(fields.point)) == 1 and all(fields.offered) and max(fields.error_ns) < UNRELATED:
+                tried = match_sizes(packets, fields, frame_ns)
+                fitting = sum(place >= 0 for place in tried)
+                if fitting > found:
+                    best, places, found = fields, tried, fitting
+        return best, places
+
+    def _new_octets(self, packet: CarriedPacket) -> int:
+        """How many of its octets the link put on the air, repeats not counted again."""
+        return int(packet.octets_in_row[np.isin(packet.rows, packet.first_transmissions)].sum())
+
+    def _delivered(self, frames: pd.DataFrame, protocol: str) -> list[int]:
+        received = one_log(frames, np.flatnonzero(((frames["link"] == self.link) & ~frames["sent"]).to_numpy()))
+        if not len(received):
+            return [NEVER] * len(self.packets)
+        far = reassemble(frames, received, protocol) if self.sender_logged else self.packets
+        return delivered(self.packets, far, frames, protocol)
+
+    def _offers(self) -> list[Offer]:
+        return [
+            Offer(
+                head,
+                int(self.time_ns[packet.rows[0]]),
+                int(self.time_ns[packet.first_transmissions[-1]]),
+                packet.garbled,
+            )
+            for head, packet in zip(self.headers, self.packets, strict=True)
+        ]
+
+    def rows(self) -> Iterator[_Row]:
+        """A row for each segment that was carried, and for each that surely was not."""
+        references = self._references()
+        for number, (packet, place) in enumerate(zip(self.packets, self.places, strict=True)):
+            row = self._captured_row(place) if place >= 0 else self._uncaptured_row(number, references)
+            if row is not None:
+                self._note_frames(row, packet)
+                if row.sent_ns >= 0 and self.sender_logged and self.fields.error_ns[place] < UNRELATED:
+                    row.queue_ns = max(0, row.first_frame_ns - row.sent_ns)
+                row.delivered_ns = self._delivered_ns(number, row.segment)
+                yield row
+        if self.sender_logged:
+            yield from self._never_carried()
+
+    def _captured_row(self, place: int) -> _Row:
+        fields = self.fields
+        row, stream = fields.row[place], fields.stream[place]
+        sent_ns = fields.time_ns[place] if self.captured.sent_here(stream) else NONE
+        seq = int(self.captured.segments["seq"].to_numpy()[row])
+        return _Row(
+            stream, self.link, seq, fields.payload_bytes[place], fields.wire_bytes[place], row, self.matched_by, sent_ns
+        )
+
+    def _references(self) -> dict[int, int]:
+        """For each stream that was recognised, a captured segment of it."""
+        return {self.fields.stream[place]: self.fields.row[place] for place in self.places if place >= 0}
+
+    def _uncaptured_row(self, number: int, references: dict[int, int]) -> _Row | None:
+        """A packet that no capture has, of a stream that one has: its own header tells its place."""
+        head = self.headers[number]
+        if head is None or not head.numbered or self.packets[number].garbled:
+            return None
+        streams = [stream for stream in self.ends.get(head[:4], []) if stream in references]
+        if len(streams) != 1:
+            return None
+        seq = self.captured.relative_seq(streams[0], head.raw_seq, references[streams[0]])
+        return _Row(streams[0], self.link, seq, head.payload_bytes, head.wire_bytes, NONE, self.matched_by)
+
+    def _note_frames(self, row: _Row, packet: CarriedPacket) -> None:
+        """What the sender's log says; the receiver's does not tell what was sent and when."""
+        if not self.sender_logged:
+            return
+        row.first_frame_ns = int(self.time_ns[packet.rows[0]])
+        row.last_frame_ns = int(self.time_ns[packet.rows[-1]])
+        row.frames = len(packet.rows)
+        row.frame_retransmissions = len(packet.rows) - len(packet.first_transmissions)
+        row.carried_bytes = self._new_octets(packet)
+
+    def _delivered_ns(self, number: int, segment: int) -> int:
+        """By the far end's log; the far capture, where it saw the packet or should have, overrules it."""
+        by_log = self.delivered[number]
+        paths = self.captured.paths
+        if segment < 0 or paths.arrived[segment] not in (INTACT, LOST):
+            return by_log
+        if paths.arrived[segment] == LOST:
+            return NONE
+        came = int(paths.arrival[segment])
+        by_capture = int(self.captured.segments["time_ns"].to_numpy()[came]) if came >= 0 else NONE
+        return by_log if by_log >= 0 else by_capture
+
+    def _never_carried(self) -> Iterator[_Row]:
+        """Segments that the link was not given: those between two carried ones, where nothing else is."""
+        at = {place: number for number, place in enumerate(self.places) if place >= 0}
+        doubtful = self._doubtful()
+        streams = {self.fields.stream[place] for place in at}
+        for point in set(self.fields.point):
+            before = NONE
+            between: list[int] = []
+            for place in range(len(self.fields.row)):
+                if self.fields.point[place] != point or self.fields.stream[place] not in streams:
+                    continue
+                if place not in at:
+                    between.append(place)
+                    continue
+                number = at[place]
+                if between and number > before and not doubtful[number + 1] - doubtful[max(before, 0)]:
+                    yield from (self._never_row(p) for p in between if self._log_covers(p, before))
+                before, between = max(before, number), []
+
+    def _doubtful(self) -> list[int]:
+        """Running count of packets that may be, or hide, a segment that was not recognised."""
+        counts = [0]
+        for number, (packet, place) in enumerate(zip(self.packets, self.places, strict=True)):
+            head = self.headers[number]
+            stranger = head is not None and head[:4] not in self.ends
+            flushed = number + 1 < len(self.packets) and self.packets[number + 1].epoch != packet.epoch
+            whole = packet.complete or packet.garbled or flushed or self.matched_by == "bytes"
+            sure = stranger or (place >= 0 and whole)
+            counts.append(counts[-1] + (not sure))
+        return counts
+
+    def _log_covers(self, place: int, before: int) -> bool:
+        stream = self.fields.stream[place]
+        if not self.captured.sent_here(stream):
+            return False
+        return before >= 0 or self.fields.time_ns[place] > self.begins_ns + self.fields.error_ns[place]
+
+    def _never_row(self, place: int) -> _Row:
+        row = self._captured_row(place)
+        row.frames = row.frame_retransmissions = row.carried_bytes = 0
+        return row
+
+    def notes(self) -> Iterator[str]:
+        """How many packets were not recognised, by reason."""
+        if not self.packets and self.carries_data:
+            yield f"The log of link {self.link} has neither payload nor packet sizes: frames and segments stay apart."
+        reasons: dict[str, int] = {}
+        for number, place in enumerate(self.places):
+            if place < 0:
+                reason = self._reason(number)
+                reasons[reason] = reasons.get(reason, 0) + 1
+        for reason, count in sorted(reasons.items()):
+            share = f"{count} of {len(self.packets)} packets carried by link {self.link}"
+            yield f"{share} match no captured segment: {reason}."
+
+    def _reason(self, number: int) -> str:
+        head = self.headers[number]
+        if self.matched_by == "bytes":
+            return "the log has no payload, and their sizes do not tell which they are"
+        if head is None:
+            return "their octets show no TCP header"
+        if head[:4] not in self.ends:
+            return "no capture has their connection"
+        return "no captured segment of their connection is left that is the same"
+
+
+def _table(rows: Sequence[_Row], captured: Captured, connections: pd.DataFrame) -> pd.DataFrame:
+    if not rows:
+        return empty("segment_frames")
+    columns: dict[str, Any] = {name: [getattr(row, name) for row in rows] for name in _COPIED}
+    stream = np.array([row.stream for row in rows], dtype=np.int64)
+    table = build("segment_frames", {
+        **columns,
+        "connection": stream // 2,
+        "sender": _senders(stream, connections),
+        "transmission": _transmissions(rows, captured),
+    })  # fmt: skip
+    order = np.lexsort((table["first_frame_ns"], table["sent_ns"], table["link"]))
+    return table.take(order).reset_index(drop=True)
+
+
+_COPIED = (
+    "link", "seq", "payload_bytes", "sent_ns", "first_frame_ns", "last_frame_ns", "delivered_ns", "frames",
+    "frame_retransmissions", "queue_ns", "segment", "matched_by", "packet_bytes", "carried_bytes",
+)  # fmt: skip
+
+
+def _senders(stream: Ints, connections: pd.DataFrame) -> list[str]:
+    ends = connections["client"].tolist(), connections["server"].tolist()
+    return [ends[number % 2][number // 2] for number in stream.tolist()]
+
+
+def _transmissions(rows: Sequence[_Row], captured: Captured) -> Ints:
+    """How many times TCP had sent the same bytes before, as the sender's capture has it; else -1."""
+    segments = captured.segments
+    streams = [stream for stream in {row.stream for row in rows} if captured.sent_here(stream)]
+    order = np.array(captured.fields(streams).row, dtype=np.int64)
+    own = segments.take(order)
+    takes_room = (own["payload_bytes"].to_numpy() > 0) | (own["flags"].to_numpy() & (SYN | FIN) > 0)
+    same = own[["connection", "sender", "seq", "payload_bytes"]]
+    count = same.groupby(list(same.columns)).cumcount().to_numpy()
+    marked = own["marks"].to_numpy() & MARKS["retransmission"] > 0
+    earlier = np.where(takes_room, np.maximum(count, marked), 0)
+    by_segment = np.full(len(segments) + 1, NONE, dtype=np.int64)
+    by_segment[order] = earlier
+    return by_segment[[row.segment for row in rows]]

@@ -1,0 +1,200 @@
+"""Splitting flows into local connections: one use of a flow, as one observation point saw it.
+
+A port pair that is used again is another connection: a SYN with another initial sequence number
+opens it. A SYN sent twice does not, nor one that a capture recorded late.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.compute.arrays import runs
+from multitracer.compute.kernels import kernel
+from multitracer.model.schema import ACK, FIN, RST, SYN
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+NONE = -(1 << 62)
+"""A sequence number not known yet; relative ones may be negative, so that -1 will not do."""
+MASK = 0xFFFFFFFF
+FAR_BACK, FAR_AHEAD = 1 << 16, 1 << 24
+"""A SYN this far (bytes) below or above the highest number seen is clearly outside the window."""
+
+# What is kept of each end of a local connection (one flow use at one point): columns of `ends`.
+ISN, TOP, LOW, PACKETS, FINS, MSS, WSCALE, END_FIELDS = 0, 1, 2, 3, 4, 5, 6, 7
+# And of the local connection itself: columns of `uses`. CLIENT is the direction of the client.
+FLOW, POINT, START, END, CLIENT, RESETS, CLOSED, LOCAL_FIELDS = 0, 1, 2, 3, 4, 5, 6, 7
+OPEN, BY_FIN, BY_RESET = 0, 1, 2
+
+
+def split(
+    packets: pd.DataFrame, options: pd.DataFrame, flows: int, point: Any, seq: Ints, ack: Ints
+) -> tuple[Any, Ints, Ints]:
+    """Local connection of every packet; what was learnt of its ends (2 rows each) and of itself."""
+    flags, flow = packets["flags"].to_numpy(), packets["flow"].to_numpy()
+    points = int(point.max(initial=0)) + 1
+    # A local connection begins with the first packet of a flow at a point, or with a SYN.
+    most = min(len(packets), flows * points + len(options))
+    ends = np.full((2 * most, END_FIELDS), NONE, dtype=np.int64)
+    ends[:, [PACKETS, FINS]] = 0
+    ends[:, [MSS, WSCALE]] = -1
+    uses = np.zeros((most, LOCAL_FIELDS), dtype=np.int64)
+    current = np.full(flows * points, -1, dtype=np.int32)
+    local = np.empty(len(packets), dtype=np.int32)
+    found = 0
+    for start, stop in in_order_of_time(packets):
+        found = split_flows(
+            start, stop, found, flows, point, flow, packets["direction"].to_numpy(), flags,
+            packets["time_ns"].to_numpy(), packets["raw_seq"].to_numpy(), packets["raw_ack"].to_numpy(),
+            packets["payload_bytes"].to_numpy(), options["packet"].to_numpy(),
+            options["mss_bytes"].to_numpy(), options["wscale"].to_numpy(),
+            current, ends, uses, local, seq, ack,
+        )  # fmt: skip
+    return local, ends[: 2 * found], uses[:found]
+
+
+def in_order_of_time(packets: pd.DataFrame) -> list[tuple[int, int]]:
+    """The rows of each input, (start, stop), the input that began first first (rotated captures)."""
+    numbers, time_ns = packets["input"].to_numpy(), packets["time_ns"].to_numpy()
+    return sorted(runs(numbers), key=lambda rows: time_ns[rows[0]])
+
+
+@kernel
+def unwrap(reference: int, raw: int) -> int:
+    """The number congruent to the 32-bit `raw` that is nearest to `reference`."""
+    return reference + ((raw - reference + 0x80000000) & 0xFFFFFFFF) - 0x80000000
+
+
+@kernel
+def begins_anew(
+    ends: Ints, mine: int, peer: int, closed: bool, answers: bool, raw: int, raw_ack: int
+) -> bool:
+    """Whether a SYN opens another connection, rather than belonging to the one at hand.
+
+    `answers` says that it carries an ACK. A SYN seen before is a retransmission.
+    """
+    isn, low, top = ends[mine, ISN], ends[mine, LOW], ends[mine, TOP]
+    peer_isn = ends[peer, ISN]
+    acknowledges_peer = answers and peer_isn != NONE and ((peer_isn + 1 - raw_ack) & MASK) == 0
+    if isn != NONE:
+        if ((isn - raw) & MASK) == 0:
+            return False
+        if acknowledges_peer:  # the server had forgotten its first answer
+            return False
+        ahead = unwrap(top, raw) - top
+        return bool(closed or top <= isn + 1 or ahead < -FAR_BACK or ahead > FAR_AHEAD)
+    if low != NONE:  # known by later packets, or by what the peer acknowledged
+        return bool(((low - raw - 1) & MASK) != 0)
+    return bool(answers and peer_isn != NONE and not acknowledges_peer)
+
+
+@kernel
+def open_use(
+    uses: Ints, number: int, flow: int, point: int, direction: int, flags: int, time_ns: int
+) -> None:
+    """Note a new local connection. The client sent the SYN, or got the SYN+ACK, or was seen first."""
+    answer = (flags & SYN) != 0 and (flags & ACK) != 0
+    uses[number, FLOW] = flow
+    uses[number, POINT] = point
+    uses[number, START] = time_ns
+    uses[number, END] = time_ns
+    uses[number, CLIENT] = 1 - direction if answer else direction
+
+
+@kernel
+def note_number(ends: Ints, end: int, first: int, top: int, trusted: bool) -> None:
+    """Note that numbers from `first` up to `top` of an end's sequence space were seen.
+
+    Those of a RST are not trusted, unless nothing else is known.
+    """
+    if ends[end, TOP] == NONE:
+        ends[end, TOP] = top
+        if trusted:
+            ends[end, LOW] = first
+    elif trusted:
+        if top > ends[end, TOP]:
+            ends[end, TOP] = top
+        if ends[end, LOW] == NONE or first < ends[end, LOW]:
+            ends[end, LOW] = first
+
+
+@kernel
+def note_syn(ends: Ints, end: int, seq: int) -> None:
+    """Note an end's initial sequence number; a second one counts while nothing followed the first."""
+    isn = ends[end, ISN]
+    if isn == NONE or ends[end, TOP] <= isn + 1:
+        ends[end, ISN] = seq
+        ends[end, TOP] = max(ends[end, TOP], seq + 1) if isn == NONE else seq + 1
+
+
+@kernel
+def note_close(ends: Ints, uses: Ints, number: int, end: int, flags: int) -> None:
+    """Note a FIN or RST; the connection is closed by what happened first: both FINs, or a RST."""
+    if flags & FIN:
+        ends[end, FINS] += 1
+    if flags & RST:
+        uses[number, RESETS] += 1
+    if uses[number, CLOSED] == OPEN:
+        if flags & RST:
+            uses[number, CLOSED] = BY_RESET
+        elif ends[2 * number, FINS] > 0 and ends[2 * number + 1, FINS] > 0:
+            uses[number, CLOSED] = BY_FIN
+
+
+@kernel
+def split_flows(
+    start: int, stop: int, found: int, flows: int,
+    point: Any, flow: Any, direction: Any, flags: Any, time_ns: Any, raw_seq: Any, raw_ack: Any, payload: Any,
+    option_row: Any, option_mss: Any, option_wscale: Any,
+    current: Any, ends: Ints, uses: Ints, local: Any, seq: Ints, ack: Ints,
+) -> int:  # fmt: skip
+    """Fill `local`, `seq` and `ack` (unwrapped, not yet relative) of rows start..stop-1.
+
+    `current` holds the local connection open on each flow at each point. Returns how many there are.
+    """
+    option = np.searchsorted(option_row, start)
+    for row in range(start, stop):
+        at = np.uint64(row)
+        slot = np.int64(point[at]) * flows + flow[at]
+        number = np.int64(current[slot])
+        flag, side = np.int64(flags[at]), np.int64(direction[at])
+        number_raw, ack_raw = np.int64(raw_seq[at]), np.int64(raw_ack[at])
+        answers = (flag & ACK) != 0
+        new = number < 0
+        if not new and flag & SYN:
+            mine, peer = 2 * number + side, 2 * number + 1 - side
+            closed = uses[number, RESETS] > 0 or ends[mine, FINS] > 0 or ends[peer, FINS] > 0
+            new = begins_anew(ends, mine, peer, closed, answers, number_raw, ack_raw)
+        if new:
+            number = np.int64(found)
+            found += 1
+            current[slot] = number
+            open_use(uses, number, flow[at], point[at], side, flag, time_ns[at])
+        local[at] = number
+        uses[number, END] = max(uses[number, END], time_ns[at])
+        mine, peer = 2 * number + side, 2 * number + 1 - side
+        ends[mine, PACKETS] += 1
+        trusted = (flag & RST) == 0
+        seq[at] = number_raw if ends[mine, TOP] == NONE else unwrap(ends[mine, TOP], number_raw)
+        if flag & SYN:
+            note_syn(ends, mine, seq[at])
+            while option < len(option_row) and option_row[option] < row:
+                option += 1
+            if option < len(option_row) and option_row[option] == row:
+                ends[mine, MSS] = option_mss[option]
+                ends[mine, WSCALE] = option_wscale[option]
+        length = np.int64(payload[at]) + ((flag & SYN) != 0) + ((flag & FIN) != 0)
+        note_number(ends, mine, seq[at], seq[at] + length, trusted)
+        ack[at] = -1
+        if answers:
+            ack[at] = ack_raw if ends[peer, TOP] == NONE else unwrap(ends[peer, TOP], ack_raw)
+            note_number(ends, peer, ack[at], ack[at], trusted)
+        if flag & (FIN | RST):
+            note_close(ends, uses, number, mine, flag)
+    return found

@@ -1,0 +1,132 @@
+"""A host's own log of TCP state: which connection each record is of, and how its clock stands.
+
+A kernel's trace clock starts at boot. It is placed by the acknowledgements that the log and the
+capture at the same end both saw: a log that fires before a segment is processed shows snd_una move
+one record after the acknowledgement that moved it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.model.trace import Clock, ClockPiece, Input
+from multitracer.vantage.clocks import stated_clock, to_reference
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+LEAST_ACKS = 3
+"""Fewer acknowledgements than this place no clock."""
+_TAP_NS = 1_000_000
+"""Between the capture's tap and the tracepoint a packet spends less than this on an idle host."""
+
+
+def assign(state: pd.DataFrame, connections: pd.DataFrame) -> None:
+    """Fill `connection` and `sender` of every record from its socket; -1 where no capture saw it.
+
+    Where ports were used again, the connection whose time the record falls into is taken.
+    """
+    ends: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
+    columns = (connections[name].tolist() for name in ("client", "server", "start_ns"))
+    for number, (client, server, start) in enumerate(zip(*columns, strict=True)):
+        ends.setdefault((client, server), []).append((start, number, 0))
+        ends.setdefault((server, client), []).append((start, number, 1))
+    sockets: dict[tuple[str, str], list[int]] = {}
+    for row, socket in enumerate(zip(state["local"], state["remote"], strict=True)):
+        sockets.setdefault(socket, []).append(row)
+    connection, sender = np.full(len(state), -1, dtype=np.int32), np.full(len(state), -1, dtype=np.int8)
+    time_ns = state["time_ns"].to_numpy()
+    for socket, rows in sockets.items():
+        uses = sorted(ends.get(socket, []))
+        if not uses:
+            continue
+        later = np.searchsorted([start for start, _, _ in uses], time_ns[rows], side="right") - 1
+        chosen = np.maximum(later, 0)
+        connection[rows] = np.array([number for _, number, _ in uses])[chosen]
+        sender[rows] = uses[0][2]
+    state["connection"], state["sender"] = connection, sender
+
+
+def place(
+    state: pd.DataFrame, segments: pd.DataFrame, raw_ack: npt.NDArray[np.uint32], connections: pd.DataFrame,
+    beside: Ints, inputs: Sequence[Input], reference: str, stated: Mapping[int, tuple[float, float]],
+    known: Mapping[int, Clock] | None = None,
+) -> pd.DataFrame:  # fmt: skip
+    """Put the records on the reference clock; those of a clock that cannot be placed are left out.
+
+    `beside` is the point at each end, shape (connections, 2), -1 where none is. Notes the clock in
+    `inputs`.
+    """
+    state = state.copy()
+    keep = np.ones(len(state), dtype=np.bool_)
+    for entry in inputs:
+        rows = np.flatnonzero(state["input"].to_numpy() == entry.number)
+        if not len(rows):
+            continue
+        assign_rows = state.iloc[rows].copy()
+        assign(assign_rows, connections)
+        recorded = assign_rows["recorded_ns"].to_numpy()
+        entry.clock = (known or {}).get(entry.number) or _clock(
+            entry, assign_rows, segments, raw_ack, beside, reference, stated
+        )
+        if not entry.clock.pieces:
+            keep[rows] = False
+            entry.recording.notes.append(f"Left out: {entry.clock.how}.")
+            continue
+        state.iloc[rows, state.columns.get_loc("time_ns")] = to_reference(recorded, entry.clock)
+    state = state[keep].reset_index(drop=True)
+    assign(state, connections)
+    return state
+
+
+def _clock(
+    entry: Input, state: pd.DataFrame, segments: pd.DataFrame, raw_ack: npt.NDArray[np.uint32],
+    beside: Ints, reference: str, stated: Mapping[int, tuple[float, float]],
+) -> Clock:  # fmt: skip
+    start = int(state["recorded_ns"].iloc[0])
+    if entry.number in stated:
+        return stated_clock(reference, *stated[entry.number], start)
+    differences = _differences(state, segments, raw_ack, beside)
+    if entry.recording.clock == "epoch":
+        how = "is the host's calendar, taken to be the capture's"
+        return Clock(reference, 0.0, 0.0, None, None, how, (ClockPiece(start, 0),))
+    if len(differences) < LEAST_ACKS:
+        how = "its clock is the machine's uptime, and no acknowledgement in it could be found in a capture beside it"
+        return Clock(reference, how=how)
+    offset = int(np.median(differences))
+    spread = float(np.quantile(np.abs(differences - offset), 0.9))
+    error = (spread + _TAP_NS) / 1e9
+    how = f"placed by {len(differences)} acknowledgements that the log and the capture both saw"
+    return Clock(reference, offset / 1e9, 0.0, error, error, how, (ClockPiece(start, offset),))
+
+
+def _differences(
+    state: pd.DataFrame, segments: pd.DataFrame, raw_ack: npt.NDArray[np.uint32], beside: Ints
+) -> Ints:
+    """Time in the log minus time in the capture of every acknowledgement that moved snd_una."""
+    found = [np.empty(0, dtype=np.int64)]
+    received = state[(state["event"] == "recv") & (state["connection"] >= 0) & state["snd_una"].notna()]
+    for (connection, sender), own in received.groupby(["connection", "sender"]):
+        point = beside[connection, sender]
+        if point < 0:
+            continue  # the acknowledgements were seen elsewhere: at another time
+        rows = np.flatnonzero(
+            (segments["connection"].to_numpy() == connection)
+            & (segments["sender"].to_numpy() == 1 - sender)
+            & (segments["point"].to_numpy() == point)
+        )
+        acknowledged, first = np.unique(raw_ack[rows], return_index=True)
+        una, logged = own["snd_una"].to_numpy(), own["recorded_ns"].to_numpy()
+        moved = np.flatnonzero(una[1:] != una[:-1])
+        at = np.searchsorted(acknowledged, una[moved + 1])
+        at = np.minimum(at, max(len(acknowledged) - 1, 0))
+        same = (acknowledged[at] == una[moved + 1]) if len(acknowledged) else np.zeros(len(moved), dtype=np.bool_)
+        times = segments["time_ns"].to_numpy()[rows[first[at[same]]]]
+        found.append(logged[moved[same]] - times)
+    return np.concatenate(found)

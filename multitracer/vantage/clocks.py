@@ -1,0 +1,316 @@
+"""Every observation point's clock against one reference, with what it may be wrong by.
+
+The reference is the capture nearest to the data sender of the connection with most data. The other
+points' clocks follow from the packets that both saw (`envelope`); a clock that only a third point
+ties to the reference goes over that one. Nothing is assumed to share a clock unless it is said so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.model.errors import UsageError
+from multitracer.model.trace import Clock, ClockPiece, Input
+from multitracer.vantage.clock_fit import Fit, Way, fit
+from multitracer.vantage.pairing import Pairing, match
+from multitracer.vantage.points import Points
+from multitracer.vantage.roles import find_roles, nearest_to_sender
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+_PPT = 10**12
+_SECOND = 10**9
+
+
+@dataclass
+class Alignment:
+    """The clocks of the points: `clocks[p]` and `roles[p]` are those of point p.
+
+    `pairings[a, b]` pairs rows of `rows[a]` with rows of `rows[b]`, where `rows[p]` are the rows of
+    segments seen at point p. A clock without pieces could not be placed.
+    """
+
+    reference: int
+    clocks: list[Clock]
+    roles: list[str | None]
+    point: npt.NDArray[np.int16]
+    """Where each row of segments was seen."""
+    pairings: dict[tuple[int, int], Pairing] = field(default_factory=dict)
+
+    @cached_property
+    def rows(self) -> list[Ints]:
+        """Per point, its rows of segments."""
+        return [np.flatnonzero(self.point == number) for number in range(len(self.clocks))]
+
+    def error_ns(self, point: int) -> int:
+        """What a time of this point may be off the reference by; -1 when nothing is known."""
+        error = self.clocks[point].error_s
+        return -1 if error is None else int(np.ceil(error * 1e9))
+
+
+def align(
+    segments: pd.DataFrame,
+    points: Points,
+    inputs: Sequence[Input],
+    *,
+    roles: Mapping[int, str] | None = None,
+    stated: Mapping[int, tuple[float, float]] | None = None,
+) -> Alignment:
+    """Find the reference and every point's clock, and note clock and role in `inputs`.
+
+    `roles` forces the role of inputs by number; `stated` gives clocks that the user knows:
+    (offset_s, drift_ppm) by input number.
+    """
+    count = len(points.points)
+    found = find_roles(segments, count)
+    by_point = _by_point(points, roles or {})
+    found = [by_point.get(number, role) for number, role in enumerate(found)]
+    reference = nearest_to_sender(segments, count, by_point)
+    path = inputs[points.points[reference].inputs[0]].path if count else ""
+    clocks = [Clock(path, how="shares no packets with the reference") for _ in range(count)]
+    alignment = Alignment(reference, clocks, found, segments["point"].to_numpy())
+    if count:
+        clocks[reference] = _same(path, "is the reference", points.points[reference].first_ns)
+        _place_stated(alignment, points, stated or {})
+        _place_rest(alignment, segments)
+    _note(alignment, points, inputs)
+    return alignment
+
+
+def _by_point(points: Points, roles: Mapping[int, str]) -> dict[int, str]:
+    return {p.number: roles[number] for p in points.points for number in p.inputs if number in roles}
+
+
+def _same(reference: str, how: str, start_ns: int) -> Clock:
+    return Clock(reference, 0.0, 0.0, 0.0, 0.0, how, (ClockPiece(start_ns, 0),))
+
+
+def _place_stated(alignment: Alignment, points: Points, stated: Mapping[int, tuple[float, float]]) -> None:
+    for point in points.points:
+        known = [stated[number] for number in point.inputs if number in stated]
+        if known and point.number == alignment.reference and any(known[0]):
+            path = alignment.clocks[alignment.reference].reference
+            raise UsageError(f"--clock {path}: it is the reference, against which the others' clocks are stated")
+        if known and point.number != alignment.reference:
+            path = alignment.clocks[alignment.reference].reference
+            alignment.clocks[point.number] = stated_clock(path, *known[0], point.first_ns)
+
+
+def stated_clock(reference: str, offset_s: float, drift_ppm: float, start_ns: int) -> Clock:
+    """The clock that the user states: its offset at `start_ns` of its own time, and its drift."""
+    rate = drift_ppm * 1e-6
+    piece = ClockPiece(start_ns, round(offset_s * 1e9), round(rate / (1 + rate) * _PPT))
+    return Clock(reference, offset_s, drift_ppm, 0.0, 0.0, "was stated", (piece,))
+
+
+def _place_rest(alignment: Alignment, segments: pd.DataFrame) -> None:
+    """Place each further point against the placed one with which it shares most packets."""
+    placed = {n for n, clock in enumerate(alignment.clocks) if clock.pieces}
+    while True:
+        best: tuple[int, int, int] | None = None
+        for far in sorted(set(range(len(alignment.clocks))) - placed):
+            for near in sorted(placed):
+                shared = int((_pairing(alignment, segments, near, far).rows >= 0).sum())
+                if shared and (best is None or shared > best[0]):
+                    best = shared, near, far
+        if best is None:
+            return
+        _, near, far = best
+        alignment.clocks[far] = _estimated(alignment, segments, near, far)
+        placed.add(far)
+
+
+def _pairing(alignment: Alignment, segments: pd.DataFrame, near: int, far: int) -> Pairing:
+    if (near, far) not in alignment.pairings:
+        ours, theirs = (segments.take(alignment.rows[point]) for point in (near, far))
+        alignment.pairings[near, far] = match(ours, theirs)
+    return alignment.pairings[near, far]
+
+
+def _estimated(alignment: Alignment, segments: pd.DataFrame, near: int, far: int) -> Clock:
+    """The clock of `far` from the packets that it shares with `near`."""
+    known = alignment.clocks[near]
+    recorded = segments["recorded_ns"].to_numpy()
+    pairing = alignment.pairings[near, far]
+    ours = np.flatnonzero(pairing.rows >= 0)
+    theirs = pairing.rows[ours]
+    mine, other = alignment.rows[near][ours], alignment.rows[far][theirs]
+    on_reference = to_reference(recorded[mine], known)
+    start, base, ahead, behind = _ways(
+        on_reference,
+        recorded[other],
+        segments["wire_bytes"].to_numpy()[mine],
+        _goes_out(segments, mine, recorded, other),
+        theirs,
+    )
+    found = fit(ahead, behind)
+    if found is None:
+        return Clock(known.reference, how=f"shares packets of one direction only with {known.reference}")
+    clock = _clock(known.reference, found, start, base, recorded[alignment.rows[far]])
+    clock.error_s = (clock.error_s or 0.0) + (known.error_s or 0.0)
+    clock.worst_s = (clock.worst_s or 0.0) + (known.worst_s or 0.0)
+    clock.how = f"estimated from {len(ours)} packets that both saw"
+    if found.steps:
+        clock.how += f"; it was set {len(found.steps)} times meanwhile"
+    if near != alignment.reference:
+        clock.how += ", by way of a third point"
+    return clock
+
+
+def _goes_out(segments: pd.DataFrame, mine: Ints, recorded: Ints, other: Ints) -> npt.NDArray[np.bool_]:
+    """Whether each shared packet went from the near point to the far one.
+
+    Per connection, one end's packets go there and the other's come back: those whose delay, far
+    minus near, is the larger go there, since every delay is its own plus the clocks' difference.
+    """
+    connection = segments["connection"].to_numpy()[mine].astype(np.int64)
+    sender = segments["sender"].to_numpy()[mine].astype(np.int64)
+    delay = recorded[other] - segments["recorded_ns"].to_numpy()[mine]
+    streams = 2 * int(connection.max()) + 2 if len(connection) else 0
+    least = np.full(streams, np.iinfo(np.int64).max)
+    np.minimum.at(least, 2 * connection + sender, delay)
+    unseen = least == np.iinfo(np.int64).max
+    first = np.where(unseen[0::2] | unseen[1::2], 0, least[0::2] // 2 - least[1::2] // 2)
+    overall = int(np.sign(first.sum(dtype=np.float64)))
+    client_out = np.where(first == 0, overall >= 0, first > 0)
+    result: npt.NDArray[np.bool_] = client_out[connection] == (sender == 0)
+    return result
+
+
+def _ways(
+    near_ns: Ints, far_ns: Ints, wire_bytes: Ints, out: npt.NDArray[np.bool_], far_row: Ints
+) -> tuple[int, int, Way, Way]:
+    """(Start, typical difference, packets there, packets back), small enough for exact floats."""
+    start, base = int(near_ns.min()), int(np.median(far_ns - near_ns))
+    near = (near_ns - start) / 1e9
+    difference = (far_ns - near_ns - base).astype(np.float64)
+    size = wire_bytes.astype(np.float64)
+    ahead = Way(near[out], difference[out], size[out], (near + difference / 1e9)[out], far_row[out])
+    behind = Way(near[~out], -difference[~out], size[~out], near[~out], far_row[~out])
+    return start, base, ahead, behind
+
+
+def _clock(reference: str, found: Fit, start: int, base: int, recorded: Ints) -> Clock:
+    """The fitted line as a clock of its own time: exact pieces, and what the summary says of it."""
+    own_rate = found.rate / (1 + found.rate)
+    pieces, jump = [], 0.0
+    begins = [(int(recorded[0]), 0.0)] if not found.steps or found.steps[0].far_row > 0 else []
+    for own_start, size in begins + [(int(recorded[s.far_row]), s.size_ns) for s in found.steps]:
+        jump += size
+        # own = near + base + offset + rate * (near - start) + jump, solved for near - start.
+        since = (own_start - start - base - found.offset_ns - jump) / (1 + found.rate)
+        offset = base + round(found.offset_ns + jump + found.rate * since)
+        pieces.append(ClockPiece(own_start, offset, round(own_rate * _PPT)))
+    return Clock(
+        reference,
+        pieces[0].offset_ns / 1e9,
+        found.rate * 1e6,
+        found.error_ns / 1e9,
+        found.worst_ns / 1e9,
+        pieces=tuple(pieces),
+    )
+
+
+def _note(alignment: Alignment, points: Points, inputs: Sequence[Input]) -> None:
+    for point in points.points:
+        clock = alignment.clocks[point.number]
+        for number in point.inputs:
+            inputs[number].role = inputs[number].role or alignment.roles[point.number]
+            inputs[number].clock = at_start(clock, inputs[number].first_ns)
+
+
+def at_start(clock: Clock, first_ns: int | None) -> Clock:
+    """The clock with `offset_s` as it is at an input's first record."""
+    if not clock.pieces or first_ns is None:
+        return clock
+    there = int(to_reference(np.array([first_ns], dtype=np.int64), clock)[0])
+    return replace(clock, offset_s=(first_ns - there) / 1e9)
+
+
+# Applying a clock, in exact integers.
+
+
+def to_reference(time_ns: Ints, clock: Clock) -> Ints:
+    """Times of a clock on the reference clock; unchanged when the clock could not be placed.
+
+    Never falls where `time_ns` rises: times between two pieces, which a clock that was set forward
+    never showed, all become the instant at which it was set.
+    """
+    pieces = clock.pieces
+    if not pieces:
+        return time_ns
+    mapped = _on_piece(time_ns, pieces[0])
+    for piece in pieces[1:]:
+        set_at = int(_on_piece(np.array([piece.start_ns], dtype=np.int64), piece)[0])
+        mapped = np.where(time_ns >= piece.start_ns, _on_piece(time_ns, piece), np.minimum(mapped, set_at))
+    return mapped
+
+
+def _on_piece(time_ns: Ints, piece: ClockPiece) -> Ints:
+    if not piece.rate_ppt:  # most clocks: a copy less of every time
+        return time_ns - piece.offset_ns if piece.offset_ns else time_ns
+    since = time_ns - piece.start_ns
+    return time_ns - piece.offset_ns - _share(since, piece.rate_ppt)
+
+
+def _share(since: Ints, rate_ppt: int) -> Ints:
+    """since * rate, rounded down: seconds and the rest apart, so that 64 bits hold it."""
+    seconds, rest = np.divmod(since, _SECOND)
+    share: Ints = (seconds * rate_ppt + rest * rate_ppt // _SECOND) // (_PPT // _SECOND)
+    return share
+
+
+def from_reference(time_ns: Ints, clock: Clock) -> Ints:
+    """Times of the reference clock as a clock would show them: the inverse, to the nanosecond."""
+    if not clock.pieces:
+        return time_ns
+    shown = _shown(time_ns, clock.pieces[0])
+    for piece in clock.pieces[1:]:
+        set_at = int(_on_piece(np.array([piece.start_ns], dtype=np.int64), piece)[0])
+        shown = np.where(time_ns >= set_at, _shown(time_ns, piece), shown)
+    return shown
+
+
+def _shown(time_ns: Ints, piece: ClockPiece) -> Ints:
+    guess = time_ns + piece.offset_ns
+    for _ in range(4):  # each round leaves less than a thousandth of the error
+        guess = guess + (time_ns - _on_piece(guess, piece))
+    return guess
+
+
+def apply(alignment: Alignment, segments: pd.DataFrame) -> Ints:
+    """`time_ns` of segments on the reference clock.
+
+    Where a clock was set back, times alone do not tell before from after; the order of records does.
+    """
+    recorded: Ints = segments["recorded_ns"].to_numpy()
+    if all(clock.keeps_time for clock in alignment.clocks):
+        return recorded
+    result = recorded.copy()
+    for rows, clock in zip(alignment.rows, alignment.clocks, strict=True):
+        result[rows] = _in_order(recorded[rows], clock)
+    return result
+
+
+def _in_order(recorded: Ints, clock: Clock) -> Ints:
+    if len(clock.pieces) < 2:
+        return to_reference(recorded, clock)
+    result = recorded.copy()
+    begin = 0
+    for number, piece in enumerate(clock.pieces):
+        end = len(recorded)
+        if number + 1 < len(clock.pieces):
+            later = np.flatnonzero(recorded[begin:] == clock.pieces[number + 1].start_ns)
+            end = begin + int(later[0]) if len(later) else end
+        result[begin:end] = _on_piece(recorded[begin:end], piece)
+        begin = end
+    return result

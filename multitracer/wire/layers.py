@@ -1,0 +1,192 @@
+"""Where the IP and transport headers of a captured record start: link layers, IPv4 and IPv6.
+
+Sources: tcpdump.org/linktypes, IEEE 802.1Q and 802.1ad, RFC 2516 (PPPoE), RFC 791, RFC 8200.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from multitracer.compute.kernels import inlined, kernel
+from multitracer.wire.octets import big16
+
+RAW_IP = 101
+
+# Link types by how the network layer is found (tcpdump.org/linktypes).
+(_ETHERNET, _RAW, _SLL, _SLL2, _NULL, _PPP, _CHDLC, _FDDI, _IPNET, _ODD, USER, _NONE) = range(12)
+LINK_TYPES = {
+    1: _ETHERNET, 12: _RAW, 14: _RAW, 101: _RAW, 228: _RAW, 229: _RAW, 113: _SLL, 276: _SLL2, 0: _NULL, 108: _NULL,
+    9: _PPP, 50: _PPP, 104: _CHDLC, 10: _FDDI, 226: _IPNET, 8: _ODD, 239: _ODD, 258: _ODD,
+}  # fmt: skip
+_USER_LINK_TYPES = frozenset({*range(147, 163), 252})
+
+# What became of a record.
+(TCP, UDP, QUIC, ICMP, OTHER, FRAGMENT, CUT, MALFORMED, EMPTY, UNKNOWN, LINK_FRAME, NO_LINK_TYPE) = range(12)
+CODES = NO_LINK_TYPE + 1
+
+PROTOCOL_TCP, PROTOCOL_UDP, _PROTOCOL_ICMP, _PROTOCOL_ICMP6 = 6, 17, 1, 58
+_IPIP, _IPV6_INSIDE, _GRE = 4, 41, 47
+_HOP, _ROUTING, _FRAGMENT_HEADER, _AUTHENTICATION, _DESTINATION = 0, 43, 44, 51, 60
+_GSMTAP_PORT = 4729
+_GTP_PORT = 2152
+_HTTPS = 443
+
+
+def family(kind: int) -> int:
+    """How the network layer is found in records of a link type."""
+    return USER if kind in _USER_LINK_TYPES else LINK_TYPES.get(kind, _NONE)
+
+
+def transport_of(data: Any, ip: int) -> int:
+    """Where the transport header of the packet at `ip` starts."""
+    return int(transport(data, ip, len(data))[1])
+
+
+@inlined
+def by_ethertype(data: Any, at: int, end: int, kind: int) -> int:
+    """Where the IP header starts behind an EtherType `kind` whose payload is at `at`; negative: -1 - status."""
+    while kind == 0x8100 or kind == 0x88A8 or kind == 0x9100:
+        if at + 4 > end:
+            return -1 - CUT
+        kind = big16(data, at + 2)
+        at += 4
+    if kind == 0x8864:  # PPPoE session (RFC 2516): six octets, then a PPP protocol
+        if at + 8 > end:
+            return -1 - CUT
+        protocol = big16(data, at + 6)
+        if protocol == 0x0021 or protocol == 0x0057:
+            return at + 8
+        return -1 - (UNKNOWN if protocol == 0x002D or protocol == 0x002F else OTHER)
+    if kind == 0x8847 or kind == 0x8848:  # MPLS: labels up to the bottom of the stack
+        while at + 4 <= end and data[at + 2] & 1 == 0:
+            at += 4
+        return at + 4 if at + 4 <= end else -1 - CUT
+    if kind == 0x0800 or kind == 0x86DD:
+        return at
+    if kind <= 1500 and at + 8 <= end and data[at] == 0xAA and data[at + 1] == 0xAA:  # LLC and SNAP
+        kind = big16(data, at + 6)
+        return at + 8 if kind == 0x0800 or kind == 0x86DD else -1 - OTHER
+    return -1 - OTHER
+
+
+@kernel
+def behind_ppp(data: Any, at: int, end: int) -> int:
+    """Where the IP header starts in a PPP frame, with or without address, control and flag octets."""
+    if at < end and data[at] == 0x7E:
+        at += 1
+    if at + 1 < end and data[at] == 0xFF and data[at + 1] == 0x03:
+        at += 2
+    if at >= end:
+        return -1 - CUT
+    if data[at] & 1:  # RFC 1661 2: a compressed protocol field is one odd octet
+        protocol = np.int64(data[at])
+        at += 1
+    else:
+        if at + 2 > end:
+            return -1 - CUT
+        protocol = big16(data, at)
+        at += 2
+    if protocol == 0x21 or protocol == 0x57:
+        return at
+    return -1 - (UNKNOWN if protocol == 0x2D or protocol == 0x2F else OTHER)
+
+
+@inlined
+def network(data: Any, at: int, end: int, kind: int) -> int:
+    """Where the IP header of a record starts; -1 - status where there is none."""
+    if kind == _RAW:
+        return at
+    if kind == _ETHERNET:
+        return by_ethertype(data, at + 14, end, big16(data, at + 12)) if at + 14 <= end else -1 - CUT
+    if kind == _SLL:
+        return by_ethertype(data, at + 16, end, big16(data, at + 14)) if at + 16 <= end else -1 - CUT
+    if kind == _SLL2:
+        return by_ethertype(data, at + 20, end, big16(data, at)) if at + 20 <= end else -1 - CUT
+    if kind == _CHDLC:
+        return by_ethertype(data, at + 4, end, big16(data, at + 2)) if at + 4 <= end else -1 - CUT
+    if kind == _FDDI:
+        return by_ethertype(data, at + 13, end, 0) if at + 21 <= end else -1 - CUT
+    if kind == _IPNET:
+        return at + 24 if at + 24 <= end else -1 - CUT
+    if kind == _PPP:
+        return behind_ppp(data, at, end)
+    if kind == _NULL:
+        # The family is the capturing host's, in its own byte order: what follows tells the version.
+        return at + 4 if at + 4 <= end else -1 - CUT
+    return -1 - (UNKNOWN if kind == _ODD else NO_LINK_TYPE)
+
+
+@inlined
+def transport(data: Any, ip: int, end: int) -> Any:
+    """(Protocol or -1 - status, where its header starts, where the datagram ends) of the packet at `ip`.
+
+    The datagram's end is 0 where the length field is (segmentation offload, jumbograms).
+    """
+    if ip >= end:
+        return np.int64(-1 - CUT), np.int64(0), np.int64(0)
+    version = np.int64(data[ip]) >> 4
+    if version == 4:
+        if ip + 20 > end:
+            return np.int64(-1 - CUT), np.int64(0), np.int64(0)
+        header = np.int64(data[ip] & 15) * 4
+        length = big16(data, ip + 2)
+        if header < 20 or (length != 0 and length < header):
+            return np.int64(-1 - MALFORMED), np.int64(0), np.int64(0)
+        if big16(data, ip + 6) & 0x1FFF:
+            return np.int64(-1 - FRAGMENT), np.int64(0), np.int64(0)
+        return np.int64(data[ip + 9]), np.int64(ip + header), np.int64(0 if length == 0 else ip + length)
+    if version != 6:
+        return np.int64(-1 - OTHER), np.int64(0), np.int64(0)
+    if ip + 40 > end:
+        return np.int64(-1 - CUT), np.int64(0), np.int64(0)
+    length = big16(data, ip + 4)
+    stop = np.int64(0 if length == 0 else ip + 40 + length)
+    following, at = np.int64(data[ip + 6]), np.int64(ip + 40)
+    while following in (_HOP, _ROUTING, _DESTINATION, _FRAGMENT_HEADER, _AUTHENTICATION):
+        if at + 8 > end:
+            return np.int64(-1 - CUT), np.int64(0), np.int64(0)
+        if following == _FRAGMENT_HEADER:
+            if big16(data, at + 2) & 0xFFF8:
+                return np.int64(-1 - FRAGMENT), np.int64(0), np.int64(0)
+            size = np.int64(8)
+        elif following == _AUTHENTICATION:
+            size = (np.int64(data[at + 1]) + 2) * 4
+        else:
+            size = (np.int64(data[at + 1]) + 1) * 8
+        following = np.int64(data[at])
+        at += size
+    return following, at, stop
+
+
+@kernel
+def udp_status(data: Any, at: int, end: int) -> int:
+    """What a UDP datagram is: a link frame's carrier, QUIC, or other UDP."""
+    if at + 8 > end:
+        return UDP
+    source, destination = big16(data, at), big16(data, at + 2)
+    if source == _GSMTAP_PORT or destination == _GSMTAP_PORT:
+        return LINK_FRAME
+    if destination == _GTP_PORT:
+        return UNKNOWN
+    if at + 14 <= end:
+        a, b, c, d = data[at + 8], data[at + 9], data[at + 10], data[at + 11]
+        # "umts-rlc", "rlc-lte", "rlc-nr", "mac-lte", "mac-nr" (Wireshark's heuristic framings)
+        if (a == 117 and b == 109 and c == 116 and d == 115) or (
+            c == 99 and d == 45 and ((a == 114 and b == 108) or (a == 109 and b == 97))
+        ):
+            return LINK_FRAME
+    if (source == _HTTPS or destination == _HTTPS) and at + 9 <= end and data[at + 8] & 0x40:
+        return QUIC  # RFC 9000 17: the fixed bit
+    return UDP
+
+
+@kernel
+def other_status(protocol: int) -> int:
+    """What a packet of another protocol is counted as."""
+    if protocol in (_PROTOCOL_ICMP, _PROTOCOL_ICMP6):
+        return ICMP
+    if protocol in (_IPIP, _IPV6_INSIDE, _GRE):
+        return UNKNOWN
+    return OTHER

@@ -1,0 +1,186 @@
+"""Every input of one experiment, read and joined into one Trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from multitracer import parsers
+from multitracer.compute import kernels
+from multitracer.model.errors import InputError, NoUsableInputError
+from multitracer.model.schema import SCHEMA, build, empty
+from multitracer.model.trace import Input, Recording, Skip, Trace
+from multitracer.parsers.shared.source import open_source
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Progress = Callable[[str, float], None]
+"""Told what is being done and how far it is, 0 to 1."""
+
+_TYPICAL_RECORD_BYTES = 100
+
+
+def read(*paths: str, progress: Progress | None = None) -> Trace:
+    """What was recorded in `paths` (files, or directories taken recursively), as one Trace.
+
+    One bad input among several is kept with its loss named; raises InputError when the only input
+    is bad, NoUsableInputError when all of several are.
+    """
+    files = parsers.inputs_in(list(paths))
+    kernels.choose(sum(_size(path) for path in files) // _TYPICAL_RECORD_BYTES)
+    kernels.get_ready()
+    inputs = []
+    for number, path in enumerate(files):
+        if progress:
+            progress(f"reading {Path(path).name}", number / len(files))
+        inputs.append(_read_one(number, path, alone=len(files) == 1))
+    if not any(entry.recording.records for entry in inputs):
+        raise NoUsableInputError(
+            ", ".join(entry.path for entry in inputs[:3]) + (" ..." if len(inputs) > 3 else ""),
+            "nothing in it can be analysed: " + _reasons(inputs),
+            hint="Run `multitracer formats` for what is read here.",
+        )
+    return join(inputs)
+
+
+def join(inputs: list[Input]) -> Trace:
+    """The tables of all inputs as one: rows tell their input, flows and links are common."""
+    recordings = [entry.recording for entry in inputs]
+    flows, flow_of = _common_flows([r.tables.get("flows") for r in recordings])
+    links, link_of = _common_links([r.tables.get("links") for r in recordings])
+    parts: dict[str, list[pd.DataFrame]] = {}
+    packets_before = 0
+    for entry, recording in zip(inputs, recordings, strict=True):
+        tables = recording.tables
+        for name, table in tables.items():
+            if name in ("flows", "links"):
+                continue
+            if "input" in table:
+                table["input"] = np.full(len(table), entry.number, dtype=np.int16)
+            if name == "packets" and entry.number in flow_of:
+                _renumber_flows(table, *flow_of[entry.number])
+            if name in ("frames", "link_events") and entry.number in link_of:
+                table["link"] = link_of[entry.number][table["link"].to_numpy()]
+            if name in ("sack_blocks", "syn_options") and packets_before:
+                table["packet"] = table["packet"].to_numpy() + packets_before
+            parts.setdefault(name, []).append(table)
+        packets_before += len(tables["packets"]) if "packets" in tables else 0
+        _note_times(entry)
+    joined = {name: _concatenated(tables) for name, tables in parts.items()}
+    joined |= {"flows": flows, "links": links}
+    for name in ("packets", "sack_blocks", "syn_options", "tcp_state", "frames", "link_events"):
+        joined.setdefault(name, empty(name))
+    return Trace(inputs, joined)
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0
+
+
+def _read_one(number: int, path: str, *, alone: bool) -> Input:
+    try:
+        recording = parsers.read(open_source(path))
+    except InputError as error:
+        if alone:
+            raise
+        reason = str(error).split("\n")[0].removeprefix(f"{path}: ")
+        recording = Recording("unknown", skips=[Skip(reason, error.record, error.offset)], complete=False)
+    return Input(number, path, recording)
+
+
+def _reasons(inputs: list[Input]) -> str:
+    said = [
+        skip.reason for entry in inputs for skip in entry.recording.skips
+    ] or [note for entry in inputs for note in entry.recording.notes]
+    counted = {
+        name: sum(entry.recording.counts.get(name, 0) for entry in inputs)
+        for name in ("udp", "quic", "icmp", "other")
+    }
+    said += [f"{count} {name} packets, which are out of scope" for name, count in counted.items() if count]
+    return "; ".join(dict.fromkeys(said)) or "no records"
+
+
+def _note_times(entry: Input) -> None:
+    times = [
+        table["time_ns"]
+        for name, table in entry.recording.tables.items()
+        if name in ("packets", "tcp_state", "frames", "link_events") and len(table)
+    ]
+    if times:
+        entry.first_ns = int(min(column.min() for column in times))
+        entry.last_ns = int(max(column.max() for column in times))
+
+
+def _concatenated(tables: list[pd.DataFrame]) -> pd.DataFrame:
+    import pandas as pd
+
+    tables = [table for table in tables if len(table)] or tables[:1]
+    if len(tables) == 1:
+        return tables[0]
+    columns = {}
+    for name in tables[0].columns:
+        parts = [table[name] for table in tables]
+        if isinstance(parts[0].dtype, pd.CategoricalDtype):
+            columns[name] = pd.Categorical.from_codes(
+                np.concatenate([part.cat.codes for part in parts]), dtype=parts[0].dtype
+            )
+        else:
+            columns[name] = np.concatenate([part.to_numpy() for part in parts])
+    return pd.DataFrame(columns, copy=False)
+
+
+def _common_flows(
+    tables: list[pd.DataFrame | None],
+) -> tuple[pd.DataFrame, dict[int, tuple[np.ndarray, np.ndarray]]]:
+    """One flow table for all inputs, and for each input the new number of each flow and whether its ends swap."""
+    present = [(number, table) for number, table in enumerate(tables) if table is not None]
+    if len(present) == 1:
+        return present[0][1], {}
+    known: dict[tuple[str, int, str, int], int] = {}
+    maps = {}
+    for number, table in present:
+        new = np.empty(len(table), dtype=np.int32)
+        swapped = np.zeros(len(table), dtype=bool)
+        rows = zip(table["address_a"], table["port_a"], table["address_b"], table["port_b"], strict=True)
+        for row, (address_a, port_a, address_b, port_b) in enumerate(rows):
+            forth, back = (address_a, port_a, address_b, port_b), (address_b, port_b, address_a, port_a)
+            swapped[row] = forth not in known and back in known
+            new[row] = known[back] if swapped[row] else known.setdefault(forth, len(known))
+        maps[number] = (new, swapped)
+    columns = dict(zip(SCHEMA["flows"].names[1:], zip(*known, strict=True), strict=True)) if known else {}
+    return build("flows", {"flow": np.arange(len(known)), **columns}) if known else empty("flows"), maps
+
+
+def _renumber_flows(packets: pd.DataFrame, new: np.ndarray, swapped: np.ndarray) -> None:
+    flow = packets["flow"].to_numpy()
+    packets["direction"] = packets["direction"].to_numpy() ^ swapped[flow]
+    packets["flow"] = new[flow]
+
+
+def _common_links(tables: list[pd.DataFrame | None]) -> tuple[pd.DataFrame, dict[int, np.ndarray]]:
+    """One link table: the same link logged by both ends is one, by protocol, bearer and sender."""
+    known: dict[tuple[str, str, str], int] = {}
+    maps = {}
+    for number, table in enumerate(tables):
+        if table is None:
+            continue
+        rows = zip(table["protocol"].astype(str), table["bearer"], table["sender"], strict=True)
+        maps[number] = np.array([known.setdefault(row, len(known)) for row in rows], dtype=np.int16)
+    if not known:
+        return empty("links"), maps
+    protocol, bearer, sender = zip(*known, strict=True)
+    reverse = [
+        next((other for row, other in known.items() if row[:2] == key[:2] and row[2] != key[2]), -1)
+        for key in known
+    ]
+    return build(
+        "links",
+        {"link": np.arange(len(known)), "protocol": protocol, "bearer": bearer, "sender": sender, "reverse": reverse},
+    ), maps

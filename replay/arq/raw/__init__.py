@@ -1,0 +1,1 @@
+"""The raw link: what is lost stays lost."""

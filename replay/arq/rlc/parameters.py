@@ -1,0 +1,202 @@
+"""What can be set about UMTS RLC in acknowledged mode (3GPP TS 25.322), and what the papers set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from multitracer.model.errors import UsageError
+
+MS = 1_000_000
+MOST_QUEUE_SDUS, MOST_QUEUE_BYTES = 1 << 20, 1 << 28
+LARGEST_WINDOW = 2047
+"""Half the sequence numbers: a larger window would restrict which PDUs may be sent again (9.6)."""
+SHORT_LI_PDU_BYTES = 126
+"""9.2.2.8: up to this size length indicators have seven bits."""
+
+STATUS_FORMATS = ("list", "bitmap", "rlist")
+DISCARD_MODES = ("no_discard", "max_dat", "timer")
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Parameters of an RLC AM entity, by the names of 25.322 clause 9.6; times in ns, 0 for a timer not configured."""
+
+    pdu_bytes: int = 40
+    """AMD PDU size, header included."""
+    li_bits: int = 0
+    """Bits of a length indicator, 7 or 15; 0: by the PDU's size, 9.2.2.8."""
+    special_he: bool = False
+    """HE = 10 may say that the PDU ends an SDU."""
+    piggyback: bool = False
+    """Status reports may ride in the padding of AMD PDUs, 9.2.1.5."""
+    control_pdu_bytes: int = 0
+    """STATUS and RESET PDUs are filled up to this size; 0: as short as they can be."""
+    status_format: str = "list"
+    """SUFI that names missing PDUs: list, bitmap or rlist."""
+    whole_reports: bool = True
+    """A report names all gaps, in as many SUFIs and PDUs as it takes; else in one SUFI what goes into that, and
+    acknowledges up to there; the rest waits for the next report."""
+    in_sequence: bool = True
+    """SDUs are handed over in their order."""
+
+    tx_window: int = 512
+    """Configured_Tx_Window_Size, PDUs; no larger than the other side's rx_window."""
+    rx_window: int = 512
+    """Configured_Rx_Window_Size, PDUs."""
+
+    poll_last_new: bool = True
+    """Poll in the last PDU of the buffer of new data."""
+    poll_last_retransmission: bool = True
+    """Poll in the last PDU of the retransmission buffer."""
+    poll_ns: int = 300 * MS
+    """Timer_Poll."""
+    poll_pdu: int = 0
+    """Poll_PDU: every so many PDUs; 0: not."""
+    poll_sdu: int = 0
+    """Poll_SDU: in the PDU with the last octet of every so manieth SDU; 0: not."""
+    poll_window_percent: int = 80
+    """Poll_Window: when so much of the window is used; 0: not. Something must poll before a window is full, or a
+    sender with more data than that waits for ever."""
+    poll_periodic_ns: int = 0
+    """Timer_Poll_Periodic."""
+    poll_prohibit_ns: int = 0
+    """Timer_Poll_Prohibit."""
+    poll_when_unacknowledged: bool = False
+    """Timer_Poll runs whenever PDUs are unacknowledged, not only after a poll: else, when only it and the window
+    can poll, a loss at the end of the data is never found."""
+    any_status_stops_poll: bool = False
+    """Any STATUS PDU stops Timer_Poll, also one that says nothing of the PDU polled for; not with
+    poll_when_unacknowledged, where the timer runs on until it is answered."""
+
+    missing_pdu_indication: bool = True
+    """A gap found makes a report."""
+    status_periodic_ns: int = 0
+    """Timer_Status_Periodic."""
+    status_prohibit_ns: int = 0
+    """Timer_Status_Prohibit."""
+    epc_ns: int = 0
+    """Timer_EPC, of the estimated PDU counter."""
+    tti_ns: int = 10 * MS
+    """What the estimated PDU counter takes for a transmission time interval."""
+    pdus_per_tti: int = 1
+    """PDUs that the estimated PDU counter expects in it."""
+
+    discard: str = "no_discard"
+    """no_discard (reset at MaxDAT), max_dat (discard at MaxDAT) or timer (Timer_Discard, explicit signalling)."""
+    max_dat: int = 10
+    """MaxDAT: a PDU is sent at most MaxDAT - 1 times; 0: no limit."""
+    discard_ns: int = 0
+    """Timer_Discard; for discard = timer."""
+    mrw_ns: int = 500 * MS
+    """Timer_MRW."""
+    max_mrw: int = 4
+    """MaxMRW: that many MRWs unanswered make a reset."""
+    send_mrw: bool = False
+    """Send MRW: every discarded SDU is named, not only the last."""
+    rst_ns: int = 500 * MS
+    """Timer_RST."""
+    max_rst: int = 4
+    """MaxRST: at most MaxRST - 1 RESETs, then the link is given up."""
+    reset_discards_all: bool = False
+    """A reset also discards SDUs of which nothing was sent yet."""
+
+    max_sdu_bytes: int = 1600
+    """Longest SDU."""
+    queue_sdus: int = 1024
+    """SDUs that wait or are unacknowledged, at most."""
+    queue_bytes: int = 1 << 18
+    """Octets that wait, at most; room for the longest SDU."""
+
+    @property
+    def li_octets(self) -> int:
+        """Octets of a length indicator."""
+        bits = self.li_bits or (7 if self.pdu_bytes <= SHORT_LI_PDU_BYTES else 15)
+        return (bits + 1) // 8
+
+    def __post_init__(self) -> None:
+        for name, low, high in _RANGES:
+            check(name, getattr(self, name), low, high)
+        check("queue_bytes", self.queue_bytes, self.max_sdu_bytes, MOST_QUEUE_BYTES)
+        if self.li_bits not in (0, 7, 15):
+            raise UsageError(f"li_bits is {self.li_bits}; it must be 7, 15 or 0")
+        if self.li_bits == 7 and self.pdu_bytes > SHORT_LI_PDU_BYTES:
+            raise UsageError(f"li_bits is 7; PDUs of more than {SHORT_LI_PDU_BYTES} octets need 15")
+        if self.status_format not in STATUS_FORMATS:
+            raise UsageError(f"status_format is {self.status_format!r}; it must be one of {', '.join(STATUS_FORMATS)}")
+        if self.discard not in DISCARD_MODES:
+            raise UsageError(f"discard is {self.discard!r}; it must be one of {', '.join(DISCARD_MODES)}")
+        if self.discard == "timer" and not self.discard_ns:
+            raise UsageError("discard_ns is 0; with discard = timer it must be above 0")
+        if self.discard == "max_dat" and not self.max_dat:
+            raise UsageError("max_dat is 0; with discard = max_dat it must be from 2 to 1000")
+        if self.max_dat == 1:
+            raise UsageError("max_dat is 1; a PDU is sent max_dat - 1 times, so it must be 0 or from 2 to 1000")
+        check_windows(self.tx_window, self.rx_window)
+        if self.control_pdu_bytes > self.pdu_bytes:
+            raise UsageError(f"control_pdu_bytes is {self.control_pdu_bytes}; it must be from 0 to {self.pdu_bytes}")
+        if 0 < self.control_pdu_bytes < _LEAST_PDU_BYTES:
+            raise UsageError(f"control_pdu_bytes is {self.control_pdu_bytes}; it must be 0 or from {_LEAST_PDU_BYTES}")
+
+
+_LEAST_PDU_BYTES = 16
+"""Room for a report that names a PDU beside an MRW, an MRW_ACK and a WINDOW."""
+_LONGEST_NS = 1000 * 1000 * MS
+_RANGES = (
+    ("pdu_bytes", _LEAST_PDU_BYTES, 4000), ("tx_window", 1, LARGEST_WINDOW), ("rx_window", 1, LARGEST_WINDOW),
+    ("poll_ns", 0, _LONGEST_NS), ("poll_pdu", 0, LARGEST_WINDOW), ("poll_sdu", 0, 64), ("poll_window_percent", 0, 100),
+    ("poll_periodic_ns", 0, _LONGEST_NS), ("poll_prohibit_ns", 0, _LONGEST_NS), ("status_periodic_ns", 0, _LONGEST_NS),
+    ("status_prohibit_ns", 0, _LONGEST_NS), ("epc_ns", 0, _LONGEST_NS), ("tti_ns", 1, _LONGEST_NS),
+    ("pdus_per_tti", 1, 1000), ("max_dat", 0, 1000), ("discard_ns", 0, _LONGEST_NS), ("mrw_ns", 1, _LONGEST_NS),
+    ("max_mrw", 1, 64), ("rst_ns", 1, _LONGEST_NS), ("max_rst", 1, 64), ("max_sdu_bytes", 1, 65_535),
+    ("queue_sdus", 1, MOST_QUEUE_SDUS), ("control_pdu_bytes", 0, 4000),
+)  # fmt: skip
+
+
+def check(name: str, value: int, low: int, high: int) -> None:
+    """Raise UsageError unless `low` <= `value` <= `high`."""
+    if not low <= value <= high:
+        raise UsageError(f"{name} is {value}; it must be from {low} to {high}")
+
+
+def check_windows(tx_window: int, rx_window: int) -> None:
+    """Raise UsageError when a sender's window is larger than its receiver's.
+
+    What lies beyond that is dropped and never called missing, and a poll in it answered with an old ACK, for ever.
+    """
+    if tx_window > rx_window:
+        raise UsageError(f"tx_window is {tx_window}; with rx_window {rx_window} it must be from 1 to {rx_window}")
+
+
+def check_queue(queue_sdus: int, queue_bytes: int, room: int, sdu_bytes: int) -> None:
+    """Raise UsageError when a queue cannot hold what fills the `room` of an opportunity from a saturated source."""
+    octets = room + 2 * sdu_bytes
+    check("queue_bytes", queue_bytes, octets, MOST_QUEUE_BYTES)
+    check("queue_sdus", queue_sdus, octets // sdu_bytes, MOST_QUEUE_SDUS)
+
+
+PAPER_UNIFORM = Parameters(
+    pdu_bytes=250, status_format="bitmap", tx_window=128, rx_window=128,
+    poll_last_new=False, poll_last_retransmission=False, poll_ns=200 * MS, poll_window_percent=70,
+    poll_prohibit_ns=100 * MS, poll_when_unacknowledged=True, status_periodic_ns=400 * MS, mrw_ns=500 * MS,
+)  # fmt: skip
+"""Papers 000 and 003 over the uniform channel: one SDU a PDU, no report prohibited. Timer_Poll starts with the
+first unacknowledged PDU: with only those polls the papers' losses at the end of the data would never be found."""
+
+PAPER_TWO_STATE = replace(
+    PAPER_UNIFORM, poll_last_retransmission=True, poll_window_percent=80, status_periodic_ns=500 * MS,
+    status_prohibit_ns=90 * MS, mrw_ns=110 * MS,
+)  # fmt: skip
+"""Papers 000 and 003 over the two-state channel."""
+
+PAPER_001 = Parameters(
+    pdu_bytes=80, tx_window=256, rx_window=256, poll_pdu=217, poll_last_new=False, poll_last_retransmission=False,
+    poll_ns=0, poll_periodic_ns=540 * MS, poll_window_percent=85, max_dat=0,
+)  # fmt: skip
+"""Paper 001: 85 % of 256 PDUs and as many TTIs of four PDUs and 10 ms."""
+
+PAPER_002 = Parameters(
+    pdu_bytes=40, poll_ns=300 * MS, poll_window_percent=0, poll_when_unacknowledged=True, status_prohibit_ns=100 * MS,
+    max_dat=11,
+)  # fmt: skip
+"""Paper 002: polls by a timer and in the last PDU of either buffer, ten transmissions, then a reset. The timer
+runs while anything is unacknowledged: nothing else polls when there are more data than a window."""

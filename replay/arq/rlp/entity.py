@@ -1,0 +1,221 @@
+"""GSM RLP, the radio link protocol of circuit-switched data (3GPP TS 24.022, versions 0 and 1).
+
+`Parameters` and `entity` are what the compiled machine (`rlp_machine`) and the driver (`rlp_link`)
+work with; `Rlp` is the same machine in terms of octets, for a live link. A link begins connected
+(asynchronous balanced mode); SABM and UA reset it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from multitracer.model.errors import UsageError
+from multitracer.replay.arq.rlp import l2r, machine, state
+from multitracer.wire import rlp
+
+STATUS_OCTETS = 1
+OVERHEAD_BYTES = rlp.HEADER_BYTES + rlp.FCS_BYTES + STATUS_OCTETS
+"""What a full frame carries besides characters: header, L2R status octet, check sequence."""
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What an entity is set up with; names are the specification's, times in ns, sizes in octets."""
+
+    window: int = 61
+    """k, frames that may be unacknowledged (24.022 5.2.1: at most 61). With SREJ, numbers modulo 62 are unambiguous up
+    to 31 only: with more, the second copy of an old frame can be taken for a new one. It needs frames repeated
+    needlessly: T1 not above the round trip, or SREJs that wait long for an opportunity because both ends send data
+    (`piggyback_srej` off). What was taken wrongly is counted as misdelivered, and not as delivered."""
+    t1_ns: int = 480_000_000
+    """T1, acknowledgement timer (480 ms on TCH/F9.6); retrace adds what longer frames take longer."""
+    t_rcvs_ns: int = 0
+    """T_RCVS, after which an unanswered SREJ is sent again; 0 is T1."""
+    t1_every_nr: bool = False
+    """T1 is restarted by every valid N(R) while frames are outstanding, not only by one that acknowledges something
+    new (and by every information frame and poll sent, in both cases)."""
+    t2_ns: int = 0
+    """T2, how long an acknowledgement waits for information to go with; 0 sends it at once, which costs nothing where
+    every opportunity is used anyway."""
+    n2: int = 6
+    """N2: a frame, an SREJ or SABM is sent again, and a poll is sent, so many times; then the link is reset or given
+    up."""
+    persistent: bool = False
+    """SABM is repeated for as long as it takes, where else the link fails after N2 repeats."""
+    frame_bytes: int = 30
+    """Size of a frame: 30 or 72 by the specification, else what an experiment says."""
+    piggyback_srej: bool = True
+    """SREJ goes with information where there is some (I+S frame), else always by itself."""
+    reject: bool = False
+    """Ask by REJ (go back N) and keep nothing that is out of sequence, instead of by SREJ."""
+    flush_queue: bool = True
+    """A reset also drops what was offered and never sent (L2R's buffer), not only sent frames."""
+    as_in_paper: bool = False
+    """Allow the window of 62 that paper 004 states; "all" and "none acknowledged" are then the same."""
+    drain_bytes_per_s: int = 0
+    """Rate at which the far end empties what this entity delivers; 0 is at once."""
+    xoff_bytes: int = 1120
+    """Level of that buffer at which flow control goes on. With 9600 bit/s of 10 bits a character (960 octets/s) levels
+    1056 octets apart give gaps of about 1.1 s."""
+    xon_bytes: int = 64
+    """Level at which it goes off."""
+
+    def __post_init__(self) -> None:
+        largest = rlp.LARGEST_WINDOW + bool(self.as_in_paper)
+        _within("window", self.window, 1, largest)
+        _within("t1_ns", self.t1_ns, 1, 10**13)
+        _within("t_rcvs_ns", self.t_rcvs_ns, 0, 10**13)
+        _within("t2_ns", self.t2_ns, 0, 10**13)
+        _within("n2", self.n2, 0, 10**6)
+        _within("frame_bytes", self.frame_bytes, OVERHEAD_BYTES + 1, 65_535)
+        _within("drain_bytes_per_s", self.drain_bytes_per_s, 0, 10**9)
+        _within("xoff_bytes", self.xoff_bytes, 1, 10**9)
+        _within("xon_bytes", self.xon_bytes, 0, self.xoff_bytes - 1)
+
+    @property
+    def room(self) -> int:
+        """Characters in a full frame."""
+        return self.frame_bytes - OVERHEAD_BYTES
+
+
+def _within(name: str, value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise UsageError(f"RLP {name} is {value}; it must be {least} to {most}")
+
+
+def entity(parameters: Parameters) -> Any:
+    """The array that is one connected entity; its parts are named in `rlp_state`."""
+    e = np.zeros(state.SIZE, dtype=np.int64)
+    e[state.T] = e[state.T_RCVS] = state.NEVER
+    e[state.K], e[state.N2] = parameters.window, parameters.n2
+    e[state.T1], e[state.T2] = parameters.t1_ns, parameters.t2_ns
+    e[state.T_RCVS_PERIOD] = parameters.t_rcvs_ns or parameters.t1_ns
+    e[state.ROOM], e[state.DRAIN] = parameters.room, parameters.drain_bytes_per_s
+    e[state.HIGH], e[state.LOW] = parameters.xoff_bytes, parameters.xon_bytes
+    e[state.PIGGYBACK], e[state.REJECT] = parameters.piggyback_srej, parameters.reject
+    e[state.EVERY_NR], e[state.PERSISTENT] = parameters.t1_every_nr, parameters.persistent
+    e[state.FLUSH_QUEUE] = parameters.flush_queue
+    return e
+
+
+def counters(e: Any) -> dict[str, int]:
+    """What an entity counted, by name: frames, events, octets, and times in ns."""
+    return {name: int(e[state.I_SENT + place]) for place, name in enumerate(state.COUNTERS)}
+
+
+def frame_of(header: int, information: bytes = b"") -> rlp.Frame:
+    """A header word as a frame of the codec."""
+    ns, nr = header & state.NUMBER, header >> state.NR_AT & state.NUMBER
+    poll, command = header >> state.POLL_AT & 1, header >> state.COMMAND_AT & 1
+    if ns == state.U_FRAME:
+        return rlp.Frame(rlp.UNNUMBERED[nr], -1, -1, poll, command, information)
+    kind = rlp.SUPERVISORY[header >> state.S_AT & 3]
+    if ns == state.S_FRAME:
+        return rlp.Frame(kind, -1, nr, poll, command)
+    return rlp.Frame(f"I {kind}", ns, nr, poll, command, information)
+
+
+_CODES = {name: code for code, name in rlp.UNNUMBERED.items()}
+
+
+def header_of(frame: rlp.Frame) -> int:
+    """A frame of the codec as a header word; the inverse of `frame_of`."""
+    flags = frame.command << state.COMMAND_AT | frame.poll << state.POLL_AT
+    if frame.type in _CODES:
+        return state.U_FRAME | _CODES[frame.type] << state.NR_AT | flags
+    kind = rlp.SUPERVISORY.index(frame.type.removeprefix("I "))
+    header = flags | kind << state.S_AT | frame.nr << state.NR_AT
+    if not frame.type.startswith("I "):
+        return header | state.S_FRAME
+    count, status = len(l2r.characters_of(frame.information)), frame.information[0]
+    return header | frame.ns | status << state.STATUS_AT | count << state.COUNT_AT
+
+
+def octets_of(header: int, characters: bytes, parameters: Parameters) -> bytes:
+    """The octets of a frame on the air, from its header word and the characters it carries."""
+    information = b""
+    if header & state.NUMBER < state.S_FRAME:
+        x = bool(header >> state.STATUS_AT & rlp.XOFF_BIT)
+        information = l2r.field(characters, parameters.room, x)
+    return rlp.encode(frame_of(header, information), 8 * parameters.frame_bytes)
+
+
+class Rlp:
+    """An entity that sends and receives real frames; all times are given to it, in ns."""
+
+    def __init__(self, parameters: Parameters | None = None) -> None:
+        self.parameters = parameters or Parameters()
+        self.entity = entity(self.parameters)
+        self._sent = bytearray()
+        self._dropped = 0
+        self._buffered: dict[int, bytes] = {}
+        self._delivered: list[bytes] = []
+
+    def offer(self, sdu: bytes) -> None:
+        """Characters to send; RLP keeps no boundaries between packets."""
+        self._sent += sdu
+        self.entity[state.OFFERED] += len(sdu)
+
+    def next_frame(self, now: int) -> bytes:
+        """The frame to send in the opportunity that begins now; there is always one (NULL)."""
+        header, position = machine.next_frame(self.entity, now)
+        start = int(position) - self._dropped
+        characters = bytes(self._sent[start : start + (int(header) >> state.COUNT_AT)])
+        self._forget()
+        return octets_of(int(header), characters, self.parameters)
+
+    def receive(self, frame: bytes, now: int) -> None:
+        """Take in a frame as it arrived; a damaged one, or one of another size, is ignored."""
+        if len(frame) != self.parameters.frame_bytes:
+            return
+        decoded = rlp.decode(frame, any_size=True)
+        if decoded.type == "BAD":
+            return
+        before, vr = self._resets(), int(self.entity[state.VR])
+        if decoded.type.startswith("I "):
+            # Before the machine sees it: what it keeps already, and a copy that it will drop, stay out.
+            self._buffered.setdefault(decoded.ns, l2r.characters_of(decoded.information))
+        machine.receive(self.entity, header_of(decoded), -1, now)
+        if self._resets() == before:
+            self._deliver(vr)
+        self._drop_unkept()
+
+    def delivered(self) -> list[bytes]:
+        """What came since the last call, in order: the characters of one frame each."""
+        out, self._delivered = self._delivered, []
+        return out
+
+    def next_timer(self) -> int | None:
+        """When `expire` wants to be called; None when no timer runs."""
+        due = int(machine.next_timer(self.entity))
+        return due if due < state.NEVER else None
+
+    def expire(self, now: int) -> None:
+        """Timers that ran out until now take effect."""
+        machine.expire(self.entity, now)
+        self._drop_unkept()
+
+    def _resets(self) -> tuple[int, bool]:
+        """What flushes the receiver: resets by the peer, and its hanging up."""
+        return int(self.entity[state.RESETS_SEEN]), self.entity[state.STATE] == state.DETACHED
+
+    def _deliver(self, vr: int) -> None:
+        while vr != self.entity[state.VR]:
+            characters = self._buffered.pop(vr)
+            if characters:
+                self._delivered.append(characters)
+            vr = (vr + 1) % rlp.MODULUS
+
+    def _drop_unkept(self) -> None:
+        kept = self.entity[state.R_STATE : state.R_STATE + rlp.MODULUS] == state.RECEIVED
+        self._buffered = {n: characters for n, characters in self._buffered.items() if kept[n]}
+
+    def _forget(self) -> None:
+        """Let go of characters that can never be sent again."""
+        e = self.entity
+        first = e[state.S_POSITION + e[state.VA]] if e[state.FILLED] else e[state.NEXT]
+        del self._sent[: int(first) - self._dropped]
+        self._dropped = int(first)

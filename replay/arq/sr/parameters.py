@@ -1,0 +1,82 @@
+"""What can be chosen about selective repeat with multireject, and the array of rules that its kernels read.
+
+Source of the defaults: Xylomenos & Makidis, Link Layer Adaptation for Shared Wireless Links, MONET 13 (3-4),
+2008; it states neither header sizes nor the width of sequence numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from multitracer.model.errors import UsageError
+from multitracer.replay.arq.sr.frames import MODULUS, SMALLEST_HEADER
+
+MS = 1_000_000
+"""Nanoseconds in a millisecond."""
+
+RENACK = ("none", "echo")
+LONGEST_MS = 3_600_000
+LARGEST_HEADER = 64
+
+WINDOW, ACK_DELAY_NS, RENACKS, TIMEOUT_NS, TICK_NS, ALPHA, BETA, SRTT_TICKS, KARN, NEW_SRTT = range(10)
+"""Columns of the rules; TICK_NS is 0 when the timeout is constant."""
+RULES = 10
+
+
+def within(name: str, value: int, low: int, high: int) -> None:
+    """Raise UsageError unless `value` is a whole number from `low` to `high`."""
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise UsageError(f"{name} {value!r} must be a whole number from {low} to {high}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowParameters:
+    """What SR and ASR have in common; both sides of a link have the same."""
+
+    window: int = 127
+    """Frames that may be sent and not acknowledged, and that a receiver keeps (paper: 127)."""
+    ack_delay_ms: int = 500
+    """So long an ACK waits for a data frame to travel with (paper: 0.5 s)."""
+    renack: str = "echo"
+    """`echo`: a frame still missing after the sender answered its NACK gets another; `none`: one NACK each."""
+    header_bytes: int = 6
+    """Octets in front of the SDU in a data frame."""
+    control_bytes: int = 6
+    """Octets of an ACK or NACK frame."""
+
+    def __post_init__(self) -> None:
+        within("window", self.window, 1, MODULUS // 2)
+        within("ack_delay_ms", self.ack_delay_ms, 0, LONGEST_MS)
+        within("header_bytes", self.header_bytes, SMALLEST_HEADER, LARGEST_HEADER)
+        within("control_bytes", self.control_bytes, SMALLEST_HEADER, LARGEST_HEADER)
+        if self.renack not in RENACK:
+            raise UsageError(f"renack {self.renack!r} must be one of {', '.join(RENACK)}")
+
+    def rules(self) -> Any:
+        """The parameters as kernels read them."""
+        rules = np.zeros(RULES, dtype=np.int64)
+        rules[WINDOW] = self.window
+        rules[ACK_DELAY_NS] = self.ack_delay_ms * MS
+        rules[RENACKS] = RENACK.index(self.renack)
+        return rules
+
+
+@dataclass(frozen=True, kw_only=True)
+class SrParameters(WindowParameters):
+    """SR: every frame is sent again after the same timeout."""
+
+    timeout_ms: int = 1100
+    """From handing a frame down to sending it again (paper: 900 to 1300, comparisons at 1100)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        within("timeout_ms", self.timeout_ms, 1, LONGEST_MS)
+
+    def rules(self) -> Any:
+        """The parameters as kernels read them."""
+        rules = super().rules()
+        rules[TIMEOUT_NS] = self.timeout_ms * MS
+        return rules

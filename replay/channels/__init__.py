@@ -1,0 +1,1 @@
+"""Models of channels that lose blocks, and how they are fitted to a trace."""

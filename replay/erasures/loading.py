@@ -1,0 +1,163 @@
+"""Erasure traces from whatever holds them: files of blocks, or the logs of a link."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multitracer import parsers
+from multitracer.model.errors import InputError, UnknownFormatError
+from multitracer.parsers.erasures import OTHER_CHARACTERS
+from multitracer.parsers.shared.experiment import read
+from multitracer.parsers.shared.source import Source, open_source
+from multitracer.replay.erasures.extraction import erasures
+from multitracer.replay.erasures.trace import ErasureTrace
+from multitracer.replay.retrace.throughput import Settings, document
+from multitracer.replay.retrace.throughput import retrace as carry
+
+FORMATS = ("erasures", "erasures-packed")
+LOGS = ("rlpdump", "rlcdump", "mi2log", "ns3-rlc", "pcap", "pcapng")
+"""What may hold link frames."""
+_ENDINGS = (".gz", ".zst", ".txt", ".pcap", ".pcapng", ".bin")
+
+
+def load(path: str, *, logs_first: bool = False) -> list[ErasureTrace]:
+    """The traces in one file or directory: the blocks of an erasure trace, or each direction of a logged link.
+
+    Of each directory, whatever is below it by itself: the erasure traces, or where there is none the logs,
+    taken together; with `logs_first` the other way round. Raises InputError, also for a trace in which a
+    character is neither 0 nor 1.
+    """
+    if path != "-" and Path(path).is_dir():
+        return _in_directory(path, logs_first)
+    source = open_source(path)
+    if _format(source) in FORMATS:
+        return [_of_blocks(source)]
+    return erasures(read(path), _short(path))
+
+
+def _in_directory(path: str, logs_first: bool) -> list[ErasureTrace]:
+    folders: dict[Path, list[str]] = {}
+    for file in parsers.inputs_in([path]):
+        folders.setdefault(Path(file).parent, []).append(file)
+    found: list[ErasureTrace] = []
+    reasons = [f"{path}: holds no erasure trace and no log of a link"]
+    for folder, files in folders.items():
+        try:
+            found += _of_one_experiment(folder, files, logs_first)
+        except InputError as error:
+            reasons.append(str(error))
+    if not found:
+        raise InputError(path, reasons[-1].partition(": ")[2])
+    return found
+
+
+def _of_one_experiment(folder: Path, files: list[str], logs_first: bool) -> list[ErasureTrace]:
+    named = {file: _known_format(file) for file in files}
+    blocks = [file for file, name in named.items() if name in FORMATS]
+    logs = [file for file, name in named.items() if name in LOGS]
+    if blocks and not (logs and logs_first):
+        return [_of_blocks(open_source(file)) for file in blocks]
+    return erasures(read(*logs), _short(str(folder))) if logs else []
+
+
+def load_all(
+    paths: Sequence[str], *, logs_first: bool = False
+) -> tuple[list[ErasureTrace], dict[str, ErasureTrace]]:
+    """The traces of all, each with a name of its own, and by name the other direction of those that have one."""
+    found: list[ErasureTrace] = []
+    reverse: dict[str, ErasureTrace] = {}
+    for path in paths:
+        mine: list[ErasureTrace] = []
+        for trace in load(path, logs_first=logs_first):
+            mine.append(_renamed(trace, [*found, *mine]))
+        found += mine
+        opposite = [(a, b) for a in mine for b in mine if a is not b and a.link and a.link == b.link]
+        reverse |= {one.name: other for one, other in opposite}
+    return found, reverse
+
+
+def retrace(
+    erasures: str | Path | ErasureTrace | Sequence[bool] | Sequence[str | Path | ErasureTrace], **settings: Any
+) -> dict[str, Any]:
+    """Erasure traces through a link model at many frame sizes; the content of retrace.json.
+
+    `erasures` is a path (or several) of what `multitracer retrace` reads, an ErasureTrace (or several), or
+    one bool a block. `settings` are those of multitracer.replay.retrace.Settings: model, frame_bytes,
+    overhead, rtt_ms, parameters, resamples, baseline_bytes, jobs.
+    """
+    traces, reverse = _given(erasures)
+    return document(carry(traces, Settings(**settings), reverse))
+
+
+def _given(erasures: Any) -> tuple[list[ErasureTrace], dict[str, ErasureTrace]]:
+    given: list[Any] = [erasures] if isinstance(erasures, str | Path | ErasureTrace) else list(erasures)
+    if all(isinstance(one, str | Path) for one in given):
+        return load_all([str(one) for one in given])
+    if all(isinstance(one, ErasureTrace) for one in given):
+        return given, {}
+    return [ErasureTrace("erasures", np.asarray(erasures).astype(np.bool_))], {}
+
+
+def _renamed(trace: ErasureTrace, others: Sequence[ErasureTrace]) -> ErasureTrace:
+    """The trace with a name that no other's file would have either."""
+    taken, number, name = {file_name(other.name) for other in others}, 1, trace.name
+    while file_name(name) in taken:
+        number += 1
+        name = f"{trace.name} ({number})"
+    return replace(trace, name=name)
+
+
+def file_name(name: str) -> str:
+    """A trace's name as a file's."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "trace"
+
+
+def _format(source: Source) -> str:
+    try:
+        return parsers.recognise(source).name
+    except UnknownFormatError:
+        if source.head.lstrip()[:1] in (b"0", b"1"):
+            _refuse_other_characters(source)
+        raise
+
+
+def _known_format(file: str) -> str | None:
+    try:
+        return parsers.recognise(open_source(file)).name
+    except InputError:
+        return None
+
+
+def _short(path: str) -> str:
+    name = "standard input" if path == "-" else Path(path).resolve().name
+    while name.endswith(_ENDINGS):
+        name = name.rpartition(".")[0]
+    return name
+
+
+def _refuse_other_characters(source: Source) -> None:
+    """Name the first character that makes it no erasure trace."""
+    for number, offset, line in source.lines():
+        for place, character in enumerate("" if line.lstrip().startswith("#") else line):
+            if character not in "01" and not character.isspace():
+                raise InputError(
+                    source.path, f"holds {character!r} where 0 (received) or 1 (lost) is expected",
+                    record=number, offset=offset + place,
+                )  # fmt: skip
+
+
+def _of_blocks(source: Source) -> ErasureTrace:
+    recording = parsers.read(source)
+    for skip in recording.skips:
+        if skip.reason == OTHER_CHARACTERS:
+            _refuse_other_characters(source)
+    metadata: dict[str, Any] = recording.metadata
+    name = str(metadata.get("name") or _short(source.path))
+    notes = tuple(f"{skip.reason.capitalize()}." for skip in recording.skips)
+    return ErasureTrace(name, metadata["erased"], metadata["block_bytes"], metadata["block_ms"], notes=notes)

@@ -1,0 +1,1 @@
+"""Runs of a link protocol, recorded as instruments on a real link would have logged them."""

@@ -1,0 +1,207 @@
+"""The instruments on a link: a log at each end, and a monitor that captures what both send.
+
+They are told what happens in order of time, in parts as long or short as is convenient, and know nothing of the
+protocol's machine: an arrival is of the frame that its sender sent first of those still on their way.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
+
+from multitracer.model.errors import UsageError
+from multitracer.parsers import erasures, pcap, rlcdump, rlpdump
+from multitracer.parsers.shared import rlc_frames
+from multitracer.parsers.shared.rlc_frames import OTHER_END, At
+from multitracer.replay.record import datagrams
+from multitracer.wire import rlp
+from multitracer.wire.layers import RAW_IP
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+START_NS = 978_307_200 * 10**9
+"""When a simulated run begins unless something else is said: 2001-01-01 00:00 UTC."""
+LATEST_START_NS = 4_000_000_000 * 10**9
+"""A capture has 32 bits for the second."""
+CAPTURE = "frames.pcap"
+MS = 1_000_000
+
+SENT, RECEIVED, ERASED = "sent", "received", "erased"
+
+
+class Happening(NamedTuple):
+    """Something that a link did."""
+
+    time_ns: int
+    """Since the run began."""
+    side: int
+    """Where: 0 is side A, 1 side B."""
+    what: str
+    """SENT, RECEIVED, ERASED (at the end that it does not reach), or an event of the link."""
+    octets: bytes = b""
+    """Of a frame sent."""
+    told: bool = False
+    """Of an event: whether the peer caused it."""
+
+
+class Logged(NamedTuple):
+    """A frame as one end has it."""
+
+    at: At
+    octets: bytes
+    damaged: bool
+
+
+class Lost(NamedTuple):
+    """Which blocks of one side were erased (1), and their size."""
+
+    erased: Any
+    block_bytes: int
+    block_ns: int
+
+
+class Medium(Protocol):
+    """What is different from one link protocol to another: how its frames are logged and captured."""
+
+    @property
+    def dump(self) -> str:
+        """The name of the log's format."""
+
+    def table(self, logged: Sequence[Logged], side: str) -> pd.DataFrame:
+        """The frames table of what one end logged."""
+
+    def write(self, stream: TextIO, frames: pd.DataFrame, side: str, events: pd.DataFrame) -> None:
+        """Write a log with its header."""
+
+    def packet(self, octets: bytes, uplink: bool, time_ns: int) -> bytes:
+        """The IP packet in which a monitor passes a frame on."""
+
+
+@dataclass(frozen=True)
+class RlpMedium:
+    """GSM RLP: rlpdump, and GSMTAP. Each opportunity has a frame, if only NULL, and all are logged."""
+
+    dump: str = "rlpdump"
+
+    def table(self, logged: Sequence[Logged], side: str) -> pd.DataFrame:
+        """The frames table of what one end logged."""
+        bad = rlp.Frame("BAD")
+        rows = [rlpdump.row_of(*at, bad if damaged else _decoded(octets)) for at, octets, damaged in logged]
+        return rlpdump.frames_table(rows, side)
+
+    def write(self, stream: TextIO, frames: pd.DataFrame, side: str, events: pd.DataFrame) -> None:
+        """Write a log with its header."""
+        rlpdump.write(stream, frames, side=side, events=events, header={"nulls": "logged"})
+
+    def packet(self, octets: bytes, uplink: bool, time_ns: int) -> bytes:
+        """A packet of GSMTAP."""
+        return datagrams.of_rlp(octets, uplink=uplink, time_ns=time_ns)
+
+
+@lru_cache(1024)
+def _decoded(octets: bytes) -> rlp.Frame:
+    return rlp.decode(octets, any_size=True)
+
+
+@dataclass(frozen=True)
+class RlcMedium:
+    """UMTS RLC in acknowledged mode: rlcdump, and Wireshark's umts-rlc."""
+
+    li_bits: int
+    dump: str = "rlcdump"
+
+    def table(self, logged: Sequence[Logged], side: str) -> pd.DataFrame:
+        """The frames table of what one end logged; a PDU with several reports has several rows."""
+        pdus = rlc_frames.PduRows()
+        for at, octets, damaged in logged:
+            if damaged:
+                pdus.rows.append(rlc_frames.FrameRow(*at, "BAD", length_bytes=len(octets)))
+            else:
+                pdus.umts_am(at, octets, self.li_bits)
+        return rlc_frames.frames_table(pdus.rows, [side, OTHER_END[side]])
+
+    def write(self, stream: TextIO, frames: pd.DataFrame, side: str, events: pd.DataFrame) -> None:
+        """Write a log with its header."""
+        rlcdump.write(stream, frames, side=side, rat="umts", events=events, header={"li_bits": self.li_bits})
+
+    def packet(self, octets: bytes, uplink: bool, time_ns: int) -> bytes:
+        """A packet of umts-rlc."""
+        return datagrams.of_umts_rlc(octets, uplink=uplink, li_bits=self.li_bits)
+
+
+@dataclass
+class _End:
+    """One end's log: what it has of the present part, and what it sent that has not arrived."""
+
+    name: str
+    path: Path
+    frames: list[Logged] = field(default_factory=list)
+    events: list[tuple[int, int, int, str, int]] = field(default_factory=list)
+    on_the_way: deque[bytes] = field(default_factory=deque)
+    begun: bool = False
+
+
+class Instruments:
+    """Writes `DUMP.mobile.txt`, `DUMP.network.txt`, the capture and the erasure traces of a run into a directory."""
+
+    def __init__(self, medium: Medium, directory: Path | str, side_a: str = "mobile", start_ns: int = START_NS) -> None:
+        if side_a not in OTHER_END:
+            raise UsageError(f"side A is {side_a!r}; it must be mobile or network")
+        if not 0 <= start_ns <= LATEST_START_NS:
+            raise UsageError(f"start_ns is {start_ns}; it must be from 0 to {LATEST_START_NS}")
+        self.medium, self.directory, self.start_ns = medium, Path(directory), start_ns
+        self.directory.mkdir(parents=True, exist_ok=True)
+        names = (side_a, OTHER_END[side_a])
+        self._ends = [_End(name, self.directory / f"{medium.dump}.{name}.txt") for name in names]
+        self._captured: list[tuple[int, bytes]] = []
+
+    def note(self, part: Iterable[Happening]) -> None:
+        """Log what happened next."""
+        for record, happening in enumerate(part, start=1):
+            self._note(record, happening)
+        for end in self._ends:
+            self._append(end)
+
+    def finish(self, lost: Sequence[Lost]) -> list[Path]:
+        """Write the capture, and what was lost of what A and what B sent; the files written, logs included."""
+        capture = self.directory / CAPTURE
+        pcap.write(capture, self._captured, RAW_IP)
+        traces = [self._write_lost(end, each) for end, each in zip(self._ends, lost, strict=True)]
+        return [*(end.path for end in self._ends), capture, *traces]
+
+    def _write_lost(self, end: _End, lost: Lost) -> Path:
+        path, whole_ms = self.directory / f"erasures.{end.name}.txt", lost.block_ns % MS == 0
+        block_ms = lost.block_ns // MS if whole_ms else lost.block_ns / MS
+        header = {"block_bytes": lost.block_bytes, "block_ms": block_ms, "name": f"sent by {end.name}"}
+        with path.open("w", encoding="utf-8", newline="\n") as stream:
+            erasures.write(stream, lost.erased, header)
+        return path
+
+    def _note(self, record: int, it: Happening) -> None:
+        end, time_ns = self._ends[it.side], self.start_ns + it.time_ns
+        if it.what == SENT:
+            end.frames.append(Logged(At(record, time_ns, 0, True), it.octets, False))
+            end.on_the_way.append(it.octets)
+            packet = self.medium.packet(it.octets, end.name == "mobile", it.time_ns)
+            self._captured.append((time_ns, packet))
+        elif it.what in (RECEIVED, ERASED):
+            octets = self._ends[1 - it.side].on_the_way.popleft()
+            end.frames.append(Logged(At(record, time_ns, 1, False), octets, it.what == ERASED))
+        else:
+            end.events.append((record, time_ns, int(it.told), it.what, -1))
+
+    def _append(self, end: _End) -> None:
+        """Write an end's part behind what is there, and forget it."""
+        text = StringIO()
+        events = rlcdump.events_table(end.events, end.name)
+        self.medium.write(text, self.medium.table(end.frames, end.name), end.name, events)
+        lines = text.getvalue().splitlines(keepends=True)
+        with end.path.open("a" if end.begun else "w", encoding="utf-8", newline="\n") as stream:
+            stream.writelines(line for line in lines if not (end.begun and line.startswith("#")))
+        end.frames, end.events, end.begun = [], [], True

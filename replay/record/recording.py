@@ -1,0 +1,243 @@
+"""Records a run of a link protocol as instruments would have logged it, so that whatever reads logs can read it.
+
+Into a directory: what each end sent and received (`rlpdump.mobile.txt` and `rlpdump.network.txt`, or `rlcdump.*`),
+every frame that either sent, lost ones too (`frames.pcap`), and which frames of each were lost
+(`erasures.mobile.txt`, `erasures.network.txt`: one block an opportunity).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multitracer.compute import kernels
+from multitracer.model.errors import UsageError
+from multitracer.replay.arq.rlc import am_entity
+from multitracer.replay.arq.rlc import link as rlc_link
+from multitracer.replay.arq.rlp import entity as rlp
+from multitracer.replay.arq.rlp import link as rlp_link
+from multitracer.replay.arq.rlp import state as rlp_state
+from multitracer.replay.erasures.trace import ErasureTrace
+from multitracer.replay.record.instruments import (
+    ERASED,
+    RECEIVED,
+    SENT,
+    START_NS,
+    Happening,
+    Instruments,
+    Lost,
+    RlcMedium,
+    RlpMedium,
+)
+from multitracer.replay.retrace import models
+from multitracer.replay.retrace.throughput import Settings, air_of
+from multitracer.wire import rlp as wire
+
+LARGEST_RLP_BYTES = wire.HEADER_BYTES + 255 + wire.FCS_BYTES
+"""An rlpdump counts up to 255 octets of information."""
+CHARACTERS_A_LINE = 16
+
+_PART = 512
+"""Opportunities that are run, and then recorded, at once."""
+_ROWS = 1 << 14
+"""Rows of a log that are recorded at once."""
+_RLP_ROWS_EACH = 20
+"""Rows that an opportunity adds to RLP's log at most: four frames, and twice four events of each side."""
+
+
+def record(
+    model: str, given: Mapping[str, str], air: models.Air, directory: Path | str, *, side_a: str = "mobile",
+    start_ns: int = START_NS,
+) -> list[Path]:  # fmt: skip
+    """Run a model of retrace, rlp or rlc-am, with these parameters over all of `air`; the files written.
+
+    Side A is the one that has data to send.
+    """
+    recordable(model)
+    known = models.named(model, given)
+    if not len(air.forth) or len(air.forth) != len(air.back):
+        raise UsageError(f"{len(air.forth)} frames forth and {len(air.back)} back; there must be as many, and some")
+    kernels.choose(len(air.forth))
+    if isinstance(known, models.Rlp):
+        check_rlp_size(air.frame_bytes)
+        run = known.link(air, _PART * _RLP_ROWS_EACH + 1)
+        return _rlp(run, _run_rlp(run), directory, side_a, start_ns)
+    assert isinstance(known, models.Acknowledged)
+    # Each opportunity brings two PDUs sent, two that arrive, and the SDUs that one has room for; these may wait.
+    sdus = air.frame_bytes // known.sdu_bytes + 2
+    rows = _PART * (4 + 2 * sdus) + known.settings.queue_sdus
+    link, a, b = known.link(air, rows + 1)
+    return _rlc(link, a, len(air.forth), _run_rlc(link, a, b, len(air.forth)), directory, side_a, start_ns)
+
+
+RECORDABLE = ("rlp", "rlc-am")
+
+
+def recordable(model: str) -> None:
+    """Raise UsageError for a model whose runs cannot be recorded."""
+    if model not in RECORDABLE:
+        raise UsageError(
+            f"a run of the model '{model}' cannot be recorded\nThose that can are: {', '.join(RECORDABLE)}."
+        )
+
+
+def recorder(
+    trace: ErasureTrace, other: ErasureTrace, settings: Settings, frame_bytes: int
+) -> Callable[[Path], list[Path]]:
+    """What records, into a directory, the run that retrace makes of a trace at one frame size."""
+    if settings.model == "rlp":
+        check_rlp_size(frame_bytes)
+    air = air_of(trace, other, frame_bytes, settings.rtt_ms)
+    return lambda directory: record(settings.model, settings.parameters, air, directory)
+
+
+def record_rlp(
+    link: rlp_link.Link, directory: Path | str, *, side_a: str = "mobile", start_ns: int = START_NS
+) -> list[Path]:
+    """Record a run of RLP that kept its whole log; the files written.
+
+    The characters are made up by `characters`. Times are `start_ns`, in ns since the epoch, and what the run says.
+    """
+    check_rlp_size(link.parameters_a.frame_bytes)
+    return _rlp(link, _slices(link.log, link.log_rows), directory, side_a, start_ns)
+
+
+def record_rlc(
+    link: rlc_link.Link, entity: am_entity.Entity, opportunities: int, directory: Path | str, *,
+    side_a: str = "mobile", start_ns: int = START_NS,
+) -> list[Path]:  # fmt: skip
+    """Record a run of RLC over so many opportunities that kept its whole log; the files written.
+
+    `entity` is one of the two, for what both are set to.
+
+    Its resets are in its frames: there are no EVENT lines.
+    """
+    log = link.log[: link.cursor[rlc_link.LOGGED]]
+    return _rlc(link, entity, opportunities, _slices(log, len(link.log)), directory, side_a, start_ns)
+
+
+def check_rlp_size(frame_bytes: int) -> None:
+    """Raise UsageError for frames that an rlpdump has no numbers for."""
+    if not rlp.OVERHEAD_BYTES < frame_bytes <= LARGEST_RLP_BYTES:
+        raise UsageError(
+            f"RLP frames of {frame_bytes} octets cannot be recorded; they must have {rlp.OVERHEAD_BYTES + 1} to "
+            f"{LARGEST_RLP_BYTES} octets"
+        )
+
+
+def characters(first: int, count: int) -> bytes:
+    """Characters [first, first + count) of the stream that an RLP entity sends: lines of 16, each its own position.
+
+    A line is 15 hexadecimal digits, the position of its first character, and a line end.
+    """
+    line = first // CHARACTERS_A_LINE * CHARACTERS_A_LINE
+    text = b"".join(b"%015x\n" % at for at in range(line, first + count, CHARACTERS_A_LINE))
+    return text[first - line : first - line + count]
+
+
+def _slices(log: Any, room: int) -> Iterator[Any]:
+    """A log in parts, one at least."""
+    _check_whole(log, room)
+    for first in range(0, max(len(log), 1), _ROWS):
+        yield log[first : first + _ROWS]
+
+
+def _check_whole(log: Any, room: int) -> None:
+    if len(log) >= room:
+        raise UsageError(f"the run's log of {room} rows is full: what came after is not in it; give it more rows")
+
+
+# RLP
+
+
+def _rlp(link: rlp_link.Link, parts: Iterable[Any], directory: Path | str, side_a: str, start_ns: int) -> list[Path]:
+    instruments = Instruments(RlpMedium(), directory, side_a, start_ns)
+    came = [(-1, -1), (-1, -1)]
+    for part in parts:
+        instruments.note(_rlp_happenings(part, link.parameters_a, came))
+    size = link.parameters_a.frame_bytes
+    return instruments.finish([Lost(e[: link.done], size, link.frame_ns) for e in (link.erased_a, link.erased_b)])
+
+
+def _run_rlp(link: rlp_link.Link) -> Iterator[Any]:
+    """Run it part by part; the log of each, which is then forgotten."""
+    while link.done < len(link.erased_a):
+        link.carry(link.done + _PART)
+        _check_whole(link.log, link.log_rows)
+        yield link.log
+        link.places[rlp_link.LOG_ROWS] = 0
+
+
+_RLP_FRAMES = {rlp_link.RECEIVED: RECEIVED, rlp_link.ERASED: ERASED}
+_RLP_EVENTS = {rlp_link.RESET: "reset", rlp_link.XOFF: "xoff", rlp_link.XON: "xon"}
+_SABM = rlp_state.U_FRAME | rlp_state.SABM << rlp_state.NR_AT
+_TYPE = (1 << rlp_state.S_AT) - 1
+"""The bits of a header that hold N(S) and N(R), or M."""
+
+
+def _rlp_happenings(log: Any, parameters: rlp.Parameters, came: list[tuple[int, int]]) -> Iterator[Happening]:
+    """The rows of RLP's log; a reset is the peer's where a SABM has just come, flow control always is.
+
+    `came` keeps from one part to the next what came to each side last: when, and its type.
+    """
+    for time_ns, side, event, header, position in log.tolist():
+        if event == rlp_link.SENT:
+            text = characters(position, header >> rlp_state.COUNT_AT)
+            yield Happening(time_ns, side, SENT, rlp.octets_of(header, text, parameters))
+        elif event in _RLP_FRAMES:
+            if event == rlp_link.RECEIVED:
+                came[side] = (time_ns, header & _TYPE)
+            yield Happening(time_ns, side, _RLP_FRAMES[event])
+        elif event in _RLP_EVENTS:
+            told = event != rlp_link.RESET or came[side] == (time_ns, _SABM)
+            yield Happening(time_ns, side, _RLP_EVENTS[event], told=told)
+
+
+# RLC
+
+
+def _rlc(
+    link: rlc_link.Link, entity: am_entity.Entity, opportunities: int, parts: Iterable[Any], directory: Path | str,
+    side_a: str, start_ns: int,
+) -> list[Path]:  # fmt: skip
+    octets = int(entity.p[am_entity.LI_OCTETS])
+    instruments = Instruments(RlcMedium(8 * octets - 1), directory, side_a, start_ns)
+    for part in parts:
+        instruments.note(_rlc_happenings(link, part))
+    return instruments.finish([_lost_pdus(link, side, opportunities) for side in (rlc_link.A, rlc_link.B)])
+
+
+def _lost_pdus(link: rlc_link.Link, side: int, opportunities: int) -> Lost:
+    """By PDU that could be sent; what no trace says was not lost."""
+    each = int(link.settings[rlc_link.PER_FRAME_A + side])
+    given = link.erased[side][: opportunities * each]
+    erased = np.concatenate([given, np.zeros(opportunities * each - len(given), dtype=np.uint8)])
+    return Lost(erased, len(link.frame), int(link.settings[rlc_link.FRAME_NS]) // each)
+
+
+def _run_rlc(
+    link: rlc_link.Link, a: am_entity.Entity, b: am_entity.Entity, opportunities: int
+) -> Iterator[Any]:
+    """Run it part by part; the log of each, which is then forgotten, its octets too."""
+    for first in range(0, opportunities, _PART):
+        rlc_link.carry(link, a, b, first, min(first + _PART, opportunities))
+        log = link.log[: link.cursor[rlc_link.LOGGED]]
+        _check_whole(log, len(link.log))
+        yield log
+        link.cursor[rlc_link.LOGGED] = link.cursor[rlc_link.KEPT] = 0
+
+
+_RLC_FRAMES = {rlc_link.E_RECEIVED: RECEIVED, rlc_link.E_ERASED: ERASED}
+
+
+def _rlc_happenings(link: rlc_link.Link, log: Any) -> Iterator[Happening]:
+    """The rows of RLC's log that are about PDUs."""
+    for row in log.tolist():
+        time_ns, side, event = row[rlc_link.LOG_TIME], row[rlc_link.LOG_SIDE], row[rlc_link.LOG_EVENT]
+        if event == rlc_link.E_SENT:
+            yield Happening(time_ns, side, SENT, rlc_link.frame(link, row))
+        elif event in _RLC_FRAMES:
+            yield Happening(time_ns, side, _RLC_FRAMES[event])

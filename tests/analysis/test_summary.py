@@ -1,0 +1,149 @@
+"""summary.json: its text, and the totals of its connections."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packets import ipv4, tcp
+from repository import EXAMPLES
+
+from multitracer import Analysis, AnalyzeOptions, analyze, cli, read
+from multitracer.analysis import summary
+from multitracer.analysis.summary import BUSIEST, Totals, summarize, to_json
+from multitracer.parsers import pcap
+
+LOSS = EXAMPLES / "loss2"
+
+
+def leaves(document: dict[str, Any]) -> list[Any]:
+    """The values in a document of documents, in order."""
+    inner = (leaves(value) if isinstance(value, dict) else [value] for value in document.values())
+    return [leaf for values in inner for leaf in values]
+
+
+def uploads(path: Path, sizes: list[int]) -> Analysis:
+    """A capture of clients that each send so many bytes, and are never answered."""
+    sent = [ipv4(tcp(b"x" * size, ports=(1000 + place, 80))) for place, size in enumerate(sizes)]
+    pcap.write(path, [(place * 1_000_000, packet) for place, packet in enumerate(sent)], 101)
+    return analyze(read(str(path)))
+
+
+def totals_of(document: dict[str, Any]) -> Totals:
+    """The totals, by adding up what the items of connections[] say."""
+    items = document["connections"]
+    ends = [end for one in items for end in one["directions"].values()]
+    data = {one["id"]: max(end["unique_bytes"] or 0 for end in one["directions"].values()) for one in items}
+    return Totals(
+        len(items),
+        sum(end["data_segments"] or 0 for end in ends),
+        {kind: sum(end["spurious"][kind] or 0 for end in ends) for kind in ("yes", "no", "unknown")},
+        sorted(items, key=lambda one: -data[one["id"]])[:BUSIEST],
+    )
+
+
+@pytest.mark.parametrize(
+    ("example", "options"),
+    [
+        ("loss2", AnalyzeOptions()),
+        ("loss2", AnalyzeOptions(connections=(1,))),
+        ("rlp-reset", AnalyzeOptions(from_s=10.0, to_s=40.0)),
+        ("rlp-reset/rlpdump.mobile.txt", AnalyzeOptions()),
+    ],
+)
+def test_totals_are_the_sums_over_the_connections(example: str, options: AnalyzeOptions) -> None:
+    """Of all, of a part, and of none: what columns give is what the items add up to."""
+    analysis = analyze(read(str(EXAMPLES / example)), options)
+    assert analysis.totals == totals_of(analysis.summary())
+
+
+def test_the_busiest_are_those_whose_one_end_sent_most(tmp_path: Path) -> None:
+    """At most BUSIEST of them, most data first; of equals the first."""
+    totals = uploads(tmp_path / "many.pcap", [5, 70, 5, 60, 5, 80]).totals
+    assert [one["id"] for one in totals.busiest] == [5, 1, 3, 0]
+    assert (totals.connections, totals.data_segments) == (6, 6)
+
+
+def test_connections_made_in_blocks_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many are made at a time."""
+    analysis = uploads(tmp_path / "many.pcap", [5, 70, 5, 60, 5])
+    whole = analysis.summary()["connections"]
+    assert [one["id"] for one in whole] == list(range(5))
+    text = to_json(summarize(analysis))
+    assert sum(line.startswith(b'  {"id":') for line in text.splitlines()) == 5
+    monkeypatch.setattr(summary, "_BLOCK", 2)
+    assert analysis.summary()["connections"] == whole
+    assert to_json(summarize(analysis)) == text
+
+
+@pytest.mark.parametrize(
+    ("example", "options"),
+    [("loss2", AnalyzeOptions(connections=(1,))), ("rlp-reset", AnalyzeOptions(from_s=25.0, to_s=30.0))],
+    ids=["others were", "nobody was"],
+)
+def test_an_end_that_was_not_seen_has_every_key_and_no_number(example: str, options: AnalyzeOptions) -> None:
+    """Nulls, not zeros: nobody knows what it sent; and of a connection that was not seen there is no item."""
+    whole, part = (analyze(read(str(EXAMPLES / example)), cut) for cut in (None, options))
+    seen, unseen = whole.direction(0, 0), part.direction(0, 0)
+    assert 0 not in [one["id"] for one in part.summary()["connections"]]
+    assert set(leaves(unseen)) == {None}
+    assert list(unseen) == list(seen)
+    for inner in ("rtt_ms", "retransmissions", "spurious"):
+        assert list(unseen[inner]) == list(seen[inner])
+
+
+def test_the_numbers_are_pythons_own(tmp_path: Path) -> None:
+    """Counts are whole, rates and times are not, and an item can be changed without changing another."""
+    first, second = analyze(read(str(LOSS))).summary()["connections"]
+    assert {type(leaf) for leaf in leaves(second)} <= {int, float, str, bool, type(None)}
+    sent = second["directions"]["client"]
+    assert (type(sent["max_outstanding_bytes"]), type(sent["goodput_bps"])) == (int, float)
+    sent["spurious"]["yes"] = sent["rtt_ms"]["samples"] = -1
+    assert -1 not in leaves(first) + leaves(second["directions"]["server"])
+
+
+def test_each_item_of_a_list_has_a_line_and_the_text_is_the_document(tmp_path: Path) -> None:
+    """Large lists stay searchable line by line; what is empty stays a list."""
+    document = summarize(uploads(tmp_path / "many.pcap", [5, 70, 5]))
+    text = to_json(document)
+    assert json.loads(text) == {**document, "connections": list(document["connections"])}
+    lines = [line.strip().rstrip(b",") for line in text.splitlines()]
+    assert [json.loads(line)["id"] for line in lines if line.startswith(b'{"id"')] == [0, 1, 2]
+    assert b'"links": []' in lines
+
+
+def test_a_number_of_any_size_is_written_and_what_is_no_number_is_null() -> None:
+    """JSON knows neither infinity nor not-a-number, and no bound."""
+    told = {"large": 2**70, "items": [{"none": float("nan")}, {"none": float("inf")}]}
+    assert json.loads(to_json(told)) == {"large": 2**70, "items": [{"none": None}, {"none": None}]}
+
+
+def test_what_json_cannot_say_is_a_defect() -> None:
+    """Octets are not written as anything else."""
+    with pytest.raises(TypeError):
+        to_json({"data": [b"octets"]})
+
+
+def test_a_file_whose_name_is_no_text_is_told_by_its_name(tmp_path: Path) -> None:
+    """A name is octets, which need not be UTF-8: the path read back opens the file."""
+    path = tmp_path / os.fsdecode(b"gr\xf6\xdfer.pcap")
+    path.write_bytes((LOSS / "snd.pcap").read_bytes())
+    assert cli.run(["analyze", str(path), "--summary-only", "-q", "-o", str(tmp_path / "out")]) == 0
+    told = json.loads((tmp_path / "out" / "summary.json").read_text(encoding="utf-8"))
+    assert Path(told["inputs"][0]["path"]).samefile(path)
+
+
+def test_json_on_a_terminal_of_any_encoding_is_utf_8(tmp_path: Path) -> None:
+    """--json prints the octets of summary.json, whatever the locale can show."""
+    path = tmp_path / "größer.pcap"
+    path.write_bytes((LOSS / "snd.pcap").read_bytes())
+    command = [sys.executable, "-m", "multitracer", "analyze", str(path), "--json", "--summary-only", "-o", "out"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True)
+    assert done.stdout == (tmp_path / "out" / "summary.json").read_bytes()
+    assert json.loads(done.stdout)["inputs"][0]["path"] == str(path)

@@ -1,0 +1,94 @@
+"""The summary for people."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+from typing import Any
+
+import pytest
+from repository import EXAMPLES
+
+from multitracer import Analysis, analyze, read
+from multitracer.analysis.summary import Totals, to_json
+from multitracer.commands.terminal import _CAUSES, BAR_CELLS, print_summary, printable
+from multitracer.model.schema import CAUSES, SPURIOUS
+
+EXAMPLE = EXAMPLES / "rlp-reset"
+
+
+@pytest.fixture(scope="module")
+def analysis() -> Analysis:
+    """The example with both layers."""
+    return analyze(read(str(EXAMPLE)))
+
+
+@pytest.fixture(scope="module")
+def summary(analysis: Analysis) -> dict[str, Any]:
+    """Its summary."""
+    document: dict[str, Any] = json.loads(to_json(analysis.summary()))
+    return document
+
+
+def printed(summary: dict[str, Any], totals: Totals) -> str:
+    """What goes to a file."""
+    out = io.StringIO()
+    print_summary(summary, totals, "in multitracer-out", out)
+    return out.getvalue()
+
+
+def test_it_fits_a_screen_and_says_what_matters(analysis: Analysis, summary: dict[str, Any]) -> None:
+    """Captured, verdict, bar, findings, where results are: within 25 lines."""
+    text = printed(summary, analysis.totals)
+    assert len(text.splitlines()) <= 25
+    for said in ("5 inputs", "10.9.0.1:43142 > 10.9.0.2:5301", "40.0 kbyte", "link-reset", "in multitracer-out"):
+        assert said in text
+    assert "\x1b" not in text
+
+
+def test_the_bar_is_as_long_as_the_session(analysis: Analysis, summary: dict[str, Any]) -> None:
+    """Letters in the proportions of the accounting, each named below."""
+    letters = {letter: name for name, (letter, _, _) in _CAUSES.items()}
+    lines = printed(summary, analysis.totals).splitlines()
+    bar = next(line for line in lines if len(line) == BAR_CELLS and set(line) <= set(letters))
+    for letter, name in letters.items():
+        assert abs(bar.count(letter) - BAR_CELLS * summary["accounting"][name]) <= 1
+
+
+def test_every_cause_has_a_letter_of_its_own() -> None:
+    """The bar can show any cause."""
+    assert set(_CAUSES) == set(CAUSES)
+    assert len({letter for letter, _, _ in _CAUSES.values()}) == len(CAUSES)
+
+
+def test_what_is_not_known_is_said_to_be_so(summary: dict[str, Any]) -> None:
+    """No accounting, no findings, no numbers: still a summary, with what would tell more."""
+    bare = copy.deepcopy(summary)
+    bare |= {"accounting": None, "utilization": None, "findings": [], "links": [], "missing": ["Give more."]}
+    for one in bare["connections"]:
+        for end in one["directions"].values():
+            end |= {"goodput_bps": None, "unique_bytes": None, "data_segments": None, "retransmitted_segments": None}
+            end["spurious"] = dict.fromkeys(end["spurious"])
+    for entry in bare["inputs"]:
+        entry["clock"] = None
+    text = printed(bare, Totals(1, 0, dict.fromkeys(SPURIOUS, 0), bare["connections"]))
+    assert "no link log" in text
+    assert "Give more." in text
+    assert "None" not in text
+
+
+def test_of_many_connections_those_with_most_data_are_told(summary: dict[str, Any]) -> None:
+    """A line for each of the busiest, and how many more there are."""
+    one = summary["connections"][0]
+    totals = Totals(100_000, 128, dict.fromkeys(SPURIOUS, 0), [one | {"id": number} for number in (7, 3)])
+    lines = printed(summary, totals).splitlines()
+    assert "100,000 connections" in lines[0]
+    assert [line.split(":")[0] for line in lines[1:3]] == ["  7", "  3"]
+    assert lines[3] == "  and 99,998 connections with less data"
+
+
+def test_text_from_outside_is_shown_not_obeyed() -> None:
+    """Escapes and newlines become visible; ordinary letters of any script stay."""
+    assert printable("a\x1b[2Jb\nc\u202e") == "a\\x1b[2Jb\\nc\\u202e"
+    assert printable("Messung größer 測") == "Messung größer 測"

@@ -1,0 +1,68 @@
+"""Questions asked of whole columns, against NumPy's answers."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from multitracer.compute import arrays as columns
+from multitracer.compute.arrays import attach, deepest_fall, distinct, rows_with, runs, tally
+
+BITS = arrays(np.uint16, st.integers(0, 40), elements=st.integers(0, 15))
+
+
+@given(BITS, st.integers(0, 15))
+def test_rows_with_any_of_the_bits(values: np.ndarray, bits: int) -> None:
+    """The rows that a mask of the bits leaves."""
+    assert rows_with(values, bits).tolist() == np.flatnonzero(values & bits).tolist()
+
+
+@given(BITS)
+def test_runs_cover_the_column_and_each_holds_one_value(values: np.ndarray) -> None:
+    """One after the other they are all rows; neighbours differ."""
+    found = runs(values)
+    assert [row for start, stop in found for row in range(start, stop)] == list(range(len(values)))
+    kinds = [set(values[start:stop].tolist()) for start, stop in found]
+    assert all(len(kind) == 1 for kind in kinds)
+    assert all(one != other for one, other in itertools.pairwise(kinds))
+
+
+@given(arrays(np.int64, st.integers(0, 40), elements=st.integers(-100, 100)))
+def test_the_deepest_fall(values: np.ndarray) -> None:
+    """The largest step down, 0 where there is none."""
+    assert deepest_fall(values) == max([0, *(values[:-1] - values[1:]).tolist()])
+
+
+@given(arrays(np.int8, st.integers(0, 40), elements=st.integers(0, 5)))
+def test_a_tally_counts_each_code(codes: np.ndarray) -> None:
+    """As bincount does."""
+    counts = np.zeros(6, dtype=np.int64)
+    tally(codes, counts)
+    assert counts.tolist() == np.bincount(codes, minlength=6).tolist()
+
+
+@pytest.mark.parametrize("told_apart", [True, False], ids=["by their sums", "by all columns"])
+@given(arrays(np.int64, st.tuples(st.integers(0, 20), st.integers(1, 4)), elements=st.integers(-2, 2)))
+def test_rows_that_are_alike_share_one_of_them(told_apart: bool, table: np.ndarray) -> None:
+    """Each row equals the one it is told by, of which there are as many as different rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not told_apart:
+            patch.setattr(columns, "_SPREAD", np.ones(16, dtype=np.uint64))
+        first, which = distinct(table)
+    assert (table[first[which]] == table).all()
+    assert len(first) == len({tuple(row) for row in table.tolist()})
+
+
+def test_an_attached_column_is_the_very_array() -> None:
+    """Nothing is copied, whatever the table's index."""
+    table = pd.DataFrame({"a": [1, 2, 3]}, index=[7, 8, 9])
+    values = np.array([4, 5, 6])
+    attach(table, "b", values)
+    assert np.shares_memory(table["b"].to_numpy(), values)
+    assert table["b"].tolist() == [4, 5, 6]

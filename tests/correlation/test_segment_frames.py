@@ -1,0 +1,354 @@
+"""Carried packets recognised among captured segments: one to one, in order, never a guess."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from multitracer.correlation.headers import header
+from multitracer.correlation.log_clocks import tie_clock
+from multitracer.correlation.segment_frames import Correlation, correlate
+from multitracer.link.frames import number
+from multitracer.model.schema import ACK, build, empty
+from multitracer.vantage.paths import NOWHERE, Paths
+
+START = 1_700_000_000_000_000_000
+MS = 1_000_000
+CLIENT, SERVER = ("10.0.0.1", 1000), ("10.0.0.2", 80)
+CLIENT_ISN = 5000
+PDU_BYTES = 38
+
+
+class Sent(NamedTuple):
+    """A segment of the client, seen at `ms`; `key` changes what its header says."""
+
+    ms: float
+    seq: int = 1
+    size: int = 100
+    ip_id: int = 0
+    flags: int = ACK
+    checksum: int = 77
+
+
+def packet(sent: Sent) -> bytes:
+    """The IP packet of a segment."""
+    source, target = (bytes(map(int, end[0].split("."))) for end in (CLIENT, SERVER))
+    total = 40 + sent.size
+    ip = bytearray(struct.pack("!BBHHHBBH4s4s", 0x45, 0, total, sent.ip_id, 0, 64, 6, 0, source, target))
+    check = sum(struct.unpack("!10H", ip))
+    check = (check & 0xFFFF) + (check >> 16)
+    ip[10:12] = struct.pack("!H", ~check & 0xFFFF)
+    tcp = struct.pack(
+        "!HHIIBBHHH", CLIENT[1], SERVER[1], CLIENT_ISN + sent.seq, 9000, 0x50, sent.flags, 500, sent.checksum, 0
+    )
+    return bytes(ip) + tcp + bytes(sent.size)
+
+
+def captured(segments: Sequence[Sent]) -> tuple[dict[str, pd.DataFrame], pd.DataFrame]:
+    """The tables of one capture at the client, and its segments."""
+    rows = len(segments)
+    columns = {
+        "input": np.zeros(rows), "record": np.arange(rows) + 1, "time_ns": [START + round(s.ms * MS) for s in segments],
+        "payload_bytes": [s.size for s in segments], "flags": [s.flags for s in segments],
+        "tsval": np.zeros(rows), "tsecr": np.zeros(rows), "options": np.zeros(rows),
+        "ip_id": [s.ip_id for s in segments], "checksum": [s.checksum for s in segments],
+        "wire_bytes": [40 + s.size for s in segments],
+    }  # fmt: skip
+    packets = build("packets", {
+        **columns, "interface": np.zeros(rows), "flow": np.zeros(rows), "direction": np.zeros(rows),
+        "raw_seq": np.array([CLIENT_ISN + s.seq for s in segments], dtype=np.uint32),
+        "raw_ack": np.full(rows, 9000, dtype=np.uint32), "raw_window": np.full(rows, 500),
+    })  # fmt: skip
+    table = build("segments", {
+        **columns, "recorded_ns": columns["time_ns"], "point": np.zeros(rows), "connection": np.zeros(rows),
+        "sender": np.zeros(rows), "seq": [s.seq for s in segments], "ack": np.ones(rows), "marks": np.zeros(rows),
+    })  # fmt: skip
+    flows = build("flows", {
+        "flow": [0], "address_a": [CLIENT[0]], "port_a": [CLIENT[1]], "address_b": [SERVER[0]], "port_b": [SERVER[1]],
+    })  # fmt: skip
+    return {"packets": packets, "flows": flows}, table
+
+
+class Pdu(NamedTuple):
+    """An AMD PDU: when it was sent, its number, its octets and the ends of packets in them."""
+
+    ms: float
+    sn: int
+    data: bytes
+    ends: tuple[int, ...] = ()
+
+
+def pdus(carried: Sequence[tuple[float, bytes]], every_ms: float = 1.0) -> list[Pdu]:
+    """Packets cut into PDUs, one packet's end to a PDU: (when its first PDU goes, octets)."""
+    found: list[Pdu] = []
+    for begin, octets in carried:
+        for at in range(0, len(octets), PDU_BYTES):
+            piece = octets[at : at + PDU_BYTES]
+            ends = (len(piece),) if at + PDU_BYTES >= len(octets) else ()
+            found.append(Pdu(begin + at // PDU_BYTES * every_ms, len(found), piece, ends))
+    return found
+
+
+def frames_of(sent: Sequence[Pdu], *, payload: bool = True, by_sender: bool = True) -> dict[str, pd.DataFrame]:
+    """The log of a UMTS RLC link, at the sending or at the receiving end."""
+    rows = len(sent)
+    time = [START + round(p.ms * MS) for p in sent]
+    data = [bytes(2 * end for end in p.ends) + p.data if payload else None for p in sent]
+    frames = build("frames", {
+        "input": np.ones(rows), "record": np.arange(rows) + 1, "time_ns": time, "recorded_ns": time,
+        "link": np.zeros(rows), "side": ["mobile" if by_sender else "network"] * rows, "sent": np.full(rows, by_sender),
+        "type": ["AMD"] * rows, "sn": [p.sn for p in sent], "payload_bytes": [len(p.data) for p in sent],
+        "length_bytes": [2 + len(p.ends) + len(p.data) for p in sent], "lis": [p.ends for p in sent], "data": data,
+        "framing": np.zeros(rows),
+    })  # fmt: skip
+    links = build("links", {"link": [0], "protocol": ["rlc-umts"], "bearer": ["1"], "sender": ["mobile"]})
+    number(frames, links, empty("link_events"))
+    return {"frames": frames, "links": links}
+
+
+CONNECTIONS = build("connections", {
+    "connection": [0], "flow": [0], "client": ["10.0.0.1:1000"], "server": ["10.0.0.2:80"], "start_ns": [START],
+    "end_ns": [START], "handshake_seen": [False], "closed": ["open"], "isn_known_client": [True],
+    "isn_known_server": [False], "window_scaled": [False],
+})  # fmt: skip
+
+
+def paths(rows: int, *, before_link: bool = True) -> Paths:
+    """One capture, before the link or behind it."""
+    near, far = (0, NOWHERE) if before_link else (NOWHERE, 0)
+    nothing = np.full(rows, -1, dtype=np.int64)
+    return Paths(np.array([[near, far]]), np.array([[far, near]]), nothing, nothing.astype(np.int8))
+
+
+def join(segments: Sequence[Sent], sent: Sequence[Pdu], *, before_link: bool = True, **log: Any) -> Correlation:
+    """A capture of the client and a link log, joined."""
+    tables, table = captured(segments)
+    return correlate(
+        {**tables, **frames_of(sent, **log)}, table, CONNECTIONS, paths(len(table), before_link=before_link)
+    )
+
+
+def since_start(column: pd.Series) -> list[float]:
+    """Times in ms, None where null."""
+    return [None if value < 0 else (value - START) / MS for value in column]
+
+
+def test_a_segment_knows_its_first_and_last_frame_and_their_repeats() -> None:
+    """Repeats count as frames, and the last of them is the last frame."""
+    one = Sent(0)
+    sent = pdus([(5, packet(one))])
+    repeated = [*sent, sent[1]._replace(ms=50)]
+    row = join([one], repeated).segment_frames.iloc[0]
+    assert since_start(pd.Series([row["sent_ns"], row["first_frame_ns"], row["last_frame_ns"]])) == [0, 5, 50]
+    assert (row["frames"], row["frame_retransmissions"], row["carried_bytes"]) == (len(sent) + 1, 1, 140)
+    assert (row["matched_by"], row["queue_ns"], row["transmission"]) == ("payload", 5 * MS, 0)
+
+
+def test_a_retransmission_that_differs_in_its_ip_id_is_told_from_its_original() -> None:
+    """The original was dropped before the link; only the later copy has frames."""
+    numbers = [(-20, 901), (0, 1), (1, 101), (300, 1), (310, 201)]
+    segments = [Sent(ms, seq=seq, ip_id=at) for at, (ms, seq) in enumerate(numbers)]
+    carried = [(segment.ms + 5, packet(segment)) for segment in segments if segment.ip_id != 1]
+    table = join(segments, pdus(carried)).segment_frames.sort_values("sent_ns")
+    assert since_start(table["first_frame_ns"]) == [-15, None, 6, 305, 315]
+    assert table["transmission"].tolist() == [0, 0, 0, 1, 0]
+
+
+def test_copies_alike_in_every_field_are_told_apart_by_an_idle_link() -> None:
+    """A link that was idle takes a packet at once, so the frames are those of the later copy."""
+    first, second = Sent(0, seq=101), Sent(400, seq=101)
+    segments = [Sent(-20, seq=1), first, second, Sent(500, seq=201)]
+    carried = [(-15, packet(segments[0])), (405, packet(second)), (505, packet(segments[3]))]
+    table = join(segments, pdus(carried)).segment_frames.sort_values("sent_ns")
+    assert since_start(table["first_frame_ns"]) == [-15, None, 405, 505]
+    assert table["frames"].tolist()[1] == 0
+
+
+def test_copies_alike_that_were_both_carried_are_matched_in_order() -> None:
+    """Each takes its own frames."""
+    segments = [Sent(0), Sent(100)]
+    table = join(segments, pdus([(5, packet(segments[0])), (105, packet(segments[1]))])).segment_frames
+    assert since_start(table.sort_values("sent_ns")["first_frame_ns"]) == [5, 105]
+    assert table.sort_values("sent_ns")["transmission"].tolist() == [0, 1]
+
+
+def test_no_frame_is_given_to_a_segment_that_was_sent_after_it() -> None:
+    """Time must not run backwards: a copy that follows the frames is not what they carried."""
+    late = Sent(100)
+    found = join([late], pdus([(5, packet(late))]))
+    assert found.links[0].segments.tolist() == [-1]
+    assert "match no captured segment" in found.notes[0]
+
+
+def test_a_segment_between_carried_ones_was_never_carried() -> None:
+    """It is a row without frames; the last of all is none, since the log may have ended."""
+    segments = [Sent(i, seq=1 + 100 * i, ip_id=i + 1) for i in range(4)]
+    carried = [(5, packet(segments[0])), (10, packet(segments[2]))]
+    table = join(segments, pdus(carried)).segment_frames.sort_values("seq")
+    assert table["frames"].tolist() == [4, 0, 4]
+    assert table["carried_bytes"].tolist() == [140, 0, 140]
+    assert since_start(table["first_frame_ns"]) == [5, None, 10]
+
+
+def test_a_hole_in_the_log_leaves_open_whether_a_segment_was_carried() -> None:
+    """A missing PDU may have held it."""
+    segments = [Sent(i, seq=1 + 100 * i, ip_id=i + 1) for i in range(3)]
+    sent = pdus([(5 + 5 * i, packet(segment)) for i, segment in enumerate(segments)])
+    table = join(segments, [p for p in sent if not 2 <= p.sn <= 9]).segment_frames
+    assert 0 not in table["frames"].tolist()
+
+
+def test_checksums_left_to_the_network_card_do_not_hinder() -> None:
+    """Where no packet of a stream has the captured checksum, checksums do not count."""
+    segments = [Sent(i, seq=1 + 100 * i, ip_id=i + 1) for i in range(3)]
+    carried = [(5 + 5 * i, packet(s._replace(checksum=1000 + i))) for i, s in enumerate(segments)]
+    assert join(segments, pdus(carried)).links[0].segments.tolist() == [0, 1, 2]
+
+
+def test_a_packet_cut_off_within_its_header_is_recognised_by_what_there_is() -> None:
+    """Length, IP ID and sequence number are enough where the order leaves one place."""
+    segments = [Sent(0, seq=1, ip_id=1), Sent(1, seq=101, ip_id=2)]
+    whole, cut = packet(segments[0]), packet(segments[1])[:32]
+    sent = pdus([(5, whole)])
+    sent.append(Pdu(20, len(sent), cut))
+    found = join(segments, sent)
+    assert found.links[0].segments.tolist() == [0, 1]
+    assert found.segment_frames["carried_bytes"].tolist() == [140, 32]
+
+
+def test_the_capture_behind_the_link_gives_frames_but_no_time_of_sending() -> None:
+    """What the sender's capture alone could tell is null."""
+    one = Sent(40)
+    row = join([one], pdus([(5, packet(one))]), before_link=False).segment_frames.iloc[0]
+    assert row["first_frame_ns"] == START + 5 * MS
+    assert (row["sent_ns"], row["queue_ns"], row["transmission"]) == (-1, -1, -1)
+
+
+def test_a_packet_that_the_capture_behind_the_link_never_saw_is_a_row_by_its_own_header() -> None:
+    """Its sequence number counts from where that of its connection does."""
+    came, lost = Sent(40, seq=1, ip_id=1), Sent(41, seq=101, ip_id=2)
+    table = join([came], pdus([(5, packet(came)), (10, packet(lost))]), before_link=False).segment_frames
+    assert table["seq"].tolist() == [1, 101]
+    assert table["segment"].tolist() == [0, -1]
+
+
+def test_the_receiving_ends_log_tells_delivery_only() -> None:
+    """When the first frame was sent, and how many were, is not in it."""
+    one = Sent(0)
+    row = join([one], pdus([(60, packet(one))]), by_sender=False).segment_frames.iloc[0]
+    assert row["delivered_ns"] == START + 63 * MS
+    assert (row["first_frame_ns"], row["frames"], row["carried_bytes"]) == (-1, -1, -1)
+
+
+def test_a_second_log_of_the_same_frames_makes_no_repeats() -> None:
+    """Two instruments at one end recorded the same; one of them is enough."""
+    one = Sent(0)
+    tables, table = captured([one])
+    log = frames_of(pdus([(5, packet(one))]))
+    other = log["frames"].assign(input=np.int16(2))
+    log["frames"] = pd.concat([log["frames"], other], ignore_index=True)
+    row = correlate({**tables, **log}, table, CONNECTIONS, paths(1)).segment_frames.iloc[0]
+    assert (row["frames"], row["frame_retransmissions"]) == (4, 0)
+
+
+def test_sizes_tell_packets_where_the_log_has_no_payload() -> None:
+    """What was offered between two idle instants is what was carried between them."""
+    segments = [Sent(0, size=20), Sent(50, seq=21, size=300), Sent(51, seq=321, size=300), Sent(52, seq=621, size=80)]
+    carried = [
+        (1, packet(segments[0])),
+        (51, packet(segments[1])),
+        (60, packet(segments[2])),
+        (70, packet(segments[3])),
+    ]
+    found = join(segments, pdus(carried), payload=False)
+    assert found.links[0].segments.tolist() == [0, 1, 2, 3]
+    assert set(found.segment_frames["matched_by"]) == {"bytes"}
+
+
+def test_sizes_that_leave_two_places_match_none() -> None:
+    """One of two equal packets was dropped: which of them, sizes do not tell; the others they do."""
+    segments = [
+        Sent(0, size=20),
+        Sent(50, seq=21, size=200),
+        Sent(51, seq=221),
+        Sent(52, seq=321),
+        Sent(53, seq=421, size=80),
+    ]
+    carried = [
+        (1, packet(segments[0])),
+        (51, packet(segments[1])),
+        (60, packet(segments[2])),
+        (70, packet(segments[4])),
+    ]
+    found = join(segments, pdus(carried), payload=False)
+    assert found.links[0].segments.tolist() == [0, 1, -1, 4]
+
+
+@pytest.mark.parametrize(("offset_ms", "ppm"), [(0, 0), (-7000, 0), (2500, 80), (10**7, -300)])
+def test_the_clock_of_a_log_is_found_within_its_bound(offset_ms: int, ppm: int) -> None:
+    """Captures on both sides of the link bound it from above and from below."""
+    tables, table = captured([Sent(1000 * i, seq=1 + 100 * i, ip_id=i + 1) for i in range(60)])
+    sent = [Sent(1000 * i, seq=1 + 100 * i, ip_id=i + 1) for i in range(60)]
+    log = pdus([(s.ms + 2 + i % 5, packet(s)) for i, s in enumerate(sent)])
+    set_apart = [p._replace(ms=p.ms + offset_ms + p.ms * ppm * 1e-6) for p in log]
+    both = pd.concat([table, table.assign(point=np.int16(1), time_ns=table["time_ns"] + 15 * MS)], ignore_index=True)
+    twice = {**tables, "packets": pd.concat([tables["packets"]] * 2, ignore_index=True), **frames_of(set_apart)}
+    arrival = np.r_[np.arange(60, 120), np.full(60, -1)]
+    ends = Paths(np.array([[0, 1]]), np.array([[1, 0]]), arrival, np.ones(120, dtype=np.int8))
+    clock = tie_clock(twice, both, CONNECTIONS, ends, 1, "reference")
+    assert clock.offset_s is not None
+    assert clock.error_s is not None
+    true_s = (set_apart[0].ms - log[0].ms) / 1e3
+    assert abs(clock.offset_s - true_s) <= clock.error_s <= 0.02
+
+
+def test_without_a_packet_in_common_a_clock_is_not_placed() -> None:
+    """Nothing is assumed."""
+    tables, table = captured([Sent(0, seq=999)])
+    clock = tie_clock(
+        {**tables, **frames_of(pdus([(5, packet(Sent(0)))]))}, table, CONNECTIONS, paths(1), 1, "reference"
+    )
+    assert clock.pieces == ()
+    assert clock.error_s is None
+
+
+def test_a_log_that_tells_neither_payload_nor_sizes_is_said_to() -> None:
+    """RLP frames without their octets show no packet: no segment is guessed to be theirs."""
+    tables, table = captured([Sent(0)])
+    log = frames_of(pdus([(5, packet(Sent(0)))]), payload=False)
+    log["links"] = log["links"].assign(protocol="rlp")
+    found = correlate({**tables, **log}, table, CONNECTIONS, paths(1))
+    assert not len(found.segment_frames)
+    assert "neither payload nor packet sizes" in found.notes[0]
+
+
+def test_a_trace_without_frames_or_without_packets_gives_an_empty_map() -> None:
+    """Nothing is no reason to fail."""
+    tables, table = captured([])
+    assert not len(join([Sent(0)], []).segment_frames)
+    log = frames_of(pdus([(5, packet(Sent(0)))]))
+    assert not len(correlate({**tables, **log}, table, CONNECTIONS, paths(0)).segment_frames)
+
+
+@given(st.binary(max_size=120))
+def test_any_octets_are_a_header_or_none(octets: bytes) -> None:
+    """Whatever a log holds, reading it does not fail."""
+    head = header(octets)
+    assert head is None or len(head.source) > 1
+
+
+@given(st.integers(24, 140))
+def test_a_header_cut_anywhere_says_what_is_left_of_it(size: int) -> None:
+    """Fields are those of the whole header, or unknown."""
+    whole = header(packet(Sent(0, ip_id=9)))
+    cut = header(packet(Sent(0, ip_id=9))[:size])
+    assert whole is not None
+    assert cut is not None
+    assert all(have in (-1, want) for have, want in zip(cut, whole, strict=True))

@@ -1,0 +1,198 @@
+"""STATUS, RESET and AMD octets written and read by the kernels, against the codec and worked examples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from multitracer.replay.arq.rlc.am import Parameters, RlcAm
+from multitracer.replay.arq.rlc.am_entity import (
+    HAVE,
+    HFN,
+    MRW_ACK_DUE,
+    MRW_ACK_N,
+    MRW_ACK_SN,
+    MRW_DUE,
+    MRW_N,
+    MRW_SN,
+    MRW_TO,
+    NACK,
+    REPORT_FROM,
+    RSN,
+    SN_MASK,
+    STATUS_WANTED,
+    VR_H,
+    VR_R,
+    VT_S,
+)
+from multitracer.replay.arq.rlc.segmentation import END_N, END_SN, HEAD
+from multitracer.wire import rlc_umts as codec
+
+BIG = {"pdu_bytes": 600, "rx_window": 2047, "tx_window": 2047}
+
+
+def reporter(first: int, beyond: int, missing: set[int], **parameters: Any) -> RlcAm:
+    """An entity with VR(R) `first` and VR(H) `beyond` that lacks `missing` and is to report."""
+    end = RlcAm(Parameters(**parameters))
+    v = end.entity.v
+    v[VR_R], v[VR_H], v[STATUS_WANTED] = first, beyond, 1
+    for sn in range(first, beyond):
+        end.entity.slot[sn & SN_MASK, HAVE] = sn not in missing
+    return end
+
+
+def reports(end: RlcAm) -> list[codec.Status]:
+    """The STATUS PDUs that it sends now."""
+    found = []
+    while frame := end.next_frame(0):
+        pdu = codec.decode(frame)
+        assert isinstance(pdu, codec.Status)
+        assert codec.encode(pdu) == frame
+        found.append(pdu)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("status_format", "octets"),
+    [
+        ("list", "0320640069" + "2206e0"),
+        ("bitmap", "04106478ff2064"),
+        ("rlist", "053064b15206e0"),
+    ],
+)
+def test_a_report_is_the_worked_example(status_format: str, octets: str) -> None:
+    """Missing 100, 105, 106, 107 of those below 110."""
+    end = reporter(100, 110, {100, 105, 106, 107}, status_format=status_format)
+    assert end.next_frame(0) == bytes.fromhex(octets)
+
+
+def test_mrw_mrw_ack_and_window_are_the_worked_examples() -> None:
+    """MRW of SNs 200 and 203 with N_LENGTH 1; its acknowledgement; WINDOW 128 beside ACK 7."""
+    end = RlcAm(Parameters(send_mrw=True))
+    e = end.entity
+    for number, (sn, n) in enumerate(((200, 1), (203, 1))):
+        e.queue.sdu[number, END_SN], e.queue.sdu[number, END_N] = sn, n
+    e.queue.v[HEAD], e.v[MRW_TO], e.v[MRW_SN], e.v[MRW_N], e.v[MRW_DUE] = 0, 2, 203, 1, 1
+    assert end.next_frame(0) == bytes.fromhex("0620c80cb100")
+    e.v[MRW_ACK_DUE], e.v[MRW_ACK_SN], e.v[MRW_ACK_N] = 1, 203, 1
+    assert end.next_frame(0) == bytes.fromhex("0710cb00")
+    other = reporter(7, 7, set())
+    other.set_window(128)
+    assert other.next_frame(0) == bytes.fromhex("0108020070")
+
+
+def test_reset_and_its_ack_are_the_worked_examples() -> None:
+    """RSN 1, HFNI 0x12345."""
+    a, b = RlcAm(), RlcAm()
+    for end in (a, b):
+        end.entity.v[HFN] = 0x12345
+    a.entity.v[RSN] = 1
+    a.receive(bytes.fromhex("020090"), 0)
+    reset = a.next_frame(0)
+    assert reset == bytes.fromhex("18123450")
+    b.receive(reset, 0)
+    b.entity.v[HFN] = 0x12345
+    assert b.next_frame(0) == bytes.fromhex("28123450")
+
+
+def test_an_amd_header_is_the_worked_example() -> None:
+    """SN 0x123, poll, an SDU of ten octets and padding."""
+    end = RlcAm(Parameters(pdu_bytes=40))
+    end.entity.v[VT_S] = end.entity.v[1] = 0x123
+    end.offer(bytes(10))
+    frame = end.next_frame(0)
+    assert frame is not None
+    assert frame[:4] == bytes.fromhex("891d15fe")
+    assert codec.decode(frame) == codec.Amd(0x123, True, bytes(36), (10, 0x7F))
+
+
+def test_a_large_rlist_number_takes_two_code_words() -> None:
+    """Distance 11: 0110, 0011."""
+    end = reporter(100, 120, {100, 111}, status_format="rlist")
+    assert reports(end)[0].sufis[0] == codec.Rlist(100, (0b0110, 0b0011))
+
+
+gaps = st.builds(
+    lambda first, holes: (first, sorted({first, *(first + hole for hole in holes)})),
+    st.integers(0, 9000),
+    st.sets(st.integers(0, 1900), max_size=120),
+)
+
+
+@given(gaps, st.sampled_from(("list", "bitmap", "rlist")), st.sampled_from((16, 40, 600)))
+@settings(max_examples=60, deadline=None)
+def test_a_report_names_every_gap_in_one_or_more_pdus(
+    found: tuple[int, list[int]], status_format: str, size: int
+) -> None:
+    """All PDUs together name what is missing; ACK covers nothing that its own PDU does not name."""
+    first, missing = found
+    beyond = missing[-1] + 2
+    end = reporter(first, beyond, set(missing), **{**BIG, "pdu_bytes": size, "status_format": status_format})
+    named: set[int] = set()
+    for status in reports(end):
+        here = {first + (sn - first) % 4096 for sn in codec.missing(status)}
+        lsn = codec.acknowledged(status)
+        assert lsn is not None
+        assert {sn for sn in missing if sn < first + (lsn - first) % 4096} <= here
+        assert len(codec.encode(status)) <= size
+        named |= here
+    assert named == set(missing)
+    assert end.entity.v[REPORT_FROM] == -1
+
+
+@given(gaps)
+@settings(max_examples=30, deadline=None)
+def test_the_sufis_are_those_of_the_codec(found: tuple[int, list[int]]) -> None:
+    """LIST and the first RLIST are what the codec's own builders make of the same gaps."""
+    first, missing = found
+    twelve = [sn & SN_MASK for sn in missing]
+    made = reports(reporter(first, missing[-1] + 2, set(missing), **BIG, status_format="list"))
+    lists = [sufi for status in made for sufi in status.sufis if isinstance(sufi, codec.List)]
+    pairs = [pair for each in lists for pair in each.pairs]
+    assert pairs == [pair for each in codec.list_of(twelve) for pair in each.pairs]
+    rlist = reports(reporter(first, missing[-1] + 2, set(missing), **BIG, status_format="rlist"))[0].sufis[0]
+    assert rlist == codec.rlist_of(twelve)
+
+
+def sufis(low: int, high: int) -> st.SearchStrategy[codec.Sufi]:
+    sn = st.integers(low, high)
+    return st.one_of(
+        st.builds(codec.List, st.lists(st.tuples(sn, st.integers(0, 15)), min_size=1, max_size=15).map(tuple)),
+        st.builds(codec.Bitmap, sn, st.binary(min_size=1, max_size=16)),
+        st.builds(lambda sns: codec.rlist_of(sorted(sns)), st.sets(sn, min_size=1, max_size=30)),
+    )
+
+
+@given(st.lists(sufis(100, 900), max_size=4), st.integers(0, 100))
+@settings(max_examples=60, deadline=None)
+def test_what_a_report_says_is_what_the_codec_reads(found: list[codec.Sufi], lsn: int) -> None:
+    """The sender marks exactly the PDUs called missing, and moves VT(A) to LSN or the first of them."""
+    end = RlcAm(Parameters(tx_window=2047, rx_window=2047))
+    end.entity.v[VT_S] = 1500
+    status = codec.Status((*found, codec.Ack(lsn)))
+    end.receive(codec.encode(status), 0)
+    missing = set(codec.missing(status))
+    assert end.counts["invalid"] == 0
+    assert {sn for sn in range(1500) if end.entity.slot[sn, NACK]} == missing
+    assert end.window[0] == min(lsn, *missing) if missing else end.window[0] == lsn
+
+
+@given(st.binary(min_size=0, max_size=60))
+@settings(max_examples=200, deadline=None)
+def test_any_octets_are_survived_and_read_as_the_codec_reads_them(octets: bytes) -> None:
+    """Nothing is read out of bounds, and PDUs that the codec refuses are counted as malformed."""
+    end = RlcAm(Parameters(pdu_bytes=max(16, len(octets)), li_bits=7 if len(octets) <= 126 else 15))
+    end.receive(octets, 0)
+    try:
+        pdu = codec.decode(octets, 7)
+        if isinstance(pdu, codec.Amd):
+            codec.piggybacked(pdu)
+        elif isinstance(pdu, codec.Status):
+            codec.missing(pdu)
+    except codec.MalformedPduError:
+        assert end.counts["malformed"] == 1
+    else:
+        assert end.counts["malformed"] == (1 if octets[0] & 0x80 and len(octets) < 16 else 0)

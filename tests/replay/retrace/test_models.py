@@ -1,0 +1,162 @@
+"""The protocols as retrace runs them: what they carry, how their timers grow, what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from multitracer.model.errors import UsageError
+from multitracer.replay.erasures.trace import ErasureTrace
+from multitracer.replay.retrace.models import MODELS, Air, named
+from multitracer.replay.retrace.throughput import Settings, air_of, document, retrace
+
+RELIABLE = ("rlp", "rlc-am", "sr", "asr")
+CLEAN = ErasureTrace("clean", np.zeros(1500, dtype=bool))
+
+
+def row(trace: ErasureTrace, model: str, sizes: tuple[int, ...] = (30, 120), **more: object) -> dict[str, object]:
+    """What retrace.json says of one trace."""
+    asked = Settings(model, sizes, resamples=0, **more)  # type: ignore[arg-type]
+    found: dict[str, object] = document(retrace([trace], asked))["traces"][0]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("model", "octets"),
+    [("raw", 24), ("rlp", 24), ("sr", 24), ("asr", 24), ("rlc-tm", 30), ("rlc-um", 29), ("rlc-am", 28)],
+)
+def test_a_clean_trace_carries_what_frames_have_room_for(model: str, octets: int) -> None:
+    """All but the first round trip, less RLC's length indicators, and ASR's own needless repeats."""
+    sdu = {"sdu_bytes": "1500"} if model in ("rlc-um", "rlc-am") else {}
+    more = {"alpha": "4", "beta": "2"} if model == "asr" else {}
+    found = row(CLEAN, model, (30,), parameters={**sdu, **more})
+    share = found["throughput_bps"]["30"] / (8 * octets / 0.02)  # type: ignore[index]
+    assert 0.93 < share <= 1
+
+
+@pytest.mark.parametrize("model", RELIABLE)
+@pytest.mark.parametrize("lost", ["every block is lost", "every frame of the answers' direction is lost"])
+def test_where_nothing_gets_through_it_says_why(model: str, lost: str) -> None:
+    """Throughput 0, and an end, whichever direction is dead; without answers only what a window holds arrives."""
+    dead = ErasureTrace("dead", np.ones(1500, dtype=bool))
+    both = lost == "every block is lost"
+    found = document(
+        retrace([dead if both else CLEAN], Settings(model, (30,), resamples=0), {"clean": dead, "dead": dead})
+    )["traces"][0]
+    if both:
+        assert found["throughput_bps"] == {"30": 0.0}
+        assert "lost" in found["ended"]["30"]
+        assert found["optimal_frame_bytes"] is None
+    else:
+        assert found["throughput_bps"]["30"] * 30 / 8000 < 512 * 28
+
+
+@pytest.mark.parametrize("model", sorted(MODELS))
+def test_every_model_has_its_parameters_in_the_result(model: str) -> None:
+    """By name, in plain values."""
+    parameters = row(CLEAN, model)["parameters"]
+    assert isinstance(parameters, dict)
+    assert all(isinstance(value, int | float | str | bool) for value in parameters.values())
+    assert parameters or model == "rlc-tm"
+
+
+@given(st.lists(st.booleans(), min_size=100, max_size=600), st.sampled_from(sorted(MODELS)))
+@settings(deadline=None, max_examples=30)
+def test_no_model_carries_more_than_its_frames_hold(erased: list[bool], model: str) -> None:
+    """Whatever is lost, each size's throughput is at most that of the frames that came through."""
+    trace = ErasureTrace("t", np.array(erased))
+    found = retrace([trace], Settings(model, (30, 90), resamples=0))[0]
+    for place, size in enumerate(found.sizes):
+        blocks = size // 30
+        groups = np.array(erased[: len(erased) // blocks * blocks]).reshape(-1, blocks)
+        assert found.octets[place].sum() <= size * int((~groups.any(axis=1)).sum())
+        assert (found.octets[place] >= 0).all()
+
+
+def test_timers_wait_longer_for_longer_frames() -> None:
+    """T1(k) = T1 + 4 (k - 1) block_ms; the link's round trip is that of one-block frames."""
+    air = Air(np.zeros(1), np.zeros(1), 120, 20_000_000, 4, 400_000_000)
+    assert air.patience_ns == 4 * 3 * 20_000_000
+    assert air.delay_ns == 200_000_000 + 3 * 20_000_000
+    assert Air(np.zeros(1), np.zeros(1), 30, 20_000_000, 1, 400_000_000).patience_ns == 0
+
+
+def test_a_round_trip_holds_two_blocks_at_least() -> None:
+    """The value and its range are named."""
+    with pytest.raises(UsageError, match="--rtt-ms 30 is below two blocks; it must be 40 or more"):
+        row(CLEAN, "rlp", rtt_ms=30)
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "said"),
+    [
+        ("rlp", {"N3": "6"}, "no parameter 'N3'\nDid you mean n2"),
+        ("rlp", {"window": "62"}, "window is 62; it must be 1 to 61"),
+        ("rlp", {"n2": "many"}, "n2=many is not a whole number"),
+        ("rlp", {"t1_ms": "0"}, "t1_ns is 0"),
+        ("sr", {"window": "129"}, "window 129 must be a whole number from 1 to 128"),
+        ("sr", {"header_bytes": "30"}, "no room behind a header of 30"),
+        ("rlc-am", {"tx_window": "5000"}, "tx_window is 5000; it must be from 1 to 2047"),
+        ("rlc-am", {"sdu_bytes": "4"}, "sdu_bytes 4 must be 8 to 65535"),
+        ("rlc-um", {"li_bits": "9"}, "li_bits is 9"),
+        ("raw", {"header_bytes": "-1"}, "header_bytes -1"),
+        ("rlc-tm", {"x": "1"}, "It has none"),
+    ],
+)
+def test_nonsense_is_refused_with_its_range(model: str, given: dict[str, str], said: str) -> None:
+    """Names that there are not, values that are none, and values out of range."""
+    with pytest.raises(UsageError) as refused:
+        row(CLEAN, model, (30,), parameters=given)
+    assert said in str(refused.value)
+
+
+def test_times_may_be_given_in_milliseconds() -> None:
+    """t1_ms for t1_ns."""
+    assert named("rlp", {"t1_ms": "520"}).parameters["t1_ns"] == 520_000_000
+    assert named("rlp", {"N2": "10"}).parameters["n2"] == 10
+
+
+def test_the_other_direction_decides_about_answers() -> None:
+    """A link whose answers are lost carries less than one whose answers arrive."""
+    bad = ErasureTrace("bad", np.arange(3000) % 4 != 0)
+    clean = ErasureTrace("clean", np.zeros(3000, dtype=bool))
+    asked = Settings("rlc-am", (60,), resamples=0)
+    alone, with_loss = (retrace([clean], asked, {"clean": other})[0].exact_bps[0] or 0 for other in (clean, bad))
+    assert with_loss < alone
+
+
+def test_the_other_direction_is_read_at_the_same_times() -> None:
+    """Blocks of another duration, and a trace that ends sooner and begins anew."""
+    trace = ErasureTrace("forth", np.zeros(8, dtype=bool), block_ms=10)
+    other = ErasureTrace("back", np.array([0, 1, 0], dtype=bool), block_ms=20)
+    assert air_of(trace, other, 30, 400).back.tolist() == [0, 0, 1, 1, 0, 0, 0, 0]
+    assert air_of(trace, other, 60, 400).back.tolist() == [0, 1, 0, 0]
+
+
+def test_a_timer_below_the_round_trip_is_said_to_spoil_the_data() -> None:
+    """Frames taken for others are told, with the reason, and do not count as throughput."""
+    trace = ErasureTrace("t", np.random.default_rng(1).random(3000) < 0.1)
+    found = row(trace, "rlp", (30,), rtt_ms=600.0)
+    (said,) = found["warnings"]["30"]  # type: ignore[index]
+    assert "taken for another" in said
+    assert "T1 of 480 ms is not above the round trip" in said
+    assert row(trace, "rlp", (30,))["warnings"] == {}
+
+
+def test_a_link_given_up_after_a_while_says_so() -> None:
+    """What it carried before counts; the reason is a warning, not an end."""
+    trace = ErasureTrace("t", np.repeat([False, True, False], 1000))
+    found = row(trace, "rlp", (30,), parameters={"persistent": "no"})
+    assert found["ended"] == {}
+    assert found["warnings"] == {"30": ["the link was given up: SABM found no answer"]}
+    assert found["throughput_bps"]["30"] > 0  # type: ignore[index]
+
+
+@pytest.mark.parametrize("model", ["rlp", "sr", "asr", "raw", "rlc-am", "rlc-um", "rlc-tm"])
+def test_both_ends_counts_are_told(model: str) -> None:
+    """What was delivered is among the receiver's."""
+    counts = row(CLEAN, model, (30,))["counts"]["30"]  # type: ignore[index]
+    assert set(counts) == {"sender", "receiver"}
+    assert max(counts["receiver"].get(name, 0) for name in ("delivered", "delivered_octets")) > 0

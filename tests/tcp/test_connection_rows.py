@@ -1,0 +1,50 @@
+"""Rows of the segments table by connection and point."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from multitracer.compute import kernels
+from multitracer.model.schema import MARKS
+from multitracer.tcp.connection_rows import Groups
+
+ROWS = st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 1), st.booleans()), max_size=40)
+
+
+def table(rows: list[tuple[int, int, bool]]) -> pd.DataFrame:
+    """Segments of (connection, point, captured twice)."""
+    connection, point, twice = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+    return pd.DataFrame(
+        {
+            "connection": connection.astype(np.int32), "point": point.astype(np.int16),
+            "marks": (twice * MARKS["captured_twice"]).astype(np.uint16),
+        }
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("processors", [1, 3])
+@given(ROWS)
+def test_each_group_has_its_rows_in_order(processors: int, rows: list[tuple[int, int, bool]]) -> None:
+    """But those captured twice and those of no connection; by however many threads they are sought."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "WORTH_SHARING", 1)
+        patch.setattr(os, "cpu_count", lambda: processors)
+        groups = Groups(table(rows), 4)
+        for connection in range(4):
+            for point in range(groups.points):
+                wanted = [at for at, row in enumerate(rows) if row == (connection, point, False)]
+                assert groups.rows(connection, point).tolist() == wanted
+
+
+def test_counting_takes_no_more_memory_than_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each share counts every group: of many small groups there are few shares."""
+    monkeypatch.setattr(kernels, "WORTH_SHARING", 1)
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    many, few = (Groups(table([(0, 0, False)] * 40), connections) for connections in (20, 1))
+    assert (len(many.shares), len(few.shares)) == (2, 40)

@@ -1,0 +1,189 @@
+"""Each rule that tells a needless retransmission from a needed one, on a scene of a few segments."""
+
+from __future__ import annotations
+
+import pytest
+from sending import Segment, ack, again, data, judged, syn_ack
+
+from multitracer.compute import kernels
+from multitracer.tcp import retransmissions
+
+WARM = (data(0, 1, 101), ack(100, 101))
+"""A round trip of 100 ms, so that the sender knows one."""
+PAIR = (data(200, 101, 201), data(201, 201, 301))
+
+
+@pytest.fixture(autouse=True)
+def plain_kernels(monkeypatch):
+    """Small cases run the kernels as plain Python."""
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    assert kernels.plain()
+
+
+def verdict(*segments: Segment) -> tuple[str, str]:
+    """(Needless or not, the rule that decided) for the last retransmission."""
+    row = judged(*segments).iloc[-1]
+    return str(row["spurious"]), row["because"].split("; ")[-1]
+
+
+def test_bytes_that_were_acknowledged_before_were_resent_for_nothing():
+    """The acknowledgement was there when the copy left."""
+    assert verdict(*WARM, again(150, 1, 101)) == ("yes", "the bytes had been acknowledged before")
+
+
+def test_as_many_duplicates_as_resends_mean_that_the_original_arrived():
+    """One report for one resend; none, and a lost acknowledgement would look the same."""
+    story = (*WARM, *PAIR, again(500, 101, 201), ack(620, 301))
+    assert verdict(*story, ack(621, 301, dsack=(101, 201))) == (
+        "yes", "the receiver reported 1 duplicates of 2 copies (DSACK)",
+    )  # fmt: skip
+    assert verdict(*story)[0] == "unknown"
+
+
+def test_an_answer_too_soon_answers_an_earlier_copy():
+    """Less than half of the least round trip after the resend."""
+    assert verdict(*WARM, *PAIR, again(500, 101, 201), ack(549, 301)) == (
+        "yes", "acknowledged sooner than half the least round trip (100.0 ms) after it",
+    )  # fmt: skip
+    assert verdict(*WARM, *PAIR, again(500, 101, 201), ack(551, 301))[0] == "unknown"
+
+
+def test_nothing_is_too_soon_where_no_round_trip_is_known():
+    """Without any sample the verdict stays open."""
+    assert verdict(*PAIR, again(500, 101, 201), ack(501, 301)) == (
+        "unknown", "needless or not cannot be told: a lost acknowledgement would look the same",
+    )  # fmt: skip
+
+
+def test_the_echo_tells_which_copy_was_answered():
+    """Eifel, RFC 3522: the original's; the resend's, where duplicates are reported; else it may be a duplicate's."""
+    story = (*WARM, data(200, 101, 201, stamp=20), again(500, 101, 201, stamp=50))
+    earlier, this = ack(620, 201, echo=20), ack(620, 201, echo=50)
+    assert verdict(*story, earlier) == (
+        "yes", "the acknowledgement echoes the timestamp of an earlier copy (Eifel)"
+    )  # fmt: skip
+    assert verdict(syn_ack(-1), *story, this) == (
+        "no", "the acknowledgement echoes the timestamp of a resend, and no duplicate was reported",
+    )  # fmt: skip
+    assert verdict(*story, this)[0] == "unknown"
+
+
+def test_data_sent_later_that_arrived_first_proves_a_loss():
+    """Unless the path has been seen to reorder, or only a part was resent."""
+    hole = (*WARM, *PAIR, ack(301, 101, (201, 301)))
+    assert verdict(*hole, again(302, 101, 201), ack(410, 301)) == (
+        "no", "data sent later had been delivered while these bytes were still missing"
+    )  # fmt: skip
+    assert verdict(*hole, again(302, 101, 151), ack(410, 301)) == (
+        "unknown", "needless or not cannot be told: it resent a part of a segment"
+    )  # fmt: skip
+    swapped = (data(0, 101, 201), data(1, 201, 301), ack(100, 101, (201, 301)), ack(101, 301))
+    later = (data(200, 301, 401), data(201, 401, 501), ack(301, 301, (401, 501)), again(302, 301, 401), ack(410, 501))
+    assert verdict(data(-200, 1, 101), ack(-100, 101), *swapped, *later) == (
+        "unknown", "needless or not cannot be told: this path reorders"
+    )  # fmt: skip
+
+
+def test_an_answer_to_a_later_packet_that_still_asks_proves_a_loss():
+    """The first resend was answered by an acknowledgement that stopped at the second's bytes."""
+    story = (*WARM, *PAIR, again(500, 101, 201), ack(600, 201), again(601, 201, 301), ack(702, 301))
+    assert verdict(*story)[0] == "no"
+    assert "still asked for these bytes" in verdict(*story)[1]
+
+
+def test_a_repair_that_stops_at_the_next_bytes_proves_them_missing():
+    """Two resends in a row, of which the echo tells that the first was needed."""
+    story = (
+        syn_ack(-1), *WARM, data(200, 101, 201, stamp=20), data(201, 201, 301, stamp=20),
+        again(500, 101, 201, stamp=50), again(501, 201, 301, stamp=50),
+        ack(600, 201, echo=50), ack(601, 301),
+    )  # fmt: skip
+    assert verdict(*story) == ("no", "the acknowledgement of the resend just below it stopped at these bytes")
+    both_at_once = (*story[:-2], ack(601, 301))
+    assert verdict(*both_at_once)[0] == "unknown"
+
+
+def test_a_repair_among_others_proves_nothing_of_the_next_bytes():
+    """The acknowledgement covered two segments; which of them it waited for is not known."""
+    flight = (data(200, 101, 201), data(201, 201, 301, arrived=0), data(202, 301, 401))
+    resends = (again(500, 101, 201), again(501, 201, 301), again(502, 301, 401))
+    assert verdict(*WARM, *flight, *resends, ack(601, 301), ack(602, 401))[0] == "unknown"
+
+
+def test_a_clock_that_was_set_back_makes_no_acknowledgement_earlier():
+    """The order of the capture counts: the acknowledgement stands behind the resend."""
+    story = (data(1000, 1, 101), data(1001, 101, 201), ack(1040, 1, (101, 201)), again(1300, 1, 101), ack(340, 201))
+    assert verdict(*story)[1] != "the bytes had been acknowledged before"
+    assert verdict(*story)[0] != "yes"
+
+
+def test_more_copies_than_are_looked_at_are_counted_all():
+    """63 duplicates of 100 copies do not mean that the original arrived."""
+    resends = [again(500 + 10 * n, 101, 201) for n in range(99)]
+    reports = [ack(2000 + n, 301, dsack=(101, 201)) for n in range(63)]
+    table = judged(*WARM, *PAIR, *resends, *reports)
+    assert "yes" not in table["spurious"].tolist()
+    enough = judged(*WARM, *PAIR, *resends, *reports, *(ack(3000 + n, 301, dsack=(101, 201)) for n in range(36)))
+    assert enough["because"].iloc[0].endswith("the receiver reported 99 duplicates of 100 copies (DSACK)")
+
+
+def test_the_evidence_is_that_of_the_bytes_that_decided():
+    """A resend of two segments, of which the second's duplicate was reported and the first had been acknowledged."""
+    story = (data(1, 1, 101), data(2, 101, 201), ack(40, 101), again(300, 1, 201), ack(340, 201, dsack=(101, 201)))
+    assert verdict(syn_ack(0), *story) == ("yes", "the receiver reported 1 duplicates of 2 copies (DSACK)")
+
+
+def test_what_is_never_acknowledged_cannot_be_told():
+    """The capture ends too early."""
+    assert verdict(*WARM, *PAIR, again(500, 101, 201)) == (
+        "unknown", "needless or not cannot be told: never acknowledged in this capture"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("arrived", "spurious"), [(1, "yes"), (0, "no")])
+def test_the_receivers_capture_decides_where_there_is_one(arrived, spurious):
+    """Whatever the sender's alone would say."""
+    first, second = data(200, 101, 201, arrived=arrived), data(201, 201, 301, arrived=1)
+    assert verdict(*WARM, first, second, again(500, 101, 201, arrived=1), ack(601, 301))[0] == spurious
+
+
+def test_a_resend_of_two_segments_is_needed_when_one_of_them_was():
+    """The first had arrived, the second had not."""
+    first, second = data(200, 101, 201, arrived=1), data(201, 201, 301, arrived=0)
+    assert verdict(*WARM, first, second, again(500, 101, 301, arrived=1), ack(601, 301))[0] == "no"
+
+
+def test_a_late_answer_is_told_from_a_lost_one():
+    """Late: soon after the resend; lost: the echo is the resend's; without timestamps nothing tells."""
+    story = (*WARM, data(200, 101, 201, stamp=20), again(500, 101, 201, stamp=50))
+    answers = [ack(520, 201), ack(620, 201, echo=50), ack(620, 201)]
+    assert [judged(*story, answer)["late_ack"].iloc[0] for answer in answers] == [1, 0, -1]
+
+
+def test_each_copy_is_numbered():
+    """Three resends of one segment."""
+    resends = [again(500 * n, 101, 201) for n in (1, 2, 3)]
+    assert judged(*WARM, *PAIR, *resends)["copy"].tolist() == [1, 2, 3]
+
+
+def test_little_room_at_first_changes_nothing(monkeypatch):
+    """Facts and pairs grow in the middle of a connection."""
+    story = (*WARM, *PAIR, ack(301, 101, (201, 301)), again(302, 101, 301), again(700, 101, 301), ack(810, 301))
+    ample = judged(*story)
+    monkeypatch.setattr(retransmissions, "FIRST_ROOM", 1)
+    assert judged(*story).equals(ample)
+    assert len(ample) == 2
+
+
+def test_each_reason_has_its_own_numbers():
+    """However many retransmissions are told alike, none is told by another's figures."""
+    lost = [data(200 + 2 * n, 101 + 100 * n, 201 + 100 * n) for n in range(8)]
+    resent = [again(at, 101, 201) for at in (700, 1700, 3900)]
+    said = judged(*WARM, *lost, *resent)["because"].str.split("; ").str[0].tolist()
+    assert [one.split(" resent ")[1].split(" after ")[0] for one in said] == ["500.0 ms", "1000.0 ms", "2200.0 ms"]
+    asked = [ack(310 + n, 101, (201, 301 + 100 * n)) for n in range(4)]
+    said = judged(*WARM, *lost, *asked[:3], again(330, 101, 201))["because"].tolist()
+    more = judged(*WARM, *lost, *asked, again(330, 101, 201))["because"].tolist()
+    assert [one[0].split(" and ")[0] for one in (said, more)] == [
+        "3 duplicate acknowledgements", "4 duplicate acknowledgements",
+    ]  # fmt: skip

@@ -1,0 +1,113 @@
+"""Pairing the same packet at two points."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from two_ends import MS, START, Path, segments, transfer
+
+from multitracer.compute import kernels
+from multitracer.vantage.pairing import match, pair
+
+
+@pytest.fixture(autouse=True)
+def plain_kernels(monkeypatch):
+    """Small cases run the kernels as plain Python."""
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+    assert kernels.plain()
+
+
+def at(times_ms, **columns):
+    """Segments at these times."""
+    return segments({"time_ns": [START + int(t * MS) for t in times_ms], **columns})
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.floats(0, 0.3), st.sampled_from([0, 3600 * 10**9, -5 * 10**8]))
+def test_every_packet_is_paired_with_itself(seed, loss, offset):
+    """With IP IDs, exactly the packets that arrived are paired, each with itself, whatever the clocks."""
+    here, far, truth = transfer(Path(loss=loss, offset_ns=offset), 2.0, seed=seed)
+    assert pair(here, far).tolist() == truth.tolist()
+    backwards = pair(far, here)
+    assert (truth[backwards[backwards >= 0]] == np.flatnonzero(backwards >= 0)).all()
+
+
+def test_a_retransmission_is_told_from_its_lost_original_by_ip_id():
+    """Of two copies of the same bytes the one that arrived is paired."""
+    here = at([0, 300], payload_bytes=[100, 100], ip_id=[7, 8])
+    assert pair(here, at([350], payload_bytes=[100], ip_id=[8])).tolist() == [-1, 0]
+
+
+def test_a_retransmission_is_told_from_its_lost_original_by_its_neighbours():
+    """Without IP ID or timestamps, the packets sent between original and resend decide by their arrival."""
+    here = at([0, 10, 20, 300], payload_bytes=[100, 100, 100, 100], seq=[1, 101, 201, 101])
+    far = at([50, 70, 350], payload_bytes=[100, 100, 100], seq=[1, 201, 101])
+    found = match(here, far)
+    assert found.rows.tolist() == [0, -1, 1, 2]
+    assert not found.ambiguous.any()
+
+
+def test_copies_that_nothing_tells_apart_stay_unpaired():
+    """Two equal acknowledgements in a row of which one arrived are ambiguous, not lost."""
+    here = at([0, 10, 10.1, 20], ack=[1, 2, 2, 3])
+    found = match(here, at([50, 60.05, 70], ack=[1, 2, 3]))
+    assert found.rows.tolist() == [0, -1, -1, 2]
+    assert found.ambiguous.tolist() == [False, True, True, False]
+
+
+def test_neighbours_delay_decides_between_copies():
+    """Equal acknowledgements well apart, of which one arrived, are told apart by their neighbours' delay."""
+    here = at([0, 10, 200, 210], ack=[1, 2, 2, 3])
+    assert pair(here, at([50, 250.2, 260], ack=[1, 2, 3])).tolist() == [0, -1, 1, 2]
+
+
+def test_equal_copies_that_all_arrived_are_paired_in_order():
+    """As many copies on one side as on the other are paired first with first."""
+    here = at([0, 1, 2], ack=[5, 5, 5])
+    assert pair(here, at([50, 51, 52], ack=[5, 5, 5])).tolist() == [0, 1, 2]
+
+
+def test_checksums_that_offload_left_wrong_do_not_matter():
+    """Where a stream's checksums change on the way they are left out of the comparison."""
+    here = at(range(10), seq=range(10), checksum=[0] * 10)
+    assert pair(here, at(range(50, 60), seq=range(10), checksum=range(1, 11))).tolist() == [*range(10)]
+
+
+def test_segments_cut_by_offload_are_seen_in_pieces():
+    """A large segment that arrives cut is not paired, but the piece with its last byte is named."""
+    here = at([0, 5], payload_bytes=[2920, 2920], seq=[1, 2921])
+    far = at([50, 51, 55], payload_bytes=[1460, 1460, 1460], seq=[1, 1461, 2921])
+    found = match(here, far)
+    assert found.rows.tolist() == [-1, -1]
+    assert found.in_pieces.tolist() == [1, -1]
+    assert found.seen.tolist() == [True, False]
+    assert match(far, here).in_pieces.tolist() == [0, 0, 1]
+
+
+def test_copies_captured_twice_are_left_out():
+    """A packet marked as captured twice is not a packet of its own."""
+    here = at([0, 0.001], payload_bytes=[10, 10], ip_id=[3, 3], marks=[0, 8])
+    assert pair(here, at([50], payload_bytes=[10], ip_id=[3])).tolist() == [0, -1]
+
+
+def test_nothing_to_pair():
+    """Empty tables pair nothing."""
+    assert pair(at([]), at([1])).tolist() == []
+    assert pair(at([1]), at([])).tolist() == [-1]
+
+
+@pytest.mark.compiled
+def test_compiled_and_plain_agree(monkeypatch):
+    """The compiled kernels decide as the plain ones do."""
+    here, far, _ = transfer(Path(loss=0.2), 3.0)
+    for side in (here, far):
+        side["ip_id"] = 0
+        side["ack"] = side["ack"] // 4000
+    plainly = match(here, far)
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
+    monkeypatch.setitem(kernels._state, "small", False)
+    compiled = match(here, far)
+    assert plainly.rows.tolist() == compiled.rows.tolist()
+    assert plainly.ambiguous.tolist() == compiled.ambiguous.tolist()

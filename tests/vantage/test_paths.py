@@ -1,0 +1,111 @@
+"""The order of observation points along a path, and what arrived at its end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from two_ends import MS, Path, transfer
+
+from multitracer.model.schema import build
+from multitracer.model.trace import Input, Recording
+from multitracer.vantage import clocks
+from multitracer.vantage.paths import LOST, NOWHERE, find_paths
+from multitracer.vantage.points import Point, Points
+
+CLIENT, SERVER = 0, 1
+
+
+def one_connection(segments: pd.DataFrame) -> pd.DataFrame:
+    """The connections table of a made-up transfer."""
+    start, end = int(segments["time_ns"].min()), int(segments["time_ns"].max())
+    return build(
+        "connections",
+        {
+            "connection": [0], "flow": [0], "client": ["10.0.0.1:1"], "server": ["10.0.0.2:2"], "start_ns": [start],
+            "end_ns": [end], "handshake_seen": [True], "closed": ["fin"], "isn_known_client": [True],
+            "isn_known_server": [True], "window_scaled": [True],
+        },
+    )  # fmt: skip
+
+
+def aligned(
+    *seen: pd.DataFrame, order: tuple[int, ...] = (0, 1), roles: dict[int, str] | None = None
+) -> tuple[pd.DataFrame, clocks.Alignment]:
+    """The captures joined as points in the given order, and their clocks."""
+    parts = [
+        table.assign(point=np.int16(place), input=np.int16(place))
+        for place, table in enumerate(seen[number] for number in order[: len(seen)])
+    ]
+    segments = pd.concat(parts, ignore_index=True)
+    points = tuple(Point(n, ((n, 0),), f"capture {n}", int(p["time_ns"].min())) for n, p in enumerate(parts))
+    found = Points(
+        segments["point"].to_numpy(np.int16), np.zeros(len(segments), dtype=np.bool_), points
+    )
+    inputs = [Input(n, f"{n}.pcap", Recording("pcap"), first_ns=int(p["time_ns"].min())) for n, p in enumerate(parts)]
+    alignment = clocks.align(segments, found, inputs, roles=roles)
+    segments["time_ns"] = clocks.apply(alignment, segments)
+    return segments, alignment
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@pytest.mark.parametrize("offset_ns", [0, -1500 * MS, 900 * MS])
+def test_the_ends_are_found_whatever_the_clocks_say(order: tuple[int, ...], offset_ns: int) -> None:
+    """The sender's capture is the point its data leaves from, with either clock ahead."""
+    sent, came, _ = transfer(Path(offset_ns=offset_ns), 4)
+    segments, alignment = aligned(sent, came, order=order)
+    paths = find_paths(segments, one_connection(segments), alignment)
+    near = order.index(0)
+    assert paths.sender_point[0].tolist() == [near, 1 - near]
+    assert paths.receiver_point[0].tolist() == [1 - near, near]
+
+
+def test_what_arrived_is_told_from_what_was_lost() -> None:
+    """Every data segment that the receiver's capture holds arrived, and no other one did."""
+    sent, came, row_of = transfer(Path(loss=0.1), 6)
+    # The made-up receiver acknowledges what it never got, which would look like a hole in its capture.
+    segments, alignment = aligned(sent.assign(ack=np.int64(1)), came.assign(ack=np.int64(1)))
+    paths = find_paths(segments, one_connection(segments), alignment)
+    data = np.flatnonzero((sent["payload_bytes"] > 0).to_numpy() & (sent["sender"] == CLIENT).to_numpy())
+    inside = data[(sent["time_ns"].to_numpy()[data] <= came["time_ns"].max())]
+    assert (row_of[inside] < 0).any()
+    for row in inside:
+        expected = 1 if row_of[row] >= 0 else LOST
+        assert paths.arrived[row] in (expected, -1)
+        if row_of[row] >= 0 and paths.arrival[row] != NOWHERE:
+            assert paths.arrival[row] == len(sent) + row_of[row]
+    assert (paths.arrived[inside] >= 0).mean() > 0.9
+
+
+def test_bytes_that_were_acknowledged_but_not_captured_are_not_called_lost() -> None:
+    """Where the receiver's capture itself missed packets, what they carried is unknown."""
+    sent, came, row_of = transfer(Path(), 4)
+    data = np.flatnonzero((came["payload_bytes"] > 0).to_numpy())
+    missed = data[len(data) // 2]
+    segments, alignment = aligned(sent, came.drop(index=missed).reset_index(drop=True))
+    paths = find_paths(segments, one_connection(segments), alignment)
+    row = int(np.flatnonzero(row_of == missed)[0])
+    assert paths.arrival[row] == NOWHERE
+    assert paths.arrived[row] == -1
+
+
+def test_one_capture_tells_nothing_of_arrivals() -> None:
+    """With the sender's capture alone no segment is said to have arrived or not."""
+    sent, _, _ = transfer(Path(), 4)
+    segments, alignment = aligned(sent)
+    paths = find_paths(segments, one_connection(segments), alignment)
+    mine = (segments["sender"] == CLIENT).to_numpy()
+    assert (paths.arrived[mine] == -1).all()
+    assert paths.seen_at[0].tolist() == [0, 0]
+
+
+def test_a_receivers_capture_holds_what_arrived() -> None:
+    """What the receiver's capture alone holds of the data has arrived, by being there."""
+    _, came, _ = transfer(Path(), 4)
+    segments, alignment = aligned(came, roles={0: "receiver"})
+    paths = find_paths(segments, one_connection(segments), alignment)
+    mine = ((segments["sender"] == CLIENT) & (segments["payload_bytes"] > 0)).to_numpy()
+    assert paths.sender_point[0, CLIENT] == NOWHERE
+    assert (paths.arrived[mine] == 1).all()
+
+

@@ -1,0 +1,164 @@
+"""Observation points: rotated captures, one interface recorded twice, packets captured twice."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from multitracer.model import schema
+from multitracer.model.trace import Input, Recording
+from multitracer.vantage.points import find_points, occurrence
+
+MS = 1_000_000
+
+
+def transfer(packets: int, *, ip_id: int | None = None, tsval: bool = True) -> dict[str, np.ndarray]:
+    """A bulk transfer of `packets` packets, data one way and acknowledgements the other, as columns."""
+    index = np.arange(packets)
+    data = index % 2 == 0
+    seq = np.where(data, 1000 + index // 2 * 1460, 5000)
+    stamp = index if tsval else np.zeros(packets, np.int64)
+    return {
+        "record": index + 1,
+        "time_ns": 10**18 + index * 5 * MS,
+        "flow": np.zeros(packets, np.int64),
+        "direction": np.where(data, 0, 1),
+        "raw_seq": seq,
+        "raw_ack": np.where(data, 5000, 1000 + (index // 2 + 1) * 1460),
+        "payload_bytes": np.where(data, 1460, 0),
+        "flags": np.full(packets, schema.ACK),
+        "raw_window": np.full(packets, 500),
+        "tsval": stamp,
+        "tsecr": stamp,
+        "options": np.zeros(packets, np.int64),
+        "ip_id": index % 65535 + 1 if ip_id is None else np.full(packets, ip_id),
+        "checksum": index % 65536,
+        "wire_bytes": np.where(data, 1500, 40),
+    }
+
+
+def taken(columns: dict[str, np.ndarray], rows: np.ndarray) -> dict[str, np.ndarray]:
+    """Some rows of the columns, in that order."""
+    return {name: values[rows] for name, values in columns.items()}
+
+
+def find(*captures: dict[str, np.ndarray]) -> object:
+    """The points of captures given as columns, one input each."""
+    frames = []
+    for number, columns in enumerate(captures):
+        columns = dict(columns)
+        columns.setdefault("interface", np.zeros(len(columns["time_ns"]), np.int64))
+        frames.append(schema.build("packets", {**columns, "input": np.full(len(columns["time_ns"]), number)}))
+    inputs = [Input(n, f"{n}.pcap", Recording("pcap")) for n in range(len(captures))]
+    return find_points({"packets": pd.concat(frames, ignore_index=True)}, inputs)
+
+
+def test_one_capture_is_one_point_without_copies():
+    """A plain capture is point 0 and nothing in it is a copy."""
+    found = find(transfer(400))
+    assert found.point.dtype == np.int16
+    assert set(found.point) == {0}
+    assert not found.captured_twice.any()
+    assert found.points[0].description == "0.pcap"
+
+
+def test_interfaces_of_one_capture_are_points():
+    """Packets of two interfaces of one file belong to two points, even when interleaved."""
+    columns = transfer(100)
+    found = find({**columns, "interface": np.arange(100) % 2})
+    assert found.point.tolist() == [0, 1] * 50
+    assert found.points[1].description == "0.pcap (interface 1)"
+
+
+def test_rotated_captures_are_one_point():
+    """A file that goes on where another stopped belongs to the same point, in whatever order they come."""
+    columns = transfer(600)
+    first, second = taken(columns, np.arange(300)), taken(columns, np.arange(300, 600))
+    found = find(second, first)
+    assert set(found.point) == {0}
+    assert found.points[0].inputs == (1, 0)
+    assert not found.captured_twice.any()
+
+
+def test_the_other_end_with_a_late_clock_is_not_a_rotated_capture():
+    """The same packets recorded an hour later by another clock are another point."""
+    columns = transfer(300)
+    later = {**columns, "time_ns": columns["time_ns"] + 3600 * 10**9}
+    assert set(find(columns, later).point) == {0, 1}
+
+
+def test_the_other_end_is_another_point():
+    """The same packets some microseconds away, there and back, are two points."""
+    columns = transfer(300)
+    way = np.where(columns["direction"] == 0, 1, -1) * 20_000
+    found = find(columns, {**columns, "time_ns": columns["time_ns"] + way})
+    assert set(found.point) == {0, 1}
+    assert not found.captured_twice.any()
+
+
+def test_two_files_of_one_interface_are_one_point():
+    """Packets that a second file of the interface also holds are copies, those only it holds are not."""
+    columns = transfer(600)
+    missing = np.setdiff1d(np.arange(600), [50, 51, 400])
+    found = find(taken(columns, missing), taken(columns, np.arange(100, 600)))
+    assert set(found.point) == {0}
+    copies = found.captured_twice[len(missing) :]
+    assert np.flatnonzero(~copies).tolist() == [300]
+    assert not found.captured_twice[: len(missing)].any()
+
+
+@pytest.mark.parametrize("copies", [2, 3])
+def test_every_packet_captured_several_times(copies):
+    """All but the first copy are flagged when a capture holds every packet several times."""
+    columns = taken(transfer(500), np.repeat(np.arange(500), copies))
+    columns["time_ns"] = columns["time_ns"] + np.tile(np.arange(copies), 500) * 3_000
+    found = find(columns)
+    assert found.captured_twice.tolist() == ([False] + [True] * (copies - 1)) * 500
+
+
+def test_copies_of_a_stack_without_ip_ids():
+    """With IP ID 0 and no timestamps copies are still recognised when everything is doubled at once."""
+    columns = taken(transfer(500, ip_id=0, tsval=False), np.repeat(np.arange(500), 2))
+    assert find(columns).captured_twice.tolist() == [False, True] * 500
+
+
+@pytest.mark.parametrize("ip_id", [0, -1])
+def test_retransmissions_without_ip_ids_are_not_copies(ip_id):
+    """Resent data and runs of identical acknowledgements are not copies, even without IP ID or TSval."""
+    columns = transfer(900, ip_id=ip_id, tsval=False)
+    rows = np.sort(np.r_[np.arange(900), np.repeat(np.arange(1, 900, 6), 4), np.arange(0, 900, 20)])
+    columns = taken(columns, rows)
+    columns["time_ns"] = 10**18 + np.arange(len(rows)) * 2 * MS
+    assert not find(columns).captured_twice.any()
+
+
+def test_real_retransmissions_beside_copies_stay():
+    """In a doubled capture a retransmission, which has an IP ID of its own, counts once more."""
+    columns = transfer(300)
+    again = taken(columns, np.array([100]))
+    again["ip_id"], again["tsval"] = np.array([60001]), np.array([777])
+    columns = {name: np.insert(values, 140, again[name]) for name, values in columns.items()}
+    columns["time_ns"] = 10**18 + np.arange(301) * 5 * MS
+    found = find(taken(columns, np.repeat(np.arange(301), 2)))
+    assert found.captured_twice.tolist() == [False, True] * 301
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(0, 5)))
+def test_occurrence_counts_equal_elements(values):
+    """Every element is told how many equal ones came before it."""
+    expected = [values[:n].count(value) for n, value in enumerate(values)]
+    assert occurrence(np.array(values, dtype=np.int64)).tolist() == expected
+
+
+def test_a_point_begins_with_the_earliest_time_of_its_captures():
+    """Of rotated captures the first one's, in whichever order they are given."""
+    whole = transfer(400)
+    late, early = taken(whole, np.arange(200, 400)), taken(whole, np.arange(200))
+    for captures in ((late, early), (early, late)):
+        (point,) = find(*captures).points
+        assert point.first_ns == whole["time_ns"][0]
+        assert len(point.sources) == 2

@@ -1,0 +1,88 @@
+"""Flows: packets with the same ends belong together, however many flows there are."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from packets import ipv4, ipv6, tcp
+
+from multitracer.compute.kernels import octets
+from multitracer.wire import flows as wire
+from multitracer.wire import layers, tcpip
+
+Ends = tuple[str, int, str, int]
+
+
+def found_in(packets: list[bytes]) -> list[tuple[int, int]]:
+    """(Flow, direction) of each packet of a raw IP capture."""
+    sizes = np.array([len(packet) for packet in packets], dtype=np.int32)
+    offset = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+    interface = np.zeros(len(packets), dtype=np.int16)
+    kinds = np.array([layers.RAW_IP], dtype=np.int64)
+    columns = tcpip.decode(octets(b"".join(packets)), offset, sizes, sizes, interface, kinds).columns
+    return list(zip(columns["flow"].tolist(), columns["direction"].tolist(), strict=True))
+
+
+def expected(ends: list[Ends]) -> list[tuple[int, int]]:
+    """The same from a dictionary: flows are numbered as they appear, direction 0 is their first packet's."""
+    known: dict[Ends, int] = {}
+    found = []
+    for here, port, there, other in ends:
+        straight, turned = (here, port, there, other), (there, other, here, port)
+        backwards = turned in known and straight not in known
+        flow = known[turned] if backwards else known.setdefault(straight, len(known))
+        found.append((flow, int(backwards)))
+    return found
+
+
+def packet(ends: Ends) -> bytes:
+    """A segment from one end to the other."""
+    here, port, there, other = ends
+    made = ipv6 if ":" in here else ipv4
+    return made(tcp(b"a", ports=(port, other)), source=here, destination=there)
+
+
+FEW = st.lists(
+    st.tuples(
+        st.sampled_from(["10.0.0.1", "10.0.0.2"]), st.integers(1, 3), st.sampled_from(["10.0.0.1", "10.0.0.3"]),
+        st.integers(1, 3),
+    ),
+    min_size=1, max_size=200,
+)  # fmt: skip
+
+
+ALIKE = ["2001:db8::1", "2001:db8::8000:1", "2001:db8::2"]
+"""The numbers that stand for the first two are the same."""
+FEW_ALIKE = st.lists(
+    st.tuples(st.sampled_from(ALIKE), st.just(1), st.sampled_from(ALIKE), st.integers(1, 2)), min_size=1, max_size=200
+)
+
+
+@given(FEW | FEW_ALIKE)
+def test_flows_are_told_apart_within_and_across_batches(ends: list[Ends]) -> None:
+    """Few addresses and ports, so that flows return in the same batch and later, either way round."""
+    assert found_in([packet(one) for one in ends]) == expected(ends)
+
+
+@pytest.mark.parametrize("mapped", [str, lambda address: f"2001:db8::{address}"], ids=["IPv4", "IPv6"])
+def test_so_many_flows_that_the_table_grows(mapped: object) -> None:
+    """3,000 flows, each in both directions and in no order."""
+    chance = random.Random(7)
+    every = [(f"10.0.{n % 7}.{n % 251}", 1000 + n, "10.9.9.9", 80) for n in range(3000)]
+    ends = [(mapped(a), p, mapped(b), q) for a, p, b, q in every]  # type: ignore[operator]
+    ends = [*ends, *((b, q, a, p) for a, p, b, q in ends)]
+    chance.shuffle(ends)
+    assert found_in([packet(one) for one in ends]) == expected(ends)
+
+
+def test_flows_that_begin_at_the_same_entry_are_told_apart() -> None:
+    """Their numbers and tags differ, and an entry that is taken leaves the next."""
+    table, known = np.full(8, wire.EMPTY, dtype=np.int64), np.zeros((8, 3), dtype=np.int64)
+    packets = [packet(("10.0.0.1", port, "10.0.0.2", 80)) for port in range(1, 8)]
+    for _ in range(2):
+        numbers = [wire.find_flow(octets(one), 0, 20, table, known, number) for number, one in enumerate(packets)]
+        assert numbers == [2 * number for number in range(7)]
