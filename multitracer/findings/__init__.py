@@ -10,31 +10,33 @@ import json
 from typing import TYPE_CHECKING
 
 from multitracer.findings import (
-    acks,
+    acknowledgements,
     burst_loss,
     competing_recovery,
     flow_control,
     handshake_retry,
     header_decompression,
     idle_link,
+    link_outage,
+    link_recovery_hole,
     link_reset,
     local_drop,
-    outage,
     queueing,
-    recovery_hole,
     reordering,
-    resends,
+    retransmissions,
     zero_window,
 )
-from multitracer.findings.scene import Finding, Scene, Thresholds
+from multitracer.findings.scene import Finding, Scene
 from multitracer.model.schema import build
+from multitracer.model.thresholds import Thresholds
 
 if TYPE_CHECKING:
     import pandas as pd
 
 DETECTORS = (
-    resends, competing_recovery, burst_loss, local_drop, link_reset, header_decompression, recovery_hole, outage,
-    flow_control, queueing, idle_link, acks, reordering, zero_window, handshake_retry,
+    retransmissions, competing_recovery, burst_loss, local_drop, link_reset, header_decompression,
+    link_recovery_hole, link_outage, flow_control, queueing, idle_link, acknowledgements, reordering, zero_window,
+    handshake_retry,
 )  # fmt: skip
 
 KINDS = tuple(kind for detector in DETECTORS for kind in detector.KINDS)

@@ -11,40 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.model.thresholds import Thresholds
 from multitracer.tcp.connection_rows import Groups
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MS = 1_000_000
-
-
-@dataclass(frozen=True)
-class Thresholds:
-    """When something is worth a finding. Times in round trips or frame times wherever possible."""
-
-    hole_link_rtts: float = 2.0
-    """link-recovery-hole: a gap in arrivals of more link round trips than this."""
-    outage_link_rtts: float = 2.0
-    """link-outage: no frame through either way for more link round trips than this."""
-    queue_pipes: float = 1.0
-    """excessive-queueing: the wait exceeds the pipe's own round trip so many times."""
-    queue_rtts: float = 10.0
-    """excessive-queueing: and goes on for so many round trips."""
-    queue_least_ms: float = 20.0
-    """excessive-queueing: and exceeds this, where round trips alone tell of it: hosts take their time, too."""
-    idle_rtts: float = 1.0
-    """idle-link: an idle interval longer than so many round trips."""
-    burst_rtts: float = 1.0
-    """burst-loss: segments sent within so many round trips are lost together."""
-    burst_segments: int = 2
-    """burst-loss: so many segments at least."""
-    compression_ratio: float = 0.5
-    """ack-compression: acknowledgements come at less than this share of the spacing they left with."""
-    compression_acks: int = 4
-    """ack-compression: so many in a row."""
-    group_rtts: float = 1.0
-    """Events of one kind closer together than so many round trips are told as one finding."""
 
 
 class Finding(NamedTuple):
@@ -98,7 +71,7 @@ class Scene:
     """Rows of `segments` by connection and point, where they are known already."""
     usual_rtt_ns: int = 0
     """The least round trip of the whole trace, where this is a part of it."""
-    thresholds: Thresholds = Thresholds()
+    thresholds: Thresholds = field(default_factory=Thresholds)
 
     @cached_property
     def _columns(self) -> dict[str, npt.NDArray[Any]]:

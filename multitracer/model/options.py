@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
-from multitracer.findings.scene import Thresholds
+from multitracer.model.thresholds import Thresholds
 
 Role: TypeAlias = Literal["sender", "receiver"]
 
