@@ -11,7 +11,7 @@ import numpy as np
 from multitracer.accounting.session import Accounting, Transfer, account, account_by_rate
 from multitracer.correlation.log_clocks import tie_clock
 from multitracer.correlation.segment_frames import Correlation, LinkMatch, correlate
-from multitracer.link.duplicate_logs import without_twins
+from multitracer.link.duplicate_logs import without_duplicate_logs
 from multitracer.link.events import intervals
 from multitracer.link.frames import number
 from multitracer.link.summary import rows
@@ -94,7 +94,7 @@ def join_layers(
     frames, events, links = (trace.tables[name] for name in ("frames", "link_events", "links"))
     if not len(frames):
         return _by_rate(link_rate_bps, transfer)
-    frames, events, links, twins = without_twins(frames.copy(), events.copy(), links)
+    frames, events, links, duplicates = without_duplicate_logs(frames.copy(), events.copy(), links)
     number(frames, links, events)
     tables = {**trace.tables, "frames": frames, "link_events": events, "links": links}
     errors = [alignment.error_ns(point) for point in range(len(alignment.clocks))]
@@ -105,8 +105,8 @@ def join_layers(
                 entry, tables, segments, connections, paths, alignment, errors, stated
             )
             _shift(frames, events, entry.number, entry.clock)
-    for twin in twins:
-        _note_twin(trace.inputs[twin.left_out], trace.inputs[twin.kept], twin.offset_ns)
+    for duplicate in duplicates:
+        _note_duplicate(trace.inputs[duplicate.left_out], trace.inputs[duplicate.kept], duplicate.offset_ns)
     if window is not None:
         frames, events = (_within(table, *window) for table in (frames, events))
         tables = {**tables, "frames": frames}
@@ -182,7 +182,7 @@ def _clock(
     return Clock(reference, 0.0, 0.0, None, None, how, (ClockPiece(start, 0),))
 
 
-def _note_twin(left_out: Input, kept: Input, offset_ns: int) -> None:
+def _note_duplicate(left_out: Input, kept: Input, offset_ns: int) -> None:
     """Say that a log's frames are another's, and place its clock by the other's."""
     left_out.recording.notes.append(f"Left out: the frames in it are those of {kept.path}, recorded once more.")
     other = kept.clock

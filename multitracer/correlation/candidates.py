@@ -53,7 +53,7 @@ class Fields(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Captured:
+class CandidateSegments:
     """Segments beside the packets they were made from: the two tables have the same rows.
 
     `error_ns` is, per observation point, what its times may be off the link log's clock.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MS = 1_000_000
 _COMPARED = 2_000
-"""Of so many frames of each direction twins are looked for: clocks do not drift apart in the meantime."""
+"""Of so many frames of each direction duplicates are looked for: clocks do not drift apart in the meantime."""
 _LEAST = 30
 _SHARE = 0.9
 """A capture may have lost some."""
@@ -27,10 +27,10 @@ _CONFLICTS = 0.01
 _APART_NS = 2 * MS
 """Two hosts date one frame as exactly as this, beside their clocks' offset."""
 _SAME_CLOCK_NS = 5 * MS
-"""Recordings without octets are believed to be twins only where their clocks agree besides."""
+"""Recordings without octets are held to be duplicates only where their clocks agree besides."""
 
 
-class Twin(NamedTuple):
+class DuplicateLog(NamedTuple):
     """All frames of input `left_out` are also in input `kept`, whose clock is behind by `offset_ns`."""
 
     left_out: int
@@ -46,9 +46,9 @@ class Pair(NamedTuple):
     offset_ns: int
 
 
-def without_twins(
+def without_duplicate_logs(
     frames: pd.DataFrame, events: pd.DataFrame, links: pd.DataFrame
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, list[Twin]]:
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, list[DuplicateLog]]:
     """The tables with every link once, numbered anew, and the inputs that are left out altogether."""
     found = _pairs(frames, links)
     if not found:
@@ -69,8 +69,8 @@ def without_twins(
     kept_frames = frames[~np.isin(number, list(dropped))].reset_index(drop=True)
     kept_events = events[~events["link"].isin(dropped)].reset_index(drop=True)
     left = set(kept_frames["input"].tolist()) | set(kept_events["input"].tolist())
-    twins = [Twin(log, kept, offset) for log, (kept, offset) in offsets.items() if log not in left]
-    return *_renumbered(kept_frames, kept_events, links, dropped), twins
+    duplicates = [DuplicateLog(log, kept, offset) for log, (kept, offset) in offsets.items() if log not in left]
+    return *_renumbered(kept_frames, kept_events, links, dropped), duplicates
 
 
 def _pairs(frames: pd.DataFrame, links: pd.DataFrame) -> list[Pair]:

@@ -95,14 +95,14 @@ def codes(frames: pd.DataFrame) -> Any:
 def lone_resets(frames: pd.DataFrame, events: pd.DataFrame, links: pd.DataFrame) -> Any:
     """Which events are a reset that no frame beside them tells, log by log; a mask over `events`."""
     alone = np.array((events["event"] == "reset") & (events["link"] >= 0), dtype=np.bool_)
-    told = frames[frames["type"].isin((*RESET_TYPES, *RESET_DONE_TYPES))]
+    resets = frames[frames["type"].isin((*RESET_TYPES, *RESET_DONE_TYPES))]
     bearer = np.maximum(links["link"].to_numpy(), links["reverse"].to_numpy())
-    told_at, told_log = told["time_ns"].to_numpy(), told["input"].to_numpy()
-    told_bearer = bearer[told["link"].to_numpy()]
+    reset_at, reset_log = resets["time_ns"].to_numpy(), resets["input"].to_numpy()
+    reset_bearer = bearer[resets["link"].to_numpy()]
     at, log, of = (events[name].to_numpy() for name in ("time_ns", "input", "link"))
     for place in np.flatnonzero(alone):
-        same = (told_log == log[place]) & (told_bearer == bearer[of[place]])
-        alone[place] = not (same & (np.abs(told_at - at[place]) <= BESIDE_NS)).any()
+        same = (reset_log == log[place]) & (reset_bearer == bearer[of[place]])
+        alone[place] = not (same & (np.abs(reset_at - at[place]) <= BESIDE_NS)).any()
     return alone
 
 

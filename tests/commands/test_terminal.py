@@ -39,7 +39,7 @@ def printed(summary: dict[str, Any], totals: Totals) -> str:
 
 
 def test_it_fits_a_screen_and_says_what_matters(analysis: Analysis, summary: dict[str, Any]) -> None:
-    """Captured, verdict, bar, findings, where results are: within 25 lines."""
+    """CandidateSegments, verdict, bar, findings, where results are: within 25 lines."""
     text = printed(summary, analysis.totals)
     assert len(text.splitlines()) <= 25
     for said in ("5 inputs", "10.9.0.1:43142 > 10.9.0.2:5301", "40.0 kbyte", "link-reset", "in multitracer-out"):
