@@ -60,7 +60,7 @@ class _Reader(HTMLParser):
         name = "/".join(given[key] for key in _NAMED_BY if key in given)
         while name in self.columns:
             name += "+"
-        facts = {key: given[key] for key in ("data-kind", "data-step") if key in given}
+        facts: dict[str, Any] = {key: given[key] for key in ("data-kind", "data-step") if key in given}
         self.columns[name] = {**facts, "meta": json.loads(given.get("data-meta", "null")), "text": text.strip()}
 
 
@@ -116,9 +116,9 @@ def _in_columns(one: dict[str, Any], two: dict[str, Any]) -> str | None:
         return f"columns only before {sorted(one.keys() - two.keys())}, only after {sorted(two.keys() - one.keys())}"
     for name, column in one.items():
         other = two[name]
-        facts = _in_tree(*({key: value for key, value in part.items() if key != "text"} for part in (column, other)))
-        if facts:
-            return f"column {name}: {facts}"
+        facts, other_facts = ({**part, "text": ""} for part in (column, other))
+        if facts != other_facts:
+            return f"column {name}: {_in_tree(facts, other_facts)}"
         octets, others = (gzip.decompress(base64.b64decode(part["text"])) for part in (column, other))
         if octets != others:
             place = next((at for at, pair in enumerate(zip(octets, others, strict=False)) if pair[0] != pair[1]), -1)

@@ -29,15 +29,15 @@ def _in_schema(one: Any, two: Any) -> str | None:
         facts, others = ((part.type, part.nullable, part.metadata) for part in (left, right))
         if facts != others:
             return f"column {left.name}: {facts} before, {others} after"
-    facts, others = _metadata(one), _metadata(two)
-    return None if facts == others else f"metadata {facts} before, {others} after"
+    said, theirs = _metadata(one), _metadata(two)
+    return None if said == theirs else f"metadata {said} before, {theirs} after"
 
 
 def _metadata(schema: Any) -> dict[str, Any]:
-    found = {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
+    found: dict[str, Any] = {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
     if "pandas" in found:
-        said = json.loads(found["pandas"])
-        found["pandas"] = {key: value for key, value in said.items() if key not in _VERSIONS}
+        pandas = json.loads(found["pandas"])
+        found["pandas"] = {key: value for key, value in pandas.items() if key not in _VERSIONS}
     return found
 
 
