@@ -33,7 +33,7 @@ _WARMING = (
 )  # fmt: skip
 """Run once by each version before many others, one after the other, so that its kernels are compiled once."""
 _MANY = 20
-_SHOWN = 200
+_NOW_AND_THEN = 25
 
 
 @dataclass(frozen=True)
@@ -133,9 +133,19 @@ def _compare_all(
         waiting = [pool.submit(_compare_one, run, before, after, inputs) for run in chosen]
         for done, one in enumerate(as_completed(waiting), start=1):
             found += one.result()
-            _say(f"{done} of {len(chosen)} runs, {sum(bool(each.difference) for each in found)} differences")
+            _name_differences(one.result())
+            _say(f"{done} of {len(chosen)} runs, {sum(bool(each.difference) for each in found)} differences", done)
     _say("")
     return found
+
+
+def _name_differences(found: list[Compared]) -> None:
+    """Print what differs in a run as soon as it is known."""
+    different = [one for one in found if one.difference]
+    if different:
+        _say("")
+    for one in different:
+        print(f"{one.run}: {one.kind}{' ' if one.file else ''}{one.file}: {one.difference}", flush=True)
 
 
 def _to_be_made(chosen: list[Run], before: Side) -> bool:
@@ -168,26 +178,25 @@ def _compare_one(run: Run, before: Side, after: Side, inputs: Path) -> list[Comp
     return found
 
 
-def _say(text: str) -> None:
+def _say(text: str, number: int = 0) -> None:
+    """Say how far it is: always on a terminal, elsewhere a line now and then."""
     if sys.stderr.isatty():
         sys.stderr.write(f"\r\x1b[K{text}")
         sys.stderr.flush()
+    elif number and number % _NOW_AND_THEN == 0:
+        print(text, file=sys.stderr, flush=True)
 
 
 def _report(found: list[Compared], runs: list[Run], left_out: list[str], took_s: float) -> int:
-    """Print what was left out, every difference and the counts; the exit status."""
+    """Print what was left out, which commands differed and the counts; the exit status."""
     for text in left_out:
         print(f"left out: {text}")
-    different = sorted((one for one in found if one.difference), key=lambda one: (one.run, one.kind, one.file))
-    for one in different[:_SHOWN]:
-        print(f"{one.run}: {one.kind} {one.file}: {one.difference}")
-    if len(different) > _SHOWN:
-        print(f"and {len(different) - _SHOWN} more differences")
-    commands = {run.name: run.shown() for run in runs}
-    for name in dict.fromkeys(one.run for one in different):
-        print(f"to see {name}: {commands[name]}")
+    different = {one.run for one in found if one.difference}
+    for run in runs:
+        if run.name in different:
+            print(f"different: {run.name}: {run.shown()}")
     print("\n".join(_counts(found)))
-    print(f"{len(runs)} runs, {len({one.run for one in different})} of them different; {took_s:.0f} s")
+    print(f"{len(runs)} runs, {len(different)} of them different; {took_s:.0f} s")
     return 1 if different else 0
 
 

@@ -119,6 +119,8 @@ def _in_columns(one: dict[str, Any], two: dict[str, Any]) -> str | None:
         facts, other_facts = ({**part, "text": ""} for part in (column, other))
         if facts != other_facts:
             return f"column {name}: {_in_tree(facts, other_facts)}"
+        if column["text"] == other["text"]:
+            continue
         octets, others = (gzip.decompress(base64.b64decode(part["text"])) for part in (column, other))
         if octets != others:
             place = next((at for at, pair in enumerate(zip(octets, others, strict=False)) if pair[0] != pair[1]), -1)
@@ -139,8 +141,9 @@ def _in_tree(one: Any, two: Any, path: str = "") -> str | None:
     """Where two JSON values differ first, as a path and both values."""
     if isinstance(one, dict) and isinstance(two, dict) and one.keys() == two.keys():
         pairs: Any = ((f"{path}/{key}", one[key], two[key]) for key in one)
-    elif isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
-        pairs = ((f"{path}/{place}", *both) for place, both in enumerate(zip(one, two, strict=True)))
+    elif isinstance(one, list) and isinstance(two, list):
+        whole = (f"{path}/length", len(one), len(two))
+        pairs = (*((f"{path}/{place}", *both) for place, both in enumerate(zip(one, two, strict=False))), whole)
     elif one == two and type(one) is type(two):
         return None
     else:

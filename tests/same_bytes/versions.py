@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +75,7 @@ class Version:
 def installed(python: str, cache: Path) -> Version:
     """What an interpreter has installed."""
     cache.mkdir(parents=True, exist_ok=True)
+    python = str(Path(shutil.which(python) or python).absolute())  # not resolved: an environment's is a link
     asked = Version(python, {}, "", "")
     command = [python, "-P", "-c", _ASK % (_LIBRARIES,)]
     try:
