@@ -59,10 +59,11 @@ def lay_out(shared: Path, inputs: Path, max_megabytes: float) -> list[str]:
     """Copy all inputs into a folder made anew, without files of truth; says what was left out."""
     shutil.rmtree(inputs, ignore_errors=True)
     shutil.copytree(TESTS.parent / "examples", inputs / "examples")
-    for kind in _LABELLED:
-        for folder in sorted(path for path in (shared / kind).glob("*") if path.is_dir()):
-            _copy_labelled(folder, inputs)
     left_out = []
+    for kind in _LABELLED:
+        folders = sorted(path for path in (shared / kind).glob("*") if path.is_dir())
+        truth = {name for folder in folders for name in _copy_labelled(folder, inputs)}
+        left_out.append(f"truth in {kind}: {', '.join(sorted(truth)) or 'none, as it has no folders'}")
     for file in sorted(path for path in (shared / "public").rglob("*") if path.is_file()):
         if file.stat().st_size > max_megabytes * _MEGABYTE:
             left_out.append(f"public/{file.relative_to(shared / 'public')}: larger than {max_megabytes:g} megabytes")
@@ -73,8 +74,11 @@ def lay_out(shared: Path, inputs: Path, max_megabytes: float) -> list[str]:
     return left_out
 
 
-def _copy_labelled(folder: Path, inputs: Path) -> None:
-    """What instruments wrote; the erasure traces, which are truth to an analysis, beside, for retraces."""
+def _copy_labelled(folder: Path, inputs: Path) -> set[str]:
+    """Copy what instruments wrote, and erasure traces, which are truth to an analysis, to a folder for retraces.
+
+    The names of the files that no run sees in that folder.
+    """
     copy = inputs / folder.parent.name / folder.name
     copy.mkdir(parents=True)
     instruments(folder, copy, leave_out=_TRUTH)
@@ -82,6 +86,7 @@ def _copy_labelled(folder: Path, inputs: Path) -> None:
         beside = inputs / "erasures" / folder.name
         beside.mkdir(parents=True, exist_ok=True)
         (beside / trace.name).write_bytes(trace.read_bytes())
+    return {file.name for file in folder.iterdir()} - {file.name for file in copy.iterdir()}
 
 
 def all_runs(inputs: Path) -> list[Run]:
