@@ -68,7 +68,7 @@ def compared(run: Run, before: Path, after: Path) -> Iterator[Compared]:
     only, more = sorted(files - others), sorted(others - files)
     missing = f"only before: {', '.join(only) or 'none'}; only after: {', '.join(more) or 'none'}"
     yield Compared("files written", run.name, OUTPUT, missing if only or more else None)
-    for file in sorted(files & others):
+    for file in sorted(name for name in files & others if not name.endswith("/")):
         yield from _compared_file(run.name, file, (before / file).read_bytes(), (after / file).read_bytes())
 
 
@@ -96,9 +96,9 @@ def _kind(file: Path, run: str) -> str:
 
 
 def _files(folder: Path) -> set[str]:
-    """Every file and every empty folder below a run's output."""
+    """Every file and every empty folder, its name with a slash, below a run's output."""
     found = [path for path in (folder / OUTPUT).rglob("*") if not path.is_dir() or not any(path.iterdir())]
-    return {str(path.relative_to(folder)) for path in found}
+    return {str(path.relative_to(folder)) + ("/" if path.is_dir() else "") for path in found}
 
 
 def _without_progress(text: bytes) -> bytes:
