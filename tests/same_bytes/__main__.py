@@ -96,7 +96,7 @@ def _sides(given: argparse.Namespace, work: Path) -> tuple[Side, Side]:
     unequal = unequal_libraries(before, after)
     if unequal:
         raise UnusableError("not comparable: " + "; ".join(unequal))
-    for name, version in (("before", before), ("after", after)):
+    for name, version in (("before", before), ("after", after)) if not given.list else ():
         print(f"{name}: {version.at} (sources {version.sources[:12]})")
     keep = given.keep_before.resolve() if given.keep_before else None
     kept = keep / before.sources[:16] if keep else work / "before"

@@ -23,6 +23,8 @@ for name in ("multitracer", "multitracer.parsers", "multitracer.replay"):
         places.update(map(pathlib.Path, importlib.import_module(name).__path__))
     except ImportError:
         pass
+if not places:
+    sys.exit("multitracer is not installed")
 for place in sorted(places):
     for file in sorted(place.rglob("*")):
         if file.suffix in (".py", ".js", ".css", ".html", ".j2", ".toml", ".json"):
