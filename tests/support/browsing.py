@@ -49,7 +49,7 @@ class Opened:
     def look(self, start: float, end: float) -> None:
         """Bring a part of the time axis into view, and wait until it is drawn."""
         self.page.evaluate(
-            "async ([start, end]) => { const before = MT.draws; MT.engine.xr.setv({start: start, end: end});"
+            "async ([start, end]) => { const before = MT.draws; MT.engine.timeRange.setv({start: start, end: end});"
             " while (MT.draws === before) await new Promise(done => setTimeout(done, 1)); }",
             [start, end],
         )
