@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from multitracer.analysis import Analysis
 
 SHOWN_CONNECTIONS = 12
-"""So many connections can be chosen in the page: those of most data."""
+"""The most connections that can be chosen in a page: those that carried most data."""
 MOST_ROWS = 2_000
-"""So many findings are in the page's table."""
+"""The most findings that the page's table lists."""
 
 
 def write(analysis: Analysis, path: Path) -> None:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 _TRIED = 65_536
-"""So many values are tried to find out whether differences are smaller."""
+"""The number of values that are compressed as a trial, to find out whether differences are smaller."""
 _LEVEL = 6
 EXACT = 2**53
 """JavaScript's numbers are exact below this."""

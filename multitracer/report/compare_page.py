@@ -20,7 +20,7 @@ from multitracer.report.panels import Panels, add_figure, place_legend
 from multitracer.verdict import CAUSE_NAMES
 
 MOST_OVERLAID = 24
-"""Nobody can tell more lines apart: the first are laid over one another, all are listed."""
+"""Nobody can tell more lines apart: the first are drawn, all are listed."""
 
 
 def write(experiments: list[Experiment], path: Path, version: str) -> None:

@@ -107,7 +107,7 @@ def plain_figure(title: str, height: int, **options: Any) -> Any:
 
 
 def lengths(traces: Sequence[ErasureTrace]) -> Any:
-    """Bursts and gaps beside one another, where there are any: which share is at least so long."""
+    """The distributions of burst and gap lengths side by side; one that would be empty is left out."""
     parts = [_lengths(traces, bursts=bursts) for bursts in (True, False)]
     return row(*(part for part in parts if part.renderers), sizing_mode="stretch_width")
 

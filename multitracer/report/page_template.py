@@ -60,7 +60,7 @@ OWN_SCRIPTS = {
     "retrace": ("pages/retrace",),
     "erasures": ("pages/erasures",),
 }
-"""The scripts that one page has beside those; the last one starts it."""
+"""The scripts that only one page has; the last one starts it."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Column:
     text: str
     meta: str
     step: int = 1
-    """Of a series too large for a page only every so many records are in it."""
+    """Above 1, the series is too large for a page, which holds only every `step`-th record of it."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def render(name: str, title: str, figures: Sequence[Any], values: dict[str, Any]
     from jinja2 import Environment, FunctionLoader
 
     loader = FunctionLoader(lambda template: _asset("templates", template))
-    # Escapes by itself what stands in a template as {{ value }}: names, notes and findings come from outside.
+    # With autoescape every {{ value }} is escaped: names of files, notes and findings come from outside.
     environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     style = "\n".join(_asset("styles", f"{part}.css") for part in STYLES)
     layout = column(*figures, sizing_mode="stretch_width")

@@ -55,7 +55,7 @@ class PanelData:
 
     @property
     def records(self) -> int:
-        """How many records they hold."""
+        """The number of records in all sources."""
         return sum(len(source["x"]) for source in self.sources.values())
 
 
@@ -80,7 +80,7 @@ def largest_first(analysis: Analysis) -> list[int]:
 
 
 def connection(analysis: Analysis, number: int) -> PanelData:
-    """All sources of one connection, by the capture beside its data sender."""
+    """All sources of one connection, as captured nearest to the sender of its data."""
     sender = int(analysis.main_ends[number])
     point = int(analysis.paths.seen_at[number, sender])
     segments = analysis.tables["segments"]
@@ -188,7 +188,7 @@ def _segments(own: pd.DataFrame, sender: int, elapsed: _Elapsed) -> dict[str, So
 
 
 def _beams(rows: pd.DataFrame, elapsed: _Elapsed, row: Any) -> Source:
-    """Bars from first byte to last; `row` is where each stands in segments."""
+    """Bars from first byte to last; `row` is each one's row in the table of segments."""
     seq, size = rows["seq"].to_numpy(), rows["payload_bytes"].to_numpy()
     return {"x": elapsed(rows["time_ns"]), "y": seq, "top": seq + size, "record": rows["record"].to_numpy(),
             "row": np.asarray(row, dtype=np.int64)}  # fmt: skip

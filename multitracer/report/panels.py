@@ -32,7 +32,7 @@ _LEFT_BORDER, _WIDTH = 84, 1180
 _LETTER, _SWATCH, _ROW = 7, 36, 21
 """Pixels of a letter, of a legend's mark, and of its row."""
 _FIRST_POINTS = 500
-"""So many points of a series are in the page's figures before its scripts run."""
+"""The number of points of a series that its figure has before the page's scripts run, or a few more."""
 
 
 @dataclass
@@ -116,10 +116,10 @@ def _add_picture(made: Figure, number: int) -> None:
 
 
 def _add_tools(made: Figure, number: int) -> None:
-    """A selection of time and a crosshair, beside the tools that the figure was made with."""
+    """Add the box that selects a part of the time, and the crosshair."""
     made.toolbar.logo = None
     made.toolbar.autohide = True
-    # Without renderers: with them it would mark rows of sources that the page fills anew, and fade the others.
+    # Without renderers, because it would mark rows of sources that the page refills, and fade all others.
     made.add_tools(BoxSelectTool(dimensions="width", renderers=[], persistent=False))
     made.add_layout(
         BoxAnnotation(name=f"box {number}", visible=False, fill_color=colours.SKY, fill_alpha=0.15,
@@ -130,7 +130,7 @@ def _add_tools(made: Figure, number: int) -> None:
 
 
 def place_legend(made: Figure, width: int = 1050) -> None:
-    """Put the legend below the panel, in rows at most so many pixels wide; a click hides what it names."""
+    """Put the legend below the panel, in rows of at most `width` pixels; a click on an entry hides its series."""
     if made.legend:
         longest = max(len(item.label.value) for item in made.legend[0].items)
         columns = max(1, width // (_LETTER * longest + _SWATCH))
