@@ -110,7 +110,7 @@ def compare_all(
     Gives how many records of which inputs had to be skipped.
     """
     import multitracer
-    from multitracer.report import compare
+    from multitracer.report import compare_page, comparison
 
     if len(inputs) < 2:
         raise UsageError("--compare needs two experiments at least\nGive a file or a directory for each.")
@@ -122,20 +122,20 @@ def compare_all(
         except InputError as error:
             say(str(error))
             skipped[path] = 1
-            found.append(compare.failed(name, path, str(error).splitlines()[0]))
+            found.append(comparison.failed(name, path, str(error).splitlines()[0]))
             continue
         skipped |= skipped_in(analysis)
-        found.append(compare.experiment(name, path, analysis, report=what.report and what.all))
+        found.append(comparison.experiment(name, path, analysis, report=what.report and what.all))
         if not as_json:
             click.echo(f"{name}: {found[-1].row['verdict']}")
     if all(experiment.row["error"] for experiment in found):
         raise NoUsableInputError(", ".join(inputs[:3]), "none of the experiments can be analysed")
-    told = compare.document(found, multitracer.__version__)
+    told = comparison.document(found, multitracer.__version__)
     (output / "compare.json").write_text(json.dumps(told, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     written = [output / "compare.json"]
     if what.all and what.report:
         written.insert(0, output / "compare.html")
-        compare.write(found, written[0], multitracer.__version__)
+        compare_page.write(found, written[0], multitracer.__version__)
     click.echo(json.dumps(told) if as_json else f"\n{', '.join(map(str, written))}")
     return skipped
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import EXAMPLE, Opened
+from browsing import EXAMPLE, Opened, Scripts
 
 from multitracer.analysis.pipeline import Analysis, analyze_paths
 
@@ -39,6 +39,17 @@ def opened(browser: Any) -> Iterator[Opened]:
     assert page.complaints == []
     assert all(url.startswith(("file:", "blob:", "data:")) for url in page.requests)
     assert sum(url.startswith("file:") for url in page.requests) <= 1
+
+
+@pytest.fixture(scope="session")
+def scripts(browser: Any) -> Iterator[Scripts]:
+    """The scripts of the report on an empty page, which must not complain."""
+    page = browser.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield Scripts(page)
+    page.close()
+    assert errors == []
 
 
 @pytest.fixture(scope="session")

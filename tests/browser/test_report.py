@@ -153,7 +153,7 @@ def test_the_cursor_reads_every_series(opened: Opened, report: Path, analysis: A
     """Pointing at one panel tells the values of all at that time, exactly."""
     page = opened.open(report)
     page.evaluate(f"{figure('Sequence')}.trigger_event({{event_name: 'mousemove', event_type: 'mousemove', x: 10}})")
-    found = page.evaluate("MT.engine.at(10).map(one => [one.name, one.x, one.y])")
+    found = page.evaluate("MT.values.valuesAt(MT.engine, 10).map(one => [one.name, one.x, one.y])")
     names = [name for name, _, _ in found]
     assert {"segments", "acks", "cwnd", "frames_new"} <= set(names)
     segments = analysis.tables["segments"]
@@ -265,12 +265,12 @@ def test_everything_that_is_read_can_be_had_by_keys(opened: Opened, report: Path
 def test_the_axis_reaches_the_last_record_of_a_staircase(opened: Opened, report: Path) -> None:
     """Also where nothing follows it."""
     page = opened.open(report)
-    last = page.evaluate("(one => one.x[one.n - 1])(MT.engine.all.get('acks'))")
+    last = page.evaluate("(one => one.x[one.n - 1])(MT.engine.series.get('acks'))")
     page.evaluate("MT.engine.hide(MT.engine.panels[0].parts.map(part => part.name).filter(name => name !== 'acks'))")
     opened.look(last - 1, last + 1)
     shown = page.evaluate("(panel => [panel.figure.y_range.start, panel.figure.y_range.end])"
                           "(MT.engine.panels.find(p => p.figure.title.text.startsWith('Sequence')))")  # fmt: skip
-    top = page.evaluate("(one => one.y[one.n - 1])(MT.engine.all.get('acks'))")
+    top = page.evaluate("(one => one.y[one.n - 1])(MT.engine.series.get('acks'))")
     assert shown[0] < top < shown[1]
 
 
@@ -291,7 +291,7 @@ def test_the_cursor_reads_the_last_of_records_at_one_time(opened: Opened, report
     """Of a staircase the value in force."""
     page = opened.open(report)
     page.evaluate("MT.engine.put('cwnd', 'line', {x: [1, 2, 2, 3], y: [10, 20, 30, 40]})")
-    found = page.evaluate("MT.engine.at(2).find(one => one.name === 'cwnd').y")
+    found = page.evaluate("MT.values.valuesAt(MT.engine, 2).find(one => one.name === 'cwnd').y")
     assert found == 30
 
 
@@ -300,7 +300,7 @@ def test_a_quick_way_back_leads_to_the_view_before(opened: Opened, report: Path)
     page = opened.open(report)
     before = opened.view()
     page.keyboard.press("w")
-    opened.until("MT.engine.xr.end - MT.engine.xr.start < 40")
+    opened.until("MT.engine.timeRange.end - MT.engine.timeRange.start < 40")
     page.keyboard.press("u")
     assert opened.view() == pytest.approx(before)
 
@@ -338,7 +338,7 @@ def test_wheel_and_drag_move_the_time_axis(opened: Opened, report: Path) -> None
     start, end = opened.view()
     page.mouse.move(*opened.place("Sequence", 30, 20_000))
     page.mouse.wheel(0, -300)
-    opened.until(f"MT.engine.xr.end - MT.engine.xr.start < {(end - start) * 0.95}")
+    opened.until(f"MT.engine.timeRange.end - MT.engine.timeRange.start < {(end - start) * 0.95}")
     left, right = opened.view()
     assert left < 30 < right
     x, y = opened.place("Sequence", 30, 20_000)
@@ -347,7 +347,7 @@ def test_wheel_and_drag_move_the_time_axis(opened: Opened, report: Path) -> None
     page.mouse.move(x + 40, y)
     page.mouse.move(x + 80, y)
     page.mouse.up()
-    opened.until(f"MT.engine.xr.start < {left}")
+    opened.until(f"MT.engine.timeRange.start < {left}")
     assert opened.view()[1] - opened.view()[0] == pytest.approx(right - left)
 
 
