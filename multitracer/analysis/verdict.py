@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from multitracer.analysis.summary import Totals
+from multitracer.model.analysis import Totals
 
 FULL = 0.9
 """From this share of the session on, the link itself is what limits."""

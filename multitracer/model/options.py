@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from multitracer.model.thresholds import Thresholds
 
 Role: TypeAlias = Literal["sender", "receiver"]
+Progress: TypeAlias = Callable[[str, float], None]
+"""Told what is being done and how far it is, 0 to 1."""
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,14 @@ import numpy as np
 from bokeh.models import ColumnDataSource, HoverTool, NumeralTickFormatter, Range1d, Span
 from bokeh.plotting import figure
 
-from multitracer.analysis.summary import summarize
-from multitracer.analysis.verdict import CAUSE_NAMES, verdict
+from multitracer.analysis.summary import Summary, direction
+from multitracer.analysis.verdict import CAUSE_NAMES
 from multitracer.compute.kernels import concurrently
 from multitracer.report import drawn, panels, shell
 from multitracer.report.blobs import encode
 
 if TYPE_CHECKING:
-    from multitracer.analysis.pipeline import Analysis
+    from multitracer.model.analysis import Analysis
 
 WELL_USED = 95.0
 """Percent of utilization above which a link was the limit."""
@@ -40,13 +40,13 @@ class Experiment:
     lines: dict[str, drawn.Source]
 
 
-def experiment(name: str, path: str, analysis: Analysis, *, report: bool) -> Experiment:
+def experiment(name: str, path: str, analysis: Analysis, summary: Summary, *, report: bool) -> Experiment:
     """What the comparison needs of an analysis, which can then be forgotten; `report` says whether it has one."""
-    document = summarize(analysis)
+    document = summary.document
     order = drawn.by_data(analysis)
     row: dict[str, Any] = {
         "name": name, "path": path, "report": f"{name}/report.html" if report else None, "error": None,
-        "verdict": verdict(document, analysis.totals),
+        "verdict": summary.verdict,
         "utilization": document["utilization"], "accounting": document["accounting"],
         "causes": causes(document["accounting"]), "findings": _counts(document["findings"]), "align_s": {},
         "connection": None, "duration_s": None, "throughput_bps": None, "goodput_bps": None,
@@ -54,8 +54,8 @@ def experiment(name: str, path: str, analysis: Analysis, *, report: bool) -> Exp
     if not order:
         return Experiment(row, {})
     number = order[0]
-    sender = int(analysis.main_ends[number])
-    sent = analysis.direction(number, sender)
+    sender = int(analysis.ends.main[number])
+    sent = direction(analysis.ends, number, sender)
     one = analysis.connections.iloc[number]
     start = (int(one["start_ns"]) - analysis.origin_ns) / 1e9
     row |= {

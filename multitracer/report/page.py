@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.analysis.summary import summarize
-from multitracer.analysis.verdict import CAUSE_NAMES, verdict
+from multitracer.analysis.summary import Summary
+from multitracer.analysis.verdict import CAUSE_NAMES
 from multitracer.compute.kernels import concurrently
 from multitracer.report import drawn, panels, shell
 from multitracer.report.blobs import encode
 
 if TYPE_CHECKING:
-    from multitracer.analysis.pipeline import Analysis
+    from multitracer.model.analysis import Analysis
 
 SHOWN_CONNECTIONS = 12
 """So many connections can be chosen in the page; the largest come first."""
@@ -23,14 +23,14 @@ MOST_ROWS = 2_000
 """Of the findings' table."""
 
 
-def write(analysis: Analysis, path: Path) -> None:
-    """Write the report of an analysis to `path`."""
-    path.write_text(html(analysis), encoding="utf-8", errors="backslashreplace")
+def write(analysis: Analysis, concluded: Summary, path: Path) -> None:
+    """Write the report of an analysis, of which `concluded` is the summary, to `path`."""
+    path.write_text(html(analysis, concluded), encoding="utf-8", errors="backslashreplace")
 
 
-def html(analysis: Analysis) -> str:
+def html(analysis: Analysis, concluded: Summary) -> str:
     """The report as one HTML document."""
-    summary = summarize(analysis)
+    summary = concluded.document
     shown = shown_in(analysis)
     order = list(shown)
     link = drawn.link(analysis)
@@ -38,7 +38,7 @@ def html(analysis: Analysis) -> str:
     title = "MultiTracer: " + (", ".join(Path(entry["path"]).name for entry in summary["inputs"][:3]) or "report")
     values = {
         "summary": summary,
-        "verdict": verdict(summary, analysis.totals),
+        "verdict": concluded.verdict,
         "bar": _bar(summary["accounting"]),
         "findings": summary["findings"][:MOST_ROWS],
         "more_findings": max(len(summary["findings"]) - MOST_ROWS, 0),
