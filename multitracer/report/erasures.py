@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from bokeh.models import Span
 
-from multitracer import __version__
+from multitracer.model.version import VERSION
 from multitracer.replay.erasures.description import Description
 from multitracer.replay.erasures.trace import ErasureTrace
 from multitracer.report import panels, shell
@@ -34,7 +34,7 @@ def html(traces: Sequence[ErasureTrace], found: Sequence[Description]) -> str:
     title = f"MultiTracer: {', '.join(labels[:3])}{', ...' if len(traces) > 3 else ''} described"
     values = {
         "title": title,
-        "version": __version__,
+        "version": VERSION,
         "traces": [
             {"name": trace.name, "notes": trace.notes, **asdict(one)} for trace, one in zip(traces, found, strict=True)
         ],
