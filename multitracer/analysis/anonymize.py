@@ -90,7 +90,8 @@ _TEXTS = {
 def anonymized(analysis: Analysis) -> Analysis:
     """The analysis with every address replaced: in tables, sentences, notes.
 
-    The TCP checksum covers the addresses and would betray them: it is cleared, what was found by it stays.
+    The TCP checksum is computed over the addresses, which could be guessed from it: it is set to 0. Which
+    packets were damaged stays known.
     """
     names, trace, links = Pseudonyms(), analysis.trace, analysis.links
     recorded = {"flows": _table("flows", trace.tables["flows"], names)}  # first, so that all are named in its order
@@ -105,7 +106,7 @@ def anonymized(analysis: Analysis) -> Analysis:
 
 
 def _table(name: str, table: pd.DataFrame, names: Pseudonyms) -> pd.DataFrame:
-    """The table, with the columns that would tell an address replaced."""
+    """The table, with the columns that can hold an address replaced."""
     columns = {column: names.column(table[column]) for column in _TEXTS.get(name, ()) if column in table}
     if name in ("packets", "segments"):
         columns["checksum"] = np.zeros(len(table), dtype=table["checksum"].dtype)

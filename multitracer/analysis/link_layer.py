@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LinkLayer:
-    """What the links' logs tell; `log` and `intervals` are None without one, `segment_frames` without a capture."""
+    """What the links' logs show; `log` and `intervals` are None without one, `segment_frames` without a capture."""
 
     log: LinkLog | None = None
     intervals: pd.DataFrame | None = None
@@ -90,7 +90,7 @@ def _main(found: list[dict[str, Any]], frames: pd.DataFrame) -> int | None:
 def account_links(
     layer: LinkLayer, streams: Streams, tcp_state: pd.DataFrame, rate_bps: float | None
 ) -> dict[int, Accounting]:
-    """The accounting of every link and direction whose sender logged; without a log, what the stated rate tells."""
+    """The accounting of every link and direction whose sender logged; without a log, by the stated rate."""
     transfer = Transfer(
         streams.segments, streams.connections, streams.retransmissions, tcp_state, streams.paths, streams.groups
     )
@@ -136,7 +136,7 @@ def conclude_links(layer: LinkLayer, accounts: Mapping[int, Accounting]) -> Link
 
 
 def _accounted(one: Accounting | None) -> dict[str, Any]:
-    """The part of a row of links[] that tells where the time went."""
+    """Where the time of one link went, as part of its row of links[]."""
     return {"accounting": one.shares if one else None, "utilization": one.utilization if one else None}
 
 

@@ -1,4 +1,4 @@
-"""Which further input would tell what is not known."""
+"""Which further inputs would answer what these leave open."""
 
 from __future__ import annotations
 

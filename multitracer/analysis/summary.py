@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BUSIEST = 4
-"""So many connections are told of by name where there is no room for all."""
+"""How many connections are listed where there is no room for all."""
 _BLOCK = 2048
-"""So many connections at a time are values of Python's, which take ten times the memory."""
+"""How many connections are made Python values at a time: these take ten times the memory of columns."""
 
 _COUNTS = (
     "packets", "data_segments", "data_bytes", "unique_bytes", "retransmitted_segments", "retransmitted_bytes",

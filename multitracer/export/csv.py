@@ -27,7 +27,7 @@ def write(tables: Mapping[str, pd.DataFrame], directory: Path) -> list[Path]:
 
 
 def write_table(name: str, frame: pd.DataFrame, path: Path) -> None:
-    """Write one table; what the inputs cannot tell is an empty field."""
+    """Write one table; an unknown value is an empty field."""
     import pyarrow as pa
     from pyarrow import csv
 

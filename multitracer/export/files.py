@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 EXPORTS = ("xgraph", "xplot", "csv")
 MOST_CONNECTIONS = 100
-"""Series are drawn by hand and eye: of more connections, those with most data get theirs."""
+"""At most so many connections get series, those with most data: people plot series one connection at a time."""
 
 SUMMARY, TABLES, SERIES, REPORT = "summary.json", "tables", "series", "report.html"
 
@@ -99,15 +99,15 @@ def write_series(analysis: Analysis, directory: Path) -> list[Path]:
     """Write every series that the inputs support to series/NAME.csv."""
     _remove_earlier(directory / SERIES)
     written = []
-    for connection, named in each_connection(analysis):
+    for connection, named in series_by_connection(analysis):
         written += series.write(named, directory / SERIES, connection)
     return written
 
 
-def each_connection(analysis: Analysis) -> Iterator[tuple[int, dict[str, pd.DataFrame]]]:
+def series_by_connection(analysis: Analysis) -> Iterator[tuple[int, dict[str, pd.DataFrame]]]:
     """Connections with their series, those with most data; the link's series come with the first."""
     tables = analysis.tables
-    chosen = drawn_connections(analysis)
+    chosen = connections_with_series(analysis)
     state = _by_connection(tables["tcp_state"], chosen)
     segments = _by_connection(tables["segments"], chosen)
     rest: dict[str, pd.DataFrame] = {name: tables[name] for name in ("connections", "links", "frames", "link_events")}
@@ -120,7 +120,7 @@ def each_connection(analysis: Analysis) -> Iterator[tuple[int, dict[str, pd.Data
         yield connection, series.series(own, connection, seen, analysis.origin_ns)
 
 
-def drawn_connections(analysis: Analysis) -> list[int]:
+def connections_with_series(analysis: Analysis) -> list[int]:
     """The numbers of the connections that get series: at most MOST_CONNECTIONS, those with most data."""
     measures = analysis.ends.measures
     data = np.zeros(len(analysis.connections), dtype=np.int64)
@@ -145,7 +145,7 @@ def _by_connection(table: pd.DataFrame, chosen: list[int]) -> dict[int, pd.DataF
 
 
 def _remove_earlier(directory: Path) -> None:
-    """Take away the series of an earlier run, which these inputs might not support; and nothing else."""
+    """Take away the series files of an earlier run, of which this one may not write all; other files stay."""
     for path in directory.glob("*.csv"):
         if path.name.split(".")[0] in {*TCP_SERIES, *RLP_SERIES, *RLC_SERIES}:
             path.unlink()
@@ -163,17 +163,17 @@ def write_exports(
 
 
 def _xgraph(analysis: Analysis, _: dict[str, Any], directory: Path) -> list[Path]:
-    carried = xgraph.frame_bytes(analysis.tables["frames"], analysis.links.main)
+    frame_bytes = xgraph.frame_bytes(analysis.tables["frames"], analysis.links.main)
     written = []
-    for connection, named in each_connection(analysis):
-        written += xgraph.write(named, directory, connection, carried)
+    for connection, named in series_by_connection(analysis):
+        written += xgraph.write(named, directory, connection, frame_bytes)
     return written
 
 
 def _xplot(analysis: Analysis, _: dict[str, Any], directory: Path) -> list[Path]:
     tables = {**analysis.tables, "packets": analysis.trace.tables["packets"]}
     written = []
-    for connection in drawn_connections(analysis):
+    for connection in connections_with_series(analysis):
         seen = view(analysis, connection, None)
         point = seen.receiver_point if seen.sender_point is None else seen.sender_point
         if point is not None:

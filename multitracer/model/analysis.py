@@ -102,7 +102,7 @@ class Analysis:
     """The first time of the whole trace, from which seconds are counted."""
     options: AnalyzeOptions
     missing: list[str] = field(default_factory=list)
-    """Which input would tell what is not known, one sentence each."""
+    """Which further input would answer what is not known, one sentence each."""
 
     @property
     def connections(self) -> pd.DataFrame:

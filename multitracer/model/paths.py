@@ -19,7 +19,7 @@ class Paths:
     """`sender_point` and `receiver_point` have shape (connections, 2): per end, where what it sent was seen.
 
     `arrival` is per row of segments the row of the same packet at the receiving point (-1: none),
-    `arrived` whether it got there intact (1 yes, 0 no, -1 cannot be told).
+    `arrived` whether it got there intact (1 yes, 0 no, -1 not known).
     """
 
     sender_point: Ints

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from multitracer.analysis import pipeline
 from multitracer.analysis.summary import Summary, summarize
+from multitracer.analysis.verdict import grouped
 from multitracer.model import analysis as model
 from multitracer.model.options import AnalyzeOptions, Progress
 from multitracer.model.trace import Trace
@@ -47,6 +49,17 @@ class Analysis(model.Analysis):
             f"{len(self.tables['findings'])} findings"
         )
         return f"Analysis of {names}: {counted}\n{self.verdict}"
+
+    def _repr_html_(self) -> str:
+        """The same, and the findings by kind, as a notebook shows them."""
+        rows = "".join(
+            f"<tr><td>{len(group)}</td><td>{escape(group[0]['kind'])}</td><td>{escape(group[0]['verdict'])}</td>"
+            f"<td>{group[0]['start_s']:.3f} s</td><td>{escape(group[0]['because'])}</td></tr>"
+            for group in grouped(self._summary.document["findings"])
+        )
+        head = "<tr><th>count</th><th>finding</th><th>verdict</th><th>longest at</th><th>because</th></tr>"
+        table = f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>" if rows else ""
+        return "".join(f"<p>{escape(line)}</p>" for line in repr(self).splitlines()) + table
 
 
 def analyze(
