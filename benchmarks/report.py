@@ -20,7 +20,7 @@ import numpy as np
 from ingest import CHUNK, MSS, START_S, packets
 from playwright.sync_api import sync_playwright
 
-from multitracer.analysis.pipeline import Analysis, analyze_paths
+from multitracer import Analysis, analyze
 from multitracer.report.analysis_page import shown_in
 
 RECORDS_A_PACKET = 2.4
@@ -78,7 +78,7 @@ def measured(directory: Path, records: int, moves: int, *, nanoseconds: bool) ->
     """One size."""
     capture, report = directory / "made.pcap", directory / "report.html"
     make(capture, max(100, round(records / RECORDS_A_PACKET)), nanoseconds)
-    analysis: Analysis = analyze_paths([capture])
+    analysis: Analysis = analyze([capture])
     started = time.perf_counter()
     analysis.report(report)
     written = time.perf_counter() - started

@@ -22,8 +22,9 @@ from multitracer.accounting.intervals import Canvas, Ints, covers, union
 from multitracer.correlation.headers import header
 from multitracer.link.events import FLOW_CONTROL, RESET
 from multitracer.link.timing import Timing
+from multitracer.model.paths import NOWHERE, Paths
 from multitracer.model.schema import CAUSES, MARKS, build
-from multitracer.vantage.paths import NOWHERE, Paths, host
+from multitracer.vantage.paths import host
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,7 +15,7 @@ from multitracer.commands.talk import Progress, quiet, say, verbose
 from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from multitracer.analysis.pipeline import Analysis
+    from multitracer.model.analysis import Analysis
     from multitracer.model.trace import Trace
 
 Function = TypeVar("Function", bound=Callable[..., Any])

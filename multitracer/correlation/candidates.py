@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.correlation.headers import FLAGS_MASK, Header
+from multitracer.model.paths import NOWHERE, Paths
 from multitracer.model.schema import MARKS
-from multitracer.vantage.paths import NOWHERE, Paths
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,8 +21,9 @@ from multitracer.correlation.sizes import Sized, match_sizes
 from multitracer.link import reassembly_rlc, reassembly_rlp
 from multitracer.link.packets import CarriedPacket
 from multitracer.link.reassembly_rlc import direction
+from multitracer.model.paths import Paths
 from multitracer.model.schema import FIN, MARKS, SYN, build, empty
-from multitracer.vantage.paths import INTACT, LOST, Paths
+from multitracer.vantage.paths import INTACT, LOST
 
 if TYPE_CHECKING:
     import pandas as pd

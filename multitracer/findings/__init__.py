@@ -6,7 +6,6 @@ which it says nothing) and `detect(scene)`.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from multitracer.findings import (
@@ -51,5 +50,4 @@ def find(scene: Scene) -> pd.DataFrame:
         key=lambda finding: (finding.start_ns, finding.kind),
     )
     columns = {name: [getattr(finding, name) for finding in found] for name in Finding._fields}
-    columns["evidence"] = [json.dumps(evidence) for evidence in columns["evidence"]]
     return build("findings", columns)

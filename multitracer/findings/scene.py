@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from multitracer.model.thresholds import Thresholds
 from multitracer.tcp.connection_rows import Groups
+from multitracer.tcp.rtt import segment_round_trips
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,20 +140,10 @@ class Scene:
         The acknowledgement of a lone segment may be delayed (RFC 1122 4.2.3.2).
         """
         rows = self.rows(direction.connection, direction.sender_point)
-        mine = self.column("sender")[rows] == direction.sender
-        data = rows[mine & (self.column("payload_bytes")[rows] > 0)]
-        acks = rows[~mine & (self.column("ack")[rows] >= 0)]
-        highest = np.maximum.accumulate(self.column("ack")[acks]) if len(acks) else np.empty(0, dtype=np.int64)
-        end = self.column("seq")[data] + self.column("payload_bytes")[data]
-        _, index, counts = np.unique(end, return_inverse=True, return_counts=True)
-        once = counts[index] == 1
-        at = np.searchsorted(highest, end)
-        time = self.column("time_ns")
-        before = np.searchsorted(acks, data)  # rows are in the order of the capture
-        alone = np.append(-1, highest)[before] >= self.column("seq")[data]
-        known = once & (at < len(highest)) & ~alone
-        sent = time[data[known]]
-        return sent, time[acks[at[known]]] - sent
+        time_ns, seq, payload, ack, sender = (
+            self.column(name)[rows] for name in ("time_ns", "seq", "payload_bytes", "ack", "sender")
+        )
+        return segment_round_trips(time_ns, sender == direction.sender, seq, payload, ack)
 
     def references(self, rows: npt.NDArray[np.int64], limit: int = 5) -> list[dict[str, int]]:
         """Where a reader finds these segments: input and record numbers of the first few."""

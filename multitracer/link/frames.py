@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multitracer.compute.arrays import with_columns
 from multitracer.compute.kernels import kernel
 from multitracer.model.schema import FRAME_TYPES
 from multitracer.wire import rlp
@@ -45,15 +46,15 @@ _NEXT, _EXPECTED, _FIRST, _STARTED, _EPOCH, _OPEN, _BEGAN, _SPOKE, _RESETS = ran
 _STATES = 9
 
 
-def number(frames: pd.DataFrame, links: pd.DataFrame, events: pd.DataFrame) -> None:
-    """Fill `sn_unwrapped`, `epoch` and `transmission` of frames, log by log.
+def numbered(frames: pd.DataFrame, links: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
+    """The frames with `sn_unwrapped`, `epoch` and `transmission`, found log by log.
 
     `transmission` counts how often a frame's octets had been sent before, by the sending end's log;
     at the receiving end it stays null: what was lost on the way does not show there. A frame from
     before all that its log has stays without a number.
     """
     if not len(frames):
-        return
+        return frames
     code = codes(frames)
     unwrapped = np.full(len(frames), -1, dtype=np.int64)
     epoch = np.full(len(frames), -1, dtype=np.int32)
@@ -81,7 +82,7 @@ def number(frames: pd.DataFrame, links: pd.DataFrame, events: pd.DataFrame) -> N
             np.zeros((2 * len(links), largest), dtype=np.int64),
             np.zeros((2 * len(links), largest), dtype=np.int64), unwrapped, epoch, transmission,
         )  # fmt: skip
-    frames["sn_unwrapped"], frames["epoch"], frames["transmission"] = unwrapped, epoch, transmission
+    return with_columns(frames, sn_unwrapped=unwrapped, epoch=epoch, transmission=transmission)
 
 
 def codes(frames: pd.DataFrame) -> Any:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.analysis.summary import summarize
-from multitracer.analysis.verdict import CAUSE_NAMES, verdict
+from multitracer.analysis.summary import Summary
+from multitracer.analysis.verdict import CAUSE_NAMES
 from multitracer.report import analysis_panels, colours, page_template, panel_data
 from multitracer.report.panel_data import PanelData
 
 if TYPE_CHECKING:
-    from multitracer.analysis.pipeline import Analysis
+    from multitracer.model.analysis import Analysis
 
 SHOWN_CONNECTIONS = 12
 """The most connections that can be chosen in a page: those that carried most data."""
@@ -21,14 +21,14 @@ MOST_ROWS = 2_000
 """The most findings that the page's table lists."""
 
 
-def write(analysis: Analysis, path: Path) -> None:
-    """Write the report of an analysis to `path`."""
-    path.write_text(html(analysis), encoding="utf-8", errors="backslashreplace")
+def write(analysis: Analysis, concluded: Summary, path: Path) -> None:
+    """Write the report of an analysis, of which `concluded` is the summary, to `path`."""
+    path.write_text(html(analysis, concluded), encoding="utf-8", errors="backslashreplace")
 
 
-def html(analysis: Analysis) -> str:
+def html(analysis: Analysis, concluded: Summary) -> str:
     """The report as one HTML document."""
-    summary = summarize(analysis)
+    summary = concluded.document
     shown = shown_in(analysis)
     order = list(shown)
     link = panel_data.link(analysis)
@@ -37,7 +37,7 @@ def html(analysis: Analysis) -> str:
     values = {
         "summary": summary,
         "version": summary["multitracer"],
-        "verdict": verdict(summary, analysis.totals),
+        "verdict": concluded.verdict,
         "bar": _bar(summary["accounting"]),
         "findings": summary["findings"][:MOST_ROWS],
         "more_findings": max(len(summary["findings"]) - MOST_ROWS, 0),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from bokeh.plotting import figure as Figure  # noqa: N812 - a class, though Bokeh names it like a function
 
-    from multitracer.analysis.pipeline import Analysis
+    from multitracer.model.analysis import Analysis
 
 LAYERS = ("tcp", "link", "host", "path", "capture")
 MOST_BANDS = 200
@@ -43,9 +43,7 @@ def link_rate(analysis: Analysis) -> float | None:
     """What the link can carry, in bit/s of user data; None where no log tells."""
     if analysis.options.link_rate_bps:
         return analysis.options.link_rate_bps
-    if analysis.links.main is None:
-        return None
-    return analysis.links.timings[analysis.links.main].rate_bps
+    return analysis.links.rate_bps
 
 
 def _causes_and_findings(analysis: Analysis, panels: Panels, _: dict[str, Any]) -> None:

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.analysis.summary import summarize
-from multitracer.analysis.verdict import verdict
+from multitracer.analysis.summary import Summary, direction
 from multitracer.report import panel_data
 
 if TYPE_CHECKING:
-    from multitracer.analysis.pipeline import Analysis
+    from multitracer.model.analysis import Analysis
 
 WELL_USED = 95.0
 """Percent of utilization above which a link was the limit."""
@@ -28,13 +27,13 @@ class Experiment:
     lines: dict[str, panel_data.Source]
 
 
-def experiment(name: str, path: str, analysis: Analysis, *, report: bool) -> Experiment:
+def experiment(name: str, path: str, analysis: Analysis, summary: Summary, *, report: bool) -> Experiment:
     """What the comparison needs of an analysis; `report` says whether a report of its own is written."""
-    document = summarize(analysis)
+    document = summary.document
     order = panel_data.largest_first(analysis)
     row: dict[str, Any] = {
         "name": name, "path": path, "report": f"{name}/report.html" if report else None, "error": None,
-        "verdict": verdict(document, analysis.totals),
+        "verdict": summary.verdict,
         "utilization": document["utilization"], "accounting": document["accounting"],
         "causes": causes(document["accounting"]), "findings": _counts(document["findings"]), "align_s": {},
         "connection": None, "duration_s": None, "throughput_bps": None, "goodput_bps": None,
@@ -42,8 +41,8 @@ def experiment(name: str, path: str, analysis: Analysis, *, report: bool) -> Exp
     if not order:
         return Experiment(row, {})
     number = order[0]
-    sender = int(analysis.main_ends[number])
-    sent = analysis.direction(number, sender)
+    sender = int(analysis.ends.main[number])
+    sent = direction(analysis.ends, number, sender)
     one = analysis.connections.iloc[number]
     start = (int(one["start_ns"]) - analysis.origin_ns) / 1e9
     row |= {

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from bokeh.models import Span
 
-from multitracer import __version__
+from multitracer.model.version import VERSION
 from multitracer.replay.erasures.description import Description
 from multitracer.replay.erasures.trace import ErasureTrace
 from multitracer.report import colours, page_template
@@ -42,7 +42,7 @@ def html(traces: Sequence[ErasureTrace], found: Sequence[Description]) -> str:
     over_time.bursts(labels, drawn)
     title = f"MultiTracer: {', '.join(labels[:3])}{', ...' if len(traces) > 3 else ''} described"
     values = {
-        "version": __version__,
+        "version": VERSION,
         "traces": [
             {"name": trace.name, "notes": trace.notes, **asdict(one)} for trace, one in zip(traces, found, strict=True)
         ],

@@ -13,11 +13,12 @@ import numpy as np
 
 from multitracer.export.series import View, series
 from multitracer.model.schema import ACK, MARKS, RST, SYN
+from multitracer.tcp.rtt import segment_round_trips
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multitracer.analysis.pipeline import Analysis
+    from multitracer.model.analysis import Analysis
 
 Source: TypeAlias = dict[str, Any]
 
@@ -81,7 +82,7 @@ def largest_first(analysis: Analysis) -> list[int]:
 
 def connection(analysis: Analysis, number: int) -> PanelData:
     """All sources of one connection, as captured nearest to the sender of its data."""
-    sender = int(analysis.main_ends[number])
+    sender = int(analysis.ends.main[number])
     point = int(analysis.paths.seen_at[number, sender])
     segments = analysis.tables["segments"]
     rows = np.flatnonzero(
@@ -97,7 +98,7 @@ def connection(analysis: Analysis, number: int) -> PanelData:
         | _acknowledgements(own, sender, elapsed)
         | _sacks(analysis, rows, own, sender, elapsed)
         | _state(analysis, number, sender, elapsed)
-        | _delays(analysis, number, sender, elapsed)
+        | _delays(analysis, number, own, sender, elapsed)
         | _goodput(own, sender, elapsed)
     )
 
@@ -125,20 +126,16 @@ def link(analysis: Analysis) -> PanelData:
 
 def _carried(analysis: Analysis) -> dict[str, Source]:
     """Which frames had octets of which segment (its row): one record for each pair, in order of time."""
-    main, frames = analysis.links.main, analysis.links.frames
-    match = None if main is None else analysis.links.matches.get(main)
-    if match is None or frames is None or not match.sender_logged:
+    frames, pairs = analysis.tables["frames"], analysis.links.segments
+    if pairs is None:
         return {}
-    known = [(packet.rows, row) for packet, row in zip(match.packets, match.segments.tolist(), strict=True) if row >= 0]
-    if not known:
-        return {}
-    rows = np.concatenate([frame_rows for frame_rows, _ in known])
+    rows = pairs.frame
     number = frames["sn_unwrapped"].to_numpy()[rows]
     return {
         "carried": {
             "x": frames["time_ns"].to_numpy()[rows] - analysis.origin_ns,
             "y": number,
-            "row": np.repeat([row for _, row in known], [len(frame_rows) for frame_rows, _ in known]),
+            "row": pairs.segment,
             "again": (frames["transmission"].to_numpy()[rows] > 0).astype(np.int64),
         }
     }
@@ -235,7 +232,7 @@ def _state(analysis: Analysis, number: int, sender: int, elapsed: _Elapsed) -> d
     """The sender's windows and timer as its host logged them, and what was outstanding by the capture."""
     state = analysis.tables["tcp_state"]
     own = state[(state["connection"] == number) & (state["sender"] == sender)].sort_values("time_ns", kind="stable")
-    mss = analysis.direction(number, sender)["max_segment_bytes"] or 0
+    mss = int(analysis.ends.counts("max_segment_bytes")[number, sender])
     found: dict[str, Source] = {}
     for name in ("cwnd", "ssthresh"):
         value = own[f"{name}_bytes"].fillna(own[f"{name}_segments"] * mss).to_numpy()
@@ -261,12 +258,14 @@ def _outstanding(analysis: Analysis, number: int, sender: int, elapsed: _Elapsed
     return {"outstanding": {"x": elapsed(own["time_ns"]), "y": value}} if len(own) else {}
 
 
-def _delays(analysis: Analysis, number: int, sender: int, elapsed: _Elapsed) -> dict[str, Source]:
+def _delays(
+    analysis: Analysis, number: int, seen: pd.DataFrame, sender: int, elapsed: _Elapsed
+) -> dict[str, Source]:
     """Round trips of segments sent once, and how long each waited for its first frame."""
     found: dict[str, Source] = {}
-    direction = analysis.scene.direction(number, sender)
-    if direction is not None and direction.sender_point >= 0:
-        sent, rtt = analysis.scene.round_trips(direction)
+    if analysis.paths.sender_point[number, sender] >= 0:
+        time_ns, seq, payload, ack = (seen[name].to_numpy() for name in ("time_ns", "seq", "payload_bytes", "ack"))
+        sent, rtt = segment_round_trips(time_ns, seen["sender"].to_numpy() == sender, seq, payload, ack)
         if len(sent):
             found["rtt"] = {"x": elapsed(sent), "y": rtt}
     table = analysis.tables["segment_frames"]

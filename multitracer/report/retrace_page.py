@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from bokeh.models import ColumnDataSource, HoverTool, NumeralTickFormatter
 
-from multitracer import __version__
+from multitracer.model.version import VERSION
 from multitracer.replay.retrace.throughput import MINUTE_NS, Retraced, document
 from multitracer.report import colours, page_template
 from multitracer.report.erasure_figures import MOST_OVERLAID, Line, OverTime, lengths, lost, plain_figure, steps
@@ -39,7 +39,7 @@ def html(results: Sequence[Retraced]) -> str:
     over_time.bursts(list(by_name), traces)
     title = f"MultiTracer: {', '.join(names[:3])}{', ...' if len(names) > 3 else ''} retraced"
     values = {
-        "version": __version__,
+        "version": VERSION,
         "verdict": verdict(results[0]),
         "traces": document(results)["traces"],
         "left_out": len(results) - len(drawn),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,13 +25,13 @@ Progress = Callable[[str, float], None]
 _TYPICAL_RECORD_BYTES = 100
 
 
-def read(*paths: str, progress: Progress | None = None) -> Trace:
+def read(*paths: str | Path, progress: Progress | None = None) -> Trace:
     """What was recorded in `paths` (files, or directories taken recursively), as one Trace.
 
     One bad input among several is kept with its loss named; raises InputError when the only input
     is bad, NoUsableInputError when all of several are.
     """
-    files = parsers.inputs_in(list(paths))
+    files = parsers.inputs_in(list(map(str, paths)))
     kernels.choose(sum(_size(path) for path in files) // _TYPICAL_RECORD_BYTES)
     kernels.get_ready()
     inputs = []
@@ -69,12 +70,11 @@ def join(inputs: list[Input]) -> Trace:
                 table["packet"] = table["packet"].to_numpy() + packets_before
             parts.setdefault(name, []).append(table)
         packets_before += len(tables["packets"]) if "packets" in tables else 0
-        _note_times(entry)
     joined = {name: _concatenated(tables) for name, tables in parts.items()}
     joined |= {"flows": flows, "links": links}
     for name in ("packets", "sack_blocks", "syn_options", "tcp_state", "frames", "link_events"):
         joined.setdefault(name, empty(name))
-    return Trace(inputs, joined)
+    return Trace([_dated(entry) for entry in inputs], joined)
 
 
 def _size(path: str) -> int:
@@ -107,15 +107,17 @@ def _reasons(inputs: list[Input]) -> str:
     return "; ".join(dict.fromkeys(said)) or "no records"
 
 
-def _note_times(entry: Input) -> None:
+def _dated(entry: Input) -> Input:
+    """The input with its first and last time."""
     times = [
         table["time_ns"]
         for name, table in entry.recording.tables.items()
         if name in ("packets", "tcp_state", "frames", "link_events") and len(table)
     ]
-    if times:
-        entry.first_ns = int(min(column.min() for column in times))
-        entry.last_ns = int(max(column.max() for column in times))
+    if not times:
+        return entry
+    first, last = min(column.min() for column in times), max(column.max() for column in times)
+    return replace(entry, first_ns=int(first), last_ns=int(last))
 
 
 def _concatenated(tables: list[pd.DataFrame]) -> pd.DataFrame:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from browsing import EXAMPLE, Opened, Scripts
 
-from multitracer.analysis.pipeline import Analysis, analyze_paths
+from multitracer import Analysis, analyze
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -55,7 +55,7 @@ def scripts(browser: Any) -> Iterator[Scripts]:
 @pytest.fixture(scope="session")
 def analysis() -> Analysis:
     """The example with both layers."""
-    return analyze_paths(sorted(EXAMPLE.iterdir()))
+    return analyze(sorted(EXAMPLE.iterdir()))
 
 
 @pytest.fixture(scope="session")

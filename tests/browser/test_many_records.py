@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from browsing import Opened, figure
 
-from multitracer.analysis.pipeline import Analysis
+from multitracer import Analysis
 from multitracer.report import analysis_page, panel_data
 
 pytestmark = pytest.mark.browser

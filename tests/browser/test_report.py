@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from browsing import EXAMPLE, Opened, figure
 
-from multitracer.analysis.pipeline import Analysis, analyze_paths
+from multitracer import Analysis, analyze
 from multitracer.model.options import AnalyzeOptions
 
 pytestmark = pytest.mark.browser
@@ -120,7 +120,7 @@ def test_the_y_axis_follows_what_is_in_view(opened: Opened, report: Path) -> Non
 def test_another_connection_can_be_chosen(opened: Opened, tmp_path: Path) -> None:
     """The panels then hold that connection's segments."""
     folder = EXAMPLE.parent / "loss2"
-    found = analyze_paths(sorted(folder.iterdir()))
+    found = analyze(sorted(folder.iterdir()))
     found.report(tmp_path / "two.html")
     page = opened.open(tmp_path / "two.html")
     before = len(opened.values("segments", "x"))
@@ -133,7 +133,7 @@ def test_names_from_outside_never_become_markup(opened: Opened, tmp_path: Path) 
     """A file name with markup is shown as text."""
     name = tmp_path / "<img src=x onerror=alert(1)>.pcap"
     name.write_bytes((EXAMPLE / "snd.pcap").read_bytes())
-    analyze_paths([name]).report(tmp_path / "report.html")
+    analyze([name]).report(tmp_path / "report.html")
     page = opened.open(tmp_path / "report.html")
     assert page.locator("img").count() == 0
     assert "<img src=x" in page.locator("h1").inner_text()
@@ -308,7 +308,7 @@ def test_a_quick_way_back_leads_to_the_view_before(opened: Opened, report: Path)
 @pytest.mark.parametrize(("start", "end"), [(40.0, 41.0), (21.66, 24.34)])
 def test_a_window_is_shown_from_its_own_beginning(opened: Opened, tmp_path: Path, start: float, end: float) -> None:
     """Not from the start of the trace; also one in which the link sent nothing new, and TCP nothing at all."""
-    analyze_paths(sorted(EXAMPLE.iterdir()), AnalyzeOptions(from_s=start, to_s=end)).report(tmp_path / "part.html")
+    analyze(sorted(EXAMPLE.iterdir()), AnalyzeOptions(from_s=start, to_s=end)).report(tmp_path / "part.html")
     opened.open(tmp_path / "part.html")
     assert opened.view()[0] == pytest.approx(start, abs=0.5)
     assert opened.view()[1] == pytest.approx(end, abs=0.5)
@@ -316,7 +316,7 @@ def test_a_window_is_shown_from_its_own_beginning(opened: Opened, tmp_path: Path
 
 def test_choosing_another_connection_forgets_what_was_counted(opened: Opened, tmp_path: Path) -> None:
     """The last one chosen wins, however long another takes; no table shows the former one's numbers."""
-    analyze_paths(sorted((EXAMPLE.parent / "loss2").iterdir())).report(tmp_path / "report.html")
+    analyze(sorted((EXAMPLE.parent / "loss2").iterdir())).report(tmp_path / "report.html")
     page = opened.open(tmp_path / "report.html")
     page.keyboard.press("m")
     assert page.locator("#mt-selection").is_visible()

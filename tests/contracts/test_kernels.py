@@ -16,10 +16,10 @@ from repository import EXAMPLES
 COMPILED = """
 import sys
 from multitracer.compute import kernels
-from multitracer.analysis.pipeline import analyze_paths
-from multitracer.analysis.summary import to_json
+from multitracer import analyze
+from multitracer.export.summary_json import json_text
 kernels.choose = lambda records: None  # compiled, however few records there are
-sys.stdout.buffer.write(to_json(analyze_paths(sys.argv[1:]).summary()))
+sys.stdout.buffer.write(json_text(analyze(sys.argv[1:]).summary()))
 """
 LIVES = {
     "compiled": {},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -283,5 +282,5 @@ def test_a_recovery_is_told_with_its_fast_retransmission() -> None:
     ]  # fmt: skip
     found = find(scene(DATA, retransmissions=retransmissions(*rows)))
     told = found[found["kind"] == "fast-retransmit"]
-    assert [json.loads(one)["count"] for one in told["evidence"]] == [2, 3]
+    assert [one["count"] for one in told["evidence"]] == [2, 3]
     assert told["end_ns"].tolist() == [at(1020), at(1060)]

@@ -9,7 +9,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multitracer.analysis.json_rows import dicts, lines
+from multitracer.analysis.plain_values import dicts
+from multitracer.export.json_rows import lines
 
 ROWS = 3
 
