@@ -98,7 +98,7 @@ def anonymize(analysis: Analysis) -> None:
     for name, table in analysis.tables.items():
         if table is trace.tables.get(name):
             analysis.tables[name] = tables[name]
-        else:  # in place: the scene that the findings came from holds it too
+        else:  # in place: `analysis.observed` holds it too
             for column, values in _replaced(name, table, names).items():
                 table[column] = values
     analysis.trace = Trace([_input(entry, names) for entry in trace.inputs], tables)

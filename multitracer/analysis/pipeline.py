@@ -23,8 +23,8 @@ from multitracer.analysis.link_layer import LinkLayer, join_layers
 from multitracer.analysis.summary import Connections, Ends, Totals, summarize
 from multitracer.compute.arrays import attach
 from multitracer.compute.kernels import kernel
-from multitracer.findings import Scene
-from multitracer.findings.scene import Direction
+from multitracer.findings import Observations
+from multitracer.findings.observations import Direction
 from multitracer.model.errors import UsageError
 from multitracer.model.options import AnalyzeOptions
 from multitracer.model.trace import Trace
@@ -65,7 +65,7 @@ class Analysis:
     origin_ns: int
     options: AnalyzeOptions
     links: LinkLayer
-    scene: Scene
+    observed: Observations
     missing: list[str] = field(default_factory=list)
     """Which input would tell what is not known, one sentence each."""
 
@@ -229,7 +229,7 @@ class _Pipeline:
             parts = {link: one.within(begin, end) for link, one in self.whole.links.accounts.items()}
             links.note_accounts(parts)
         self.progress("looking for findings", 0.9)
-        scene = Scene(
+        observed = Observations(
             segments, found.connections, resent, self._directions(measures, paths), paths.arrival, paths.arrived,
             self._pair_errors(alignment), links=links.links, frames=links.frames, link_intervals=links.intervals,
             segment_frames=links.segment_frames, accounting=links.main_accounting, link_rtt_ns=links.link_rtt_ns,
@@ -237,18 +237,18 @@ class _Pipeline:
         )  # fmt: skip
         concluded = {
             "segments": segments, "sack": sack, "tcp_state": state, "retransmissions": resent,
-            "connections": found.connections, "findings": findings.find(scene), **links.tables(),
+            "connections": found.connections, "findings": findings.find(observed).table, **links.tables(),
         }  # fmt: skip
         return Analysis(
             self.trace, concluded, found.connections, measures, paths, points,
-            self._origin(concluded), self.options, links, scene, self._missing(concluded, links),
+            self._origin(concluded), self.options, links, observed, self._missing(concluded, links),
         )  # fmt: skip
 
     def _usual_rtt_ns(self) -> int:
         """The largest of the connections' least round trips in all that was recorded, 0 unknown."""
         if self.whole is None:
             return 0
-        return max((direction.least_rtt_ns for direction in self.whole.scene.directions), default=0)
+        return max((direction.least_rtt_ns for direction in self.whole.observed.directions), default=0)
 
     def _window(self) -> tuple[int, int]:
         """The window to analyse, on the reference clock."""

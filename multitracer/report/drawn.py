@@ -256,9 +256,9 @@ def _outstanding(analysis: Analysis, number: int, sender: int, since: _Since) ->
 def _delays(analysis: Analysis, number: int, sender: int, since: _Since) -> dict[str, Source]:
     """Round trips of segments sent once, and how long each waited for its first frame."""
     found: dict[str, Source] = {}
-    direction = analysis.scene.direction(number, sender)
+    direction = analysis.observed.direction(number, sender)
     if direction is not None and direction.sender_point >= 0:
-        sent, rtt = analysis.scene.round_trips(direction)
+        sent, rtt = analysis.observed.round_trips(direction)
         if len(sent):
             found["rtt"] = {"x": since(sent), "y": rtt}
     table = analysis.tables["segment_frames"]
