@@ -40,7 +40,7 @@ def _in_direction(observed: Observations, direction: Direction) -> Iterator[Find
     time = observed.column("time_ns")
     for run in groups_without_gap(np.cumsum(np.concatenate([[0], np.diff(shift) != 0])), 0):
         group, offset = stray[run], int(shift[run][0])
-        if len(group) < 2 or offset <= 0:
+        if len(group) < observed.thresholds.decompression_segments or offset <= 0:
             continue
         yield _finding(observed, direction, group, offset, time)
 

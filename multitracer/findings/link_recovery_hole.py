@@ -27,7 +27,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
         for at in np.flatnonzero(np.diff(delivered) > limit):
             row = came.iloc[at + 1]
             start, end = int(delivered[at]), int(delivered[at + 1])
-            # Its first frame must be older than the gap's limit: else the segment was only offered late.
+            # Sent first within the limit before it was delivered, the segment was only offered late.
             if row["frame_retransmissions"] <= 0 or row["first_frame_ns"] > end - limit:
                 continue
             if any(s < end and e > start for s, e in observed.resets(int(link))):

@@ -1,8 +1,7 @@
 """What a detector needs: which tables it reads, and which inputs give them.
 
 A detector's NEEDS lists Needs that must all be met; `either` joins alternatives into one. The runner
-calls a detector only when its needs are met, so that a detector has no check of its own for a table
-that is not there.
+calls a detector only when its needs are met: a detector need not check for missing tables.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ class Need:
     """Something that a detector cannot do without."""
 
     input: str
-    """The input that gives it, as a user is told."""
+    """The input that gives it, in words for the user."""
     met: Callable[[Observations], bool]
     made_from: tuple[Need, ...] = ()
-    """Where one of these is not met either, its input is the one to ask for."""
+    """Needs that it depends on: where one of these is not met, that one's input is asked for instead."""
 
     def missing_inputs(self, observed: Observations) -> Iterator[str]:
         """The inputs that would meet it; none where it is met."""

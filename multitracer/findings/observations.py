@@ -57,7 +57,7 @@ class Observations:
     groups: Groups | None = None
     """Rows of `segments` by connection and point, where the caller has grouped them already."""
     usual_rtt_ns: int = 0
-    """The least round trip in all that was recorded, where these tables are a part of it; 0 unknown."""
+    """Where these tables are a window of a recording: the largest of its connections' least round trips, else 0."""
     thresholds: Thresholds = field(default_factory=Thresholds)
 
     @cached_property
