@@ -26,7 +26,7 @@ from multitracer.analysis.logs import Logs, place_logs
 from multitracer.analysis.missing_inputs import missing_inputs
 from multitracer.analysis.streams import Streams, directions, ends, follow_streams, pair_errors
 from multitracer.analysis.window import cut_accounts, cut_captures, cut_logs, window_of
-from multitracer.findings.scene import Direction, Scene
+from multitracer.findings.observations import Direction, Observations
 from multitracer.model.analysis import Analysis
 from multitracer.model.options import AnalyzeOptions, Progress
 from multitracer.model.trace import Trace
@@ -56,7 +56,7 @@ def analyze(trace: Trace, options: AnalyzeOptions | None = None, progress: Progr
     if options.cuts:
         part, usual_rtt_ns = cut(whole, options, origin_ns, progress), least_rtt_ns(directions(whole.streams))
     progress("looking for findings", 0.9)
-    found = findings.find(scene(part, options, usual_rtt_ns))
+    found = findings.find(observations(part, options, usual_rtt_ns)).table
     analysis = conclude(trace, part, found, options, origin_ns)
     return anonymized(analysis) if options.anonymize else analysis
 
@@ -99,11 +99,11 @@ def least_rtt_ns(seen: list[Direction]) -> int:
     return max((direction.least_rtt_ns for direction in seen), default=0)
 
 
-def scene(joined: Joined, options: AnalyzeOptions, usual_rtt_ns: int) -> Scene:
+def observations(joined: Joined, options: AnalyzeOptions, usual_rtt_ns: int) -> Observations:
     """What the detectors of findings look at; `usual_rtt_ns` is the whole trace's, where this is a part of it."""
     streams, layer, log = joined.streams, joined.layer, joined.layer.log
     main = joined.accounts.get(-1 if layer.main is None else layer.main)
-    return Scene(
+    return Observations(
         streams.segments, streams.connections, streams.retransmissions, directions(streams), streams.paths.arrival,
         streams.paths.arrived, pair_errors(joined.captures.alignment), links=log.links if log else None,
         frames=log.frames if log else None, link_intervals=layer.intervals, segment_frames=layer.segment_frames,

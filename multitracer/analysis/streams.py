@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from multitracer.analysis.captures import Captures
-from multitracer.findings.scene import Direction
+from multitracer.findings.observations import Direction
 from multitracer.model.analysis import Ends, Ints
 from multitracer.model.options import Progress
 from multitracer.model.paths import Paths

@@ -1,4 +1,4 @@
-"""Thresholds of the detectors: when an observation becomes a finding."""
+"""The thresholds of all detectors: from which size on something is reported as a finding."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Thresholds:
-    """When an observation becomes a finding. Times in round trips or frame times wherever possible."""
+    """From which size on something is a finding. Times in round trips or frame times wherever possible."""
 
     hole_link_rtts: float = 2.0
     """link-recovery-hole: a gap in arrivals of more link round trips than this."""
     outage_link_rtts: float = 2.0
     """link-outage: no frame through either way for more link round trips than this."""
     queue_pipes: float = 1.0
-    """excessive-queueing: the wait exceeds this many times the round trip of the empty path."""
+    """excessive-queueing: the wait is longer than so many least round trips."""
     queue_rtts: float = 10.0
-    """excessive-queueing: and lasts for this many round trips."""
+    """excessive-queueing: and such waits go on for so many least round trips."""
     queue_least_ms: float = 20.0
-    """excessive-queueing: and exceeds this where only round trips show it, because hosts add delay of their own."""
+    """excessive-queueing: and the wait exceeds this where only round trips show it, as hosts delay packets too."""
     idle_rtts: float = 1.0
     """idle-link: an idle interval of more round trips than this."""
     burst_rtts: float = 1.0
@@ -28,6 +28,8 @@ class Thresholds:
     compression_ratio: float = 0.5
     """ack-compression: acknowledgements come at less than this share of the spacing they left with."""
     compression_acks: int = 4
-    """ack-compression: at least this many in a row."""
+    """ack-compression: so many in a row."""
+    decompression_segments: int = 2
+    """header-decompression-failure: so many segments in a row with the same shift of sequence numbers."""
     group_rtts: float = 1.0
-    """Events of one kind that are closer together than this many round trips make one finding."""
+    """Events of one kind closer together than so many round trips make one finding."""

@@ -1,8 +1,7 @@
-"""What detectors look at: the joined tables, who saw what, and how sure the clocks are."""
+"""What detectors look at: the joined tables, who saw what, and how far the clocks can be trusted."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,21 +20,8 @@ if TYPE_CHECKING:
 MS = 1_000_000
 
 
-class Finding(NamedTuple):
-    """One row of the findings table; `evidence` holds numbers and record references."""
-
-    kind: str
-    layer: str
-    connection: int
-    start_ns: int
-    end_ns: int
-    verdict: str
-    because: str
-    evidence: dict[str, Any]
-
-
 class Direction(NamedTuple):
-    """One sender of one connection: where its segments were seen leaving and arriving (-1: nowhere)."""
+    """One sender of one connection, and the points that captured its segments leaving and arriving (-1: none)."""
 
     connection: int
     sender: int
@@ -47,12 +33,13 @@ class Direction(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Scene:
+class Observations:
     """Everything that was concluded about one trace so far, on the reference clock.
 
     `arrival` gives for each row of `segments` the row of the same packet at the receiving point, -1
-    where there is none; `arrived` whether it got there intact: 1 yes, 0 no, -1 cannot be told.
-    `clock_error_ns` bounds the error between two points; absent where clocks are unrelated.
+    where there is none; `arrived` whether it got there intact: 1 yes, 0 no, -1 unknown.
+    `clock_error_ns` bounds the error between two points; absent where their clocks could not be related.
+    Tables of the link are None where no link was logged.
     """
 
     segments: pd.DataFrame
@@ -69,9 +56,9 @@ class Scene:
     accounting: pd.DataFrame | None = None
     link_rtt_ns: int | None = None
     groups: Groups | None = None
-    """Rows of `segments` by connection and point, where they are known already."""
+    """Rows of `segments` by connection and point, where the caller has grouped them already."""
     usual_rtt_ns: int = 0
-    """The least round trip of the whole trace, where this is a part of it."""
+    """Where these tables are a window of a recording: the largest of its connections' least round trips, else 0."""
     thresholds: Thresholds = field(default_factory=Thresholds)
 
     @cached_property
@@ -79,17 +66,27 @@ class Scene:
         return {name: self.segments[name].to_numpy() for name in self.segments.columns}
 
     @cached_property
+    def retransmission_columns(self) -> dict[str, npt.NDArray[Any]]:
+        """The columns of `retransmissions` as arrays, whose cells are read many times faster than a DataFrame's."""
+        return {name: self.retransmissions[name].to_numpy() for name in self.retransmissions.columns}
+
+    @cached_property
     def _groups(self) -> Groups:
         return self.groups or Groups(self.segments, len(self.connections))
 
     def rows(self, connection: int, point: int, sender: int | None = None) -> npt.NDArray[np.int64]:
-        """Rows of `segments` of a connection seen at a point, in capture order; copies captured twice left out."""
+        """Rows of `segments` of a connection at a point, in capture order; packets captured twice count once."""
         rows: npt.NDArray[np.int64] = self._groups.rows(connection, point)
         return rows if sender is None else rows[self.column("sender")[rows] == sender]
 
     @cached_property
+    def captured_at_both_ends(self) -> list[Direction]:
+        """The directions whose segments were captured both leaving and arriving."""
+        return [one for one in self.directions if one.sender_point >= 0 and one.receiver_point >= 0]
+
+    @cached_property
     def paired(self) -> npt.NDArray[np.bool_]:
-        """Which rows of `segments` are the arrival of one seen leaving."""
+        """Which rows of `segments` are the arrival of a segment that was also captured when it left."""
         paired = np.zeros(len(self.segments), dtype=np.bool_)
         paired[self.arrival[self.arrival >= 0]] = True
         return paired
@@ -98,22 +95,32 @@ class Scene:
         """A column of `segments` as an array."""
         return self._columns[name]
 
+    def rows_sent(self, direction: Direction) -> npt.NDArray[np.int64]:
+        """Rows of the segments that a direction's sender sent, at the point beside it; none where there is none."""
+        return self.rows(direction.connection, direction.sender_point, direction.sender)
+
+    def pure_acks(self, direction: Direction) -> npt.NDArray[np.int64]:
+        """Rows of the acknowledgements without data that a direction's sender sent, at the point beside it."""
+        rows = self.rows_sent(direction)
+        only_ack = self.column("flags")[rows] & 0b10111 == 0b10000
+        return rows[(self.column("payload_bytes")[rows] == 0) & only_ack]
+
     @cached_property
     def _by_end(self) -> dict[tuple[int, int], Direction]:
         return {(direction.connection, direction.sender): direction for direction in self.directions}
 
     def direction(self, connection: int, sender: int) -> Direction | None:
-        """The direction of what one end of a connection sent, None where it was not seen."""
+        """The direction of what one end of a connection sent, None where nothing of it was captured."""
         return self._by_end.get((connection, sender))
 
     def error_ns(self, direction: Direction) -> int | None:
-        """The clock error between the two ends of a direction, None where the clocks are unrelated."""
+        """The clock error between the two ends of a direction, None where their clocks could not be related."""
         if direction.sender_point == direction.receiver_point:
             return 0
         return self.clock_error_ns.get((direction.sender_point, direction.receiver_point))
 
     def intervals(self, kind: str) -> Iterator[tuple[int, int, int, str]]:
-        """Intervals of one kind on any link: the link, start, end, and why."""
+        """Intervals of one kind on any link: the link, start, end, and the reason."""
         table = self.link_intervals
         if table is not None and len(table):
             mine = table[table["kind"] == kind]
@@ -122,7 +129,7 @@ class Scene:
     def resets(self, link: int) -> list[tuple[int, int]]:
         """Start and end of each reset of a link, or of its reverse."""
         bearer = self.bearer(link)
-        return [(start, end) for where, start, end, _ in self.intervals("reset") if where in bearer]
+        return [(start, end) for number, start, end, _ in self.intervals("reset") if number in bearer]
 
     def bearer(self, link: int) -> tuple[int, int]:
         """A link and its reverse, -1 where there is none."""
@@ -135,9 +142,10 @@ class Scene:
         return max((direction.least_rtt_ns for direction in both if direction), default=0)
 
     def round_trips(self, direction: Direction) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Send times and round trips of the segments that were sent once, and not alone, as their sender saw them.
+        """Send times and round trips of the segments that were sent once, measured at their sender.
 
-        The acknowledgement of a lone segment may be delayed (RFC 1122 4.2.3.2).
+        A segment that was sent with nothing else in flight is left out: the receiver may delay its
+        acknowledgement (RFC 1122 4.2.3.2).
         """
         rows = self.rows(direction.connection, direction.sender_point)
         time_ns, seq, payload, ack, sender = (
@@ -146,25 +154,6 @@ class Scene:
         return segment_round_trips(time_ns, sender == direction.sender, seq, payload, ack)
 
     def references(self, rows: npt.NDArray[np.int64], limit: int = 5) -> list[dict[str, int]]:
-        """Where a reader finds these segments: input and record numbers of the first few."""
+        """Where to find these segments in the inputs: input and record numbers of the first few."""
         inputs, records = self.column("input"), self.column("record")
         return [{"input": int(inputs[row]), "record": int(records[row])} for row in rows[:limit]]
-
-
-def within(times_ns: npt.NDArray[np.int64], span_ns: float) -> Iterator[slice]:
-    """Slices of events that lie within `span_ns` of the first of them; `times_ns` must not fall."""
-    start = 0
-    while start < len(times_ns):
-        stop = int(np.searchsorted(times_ns, times_ns[start] + span_ns, side="right"))
-        yield slice(start, stop)
-        start = stop
-
-
-def runs(times_ns: npt.NDArray[np.int64], gap_ns: float) -> Iterator[slice]:
-    """Slices of events that follow one another within `gap_ns`; `times_ns` must not fall."""
-    if not len(times_ns):
-        return
-    cuts = np.flatnonzero(np.diff(times_ns) > gap_ns) + 1
-    edges = [0, *cuts.tolist(), len(times_ns)]
-    for start, stop in itertools.pairwise(edges):
-        yield slice(start, stop)
