@@ -40,6 +40,8 @@ class Logs:
     """With the clocks of all of them."""
     tcp_state: pd.DataFrame
     link: LinkLog | None = None
+    left_out: tuple[int, ...] = ()
+    """The numbers of the inputs whose frames are another's."""
 
 
 def place_logs(trace: Trace, captures: Captures, streams: Streams, options: AnalyzeOptions) -> Logs:
@@ -52,7 +54,7 @@ def place_logs(trace: Trace, captures: Captures, streams: Streams, options: Anal
     frames, events, links, duplicates = without_duplicates(*recorded)
     log = LinkLog(links, numbered(frames, links, events), events)
     log, inputs = _place_frames(log, inputs, captures, streams, stated)
-    return Logs(_without_duplicates(inputs, duplicates), state, log)
+    return Logs(_without_duplicates(inputs, duplicates), state, log, tuple(one.left_out for one in duplicates))
 
 
 def _place_state(

@@ -45,6 +45,8 @@ class Joined:
     layer: LinkLayer
     accounts: Mapping[int, Accounting]
     """By link; -1 is the accounting by the stated rate."""
+    concluded: bool = True
+    """Whether the summary tells the accounts, or only the table does."""
 
 
 def analyze(trace: Trace, options: AnalyzeOptions | None = None, progress: Progress | None = None) -> Analysis:
@@ -84,7 +86,10 @@ def cut(whole: Joined, options: AnalyzeOptions, origin_ns: int, progress: Progre
     streams = follow_streams(captures, progress)
     progress("joining the layers", 0.6)
     logs = cut_logs(whole.logs, window)
-    return Joined(captures, streams, logs, join_layers(captures, streams, logs), cut_accounts(whole.accounts, window))
+    layer = join_layers(captures, streams, logs)
+    accounts = cut_accounts(whole.accounts, window)
+    accounts = accounts or account_links(layer, streams, logs.tcp_state, options.link_rate_bps)
+    return Joined(captures, streams, logs, layer, accounts, concluded=bool(whole.accounts))
 
 
 def first_ns(joined: Joined) -> int:
@@ -117,7 +122,7 @@ def conclude(
 ) -> Analysis:
     """The analysis, with its tables, as the summary and the report read it."""
     captures, streams, logs = joined.captures, joined.streams, joined.logs
-    links = conclude_links(joined.layer, joined.accounts)
+    links = conclude_links(joined.layer, joined.accounts if joined.concluded else {})
     tables = {
         "segments": streams.segments, "sack": captures.sack, "tcp_state": logs.tcp_state,
         "retransmissions": streams.retransmissions, "connections": streams.connections, "findings": found,
