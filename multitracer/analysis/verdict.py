@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from multitracer.model.analysis import Totals
+if TYPE_CHECKING:
+    from multitracer.model.analysis import Totals
 
 FULL = 0.9
 """From this share of the session on, the link itself is what limits."""
