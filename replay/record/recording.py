@@ -32,8 +32,11 @@ from multitracer.replay.record.instruments import (
     RlcMedium,
     RlpMedium,
 )
-from multitracer.replay.retrace import models
-from multitracer.replay.retrace.throughput import Settings, air_of
+from multitracer.replay.retrace.models import Air, named
+from multitracer.replay.retrace.rlc import Acknowledged
+from multitracer.replay.retrace.rlp import Rlp
+from multitracer.replay.retrace.settings import Settings
+from multitracer.replay.retrace.throughput import air_of
 from multitracer.wire import rlp as wire
 
 LARGEST_RLP_BYTES = wire.HEADER_BYTES + 255 + wire.FCS_BYTES
@@ -49,7 +52,7 @@ _RLP_ROWS_EACH = 20
 
 
 def record(
-    model: str, given: Mapping[str, str], air: models.Air, directory: Path | str, *, side_a: str = "mobile",
+    model: str, given: Mapping[str, str], air: Air, directory: Path | str, *, side_a: str = "mobile",
     start_ns: int = START_NS,
 ) -> list[Path]:  # fmt: skip
     """Run a model of retrace, rlp or rlc-am, with these parameters over all of `air`; the files written.
@@ -57,15 +60,15 @@ def record(
     Side A is the one that has data to send.
     """
     recordable(model)
-    known = models.named(model, given)
+    known = named(model, given)
     if not len(air.forth) or len(air.forth) != len(air.back):
         raise UsageError(f"{len(air.forth)} frames forth and {len(air.back)} back; there must be as many, and some")
     kernels.choose(len(air.forth))
-    if isinstance(known, models.Rlp):
+    if isinstance(known, Rlp):
         check_rlp_size(air.frame_bytes)
         run = known.link(air, _PART * _RLP_ROWS_EACH + 1)
         return _rlp(run, _run_rlp(run), directory, side_a, start_ns)
-    assert isinstance(known, models.Acknowledged)
+    assert isinstance(known, Acknowledged)
     # Each opportunity brings two PDUs sent, two that arrive, and the SDUs that one has room for; these may wait.
     sdus = air.frame_bytes // known.sdu_bytes + 2
     rows = _PART * (4 + 2 * sdus) + known.settings.queue_sdus
