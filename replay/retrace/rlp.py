@@ -7,8 +7,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from multitracer.replay.arq.rlp import entity
-from multitracer.replay.arq.rlp import link as rlp_link
-from multitracer.replay.arq.rlp import state as rlp_state
+from multitracer.replay.arq.rlp.state import FAILED, UNLIMITED
+from multitracer.replay.engine.direction import Direction, Erased
+from multitracer.replay.engine.driver import Engine, Keep
+from multitracer.replay.engine.rlp import RLP
 from multitracer.replay.retrace.models import MS, Air, Carried, Ints, Kind, by_stretch, why_nothing
 
 
@@ -23,31 +25,39 @@ class Rlp:
         """By name, at frames of one block."""
         return {name: value for name, value in asdict(self.settings).items() if name != "frame_bytes"}
 
-    def link(self, air: Air, log_rows: int = 0) -> rlp_link.Link:
+    def engine(self, air: Air, log_rows: int = 0) -> Engine:
         """Both ends, not yet run; T1, and T_RCVS where it is one of its own, grow with the frame."""
         base = self.settings
         own = replace(
             base, frame_bytes=air.frame_bytes, t1_ns=base.t1_ns + air.patience_ns,
             t_rcvs_ns=base.t_rcvs_ns and base.t_rcvs_ns + air.patience_ns,
         )  # fmt: skip
-        return rlp_link.Link(own, own, air.frame_ns, air.delay_ns, air.forth, air.back, log_rows=log_rows)
+        forth, back = (Direction(air.delay_ns, air.frame_ns, channel=Erased(lost)) for lost in (air.forth, air.back))
+        made = Engine(RLP, (own, own), forth, back, keep=Keep(log=log_rows))
+        made.a.offered = UNLIMITED
+        return made
 
     def carry(self, air: Air, firsts: Ints) -> Carried:
         """Run it from end to end."""
-        link = self.link(air)
-        octets = by_stretch(firsts, lambda _, last: int(link.carry(last).b[rlp_state.DELIVERED]))
-        counts = {"sender": link.summary(rlp_link.A), "receiver": link.summary(rlp_link.B)}
+        engine = self.engine(air)
+        octets = by_stretch(firsts, lambda _, last: int(engine.run((last - 1) * air.frame_ns).b.delivered))
+        counts = {"sender": _counted(engine.a), "receiver": _counted(engine.b)}
         resets = counts["sender"]["resets"] + counts["receiver"]["resets"]
-        return Carried(octets, counts, why_nothing(octets, air, resets), tuple(_rlp_warnings(link, air)))
+        return Carried(octets, counts, why_nothing(octets, air, resets), tuple(_rlp_warnings(engine, air)))
 
 
-def _rlp_warnings(link: rlp_link.Link, air: Air) -> Iterator[str]:
+def _counted(e: Any) -> dict[str, int]:
+    """What an entity counted, and how it ended."""
+    return {**entity.counters(e), "state": int(e.state)}
+
+
+def _rlp_warnings(engine: Engine, air: Air) -> Iterator[str]:
     """What went wrong on the way, in words."""
-    if rlp_state.FAILED in (link.summary(rlp_link.A)["state"], link.summary(rlp_link.B)["state"]):
+    if FAILED in (engine.a.state, engine.b.state):
         yield "the link was given up: SABM found no answer"
-    wrong = link.summary(rlp_link.B)["misdelivered"]
+    wrong = int(engine.b.misdelivered)
     if wrong:
-        own = link.parameters_a
+        own = engine.parameters[0]
         round_trip = 2 * air.delay_ns
         short = f"; T1 of {own.t1_ns / MS:g} ms is not above the round trip" if own.t1_ns <= round_trip else ""
         yield (
