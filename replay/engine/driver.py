@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from multitracer.model.errors import UsageError
-from multitracer.replay.arq.fields import record
 from multitracer.replay.arq.notes import Log, log
-from multitracer.replay.engine import ledger, loop, way
+from multitracer.replay.engine import ledger, way
 from multitracer.replay.engine.direction import Direction
 from multitracer.replay.engine.loop import AIR_FULL, DONE, NUMBERS_USED, A, B, Link
 from multitracer.replay.engine.reports import CAME, WENT, Upper, reports
@@ -64,7 +63,7 @@ class Engine:
         kept = max(keep.ledger, keep.sdus, int(len(offered.windows) > 0))
         kept_log = log(keep.log, self._frames(keep.log))
         self.link = Link(
-            record(loop.STATE), protocol.entity(parameters[0]), protocol.entity(parameters[1]),
+            protocol.entity(parameters[0]), protocol.entity(parameters[1]),
             forth.way(0, self._frames), back.way(1, self._frames),
             Upper(offered, ledger.ledgers(kept), reports(keep.stretches, keep.sdus), kept_log),
         )  # fmt: skip

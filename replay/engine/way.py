@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import inlined, kernel
 from multitracer.replay.arq.fields import NEVER, joined, numbers, record, table
 
 _NUMBERS = numbers(
@@ -24,7 +24,7 @@ _NUMBERS = numbers(
 )
 STATE = joined(_NUMBERS, tables=[("log_good_bit", np.float64)])
 """`log_good_bit`: the logarithm of a bit's chance to get through, below 0 where frames are lost by their bits."""
-AIR = numbers("made_ns sent_ns arrives_ns octets flow number lost")
+AIR = numbers("arrives_ns octets flow number lost")
 """A frame's own row; `flow` is 0 for the entity's frames, `number` an SDU's that goes past the entity."""
 
 TRACE, DRAWN, BAD_TIMES = range(3)
@@ -66,7 +66,7 @@ def idle_state() -> Any:
     return state
 
 
-@kernel
+@inlined
 def schedule(state: Any) -> None:
     """Work out when this way wants to make or send a frame next."""
     service = NEVER
@@ -77,7 +77,7 @@ def schedule(state: Any) -> None:
     state.next_ns = min(state.make_ns, service)
 
 
-@kernel
+@inlined
 def poke(state: Any, now: int) -> None:
     """Something happened to the sender: it may have a frame now."""
     if state.eager:
@@ -88,7 +88,15 @@ def poke(state: Any, now: int) -> None:
         state.next_ns = state.free_ns
 
 
-@kernel
+@inlined
+def next_slot(state: Any, now: int) -> None:
+    """The opportunity that began now is used."""
+    state.slot += 1
+    state.used = 0
+    state.next_ns = now + state.slot_ns
+
+
+@inlined
 def lacks(way: Any, frames: int) -> int:
     """What is missing to make and send so many more frames: 1 room in the ring, 2 the channel's numbers, 0 nothing."""
     state = way.state
@@ -99,7 +107,7 @@ def lacks(way: Any, frames: int) -> int:
     return 0
 
 
-@kernel
+@inlined
 def is_lost(way: Any, opportunity: int, start: int, end: int, octets: int) -> int:
     """Whether the air loses the frame that is on it from `start` to `end`."""
     state = way.state
