@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from multitracer.replay.arq.fields import numbers
+from multitracer.replay.arq.fields import codes, numbers
 
 MODULUS = 256
 """N(S), N(R) and the NACK identifier have 8 bits each: a window of 127 needs at least 254 numbers."""
 
-DATA, ACK, NACK = range(3)
+DATA, ACK, NACK = codes(3)
 KINDS = ("DATA", "ACK", "NACK")
 
 FRAME = numbers("kind ns has_nr nr id", "sdu start octets")

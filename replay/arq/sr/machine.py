@@ -19,7 +19,7 @@ from typing import Any
 
 from multitracer.compute.kernels import kernel
 from multitracer.replay.arq.chains import append, remove
-from multitracer.replay.arq.fields import NEVER
+from multitracer.replay.arq.fields import NEVER, codes
 from multitracer.replay.arq.notes import EXPIRED, OWN
 from multitracer.replay.arq.notes import note as write
 from multitracer.replay.arq.sdu_queue import length, put, take
@@ -28,7 +28,7 @@ from multitracer.replay.arq.sr.frames import ACK, DATA, MODULUS, NACK
 from multitracer.replay.arq.sr.state import NACKED, NACKS_DUE, RESENDS, SLOTS, TIMERS
 from multitracer.replay.arq.stretches import hand_over
 
-TIMEOUT, ACK_TIMEOUT = OWN, OWN + 1
+TIMEOUT, ACK_TIMEOUT = codes(2, OWN)
 """Events of the log: a frame's timer expired (its `number` is N(S)), and the ACK timer."""
 
 

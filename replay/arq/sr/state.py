@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from multitracer.replay.arq.chains import chained
-from multitracer.replay.arq.fields import NEVER, numbers, record, table
+from multitracer.replay.arq.fields import NEVER, codes, numbers, record, table
 from multitracer.replay.arq.sdu_queue import SduQueue, length, sdu_queue
 from multitracer.replay.arq.sr.asr import estimate
 from multitracer.replay.arq.sr.frames import FRAME, MODULUS
@@ -23,13 +23,13 @@ whether it did. expired, ack_expired: the frames' timers, and the ACK timer, tha
 SENT = numbers("sdu start octets", "sent_ns sendings", "expiry_ns answers", "previous next")
 """A sent frame: its SDU; when it was sent last and how often; when its timer expires; the NACK that its next sending
 answers (0: none); its neighbours in a chain."""
-TIMERS, RESENDS = SLOTS, SLOTS + 1
+TIMERS, RESENDS = codes(2, SLOTS)
 """Chains of sent frames: those whose timers run, in the order of expiry, and those to be sent again."""
 
 GOT = numbers("sdu start octets", "first_ns here", "nack_id", "previous next")
 """A frame to be received: its SDU and when it arrived, once it is `here`; the number of its last NACK; its
 neighbours in a chain."""
-NACKS_DUE, NACKED = SLOTS, SLOTS + 1
+NACKS_DUE, NACKED = codes(2, SLOTS)
 """Chains of missing frames: those to be reported by a NACK, and those that were."""
 
 COUNTS = numbers(

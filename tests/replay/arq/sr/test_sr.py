@@ -221,6 +221,26 @@ def test_entity_fills_a_queue_below_at_once() -> None:
     assert (counts.retransmissions, counts.timeouts) == (1, 0)
 
 
+def test_delivery_says_when_an_sdu_came_and_when_it_was_handed_over() -> None:
+    """Behind a lost frame the others come long before they are handed over; numbers and octets are the sender's."""
+    wires = Wires(Sr(QUICK), Sr(QUICK))
+    for sdu in (b"one", b"two", b"three"):
+        wires.sides[0].offer(sdu)
+    for now in (0, 10, 20):
+        wires.step(now)
+        wires.send(0, erased=now == 10)
+    for now in range(30, 120, 10):
+        wires.step(now)
+        for side in (0, 1):
+            wires.send(side, erased=False)
+    found = wires.sides[1].delivered()
+    assert [(each.sdu, each.octets, each.first_ns // MS) for each in found] == [
+        (0, b"one", 15), (1, b"two", 75), (2, b"three", 35),
+    ]  # fmt: skip
+    assert [each.time_ns // MS for each in found] == [15, 75, 75]
+    assert wires.sides[0].flushed() == []
+
+
 def told_to_send(side: Entity, kind: int, **fields: int) -> list[int]:
     """The header of the next frame after a control frame with these fields, at 0."""
     frame = record(FRAME)
