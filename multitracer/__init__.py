@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from multitracer.model.options import AnalyzeOptions
     from multitracer.model.trace import Trace
     from multitracer.parsers.shared.experiment import read
-    from multitracer.replay.erasures.loading import retrace
+    from multitracer.replay.retrace.document import retrace
     from multitracer.report.notebook import Analysis, analyze
 
 __version__ = VERSION
@@ -54,7 +54,7 @@ _HOME = {
     "Trace": "model.trace",
     "analyze": "report.notebook",
     "read": "parsers.shared.experiment",
-    "retrace": "replay.erasures.loading",
+    "retrace": "replay.retrace.document",
 }
 
 _PROMISED_MODULES = {"errors": "model.errors", "tables": "model.schema"}

@@ -10,7 +10,8 @@ import numpy as np
 from bokeh.models import ColumnDataSource, HoverTool, NumeralTickFormatter
 
 from multitracer.model.version import VERSION
-from multitracer.replay.retrace.throughput import MINUTE_NS, Retraced, document
+from multitracer.replay.retrace.document import document
+from multitracer.replay.retrace.result import MINUTE_NS, Retraced
 from multitracer.report import colours, page_template
 from multitracer.report.erasure_figures import MOST_OVERLAID, Line, OverTime, lengths, lost, plain_figure, steps
 from multitracer.report.panels import place_legend
@@ -46,7 +47,7 @@ def html(results: Sequence[Retraced]) -> str:
         "names": page_template.script_json({"runs": labels, "traces": list(by_name)}),
         "notes": [
             *(f"{trace.name}: {note}" for trace in traces for note in trace.notes),
-            *(f"{one.trace.name}, {one.settings.model}, {sentence}." for one in results for sentence in one.said),
+            *(f"{one.trace.name}, {one.settings.model}, {sentence}." for one in results for sentence in one.remarks),
         ],
         "in_order": any(one.settings.model not in _BY_FRAME for one in results),
         "columns": over_time.columns(),

@@ -16,18 +16,22 @@ import rlp_story
 from multitracer import cli
 from multitracer.model.errors import UsageError
 from multitracer.parsers.shared.experiment import read
+from multitracer.replay.arq.notes import ERASED, RECEIVED, SENT
 from multitracer.replay.arq.rlc import link as rlc_link
 from multitracer.replay.arq.rlc.am_entity import LI_OCTETS, Entity
 from multitracer.replay.arq.rlc.parameters import Parameters
-from multitracer.replay.arq.rlp import link as rlp_link
 from multitracer.replay.arq.rlp.entity import frame_of
 from multitracer.replay.arq.rlp.state import COUNT_AT
+from multitracer.replay.engine.direction import Direction
+from multitracer.replay.engine.driver import Engine, Keep
+from multitracer.replay.engine.rlp import RLP
 from multitracer.replay.erasures import loading
 from multitracer.replay.erasures.trace import ErasureTrace
 from multitracer.replay.record.instruments import START_NS
 from multitracer.replay.record.recording import characters, record, record_rlc, record_rlp
-from multitracer.replay.retrace import models
-from multitracer.replay.retrace.models import MS
+from multitracer.replay.retrace.models import MS, Air, named
+from multitracer.replay.retrace.rlc import Acknowledged
+from multitracer.replay.retrace.rlp import Rlp
 from multitracer.wire import rlc_umts, rlp
 
 SLOTS, OUTAGE = 700, range(300, 480)
@@ -52,7 +56,7 @@ def losses(seed: int, slots: int = SLOTS) -> np.ndarray:
     return lost.astype(np.uint8)
 
 
-def rlp_run(**parameters: Any) -> rlp_link.Link:
+def rlp_run(**parameters: Any) -> rlp_story.Run:
     """A run of RLP with data both ways, flow control, and an outage that resets it."""
     lost = [tuple(np.flatnonzero(losses(seed)).tolist()) for seed in (1, 2)]
     return rlp_story.link(
@@ -89,10 +93,10 @@ def rlc_run(**settings: Any) -> RlcRun:
 
 
 @pytest.fixture(scope="module")
-def rlp_folder(tmp_path_factory: pytest.TempPathFactory) -> tuple[rlp_link.Link, Path]:
+def rlp_folder(tmp_path_factory: pytest.TempPathFactory) -> tuple[rlp_story.Run, Path]:
     """An RLP run and where it is recorded."""
     link, folder = rlp_run(), tmp_path_factory.mktemp("rlp")
-    record_rlp(link, folder)
+    record_rlp(link.engine, folder)
     return link, folder
 
 
@@ -118,15 +122,15 @@ def rows(table: pd.DataFrame, columns: list[str]) -> list[list[Any]]:
 
 
 @pytest.mark.parametrize(("side", "name"), [(0, "mobile"), (1, "network")])
-def test_an_rlpdump_has_each_frame_of_the_log(rlp_folder: tuple[rlp_link.Link, Path], side: int, name: str) -> None:
+def test_an_rlpdump_has_each_frame_of_the_log(rlp_folder: tuple[rlp_story.Run, Path], side: int, name: str) -> None:
     """Times, directions, types, numbers, poll bits and characters, erased frames as BAD."""
     link, folder = rlp_folder
     table = frames_in(folder / f"rlpdump.{name}.txt")
-    log = [row for row in link.log.tolist() if row[1] == side and row[2] <= rlp_link.ERASED]
+    log = [row for row in link.log.tolist() if row[1] == side and row[2] in (SENT, ERASED, RECEIVED)]
     assert len(table) == len(log) == 2 * SLOTS - 2
     for (time_ns, _, event, header, position), got in zip(log, table.itertuples(), strict=True):
-        assert (got.time_ns, got.sent) == (START_NS + time_ns, event == rlp_link.SENT)
-        if event == rlp_link.ERASED:
+        assert (got.time_ns, got.sent) == (START_NS + time_ns, event == SENT)
+        if event == ERASED:
             assert got.type == "BAD"
             continue
         frame = frame_of(header)
@@ -140,7 +144,7 @@ def test_an_rlpdump_has_each_frame_of_the_log(rlp_folder: tuple[rlp_link.Link, P
 
 
 @pytest.mark.parametrize(("side", "name"), [(0, "mobile"), (1, "network")])
-def test_events_are_those_of_the_machine(rlp_folder: tuple[rlp_link.Link, Path], side: int, name: str) -> None:
+def test_events_are_those_of_the_machine(rlp_folder: tuple[rlp_story.Run, Path], side: int, name: str) -> None:
     """Resets as each end's own or its peer's; flow control where it is told."""
     link, folder = rlp_folder
     events = read(str(folder / f"rlpdump.{name}.txt")).tables["link_events"]
@@ -155,7 +159,7 @@ def test_events_are_those_of_the_machine(rlp_folder: tuple[rlp_link.Link, Path],
     assert name == "network" or counted["xoffs"]
 
 
-def test_rlp_dumps_and_capture_agree(rlp_folder: tuple[rlp_link.Link, Path]) -> None:
+def test_rlp_dumps_and_capture_agree(rlp_folder: tuple[rlp_story.Run, Path]) -> None:
     """What an end's dump says it sent is what the capture has of it, lost frames too."""
     _, folder = rlp_folder
     trace = read(str(folder / "frames.pcap"))
@@ -210,7 +214,7 @@ def test_an_rlcdump_has_each_pdu_of_the_log(rlc_folder: tuple[RlcRun, Path], sid
 
 
 def test_the_runs_show_what_they_are_for(
-    rlp_folder: tuple[rlp_link.Link, Path], rlc_folder: tuple[RlcRun, Path]
+    rlp_folder: tuple[rlp_story.Run, Path], rlc_folder: tuple[RlcRun, Path]
 ) -> None:
     """Losses, reports with gaps, resets or moved windows, and RLP's own frame types."""
     seen = frames_in(rlp_folder[1] / "rlpdump.mobile.txt")["type"]
@@ -258,7 +262,7 @@ def traces_in(folder: Path, to: Path) -> dict[str, ErasureTrace]:
     return {trace.name.split(" by ")[1]: trace for trace in loading.load(str(to / "logs"))}
 
 
-def test_rlp_logs_tell_the_erasures_that_were_put_in(rlp_folder: tuple[rlp_link.Link, Path], tmp_path: Path) -> None:
+def test_rlp_logs_tell_the_erasures_that_were_put_in(rlp_folder: tuple[rlp_story.Run, Path], tmp_path: Path) -> None:
     """All of those whose frames could arrive before the end."""
     link, folder = rlp_folder
     found = traces_in(folder, tmp_path)
@@ -280,7 +284,7 @@ def test_rlc_logs_tell_the_erasures_that_were_put_in(tmp_path: Path) -> None:
         assert told.tolist() == put_in[: len(told)].tolist()
 
 
-def test_traces_written_are_those_put_in(rlp_folder: tuple[rlp_link.Link, Path]) -> None:
+def test_traces_written_are_those_put_in(rlp_folder: tuple[rlp_story.Run, Path]) -> None:
     """One block an opportunity, with the frame's size and duration."""
     link, folder = rlp_folder
     for name, erased in (("mobile", link.erased_a), ("network", link.erased_b)):
@@ -346,9 +350,9 @@ def as_tshark(pdu: rlc_umts.Pdu) -> tuple[Any, ...]:
     return data, head, lis, lsn, list(rlc_umts.missing(lists)), first, bits, moves
 
 
-def air(frame_bytes: int = 30, slots: int = 1300) -> models.Air:
+def air(frame_bytes: int = 30, slots: int = 1300) -> Air:
     """What retrace runs a protocol over, with an outage."""
-    return models.Air(losses(1, slots), losses(2, slots), frame_bytes, 20 * MS, 1, 200 * MS)
+    return Air(losses(1, slots), losses(2, slots), frame_bytes, 20 * MS, 1, 200 * MS)
 
 
 @pytest.mark.parametrize(
@@ -377,11 +381,11 @@ def test_a_run_recorded_in_parts_is_as_one_recorded_whole(model: str, given: dic
     """Every file, octet by octet."""
     over = air()
     files = record(model, given, over, tmp_path / "parts")
-    known = models.named(model, given)
-    if isinstance(known, models.Rlp):
-        whole = record_rlp(known.link(over, 30_000).carry(), tmp_path / "whole")
+    known = named(model, given)
+    if isinstance(known, Rlp):
+        whole = record_rlp(known.engine(over, 30_000).run((len(over.forth) - 1) * over.frame_ns), tmp_path / "whole")
     else:
-        assert isinstance(known, models.Acknowledged)
+        assert isinstance(known, Acknowledged)
         link, a, b = known.link(over, 30_000)
         rlc_link.carry(link, a, b, 0, len(over.forth))
         whole = record_rlc(link, a, len(over.forth), tmp_path / "whole")
@@ -431,7 +435,8 @@ def test_what_cannot_be_recorded_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="start_ns is -1; it must be from 0"):
         record("rlp", {}, air(), tmp_path, start_ns=-1)
     with pytest.raises(UsageError, match="0 frames forth"):
-        record("rlp", {}, models.Air(np.zeros(0), np.zeros(0), 30, 20 * MS, 1, 200 * MS), tmp_path)
-    full = rlp_link.Link(*[rlp_story.Parameters()] * 2, MS, MS, np.zeros(9), np.zeros(9), log_rows=9).carry()
+        record("rlp", {}, Air(np.zeros(0), np.zeros(0), 30, 20 * MS, 1, 200 * MS), tmp_path)
+    air_of = Direction(MS, MS)
+    full = Engine(RLP, (rlp_story.Parameters(), rlp_story.Parameters()), air_of, air_of, keep=Keep(log=9)).run(9 * MS)
     with pytest.raises(UsageError, match="log of 9 rows is full"):
         record_rlp(full, tmp_path)

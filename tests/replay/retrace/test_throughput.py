@@ -8,7 +8,10 @@ import pytest
 from multitracer.model.errors import InputError, UsageError
 from multitracer.replay.erasures.trace import ErasureTrace, bursts, frames_lost
 from multitracer.replay.retrace import bootstrap
-from multitracer.replay.retrace.throughput import MINUTE_NS, Settings, document, retrace, stretches
+from multitracer.replay.retrace.document import document
+from multitracer.replay.retrace.result import MINUTE_NS
+from multitracer.replay.retrace.settings import Settings
+from multitracer.replay.retrace.throughput import retrace, stretches
 
 
 def gilbert(blocks: int, p_bad: float, p_good: float, seed: int = 0) -> np.ndarray:
@@ -170,6 +173,6 @@ def test_frames_that_outlast_minutes_cannot_be_chosen_by_them() -> None:
 def test_what_befell_many_sizes_alike_is_said_once() -> None:
     """With how many those are."""
     found = retrace([ErasureTrace("t", np.arange(3000) % 4 == 1)], Settings(frame_bytes=(30, 120, 150, 180)))[0]
-    assert found.said == [
+    assert found.remarks == [
         "at 120 octets and 2 more sizes up to 180 nothing came through: every frame holds a lost block"
     ]

@@ -20,7 +20,8 @@ from multitracer.replay.arq.rlc import link as rlc_link
 from multitracer.replay.arq.rlc.am import Parameters, RlcAm
 from multitracer.replay.arq.rlc.am_entity import DISCARD_NS, MRW_NS, VR_H, VR_R, VT_A, VT_S
 from multitracer.replay.arq.rlc.parameters import PAPER_001, PAPER_002, PAPER_TWO_STATE, PAPER_UNIFORM
-from multitracer.replay.retrace.models import Acknowledged, Air, named
+from multitracer.replay.retrace.models import Air, named
+from multitracer.replay.retrace.rlc import Acknowledged
 from multitracer.wire import rlc_umts as codec
 
 OPPORTUNITIES = 250

@@ -1,0 +1,68 @@
+"""SR, ASR and Raw in a retrace: protocols whose frame carries one SDU."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from multitracer.model.errors import UsageError
+from multitracer.replay.arq.raw.parameters import RawParameters
+from multitracer.replay.arq.sr.asr import AsrParameters
+from multitracer.replay.arq.sr.parameters import SrParameters
+from multitracer.replay.engine.direction import Direction, Erased
+from multitracer.replay.engine.driver import Engine, Protocol
+from multitracer.replay.engine.raw import RAW
+from multitracer.replay.engine.source import source
+from multitracer.replay.engine.sr import SR
+from multitracer.replay.retrace.models import MS, Air, Carried, Ints, Kind, by_stretch, why_nothing
+
+WindowSettings = SrParameters | AsrParameters | RawParameters
+
+
+@dataclass(frozen=True)
+class Window:
+    """SR, ASR, and the raw link, where a lost frame stays lost: a frame carries one SDU."""
+
+    settings: WindowSettings
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """By name, at frames of one block."""
+        return asdict(self.settings)
+
+    def carry(self, air: Air, firsts: Ints) -> Carried:
+        """Run it from end to end: A sends frames without end, B only answers."""
+        room = air.frame_bytes - self.settings.header_bytes
+        if room < 1:
+            raise UsageError(
+                f"frames of {air.frame_bytes} octets have no room behind a header of {self.settings.header_bytes}"
+            )
+        own = self._scaled(air)
+        protocol: Protocol = RAW if isinstance(own, RawParameters) else SR
+        forth, back = (
+            Direction(air.delay_ns, slot_ns=air.frame_ns, channel=Erased(lost)) for lost in (air.forth, air.back)
+        )
+        engine = Engine(protocol, (own, own), forth, back, source(saturated=(room, 0)))
+
+        def run(_: int, last: int) -> int:
+            return int(engine.run((last - 1) * air.frame_ns).b.counts.delivered_octets)
+
+        octets = by_stretch(firsts, run)
+        counts = {"sender": protocol.counters(engine.a), "receiver": protocol.counters(engine.b)}
+        return Carried(octets, counts, why_nothing(octets, air))
+
+    def _scaled(self, air: Air) -> WindowSettings:
+        """The timeout grows with the frame; of ASR's only the first, since it then follows what it measures."""
+        longer = round(air.patience_ns / MS)
+        if isinstance(self.settings, SrParameters):
+            return replace(self.settings, timeout_ms=self.settings.timeout_ms + longer)
+        if isinstance(self.settings, AsrParameters):
+            return replace(self.settings, initial_srtt_ms=self.settings.initial_srtt_ms + longer)
+        return self.settings
+
+
+KINDS = {
+    "raw": Kind(RawParameters, Window),
+    "sr": Kind(SrParameters, Window),
+    "asr": Kind(AsrParameters, Window),
+}
