@@ -15,10 +15,10 @@ import numpy as np
 from bokeh.models import ColumnDataSource, HoverTool, NumeralTickFormatter, Range1d, Span
 from bokeh.plotting import figure
 
-from multitracer.kernels import concurrently
 from multitracer.report import drawn, panels, shell
 from multitracer.report.blobs import encode
 from multitracer.summary import summarize
+from multitracer.threads import concurrently
 from multitracer.verdict import CAUSE_NAMES, verdict
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from bokeh.layouts import row
 from bokeh.models import LogTicker, NumeralTickFormatter, Range1d
 from bokeh.plotting import figure
 
-from multitracer.kernels import concurrently
 from multitracer.replay.erasures import ErasureTrace
 from multitracer.replay.retrace import stretches
 from multitracer.replay.runs import runs_of
 from multitracer.report import panels, shell
 from multitracer.report.blobs import encode
+from multitracer.threads import concurrently
 
 MOST_OVERLAID = 24
 """More lines than this nobody tells apart: the first are drawn, all are listed."""

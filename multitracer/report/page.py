@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.kernels import concurrently
 from multitracer.report import drawn, panels, shell
 from multitracer.report.blobs import encode
 from multitracer.summary import summarize
+from multitracer.threads import concurrently
 from multitracer.verdict import CAUSE_NAMES, verdict
 
 if TYPE_CHECKING:

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.kernels import concurrently, kernel, shares
+from multitracer.kernels import kernel
 from multitracer.tables import ACK, MARKS, SYN, build
 from multitracer.tcp.joining import Joined, join_points
 from multitracer.tcp.splitting import END, FLOW, MASK, START, split
+from multitracer.threads import concurrently, shares
 
 if TYPE_CHECKING:
     import pandas as pd

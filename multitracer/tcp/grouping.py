@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.kernels import concurrently, kernel, shares
+from multitracer.kernels import kernel
 from multitracer.tables import MARKS
+from multitracer.threads import concurrently, shares
 
 if TYPE_CHECKING:
     import pandas as pd

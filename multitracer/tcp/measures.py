@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.columns import attach
-from multitracer.kernels import concurrently, inlined, kernel, shares
+from multitracer.kernels import inlined, kernel
 from multitracer.tables import ACK, FIN, MARKS, RST, SYN
 from multitracer.tcp.rtt import STATISTICS, await_acknowledgement, summarize, take_sample, withdraw
 from multitracer.tcp.sent import FIRST, FREE, HIGH, LENGTH, LOWEST, RANGES, UNSEEN, VALUE, grown, home, node_pool, send
 from multitracer.tcp.splitting import in_order_of_time
+from multitracer.threads import concurrently, shares
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.columns import distinct, rows_with
-from multitracer.kernels import concurrently, kernel, shares
+from multitracer.kernels import kernel
 from multitracer.tables import MARKS, SPURIOUS, TRIGGERS, build, empty
 from multitracer.tcp import needless as rules
 from multitracer.tcp.grouping import Groups
@@ -48,6 +48,7 @@ from multitracer.tcp.sender import (
     follow,
     packed,
 )  # fmt: skip
+from multitracer.threads import concurrently, shares
 
 if TYPE_CHECKING:
     import pandas as pd

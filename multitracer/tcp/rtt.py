@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.columns import tally
-from multitracer.kernels import concurrently, inlined, kernel
+from multitracer.kernels import inlined, kernel
 from multitracer.tcp.sent import BOTTOM, END, FIRST, LENGTH, NO_NODE, VALUE, add_above, drop
+from multitracer.threads import concurrently
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]

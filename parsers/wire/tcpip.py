@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.kernels import concurrently, inlined, kernel, shares
+from multitracer.kernels import inlined, kernel
 from multitracer.parsers.wire.flows import BATCH, NO_FLOW, Flows, ends_of, find_flow, first_looks
 from multitracer.parsers.wire.layers import (
     CUT,
@@ -36,6 +36,7 @@ from multitracer.tables import (
     OPTION_WSCALE,
     SYN,
 )  # fmt: skip
+from multitracer.threads import concurrently, shares
 
 _LEAST_TCP = 20
 _ALIGNED_TIMESTAMPS = 0x0101080A

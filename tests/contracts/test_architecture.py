@@ -14,7 +14,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("", "errors", "tables", "trace", "machine_code", "kernels", "columns", "items", "memory"),
+    (
+        "", "errors", "tables", "trace", "kernel_cache", "compiling", "kernels", "threads", "columns", "items",
+        "memory",
+    ),
     ("parsers", "replay"),
     ("reading", "blocks", "points", "envelope", "roles", "clocks", "tcp", "paths", "state_logs", "link"),
     ("account", "accounting", "correlation", "correlate", "linked", "findings", "options"),
