@@ -58,14 +58,14 @@ def use(place: Path) -> bool:
     return True
 
 
-def remove_unused(directory: Path) -> None:
+def remove_unused(directory: Path, names: str = "*") -> None:
     """Remove the entries that no run used for long.
 
     An entry is renamed first. A run that uses it at this very moment has its code in memory, or does not find it and
     compiles it: never half of it.
     """
     now = time.time()
-    for place in directory.iterdir():
+    for place in directory.glob(names):
         try:
             if now - place.stat().st_mtime > UNUSED_S:
                 going = Path(tempfile.mkdtemp(prefix=".removed-", dir=directory))
@@ -73,6 +73,15 @@ def remove_unused(directory: Path) -> None:
                 shutil.rmtree(going, ignore_errors=True)
         except OSError:  # another run removes it too
             continue
+
+
+@cache
+def tidy() -> None:
+    """Remove, once in a process, what was not used for long, of versions too that kept it in another way."""
+    directory = _directory()
+    if directory is not None:
+        remove_unused(directory)
+        remove_unused(directory.parent, "[0-9a-f]" * 16)
 
 
 def reachable(function: Function, callee: Callee) -> list[Function]:

@@ -31,8 +31,10 @@ import numpy as np
 from multitracer import kernel_cache
 from multitracer.kernel_cache import Function
 
+FEW_RECORDS = 5_000
+"""Below this, plain Python answers sooner than numba and what it compiled earlier are loaded."""
 SMALL_RECORDS = 20_000
-"""Below this, plain Python answers sooner than a compiler would."""
+"""Below this, plain Python answers sooner than kernels are compiled."""
 
 _OPTIONS: dict[str, Any] = {"nogil": True}
 _UNCOUNTED = {"_nrt": False}
@@ -40,7 +42,7 @@ _UNCOUNTED = {"_nrt": False}
 _CALLED_BY_KERNELS_ONLY = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Without the entries for Python and C, which take a third of the time that compiling takes."""
 
-_state = {"plain": False, "small": False}
+_state = {"plain": False, "small": False, "few": False, "said": False}
 _making = RLock()
 _compiled: set[Function] = set()
 """The functions that numba was asked to compile."""
@@ -61,7 +63,7 @@ class Kernel:
 
     def __call__(self, *args: Any) -> Any:
         """Run it, compiled or plain."""
-        if _state["plain"] or (_state["small"] and not self._is_kept) or _disabled():
+        if _state["plain"] or _state["few"] or (_state["small"] and not self._is_kept) or _disabled():
             return self.function(*args)
         try:
             return self.for_python(*args)
@@ -97,7 +99,11 @@ class Kernel:
         """The function that numba looks up in our cache, and keeps there; None where there is no place for that."""
         import numba
 
-        if self._place is None or not kernel_cache.use(self._place):
+        if self._place is None:
+            return None
+        if not self._is_kept:  # looked at before the entry is made
+            kernel_cache.tidy()
+        if not kernel_cache.use(self._place):
             return None
         before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(self._place)
         try:
@@ -132,17 +138,17 @@ def octets(data: Any) -> np.ndarray[Any, Any]:
 
 def plain() -> bool:
     """Whether kernels run as plain Python in this process."""
-    return _state["plain"] or _disabled()
+    return _state["plain"] or _state["few"] or _disabled()
 
 
 def choose(records: int) -> None:
     """Decide how kernels run for an input of about `records` records: for a small one nothing is compiled."""
-    _state["small"] = records < SMALL_RECORDS
+    _state.update(few=records < FEW_RECORDS, small=records < SMALL_RECORDS)
 
 
 def say_once(progress: str) -> None:
     """Say once on a terminal why this takes so long."""
-    if progress and not _state.get("said") and sys.stderr.isatty():
+    if progress and not _state["said"] and sys.stderr.isatty():
         print("compiling (first run only)", file=sys.stderr)
         _state["said"] = True
 
@@ -169,10 +175,14 @@ def _compiler(function: Function, options: dict[str, Any]) -> Any:
 
     _introduce()
     _compiled.add(function)
-    try:
-        return numba.njit(function, **options, **_UNCOUNTED)
-    except KeyError:
-        return numba.njit(function, **options)
+    return numba.njit(function, **options, **_known_to_numba())
+
+
+def _known_to_numba() -> dict[str, Any]:
+    """Those of _UNCOUNTED that this version of numba has: it would refuse others when it compiles."""
+    from numba.core import options
+
+    return {name: value for name, value in _UNCOUNTED.items() if hasattr(options.DefaultOptions, name)}
 
 
 @cache

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from multitracer import memory
 from multitracer.commands.parameters import EXPORTED, analysed, input_options, output_option, prepare
 from multitracer.commands.talk import Progress, quiet, say, talk_options
 from multitracer.errors import InputError, NoUsableInputError, SkippedInputError, UsageError
@@ -53,7 +52,6 @@ def command(
     state, logs of the link (`multitracer formats` lists what is read). All are recordings of one
     experiment. "-" is standard input.
     """
-    memory.make_ready(inputs)
     what = Written(report=not no_report, exports=exports, all=not summary_only)
     if compare:
         skipped = compare_all(inputs, output, options, what, as_json=as_json)
