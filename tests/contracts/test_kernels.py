@@ -79,7 +79,7 @@ print([int(step(ends, number, room)) for number in (0, 1, 2, 2, 2)], ends.lost.t
 def test_a_record_is_the_same_state_in_each_life(life: str, tmp_path: Path) -> None:
     """An element of a record array has its fields by name, and is written through, by kernels that it is handed to."""
     (tmp_path / "script.py").write_text(RECORDS)
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), **LIVES[life]}
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), **LIVES[life]}
     command = [sys.executable, "-W", "error", str(tmp_path / "script.py")]
     printed = {
         subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout for _ in range(2)
@@ -93,8 +93,9 @@ def test_a_compiler_without_the_undocumented_option_does(monkeypatch: pytest.Mon
     monkeypatch.setattr(kernels, "_UNCOUNTED", {"_unknown_to_numba": True})
     monkeypatch.setattr(kernels, "_state", dict.fromkeys(kernels._state, False))
     monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
+    monkeypatch.setattr(kernels.Kernel, "_place", None)  # not kept
     values = np.arange(3)
-    kernels.Kernel(fill_with).for_kernels(values, 7)
+    kernels.Kernel(fill_with)(values, 7)
     assert values.tolist() == [7, 7, 7]
 
 
