@@ -136,7 +136,7 @@ def test_threads_that_begin_together_compile_once(package: Path, tmp_path: Path)
 def test_small_inputs_wait_for_no_compiler(package: Path, tmp_path: Path) -> None:
     """A few records never need numba; more of them use what an earlier run compiled, and compile nothing."""
     code = (
-        "import sys, numpy as np\nfrom kept import caller\nfrom multitracer import kernels\n"
+        "import sys, numpy as np\nfrom kept import caller\nfrom multitracer.compute import kernels\n"
         "kernels.choose({records})\nprint(caller.summed(np.arange(4)), 'numba' in sys.modules)"
     )
     several = code.format(records=10_000)
@@ -150,7 +150,7 @@ def test_small_inputs_wait_for_no_compiler(package: Path, tmp_path: Path) -> Non
 def test_progress_names_each_kernel_that_is_compiled(package: Path, tmp_path: Path) -> None:
     """Those that it calls count, and numba's own functions do not; in the end there is nothing more to say."""
     code = (
-        "import numpy as np\nfrom kept import caller\nfrom multitracer import kernels\n"
+        "import numpy as np\nfrom kept import caller\nfrom multitracer.compute import kernels\n"
         "kernels.on_compiling.append(lambda text: print(text or 'done', end=';'))\ncaller.summed(np.arange(4))"
     )
     said = " ".join(run(package, tmp_path, code)).split(";")

@@ -15,7 +15,7 @@ def test_rings_are_sought_less_often() -> None:
     """At every half a million new objects; in the end they are not sought at all."""
     code = (
         "import gc\n"
-        "from multitracer import memory\n"
+        "from multitracer.compute import memory\n"
         "memory.settle(); print(gc.get_threshold()[0])\n"
         "memory.leave(); print(len(gc.get_objects()))"
     )
