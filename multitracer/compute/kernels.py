@@ -30,6 +30,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from multitracer.compute import machine_code
+from multitracer.compute.records import PlainArguments
 
 SMALL_RECORDS = 20_000
 """Below this, plain Python answers sooner than a cold compiler does."""
@@ -72,8 +73,10 @@ class Kernel:
 
     def __call__(self, *args: Any) -> Any:
         """Run it, in the life that the process decided on."""
-        if plain():
+        if _here.plain:
             return self.function(*args)
+        if plain():
+            return self._plainly(args)
         if not machine_code.usable():
             return self._plainly(args) if _state["small"] and not _kept_by_numba() else self.compiled(*args)
         kinds = machine_code.kinds(args)
@@ -88,11 +91,13 @@ class Kernel:
 
     def _plainly(self, args: tuple[Any, ...]) -> Any:
         """Run it, and the kernels that it calls, as plain Python."""
+        plain_arguments = PlainArguments(args)
         _here.plain = True
         try:
-            return self.function(*args)
+            return self.function(*plain_arguments.arguments)
         finally:
             _here.plain = False
+            plain_arguments.write_back()
 
     def _found(self, args: tuple[Any, ...]) -> _Run | None:
         """What runs it for arguments like these; None where it would first have to be compiled for a small input."""

@@ -203,7 +203,7 @@ def _rlc(
     link: rlc_link.Link, entity: am_entity.Entity, opportunities: int, parts: Iterable[Any], directory: Path | str,
     side_a: str, start_ns: int,
 ) -> list[Path]:  # fmt: skip
-    octets = int(entity.p[am_entity.LI_OCTETS])
+    octets = int(entity.p.li_octets)
     instruments = Instruments(RlcMedium(8 * octets - 1), directory, side_a, start_ns)
     for part in parts:
         instruments.note(_rlc_happenings(link, part))

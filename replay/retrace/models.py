@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.compute.records import record
 from multitracer.model.errors import UsageError
 from multitracer.model.settings import parsed, value
 from multitracer.replay.arq.raw.entity import RawParameters
@@ -257,16 +258,16 @@ class Unacknowledged:
         own = replace(self.settings, pdu_bytes=air.frame_bytes)
         rlc_parameters.check_queue(own.queue_sdus, own.queue_bytes, own.pdu_bytes, self.sdu_bytes)
         a, b = um.um_entity(own), um.um_entity(own)
-        tally, frame = np.zeros(4, dtype=np.int64), np.zeros(air.frame_bytes, dtype=np.uint8)
+        tally, frame = record(um.UM_TALLY), np.zeros(air.frame_bytes, dtype=np.uint8)
 
         def run(first: int, last: int) -> int:
             um.um_carry(a, b, tally, self.sdu_bytes, air.frame_ns, air.forth, frame, first, last)
-            return int(tally[um.UM_OCTETS])
+            return int(tally.octets)
 
         octets = _by_stretch(firsts, run)
-        offered, *received = tally.tolist()
+        offered, *received = tally.item()
         names = ("delivered", "delivered_octets", "wrong")
-        sender = {"offered": offered, "discarded": int(a.counts[um.UM_DISCARDED])}
+        sender = {"offered": offered, "discarded": int(a.counts.discarded)}
         counts = {"sender": sender, "receiver": dict(zip(names, received, strict=True))}
         return Carried(octets, counts, _why(octets, air))
 

@@ -13,47 +13,18 @@ import numpy as np
 
 from multitracer.compute.kernels import kernel
 from multitracer.compute.kernels import octets as octets_of
+from multitracer.compute.records import numbers
 from multitracer.replay.arq.rlc import segmentation as segments
 from multitracer.replay.arq.rlc.am_discard import discard_due, discard_expired, mrw_expired, mrw_sent
 from multitracer.replay.arq.rlc.am_entity import (
-    COMPOSED_REPORT,
-    COMPOSED_TO,
-    CONTROL_BYTES,
-    COUNT_NAMES,
-    DISCARD_NS,
-    ENDED,
-    FLOOR,
-    LAST_RSN,
-    LI_OCTETS,
-    MALFORMED,
-    MRW_DUE,
     NEVER,
-    PDU_BYTES,
-    PIGGYBACK,
-    PIGGYBACKED,
-    RESET_ACK_DUE,
-    RESET_DUE,
-    RESETTING,
-    STATUS_PDUS,
-    T_EPC,
-    T_EPC_TICK,
-    T_MRW,
-    T_POLL,
-    T_POLL_PERIODIC,
-    T_POLL_PROHIBIT,
-    T_RST,
-    T_STATUS_PERIODIC,
-    T_STATUS_PROHIBIT,
-    TIMERS,
-    VT_A,
-    VT_S,
-    VT_WS,
     Entity,
     entity,
 )
 from multitracer.replay.arq.rlc.am_receiver import (
+    NEW_PDU,
     epc_expired,
-    epc_tick,
+    epc_tti_over,
     report_sent,
     set_window,
     status_periodic_expired,
@@ -77,14 +48,8 @@ from multitracer.replay.arq.rlc.am_sender import (
     take_window,
 )
 from multitracer.replay.arq.rlc.parameters import Parameters, check
-from multitracer.replay.arq.rlc.segmentation import OUT_COUNT, STATUS_AT, append_sdu, room_left, taken_away
+from multitracer.replay.arq.rlc.segmentation import append_sdu, room_left, taken_away
 from multitracer.replay.arq.rlc.status import (
-    F_MRW_ACK_N,
-    F_MRW_ACK_SN,
-    F_MRW_N,
-    F_MRW_SN,
-    F_POLL_SN,
-    F_WINDOW,
     committed,
     compose,
     get,
@@ -95,15 +60,13 @@ from multitracer.replay.arq.rlc.status import (
 
 __all__ = ["Entity", "Parameters", "RlcAm", "entity", "expire", "next_frame", "next_timer", "offer", "receive"]
 
-_NEW = -1
-"""The last row of `meta` and `lis`: the PDU just read."""
 _RESET, _RESET_ACK = 1, 2
 
 
 @kernel
 def offer(e: Entity, sdu: Any, length: int, now: int) -> bool:
     """An SDU from above; False when there is no room for it."""
-    return append_sdu(e.queue, sdu, length, now + e.p[DISCARD_NS])
+    return append_sdu(e.queue, sdu, length, now + e.p.discard_ns)
 
 
 @kernel
@@ -113,13 +76,13 @@ def next_frame(e: Entity, now: int, out: Any) -> int:
     RESET and RESET ACK before STATUS before AMD PDUs to be sent again before new ones.
     """
     v = e.v
-    if v[ENDED]:
+    if v.ended:
         return 0
-    if v[RESET_ACK_DUE]:
+    if v.reset_ack_due:
         return _filled(e, out, next_reset_ack(e, out))
-    if not v[RESETTING]:
+    if not v.resetting:
         length = _status_or_data(e, now, out)
-        if length or not v[RESETTING]:
+        if length or not v.resetting:
             return length
     length = next_reset(e, now, out)
     return _filled(e, out, length) if length else 0
@@ -127,14 +90,14 @@ def next_frame(e: Entity, now: int, out: Any) -> int:
 
 @kernel
 def _status_or_data(e: Entity, now: int, out: Any) -> int:
-    if status_due(e) and e.p[PIGGYBACK]:
+    if status_due(e) and e.p.piggyback:
         length = _piggyback(e, now, out)
         if length:
             return length
     while not status_due(e):
-        floor = e.v[FLOOR]
+        floor = e.v.floor
         length = next_data(e, now, out)
-        if length or e.v[RESETTING] or (e.v[FLOOR] == floor and not status_due(e)):
+        if length or e.v.resetting or (e.v.floor == floor and not status_due(e)):
             return length
     return _next_status(e, now, out)
 
@@ -142,14 +105,14 @@ def _status_or_data(e: Entity, now: int, out: Any) -> int:
 @kernel
 def _filled(e: Entity, out: Any, length: int) -> int:
     """Fill a control PDU up to the size configured."""
-    for i in range(length, e.p[CONTROL_BYTES]):
+    for i in range(length, e.p.control_pdu_bytes):
         out[i] = 0
-    return max(length, e.p[CONTROL_BYTES])
+    return max(length, e.p.control_pdu_bytes)
 
 
 @kernel
 def _next_status(e: Entity, now: int, out: Any) -> int:
-    size = e.p[CONTROL_BYTES] if e.p[CONTROL_BYTES] else e.p[PDU_BYTES]
+    size = e.p.control_pdu_bytes if e.p.control_pdu_bytes else e.p.pdu_bytes
     used = compose(e, out, 2 * size)
     if used & 1:
         used = put(out, used, 0, 1)
@@ -159,8 +122,8 @@ def _next_status(e: Entity, now: int, out: Any) -> int:
 
 @kernel
 def _status_sent(e: Entity, now: int) -> None:
-    e.counts[STATUS_PDUS] += 1
-    if e.v[MRW_DUE]:
+    e.counts.status_pdus += 1
+    if e.v.mrw_due:
         mrw_sent(e, now)
     if committed(e):
         report_sent(e, now)
@@ -169,14 +132,14 @@ def _status_sent(e: Entity, now: int) -> None:
 @kernel
 def _piggyback(e: Entity, now: int, out: Any) -> int:
     """The last new AMD PDU with what is due behind its data, if there is such a PDU and all fits (9.2.1.5)."""
-    v, li = e.v, e.p[LI_OCTETS]
+    v, li = e.v, e.p.li_octets
     if lowest_nacked(e) >= 0 or not can_send_new(e):
         return 0
-    room = room_left(e.queue, e.p[PDU_BYTES] - HEAD_BYTES, li)
+    room = room_left(e.queue, e.p.pdu_bytes - HEAD_BYTES, li)
     if room < 3:
         return 0
     used = compose(e, e.scratch, 2 * room)
-    if used > 2 * room or not v[COMPOSED_REPORT] or v[COMPOSED_TO] >= 0:
+    if used > 2 * room or not v.composed_report or v.composed_to >= 0:
         return 0
     if used & 1:
         used = put(e.scratch, used, 0, 1)
@@ -185,7 +148,7 @@ def _piggyback(e: Entity, now: int, out: Any) -> int:
     for i in range(used // 2):
         out[at + i] = e.scratch[i]
     _mark_piggyback(e, out, li)
-    e.counts[PIGGYBACKED] += 1
+    e.counts.piggybacked += 1
     _status_sent(e, now)
     return length
 
@@ -203,18 +166,18 @@ def _mark_piggyback(e: Entity, out: Any, li: int) -> None:
 def receive(e: Entity, frame: Any, length: int, now: int) -> None:
     """A PDU from the air; SDUs it completes wait in the reassembly."""
     v = e.v
-    if v[ENDED]:
+    if v.ended:
         return
     if length < 2:
-        e.counts[MALFORMED] += 1
+        e.counts.malformed += 1
     elif frame[0] & 0x80:
-        if not v[RESETTING] and understood(e, frame[:length], length):
-            at = e.meta[_NEW, STATUS_AT]
+        if not v.resetting and understood(e, frame[:length], length):
+            at = e.meta[NEW_PDU].status_at
             take_data(e, frame[:length])
             if at:
                 _take_status(e, frame, 2 * at, length, now)
     elif frame[0] >> 4 == 0:
-        if not v[RESETTING]:
+        if not v.resetting:
             _take_status(e, frame, 0, length, now)
     else:
         _take_reset(e, frame, length, now)
@@ -225,17 +188,17 @@ def _take_status(e: Entity, frame: Any, at: int, length: int, now: int) -> None:
     """A STATUS PDU, or one piggybacked, from nibble `at`; one not understood is discarded whole."""
     found = e.found
     if get(frame, at, 1) & 7 or not read_status(e, frame, at + 1, length, found):
-        e.counts[MALFORMED] += 1
+        e.counts.malformed += 1
         return
-    if found[F_WINDOW] >= 0:
-        take_window(e, found[F_WINDOW])
-    if found[F_MRW_SN] >= 0:
-        take_mrw(e, found[F_MRW_SN], found[F_MRW_N])
-    if found[F_POLL_SN] >= 0:
+    if found.window >= 0:
+        take_window(e, found.window)
+    if found.mrw_sn >= 0:
+        take_mrw(e, found.mrw_sn, found.mrw_n)
+    if found.poll_sn >= 0:
         trigger_status(e)
     take_report(e, now)
-    if found[F_MRW_ACK_SN] >= 0 and not e.v[RESETTING]:
-        take_mrw_ack(e, found[F_MRW_ACK_SN], found[F_MRW_ACK_N])
+    if found.mrw_ack_sn >= 0 and not e.v.resetting:
+        take_mrw_ack(e, found.mrw_ack_sn, found.mrw_ack_n)
 
 
 @kernel
@@ -243,43 +206,43 @@ def _take_reset(e: Entity, frame: Any, length: int, now: int) -> None:
     """A RESET or RESET ACK; a RESET known already is only acknowledged again."""
     v, kind = e.v, frame[0] >> 4
     if length < 4 or kind > _RESET_ACK or frame[0] & 7:
-        e.counts[MALFORMED] += 1
+        e.counts.malformed += 1
         return
     rsn = (np.int64(frame[0]) >> 3) & 1
     hfni = np.int64(frame[1]) << 12 | np.int64(frame[2]) << 4 | np.int64(frame[3]) >> 4
     if kind == _RESET_ACK:
         take_reset_ack(e, rsn, hfni, now)
         return
-    if rsn != v[LAST_RSN]:
-        v[LAST_RSN] = rsn
+    if rsn != v.last_rsn:
+        v.last_rsn = rsn
         take_reset(e, hfni, now)
-    v[RESET_ACK_DUE] = 1 + rsn
+    v.reset_ack_due = 1 + rsn
 
 
 @kernel
 def next_timer(e: Entity) -> int:
     """When the entity wants to be woken next, ns; NEVER (2**62) for not at all."""
-    if e.v[ENDED]:
+    if e.v.ended:
         return NEVER
-    soonest = discard_due(e)
-    for i in range(TIMERS):
-        soonest = min(soonest, e.timer[i])
-    return soonest
+    t = e.timer
+    polls = min(t.poll, t.poll_prohibit, t.poll_periodic)
+    reports = min(t.epc, t.epc_tick, t.status_prohibit, t.status_periodic)
+    return min(discard_due(e), polls, reports, t.mrw, t.rst)
 
 
 @kernel
 def expire(e: Entity, now: int) -> None:
     """Do what every timer that has expired by `now` asks for."""
     timer = e.timer
-    if e.v[ENDED]:
+    if e.v.ended:
         return
-    if timer[T_RST] <= now:
-        timer[T_RST] = NEVER
-        e.v[RESET_DUE] = 1
+    if timer.rst <= now:
+        timer.rst = NEVER
+        e.v.reset_due = 1
     if discard_due(e) <= now:
         discard_expired(e, now)
-    if timer[T_MRW] <= now:
-        timer[T_MRW] = NEVER
+    if timer.mrw <= now:
+        timer.mrw = NEVER
         mrw_expired(e)
     _expire_polls(e, now)
     _expire_reports(e, now)
@@ -288,24 +251,24 @@ def expire(e: Entity, now: int) -> None:
 @kernel
 def _expire_polls(e: Entity, now: int) -> None:
     # The prohibits first: what another timer asks for at the same time is not to wait for the next expiry.
-    if e.timer[T_POLL_PROHIBIT] <= now:
+    if e.timer.poll_prohibit <= now:
         poll_prohibit_expired(e)
-    if e.timer[T_POLL] <= now:
+    if e.timer.poll <= now:
         poll_timer_expired(e)
-    if e.timer[T_POLL_PERIODIC] <= now:
+    if e.timer.poll_periodic <= now:
         poll_periodic_expired(e, now)
 
 
 @kernel
 def _expire_reports(e: Entity, now: int) -> None:
-    if e.timer[T_STATUS_PROHIBIT] <= now:
+    if e.timer.status_prohibit <= now:
         status_prohibit_expired(e)
-    if e.timer[T_STATUS_PERIODIC] <= now:
+    if e.timer.status_periodic <= now:
         status_periodic_expired(e, now)
-    if e.timer[T_EPC] <= now:
+    if e.timer.epc <= now:
         epc_expired(e, now)
-    if e.timer[T_EPC_TICK] <= now:
-        epc_tick(e, now)
+    if e.timer.epc_tick <= now:
+        epc_tti_over(e, now)
 
 
 class RlcAm:
@@ -361,24 +324,24 @@ class RlcAm:
 
     @property
     def counts(self) -> dict[str, int]:
-        """What happened so far, by `rlc_entity.COUNT_NAMES`."""
-        return dict(zip(COUNT_NAMES, self.entity.counts.tolist(), strict=True))
+        """What happened so far, by the names of COUNTS."""
+        return numbers(self.entity.counts)
 
     @property
     def ended(self) -> bool:
         """The link was given up: MaxRST RESETs were not answered."""
-        return bool(self.entity.v[ENDED])
+        return bool(self.entity.v.ended)
 
     @property
     def window(self) -> tuple[int, int, int]:
         """VT(A), VT(S) and VT(MS), unwrapped."""
         v = self.entity.v
-        return int(v[VT_A]), int(v[VT_S]), int(v[VT_A] + v[VT_WS])
+        return int(v.vt_a), int(v.vt_s), int(v.vt_a + v.vt_ws)
 
 
 def taken(r: segments.Reassembly) -> list[bytes]:
     """Take away the SDUs that a reassembly has handed over."""
-    ends = [0, *r.ends[: int(r.v[OUT_COUNT])].tolist()]
+    ends = [0, *r.ends[: int(r.v.out_count)].tolist()]
     sdus = [r.out[a:b].tobytes() for a, b in itertools.pairwise(ends)]
     taken_away(r)
     return sdus

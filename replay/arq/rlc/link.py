@@ -14,23 +14,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multitracer.compute.kernels import kernel
+from multitracer.compute.records import numbers
 from multitracer.model.errors import UsageError
 from multitracer.replay.arq.rlc.am import expire, next_frame, next_timer, receive
 from multitracer.replay.arq.rlc.am_entity import (
-    COUNT_NAMES,
-    DISCARD_NS,
-    ENDED,
     NEVER,
-    PDU_BYTES,
-    RESETTING,
     Entity,
     entity,
 )
 from multitracer.replay.arq.rlc.parameters import Parameters, check, check_queue, check_windows
 from multitracer.replay.arq.rlc.segmentation import (
-    BACK,
-    FRONT,
-    OUT_COUNT,
     Reassembly,
     has_room,
     is_numbered,
@@ -223,7 +216,7 @@ def _offer(link: Link, e: Entity, side: int, now: int) -> None:
 def _make(link: Link, e: Entity, side: int, length: int, now: int) -> None:
     number = link.tally[side, OFFERED]
     link.tally[side, OFFERED] = number + 1
-    if offer_numbered(e.queue, number, length, now + e.p[DISCARD_NS]):
+    if offer_numbered(e.queue, number, length, now + e.p.discard_ns):
         _note(link.log, link.cursor, now, side, E_OFFERED, number, length)
     else:
         link.tally[side, REFUSED] += 1
@@ -233,8 +226,8 @@ def _make(link: Link, e: Entity, side: int, length: int, now: int) -> None:
 def _saturate(link: Link, e: Entity, now: int) -> None:
     """Keep A in SDUs for one opportunity."""
     length, q = link.settings[SATURATED_BYTES], e.queue
-    wanted = link.settings[PER_FRAME_A] * e.p[PDU_BYTES] + length
-    while q.v[BACK] - q.v[FRONT] < wanted and has_room(q, length) and not e.v[ENDED]:
+    wanted = link.settings[PER_FRAME_A] * e.p.pdu_bytes + length
+    while q.v.back - q.v.front < wanted and has_room(q, length) and not e.v.ended:
         _make(link, e, A, length, now)
 
 
@@ -287,7 +280,7 @@ def _arrive(link: Link, e: Entity, side: int, now: int) -> None:
 def _take(link: Link, r: Reassembly, side: int, now: int) -> None:
     """Check and count the SDUs that `side` hands over."""
     begin = 0
-    for k in range(r.v[OUT_COUNT]):
+    for k in range(r.v.out_count):
         end = r.ends[k]
         number = number_of(r.out, begin, end)
         intact = _intact(link, r.out, begin, end, number, 1 - side)
@@ -328,8 +321,8 @@ def _judge(tally: Any, delivered_ns: Any, number: int, length: int, intact: bool
 def tally(link: Link, e: Entity, side: int) -> dict[str, int]:
     """What was counted of a side and by its entity, by name; `resetting` and `ended` say how it stands."""
     counted = dict(zip(TALLY_NAMES, link.tally[side].tolist(), strict=True))
-    by_entity = dict(zip(COUNT_NAMES, e.counts.tolist(), strict=True))
-    return {**counted, **by_entity, "resetting": int(e.v[RESETTING]), "ended": int(e.v[ENDED])}
+    by_entity = numbers(e.counts)
+    return {**counted, **by_entity, "resetting": int(e.v.resetting), "ended": int(e.v.ended)}
 
 
 def frame(link: Link, row: Any) -> bytes:

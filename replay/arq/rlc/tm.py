@@ -11,12 +11,6 @@ from multitracer.compute.kernels import octets as octets_of
 from multitracer.replay.arq.rlc import segmentation as segments
 from multitracer.replay.arq.rlc.parameters import check
 from multitracer.replay.arq.rlc.segmentation import (
-    DUE,
-    FRONT,
-    HEAD,
-    LENGTH,
-    NEXT,
-    TAIL,
     Queue,
     append_sdu,
     drop_waiting,
@@ -27,13 +21,13 @@ from multitracer.replay.arq.rlc.segmentation import (
 def tm_next_frame(queue: Queue, out: Any) -> int:
     """Write the oldest SDU waiting into `out`, whole; gives its length, 0 for none."""
     v = queue.v
-    if v[NEXT] >= v[TAIL]:
+    if v.next >= v.tail:
         return 0
-    length = queue.sdu[v[NEXT] % len(queue.sdu), LENGTH]
+    length = queue.sdu[v.next % len(queue.sdu)].length
     for i in range(length):
-        out[i] = queue.octets[(v[FRONT] + i) % len(queue.octets)]
-    drop_waiting(queue, v[NEXT] + 1)
-    v[HEAD] = v[NEXT]
+        out[i] = queue.octets[(v.front + i) % len(queue.octets)]
+    drop_waiting(queue, v.next + 1)
+    v.head = v.next
     return length
 
 
@@ -41,7 +35,7 @@ def tm_next_frame(queue: Queue, out: Any) -> int:
 def tm_next_timer(queue: Queue, discard_ns: int) -> int:
     """When Timer_Discard of the oldest SDU waiting expires; NEVER (2**62) for none."""
     v = queue.v
-    return queue.sdu[v[NEXT] % len(queue.sdu), DUE] if discard_ns and v[NEXT] < v[TAIL] else 2**62
+    return queue.sdu[v.next % len(queue.sdu)].due if discard_ns and v.next < v.tail else 2**62
 
 
 @kernel
@@ -93,5 +87,5 @@ class RlcTm:
     def expire(self, now: int) -> None:
         """SDUs whose time has come are discarded, 11.1.5."""
         while tm_next_timer(self.queue, self.discard_ns) <= now:
-            drop_waiting(self.queue, self.queue.v[NEXT] + 1)
-            self.queue.v[HEAD] = self.queue.v[NEXT]
+            drop_waiting(self.queue, self.queue.v.next + 1)
+            self.queue.v.head = self.queue.v.next

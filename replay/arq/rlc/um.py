@@ -12,24 +12,13 @@ import numpy as np
 
 from multitracer.compute.kernels import kernel
 from multitracer.compute.kernels import octets as octets_of
+from multitracer.compute.records import integers, numbers, record
 from multitracer.model.errors import UsageError
 from multitracer.replay.arq.rlc import segmentation as segments
 from multitracer.replay.arq.rlc.am import taken
 from multitracer.replay.arq.rlc.parameters import MOST_QUEUE_BYTES, MOST_QUEUE_SDUS, check
 from multitracer.replay.arq.rlc.segmentation import (
-    BACK,
-    COUNT,
-    DUE,
-    ENDING,
-    FRONT,
-    HEAD,
-    NEXT,
-    OUT_COUNT,
-    START,
-    STATUS_AT,
-    STOP,
-    TAIL,
-    TAKEN,
+    META,
     Queue,
     Reassembly,
     append_sdu,
@@ -53,11 +42,13 @@ SHORT_LI_PDU_BYTES = 125
 """9.2.2.8: up to this size length indicators have seven bits."""
 NEVER = 2**62
 
-UM_PDU_BYTES, UM_LI_OCTETS, UM_MARKS_START, UM_DISCARD_NS = range(4)
-VT_US, VR_US = range(2)
-UM_SENT, UM_RECEIVED, UM_LOST, UM_MALFORMED, UM_DISCARDED, UM_COUNTS = range(6)
-UM_COUNT_NAMES = ("sent", "received", "lost", "malformed", "discarded")
+UM_PARAMETERS = integers("pdu_bytes", "li_octets", "marks_start", "discard_ns")
+UM_STATE = integers("vt_us", "vr_us")
+"""VT(US) and VR(US), 9.4."""
+UM_COUNTS = integers("sent", "received", "lost", "malformed", "discarded")
 """UMD PDUs sent, received, found missing and not understood; SDUs discarded by Timer_Discard."""
+UM_TALLY = integers("offered", "delivered", "octets", "wrong")
+"""What `um_carry` counts: SDUs made, SDUs and octets handed over, those not in order or not whole."""
 
 
 @dataclass(frozen=True)
@@ -109,71 +100,72 @@ class UmEntity(NamedTuple):
 
 def um_entity(q: UmParameters) -> UmEntity:
     """A new entity."""
-    p = np.array([q.pdu_bytes, q.li_octets, q.marks_start, q.discard_ns], np.int64)
     ends = most_ends(q.pdu_bytes, q.li_octets)
+    p = record(UM_PARAMETERS)
+    p.pdu_bytes, p.li_octets, p.marks_start, p.discard_ns = q.pdu_bytes, q.li_octets, q.marks_start, q.discard_ns
     return UmEntity(
-        p, np.zeros(2, np.int64), np.zeros(UM_COUNTS, np.int64), segments.queue(q.queue_sdus, q.queue_bytes, ends),
+        p, record(UM_STATE), record(UM_COUNTS), segments.queue(q.queue_sdus, q.queue_bytes, ends),
         segments.reassembly(q.max_sdu_bytes, q.pdu_bytes + q.max_sdu_bytes + 1, ends + 1),
-        np.zeros(4, np.int64), np.zeros(ends, np.int16),
+        record(META), np.zeros(ends, np.int16),
     )  # fmt: skip
 
 
 @kernel
 def um_offer(e: UmEntity, sdu: Any, length: int, now: int) -> bool:
     """An SDU from above; False when there is no room for it."""
-    return append_sdu(e.queue, sdu, length, now + e.p[UM_DISCARD_NS])
+    return append_sdu(e.queue, sdu, length, now + e.p.discard_ns)
 
 
 @kernel
 def um_next_frame(e: UmEntity, now: int, out: Any) -> int:
     """Write the UMD PDU for this opportunity into `out`; gives its length, 0 for none."""
-    q, sn = e.queue, e.v[VT_US]
+    q, sn = e.queue, e.v.vt_us
     if not has_data(q):
         return 0
-    extended = fill(q, sn, out, HEAD_BYTES, e.p[UM_PDU_BYTES], e.p[UM_LI_OCTETS], 0, e.p[UM_MARKS_START])
+    extended = fill(q, sn, out, HEAD_BYTES, e.p.pdu_bytes, e.p.li_octets, 0, e.p.marks_start)
     out[0] = sn << 1 | extended
-    e.v[VT_US] = (sn + 1) % MODULUS
+    e.v.vt_us = (sn + 1) % MODULUS
     _free(e)
-    e.counts[UM_SENT] += 1
-    return e.p[UM_PDU_BYTES]
+    e.counts.sent += 1
+    return e.p.pdu_bytes
 
 
 @kernel
 def _free(e: UmEntity) -> None:
     """SDUs sent or dropped make room, but one whose end is still to be told."""
     v = e.queue.v
-    v[HEAD] = v[NEXT] - (1 if v[ENDING] else 0)
+    v.head = v.next - (1 if v.ending else 0)
 
 
 @kernel
 def um_receive(e: UmEntity, frame: Any, length: int, now: int) -> None:
     """A UMD PDU from the air; SDUs it completes wait in the reassembly."""
     meta = e.meta
-    if length != e.p[UM_PDU_BYTES]:
-        e.counts[UM_MALFORMED] += 1
+    if length != e.p.pdu_bytes:
+        e.counts.malformed += 1
         return
-    meta[COUNT], meta[START], meta[STOP], meta[STATUS_AT] = 0, HEAD_BYTES, length - HEAD_BYTES, 0
-    if frame[0] & 1 and not read_indicators(frame, HEAD_BYTES, length, e.p[UM_LI_OCTETS], meta, e.lis, 1):
-        e.counts[UM_MALFORMED] += 1
+    meta.count, meta.start, meta.stop, meta.status_at = 0, HEAD_BYTES, length - HEAD_BYTES, 0
+    if frame[0] & 1 and not read_indicators(frame, HEAD_BYTES, length, e.p.li_octets, meta, e.lis, 1):
+        e.counts.malformed += 1
         return
     sn = np.int64(frame[0]) >> 1
-    missing = (sn - e.v[VR_US]) % MODULUS
+    missing = (sn - e.v.vr_us) % MODULUS
     if missing:
         lose(e.r)
-    e.counts[UM_LOST] += missing
-    e.counts[UM_RECEIVED] += 1
-    e.v[VR_US] = (sn + 1) % MODULUS
-    feed(e.r, frame, meta, e.lis, 1 if meta[COUNT] else 0, 0, 0)
+    e.counts.lost += missing
+    e.counts.received += 1
+    e.v.vr_us = (sn + 1) % MODULUS
+    feed(e.r, frame, meta, e.lis, 1 if meta.count else 0, 0, 0)
 
 
 @kernel
 def um_next_timer(e: UmEntity) -> int:
     """When Timer_Discard of the oldest SDU not begun expires; NEVER (2**62) for none."""
     q = e.queue
-    first = q.v[NEXT] + (1 if q.v[TAKEN] else 0)
-    if e.p[UM_DISCARD_NS] == 0 or first >= q.v[TAIL]:
+    first = q.v.next + (1 if q.v.taken else 0)
+    if e.p.discard_ns == 0 or first >= q.v.tail:
         return NEVER
-    return q.sdu[first % len(q.sdu), DUE]
+    return q.sdu[first % len(q.sdu)].due
 
 
 @kernel
@@ -181,16 +173,12 @@ def um_expire(e: UmEntity, now: int) -> None:
     """Drop the SDUs not begun whose time has come; the one begun is finished."""
     q = e.queue
     while um_next_timer(e) <= now:
-        if q.v[TAKEN]:
+        if q.v.taken:
             drop_behind_begun(q)
         else:
-            drop_waiting(q, q.v[NEXT] + 1)
-        e.counts[UM_DISCARDED] += 1
+            drop_waiting(q, q.v.next + 1)
+        e.counts.discarded += 1
     _free(e)
-
-
-# What `um_carry` counts: SDUs made, SDUs and octets handed over, those not in order or not whole.
-UM_OFFERED, UM_DELIVERED, UM_OCTETS, UM_WRONG = range(4)
 
 
 @kernel
@@ -201,9 +189,9 @@ def um_carry(
     for i in range(first, last):
         q, now = a.queue, i * frame_ns
         um_expire(a, now)
-        while q.v[BACK] - q.v[FRONT] < a.p[UM_PDU_BYTES] and has_room(q, sdu_bytes):
-            offer_numbered(q, tally[UM_OFFERED], sdu_bytes, now + a.p[UM_DISCARD_NS])
-            tally[UM_OFFERED] += 1
+        while q.v.back - q.v.front < a.p.pdu_bytes and has_room(q, sdu_bytes):
+            offer_numbered(q, tally.offered, sdu_bytes, now + a.p.discard_ns)
+            tally.offered += 1
         length = um_next_frame(a, now, frame)
         if length and not (i < len(erased) and erased[i]):
             um_receive(b, frame, length, now)
@@ -214,11 +202,11 @@ def um_carry(
 def um_count(r: Reassembly, tally: Any, sdu_bytes: int) -> None:
     """Count what was handed over."""
     begin = 0
-    for k in range(r.v[OUT_COUNT]):
-        tally[UM_DELIVERED] += 1
-        tally[UM_OCTETS] += r.ends[k] - begin
+    for k in range(r.v.out_count):
+        tally.delivered += 1
+        tally.octets += r.ends[k] - begin
         if not is_numbered(r.out, begin, r.ends[k], sdu_bytes):
-            tally[UM_WRONG] += 1
+            tally.wrong += 1
         begin = r.ends[k]
     taken_away(r)
 
@@ -263,5 +251,5 @@ class RlcUm:
 
     @property
     def counts(self) -> dict[str, int]:
-        """What happened so far, by `UM_COUNT_NAMES`."""
-        return dict(zip(UM_COUNT_NAMES, self.entity.counts.tolist(), strict=True))
+        """What happened so far, by the names of UM_COUNTS."""
+        return numbers(self.entity.counts)

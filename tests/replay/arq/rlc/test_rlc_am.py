@@ -18,7 +18,6 @@ from rlc_scene import MS, Scene
 from multitracer.model.errors import UsageError
 from multitracer.replay.arq.rlc import link as rlc_link
 from multitracer.replay.arq.rlc.am import Parameters, RlcAm
-from multitracer.replay.arq.rlc.am_entity import DISCARD_NS, MRW_NS, VR_H, VR_R, VT_A, VT_S
 from multitracer.replay.arq.rlc.parameters import PAPER_001, PAPER_002, PAPER_TWO_STATE, PAPER_UNIFORM
 from multitracer.replay.retrace.models import Acknowledged, Air, named
 from multitracer.wire import rlc_umts as codec
@@ -138,12 +137,10 @@ def test_sequence_numbers_wrap() -> None:
     p = Parameters(pdu_bytes=16, tx_window=2047, rx_window=2047, max_dat=0)
     erased = np.arange(8 * 400) % 8 == 3
     link, a, b = rlc_link.link(p, saturated_bytes=20, per_frame=(8, 4), erased=(erased, ()))
-    for e, numbers in ((a, (VT_S, VT_A)), (b, (VR_R, VR_H))):
-        for number in numbers:
-            e.v[number] = 3900
+    a.v.vt_s = a.v.vt_a = b.v.vr_r = b.v.vr_h = 3900
     rlc_link.carry(link, a, b, 0, 120)
     counts = rlc_link.tally(link, b, 1)
-    assert a.v[VT_A] > 4096 + 200
+    assert a.v.vt_a > 4096 + 200
     assert counts["delivered"] > 250
     assert counts["garbled"] == counts["misordered"] == counts["malformed"] == 0
 
@@ -274,8 +271,8 @@ def test_timer_discard_does_not_grow_with_the_frame() -> None:
     model = named("rlc-am", {"discard": "timer", "discard_ms": "900", "mrw_ms": "500"})
     assert isinstance(model, Acknowledged)
     _, a, _ = model.link(clean_air(60))
-    assert a.p[DISCARD_NS] == 900 * MS
-    assert a.p[MRW_NS] == 580 * MS
+    assert a.p.discard_ns == 900 * MS
+    assert a.p.mrw_ns == 580 * MS
 
 
 def test_a_full_queue_refuses() -> None:

@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from multitracer.compute.records import record
 from multitracer.model.errors import UsageError
 from multitracer.replay.arq.rlc.tm import RlcTm, tm_carry
 from multitracer.replay.arq.rlc.um import (
-    UM_DELIVERED,
-    UM_OFFERED,
-    UM_WRONG,
+    UM_TALLY,
     RlcUm,
     UmParameters,
     um_carry,
@@ -147,10 +146,10 @@ def test_retrace_discards_what_waits_too_long() -> None:
 def test_the_drivers_count_what_arrives() -> None:
     """UM: SDUs of two PDUs each, each tenth PDU lost. TM: the SDUs of the opportunities not erased."""
     a, b = um_entity(UmParameters()), um_entity(UmParameters())
-    tally, erased = np.zeros(4, np.int64), (np.arange(400) % 10 == 9).astype(np.uint8)
+    tally, erased = record(UM_TALLY), (np.arange(400) % 10 == 9).astype(np.uint8)
     um_carry(a, b, tally, 60, 10, erased, np.zeros(40, np.uint8), 0, 400)
-    assert 0.5 * tally[UM_OFFERED] < tally[UM_DELIVERED] < 0.9 * tally[UM_OFFERED]
-    assert tally[UM_WRONG] == 0
+    assert 0.5 * tally.offered < tally.delivered < 0.9 * tally.offered
+    assert tally.wrong == 0
     assert tm_carry(erased, 0, 400) == 360
 
 
