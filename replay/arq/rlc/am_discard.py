@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from multitracer.compute.kernels import kernel
-from multitracer.replay.arq.rlc.am_entity import DISCARD_BY_TIMER, NEVER, SN_MASK, Entity, after
+from multitracer.replay.arq.fields import NEVER
+from multitracer.replay.arq.rlc.am_entity import DISCARD_BY_TIMER, SN_MASK, Entity, after
 from multitracer.replay.arq.rlc.am_reset import begin_reset
-from multitracer.replay.arq.rlc.segmentation import (
-    EXACT,
-    GIVEN_UP,
-    SHORT,
-    drop_waiting,
-)
+from multitracer.replay.arq.rlc.queue import EXACT, GIVEN_UP, SHORT, drop_waiting, report_lost
 
 
 @kernel
@@ -32,8 +28,9 @@ def discard_before(e: Entity, number: int) -> None:
     if number <= max(v.discard_to, q.v.head):
         return
     e.counts.discarded += number - max(v.discard_to, q.v.head)
+    report_lost(q, e.above, max(v.discard_to, q.v.head), number)
     signalled = q.v.next + (1 if q.v.taken else 0)
-    if number >= signalled and (q.v.taken or q.v.ending in (EXACT, SHORT)):
+    if number >= signalled and (q.v.taken or (q.v.ending == EXACT or q.v.ending == SHORT)):
         _cut_short(e)
     drop_waiting(q, number)
     v.discard_to = number

@@ -1,4 +1,4 @@
-"""The arrays that an RLC AM entity consists of, and what stands where in them (3GPP TS 25.322 9.4 to 9.6).
+"""What an RLC AM entity consists of, in named fields (3GPP TS 25.322 9.4 to 9.6).
 
 Sequence numbers are kept unwrapped (they count on behind 4095) and are cut to 12 bits in the air only.
 """
@@ -11,24 +11,28 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multitracer.compute.kernels import kernel
-from multitracer.compute.records import integers, record, table
-from multitracer.replay.arq.rlc import segmentation as segments
-from multitracer.replay.arq.rlc.parameters import DISCARD_MODES, STATUS_FORMATS, Parameters
-from multitracer.replay.arq.rlc.segmentation import META, MOST_SIGNALLED, Queue, Reassembly, most_ends, restart
+from multitracer.replay.arq.fields import NEVER, dtype, joined, numbers, record, table
+from multitracer.replay.arq.rlc import queue as queues
+from multitracer.replay.arq.rlc import reassembly as reassemblies
+from multitracer.replay.arq.rlc.parameters import DISCARD_MODES, LARGEST_PDU_BYTES, STATUS_FORMATS, Parameters
+from multitracer.replay.arq.rlc.queue import Queue
+from multitracer.replay.arq.rlc.reassembly import Reassembly, restart
+from multitracer.replay.arq.rlc.segmentation import MOST_SIGNALLED, most_ends
+from multitracer.replay.arq.stretches import above
 
 SN_MASK = 4095
-NEVER = 2**62
-"""A time (ns) that does not come."""
+NEW_PDU = SN_MASK + 1
+"""The row of `slot` and `lis` where a PDU is read before its place is known."""
 
 NO_DISCARD, DISCARD_AT_MAX_DAT, DISCARD_BY_TIMER = range(3)
 """Values of `discard`, in the order of DISCARD_MODES."""
 LIST, BITMAP, RLIST = range(3)
 """Values of `status_format`, in the order of STATUS_FORMATS."""
 
-PARAMETERS = integers(*(field.name for field in fields(Parameters)), "li_octets")
+PARAMETERS = numbers(*(field.name for field in fields(Parameters)), "li_octets")
 """Parameters by their names; `discard` and `status_format` as numbers."""
 
-STATE = integers(
+STATE = numbers(
     "vt_s", "vt_a", "vt_ws", "vt_pdu", "vt_sdu", "vt_rst", "vt_mrw", "poll_wanted", "poll_delayed", "poll_x", "nacked",
     "lowest", "floor", "discard_to", "mrw_to", "mrw_sn", "mrw_n", "mrw_due", "mrw_beyond", "resetting", "reset_due",
     "rsn", "ended", "hfn", "peer_hfn", "listed", "lsn", "stamp", "cut",
@@ -44,15 +48,20 @@ acknowledges, `stamp` its number; `epc_to`: VR(H) at the last report; `composed_
 of a report.
 """
 
-TIMERS = integers(
+TIMERS = numbers(
     "poll", "poll_prohibit", "poll_periodic", "epc", "epc_tick", "status_prohibit", "status_periodic", "mrw", "rst"
 )
 """When each timer expires, ns. Timer_Discard is in the queue, for each SDU."""
 
-FOUND = integers("window", "mrw_sn", "mrw_n", "mrw_ack_sn", "mrw_ack_n", "poll_sn")
-"""What a STATUS PDU says besides gaps and ACK; -1: nothing."""
+FOUND = dtype(
+    [
+        *((name, np.int64) for name in ("window", "mrw_sn", "mrw_n", "mrw_ack_sn", "mrw_ack_n", "poll_sn")),
+        ("scratch", np.uint8, (2 * LARGEST_PDU_BYTES,)),
+    ]
+)
+"""What a STATUS PDU says besides gaps and ACK, -1: nothing; and room to compose one that may be piggybacked."""
 
-COUNTS = integers(
+COUNTS = numbers(
     "sent", "resent", "polls", "reports", "status_pdus", "mrws", "resets", "resets_done", "resets_taken", "discarded",
     "received", "duplicate", "outside", "malformed", "invalid", "piggybacked",
 )  # fmt: skip
@@ -60,10 +69,12 @@ COUNTS = integers(
 their initiator and undergone as the peer; SDUs discarded; AMD PDUs received, known already, and outside the window;
 PDUs not understood; invalid STATUS PDUs; piggybacked ones sent."""
 
-SLOT = integers("vt_dat", "nack", "last_sdu", "called", "have", "named")
+_SENT = numbers("vt_dat nack last_sdu called named head tx_start tx_sdu tx_skip tx_cut have")
+SLOT = joined(_SENT, reassemblies.PDU)
 """What is known of a PDU by its number. Sent: VT(DAT); whether it waits to be sent again; the last SDU with a segment
-in it; by which STATUS it was called missing last. Received: whether it is there. `named` is a list by itself: the
-numbers that the STATUS just read calls missing."""
+in it; by which STATUS it was called missing last; octets before its data, and what its frame says (`tx_`). Received:
+whether it is there, and what its header says. `named` is a list by itself: the numbers that the STATUS just read calls
+missing."""
 
 
 class Entity(NamedTuple):
@@ -75,32 +86,43 @@ class Entity(NamedTuple):
     counts: Any
     queue: Queue
     r: Reassembly
-    tx: Any
-    """Octets of the PDUs sent."""
     slot: Any
-    """What is known of each (SLOT)."""
+    """What is known of each PDU (SLOT)."""
+    tx: Any
+    """Octets of the PDUs sent, or of their headers alone."""
     rx: Any
-    """Octets of PDUs received ahead of sequence."""
-    meta: Any
+    """Octets of PDUs received ahead of sequence (mode with octets)."""
     lis: Any
-    scratch: Any
+    """Length indicators of PDUs received ahead of sequence."""
     found: Any
     """What the STATUS just read says besides."""
+    above: Any
 
 
 def entity(parameters: Parameters) -> Entity:
-    """A new entity, its periodic timers running from time 0."""
-    q = parameters
+    """A new entity, its periodic timers running from time 0, whose PDUs carry no payload."""
+    return _made(parameters, keeps_octets=False)
+
+
+def entity_with_octets(parameters: Parameters) -> Entity:
+    """A new entity whose PDUs carry the octets of the SDUs."""
+    return _made(parameters, keeps_octets=True)
+
+
+def _made(q: Parameters, *, keeps_octets: bool) -> Entity:
     slots, size = SN_MASK + 1, q.pdu_bytes
     ends = most_ends(size, q.li_octets)
     # Where an MRW may have to stop behind any end in a PDU, a PDU has no more than it can name.
     told = ends if q.discard == "no_discard" else min(ends, MOST_SIGNALLED)
     out_bytes = (q.rx_window + 2) * size + 2 * q.max_sdu_bytes
+    handed = (q.rx_window + 2) * (ends + 1) + reassemblies.MOST_PIECES
     made = Entity(
-        _numbers(q), record(STATE), record(TIMERS), record(COUNTS), segments.queue(q.queue_sdus, q.queue_bytes, told),
-        segments.reassembly(q.max_sdu_bytes, out_bytes, (q.rx_window + 2) * ends),
-        np.zeros((slots, size), np.uint8), table(slots, SLOT), np.zeros((slots, size), np.uint8),
-        table(slots + 1, META), np.zeros((slots + 1, ends), np.int16), np.zeros(2 * size, np.uint8), record(FOUND),
+        _numbers(q), record(STATE), record(TIMERS), record(COUNTS),
+        queues.queue(q.queue_sdus, q.queue_bytes, told, keeps_octets),
+        reassemblies.reassembly(q.max_sdu_bytes, out_bytes, (q.rx_window + 2) * ends, keeps_octets),
+        table(slots + 1, SLOT), np.zeros((slots, size), np.uint8),
+        np.zeros((slots if keeps_octets else 1, size), np.uint8), np.zeros((slots + 1, ends), np.int16),
+        record(FOUND), above(handed, q.queue_sdus),
     )  # fmt: skip
     made.v.last_rsn = -1
     clear(made, 0)
@@ -109,13 +131,13 @@ def entity(parameters: Parameters) -> Entity:
 
 def _numbers(q: Parameters) -> Any:
     """The parameters as kernels see them."""
-    numbers = record(PARAMETERS)
+    p = record(PARAMETERS)
     for field in fields(Parameters):
         if field.name not in ("discard", "status_format"):
-            setattr(numbers, field.name, getattr(q, field.name))
-    numbers.discard, numbers.status_format = DISCARD_MODES.index(q.discard), STATUS_FORMATS.index(q.status_format)
-    numbers.li_octets = q.li_octets
-    return numbers
+            setattr(p, field.name, getattr(q, field.name))
+    p.discard, p.status_format = DISCARD_MODES.index(q.discard), STATUS_FORMATS.index(q.status_format)
+    p.li_octets = q.li_octets
+    return p
 
 
 @kernel
@@ -142,7 +164,7 @@ def clear(e: Entity, now: int) -> None:
     v.mrw_ack_due = v.window_due = v.cut = v.mrw_beyond = 0
     v.report_from = -1
     v.vt_ws = e.p.tx_window
-    for slot in range(len(e.slot)):
+    for slot in range(SN_MASK + 1):
         e.slot[slot].nack = e.slot[slot].have = 0
     stop_timers(e)
     e.timer.poll_periodic = after(now, e.p.poll_periodic_ns)

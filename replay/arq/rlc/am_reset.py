@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from multitracer.compute.kernels import kernel
-from multitracer.replay.arq.rlc.am_entity import NEVER, Entity, after, clear, stop_timers
-from multitracer.replay.arq.rlc.segmentation import drop_waiting
+from multitracer.replay.arq.fields import NEVER
+from multitracer.replay.arq.rlc.am_entity import Entity, after, clear, stop_timers
+from multitracer.replay.arq.rlc.queue import drop_waiting, report_lost
 
 
 @kernel
@@ -20,7 +21,7 @@ def begin_reset(e: Entity) -> None:
 
 
 @kernel
-def next_reset(e: Entity, now: int, out: Any) -> int:
+def next_reset(e: Entity, now: int, frame: Any) -> int:
     """The RESET that is due; at MaxRST the link is given up instead."""
     v = e.v
     if not v.reset_due:
@@ -33,15 +34,15 @@ def next_reset(e: Entity, now: int, out: Any) -> int:
         return 0
     e.counts.resets += 1
     e.timer.rst = after(now, e.p.rst_ns)
-    return _put_reset(e, out, 1, v.rsn)
+    return _put_reset(e, frame.octets, 1, v.rsn)
 
 
 @kernel
-def next_reset_ack(e: Entity, out: Any) -> int:
+def next_reset_ack(e: Entity, frame: Any) -> int:
     """The RESET ACK that is due."""
     rsn = e.v.reset_ack_due - 1
     e.v.reset_ack_due = 0
-    return _put_reset(e, out, 2, rsn)
+    return _put_reset(e, frame.octets, 2, rsn)
 
 
 @kernel
@@ -79,6 +80,7 @@ def _anew(e: Entity, hfni: int, now: int) -> None:
     waiting = q.v.next + (1 if q.v.taken else 0)
     first = q.v.tail if e.p.reset_discards_all else min(q.v.tail, waiting)
     e.counts.discarded += max(0, first - max(q.v.head, v.discard_to))
+    report_lost(q, e.above, max(q.v.head, v.discard_to), first)
     drop_waiting(q, first)
     q.v.head, q.v.ending = first, 0
     v.discard_to = first

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from multitracer.compute.kernels import kernel
+from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.arq.rlc.am_discard import discard_before, end_mrw, forget_nack
-from multitracer.replay.arq.rlc.am_entity import DISCARD_BY_TIMER, NEVER, NO_DISCARD, SN_MASK, Entity, after
+from multitracer.replay.arq.rlc.am_entity import DISCARD_BY_TIMER, NO_DISCARD, SN_MASK, Entity, after
 from multitracer.replay.arq.rlc.am_reset import begin_reset
-from multitracer.replay.arq.rlc.segmentation import UNKNOWN, fill, has_data
+from multitracer.replay.arq.rlc.queue import UNKNOWN, has_data
+from multitracer.replay.arq.rlc.segmentation import fill
 
 HEAD_BYTES = 2
 POLL_BIT = 4
@@ -58,14 +60,14 @@ def poll_carrier(e: Entity) -> int:
 
 
 @kernel
-def next_data(e: Entity, now: int, out: Any) -> int:
+def next_data(e: Entity, now: int, frame: Any) -> int:
     """An AMD PDU: one to be sent again, else a new one, else one to carry a poll; 0 when there is none.
 
     0 too when a PDU has been sent as often as it may: then its SDUs are given up, or a reset begins.
     """
     sn = lowest_nacked(e)
     if sn < 0 and can_send_new(e):
-        return _send_new(e, now, out)
+        return _send_new(e, now, frame)
     if sn < 0:
         sn = poll_carrier(e)
     if sn < 0:
@@ -77,25 +79,34 @@ def next_data(e: Entity, now: int, out: Any) -> int:
         else:
             discard_before(e, e.slot[sn & SN_MASK].last_sdu + 1)
         return 0
-    return _send_again(e, sn, now, out)
+    return _send_again(e, sn, now, frame)
 
 
 @kernel
-def _send_new(e: Entity, now: int, out: Any) -> int:
+def _send_new(e: Entity, now: int, frame: Any) -> int:
     v, q = e.v, e.queue
     sn = v.vt_s
     slot, done = sn & SN_MASK, q.v.next
-    pdu = e.tx[slot]
-    he = fill(q, sn, pdu, HEAD_BYTES, e.p.pdu_bytes, e.p.li_octets, e.p.special_he, 0)
-    pdu[0] = 0x80 | slot >> 5
-    pdu[1] = (slot & 31) << 3 | he
-    e.slot[slot].last_sdu = q.v.next if q.v.taken else q.v.next - 1
-    e.slot[slot].vt_dat, e.slot[slot].nack = 0, 0
+    he = fill(q, sn, frame, HEAD_BYTES, e.p.pdu_bytes, e.p.li_octets, e.p.special_he, 0)
+    frame.octets[0] = 0x80 | slot >> 5
+    frame.octets[1] = (slot & 31) << 3 | he
+    _keep(e, slot, frame)
     wanted = e.p.poll_last_new > 0 and not has_data(q)
     wanted = _poll_for_sdus(e, q.v.next - done) or wanted
     wanted = _window_used(e) or wanted
     v.vt_s = sn + 1
-    return _send(e, sn, now, out, wanted)
+    return _send(e, sn, now, frame, wanted)
+
+
+@kernel
+def _keep(e: Entity, slot: int, frame: Any) -> None:
+    """Keep a new PDU, which may have to be sent again."""
+    pdu, q = e.slot[slot], e.queue.v
+    pdu.last_sdu = q.next if q.taken else q.next - 1
+    pdu.vt_dat, pdu.nack, pdu.head = 0, 0, frame.kept
+    pdu.tx_start, pdu.tx_sdu, pdu.tx_skip, pdu.tx_cut = frame.start, frame.sdu, frame.skip, frame.cut
+    for i in range(frame.kept):
+        e.tx[slot, i] = frame.octets[i]
 
 
 @kernel
@@ -118,28 +129,31 @@ def _poll_for_sdus(e: Entity, ended: int) -> bool:
 
 
 @kernel
-def _send_again(e: Entity, sn: int, now: int, out: Any) -> int:
+def _send_again(e: Entity, sn: int, now: int, frame: Any) -> int:
+    slot = sn & SN_MASK
+    pdu = e.slot[slot]
     asked = forget_nack(e, sn)
     e.counts.resent += 1
+    frame.start, frame.sdu, frame.skip, frame.cut = pdu.tx_start, pdu.tx_sdu, pdu.tx_skip, pdu.tx_cut
+    frame.jump, frame.kept = 0, pdu.head
+    for i in range(pdu.head):
+        frame.octets[i] = e.tx[slot, i]
     last = asked and e.v.nacked == 0 and e.p.poll_last_retransmission > 0
-    return _send(e, sn, now, out, _window_used(e) or last)
+    return _send(e, sn, now, frame, _window_used(e) or last)
 
 
 @kernel
-def _send(e: Entity, sn: int, now: int, out: Any, wanted: bool) -> int:
+def _send(e: Entity, sn: int, now: int, frame: Any, wanted: bool) -> int:
     """Hand the PDU to the air, with a poll if there is cause."""
-    slot, size = sn & SN_MASK, e.p.pdu_bytes
-    for i in range(size):
-        out[i] = e.tx[slot, i]
-    e.slot[slot].vt_dat += 1
+    e.slot[sn & SN_MASK].vt_dat += 1
     e.counts.sent += 1
     if _poll_here(e, wanted):
-        out[1] |= POLL_BIT
+        frame.octets[1] |= POLL_BIT
         _polled(e, now)
     if e.p.poll_when_unacknowledged and e.timer.poll == NEVER:
         e.v.poll_x = e.v.vt_s
         e.timer.poll = after(now, e.p.poll_ns)
-    return size
+    return e.p.pdu_bytes
 
 
 @kernel

@@ -11,12 +11,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.compute.kernels import kernel
-from multitracer.replay.arq.rlc.am_entity import (
-    BITMAP,
-    RLIST,
-    SN_MASK,
-    Entity,
-)
+from multitracer.replay.arq.rlc.am_entity import BITMAP, RLIST, SN_MASK, Entity
 
 S_NO_MORE, S_WINDOW, S_ACK, S_LIST, S_BITMAP, S_RLIST, S_MRW, S_MRW_ACK, S_POLL = range(9)
 MOST_ENTRIES = 15
@@ -318,6 +313,6 @@ def _name(e: Entity, sn: int, count: int) -> None:
     """So many SNs from `sn` are called missing."""
     for i in range(sn, sn + count):
         listed = e.v.listed
-        if listed < len(e.slot):
+        if listed <= SN_MASK:
             e.slot[listed].named = i & SN_MASK
             e.v.listed = listed + 1
