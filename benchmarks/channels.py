@@ -22,8 +22,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"
 
 import channel_study
 
-from multitracer.replay.channels.models import Channel, Gilbert, GilbertElliott, TwoState, Uniform
+from multitracer.replay.channels.gilbert import Gilbert
+from multitracer.replay.channels.gilbert_elliott import GilbertElliott
+from multitracer.replay.channels.model import Channel
 from multitracer.replay.channels.recommendation import compare
+from multitracer.replay.channels.two_state import TwoState
+from multitracer.replay.channels.uniform import Uniform
 from multitracer.replay.erasures.description import Description, describe
 
 SPEED_BLOCKS = 1_500_000

@@ -22,7 +22,8 @@ import numpy as np
 
 from multitracer.replay.erasures.trace import ErasureTrace
 from multitracer.replay.retrace.ideal import good_groups
-from multitracer.replay.retrace.throughput import Settings, retrace
+from multitracer.replay.retrace.settings import Settings
+from multitracer.replay.retrace.throughput import retrace
 
 SIZES = np.arange(1, 51)
 

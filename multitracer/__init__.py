@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from multitracer.model.options import AnalyzeOptions
     from multitracer.model.trace import Trace
     from multitracer.parsers.shared.experiment import read
-    from multitracer.replay.erasures.loading import retrace
+    from multitracer.replay.retrace.document import retrace
 
 __version__ = "0.1.0"
 
@@ -53,7 +53,7 @@ _HOME = {
     "Trace": "model.trace",
     "analyze": "analysis.pipeline",
     "read": "parsers.shared.experiment",
-    "retrace": "replay.erasures.loading",
+    "retrace": "replay.retrace.document",
 }
 
 _PROMISED_MODULES = {"errors": "model.errors", "tables": "model.schema"}

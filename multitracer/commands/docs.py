@@ -6,6 +6,7 @@ import ast
 import inspect
 import sys
 import textwrap
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from itertools import pairwise
 from pathlib import Path
@@ -13,13 +14,11 @@ from typing import Any, get_type_hints
 
 from multitracer.model.schema import SCHEMA, Column, Table
 from multitracer.parsers import FORMATS
-from multitracer.replay.erasures.generation import CHANNELS
-from multitracer.replay.retrace.models import DECIDED, PARAMETERS, RETRACE_DEFAULTS, SDU_BYTES
+from multitracer.replay.channels import channel_classes
+from multitracer.replay.channels.generation import GEOMETRY
+from multitracer.replay.retrace.models import Extra, kinds
 
 MADE = "<!-- made by python -m multitracer.commands.docs -->\n"
-
-
-SDU_MODELS = ("rlc-am", "rlc-um")
 
 
 def pages() -> dict[str, str]:
@@ -69,26 +68,29 @@ def models_page() -> str:
         "milliseconds as `x_ms`. Where `retrace` changes a default it says so.\n"
     )
     protocols = [
-        _parameters(name, kind, RETRACE_DEFAULTS.get(name, {}), DECIDED[name]) for name, kind in PARAMETERS.items()
+        _parameters(name, kind.parameters, kind.defaults, kind.from_frame, kind.extras)
+        for name, kind in kinds().items()
     ]
-    channels = [_parameters(name, kind, {}, ("block_bytes", "block_ms")) for name, kind in CHANNELS.items()]
+    channels = [_parameters(name, kind, {}, GEOMETRY) for name, kind in channel_classes().items()]
     return MADE + intro + "\n# Link protocols\n" + "".join(protocols) + "\n# Channels\n" + "".join(channels)
 
 
-def _parameters(name: str, kind: type, changed: dict[str, str], left_out: tuple[str, ...]) -> str:
-    said, hints = attribute_docs(kind), get_type_hints(kind)
+def _parameters(
+    name: str, kind: type[Any], changed: Mapping[str, str], left_out: Sequence[str], extras: Sequence[Extra] = ()
+) -> str:
+    meanings, hints = attribute_docs(kind), get_type_hints(kind)
     rows = [
-        f"| `{one.name}` | {_default(one, changed)} | {_type(hints[one.name])} | {_escaped(said.get(one.name, ''))} |\n"
+        (one.name, _default(one, changed), hints[one.name], meanings.get(one.name, ""))
         for one in fields(kind)
         if one.name not in left_out
     ]
-    if name in SDU_MODELS:
-        rows.append(f"| `sdu_bytes` | {SDU_BYTES} | whole number | Octets of the packets that are offered. |\n")
+    rows += [(one.name, str(one.default), type(one.default), one.meaning) for one in extras]
+    lines = [f"| `{key}` | {default} | {_type(hint)} | {_escaped(meaning)} |\n" for key, default, hint, meaning in rows]
     head = f"\n## {name}\n\n{(kind.__doc__ or '').strip().splitlines()[0]}\n"
-    return head + ("\n| parameter | default | is | meaning |\n|---|---|---|---|\n" + "".join(rows) if rows else "")
+    return head + ("\n| parameter | default | is | meaning |\n|---|---|---|---|\n" + "".join(lines) if lines else "")
 
 
-def _default(one: Field[Any], changed: dict[str, str]) -> str:
+def _default(one: Field[Any], changed: Mapping[str, str]) -> str:
     if one.name in changed:
         return f"{one.default} (retrace: {changed[one.name]})"
     return "" if one.default is MISSING else str(one.default)

@@ -12,6 +12,7 @@ import click
 from multitracer.commands.parameters import Number, output_option, prepare
 from multitracer.commands.retrace import geometry_options, pairs
 from multitracer.commands.talk import Progress, quiet, say, talk_options
+from multitracer.replay.channels import CHANNELS
 
 if TYPE_CHECKING:
     from multitracer.replay.channels.recommendation import Comparison
@@ -101,7 +102,15 @@ Examples:
 """
 
 
-@command.command("generate", epilog=GENERATE_EXAMPLES)
+_CHANNEL_NAMES = [entry.name + (f" ({entry.note})" if entry.note else "") for entry in CHANNELS]
+GENERATE_HELP = f"""Make an erasure trace by a model of a channel.
+
+MODEL is {", ".join(_CHANNEL_NAMES[:-1])} or {_CHANNEL_NAMES[-1]}; or a TOML file with the keys model, minutes and the
+model's parameters.
+"""
+
+
+@command.command("generate", epilog=GENERATE_EXAMPLES, help=GENERATE_HELP)
 @click.argument("model", metavar="MODEL|FILE.toml")
 @click.option("--set", "parameters", multiple=True, callback=pairs, metavar="KEY=VALUE",
               help="A parameter of the model (repeatable).")  # fmt: skip
@@ -117,14 +126,10 @@ Examples:
 @output_option
 @talk_options
 def generate(model: str, packed: bool, as_json: bool, output: Path, **options: Any) -> None:
-    """Make an erasure trace by a model of a channel.
+    """Make an erasure trace by a model of a channel."""
+    from multitracer.replay.channels.generation import generate_trace
 
-    MODEL is uniform, even, gilbert, gilbert-elliott, two-state, markov or mta (Konrad's Markov-based trace
-    analysis); or a TOML file with the keys model, minutes and the model's parameters.
-    """
-    from multitracer.replay.erasures.generation import made
-
-    trace = made(model, **options)
+    trace = generate_trace(model, **options)
     prepare(output)
     row = _row(trace, save(trace, output, packed=packed))
     click.echo(json.dumps(row) if as_json else _line(row))

@@ -14,13 +14,14 @@ import click
 from multitracer.commands.parameters import Number, output_option, prepare
 from multitracer.commands.talk import Progress, quiet, say, talk_options
 from multitracer.model.errors import UsageError
+from multitracer.replay.retrace import IDEAL, MODEL_NAMES
 
 if TYPE_CHECKING:
     from multitracer.replay.erasures.trace import ErasureTrace
-    from multitracer.replay.retrace.throughput import Retraced, Settings
+    from multitracer.replay.retrace.result import Retraced
+    from multitracer.replay.retrace.settings import Settings
 
 JSON, CSV, PAGE = "retrace.json", "retrace.csv", "retrace.html"
-MODELS = ("ideal", "raw", "rlp", "rlc-am", "rlc-um", "rlc-tm", "sr", "asr")
 _MOST_SIZES = 10_000
 LONGEST_RTT_MS = 3_600_000
 MOST_RESAMPLES = 100_000
@@ -82,7 +83,7 @@ def geometry_options(function: Any) -> Any:
 
 @click.command("retrace", epilog=EXAMPLES)
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
-@click.option("--model", "models", type=click.Choice(MODELS), multiple=True, default=["ideal"], show_default=True,
+@click.option("--model", "models", type=click.Choice(MODEL_NAMES), multiple=True, default=[IDEAL], show_default=True,
               help="The link's protocol (repeatable).")  # fmt: skip
 @click.option("--frame-sizes", "sizes", callback=_sizes, metavar="FIRST:LAST:STEP",
               help="In octets, ends included, or a list with commas.  [default: 1 to 50 blocks]")  # fmt: skip
@@ -116,7 +117,8 @@ def command(
     TRACE is an erasure trace (characters 0 and 1), any log of a link that `analyze` reads, or a directory
     of either.
     """
-    from multitracer.replay.retrace.throughput import document, retrace
+    from multitracer.replay.retrace.document import document
+    from multitracer.replay.retrace.throughput import retrace
 
     found, reverse = _traces(traces, options)
     asked = _settings(options)
@@ -173,7 +175,7 @@ def reshaped(trace: ErasureTrace, options: dict[str, Any]) -> ErasureTrace:
 
 def _settings(options: dict[str, Any]) -> list[Settings]:
     """What is asked of each model."""
-    from multitracer.replay.retrace.throughput import Settings
+    from multitracer.replay.retrace.settings import Settings
 
     models = list(dict.fromkeys(options["models"]))
     return [

@@ -12,7 +12,7 @@ from bokeh.models import LogTicker, NumeralTickFormatter, Range1d
 from bokeh.plotting import figure
 
 from multitracer.compute.kernels import concurrently
-from multitracer.replay.erasures.runs import runs_of
+from multitracer.replay.erasures.run_lengths import runs_of
 from multitracer.replay.erasures.trace import ErasureTrace
 from multitracer.replay.retrace.throughput import stretches
 from multitracer.report import panels, shell

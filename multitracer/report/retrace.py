@@ -11,7 +11,8 @@ import numpy as np
 from bokeh.models import ColumnDataSource, HoverTool, NumeralTickFormatter
 
 from multitracer import __version__
-from multitracer.replay.retrace.throughput import MINUTE_NS, Retraced, document
+from multitracer.replay.retrace.document import document
+from multitracer.replay.retrace.result import MINUTE_NS, Retraced
 from multitracer.report import panels, shell
 from multitracer.report.losses import MOST_OVERLAID, Line, OverTime, lengths, lost, plain_figure, steps
 

@@ -1,10 +1,10 @@
-"""The likelihood of a trace whose blocks are decided by a hidden state that is good or bad.
+"""Hidden Markov chains of two states, good and bad, that decide about blocks: the likelihood of a trace.
 
 Such a channel is two 2x2 matrices, `decoded` and `lost`: entry (i, j) is the probability that a block which
 begins in state i is decoded (or lost) and the next one begins in state j. A trace's probability is then a
-product of matrices. Runs of equal blocks are powers, and the product is taken in pairs, so that it costs a
-few array operations on the pairs of runs that differ. Every function takes stacks of matrices, one for each
-set of parameters to be tried.
+product of matrices. A run of equal blocks is a power of one of them. Powers are multiplied in pairs, and each
+pair that occurs often only once, so that a trace costs a few array operations on its different pairs of runs.
+Functions take stacks of matrices, one for each set of parameters to be tried.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitracer.replay.erasures.runs import runs_of
+from multitracer.replay.erasures.run_lengths import runs_of
 
 GOOD, BAD = range(2)
 _UNSCALED = 3
-"""So many times products are doubled before they are scaled, so that they do not underflow."""
+"""Products are scaled after so many doublings: often enough that they do not underflow."""
 _AT_ONCE = 1 << 18
-"""So many matrices are multiplied at once: few enough for the processor's cache."""
+"""So many matrices are multiplied at once: they fit into the processor's cache."""
 
 
 class Doubling(NamedTuple):
@@ -50,7 +50,7 @@ class Powers(NamedTuple):
 
 
 def powers_of(erased: Any) -> Powers:
-    """What the likelihood needs to know of a trace; once for all parameters that are tried on it."""
+    """The trace as matrix powers; worked out once for all parameters that are tried on it."""
     runs = runs_of(erased)
     gaps, gap_places = np.unique(runs.gaps, return_inverse=True)
     bursts, burst_places = np.unique(runs.bursts, return_inverse=True)
@@ -61,7 +61,7 @@ def powers_of(erased: Any) -> Powers:
 
 
 def _doubled(places: Any, size: int) -> tuple[list[Doubling], Any]:
-    """Join pairs as long as most of them repeat others: uniform errors, and even ones, are long but monotonous."""
+    """Join pairs as long as most of them repeat others, as they do where errors are uniform or evenly spaced."""
     doublings = []
     while len(places) > 1:
         joined = places[0 : len(places) - 1 : 2] * size + places[1::2]
@@ -86,11 +86,16 @@ def stationary(transition: Any) -> Any:
 def log_likelihoods(decoded: Any, lost: Any, powers: Powers) -> Any:
     """The natural logarithm of a trace's probability for each pair of matrices, begun in the stationary state.
 
-    It is -inf for what cannot be.
+    It is -inf for a trace that cannot occur.
     """
     rows = max(1, _AT_ONCE // len(powers.places))
     parts = [slice(first, first + rows) for first in range(0, len(decoded), rows)]
     return np.concatenate([_log_likelihoods(decoded[part], lost[part], powers) for part in parts])
+
+
+def log_likelihood(matrices: tuple[Any, Any], erased: Any) -> float:
+    """The same for one pair of matrices and a trace of bools."""
+    return float(log_likelihoods(*matrices, powers_of(erased))[0])
 
 
 def _log_likelihoods(decoded: Any, lost: Any, powers: Powers) -> Any:
@@ -121,7 +126,7 @@ def _scaled(product: Any) -> tuple[Any, Any]:
 
 
 def _times(left: Any, right: Any) -> Any:
-    """Products of stacks of 2x2 matrices whose first two axes are the matrices': long rows are what NumPy likes."""
+    """Products of stacks of 2x2 matrices; the matrices' axes come first, since NumPy is fastest along long rows."""
     return left[:, 0, None] * right[None, 0] + left[:, 1, None] * right[None, 1]
 
 

@@ -15,6 +15,7 @@ Networks 9, 2003. The rules used here:
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -22,15 +23,18 @@ import numpy as np
 
 from multitracer.compute.kernels import kernel
 from multitracer.model.errors import UsageError
-from multitracer.replay.channels.models import (
-    MarkovChain,
+from multitracer.replay.channels.markov_chain import LARGEST_FITTED_ORDER, MarkovChain, best_chain, contexts_of
+from multitracer.replay.channels.model import (
+    TOO_FEW_BURSTS,
+    Estimate,
+    Fit,
+    Sample,
     bernoulli,
     block_count,
-    contexts_of,
-    positive,
-    possible,
+    finite_or_none,
 )
-from multitracer.replay.erasures.runs import runs_of, trace_of
+from multitracer.replay.erasures.run_lengths import runs_of, trace_of
+from multitracer.replay.erasures.trace import positive
 
 
 class Phases(NamedTuple):
@@ -82,6 +86,8 @@ class MarkovTraceAnalysis:
     """
 
     name: ClassVar[str] = "mta"
+    deterministic: ClassVar[bool] = False
+    why_unfitted: ClassVar[str] = f"{TOO_FEW_BURSTS}, or no error-free phase"
     change_blocks: int
     error_free_blocks: float
     lossy_blocks: float
@@ -97,12 +103,12 @@ class MarkovTraceAnalysis:
 
     @property
     def error_rate(self) -> float:
-        """Nearly: as if the chain within a lossy phase were settled from its second block on."""
+        """Approximately: the chain is taken to be in its stationary state from a phase's second block on."""
         erased = 1 + (self.lossy_blocks - 1) * MarkovChain(self.probabilities).error_rate
         return erased / (self.lossy_blocks + self.error_free_blocks)
 
     def generate(self, count: int, seed: int) -> Any:
-        """Phases first, then blocks; begun with an error-free phase."""
+        """Phases first, then blocks; the first phase is error-free."""
         generator = np.random.default_rng(seed)
         erased = np.zeros(block_count(count), dtype=np.bool_)
         cycles = count // self.change_blocks + 2
@@ -119,7 +125,7 @@ class MarkovTraceAnalysis:
     def log_likelihood(self, erased: Any) -> float | None:
         """That of the phases found at C and of the chain within them.
 
-        But for the trace's ends it is at most that of all ways in which the model makes the trace.
+        It is one of the ways in which the model makes the trace, so (but for the trace's ends) a lower bound.
         """
         trace = trace_of(erased)
         phases = phases_of(trace, self.change_blocks)
@@ -127,8 +133,37 @@ class MarkovTraceAnalysis:
         lossy = len(phases.lossy_blocks)
         found = bernoulli(phases.ended, phases.excess_blocks.sum(), end_free)
         found += bernoulli(lossy, phases.lossy_blocks.sum() - lossy, end_lossy)
-        order = MarkovChain(self.probabilities).order
-        return possible(found + bernoulli(*inner_successors(trace, phases.inside, order), np.array(self.probabilities)))
+        counts = inner_successors(trace, phases.inside, MarkovChain(self.probabilities).order)
+        return finite_or_none(found + bernoulli(*counts, np.array(self.probabilities)))
+
+    @classmethod
+    def fit(cls, sample: Sample, fitted: Mapping[str, Fit]) -> Fit | None:
+        """Phases cut at C, means of their lengths, and the chain within of the order with the lowest BIC.
+
+        The errors hold for this C: where it cuts lossy phases that belong together, both means are too small.
+        """
+        if not sample.bursty:
+            return None
+        change = change_blocks(sample.erased)
+        phases = phases_of(sample.erased, change)
+        excess, lossy = float(phases.excess_blocks.sum()) / max(phases.ended, 1), float(phases.lossy_blocks.mean())
+        counts = inner_successors(sample.erased, phases.inside, LARGEST_FITTED_ORDER)
+        chain = best_chain(*counts, len(sample.erased))
+        model = cls(change, change + excess, lossy, tuple(each.value for each in chain.estimates.values()))
+        lengths = {
+            "change_blocks": Estimate(change, None),
+            "error_free_blocks": _mean_length(change + excess, excess, phases.ended),
+            "lossy_blocks": _mean_length(lossy, lossy - 1, len(phases.lossy_blocks)),
+        }
+        found = model.log_likelihood(sample.erased)
+        if found is None or not phases.ended:
+            return None
+        return Fit(model, lengths | chain.estimates, chain.contexts_seen + 3, found)
+
+
+def _mean_length(value: float, excess: float, count: int) -> Estimate:
+    """The mean of `count` geometric lengths; `excess` is how far it is above the shortest possible one."""
+    return Estimate(value, math.sqrt(excess * (1 + excess) / count) if excess and count else None)
 
 
 @kernel

@@ -1,6 +1,6 @@
-"""The maximum of a smooth function of a few parameters, by damped Newton steps, and what it says of their errors.
+"""The maximum of a smooth function of a few parameters, by damped Newton steps, and the standard errors there.
 
-A function takes a stack of points (rows) and gives a value for each: all points of a step cost one call.
+A function takes a stack of points (rows) and gives a value for each, so that all points of a step cost one call.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multitracer.replay.channels.model import Estimate
+
 Function = Callable[[Any], Any]
 
 _DIFFERENCE = 0.01
 _DAMPINGS = 10.0 ** np.arange(-3, 7)
 _LONGEST_STEP = 3.0
 _ENOUGH = 0.01
-"""A gain of a log likelihood that says no more; the step that gains it is taken."""
+"""The search ends with the first step that gains less than this of the log likelihood."""
 _STEPS = 20
 _LEAST_INFORMATION = 0.1
-"""A parameter that is known less well than this (a standard error above 3 in its logarithm) is not known."""
+"""Below this, a parameter's standard error in its logarithm is above 3: the trace says nothing about it."""
 
 
 class Maximum(NamedTuple):
@@ -31,7 +33,7 @@ class Maximum(NamedTuple):
 
 
 def maximise(function: Function, start: Any, low: Any, high: Any) -> Maximum:
-    """Climb from `start` until a step gains nothing; the point stays between `low` and `high`."""
+    """Go uphill from `start` until a step gains next to nothing; the point stays between `low` and `high`."""
     point = np.clip(start, low, high)
     value = float(function(point[None])[0])
     for _ in range(_STEPS):
@@ -47,7 +49,7 @@ def maximise(function: Function, start: Any, low: Any, high: Any) -> Maximum:
 
 
 def _steps(gradient: Any, hessian: Any) -> Any:
-    """A step uphill for each damping, whatever the signs of the curvatures."""
+    """A step uphill for each damping, also where the function curves upwards."""
     curvatures, axes = np.linalg.eigh(hessian)
     along = axes.T @ gradient
     steps = (along / (np.abs(curvatures) + _DAMPINGS[:, None])) @ axes.T
@@ -71,9 +73,9 @@ def derivatives(function: Function, point: Any) -> tuple[Any, Any]:
 
 
 def standard_errors(hessian: Any) -> list[float | None]:
-    """Of each parameter, from the observed information; None for one of which the function hardly depends.
+    """Of each parameter, from the observed information; None for one on which the function hardly depends.
 
-    Those are held fixed for the others: such a parameter is at the border of what it can be.
+    Such a parameter is at the limit of its range, and is held fixed for the others' errors.
     """
     known = np.flatnonzero(-np.diag(hessian) > _LEAST_INFORMATION)
     errors: list[float | None] = [None] * len(hessian)
@@ -83,3 +85,12 @@ def standard_errors(hessian: Any) -> list[float | None]:
     for place, variance in zip(known.tolist(), np.diag(np.linalg.inv(information)).tolist(), strict=True):
         errors[place] = variance**0.5
     return errors
+
+
+def estimates_at(values: Any, slopes: Any, hessian: Any) -> list[Estimate]:
+    """Estimates of functions of the searched parameters, with errors by their slopes there (the delta method)."""
+    errors = standard_errors(hessian)
+    return [
+        Estimate(float(value), None if error is None else float(slope) * error)
+        for value, slope, error in zip(values, slopes, errors, strict=True)
+    ]

@@ -1,4 +1,4 @@
-"""Which channel model suits a trace: all are fitted, compared, and the simplest that none beats is recommended."""
+"""Which channel model suits a trace: all are fitted and compared, and the simplest of the best is recommended."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from multitracer.replay.channels import fitting
-from multitracer.replay.channels.fitting import Fit
-from multitracer.replay.erasures.runs import distance, runs_of, trace_of
+from multitracer.replay.channels import channel_classes
+from multitracer.replay.channels.model import Channel, Fit, Sample
+from multitracer.replay.erasures.run_lengths import distance, runs_of, trace_of
 
-SIMPLEST_FIRST = ("even", "uniform", "gilbert", "gilbert_elliott", "two_state", "markov", "mta")
-"""Of models with equally many parameters the first wins a tie; a two-state channel needs times and bits besides."""
 TIE_BIC = 2.0
 """Differences of BIC up to 2 are not worth more than a mention (Kass and Raftery 1995)."""
 TIE_LOG_LIKELIHOOD = 3.0
@@ -24,8 +22,9 @@ _SEED = 1
 class Assessment:
     """How one model suits the trace.
 
-    `bic` is Schwarz's criterion, less is better; the distances are the most that the distributions of burst (gap)
-    lengths of the trace and of a trace that the fitted model makes differ by, from 0 to 1, None without any.
+    `bic` is Schwarz's criterion: less is better. The distances compare the lengths of bursts (gaps) in the trace
+    with those in a trace that the fitted model makes: the largest difference of both distributions, from 0 to 1,
+    None where there are none.
     """
 
     name: str
@@ -40,8 +39,8 @@ class Assessment:
 class Comparison:
     """All models that can be fitted, best first, the one recommended, and why.
 
-    `alike` names those that this trace cannot tell from the recommended one; `unfitted` says of each other
-    model why it is not there.
+    `alike` names those that this trace cannot tell from the recommended one; `unfitted` says of each model
+    that could not be fitted why.
     """
 
     blocks: int
@@ -60,18 +59,32 @@ class Comparison:
 def compare(erased: Any, block_bytes: float = 30, block_ms: float = 20) -> Comparison:
     """Fit every model to a trace and recommend one."""
     trace = trace_of(erased)
-    single = (
-        fitting.fit_even(trace), fitting.fit_uniform(trace), fitting.fit_gilbert(trace), fitting.fit_markov(trace),
-        fitting.fit_mta(trace),
-    )  # fmt: skip
-    fits = [fit for fit in single if fit is not None] + fitting.fit_hidden(trace, block_bytes, block_ms)
-    assessments = sorted((_assess(fit, trace) for fit in fits), key=lambda each: each.bic)
+    fits = fit_all(Sample(trace, block_bytes, block_ms))
+    assessments = sorted((_assess(fit, trace) for fit in fits.values()), key=lambda each: each.bic)
     recommended = _simplest(assessments)
     alike = [each.name for each in assessments if each is not recommended and _alike(each, recommended)]
     return Comparison(
         len(trace), assessments, recommended.name, _reason(recommended, assessments, alike), alike,
         _unfitted({each.name for each in assessments}),
     )  # fmt: skip
+
+
+def simplest_first() -> list[type[Channel]]:
+    """All models; of those with equally many parameters, the first is recommended.
+
+    The deterministic one has no chance in it, and those that need times and bits besides stand behind in the table.
+    """
+    return sorted(channel_classes().values(), key=lambda kind: not kind.deterministic)
+
+
+def fit_all(sample: Sample) -> dict[str, Fit]:
+    """The fit of every model that can be fitted, by name."""
+    fits: dict[str, Fit] = {}
+    for kind in simplest_first():
+        fit = kind.fit(sample, fits)
+        if fit is not None:
+            fits[kind.name] = fit
+    return fits
 
 
 def _assess(fit: Fit, trace: Any) -> Assessment:
@@ -88,18 +101,19 @@ def _assess(fit: Fit, trace: Any) -> Assessment:
 def _simplest(assessments: list[Assessment]) -> Assessment:
     lowest = min(each.bic for each in assessments)
     tied = [each for each in assessments if each.bic <= lowest + TIE_BIC]
-    return min(tied, key=lambda each: (each.fit.free_parameters, SIMPLEST_FIRST.index(each.name)))
+    order = [kind.name for kind in simplest_first()]
+    return min(tied, key=lambda each: (each.fit.free_parameters, order.index(each.name)))
 
 
 def _alike(other: Assessment, recommended: Assessment) -> bool:
-    if recommended.name == "even":
+    if recommended.fit.model.deterministic:
         return False
     gain = other.fit.log_likelihood - recommended.fit.log_likelihood
     return abs(other.bic - recommended.bic) <= TIE_BIC or abs(gain) <= TIE_LOG_LIKELIHOOD
 
 
 def _reason(recommended: Assessment, assessments: list[Assessment], alike: list[str]) -> str:
-    if recommended.name == "even":
+    if recommended.fit.model.deterministic:
         return "The errors stand at equal distances, to a block, as no random channel puts them."
     said = f"{recommended.name} explains the trace best for its {recommended.fit.free_parameters} parameters"
     others = [each.bic - recommended.bic for each in assessments if each.name not in (recommended.name, *alike)]
@@ -114,9 +128,4 @@ def _reason(recommended: Assessment, assessments: list[Assessment], alike: list[
 
 
 def _unfitted(fitted: set[str]) -> dict[str, str]:
-    reasons = dict.fromkeys(SIMPLEST_FIRST, f"the trace has fewer than {fitting.FEWEST_BURSTS} bursts of erased blocks")
-    reasons["even"] = "the errors do not stand at equal distances, or are too few to say"
-    reasons["markov"] = "a chain of order 0 or 1 suits it best: the process of uniform, or of gilbert"
-    reasons["mta"] += ", or no error-free phase"
-    reasons["gilbert"] = "the trace does not go from decoded to erased blocks and back"
-    return {name: reasons[name] for name in SIMPLEST_FIRST if name not in fitted}
+    return {kind.name: kind.why_unfitted for kind in simplest_first() if kind.name not in fitted}

@@ -1,9 +1,9 @@
-"""Where the error rate of a trace changed, told from bursts, which change it all the time.
+"""Change points: the blocks at which the error rate of a trace changed, as distinct from bursts.
 
-The trace is cut into batches much longer than its memory, whose error counts in a channel that does not change may
-stand in any order. A change is where the batches before and after differ most, if they do so more
-than in 99 of 100 random orders (a permutation test, exact whatever the counts' distribution); each side is
-then searched in turn.
+The trace is cut into batches much longer than its memory. In a channel that does not change, their error counts
+are equally likely in any order. A change point is where the batches before and after differ most, if they do so
+more than in 99 of 100 random orders (a permutation test, exact whatever the counts' distribution); then each
+side is searched in the same way.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.replay.erasures.intervals import batch_rates
+from multitracer.replay.erasures.confidence import batch_rates
 
 LEVEL = 0.01
-"""The share of unchanging traces in which a change is seen, at most, if batches are independent."""
+"""The share of traces without a change in which one is found, at most, if batches are independent."""
 _MEMORIES = 10
 """A batch is at least so many times as long as its blocks are correlated."""
 _MOST_BATCHES = 200
@@ -27,7 +27,7 @@ _ORDERS = 999
 _SEED = 1
 
 
-def changes(erased: Any, memory_blocks: float) -> list[int]:
+def change_points(erased: Any, memory_blocks: float) -> list[int]:
     """The first blocks of stretches with another error rate than before; `memory_blocks` as `correlation_blocks`."""
     length = max(len(erased) / _MOST_BATCHES, math.ceil(_MEMORIES * memory_blocks), 1)
     batches = int(len(erased) / length)
@@ -44,7 +44,7 @@ def changes(erased: Any, memory_blocks: float) -> list[int]:
 
 
 def _search(rates: Any, first: int, generator: Any) -> list[int]:
-    """Batches at which a stretch begins, among these, of which the first has number `first`."""
+    """Batches at which a stretch begins, among `rates`, whose first batch has the number `first`."""
     if len(rates) < max(2 * _SHORTEST, 6):
         return []
     scores = _scores(rates[None])[0]
@@ -68,7 +68,7 @@ def _scores(rates: Any) -> Any:
 
 
 def _refined(erased: Any, start: int, at: int, end: int, reach: int) -> int:
-    """The block within `reach` of `at` that parts the two stretches best."""
+    """The block within `reach` of `at` that separates the two stretches best."""
     low, high = max(start + 1, at - reach), min(end - 1, at + reach)
     before, after = float(erased[start:at].mean()), float(erased[at:end].mean())
     sums = np.cumsum(erased[low:high] - (before + after) / 2)

@@ -1,4 +1,4 @@
-"""What a block-erasure trace shows, whatever made it: rate, bursts and gaps, memory, and where it changed."""
+"""A block-erasure trace in numbers: error rate, bursts and gaps, memory, and where the rate changed."""
 
 from __future__ import annotations
 
@@ -8,23 +8,26 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.replay.channels.models import MS_PER_S, positive
-from multitracer.replay.erasures.change_points import changes
-from multitracer.replay.erasures.intervals import autocorrelation, correlation_blocks, interval
-from multitracer.replay.erasures.runs import runs_of, trace_of
+from multitracer.replay.erasures.autocorrelation import autocorrelation, correlation_blocks
+from multitracer.replay.erasures.change_points import change_points
+from multitracer.replay.erasures.confidence import interval
+from multitracer.replay.erasures.run_lengths import runs_of, trace_of
+from multitracer.replay.erasures.trace import positive
 
 QUANTILES = (10, 25, 50, 75, 90, 95, 99)
 """Of run lengths, in percent."""
 LAGS_SHOWN = 500
 """10 s of GSM blocks."""
+MS_PER_S = 1000
 _LAGS = 20_000
 
 
 @dataclass(frozen=True)
 class Lengths:
-    """Run lengths in blocks; runs cut by the trace's ends count as they are.
+    """Run lengths in blocks; runs that the trace's ends cut short count with what is left.
 
-    `histogram` has a pair (length in blocks, how many) for each length that occurs; what is None has no runs.
+    `histogram` has a pair (length in blocks, how many) for each length that occurs. Without runs, mean and
+    maximum are None.
     """
 
     count: int
@@ -36,9 +39,9 @@ class Lengths:
 
 @dataclass(frozen=True)
 class Stretch:
-    """A part of the trace in which the error rate stayed the same, as far as can be told.
+    """A part of the trace in which no change of the error rate was found.
 
-    The limits are those of a 95 % confidence interval, None where the stretch does not tell.
+    The limits are those of a 95 % confidence interval, None where the stretch is too short or all alike.
     """
 
     start_s: float
@@ -54,9 +57,9 @@ class Description:
     """A trace in numbers.
 
     `error_rate_low` and `error_rate_high` are a 95 % confidence interval that allows for bursts, and
-    `effective_blocks` how many independent blocks would give it; None where the trace does not tell.
-    `correlation_blocks` is the sum of all autocorrelations (1 for independent blocks); `autocorrelation[k]`
-    is that at a lag of k blocks. Both are None if all blocks are alike.
+    `effective_blocks` the number of independent blocks that would give the same; None where the trace is too short
+    or all blocks are alike. `correlation_blocks` is the sum of all autocorrelations (1 for independent
+    blocks); `autocorrelation[k]` is the one at a lag of k blocks. Both are None if all blocks are alike.
     """
 
     blocks: int
@@ -105,7 +108,7 @@ def lengths(blocks: Any) -> Lengths:
 
 def stretches(erased: Any, memory_blocks: float | None, block_ms: float) -> list[Stretch]:
     """The trace cut where its error rate changed; one stretch if it did not."""
-    found = [] if memory_blocks is None else changes(erased, memory_blocks)
+    found = [] if memory_blocks is None else change_points(erased, memory_blocks)
     bounds = [0, *found, len(erased)]
     return [_stretch(erased[start:end], start, block_ms) for start, end in pairwise(bounds)]
 

@@ -1,9 +1,9 @@
-"""Which blocks of a radio link were lost, told from the logs of its ends.
+"""Extracts erasure traces from the logs of a link's ends: which blocks were lost.
 
-RLP's blocks come on a grid, one every 20 ms (40 ms for 576 bits), so one log tells the other end's
-losses: a block whose check failed is a lost one. RLC's PDUs come when there is something to send, so
-both ends' logs are needed: lost is what one sent and the other never had; without the far log, its
-own PDUs that failed are.
+RLP has a block every 20 ms (40 ms for 576 bits), so the log of the receiving end is enough: a block whose
+check failed was lost. RLC sends PDUs only when it has something to send, so both ends' logs are needed: a PDU that
+one end sent and the other never logged was lost. Without the sender's log, the PDUs that the receiver logged as
+damaged are the lost ones.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BAD = "BAD"
 TTI_MS = 10
 """25.302's usual transmission time interval."""
 _KEY = ("type", "sn", "nr", "poll", "so", "length_bytes")
-"""What two ends' logs say alike of one PDU."""
+"""Columns that are the same in both ends' logs of one PDU."""
 _HINT = (
     "RLP needs the log of the receiving end with its BAD frames; RLC the logs of both ends, or BAD PDUs in the "
     "receiver's."
@@ -38,9 +38,9 @@ _HINT = (
 
 
 def erasures(trace: Trace, name: str) -> list[ErasureTrace]:
-    """Of each link and direction that the logs tell of, which blocks were lost.
+    """Which blocks were lost, for each link and direction that the logs show.
 
-    Raises InputError where they tell of none, saying what would.
+    Raises InputError where they show none, naming the logs that would.
     """
     frames, links = trace.tables["frames"], trace.tables["links"]
     if not len(frames):
@@ -67,7 +67,7 @@ def _each(trace: Trace, frames: pd.DataFrame, links: pd.DataFrame, name: str) ->
 def _rlp(trace: Trace, own: pd.DataFrame, label: str) -> Iterator[ErasureTrace]:
     received = own[~own["sent"]]
     if not len(received) and (own["type"] == BAD).any():
-        received = own  # a monitor of the air, which lost them itself
+        received = own  # a monitor on the air: the blocks that it could not decode itself
     if not len(received):
         return
     log = int(received["input"].mode().iloc[0])
@@ -90,9 +90,9 @@ def _rlp(trace: Trace, own: pd.DataFrame, label: str) -> Iterator[ErasureTrace]:
 
 
 def slots_of(time_ns: Any, slot_ns: int) -> tuple[Ints, int]:
-    """The slot of the grid that each time (ascending) is in, from 0, and how many had to be moved on.
+    """The number of the slot in which each time (ascending) lies, from 0, and how many frames had to be moved on.
 
-    Logs date frames with some jitter and drift against the radio's clock: the grid follows slowly.
+    The times in logs have jitter, and drift against the radio's clock: the grid of slots follows slowly.
     """
     slots = np.zeros(len(time_ns), dtype=np.int64)
     early = place_slots(np.ascontiguousarray(time_ns, dtype=np.int64), slot_ns, slots)
@@ -101,7 +101,7 @@ def slots_of(time_ns: Any, slot_ns: int) -> tuple[Ints, int]:
 
 @kernel
 def place_slots(time_ns: Any, slot_ns: int, slots: Any) -> int:
-    """Fill `slots`; the phase takes up an eighth of each frame's deviation."""
+    """Fill `slots`; the grid's phase moves by an eighth of each frame's deviation."""
     early, phase = 0, time_ns[0]
     for row in range(1, len(time_ns)):
         steps = (time_ns[row] - phase + slot_ns // 2) // slot_ns
@@ -136,7 +136,7 @@ def _rlc(own: pd.DataFrame, label: str) -> Iterator[ErasureTrace]:
 
 
 def _pace_ms(times: Ints) -> tuple[float, tuple[str, ...]]:
-    """How often there is a PDU where there is always one to send, and what to note of that."""
+    """The time from one PDU to the next while the sender always has one, and a note where it is not known."""
     interval_ns = interval_of(times)
     if interval_ns is None:
         return TTI_MS, (f"How long a block lasts does not show in the log: {TTI_MS} ms is taken.",)
@@ -151,10 +151,10 @@ def _one_log(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _never_arrived(sent: pd.DataFrame, came: pd.DataFrame) -> Bools | None:
-    """For each PDU sent, whether it was lost; None where the logs do not fit together.
+    """For each PDU sent, whether it was lost; None where the two logs do not match.
 
-    Each arrival is of the transmission that left one transit before. PDUs still in flight when the far
-    log ends, or sent before it begins, are left out.
+    An arrival belongs to the transmission one transit time before it. PDUs in flight when the far log ends,
+    or sent before it begins, are left out.
     """
     key, far = _keys(sent, came)
     time, at = sent["time_ns"].to_numpy(), came["time_ns"].to_numpy()
@@ -164,7 +164,7 @@ def _never_arrived(sent: pd.DataFrame, came: pd.DataFrame) -> Bools | None:
     order = np.lexsort((time, key))
     apart = _least_apart(key[order], time[order])
     left = latest(key[order], time[order], far, at - transit + apart // 2)
-    # Several PDUs of one octet sequence in one opportunity are taken in turn.
+    # Equal PDUs sent in one opportunity are matched in their order.
     fits = (left >= 0) & (np.abs(at - transit - time[order[left]]) <= apart // 2)
     seen = (at - transit >= time[0]) & (at - transit <= time[-1])
     if not seen.any() or fits[seen].mean() < PAIRED:
@@ -176,7 +176,7 @@ def _never_arrived(sent: pd.DataFrame, came: pd.DataFrame) -> Bools | None:
 
 
 def _keys(sent: pd.DataFrame, came: pd.DataFrame) -> tuple[Ints, Ints]:
-    """A number for each row, the same where all that identifies a PDU is."""
+    """A number for each row, the same for rows that agree in all columns that identify a PDU."""
     columns = [
         np.concatenate([_numbers(table[name]) for table in (sent, came)]) for name in _KEY if name in sent
     ]
@@ -190,7 +190,7 @@ def _numbers(column: pd.Series[Any]) -> Any:
 
 
 def _transit(key: Ints, time: Ints, far: Ints, at: Ints) -> int | None:
-    """From being sent to being logged at the far end, the median over PDUs that were sent and came once."""
+    """The time from one end's log to the other's: the median over PDUs that each log has exactly once."""
     once, places, count = np.unique(key, return_index=True, return_counts=True)
     there, arrivals, many = np.unique(far, return_index=True, return_counts=True)
     _, mine, theirs = np.intersect1d(once[count == 1], there[many == 1], return_indices=True)
@@ -200,7 +200,7 @@ def _transit(key: Ints, time: Ints, far: Ints, at: Ints) -> int | None:
 
 
 def _least_apart(key: Ints, time: Ints) -> int:
-    """The least time between two transmissions of one PDU, in rows sorted by both; a second where none was repeated."""
+    """The shortest time between two transmissions of one PDU, in rows sorted by both; 1 s where none was repeated."""
     same = np.diff(time)[np.diff(key) == 0]
     same = same[same > 0]
     return int(same.min()) if len(same) else 1_000 * MS

@@ -1,4 +1,4 @@
-"""Erasure traces from whatever holds them: files of blocks, or the logs of a link."""
+"""Loads erasure traces: from files of blocks, or from the logs of a link."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from multitracer import parsers
 from multitracer.model.errors import InputError, UnknownFormatError
 from multitracer.parsers.erasures import OTHER_CHARACTERS
@@ -17,21 +15,19 @@ from multitracer.parsers.shared.experiment import read
 from multitracer.parsers.shared.source import Source, open_source
 from multitracer.replay.erasures.extraction import erasures
 from multitracer.replay.erasures.trace import ErasureTrace
-from multitracer.replay.retrace.throughput import Settings, document
-from multitracer.replay.retrace.throughput import retrace as carry
 
 FORMATS = ("erasures", "erasures-packed")
 LOGS = ("rlpdump", "rlcdump", "mi2log", "ns3-rlc", "pcap", "pcapng")
-"""What may hold link frames."""
+"""Formats that may hold link frames."""
 _ENDINGS = (".gz", ".zst", ".txt", ".pcap", ".pcapng", ".bin")
 
 
 def load(path: str, *, logs_first: bool = False) -> list[ErasureTrace]:
     """The traces in one file or directory: the blocks of an erasure trace, or each direction of a logged link.
 
-    Of each directory, whatever is below it by itself: the erasure traces, or where there is none the logs,
-    taken together; with `logs_first` the other way round. Raises InputError, also for a trace in which a
-    character is neither 0 nor 1.
+    Each folder below a directory is an experiment of its own. Its erasure traces are taken or, where it has none,
+    its logs together; with `logs_first` the logs are preferred. Raises InputError, also for a trace with a
+    character that is neither 0 nor 1.
     """
     if path != "-" and Path(path).is_dir():
         return _in_directory(path, logs_first)
@@ -69,7 +65,7 @@ def _of_one_experiment(folder: Path, files: list[str], logs_first: bool) -> list
 def load_all(
     paths: Sequence[str], *, logs_first: bool = False
 ) -> tuple[list[ErasureTrace], dict[str, ErasureTrace]]:
-    """The traces of all, each with a name of its own, and by name the other direction of those that have one."""
+    """The traces of all paths, each with a unique name; and, by name, the other direction where it is known."""
     found: list[ErasureTrace] = []
     reverse: dict[str, ErasureTrace] = {}
     for path in paths:
@@ -82,30 +78,8 @@ def load_all(
     return found, reverse
 
 
-def retrace(
-    erasures: str | Path | ErasureTrace | Sequence[bool] | Sequence[str | Path | ErasureTrace], **settings: Any
-) -> dict[str, Any]:
-    """Erasure traces through a link model at many frame sizes; the content of retrace.json.
-
-    `erasures` is a path (or several) of what `multitracer retrace` reads, an ErasureTrace (or several), or
-    one bool a block. `settings` are those of multitracer.replay.retrace.Settings: model, frame_bytes,
-    overhead, rtt_ms, parameters, resamples, baseline_bytes, jobs.
-    """
-    traces, reverse = _given(erasures)
-    return document(carry(traces, Settings(**settings), reverse))
-
-
-def _given(erasures: Any) -> tuple[list[ErasureTrace], dict[str, ErasureTrace]]:
-    given: list[Any] = [erasures] if isinstance(erasures, str | Path | ErasureTrace) else list(erasures)
-    if all(isinstance(one, str | Path) for one in given):
-        return load_all([str(one) for one in given])
-    if all(isinstance(one, ErasureTrace) for one in given):
-        return given, {}
-    return [ErasureTrace("erasures", np.asarray(erasures).astype(np.bool_))], {}
-
-
 def _renamed(trace: ErasureTrace, others: Sequence[ErasureTrace]) -> ErasureTrace:
-    """The trace with a name that no other's file would have either."""
+    """The trace with a name that gives a file name no other has."""
     taken, number, name = {file_name(other.name) for other in others}, 1, trace.name
     while file_name(name) in taken:
         number += 1
@@ -114,7 +88,7 @@ def _renamed(trace: ErasureTrace, others: Sequence[ErasureTrace]) -> ErasureTrac
 
 
 def file_name(name: str) -> str:
-    """A trace's name as a file's."""
+    """A trace's name as a file name."""
     return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "trace"
 
 
@@ -142,7 +116,7 @@ def _short(path: str) -> str:
 
 
 def _refuse_other_characters(source: Source) -> None:
-    """Name the first character that makes it no erasure trace."""
+    """Raise InputError at the first character that an erasure trace cannot have."""
     for number, offset, line in source.lines():
         for place, character in enumerate("" if line.lstrip().startswith("#") else line):
             if character not in "01" and not character.isspace():

@@ -1,7 +1,8 @@
-"""Block-erasure traces: which blocks of a radio link were lost, how they fall into frames and bursts."""
+"""Block-erasure traces: which blocks of a radio link were lost, and which frames and bursts that makes."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.model.errors import InputError, UsageError
-from multitracer.replay.channels.models import Even
-from multitracer.replay.erasures.runs import runs_of
+from multitracer.replay.erasures.run_lengths import runs_of
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
@@ -28,9 +28,9 @@ class ErasureTrace:
     block_bytes: int = BLOCK_BYTES
     block_ms: float = BLOCK_MS
     link: str = ""
-    """What both directions of one link share; empty where the other is not known."""
+    """The same for both directions of one link; empty where only one is known."""
     notes: tuple[str, ...] = ()
-    """What a reader of a result should know about where it came from, one sentence each."""
+    """How the trace was obtained, as far as a reader of a result must know it; one sentence each."""
 
     def __post_init__(self) -> None:
         if not len(self.erased):
@@ -57,7 +57,7 @@ class ErasureTrace:
 
 
 def frames_lost(erased: Bools, blocks: int) -> npt.NDArray[np.uint8]:
-    """For each aligned group of so many blocks whether any of it was lost; what is left at the end is none."""
+    """Whether any block was lost, for each aligned group of so many; an incomplete group at the end is left out."""
     groups = len(erased) // blocks
     lost: Bools = np.any(erased[: groups * blocks].reshape(groups, blocks), axis=1)
     return lost.astype(np.uint8)
@@ -71,12 +71,25 @@ def bursts(erased: Bools) -> dict[str, Any]:
     return {"count": len(lengths), "mean_blocks": float(lengths.mean()), "max_blocks": int(lengths.max())}
 
 
+def evenly_spaced(errors: int, count: int) -> Bools:
+    """A trace of `count` blocks with errors equally far apart: error j is block floor((j + 1/2) count / errors)."""
+    erased = np.zeros(count, dtype=np.bool_)
+    erased[(2 * np.arange(errors) + 1) * count // (2 * max(errors, 1))] = True
+    return erased
+
+
 def spread_evenly(trace: ErasureTrace) -> ErasureTrace:
-    """The same number of losses, as far from one another as can be."""
-    erased = Even(trace.count / len(trace.erased)).generate(len(trace.erased))
+    """The same number of losses, as far apart as possible."""
+    erased = evenly_spaced(trace.count, len(trace.erased))
     return replace(trace, name=even_name(trace.name), erased=erased, notes=("Its losses are spread evenly.",))
 
 
 def even_name(name: str) -> str:
     """What a trace is called when its losses are spread evenly."""
     return f"{name}-even"
+
+
+def positive(name: str, value: float) -> None:
+    """Raise UsageError unless a value is above 0 and finite."""
+    if not 0 < value < math.inf:
+        raise UsageError(f"{name} is {value}; it must be above 0")

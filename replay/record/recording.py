@@ -15,11 +15,13 @@ import numpy as np
 
 from multitracer.compute import kernels
 from multitracer.model.errors import UsageError
+from multitracer.replay.arq import notes
+from multitracer.replay.arq.notes import Log
 from multitracer.replay.arq.rlc import am_entity
 from multitracer.replay.arq.rlc import link as rlc_link
 from multitracer.replay.arq.rlp import entity as rlp
-from multitracer.replay.arq.rlp import link as rlp_link
 from multitracer.replay.arq.rlp import state as rlp_state
+from multitracer.replay.engine.driver import Engine
 from multitracer.replay.erasures.trace import ErasureTrace
 from multitracer.replay.record.instruments import (
     ERASED,
@@ -32,8 +34,11 @@ from multitracer.replay.record.instruments import (
     RlcMedium,
     RlpMedium,
 )
-from multitracer.replay.retrace import models
-from multitracer.replay.retrace.throughput import Settings, air_of
+from multitracer.replay.retrace.models import Air, named
+from multitracer.replay.retrace.rlc import Acknowledged
+from multitracer.replay.retrace.rlp import Rlp
+from multitracer.replay.retrace.settings import Settings
+from multitracer.replay.retrace.throughput import air_of
 from multitracer.wire import rlp as wire
 
 LARGEST_RLP_BYTES = wire.HEADER_BYTES + 255 + wire.FCS_BYTES
@@ -49,7 +54,7 @@ _RLP_ROWS_EACH = 20
 
 
 def record(
-    model: str, given: Mapping[str, str], air: models.Air, directory: Path | str, *, side_a: str = "mobile",
+    model: str, given: Mapping[str, str], air: Air, directory: Path | str, *, side_a: str = "mobile",
     start_ns: int = START_NS,
 ) -> list[Path]:  # fmt: skip
     """Run a model of retrace, rlp or rlc-am, with these parameters over all of `air`; the files written.
@@ -57,15 +62,15 @@ def record(
     Side A is the one that has data to send.
     """
     recordable(model)
-    known = models.named(model, given)
+    known = named(model, given)
     if not len(air.forth) or len(air.forth) != len(air.back):
         raise UsageError(f"{len(air.forth)} frames forth and {len(air.back)} back; there must be as many, and some")
     kernels.choose(len(air.forth))
-    if isinstance(known, models.Rlp):
+    if isinstance(known, Rlp):
         check_rlp_size(air.frame_bytes)
-        run = known.link(air, _PART * _RLP_ROWS_EACH + 1)
-        return _rlp(run, _run_rlp(run), directory, side_a, start_ns)
-    assert isinstance(known, models.Acknowledged)
+        run = known.engine(air, _PART * _RLP_ROWS_EACH + 1)
+        return _rlp(run, _run_rlp(run, len(air.forth)), directory, side_a, start_ns)
+    assert isinstance(known, Acknowledged)
     # Each opportunity brings two PDUs sent, two that arrive, and the SDUs that one has room for; these may wait.
     sdus = air.frame_bytes // known.sdu_bytes + 2
     rows = _PART * (4 + 2 * sdus) + known.settings.queue_sdus
@@ -95,14 +100,18 @@ def recorder(
 
 
 def record_rlp(
-    link: rlp_link.Link, directory: Path | str, *, side_a: str = "mobile", start_ns: int = START_NS
+    engine: Engine, directory: Path | str, *, side_a: str = "mobile", start_ns: int = START_NS
 ) -> list[Path]:
     """Record a run of RLP that kept its whole log; the files written.
 
     The characters are made up by `characters`. Times are `start_ns`, in ns since the epoch, and what the run says.
     """
-    check_rlp_size(link.parameters_a.frame_bytes)
-    return _rlp(link, _slices(link.log, link.log_rows), directory, side_a, start_ns)
+    check_rlp_size(engine.parameters[0].frame_bytes)
+    _check_all_logged(engine)
+    log = engine.log
+    parts = (log._replace(rows=log.rows[first : first + _ROWS], frames=log.frames[first : first + _ROWS])
+             for first in range(0, max(len(log.rows), 1), _ROWS))  # fmt: skip
+    return _rlp(engine, parts, directory, side_a, start_ns)
 
 
 def record_rlc(
@@ -153,46 +162,62 @@ def _check_whole(log: Any, room: int) -> None:
 # RLP
 
 
-def _rlp(link: rlp_link.Link, parts: Iterable[Any], directory: Path | str, side_a: str, start_ns: int) -> list[Path]:
+def _rlp(engine: Engine, parts: Iterable[Log], directory: Path | str, side_a: str, start_ns: int) -> list[Path]:
     instruments = Instruments(RlpMedium(), directory, side_a, start_ns)
     came = [(-1, -1), (-1, -1)]
     for part in parts:
-        instruments.note(_rlp_happenings(part, link.parameters_a, came))
-    size = link.parameters_a.frame_bytes
-    return instruments.finish([Lost(e[: link.done], size, link.frame_ns) for e in (link.erased_a, link.erased_b)])
+        instruments.note(_rlp_happenings(part, engine.parameters[0], came))
+    return instruments.finish(lost_blocks(engine))
 
 
-def _run_rlp(link: rlp_link.Link) -> Iterator[Any]:
+def lost_blocks(engine: Engine) -> list[Lost]:
+    """Which of the opportunities run were erased for either side; what no trace says was not."""
+    found = []
+    for way, direction in zip((engine.link.forth, engine.link.back), engine.directions, strict=True):
+        places = int(way.state.slot) * direction.per_slot
+        erased = np.zeros(places, dtype=np.uint8)
+        erased[: len(way.trace)] = way.trace[:places]
+        size = engine.protocol.frame_bytes(engine.parameters[0])
+        found.append(Lost(erased, size, direction.slot_ns // direction.per_slot))
+    return found
+
+
+def _run_rlp(engine: Engine, opportunities: int) -> Iterator[Log]:
     """Run it part by part; the log of each, which is then forgotten."""
-    while link.done < len(link.erased_a):
-        link.carry(link.done + _PART)
-        _check_whole(link.log, link.log_rows)
-        yield link.log
-        link.places[rlp_link.LOG_ROWS] = 0
+    for last in range(_PART, opportunities + _PART, _PART):
+        engine.run((min(last, opportunities) - 1) * engine.directions[0].slot_ns)
+        _check_all_logged(engine)
+        yield engine.log
+        engine.clear()
 
 
-_RLP_FRAMES = {rlp_link.RECEIVED: RECEIVED, rlp_link.ERASED: ERASED}
-_RLP_EVENTS = {rlp_link.RESET: "reset", rlp_link.XOFF: "xoff", rlp_link.XON: "xon"}
+def _check_all_logged(engine: Engine) -> None:
+    """Raise UsageError where the log may have had no room for all that happened."""
+    _check_whole(engine.log.rows, len(engine.link.upper.log.rows))
+
+
+_RLP_FRAMES = {notes.RECEIVED: RECEIVED, notes.ERASED: ERASED}
+_RLP_EVENTS = {rlp_state.RESET: "reset", rlp_state.XOFF: "xoff", rlp_state.XON: "xon"}
 _SABM = rlp_state.U_FRAME | rlp_state.SABM << rlp_state.NR_AT
 _TYPE = (1 << rlp_state.S_AT) - 1
 """The bits of a header that hold N(S) and N(R), or M."""
 
 
-def _rlp_happenings(log: Any, parameters: rlp.Parameters, came: list[tuple[int, int]]) -> Iterator[Happening]:
+def _rlp_happenings(log: Log, parameters: rlp.Parameters, came: list[tuple[int, int]]) -> Iterator[Happening]:
     """The rows of RLP's log; a reset is the peer's where a SABM has just come, flow control always is.
 
     `came` keeps from one part to the next what came to each side last: when, and its type.
     """
-    for time_ns, side, event, header, position in log.tolist():
-        if event == rlp_link.SENT:
+    for (time_ns, side, event, *_), (header, position) in zip(log.rows.tolist(), log.frames.tolist(), strict=True):
+        if event == notes.SENT:
             text = characters(position, header >> rlp_state.COUNT_AT)
             yield Happening(time_ns, side, SENT, rlp.octets_of(header, text, parameters))
         elif event in _RLP_FRAMES:
-            if event == rlp_link.RECEIVED:
+            if event == notes.RECEIVED:
                 came[side] = (time_ns, header & _TYPE)
             yield Happening(time_ns, side, _RLP_FRAMES[event])
         elif event in _RLP_EVENTS:
-            told = event != rlp_link.RESET or came[side] == (time_ns, _SABM)
+            told = event != rlp_state.RESET or came[side] == (time_ns, _SABM)
             yield Happening(time_ns, side, _RLP_EVENTS[event], told=told)
 
 

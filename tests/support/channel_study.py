@@ -6,17 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from multitracer.replay.channels.even import Even
+from multitracer.replay.channels.gilbert import Gilbert
+from multitracer.replay.channels.gilbert_elliott import GilbertElliott
+from multitracer.replay.channels.markov_chain import MarkovChain
 from multitracer.replay.channels.markov_trace import MarkovTraceAnalysis
-from multitracer.replay.channels.models import (
-    Channel,
-    Even,
-    Gilbert,
-    GilbertElliott,
-    MarkovChain,
-    TwoState,
-    Uniform,
-)
+from multitracer.replay.channels.model import Channel
 from multitracer.replay.channels.recommendation import Comparison
+from multitracer.replay.channels.two_state import TwoState
+from multitracer.replay.channels.uniform import Uniform
 
 MODELS = ("uniform", "even", "gilbert", "gilbert_elliott", "two_state", "markov", "mta")
 BLOCKS = (20_000, 60_000, 200_000)

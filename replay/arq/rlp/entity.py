@@ -1,8 +1,7 @@
 """GSM RLP, the radio link protocol of circuit-switched data (3GPP TS 24.022, versions 0 and 1).
 
-`Parameters` and `entity` are what the compiled machine (`rlp_machine`) and the driver (`rlp_link`)
-work with; `Rlp` is the same machine in terms of octets, for a live link. A link begins connected
-(asynchronous balanced mode); SABM and UA reset it.
+`Parameters` and `entity` are what the machine (`machine`) works with; `octets.Rlp` is the same machine in terms
+of octets, for a live link. A link begins connected (asynchronous balanced mode); SABM and UA reset it.
 """
 
 from __future__ import annotations
@@ -10,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from multitracer.model.errors import UsageError
-from multitracer.replay.arq.rlp import l2r, machine, state
+from multitracer.replay.arq.fields import NEVER, record, table
+from multitracer.replay.arq.rlp import l2r, state
 from multitracer.wire import rlp
 
 STATUS_OCTETS = 1
@@ -87,23 +85,28 @@ def _within(name: str, value: int, least: int, most: int) -> None:
 
 
 def entity(parameters: Parameters) -> Any:
-    """The array that is one connected entity; its parts are named in `rlp_state`."""
-    e = np.zeros(state.SIZE, dtype=np.int64)
-    e[state.T] = e[state.T_RCVS] = state.NEVER
-    e[state.K], e[state.N2] = parameters.window, parameters.n2
-    e[state.T1], e[state.T2] = parameters.t1_ns, parameters.t2_ns
-    e[state.T_RCVS_PERIOD] = parameters.t_rcvs_ns or parameters.t1_ns
-    e[state.ROOM], e[state.DRAIN] = parameters.room, parameters.drain_bytes_per_s
-    e[state.HIGH], e[state.LOW] = parameters.xoff_bytes, parameters.xon_bytes
-    e[state.PIGGYBACK], e[state.REJECT] = parameters.piggyback_srej, parameters.reject
-    e[state.EVERY_NR], e[state.PERSISTENT] = parameters.t1_every_nr, parameters.persistent
-    e[state.FLUSH_QUEUE] = parameters.flush_queue
+    """One connected entity, a record of `state.ENTITY`."""
+    e = record(state.ENTITY)
+    e.t_due = e.t_rcvs_due = e.look_due = NEVER
+    e.window, e.n2 = parameters.window, parameters.n2
+    e.t1, e.t2 = parameters.t1_ns, parameters.t2_ns
+    e.t_rcvs = parameters.t_rcvs_ns or parameters.t1_ns
+    e.room, e.frame_bytes, e.drain = parameters.room, parameters.frame_bytes, parameters.drain_bytes_per_s
+    e.high, e.low = parameters.xoff_bytes, parameters.xon_bytes
+    e.piggyback, e.reject = parameters.piggyback_srej, parameters.reject
+    e.every_nr, e.persistent = parameters.t1_every_nr, parameters.persistent
+    e.flush_queue = parameters.flush_queue
     return e
+
+
+def frames(capacity: int, parameters: Parameters) -> Any:
+    """Room for frames that wait or fly."""
+    return table(capacity, state.FRAME)
 
 
 def counters(e: Any) -> dict[str, int]:
     """What an entity counted, by name: frames, events, octets, and times in ns."""
-    return {name: int(e[state.I_SENT + place]) for place, name in enumerate(state.COUNTERS)}
+    return {name: int(e[name]) for name in state.COUNTERS}
 
 
 def frame_of(header: int, information: bytes = b"") -> rlp.Frame:
@@ -141,81 +144,3 @@ def octets_of(header: int, characters: bytes, parameters: Parameters) -> bytes:
         x = bool(header >> state.STATUS_AT & rlp.XOFF_BIT)
         information = l2r.field(characters, parameters.room, x)
     return rlp.encode(frame_of(header, information), 8 * parameters.frame_bytes)
-
-
-class Rlp:
-    """An entity that sends and receives real frames; all times are given to it, in ns."""
-
-    def __init__(self, parameters: Parameters | None = None) -> None:
-        self.parameters = parameters or Parameters()
-        self.entity = entity(self.parameters)
-        self._sent = bytearray()
-        self._dropped = 0
-        self._buffered: dict[int, bytes] = {}
-        self._delivered: list[bytes] = []
-
-    def offer(self, sdu: bytes) -> None:
-        """Characters to send; RLP keeps no boundaries between packets."""
-        self._sent += sdu
-        self.entity[state.OFFERED] += len(sdu)
-
-    def next_frame(self, now: int) -> bytes:
-        """The frame to send in the opportunity that begins now; there is always one (NULL)."""
-        header, position = machine.next_frame(self.entity, now)
-        start = int(position) - self._dropped
-        characters = bytes(self._sent[start : start + (int(header) >> state.COUNT_AT)])
-        self._forget()
-        return octets_of(int(header), characters, self.parameters)
-
-    def receive(self, frame: bytes, now: int) -> None:
-        """Take in a frame as it arrived; a damaged one, or one of another size, is ignored."""
-        if len(frame) != self.parameters.frame_bytes:
-            return
-        decoded = rlp.decode(frame, any_size=True)
-        if decoded.type == "BAD":
-            return
-        before, vr = self._resets(), int(self.entity[state.VR])
-        if decoded.type.startswith("I "):
-            # Before the machine sees it: what it keeps already, and a copy that it will drop, stay out.
-            self._buffered.setdefault(decoded.ns, l2r.characters_of(decoded.information))
-        machine.receive(self.entity, header_of(decoded), -1, now)
-        if self._resets() == before:
-            self._deliver(vr)
-        self._drop_unkept()
-
-    def delivered(self) -> list[bytes]:
-        """What came since the last call, in order: the characters of one frame each."""
-        out, self._delivered = self._delivered, []
-        return out
-
-    def next_timer(self) -> int | None:
-        """When `expire` wants to be called; None when no timer runs."""
-        due = int(machine.next_timer(self.entity))
-        return due if due < state.NEVER else None
-
-    def expire(self, now: int) -> None:
-        """Timers that ran out until now take effect."""
-        machine.expire(self.entity, now)
-        self._drop_unkept()
-
-    def _resets(self) -> tuple[int, bool]:
-        """What flushes the receiver: resets by the peer, and its hanging up."""
-        return int(self.entity[state.RESETS_SEEN]), self.entity[state.STATE] == state.DETACHED
-
-    def _deliver(self, vr: int) -> None:
-        while vr != self.entity[state.VR]:
-            characters = self._buffered.pop(vr)
-            if characters:
-                self._delivered.append(characters)
-            vr = (vr + 1) % rlp.MODULUS
-
-    def _drop_unkept(self) -> None:
-        kept = self.entity[state.R_STATE : state.R_STATE + rlp.MODULUS] == state.RECEIVED
-        self._buffered = {n: characters for n, characters in self._buffered.items() if kept[n]}
-
-    def _forget(self) -> None:
-        """Let go of characters that can never be sent again."""
-        e = self.entity
-        first = e[state.S_POSITION + e[state.VA]] if e[state.FILLED] else e[state.NEXT]
-        del self._sent[: int(first) - self._dropped]
-        self._dropped = int(first)

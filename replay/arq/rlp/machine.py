@@ -1,6 +1,6 @@
 """GSM RLP in asynchronous balanced mode (3GPP TS 24.022 5) as kernels: what to send, what a frame does, timers.
 
-An entity is one array, made by `multitracer.replay.arq.rlp.entity`; `rlp_state` names its parts.
+An entity is one record, made by `multitracer.replay.arq.rlp.entity`; `state` names its fields.
 """
 
 from __future__ import annotations
@@ -8,6 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from multitracer.compute.kernels import kernel
+from multitracer.replay.arq.fields import NEVER
+from multitracer.replay.arq.notes import EXPIRED
+from multitracer.replay.arq.notes import note as write
 from multitracer.replay.arq.rlp.receiver import (
     ask_again,
     catch_up,
@@ -17,131 +20,120 @@ from multitracer.replay.arq.rlp.receiver import (
     miss,
     request,
     watch,
+    xon_after,
 )
 from multitracer.replay.arq.rlp.sender import acknowledge, go_back, mark, selected, unmark
 from multitracer.replay.arq.rlp.state import (
     ABM,
-    ACK,
-    ACK_DUE,
-    BACK,
-    BUSY,
     COMMAND,
     CONTENT,
     DETACHED,
     DISC,
     DM,
-    DRAIN,
     DUE_F,
     DUE_POLL,
     DUE_SABM,
     DUE_UA,
-    DUPLICATES,
     FAILED,
-    FILLED,
     FINAL,
-    FLUSH_QUEUE,
-    FLUSHED,
-    FRESH,
-    I_SENT,
+    FLUSH,
     IDLE,
-    N2,
-    NEVER,
-    NEXT,
     NR_AT,
     NULL,
     NUMBER,
-    OFFERED,
-    PEER_BUSY,
-    PERSISTENT,
-    PIGGYBACK,
-    POLL_COUNT,
-    POLL_STATE,
     POLLING,
-    POLLS,
     REJ,
-    REJECT,
-    REQUESTS,
-    RESEND,
-    RESETS,
-    RESETS_SEEN,
+    RESET,
     RESETTING,
     RNR,
     S_AT,
-    S_CONTENT,
     S_FRAME,
-    S_POSITION,
     SABM,
-    SPAN,
     SREJ,
-    STATE,
-    T1,
-    T2,
-    T_RCVS,
-    TIMEOUTS,
     U_FRAME,
     UA,
     UNLIMITED,
-    URGENT,
-    VA,
-    VD,
-    VR,
-    VS,
     WAITING,
-    X_SENT,
     XOFF,
-    K,
-    T,
+    XON,
     after,
     ahead,
 )
+from multitracer.replay.arq.stretches import lose
 
 
 @kernel
-def next_frame(e: Any, now: int) -> Any:
-    """The frame of this opportunity, header and position; NULL when there is nothing to say.
+def offer(e: Any, sdu: int, start: int, octets: int, now: int) -> int:
+    """Characters to send: RLP keeps no boundaries between SDUs, and has room for all."""
+    e.offered += octets
+    return 1
 
-    In order of precedence: UA, the answer to a poll, a poll, SREJ, information, RR or RNR.
-    """
-    if e[URGENT] != 0 or e[STATE] != ABM:
-        return urgent(e, now), 0
-    if e[DRAIN] > 0:
+
+@kernel
+def wants(e: Any, octets: int) -> int:
+    """Whether less than a frame's characters wait to be sent."""
+    return int(e.offered - e.next_octet < e.room)
+
+
+@kernel
+def waiting(e: Any) -> int:
+    """Characters that no frame has carried yet."""
+    return e.offered - e.next_octet
+
+
+@kernel
+def next_frame(e: Any, frame: Any, now: int) -> int:
+    """Write the frame of this opportunity; its octets, negative for NULL: there is nothing to say."""
+    frame.position = 0
+    header = chosen(e, frame, now)
+    frame.header = header
+    return -e.frame_bytes if header == NULL else e.frame_bytes
+
+
+@kernel
+def chosen(e: Any, frame: Any, now: int) -> int:
+    """The header; in order of precedence: UA, the answer to a poll, a poll, SREJ, information, RR or RNR."""
+    if e.urgent != 0 or e.state != ABM:
+        return urgent_frame(e, now)
+    if e.drain > 0:
         watch(e, now)
-    if e[REQUESTS] > 0 and e[PIGGYBACK] == 0:
-        return request(e, now) | S_FRAME | COMMAND, 0
+    if e.requests > 0 and e.piggyback == 0:
+        return request(e, now) | S_FRAME | COMMAND
     n = selected(e)
     if n >= 0:
-        return information(e, n, now), e[S_POSITION + n]
+        frame.position = e.s_position[n]
+        return information(e, n, now)
     if n == -2:  # a frame is needed more often than N2 allows
         begin_reset(e)
-        return urgent(e, now), 0
-    if e[REQUESTS] > 0:
-        return request(e, now) | S_FRAME | COMMAND, 0
-    if e[ACK] != 0 and now >= e[ACK_DUE]:
-        return S_FRAME | report(e), 0
-    return NULL, 0
+        return urgent_frame(e, now)
+    if e.requests > 0:
+        return request(e, now) | S_FRAME | COMMAND
+    if e.ack != 0 and now >= e.ack_due:
+        return S_FRAME | report(e)
+    return NULL
 
 
 @kernel
-def urgent(e: Any, now: int) -> int:
+def urgent_frame(e: Any, now: int) -> int:
     """A frame that waits for nothing: UA, the answer to a poll, a poll, SABM; NULL outside ABM."""
-    due = e[URGENT]
+    due = e.urgent
     if due & DUE_UA:
-        e[URGENT] = due & ~DUE_UA
+        e.urgent = due & ~DUE_UA
         return U_FRAME | UA << NR_AT | FINAL
     if due & DUE_F:
-        e[URGENT] = due & ~DUE_F
+        e.urgent = due & ~DUE_F
         return S_FRAME | report(e) | FINAL
     if due & DUE_POLL:
-        e[URGENT] = due & ~DUE_POLL
-        e[POLL_STATE] = WAITING
-        e[POLL_COUNT] += 1
-        e[POLLS] += 1
-        e[T] = now + e[T1]
+        e.urgent = due & ~DUE_POLL
+        e.poll_state = WAITING
+        e.poll_count += 1
+        e.polls += 1
+        e.t_due = now + e.t1
         return S_FRAME | report(e) | COMMAND | FINAL
     if due & DUE_SABM:
-        e[URGENT] = due & ~DUE_SABM
-        e[POLL_COUNT] += 1
-        e[T] = now + e[T1]
+        e.urgent = due & ~DUE_SABM
+        e.poll_count += 1
+        e.t_due = now + e.t1
         return U_FRAME | SABM << NR_AT | COMMAND | FINAL
     return NULL
 
@@ -149,32 +141,33 @@ def urgent(e: Any, now: int) -> int:
 @kernel
 def report(e: Any) -> int:
     """The supervisory fields that acknowledge: RR, or RNR while this end is busy."""
-    e[ACK] = 0
-    return (RNR << S_AT if e[BUSY] else 0) | e[VR] << NR_AT
+    e.ack = 0
+    return (RNR << S_AT if e.busy else 0) | e.vr << NR_AT
 
 
 @kernel
 def information(e: Any, n: int, now: int) -> int:
     """The header of frame n; what there is to say of the other direction goes with it."""
-    e[I_SENT] += 1
-    e[T] = now + e[T1]
-    supervisory = request(e, now) if e[REQUESTS] > 0 else report(e)
-    return e[S_CONTENT + n] | COMMAND | supervisory | n
+    e.i_sent += 1
+    e.t_due = now + e.t1
+    supervisory = request(e, now) if e.requests > 0 else report(e)
+    return e.s_content[n] | COMMAND | supervisory | n
 
 
 @kernel
-def receive(e: Any, header: int, position: int, now: int) -> None:
+def receive(e: Any, frame: Any, octets: int, now: int) -> None:
     """Take in a frame that arrived undamaged."""
+    header = frame.header
     ns = header & NUMBER
     if ns == U_FRAME:
         if header != NULL:
             unnumbered(e, header >> NR_AT & NUMBER)
         return
-    if e[STATE] != ABM or (ns != S_FRAME and header & FINAL and header & COMMAND):
+    if e.state != ABM or (ns != S_FRAME and header & FINAL and header & COMMAND):
         return  # 24.022 5.3: an I+S command with P=1 is ignored
     supervisory(e, header, now)
     if ns != S_FRAME:
-        numbered(e, ns, header, position, now)
+        numbered(e, ns, header, frame.position, now)
 
 
 @kernel
@@ -184,26 +177,26 @@ def supervisory(e: Any, header: int, now: int) -> None:
     if header & FINAL:
         if header & COMMAND:
             polled(e)
-        elif e[POLL_STATE] == WAITING and s <= RNR:
+        elif e.poll_state == WAITING and s <= RNR:
             answered(e, nr, now)
     if s <= RNR:
-        e[PEER_BUSY] = s
-        if s == RNR and e[T] == NEVER:
-            e[T] = now + e[T1]  # asks again by a poll: the RR that ends this may be lost
-    if e[POLL_STATE] == WAITING:
+        e.peer_busy = s
+        if s == RNR and e.t_due == NEVER:
+            e.t_due = now + e.t1  # asks again by a poll: the RR that ends this may be lost
+    if e.poll_state == WAITING:
         return  # N(R) without F=1 may be older than the poll
     if s == SREJ:
         mark(e, nr)
     elif acknowledge(e, nr, now) and s == REJ:
-        e[PEER_BUSY] = 0
+        e.peer_busy = 0
         go_back(e)
 
 
 @kernel
 def answered(e: Any, nr: int, now: int) -> None:
     """The answer to a poll: what it does not acknowledge is sent again (checkpointing)."""
-    e[POLL_STATE] = IDLE
-    e[POLL_COUNT] = 0
+    e.poll_state = IDLE
+    e.poll_count = 0
     if acknowledge(e, nr, now):
         go_back(e)
 
@@ -211,112 +204,152 @@ def answered(e: Any, nr: int, now: int) -> None:
 @kernel
 def polled(e: Any) -> None:
     """A poll: answer with F=1, and forget what came out of sequence, for the peer will go back to N(R)."""
-    e[URGENT] |= DUE_F
+    e.urgent |= DUE_F
     forget(e)
 
 
 @kernel
 def numbered(e: Any, n: int, header: int, position: int, now: int) -> None:
     """The information part of a frame: deliver it, buffer it and ask for what is missing, or drop it."""
-    if e[ACK] == 0:
-        e[ACK] = 1
-        e[ACK_DUE] = now + e[T2]
-    place = ahead(n, e[VR])
+    if e.ack == 0:
+        e.ack = 1
+        e.ack_due = now + e.t2
+        if e.t2 > 0:
+            e.look_due = min(e.look_due, e.ack_due)
+    place = ahead(n, e.vr)
     if place == 0:
-        if e[SPAN] == 0:
-            e[VR] = after(n)
-            deliver(e, header & CONTENT, position, now)
+        if e.span == 0:
+            e.vr = after(n)
+            deliver(e, header & CONTENT, position, now, now)
         else:
             catch_up(e, header & CONTENT, position, now)
-    elif place >= e[K]:
-        e[DUPLICATES] += 1
-    elif e[REJECT]:
-        if e[SPAN] == 0:
+    elif place >= e.window:
+        e.duplicates += 1
+    elif e.reject:
+        if e.span == 0:
             miss(e, 1)
     else:
-        keep(e, n, place, header & CONTENT, position)
+        keep(e, n, place, header & CONTENT, position, now)
 
 
 @kernel
 def unnumbered(e: Any, m: int) -> None:
     """A U frame: SABM resets, UA ends the reset that this end began, DISC and DM end the link."""
-    if e[STATE] == FAILED:
+    if e.state == FAILED:
         return
     if m == SABM:
         flush(e)
-        e[RESETS_SEEN] += 1
-        e[STATE] = ABM
-        e[URGENT] = DUE_UA
-    elif m == UA and e[STATE] == RESETTING:
-        e[STATE] = ABM
-        e[URGENT] = 0
-        e[POLL_COUNT] = 0
-        e[T] = NEVER
+        e.resets_seen += 1
+        e.state = ABM
+        e.urgent = DUE_UA
+    elif m == UA and e.state == RESETTING:
+        e.state = ABM
+        e.urgent = 0
+        e.poll_count = 0
+        e.t_due = NEVER
     elif m == DISC:
         flush(e)
-        e[STATE] = DETACHED
-        e[URGENT] = DUE_UA
+        e.state = DETACHED
+        e.urgent = DUE_UA
     elif m == DM:
         flush(e)
-        e[STATE] = DETACHED
+        e.state = DETACHED
 
 
 @kernel
 def begin_reset(e: Any) -> None:
     """Give up on what is outstanding: both ends start anew (24.022 5.3.3)."""
     flush(e)
-    e[STATE] = RESETTING
-    e[URGENT] = DUE_SABM
-    e[RESETS] += 1
+    e.state = RESETTING
+    e.urgent = DUE_SABM
+    e.resets += 1
 
 
 @kernel
 def flush(e: Any) -> None:
     """Empty both buffers and set all variables to zero; user data in them is lost."""
-    first = e[S_POSITION + e[VA]] if e[FILLED] > 0 else e[NEXT]
-    if e[FLUSH_QUEUE] and e[OFFERED] < UNLIMITED:
-        e[NEXT] = e[OFFERED]
-    e[FLUSHED] += e[NEXT] - first
-    unmark(e, e[FILLED])
+    first = e.s_position[e.va] if e.filled > 0 else e.next_octet
+    if e.flush_queue and e.offered < UNLIMITED:
+        e.next_octet = e.offered
+    e.flushed += e.next_octet - first
+    if e.next_octet > first:
+        lose(e.above, first, e.next_octet, -1)
+    unmark(e, e.filled)
     forget(e)
-    for variable in (URGENT, VS, VA, VD, VR, FILLED, BACK, RESEND, PEER_BUSY, POLL_STATE, POLL_COUNT, ACK):
-        e[variable] = 0
-    e[XOFF] = 0
-    e[X_SENT] = 0
-    e[T] = NEVER
-    e[FRESH] = 1
+    e.urgent = e.vs = e.va = e.vd = e.vr = 0
+    e.filled = e.back = e.resend = e.peer_busy = e.poll_state = e.poll_count = e.ack = 0
+    e.xoff = 0
+    e.x_sent = 0
+    e.t_due = NEVER
+    e.fresh = 1
 
 
 @kernel
 def set_busy(e: Any, busy: int, now: int) -> None:
     """Tell the peer to send no new frames (RNR), or that it may again (RR)."""
-    e[BUSY] = busy
-    e[ACK] = 1
-    e[ACK_DUE] = now
+    e.busy = busy
+    e.ack = 1
+    e.ack_due = now
 
 
 @kernel
 def next_timer(e: Any) -> int:
-    """When a timer runs out next; NEVER when none runs."""
-    return min(e[T], e[T_RCVS])
+    """When a timer runs out next, or there will be something to say; NEVER when neither is so."""
+    return min(e.t_due, e.t_rcvs_due, e.look_due)
 
 
 @kernel
 def expire(e: Any, now: int) -> None:
     """Do what the timers that ran out until now ask for: repeat, or after N2 times give up and reset."""
-    if e[T_RCVS] <= now and not ask_again(e, now):
+    if e.look_due <= now:
+        look(e, now)
+    if e.t_rcvs_due <= now and not ask_again(e, now):
         begin_reset(e)
-    if e[T] <= now:
-        e[T] = NEVER
-        e[TIMEOUTS] += 1
-        if e[STATE] == RESETTING:
-            if e[POLL_COUNT] > e[N2] and e[PERSISTENT] == 0:
-                e[STATE] = FAILED
+    if e.t_due <= now:
+        e.t_due = NEVER
+        e.timeouts += 1
+        if e.state == RESETTING:
+            if e.poll_count > e.n2 and e.persistent == 0:
+                e.state = FAILED
             else:
-                e[URGENT] |= DUE_SABM
-        elif e[STATE] == ABM and (e[FILLED] > e[BACK] or e[PEER_BUSY] or e[POLL_STATE] == WAITING):
-            if e[POLL_COUNT] >= e[N2]:
+                e.urgent |= DUE_SABM
+        elif e.state == ABM and (e.filled > e.back or e.peer_busy or e.poll_state == WAITING):
+            if e.poll_count >= e.n2:
                 begin_reset(e)
             else:
-                e[POLL_STATE] = POLLING
-                e[URGENT] |= DUE_POLL
+                e.poll_state = POLLING
+                e.urgent |= DUE_POLL
+
+
+@kernel
+def look(e: Any, now: int) -> None:
+    """See whether an acknowledgement or the end of XOFF is due, and when to see again."""
+    if e.drain > 0:
+        watch(e, now)
+    e.look_due = e.ack_due if e.ack != 0 and e.ack_due > now else NEVER
+    if e.x:
+        e.look_due = min(e.look_due, now + xon_after(e))
+
+
+@kernel
+def note(e: Any, log: Any, now: int, side: int, why: int) -> None:
+    """Log resets, what they flushed, XOFF and XON since the last look; timers wait for the next frame or arrival."""
+    if why == EXPIRED:
+        return
+    resets = e.resets + e.resets_seen
+    if resets != e.noted_resets:
+        write(log, now, side, RESET, 0, 0, 0)
+        write(log, now, side, FLUSH, e.flushed - e.noted_flushed, e.next_octet, 0)
+        e.noted_resets, e.noted_flushed = resets, e.flushed
+    if e.xoffs != e.noted_xoffs:
+        write(log, now, side, XOFF, 0, 0, 0)
+        e.noted_xoffs = e.xoffs
+    if e.xons != e.noted_xons:
+        write(log, now, side, XON, 0, 0, 0)
+        e.noted_xons = e.xons
+
+
+@kernel
+def copy_frame(frame: Any, to: Any, octets: int) -> None:
+    """Copy a frame into another."""
+    to.header, to.position = frame.header, frame.position

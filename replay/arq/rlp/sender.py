@@ -8,37 +8,12 @@ from __future__ import annotations
 from typing import Any
 
 from multitracer.compute.kernels import kernel
+from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.arq.rlp.l2r import first_octet
 from multitracer.replay.arq.rlp.state import (
-    BACK,
     COUNT_AT,
-    EVERY_NR,
-    FILLED,
-    N2,
-    NEVER,
-    NEXT,
-    OFFERED,
-    PEER_BUSY,
-    POLL_STATE,
-    RESEND,
-    RESEND_FROM,
-    RETRANSMISSIONS,
-    ROOM,
-    S_CONTENT,
-    S_MARK,
-    S_POSITION,
-    S_TRIES,
     STATUS_AT,
-    T1,
-    VA,
-    VD,
-    VS,
     WAITING,
-    X_SENT,
-    XOFF,
-    K,
-    T,
-    X,
     after,
     ahead,
 )
@@ -50,95 +25,95 @@ def selected(e: Any) -> int:
 
     -1 when there is none, -2 when one was retransmitted N2 times and is needed again.
     """
-    if e[RESEND] > 0 or e[BACK] > 0 or e[POLL_STATE] == WAITING:
+    if e.resend > 0 or e.back > 0 or e.poll_state == WAITING:
         return repeated(e)
-    if e[FILLED] >= e[K] or e[PEER_BUSY]:
+    if e.filled >= e.window or e.peer_busy:
         return -1
-    count = min(e[OFFERED] - e[NEXT], e[ROOM]) if e[XOFF] == 0 else 0
-    if count <= 0 and e[X] == e[X_SENT]:
+    count = min(e.offered - e.next_octet, e.room) if e.xoff == 0 else 0
+    if count <= 0 and e.x == e.x_sent:
         return -1
-    n = e[VD]
-    e[S_POSITION + n] = e[NEXT]
-    e[S_CONTENT + n] = first_octet(count, e[ROOM], e[X]) << STATUS_AT | count << COUNT_AT
-    e[S_TRIES + n] = 0
-    e[X_SENT] = e[X]
-    e[NEXT] += count
-    e[FILLED] += 1
-    e[VD] = after(n)
-    e[VS] = e[VD]
+    n = e.vd
+    e.s_position[n] = e.next_octet
+    e.s_content[n] = first_octet(count, e.room, e.x) << STATUS_AT | count << COUNT_AT
+    e.s_tries[n] = 0
+    e.x_sent = e.x
+    e.next_octet += count
+    e.filled += 1
+    e.vd = after(n)
+    e.vs = e.vd
     return n
 
 
 @kernel
 def repeated(e: Any) -> int:
     """The number of the frame to send again, as `selected`; none while the answer to a poll is awaited."""
-    if e[POLL_STATE] == WAITING:
+    if e.poll_state == WAITING:
         return -1
-    if e[RESEND] > 0:
-        n = e[RESEND_FROM]
-        while e[S_MARK + n] == 0:
+    if e.resend > 0:
+        n = e.resend_from
+        while e.s_mark[n] == 0:
             n = after(n)
     else:
-        n = e[VS]
-    if e[S_TRIES + n] >= e[N2]:
+        n = e.vs
+    if e.s_tries[n] >= e.n2:
         return -2
-    if e[RESEND] > 0:
-        e[S_MARK + n] = 0
-        e[RESEND] -= 1
-        e[RESEND_FROM] = after(n)
+    if e.resend > 0:
+        e.s_mark[n] = 0
+        e.resend -= 1
+        e.resend_from = after(n)
     else:
-        e[VS] = after(n)
-        e[BACK] -= 1
-    e[S_TRIES + n] += 1
-    e[RETRANSMISSIONS] += 1
+        e.vs = after(n)
+        e.back -= 1
+    e.s_tries[n] += 1
+    e.retransmissions += 1
     return n
 
 
 @kernel
 def acknowledge(e: Any, nr: int, now: int) -> bool:
     """Free all frames before N(R); False, and nothing done, unless V(A) <= N(R) <= V(S)."""
-    freed, outstanding = ahead(nr, e[VA]), e[FILLED] - e[BACK]
+    freed, outstanding = ahead(nr, e.va), e.filled - e.back
     if freed > outstanding:
         return False
     if freed == 0:
-        if e[EVERY_NR] and outstanding > 0:
-            e[T] = now + e[T1]
+        if e.every_nr and outstanding > 0:
+            e.t_due = now + e.t1
         return True
-    if e[RESEND] > 0:
+    if e.resend > 0:
         unmark(e, freed)
-    e[VA] = nr
-    e[FILLED] -= freed
-    e[T] = now + e[T1] if freed < outstanding or e[PEER_BUSY] else NEVER
+    e.va = nr
+    e.filled -= freed
+    e.t_due = now + e.t1 if freed < outstanding or e.peer_busy else NEVER
     return True
 
 
 @kernel
 def unmark(e: Any, slots: int) -> None:
     """Withdraw what was to be sent again of the oldest `slots` frames."""
-    n = e[VA]
+    n = e.va
     for _ in range(slots):
-        e[RESEND] -= e[S_MARK + n]
-        e[S_MARK + n] = 0
+        e.resend -= e.s_mark[n]
+        e.s_mark[n] = 0
         n = after(n)
 
 
 @kernel
 def mark(e: Any, n: int) -> None:
     """Note that frame n is asked for; one that is not outstanding is not."""
-    place = ahead(n, e[VA])
-    if place >= e[FILLED] - e[BACK] or e[S_MARK + n]:
+    place = ahead(n, e.va)
+    if place >= e.filled - e.back or e.s_mark[n]:
         return
-    if e[RESEND] == 0 or place < ahead(e[RESEND_FROM], e[VA]):
-        e[RESEND_FROM] = n
-    e[S_MARK + n] = 1
-    e[RESEND] += 1
+    if e.resend == 0 or place < ahead(e.resend_from, e.va):
+        e.resend_from = n
+    e.s_mark[n] = 1
+    e.resend += 1
 
 
 @kernel
 def go_back(e: Any) -> None:
     """V(S) := V(A): everything unacknowledged is sent again, in order."""
-    if e[RESEND] > 0:
-        unmark(e, e[FILLED])
-    e[VS] = e[VA]
-    e[BACK] = e[FILLED]
-    e[T] = NEVER
+    if e.resend > 0:
+        unmark(e, e.filled)
+    e.vs = e.va
+    e.back = e.filled
+    e.t_due = NEVER

@@ -1,16 +1,20 @@
 """The words that RLP's machine works with: a frame's header, and the variables of an entity.
 
 A frame is two words: its header packed as below, and the position in the character stream of the
-first character it carries. An entity is one int64 array; variables have the names of 3GPP TS 24.022,
+first character it carries. An entity is one record; its fields have the names of 3GPP TS 24.022,
 sequence numbers run from 0 to 61.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from multitracer.compute.kernels import kernel
+from multitracer.replay.arq.fields import codes, joined, numbers
+from multitracer.replay.arq.notes import OWN
+from multitracer.replay.arq.stretches import above_dtype
 from multitracer.wire.rlp import MODULUS
 
-NEVER = 2**62
 UNLIMITED = 2**61
 """Where the stream of a saturated source ends."""
 
@@ -31,26 +35,34 @@ WANTED, ASKED, RECEIVED = 1, 2, 3
 DUE_UA, DUE_F, DUE_POLL, DUE_SABM = 1, 2, 4, 8
 """What takes precedence over all other frames (URGENT)."""
 
-# Variables.
-STATE, URGENT, VS, VA, VD, FILLED, BACK, RESEND, RESEND_FROM, PEER_BUSY, POLL_STATE, POLL_COUNT, T = range(13)
-VR, SPAN, REQUESTS, REQUEST_FROM, ASKED_SLOTS, T_RCVS, ACK, ACK_DUE, BUSY = range(13, 22)
-NEXT, OFFERED, EXPECTED, XOFF, X, X_SENT, LEVEL, LEVEL_TIME, FRESH = range(22, 31)
-# Parameters.
-(
-    K, N2, T1, T2, T_RCVS_PERIOD, ROOM, PIGGYBACK, REJECT, FLUSH_QUEUE, DRAIN, HIGH, LOW, EVERY_NR, PERSISTENT,
-) = range(31, 45)  # fmt: skip
-# Counters.
-(
-    I_SENT, RETRANSMISSIONS, SREJ_SENT, POLLS, RESETS, RESETS_SEEN, XOFFS, XONS, FLUSHED,
-    DELIVERED, SKIPPED, MISDELIVERED, FIRST_DELIVERY, LAST_DELIVERY, DUPLICATES, TIMEOUTS,
-) = range(45, 61)  # fmt: skip
+RESET, FLUSH, XOFF, XON = codes(4, OWN)
+"""Events of the log; of FLUSH, `octets` is how many octets of the stream the sender lost, `number` where it goes on."""
+
 COUNTERS = (
     "i_sent", "retransmissions", "srej_sent", "polls", "resets", "resets_seen", "xoffs", "xons", "flushed",
     "delivered", "skipped", "misdelivered", "first_delivery", "last_delivery", "duplicates", "timeouts",
 )  # fmt: skip
-# Slots, one for each sequence number: of the sender, then of the receiver.
-S_POSITION, S_CONTENT, S_TRIES, S_MARK, R_STATE, R_POSITION, R_CONTENT, R_DUE, R_TRIES = range(64, 640, 64)
-SIZE = 640
+_SENDER = numbers(
+    "state urgent vs va vd filled back resend resend_from peer_busy poll_state poll_count t_due next_octet offered"
+)
+_RECEIVER = numbers(
+    "vr span requests request_from asked_slots t_rcvs_due ack ack_due busy expected xoff x x_sent level level_time",
+    "fresh look_due",
+)
+"""`x` is the condition to tell the peer, `xoff` the one that the peer sent; `fresh`: nothing came since a reset."""
+_PARAMETERS = numbers(
+    "window n2 t1 t2 t_rcvs room frame_bytes piggyback reject flush_queue drain high low every_nr persistent"
+)
+_NOTED = numbers("noted_resets noted_flushed noted_xoffs noted_xons")
+_SLOTS = (
+    "s_position", "s_content", "s_tries", "s_mark", "r_state", "r_position", "r_content", "r_due", "r_tries", "r_first",
+)  # fmt: skip
+"""One for each sequence number: of the sender, then of the receiver."""
+ENTITY = joined(
+    _SENDER, _RECEIVER, _PARAMETERS, numbers(*COUNTERS), _NOTED,
+    tables=[*((name, np.int64, (64,)) for name in _SLOTS), ("above", above_dtype(MODULUS, 4))],
+)  # fmt: skip
+FRAME = numbers("header position")
 
 
 @kernel

@@ -12,19 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from multitracer.replay.channels.fitting import fit_even, fit_gilbert, fit_uniform
+from multitracer.replay.channels.even import Even
+from multitracer.replay.channels.gilbert import Gilbert
+from multitracer.replay.channels.gilbert_elliott import GilbertElliott
+from multitracer.replay.channels.markov_chain import MarkovChain
 from multitracer.replay.channels.markov_trace import MarkovTraceAnalysis
 from multitracer.replay.channels.maximum_likelihood import maximise, standard_errors
-from multitracer.replay.channels.models import (
-    Channel,
-    Even,
-    Gilbert,
-    GilbertElliott,
-    MarkovChain,
-    TwoState,
-    Uniform,
-)
+from multitracer.replay.channels.model import Channel, Sample
 from multitracer.replay.channels.recommendation import Comparison, compare
+from multitracer.replay.channels.two_state import TwoState
+from multitracer.replay.channels.uniform import Uniform
 
 CHANNELS: list[Channel] = [
     Uniform(0.02), Even(0.03), Gilbert(0.004, 0.08), GilbertElliott(0.01, 0.1, 0.005, 0.5),
@@ -67,19 +64,19 @@ def test_even_errors_are_recognised_in_a_part_of_their_trace() -> None:
     """Whatever block it begins with; not when one error is moved."""
     whole = Even(0.03).generate(20_000)
     assert compare(whole[517:9001]).recommended == "even"
-    assert fit_even(np.tile([False, False, True], 200)) is not None
+    assert Even.fit(Sample(np.tile([False, False, True], 200)), {}) is not None
     place = int(np.flatnonzero(whole)[100])
     whole[place], whole[place + 5] = False, True
-    assert fit_even(whole) is None
+    assert Even.fit(Sample(whole), {}) is None
 
 
 def test_errors_are_binomial_where_shares_are_counted() -> None:
     """sqrt(p (1 - p) / n), and None for a share of nothing or all."""
     trace = np.array([False] * 75 + [True] * 25)
-    fit = fit_uniform(trace).estimates["probability"]
+    fit = Uniform.fit(Sample(trace), {}).estimates["probability"]
     assert (fit.value, fit.standard_error) == (0.25, pytest.approx(0.0433, abs=1e-4))
-    assert fit_uniform(trace[:50]).estimates["probability"].standard_error is None
-    gilbert = fit_gilbert(np.array([False, True, True, False, False, True, False]))
+    assert Uniform.fit(Sample(trace[:50]), {}).estimates["probability"].standard_error is None
+    gilbert = Gilbert.fit(Sample(np.array([False, True, True, False, False, True, False])), {})
     assert gilbert is not None
     assert {name: each.value for name, each in gilbert.estimates.items()} == {"p_bad": 2 / 3, "p_good": 2 / 3}
 

@@ -15,19 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from multitracer.model.errors import UsageError
+from multitracer.replay.channels.even import Even
+from multitracer.replay.channels.gilbert import Gilbert
+from multitracer.replay.channels.gilbert_elliott import GilbertElliott, block_matrices
 from multitracer.replay.channels.hidden_markov import stationary
+from multitracer.replay.channels.markov_chain import MarkovChain
 from multitracer.replay.channels.markov_trace import MarkovTraceAnalysis, change_blocks, phases_of
-from multitracer.replay.channels.models import (
-    Channel,
-    Even,
-    Gilbert,
-    GilbertElliott,
-    MarkovChain,
-    TwoState,
-    Uniform,
-    elliott_matrices,
-)
-from multitracer.replay.erasures.runs import distance, runs_of
+from multitracer.replay.channels.model import Channel
+from multitracer.replay.channels.two_state import TwoState
+from multitracer.replay.channels.uniform import Uniform
+from multitracer.replay.erasures.run_lengths import distance, runs_of
 
 CHANNELS: list[Channel] = [
     Uniform(0.03), Even(0.03), Gilbert(0.01, 0.2), GilbertElliott(0.01, 0.1, 0.005, 0.5),
@@ -39,7 +36,7 @@ SUMMING: list[Channel] = [
     MarkovChain((0.2, 0.4, 0.5, 0.9)),
 ]  # fmt: skip
 MAKE = """
-from multitracer.replay.channels.models import MarkovChain
+from multitracer.replay.channels.markov_chain import MarkovChain
 from multitracer.replay.channels.markov_trace import MarkovTraceAnalysis
 for model in (MarkovChain((0.01, 0.3, 0.15, 0.6)), MarkovTraceAnalysis(9, 300, 60, (0.5, 0.8))):
     print("".join("01"[block] for block in model.generate(3000, 5).astype(int)))
@@ -123,7 +120,7 @@ def test_hidden_states_are_summed_as_block_by_block(count: int, parameters: tupl
     """The product in pairs of runs is the forward recursion's."""
     channel = GilbertElliott(*parameters)
     trace = channel.generate(count, 3)
-    decoded, lost = (matrices[0] for matrices in elliott_matrices(np.array([parameters])))
+    decoded, lost = (matrices[0] for matrices in block_matrices(np.array([parameters])))
     state, total = stationary((decoded + lost)[None])[0], 0.0
     for block in trace:
         state = state @ (lost if block else decoded)

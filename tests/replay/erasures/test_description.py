@@ -11,10 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from multitracer.model.errors import UsageError
-from multitracer.replay.channels.models import Channel, Even, Gilbert, TwoState, Uniform
-from multitracer.replay.erasures.change_points import changes
+from multitracer.replay.channels.even import Even
+from multitracer.replay.channels.gilbert import Gilbert
+from multitracer.replay.channels.model import Channel
+from multitracer.replay.channels.two_state import TwoState
+from multitracer.replay.channels.uniform import Uniform
+from multitracer.replay.erasures.autocorrelation import autocorrelation, correlation_blocks
+from multitracer.replay.erasures.change_points import change_points
+from multitracer.replay.erasures.confidence import interval
 from multitracer.replay.erasures.description import describe
-from multitracer.replay.erasures.intervals import autocorrelation, correlation_blocks, interval
 
 STATIONARY: list[Channel] = [
     Uniform(0.01), Uniform(0.001), Gilbert(0.004, 0.08), TwoState(10, 0.5, 1e-6, 1e-2),
@@ -92,7 +97,7 @@ def test_a_change_is_found_where_it_was(p_good: float) -> None:
 def test_several_changes_are_found() -> None:
     """A bad stretch in the middle has two ends."""
     parts = [Uniform(rate).generate(8000, seed) for seed, rate in enumerate((0.01, 0.1, 0.01))]
-    assert changes(np.concatenate(parts), 1.0) == pytest.approx([8000, 16000], abs=80)
+    assert change_points(np.concatenate(parts), 1.0) == pytest.approx([8000, 16000], abs=80)
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=400))

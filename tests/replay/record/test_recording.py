@@ -26,8 +26,9 @@ from multitracer.replay.erasures import loading
 from multitracer.replay.erasures.trace import ErasureTrace
 from multitracer.replay.record.instruments import START_NS
 from multitracer.replay.record.recording import characters, record, record_rlc, record_rlp
-from multitracer.replay.retrace import models
-from multitracer.replay.retrace.models import MS
+from multitracer.replay.retrace.models import MS, Air, named
+from multitracer.replay.retrace.rlc import Acknowledged
+from multitracer.replay.retrace.rlp import Rlp
 from multitracer.wire import rlc_umts, rlp
 
 SLOTS, OUTAGE = 700, range(300, 480)
@@ -346,9 +347,9 @@ def as_tshark(pdu: rlc_umts.Pdu) -> tuple[Any, ...]:
     return data, head, lis, lsn, list(rlc_umts.missing(lists)), first, bits, moves
 
 
-def air(frame_bytes: int = 30, slots: int = 1300) -> models.Air:
+def air(frame_bytes: int = 30, slots: int = 1300) -> Air:
     """What retrace runs a protocol over, with an outage."""
-    return models.Air(losses(1, slots), losses(2, slots), frame_bytes, 20 * MS, 1, 200 * MS)
+    return Air(losses(1, slots), losses(2, slots), frame_bytes, 20 * MS, 1, 200 * MS)
 
 
 @pytest.mark.parametrize(
@@ -377,11 +378,11 @@ def test_a_run_recorded_in_parts_is_as_one_recorded_whole(model: str, given: dic
     """Every file, octet by octet."""
     over = air()
     files = record(model, given, over, tmp_path / "parts")
-    known = models.named(model, given)
-    if isinstance(known, models.Rlp):
+    known = named(model, given)
+    if isinstance(known, Rlp):
         whole = record_rlp(known.link(over, 30_000).carry(), tmp_path / "whole")
     else:
-        assert isinstance(known, models.Acknowledged)
+        assert isinstance(known, Acknowledged)
         link, a, b = known.link(over, 30_000)
         rlc_link.carry(link, a, b, 0, len(over.forth))
         whole = record_rlc(link, a, len(over.forth), tmp_path / "whole")
@@ -431,7 +432,7 @@ def test_what_cannot_be_recorded_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="start_ns is -1; it must be from 0"):
         record("rlp", {}, air(), tmp_path, start_ns=-1)
     with pytest.raises(UsageError, match="0 frames forth"):
-        record("rlp", {}, models.Air(np.zeros(0), np.zeros(0), 30, 20 * MS, 1, 200 * MS), tmp_path)
+        record("rlp", {}, Air(np.zeros(0), np.zeros(0), 30, 20 * MS, 1, 200 * MS), tmp_path)
     full = rlp_link.Link(*[rlp_story.Parameters()] * 2, MS, MS, np.zeros(9), np.zeros(9), log_rows=9).carry()
     with pytest.raises(UsageError, match="log of 9 rows is full"):
         record_rlp(full, tmp_path)

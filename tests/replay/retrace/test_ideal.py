@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from multitracer.replay.erasures.trace import ErasureTrace, spread_evenly
 from multitracer.replay.retrace.ideal import good_groups
-from multitracer.replay.retrace.throughput import Settings, retrace
+from multitracer.replay.retrace.settings import Settings
+from multitracer.replay.retrace.throughput import retrace
 
 TRACES = st.lists(st.booleans(), min_size=1, max_size=300)
 

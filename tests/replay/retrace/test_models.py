@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 from multitracer.model.errors import UsageError
 from multitracer.replay.erasures.trace import ErasureTrace
-from multitracer.replay.retrace.models import MODELS, Air, named
-from multitracer.replay.retrace.throughput import Settings, air_of, document, retrace
+from multitracer.replay.retrace.document import document
+from multitracer.replay.retrace.models import Air, kinds, named
+from multitracer.replay.retrace.settings import Settings
+from multitracer.replay.retrace.throughput import air_of, retrace
 
 RELIABLE = ("rlp", "rlc-am", "sr", "asr")
 CLEAN = ErasureTrace("clean", np.zeros(1500, dtype=bool))
@@ -53,7 +55,7 @@ def test_where_nothing_gets_through_it_says_why(model: str, lost: str) -> None:
         assert found["throughput_bps"]["30"] * 30 / 8000 < 512 * 28
 
 
-@pytest.mark.parametrize("model", sorted(MODELS))
+@pytest.mark.parametrize("model", sorted(kinds()))
 def test_every_model_has_its_parameters_in_the_result(model: str) -> None:
     """By name, in plain values."""
     parameters = row(CLEAN, model)["parameters"]
@@ -62,7 +64,7 @@ def test_every_model_has_its_parameters_in_the_result(model: str) -> None:
     assert parameters or model == "rlc-tm"
 
 
-@given(st.lists(st.booleans(), min_size=100, max_size=600), st.sampled_from(sorted(MODELS)))
+@given(st.lists(st.booleans(), min_size=100, max_size=600), st.sampled_from(sorted(kinds())))
 @settings(deadline=None, max_examples=30)
 def test_no_model_carries_more_than_its_frames_hold(erased: list[bool], model: str) -> None:
     """Whatever is lost, each size's throughput is at most that of the frames that came through."""

@@ -8,7 +8,10 @@ import pytest
 from multitracer.model.errors import InputError, UsageError
 from multitracer.replay.erasures.trace import ErasureTrace, bursts, frames_lost
 from multitracer.replay.retrace import bootstrap
-from multitracer.replay.retrace.throughput import MINUTE_NS, Settings, document, retrace, stretches
+from multitracer.replay.retrace.document import document
+from multitracer.replay.retrace.result import MINUTE_NS
+from multitracer.replay.retrace.settings import Settings
+from multitracer.replay.retrace.throughput import retrace, stretches
 
 
 def gilbert(blocks: int, p_bad: float, p_good: float, seed: int = 0) -> np.ndarray:

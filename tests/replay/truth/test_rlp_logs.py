@@ -31,25 +31,13 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from rlp_story import END, EVENT, HEADER, POSITION, SIDE, TIME, Run
 from shared_data import shared
 
+from multitracer.replay.arq.notes import SENT
 from multitracer.replay.arq.rlp.entity import Parameters, frame_of, octets_of
 from multitracer.replay.arq.rlp.l2r import characters_of
-from multitracer.replay.arq.rlp.link import (
-    END,
-    EVENT,
-    HEADER,
-    POSITION,
-    RESET,
-    SENT,
-    SIDE,
-    TIME,
-    XOFF,
-    XON,
-    Link,
-    offers_of,
-)
-from multitracer.replay.arq.rlp.state import COUNT_AT
+from multitracer.replay.arq.rlp.state import COUNT_AT, RESET, XOFF, XON
 from multitracer.wire import rlp
 
 SIDES = ("mobile", "network")
@@ -126,7 +114,7 @@ def offers(folder: str, side: str) -> np.ndarray:
         times.append(round(float(row["offered_s"]) * 1e9))
         octets.append(size if whole else int(row["bytes"]) + PPP_OCTETS)
     assert next(frames, None) is None
-    return offers_of(times, octets)
+    return np.stack([times, octets], axis=1)
 
 
 def erasures(path: Path) -> np.ndarray:
@@ -136,7 +124,7 @@ def erasures(path: Path) -> np.ndarray:
 
 
 @cache
-def run(folder: str) -> Link:
+def run(folder: str) -> Run:
     """The model's run of a folder; A is the mobile, which sends the data."""
     lost = [erasures(shared("linux", folder, f"erasures.{side}.txt")) for side in SIDES]
     slots = min(map(len, lost))
@@ -145,11 +133,8 @@ def run(folder: str) -> Link:
     )
     drain = {"drain_bytes_per_s": 960 if folder == "rlp-xonxoff" else 0}
     network = Parameters(**{**vars(mobile), **drain})
-    link = Link(
-        mobile, network, SLOT_NS, AIR_NS, lost[0][:slots], lost[1][:slots],
-        offers(folder, "mobile"), offers(folder, "network"), log_rows=8 * slots, delivery_rows=2 * slots,
-    )  # fmt: skip
-    return link.carry()
+    offered = offers(folder, "mobile").tolist(), offers(folder, "network").tolist()
+    return Run((mobile, network), SLOT_NS, AIR_NS, (lost[0][:slots], lost[1][:slots]), offered).carry()
 
 
 def modelled(folder: str, side: str) -> list[Sent]:

@@ -19,7 +19,8 @@ from multitracer.model.errors import UsageError
 from multitracer.replay.arq.rlc import link as rlc_link
 from multitracer.replay.arq.rlc.am import Parameters, RlcAm
 from multitracer.replay.arq.rlc.parameters import PAPER_001, PAPER_002, PAPER_TWO_STATE, PAPER_UNIFORM
-from multitracer.replay.retrace.models import Acknowledged, Air, named
+from multitracer.replay.retrace.models import Air, named
+from multitracer.replay.retrace.rlc import Acknowledged
 from multitracer.wire import rlc_umts as codec
 
 OPPORTUNITIES = 250

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from multitracer.model.errors import UsageError
 from multitracer.replay.arq.rlp import machine, state
-from multitracer.replay.arq.rlp.entity import Parameters, Rlp, frame_of, header_of
+from multitracer.replay.arq.rlp.entity import Parameters, frame_of, header_of
+from multitracer.replay.arq.rlp.octets import Rlp
 from multitracer.wire import rlp
 
 SLOT_NS = 20_000_000
@@ -52,13 +53,13 @@ def test_an_entity_sends_the_vectors() -> None:
     end = Rlp()
     assert rlp.decode(end.next_frame(0)).type == "NULL"
     end.offer(b"A" * 24)
-    end.entity[state.VD] = end.entity[state.VS] = end.entity[state.VA] = 5
-    end.entity[state.VR] = 3
+    end.entity.vd = end.entity.vs = end.entity.va = 5
+    end.entity.vr = 3
     assert end.next_frame(0).hex() == VECTORS[5]
-    end.entity[state.VR] = 9
+    end.entity.vr = 9
     end.receive(rlp.encode(rlp.Frame("I RR", 10, 5, 0, 1, b"\x1f" + bytes(24))), 0)
     assert end.next_frame(0).hex() == VECTORS[6]
-    end.entity[state.VR] = 40
+    end.entity.vr = 40
     end.receive(bytes.fromhex(VECTORS[7]), 0)
     assert end.next_frame(0).hex() == VECTORS[8]
     end.receive(bytes.fromhex(VECTORS[0]), 0)
@@ -71,7 +72,7 @@ def test_sabm_is_sent_as_the_vector() -> None:
     machine.begin_reset(end.entity)
     assert end.next_frame(0).hex() == VECTORS[0]
     end.receive(bytes.fromhex(VECTORS[1]), 0)
-    assert end.entity[state.STATE] == state.ABM
+    assert end.entity.state == state.ABM
 
 
 def test_an_information_command_that_polls_is_ignored() -> None:
@@ -136,7 +137,7 @@ def transfer(ends: tuple[Rlp, Rlp], lost: list[tuple[bool, bool]], slots: int, d
             assert rlp.encode(frame, 8 * len(octets)) == octets
             assert frame_of(header_of(frame), frame.information) == frame
         for side in (0, 1):
-            out[side] += b"".join(ends[side].delivered())
+            out[side] += b"".join(each.octets for each in ends[side].delivered())
     return out
 
 
@@ -170,7 +171,7 @@ def test_resets_leave_gaps_only(lost: list[tuple[bool, bool]], n2: int, window: 
     arrived = transfer(ends, lost, len(lost) + 200)[1]
     places = [stream.find(arrived[at : at + 24]) for at in range(0, len(arrived) - 24, 24)]
     assert places == sorted(set(places))
-    if not any(end.entity[state.RESETS] for end in ends):
+    if not any(end.entity.resets for end in ends):
         assert stream.startswith(arrived)
 
 
@@ -180,6 +181,6 @@ def test_a_peer_that_hangs_up_ends_the_link(vector: str | None) -> None:
     one = Rlp()
     one.receive(rlp.encode(rlp.Frame("I RR", 0, 0, 0, 1, b"\x01x\x1f" + bytes(22))), 0)
     one.receive(bytes.fromhex(vector) if vector else rlp.encode(rlp.Frame("DM", -1, -1, 1, 0)), 0)
-    assert one.delivered() == [b"x"]
+    assert [each.octets for each in one.delivered()] == [b"x"]
     one.receive(rlp.encode(rlp.Frame("I RR", 1, 0, 0, 1, b"\x01y\x1f" + bytes(22))), 0)
     assert one.delivered() == []

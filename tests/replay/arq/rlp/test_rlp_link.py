@@ -14,26 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from repository import ROOT
-from rlp_story import SLOT_NS, link
+from rlp_story import END, EVENT, HEADER, POSITION, SIDE, SLOT_NS, START, A, B, Run, link
 
 from multitracer.model.errors import UsageError
+from multitracer.replay.arq.notes import RECEIVED, SENT
 from multitracer.replay.arq.rlp import state
 from multitracer.replay.arq.rlp.entity import Parameters, frame_of, header_of, octets_of
-from multitracer.replay.arq.rlp.link import (
-    END,
-    EVENT,
-    HEADER,
-    POSITION,
-    RECEIVED,
-    RESET,
-    SENT,
-    SIDE,
-    START,
-    A,
-    B,
-    Link,
-    offers_of,
-)
+from multitracer.replay.arq.rlp.state import RESET
+from multitracer.replay.engine.direction import Direction
+from multitracer.replay.engine.driver import Engine
+from multitracer.replay.engine.rlp import RLP
+from multitracer.replay.engine.source import source
 from multitracer.wire import rlp
 
 FULL = 24
@@ -64,7 +55,7 @@ def test_lossless_air_is_used_to_the_full(blocks: int, rate: float) -> None:
     """From first to last delivery: 24 octets of 30 in 20 ms are 1200 bytes/s; larger frames lose less."""
     parameters = Parameters(frame_bytes=30 * blocks, t1_ns=480_000_000 + 80_000_000 * (blocks - 1))
     nothing = np.zeros(400)
-    run = Link(parameters, parameters, blocks * SLOT_NS, 180_000_000 + blocks * SLOT_NS, nothing, nothing).carry()
+    run = Run((parameters, parameters), blocks * SLOT_NS, 180_000_000 + blocks * SLOT_NS, (nothing, nothing)).carry()
     found = run.summary(B)
     seconds = (found["last_delivery"] - found["first_delivery"]) / 1e9
     assert (found["delivered"] - parameters.room) / seconds == pytest.approx(rate, rel=1e-12)
@@ -74,7 +65,7 @@ def test_lossless_air_is_used_to_the_full(blocks: int, rate: float) -> None:
 def test_nothing_through_is_nothing_delivered() -> None:
     """All erased: throughput 0, the link fails, and the run ends."""
     run = link(600, a=None, lost_a=tuple(range(600)), lost_b=tuple(range(600))).carry()
-    assert run.throughput_bytes_per_s() == 0.0
+    assert run.summary(B)["delivered"] == 0
     assert [run.summary(side)["state"] for side in (A, B)] == [state.FAILED, state.ABM]
 
 
@@ -209,25 +200,26 @@ def test_delivery_times_tell_when_each_packet_was_there() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"frame_ns": 0}, "frame_ns 0"), ({"delay_ns": 0}, "delay_ns 0"),
-        ({"erased_b": np.zeros(2)}, "3 and 2 opportunities"),
-        ({"parameters_b": Parameters(frame_bytes=60)}, "same size"),
+        ({"slot_ns": 0}, "slot_ns or rate_bps"), ({"rate_bps": 1}, "slot_ns or rate_bps"),
+        ({"delay_ns": 0}, "delay_ns 0"), ({"per_slot": 0}, "are 0"), ({"queue_frames": -1}, "queue_frames is -1"),
     ],
 )  # fmt: skip
-def test_a_link_that_makes_no_sense_is_refused(changes: dict[str, object], message: str) -> None:
+def test_a_direction_that_makes_no_sense_is_refused(changes: dict[str, int], message: str) -> None:
     """The message names what is wrong."""
-    sound = {
-        "parameters_a": Parameters(), "parameters_b": Parameters(), "frame_ns": 1, "delay_ns": 1,
-        "erased_a": np.zeros(3), "erased_b": np.zeros(3),
-    }  # fmt: skip
     with pytest.raises(UsageError, match=message):
-        Link(**{**sound, **changes})
+        Direction(**{"delay_ns": 1, "slot_ns": 1, **changes})
 
 
-def test_offers_out_of_order_are_refused() -> None:
-    """Time runs forwards."""
-    with pytest.raises(UsageError, match="order of time"):
-        offers_of([2, 1], [1, 1])
+def test_frames_of_two_sizes_are_refused() -> None:
+    """Both entities use the same frames."""
+    with pytest.raises(UsageError, match="same size"):
+        Engine(RLP, (Parameters(), Parameters(frame_bytes=60)), Direction(1, 1), Direction(1, 1))
+
+
+def test_offers_without_octets_are_refused() -> None:
+    """An SDU has one octet at least."""
+    with pytest.raises(UsageError, match="1 octet or more"):
+        source([(2, 0, 0)])
 
 
 LIVES = {"compiled": {}, "plain": {"NUMBA_DISABLE_JIT": "1"}, "bounds-checked": {"NUMBA_BOUNDSCHECK": "1"}}
@@ -241,7 +233,7 @@ digest = hashlib.sha256()
 for extra in ({}, {"reject": True}, {"piggyback_srej": False, "n2": 1, "persistent": True}):
     run = link(1600, lost_a=lost[0], lost_b=lost[1], a=None, b=((3, 9000),), delay_slots=10, parameters_b=far,
                **{"t1_ns": 480_000_000, **extra}).carry()
-    for array in (run.log, run.deliveries, run.a, run.b):
+    for array in (run.log, run.deliveries, run.engine.a, run.engine.b):
         digest.update(np.ascontiguousarray(array).tobytes())
 print(digest.hexdigest())
 """

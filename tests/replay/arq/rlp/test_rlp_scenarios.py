@@ -7,11 +7,11 @@ slot, side, direction, type, N(S), N(R), P or F.
 from __future__ import annotations
 
 import pytest
-from rlp_story import SLOT_NS, link, story
+from rlp_story import END, SLOT_NS, TIME, A, B, Run, link, story
 
 from multitracer.replay.arq.rlp import machine, state
-from multitracer.replay.arq.rlp.entity import Parameters, Rlp
-from multitracer.replay.arq.rlp.link import END, TIME, A, B, Link
+from multitracer.replay.arq.rlp.entity import Parameters
+from multitracer.replay.arq.rlp.octets import Rlp
 from multitracer.wire import rlp
 
 FULL = 24
@@ -22,7 +22,7 @@ def lines(text: str) -> list[str]:
     return [line.strip() for line in text.strip().splitlines()]
 
 
-def told(run: Link, *sides: str) -> list[str]:
+def told(run: Run, *sides: str) -> list[str]:
     """The story of a run, of all sides or some."""
     return [line for line in story(run.carry().log) if not sides or line.split()[1] in sides]
 
@@ -127,9 +127,9 @@ def test_rej_makes_the_sender_go_back() -> None:
 def test_rnr_stops_new_frames_until_rr() -> None:
     """A polls a busy B every T1, so that a lost RR does no harm; RR lets it go on."""
     run = link(25, a=((0, FULL), (3, FULL)), lost_b=(13,))
-    machine.set_busy(run.b, 1, 0)
+    machine.set_busy(run.engine.b, 1, 0)
     run.carry(13)
-    machine.set_busy(run.b, 0, 13 * SLOT_NS)
+    machine.set_busy(run.engine.b, 0, 13 * SLOT_NS)
     assert told(run, "A") == lines("""
         0 A > I RR 0 0
         2 A < RNR 0
@@ -282,8 +282,8 @@ def test_an_srej_answers_no_poll() -> None:
     one.next_frame(0)
     one.expire(2 * SLOT_NS)
     assert rlp.decode(one.next_frame(2 * SLOT_NS))[:1] == ("RR",)
-    assert one.entity[state.POLL_STATE] == state.WAITING
+    assert one.entity.poll_state == state.WAITING
     one.receive(rlp.encode(rlp.Frame("SREJ", -1, 0, 1, 0)), 3 * SLOT_NS)
-    assert one.entity[state.POLL_STATE] == state.WAITING
+    assert one.entity.poll_state == state.WAITING
     one.receive(rlp.encode(rlp.Frame("RR", -1, 1, 1, 0)), 4 * SLOT_NS)
-    assert one.entity[state.POLL_STATE] == state.IDLE
+    assert one.entity.poll_state == state.IDLE

@@ -1,4 +1,4 @@
-"""A block-erasure trace as runs: bursts of erased blocks and the gaps of decoded ones between them."""
+"""The run lengths of a block-erasure trace: bursts of erased blocks, and the gaps of decoded ones between them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Runs(NamedTuple):
 
     @property
     def bursts(self) -> Any:
-        """Lengths of the runs of erased blocks; those that the trace's ends cut count as they are."""
+        """Lengths of the runs of erased blocks; runs that the trace's ends cut short count with what is left."""
         return self.lengths[self.erased]
 
     @property
@@ -32,7 +32,7 @@ class Runs(NamedTuple):
 
 
 def trace_of(erased: Any) -> Any:
-    """`erased` as an array of bools, one a block (True: erased); a trace has at least one block."""
+    """`erased` as an array of bools, one a block (True: erased); raises UsageError for a trace without blocks."""
     trace = np.asarray(erased, dtype=np.bool_)
     if trace.ndim != 1 or not len(trace):
         raise UsageError(f"an erasure trace is a row of at least 1 block, not of the shape {trace.shape}")
@@ -46,7 +46,7 @@ def runs_of(erased: Any) -> Runs:
 
 
 def distance(these: Any, those: Any) -> float | None:
-    """Kolmogorov and Smirnov's: the most that two sets' distributions of lengths differ by; None if one is empty."""
+    """Kolmogorov and Smirnov's: the largest difference of two distributions of lengths; None if one set is empty."""
     if not len(these) or not len(those):
         return None
     size = int(max(these.max(), those.max())) + 1

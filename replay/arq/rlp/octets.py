@@ -1,0 +1,108 @@
+"""GSM RLP in octets: frames as they are on the air, for a live link and for tests."""
+
+from __future__ import annotations
+
+from multitracer.replay.arq.fields import NEVER, record
+from multitracer.replay.arq.rlp import l2r, machine, state
+from multitracer.replay.arq.rlp.entity import Parameters, entity, header_of, octets_of
+from multitracer.replay.arq.stretches import Delivered, Flushed, clear
+from multitracer.wire import rlp
+
+
+class Rlp:
+    """An entity that sends and receives real frames; all times are given to it, in ns."""
+
+    def __init__(self, parameters: Parameters | None = None) -> None:
+        self.parameters = parameters or Parameters()
+        self.entity = entity(self.parameters)
+        self.entity.above.count.wanted = 1
+        self._frame = record(state.FRAME)
+        self._sent = bytearray()
+        self._dropped = 0
+        self._buffered: dict[int, bytes] = {}
+        self._delivered: list[Delivered] = []
+        self._flushed: list[Flushed] = []
+
+    def offer(self, sdu: bytes, now: int = 0) -> bool:
+        """Characters to send; RLP keeps no boundaries between packets, and has room for all."""
+        self._sent += sdu
+        return bool(machine.offer(self.entity, -1, int(self.entity.offered), len(sdu), now))
+
+    def next_frame(self, now: int) -> bytes:
+        """The frame to send in the opportunity that begins now; there is always one (NULL)."""
+        machine.next_frame(self.entity, self._frame, now)
+        header, position = int(self._frame.header), int(self._frame.position)
+        start = position - self._dropped
+        characters = bytes(self._sent[start : start + (header >> state.COUNT_AT)])
+        self._take_flushed(now)
+        self._forget()
+        return octets_of(header, characters, self.parameters)
+
+    def receive(self, frame: bytes, now: int) -> None:
+        """Take in a frame as it arrived; a damaged one, or one of another size, is ignored."""
+        if len(frame) != self.parameters.frame_bytes:
+            return
+        decoded = rlp.decode(frame, any_size=True)
+        if decoded.type == "BAD":
+            return
+        before, vr = self._resets(), int(self.entity.vr)
+        if decoded.type.startswith("I "):
+            # Before the machine sees it: what it keeps already, and a copy that it will drop, stay out.
+            self._buffered.setdefault(decoded.ns, l2r.characters_of(decoded.information))
+        self._frame.header, self._frame.position = header_of(decoded), -1
+        machine.receive(self.entity, self._frame, len(frame), now)
+        if self._resets() == before:
+            self._deliver(vr, now)
+        self._drop_unkept()
+        self._take_flushed(now)
+
+    def delivered(self) -> list[Delivered]:
+        """What came since the last call, in order: the characters of one frame each."""
+        out, self._delivered = self._delivered, []
+        return out
+
+    def flushed(self) -> list[Flushed]:
+        """What resets lost since the last call; characters that had arrived, unacknowledged, are among it."""
+        out, self._flushed = self._flushed, []
+        return out
+
+    def next_timer(self) -> int | None:
+        """When `expire` wants to be called; None when no timer runs."""
+        due = int(machine.next_timer(self.entity))
+        return due if due < NEVER else None
+
+    def expire(self, now: int) -> None:
+        """Timers that ran out until now take effect."""
+        machine.expire(self.entity, now)
+        self._drop_unkept()
+        self._take_flushed(now)
+
+    def _resets(self) -> tuple[int, bool]:
+        """What flushes the receiver: resets by the peer, and its hanging up."""
+        return int(self.entity.resets_seen), self.entity.state == state.DETACHED
+
+    def _deliver(self, vr: int, now: int) -> None:
+        handed = iter(self.entity.above.handed["first_ns"].tolist())
+        while vr != self.entity.vr:
+            characters = self._buffered.pop(vr)
+            if characters:
+                first_ns = next(handed)
+                self._delivered.append(Delivered(characters, -1, first_ns, first_ns, now))
+            vr = (vr + 1) % rlp.MODULUS
+
+    def _take_flushed(self, now: int) -> None:
+        above = self.entity.above
+        for row in above.lost[: int(above.count.lost)]:
+            self._flushed.append(Flushed(-1, int(row["start"]), int(row["end"]), now))
+        clear(above)
+
+    def _drop_unkept(self) -> None:
+        kept = self.entity.r_state[: rlp.MODULUS] == state.RECEIVED
+        self._buffered = {n: characters for n, characters in self._buffered.items() if kept[n]}
+
+    def _forget(self) -> None:
+        """Let go of characters that can never be sent again."""
+        e = self.entity
+        first = e.s_position[e.va] if e.filled else e.next_octet
+        del self._sent[: int(first) - self._dropped]
+        self._dropped = int(first)

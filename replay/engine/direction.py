@@ -1,0 +1,137 @@
+"""What one direction of a link is set to: when it may send, what waits below the entity, and what the air loses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from multitracer.model.errors import UsageError
+from multitracer.replay.arq.fields import table
+from multitracer.replay.engine import way
+from multitracer.replay.engine.way import Way
+
+LONGEST_NS = 10**13
+
+
+class Channel(Protocol):
+    """What loses frames; its numbers are drawn outside the kernels."""
+
+    def begin(self, made: Way) -> Way:
+        """The way with this channel's arrays and settings."""
+
+    def go_on(self, made: Way) -> Way:
+        """The way with more numbers: those that it has are used up."""
+
+
+@dataclass(frozen=True)
+class Erased:
+    """Erasures (1) by opportunity, or by frame on a serialised link; behind the end nothing is lost."""
+
+    trace: Any = ()
+
+    def begin(self, made: Way) -> Way:
+        """The way with this trace."""
+        made.state.channel = way.TRACE
+        return made._replace(trace=np.ascontiguousarray(self.trace, dtype=np.uint8))
+
+    def go_on(self, made: Way) -> Way:
+        """A trace needs no more numbers."""
+        return made
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A frame is lost with a probability of its own or by its bits; `draw(n)` gives the next n uniform numbers.
+
+    Number k belongs to the k-th frame on the air.
+    """
+
+    draw: Callable[[int], Any]
+    loss_rate: float = 0.0
+    bit_error_rate: float = 0.0
+    block: int = 4096
+
+    def begin(self, made: Way) -> Way:
+        """The way with the first numbers."""
+        made.state.channel, made.state.threshold = way.DRAWN, int(self.loss_rate * way.SCALE)
+        made.state.log_good_bit = math.log1p(-self.bit_error_rate)
+        return made._replace(numbers=self._drawn())
+
+    def go_on(self, made: Way) -> Way:
+        """The way with the numbers not used yet, and more."""
+        left = made.numbers[int(made.state.sent - made.state.first_number) :]
+        made.state.first_number = made.state.sent
+        return made._replace(numbers=np.concatenate([left, self._drawn()]))
+
+    def _drawn(self) -> Any:
+        return (np.asarray(self.draw(self.block)) * way.SCALE).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class BadTimes:
+    """Nothing gets through in bad times: [times[0], times[1]), [times[2], times[3]) and so on, in ns."""
+
+    times: Any
+    rule: str = "touch"
+    """A frame is lost that touches a bad time, or (end) that ends in one."""
+
+    def begin(self, made: Way) -> Way:
+        """The way with these times."""
+        times = np.array(self.times, dtype=np.int64)
+        if len(times) % 2 or (np.diff(times) < 0).any() or self.rule not in ("touch", "end"):
+            raise UsageError("bad times need a begin and an end each, in order, and the rule touch or end")
+        made.state.channel, made.state.rule = way.BAD_TIMES, way.TOUCH if self.rule == "touch" else way.END
+        return made._replace(numbers=times)
+
+    def go_on(self, made: Way) -> Way:
+        """Times need no more numbers."""
+        return made
+
+
+@dataclass(frozen=True)
+class Direction:
+    """One direction: slotted (`slot_ns`) with frames that arrive `delay_ns` after the opportunity's begin, or
+    serialised by octets (`rate_bps`) with frames that arrive `delay_ns` after their last bit."""
+
+    delay_ns: int
+    slot_ns: int = 0
+    per_slot: int = 1
+    rate_bps: int = 0
+    channel: Channel = field(default_factory=Erased)
+    eager: bool = False
+    """Frames are made when the entity has them, and wait in the device's queue; else when they are sent."""
+    queue_frames: int = 0
+    """Frames that may wait in that queue, beside the one on the air; 0: any number."""
+    drops: bool = True
+    """A full queue drops frames; else none are made until there is room."""
+
+    def __post_init__(self) -> None:
+        if (self.slot_ns > 0) == (self.rate_bps > 0):
+            raise UsageError("a direction needs either slot_ns or rate_bps, above 0")
+        if not 1 <= self.delay_ns <= LONGEST_NS or not 0 <= self.slot_ns <= LONGEST_NS:
+            raise UsageError(f"slot_ns {self.slot_ns} and delay_ns {self.delay_ns} must be 1 or more, 10^13 at most")
+        if not 1 <= self.per_slot <= 1000:
+            raise UsageError(f"frames of an opportunity are {self.per_slot}; they must be 1 to 1000")
+        if not 0 <= self.queue_frames <= 1 << 20:
+            raise UsageError(f"queue_frames is {self.queue_frames}; it must be 0 to {1 << 20}")
+
+    def way(self, side: int, frames: Callable[[int], Any]) -> Way:
+        """The direction that `side` sends in, at rest; `frames` makes tables of the protocol's frames."""
+        flying = (self.delay_ns // self.slot_ns + 2) * self.per_slot if self.slot_ns else 8
+        size = 1 << int(flying + self.queue_frames).bit_length()
+        state = way.idle_state()
+        state.side = side
+        state.slotted, state.eager, state.drops = self.slot_ns > 0, self.eager, self.drops
+        state.slot_ns, state.per_slot, state.rate_bps = self.slot_ns, self.per_slot, self.rate_bps
+        state.delay_ns, state.limit, state.mask = self.delay_ns, self.queue_frames, size - 1
+        state.asks = int(not self.eager)
+        state.next_ns = 0
+        made = Way(
+            state, table(size, way.AIR), frames(size),
+            np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.int64),
+        )  # fmt: skip
+        return self.channel.begin(made)

@@ -1,0 +1,97 @@
+"""The SDUs of each direction: which octets of its stream each one is, when they came, and when it was handed over.
+
+Rows are kept by number in a ring, from when an SDU is offered until the ring needs its place again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from multitracer.compute.kernels import kernel
+from multitracer.replay.arq.fields import NEVER, codes, numbers, table
+
+SDU = numbers("flow octets start end offered_ns first_ns last_ns handed lost done delivered_ns")
+"""`handed` and `lost` count octets; `first_ns` and `last_ns` are when the octets came that came first and last."""
+STATE = numbers("offered end reached settled kept mask")
+"""SDUs offered and their octets; the SDU up to which positions were handed over; those before `settled` are done;
+whether rows are kept."""
+UNDER_WAY, WHOLE, GONE, FOUND = codes(4)
+
+
+class Ledgers(NamedTuple):
+    """SDUs of four kinds: what side k was offered (k), and what it put past its entity (2 + k)."""
+
+    state: Any
+    rows: Any
+
+
+def ledgers(rows: int) -> Ledgers:
+    """Empty ledgers with room for at least so many SDUs at a time, or (0) without rows."""
+    size = 1 << max(rows - 1, 0).bit_length()
+    made = Ledgers(table(4, STATE), table((4, size), SDU))
+    made.state["mask"], made.state["kept"] = size - 1, int(rows > 0)
+    return made
+
+
+def grown(old: Ledgers) -> Ledgers:
+    """The same ledgers with twice as much room."""
+    size = old.rows.shape[1]
+    rows = table((4, 2 * size), SDU)
+    for state, before, after in zip(old.state, old.rows, rows, strict=True):
+        for number in range(int(state.settled), int(state.offered)):
+            after[number & (2 * size - 1)] = before[number & (size - 1)]
+        state.mask = 2 * size - 1
+    return old._replace(rows=rows)
+
+
+@kernel
+def has_place(books: Any, k: int) -> bool:
+    """Whether there is a row for one more SDU."""
+    state = books.state[k]
+    if state.kept == 0:
+        return True
+    while state.settled < state.offered and (
+        state.settled < state.reached or books.rows[k, state.settled & state.mask].done != 0
+    ):
+        state.settled += 1
+    return state.offered - state.settled <= state.mask
+
+
+@kernel
+def enter(books: Any, k: int, flow: int, octets: int, now: int) -> int:
+    """Take in an SDU that was offered; its number."""
+    state = books.state[k]
+    number = state.offered
+    if state.kept:
+        row = books.rows[k, number & state.mask]
+        row.flow, row.octets, row.start, row.end, row.offered_ns = flow, octets, state.end, state.end + octets, now
+        row.first_ns = row.delivered_ns = NEVER
+        row.last_ns = row.handed = row.lost = row.done = 0
+    state.offered = number + 1
+    state.end += octets
+    return number
+
+
+@kernel
+def conclude(row: Any, now: int) -> int:
+    """What becomes of an SDU of which octets were just handed over or lost: WHOLE, GONE, FOUND, or still UNDER_WAY.
+
+    FOUND: octets that its sender had given up were on their way, and it is there whole after all.
+    """
+    if row.handed == row.octets:
+        row.delivered_ns = now
+        found, row.done = row.done, 1
+        return FOUND if found else WHOLE
+    if row.done == 0 and row.handed + row.lost >= row.octets:
+        row.done = 1
+        return GONE
+    return UNDER_WAY
+
+
+@kernel
+def at_position(books: Any, k: int, position: int) -> int:
+    """The SDU with the octet at a position of the stream, none before the last one asked for; -1: none."""
+    state = books.state[k]
+    while state.reached < state.offered and books.rows[k, state.reached & state.mask].end <= position:
+        state.reached += 1
+    return state.reached if state.reached < state.offered else -1

@@ -1,0 +1,345 @@
+"""The loop that drives two entities, A and B, against each other: written once, and bound to each protocol's kernels.
+
+Everything happens in order of time. At one instant: what is offered, arrivals, timers, sending; A before B. What a
+delivery causes to be offered is offered in the same instant, before timers and sending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multitracer.compute.kernels import inlined, kernel
+from multitracer.replay.arq.fields import NEVER, codes, numbers
+from multitracer.replay.arq.notes import ARRIVED, DROPPED, ERASED, EXPIRED, OFFERED, RECEIVED, REFUSED, SENDING, SENT
+from multitracer.replay.arq.notes import note as write
+from multitracer.replay.engine.ledger import enter, has_place
+from multitracer.replay.engine.protocol import (
+    KERNELS,
+    copy_frame,
+    expire,
+    next_frame,
+    next_timer,
+    note,
+    offer,
+    receive,
+    wants,
+)
+from multitracer.replay.engine.reports import Upper, collect, end_past
+from multitracer.replay.engine.source import endless_octets, is_open, plan
+from multitracer.replay.engine.way import is_lost, lacks, poke, schedule
+
+A, B = codes(2)
+DONE, AIR_FULL, NUMBERS_USED, LEDGER_FULL = codes(4)
+"""Why `run` came back: it is done, or it needs room for frames or SDUs, or more of the channel's numbers, to go on."""
+NO_SDU = np.int64(0)
+
+STATE = numbers("now short")
+
+
+class Link(NamedTuple):
+    """Two entities and all that lies between them and above them."""
+
+    state: Any
+    a: Any
+    b: Any
+    forth: Any
+    """From A to B."""
+    back: Any
+    upper: Upper
+
+
+def run(link: Link, until: int) -> int:
+    """Let everything happen up to `until`, that instant included; returns DONE, or what is missing to go on."""
+    a, b, forth, back, upper, state = link.a, link.b, link.forth, link.back, link.upper, link.state
+    state.short = DONE
+    while state.short == DONE:
+        arrival = min(forth.state.arrives_ns, back.state.arrives_ns)
+        sending = min(forth.state.next_ns, back.state.next_ns)
+        timer = min(next_timer(a), next_timer(b))
+        now = min(upper.source.state.next_ns, arrival, timer, sending)
+        if now > until:
+            break
+        state.now = now
+        if upper.source.state.next_ns == now:
+            take_offers(link, now)
+        elif arrival == now:
+            land(link, now)
+        elif timer == now:
+            wake(a, forth.state, upper, now)
+            wake(b, back.state, upper, now)
+        else:
+            if forth.state.next_ns == now:
+                state.short = use(a, forth, upper, now)
+            if back.state.next_ns == now and state.short == DONE:
+                state.short = use(b, back, upper, now)
+    return state.short
+
+
+def take_offers(link: Link, now: int) -> None:
+    """Offer what is due: SDUs at their times, then what open windows have room for."""
+    source, state = link.upper.source, link.upper.source.state
+    while state.next_offer < len(source.offers) and source.offers[state.next_offer].time_ns <= now:
+        row = source.offers[state.next_offer]
+        taken = to_side(link, row.side, row.octets, row.flow, row.past, now)
+        if taken < 0:
+            return
+        state.next_offer += 1
+    for k in range(len(source.windows)):
+        window = source.windows[k]
+        while is_open(window):
+            taken = to_side(link, window.side, window.octets, window.flow, window.past, now)
+            if taken < 0:
+                return
+            window.offered += 1
+            window.under_way += taken
+            window.lost += 1 - taken
+    plan(source, now)
+
+
+def to_side(link: Link, side: int, octets: int, flow: int, past: int, now: int) -> int:
+    """Offer an SDU to a side's entity, or put it past that: 1 taken, 0 refused, -1 for want of room in the link."""
+    if side == A:
+        taken = put_in(link.a, link.forth, link.upper, octets, flow, past, now)
+    else:
+        taken = put_in(link.b, link.back, link.upper, octets, flow, past, now)
+    if taken < 0:
+        link.state.short = -taken
+    return max(taken, -1)
+
+
+def put_in(e: Any, way: Any, upper: Upper, octets: int, flow: int, past: int, now: int) -> int:
+    """Offer an SDU to an entity or put it past that: 1 taken, 0 refused, else what the link lacks, negative."""
+    if past:
+        return put_past(way, upper, octets, flow, now)
+    return give(e, way.state, upper, octets, flow, now)
+
+
+def give(e: Any, state: Any, upper: Upper, octets: int, flow: int, now: int) -> int:
+    """Offer an SDU to an entity: 1 taken, 0 refused, else what the link lacks, negative."""
+    side = state.side
+    if not has_place(upper.books, side):
+        return -LEDGER_FULL
+    book = upper.books.state[side]
+    number = book.offered
+    if not offer(e, number, book.end, octets, now):
+        write(upper.log, now, side, REFUSED, octets, number, flow)
+        return 0
+    enter(upper.books, side, flow, octets, now)
+    write(upper.log, now, side, OFFERED, octets, number, flow)
+    poke(state, now)
+    return 1
+
+
+def put_past(way: Any, upper: Upper, octets: int, flow: int, now: int) -> int:
+    """Put a packet into the device's queue, past the entity: 1 taken, 0 dropped, else what the link lacks, negative."""
+    state = way.state
+    if not has_place(upper.books, 2 + state.side):
+        return -LEDGER_FULL
+    if lacks(way, state.per_slot):
+        return -lacks(way, state.per_slot)
+    number = enter(upper.books, 2 + state.side, flow, octets, now)
+    write(upper.log, now, state.side, OFFERED, octets, number, flow)
+    if state.limit > 0 and state.made - state.sent >= state.limit:
+        drop(state, upper, octets, number, flow, now)
+        return 0
+    if state.made == state.sent and state.asks == 0:
+        state.free_ns = max(state.free_ns, now)
+    queue(way, octets, flow, number, now)
+    schedule(state)
+    return 1
+
+
+def drop(state: Any, upper: Upper, octets: int, number: int, flow: int, now: int) -> None:
+    """Leave out what finds the device's queue full."""
+    state.dropped += 1
+    write(upper.log, now, state.side, DROPPED, octets, number, flow)
+    if flow > 0:
+        end_past(upper, number, 1, state.side, now)
+
+
+def queue(way: Any, octets: int, flow: int, number: int, now: int) -> None:
+    """Let the frame at the ring's end wait to be sent."""
+    row = way.air[way.state.made & way.state.mask]
+    row.made_ns, row.octets, row.flow, row.number = now, octets, flow, number
+    way.state.made += 1
+
+
+def land(link: Link, now: int) -> None:
+    """Let all frames arrive that do so now."""
+    forth, back = link.forth, link.back
+    while back.state.arrives_ns == now:
+        arrive(link.a, back, forth.state, link.upper, now)
+    while forth.state.arrives_ns == now:
+        arrive(link.b, forth, back.state, link.upper, now)
+    if len(link.upper.log.rows) > 0:
+        note(link.a, link.upper.log, now, forth.state.side, ARRIVED)
+        note(link.b, link.upper.log, now, back.state.side, ARRIVED)
+
+
+def arrive(e: Any, way: Any, answers: Any, upper: Upper, now: int) -> None:
+    """The frame that is on the air longest reaches the side that sends `answers`, or does not."""
+    state = way.state
+    place = state.arrived & state.mask
+    row = way.air[place]
+    state.arrived += 1
+    state.arrives_ns = way.air[state.arrived & state.mask].arrives_ns if state.arrived < state.sent else NEVER
+    if len(upper.log.rows) > 0:
+        log_frame(upper.log, way, place, ERASED if row.lost else RECEIVED, answers.side, now)
+    if row.flow > 0:
+        end_past(upper, row.number, row.lost, state.side, now)
+    elif row.lost == 0:
+        receive(e, way.frames[place], row.octets, now)
+        tell(e, upper, answers.side, now)
+        poke(answers, now)
+
+
+def tell(e: Any, upper: Upper, side: int, now: int) -> None:
+    """Book what an entity reports, if anything."""
+    if e.above.count.handed > 0 or e.above.count.lost > 0:
+        collect(e.above, upper, side, now)
+
+
+def log_frame(log: Any, way: Any, place: int, event: int, side: int, now: int) -> None:
+    """Log what happened to a frame, and the frame."""
+    row = way.air[place]
+    at = write(log, now, side, event, row.octets, row.number, row.flow)
+    if at >= 0 and row.flow == 0:
+        copy_frame(way.frames[place], log.frames[at], row.octets)
+
+
+def wake(e: Any, state: Any, upper: Upper, now: int) -> None:
+    """Run an entity's timers that are due."""
+    if next_timer(e) > now:
+        return
+    expire(e, now)
+    if len(upper.log.rows) > 0:
+        note(e, upper.log, now, state.side, EXPIRED)
+    tell(e, upper, state.side, now)
+    poke(state, now)
+
+
+def use(e: Any, way: Any, upper: Upper, now: int) -> int:
+    """Send what may be sent now, and (eager) make what frames there are; DONE, or what is missing to do so."""
+    state = way.state
+    short = lacks(way, state.per_slot)
+    if short == DONE and state.eager:
+        short = hand_down(e, way, upper, now)
+    if short != DONE:
+        return short
+    if state.slotted:
+        if now == state.slot * state.slot_ns:
+            short = use_slot(e, way, upper, now)
+    elif state.free_ns <= now:
+        sent = send(e, way, upper, state.sent, now)
+        short = max(-sent, 0)
+        state.asks = int(sent > 0 and state.eager == 0)
+    schedule(state)
+    return short
+
+
+def use_slot(e: Any, way: Any, upper: Upper, now: int) -> int:
+    """Use the opportunity that begins now; DONE, or what is missing to do so."""
+    state = way.state
+    while state.used < state.per_slot:
+        sent = send(e, way, upper, state.slot * state.per_slot + state.used, now)
+        if sent < 0:
+            return -sent
+        if sent == 0:
+            break
+        state.used += 1
+    state.slot += 1
+    state.used = 0
+    if state.eager and state.drops == 0:
+        state.make_ns = now
+    return DONE
+
+
+def send(e: Any, way: Any, upper: Upper, opportunity: int, now: int) -> int:
+    """Put the frame on the air that waits longest, or (lazy) one made now: 1, 0 for none, what is lacking negative."""
+    state = way.state
+    if state.made == state.sent:
+        made = 0 if state.eager else make(e, way, upper, now)
+        if made <= 0:
+            return made
+    place = state.sent & state.mask
+    row = way.air[place]
+    end = now + state.slot_ns
+    if state.slotted:
+        row.arrives_ns = now + state.delay_ns
+    else:
+        end = now + (row.octets * 8_000_000_000 + state.rate_bps - 1) // state.rate_bps
+        row.arrives_ns = end + state.delay_ns
+        state.free_ns = end
+    row.sent_ns = now
+    row.lost = is_lost(way, opportunity, now, end, row.octets)
+    state.erased += row.lost
+    state.sent += 1
+    if state.arrives_ns == NEVER:
+        state.arrives_ns = row.arrives_ns
+    if len(upper.log.rows) > 0:
+        note(e, upper.log, now, state.side, SENDING)
+        log_frame(upper.log, way, place, SENT, state.side, now)
+    return 1
+
+
+def make(e: Any, way: Any, upper: Upper, now: int) -> int:
+    """Make a frame and let it wait: 1, 0 when there is none, what the link lacks for it, negative."""
+    state = way.state
+    endless = endless_octets(upper.source, state.side)
+    if endless > 0:
+        taken = 1
+        while taken > 0 and wants(e, endless):
+            taken = give(e, state, upper, endless, 0, now)
+        if taken < 0:
+            return taken
+    octets = next_frame(e, way.frames[state.made & state.mask], now)
+    tell(e, upper, state.side, now)
+    if octets < 0 and state.slotted and state.eager == 0:
+        octets = -octets
+    if octets <= 0:
+        return 0
+    queue(way, octets, NO_SDU, NO_SDU, now)
+    return 1
+
+
+def hand_down(e: Any, way: Any, upper: Upper, now: int) -> int:
+    """Make frames until there are no more; a full queue drops them, or has none made. DONE, or what is missing."""
+    state = way.state
+    holds = state.drops == 0 or endless_octets(upper.source, state.side) > 0
+    while True:
+        if state.slotted == 0 and state.free_ns <= now and state.made > state.sent:
+            send(e, way, upper, state.sent, now)
+        full = state.limit > 0 and state.made - state.sent >= state.limit
+        busy = state.slotted or state.free_ns > now
+        short = lacks(way, state.per_slot)
+        if short:
+            return short
+        if (full and holds and busy) or make(e, way, upper, now) <= 0:
+            break
+        if full and busy:
+            state.made -= 1
+            drop(state, upper, way.air[state.made & state.mask].octets, NO_SDU, NO_SDU, now)
+    state.make_ns = NEVER
+    return DONE
+
+
+PARTS = {
+    drop: kernel, queue: inlined, give: kernel, put_past: kernel, put_in: kernel, to_side: kernel, take_offers: kernel,
+    tell: inlined, log_frame: kernel, arrive: inlined, land: inlined, wake: inlined, make: inlined, send: inlined,
+    use_slot: inlined, hand_down: kernel, use: inlined, run: kernel,
+}  # fmt: skip
+"""The loop's functions, each behind those that it calls; what every frame goes through is compiled into the loop."""
+
+
+def bind(name: str, machine: Any) -> Callable[[Link, int], int]:
+    """The loop of a protocol: its functions anew, with the machine's kernels as globals and names of their own."""
+    namespace = {**globals(), **{each: getattr(machine, each) for each in KERNELS}}
+    for part, decorated in PARTS.items():
+        own = FunctionType(part.__code__, namespace, f"{part.__name__}_{name}")
+        own.__qualname__, own.__doc__, own.__module__ = own.__name__, part.__doc__, __name__
+        namespace[part.__name__] = decorated(own)
+    return namespace["run"]  # type: ignore[no-any-return]

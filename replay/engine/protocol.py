@@ -1,0 +1,58 @@
+"""The kernels that every protocol's machine has, as the loop calls them.
+
+They stand here for readers and type checkers alone: `loop.bind` puts a protocol's own in their place. `e` is an
+entity, a record or a named tuple of records and arrays with a field `above` (see `arq.stretches`); times are in ns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+KERNELS = (
+    "offer", "wants", "waiting", "next_frame", "receive", "next_timer", "expire", "note", "copy_frame",
+)  # fmt: skip
+
+
+def offer(e: Any, sdu: int, start: int, octets: int, now: int) -> int:
+    """Take SDU number `sdu`, which begins at octet `start` of the direction's stream; 0 when there is no room."""
+    raise NotImplementedError
+
+
+def wants(e: Any, octets: int) -> int:
+    """Whether too little waits to fill the next opportunity, and an SDU of so many octets would have room."""
+    raise NotImplementedError
+
+
+def waiting(e: Any) -> int:
+    """How much was offered that no frame has carried yet, in the protocol's own measure."""
+    raise NotImplementedError
+
+
+def next_frame(e: Any, frame: Any, now: int) -> int:
+    """Write the frame of this opportunity: its octets on the air, 0 for none, negative for one that only fills it."""
+    raise NotImplementedError
+
+
+def receive(e: Any, frame: Any, octets: int, now: int) -> None:
+    """Take in a frame that arrived undamaged."""
+    raise NotImplementedError
+
+
+def next_timer(e: Any) -> int:
+    """When `expire` wants to be called: also when `next_frame` would have something new without any other event."""
+    raise NotImplementedError
+
+
+def expire(e: Any, now: int) -> None:
+    """Do what is due until now; the next timer lies behind it then."""
+    raise NotImplementedError
+
+
+def note(e: Any, log: Any, now: int, side: int, why: int) -> None:
+    """Log what happened to the entity since the last look; `why` it is asked is a word of `arq.notes`."""
+    raise NotImplementedError
+
+
+def copy_frame(frame: Any, to: Any, octets: int) -> None:
+    """Copy a frame into another."""
+    raise NotImplementedError

@@ -1,0 +1,140 @@
+"""What entities report, booked: stretches handed over and lost, and what that says of whole SDUs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from multitracer.compute.kernels import kernel
+from multitracer.replay.arq.fields import codes, numbers, table
+from multitracer.replay.arq.notes import DELIVERED, LOST, note
+from multitracer.replay.arq.stretches import clear
+from multitracer.replay.engine.ledger import FOUND, GONE, UNDER_WAY, at_position, conclude
+from multitracer.replay.engine.source import settle
+
+STRETCH = numbers("time_ns side start end sdu first_ns")
+"""`side` handed it over, or lost it; `time_ns` is when."""
+SDU = numbers("time_ns side flow sdu octets offered_ns first_ns last_ns")
+"""An SDU that `side` got whole, or (lost for good) sent: `time_ns` is when it was handed over or given up, `first_ns`
+and `last_ns` when the octets came that came first and last."""
+STATE = numbers("stretches sdus")
+CAME, WENT = codes(2)
+
+
+class Reports(NamedTuple):
+    """Kept while there is room: what was handed over (CAME), and what was lost for good (WENT)."""
+
+    state: Any
+    stretches: Any
+    sdus: Any
+
+
+class Upper(NamedTuple):
+    """All above the entities, and the log."""
+
+    source: Any
+    books: Any
+    reports: Any
+    log: Any
+
+
+def reports(stretches: int, sdus: int) -> Reports:
+    """Room for so many stretches and SDUs of each kind."""
+    return Reports(table(2, STATE), table((2, stretches), STRETCH), table((2, sdus), SDU))
+
+
+@kernel
+def collect(above: Any, upper: Upper, side: int, now: int) -> None:
+    """Book what an entity reports: handed over of what the other side offered, lost of what was offered here."""
+    for k in range(above.count.handed):
+        row = above.handed[k]
+        keep(upper.reports, CAME, row, side, now)
+        if upper.books.state[1 - side].kept:
+            book(upper, row.sdu, row.start, row.end, row.first_ns, side, now)
+    for k in range(above.count.lost):
+        row = above.lost[k]
+        keep(upper.reports, WENT, row, side, now)
+        if upper.books.state[side].kept:
+            write_off(upper, side, row.sdu, row.start, row.end, now)
+    clear(above)
+
+
+@kernel
+def keep(reports: Any, kind: int, stretch: Any, side: int, now: int) -> None:
+    """Keep a stretch while there is room."""
+    place = reports.state[kind].stretches
+    if place < reports.stretches.shape[1]:
+        row = reports.stretches[kind, place]
+        row.time_ns, row.side, row.start, row.end = now, side, stretch.start, stretch.end
+        row.sdu, row.first_ns = stretch.sdu, stretch.first_ns
+        reports.state[kind].stretches = place + 1
+
+
+@kernel
+def book(upper: Upper, sdu: int, start: int, end: int, first_ns: int, side: int, now: int) -> None:
+    """Find whose octets [start, end) are; SDUs that are complete with them were delivered by `side`."""
+    books, k = upper.books, 1 - side
+    while start < end:
+        number = sdu if sdu >= 0 else at_position(books, k, start)
+        if number < 0:
+            return
+        row = books.rows[k, number & books.state[k].mask]
+        part = min(end, row.end) - start
+        row.handed += part
+        row.first_ns = min(row.first_ns, first_ns)
+        row.last_ns = max(row.last_ns, first_ns)
+        start += part
+        decide(row, upper, number, side, k, now)
+
+
+@kernel
+def write_off(upper: Upper, side: int, sdu: int, start: int, end: int, now: int) -> None:
+    """Note which SDUs lost octets [start, end) of what `side` had to send."""
+    books, state = upper.books, upper.books.state[side]
+    number = max(sdu, state.settled)
+    while number < state.offered:
+        row = books.rows[side, number & state.mask]
+        if row.start >= end:
+            return
+        part = min(end, row.end) - max(start, row.start)
+        if part > 0 and row.done == 0:
+            row.lost += part
+            decide(row, upper, number, side, side, now)
+        number += 1
+
+
+@kernel
+def decide(row: Any, upper: Upper, number: int, side: int, sender: int, now: int) -> None:
+    """Report an SDU that is there whole, or that never will be."""
+    became = conclude(row, now)
+    if became == UNDER_WAY:
+        return
+    kind, event = (WENT, LOST) if became == GONE else (CAME, DELIVERED)
+    lost = 1 if became == GONE else -1 if became == FOUND else 0
+    settle(upper.source, sender, row.flow, int(became != GONE), lost, now)
+    keep_sdu(upper.reports, kind, row, number, side, now)
+    note(upper.log, now, side, event, row.octets, number, row.flow)
+
+
+@kernel
+def keep_sdu(reports: Any, kind: int, sdu: Any, number: int, side: int, now: int) -> None:
+    """Keep an SDU while there is room."""
+    place = reports.state[kind].sdus
+    if place < reports.sdus.shape[1]:
+        row = reports.sdus[kind, place]
+        row.time_ns, row.side, row.flow, row.sdu, row.octets = now, side, sdu.flow, number, sdu.octets
+        row.offered_ns, row.first_ns, row.last_ns = sdu.offered_ns, sdu.first_ns, sdu.last_ns
+        reports.state[kind].sdus = place + 1
+
+
+@kernel
+def end_past(upper: Upper, number: int, lost: int, sender: int, now: int) -> None:
+    """A packet that `sender` put past its entity arrived at the other side, or was lost."""
+    books, k = upper.books, 2 + sender
+    if books.state[k].kept == 0:
+        return
+    row = books.rows[k, number & books.state[k].mask]
+    if lost:
+        row.lost = row.octets
+    else:
+        row.handed, row.first_ns, row.last_ns = row.octets, now, now
+    decide(row, upper, number, sender if lost else 1 - sender, sender, now)

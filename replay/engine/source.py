@@ -1,0 +1,85 @@
+"""What is offered to a link: SDUs at given times, windows that keep so many under way, or sources that never end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from multitracer.compute.kernels import kernel
+from multitracer.model.errors import UsageError
+from multitracer.replay.arq.fields import NEVER, numbers, record, table
+
+OFFER = numbers("time_ns side octets flow past")
+"""`past`: the packet goes past the entity, straight into the device's queue."""
+WINDOW = numbers("side octets flow past size total offered under_way delivered lost")
+"""A flow of `total` packets, of which at most `size` are under way."""
+STATE = numbers("next_ns next_offer saturated_a saturated_b")
+"""Octets of each side's SDUs that never run out, 0 for none."""
+
+
+class Source(NamedTuple):
+    """All that is offered, to both sides."""
+
+    state: Any
+    offers: Any
+    windows: Any
+
+
+def source(
+    offers: Sequence[tuple[int, ...]] = (), windows: Sequence[tuple[int, ...]] = (), saturated: tuple[int, int] = (0, 0)
+) -> Source:
+    """Offers are (time_ns, side, octets[, flow, past]), windows (side, octets, flow, size, total[, past]).
+
+    SDUs that never run out are offered to A and to B whenever one more can be sent.
+    """
+    rows = table(len(offers), OFFER)
+    for row, offer in zip(rows, sorted(offers, key=lambda offer: offer[:2]), strict=True):
+        row.time_ns, row.side, row.octets = offer[:3]
+        row.flow, row.past = (*offer[3:], 0, 0)[:2]
+    flows = table(len(windows), WINDOW)
+    for row, window in zip(flows, windows, strict=True):
+        row.side, row.octets, row.flow, row.size, row.total = window[:5]
+        row.past = (*window[5:], 0)[0]
+    if (rows["octets"] < 1).any() or (flows["octets"] < 1).any() or min(saturated) < 0:
+        raise UsageError("an SDU must have 1 octet or more")
+    if any((t["past"] & (t["flow"] < 1)).any() for t in (rows, flows)):
+        raise UsageError("packets past the entity need a flow of 1 or more")
+    made = Source(record(STATE), rows, flows)
+    made.state.saturated_a, made.state.saturated_b = saturated
+    plan(made, -1)
+    return made
+
+
+@kernel
+def plan(source: Any, now: int) -> None:
+    """Work out when the next SDU is offered: for a window that is open, now."""
+    state = source.state
+    state.next_ns = source.offers[state.next_offer].time_ns if state.next_offer < len(source.offers) else NEVER
+    for k in range(len(source.windows)):
+        if is_open(source.windows[k]):
+            state.next_ns = min(state.next_ns, max(now, 0))
+
+
+@kernel
+def is_open(window: Any) -> bool:
+    """Whether a window has room for one more of its packets."""
+    return window.under_way < window.size and window.offered < window.total
+
+
+@kernel
+def settle(source: Any, sender: int, flow: int, delivered: int, lost: int, now: int) -> None:
+    """A packet of a flow is not under way any more: delivered, or lost for good; -1 of the one takes it back."""
+    for k in range(len(source.windows)):
+        window = source.windows[k]
+        if window.flow == flow and window.side == sender:
+            window.under_way -= delivered + lost
+            window.delivered += delivered
+            window.lost += lost
+            if is_open(window):
+                source.state.next_ns = min(source.state.next_ns, now)
+
+
+@kernel
+def endless_octets(source: Any, side: int) -> int:
+    """The size of a side's SDUs that never run out; 0: they do."""
+    return source.state.saturated_b if side else source.state.saturated_a

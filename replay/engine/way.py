@@ -1,0 +1,124 @@
+"""One direction of a link: the ring of frames from hand-down to arrival, who may send when, and what the air loses.
+
+The ring serves as the device's queue and as the air: `arrived` <= `sent` <= `made` count its frames, those between the
+first two are on the air, those between the last two wait. Nothing is copied in between.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multitracer.compute.kernels import kernel
+from multitracer.replay.arq.fields import NEVER, joined, numbers, record, table
+
+_NUMBERS = numbers(
+    # Fixed: which side sends; slotted or by octets; eager or lazy; whether a full queue drops frames; the ring's mask.
+    "side slotted eager drops slot_ns per_slot rate_bps delay_ns limit mask channel rule threshold",
+    # The next opportunity and how much of it is used; when to make or send next; when the sender is free, and whether
+    # to ask the entity then; when the first frame on the air arrives.
+    "slot used next_ns make_ns free_ns asks arrives_ns",
+    # The ring; frames erased and dropped; which of the channel's numbers is the first at hand; the sojourn reached.
+    "made sent arrived erased dropped first_number sojourn",
+)
+STATE = joined(_NUMBERS, tables=[("log_good_bit", np.float64)])
+"""`log_good_bit`: the logarithm of a bit's chance to get through, below 0 where frames are lost by their bits."""
+AIR = numbers("made_ns sent_ns arrives_ns octets flow number lost")
+"""A frame's own row; `flow` is 0 for the entity's frames, `number` an SDU's that goes past the entity."""
+
+TRACE, DRAWN, BAD_TIMES = range(3)
+"""What loses frames: a trace by opportunity, a number drawn for each frame, times in which nothing gets through."""
+TOUCH, END = range(2)
+"""Of bad times: a frame is lost when it touches one, or when it ends in one."""
+SCALE = 2**53
+"""Numbers drawn are kept as whole numbers below this; the next frame is lost if its number is below the threshold."""
+
+
+class Way(NamedTuple):
+    """One direction."""
+
+    state: Any
+    air: Any
+    frames: Any
+    """The protocol's, row by row beside `air`."""
+    trace: Any
+    """Erasures (1) by opportunity; behind its end nothing is lost."""
+    numbers: Any
+    """The channel's: one for each frame on the air, or times (ns), bad from each one of even place to the next."""
+
+
+def grown(way: Way, frames: Any) -> Way:
+    """The same way with a ring twice as long; `frames` is an empty table of that length."""
+    state, size = way.state, len(way.air)
+    air = table(2 * size, AIR)
+    for k in range(int(state.arrived), int(state.made)):
+        air[k & (2 * size - 1)] = way.air[k & (size - 1)]
+        frames[k & (2 * size - 1)] = way.frames[k & (size - 1)]
+    state.mask = 2 * size - 1
+    return way._replace(air=air, frames=frames)
+
+
+def idle_state() -> Any:
+    """The state of a way on which nothing was sent."""
+    state = record(STATE)
+    state.make_ns = state.arrives_ns = NEVER
+    return state
+
+
+@kernel
+def schedule(state: Any) -> None:
+    """Work out when this way wants to make or send a frame next."""
+    service = NEVER
+    if state.slotted:
+        service = state.slot * state.slot_ns
+    elif state.asks != 0 or state.made > state.sent:
+        service = state.free_ns
+    state.next_ns = min(state.make_ns, service)
+
+
+@kernel
+def poke(state: Any, now: int) -> None:
+    """Something happened to the sender: it may have a frame now."""
+    if state.eager:
+        state.make_ns = state.next_ns = now
+    elif state.slotted == 0 and state.asks == 0:
+        state.asks = 1
+        state.free_ns = max(state.free_ns, now)
+        state.next_ns = state.free_ns
+
+
+@kernel
+def lacks(way: Any, frames: int) -> int:
+    """What is missing to make and send so many more frames: 1 room in the ring, 2 the channel's numbers, 0 nothing."""
+    state = way.state
+    if state.made - state.arrived + frames > state.mask + 1:
+        return 1
+    if state.channel == DRAWN and state.made - state.first_number + frames > len(way.numbers):
+        return 2
+    return 0
+
+
+@kernel
+def is_lost(way: Any, opportunity: int, start: int, end: int, octets: int) -> int:
+    """Whether the air loses the frame that is on it from `start` to `end`."""
+    state = way.state
+    if state.channel == TRACE:
+        return way.trace[opportunity] if opportunity < len(way.trace) else 0
+    if state.channel == DRAWN:
+        threshold = state.threshold
+        if state.log_good_bit < 0.0:
+            threshold = int(-np.expm1(8 * octets * state.log_good_bit) * SCALE)
+        return 1 if way.numbers[state.sent - state.first_number] < threshold else 0
+    return in_bad_time(state, way.numbers, start, end)
+
+
+@kernel
+def in_bad_time(state: Any, times: Any, start: int, end: int) -> int:
+    """Whether a frame touches a bad time, or ends in one."""
+    seen = start if state.rule == TOUCH else end
+    at = state.sojourn
+    while at + 1 < len(times) and times[at + 1] <= seen:
+        at += 2
+    state.sojourn = at
+    return 1 if at < len(times) and times[at] < end else 0

@@ -1,0 +1,215 @@
+"""The result of a retrace: throughput of each frame size, the optimum, its plateau and gain, and intervals.
+
+All is worked out from the octets that came through and the frames sent in each stretch of the trace. Intervals come
+from a bootstrap over stretches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.replay.erasures.trace import ErasureTrace
+from multitracer.replay.retrace import bootstrap
+from multitracer.replay.retrace.models import Counts
+from multitracer.replay.retrace.settings import Settings
+
+Ints = npt.NDArray[np.int64]
+
+PLATEAU = Fraction(99, 100)
+"""Sizes that reach this share of the best throughput are as good."""
+MINUTE_NS = 60_000_000_000
+_MOST_REMARKS = 3
+
+
+@dataclass(frozen=True)
+class Retraced:
+    """One trace at every frame size: octets that came through and frames that went, by stretch of the trace."""
+
+    trace: ErasureTrace
+    settings: Settings
+    sizes: tuple[int, ...]
+    starts: Ints
+    """The block at which each stretch begins."""
+    octets: Ints
+    """Shape (sizes, stretches)."""
+    frames: Ints
+    """Shape (sizes, stretches)."""
+    parameters: dict[str, Any]
+    counts: dict[int, Counts] = field(default_factory=dict)
+    """By frame size, what the protocol's sender and receiver counted."""
+    ended: dict[int, str] = field(default_factory=dict)
+    """By frame size, why nothing came through, in words."""
+    warnings: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    """By frame size, what else a reader should know."""
+
+    @cached_property
+    def exact_bps(self) -> list[Fraction | None]:
+        """Throughput of each size; None where not one frame fits into the trace."""
+        return [
+            self._ratio(int(self.octets[row].sum()), int(self.frames[row].sum()), size)
+            for row, size in enumerate(self.sizes)
+        ]
+
+    def _ratio(self, octets: int, frames: int, size: int) -> Fraction | None:
+        time_ns = frames * size // self.trace.block_bytes * self.trace.block_ns
+        return Fraction(8_000_000_000 * octets, time_ns) if time_ns else None
+
+    @cached_property
+    def best(self) -> int:
+        """The place of the best size; the smallest of several."""
+        return _best(self.exact_bps)
+
+    @property
+    def optimal_frame_bytes(self) -> int | None:
+        """The best size; None when nothing came through at any."""
+        return self.sizes[self.best] if self.exact_bps[self.best] else None
+
+    @property
+    def plateau(self) -> list[int] | None:
+        """The sizes around the best that are within 1 % of it: the first and the last."""
+        limit = (self.exact_bps[self.best] or 0) * PLATEAU
+        if not limit:
+            return None
+        near = [bps is not None and bps >= limit for bps in self.exact_bps]
+        low = high = self.best
+        while low > 0 and near[low - 1]:
+            low -= 1
+        while high + 1 < len(near) and near[high + 1]:
+            high += 1
+        return [self.sizes[low], self.sizes[high]]
+
+    @property
+    def baseline(self) -> int:
+        """The place of the size that the best is compared with."""
+        wanted = self.settings.baseline_bytes or self.trace.block_bytes
+        return self.sizes.index(wanted) if wanted in self.sizes else 0
+
+    @property
+    def gain_percent(self) -> float | None:
+        """What the best size carries more than the baseline; None when the baseline carries nothing."""
+        base, best = self.exact_bps[self.baseline], self.exact_bps[self.best]
+        return float(100 * (best / base - 1)) if base and best else None
+
+    @cached_property
+    def block_stretches(self) -> int:
+        """Stretches that are drawn together."""
+        return bootstrap.block_stretches(np.add.reduceat(self.trace.erased.astype(np.int64), self.starts))
+
+    @property
+    def independent_blocks(self) -> float:
+        """How many such blocks the trace has."""
+        return len(self.starts) / self.block_stretches
+
+    @cached_property
+    def resampled_bps(self) -> npt.NDArray[np.float64] | None:
+        """Throughput of each size in each resample.
+
+        None without resampling, of a trace too short to tell, and of one without losses: how bursty those
+        would be is not known.
+        """
+        block = self.block_stretches
+        if not self.settings.resamples or not self.trace.count or self.independent_blocks < bootstrap.LEAST_BLOCKS:
+            return None
+        drawn = bootstrap.weights(len(self.starts), block, self.settings.resamples)
+        per_frame = np.array([8e9 / (size // self.trace.block_bytes * self.trace.block_ns) for size in self.sizes])
+        return bootstrap.ratios(self.octets * per_frame[:, None], self.frames, drawn)
+
+    @property
+    def gain_ci95_percent(self) -> list[float] | None:
+        """The interval of the gain of the size that is best here."""
+        if self.resampled_bps is None or self.gain_percent is None:
+            return None
+        base = self.resampled_bps[self.baseline]
+        ratio = np.divide(self.resampled_bps[self.best], base, out=np.full_like(base, np.nan), where=base > 0)
+        return bootstrap.interval(100 * (ratio - 1), self.independent_blocks)
+
+    @property
+    def ci95_bps(self) -> list[list[float] | None]:
+        """The interval of each size's throughput."""
+        if self.resampled_bps is None:
+            return [None] * len(self.sizes)
+        return [bootstrap.interval(row, self.independent_blocks) for row in self.resampled_bps]
+
+    @property
+    def said(self) -> list[str]:
+        """What a reader should know of some sizes, in words; at most three sentences and how many more there are."""
+        found = []
+        for why in dict.fromkeys(self.ended.values()):
+            sizes = sorted(size for size, other in self.ended.items() if other == why)
+            more = f" and {len(sizes) - 1} more sizes up to {sizes[-1]}" if len(sizes) > 1 else ""
+            found.append(f"at {sizes[0]} octets{more} nothing came through: {why}")
+        found += [f"at {size} octets: {why}" for size, all_of in sorted(self.warnings.items()) for why in all_of]
+        more_said = [f"and so at {len(found) - _MOST_REMARKS} more sizes"] if len(found) > _MOST_REMARKS else []
+        return found[:_MOST_REMARKS] + more_said
+
+    @cached_property
+    def by_minute(self) -> Minutes:
+        """The same by minute."""
+        minute = self.starts * self.trace.block_ns // MINUTE_NS
+        first = np.flatnonzero(np.diff(minute, prepend=-1))
+        octets, frames = (np.add.reduceat(table, first, axis=1) for table in (self.octets, self.frames))
+        time_ns = frames * (np.array(self.sizes)[:, None] // self.trace.block_bytes) * self.trace.block_ns
+        return Minutes(octets, time_ns)
+
+
+@dataclass(frozen=True)
+class Minutes:
+    """Octets that came through and time it took, shape (sizes, minutes): a size chosen anew each minute.
+
+    A frame counts for the minute in which it began.
+    """
+
+    octets: Ints
+    time_ns: Ints
+
+    @cached_property
+    def bps(self) -> npt.NDArray[np.float64]:
+        """Throughput, 0 where no frame began."""
+        return np.divide(8e9 * self.octets, self.time_ns, out=np.zeros(self.octets.shape), where=self.time_ns > 0)
+
+    @cached_property
+    def chosen(self) -> Ints:
+        """The place of each minute's best size, the smallest of several; where nothing came through, as before."""
+        last = np.maximum.accumulate(np.where(self.known, np.arange(len(self.known)), -1))
+        return np.argmax(self.bps, axis=0)[np.maximum(last, 0)]
+
+    @cached_property
+    def known(self) -> npt.NDArray[np.bool_]:
+        """Whether anything came through in each minute."""
+        return np.asarray((self.octets > 0).any(axis=0))
+
+    def fixed(self, place: int, first: int = 0) -> float | None:
+        """Throughput of one size from minute `first` on."""
+        return self.following(np.full(self.octets.shape[1], place), first)
+
+    def following(self, places: Any, first: int = 0) -> float | None:
+        """Throughput of a size of its own in each minute from `first` on."""
+        columns = np.arange(first, self.octets.shape[1])
+        time_ns = int(self.time_ns[places[first:], columns].sum())
+        return 8e9 * int(self.octets[places[first:], columns].sum()) / time_ns if time_ns else None
+
+    def gains(self) -> dict[str, float | None]:
+        """What choosing gains over the best fixed size: with hindsight, and by the minute before."""
+        before = np.concatenate([self.chosen[:1], self.chosen[:-1]])
+        return {
+            "hindsight_gain_percent": self._gain(self.chosen, 0),
+            "minute_before_gain_percent": self._gain(before, 1),
+        }
+
+    def _gain(self, places: Any, first: int) -> float | None:
+        if not (self.time_ns[:, :-1] > 0).all():
+            return None  # frames outlast minutes: there is nothing to choose anew
+        fixed = max((self.fixed(place, first) or 0.0 for place in range(len(self.octets))), default=0.0)
+        chosen = self.following(places, first)
+        return 100 * (chosen / fixed - 1) if chosen is not None and fixed > 0 else None
+
+
+def _best(values: Sequence[Fraction | None]) -> int:
+    return max(range(len(values)), key=lambda at: (values[at] if values[at] is not None else -1, -at))

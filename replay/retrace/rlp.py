@@ -1,0 +1,72 @@
+"""GSM RLP in a retrace: both entities, with timers that grow with the frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from multitracer.replay.arq.rlp import entity
+from multitracer.replay.arq.rlp.state import FAILED, UNLIMITED
+from multitracer.replay.engine.direction import Direction, Erased
+from multitracer.replay.engine.driver import Engine, Keep
+from multitracer.replay.engine.rlp import RLP
+from multitracer.replay.retrace.models import MS, Air, Carried, Ints, Kind, by_stretch, why_nothing
+
+
+@dataclass(frozen=True)
+class Rlp:
+    """GSM RLP, both entities."""
+
+    settings: entity.Parameters
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """By name, at frames of one block."""
+        return {name: value for name, value in asdict(self.settings).items() if name != "frame_bytes"}
+
+    def engine(self, air: Air, log_rows: int = 0) -> Engine:
+        """Both ends, not yet run; T1, and T_RCVS where it is one of its own, grow with the frame."""
+        base = self.settings
+        own = replace(
+            base, frame_bytes=air.frame_bytes, t1_ns=base.t1_ns + air.patience_ns,
+            t_rcvs_ns=base.t_rcvs_ns and base.t_rcvs_ns + air.patience_ns,
+        )  # fmt: skip
+        forth, back = (Direction(air.delay_ns, air.frame_ns, channel=Erased(lost)) for lost in (air.forth, air.back))
+        made = Engine(RLP, (own, own), forth, back, keep=Keep(log=log_rows))
+        made.a.offered = UNLIMITED
+        return made
+
+    def carry(self, air: Air, firsts: Ints) -> Carried:
+        """Run it from end to end."""
+        engine = self.engine(air)
+        octets = by_stretch(firsts, lambda _, last: int(engine.run((last - 1) * air.frame_ns).b.delivered))
+        counts = {"sender": _counted(engine.a), "receiver": _counted(engine.b)}
+        resets = counts["sender"]["resets"] + counts["receiver"]["resets"]
+        return Carried(octets, counts, why_nothing(octets, air, resets), tuple(_rlp_warnings(engine, air)))
+
+
+def _counted(e: Any) -> dict[str, int]:
+    """What an entity counted, and how it ended."""
+    return {**entity.counters(e), "state": int(e.state)}
+
+
+def _rlp_warnings(engine: Engine, air: Air) -> Iterator[str]:
+    """What went wrong on the way, in words."""
+    if FAILED in (engine.a.state, engine.b.state):
+        yield "the link was given up: SABM found no answer"
+    wrong = int(engine.b.misdelivered)
+    if wrong:
+        own = engine.parameters[0]
+        round_trip = 2 * air.delay_ns
+        short = f"; T1 of {own.t1_ns / MS:g} ms is not above the round trip" if own.t1_ns <= round_trip else ""
+        yield (
+            f"{wrong} times a frame was taken for another, and data was lost: numbers modulo 62 are ambiguous with "
+            f"SREJ and a window of {own.window}{short}"
+        )
+
+
+KINDS = {
+    # A link that gave up for good after one long outage would say nothing of the frame size.
+    "rlp": Kind(entity.Parameters, Rlp, {"persistent": "yes"}, ("frame_bytes",)),
+}

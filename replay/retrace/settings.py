@@ -1,0 +1,49 @@
+"""What is asked of a retrace: the model, the frame sizes, and how the results are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from multitracer.model.errors import UsageError
+from multitracer.replay.erasures.trace import ErasureTrace
+
+LARGEST_BLOCKS = 50
+"""Unless frame sizes are named, frames of 1 to 50 blocks are tried."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is asked for."""
+
+    model: str = "ideal"
+    frame_bytes: tuple[int, ...] = ()
+    """None: 1 to 50 blocks."""
+    overhead: int = 6
+    """Octets of a frame that carry no user data, of the ideal model: 24.022's header and check, and L2R's status."""
+    rtt_ms: float = 400.0
+    """Of the link at frames of one block."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """Of the model, by name."""
+    resamples: int = 1000
+    baseline_bytes: int | None = None
+    """None: one block."""
+    jobs: int = 1
+
+    def sizes(self, trace: ErasureTrace) -> tuple[int, ...]:
+        """The frame sizes in octets; raises UsageError for those that the trace's blocks cannot make."""
+        block = trace.block_bytes
+        sizes = self.frame_bytes or tuple(range(block, LARGEST_BLOCKS * block + 1, block))
+        for size in sizes:
+            if size <= 0 or size % block:
+                raise UsageError(f"frame size {size} is no multiple of {trace.name}'s block of {block} octets")
+            if self.model == "ideal" and size < self.overhead:
+                raise UsageError(f"frame size {size} is below the overhead of {self.overhead} octets")
+        if self.baseline_bytes is not None and self.baseline_bytes not in sizes:
+            raise UsageError(f"the baseline of {self.baseline_bytes} octets is none of the frame sizes")
+        if min(sizes) // block > len(trace.erased):
+            raise UsageError(
+                f"{trace.name} is shorter than one frame: {len(trace.erased)} blocks of {block} octets, "
+                f"and the smallest frame has {min(sizes)}"
+            )
+        return tuple(sorted(set(sizes)))
