@@ -1,8 +1,7 @@
-"""State of a machine in named fields: records and tables of records, as kernels read and write them.
+"""NumPy's records and tables of them for kernels that run as plain Python.
 
-A field is an `int64`; an element of a table is a record, `table[i].name`. Compiled, a record is one pointer. Kernels
-that run as plain Python get `PlainRecord` and `PlainTable` in their place, because attributes of NumPy's records are
-some forty times slower there than those of Python's objects.
+A kernel reads and writes `record.name` and `table[row].name`. Attributes of NumPy's records are some forty times slower
+in plain Python than those of ordinary objects: a kernel gets such objects, and what it wrote is put back afterwards.
 """
 
 from __future__ import annotations
@@ -13,35 +12,23 @@ from typing import Any
 import numpy as np
 
 
-def integers(*names: str) -> np.dtype[Any]:
-    """The type of a record with these fields."""
-    return np.dtype((np.record, np.dtype([(name, np.int64) for name in names], align=True)))
-
-
-def record(kind: np.dtype[Any]) -> Any:
-    """A record, all its fields 0."""
-    return np.zeros(1, kind)[0]
-
-
-def table(rows: int, kind: np.dtype[Any]) -> Any:
-    """A table of so many records, all their fields 0."""
-    return np.zeros(rows, kind)
-
-
-def numbers(source: Any) -> dict[str, int]:
-    """A record's fields by name."""
-    return dict(zip(source.dtype.names, source.item(), strict=True))
-
-
 class PlainRecord:
     """A record's fields as plain Python numbers, until `write_back`."""
 
     def __init__(self, source: Any) -> None:
-        self.__dict__ = numbers(source)
+        self._source = source
+        for name in source.dtype.names:
+            value = source[name]
+            setattr(self, name, plain(value) if isinstance(value, np.ndarray | np.record) else value.item())
 
-    def values(self) -> tuple[int, ...]:
-        """All fields in their order."""
-        return tuple(self.__dict__.values())
+    def write_back(self) -> None:
+        """Put all fields back into the record."""
+        for name in self._source.dtype.names:
+            value = getattr(self, name)
+            if isinstance(value, PlainRecord | PlainTable):
+                value.write_back()
+            elif not isinstance(value, np.ndarray):
+                self._source[name] = value
 
 
 class PlainTable:
@@ -49,47 +36,52 @@ class PlainTable:
 
     def __init__(self, source: Any) -> None:
         self._source = source
-        self._rows: dict[int, PlainRecord] = {}
+        self._rows: dict[Any, PlainRecord] = {}
+        self.shape = source.shape
 
     def __len__(self) -> int:
         return len(self._source)
 
-    def __getitem__(self, at: int) -> PlainRecord:
+    def __getitem__(self, at: Any) -> PlainRecord:
         row = self._rows.get(at)
         if row is None:
-            if at < 0:
+            if isinstance(at, int) and at < 0:
                 raise IndexError(f"{at} counts from the end, which kernels do not")
             row = self._rows[at] = PlainRecord(self._source[at])
         return row
 
     def write_back(self) -> None:
-        """Put the records looked at into the array."""
-        for at, row in self._rows.items():
-            self._source[at] = row.values()
+        """Put the records looked at into the table."""
+        for row in self._rows.values():
+            row.write_back()
+
+
+def plain(value: Any) -> Any:
+    """A record or a table as a plain one, an array as it is."""
+    if isinstance(value, np.record):
+        return PlainRecord(value)
+    return PlainTable(value) if value.dtype.names else value
 
 
 class PlainArguments:
     """Arguments for a kernel that runs as plain Python; `write_back` puts what it wrote where it belongs."""
 
     def __init__(self, arguments: Iterable[Any]) -> None:
-        self._records: dict[int, tuple[Any, PlainRecord]] = {}
-        self._tables: dict[int, PlainTable] = {}
+        self._made: dict[tuple[int, str], Any] = {}
         self.arguments = tuple(self._plain(argument) for argument in arguments)
 
     def _plain(self, value: Any) -> Any:
-        if isinstance(value, np.record):
-            address = value.__array_interface__["data"][0]
-            return self._records.setdefault(address, (value, PlainRecord(value)))[1]
-        if isinstance(value, np.ndarray) and value.dtype.names:
-            return self._tables.setdefault(id(value), PlainTable(value))
+        if isinstance(value, np.record) or (isinstance(value, np.ndarray) and value.dtype.names):
+            # The same memory under two names, as in a test that gives both an entity and a part of it, is one object.
+            key = value.__array_interface__["data"][0], str(type(value)) + str(id(value.dtype))
+            if key not in self._made:
+                self._made[key] = plain(value)
+            return self._made[key]
         if isinstance(value, tuple) and hasattr(value, "_fields"):
             return type(value)(*map(self._plain, value))
         return value
 
     def write_back(self) -> None:
         """Put all fields back into the records and tables."""
-        for source, plain in self._records.values():
-            for name, value in plain.__dict__.items():
-                source[name] = value
-        for table in self._tables.values():
-            table.write_back()
+        for value in self._made.values():
+            value.write_back()

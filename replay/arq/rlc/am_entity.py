@@ -16,7 +16,7 @@ from multitracer.replay.arq.rlc import queue as queues
 from multitracer.replay.arq.rlc import reassembly as reassemblies
 from multitracer.replay.arq.rlc.parameters import DISCARD_MODES, LARGEST_PDU_BYTES, STATUS_FORMATS, Parameters
 from multitracer.replay.arq.rlc.queue import Queue
-from multitracer.replay.arq.rlc.reassembly import Reassembly, restart
+from multitracer.replay.arq.rlc.reassembly import HANDED_OVER, Reassembly, restart
 from multitracer.replay.arq.rlc.segmentation import MOST_SIGNALLED, most_ends
 from multitracer.replay.arq.stretches import above
 
@@ -138,6 +138,14 @@ def _numbers(q: Parameters) -> Any:
     p.discard, p.status_format = DISCARD_MODES.index(q.discard), STATUS_FORMATS.index(q.status_format)
     p.li_octets = q.li_octets
     return p
+
+
+def counters(e: Entity) -> dict[str, int]:
+    """What an entity handed over and counted, and how it stands."""
+    r, v = e.r.v, e.v
+    handed = {name: int(r[name]) for name in HANDED_OVER}
+    return {**handed, **dict(zip(COUNTS.names, e.counts.item(), strict=True)),
+            "resetting": int(v.resetting), "ended": int(v.ended)}  # fmt: skip
 
 
 @kernel

@@ -22,8 +22,8 @@ MOST_PIECES = 16_384
 
 PDU = numbers("count begin stop status_at he done start jump sdu skip cut first_ns")
 """What is known of a received PDU: how many ends, where SDU octets begin and how many there are, where a piggybacked
-status begins (0: none), HE; which of the ends have been handed over ahead of sequence (see `feed`); what its frame says;
-and when it came."""
+status begins (0: none), HE; which of the ends have been handed over ahead of sequence (see `feed`); what its frame
+says; and when it came."""
 
 STATE = dtype(
     [
@@ -37,9 +37,12 @@ STATE = dtype(
 )  # fmt: skip
 """State of a reassembly: octets `held` of an SDU begun, its number and the position of its first octet; whether its
 beginning is missing (`skipping`), or it was put together of what does not belong together (`broken`); the `pieces` that
-it came in; what waits to be taken away (`out_`); and what was handed over: SDUs and octets, how many SDUs were not whole
-and how many came behind a later one, the number handed over last, plus 1, and when. `aside`: octets of an SDU that is put
-together beside the one in sequence."""
+it came in; what waits to be taken away (`out_`); and what was handed over: SDUs and octets, how many SDUs were not
+whole and how many came behind a later one, the number handed over last, plus 1, and when. `aside`: octets of an SDU
+that is put together beside the one in sequence, and its number."""
+
+
+HANDED_OVER = ("delivered", "delivered_octets", "garbled", "misordered", "last", "delivered_last_ns")
 
 
 class Reassembly(NamedTuple):
