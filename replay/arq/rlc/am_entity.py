@@ -105,21 +105,26 @@ def entity(parameters: Parameters) -> Entity:
 
 
 def entity_with_octets(parameters: Parameters) -> Entity:
-    """A new entity whose PDUs carry the octets of the SDUs."""
+    """A new entity whose PDUs carry the octets of the SDUs, which are made up by `queue.numbered_octet`."""
     return _made(parameters, keeps_octets=True)
 
 
-def _made(q: Parameters, *, keeps_octets: bool) -> Entity:
+def live_entity(parameters: Parameters) -> Entity:
+    """A new entity whose PDUs carry octets, and whose SDUs must be taken away from its reassembly."""
+    return _made(parameters, keeps_octets=True, hands_out=True)
+
+
+def _made(q: Parameters, *, keeps_octets: bool, hands_out: bool = False) -> Entity:
     slots, size = SN_MASK + 1, q.pdu_bytes
     ends = most_ends(size, q.li_octets)
     # Where an MRW may have to stop behind any end in a PDU, a PDU has no more than it can name.
     told = ends if q.discard == "no_discard" else min(ends, MOST_SIGNALLED)
-    out_bytes = (q.rx_window + 2) * size + 2 * q.max_sdu_bytes
+    out = ((q.rx_window + 2) * size + 2 * q.max_sdu_bytes, (q.rx_window + 2) * ends) if hands_out else (0, 0)
     handed = (q.rx_window + 2) * (ends + 1) + reassemblies.MOST_PIECES
     made = Entity(
         _numbers(q), record(STATE), record(TIMERS), record(COUNTS),
         queues.queue(q.queue_sdus, q.queue_bytes, told, keeps_octets),
-        reassemblies.reassembly(q.max_sdu_bytes, out_bytes, (q.rx_window + 2) * ends, keeps_octets),
+        reassemblies.reassembly(q.max_sdu_bytes, keeps_octets, *out),
         table(slots + 1, SLOT), np.zeros((slots, size), np.uint8),
         np.zeros((slots if keeps_octets else 1, size), np.uint8), np.zeros((slots + 1, ends), np.int16),
         record(FOUND), above(handed, q.queue_sdus),

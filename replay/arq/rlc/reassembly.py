@@ -46,7 +46,10 @@ HANDED_OVER = ("delivered", "delivered_octets", "garbled", "misordered", "last",
 
 
 class Reassembly(NamedTuple):
-    """SDUs being put together; and in the mode with octets, those that wait to be taken away: `ends` in `out`."""
+    """SDUs being put together (`partial`, with octets), and those that wait to be taken away: `ends` in `out`.
+
+    Where nobody takes SDUs away there is no room for them.
+    """
 
     v: Any
     partial: Any
@@ -54,12 +57,12 @@ class Reassembly(NamedTuple):
     ends: Any
 
 
-def reassembly(max_sdu_bytes: int, out_bytes: int, out_sdus: int, keeps_octets: bool) -> Reassembly:
-    """Nothing received yet."""
+def reassembly(max_sdu_bytes: int, keeps_octets: bool, out_bytes: int, out_sdus: int) -> Reassembly:
+    """Nothing received yet; room for so many octets and SDUs that wait to be taken away."""
     state = record(STATE)
     state.longest, state.keeps_octets = max_sdu_bytes + 1, int(keeps_octets)
-    size, octets, sdus = (max_sdu_bytes + 1, out_bytes, out_sdus) if keeps_octets else (0, 0, 0)
-    return Reassembly(state, np.zeros(size, np.uint8), np.zeros(octets, np.uint8), np.zeros(sdus, np.int64))
+    partial = np.zeros(max_sdu_bytes + 1 if keeps_octets else 0, np.uint8)
+    return Reassembly(state, partial, np.zeros(out_bytes, np.uint8), np.zeros(out_sdus, np.int64))
 
 
 @kernel
@@ -104,14 +107,17 @@ def shorten(r: Any, above: Any) -> None:
 def close(r: Any, above: Any, wanted: int, now: int) -> None:
     """The SDU ends here: hand it over if it is whole and wanted."""
     v = r.v
-    if wanted and not v.skipping and v.held > 0:
-        if v.keeps_octets:
+    held = v.held
+    if wanted and not v.skipping and held > 0:
+        if v.keeps_octets and v.sdu >= 0 and not is_numbered(r.partial, held, v.sdu):
+            v.broken = 1
+        if len(r.out) > 0:
             _take_out(r)
         if above.count.wanted:
             for i in range(v.pieces):
                 piece = v.piece[i]
                 hand_over(above, piece.start, piece.end, v.sdu, piece.first_ns)
-        _count(v, v.held, v.sdu, v.broken, now)
+        _count(v, held, v.sdu, v.broken, now)
     v.held, v.skipping = 0, 0
 
 
@@ -123,8 +129,6 @@ def _take_out(r: Any) -> None:
     for i in range(held):
         r.out[begin + i] = r.partial[i]
     v.out_octets = begin + held
-    if v.sdu >= 0 and not is_numbered(r.out, begin, begin + held, v.sdu):
-        v.broken = 1
     _end_out(r)
 
 
@@ -149,11 +153,11 @@ def _count(v: Any, octets: int, sdu: int, broken: int, now: int) -> None:
 
 
 @kernel
-def is_numbered(out: Any, begin: int, end: int, number: int) -> bool:
-    """Whether octets [begin, end) are those of SDU `number` where no others are given."""
+def is_numbered(octets: Any, count: int, number: int) -> bool:
+    """Whether so many octets are those of SDU `number` where no others are given."""
     wrong = 0
-    for i in range(end - begin):
-        wrong += out[begin + i] != numbered_octet(number, i)
+    for i in range(count):
+        wrong += octets[i] != numbered_octet(number, i)
     return wrong == 0
 
 
@@ -174,7 +178,7 @@ def append_aside(
     if v.aside == 0:
         v.aside_sdu = sdu
     hand_over(above, position, position + size, sdu, came_ns)
-    if v.keeps_octets:
+    if len(r.out) > 0:
         start = v.out_octets + v.aside
         for i in range(size):
             r.out[start + i] = octets[first + i]
@@ -190,7 +194,7 @@ def close_aside(r: Any, above: Any, surplus: int, now: int) -> bool:
         return False
     if above.count.wanted and surplus:
         above.handed[above.count.handed - 1].end -= surplus
-    if v.keeps_octets:
+    if len(r.out) > 0:
         v.out_octets += size
         _end_out(r)
     _count(v, size, v.aside_sdu, 0, now)

@@ -92,18 +92,23 @@ def um_entity(parameters: UmParameters) -> UmEntity:
 
 
 def um_entity_with_octets(parameters: UmParameters) -> UmEntity:
-    """A new entity whose PDUs carry the octets of the SDUs."""
+    """A new entity whose PDUs carry the octets of the SDUs, which are made up by `queue.numbered_octet`."""
     return _made(parameters, keeps_octets=True)
 
 
-def _made(q: UmParameters, *, keeps_octets: bool) -> UmEntity:
+def live_um_entity(parameters: UmParameters) -> UmEntity:
+    """A new entity whose PDUs carry octets, and whose SDUs must be taken away from its reassembly."""
+    return _made(parameters, keeps_octets=True, hands_out=True)
+
+
+def _made(q: UmParameters, *, keeps_octets: bool, hands_out: bool = False) -> UmEntity:
     ends = most_ends(q.pdu_bytes, q.li_octets)
     p = record(UM_PARAMETERS)
     p.pdu_bytes, p.li_octets, p.marks_start, p.discard_ns = q.pdu_bytes, q.li_octets, q.marks_start, q.discard_ns
-    out_bytes = q.pdu_bytes + q.max_sdu_bytes + 1
+    out = (q.pdu_bytes + q.max_sdu_bytes + 1, ends + 1) if hands_out else (0, 0)
     return UmEntity(
         p, record(UM_STATE), record(UM_COUNTS), queues.queue(q.queue_sdus, q.queue_bytes, ends, keeps_octets),
-        reassemblies.reassembly(q.max_sdu_bytes, out_bytes, ends + 1, keeps_octets), record(PDU),
+        reassemblies.reassembly(q.max_sdu_bytes, keeps_octets, *out), record(PDU),
         np.zeros(ends, np.int16), above(ends + 1 + reassemblies.MOST_PIECES, q.queue_sdus),
     )  # fmt: skip
 

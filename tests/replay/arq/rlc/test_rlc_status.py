@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from multitracer.replay.arq.rlc.am import Parameters, RlcAm
 from multitracer.replay.arq.rlc.am_entity import (
     SN_MASK,
 )
+from multitracer.replay.arq.rlc.octets import RlcAm
+from multitracer.replay.arq.rlc.parameters import Parameters
 from multitracer.wire import rlc_umts as codec
 
 BIG = {"pdu_bytes": 600, "rx_window": 2047, "tx_window": 2047}
