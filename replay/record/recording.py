@@ -174,7 +174,7 @@ def lost_blocks(engine: Engine) -> list[Lost]:
     """Which of the opportunities run were erased for either side; what no trace says was not."""
     found = []
     for way, direction in zip((engine.link.forth, engine.link.back), engine.directions, strict=True):
-        places = int(way.state.slot) * direction.per_slot
+        places = (engine.until // direction.slot_ns + 1) * direction.per_slot
         erased = np.zeros(places, dtype=np.uint8)
         erased[: len(way.trace)] = way.trace[:places]
         size = engine.protocol.frame_bytes(engine.parameters[0])
