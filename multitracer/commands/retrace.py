@@ -257,7 +257,7 @@ def _told(one: Retraced) -> str:
             f"  a size chosen anew each minute: {gains['hindsight_gain_percent']:+.2f} % with hindsight"
             + ("" if before is None else f", {before:+.2f} % from the minute before")
         )
-    return "\n".join(lines + [f"  {sentence}" for sentence in one.said])
+    return "\n".join(lines + [f"  {sentence}" for sentence in one.remarks])
 
 
 def _interval(one: Retraced) -> str:

@@ -47,7 +47,7 @@ def html(results: Sequence[Retraced]) -> str:
         "names": json.dumps({"runs": labels, "traces": list(by_name)}).replace("<", "\\u003c"),
         "notes": [
             *(f"{trace.name}: {note}" for trace in traces for note in trace.notes),
-            *(f"{one.trace.name}, {one.settings.model}, {sentence}." for one in results for sentence in one.said),
+            *(f"{one.trace.name}, {one.settings.model}, {sentence}." for one in results for sentence in one.remarks),
         ],
         "in_order": any(one.settings.model not in _BY_FRAME for one in results),
         "columns": over_time.columns(),

@@ -57,7 +57,7 @@ class Drawn:
 
     def begin(self, made: Way) -> Way:
         """The way with the first numbers."""
-        made.state.channel, made.state.threshold = way.DRAWN, int(self.loss_rate * way.SCALE)
+        made.state.channel, made.state.threshold = way.DRAWN, math.ceil(self.loss_rate * way.SCALE)
         made.state.log_good_bit = math.log1p(-self.bit_error_rate)
         return made._replace(numbers=self._drawn())
 

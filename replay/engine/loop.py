@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multitracer.compute.kernels import inlined, kernel
-from multitracer.replay.arq.fields import NEVER, codes, numbers
+from multitracer.replay.arq.fields import NEVER, codes
 from multitracer.replay.arq.notes import ARRIVED, DROPPED, ERASED, EXPIRED, OFFERED, RECEIVED, REFUSED, SENDING, SENT
 from multitracer.replay.arq.notes import note as write
 from multitracer.replay.engine.ledger import enter, has_place
@@ -26,24 +26,22 @@ from multitracer.replay.engine.protocol import (
     note,
     offer,
     receive,
+    total_delivered,
     wants,
 )
 from multitracer.replay.engine.reports import Upper, collect, end_past
 from multitracer.replay.engine.source import endless_octets, is_open, plan
-from multitracer.replay.engine.way import is_lost, lacks, poke, schedule
+from multitracer.replay.engine.way import is_lost, lacks, next_slot, poke, schedule
 
 A, B = codes(2)
 DONE, AIR_FULL, NUMBERS_USED, LEDGER_FULL = codes(4)
 """Why `run` came back: it is done, or it needs room for frames or SDUs, or more of the channel's numbers, to go on."""
 NO_SDU = np.int64(0)
 
-STATE = numbers("now short")
-
 
 class Link(NamedTuple):
     """Two entities and all that lies between them and above them."""
 
-    state: Any
     a: Any
     b: Any
     forth: Any
@@ -54,18 +52,17 @@ class Link(NamedTuple):
 
 def run(link: Link, until: int) -> int:
     """Let everything happen up to `until`, that instant included; returns DONE, or what is missing to go on."""
-    a, b, forth, back, upper, state = link.a, link.b, link.forth, link.back, link.upper, link.state
-    state.short = DONE
-    while state.short == DONE:
+    a, b, forth, back, upper = link.a, link.b, link.forth, link.back, link.upper
+    short = DONE
+    while short == DONE:
         arrival = min(forth.state.arrives_ns, back.state.arrives_ns)
         sending = min(forth.state.next_ns, back.state.next_ns)
         timer = min(next_timer(a), next_timer(b))
         now = min(upper.source.state.next_ns, arrival, timer, sending)
         if now > until:
             break
-        state.now = now
         if upper.source.state.next_ns == now:
-            take_offers(link, now)
+            short = take_offers(link, now)
         elif arrival == now:
             land(link, now)
         elif timer == now:
@@ -73,42 +70,49 @@ def run(link: Link, until: int) -> int:
             wake(b, back.state, upper, now)
         else:
             if forth.state.next_ns == now:
-                state.short = use(a, forth, upper, now)
-            if back.state.next_ns == now and state.short == DONE:
-                state.short = use(b, back, upper, now)
-    return state.short
+                short = use(a, forth, upper, now)
+            if back.state.next_ns == now and short == DONE:
+                short = use(b, back, upper, now)
+    return short
 
 
-def take_offers(link: Link, now: int) -> None:
-    """Offer what is due: SDUs at their times, then what open windows have room for."""
+def run_through(link: Link, untils: Any, delivered: Any, first: int) -> int:
+    """The same up to each of several times, from number `first` on; `delivered` is what B has handed over by then."""
+    for k in range(first, len(untils)):
+        short = run(link, untils[k])
+        if short != DONE:
+            return short
+        delivered[k] = total_delivered(link.b)
+    return DONE
+
+
+def take_offers(link: Link, now: int) -> int:
+    """Offer what is due: SDUs at their times, then what open windows have room for; DONE, or what is missing."""
     source, state = link.upper.source, link.upper.source.state
     while state.next_offer < len(source.offers) and source.offers[state.next_offer].time_ns <= now:
         row = source.offers[state.next_offer]
         taken = to_side(link, row.side, row.octets, row.flow, row.past, now)
         if taken < 0:
-            return
+            return -taken
         state.next_offer += 1
     for k in range(len(source.windows)):
         window = source.windows[k]
         while is_open(window):
             taken = to_side(link, window.side, window.octets, window.flow, window.past, now)
             if taken < 0:
-                return
+                return -taken
             window.offered += 1
             window.under_way += taken
             window.lost += 1 - taken
     plan(source, now)
+    return DONE
 
 
 def to_side(link: Link, side: int, octets: int, flow: int, past: int, now: int) -> int:
-    """Offer an SDU to a side's entity, or put it past that: 1 taken, 0 refused, -1 for want of room in the link."""
+    """Offer an SDU to a side's entity or put it past that: 1 taken, 0 refused, else what is missing, negative."""
     if side == A:
-        taken = put_in(link.a, link.forth, link.upper, octets, flow, past, now)
-    else:
-        taken = put_in(link.b, link.back, link.upper, octets, flow, past, now)
-    if taken < 0:
-        link.state.short = -taken
-    return max(taken, -1)
+        return put_in(link.a, link.forth, link.upper, octets, flow, past, now)
+    return put_in(link.b, link.back, link.upper, octets, flow, past, now)
 
 
 def put_in(e: Any, way: Any, upper: Upper, octets: int, flow: int, past: int, now: int) -> int:
@@ -129,7 +133,8 @@ def give(e: Any, state: Any, upper: Upper, octets: int, flow: int, now: int) -> 
         write(upper.log, now, side, REFUSED, octets, number, flow)
         return 0
     enter(upper.books, side, flow, octets, now)
-    write(upper.log, now, side, OFFERED, octets, number, flow)
+    if len(upper.log.rows) > 0:
+        write(upper.log, now, side, OFFERED, octets, number, flow)
     poke(state, now)
     return 1
 
@@ -146,10 +151,11 @@ def put_past(way: Any, upper: Upper, octets: int, flow: int, now: int) -> int:
     if state.limit > 0 and state.made - state.sent >= state.limit:
         drop(state, upper, octets, number, flow, now)
         return 0
-    if state.made == state.sent and state.asks == 0:
+    if state.made == state.sent and (state.eager or state.asks == 0):
         state.free_ns = max(state.free_ns, now)
-    queue(way, octets, flow, number, now)
-    schedule(state)
+    queue(way, octets, flow, number)
+    if state.eager or state.slotted == 0:
+        schedule(state)
     return 1
 
 
@@ -161,10 +167,10 @@ def drop(state: Any, upper: Upper, octets: int, number: int, flow: int, now: int
         end_past(upper, number, 1, state.side, now)
 
 
-def queue(way: Any, octets: int, flow: int, number: int, now: int) -> None:
+def queue(way: Any, octets: int, flow: int, number: int) -> None:
     """Let the frame at the ring's end wait to be sent."""
     row = way.air[way.state.made & way.state.mask]
-    row.made_ns, row.octets, row.flow, row.number = now, octets, flow, number
+    row.octets, row.flow, row.number = octets, flow, number
     way.state.made += 1
 
 
@@ -231,9 +237,12 @@ def use(e: Any, way: Any, upper: Upper, now: int) -> int:
     if short != DONE:
         return short
     if state.slotted:
-        if now == state.slot * state.slot_ns:
+        if state.eager == 0 or now == state.slot * state.slot_ns:
             short = use_slot(e, way, upper, now)
-    elif state.free_ns <= now:
+        if state.eager:
+            schedule(state)
+        return short
+    if state.free_ns <= now:
         sent = send(e, way, upper, state.sent, now)
         short = max(-sent, 0)
         state.asks = int(sent > 0 and state.eager == 0)
@@ -244,15 +253,15 @@ def use(e: Any, way: Any, upper: Upper, now: int) -> int:
 def use_slot(e: Any, way: Any, upper: Upper, now: int) -> int:
     """Use the opportunity that begins now; DONE, or what is missing to do so."""
     state = way.state
-    while state.used < state.per_slot:
-        sent = send(e, way, upper, state.slot * state.per_slot + state.used, now)
-        if sent < 0:
-            return -sent
-        if sent == 0:
-            break
-        state.used += 1
-    state.slot += 1
-    state.used = 0
+    used, first = state.used, state.slot * state.per_slot
+    sent = 1
+    while sent > 0 and used < state.per_slot:
+        sent = send(e, way, upper, first + used, now)
+        used += 1
+    if sent < 0:
+        state.used = used - 1
+        return -sent
+    next_slot(state, now)
     if state.eager and state.drops == 0:
         state.make_ns = now
     return DONE
@@ -274,7 +283,6 @@ def send(e: Any, way: Any, upper: Upper, opportunity: int, now: int) -> int:
         end = now + (row.octets * 8_000_000_000 + state.rate_bps - 1) // state.rate_bps
         row.arrives_ns = end + state.delay_ns
         state.free_ns = end
-    row.sent_ns = now
     row.lost = is_lost(way, opportunity, now, end, row.octets)
     state.erased += row.lost
     state.sent += 1
@@ -302,7 +310,7 @@ def make(e: Any, way: Any, upper: Upper, now: int) -> int:
         octets = -octets
     if octets <= 0:
         return 0
-    queue(way, octets, NO_SDU, NO_SDU, now)
+    queue(way, octets, NO_SDU, NO_SDU)
     return 1
 
 
@@ -328,18 +336,25 @@ def hand_down(e: Any, way: Any, upper: Upper, now: int) -> int:
 
 
 PARTS = {
-    drop: kernel, queue: inlined, give: kernel, put_past: kernel, put_in: kernel, to_side: kernel, take_offers: kernel,
+    drop: kernel, queue: inlined, give: inlined, put_past: kernel, put_in: kernel, to_side: kernel, take_offers: kernel,
     tell: inlined, log_frame: kernel, arrive: inlined, land: inlined, wake: inlined, make: inlined, send: inlined,
-    use_slot: inlined, hand_down: kernel, use: inlined, run: kernel,
+    use_slot: inlined, hand_down: kernel, use: inlined, run: kernel, run_through: kernel,
 }  # fmt: skip
 """The loop's functions, each behind those that it calls; what every frame goes through is compiled into the loop."""
 
 
-def bind(name: str, machine: Any) -> Callable[[Link, int], int]:
+class Loop(NamedTuple):
+    """A protocol's loop."""
+
+    run: Callable[[Link, int], int]
+    run_through: Callable[[Link, Any, Any, int], int]
+
+
+def bind(name: str, machine: Any) -> Loop:
     """The loop of a protocol: its functions anew, with the machine's kernels as globals and names of their own."""
     namespace = {**globals(), **{each: getattr(machine, each) for each in KERNELS}}
     for part, decorated in PARTS.items():
         own = FunctionType(part.__code__, namespace, f"{part.__name__}_{name}")
         own.__qualname__, own.__doc__, own.__module__ = own.__name__, part.__doc__, __name__
         namespace[part.__name__] = decorated(own)
-    return namespace["run"]  # type: ignore[no-any-return]
+    return Loop(namespace["run"], namespace["run_through"])

@@ -10,21 +10,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import inlined, kernel
 from multitracer.replay.arq.fields import NEVER, joined, numbers, record, table
 
 _NUMBERS = numbers(
     # Fixed: which side sends; slotted or by octets; eager or lazy; whether a full queue drops frames; the ring's mask.
     "side slotted eager drops slot_ns per_slot rate_bps delay_ns limit mask channel rule threshold",
     # The next opportunity and how much of it is used; when to make or send next; when the sender is free, and whether
-    # to ask the entity then; when the first frame on the air arrives.
+    # to ask the entity then (one that had nothing is asked again after the next event); when the first frame arrives.
     "slot used next_ns make_ns free_ns asks arrives_ns",
     # The ring; frames erased and dropped; which of the channel's numbers is the first at hand; the sojourn reached.
     "made sent arrived erased dropped first_number sojourn",
 )
 STATE = joined(_NUMBERS, tables=[("log_good_bit", np.float64)])
 """`log_good_bit`: the logarithm of a bit's chance to get through, below 0 where frames are lost by their bits."""
-AIR = numbers("made_ns sent_ns arrives_ns octets flow number lost")
+AIR = numbers("arrives_ns octets flow number lost")
 """A frame's own row; `flow` is 0 for the entity's frames, `number` an SDU's that goes past the entity."""
 
 TRACE, DRAWN, BAD_TIMES = range(3)
@@ -66,7 +66,7 @@ def idle_state() -> Any:
     return state
 
 
-@kernel
+@inlined
 def schedule(state: Any) -> None:
     """Work out when this way wants to make or send a frame next."""
     service = NEVER
@@ -77,7 +77,7 @@ def schedule(state: Any) -> None:
     state.next_ns = min(state.make_ns, service)
 
 
-@kernel
+@inlined
 def poke(state: Any, now: int) -> None:
     """Something happened to the sender: it may have a frame now."""
     if state.eager:
@@ -88,7 +88,15 @@ def poke(state: Any, now: int) -> None:
         state.next_ns = state.free_ns
 
 
-@kernel
+@inlined
+def next_slot(state: Any, now: int) -> None:
+    """The opportunity that began now is over."""
+    state.slot += 1
+    state.used = 0
+    state.next_ns = now + state.slot_ns
+
+
+@inlined
 def lacks(way: Any, frames: int) -> int:
     """What is missing to make and send so many more frames: 1 room in the ring, 2 the channel's numbers, 0 nothing."""
     state = way.state
@@ -99,7 +107,7 @@ def lacks(way: Any, frames: int) -> int:
     return 0
 
 
-@kernel
+@inlined
 def is_lost(way: Any, opportunity: int, start: int, end: int, octets: int) -> int:
     """Whether the air loses the frame that is on it from `start` to `end`."""
     state = way.state

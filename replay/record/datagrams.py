@@ -1,4 +1,4 @@
-"""Link frames in UDP over IPv4, as a monitor of a radio link hands them to whoever captures.
+"""Link frames in UDP over IPv4, as a monitor of a radio link passes them to a capture.
 
 Uplink frames go from the mobile's address to the network's, downlink frames the other way; the addresses are
 those for documentation (RFC 5737).
@@ -13,13 +13,13 @@ from multitracer.wire.layers import PROTOCOL_UDP
 
 MOBILE, NETWORK = bytes([192, 0, 2, 1]), bytes([192, 0, 2, 2])
 RLC_PORT = 9999
-"""Of RLC: Wireshark knows its framing by what is in it, on any port."""
+"""Any port will do for RLC: Wireshark recognises the framing by its content."""
 RADIO_BEARER = 5
-"""The first that carries user data: 0 to 4 are for signalling (25.331 13.6)."""
+"""The first radio bearer with user data: 0 to 4 are for signalling (25.331 13.6)."""
 
 _IP_BYTES, _UDP_BYTES, _HOPS = 20, 8, 64
 _HYPERFRAME, _TDMA_FRAMES, _TDMA_NS = 2_715_648, 26, 120_000_000
-"""Frame numbers run to this (45.002 4.3.3); so many TDMA frames last so long."""
+"""Frame numbers are counted modulo the first (45.002 4.3.3); 26 TDMA frames last 120 ms."""
 
 
 def of_rlp(frame: bytes, *, uplink: bool, time_ns: int) -> bytes:

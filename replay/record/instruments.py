@@ -1,7 +1,7 @@
 """The instruments on a link: a log at each end, and a monitor that captures what both send.
 
-They are told what happens in order of time, in parts as long or short as is convenient, and know nothing of the
-protocol's machine: an arrival is of the frame that its sender sent first of those still on their way.
+They get what happened in order of time, in parts of any length, and do not look into the protocol's machine: an
+arrival is always of the oldest frame on the air.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ SENT, RECEIVED, ERASED = "sent", "received", "erased"
 
 
 class Happening(NamedTuple):
-    """Something that a link did."""
+    """One event on a link."""
 
     time_ns: int
-    """Since the run began."""
+    """From the start of the run."""
     side: int
-    """Where: 0 is side A, 1 side B."""
+    """The side on which it happened: 0 is A, 1 is B."""
     what: str
-    """SENT, RECEIVED, ERASED (at the end that it does not reach), or an event of the link."""
+    """SENT, RECEIVED, ERASED (at the side that the frame does not reach), or the name of a link event."""
     octets: bytes = b""
-    """Of a frame sent."""
-    told: bool = False
-    """Of an event: whether the peer caused it."""
+    """The frame, where one was sent."""
+    by_peer: bool = False
+    """Whether the peer caused it, for a link event."""
 
 
 class Logged(NamedTuple):
-    """A frame as one end has it."""
+    """A frame as one end logged it."""
 
     at: At
     octets: bytes
@@ -59,7 +59,7 @@ class Logged(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """Which blocks of one side were erased (1), and their size."""
+    """Which blocks sent by one side were erased (1), and their size."""
 
     erased: Any
     block_bytes: int
@@ -67,7 +67,7 @@ class Lost(NamedTuple):
 
 
 class Medium(Protocol):
-    """What is different from one link protocol to another: how its frames are logged and captured."""
+    """How the frames of a link protocol are logged and captured."""
 
     @property
     def dump(self) -> str:
@@ -85,7 +85,7 @@ class Medium(Protocol):
 
 @dataclass(frozen=True)
 class RlpMedium:
-    """GSM RLP: rlpdump, and GSMTAP. Each opportunity has a frame, if only NULL, and all are logged."""
+    """GSM RLP: rlpdump, and GSMTAP. Every opportunity has a frame, NULL if there is no other, and all are logged."""
 
     dump: str = "rlpdump"
 
@@ -137,7 +137,7 @@ class RlcMedium:
 
 @dataclass
 class _End:
-    """One end's log: what it has of the present part, and what it sent that has not arrived."""
+    """One end's log: its rows of the current part, and its frames that are still on the air."""
 
     name: str
     path: Path
@@ -162,14 +162,14 @@ class Instruments:
         self._captured: list[tuple[int, bytes]] = []
 
     def note(self, part: Iterable[Happening]) -> None:
-        """Log what happened next."""
+        """Log the next part of the run."""
         for record, happening in enumerate(part, start=1):
             self._note(record, happening)
         for end in self._ends:
             self._append(end)
 
     def finish(self, lost: Sequence[Lost]) -> list[Path]:
-        """Write the capture, and what was lost of what A and what B sent; the files written, logs included."""
+        """Write the capture, and the losses of both directions; the files written, logs included."""
         capture = self.directory / CAPTURE
         pcap.write(capture, self._captured, RAW_IP)
         traces = [self._write_lost(end, each) for end, each in zip(self._ends, lost, strict=True)]
@@ -194,10 +194,10 @@ class Instruments:
             octets = self._ends[1 - it.side].on_the_way.popleft()
             end.frames.append(Logged(At(record, time_ns, 1, False), octets, it.what == ERASED))
         else:
-            end.events.append((record, time_ns, int(it.told), it.what, -1))
+            end.events.append((record, time_ns, int(it.by_peer), it.what, -1))
 
     def _append(self, end: _End) -> None:
-        """Write an end's part behind what is there, and forget it."""
+        """Append an end's part to its file, and empty it."""
         text = StringIO()
         events = rlcdump.events_table(end.events, end.name)
         self.medium.write(text, self.medium.table(end.frames, end.name), end.name, events)

@@ -1,4 +1,4 @@
-"""Records a run of a link protocol as instruments would have logged it, so that whatever reads logs can read it.
+"""Records a run of a link protocol as instruments would have logged it, in the formats that `analyze` reads.
 
 Into a directory: what each end sent and received (`rlpdump.mobile.txt` and `rlpdump.network.txt`, or `rlcdump.*`),
 every frame that either sent, lost ones too (`frames.pcap`), and which frames of each were lost
@@ -45,9 +45,9 @@ LARGEST_RLP_BYTES = wire.HEADER_BYTES + 255 + wire.FCS_BYTES
 CHARACTERS_A_LINE = 16
 
 _PART = 512
-"""Opportunities that are run, and then recorded, at once."""
+"""Opportunities that are run at a time, and then recorded."""
 _ROWS = 1 << 14
-"""Rows of a log that are recorded at once."""
+"""Rows of a log that are recorded at a time."""
 _RLP_ROWS_EACH = 20
 """Rows that an opportunity adds to RLP's log at most: four frames, and twice four events of each side."""
 
@@ -91,7 +91,7 @@ def recordable(model: str) -> None:
 def recorder(
     trace: ErasureTrace, other: ErasureTrace, settings: Settings, frame_bytes: int
 ) -> Callable[[Path], list[Path]]:
-    """What records, into a directory, the run that retrace makes of a trace at one frame size."""
+    """A function that records the run of a trace at one frame size into a directory."""
     if settings.model == "rlp":
         check_rlp_size(frame_bytes)
     air = air_of(trace, other, frame_bytes, settings.rtt_ms)
@@ -166,7 +166,7 @@ def lost_blocks(engine: Engine) -> list[Lost]:
     """Which of the opportunities run were erased for either side; what no trace says was not."""
     found = []
     for way, direction in zip((engine.link.forth, engine.link.back), engine.directions, strict=True):
-        places = int(way.state.slot) * direction.per_slot
+        places = (engine.until // direction.slot_ns + 1) * direction.per_slot
         erased = np.zeros(places, dtype=np.uint8)
         erased[: len(way.trace)] = way.trace[:places]
         size = engine.protocol.frame_bytes(engine.parameters[0])
@@ -209,8 +209,8 @@ def _rlp_happenings(log: Log, parameters: rlp.Parameters, came: list[tuple[int, 
                 came[side] = (time_ns, header & _TYPE)
             yield Happening(time_ns, side, _RLP_FRAMES[event])
         elif event in _RLP_EVENTS:
-            told = event != rlp_state.RESET or came[side] == (time_ns, _SABM)
-            yield Happening(time_ns, side, _RLP_EVENTS[event], told=told)
+            by_peer = event != rlp_state.RESET or came[side] == (time_ns, _SABM)
+            yield Happening(time_ns, side, _RLP_EVENTS[event], by_peer=by_peer)
 
 
 # RLC

@@ -1,4 +1,4 @@
-"""Confidence intervals by block bootstrap: whole stretches of a trace are drawn again, so that bursts stay bursts."""
+"""Confidence intervals by block bootstrap: blocks of stretches are drawn with replacement, which keeps bursts whole."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ Floats = npt.NDArray[np.float64]
 LEVELS = (2.5, 97.5)
 """Percentiles that bound an interval of 95 %."""
 LEAST_BLOCKS = 10
-"""Fewer independent blocks tell no interval."""
+"""With fewer independent blocks there is no interval."""
 _LONGEST_SHARE = 5
 """A block spans a fifth of all stretches at most."""
 
 
 def block_stretches(errors: Any) -> int:
-    """How many stretches a block needs so that what is drawn apart is independent.
+    """How many stretches a block needs so that different blocks are independent.
 
-    Up to the first lag at which the errors' autocorrelation is not told from none
+    Up to the first lag at which the errors' autocorrelation cannot be distinguished from none
     (2 / sqrt(n), Bartlett's bound).
     """
     values = np.asarray(errors, dtype=np.float64)
@@ -34,7 +34,7 @@ def block_stretches(errors: Any) -> int:
 
 
 def weights(stretches: int, block: int, resamples: int, seed: int = 0) -> Floats:
-    """How often each stretch is in each resample, shape (stretches, resamples): blocks drawn round a circle."""
+    """How often each stretch is in each resample, shape (stretches, resamples); blocks wrap round at the end."""
     generator = np.random.default_rng(seed)
     starts = generator.integers(stretches, size=(resamples, -(-stretches // block)))
     drawn = (starts[:, :, None] + np.arange(block)) % stretches
@@ -51,10 +51,10 @@ def ratios(numerators: Any, denominators: Any, drawn: Floats) -> Floats:
 
 
 def interval(samples: Floats, blocks: float) -> list[float] | None:
-    """The 95 % interval of one quantity's resamples; None where none is known.
+    """The 95 % interval of one quantity's resamples; None where no resample has a value.
 
-    Of few independent blocks the resamples spread too little: their bounds are moved out as Student's
-    quantile is beyond the normal one (its expansion in 1 / degrees of freedom).
+    With few independent blocks the resamples spread too little: their bounds are moved out as far as Student's
+    quantile exceeds the normal one (its expansion in 1 / degrees of freedom).
     """
     known = samples[np.isfinite(samples)]
     if not len(known):

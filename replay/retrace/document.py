@@ -1,4 +1,4 @@
-"""retrace.json: what the results say, and the function that notebooks call for it."""
+"""The content of retrace.json, and the function by which notebooks get it."""
 
 from __future__ import annotations
 

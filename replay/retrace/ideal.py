@@ -1,4 +1,4 @@
-"""The original analysis: what a link would carry whose every lost frame costs its own time and nothing else.
+"""The original analysis: a link on which a lost frame costs its own time and nothing else.
 
 A trace is cut into aligned groups of k blocks; a group is good when none of its blocks was lost.
 No acknowledgement, no timer and no window takes part, so the result is a bound for real protocols.
@@ -18,7 +18,7 @@ Ints = npt.NDArray[np.int64]
 
 @kernel
 def bad_groups(places: Any, size: int, groups: int, starts: Any, bad: Any) -> int:
-    """How many of `groups` groups of `size` blocks hold one of the lost blocks at `places` (ascending).
+    """How many of `groups` groups of `size` blocks contain one of the lost blocks at `places` (ascending).
 
     `bad[i]` counts those that begin in stretch i of the trace, which begins at block `starts[i]`.
     """

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from multitracer.model.errors import UsageError
 from multitracer.model.settings import parsed
+from multitracer.replay.engine.driver import Engine
 from multitracer.replay.retrace import MODEL_NAMES, PROTOCOLS
 
 Ints = npt.NDArray[np.int64]
@@ -31,7 +32,7 @@ ANSWERED_AFTER = 4
 
 @dataclass(frozen=True)
 class Air:
-    """What a protocol runs over: which frames are lost each way, and how long they are."""
+    """The link under a protocol: which frames are lost in each direction, and how long they are."""
 
     forth: npt.NDArray[np.uint8]
     back: npt.NDArray[np.uint8]
@@ -50,28 +51,28 @@ class Air:
 
     @property
     def frame_ns(self) -> int:
-        """How long a frame is on the air."""
+        """How long a frame is on the air, in ns."""
         return self.blocks * self.block_ns
 
     @property
     def delay_ns(self) -> int:
-        """From a frame's first bit to when it has arrived."""
+        """From a frame's first bit to its arrival, in ns."""
         return self.rtt_ns // 2 + self.longer_ns
 
     @property
     def longer_ns(self) -> int:
-        """What a frame lasts longer than a block."""
+        """How much longer than a block a frame lasts."""
         return self.frame_ns - self.block_ns
 
     @property
     def patience_ns(self) -> int:
-        """What a timer waits longer for than at frames of one block."""
+        """How much longer a timer waits than at frames of one block."""
         return ANSWERED_AFTER * self.longer_ns
 
 
 @dataclass(frozen=True)
 class Carried:
-    """What came through."""
+    """The result of one run."""
 
     octets: Ints
     """User octets delivered in each stretch of the trace."""
@@ -79,7 +80,7 @@ class Carried:
     ended: str = ""
     """Why nothing came through, in words."""
     warnings: tuple[str, ...] = ()
-    """What else a reader of the throughput should know."""
+    """Warnings for whoever reads the throughput."""
 
 
 class Model(Protocol):
@@ -87,7 +88,7 @@ class Model(Protocol):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What it is set to, by name, at frames of one block."""
+        """Its parameters by name, at frames of one block."""
 
     def carry(self, air: Air, firsts: Ints) -> Carried:
         """Run it from end to end; stretch i holds the frames `firsts[i]` to `firsts[i + 1]`."""
@@ -140,10 +141,15 @@ def named(name: str, given: Mapping[str, str]) -> Model:
 
 
 def by_stretch(firsts: Ints, run: Callable[[int, int], int]) -> Ints:
-    """Octets delivered in each stretch; `run(first, last)` carries on and gives all delivered so far."""
+    """Octets delivered in each stretch; `run(first, last)` goes on and returns all octets delivered so far."""
     bounds = firsts.tolist()
     so_far = [0, *(run(first, last) for first, last in pairwise(bounds))]
     return np.array([after - before for before, after in pairwise(so_far)], dtype=np.int64)
+
+
+def stretch_octets(engine: Engine, air: Air, firsts: Ints) -> Ints:
+    """Octets that B delivered in each stretch, after this run of all opportunities."""
+    return np.diff(engine.run_through((firsts[1:] - 1) * air.frame_ns), prepend=0)
 
 
 def why_nothing(octets: Ints, air: Air, resets: int = 0) -> str:

@@ -23,14 +23,14 @@ from multitracer.replay.retrace.settings import Settings
 Ints = npt.NDArray[np.int64]
 
 PLATEAU = Fraction(99, 100)
-"""Sizes that reach this share of the best throughput are as good."""
+"""Sizes that reach this share of the best throughput count as equally good."""
 MINUTE_NS = 60_000_000_000
 _MOST_REMARKS = 3
 
 
 @dataclass(frozen=True)
 class Retraced:
-    """One trace at every frame size: octets that came through and frames that went, by stretch of the trace."""
+    """One trace at every frame size: octets that came through and frames sent, by stretch of the trace."""
 
     trace: ErasureTrace
     settings: Settings
@@ -43,11 +43,11 @@ class Retraced:
     """Shape (sizes, stretches)."""
     parameters: dict[str, Any]
     counts: dict[int, Counts] = field(default_factory=dict)
-    """By frame size, what the protocol's sender and receiver counted."""
+    """By frame size, the counters of the protocol's sender and receiver."""
     ended: dict[int, str] = field(default_factory=dict)
     """By frame size, why nothing came through, in words."""
     warnings: dict[int, tuple[str, ...]] = field(default_factory=dict)
-    """By frame size, what else a reader should know."""
+    """By frame size, warnings for whoever reads the result."""
 
     @cached_property
     def exact_bps(self) -> list[Fraction | None]:
@@ -63,7 +63,7 @@ class Retraced:
 
     @cached_property
     def best(self) -> int:
-        """The place of the best size; the smallest of several."""
+        """The index of the best size; the smallest of several equally good."""
         return _best(self.exact_bps)
 
     @property
@@ -87,32 +87,32 @@ class Retraced:
 
     @property
     def baseline(self) -> int:
-        """The place of the size that the best is compared with."""
+        """The index of the size that the best one is compared with."""
         wanted = self.settings.baseline_bytes or self.trace.block_bytes
         return self.sizes.index(wanted) if wanted in self.sizes else 0
 
     @property
     def gain_percent(self) -> float | None:
-        """What the best size carries more than the baseline; None when the baseline carries nothing."""
+        """By how much the best size carries more than the baseline; None when the baseline carries nothing."""
         base, best = self.exact_bps[self.baseline], self.exact_bps[self.best]
         return float(100 * (best / base - 1)) if base and best else None
 
     @cached_property
     def block_stretches(self) -> int:
-        """Stretches that are drawn together."""
+        """Consecutive stretches that the bootstrap draws together, as one block."""
         return bootstrap.block_stretches(np.add.reduceat(self.trace.erased.astype(np.int64), self.starts))
 
     @property
     def independent_blocks(self) -> float:
-        """How many such blocks the trace has."""
+        """How many of these blocks the trace has."""
         return len(self.starts) / self.block_stretches
 
     @cached_property
     def resampled_bps(self) -> npt.NDArray[np.float64] | None:
         """Throughput of each size in each resample.
 
-        None without resampling, of a trace too short to tell, and of one without losses: how bursty those
-        would be is not known.
+        None without resampling, for a trace that is too short, and for one without losses: how bursty its losses
+        would be is unknown.
         """
         block = self.block_stretches
         if not self.settings.resamples or not self.trace.count or self.independent_blocks < bootstrap.LEAST_BLOCKS:
@@ -123,7 +123,7 @@ class Retraced:
 
     @property
     def gain_ci95_percent(self) -> list[float] | None:
-        """The interval of the gain of the size that is best here."""
+        """The confidence interval of the best size's gain."""
         if self.resampled_bps is None or self.gain_percent is None:
             return None
         base = self.resampled_bps[self.baseline]
@@ -132,14 +132,14 @@ class Retraced:
 
     @property
     def ci95_bps(self) -> list[list[float] | None]:
-        """The interval of each size's throughput."""
+        """The confidence interval of each size's throughput."""
         if self.resampled_bps is None:
             return [None] * len(self.sizes)
         return [bootstrap.interval(row, self.independent_blocks) for row in self.resampled_bps]
 
     @property
-    def said(self) -> list[str]:
-        """What a reader should know of some sizes, in words; at most three sentences and how many more there are."""
+    def remarks(self) -> list[str]:
+        """Remarks on some sizes for the reader: at most three sentences, and how many more there are."""
         found = []
         for why in dict.fromkeys(self.ended.values()):
             sizes = sorted(size for size, other in self.ended.items() if other == why)
@@ -151,7 +151,7 @@ class Retraced:
 
     @cached_property
     def by_minute(self) -> Minutes:
-        """The same by minute."""
+        """The same octets and frames, by minute."""
         minute = self.starts * self.trace.block_ns // MINUTE_NS
         first = np.flatnonzero(np.diff(minute, prepend=-1))
         octets, frames = (np.add.reduceat(table, first, axis=1) for table in (self.octets, self.frames))
@@ -161,7 +161,7 @@ class Retraced:
 
 @dataclass(frozen=True)
 class Minutes:
-    """Octets that came through and time it took, shape (sizes, minutes): a size chosen anew each minute.
+    """Octets that came through and the time they took, shape (sizes, minutes), to choose a size anew each minute.
 
     A frame counts for the minute in which it began.
     """
@@ -176,7 +176,7 @@ class Minutes:
 
     @cached_property
     def chosen(self) -> Ints:
-        """The place of each minute's best size, the smallest of several; where nothing came through, as before."""
+        """The index of each minute's best size; the minute before's where nothing came through."""
         last = np.maximum.accumulate(np.where(self.known, np.arange(len(self.known)), -1))
         return np.argmax(self.bps, axis=0)[np.maximum(last, 0)]
 
@@ -190,13 +190,13 @@ class Minutes:
         return self.following(np.full(self.octets.shape[1], place), first)
 
     def following(self, places: Any, first: int = 0) -> float | None:
-        """Throughput of a size of its own in each minute from `first` on."""
+        """Throughput from minute `first` on, with the size `places[m]` in minute m."""
         columns = np.arange(first, self.octets.shape[1])
         time_ns = int(self.time_ns[places[first:], columns].sum())
         return 8e9 * int(self.octets[places[first:], columns].sum()) / time_ns if time_ns else None
 
     def gains(self) -> dict[str, float | None]:
-        """What choosing gains over the best fixed size: with hindsight, and by the minute before."""
+        """The gain of choosing each minute over the best fixed size: with hindsight, and by the minute before."""
         before = np.concatenate([self.chosen[:1], self.chosen[:-1]])
         return {
             "hindsight_gain_percent": self._gain(self.chosen, 0),

@@ -18,7 +18,7 @@ from multitracer.replay.engine.direction import Direction, Erased
 from multitracer.replay.engine.driver import A, B, Engine, Keep, Protocol
 from multitracer.replay.engine.rlc import RLC_AM, RLC_UM
 from multitracer.replay.engine.source import source
-from multitracer.replay.retrace.models import Air, Carried, Extra, Ints, Kind, Model, by_stretch, why_nothing
+from multitracer.replay.retrace.models import Air, Carried, Extra, Ints, Kind, Model, stretch_octets, why_nothing
 
 SDU_BYTES = 1500
 """An IP packet of a saturated source."""
@@ -55,9 +55,7 @@ class Acknowledged:
     def carry(self, air: Air, firsts: Ints) -> Carried:
         """Run it from end to end."""
         engine = self.engine(air)
-        octets = by_stretch(
-            firsts, lambda _, last: int(engine.run((last - 1) * air.frame_ns).b.r.v.delivered_octets)
-        )
+        octets = stretch_octets(engine, air, firsts)
         counts = {"sender": tally(engine, A), "receiver": tally(engine, B)}
         over = ("the link was given up: MaxRST RESETs found no answer",) if counts["sender"]["ended"] else ()
         return Carried(octets, counts, why_nothing(octets, air), over)
@@ -115,9 +113,7 @@ class Unacknowledged:
         check_queue(own.queue_sdus, own.queue_bytes, own.pdu_bytes, self.sdu_bytes)
         forth, back = (Direction(_AT_ONCE_NS, air.frame_ns, channel=Erased(lost)) for lost in (air.forth, ()))
         engine = Engine(RLC_UM, (own, own), forth, back, source(saturated=(self.sdu_bytes, 0)))
-        octets = by_stretch(
-            firsts, lambda _, last: int(engine.run((last - 1) * air.frame_ns + _AT_ONCE_NS).b.r.v.delivered_octets)
-        )
+        octets = np.diff(engine.run_through((firsts[1:] - 1) * air.frame_ns + _AT_ONCE_NS), prepend=0)
         sender = {"offered": int(engine.a.queue.v.tail), "discarded": int(engine.a.counts.discarded)}
         counted = um.um_counters(engine.b)
         received = {name: counted[name] for name in ("delivered", "delivered_octets", "wrong")}

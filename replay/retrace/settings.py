@@ -14,24 +14,24 @@ LARGEST_BLOCKS = 50
 
 @dataclass(frozen=True)
 class Settings:
-    """What is asked for."""
+    """What a user asks for."""
 
     model: str = "ideal"
     frame_bytes: tuple[int, ...] = ()
-    """None: 1 to 50 blocks."""
+    """Empty: 1 to 50 blocks."""
     overhead: int = 6
-    """Octets of a frame that carry no user data, of the ideal model: 24.022's header and check, and L2R's status."""
+    """Octets of a frame without user data, in the ideal model: 24.022's header and check, and L2R's status."""
     rtt_ms: float = 400.0
-    """Of the link at frames of one block."""
+    """The link's round trip at frames of one block."""
     parameters: Mapping[str, str] = field(default_factory=dict)
-    """Of the model, by name."""
+    """The model's parameters, by name."""
     resamples: int = 1000
     baseline_bytes: int | None = None
     """None: one block."""
     jobs: int = 1
 
     def sizes(self, trace: ErasureTrace) -> tuple[int, ...]:
-        """The frame sizes in octets; raises UsageError for those that the trace's blocks cannot make."""
+        """The frame sizes in octets; raises UsageError for a size that is no multiple of the trace's block."""
         block = trace.block_bytes
         sizes = self.frame_bytes or tuple(range(block, LARGEST_BLOCKS * block + 1, block))
         for size in sizes:

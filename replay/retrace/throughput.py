@@ -24,7 +24,7 @@ Ints = npt.NDArray[np.int64]
 Progress = Callable[[str, float], None]
 
 _PARTS = (1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60, 120, 300, 600)
-"""Into so many equal stretches a minute can be cut."""
+"""The numbers of equal stretches into which a minute can be cut."""
 _WANTED_STRETCHES = 60
 
 
@@ -40,16 +40,16 @@ def retrace(
     found = []
     for place, trace in enumerate(traces):
 
-        def told(share: float, name: str = trace.name, place: int = place) -> None:
+        def report(share: float, name: str = trace.name, place: int = place) -> None:
             if progress:
                 progress(name, (place + share) / len(traces))
 
-        found.append(_one(trace, settings, reverse.get(trace.name, trace), told))
+        found.append(_one(trace, settings, reverse.get(trace.name, trace), report))
     return found
 
 
 def stretches(trace: ErasureTrace) -> Ints:
-    """Where stretches begin: equal parts of a minute, so long that each holds many frames, and enough of them."""
+    """Where stretches begin: equal parts of a minute, long enough for many frames, short enough to be many."""
     parts = next((p for p in _PARTS if p * trace.minutes >= _WANTED_STRETCHES), _PARTS[-1])
     least_ns = 4 * LARGEST_BLOCKS * trace.block_ns
     while parts > 1 and parts * least_ns > MINUTE_NS:
@@ -59,7 +59,7 @@ def stretches(trace: ErasureTrace) -> Ints:
     return np.unique(ends[ends < len(trace.erased)])
 
 
-def _one(trace: ErasureTrace, settings: Settings, other: ErasureTrace, told: Callable[[float], None]) -> Retraced:
+def _one(trace: ErasureTrace, settings: Settings, other: ErasureTrace, report: Callable[[float], None]) -> Retraced:
     sizes, starts = settings.sizes(trace), stretches(trace)
     if settings.model == IDEAL:
         if settings.parameters:
@@ -71,11 +71,11 @@ def _one(trace: ErasureTrace, settings: Settings, other: ErasureTrace, told: Cal
         parameters = {"overhead_bytes": settings.overhead}
         return Retraced(trace, settings, sizes, starts, octets, frames, parameters, ended=ended)
     model = models.named(settings.model, settings.parameters)
-    return _simulated(trace, settings, other, model, told)
+    return _simulated(trace, settings, other, model, report)
 
 
 def _work(trace: ErasureTrace, settings: Settings) -> int:
-    """Steps of the loops, in all."""
+    """How many steps the loops take in all."""
     sizes = settings.sizes(trace)
     if settings.model == IDEAL:
         return trace.count * len(sizes)
@@ -83,15 +83,15 @@ def _work(trace: ErasureTrace, settings: Settings) -> int:
 
 
 def _why_nothing(trace: ErasureTrace, sizes: Sequence[int], good: Ints, frames: Ints) -> dict[int, str]:
-    """Of each size at which frames went and none came through, why."""
+    """The reason, for each size at which frames were sent and none came through."""
     why = "every block is lost" if trace.erased.all() else "every frame holds a lost block"
     return {size: why for row, size in enumerate(sizes) if frames[row].any() and not good[row].any()}
 
 
 def _simulated(
-    trace: ErasureTrace, settings: Settings, other: ErasureTrace, model: models.Model, told: Callable[[float], None]
+    trace: ErasureTrace, settings: Settings, other: ErasureTrace, model: models.Model, report: Callable[[float], None]
 ) -> Retraced:
-    """A real protocol over the trace, at each size; the sizes share nothing, so threads run them."""
+    """A protocol over the trace at each size; sizes share no data, so each can have its own thread."""
     sizes, starts = settings.sizes(trace), stretches(trace)
     octets = np.zeros((len(sizes), len(starts)), dtype=np.int64)
     frames = np.zeros_like(octets)
@@ -110,7 +110,7 @@ def _simulated(
             ended[size] = carried.ended
         if carried.warnings:
             warnings[size] = carried.warnings
-        told(len(counts) / len(sizes))
+        report(len(counts) / len(sizes))
 
     with ThreadPoolExecutor(settings.jobs) as pool:
         list(pool.map(run, range(len(sizes))))
@@ -120,7 +120,7 @@ def _simulated(
 def air_of(trace: ErasureTrace, other: ErasureTrace, size: int, rtt_ms: float) -> models.Air:
     """What a protocol runs over at a frame size.
 
-    The other direction is read at the times of this one's blocks, and beyond its end begins anew.
+    The other direction's losses are taken at the times of this one's blocks; a shorter trace is repeated.
     """
     blocks = size // trace.block_bytes
     at = np.arange(len(trace.erased), dtype=np.int64) * trace.block_ns // other.block_ns

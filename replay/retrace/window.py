@@ -1,4 +1,4 @@
-"""SR, ASR and Raw in a retrace: window protocols whose frame carries one SDU."""
+"""SR, ASR and Raw in a retrace: protocols whose frame carries one SDU."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from multitracer.model.errors import UsageError
-from multitracer.replay.arq.raw.entity import RawParameters
-from multitracer.replay.arq.sr import link as sr_link
+from multitracer.replay.arq.raw.parameters import RawParameters
 from multitracer.replay.arq.sr.asr import AsrParameters
-from multitracer.replay.arq.sr.parameters import SrParameters, WindowParameters
-from multitracer.replay.engine.opportunities import source
-from multitracer.replay.retrace.models import MS, Air, Carried, Ints, Kind, by_stretch, why_nothing
+from multitracer.replay.arq.sr.parameters import SrParameters
+from multitracer.replay.engine.direction import Direction, Erased
+from multitracer.replay.engine.driver import Engine, Protocol
+from multitracer.replay.engine.raw import RAW
+from multitracer.replay.engine.source import source
+from multitracer.replay.engine.sr import SR
+from multitracer.replay.retrace.models import MS, Air, Carried, Ints, Kind, stretch_octets, why_nothing
+
+WindowSettings = SrParameters | AsrParameters | RawParameters
 
 
 @dataclass(frozen=True)
 class Window:
     """SR, ASR, and the raw link, where a lost frame stays lost: a frame carries one SDU."""
 
-    settings: SrParameters | AsrParameters | RawParameters
+    settings: WindowSettings
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -26,30 +31,30 @@ class Window:
         return asdict(self.settings)
 
     def carry(self, air: Air, firsts: Ints) -> Carried:
-        """The timeout grows with the frame; ASR's first one does, and then follows what it measures."""
+        """Run it from end to end: A sends frames without end, B only answers."""
         room = air.frame_bytes - self.settings.header_bytes
         if room < 1:
             raise UsageError(
                 f"frames of {air.frame_bytes} octets have no room behind a header of {self.settings.header_bytes}"
             )
-        offers = source(saturated_octets=room), source()
-        link = sr_link.link(self._scaled(air), air.frame_ns, air.delay_ns, (air.forth, air.back), offers)
-
-        def run(first: int, last: int) -> int:
-            sr_link.run(link, first, last)
-            return sr_link.counters(link)[1]["delivered_octets"]
-
-        octets = by_stretch(firsts, run)
-        counts = dict(zip(("sender", "receiver"), sr_link.counters(link), strict=True))
+        own = self._scaled(air)
+        protocol: Protocol = RAW if isinstance(own, RawParameters) else SR
+        forth, back = (
+            Direction(air.delay_ns, slot_ns=air.frame_ns, channel=Erased(lost)) for lost in (air.forth, air.back)
+        )
+        engine = Engine(protocol, (own, own), forth, back, source(saturated=(room, 0)))
+        octets = stretch_octets(engine, air, firsts)
+        counts = {"sender": protocol.counters(engine.a), "receiver": protocol.counters(engine.b)}
         return Carried(octets, counts, why_nothing(octets, air))
 
-    def _scaled(self, air: Air) -> WindowParameters | None:
+    def _scaled(self, air: Air) -> WindowSettings:
+        """The timeout grows with the frame; of ASR's only the first, since it then follows what it measures."""
         longer = round(air.patience_ns / MS)
         if isinstance(self.settings, SrParameters):
             return replace(self.settings, timeout_ms=self.settings.timeout_ms + longer)
         if isinstance(self.settings, AsrParameters):
             return replace(self.settings, initial_srtt_ms=self.settings.initial_srtt_ms + longer)
-        return None
+        return self.settings
 
 
 KINDS = {

@@ -36,6 +36,7 @@ class Run:
         keep = Keep(log=20 * slots, stretches=2 * slots)
         self.engine = Engine(RLP, parameters, forth, back, source(given), keep)
         self.slots, self.slot_ns, self.done = slots, slot_ns, 0
+        self.erased_a, self.erased_b = (way.trace for way in (self.engine.link.forth, self.engine.link.back))
         for entity, offered in zip((self.engine.a, self.engine.b), offers, strict=True):
             entity.offered = UNLIMITED if offered is None else 0
 

@@ -42,7 +42,8 @@ from multitracer.replay.arq.rlc.queue import append_sdu, has_room, room_left
 from multitracer.replay.arq.rlc.status import committed, compose, get, put, read_status, status_due
 
 __all__ = [
-    "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "waiting", "wants",
+    "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered",
+    "waiting", "wants",
 ]  # fmt: skip
 
 _RESET, _RESET_ACK = 1, 2
@@ -65,6 +66,12 @@ def wants(e: Entity, octets: int) -> int:
 def waiting(e: Entity) -> int:
     """Octets that no PDU has carried yet."""
     return e.queue.v.back - e.queue.v.front
+
+
+@kernel
+def total_delivered(e: Entity) -> int:
+    """Octets handed over so far."""
+    return e.r.v.delivered_octets
 
 
 @kernel

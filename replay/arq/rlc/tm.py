@@ -13,7 +13,8 @@ from multitracer.replay.arq.rlc.queue import Queue, append_sdu, drop_waiting
 from multitracer.replay.arq.stretches import above, hand_over, lose
 
 __all__ = [
-    "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "waiting", "wants",
+    "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered",
+    "waiting", "wants",
 ]  # fmt: skip
 
 TM_FRAME = numbers("sdu start")
@@ -133,6 +134,12 @@ def expire(e: TmEntity, now: int) -> None:
         lose(e.above, v.front, v.front + octets, v.next)
         _drop_first(e)
         e.counts.discarded += 1
+
+
+@kernel
+def total_delivered(e: TmEntity) -> int:
+    """Octets handed over so far."""
+    return e.counts.delivered_octets
 
 
 @kernel

@@ -23,7 +23,8 @@ from multitracer.replay.arq.rlc.segmentation import fill, most_ends, read_indica
 from multitracer.replay.arq.stretches import above, lose
 
 __all__ = [
-    "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "waiting", "wants",
+    "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered",
+    "waiting", "wants",
 ]  # fmt: skip
 
 HEAD_BYTES = 1
@@ -136,6 +137,12 @@ def wants(e: UmEntity, octets: int) -> int:
 def waiting(e: UmEntity) -> int:
     """Octets that no PDU has carried yet."""
     return e.queue.v.back - e.queue.v.front
+
+
+@kernel
+def total_delivered(e: UmEntity) -> int:
+    """Octets handed over so far."""
+    return e.r.v.delivered_octets
 
 
 @kernel

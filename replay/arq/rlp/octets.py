@@ -10,12 +10,16 @@ from multitracer.wire import rlp
 
 
 class Rlp:
-    """An entity that sends and receives real frames; all times are given to it, in ns."""
+    """An entity that sends and receives real frames; all times are given to it, in ns.
 
-    def __init__(self, parameters: Parameters | None = None) -> None:
+    Where every opportunity has a frame, `fill` sends NULL in those that have nothing else.
+    """
+
+    def __init__(self, parameters: Parameters | None = None, *, fill: bool = True) -> None:
         self.parameters = parameters or Parameters()
         self.entity = entity(self.parameters)
         self.entity.above.count.wanted = 1
+        self.fill = fill
         self._frame = record(state.FRAME)
         self._sent = bytearray()
         self._dropped = 0
@@ -28,15 +32,15 @@ class Rlp:
         self._sent += sdu
         return bool(machine.offer(self.entity, -1, int(self.entity.offered), len(sdu), now))
 
-    def next_frame(self, now: int) -> bytes:
-        """The frame to send in the opportunity that begins now; there is always one (NULL)."""
-        machine.next_frame(self.entity, self._frame, now)
+    def next_frame(self, now: int) -> bytes | None:
+        """The frame to send in the opportunity that begins now."""
+        said = machine.next_frame(self.entity, self._frame, now) > 0
         header, position = int(self._frame.header), int(self._frame.position)
         start = position - self._dropped
         characters = bytes(self._sent[start : start + (header >> state.COUNT_AT)])
         self._take_flushed(now)
         self._forget()
-        return octets_of(header, characters, self.parameters)
+        return octets_of(header, characters, self.parameters) if said or self.fill else None
 
     def receive(self, frame: bytes, now: int) -> None:
         """Take in a frame as it arrived; a damaged one, or one of another size, is ignored."""

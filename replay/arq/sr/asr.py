@@ -1,8 +1,8 @@
-"""Adaptive selective repeat: SR (see sr.py) with a timeout that follows the link's round trips.
+"""Adaptive selective repeat: SR (see `machine`) with a timeout that follows the link's round trips.
 
 The arithmetic is TCP's integer one in ticks of 10 ms: the smoothed round trip is kept times 8, its variation
-times 4. Which acknowledgements give a sample is decided in sr.py: the highest frame of one that acknowledges
-anything new. The timeout is not backed off, and floors at a tick.
+times 4. The machine decides which acknowledgements give a sample: those of something new, from the highest frame that
+they acknowledge. The timeout is not backed off, and is at least a tick.
 Source: Xylomenos & Makidis, MONET 13 (3-4), 2008; V. Jacobson, SIGCOMM 1988, appendix A.
 """
 
@@ -11,26 +11,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from multitracer.compute.kernels import kernel
 from multitracer.model.errors import UsageError
-from multitracer.replay.arq.sr.parameters import (
-    ALPHA,
-    BETA,
-    KARN,
-    LONGEST_MS,
-    MS,
-    NEW_SRTT,
-    SRTT_TICKS,
-    TICK_NS,
-    TIMEOUT_NS,
-    WindowParameters,
-    within,
-)
+from multitracer.replay.arq.fields import numbers, record
+from multitracer.replay.arq.sr.parameters import LONGEST_MS, MS, WindowParameters, within
 
-SRTT8, VAR4, RTXTO_NS = range(3)
-"""Columns of an estimate: ticks times 8, ticks times 4, and the timeout that follows from them (ns)."""
+ESTIMATE = numbers("srtt8 var4 rtxto_ns")
+"""The smoothed round trip in ticks times 8, its variation in ticks times 4, and the timeout that follows (ns)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,35 +51,35 @@ class AsrParameters(WindowParameters):
     def rules(self) -> Any:
         """The parameters as kernels read them."""
         rules = super().rules()
-        rules[TICK_NS] = self.tick_ms * MS
-        rules[[ALPHA, BETA]] = self.alpha, self.beta
-        rules[SRTT_TICKS] = self.initial_srtt_ms // self.tick_ms
-        rules[[KARN, NEW_SRTT]] = self.karn, self.var_uses_new_srtt
+        rules.tick_ns = self.tick_ms * MS
+        rules.alpha, rules.beta = self.alpha, self.beta
+        rules.srtt_ticks = self.initial_srtt_ms // self.tick_ms
+        rules.karn, rules.new_srtt = self.karn, self.var_uses_new_srtt
         return rules
 
 
 def estimate(rules: Any) -> Any:
-    """What is believed before any sample; for SR the constant timeout."""
-    believed = np.zeros(3, dtype=np.int64)
-    believed[SRTT8] = rules[SRTT_TICKS] << 3
-    believed[RTXTO_NS] = timeout_ns(believed, rules) if rules[TICK_NS] else rules[TIMEOUT_NS]
-    return believed
+    """The estimate before any sample; for SR the constant timeout."""
+    first = record(ESTIMATE)
+    first.srtt8 = rules.srtt_ticks << 3
+    first.rtxto_ns = timeout_ns(first, rules) if rules.tick_ns else rules.timeout_ns
+    return first
 
 
 @kernel
-def timeout_ns(believed: Any, rules: Any) -> int:
+def timeout_ns(estimate: Any, rules: Any) -> int:
     """The timeout that the policy makes of an estimate, at least a tick."""
-    ticks = rules[ALPHA] * (believed[SRTT8] >> 3) + rules[BETA] * (believed[VAR4] >> 2)
-    return max(ticks, 1) * rules[TICK_NS]
+    ticks = rules.alpha * (estimate.srtt8 >> 3) + rules.beta * (estimate.var4 >> 2)
+    return max(ticks, 1) * rules.tick_ns
 
 
 @kernel
-def learn(believed: Any, rules: Any, sample_ns: int) -> None:
+def learn(estimate: Any, rules: Any, sample_ns: int) -> None:
     """Take the time from a frame's last sending to its ACK into the estimate."""
-    sample = sample_ns // rules[TICK_NS]
-    off = sample - (believed[SRTT8] >> 3)
-    believed[SRTT8] += off
-    if rules[NEW_SRTT]:
-        off = sample - (believed[SRTT8] >> 3)
-    believed[VAR4] += abs(off) - (believed[VAR4] >> 2)
-    believed[RTXTO_NS] = timeout_ns(believed, rules)
+    sample = sample_ns // rules.tick_ns
+    off = sample - (estimate.srtt8 >> 3)
+    estimate.srtt8 += off
+    if rules.new_srtt:
+        off = sample - (estimate.srtt8 >> 3)
+    estimate.var4 += abs(off) - (estimate.var4 >> 2)
+    estimate.rtxto_ns = timeout_ns(estimate, rules)

@@ -1,4 +1,4 @@
-"""Frames of the SR, ASR and Raw links: their fields as a row of int64, and as octets.
+"""Frames of the SR, ASR and Raw links: their fields, and their octets.
 
 The header is our own, because the paper gives none. Octet 0 holds the kind (bits 0-1) and whether N(R) is
 there (bit 2; bits 3-7 are zero), octet 1 N(S), octet 2 N(R), octet 3 the NACK identifier; fields that a
@@ -13,55 +13,69 @@ check sequence: the layer below says which frames are erased.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
+
+from multitracer.replay.arq.fields import codes, numbers
 
 MODULUS = 256
 """N(S), N(R) and the NACK identifier have 8 bits each: a window of 127 needs at least 254 numbers."""
 
-DATA, ACK, NACK = range(3)
+DATA, ACK, NACK = codes(3)
 KINDS = ("DATA", "ACK", "NACK")
 
-KIND, NS, HAS_NR, NR, ID, SDU, OCTETS = range(7)
-"""Columns of a frame's row; SDU is its number (not on the air) and OCTETS its size, both 0 without one."""
-FIELDS = 7
+FRAME = numbers("kind ns has_nr nr id", "sdu start octets")
+"""A frame in a simulation: its header; its SDU's number, place in the stream and size, all 0 without one."""
 
 SMALLEST_HEADER = 4
 """Octets that the fields need."""
 _NR_BIT, _UNUSED_BITS = 0x04, 0xF8
 
 
+class Header(NamedTuple):
+    """The fields that are on the air."""
+
+    kind: int
+    ns: int
+    has_nr: int
+    nr: int
+    id: int
+
+
 def encode(frame: Any, sdu: bytes = b"", header_bytes: int = 6) -> bytes:
-    """The octets of a frame's row, with `sdu` behind the header; raises ValueError for what has no octets."""
-    kind, ns, has_nr, nr, identifier = (int(field) for field in frame[: ID + 1])
+    """The octets of a frame with these header fields, `sdu` behind them; raises ValueError where they do not fit."""
+    header = Header(*(int(getattr(frame, name)) for name in Header._fields))
     if header_bytes < SMALLEST_HEADER:
         raise ValueError(f"a header has at least {SMALLEST_HEADER} octets, not {header_bytes}")
-    if any(not 0 <= field < MODULUS for field in (ns, nr, identifier)):
-        raise ValueError(f"N(S) {ns}, N(R) {nr} and identifier {identifier} must be 0 to {MODULUS - 1}")
-    problem = _misfit(kind, ns, has_nr, nr, identifier, len(sdu))
+    if any(not 0 <= field < MODULUS for field in (header.ns, header.nr, header.id)):
+        raise ValueError(
+            f"N(S) {header.ns}, N(R) {header.nr} and identifier {header.id} must be 0 to {MODULUS - 1}"
+        )
+    problem = _misfit(header, len(sdu))
     if problem:
         raise ValueError(problem)
-    fields = bytes([kind | _NR_BIT * has_nr, ns, nr, identifier])
+    fields = bytes([header.kind | _NR_BIT * header.has_nr, header.ns, header.nr, header.id])
     return fields.ljust(header_bytes, b"\0") + sdu
 
 
-def decode(octets: bytes, header_bytes: int = 6, control_bytes: int = 6) -> tuple[list[int], bytes]:
-    """A frame's row (SDU number 0) and its SDU; raises ValueError for octets that are no frame."""
+def decode(octets: bytes, header_bytes: int = 6, control_bytes: int = 6) -> tuple[Header, bytes]:
+    """A frame's header and its SDU; raises ValueError for octets that are no frame."""
     if len(octets) < SMALLEST_HEADER:
         raise ValueError(f"a frame has at least {SMALLEST_HEADER} octets, not {len(octets)}")
     first, ns, nr, identifier = octets[:SMALLEST_HEADER]
-    kind, has_nr = first & 3, int(first & _NR_BIT != 0)
-    size = header_bytes if kind == DATA else control_bytes
+    header = Header(first & 3, ns, int(first & _NR_BIT != 0), nr, identifier)
+    size = header_bytes if header.kind == DATA else control_bytes
     sdu = octets[size:]
-    problem = _misfit(kind, ns, has_nr, nr, identifier, len(sdu))
+    problem = _misfit(header, len(sdu))
     if len(octets) < size or first & _UNUSED_BITS or any(octets[SMALLEST_HEADER:size]):
         problem = f"a header of {size} octets has zeros where no field is, not {octets[:size].hex()}"
     if problem:
         raise ValueError(problem)
-    return [kind, ns, has_nr, nr, identifier, 0, len(sdu)], sdu
+    return header, sdu
 
 
-def _misfit(kind: int, ns: int, has_nr: int, nr: int, identifier: int, octets: int) -> str:
-    """Why no frame has these fields and so many octets of SDU; nothing when one has."""
+def _misfit(header: Header, octets: int) -> str:
+    """Why no frame has this header and so many octets of SDU; empty when one has."""
+    kind, ns, has_nr, nr, identifier = header
     if not DATA <= kind <= NACK:
         return f"kind {kind} must be {DATA} to {NACK}"
     if (kind == DATA) != (octets > 0):

@@ -1,4 +1,4 @@
-"""What can be chosen about selective repeat with multireject, and the array of rules that its kernels read.
+"""Parameters of selective repeat with multireject, and the record of rules that its kernels read.
 
 Source of the defaults: Xylomenos & Makidis, Link Layer Adaptation for Shared Wireless Links, MONET 13 (3-4),
 2008; it states neither header sizes nor the width of sequence numbers.
@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from multitracer.model.errors import UsageError
+from multitracer.replay.arq.fields import numbers, record
 from multitracer.replay.arq.sr.frames import MODULUS, SMALLEST_HEADER
 
 MS = 1_000_000
@@ -21,9 +20,11 @@ RENACK = ("none", "echo")
 LONGEST_MS = 3_600_000
 LARGEST_HEADER = 64
 
-WINDOW, ACK_DELAY_NS, RENACKS, TIMEOUT_NS, TICK_NS, ALPHA, BETA, SRTT_TICKS, KARN, NEW_SRTT = range(10)
-"""Columns of the rules; TICK_NS is 0 when the timeout is constant."""
-RULES = 10
+RULES = numbers(
+    "window ack_delay_ns renacks", "header_bytes control_bytes", "timeout_ns",
+    "tick_ns alpha beta srtt_ticks karn new_srtt",
+)  # fmt: skip
+"""The last six are ASR's; tick_ns is 0 when the timeout is constant (timeout_ns)."""
 
 
 def within(name: str, value: int, low: int, high: int) -> None:
@@ -57,10 +58,11 @@ class WindowParameters:
 
     def rules(self) -> Any:
         """The parameters as kernels read them."""
-        rules = np.zeros(RULES, dtype=np.int64)
-        rules[WINDOW] = self.window
-        rules[ACK_DELAY_NS] = self.ack_delay_ms * MS
-        rules[RENACKS] = RENACK.index(self.renack)
+        rules = record(RULES)
+        rules.window = self.window
+        rules.ack_delay_ns = self.ack_delay_ms * MS
+        rules.renacks = RENACK.index(self.renack)
+        rules.header_bytes, rules.control_bytes = self.header_bytes, self.control_bytes
         return rules
 
 
@@ -78,5 +80,5 @@ class SrParameters(WindowParameters):
     def rules(self) -> Any:
         """The parameters as kernels read them."""
         rules = super().rules()
-        rules[TIMEOUT_NS] = self.timeout_ms * MS
+        rules.timeout_ns = self.timeout_ms * MS
         return rules

@@ -17,12 +17,14 @@ import rlp_story
 from multitracer import cli
 from multitracer.model.errors import UsageError
 from multitracer.parsers.shared.experiment import read
-from multitracer.replay.arq import notes
+from multitracer.replay.arq.notes import ERASED, RECEIVED, SENT
 from multitracer.replay.arq.rlc.parameters import Parameters
-from multitracer.replay.arq.rlp import link as rlp_link
 from multitracer.replay.arq.rlp.entity import frame_of
 from multitracer.replay.arq.rlp.state import COUNT_AT
+from multitracer.replay.engine.direction import Direction
+from multitracer.replay.engine.driver import Engine, Keep
 from multitracer.replay.engine.rlc import RLC_AM_OCTETS
+from multitracer.replay.engine.rlp import RLP
 from multitracer.replay.erasures import loading
 from multitracer.replay.erasures.trace import ErasureTrace
 from multitracer.replay.record.instruments import START_NS
@@ -54,7 +56,7 @@ def losses(seed: int, slots: int = SLOTS) -> np.ndarray:
     return lost.astype(np.uint8)
 
 
-def rlp_run(**parameters: Any) -> rlp_link.Link:
+def rlp_run(**parameters: Any) -> rlp_story.Run:
     """A run of RLP with data both ways, flow control, and an outage that resets it."""
     lost = [tuple(np.flatnonzero(losses(seed)).tolist()) for seed in (1, 2)]
     return rlp_story.link(
@@ -78,10 +80,10 @@ def rlc_run(**settings: Any) -> rlc_support.Run:
 
 
 @pytest.fixture(scope="module")
-def rlp_folder(tmp_path_factory: pytest.TempPathFactory) -> tuple[rlp_link.Link, Path]:
+def rlp_folder(tmp_path_factory: pytest.TempPathFactory) -> tuple[rlp_story.Run, Path]:
     """An RLP run and where it is recorded."""
     link, folder = rlp_run(), tmp_path_factory.mktemp("rlp")
-    record_rlp(link, folder)
+    record_rlp(link.engine, folder)
     return link, folder
 
 
@@ -109,15 +111,15 @@ def rows(table: pd.DataFrame, columns: list[str]) -> list[list[Any]]:
 
 
 @pytest.mark.parametrize(("side", "name"), [(0, "mobile"), (1, "network")])
-def test_an_rlpdump_has_each_frame_of_the_log(rlp_folder: tuple[rlp_link.Link, Path], side: int, name: str) -> None:
+def test_an_rlpdump_has_each_frame_of_the_log(rlp_folder: tuple[rlp_story.Run, Path], side: int, name: str) -> None:
     """Times, directions, types, numbers, poll bits and characters, erased frames as BAD."""
     link, folder = rlp_folder
     table = frames_in(folder / f"rlpdump.{name}.txt")
-    log = [row for row in link.log.tolist() if row[1] == side and row[2] <= rlp_link.ERASED]
+    log = [row for row in link.log.tolist() if row[1] == side and row[2] in (SENT, ERASED, RECEIVED)]
     assert len(table) == len(log) == 2 * SLOTS - 2
     for (time_ns, _, event, header, position), got in zip(log, table.itertuples(), strict=True):
-        assert (got.time_ns, got.sent) == (START_NS + time_ns, event == rlp_link.SENT)
-        if event == rlp_link.ERASED:
+        assert (got.time_ns, got.sent) == (START_NS + time_ns, event == SENT)
+        if event == ERASED:
             assert got.type == "BAD"
             continue
         frame = frame_of(header)
@@ -131,7 +133,7 @@ def test_an_rlpdump_has_each_frame_of_the_log(rlp_folder: tuple[rlp_link.Link, P
 
 
 @pytest.mark.parametrize(("side", "name"), [(0, "mobile"), (1, "network")])
-def test_events_are_those_of_the_machine(rlp_folder: tuple[rlp_link.Link, Path], side: int, name: str) -> None:
+def test_events_are_those_of_the_machine(rlp_folder: tuple[rlp_story.Run, Path], side: int, name: str) -> None:
     """Resets as each end's own or its peer's; flow control where it is told."""
     link, folder = rlp_folder
     events = read(str(folder / f"rlpdump.{name}.txt")).tables["link_events"]
@@ -146,7 +148,7 @@ def test_events_are_those_of_the_machine(rlp_folder: tuple[rlp_link.Link, Path],
     assert name == "network" or counted["xoffs"]
 
 
-def test_rlp_dumps_and_capture_agree(rlp_folder: tuple[rlp_link.Link, Path]) -> None:
+def test_rlp_dumps_and_capture_agree(rlp_folder: tuple[rlp_story.Run, Path]) -> None:
     """What an end's dump says it sent is what the capture has of it, lost frames too."""
     _, folder = rlp_folder
     trace = read(str(folder / "frames.pcap"))
@@ -162,9 +164,9 @@ def expected_rlc(run: rlc_support.Run, side: int) -> list[tuple[int, bool, rlc_u
     """What an end has logged: time, whether it sent it, and the PDU; None for one that was erased."""
     found = []
     for at, row in enumerate(run.engine.log.rows):
-        if row.side == side and row.event in (notes.SENT, notes.RECEIVED, notes.ERASED):
-            pdu = None if row.event == notes.ERASED else pdu_of(run, at)
-            found.append((START_NS + int(row.time_ns), row.event == notes.SENT, pdu))
+        if row.side == side and row.event in (SENT, RECEIVED, ERASED):
+            pdu = None if row.event == ERASED else pdu_of(run, at)
+            found.append((START_NS + int(row.time_ns), row.event == SENT, pdu))
     return found
 
 
@@ -200,7 +202,7 @@ def test_an_rlcdump_has_each_pdu_of_the_log(rlc_folder: tuple[rlc_support.Run, P
 
 
 def test_the_runs_show_what_they_are_for(
-    rlp_folder: tuple[rlp_link.Link, Path], rlc_folder: tuple[rlc_support.Run, Path]
+    rlp_folder: tuple[rlp_story.Run, Path], rlc_folder: tuple[rlc_support.Run, Path]
 ) -> None:
     """Losses, reports with gaps, resets or moved windows, and RLP's own frame types."""
     seen = frames_in(rlp_folder[1] / "rlpdump.mobile.txt")["type"]
@@ -248,7 +250,7 @@ def traces_in(folder: Path, to: Path) -> dict[str, ErasureTrace]:
     return {trace.name.split(" by ")[1]: trace for trace in loading.load(str(to / "logs"))}
 
 
-def test_rlp_logs_tell_the_erasures_that_were_put_in(rlp_folder: tuple[rlp_link.Link, Path], tmp_path: Path) -> None:
+def test_rlp_logs_tell_the_erasures_that_were_put_in(rlp_folder: tuple[rlp_story.Run, Path], tmp_path: Path) -> None:
     """All of those whose frames could arrive before the end."""
     link, folder = rlp_folder
     found = traces_in(folder, tmp_path)
@@ -264,13 +266,13 @@ def test_rlc_logs_tell_the_erasures_that_were_put_in(tmp_path: Path) -> None:
     found = traces_in(tmp_path / "all", tmp_path)
     for side, name in ((0, "mobile"), (1, "network")):
         erased, log = losses(1 + side), run.engine.log.rows
-        sent = log["time_ns"][(log["side"] == side) & (log["event"] == notes.SENT)] // (10 * MS)
+        sent = log["time_ns"][(log["side"] == side) & (log["event"] == SENT)] // (10 * MS)
         put_in, told = erased[sent].astype(bool), found[name].erased
         assert len(put_in) - 10 <= len(told) <= len(put_in)
         assert told.tolist() == put_in[: len(told)].tolist()
 
 
-def test_traces_written_are_those_put_in(rlp_folder: tuple[rlp_link.Link, Path]) -> None:
+def test_traces_written_are_those_put_in(rlp_folder: tuple[rlp_story.Run, Path]) -> None:
     """One block an opportunity, with the frame's size and duration."""
     link, folder = rlp_folder
     for name, erased in (("mobile", link.erased_a), ("network", link.erased_b)):
@@ -295,7 +297,7 @@ def test_tshark_reads_every_pdu_alike(rlc_folder: tuple[rlc_support.Run, Path]) 
         command += ["-e", field]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     theirs = [line.split("\t") for line in done.stdout.removesuffix("\n").split("\n")]
-    sent = np.flatnonzero(run.engine.log.rows["event"] == notes.SENT).tolist()
+    sent = np.flatnonzero(run.engine.log.rows["event"] == SENT).tolist()
     assert len(theirs) == len(sent)
     for at, values in zip(sent, theirs, strict=True):
         assert by_tshark(dict(zip(fields, values, strict=True))) == as_tshark(pdu_of(run, at)), at
@@ -369,7 +371,7 @@ def test_a_run_recorded_in_parts_is_as_one_recorded_whole(model: str, given: dic
     files = record(model, given, over, tmp_path / "parts")
     known = named(model, given)
     if isinstance(known, Rlp):
-        whole = record_rlp(known.link(over, 30_000).carry(), tmp_path / "whole")
+        whole = record_rlp(known.engine(over, 30_000).run((len(over.forth) - 1) * over.frame_ns), tmp_path / "whole")
     else:
         assert isinstance(known, Acknowledged)
         run = known.engine(over, 30_000, RLC_AM_OCTETS).run((len(over.forth) - 1) * over.frame_ns)
@@ -421,6 +423,7 @@ def test_what_cannot_be_recorded_is_refused(tmp_path: Path) -> None:
         record("rlp", {}, air(), tmp_path, start_ns=-1)
     with pytest.raises(UsageError, match="0 frames forth"):
         record("rlp", {}, Air(np.zeros(0), np.zeros(0), 30, 20 * MS, 1, 200 * MS), tmp_path)
-    full = rlp_link.Link(*[rlp_story.Parameters()] * 2, MS, MS, np.zeros(9), np.zeros(9), log_rows=9).carry()
+    air_of = Direction(MS, MS)
+    full = Engine(RLP, (rlp_story.Parameters(), rlp_story.Parameters()), air_of, air_of, keep=Keep(log=9)).run(9 * MS)
     with pytest.raises(UsageError, match="log of 9 rows is full"):
         record_rlp(full, tmp_path)

@@ -173,6 +173,6 @@ def test_frames_that_outlast_minutes_cannot_be_chosen_by_them() -> None:
 def test_what_befell_many_sizes_alike_is_said_once() -> None:
     """With how many those are."""
     found = retrace([ErasureTrace("t", np.arange(3000) % 4 == 1)], Settings(frame_bytes=(30, 120, 150, 180)))[0]
-    assert found.said == [
+    assert found.remarks == [
         "at 120 octets and 2 more sizes up to 180 nothing came through: every frame holds a lost block"
     ]

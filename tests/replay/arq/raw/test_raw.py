@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from arq_links import Wires, delivered, scene, told
+from arq_links import Wires, counters, delivered, scene, told
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from multitracer.model.errors import UsageError
-from multitracer.replay.arq.raw.entity import Raw, RawParameters
-from multitracer.replay.arq.sr import link
+from multitracer.replay.arq.raw.octets import Raw
+from multitracer.replay.arq.raw.parameters import RawParameters
 
 
 def test_erased_frame_is_gone_and_the_rest_arrives() -> None:
     """Nothing comes back, and nothing is sent again."""
-    assert told(scene(None, offers=([0] * 3, [5]), lost=({1}, set()))) == [
+    assert told(scene(RawParameters(), offers=([0] * 3, [5]), lost=({1}, set()))) == [
         "0 A SENT DATA 0 echo 0",
         "10 A ERASED DATA 1 echo 0",
         "10 B SENT DATA 0 echo 0",
@@ -30,9 +30,9 @@ def test_erased_frame_is_gone_and_the_rest_arrives() -> None:
 def test_exactly_what_is_not_erased_arrives_in_order(erased: list[bool]) -> None:
     """SDU k goes in opportunity k: it is delivered unless that is erased."""
     lost = {i for i, gone in enumerate(erased) if gone}
-    driven = scene(None, offers=([0] * 40, []), lost=(lost, set()), opportunities=50)
+    driven = scene(RawParameters(), offers=([0] * 40, []), lost=(lost, set()), opportunities=50)
     assert delivered(driven)[1] == [(k, 100) for k in range(40) if k not in lost]
-    a, b = link.counters(driven)
+    a, b = counters(driven)
     assert (a["sent"], a["waiting"], b["delivered_octets"]) == (40, 0, 100 * (40 - len(lost)))
 
 
@@ -41,10 +41,10 @@ def test_octets_go_through() -> None:
     wires = Wires(Raw(), Raw())
     for sdu in (b"one", b"two", b"three"):
         wires.sides[0].offer(sdu)
-    while wires.send(0, erased=wires.sides[0].entity.counts[2] == 1):
+    while wires.send(0, erased=wires.sides[0].entity.counts.sent == 1):
         pass
     wires.step(40)
-    assert wires.sides[1].delivered() == [b"one", b"three"]
+    assert [sdu.octets for sdu in wires.sides[1].delivered()] == [b"one", b"three"]
     assert wires.sides[1].delivered() == []
     assert wires.sides[0].next_timer() is None
 

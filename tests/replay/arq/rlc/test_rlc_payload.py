@@ -45,7 +45,8 @@ def compared(p: Any, protocols: tuple[Any, Any], offered: list[tuple[int, int]],
     both = [
         Run(
             p, protocol=protocol, offers=((times, sizes), (times[:6], sizes[:6])), per_frame=(2, 1),
-            delay_ns=delay * MS, erased=(np.array(lost, np.uint8), np.array(lost[::-1], np.uint8)), log_rows=1500, sdus=400,
+            delay_ns=delay * MS, erased=(np.array(lost, np.uint8), np.array(lost[::-1], np.uint8)),
+            log_rows=1500, sdus=400,
         )
         for protocol in protocols
     ]  # fmt: skip

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
+
 import pytest
-from arq_links import delivered, scene, told
+from arq_links import counters, delivered, scene, told
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from multitracer.model.errors import UsageError
-from multitracer.replay.arq.sr import entity, link
-from multitracer.replay.arq.sr.asr import RTXTO_NS, SRTT8, VAR4, AsrParameters, estimate, learn
-from multitracer.replay.arq.sr.entity import EXPIRY_NS, SLOTS, TIMERS, Sr
-from multitracer.replay.arq.sr.frames import ACK, FIELDS, HAS_NR, KIND, NR
+from multitracer.replay.arq.fields import record
+from multitracer.replay.arq.sr import machine
+from multitracer.replay.arq.sr.asr import AsrParameters, estimate, learn
+from multitracer.replay.arq.sr.frames import ACK, FRAME
+from multitracer.replay.arq.sr.octets import Sr
 from multitracer.replay.arq.sr.parameters import MS
+from multitracer.replay.arq.sr.state import SLOTS, TIMERS, Entity, entity
 
 TICK_NS = 10 * MS
 
@@ -29,48 +32,53 @@ TICK_NS = 10 * MS
 def test_arithmetic_is_tcps_in_whole_ticks(alpha: int, beta: int, first: int, timeouts: list[int]) -> None:
     """Five round trips from 1.1 s on, worked out by hand: srtt times 8, variation times 4, and the timeout."""
     rules = AsrParameters(alpha=alpha, beta=beta).rules()
-    believed = estimate(rules)
-    assert believed.tolist() == [880, 0, first * TICK_NS]
+    found = estimate(rules)
+    assert found.tolist() == (880, 0, first * TICK_NS)
     steps = []
     for ticks in (80, 85, 90, 78, 120):
-        learn(believed, rules, ticks * TICK_NS + 9_999_999)
-        steps.append(believed.tolist())
-    assert [step[SRTT8] for step in steps] == [850, 829, 816, 792, 813]
-    assert [step[VAR4] for step in steps] == [30, 44, 46, 59, 66]
-    assert [step[RTXTO_NS] // TICK_NS for step in steps] == timeouts
+        learn(found, rules, ticks * TICK_NS + 9_999_999)
+        steps.append(found.copy())
+    assert [step.srtt8 for step in steps] == [850, 829, 816, 792, 813]
+    assert [step.var4 for step in steps] == [30, 44, 46, 59, 66]
+    assert [step.rtxto_ns // TICK_NS for step in steps] == timeouts
 
 
 def test_variation_can_take_the_new_srtt() -> None:
     """From 110 to a sample of 80 the new srtt is 850 >> 3 = 106: the variation grows by 26 instead of 30."""
     rules = AsrParameters(var_uses_new_srtt=True).rules()
-    believed = estimate(rules)
-    learn(believed, rules, 80 * TICK_NS)
-    assert believed[[SRTT8, VAR4]].tolist() == [850, 26]
+    found = estimate(rules)
+    learn(found, rules, 80 * TICK_NS)
+    assert (found.srtt8, found.var4) == (850, 26)
 
 
 def test_timeout_is_a_tick_at_least() -> None:
     """Round trips below a tick do not make a timer that expires at once."""
     rules = AsrParameters(alpha=1, beta=0, initial_srtt_ms=10).rules()
-    believed = estimate(rules)
+    found = estimate(rules)
     for _ in range(40):
-        learn(believed, rules, 0)
-    assert believed[RTXTO_NS] == TICK_NS
+        learn(found, rules, 0)
+    assert found.rtxto_ns == TICK_NS
+
+
+def ack(nr: int) -> Any:
+    """An ACK frame."""
+    frame = record(FRAME)
+    frame.kind, frame.has_nr, frame.nr = ACK, 1, nr
+    return frame
 
 
 def acknowledged(parameters: AsrParameters, frames: int, nr: int, resend: bool = False) -> list[int]:
     """The estimate after frames sent at 0, 100, ... ms and an ACK for `nr` of them at 1000 ms."""
-    side, frame = entity.entity(parameters), np.zeros(FIELDS, dtype=np.int64)
+    side, frame = entity(parameters), record(FRAME)
     for k in range(frames):
-        entity.offer(side, k, 100)
-        entity.next_frame(side, k * 100 * MS, frame)
+        machine.offer(side, k, 100 * k, 100, k * 100 * MS)
+        machine.next_frame(side, frame, k * 100 * MS)
     if resend:
-        entity.expire(side, 950 * MS)
-        entity.next_frame(side, 950 * MS, frame)
-    frame[:] = 0
-    frame[[KIND, HAS_NR, NR]] = ACK, 1, nr
+        machine.expire(side, 950 * MS)
+        machine.next_frame(side, frame, 950 * MS)
     for _ in range(2):
-        entity.receive(side, frame, 1000 * MS)
-    return side.believed.tolist()[:RTXTO_NS]
+        machine.receive(side, ack(nr), 6, 1000 * MS)
+    return [int(side.estimate.srtt8), int(side.estimate.var4)]
 
 
 def test_only_the_highest_frame_of_an_ack_is_sampled_and_once() -> None:
@@ -106,8 +114,8 @@ def test_timer_never_expires_before_one_set_earlier() -> None:
 def test_timeout_settles_at_the_links_round_trip() -> None:
     """A steady 40 ms of round trip: alpha times 4 ticks, after 3.3 s at first."""
     driven = scene(AsrParameters(ack_delay_ms=0), offers=(list(range(0, 6000, 60)), []), opportunities=700)
-    assert int(driven.a.believed[SRTT8]) >> 3 in (3, 4)
-    assert 3 * 3 * TICK_NS <= driven.a.believed[RTXTO_NS] <= (3 * 4 + 2) * TICK_NS
+    assert int(driven.a.estimate.srtt8) >> 3 in (3, 4)
+    assert 3 * 3 * TICK_NS <= driven.a.estimate.rtxto_ns <= (3 * 4 + 2) * TICK_NS
 
 
 def test_policy_of_tcp_times_out_without_errors() -> None:
@@ -116,7 +124,7 @@ def test_policy_of_tcp_times_out_without_errors() -> None:
     for alpha, beta in ((1, 4), (4, 0)):
         parameters = AsrParameters(alpha=alpha, beta=beta)
         driven = scene(parameters, offers=([0] * 2000, []), opportunities=3000)
-        a, b = link.counters(driven)
+        a, b = counters(driven)
         assert (b["delivered_sdus"], b["nacks"]) == (2000, 0)
         timeouts.append(a["timeouts"])
     assert timeouts[0] > timeouts[1]
@@ -141,28 +149,26 @@ def test_everything_arrives_once_and_in_order(
 @given(st.lists(st.tuples(st.integers(1, 40), st.integers(0, 3)), max_size=60))
 def test_chain_of_timers_is_in_order_of_expiry(steps: list[tuple[int, int]]) -> None:
     """After any sendings, ACKs and expiries the pending timers stand in the order in which they expire."""
-    side, frame, now = entity.entity(AsrParameters(alpha=1, beta=4, initial_srtt_ms=60)), np.zeros(FIELDS, np.int64), 0
+    side, frame, now = entity(AsrParameters(alpha=1, beta=4, initial_srtt_ms=60)), record(FRAME), 0
     for k, (later, what) in enumerate(steps):
         now += later * MS
-        entity.offer(side, k, 9)
+        machine.offer(side, k, 9 * k, 9, now)
         if what == 3:
-            frame[:] = 0
-            frame[[KIND, HAS_NR, NR]] = ACK, 1, (int(side.state[entity.VA]) + 1) % 256
-            entity.receive(side, frame, now)
+            machine.receive(side, ack((int(side.state.va) + 1) % 256), 6, now)
         elif what == 2:
-            entity.expire(side, now)
+            machine.expire(side, now)
         else:
-            entity.next_frame(side, now, frame)
+            machine.next_frame(side, frame, now)
         expiries = pending(side)
         assert expiries == sorted(expiries)
 
 
-def pending(side: entity.Entity) -> list[int]:
+def pending(side: Entity) -> list[int]:
     """The expiries in the order of the chain."""
-    found, place = [], int(side.sent_links[TIMERS, 1])
+    found, place = [], int(side.sent[TIMERS].next)
     while place < SLOTS:
-        found.append(int(side.sent[place, EXPIRY_NS]))
-        place = int(side.sent_links[place, 1])
+        found.append(int(side.sent[place].expiry_ns))
+        place = int(side.sent[place].next)
     return found
 
 

@@ -9,30 +9,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from arq_links import Wires, delivered, scene, told
+from arq_links import Wires, counters, delivered, link, rows, run, scene, told
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from multitracer.model.errors import UsageError
-from multitracer.replay.arq.sr import entity, link
-from multitracer.replay.arq.sr.entity import Sr
-from multitracer.replay.arq.sr.frames import (
-    ACK,
-    DATA,
-    FIELDS,
-    HAS_NR,
-    ID,
-    KIND,
-    NACK,
-    NR,
-    NS,
-    OCTETS,
-    SDU,
-    decode,
-    encode,
-)
+from multitracer.replay.arq.fields import record
+from multitracer.replay.arq.sr import machine
+from multitracer.replay.arq.sr.frames import ACK, DATA, FRAME, NACK, Header, decode, encode
+from multitracer.replay.arq.sr.octets import Sr
 from multitracer.replay.arq.sr.parameters import MS, SrParameters
-from multitracer.replay.engine.opportunities import EVENT, FRAME, RECEIVED, source
+from multitracer.replay.arq.sr.state import Entity, entity
+from multitracer.replay.engine.direction import Direction
+from multitracer.replay.engine.driver import Engine
+from multitracer.replay.engine.source import source
 
 QUICK = SrParameters(timeout_ms=200, ack_delay_ms=40)
 WORTH_NOTING = ("RECEIVED", "DELIVERED", "ACK_TIMEOUT")
@@ -179,12 +169,14 @@ def test_everything_arrives_once_and_in_order(
     at_a, at_b = delivered(driven)
     assert at_b == [(k, 100) for k in range(len(offers[0]))]
     assert at_a == [(k, 100) for k in range(len(offers[1]))]
-    assert [(side["waiting"], side["unacknowledged"]) for side in link.counters(driven)] == [(0, 0), (0, 0)]
+    assert [(side["waiting"], side["unacknowledged"]) for side in counters(driven)] == [(0, 0), (0, 0)]
 
 
 def within_window(wires: Wires, window: int) -> bool:
     """Whether neither side has more frames outstanding than the window, as the sender and the receiver see it."""
-    (vs_a, va_a, vr_a), (vs_b, va_b, vr_b) = (each.entity.state[: entity.VH].tolist() for each in wires.sides)
+    (vs_a, va_a, vr_a), (vs_b, va_b, vr_b) = (
+        (int(state.vs), int(state.va), int(state.vr)) for state in (each.entity.state for each in wires.sides)
+    )
     return va_a <= vr_b <= vs_a <= va_a + window and va_b <= vr_a <= vs_b <= va_b + window
 
 
@@ -204,8 +196,8 @@ def test_octets_survive_and_the_window_holds(
         for side in (0, 1):
             wires.send(side, erasures[side][i : i + 1] == [True])
             assert within_window(wires, window)
-    assert wires.sides[1].delivered() == sdus
-    assert wires.sides[0].delivered() == [sdu[::-1] for sdu in sdus]
+    assert [sdu.octets for sdu in wires.sides[1].delivered()] == sdus
+    assert [sdu.octets for sdu in wires.sides[0].delivered()] == [sdu[::-1] for sdu in sdus]
     assert wires.sides[0].next_timer() is None
 
 
@@ -224,107 +216,127 @@ def test_entity_fills_a_queue_below_at_once() -> None:
         wires.step(now)
         while wires.send(0, erased=False) or wires.send(1, erased=False):
             pass
-    assert wires.sides[1].delivered() == sdus
-    assert wires.sides[0].entity.counts[[entity.RETRANSMISSIONS, entity.TIMEOUTS]].tolist() == [1, 0]
+    assert [sdu.octets for sdu in wires.sides[1].delivered()] == sdus
+    counts = wires.sides[0].entity.counts
+    assert (counts.retransmissions, counts.timeouts) == (1, 0)
 
 
-def told_to_send(side: entity.Entity, kind: int, **fields: int) -> list[int]:
-    """The next frame after a control frame with these fields, at 0."""
-    columns = {"ns": NS, "nr": NR, "has_nr": HAS_NR, "identifier": ID}
-    frame = np.zeros(FIELDS, dtype=np.int64)
-    frame[KIND] = kind
+def test_delivery_says_when_an_sdu_came_and_when_it_was_handed_over() -> None:
+    """Behind a lost frame the others come long before they are handed over; numbers and octets are the sender's."""
+    wires = Wires(Sr(QUICK), Sr(QUICK))
+    for sdu in (b"one", b"two", b"three"):
+        wires.sides[0].offer(sdu)
+    for now in (0, 10, 20):
+        wires.step(now)
+        wires.send(0, erased=now == 10)
+    for now in range(30, 120, 10):
+        wires.step(now)
+        for side in (0, 1):
+            wires.send(side, erased=False)
+    found = wires.sides[1].delivered()
+    assert [(each.sdu, each.octets, each.first_ns // MS) for each in found] == [
+        (0, b"one", 15), (1, b"two", 75), (2, b"three", 35),
+    ]  # fmt: skip
+    assert [each.time_ns // MS for each in found] == [15, 75, 75]
+    assert wires.sides[0].flushed() == []
+
+
+def told_to_send(side: Entity, kind: int, **fields: int) -> list[int]:
+    """The header of the next frame after a control frame with these fields, at 0."""
+    frame = record(FRAME)
+    frame.kind = kind
     for name, value in fields.items():
-        frame[columns[name]] = value
-    entity.receive(side, frame, 0)
-    frame[:] = -1
-    return frame[: ID + 1].tolist() if entity.next_frame(side, 0, frame) else []
+        frame[name] = value
+    machine.receive(side, frame, 6, 0)
+    for name in FRAME.names:
+        frame[name] = -1
+    return list(frame.tolist()[:5]) if machine.next_frame(side, frame, 0) else []
 
 
 def test_echo_goes_round_with_the_numbers_of_nacks() -> None:
     """After NACK 255 comes NACK 0, and is echoed; new frames go on echoing the last that was answered."""
-    side = entity.entity(SrParameters(window=3))
-    entity.offer(side, 0, 100)
+    side = entity(SrParameters(window=3))
+    machine.offer(side, 0, 0, 100, 0)
     assert told_to_send(side, ACK) == [DATA, 0, 0, 0, 0]
-    assert told_to_send(side, NACK, ns=0, identifier=255) == [DATA, 0, 0, 0, 255]
-    assert told_to_send(side, NACK, ns=0, identifier=0) == [DATA, 0, 0, 0, 0]
+    assert told_to_send(side, NACK, ns=0, id=255) == [DATA, 0, 0, 0, 255]
+    assert told_to_send(side, NACK, ns=0, id=0) == [DATA, 0, 0, 0, 0]
 
 
 def test_nack_of_what_is_not_outstanding_is_ignored() -> None:
     """Neither a frame not sent yet nor one acknowledged, even while its resend waits, is sent or echoed."""
-    side = entity.entity(SrParameters(window=1))
+    side = entity(SrParameters(window=1))
     for n in range(130):
-        entity.offer(side, n, 100)
+        machine.offer(side, n, 100 * n, 100, 0)
         assert told_to_send(side, ACK, has_nr=1, nr=n) == [DATA, n, 0, 0, 0]
-        assert told_to_send(side, NACK, ns=n + 1, identifier=9) == []
-        answering = np.array([NACK, n, 0, 0, 7, 0, 0])
-        entity.receive(side, answering, 0)
+        assert told_to_send(side, NACK, ns=n + 1, id=9) == []
+        answering = record(FRAME)
+        answering.kind, answering.ns, answering.id = NACK, n, 7
+        machine.receive(side, answering, 6, 0)
     assert told_to_send(side, ACK, has_nr=1, nr=130) == []
-    assert told_to_send(side, NACK, ns=129, identifier=8) == []
-    assert side.counts[entity.RETRANSMISSIONS] == 0
+    assert told_to_send(side, NACK, ns=129, id=8) == []
+    assert side.counts.retransmissions == 0
 
 
-def saturated(parameters: SrParameters, opportunities: int, both: bool, erased: bool = False) -> link.Link:
+def saturated(parameters: SrParameters, opportunities: int, both: bool, erased: bool = False) -> Engine:
     """A link that always has 250 octets to send, after so many opportunities of 10 ms."""
     gone = np.full(opportunities, erased)
-    sources = (source(saturated_octets=250), source(saturated_octets=250 if both else 0))
-    driven = link.link(parameters, 10 * MS, 15 * MS, (gone, gone), sources)
-    link.run(driven, 0, opportunities)
-    return driven
+    return run(link(parameters, saturated=(250, 250 if both else 0), lost=(gone, gone)), opportunities)
 
 
 @pytest.mark.parametrize("window", [1, 2, 3, 4, 127])
 def test_saturated_throughput_is_the_window_over_the_round_trip(window: int) -> None:
     """Without errors: min(1, window / 4) frames an opportunity, as an ACK takes 4 opportunities to come back."""
     driven = saturated(SrParameters(window=window, ack_delay_ms=0), 402, both=False)
-    assert link.counters(driven)[1]["delivered_sdus"] == 100 * min(window, 4)
+    assert counters(driven)[1]["delivered_sdus"] == 100 * min(window, 4)
 
 
 def test_saturated_directions_do_not_disturb_each_other() -> None:
     """With data both ways every opportunity carries data, and every ACK travels with it."""
-    for side in link.counters(saturated(SrParameters(), 402, both=True)):
+    for side in counters(saturated(SrParameters(), 402, both=True)):
         assert (side["delivered_octets"], side["acks"], side["timeouts"]) == (400 * 250, 0, 0)
 
 
 def test_all_erased_ends_with_nothing() -> None:
     """No frame ever arrives: 0 octets, and the frames sent within a timeout again and again, until the end."""
-    a, b = link.counters(saturated(SrParameters(), 400, both=False, erased=True))
+    a, b = counters(saturated(SrParameters(), 400, both=False, erased=True))
     assert (b["delivered_octets"], a["unacknowledged"], a["first_sendings"]) == (0, 110, 110)
     assert a["first_sendings"] + a["retransmissions"] == 400
 
 
 def test_run_goes_on_where_it_ended() -> None:
-    """One call or many make the same log, and the log begins anew when it was read."""
-    whole = told(scene(QUICK, offers=([0] * 8, [30] * 5), lost=({1, 4, 9}, {5})))
-    driven = scene(QUICK, offers=([0] * 8, [30] * 5), lost=({1, 4, 9}, {5}), opportunities=0)
-    erased = [np.isin(np.arange(40), sorted(each)).astype(np.uint8) for each in ({1, 4, 9}, {5})]
-    driven = driven._replace(
-        a_to_b=driven.a_to_b._replace(erased=erased[0]), b_to_a=driven.b_to_a._replace(erased=erased[1])
+    """One call or many make the same log, and the log begins anew when it was emptied."""
+    erased = [np.isin(np.arange(40), sorted(each)) for each in ({1, 4, 9}, {5})]
+    whole, driven = (
+        link(QUICK, offers=([0] * 8, [30] * 5), lost=(erased[0], erased[1])) for _ in range(2)
     )
-    pieces: list[str] = []
+    run(whole, 40)
+    pieces: list[tuple[int, ...]] = []
     for first in range(0, 40, 7):
-        link.run(driven, first, min(first + 7, 40))
-        pieces += told(driven)
-    assert pieces == whole
+        run(driven, min(first + 7, 40))
+        pieces += driven.log.rows.tolist()
+        driven.clear()
+    assert pieces == whole.log.rows.tolist()
+    assert len(driven.log.rows) == 0
 
 
 def test_log_rebuilds_the_octets_of_each_frame() -> None:
     """A frame encoded from its row of the log decodes to that row; only the SDU's number is not on the air."""
-    rows = link.logged(scene(QUICK, offers=([0] * 6, [20] * 3), lost=({1, 2}, {4})))
-    frames = rows[rows[:, EVENT] == RECEIVED, FRAME:]
-    assert {DATA, ACK, NACK} == set(frames[:, KIND].tolist())
+    driven = scene(QUICK, offers=([0] * 6, [20] * 3), lost=({1, 2}, {4}))
+    frames = [row.frame for row in rows(driven) if row.event == "RECEIVED"]
+    assert {DATA, ACK, NACK} == {int(frame.kind) for frame in frames}
     for frame in frames:
-        fields, sdu = decode(encode(frame, bytes(int(frame[OCTETS]))))
-        assert (fields[:SDU], len(sdu)) == (frame[:SDU].tolist(), frame[OCTETS])
+        header, sdu = decode(encode(frame, bytes(int(frame.octets))))
+        assert (header, len(sdu)) == (frame.tolist()[:5], frame.octets)
 
 
 @given(st.binary(max_size=12))
 def test_octets_are_a_frame_or_refused(octets: bytes) -> None:
     """What decodes encodes to the same octets; all else is a ValueError."""
     try:
-        fields, sdu = decode(octets)
+        header, sdu = decode(octets)
     except ValueError:
         return
-    assert encode(fields, sdu) == octets
+    assert encode(header, sdu) == octets
 
 
 @given(
@@ -337,10 +349,10 @@ def test_frames_survive_their_octets(
     """Every frame that can be sent decodes to itself, for every size of header."""
     carried = sdu if kind == DATA else b""
     has_nr = int(kind == ACK or (kind == DATA and nr))
-    row = [kind, 0 if kind == ACK else ns, has_nr, vr * has_nr, 0 if kind == ACK else identifier, 0, len(carried)]
-    octets = encode(row, carried, size)
+    header = Header(kind, 0 if kind == ACK else ns, has_nr, vr * has_nr, 0 if kind == ACK else identifier)
+    octets = encode(header, carried, size)
     assert len(octets) == size + len(carried)
-    assert decode(octets, size, size) == (row, carried)
+    assert decode(octets, size, size) == (header, carried)
 
 
 @pytest.mark.parametrize("octets", ["", "000000", "030000000000", "080000000000ff", "000000000000", "000001000000ff",
@@ -357,9 +369,9 @@ def test_malformed_octets_are_refused(octets: str) -> None:
 def test_impossible_frames_are_not_encoded(row: list[int], sdu: bytes) -> None:
     """A number above 8 bits, an unknown kind, an ACK with data, data without."""
     with pytest.raises(ValueError, match=r"must be|cannot carry"):
-        encode([*row, 0, len(sdu)], sdu)
+        encode(Header(*row), sdu)
     with pytest.raises(ValueError, match="at least 4"):
-        encode([0] * FIELDS, b"x", 3)
+        encode(Header(0, 0, 0, 0, 0), b"x", 3)
 
 
 @pytest.mark.parametrize(
@@ -375,34 +387,48 @@ def test_nonsense_is_refused_with_its_range(name: str, value: object, bounds: st
 
 
 def test_links_that_cannot_be_are_refused() -> None:
-    """No delay, opportunities beyond the erasures, SDUs out of order of time, and SDUs without octets."""
-    sources = (source(), source())
+    """No delay, and SDUs without octets."""
     with pytest.raises(UsageError, match="delay_ns 0"):
-        link.link(QUICK, 10, 0, ([0], [0]), sources)
-    with pytest.raises(UsageError, match="opportunities 0 to 2 must lie within 0 to 1"):
-        link.run(link.link(QUICK, 10, 1, ([0], [0, 0]), sources), 0, 2)
-    with pytest.raises(UsageError, match="in order of time"):
-        source([2, 1], [5, 5])
+        Direction(0, slot_ns=10)
     with pytest.raises(UsageError, match="1 octet or more"):
-        source([1], [0])
+        source([(1, 0, 0)])
     with pytest.raises(UsageError, match="1 or more"):
         Sr(QUICK).offer(b"")
+
+
+def test_sdus_are_offered_in_the_order_of_their_times() -> None:
+    """Whatever order they are given in."""
+    driven = run(link(QUICK, offers=([20, 0], [])), 40)
+    assert told(driven, ("RECEIVED", "ACK_TIMEOUT"))[:3] == [
+        "0 A SENT DATA 0 echo 0",
+        "15 B DELIVERED 0",
+        "20 A SENT DATA 1 echo 0",
+    ]
 
 
 LIVES = {"compiled": {}, "plain": {"NUMBA_DISABLE_JIT": "1"}, "bounds-checked": {"NUMBA_BOUNDSCHECK": "1"}}
 ALL_LINKS = """
 import hashlib
 import numpy as np
-from multitracer.replay.arq.sr import link as driver
+from multitracer.replay.arq.raw.parameters import RawParameters
 from multitracer.replay.arq.sr.asr import AsrParameters
-from multitracer.replay.engine.opportunities import source
 from multitracer.replay.arq.sr.parameters import SrParameters
-for parameters in (None, SrParameters(), SrParameters(window=9, renack="none"), AsrParameters(alpha=1, beta=4)):
+from multitracer.replay.engine.direction import Direction, Erased
+from multitracer.replay.engine.driver import Engine, Keep
+from multitracer.replay.engine.raw import RAW
+from multitracer.replay.engine.source import source
+from multitracer.replay.engine.sr import SR
+sdus = [(k * 70_000_000, 1, k + 1) for k in range(900)]
+links = (RAW, RawParameters()), (SR, SrParameters()), (SR, SrParameters(window=9, renack="none")), (
+    SR, AsrParameters(alpha=1, beta=4))
+for protocol, parameters in links:
     erased = np.random.default_rng(3).random((2, 3000)) < 0.15
-    offers = source(saturated_octets=250), source(np.arange(900) * 70_000_000, np.arange(900) + 1)
-    link = driver.link(parameters, 32_000_000, 82_000_001, tuple(erased), offers, 30_000)
-    driver.run(link, 0, 3000)
-    print(driver.counters(link), hashlib.sha256(driver.logged(link).tobytes()).hexdigest())
+    forth, back = (Direction(82_000_001, slot_ns=32_000_000, channel=Erased(each)) for each in erased)
+    keep = Keep(log=30_000, ledger=64)
+    engine = Engine(protocol, (parameters, parameters), forth, back, source(sdus, saturated=(250, 0)), keep)
+    engine.run(2999 * 32_000_000)
+    digest = hashlib.sha256(engine.log.rows.tobytes() + engine.log.frames.tobytes()).hexdigest()
+    print(protocol.counters(engine.a), protocol.counters(engine.b), digest)
 """
 
 

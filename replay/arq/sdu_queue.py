@@ -1,0 +1,54 @@
+"""A queue of SDUs that wait to be sent, for protocols whose frame carries one SDU."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from multitracer.compute.kernels import kernel
+from multitracer.replay.arq.fields import numbers, record, table
+
+ROOM = 4096
+"""SDUs that can wait, a power of two: many times what the window of a transport protocol lets wait."""
+
+SDU = numbers("sdu start octets")
+"""Its number, the octet of the stream at which it begins, and its size."""
+ENDS = numbers("first end")
+"""SDUs taken out of the queue, and put into it."""
+
+
+class SduQueue(NamedTuple):
+    """First in, first out."""
+
+    ends: Any
+    rows: Any
+
+
+def sdu_queue() -> SduQueue:
+    """An empty queue."""
+    return SduQueue(record(ENDS), table(ROOM, SDU))
+
+
+@kernel
+def length(queue: Any) -> int:
+    """How many SDUs wait."""
+    return queue.ends.end - queue.ends.first
+
+
+@kernel
+def put(queue: Any, sdu: int, start: int, octets: int) -> int:
+    """Let an SDU wait; 0 when there is no room for it."""
+    ends = queue.ends
+    if ends.end - ends.first == ROOM:
+        return 0
+    row = queue.rows[ends.end & (ROOM - 1)]
+    row.sdu, row.start, row.octets = sdu, start, octets
+    ends.end += 1
+    return 1
+
+
+@kernel
+def take(queue: Any) -> int:
+    """Take out the SDU that waits longest: its row, which holds until ROOM more are put."""
+    row = queue.ends.first & (ROOM - 1)
+    queue.ends.first += 1
+    return row
