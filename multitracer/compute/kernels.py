@@ -23,13 +23,14 @@ import sys
 from collections.abc import Callable
 from functools import cache, cached_property
 from pathlib import Path
-from threading import RLock
+from threading import RLock, local
 from typing import Any
 
 import numpy as np
 
 from multitracer.compute import kernel_cache
 from multitracer.compute.kernel_cache import Function
+from multitracer.compute.records import PlainArguments
 
 FEW_RECORDS = 5_000
 """Below this, plain Python answers sooner than numba and what it compiled earlier are loaded."""
@@ -44,6 +45,15 @@ _CALLED_BY_KERNELS_ONLY = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 _state = {"plain": False, "small": False, "few": False, "said": False}
 _making = RLock()
+
+
+class _Thread(local):
+    """Whether this thread is within a kernel that runs plain: those that it calls then do so too."""
+
+    plain = False
+
+
+_thread = _Thread()
 _compiled: set[Function] = set()
 """The functions that numba was asked to compile."""
 
@@ -63,12 +73,24 @@ class Kernel:
 
     def __call__(self, *args: Any) -> Any:
         """Run it, compiled or plain."""
-        if _state["plain"] or _state["few"] or (_state["small"] and not self._is_kept) or _disabled():
+        if _thread.plain:
             return self.function(*args)
+        if plain() or (_state["small"] and not self._is_kept):
+            return self._run_plain(args)
         try:
             return self.for_python(*args)
         except OSError:  # it is compiled, and could not be kept
             return self.for_python(*args)
+
+    def _run_plain(self, args: tuple[Any, ...]) -> Any:
+        """Run it, and the kernels that it calls, as plain Python."""
+        made = PlainArguments(args)
+        _thread.plain = True
+        try:
+            return self.function(*made.arguments)
+        finally:
+            _thread.plain = False
+            made.write_back()
 
     @property
     def for_python(self) -> Any:

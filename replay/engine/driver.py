@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from multitracer.model.errors import UsageError
 from multitracer.replay.arq.notes import Log, log
 from multitracer.replay.engine import ledger, way
 from multitracer.replay.engine.direction import Direction
-from multitracer.replay.engine.loop import AIR_FULL, DONE, NUMBERS_USED, A, B, Link
+from multitracer.replay.engine.loop import AIR_FULL, DONE, NUMBERS_USED, A, B, Link, Loop
 from multitracer.replay.engine.reports import CAME, WENT, Upper, reports
 from multitracer.replay.engine.source import Source, source
 
@@ -26,7 +28,7 @@ class Protocol:
     """An entity of these parameters."""
     frames: Callable[[int, Any], Any]
     """A table for so many frames of entities with these parameters."""
-    run: Callable[[Link, int], int]
+    loop: Loop
     """Its loop, made by `loop.bind`."""
     counters: Callable[[Any], dict[str, int]]
     """What an entity counted, by name."""
@@ -67,6 +69,8 @@ class Engine:
             forth.way(0, self._frames), back.way(1, self._frames),
             Upper(offered, ledger.ledgers(kept), reports(keep.stretches, keep.sdus), kept_log),
         )  # fmt: skip
+        self.until = -1
+        """What happens up to this time (ns) has happened."""
         for e in (self.a, self.b):
             e.above.count.wanted = int(keep.stretches > 0 or kept > 0)
 
@@ -75,9 +79,21 @@ class Engine:
 
     def run(self, until: int) -> Engine:
         """Let everything happen up to a time (ns), that instant included."""
-        while (short := self.protocol.run(self.link, until)) != DONE:
+        while (short := self.protocol.loop.run(self.link, until)) != DONE:
             self._provide(int(short))
+        self.until = until
         return self
+
+    def run_through(self, untils: Any) -> Any:
+        """The same up to each of several times (ns); the octets that B had handed over by each."""
+        untils = np.ascontiguousarray(untils, dtype=np.int64)
+        delivered = np.full(len(untils), -1, dtype=np.int64)
+        first = 0
+        while (short := self.protocol.loop.run_through(self.link, untils, delivered, first)) != DONE:
+            self._provide(int(short))
+            first = int((delivered >= 0).sum())
+        self.until = int(untils[-1])
+        return delivered
 
     def _provide(self, short: int) -> None:
         """More room for frames or SDUs, or more of the channel's numbers, wherever they have run out."""

@@ -26,6 +26,7 @@ from multitracer.replay.engine.protocol import (
     note,
     offer,
     receive,
+    total_delivered,
     wants,
 )
 from multitracer.replay.engine.reports import Upper, collect, end_past
@@ -73,6 +74,16 @@ def run(link: Link, until: int) -> int:
             if back.state.next_ns == now and short == DONE:
                 short = use(b, back, upper, now)
     return short
+
+
+def run_through(link: Link, untils: Any, delivered: Any, first: int) -> int:
+    """The same up to each of several times, from number `first` on; `delivered` is what B has handed over by then."""
+    for k in range(first, len(untils)):
+        short = run(link, untils[k])
+        if short != DONE:
+            return short
+        delivered[k] = total_delivered(link.b)
+    return DONE
 
 
 def take_offers(link: Link, now: int) -> int:
@@ -140,10 +151,11 @@ def put_past(way: Any, upper: Upper, octets: int, flow: int, now: int) -> int:
     if state.limit > 0 and state.made - state.sent >= state.limit:
         drop(state, upper, octets, number, flow, now)
         return 0
-    if state.made == state.sent and state.asks == 0:
+    if state.made == state.sent and (state.eager or state.asks == 0):
         state.free_ns = max(state.free_ns, now)
     queue(way, octets, flow, number)
-    schedule(state)
+    if state.eager or state.slotted == 0:
+        schedule(state)
     return 1
 
 
@@ -326,16 +338,23 @@ def hand_down(e: Any, way: Any, upper: Upper, now: int) -> int:
 PARTS = {
     drop: kernel, queue: inlined, give: inlined, put_past: kernel, put_in: kernel, to_side: kernel, take_offers: kernel,
     tell: inlined, log_frame: kernel, arrive: inlined, land: inlined, wake: inlined, make: inlined, send: inlined,
-    use_slot: inlined, hand_down: kernel, use: inlined, run: kernel,
+    use_slot: inlined, hand_down: kernel, use: inlined, run: kernel, run_through: kernel,
 }  # fmt: skip
 """The loop's functions, each behind those that it calls; what every frame goes through is compiled into the loop."""
 
 
-def bind(name: str, machine: Any) -> Callable[[Link, int], int]:
+class Loop(NamedTuple):
+    """A protocol's loop."""
+
+    run: Callable[[Link, int], int]
+    run_through: Callable[[Link, Any, Any, int], int]
+
+
+def bind(name: str, machine: Any) -> Loop:
     """The loop of a protocol: its functions anew, with the machine's kernels as globals and names of their own."""
     namespace = {**globals(), **{each: getattr(machine, each) for each in KERNELS}}
     for part, decorated in PARTS.items():
         own = FunctionType(part.__code__, namespace, f"{part.__name__}_{name}")
         own.__qualname__, own.__doc__, own.__module__ = own.__name__, part.__doc__, __name__
         namespace[part.__name__] = decorated(own)
-    return namespace["run"]  # type: ignore[no-any-return]
+    return Loop(namespace["run"], namespace["run_through"])

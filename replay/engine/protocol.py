@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 KERNELS = (
-    "offer", "wants", "waiting", "next_frame", "receive", "next_timer", "expire", "note", "copy_frame",
+    "offer", "wants", "waiting", "next_frame", "receive", "next_timer", "expire", "total_delivered", "note",
+    "copy_frame",
 )  # fmt: skip
 
 
@@ -45,6 +46,11 @@ def next_timer(e: Any) -> int:
 
 def expire(e: Any, now: int) -> None:
     """Do what is due until now; the next timer lies behind it then."""
+    raise NotImplementedError
+
+
+def total_delivered(e: Any) -> int:
+    """Octets that the entity handed over so far."""
     raise NotImplementedError
 
 

@@ -17,7 +17,7 @@ _NUMBERS = numbers(
     # Fixed: which side sends; slotted or by octets; eager or lazy; whether a full queue drops frames; the ring's mask.
     "side slotted eager drops slot_ns per_slot rate_bps delay_ns limit mask channel rule threshold",
     # The next opportunity and how much of it is used; when to make or send next; when the sender is free, and whether
-    # to ask the entity then; when the first frame on the air arrives.
+    # to ask the entity then (one that had nothing is asked again after the next event); when the first frame arrives.
     "slot used next_ns make_ns free_ns asks arrives_ns",
     # The ring; frames erased and dropped; which of the channel's numbers is the first at hand; the sojourn reached.
     "made sent arrived erased dropped first_number sojourn",
@@ -90,7 +90,7 @@ def poke(state: Any, now: int) -> None:
 
 @inlined
 def next_slot(state: Any, now: int) -> None:
-    """The opportunity that began now is used."""
+    """The opportunity that began now is over."""
     state.slot += 1
     state.used = 0
     state.next_ns = now + state.slot_ns
@@ -112,7 +112,7 @@ def is_lost(way: Any, opportunity: int, start: int, end: int, octets: int) -> in
     """Whether the air loses the frame that is on it from `start` to `end`."""
     state = way.state
     if state.channel == TRACE:
-        return way.trace[opportunity] if opportunity < len(way.trace) else 0
+        return np.int64(way.trace[opportunity]) if opportunity < len(way.trace) else 0
     if state.channel == DRAWN:
         threshold = state.threshold
         if state.log_good_bit < 0.0:

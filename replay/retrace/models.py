@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from multitracer.model.errors import UsageError
 from multitracer.model.settings import parsed
+from multitracer.replay.engine.driver import Engine
 from multitracer.replay.retrace import MODEL_NAMES, PROTOCOLS
 
 Ints = npt.NDArray[np.int64]
@@ -144,6 +145,11 @@ def by_stretch(firsts: Ints, run: Callable[[int, int], int]) -> Ints:
     bounds = firsts.tolist()
     so_far = [0, *(run(first, last) for first, last in pairwise(bounds))]
     return np.array([after - before for before, after in pairwise(so_far)], dtype=np.int64)
+
+
+def stretch_octets(engine: Engine, air: Air, firsts: Ints) -> Ints:
+    """Octets that B delivered in each stretch, after this run of all opportunities."""
+    return np.diff(engine.run_through((firsts[1:] - 1) * air.frame_ns), prepend=0)
 
 
 def why_nothing(octets: Ints, air: Air, resets: int = 0) -> str:

@@ -11,7 +11,7 @@ from multitracer.replay.arq.rlp.state import FAILED, UNLIMITED
 from multitracer.replay.engine.direction import Direction, Erased
 from multitracer.replay.engine.driver import Engine, Keep
 from multitracer.replay.engine.rlp import RLP
-from multitracer.replay.retrace.models import MS, Air, Carried, Ints, Kind, by_stretch, why_nothing
+from multitracer.replay.retrace.models import MS, Air, Carried, Ints, Kind, stretch_octets, why_nothing
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Rlp:
     def carry(self, air: Air, firsts: Ints) -> Carried:
         """Run it from end to end."""
         engine = self.engine(air)
-        octets = by_stretch(firsts, lambda _, last: int(engine.run((last - 1) * air.frame_ns).b.delivered))
+        octets = stretch_octets(engine, air, firsts)
         counts = {"sender": _counted(engine.a), "receiver": _counted(engine.b)}
         resets = counts["sender"]["resets"] + counts["receiver"]["resets"]
         return Carried(octets, counts, why_nothing(octets, air, resets), tuple(_rlp_warnings(engine, air)))

@@ -14,7 +14,7 @@ from multitracer.replay.engine.driver import Engine, Protocol
 from multitracer.replay.engine.raw import RAW
 from multitracer.replay.engine.source import source
 from multitracer.replay.engine.sr import SR
-from multitracer.replay.retrace.models import MS, Air, Carried, Ints, Kind, by_stretch, why_nothing
+from multitracer.replay.retrace.models import MS, Air, Carried, Ints, Kind, stretch_octets, why_nothing
 
 WindowSettings = SrParameters | AsrParameters | RawParameters
 
@@ -43,11 +43,7 @@ class Window:
             Direction(air.delay_ns, slot_ns=air.frame_ns, channel=Erased(lost)) for lost in (air.forth, air.back)
         )
         engine = Engine(protocol, (own, own), forth, back, source(saturated=(room, 0)))
-
-        def run(_: int, last: int) -> int:
-            return int(engine.run((last - 1) * air.frame_ns).b.counts.delivered_octets)
-
-        octets = by_stretch(firsts, run)
+        octets = stretch_octets(engine, air, firsts)
         counts = {"sender": protocol.counters(engine.a), "receiver": protocol.counters(engine.b)}
         return Carried(octets, counts, why_nothing(octets, air))
 

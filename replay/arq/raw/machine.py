@@ -100,6 +100,12 @@ def expire(e: Any, now: int) -> None:
 
 
 @kernel
+def total_delivered(e: Any) -> int:
+    """Octets handed up so far."""
+    return e.counts.delivered_octets
+
+
+@kernel
 def note(e: Any, log: Any, now: int, side: int, why: int) -> None:
     """Nothing ever happens to the entity itself."""
     return

@@ -332,6 +332,12 @@ def look(e: Any, now: int) -> None:
 
 
 @kernel
+def total_delivered(e: Any) -> int:
+    """Characters handed up so far."""
+    return e.delivered
+
+
+@kernel
 def note(e: Any, log: Any, now: int, side: int, why: int) -> None:
     """Log resets, what they flushed, XOFF and XON since the last look; timers wait for the next frame or arrival."""
     if why == EXPIRED:

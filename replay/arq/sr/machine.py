@@ -290,6 +290,12 @@ def expire(e: Any, now: int) -> None:
 
 
 @kernel
+def total_delivered(e: Any) -> int:
+    """Octets handed up so far."""
+    return e.counts.delivered_octets
+
+
+@kernel
 def note(e: Any, log: Any, now: int, side: int, why: int) -> None:
     """Log the timers that have just expired: the ACK timer, then frames' in the order of their sending."""
     if why != EXPIRED:
