@@ -196,8 +196,11 @@ def arrive(e: Any, way: Any, answers: Any, upper: Upper, now: int) -> None:
     if len(upper.log.rows) > 0:
         log_frame(upper.log, way, place, ERASED if row.lost else RECEIVED, answers.side, now)
     if row.flow > 0:
+        state.erased += row.lost
         end_past(upper, row.number, row.lost, state.side, now)
-    elif row.lost == 0:
+    elif row.lost:
+        state.erased += 1
+    else:
         receive(e, way.frames[place], row.octets, now)
         tell(e, upper, answers.side, now)
         poke(answers, now)
@@ -258,8 +261,8 @@ def use_slot(e: Any, way: Any, upper: Upper, now: int) -> int:
     while sent > 0 and used < state.per_slot:
         sent = send(e, way, upper, first + used, now)
         used += 1
+    state.used = used - 1 if sent < 0 else 0
     if sent < 0:
-        state.used = used - 1
         return -sent
     next_slot(state, now)
     if state.eager and state.drops == 0:
@@ -284,7 +287,6 @@ def send(e: Any, way: Any, upper: Upper, opportunity: int, now: int) -> int:
         row.arrives_ns = end + state.delay_ns
         state.free_ns = end
     row.lost = is_lost(way, opportunity, now, end, row.octets)
-    state.erased += row.lost
     state.sent += 1
     if state.arrives_ns == NEVER:
         state.arrives_ns = row.arrives_ns

@@ -90,9 +90,8 @@ def poke(state: Any, now: int) -> None:
 
 @inlined
 def next_slot(state: Any, now: int) -> None:
-    """The opportunity that began now is over."""
+    """The opportunity that began now was used, or there was nothing to use it for."""
     state.slot += 1
-    state.used = 0
     state.next_ns = now + state.slot_ns
 
 

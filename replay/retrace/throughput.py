@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -117,12 +118,17 @@ def _simulated(
     return Retraced(trace, settings, sizes, starts, octets, frames, model.parameters, counts, ended, warnings)
 
 
-def air_of(trace: ErasureTrace, other: ErasureTrace, size: int, rtt_ms: float) -> models.Air:
-    """What a protocol runs over at a frame size.
+def _beside(trace: ErasureTrace, other: ErasureTrace) -> Any:
+    """The other direction's losses at the times of this one's blocks; a shorter trace is repeated."""
+    count = len(trace.erased)
+    if other.block_ns == trace.block_ns and len(other.erased) >= count:
+        return other.erased[:count]
+    at = np.arange(count, dtype=np.int64) * trace.block_ns // other.block_ns
+    return other.erased[at % len(other.erased)]
 
-    The other direction's losses are taken at the times of this one's blocks; a shorter trace is repeated.
-    """
+
+def air_of(trace: ErasureTrace, other: ErasureTrace, size: int, rtt_ms: float) -> models.Air:
+    """The link under a protocol at a frame size."""
     blocks = size // trace.block_bytes
-    at = np.arange(len(trace.erased), dtype=np.int64) * trace.block_ns // other.block_ns
-    forth, back = (frames_lost(lost, blocks) for lost in (trace.erased, other.erased[at % len(other.erased)]))
+    forth, back = (frames_lost(lost, blocks) for lost in (trace.erased, _beside(trace, other)))
     return models.Air(forth, back, size, trace.block_ns, blocks, round(rtt_ms * 1e6))
