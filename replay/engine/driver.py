@@ -101,7 +101,8 @@ class Engine:
         if short == AIR_FULL:
             sides = {"forth": link.forth, "back": link.back}
             full = {name: w for name, w in sides.items() if 2 * int(w.state.made - w.state.arrived) > len(w.air)}
-            link = link._replace(**{name: way.grown(w, self._frames(2 * len(w.air))) for name, w in full.items()})
+            grown: Any = {name: way.grown(w, self._frames(2 * len(w.air))) for name, w in full.items()}
+            link = link._replace(**grown)
         elif short == NUMBERS_USED:
             forth, back = (d.channel.go_on(w) for d, w in zip(self.directions, (link.forth, link.back), strict=True))
             link = link._replace(forth=forth, back=back)

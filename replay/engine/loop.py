@@ -36,7 +36,7 @@ from multitracer.replay.engine.way import is_lost, lacks, next_slot, poke, sched
 A, B = codes(2)
 DONE, AIR_FULL, NUMBERS_USED, LEDGER_FULL = codes(4)
 """Why `run` came back: it is done, or it needs room for frames or SDUs, or more of the channel's numbers, to go on."""
-NO_SDU = np.int64(0)
+NO_SDU: Any = np.int64(0)
 
 
 class Link(NamedTuple):

@@ -138,7 +138,7 @@ def _end_of(e: Entity, slot: int, k: int) -> int:
         return 0
     if k >= e.slot[slot].count:
         return e.slot[slot].stop
-    li = np.int64(e.lis[slot, k])
+    li: Any = np.int64(e.lis[slot, k])
     return 0 if li in (ENDED_BEFORE, ENDED_SHORT) else li
 
 

@@ -227,7 +227,7 @@ def feed(r: Any, above: Any, octets: Any, pdu: Any, lis: Any, skip: int, now: in
     """
     begin, at, position, sdu, begins = pdu.begin, 0, pdu.start, pdu.sdu, 1 if pdu.skip == 0 else 0
     for i in range(pdu.count):
-        li = np.int64(lis[i])
+        li: Any = np.int64(lis[i])
         if li == STARTS:
             restart(r)
             continue

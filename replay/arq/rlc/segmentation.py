@@ -111,7 +111,7 @@ def read_indicators(
     while more:
         if at + li_octets > length or count >= len(lis):
             return False
-        field = np.int64(octets[at])
+        field: Any = np.int64(octets[at])
         if li_octets == 2:
             field = field << 8 | np.int64(octets[at + 1])
         more, li = field & 1, field >> 1
