@@ -1,8 +1,8 @@
-"""One link recorded twice: by logs of its ends, and once more by a capture of what was on the air.
+"""Links that were recorded twice: by logs of their ends, and again by a capture of the air interface.
 
-Two recordings are of one link where frames with the same number, length and octets stand in both,
-always the same time apart, and no others do at that distance. The recording that tells less is left
-out, for all that is counted would be counted twice.
+Two recordings are of one link if frames with the same number, length and octets are in both at one
+constant time offset, and at that offset no frames have the same number but other content. The recording
+that holds less information is left out: all its frames would be counted twice.
 """
 
 from __future__ import annotations
@@ -20,19 +20,21 @@ if TYPE_CHECKING:
 
 MS = 1_000_000
 _COMPARED = 2_000
-"""Of so many frames of each direction duplicates are looked for: clocks do not drift apart in the meantime."""
+"""Only the first frames of a direction are searched for: over so short a time clock drift does not matter."""
 _LEAST = 30
+"""At least this many frames must match."""
 _SHARE = 0.9
-"""A capture may have lost some."""
+"""At least this share of the frames compared must match: a capture may have lost some."""
 _CONFLICTS = 0.01
+"""At most this share of the matches may have other content under the same number."""
 _APART_NS = 2 * MS
-"""Two hosts date one frame as exactly as this, beside their clocks' offset."""
+"""Two hosts' times of one frame differ by the clocks' offset to within this."""
 _SAME_CLOCK_NS = 5 * MS
-"""Recordings without octets are believed to be duplicates only where their clocks agree besides."""
+"""Recordings without octets count as duplicates only if their clocks also agree to within this."""
 
 
 class Duplicate(NamedTuple):
-    """All frames of input `left_out` are also in input `kept`, whose clock is behind by `offset_ns`."""
+    """All frames of input `left_out` are also in input `kept`; `offset_ns` is `left_out`'s clock less `kept`'s."""
 
     left_out: int
     kept: int
@@ -40,7 +42,7 @@ class Duplicate(NamedTuple):
 
 
 class Pair(NamedTuple):
-    """Two links that are one; `offset_ns` is the second's clock less the first's."""
+    """Two recordings of one link; `offset_ns` is the second's clock less the first's."""
 
     first: int
     second: int
@@ -50,7 +52,10 @@ class Pair(NamedTuple):
 def without_duplicates(
     frames: pd.DataFrame, events: pd.DataFrame, links: pd.DataFrame
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, list[Duplicate]]:
-    """The tables with every link once, numbered anew, and the inputs that are left out altogether."""
+    """Frames, events and links with every link once, and the inputs of which no frame or event is left.
+
+    The links that stay are renumbered from 0.
+    """
     found = _pairs(frames, links)
     if not found:
         return frames, events, links, []
@@ -61,7 +66,7 @@ def without_duplicates(
         one, other = (_bearer(links, link) for link in pair[:2])
         if dropped.intersection((*one, *other)):
             continue
-        keeps_first = _tells(frames, one) >= _tells(frames, other)
+        keeps_first = _information(frames, one) >= _information(frames, other)
         kept, gone = (one, other) if keeps_first else (other, one)
         dropped.update(gone)
         kept_input = int(inputs[np.isin(number, kept)][0])
@@ -75,7 +80,7 @@ def without_duplicates(
 
 
 def _pairs(frames: pd.DataFrame, links: pd.DataFrame) -> list[Pair]:
-    """Links of one protocol, and directions of one sender, whose frames are the same."""
+    """Pairs of links with the same protocol and sender, from different inputs, whose sent frames are the same."""
     sent = frames[frames["sent"] & frames["type"].isin(DATA_TYPES)]
     logged = {int(link): own for link, own in sent.groupby("link", observed=True)}
     inputs = {link: set(own["input"].tolist()) for link, own in frames.groupby("link", observed=True)}
@@ -115,7 +120,7 @@ def _offset(one: pd.DataFrame, other: pd.DataFrame) -> int | None:
 
 
 def _with_same_number(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) -> tuple[np.ndarray, np.ndarray]:
-    """Every pair of places in the two at which the same number stands."""
+    """The indices (into `one`, into `other`) of every pair of equal numbers."""
     order = np.argsort(other, kind="stable")
     low, high = (np.searchsorted(other[order], one, side=side) for side in ("left", "right"))
     counts = high - low
@@ -125,7 +130,7 @@ def _with_same_number(one: npt.NDArray[np.int64], other: npt.NDArray[np.int64]) 
 
 
 def _octets(table: pd.DataFrame) -> npt.NDArray[np.int64]:
-    """A number for each frame's octets, 0 where they were not logged."""
+    """A hash of each frame's octets, 0 where they were not logged."""
     return np.array([hash(bytes(data)) or 1 if data else 0 for data in table["data"]], dtype=np.int64)
 
 
@@ -134,8 +139,8 @@ def _bearer(links: pd.DataFrame, link: int) -> tuple[int, ...]:
     return (link, reverse) if reverse >= 0 else (link,)
 
 
-def _tells(frames: pd.DataFrame, bearer: tuple[int, ...]) -> tuple[bool, bool]:
-    """How much a recording tells: what arrived, and what the frames carried."""
+def _information(frames: pd.DataFrame, bearer: tuple[int, ...]) -> tuple[bool, bool]:
+    """What a recording holds: (frames as received, octets); the greater is kept."""
     own = frames[frames["link"].isin(bearer)]
     return bool((~own["sent"]).any()), bool(own["data"].notna().any())
 
@@ -143,7 +148,7 @@ def _tells(frames: pd.DataFrame, bearer: tuple[int, ...]) -> tuple[bool, bool]:
 def _renumbered(
     frames: pd.DataFrame, events: pd.DataFrame, links: pd.DataFrame, dropped: set[int]
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """The tables with the links that stay numbered from 0; -1, no link, stays."""
+    """The tables without the links in `dropped`, the others renumbered from 0; -1 (no link) stays -1."""
     stays = ~links["link"].isin(dropped).to_numpy()
     place = np.append(np.where(stays, np.cumsum(stays) - 1, -1), -1).astype(np.int16)
     kept = links[stays].reset_index(drop=True)

@@ -1,6 +1,6 @@
-"""When the link was reset, released, or told to keep quiet.
+"""Intervals in which the link was reset or released, or its sender was stopped by flow control.
 
-Every interval says by which frames it was found, so that a person can look them up.
+Every interval names the records that begin and end it, so that they can be looked up in the log.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.link.frames import (
+    ACTIVE_TYPES,
     RELEASE_TYPES,
     RESET_DONE_TYPES,
     RESET_TYPES,
-    SPEAKING_TYPES,
     lone_resets,
 )
 
@@ -29,7 +29,7 @@ RESET, FLOW_CONTROL, RELEASE = "reset", "flow-control", "release"
 
 
 class Interval(NamedTuple):
-    """One interval of one bearer; `link` is the direction whose sender was stopped, for a reset the first."""
+    """One interval of one bearer, in ns; `link` is the direction stopped, for a reset or release the bearer's first."""
 
     link: int
     kind: str
@@ -39,6 +39,8 @@ class Interval(NamedTuple):
 
 
 class _Mark(NamedTuple):
+    """A frame or event that begins or ends an interval."""
+
     time_ns: int
     log: int
     record: int
@@ -48,13 +50,13 @@ class _Mark(NamedTuple):
 
     @property
     def where(self) -> str:
-        """What it is and where a person finds it."""
+        """What it is, and in which record of which end's log."""
         return f"{self.what} in record {self.record} of the {self.side or 'link'}'s log"
 
 
 @dataclass(frozen=True)
 class Bearer:
-    """Both directions of one link, and what either end logged of them."""
+    """Both directions of one link, with their frames and events from either end's log."""
 
     links: tuple[int, ...]
     frames: pd.DataFrame
@@ -62,12 +64,12 @@ class Bearer:
 
     @property
     def last_ns(self) -> int:
-        """The last time logged."""
+        """The last time in either table, 0 when both are empty."""
         return max((int(table["time_ns"].max()) for table in (self.frames, self.events) if len(table)), default=0)
 
 
 def bearers(links: pd.DataFrame, frames: pd.DataFrame, events: pd.DataFrame) -> Iterator[Bearer]:
-    """The bearers, each with its own frames and events."""
+    """Each bearer once, with its own frames and events."""
     reverse = links["reverse"].tolist()
     done: set[int] = set()
     for link in links["link"].tolist():
@@ -79,7 +81,7 @@ def bearers(links: pd.DataFrame, frames: pd.DataFrame, events: pd.DataFrame) -> 
 
 
 def intervals(frames: pd.DataFrame, events: pd.DataFrame, links: pd.DataFrame) -> pd.DataFrame:
-    """Intervals (link, kind, start_ns, end_ns, because) of every bearer, in order of time."""
+    """A table of every bearer's intervals (link, kind, start_ns, end_ns, because), ordered by start."""
     import pandas as pd
 
     found: list[Interval] = []
@@ -94,7 +96,7 @@ def intervals(frames: pd.DataFrame, events: pd.DataFrame, links: pd.DataFrame) -
 
 
 def _marks(bearer: Bearer, types: tuple[str, ...], events: tuple[str, ...] = ()) -> list[_Mark]:
-    """Frames of these types and these events, in order of time."""
+    """The frames of these types and the events of these kinds, ordered by time."""
     chosen = bearer.frames[bearer.frames["type"].isin(types)]
     reported = bearer.events[bearer.events["event"].isin(events)]
     return sorted(
@@ -107,18 +109,18 @@ def _marks(bearer: Bearer, types: tuple[str, ...], events: tuple[str, ...] = ())
 
 
 def _resets(bearer: Bearer) -> Iterator[Interval]:
-    """From the first SABM or RESET to the first UA or RESET ACK that either side saw; crossing ones are one."""
+    """From the first SABM or RESET to the first UA or RESET ACK in either log; crossing requests are one reset."""
     begun = _marks(bearer, RESET_TYPES, ("reset",))
     done = _marks(bearer, RESET_DONE_TYPES, ("reset-done",))
-    spoken = _Spoken(bearer)
+    activity = _Activity(bearer)
     end = None
     for mark in begun:
-        if end is not None and not spoken.between(mark, end, mark.time_ns):
+        if end is not None and not activity.sent_between(mark, end, mark.time_ns):
             continue
-        if mark.what == "SABM" and not spoken.connected(mark.time_ns):
-            continue  # it sets the link up (24.022 5.2.1)
+        if mark.what == "SABM" and not activity.connected(mark.time_ns):
+            continue  # this SABM sets the link up (24.022 5.2.1)
         answer = next((other for other in done if other.time_ns >= mark.time_ns), None)
-        on = spoken.next_after(mark)
+        on = activity.next_after(mark)
         end, how = bearer.last_ns, "no answer in the log, which ends"
         if answer is not None and (on is None or answer.time_ns <= on):
             end, how = answer.time_ns, f"{answer.where} ended it"
@@ -130,42 +132,42 @@ def _resets(bearer: Bearer) -> Iterator[Interval]:
         )  # fmt: skip
 
 
-class _Spoken:
-    """When either end sent what it sends only while the link is not being reset."""
+class _Activity:
+    """When either end sent frames that it sends only while the link is not being reset."""
 
     def __init__(self, bearer: Bearer) -> None:
-        speaks = bearer.frames["type"].isin(SPEAKING_TYPES)
-        heard = bearer.frames[speaks].sort_values("time_ns", kind="stable")
+        active = bearer.frames["type"].isin(ACTIVE_TYPES)
+        heard = bearer.frames[active].sort_values("time_ns", kind="stable")
         self.time, self.link, self.log = (heard[name].to_numpy() for name in ("time_ns", "link", "input"))
         released = bearer.frames["type"].isin(RELEASE_TYPES)
         self.released = np.sort(bearer.frames["time_ns"].to_numpy()[released.to_numpy()])
 
     def _times(self, mark: _Mark) -> Ints:
-        """Of the end that sent this request, in the same log; of both ends for what only the log says."""
+        """Times in the log of this request: of the end that sent it, for an event of both ends."""
         event = mark.what.startswith("EVENT")
         times: Ints = self.time[(self.log == mark.log) & (event | (self.link == mark.link))]
         return times
 
-    def between(self, mark: _Mark, start: int, end: int) -> bool:
-        """Whether it spoke in between: else its request repeats, or crosses, the one before."""
+    def sent_between(self, mark: _Mark, start: int, end: int) -> bool:
+        """Whether the requesting end sent such frames in between: else the request repeats or crosses the last."""
         times = self._times(mark)
         return bool(np.searchsorted(times, end) > np.searchsorted(times, start, side="right"))
 
     def next_after(self, mark: _Mark) -> int | None:
-        """When it went on."""
+        """The first such frame of the requesting end after its request; None without one."""
         times = self._times(mark)
         at = np.searchsorted(times, mark.time_ns, side="right")
         return int(times[at]) if at < len(times) else None
 
     def connected(self, at: int) -> bool:
-        """Whether either end spoke before, since the link was last given up."""
+        """Whether either end sent such frames before, since the link was last released."""
         before = self.released[self.released <= at]
         since = before[-1] if len(before) else np.iinfo(np.int64).min
         return bool(np.searchsorted(self.time, at) > np.searchsorted(self.time, since, side="right"))
 
 
 def _releases(bearer: Bearer) -> Iterator[Interval]:
-    """The call or bearer given up: DISC, or the log says so."""
+    """The release of the call or bearer: from DISC or a release event to the answer."""
     marks = _marks(bearer, ("DISC",), ("release",))
     if marks:
         first = marks[0]
@@ -176,7 +178,7 @@ def _releases(bearer: Bearer) -> Iterator[Interval]:
 
 
 def _stops(bearer: Bearer) -> Iterator[Interval]:
-    """Between XOFF (or RNR) and XON (or RR), by the log of the end that was told."""
+    """Flow control from XOFF (or RNR) to XON (or RR), by the log of the end that received them."""
     for log in np.unique(np.concatenate([bearer.frames["input"], bearer.events["input"]])):
         frames = bearer.frames[bearer.frames["input"] == log]
         events = bearer.events[bearer.events["input"] == log]
@@ -185,7 +187,7 @@ def _stops(bearer: Bearer) -> Iterator[Interval]:
 
 
 def _stops_of(link: int, frames: pd.DataFrame, events: pd.DataFrame, bearer: Bearer) -> Iterator[Interval]:
-    """The stops of the sender of `link`, from what came to it over the other link."""
+    """The intervals in which the sender of `link` was stopped, by what it received over the reverse link."""
     back = [other for other in bearer.links if other != link]
     if not back or not (frames["sent"] & (frames["link"] == link)).any():
         return
@@ -222,7 +224,7 @@ def _by_l2r(received: pd.DataFrame) -> Iterator[tuple[bool, _Mark]]:
 
 
 def _by_readiness(received: pd.DataFrame) -> Iterator[tuple[bool, _Mark]]:
-    """RNR stops, the next RR or REJ frees (24.022 5.2.2)."""
+    """RNR stops the sender, the next RR or REJ lets it go on (24.022 5.2.2)."""
     kinds = received["type"].astype(str).str.removeprefix("I ").to_numpy()
     reported = np.flatnonzero(np.isin(kinds, ("RNR", "RR", "REJ")))
     stop = kinds[reported] == "RNR"

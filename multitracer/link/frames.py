@@ -1,10 +1,10 @@
-"""Frames by themselves: which number each one really has, which were repeats, which reset came before.
+"""Unwrapped sequence numbers of frames, which frames were retransmissions, and the resets before each.
 
-Numbers on the air count modulo the width of their field. At the sending end a number is a repeat
-unless it is the next new one; at the receiving end it is the one nearest to what is expected.
+Sequence numbers count modulo the size of their field. In the sender's log a number is a retransmission
+unless it is the next new one; in the receiver's log it is taken for the one nearest to the expected one.
 
-A reset concerns one bearer. Each direction of it counts anew from where its own sender takes part:
-what was still in flight towards the end that began the reset belongs to the numbers before.
+A reset concerns both directions of a bearer. Each direction restarts its numbers when its own sender
+takes part in the reset: frames still in flight towards the end that began it have the old numbers.
 """
 
 from __future__ import annotations
@@ -32,30 +32,30 @@ DATA_TYPES = ("I RR", "I RNR", "I REJ", "I SREJ", "AMD")
 RESET_TYPES = ("SABM", "RESET")
 RESET_DONE_TYPES = ("UA", "RESET_ACK")
 RELEASE_TYPES = ("DISC", "DM")
-SPEAKING_TYPES = (*DATA_TYPES, "RR", "RNR", "REJ", "SREJ", "STATUS")
-"""Frames that only an end of a connected link sends, and only while it is not resetting it."""
+ACTIVE_TYPES = (*DATA_TYPES, "RR", "RNR", "REJ", "SREJ", "STATUS")
+"""Frames that an end sends only while the link is connected and not being reset."""
 
-BESIDE_NS = 80_000_000
-"""An EVENT this close to a frame that says the same is no second event: the longest TTI (25.302 7.1)."""
+SAME_RESET_NS = 80_000_000
+"""An EVENT record this close to a frame of the same reset is not counted again: the longest TTI (25.302 7.1)."""
 
-_OTHER, _DATA, _RESET, _DONE, _SPEAKS, _RELEASE = range(6)
+_OTHER, _DATA, _RESET, _DONE, _ACTIVE, _RELEASE = range(6)
 _WHOLE = np.int64(1) << 40
 
-# One direction's state, as one log shows it; resets are counted at the lower link of a bearer.
-_NEXT, _EXPECTED, _FIRST, _STARTED, _EPOCH, _OPEN, _BEGAN, _SPOKE, _RESETS = range(9)
+# Columns of `state`, one row per link, for one log; _RESETS is counted in the row of a bearer's lower link.
+_NEXT, _EXPECTED, _FIRST, _STARTED, _EPOCH, _OPEN, _BEGAN, _WAS_ACTIVE, _RESETS = range(9)
 _STATES = 9
 
 
 def numbered(frames: pd.DataFrame, links: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
-    """The frames with `sn_unwrapped`, `epoch` and `transmission`, found log by log.
+    """`frames` with `sn_unwrapped`, `epoch` and `transmission` filled in, log by log.
 
-    `transmission` counts how often a frame's octets had been sent before, by the sending end's log;
-    at the receiving end it stays null: what was lost on the way does not show there. A frame from
-    before all that its log has stays without a number.
+    `transmission` is how often the frame's octets had been sent before, by the sender's log; in the
+    receiver's log it stays null, because frames lost on the way are not in it. A retransmission of a
+    frame sent before the log began stays without one, and without a number where it would be negative.
     """
     if not len(frames):
         return frames
-    code = codes(frames)
+    code = frame_classes(frames)
     unwrapped = np.full(len(frames), -1, dtype=np.int64)
     epoch = np.full(len(frames), -1, dtype=np.int32)
     transmission = np.full(len(frames), -1, dtype=np.int16)
@@ -72,8 +72,8 @@ def numbered(frames: pd.DataFrame, links: pd.DataFrame, events: pd.DataFrame) ->
         rows = rows[np.argsort(columns["record"][rows], kind="stable")]
         here = alone[alone["input"] == log]
         state = np.zeros((len(links), _STATES), dtype=np.int64)
-        # Only RLP is set up by what also resets it; an RLC entity is there before its first frame.
-        state[:, _SPOKE] = ~narrow
+        # In RLP a SABM also sets the link up; an RLC entity exists before its first frame.
+        state[:, _WAS_ACTIVE] = ~narrow
         number_rows(
             rows, code, columns["record"], columns["link"].astype(np.int64), columns["sent"], columns["sn"],
             columns["so"], columns["payload_bytes"].astype(np.int64), here["record"].to_numpy(),
@@ -85,16 +85,16 @@ def numbered(frames: pd.DataFrame, links: pd.DataFrame, events: pd.DataFrame) ->
     return with_columns(frames, sn_unwrapped=unwrapped, epoch=epoch, transmission=transmission)
 
 
-def codes(frames: pd.DataFrame) -> Any:
-    """Per frame, what it means for numbering: data, part of a reset, a sign of life, or nothing."""
-    meaning = dict.fromkeys(SPEAKING_TYPES, _SPEAKS) | dict.fromkeys(DATA_TYPES, _DATA)
+def frame_classes(frames: pd.DataFrame) -> Any:
+    """The class of each frame for numbering (_DATA, _RESET, ...), an int array of shape (frames,)."""
+    meaning = dict.fromkeys(ACTIVE_TYPES, _ACTIVE) | dict.fromkeys(DATA_TYPES, _DATA)
     meaning |= dict.fromkeys(RESET_TYPES, _RESET) | dict.fromkeys(RESET_DONE_TYPES, _DONE)
     meaning |= dict.fromkeys(RELEASE_TYPES, _RELEASE)
     return np.array([meaning.get(kind, _OTHER) for kind in FRAME_TYPES])[frames["type"].cat.codes.to_numpy()]
 
 
 def lone_resets(frames: pd.DataFrame, events: pd.DataFrame, links: pd.DataFrame) -> Any:
-    """Which events are a reset that no frame beside them tells, log by log; a mask over `events`."""
+    """A mask over `events`: resets without a reset frame of the same bearer near them in the same log."""
     alone = np.array((events["event"] == "reset") & (events["link"] >= 0), dtype=np.bool_)
     resets = frames[frames["type"].isin((*RESET_TYPES, *RESET_DONE_TYPES))]
     bearer = np.maximum(links["link"].to_numpy(), links["reverse"].to_numpy())
@@ -103,12 +103,12 @@ def lone_resets(frames: pd.DataFrame, events: pd.DataFrame, links: pd.DataFrame)
     at, log, of = (events[name].to_numpy() for name in ("time_ns", "input", "link"))
     for place in np.flatnonzero(alone):
         same = (reset_log == log[place]) & (reset_bearer == bearer[of[place]])
-        alone[place] = not (same & (np.abs(reset_at - at[place]) <= BESIDE_NS)).any()
+        alone[place] = not (same & (np.abs(reset_at - at[place]) <= SAME_RESET_NS)).any()
     return alone
 
 
 def modulus_of(frames: pd.DataFrame, links: pd.DataFrame, link: int) -> int:
-    """What a link's numbers count modulo: the narrowest field that holds all those seen."""
+    """The modulus of a link's sequence numbers: the protocol's smallest field that holds all numbers seen."""
     own = frames["link"].to_numpy() == link
     largest = int(frames["sn"].to_numpy()[own].max(initial=0))
     moduli = MODULI[str(links["protocol"].iloc[link])]
@@ -117,14 +117,14 @@ def modulus_of(frames: pd.DataFrame, links: pd.DataFrame, link: int) -> int:
 
 @kernel
 def nearest(expected: int, sn: int, size: int) -> int:
-    """The number that `sn` stands for, nearest to the one expected."""
+    """`sn` unwrapped modulo `size` to the value nearest to `expected`."""
     ahead = (sn - expected) % size
     return expected + (ahead - size if ahead >= size // 2 else ahead)
 
 
 @kernel
-def take_part(end: int, bearer: int, state: Any, seen: Any) -> None:
-    """The sender of a direction counts anew from here on."""
+def restart_numbers(end: int, bearer: int, state: Any, seen: Any) -> None:
+    """Restart the numbers of direction `end`, unless it has done so since the bearer's last reset."""
     if state[end, _EPOCH] != state[bearer, _RESETS]:
         state[end, _EPOCH] = state[bearer, _RESETS]
         state[end, _STARTED] = 0
@@ -133,39 +133,39 @@ def take_part(end: int, bearer: int, state: Any, seen: Any) -> None:
 
 
 @kernel
-def note(kind: int, own: int, other: int, state: Any, seen: Any) -> None:
-    """What a frame tells of resets; crossing requests, and repeats of one, are the same reset.
+def follow_reset(kind: int, own: int, other: int, state: Any, seen: Any) -> None:
+    """Follow resets through one frame; crossing requests, and retransmitted ones, are the same reset.
 
-    An end that waits for its answer sends nothing else: a request from one that has not spoken since
-    its last is a repeat, whatever the log shows of the answer.
+    An end that waits for the answer to its request sends nothing else. So a request from an end that
+    sent nothing else since its last request is a retransmission, whether or not the log has the answer.
     """
     bearer = min(own, other)
     if kind == _RELEASE:
-        state[own, _SPOKE] = state[other, _SPOKE] = 0
+        state[own, _WAS_ACTIVE] = state[other, _WAS_ACTIVE] = 0
         state[own, _OPEN] = state[other, _OPEN] = 0
     elif kind == _RESET:
-        spoke = state[own, _SPOKE] == 1 or (state[own, _BEGAN] == 0 and state[other, _SPOKE] == 1)
-        if spoke and state[own, _OPEN] == 0 and state[other, _OPEN] == 0:
+        active = state[own, _WAS_ACTIVE] == 1 or (state[own, _BEGAN] == 0 and state[other, _WAS_ACTIVE] == 1)
+        if active and state[own, _OPEN] == 0 and state[other, _OPEN] == 0:
             state[bearer, _RESETS] += 1
-            state[own, _SPOKE] = state[other, _SPOKE] = 0
+            state[own, _WAS_ACTIVE] = state[other, _WAS_ACTIVE] = 0
         state[own, _OPEN] = state[own, _BEGAN] = 1
-        take_part(own, bearer, state, seen)
+        restart_numbers(own, bearer, state, seen)
     elif kind == _DONE:
         if state[other, _OPEN] == 1:
             state[other, _OPEN] = 0
-            take_part(own, bearer, state, seen)
+            restart_numbers(own, bearer, state, seen)
     elif kind != _OTHER and state[own, _EPOCH] == state[bearer, _RESETS]:
-        state[own, _SPOKE], state[own, _BEGAN] = 1, 0
+        state[own, _WAS_ACTIVE], state[own, _BEGAN] = 1, 0
         if state[own, _OPEN] == 1:
             state[own, _OPEN] = 0
-            take_part(other, bearer, state, seen)
+            restart_numbers(other, bearer, state, seen)
 
 
 @kernel
-def place_number(sn: int, size: int, narrow: bool, sent: bool, state: Any, seen: Any) -> int:
-    """The number that `sn` stands for: the next new one, or one that was open already.
+def unwrap(sn: int, size: int, narrow: bool, sent: bool, state: Any, seen: Any) -> int:
+    """`sn` unwrapped: the next new number, or one sent before.
 
-    `state` and `seen` are of one direction in one log.
+    `state` and `seen` are the rows of one direction in one log.
     """
     following, first = state[_NEXT], state[_FIRST]
     if not narrow:
@@ -177,10 +177,10 @@ def place_number(sn: int, size: int, narrow: bool, sent: bool, state: Any, seen:
         # 24.022 5.2.1: at most 61 of 62 numbers are open, so the next new one cannot be a repeat.
         return value - size
     if not sent and far and seen[sn] == value - size:
-        # Far ahead of all that came, and seen a round before: the sender went back to it.
+        # Far ahead of all numbers received, and received one modulus earlier: a retransmission.
         return value - size
     if far and value - size < first:
-        # Nothing was skipped at the very beginning: it is from before the log's first frame.
+        # Numbers are not skipped at a log's start: the frame is from before the log's first.
         return value - size
     return value
 
@@ -191,9 +191,10 @@ def number_rows(
     reset_link: Any, modulus: Any, narrow: Any, other: Any, state: Any, seen: Any, top: Any, times: Any,
     unwrapped: Any, epoch: Any, transmission: Any,
 ) -> None:  # fmt: skip
-    """Number one log's frames; `seen`, `top` and `times` are per direction, end and number.
+    """Number the frames `rows` of one log, in order of record; fills `unwrapped`, `epoch` and `transmission`.
 
-    They hold the last number unwrapped, how many of its octets were sent, and how often.
+    `seen`, `top` and `times` have the shape (2 * links, modulus), a row per link and end: the last
+    unwrapped number, the end of its octets sent so far, and how often it was retransmitted.
     """
     event = 0
     for row in rows:
@@ -201,25 +202,25 @@ def number_rows(
             end = reset_link[event]
             bearer = min(end, other[end])
             state[bearer, _RESETS] += 1
-            take_part(end, bearer, state, seen)
-            take_part(other[end], bearer, state, seen)
-            state[end, _SPOKE] = state[other[end], _SPOKE] = 0
+            restart_numbers(end, bearer, state, seen)
+            restart_numbers(other[end], bearer, state, seen)
+            state[end, _WAS_ACTIVE] = state[other[end], _WAS_ACTIVE] = 0
             event += 1
         own = link[row]
         if own < 0:
             continue
-        note(code[row], own, other[own], state, seen)
+        follow_reset(code[row], own, other[own], state, seen)
         epoch[row] = state[own, _EPOCH]
         size, place = modulus[own], 2 * own + (1 if sent[row] else 0)
-        # A number that no field holds is damage: it would be outside `seen`.
+        # A number too large for its field is a damaged record: it would be outside `seen`.
         if code[row] != _DATA or sn[row] < 0 or sn[row] >= size:
             continue
         if state[own, _STARTED] == 0:
             state[own, _STARTED] = 1
-            # A log may begin in the middle; a reset begins at 0.
+            # A log may begin in the middle of a session; after a reset numbers begin at 0.
             state[own, _FIRST] = sn[row] if state[own, _EPOCH] == 0 else 0
             state[own, _NEXT] = state[own, _EXPECTED] = state[own, _FIRST]
-        value = place_number(sn[row], size, narrow[own], sent[row], state[own], seen[place])
+        value = unwrap(sn[row], size, narrow[own], sent[row], state[own], seen[place])
         if value < 0:
             continue
         unwrapped[row] = value

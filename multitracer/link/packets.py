@@ -1,8 +1,7 @@
-"""A packet as the link carried it: its octets, and every frame that had a part in carrying them.
+"""A packet that a link carried: its octets, and the frames that carried them.
 
-Each link protocol has a reassembly of its own (`reassembly_rlp`, `reassembly_rlc`) that turns the
-frames of one link direction, as one end logged them, into a list of these, in the order in which
-the packets first went on the air.
+`reassembly_rlp` and `reassembly_rlc` make a list of these from the frames of one link direction as one
+end logged them, in the order in which the packets were first transmitted.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ Counts = np.ndarray[Any, np.dtype[np.int32]]
 class CarriedPacket:
     """One packet reassembled from frames; rows are positions in the frames table it was made from.
 
-    `octets` are the packet's own (an IP datagram, or what was left of it): link, L2R and PPP octets,
-    length indicators and padding are taken out. When octets are missing from the middle or the ends
-    the packet is not `complete` and `octets` holds those that are known, in order; when the
-    recording has no payload at all it is empty, while the rows still stand.
+    `octets` are the IP datagram's, or the known part of it: link, L2R and PPP octets, length indicators
+    and padding are removed. If octets are missing in the middle or at an end, the packet is not
+    `complete` and `octets` holds the known ones in order. If the log has no payload, `octets` is empty
+    and the rows are still known.
     """
 
     octets: bytes
     rows: Rows
-    """Every transmission of every frame with any of its octets, repeats included, in time order."""
+    """Every transmission of every frame with any of its octets, retransmissions included, in time order."""
 
     first_transmissions: Rows
     """Those of `rows` that are the first transmission of their frame, in time order."""
@@ -37,10 +36,10 @@ class CarriedPacket:
     """How many of this packet's octets each of `rows` carried; parallel to `rows`."""
 
     epoch: int
-    """How many resets of the link came before it."""
+    """The number of link resets before it."""
 
     complete: bool
     """Whether all of its octets are known."""
 
     garbled: bool = False
-    """Whether its octets are known to be wrong: decompressed on a stale context, or a failed check."""
+    """Whether its octets are known to be wrong: decompressed with a stale VJ context, or a failed checksum."""

@@ -1,11 +1,12 @@
-"""What an RLC link carried: the frames of one direction put together into packets.
+"""Reassembly of the packets that one direction of an RLC link carried.
 
-Every numbered PDU is a stretch of octets, its data field, cut into elements at the ends of SDUs:
-by length indicators (UMTS, 25.322 9.2.2.8), by FI and lengths (LTE, 36.322 6.2.2), or not at all
-(NR, 38.322 6.2.3: one number is one SDU). Elements of consecutive numbers join to SDUs. A repeat, or
-a segment of a repeat, carries a range of its number's stretch; so each SDU knows all its carriers.
+The data field of every numbered PDU is divided into elements at the ends of SDUs: by length
+indicators (UMTS, 25.322 9.2.2.8), by FI and LIs (LTE, 36.322 6.2.2), or not at all (NR, 38.322
+6.2.3: one number is one SDU). Elements of consecutive numbers are concatenated to SDUs. A retransmission,
+or a segment of one, carries a range of its number's data field; so every frame that carried part of an SDU
+is known.
 
-How the far end delivers, in sequence or not, makes no difference here.
+Whether the receiver delivers in sequence makes no difference here.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class _Element(NamedTuple):
 
 
 class _Frame(NamedTuple):
-    """A data PDU as logged, `at` in time order."""
+    """A data PDU as logged; `at` is its index in time order."""
 
     at: int
     so: int
@@ -49,23 +50,23 @@ class _Frame(NamedTuple):
 
 @dataclass
 class _Number:
-    """All that was sent under one sequence number."""
+    """All PDUs and segments that were sent with one sequence number."""
 
     frames: list[_Frame] = field(default_factory=list)
     elements: list[_Element] | None = None
-    """The whole data field, where a frame had it whole."""
+    """Of the whole data field, if one frame carried all of it."""
     pieces: list[tuple[int, bool, list[_Element]]] = field(default_factory=list)
-    """Segments of it: offset, whether it is the last, elements."""
+    """Of segments of the data field: segment offset, whether it is the last segment, elements."""
     ended_before: int = 0
-    """1 says the PDU before ended an SDU with its last octet, 2: with the octet before its last."""
+    """1: the PDU before ended an SDU with its last octet; 2: with the octet before its last."""
     cuts: bool = False
-    """The sender gave up all before this number."""
+    """The sender discarded all before this number (MRW)."""
     reached: int = -1
 
 
 @dataclass
 class _Sdu:
-    """An SDU in the making."""
+    """An SDU being reassembled."""
 
     spans: list[tuple[int, int, int]] = field(default_factory=list)
     """(number, start, end) of its parts."""
@@ -75,11 +76,12 @@ class _Sdu:
 
 
 def reassemble(frames: pd.DataFrame, rows: Rows, protocol: str) -> list[CarriedPacket]:
-    """The packets that `rows` of the frames table carried, in the order they first went on the air.
+    """The packets that `rows` of the frames table carried, in the order of their first transmission.
 
     `rows` are positions of all frames of one link direction as one end logged them (`direction`
-    finds them). `protocol` is rlc-umts, rlc-lte or rlc-nr. A packet whose end, or part, is not in
-    the log is not `complete`; one whose start is not is complete only if its IP header proves it.
+    finds them). `protocol` is rlc-umts, rlc-lte or rlc-nr. A packet is not `complete` if its end or
+    some of its octets are not in the log; if only its start is not certain, it is complete when its
+    octets are exactly one IPv4 packet with a correct header checksum.
     """
     table = _Columns.of(frames, rows)
     packets = []
@@ -92,7 +94,7 @@ def reassemble(frames: pd.DataFrame, rows: Rows, protocol: str) -> list[CarriedP
 
 
 def direction(frames: pd.DataFrame, link: int, side: str | None = None) -> Rows:
-    """Positions of a link's frames as `side` logged them; by default as their sender did, if it did."""
+    """Positions of a link's frames in the log of `side`; by default in the sender's, else in the receiver's."""
     chosen = (frames["link"] == link).to_numpy()
     if side is not None:
         return np.flatnonzero(chosen & (frames["side"] == side).to_numpy())
@@ -120,7 +122,7 @@ class _Columns:
 
 
 def _epochs(table: _Columns) -> Iterator[tuple[int, list[int]]]:
-    """The frames between resets: numbers start anew with each."""
+    """(Epoch, indices of its frames): a reset restarts the sequence numbers."""
     epochs = table["epoch"]
     if any(epoch < 0 for epoch in epochs):
         epochs = _counted_resets(table)
@@ -131,7 +133,7 @@ def _epochs(table: _Columns) -> Iterator[tuple[int, list[int]]]:
 
 
 def _counted_resets(table: _Columns) -> list[int]:
-    """How many resets came before each frame; a repeated RESET or RESET ACK is the same one: 25.322 11.4."""
+    """The number of resets before each frame; a repeated RESET or RESET ACK (same RSN) counts once: 25.322 11.4."""
     epoch, data_since, latest = 0, False, {"RESET": -1, "RESET_ACK": -1}
     epochs = []
     for kind, sn in zip(table["type"], table["sn"], strict=True):
@@ -146,7 +148,7 @@ def _counted_resets(table: _Columns) -> list[int]:
 
 
 def _numbers(table: _Columns, members: list[int], protocol: str) -> dict[int, _Number]:
-    """What each unwrapped sequence number carried."""
+    """The frames and elements of each unwrapped sequence number."""
     readers: dict[str, Callable[..., None]] = {"rlc-umts": _umts, "rlc-lte": _lte, "rlc-nr": _nr}
     read = readers[protocol]
     modulus = _modulus(protocol, max((table["sn"][at] for at in members), default=0))
@@ -171,7 +173,7 @@ _READ = ("data", "lis", "payload_bytes", "length_bytes", "so", "framing", "last_
 
 
 def _modulus(protocol: str, largest: int) -> int:
-    """The smallest modulus that the numbers seen allow."""
+    """The modulus of the protocol's smallest sequence number field that holds `largest`."""
     if protocol == "rlc-umts":
         return rlc_umts.SPEC.am_modulus
     small, large = (rlc_lte.AM10, rlc_lte.AM16) if protocol == "rlc-lte" else (rlc_nr.AM12, rlc_nr.AM18)
@@ -188,7 +190,7 @@ def _add_frame(number: _Number, table: _Columns, at: int) -> None:
 def _umts(
     number: _Number, data: bytes | None, lis: tuple[int, ...] | None, size: int, length: int, *rest: int
 ) -> None:
-    """Elements by length indicators, each the offset behind an SDU's end; HE = 10 ends one at the end."""
+    """Elements by length indicators, each the offset of an SDU's end; with HE = 10 the PDU's end is one, too."""
     if number.elements is not None or size < 0:
         return
     bits = rlc_umts.li_bits_in(lis or (), length, data)
@@ -247,7 +249,7 @@ def _nr(
     si: int,
     last: int,
 ) -> None:
-    """One SDU a number, whole or in segments."""
+    """One SDU per number, whole or in segments."""
     if size < 0 or si < 0:
         return
     at = max(so, 0)
@@ -269,7 +271,7 @@ def _settle(number: _Number, so: int, last: bool, elements: list[_Element]) -> N
 
 
 def _tail(data: bytes | None, skip: int, size: int) -> bytes | None:
-    """The `size` octets of user data behind `skip`; None when they were not logged, or not all."""
+    """The `size` octets of user data from offset `skip`; None unless all of them were logged."""
     return None if data is None or skip < 0 or len(data) < skip + size else data[skip : skip + size]
 
 
@@ -278,7 +280,7 @@ def _cut(user: bytes | None, start: int, end: int) -> bytes | None:
 
 
 def _elements(number: _Number) -> Iterator[_Element | None]:
-    """The elements of a number's data field in order; None stands for a hole in it."""
+    """The elements of a number's data field in order; None where octets are missing."""
     if number.elements is not None:
         yield from number.elements
         return
@@ -302,12 +304,12 @@ def _without_head(element: _Element, cut: int) -> _Element:
 
 
 def _join(numbers: dict[int, _Number]) -> Iterator[_Sdu]:
-    """SDUs out of the elements of consecutive numbers."""
-    # The first number of all is 0: 25.322 11.1, 36.322 7.1, 38.322 7.1.
+    """SDUs concatenated from the elements of consecutive numbers."""
+    # The first sequence number is 0: 25.322 11.1, 36.322 7.1, 38.322 7.1.
     sdu, previous = _Sdu(start_known=True), -1
     for sn in sorted(numbers):
         number = numbers[sn]
-        if not number.frames:  # only named by a window move
+        if not number.frames:  # only in an MRW SUFI
             continue
         if sn != previous + 1 or number.cuts:
             yield sdu
@@ -342,7 +344,7 @@ def _extend(sdu: _Sdu, sn: int, element: _Element) -> None:
 
 
 def _drop_last_octet(sdu: _Sdu) -> None:
-    """The last octet of the PDU before belongs to nothing."""
+    """Remove the last octet of the PDU before, which belongs to no SDU."""
     if sdu.spans:
         sn, start, end = sdu.spans[-1]
         sdu.spans[-1] = (sn, start, end - 1)
@@ -350,7 +352,7 @@ def _drop_last_octet(sdu: _Sdu) -> None:
 
 
 def _packet(sdu: _Sdu, numbers: dict[int, _Number], rows: Rows, epoch: int) -> CarriedPacket:
-    """The IP packet of an SDU, and how many of its octets each frame carried."""
+    """The packet of an SDU without its PDCP header, and how many of its octets each frame carried."""
     logged = [part for part in sdu.octets if part is not None]
     octets = b"".join(logged) if len(logged) == len(sdu.octets) else b""
     head = _pdcp_header_bytes(octets) if sdu.start_known and octets else 0
@@ -375,7 +377,7 @@ def _packet(sdu: _Sdu, numbers: dict[int, _Number], rows: Rows, epoch: int) -> C
 
 
 def _without_first(spans: Iterable[tuple[int, int, int]], octets: int) -> Iterator[tuple[int, int, int]]:
-    """The spans less their first octets."""
+    """The spans without their first `octets` octets."""
     for sn, start, end in spans:
         cut = min(octets, end - start)
         octets -= cut
@@ -384,12 +386,12 @@ def _without_first(spans: Iterable[tuple[int, int, int]], octets: int) -> Iterat
 
 
 def _pdcp_header_bytes(sdu: bytes) -> int:
-    """Octets before the IP packet in an SDU; 0 where no IP packet fills the rest."""
+    """The number of octets before the IP packet in an SDU; 0 if the rest is not exactly one IP packet."""
     return next((skip for skip in PDCP_HEADER_BYTES if _ip_length(sdu[skip:]) == len(sdu) - skip), 0)
 
 
 def _ip_length(octets: bytes) -> int:
-    """The length that an IP header at the front states; -1 when there is none."""
+    """The packet length in the IP header that `octets` begin with; -1 if they begin with none."""
     if len(octets) >= IPV4_HEADER_BYTES and octets[0] >> 4 == 4 and octets[0] & 15 >= 5:
         return int.from_bytes(octets[2:4], "big")
     if len(octets) >= IPV6_HEADER_BYTES and octets[0] >> 4 == 6:
@@ -398,7 +400,7 @@ def _ip_length(octets: bytes) -> int:
 
 
 def _is_whole_ipv4(octets: bytes) -> bool:
-    """Whether the octets are exactly one IPv4 packet, which its header checksum bears out: RFC 791."""
+    """Whether the octets are exactly one IPv4 packet with a correct header checksum (RFC 791 3.1)."""
     if _ip_length(octets) != len(octets) or octets[0] >> 4 != 4:
         return False
     header = octets[: 4 * (octets[0] & 15)]

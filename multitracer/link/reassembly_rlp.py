@@ -1,9 +1,9 @@
-"""What an RLP link carried: information fields put together into PPP frames, those into IP packets.
+"""Reassembly of the IP packets that one direction of an RLP link carried: RLP frames, L2R, PPP, IP.
 
-The frames of one direction make a stream of characters (27.002): first transmissions in order of
-their numbers, without L2R status octets. The stream is PPP in HDLC-like framing; each IP packet in
-it knows the frames that carried it, from its opening flag to its closing one. A flag between two
-frames belongs to the one that it closes, and opens the next as well when no other comes.
+The information fields of the frames, in the order of their numbers and without L2R status octets,
+are a stream of characters (27.002). The stream is PPP in HDLC-like framing (RFC 1662). The frames of an
+IP packet are those that carried characters from its opening to its closing flag. A flag between two PPP
+frames belongs to the one it closes, and also opens the next if no other flag follows.
 """
 
 from __future__ import annotations
@@ -24,26 +24,27 @@ if TYPE_CHECKING:
 
 
 _EPOCH_NUMBERS = 1 << 40
-"""Frame numbers of one epoch are below this: (epoch, number) as one integer."""
+"""Epoch and frame number are combined to one integer: epoch * _EPOCH_NUMBERS + number."""
 
 
 @dataclass
 class _Stream:
-    """The characters of one direction: their octets, and by which frame each came."""
+    """The characters of one direction, and the frame that carried each."""
 
     octets: bytearray = field(default_factory=bytearray)
     numbers: list[int] = field(default_factory=list)
-    """Epoch and number of the frame of each octet."""
+    """Combined epoch and number of the frame of each octet."""
     breaks: list[int] = field(default_factory=list)
-    """Places before which characters are missing from the log."""
+    """Offsets in `octets` before which characters are missing from the log."""
 
 
 def reassemble(frames: pd.DataFrame, rows: Rows) -> list[CarriedPacket]:
-    """The IP packets that `rows` of the frames table carried, in the order they first went on the air.
+    """The IP packets that `rows` of the frames table carried, in the order of their first transmission.
 
     `rows` are positions of all frames of one link direction as one end logged them, numbered by
-    `link.frames`. A packet whose frames were flushed before all of it was sent is not `complete`;
-    one rebuilt from a compressed header is `garbled` when its TCP checksum is wrong.
+    `link.frames.numbered`. A packet is not `complete` if a reset flushed it before all of it was sent.
+    A packet with a VJ compressed header (RFC 1144) is `garbled` if its TCP checksum is wrong after
+    decompression.
     """
     columns = {name: frames[name].to_numpy()[rows] for name in ("epoch", "sn_unwrapped", "record")}
     data = frames["data"].to_numpy(dtype=object)[rows]
@@ -66,7 +67,7 @@ def reassemble(frames: pd.DataFrame, rows: Rows) -> list[CarriedPacket]:
 
 
 def _stream(carriers: dict[int, list[int]], information: dict[int, bytes]) -> _Stream:
-    """The user characters in the order of their numbers; a reset does not end a packet begun before it."""
+    """The user characters in the order of the frames' numbers; a PPP frame may go on after a reset."""
     stream, expected = _Stream(), -1
     for number in sorted(carriers):
         follows = number == expected or number % _EPOCH_NUMBERS == 0
@@ -80,7 +81,7 @@ def _stream(carriers: dict[int, list[int]], information: dict[int, bytes]) -> _S
 
 
 def _between_flags(stream: _Stream) -> Iterator[tuple[int, int]]:
-    """(Place of the opening flag, of the closing one) of each PPP frame that is whole in the log."""
+    """(Offset of the opening flag, of the closing flag) of each PPP frame that is whole in the log."""
     opening, after = stream.octets.find(ppp.FLAG), 0
     while opening >= 0:
         closing = stream.octets.find(ppp.FLAG, opening + 1)
@@ -103,8 +104,8 @@ class _Packet(NamedTuple):
 def _packet(stream: _Stream, start: int, end: int, headers: Decompressor) -> _Packet | None:
     """The IP packet of a PPP frame, None when it holds none.
 
-    A frame whose check fails was cut by a flush: its beginning is the packet's, and the far end's
-    decompressor, whose state is not this one's, never saw it.
+    A frame with a wrong FCS was cut off by a flush: it begins with the packet's first octets. The receiver
+    discards it, so it is decompressed with a copy and does not change the decompressor's state.
     """
     content = ppp.unescape(bytes(stream.octets[start + 1 : end]))
     frame = ppp.parse(content)
@@ -144,10 +145,10 @@ def tcp_checksum_right(packet: bytes) -> bool:
 def _carried(
     stream: _Stream, start: int, end: int, packet: _Packet, carriers: dict[int, list[int]]
 ) -> CarriedPacket:
-    """The packet with every transmission of every frame that had any of its characters.
+    """The packet with every transmission of every frame that carried any of its characters.
 
-    The opening flag counts when it is the packet's own: when the character before it is not the end
-    of a packet that shares it. The flag that a flush cut a packet off with is the next one's.
+    The opening flag counts unless the packet before ends with it. The flag that ends a packet cut off by
+    a flush is the next packet's.
     """
     first = start if start == 0 or stream.octets[start - 1] == ppp.FLAG else start + 1
     last = end + 1 if packet.complete else end
@@ -167,7 +168,7 @@ def _carried(
 
 
 def _payload_places(stream: _Stream, start: int, end: int, complete: bool) -> list[int]:
-    """Where the frame's payload is: all but flags, headers, escapes and the check sequence."""
+    """Offsets of the PPP frame's payload: all but flags, headers, escapes and FCS."""
     characters = stream.octets
     places = [place for place in range(start + 1, end) if characters[place] != ppp.ESCAPE]
     frame = ppp.parse(ppp.unescape(bytes(characters[start + 1 : end])), check=False)

@@ -1,9 +1,9 @@
-"""How long the link took to get a repeated frame through, from its first transmission to the one that arrived.
+"""Recovery time of retransmitted frames: from the first transmission to the one that arrived.
 
-With the far end's log, a transmission is known to have got through by what arrived one transit later.
-Without it, by the sender's own log: what an answer calls missing had not arrived by then, so only
-transmissions less than a round trip older can be the one that an acknowledgement is for. Numbers of
-which segments were sent are left out: no single transmission gets them through.
+With the receiver's log: the transmission that arrived is the one that left one transit time before
+the arrival. With the sender's log alone: a frame that a response reports missing had not arrived by
+then, so the acknowledgement is for a transmission at most a round trip older than that response, or later.
+Numbers that were sent in segments are left out, because several transmissions together deliver them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.link.frames import DATA_TYPES, SPEAKING_TYPES
+from multitracer.link.frames import ACTIVE_TYPES, DATA_TYPES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 Ints = npt.NDArray[np.int64]
 
 PAIRED = 0.9
-"""Logs of which fewer arrivals than this fit one transit are not of one clock, or not of one link."""
+"""If fewer arrivals than this share fit one transit time, the logs' clocks differ or their links do."""
 _SELECTIVE = ("SREJ", "I SREJ")
 _FAR = np.int64(1) << 62
 
 
 class _Sent(NamedTuple):
-    """Transmissions in order of time; `key` is the same for all of one frame, `sends` how many those are."""
+    """Transmissions ordered by time; `key` identifies the frame, `sends` counts the transmissions of each key."""
 
     time: Ints
     number: Ints
@@ -36,11 +36,11 @@ class _Sent(NamedTuple):
     key: Ints
     sends: Ints
     first: Ints
-    """When each frame was first sent, by key."""
+    """Time of the first transmission of each key."""
 
 
 def recoveries(frames: pd.DataFrame, link: int, reverse: int, modulus: int, rtt_ns: int | None) -> Ints | None:
-    """Recovery times of the repeated frames of a link, in ns; None where the logs do not tell."""
+    """Recovery times in ns of the retransmitted frames of a link; None where the logs do not show them."""
     own = frames[frames["link"] == link]
     data = own[own["type"].isin(DATA_TYPES) & (own["sn"] >= 0)]
     sent = _sent(data[data["sent"] & (data["sn_unwrapped"] >= 0)])
@@ -54,11 +54,11 @@ def recoveries(frames: pd.DataFrame, link: int, reverse: int, modulus: int, rtt_
     back = frames[(frames["link"] == reverse) & ~frames["sent"] & (frames["input"] == log) & (frames["nr"] >= 0)]
     if rtt_ns is None or not len(back):
         return None
-    return _by_answers(sent, back[back["type"].isin(SPEAKING_TYPES)], modulus, rtt_ns)
+    return _by_answers(sent, back[back["type"].isin(ACTIVE_TYPES)], modulus, rtt_ns)
 
 
 def _sent(data: pd.DataFrame) -> _Sent | None:
-    """The transmissions of whole frames in the one log that has most of them."""
+    """The transmissions of unsegmented frames, from the log that has most of them."""
     if not len(data):
         return None
     data = data[data["input"] == data["input"].mode().iloc[0]].sort_values(["time_ns", "record"], kind="stable")
@@ -74,11 +74,11 @@ def _sent(data: pd.DataFrame) -> _Sent | None:
     return _Sent(time, number[whole], epoch[whole], sn, key, count, time[place])
 
 
-# By the far end's log
+# By the receiver's log
 
 
 def _by_arrivals(sent: _Sent, time: Ints, sn: Ints) -> Ints | None:
-    """Each arrival is of the transmission of its number that left one transit before."""
+    """Recovery times by matching each arrival to the transmission of its number one transit time before."""
     if not len(time):
         return None
     apart = _least_apart(sent)
@@ -91,7 +91,7 @@ def _by_arrivals(sent: _Sent, time: Ints, sn: Ints) -> Ints | None:
     if not (known & once).any():
         return None
     transit = int(np.median((time - sent.time[order[found]])[known & once]))
-    # Half the least spacing of repeats: no other transmission of the number can be nearer.
+    # Within half the least spacing of retransmissions no other transmission of the number is nearer.
     at = latest(sent.sn[order], sent.time[order], sn, time - transit + apart // 2)
     left = order[at]
     fits = (at >= 0) & (np.abs(time - transit - sent.time[left]) <= apart // 2)
@@ -100,7 +100,7 @@ def _by_arrivals(sent: _Sent, time: Ints, sn: Ints) -> Ints | None:
         return None
     through = np.full(len(sent.sends), _FAR)
     np.minimum.at(through, sent.key[left[fits]], sent.time[left[fits]])
-    # What was first sent before the far log began may have arrived before it, too.
+    # A frame first sent before the receiver's log began may also have arrived before it began.
     mine = (sent.sends > 1) & (through < _FAR) & (sent.first >= time.min() - transit)
     return through[mine] - sent.first[mine]
 
@@ -113,13 +113,13 @@ def _least_apart(sent: _Sent) -> int | None:
 
 
 def latest(groups: Ints, times: Ints, group: Ints, at: Ints) -> Ints:
-    """Places of the last of `times` not after `at` in the same group; -1 where there is none.
+    """The index of the last of `times` not after `at` in the same group, shape of `at`; -1 where there is none.
 
-    `groups` must not fall, nor `times` within a group.
+    `groups` must be sorted, and `times` sorted within each group.
     """
     if not len(times):
         return np.full(len(at), -1, dtype=np.int64)
-    # Ranks, not times: a group's number times nanoseconds would not fit.
+    # Ranks instead of times: group number times nanoseconds would overflow 64 bits.
     names, in_order = np.unique(groups), np.sort(times)
     rank = np.searchsorted(names, groups) * (len(times) + 1) + np.searchsorted(in_order, times, side="right")
     mine = np.minimum(np.searchsorted(names, group), len(names) - 1)
@@ -128,11 +128,11 @@ def latest(groups: Ints, times: Ints, group: Ints, at: Ints) -> Ints:
     return np.where((place >= 0) & (groups[place] == group), place, -1)
 
 
-# By the answers that came to the sender
+# By the responses that the sender received
 
 
 def _by_answers(sent: _Sent, back: pd.DataFrame, modulus: int, rtt_ns: int) -> Ints:
-    """The first transmission of each frame that no answer before its acknowledgement rules out."""
+    """Recovery times by the first transmission that no response before the acknowledgement rules out."""
     found = [np.empty(0, dtype=np.int64)]
     epoch = back["epoch"].to_numpy()
     for current in np.unique(sent.epoch):
@@ -163,7 +163,7 @@ def _of_epoch(time: Ints, number: Ints, back: pd.DataFrame, modulus: int, rtt_ns
 
 
 def _answers(time: Ints, number: Ints, back: pd.DataFrame, modulus: int) -> tuple[Ints, Ints, Ints]:
-    """Up to where each answer acknowledges (-1: not at all), and what was missing when: times and numbers."""
+    """(Number up to which each response acknowledges, -1 none; times, numbers of frames reported missing)."""
     highest = np.maximum.accumulate(number)
     when = back["time_ns"].to_numpy()
     top = highest[np.maximum(np.searchsorted(time, when, side="right") - 1, 0)] + 1
@@ -174,7 +174,7 @@ def _answers(time: Ints, number: Ints, back: pd.DataFrame, modulus: int) -> tupl
     lower = value.copy()
     np.minimum.at(lower, which, nacked)
     lower[back["type"].isin(_SELECTIVE).to_numpy()] = -1
-    # An answer to a poll comes with all that was out of sequence thrown away (24.022 5.3.2).
+    # When a poll is answered, all frames received out of sequence have been discarded (24.022 5.3.2).
     final = np.flatnonzero(((back["poll"] == 1) & (back["command"] == 0)).to_numpy())
     open_ = (top - value)[final]
     spread = np.repeat(final, open_)

@@ -1,4 +1,4 @@
-"""links[] of the summary: what each direction of each link did."""
+"""The rows of links[] in summary.json: counts, rates and times of each direction of each link."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NO_RESET = ("rlc-lte", "rlc-nr")
-"""They are re-established by RRC (36.322 5.4, 38.322 5.1.2), of which their PDUs show nothing."""
+"""These protocols are re-established by RRC (36.322 5.4, 38.322 5.1.2), which their PDUs do not show."""
 _STATUS = ("RR", "RNR", "REJ", "SREJ", "STATUS")
 
 
@@ -28,7 +28,7 @@ def rows(
     intervals: pd.DataFrame,
     timings: Mapping[int, Timing],
 ) -> list[dict[str, Any]]:
-    """One row per link and direction; None is what the logs at hand cannot tell."""
+    """One row per link and direction; a value that these logs do not show is None."""
     columns = (links[name].tolist() for name in ("link", "protocol", "bearer", "sender", "reverse"))
     found = []
     for link, protocol, bearer, sender, reverse in zip(*columns, strict=True):
@@ -43,7 +43,7 @@ def rows(
 
 
 def _row(link: int, reverse: int, frames: pd.DataFrame, intervals: pd.DataFrame, timing: Timing) -> dict[str, Any]:
-    """Counts of one direction: what its sender's log shows, and what the other end's does."""
+    """Counts of one direction, from its sender's log and from its receiver's."""
     own = frames["link"] == link
     sent, came = frames[own & frames["sent"]], frames[own & ~frames["sent"]]
     logged, heard = bool(len(sent)), bool(len(came))
@@ -86,14 +86,14 @@ def _seconds(spans: pd.DataFrame) -> float:
 
 
 def _busy(sent: pd.DataFrame, timing: Timing) -> float | None:
-    """Air time of all frames with user data."""
+    """Air time in s of all frames with user data; None if a frame's is unknown."""
     if timing.frame_ns is None:
         return None
     return int(sent["type"].isin(DATA_TYPES).sum()) * timing.frame_ns / 1e9
 
 
 def _recovery(times_ns: npt.NDArray[np.int64] | None) -> dict[str, Any]:
-    """How many repeated frames got through, and how long they took from first transmission to the one that did."""
+    """The number of recovered frames, and median, 95th percentile and maximum of their recovery times in ms."""
     found: dict[str, Any] = {"samples": None, "median": None, "p95": None, "max": None}
     if times_ns is None:
         return found

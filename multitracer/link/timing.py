@@ -1,4 +1,4 @@
-"""How long a frame is on the air, how fast the link is, and how long it takes to answer."""
+"""Air time of a frame, rate and round trip time of a link, estimated from its frames."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ if TYPE_CHECKING:
 
 MS = 1_000_000
 RLP_FRAME_MS = {25: 20, 67: 40}
-"""Octets of information, and how often such a frame is sent: TCH/F9.6 and TCH/F14.4 (24.022 4.1)."""
+"""Octets of information in a frame, and the time between frames in ms: TCH/F9.6 and TCH/F14.4 (24.022 4.1)."""
 _LONGEST_INTERVAL_MS = 100
 _LEAST_FRAMES = 10
 _ONE_SIZE = 0.9
-"""A link has a rate of its own where this share of its frames has one size."""
+"""A link has a fixed rate if at least this share of its frames has one size."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """One direction of a link by its sender's log; None is what the log does not show.
+    """Timing of one link direction from its sender's log; None where the log does not show it.
 
-    Every `interval_ns` there is an opportunity for `frames` frames; one has the air for `frame_ns`.
+    Every `interval_ns` there is an opportunity for `frames` frames, each `frame_ns` long.
     """
 
     interval_ns: int | None = None
     frames: int | None = None
     rate_bps: float | None = None
-    """Of user data at best: full frames in every opportunity; known where frames have one size."""
+    """User data with full frames in every opportunity; None unless nearly all frames have one size."""
     rtt_ns: int | None = None
 
     @property
@@ -42,7 +42,7 @@ class Timing:
 
 
 def timing(frames: pd.DataFrame, link: int, reverse: int, protocol: str) -> Timing:
-    """The timing of a link, from the frames that its sender logged."""
+    """The timing of a link, from at least 10 frames that its sender logged."""
     sent = frames[(frames["link"] == link) & frames["sent"]]
     if len(sent) < _LEAST_FRAMES:
         return Timing()
@@ -61,7 +61,7 @@ def timing(frames: pd.DataFrame, link: int, reverse: int, protocol: str) -> Timi
 
 
 def _fixed_payload(data: pd.DataFrame) -> int:
-    """User octets of a full frame where nearly all have one size; -1 where sizes follow the radio's mood."""
+    """User octets of a full frame if nearly all have one size; -1 if sizes vary with the transport format."""
     if not len(data):
         return -1
     size = data["length_bytes"].to_numpy()
@@ -70,7 +70,7 @@ def _fixed_payload(data: pd.DataFrame) -> int:
 
 
 def interval_of(times: Any) -> int | None:
-    """The shortest spacing that is common, in whole ms: timers jitter, slots do not."""
+    """The most common spacing of `times` (int64 ns), rounded to whole ms to remove timer jitter; None if too few."""
     spacing = np.rint(np.diff(times) / MS).astype(np.int64)
     spacing = spacing[(spacing > 0) & (spacing <= _LONGEST_INTERVAL_MS)]
     if len(spacing) < _LEAST_FRAMES:
@@ -80,7 +80,7 @@ def interval_of(times: Any) -> int | None:
 
 
 def at_once(times: Any, interval: int | None) -> int:
-    """How many frames share an opportunity at most, seen more than once."""
+    """The largest number of frames in one opportunity that occurs more than once; 1 without an interval."""
     if interval is None:
         return 1
     starts = np.flatnonzero(np.concatenate([[True], np.diff(times) > interval // 2]))
@@ -91,10 +91,10 @@ def at_once(times: Any, interval: int | None) -> int:
 
 
 def _rtt(frames: pd.DataFrame, data: pd.DataFrame, link: int, reverse: int) -> int | None:
-    """The least time from a data frame sent once to the answer that acknowledges it."""
+    """The least time in ns from a data frame sent once to its acknowledgement; None without one."""
     log = data["input"].iloc[0] if len(data) else -1
     back = frames[(frames["link"] == reverse) & ~frames["sent"] & (frames["input"] == log)]
-    # A number that no field holds is damage.
+    # A number too large for its field is a damaged record.
     back = back[back["nr"].between(0, LARGEST_NUMBER) & ~back["type"].isin(("SREJ", "I SREJ"))]
     once = data[(data["transmission"] == 0) & data["sn"].between(0, LARGEST_NUMBER) & (data["input"] == log)]
     if not len(back) or not len(once):
@@ -110,16 +110,16 @@ def _rtt(frames: pd.DataFrame, data: pd.DataFrame, link: int, reverse: int) -> i
 
 @kernel
 def least_answer(sent_at: Any, numbers: Any, when: Any, named: Any, last_sent: Any) -> int:
-    """The least time from a frame to the first answer that names the number after it; -1 without one.
+    """The least time from a frame to the first response with N(R) one above its number; -1 without one.
 
-    `last_sent`, all -1, has room for every number.
+    `last_sent` is work space: all -1, with an element for every number.
     """
     least, at, seen = -1, 0, -1
     for place in range(len(when)):
         while at < len(sent_at) and sent_at[at] <= when[place]:
             last_sent[numbers[at]] = sent_at[at]
             at += 1
-        # An answer names the next number expected: the frame before it has arrived.
+        # N(R) is the next number expected: the frame before it has arrived.
         number = named[place]
         if number == seen or number == 0:
             seen = number

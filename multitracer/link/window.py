@@ -1,4 +1,4 @@
-"""When a link's own window was full: its sender had to wait for an acknowledgement."""
+"""When the link's transmit window was full, so that its sender had to wait for an acknowledgement."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ if TYPE_CHECKING:
 Ints = npt.NDArray[np.int64]
 
 _LEAST_WINDOW = 16
-"""A window is negotiated, and not in the log: fewer frames than this are not held to be one."""
+"""The negotiated window is not in the log. If fewer frames than this were ever open, no window was reached."""
 
 
 def full_window(frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: int) -> tuple[Ints, Ints] | None:
-    """(Start, end) of the times in which as many frames were unacknowledged as ever were.
+    """(Start, end) in ns of the intervals in which the transmit window was full.
 
-    RLP's window is the default (24.022 5.2.1); other protocols' is taken to be the most that was ever
-    open. Times begin when the frame that filled it was sent, and end with the acknowledgement. None
-    where no log tells when acknowledgements came: in a capture of the air they show where they left.
+    RLP's window is the default (24.022 5.2.1); other protocols' is taken to be the largest number of
+    frames that were ever unacknowledged. An interval begins when the frame that filled the window was sent,
+    and ends with the acknowledgement. None if no log has the acknowledgements as the sender received them:
+    a capture of the air has the times at which they were sent.
     """
     own = frames[(frames["link"] == link) & frames["sent"] & frames["type"].isin(DATA_TYPES)]
     log = own["input"].iloc[0] if len(own) else -1
@@ -44,7 +45,7 @@ def full_window(frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: i
 
 
 def _outstanding(own: pd.DataFrame, back: pd.DataFrame, modulus: int) -> tuple[Ints, Ints]:
-    """Frames sent and not acknowledged, after each frame sent and each acknowledgement that came."""
+    """(Times, number of unacknowledged frames) after each frame sent and each acknowledgement received."""
     lowest = np.array(
         [
             (nr - max((nr - nack[0]) % modulus for nack in nacks)) % modulus if nacks else nr
