@@ -1,7 +1,7 @@
 """The captured segments that a link may have carried, and the streams they belong to.
 
-A stream is what one end of one connection sent: `2 * connection + sender`. Its segments are taken
-from the one observation point that saw it best, the nearest to the sender.
+A stream is what one end of one connection sent, numbered `2 * connection + sender`. Its segments are
+taken from one observation point, the nearest to the sender.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 UNRELATED = 1 << 62
-"""Larger than any time: bounds nothing."""
+"""Clock error of a point whose clock is not related to the link log's: larger than any time in ns."""
 _HALF, _WHOLE = 1 << 31, 1 << 32
 
 
 class Fields(NamedTuple):
     """Fields of the segments of some streams, as plain lists; `row` is the row in segments.
 
-    Sorted by observation point and time, so that a place in these lists tells the order of sending.
+    Sorted by observation point and time: of two places (list indices) of one point, the lower was captured first.
     """
 
     row: list[int]
@@ -47,16 +47,16 @@ class Fields(NamedTuple):
     wire_bytes: list[int]
     point: list[int]
     error_ns: list[int]
-    """What `time_ns` may be off the link log's clock; UNRELATED where nothing is known."""
+    """Error bound of `time_ns` against the link log's clock; UNRELATED if unknown."""
     offered: list[bool]
-    """Whether it was captured on its way to the link; else behind it."""
+    """Whether it was captured before the link; else behind it."""
 
 
 @dataclass(frozen=True)
 class CandidateSegments:
-    """Segments beside the packets they were made from: the two tables have the same rows.
+    """Segments and the packets they were made from: the two tables have the same rows.
 
-    `error_ns` is, per observation point, what its times may be off the link log's clock.
+    `error_ns` has the shape (points,): the error bound of each point's times against the link log's clock.
     """
 
     segments: pd.DataFrame
@@ -67,12 +67,12 @@ class CandidateSegments:
 
     @cached_property
     def stream(self) -> Ints:
-        """The stream of each row of segments."""
+        """The stream of each row of segments, -1 for none."""
         connection = self.segments["connection"].to_numpy().astype(np.int64)
         return np.where(connection >= 0, 2 * connection + self.segments["sender"].to_numpy(), -1)
 
     def streams_of(self, headers: Iterable[Header | None]) -> dict[tuple[str, int, str, int], list[int]]:
-        """The streams that went between the ends that the headers name."""
+        """The streams of each (source, port, destination, port) in the headers, for those that were captured."""
         ends = {header[:4] for header in headers if header is not None}
         return {key: self._by_ends[key] for key in ends if key in self._by_ends}
 
@@ -126,11 +126,11 @@ class CandidateSegments:
         )
 
     def sent_here(self, stream: int) -> bool:
-        """Whether a capture stands before the link, as the stream's sender sees it."""
+        """Whether an observation point captured the stream between its sender and the link."""
         return int(self.paths.sender_point[stream // 2, stream % 2]) != NOWHERE
 
     def relative_seq(self, stream: int, raw_seq: int, near_row: int) -> int:
-        """A sequence number field counted from the stream's start, nearest to that of a captured segment."""
+        """`raw_seq` relative to the stream's ISN, unwrapped to the value nearest to the segment in `near_row`."""
         there = int(self.packets["raw_seq"].to_numpy()[near_row])
         step = (raw_seq - there + _HALF) % _WHOLE - _HALF
         return int(self.segments["seq"].to_numpy()[near_row]) + step

@@ -1,4 +1,4 @@
-"""When the far end had each carried packet whole: by its own log, else by the capture behind it."""
+"""When the receiver of the link had each carried packet complete, by the receiver's log."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ if TYPE_CHECKING:
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 NEVER, SPOILT = -1, -2
-"""By the far end's log it never came whole, or came whole and was decompressed wrongly."""
+"""Instead of a time: never complete in the receiver's log, or complete but decompressed wrongly."""
 GARBLED = b"garbled"
 
 
 def delivered(
     packets: Sequence[CarriedPacket], far: Sequence[CarriedPacket], frames: pd.DataFrame, protocol: str
 ) -> list[int]:
-    """When the last missing frame of each packet arrived, by the far end's log of the same link.
+    """The time in ns at which the last missing frame of each packet arrived, or NEVER, or SPOILT.
 
-    `far` holds what reassembly made of that log. What a reset threw away although it had arrived is
-    not delivered: an RLP entity delivers in sequence always, an RLC entity may.
+    `far` are the packets reassembled from the receiver's log of the same link. A packet that arrived but
+    was discarded by a reset before it could be delivered in sequence is not delivered; RLP always
+    delivers in sequence, RLC may.
     """
     time_ns, sn = frames["time_ns"].to_numpy(), frames["sn"].to_numpy()
     waiting: dict[tuple[frozenset[int], bytes], list[CarriedPacket]] = {}
@@ -46,12 +47,15 @@ def delivered(
 
 
 def _identity(packet: CarriedPacket, sn: Ints) -> tuple[frozenset[int], bytes]:
-    """The numbers of its frames and its octets: a repetition by TCP goes in frames of its own."""
+    """The numbers of its frames, and its octets: a TCP retransmission has the same octets in other frames."""
     return frozenset(sn[packet.rows].tolist()), GARBLED if packet.garbled else packet.octets
 
 
 def _in_sequence(packets: Sequence[CarriedPacket], whole: list[int], *, always: bool) -> list[int]:
-    """What in-sequence delivery makes of the times; where it is not certain, only what a reset may have lost."""
+    """Delivery times after in-sequence delivery.
+
+    Unless it is certain (`always`), only packets behind a gap that a reset may have discarded become NEVER.
+    """
     last_epoch = max((packet.epoch for packet in packets), default=0)
     epoch, latest, gap = -1, NEVER, False
     times = []

@@ -1,4 +1,4 @@
-"""What the first octets of a carried packet say: addresses, ports, numbers; as far as they were carried."""
+"""Fields of the IP and TCP headers of a carried packet, as far as its octets were carried."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 UNKNOWN = -1
 TCP = 6
 FLAGS_MASK = 0xFF
-"""The flags that every capture keeps: the eight of RFC 9293 3.1."""
+"""The eight flags of RFC 9293 3.1."""
 
 _IPV4_BYTES, _IPV6_BYTES, _PORTS_BYTES = 20, 40, 4
 _EXTENSIONS = (0, 43, 60)  # hop-by-hop, routing, destination options: RFC 8200 4.1
@@ -16,7 +16,7 @@ _SEQ, _ACK, _OFFSET, _FLAGS, _CHECKSUM = 4, 8, 12, 13, 16  # RFC 9293 3.1
 
 
 class Header(NamedTuple):
-    """Fields of one TCP packet; those that its octets do not reach are -1."""
+    """Fields of one TCP packet; those beyond its known octets are -1."""
 
     source: str
     source_port: int
@@ -32,14 +32,14 @@ class Header(NamedTuple):
 
     @property
     def numbered(self) -> bool:
-        """Whether all is known that tells a segment from another of its connection."""
+        """Whether sequence number, acknowledgement number, length and flags are known."""
         return self.flags >= 0
 
 
 def header(octets: bytes) -> Header | None:
-    """The header of the TCP packet that begins with `octets`; None for anything else.
+    """The header of the TCP packet that begins with `octets`; None if they do not begin with one.
 
-    A packet of which only the first octets were carried has a header too, down to its ports.
+    The octets must reach at least to the ports; the fields behind the last octet are -1.
     """
     version = octets[0] >> 4 if octets else 0
     if version == 4 and len(octets) >= _IPV4_BYTES:
@@ -59,7 +59,7 @@ def _ipv4(octets: bytes) -> Header | None:
 
 
 def _sum_is_right(header: bytes) -> bool:
-    """RFC 791 3.1: octets out of the middle of a packet hardly ever pass for a header."""
+    """Whether the header checksum is right (RFC 791 3.1), as it hardly ever is in the middle of a packet."""
     total = sum(_number(header, at) for at in range(0, len(header) - 1, 2))
     return (total & 0xFFFF) + (total >> 16) == 0xFFFF
 

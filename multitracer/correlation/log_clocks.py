@@ -1,8 +1,8 @@
-"""The clock of a link's log against the captures', from packets that both hold.
+"""Offset and drift of a link log's clock against the captures' clock, from packets that both contain.
 
-No frame of a packet is sent before the packet was captured on its way to the link, and no packet is
-captured behind the link before its frames were there. The packets that bound the clocks' difference
-most tightly from above and from below leave an interval, which is all that is claimed.
+A frame of a packet is sent after the packet was captured before the link, and a packet is captured
+behind the link after its last frame arrived. So each packet bounds the difference of the clocks from
+above or below. The tightest bounds leave an interval: its middle is the estimate, half its length the error.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 _PPT = 10**12
 _LEAST_FRAMES = 3
 _LARGEST_DRIFT = 500e-6
-"""No usable clock is further off its rate: the limit that NTP steers within (RFC 5905)."""
+"""The largest drift that is considered: the frequency tolerance of NTP (RFC 5905)."""
 _ROUNDS = 60
-"""Enough halvings for a rate in 64 bits."""
+"""Steps of a search: enough for a drift in 64 bits."""
 
 
 @dataclass(frozen=True)
 class _Bounds:
-    """Packets that the log dates (`log_ns`) after a capture does, or before."""
+    """Upper (or lower) bounds of the difference of the clocks, one per packet, at `log_ns` on the log's clock."""
 
     log_ns: Ints
     difference_ns: Ints
-    """The log's time less the capture's, widened by what the capture's may be off."""
+    """The log's time less the capture's, widened by the capture's clock error."""
 
     def line_points(self, begin: int, base: int) -> _Points:
-        """As points of a plane: time since `begin`, difference less `base`."""
+        """The bounds as points: x is the time since `begin`, y the difference less `base`, both in ns."""
         return _Points((self.log_ns - begin).astype(np.float64), (self.difference_ns - base).astype(np.float64))
 
 
@@ -58,11 +58,11 @@ def tie_clock(
     reference: str,
     error_ns: Sequence[int] | None = None,
 ) -> Clock:
-    """How the clock of the link log that is input `number` stands to the reference clock.
+    """Estimate the clock of the link log that is input `number` against the reference clock.
 
-    `segments.time_ns` are on the reference clock to within `error_ns` of their point (none of a
-    point with -1 is used). A clock that may be the captures' own is held to be that. Without a
-    packet in common the clock has no pieces.
+    `segments.time_ns` are on the reference clock to within `error_ns` of their point; segments of a
+    point with -1 are not used. If the bounds allow the reference clock itself, it is taken. Without
+    packets in both the clock has no pieces.
     """
     frames = tables["frames"]
     own = frames[frames["input"].to_numpy() == number].reset_index(drop=True)
@@ -82,13 +82,13 @@ def tie_clock(
     low, high = int(before.difference_ns.max()), int(after.difference_ns.min())
     if low <= 0 <= high:
         return _clock(reference, low, high, own, how)
-    return _drifting(reference, after, before, own, how)
+    return _clock_with_drift(reference, after, before, own, how)
 
 
 def _bounds(
     matches: Iterable[LinkMatch], own: pd.DataFrame, segments: pd.DataFrame, paths: Paths, errors: Ints
 ) -> tuple[_Bounds, _Bounds]:
-    """What was captured before the log has it, and what was captured after."""
+    """Upper bounds from packets captured before the link, and lower bounds from packets captured behind it."""
     after: list[tuple[int, int]] = []
     before: list[tuple[int, int]] = []
     time = own["time_ns"].to_numpy()
@@ -104,10 +104,10 @@ def _bounds(
                 after.append((first if match.sender_logged else last, row))
             if came >= 0:
                 before.append((last, came))
-    return _dated(after, segments, errors, 1), _dated(before, segments, errors, -1)
+    return _as_bounds(after, segments, errors, 1), _as_bounds(before, segments, errors, -1)
 
 
-def _dated(pairs: list[tuple[int, int]], segments: pd.DataFrame, errors: Ints, sign: int) -> _Bounds:
+def _as_bounds(pairs: list[tuple[int, int]], segments: pd.DataFrame, errors: Ints, sign: int) -> _Bounds:
     log_ns, rows = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
     error = errors[segments["point"].to_numpy()[rows]]
     known = error >= 0
@@ -116,7 +116,7 @@ def _dated(pairs: list[tuple[int, int]], segments: pd.DataFrame, errors: Ints, s
 
 
 def _clock(reference: str, low: int, high: int, own: pd.DataFrame, how: str) -> Clock:
-    """The middle of the interval that the packets leave; the reference itself if that holds zero."""
+    """A clock without drift in the middle of low..high (ns); offset 0 if the interval contains it."""
     offset, error = (low + high) // 2, (high - low + 1) // 2
     if low <= 0 <= high:
         offset, error = 0, max(high, -low)
@@ -125,8 +125,8 @@ def _clock(reference: str, low: int, high: int, own: pd.DataFrame, how: str) -> 
     return Clock(reference, offset / 1e9, 0.0, error / 1e9, error / 1e9, how, (piece,))
 
 
-def _drifting(reference: str, after: _Bounds, before: _Bounds, own: pd.DataFrame, how: str) -> Clock:
-    """The middle of all straight lines (difference over time) that every packet allows."""
+def _clock_with_drift(reference: str, after: _Bounds, before: _Bounds, own: pd.DataFrame, how: str) -> Clock:
+    """A clock with drift: the middle of all straight lines (difference over time) within all bounds."""
     recorded = own["recorded_ns"].to_numpy()
     begin, end = int(recorded.min()), int(recorded.max())
     base = int(np.median(after.difference_ns))
@@ -134,7 +134,7 @@ def _drifting(reference: str, after: _Bounds, before: _Bounds, own: pd.DataFrame
     slopes = _slopes(upper, lower)
     if slopes is None:
         return Clock(reference, how="no steady clock fits the packets that it shares with the captures")
-    (low, high), (late_low, late_high) = (_reach(upper, lower, slopes, at) for at in (0.0, float(end - begin)))
+    (low, high), (late_low, late_high) = (_range_at(upper, lower, slopes, at) for at in (0.0, float(end - begin)))
     first, last = (low + high) / 2, (late_low + late_high) / 2
     rate = (last - first) / max(end - begin, 1)
     error = max(high - low, late_high - late_low) / 2e9
@@ -143,12 +143,12 @@ def _drifting(reference: str, after: _Bounds, before: _Bounds, own: pd.DataFrame
 
 
 def _slopes(upper: _Points, lower: _Points) -> tuple[float, float] | None:
-    """Least and greatest rate of a line below all of `upper` and above all of `lower`; None if there is none."""
+    """Least and greatest slope of a line below all of `upper` and above all of `lower`; None if there is none."""
 
-    def overlap(rate: float) -> float:  # how far the lines of this rate reach; concave
+    def overlap(rate: float) -> float:  # width of the band of allowed lines of this slope; concave
         return float((upper.y - rate * upper.x).min() - (lower.y - rate * lower.x).max())
 
-    best = _summit(overlap, -_LARGEST_DRIFT, _LARGEST_DRIFT)
+    best = _argmax(overlap, -_LARGEST_DRIFT, _LARGEST_DRIFT)
     if overlap(best) < 0:
         return None
     ends = []
@@ -161,8 +161,8 @@ def _slopes(upper: _Points, lower: _Points) -> tuple[float, float] | None:
     return ends[0], ends[1]
 
 
-def _reach(upper: _Points, lower: _Points, slopes: tuple[float, float], at: float) -> tuple[float, float]:
-    """The lowest and the highest that any allowed line is at an instant."""
+def _range_at(upper: _Points, lower: _Points, slopes: tuple[float, float], at: float) -> tuple[float, float]:
+    """The lowest and the highest value of any allowed line at time `at`."""
 
     def highest(rate: float) -> float:
         return float((upper.y - rate * (upper.x - at)).min())
@@ -170,11 +170,11 @@ def _reach(upper: _Points, lower: _Points, slopes: tuple[float, float], at: floa
     def lowest(rate: float) -> float:
         return -float((lower.y - rate * (lower.x - at)).max())
 
-    return -lowest(_summit(lowest, *slopes)), highest(_summit(highest, *slopes))
+    return -lowest(_argmax(lowest, *slopes)), highest(_argmax(highest, *slopes))
 
 
-def _summit(concave: Callable[[float], float], low: float, high: float) -> float:
-    """Where a concave function of one variable is greatest."""
+def _argmax(concave: Callable[[float], float], low: float, high: float) -> float:
+    """The argument of the maximum of a concave function, by ternary search."""
     for _ in range(_ROUNDS):
         left, right = low + (high - low) / 3, high - (high - low) / 3
         low, high = (left, high) if concave(left) < concave(right) else (low, right)
@@ -182,6 +182,6 @@ def _summit(concave: Callable[[float], float], low: float, high: float) -> float
 
 
 def _frame_time(own: pd.DataFrame) -> int:
-    """How long the link waits for its next frame: the usual distance of those sent."""
+    """The median time in ns between frames sent; 0 if there are too few."""
     times = np.unique(own["recorded_ns"].to_numpy()[own["sent"].to_numpy()])
     return int(np.median(np.diff(times))) if len(times) >= _LEAST_FRAMES else 0

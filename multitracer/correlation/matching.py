@@ -1,8 +1,8 @@
 """Carried packets matched to captured segments by their headers, one to one and in order.
 
-What a packet says of itself (ends, numbers, length, flags, and IP ID and checksum where the capture
-has them as they went on the air) usually fits one segment only. Where it fits several, as with a
-TCP retransmission that repeats every field, the order decides: a link takes packets in the order in
+The header fields (addresses, ports, sequence and acknowledgement number, length, flags, and IP ID and
+checksum if the packet was not changed between capture and link) usually fit one segment only. If they fit
+several, as those of a TCP retransmission do, the order decides: a link sends packets in the order in
 which they were offered, none before it was offered, and at once when it is idle.
 """
 
@@ -19,13 +19,13 @@ from multitracer.correlation.headers import Header
 
 NONE = -1
 _TRUSTED = 0.5
-"""A field that agrees for fewer packets of a stream than this was rewritten after the capture."""
+"""If a field agrees for less than this share of a stream's packets, it was rewritten after the capture."""
 
 Ends = dict[tuple[str, int, str, int], list[int]]
 
 
 class Offer(NamedTuple):
-    """A carried packet: what it says of itself, and when its first and its last new frame were sent."""
+    """A carried packet: its header, and the times in ns of its first frame and its last first-transmitted frame."""
 
     header: Header | None
     first_ns: int
@@ -34,12 +34,12 @@ class Offer(NamedTuple):
 
 
 def match(offers: Sequence[Offer], fields: Fields, ends: Ends) -> list[int]:
-    """For each carried packet, in the order in which they went on the air, the place in `fields`, or -1."""
+    """For each carried packet, in the order of transmission, the index in `fields` of its segment, or -1."""
     return _Assignment(offers, fields, _candidates(offers, fields, ends)).run(ends)
 
 
 def _candidates(offers: Sequence[Offer], fields: Fields, ends: Ends) -> list[list[int]]:
-    """Places whose fields fit each packet, in the order of sending."""
+    """For each packet the places (indices in `fields`) whose fields fit it, in the order of sending."""
     index: dict[tuple[int, ...], list[int]] = {}
     by_sum: dict[tuple[int, ...], list[int]] = {}
     for place, stream in enumerate(fields.stream):
@@ -54,7 +54,7 @@ def _candidates(offers: Sequence[Offer], fields: Fields, ends: Ends) -> list[lis
         if not head or not head.numbered:
             found.append([])
         elif offer.garbled:
-            # Rebuilt on a stale context: numbers are off, but the checksum is the sender's: RFC 1144 4.1.
+            # Decompressed with a stale context: wrong numbers, but the sender's TCP checksum (RFC 1144 4.1).
             found.append([p for s in streams for p in by_sum.get((s, head.payload_bytes, head.checksum), [])])
         else:
             numbers = head.raw_seq, head.raw_ack, head.payload_bytes, head.flags
@@ -65,7 +65,7 @@ def _candidates(offers: Sequence[Offer], fields: Fields, ends: Ends) -> list[lis
 
 
 def _narrowed(offers: Sequence[Offer], fields: Fields, found: list[list[int]], name: str) -> list[list[int]]:
-    """Only the candidates with the same value of a field, in streams where that field can be trusted."""
+    """The candidates with the same value of field `name`, in streams where that field was not rewritten."""
     column: list[int] = getattr(fields, name)
     same: list[list[int]] = []
     agree: dict[int, list[int]] = {}
@@ -86,17 +86,17 @@ def _narrowed(offers: Sequence[Offer], fields: Fields, found: list[list[int]], n
 
 @dataclass
 class _Assignment:
-    """Chooses among candidates, stream by stream: first where only one fits, then what the order leaves."""
+    """Chooses among candidates, stream by stream: first where only one fits, then by the order."""
 
     offers: Sequence[Offer]
     fields: Fields
     candidates: list[list[int]]
 
     def run(self, ends: Ends) -> list[int]:
-        """The place chosen for each packet."""
+        """The place chosen for each packet, -1 for none."""
         chosen = [NONE] * len(self.offers)
         busy_until = list(accumulate((offer.last_new_ns for offer in self.offers), max, initial=NONE))
-        self.candidates = [self._in_time(n) for n in range(len(self.offers))]
+        self.candidates = [self._possible_in_time(n) for n in range(len(self.offers))]
         streams: dict[int, list[int]] = {}
         for number, (offer, places) in enumerate(zip(self.offers, self.candidates, strict=True)):
             for stream in self._streams(offer, places, ends):
@@ -114,8 +114,11 @@ class _Assignment:
             return [self.fields.stream[places[0]]] if places else []
         return ends.get(offer.header[:4], [])
 
-    def _in_time(self, number: int) -> list[int]:
-        """Candidates captured before the packet's first frame, or behind the link after it, as far as clocks tell."""
+    def _possible_in_time(self, number: int) -> list[int]:
+        """Candidates that were captured before the packet's first frame, or behind the link after it.
+
+        Those that the clock error leaves possible stay.
+        """
         first = self.offers[number].first_ns
         return [place for place in self.candidates[number] if self._possible(place, first)]
 
@@ -124,9 +127,9 @@ class _Assignment:
         return time - error <= first_ns if self.fields.offered[place] else time + error >= first_ns
 
     def _in_stream(self, numbers: list[int], places: list[int], busy_until: list[int], chosen: list[int]) -> None:
-        """Both the packets and the segments of one stream are in order; so are the pairs."""
+        """Choose for the packets of one stream: packets and segments are in order, so the pairs are, too."""
         only = [(n, self.candidates[n][0]) for n in numbers if len(self.candidates[n]) == 1]
-        anchors = dict(_rising(only))
+        anchors = dict(_longest_increasing(only))
         sure = {place: n for n, place in only} | {place: n for n, place in anchors.items()}
         limit, above = len(self.fields.row), {}
         for number in reversed(numbers):
@@ -134,23 +137,23 @@ class _Assignment:
             limit = anchors.get(number, limit)
         latest = NONE
         for number in numbers:
-            if chosen[number] >= 0:  # taken by another use of the same ports
+            if chosen[number] >= 0:  # matched in another connection with the same ports
                 continue
             if number in anchors:
                 chosen[number] = latest = anchors[number]
                 continue
-            if len(self.candidates[number]) == 1:  # out of order, as behind a link that delivers so
+            if len(self.candidates[number]) == 1:  # out of order, as behind a link without in-sequence delivery
                 place = self.candidates[number][0]
                 chosen[number] = place if sure[place] == number else NONE
                 continue
             fits = [p for p in self._fitting(number, places, latest, above[number]) if p not in sure]
             if fits:
-                chosen[number] = latest = self._soonest(fits, busy_until[number])
+                chosen[number] = latest = self._least_waiting(fits, busy_until[number])
 
     def _fitting(self, number: int, places: list[int], after: int, before: int) -> list[int]:
         candidates = self.candidates[number]
         head = self.offers[number].header
-        if head is not None and not head.numbered:  # cut off within its header: compare what there is
+        if head is not None and not head.numbered:  # cut off within its header: compare the known fields
             between = places[bisect_right(places, after) : bisect_left(places, before)]
             candidates = [place for place in between if self._agrees(head, place)]
         return candidates[bisect_right(candidates, after) : bisect_left(candidates, before)]
@@ -160,15 +163,15 @@ class _Assignment:
         columns = self.fields.wire_bytes, self.fields.ip_id, self.fields.raw_seq, self.fields.raw_ack
         return all(value < 0 or value == column[place] for value, column in zip(seen, columns, strict=True))
 
-    def _soonest(self, fits: list[int], busy_until: int) -> int:
-        """The segment that the link, once free, kept waiting least; of equals the first."""
+    def _least_waiting(self, fits: list[int], busy_until: int) -> int:
+        """The segment that the link would have kept waiting for the shortest time; of equals the first."""
         if self.fields.error_ns[fits[0]] == UNRELATED or not self.fields.offered[fits[0]]:
             return fits[0]
         return max(fits, key=lambda place: (max(self.fields.time_ns[place], busy_until), -place))
 
 
-def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The most pairs whose second members rise: what is out of order is not to be trusted."""
+def _longest_increasing(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The longest subsequence of pairs whose second members increase; the others are out of order."""
     tails: list[int] = []
     ends: list[int] = []
     before: list[int] = []

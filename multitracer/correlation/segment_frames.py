@@ -1,7 +1,8 @@
-"""Which link frames carried which segment: the layers joined, segment by segment.
+"""Which link frames carried which segment: the table segment_frames.
 
-The link's packets, put together from its frames, are recognised among the captured segments
-(`correlation.matching`); the frames' times and repeats then become the segments' own.
+The packets reassembled from a link's frames are matched to captured segments (`correlation.matching`,
+without payload `correlation.sizes`); their frames give each segment its times on the link and the
+number of link retransmissions.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ NONE = -1
 
 @dataclass(frozen=True)
 class LinkMatch:
-    """What one link direction carried, and how much of it was recognised.
+    """The packets that one link direction carried, and the segments they were matched to.
 
-    `packets` are in the order in which they first went on the air, `segments` parallel to them: the
-    row in segments of each, -1 where none was recognised. `sender_logged` tells whose log they are from.
+    `packets` are in the order of their first transmission; `segments` has the shape (packets,): the row in
+    segments of each, -1 without a match. `sender_logged` tells whether they are from the sender's log.
     """
 
     link: int
@@ -49,7 +50,7 @@ class LinkMatch:
 
 @dataclass(frozen=True)
 class Correlation:
-    """The segment-to-frame map (schema: segment_frames), and what it was made from."""
+    """The table segment_frames (see the schema), and the packets of each link it was made from."""
 
     segment_frames: pd.DataFrame
     links: dict[int, LinkMatch] = field(default_factory=dict)
@@ -58,7 +59,7 @@ class Correlation:
 
     @property
     def carried(self) -> dict[int, list[CarriedPacket]]:
-        """The packets that each link carried."""
+        """The packets that each link carried, by link number."""
         return {number: match.packets for number, match in self.links.items()}
 
 
@@ -69,12 +70,12 @@ def correlate(
     paths: Paths,
     error_ns: Sequence[int] | None = None,
 ) -> Correlation:
-    """Join what the links carried to what was captured.
+    """Match the packets that the links carried to captured segments.
 
-    `tables` has packets (whose rows are those of `segments`), flows, links, and frames, numbered by
-    `link.frames`; `segments` have their marks. `error_ns`
-    says per observation point what its clock may be off that of the frames, -1 where they are not
-    related and times decide nothing; without it all is on one clock.
+    `tables` has packets (with the same rows as `segments`), flows, links, and frames, numbered by
+    `link.frames.numbered`; `segments` have their marks. `error_ns` is per observation point the error
+    bound of its clock against that of the frames; -1 if they are not related, so that times are not
+    used. Without it all times are taken to be on one clock.
     """
     points = int(segments["point"].max()) + 1 if len(segments) else 0
     errors = np.zeros(points, dtype=np.int64) if error_ns is None else np.asarray(error_ns, dtype=np.int64)
@@ -88,7 +89,7 @@ def correlate(
         mine = one_log(frames, direction(frames, link))
         if not len(mine):
             continue
-        one = _OneLink(link, protocol, candidates, frames, mine)
+        one = _LinkMatcher(link, protocol, candidates, frames, mine)
         found[link] = LinkMatch(link, one.packets, one.segments, one.sender_logged)
         rows += one.rows()
         notes += one.notes()
@@ -96,16 +97,16 @@ def correlate(
 
 
 def reassemble(frames: pd.DataFrame, rows: Ints, protocol: str) -> list[CarriedPacket]:
-    """The packets of a link direction's frames, by whichever protocol it runs."""
+    """The packets of a link direction's frames; `protocol` is rlp, rlc-umts, rlc-lte or rlc-nr."""
     if protocol == "rlp":
         return reassembly_rlp.reassemble(frames, rows)
     return reassembly_rlc.reassemble(frames, rows, protocol)
 
 
 def one_log(frames: pd.DataFrame, rows: Ints) -> Ints:
-    """Those of the rows that one log has: the longest, and others only where they go on from it.
+    """The rows of the log with most frames, and of further logs that do not overlap it in time.
 
-    The same frames recorded twice, by two instruments at one end, would pass for repeats.
+    The same frames in two logs of one end would be taken for retransmissions.
     """
     inputs, time = frames["input"].to_numpy()[rows], frames["time_ns"].to_numpy()[rows]
     numbers, counts = np.unique(inputs, return_counts=True)
@@ -120,7 +121,7 @@ def one_log(frames: pd.DataFrame, rows: Ints) -> Ints:
 
 @dataclass
 class _Row:
-    """One row of segment_frames in the making; -1 is what is not known."""
+    """One row of segment_frames; unknown values are -1."""
 
     stream: int
     link: int
@@ -139,8 +140,8 @@ class _Row:
     queue_ns: int = NONE
 
 
-class _OneLink:
-    """One direction of a link: its packets, and the segments they are."""
+class _LinkMatcher:
+    """One direction of a link: its packets, and the segments they are matched to."""
 
     def __init__(
         self, link: int, protocol: str, candidates: CandidateSegments, frames: pd.DataFrame, mine: Ints
@@ -165,7 +166,7 @@ class _OneLink:
         return fields, match(self._offers(), fields, self.ends)
 
     def _by_bytes(self, mine: Ints) -> tuple[Fields, list[int]]:
-        """The sender whose segments have the sizes of the packets carried, if most of them fit."""
+        """The segments of the host whose sizes fit those of the packets carried, if most packets fit."""
         steps = np.diff(np.unique(self.time_ns[mine]))
         frame_ns = int(np.median(steps)) if len(steps) else 0
         packets = [
@@ -185,7 +186,7 @@ class _OneLink:
         return best, places
 
     def _new_octets(self, packet: CarriedPacket) -> int:
-        """How many of its octets the link put on the air, repeats not counted again."""
+        """The number of the packet's octets that the link sent, without retransmissions."""
         return int(packet.octets_in_row[np.isin(packet.rows, packet.first_transmissions)].sum())
 
     def _delivered(self, frames: pd.DataFrame, protocol: str) -> list[int]:
@@ -207,7 +208,7 @@ class _OneLink:
         ]
 
     def rows(self) -> Iterator[_Row]:
-        """A row for each segment that was carried, and for each that surely was not."""
+        """A row for each segment that was carried, and for each that certainly was not."""
         references = self._references()
         for number, (packet, place) in enumerate(zip(self.packets, self.places, strict=True)):
             row = self._captured_row(place) if place >= 0 else self._uncaptured_row(number, references)
@@ -218,7 +219,7 @@ class _OneLink:
                 row.delivered_ns = self._delivered_ns(number, row.segment)
                 yield row
         if self.sender_logged:
-            yield from self._never_carried()
+            yield from self._rows_never_carried()
 
     def _captured_row(self, place: int) -> _Row:
         fields = self.fields
@@ -230,11 +231,11 @@ class _OneLink:
         )
 
     def _references(self) -> dict[int, int]:
-        """For each stream that was recognised, a captured segment of it."""
+        """For each stream with matched packets, the row of one of its segments."""
         return {self.fields.stream[place]: self.fields.row[place] for place in self.places if place >= 0}
 
     def _uncaptured_row(self, number: int, references: dict[int, int]) -> _Row | None:
-        """A packet that no capture has, of a stream that one has: its own header tells its place."""
+        """The row of a packet that was not captured, of a captured stream: `seq` comes from its own header."""
         head = self.headers[number]
         if head is None or not head.numbered or self.packets[number].garbled:
             return None
@@ -245,7 +246,7 @@ class _OneLink:
         return _Row(streams[0], self.link, seq, head.payload_bytes, head.wire_bytes, NONE, self.matched_by)
 
     def _note_frames(self, row: _Row, packet: CarriedPacket) -> None:
-        """What the sender's log says; the receiver's does not tell what was sent and when."""
+        """Fill in times and counts of frames from the sender's log; the receiver's lacks frames that were lost."""
         if not self.sender_logged:
             return
         row.first_frame_ns = int(self.time_ns[packet.rows[0]])
@@ -255,7 +256,10 @@ class _OneLink:
         row.carried_bytes = self._new_octets(packet)
 
     def _delivered_ns(self, number: int, segment: int) -> int:
-        """By the far end's log; the far capture, where it saw the packet or should have, overrules it."""
+        """Delivery time by the receiver's log, unless a capture behind the link shows that the packet was lost.
+
+        If the log has none, the time at which that capture saw the packet; -1 unknown.
+        """
         by_log = self.delivered[number]
         paths = self.candidates.paths
         if segment < 0 or paths.arrived[segment] not in (INTACT, LOST):
@@ -266,10 +270,10 @@ class _OneLink:
         by_capture = int(self.candidates.segments["time_ns"].to_numpy()[came]) if came >= 0 else NONE
         return by_log if by_log >= 0 else by_capture
 
-    def _never_carried(self) -> Iterator[_Row]:
-        """Segments that the link was not given: those between two carried ones, where nothing else is."""
+    def _rows_never_carried(self) -> Iterator[_Row]:
+        """Rows of segments that did not reach the link: those between two carried ones without uncertain packets."""
         at = {place: number for number, place in enumerate(self.places) if place >= 0}
-        doubtful = self._doubtful()
+        uncertain = self._uncertain_packets()
         streams = {self.fields.stream[place] for place in at}
         for point in set(self.fields.point):
             before = NONE
@@ -281,19 +285,19 @@ class _OneLink:
                     between.append(place)
                     continue
                 number = at[place]
-                if between and number > before and not doubtful[number + 1] - doubtful[max(before, 0)]:
+                if between and number > before and not uncertain[number + 1] - uncertain[max(before, 0)]:
                     yield from (self._never_row(p) for p in between if self._log_covers(p, before))
                 before, between = max(before, number), []
 
-    def _doubtful(self) -> list[int]:
-        """Running count of packets that may be, or hide, a segment that was not recognised."""
+    def _uncertain_packets(self) -> list[int]:
+        """Running count, from 0, of packets that may be or contain a segment that was not matched."""
         counts = [0]
         for number, (packet, place) in enumerate(zip(self.packets, self.places, strict=True)):
             head = self.headers[number]
-            stranger = head is not None and head[:4] not in self.ends
+            not_captured = head is not None and head[:4] not in self.ends
             flushed = number + 1 < len(self.packets) and self.packets[number + 1].epoch != packet.epoch
             whole = packet.complete or packet.garbled or flushed or self.matched_by == "bytes"
-            sure = stranger or (place >= 0 and whole)
+            sure = not_captured or (place >= 0 and whole)
             counts.append(counts[-1] + (not sure))
         return counts
 
@@ -309,7 +313,7 @@ class _OneLink:
         return row
 
     def notes(self) -> Iterator[str]:
-        """How many packets were not recognised, by reason."""
+        """Sentences on how many packets match no segment, by reason."""
         if not self.packets and self.carries_data:
             yield f"The log of link {self.link} has neither payload nor packet sizes: frames and segments stay apart."
         reasons: dict[str, int] = {}
@@ -359,7 +363,7 @@ def _senders(stream: Ints, connections: pd.DataFrame) -> list[str]:
 
 
 def _transmissions(rows: Sequence[_Row], candidates: CandidateSegments) -> Ints:
-    """How many times TCP had sent the same bytes before, as the sender's capture has it; else -1."""
+    """Per row, how often TCP had sent the same bytes before, by the sender's capture; else -1."""
     segments = candidates.segments
     streams = [stream for stream in {row.stream for row in rows} if candidates.sent_here(stream)]
     order = np.array(candidates.fields(streams).row, dtype=np.int64)

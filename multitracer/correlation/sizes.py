@@ -1,8 +1,8 @@
-"""Carried packets matched to captured segments by their sizes alone, where the log has no payload.
+"""Carried packets matched to captured segments by their sizes alone, for logs without payload.
 
-A link takes packets in order, and one that has nothing left to send takes the next at once. So what
-was offered between two such instants is what was carried between them, less what was dropped. A packet
-is recognised when the sizes of all leave it one place only; when they fit no way, none is.
+A link sends packets in order, and when it is idle it sends the next at once. So between two such instants
+it carried the segments that were offered between them, except those that were dropped. A packet is matched
+if the sizes of all packets leave one segment for it; if they fit no segments, no packet is.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ NONE = -1
 OVERHEADS = (0, 1, 2, 3)
 """Octets before each IP packet: PDCP headers (25.323 8.2, 36.323 6.2, 38.323 6.2), or none."""
 _IDLE_FRAMES = 2.5
-"""A link that starts no new frame for so many frame times had nothing to send, or was held back."""
+"""A link that starts no new frame for this many frame times was idle, or stopped by flow control."""
 
 
 class Sized(NamedTuple):
-    """A carried packet without octets: its size, when its first and last new frames were sent, and its epoch."""
+    """A carried packet without octets: its size, times of its first and last first-transmitted frame, epoch."""
 
     size: int
     first_ns: int
@@ -31,10 +31,10 @@ class Sized(NamedTuple):
 
 
 def match_sizes(packets: Sequence[Sized], fields: Fields, frame_ns: int) -> list[int]:
-    """For each packet, in the order in which they went on the air, the place in `fields`, or -1.
+    """For each packet, in the order of transmission, the index in `fields` of its segment, or -1.
 
-    `fields` are the segments offered to this link direction at one point, in order; `frame_ns` is
-    the time between frames.
+    `fields` are the segments offered to this link direction at one point, ordered by time; `frame_ns`
+    is the time between frames.
     """
     tries = [_matched(packets, fields, frame_ns, overhead) for overhead in OVERHEADS]
     return max(tries, key=lambda chosen: sum(place >= 0 for place in chosen), default=[])
@@ -50,7 +50,7 @@ def _matched(packets: Sequence[Sized], fields: Fields, frame_ns: int, overhead: 
 
 
 def _stretches(packets: Sequence[Sized], fields: Fields, offered: list[int], frame_ns: int) -> list[tuple[int, int]]:
-    """(Packet, place) at which the link, idle before, took a segment at once; and the end of both."""
+    """(Packet, place) where the idle link sent a segment at once; and, last, the end of both lists."""
     found = []
     busy_until = NONE
     for number, packet in enumerate(packets):
@@ -73,7 +73,7 @@ def _just_before(fields: Fields, first_ns: int, frame_ns: int) -> int:
 
 
 def _certain(packets: Sequence[Sized], fields: Fields, offered: list[int], place: int, limit: int) -> list[int]:
-    """The place of each packet where there is one only, whatever was dropped: earliest and latest fit agree."""
+    """The place of each packet if its earliest and latest fit agree, so that no drop can change it; else -1."""
     cut = [_cut_off(packets, number) for number in range(len(packets))]
 
     def fits(number: int, at: int) -> bool:
@@ -100,5 +100,5 @@ def _certain(packets: Sequence[Sized], fields: Fields, offered: list[int], place
 
 
 def _cut_off(packets: Sequence[Sized], number: int) -> bool:
-    """Whether a reset came upon it when it was being sent: it may have been longer."""
+    """Whether a reset followed the packet: it may have been cut off, and the segment longer."""
     return number + 1 < len(packets) and packets[number + 1].epoch != packets[number].epoch
