@@ -1,9 +1,9 @@
-"""What a link direction had on the air, and which part of it was what.
+"""The air time of a link direction's frames, divided by what their octets carried.
 
-A frame has the air for its share of the opportunity it was sent in. That time is divided by octets:
-those that the link had sent before; and in first transmissions what is no octet of a packet, bytes
-of TCP's that the link had carried before, and the rest of packets. A packet's headers are the rest:
-no earlier copy of them was ever sent.
+A frame's air time is its share of the opportunity it was sent in. It is divided in proportion to the
+octets: link retransmissions; and in first transmissions link overhead (octets of no packet), TCP bytes that
+the link had carried before, and new data. A packet's headers count as new data, also in a TCP
+retransmission.
 """
 
 from __future__ import annotations
@@ -29,27 +29,28 @@ _RLP_INFORMATION = {size - rlp.HEADER_BYTES - rlp.FCS_BYTES: size for size in rl
 
 
 @dataclass(frozen=True)
-class Air:
-    """One direction's frames in order of time, and the octets in each; `rows` are those of frames."""
+class FramesOnAir:
+    """One direction's frames ordered by time; arrays of shape (frames,), `rows` are positions in the frames table."""
 
     rows: Ints
     start_ns: Ints
     end_ns: Ints
     data: Any
-    """Whether it carries user data."""
+    """Whether each carries user data; bool."""
     repeat: Any
-    """Whether the link had sent its octets before."""
+    """Whether each is a link retransmission; bool."""
     octets: Ints
-    """All of the frame's octets."""
+    """All octets of each frame."""
     packet_octets: Ints
+    """Octets of packets in it."""
     carried_before: Ints
-    """Of the packets' octets, those that TCP had sent and the link had carried before."""
+    """Of `packet_octets`, TCP bytes that the link had carried before."""
     unclear: Ints
-    """Of the packets' octets, those of which that cannot be told."""
+    """Of `packet_octets`, those that may or may not have been carried before."""
 
 
-def frames_on_air(frames: pd.DataFrame, link: int, timing: Timing) -> Air:
-    """The frames that the sender of `link` logged, each with its time on the air."""
+def frames_on_air(frames: pd.DataFrame, link: int, timing: Timing) -> FramesOnAir:
+    """The frames that the sender of `link` logged, with their air times; no packet octets are entered yet."""
     rows = np.flatnonzero(((frames["link"] == link) & frames["sent"]).to_numpy())
     rows = rows[np.argsort(frames["time_ns"].to_numpy()[rows], kind="stable")]
     start, end = _times(frames["time_ns"].to_numpy()[rows], timing)
@@ -60,11 +61,11 @@ def frames_on_air(frames: pd.DataFrame, link: int, timing: Timing) -> Air:
         length = np.array([_RLP_INFORMATION.get(size, size) for size in length.tolist()], dtype=np.int64)
     nothing = np.zeros(len(rows), dtype=np.int64)
     repeat = own["transmission"].to_numpy() > 0
-    return Air(rows, start, end, data, repeat, np.maximum(length, 1), nothing, nothing.copy(), nothing.copy())
+    return FramesOnAir(rows, start, end, data, repeat, np.maximum(length, 1), nothing, nothing.copy(), nothing.copy())
 
 
 def _times(times: Ints, timing: Timing) -> tuple[Ints, Ints]:
-    """Frames of one opportunity share its time one after the other; timers' jitter leaves no gaps."""
+    """(Start, end) of each frame in ns: the frames of one opportunity divide its time, without gaps from jitter."""
     interval, together = timing.interval_ns or 0, timing.frames or 1
     if not len(times) or not interval:
         return times, times
@@ -79,8 +80,8 @@ def _times(times: Ints, timing: Timing) -> tuple[Ints, Ints]:
     return begin, starts[which] + lasts[which] * (place + 1) // shared
 
 
-def note_packets(air: Air, packets: Sequence[CarriedPacket], before: Sequence[int | None]) -> None:
-    """Enter the packets' octets; `before` says of each how many bytes of it had been carried, None unknown."""
+def enter_packets(air: FramesOnAir, packets: Sequence[CarriedPacket], before: Sequence[int | None]) -> None:
+    """Enter the packets' octets; `before` is per packet the number of bytes carried before, None unknown."""
     place_of = {row: place for place, row in enumerate(air.rows.tolist())}
     for packet, resent in zip(packets, before, strict=True):
         new = np.isin(packet.rows, packet.first_transmissions)
@@ -90,7 +91,7 @@ def note_packets(air: Air, packets: Sequence[CarriedPacket], before: Sequence[in
         for row, count in zip(rows.tolist(), octets.tolist(), strict=True):
             place = place_of.get(row)
             done += count
-            # Exactly `resent` octets in all, spread over the packet's frames.
+            # Exactly `resent` octets in total, spread over the packet's frames.
             share = (resent * done // total if total else 0) - given if resent is not None else 0
             given += share
             if place is None:
@@ -100,16 +101,19 @@ def note_packets(air: Air, packets: Sequence[CarriedPacket], before: Sequence[in
             air.unclear[place] += count if resent is None else 0
 
 
-class Sent:
-    """Which bytes of each TCP stream the link has put on the air so far."""
+class SentBytes:
+    """The bytes of each TCP stream that the link has sent so far, as intervals of sequence numbers."""
 
     def __init__(self) -> None:
         self._starts: dict[Any, list[int]] = {}
         self._ends: dict[Any, list[int]] = {}
         self._base: dict[Any, int] = {}
 
-    def put(self, stream: Any, seq: int, size: int, *, wraps: bool) -> int:
-        """Note bytes seq..seq+size-1; returns how many of them had been put before."""
+    def add(self, stream: Any, seq: int, size: int, *, wraps: bool) -> int:
+        """Add bytes seq..seq+size-1; returns how many of them had been added before.
+
+        With `wraps`, `seq` is the 32 bit field, else it is unwrapped.
+        """
         if size <= 0:
             return 0
         base = self._base.setdefault(stream, seq)
@@ -124,8 +128,8 @@ class Sent:
         return before
 
 
-def pieces(air: Air, causes: dict[str, int]) -> tuple[Ints, Ints, Ints]:
-    """(Start, end, cause) of the parts of every frame with user data, in order and without overlap."""
+def frame_parts(air: FramesOnAir, causes: dict[str, int]) -> tuple[Ints, Ints, Ints]:
+    """(Start, end, code of the cause) of the parts of every frame with user data; the parts do not overlap."""
     first = air.data & ~air.repeat
     packet = np.minimum(air.packet_octets, air.octets)
     overhead = np.where(first, air.octets - packet, 0)

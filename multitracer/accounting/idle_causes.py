@@ -1,7 +1,7 @@
-"""Why TCP gave an idle link nothing to send: its window, its application, or a loss.
+"""Why TCP offered nothing to an idle link: its window, its application, or loss recovery.
 
-By the capture at the data sender: what is outstanding, the advertised window, and stretches in which
-TCP waits for a timer or repairs a loss; by the sender's own log: its congestion window.
+From the capture at the data sender come the outstanding bytes, the advertised window, and the times in
+which TCP waits for a timer or repairs a loss; from the sender's TCP state log the congestion window.
 """
 
 from __future__ import annotations
@@ -19,20 +19,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sending:
-    """One sender of data by the capture beside it: what was outstanding from each instant on."""
+    """One data sender in the capture beside it; arrays of shape (segments,), each value holds from its time on."""
 
     time_ns: Ints
     outstanding_bytes: Ints
     window_bytes: Ints
-    """The peer's window; -1 unknown."""
+    """The window that the peer advertised; -1 unknown."""
     mss_bytes: int
     first_ns: int
     last_acked_ns: int
-    """When the last new data was acknowledged."""
+    """Time of the last acknowledgement of new data."""
 
 
 def sending(segments: pd.DataFrame, rows: Any, sender: int) -> Sending | None:
-    """Follow one sender through `rows`, a connection's segments at the point beside it; None without data."""
+    """What one sender had outstanding; None if it sent no data.
+
+    `rows` are the connection's segments, both directions, at the point beside the sender, ordered by time.
+    """
     own = segments.take(rows)
     mine = (own["sender"] == sender).to_numpy()
     payload = own["payload_bytes"].to_numpy().astype(np.int64)
@@ -41,7 +44,7 @@ def sending(segments: pd.DataFrame, rows: Any, sender: int) -> Sending | None:
     end = np.where(mine & (payload > 0), own["seq"].to_numpy() + payload, -1)
     acked = np.where(~mine, own["ack"].to_numpy(), -1)
     top, covered = np.maximum.accumulate(end), np.maximum.accumulate(acked)
-    # Data bytes only: a FIN's or SYN's number is acknowledged, but is none.
+    # Data bytes only: SYN and FIN are acknowledged, too, but are not data.
     outstanding = np.where(top >= 0, np.maximum(top - np.maximum(covered, 1), 0), 0)
     window = np.where(~mine, own["window_bytes"].to_numpy(), -1)
     latest = np.maximum.accumulate(np.where(~mine, np.arange(len(rows)), -1))
@@ -54,10 +57,10 @@ def sending(segments: pd.DataFrame, rows: Any, sender: int) -> Sending | None:
 
 
 def congestion_window(state: pd.DataFrame, times: Ints, mss: int) -> Any:
-    """The congestion window in bytes at each time, NaN where no record tells.
+    """The congestion window in bytes at each of `times`, float64; NaN if the log has none.
 
-    A log that fires when a segment arrives shows the window before the segment was processed: what
-    held since then stands in the next record.
+    A record made when a segment arrives has the window before the segment is processed; the window from
+    then on is in the next record.
     """
     cwnd = state["cwnd_bytes"].fillna(state["cwnd_segments"] * mss).to_numpy()
     known = ~np.isnan(cwnd)
@@ -74,7 +77,10 @@ def congestion_window(state: pd.DataFrame, times: Ints, mss: int) -> Any:
 def recoveries(
     sent: Sending, segments: pd.DataFrame, rows: Any, sender: int, resent: pd.DataFrame
 ) -> tuple[Ints, Ints]:
-    """When TCP waited for a timer or repaired a loss: from the wait's beginning until all is acknowledged."""
+    """(Start, end) of the times in which TCP waited for a timer or repaired a loss.
+
+    An interval ends when all that had been sent before the retransmission is acknowledged.
+    """
     own = segments.take(rows)
     times = own["time_ns"].to_numpy()
     mine = (own["sender"] == sender).to_numpy()
@@ -85,7 +91,7 @@ def recoveries(
         at = int(np.searchsorted(times, when))
         begun = when
         if trigger in ("timeout", "probe") and at > 0:
-            begun = int(times[at - 1])  # nothing happened since: the timer was awaited
+            begun = int(times[at - 1])  # no segment since then: TCP waited for the timer
         reached = np.searchsorted(covered, top[max(at - 1, 0)])
         start.append(begun)
         end.append(int(times[reached]) if reached < len(times) else sent.last_acked_ns)
@@ -95,10 +101,10 @@ def recoveries(
 def idle_causes(
     sent: Sending, cwnd: Any, waiting: tuple[Ints, Ints], codes: dict[str, int]
 ) -> list[tuple[Ints, Ints, Ints]]:
-    """Layers (start, end, cause) for the canvas, the last on top: what an idle link would be due to.
+    """Layers (start, end, cause) for `Timeline.overlay`, in this order: the cause if the link is idle.
 
-    Without the congestion window a sender that has data outstanding, and room in the advertised
-    window, may be limited or may have nothing to send: unknown.
+    If the congestion window is not known, a sender with data outstanding and room in the advertised
+    window may be limited by it or have nothing to send: unknown.
     """
     stop = np.append(sent.time_ns[1:], np.iinfo(np.int64).max)
     room = np.where(sent.window_bytes >= 0, sent.window_bytes, np.iinfo(np.int64).max).astype(np.float64)

@@ -1,11 +1,11 @@
-"""The accounting: every instant of a session, seen at the link's data sender, and its one cause.
+"""The accounting: one cause for every instant of a session, as seen at the link's data sender.
 
-How the definition was read. The session is that of the connections that the link carried: from
-their first packet to the last acknowledgement of new data, at the sender's capture; by the link's
-log alone, from its first frame to its last. A reset covers all else. The peer's stop covers all but
-frames with user data; a full window of the link's counts as one while user data waits. A frame
-without user data counts as control while a packet that was offered was not yet wholly sent, else
-the link is idle. Headers of a packet are new even when its bytes are not.
+The session lasts from the first packet of the connections that the link carried to the last acknowledgement
+of new data, in the sender's capture; without one, from the first frame of the link's log to the last.
+A link reset overrides every other cause. Flow control by the peer overrides all but frames with user data;
+a full transmit window of the link counts as flow control while user data waits. A frame without user
+data counts as link control while an offered packet is not sent completely, else the link is idle.
+Headers of a packet count as new data even if its bytes were carried before.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.accounting import air_time as on_air
+from multitracer.accounting.air_time import FramesOnAir, SentBytes, enter_packets, frame_parts, frames_on_air
 from multitracer.accounting.idle_causes import congestion_window, idle_causes, recoveries, sending
-from multitracer.accounting.intervals import Canvas, Ints, covers, union
+from multitracer.accounting.intervals import Ints, Timeline, covers, union
 from multitracer.correlation.headers import header
 from multitracer.link.events import FLOW_CONTROL, RESET
 from multitracer.link.timing import Timing
@@ -36,14 +36,17 @@ CODES = {name: code for code, name in enumerate(CAUSES)}
 _PLACE = ("connection", "sender", "seq", "payload_bytes")
 IDLE = ("idle_window_limited", "idle_sender", "idle_recovery")
 _MOST_STREAMS = 100
-"""Of so many streams, those of most data, each idle instant's cause is looked for."""
+"""The causes of idle time are looked for in this many streams, those with most data."""
 _IDLE_UNKNOWN = len(CAUSES)
-"""An idle instant of unknown cause: told as unknown, counted as idle."""
+"""Code of idle time with unknown cause: `unknown` in the table and the shares, idle in the utilization."""
 
 
 @dataclass(frozen=True)
 class Accounting:
-    """`table` as in the schema; shares and utilization as in the summary."""
+    """The accounting of one link direction: `table` as in the schema, shares and utilization as in summary.json.
+
+    `intervals` are (start, end, cause code), arrays in ns; `link` is -1 for the accounting by a stated rate.
+    """
 
     table: pd.DataFrame
     shares: dict[str, float]
@@ -52,16 +55,16 @@ class Accounting:
     intervals: tuple[Ints, Ints, Ints]
 
     def within(self, begin: int, end: int) -> Accounting:
-        """The same of a part of the session."""
+        """The accounting of the part of the session from `begin` to `end` (ns)."""
         start, stop = np.clip(self.intervals[0], begin, end), np.clip(self.intervals[1], begin, end)
         keep = stop > start
         stops_known = self.utilization["flow_controlled_s"] is not None
-        return _concluded(self.link, start[keep], stop[keep], self.intervals[2][keep], stops_known=stops_known)
+        return _totalled(self.link, start[keep], stop[keep], self.intervals[2][keep], stops_known=stops_known)
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """What the captures tell of the TCP that a link carried."""
+    """The tables of the captured TCP connections that the accounting reads."""
 
     segments: pd.DataFrame
     connections: pd.DataFrame
@@ -82,40 +85,39 @@ def account(
     segment_frames: pd.DataFrame | None,
     transfer: Transfer | None,
 ) -> Accounting | None:
-    """Account for one link direction.
+    """The accounting of one link direction from its log.
 
-    None when its sender logged nothing, its timing is unknown, or no packet could be put together.
-    Where nobody knows when the link's window was full (None), its idleness while data waited has no
-    known cause.
+    None if its sender logged no frame, its timing is unknown, or no packet could be reassembled. If
+    it is not known when the link's transmit window was full (`window_full` None), idle time while
+    data waited has the cause unknown.
     """
-    air = on_air.frames_on_air(frames, link, timing)
+    air = frames_on_air(frames, link, timing)
     if not len(air.rows) or timing.frame_ns is None or match is None or not match.packets:
         return None
-    on_air.note_packets(air, match.packets, _carried_before(match, transfer))
+    enter_packets(air, match.packets, _carried_before(match, transfer))
     streams = _streams(segment_frames, link, transfer)
     start, end = _session(air, streams, transfer)
-    canvas = Canvas(start, end, _IDLE_UNKNOWN)
-    for layer in _idleness(streams, transfer):
-        canvas.paint(*layer)
-    resets = _of(intervals, (link, reverse), RESET)
-    waiting = _waiting(match, segment_frames, link, air, resets[0])
+    timeline = Timeline(start, end, _IDLE_UNKNOWN)
+    for layer in _idle_layers(streams, transfer):
+        timeline.overlay(*layer)
+    resets = _intervals_of(intervals, (link, reverse), RESET)
+    waiting = _data_waiting(match, segment_frames, link, air, resets[0])
     if window_full is None:
-        canvas.paint(*waiting, _IDLE_UNKNOWN)
+        timeline.overlay(*waiting, _IDLE_UNKNOWN)
     supervisory = ~air.data & covers(*waiting, air.start_ns)
-    canvas.paint(air.start_ns[supervisory], air.end_ns[supervisory], CODES["link_control"])
-    canvas.paint(*union(*_of(intervals, (link,), FLOW_CONTROL)), CODES["flow_controlled"])
+    timeline.overlay(air.start_ns[supervisory], air.end_ns[supervisory], CODES["link_control"])
+    timeline.overlay(*union(*_intervals_of(intervals, (link,), FLOW_CONTROL)), CODES["flow_controlled"])
     if window_full is not None:
-        canvas.paint(*_both(union(*window_full), waiting), CODES["flow_controlled"])
-    canvas.paint(*on_air.pieces(air, CODES))
-    canvas.paint(*union(*resets), CODES["link_reset"])
-    return _concluded(link, *canvas.intervals(), stops_known=window_full is not None)
+        timeline.overlay(*_intersection(union(*window_full), waiting), CODES["flow_controlled"])
+    timeline.overlay(*frame_parts(air, CODES))
+    timeline.overlay(*union(*resets), CODES["link_reset"])
+    return _totalled(link, *timeline.intervals(), stops_known=window_full is not None)
 
 
 def account_by_rate(rate_bps: float, transfer: Transfer) -> Accounting | None:
-    """The accounting without a link log: captured packets go out one after the other at the stated rate.
+    """The accounting without a link log: captured packets are sent one after the other at the stated rate.
 
-    They are all that the host sent which sent most data, where a capture stands beside it; None where
-    none does.
+    The packets are those of the host that sent most data, at the point beside it; None without such a point.
     """
     largest = _largest(transfer)
     point = transfer.paths.sender_point[largest] if largest is not None else NOWHERE
@@ -131,24 +133,24 @@ def account_by_rate(rate_bps: float, transfer: Transfer) -> Accounting | None:
     streams = _by_data(mine)
     sent, size = mine["time_ns"].to_numpy(), mine["wire_bytes"].to_numpy().astype(np.int64)
     lasts = np.rint(size * 8e9 / rate_bps).astype(np.int64)
-    # A queue that sends in order: each begins when it came, or when all before it are out.
+    # A FIFO queue: each packet begins when it arrives, or when all before it are sent.
     out = np.cumsum(lasts)
     begin = np.maximum.accumulate(sent - (out - lasts)) + (out - lasts)
-    known = on_air.Sent()
+    known = SentBytes()
     spans = zip(*(mine[name].tolist() for name in _PLACE), strict=True)
-    before = np.array([known.put((a, b), seq, length, wraps=False) for a, b, seq, length in spans], dtype=np.int64)
+    before = np.array([known.add((a, b), seq, length, wraps=False) for a, b, seq, length in spans], dtype=np.int64)
     nothing = np.zeros(len(mine), dtype=np.int64)
-    everything = np.ones(len(mine), dtype=np.bool_)
-    air = on_air.Air(nothing, begin, begin + lasts, everything, ~everything, np.maximum(size, 1), size, before, nothing)
+    data = np.ones(len(mine), dtype=np.bool_)
+    air = FramesOnAir(nothing, begin, begin + lasts, data, ~data, np.maximum(size, 1), size, before, nothing)
     start, end = _session(air, streams, transfer)
-    canvas = Canvas(start, end, _IDLE_UNKNOWN)
-    for layer in _idleness(streams, transfer):
-        canvas.paint(*layer)
-    canvas.paint(*on_air.pieces(air, CODES))
-    return _concluded(-1, *canvas.intervals(), stops_known=False)
+    timeline = Timeline(start, end, _IDLE_UNKNOWN)
+    for layer in _idle_layers(streams, transfer):
+        timeline.overlay(*layer)
+    timeline.overlay(*frame_parts(air, CODES))
+    return _totalled(-1, *timeline.intervals(), stops_known=False)
 
 
-def _concluded(link: int, start: Ints, end: Ints, cause: Ints, *, stops_known: bool) -> Accounting:
+def _totalled(link: int, start: Ints, end: Ints, cause: Ints, *, stops_known: bool) -> Accounting:
     shown = np.where(cause == _IDLE_UNKNOWN, CODES["unknown"], cause)
     table = build(
         "accounting",
@@ -176,23 +178,23 @@ def _concluded(link: int, start: Ints, end: Ints, cause: Ints, *, stops_known: b
 
 
 def _carried_before(match: LinkMatch, transfer: Transfer | None) -> list[int | None]:
-    """Per packet, how many of its bytes an earlier packet on this link had carried; None unknown."""
-    sent = on_air.Sent()
+    """Per packet, how many of its bytes earlier packets on this link had carried; None unknown."""
+    sent = SentBytes()
     found: list[int | None] = []
     for packet, row in zip(match.packets, match.segments.tolist(), strict=True):
         head = None if packet.garbled else header(packet.octets)
         if head is not None and head.numbered:
-            found.append(sent.put(head[:4], head.raw_seq, head.payload_bytes if packet.complete else 0, wraps=True))
+            found.append(sent.add(head[:4], head.raw_seq, head.payload_bytes if packet.complete else 0, wraps=True))
         elif row >= 0 and transfer is not None:
             connection, sender, seq, size = (int(transfer.segments[name].iat[row]) for name in _PLACE)
-            found.append(sent.put((connection, sender), seq, size if packet.complete else 0, wraps=False))
+            found.append(sent.add((connection, sender), seq, size if packet.complete else 0, wraps=False))
         else:
             found.append(0 if packet.octets and not packet.complete else None)
     return found
 
 
 def _streams(table: pd.DataFrame | None, link: int, transfer: Transfer | None) -> list[tuple[int, int]]:
-    """(Connection, sender) of what the link carried, most data first."""
+    """(Connection, sender) of the streams that the link carried, most data first."""
     if table is None or transfer is None or not len(table):
         return []
     own = table[(table["link"] == link) & (table["payload_bytes"] > 0)]
@@ -204,37 +206,37 @@ def _streams(table: pd.DataFrame | None, link: int, transfer: Transfer | None) -
 
 
 def _largest(transfer: Transfer) -> tuple[int, int] | None:
-    """(Connection, sender) that sent most data."""
+    """(Connection, sender) of the stream with most data; None without any."""
     segments = transfer.segments
     return next(iter(_by_data(segments[(segments["connection"] >= 0).to_numpy()])), None)
 
 
 def _by_data(segments: pd.DataFrame) -> list[tuple[int, int]]:
-    """(Connection, sender) of all that sent data, most first."""
+    """(Connection, sender) of all streams with data, most data first."""
     sums = segments.groupby(["connection", "sender"])["payload_bytes"].sum()
     sums = sums[sums > 0].sort_values(ascending=False, kind="stable")
     return [(int(connection), int(sender)) for connection, sender in sums.index]
 
 
 def _ends_of_host(transfer: Transfer, connection: int, sender: int, point: int) -> Any:
-    """Which ends, shape (connections, 2), are on the host of this one and were seen leaving it at the point."""
+    """A mask of shape (connections, 2): ends on the same host as this one, captured by the point beside it."""
     columns = [transfer.connections[name] for name in ("client", "server")]
     names = np.stack([np.array([host(end) for end in column], dtype=object) for column in columns], axis=1)
     return (names == names[connection, sender]) & (transfer.paths.sender_point == point)
 
 
-def _beside(transfer: Transfer, connection: int, sender: int) -> Any:
-    """Rows of a connection's segments at the point beside one of its ends; empty where none is."""
+def _rows_beside(transfer: Transfer, connection: int, sender: int) -> Any:
+    """Rows of a connection's segments at the point beside one of its ends; empty without such a point."""
     return transfer.groups.rows(connection, int(transfer.paths.sender_point[connection, sender]))
 
 
-def _session(air: on_air.Air, streams: Sequence[tuple[int, int]], transfer: Transfer | None) -> tuple[int, int]:
-    """From the transfer's first packet to the last acknowledgement of data; else the log's extent."""
+def _session(air: FramesOnAir, streams: Sequence[tuple[int, int]], transfer: Transfer | None) -> tuple[int, int]:
+    """(Start, end) of the session: first packet to last acknowledgement of data; else first to last frame."""
     spans = []
     for connection, sender in streams:
         if transfer is None:
             break
-        rows = _beside(transfer, connection, sender)
+        rows = _rows_beside(transfer, connection, sender)
         sent = sending(transfer.segments, rows, sender) if len(rows) else None
         if sent is not None:
             spans.append((sent.first_ns, sent.last_acked_ns))
@@ -243,18 +245,18 @@ def _session(air: on_air.Air, streams: Sequence[tuple[int, int]], transfer: Tran
     return int(air.start_ns.min()), int(air.end_ns.max())
 
 
-def _idleness(streams: Sequence[tuple[int, int]], transfer: Transfer | None) -> list[tuple[Ints, Ints, Ints]]:
-    """What idle time would be due to: of the streams that are under way, by that of most data."""
+def _idle_layers(streams: Sequence[tuple[int, int]], transfer: Transfer | None) -> list[tuple[Ints, Ints, Ints]]:
+    """Layers with the cause of idle time: of the streams active at an instant, that with most data decides."""
     if transfer is None:
         return []
-    layers = [_idleness_of(stream, transfer) for stream in streams[:_MOST_STREAMS]]
+    layers = [_idle_layers_of(stream, transfer) for stream in streams[:_MOST_STREAMS]]
     return [layer for stream in reversed(layers) for layer in stream]
 
 
-def _idleness_of(stream: tuple[int, int], transfer: Transfer) -> list[tuple[Ints, Ints, Ints]]:
-    """What idle time would be due to while this stream is under way."""
+def _idle_layers_of(stream: tuple[int, int], transfer: Transfer) -> list[tuple[Ints, Ints, Ints]]:
+    """Layers with the cause of idle time while this stream is active."""
     connection, sender = stream
-    rows = _beside(transfer, connection, sender)
+    rows = _rows_beside(transfer, connection, sender)
     sent = sending(transfer.segments, rows, sender) if len(rows) else None
     if sent is None:
         return []
@@ -270,16 +272,16 @@ def _idleness_of(stream: tuple[int, int], transfer: Transfer) -> list[tuple[Ints
 
 
 def _clipped(layer: tuple[Ints, Ints, Ints], begin: int, end: int) -> tuple[Ints, Ints, Ints]:
-    """What of a layer lies between begin and end."""
+    """The part of a layer between begin and end."""
     start, stop = np.clip(layer[0], begin, end), np.clip(layer[1], begin, end)
     keep = stop > start
     return start[keep], stop[keep], layer[2][keep]
 
 
-def _waiting(
-    match: LinkMatch | None, table: pd.DataFrame | None, link: int, air: on_air.Air, resets: Ints
+def _data_waiting(
+    match: LinkMatch | None, table: pd.DataFrame | None, link: int, air: FramesOnAir, resets: Ints
 ) -> tuple[Ints, Ints]:
-    """When user data waited: from a packet's being offered to its last first transmission."""
+    """(Start, end) of times in which user data waited: from a packet's offer to the end of its last new frame."""
     if match is None or not match.packets:
         return union(air.start_ns[air.data], air.end_ns[air.data])
     place_of = {row: place for place, row in enumerate(air.rows.tolist())}
@@ -299,14 +301,14 @@ def _waiting(
     return union(start, end)
 
 
-def _of(intervals: pd.DataFrame, links: Sequence[int], kind: str) -> tuple[Ints, Ints]:
+def _intervals_of(intervals: pd.DataFrame, links: Sequence[int], kind: str) -> tuple[Ints, Ints]:
     """Start and end of the intervals of a kind on any of the links."""
     mine = intervals[(intervals["kind"] == kind) & intervals["link"].isin(links)]
     return mine["start_ns"].to_numpy(), mine["end_ns"].to_numpy()
 
 
-def _both(one: tuple[Ints, Ints], other: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
-    """The time that is in both."""
+def _intersection(one: tuple[Ints, Ints], other: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
+    """The intersection of two sets of intervals."""
     start, end = [], []
     for begin, stop in zip(*(part.tolist() for part in one), strict=True):
         low = np.maximum(other[0], begin)
