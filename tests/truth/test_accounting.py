@@ -30,7 +30,7 @@ def expected(folder: str) -> dict[str, float]:
 @pytest.mark.parametrize("folder", BOTH_LAYERS)
 def test_shares_are_within_one_point(folder: str) -> None:
     """Each cause's share of the session, with all recordings; at most one hundredth unknown."""
-    shares = analysed(folder).shares
+    shares = analysed(folder).links.shares
     assert shares is not None
     for name, value in expected(folder).items():
         assert shares[name] == pytest.approx(value, abs=POINT), name
@@ -42,8 +42,8 @@ def test_shares_are_within_one_point(folder: str) -> None:
 def test_every_instant_has_one_cause(folder: str, left_out: tuple[str, ...]) -> None:
     """Shares add up to 1, and the intervals follow one another without a gap."""
     analysis = analysed(folder, *left_out)
-    assert analysis.shares is not None
-    assert sum(analysis.shares.values()) == pytest.approx(1, abs=1e-9)
+    assert analysis.links.shares is not None
+    assert sum(analysis.links.shares.values()) == pytest.approx(1, abs=1e-9)
     table = analysis.tables["accounting"]
     for _, own in table.groupby("link"):
         assert (own["start_ns"].to_numpy()[1:] == own["end_ns"].to_numpy()[:-1]).all()
@@ -52,7 +52,7 @@ def test_every_instant_has_one_cause(folder: str, left_out: tuple[str, ...]) -> 
 @pytest.mark.parametrize("folder", BOTH_LAYERS)
 def test_without_the_tracepoints_only_idleness_is_less_sure(folder: str) -> None:
     """What is still claimed is still right; the rest of the idle time is unknown."""
-    shares = analysed(folder, "tcp_probe", "ss").shares
+    shares = analysed(folder, "tcp_probe", "ss").links.shares
     assert shares is not None
     idle = ("idle_window_limited", "idle_sender")
     for name, value in expected(folder).items():
@@ -67,8 +67,8 @@ def test_without_the_data_senders_link_log_nothing_is_claimed(folder: str) -> No
     """Accounting is of the data sender's frames: null without them, and the summary says what is missing."""
     side = "mobile" if folder.startswith("rlp") else "network"
     analysis = analysed(folder, f"rlpdump.{side}", f"rlcdump.{side}")
-    assert analysis.shares is None
-    assert analysis.utilization is None
+    assert analysis.links.shares is None
+    assert analysis.links.utilization is None
     assert any("link log" in sentence for sentence in analysis.summary()["missing"])
 
 
@@ -76,7 +76,7 @@ def test_without_the_data_senders_link_log_nothing_is_claimed(folder: str) -> No
 def test_utilization_follows_from_the_shares(folder: str) -> None:
     """The original definition: neither idle nor carrying what TCP had sent before."""
     analysis = analysed(folder)
-    shares, utilization = analysis.shares, analysis.utilization
+    shares, utilization = analysis.links.shares, analysis.links.utilization
     assert shares is not None
     assert utilization is not None
     wasted = sum(shares[name] for name in ("idle_window_limited", "idle_sender", "idle_recovery", "tcp_retransmitted"))
