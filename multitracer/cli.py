@@ -1,6 +1,6 @@
-"""The command line: finds the command, and turns every way it can end into an exit status.
+"""The command line: finds and runs the command, and maps errors to exit statuses.
 
-Imports nothing heavy: help answers at once.
+Nothing that takes long is imported here, so that `--help` answers at once.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from typing import NoReturn
 import click
 
 from multitracer import __version__
-from multitracer.commands.talk import QUIET, VERBOSE, say
+from multitracer.commands.messages import QUIET, VERBOSE, say
 from multitracer.compute import memory
 from multitracer.model.errors import MissingCapabilityError, MultiTracerError
 
 DEFECT, USAGE = 1, 2
 INTERRUPTED, PIPE_CLOSED = 128 + signal.SIGINT, 128 + signal.SIGPIPE
-"""What shells know as ended by that signal."""
+"""Exit statuses of a program ended by a signal, as shells report them."""
 
 COMMANDS = ("analyze", "retrace", "erasures", "export", "formats")
 
 
 class Commands(click.Group):
-    """The commands, each imported from its own file when it is asked for."""
+    """The commands, each imported from its own module when it is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Their names."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """One of them, imported now."""
+        """Import and return a command; None for an unknown name."""
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = import_module(f"multitracer.commands.{cmd_name}").command
@@ -45,7 +45,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the arguments name; of a wrong name, what was probably meant."""
+        """The command that the arguments name; a usage error with a suggestion for an unknown name."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             near = difflib.get_close_matches(args[0], COMMANDS, n=1)
             meant = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(COMMANDS)}."
@@ -64,7 +64,7 @@ def cli() -> None:
 
 
 def main() -> NoReturn:
-    """Run the program as its user does: arguments from the shell, status to it."""
+    """Run the program with the shell's arguments and exit with its status."""
     memory.settle()
     status = run(sys.argv[1:])
     memory.leave()
@@ -72,9 +72,9 @@ def main() -> NoReturn:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command; the exit status."""
+    """Run one command with these arguments; returns the exit status."""
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a file name may hold what the terminal cannot show
+        if hasattr(stream, "reconfigure"):  # a file name may contain characters that the terminal cannot show
             stream.reconfigure(errors="backslashreplace")
     context: click.Context | None = None
     try:
@@ -106,7 +106,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _explain(error: BaseException, message: str, status: int, context: click.Context | None) -> int:
-    """Say what ended the run, with -v where; the exit status."""
+    """Print the error's message, with -v its traceback; returns `status`."""
     asked = context.meta if context else {}
     if asked.get(VERBOSE):
         traceback.print_exception(error)
@@ -122,7 +122,7 @@ def _usage(error: click.ClickException) -> str:
 
 
 def _exhausted(error: OSError | MemoryError) -> str:
-    """What the machine could not give; disk, memory, permission."""
+    """The message for an error of the operating system: disk full, no memory, no permission."""
     if isinstance(error, MemoryError):
         return "there is not memory enough for this\nGive less at once: fewer inputs, or a part of them."
     where = f"{error.filename}: " if error.filename else ""
@@ -131,8 +131,8 @@ def _exhausted(error: OSError | MemoryError) -> str:
 
 
 def _defect(error: Exception) -> str:
-    told = f"{type(error).__name__}: {error}".splitlines()[0]
+    what = f"{type(error).__name__}: {error}".splitlines()[0]
     return (
-        f"this is a defect in MultiTracer, not in your input: {told}\n"
+        f"this is a defect in MultiTracer, not in your input: {what}\n"
         "Run it again with -v for where, and please report it."
     )

@@ -1,4 +1,4 @@
-"""`multitracer analyze`: captured traces in, report out."""
+"""`multitracer analyze`: read recordings of a transfer, write the summary, tables, series and the report."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from multitracer.commands.messages import Progress, quiet, say, verbosity_options
 from multitracer.commands.parameters import EXPORTED, analysed, input_options, output_option, prepare
-from multitracer.commands.talk import Progress, quiet, say, talk_options
 from multitracer.commands.terminal import print_summary
 from multitracer.model.errors import InputError, NoUsableInputError, SkippedInputError, UsageError
 
@@ -42,7 +42,7 @@ Examples:
 @click.option("--summary-only", is_flag=True, help="Write summary.json and nothing else.")
 @click.option("--compare", is_flag=True, help="Take each INPUT as an experiment of its own, and compare them.")
 @click.option("--strict", is_flag=True, help="End with status 4 when a part of an input had to be skipped.")
-@talk_options
+@verbosity_options
 def command(
     inputs: tuple[str, ...], output: Path, as_json: bool, no_report: bool, exports: tuple[str, ...],
     summary_only: bool, compare: bool, strict: bool, **options: Any,
@@ -57,7 +57,7 @@ def command(
     if compare:
         skipped = compare_all(inputs, output, options, what, as_json=as_json)
     else:
-        analysis, summary, written = one(inputs, output, options, what)
+        analysis, summary, written = analyze_one(inputs, output, options, what)
         skipped = skipped_in(analysis)
         if as_json:
             from multitracer.export.summary_json import json_text
@@ -67,28 +67,28 @@ def command(
             print_summary(summary, written, sys.stdout)
     if strict and skipped:
         count = sum(skipped.values())
-        said = "1 record was" if count == 1 else f"{count} records were"
-        raise SkippedInputError(f"--strict: {said} skipped in {', '.join(skipped)}")
+        count_text = "1 record was" if count == 1 else f"{count} records were"
+        raise SkippedInputError(f"--strict: {count_text} skipped in {', '.join(skipped)}")
 
 
 def skipped_in(analysis: Analysis) -> dict[str, int]:
-    """How many records of which inputs had to be skipped."""
+    """The number of skipped records by path, for inputs with any."""
     return {entry.path: entry.skipped for entry in analysis.trace.inputs if entry.recording.skips}
 
 
 @dataclass(frozen=True)
 class Written:
-    """What is written of an analysis beside its summary."""
+    """What to write of an analysis besides its summary."""
 
     report: bool
     exports: tuple[str, ...]
     all: bool
 
 
-def one(
+def analyze_one(
     inputs: tuple[str, ...], output: Path, options: dict[str, Any], what: Written
 ) -> tuple[Analysis, Summary, str]:
-    """Analyse the inputs as one experiment and write it; the analysis, its summary, and where all is."""
+    """Analyse the inputs as one experiment and write the results; returns also the names of what was written."""
     prepare(output)
     analysis = analysed(inputs, dict(options))
     from multitracer.analysis.summary import summarize
@@ -106,7 +106,8 @@ def compare_all(
 ) -> dict[str, int]:
     """Analyse each input by itself into a directory of its name, and write compare.json and compare.html.
 
-    Gives how many records of which inputs had to be skipped.
+    Returns the number of skipped records by path; an input that cannot be read counts as 1. Raises
+    UsageError for fewer than two inputs, NoUsableInputError if none can be read.
     """
     import multitracer
     from multitracer.report import compare_page, comparison
@@ -117,7 +118,7 @@ def compare_all(
     found, skipped = [], {}
     for name, path in zip(names_of(inputs), inputs, strict=True):
         try:
-            analysis, summary, _ = one((path,), output / name, options, what)
+            analysis, summary, _ = analyze_one((path,), output / name, options, what)
         except InputError as error:
             say(str(error))
             skipped[path] = 1
@@ -129,18 +130,18 @@ def compare_all(
             click.echo(f"{name}: {found[-1].row['verdict']}")
     if all(experiment.row["error"] for experiment in found):
         raise NoUsableInputError(", ".join(inputs[:3]), "none of the experiments can be analysed")
-    told = comparison.document(found, multitracer.__version__)
-    (output / "compare.json").write_text(json.dumps(told, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    document = comparison.document(found, multitracer.__version__)
+    (output / "compare.json").write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     written = [output / "compare.json"]
     if what.all and what.report:
         written.insert(0, output / "compare.html")
         compare_page.write(found, written[0], multitracer.__version__)
-    click.echo(json.dumps(told) if as_json else f"\n{', '.join(map(str, written))}")
+    click.echo(json.dumps(document) if as_json else f"\n{', '.join(map(str, written))}")
     return skipped
 
 
 def names_of(inputs: tuple[str, ...]) -> list[str]:
-    """A name for each experiment's directory: its file's or directory's, without what files end in; each once."""
+    """A unique name for each experiment's directory: that of its file or directory, without file extensions."""
     from multitracer.model.schema import encodable
 
     names: list[str] = []
@@ -155,7 +156,7 @@ def names_of(inputs: tuple[str, ...]) -> list[str]:
 
 
 def _short(path: Path) -> str:
-    """A directory's name as it is, a file's without what files end in."""
+    """The name of a directory, or of a file without its known extensions."""
     name = path.name
     while not path.is_dir() and name.endswith(_ENDINGS):
         name = name.rpartition(".")[0]
@@ -165,7 +166,7 @@ def _short(path: Path) -> str:
 def write_all(
     analysis: Analysis, summary: Summary, output: Path, *, report: bool, exports: tuple[str, ...]
 ) -> str:
-    """Write everything but the summary; says where it is."""
+    """Write everything but the summary; returns the names of what was written."""
     from multitracer.export import files
 
     with Progress(shown=not quiet()) as progress:

@@ -1,4 +1,4 @@
-"""Writes the pages of docs/ that are made from the program: `python -m multitracer.commands.docs`."""
+"""Write the pages of docs/ that are generated from the program: `python -m multitracer.commands.docs [DIR]`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MADE = "<!-- made by python -m multitracer.commands.docs -->\n"
 
 
 def pages() -> dict[str, str]:
-    """The text of every made page, by file name."""
+    """The text of every generated page, by file name."""
     return {"tables.md": tables_page(), "formats.md": formats_page(), "models.md": models_page()}
 
 
@@ -101,7 +101,7 @@ def _type(kind: Any) -> str:
 
 
 def attribute_docs(kind: type) -> dict[str, str]:
-    """What the strings below a dataclass's fields say, its bases' included."""
+    """The docstrings below the fields of a dataclass and its bases, by field name."""
     found: dict[str, str] = {}
     for base in reversed(kind.__mro__[:-1]):
         body = ast.parse(textwrap.dedent(inspect.getsource(base))).body[0].body  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""`multitracer erasures`: block-erasure traces themselves: taken from logs, made, fitted and described."""
+"""`multitracer erasures`: extract block-erasure traces from logs, generate, fit and describe them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from multitracer.commands.messages import Progress, quiet, say, verbosity_options
 from multitracer.commands.parameters import Number, output_option, prepare
 from multitracer.commands.retrace import geometry_options, pairs
-from multitracer.commands.talk import Progress, quiet, say, talk_options
 from multitracer.replay.channels import CHANNELS
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ Examples:
 @_packed_option
 @_json_option
 @output_option
-@talk_options
+@verbosity_options
 def extract(inputs: tuple[str, ...], packed: bool, as_json: bool, output: Path) -> None:
     """Write the erasure trace of each direction that link logs tell of.
 
@@ -76,7 +76,7 @@ def extract(inputs: tuple[str, ...], packed: bool, as_json: bool, output: Path) 
 
 
 def save(trace: ErasureTrace, output: Path, *, packed: bool) -> Path:
-    """Write a trace into the directory, in a file of its name."""
+    """Write a trace to a file of its name in the directory; returns the path."""
     from multitracer.parsers import erasures, erasures_packed
     from multitracer.replay.erasures.loading import file_name
 
@@ -124,7 +124,7 @@ model's parameters.
 @_packed_option
 @_json_option
 @output_option
-@talk_options
+@verbosity_options
 def generate(model: str, packed: bool, as_json: bool, output: Path, **options: Any) -> None:
     """Make an erasure trace by a model of a channel."""
     from multitracer.replay.channels.generation import generate_trace
@@ -147,7 +147,7 @@ Examples:
 @_traces
 @_json_option
 @output_option
-@talk_options
+@verbosity_options
 def fit(traces: tuple[str, ...], as_json: bool, output: Path) -> None:
     """Fit every model of a channel to a trace, compare them, and recommend one.
 
@@ -164,13 +164,13 @@ def fit(traces: tuple[str, ...], as_json: bool, output: Path) -> None:
         for place, trace in enumerate(found):
             progress(f"fitting {trace.name}", place / len(found))
             rows.append(fit_row(trace, compare(trace.erased, trace.block_bytes, trace.block_ms)))
-    told = {"traces": rows}
-    (output / FIT).write_text(json.dumps(told, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    click.echo(json.dumps(told) if as_json else "\n\n".join(map(_fit_lines, rows)) + f"\n\n{output / FIT}")
+    document = {"traces": rows}
+    (output / FIT).write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    click.echo(json.dumps(document) if as_json else "\n\n".join(map(_fit_lines, rows)) + f"\n\n{output / FIT}")
 
 
 def fit_row(trace: ErasureTrace, found: Comparison) -> dict[str, Any]:
-    """What fit.json says of one trace."""
+    """One trace's entry in fit.json."""
     return {
         "name": trace.name, "blocks": found.blocks, "recommended": found.recommended, "because": found.reason,
         "not_told_apart": found.alike, "not_fitted": found.unfitted,
@@ -217,7 +217,7 @@ Examples:
 @click.option("--no-report", is_flag=True, help="Leave describe.html out.")
 @_json_option
 @output_option
-@talk_options
+@verbosity_options
 def describe(traces: tuple[str, ...], no_report: bool, as_json: bool, output: Path) -> None:
     """Say how a trace loses blocks: its error rate, bursts and gaps, memory, and where the channel changed.
 
@@ -237,15 +237,15 @@ def describe(traces: tuple[str, ...], no_report: bool, as_json: bool, output: Pa
             {"name": trace.name, **asdict(one), "notes": list(trace.notes)}
             for trace, one in zip(found, descriptions, strict=True)
         ]
-        told = {"traces": rows}
-        (output / DESCRIBE).write_text(json.dumps(told, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        document = {"traces": rows}
+        (output / DESCRIBE).write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
         if not no_report:
             progress("writing the page", 0.95)
             from multitracer.report.erasures_page import write
 
             write(found, descriptions, output / PAGE)
     written = ", ".join(str(output / name) for name in [DESCRIBE] + [PAGE] * (not no_report))
-    click.echo(json.dumps(told) if as_json else "\n\n".join(map(_description_lines, rows)) + f"\n\n{written}")
+    click.echo(json.dumps(document) if as_json else "\n\n".join(map(_description_lines, rows)) + f"\n\n{written}")
 
 
 def _description_lines(row: dict[str, Any]) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
+from multitracer.commands.messages import verbosity_options
 from multitracer.commands.parameters import EXPORTED, analysed, input_options, output_option, prepare
-from multitracer.commands.talk import talk_options
 
 EXAMPLES = """
 \b
@@ -22,7 +22,7 @@ Examples:
 @input_options
 @output_option
 @click.option("--format", "formats", multiple=True, type=EXPORTED, help="Which (repeatable); all when not said.")
-@talk_options
+@verbosity_options
 def command(inputs: tuple[str, ...], output: Path, formats: tuple[str, ...], **options: Any) -> None:
     """Write series and tables for other tools.
 

@@ -6,13 +6,13 @@ import json
 
 import click
 
-from multitracer.commands.talk import talk_options
+from multitracer.commands.messages import verbosity_options
 from multitracer.parsers import FORMATS
 
 
 @click.command("formats")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-@talk_options
+@verbosity_options
 def command(as_json: bool) -> None:
     """List every input format that is read, and what it is recognised by.
 

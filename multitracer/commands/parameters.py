@@ -1,4 +1,4 @@
-"""What options of several commands mean: FILE=VALUE pairs, the inputs, and the analysis they ask for."""
+"""Parameters that several commands share: inputs, FILE=VALUE options, the output directory; and the analysis."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from multitracer.commands.talk import Progress, quiet, say, verbose
+from multitracer.commands.messages import Progress, quiet, say, verbose
 from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,10 +24,10 @@ RESULTS = (SUMMARY, "report.html", "tables", "series", "xgraph", "xplot", "csv")
 """What `analyze` writes."""
 
 _LONGEST_S, _LARGEST_PPM = 4e9, 1e5
-"""What a stated clock may be off: more than the calendar's seconds so far, and a tenth of its rate."""
+"""Limits of a stated clock: offset in s (more than the seconds since 1970), drift in ppm (a tenth)."""
 
 SHOWN_SKIPS = 10
-"""Kinds of loss named for each input without -v."""
+"""Kinds of skipped records that are listed for each input without -v."""
 
 
 def _roles(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -61,16 +61,16 @@ def _clocks(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> l
 
 def _within(text: str, limit: float) -> float:
     number = float(text)
-    if not abs(number) < limit:  # not-a-number is not
+    if not abs(number) < limit:  # true for NaN, too
         raise ValueError(text)
     return number
 
 
 class Number(click.FloatRange):
-    """A finite number: infinity and not-a-number are no times and no rates."""
+    """A finite number: infinity and NaN are not valid times or rates."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number that the text is; a usage error if it is none."""
+        """The number in `value`; a usage error if it is not a finite number in the range."""
         number: float = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number.", param, ctx)
@@ -78,7 +78,7 @@ class Number(click.FloatRange):
 
 
 def input_options(function: Function) -> Function:
-    """The inputs of an analysis, and everything a user may tell about them."""
+    """Add the argument INPUT... and the options of an analysis to a command."""
     for option in reversed(_INPUT_OPTIONS):
         function = option(function)
     return function
@@ -111,7 +111,7 @@ _INPUT_OPTIONS = (
 )  # fmt: skip
 
 EXPORTED = click.Choice(["xgraph", "xplot", "csv"])
-"""Other tools' formats; multitracer.export.files is too heavy to import for their names."""
+"""Other tools' formats, named here because importing multitracer.export.files takes too long for `--help`."""
 
 output_option = click.option(
     "-o", "--output", type=click.Path(path_type=Path), default=Path("multitracer-out"), show_default=True,
@@ -120,7 +120,7 @@ output_option = click.option(
 
 
 def prepare(directory: Path) -> None:
-    """Make the directory, so that a place where nothing can be written is named before the work."""
+    """Create the output directory; raises UsageError if that fails, before any work is done."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -129,7 +129,10 @@ def prepare(directory: Path) -> None:
 
 
 def analysed(inputs: Sequence[str], options: dict[str, Any]) -> Analysis:
-    """Read and analyse the inputs as `options` ask, showing progress; names on stderr what had to be skipped."""
+    """Read and analyse the inputs with `options`, showing progress; lists skipped records on stderr.
+
+    Raises UsageError if the options contradict each other or name no input.
+    """
     from multitracer.model.options import AnalyzeOptions
     from multitracer.parsers.shared.experiment import read
 
@@ -147,19 +150,19 @@ def analysed(inputs: Sequence[str], options: dict[str, Any]) -> Analysis:
 
         analysis = analyze(trace, asked, progress)
     if not quiet():
-        tell_losses(analysis.trace)
+        list_skips(analysis.trace)
     return analysis
 
 
 def files_in(inputs: Sequence[str]) -> list[str]:
-    """The files that the inputs name; results that an earlier run left in a named directory are none."""
+    """The files that the inputs name, directories expanded without the results of earlier runs."""
     from multitracer.parsers import inputs_in
 
     return [path for path in inputs_in(list(inputs)) if path in inputs or not _is_result(Path(path))]
 
 
 def _is_result(path: Path) -> bool:
-    """Whether `path` is something that `analyze` wrote, by the summary.json beside or above it."""
+    """Whether `analyze` wrote `path`, by its name and the summary.json in the same or a parent directory."""
     places = zip(path.parents, [path.name, *(parent.name for parent in path.parents)], strict=False)
     return any(name in RESULTS and _is_ours(directory / SUMMARY) for directory, name in places)
 
@@ -174,7 +177,10 @@ def _is_ours(summary: Path) -> bool:
 
 
 def named(path: str, files: Sequence[str], option: str) -> str:
-    """The input that an option means: by its path, or by its name where only one has it."""
+    """The input that an option names, by its path or, if only one input has it, by its file name.
+
+    Raises UsageError if there is none, or several.
+    """
     same = [file for file in files if file == path or (path != "-" and Path(file).resolve() == Path(path).resolve())]
     same = same or [file for file in files if Path(file).name == path]
     if len(same) != 1:
@@ -183,8 +189,8 @@ def named(path: str, files: Sequence[str], option: str) -> str:
     return same[0]
 
 
-def tell_losses(trace: Trace) -> None:
-    """Name on stderr every kind of loss, with the record and the byte where it was first met."""
+def list_skips(trace: Trace) -> None:
+    """List on stderr every kind of skipped record, with record number and byte offset of the first."""
     for entry in trace.inputs:
         skips = entry.recording.skips
         shown = skips if verbose() else skips[:SHOWN_SKIPS]

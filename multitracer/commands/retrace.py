@@ -1,4 +1,4 @@
-"""`multitracer retrace`: block-erasure traces through link models, at many frame sizes."""
+"""`multitracer retrace`: throughput of link protocols on block-erasure traces, by frame size."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from multitracer.commands.messages import Progress, quiet, say, verbosity_options
 from multitracer.commands.parameters import Number, output_option, prepare
-from multitracer.commands.talk import Progress, quiet, say, talk_options
 from multitracer.model.errors import UsageError
 from multitracer.replay.retrace import IDEAL, MODEL_NAMES
 
@@ -26,7 +26,7 @@ _MOST_SIZES = 10_000
 LONGEST_RTT_MS = 3_600_000
 MOST_RESAMPLES = 100_000
 MOST_RECORDED = 20
-"""Runs that --record writes: each takes hundreds of octets a frame."""
+"""The most runs that --record writes: each takes hundreds of octets per frame."""
 
 EXAMPLES = """
 \b
@@ -43,7 +43,7 @@ Examples:
 
 
 def _sizes(_: click.Context, __: click.Parameter, value: str | None) -> tuple[int, ...]:
-    """FIRST:LAST:STEP, ends included, or a list with commas."""
+    """Parse FIRST:LAST:STEP, LAST included, or a list with commas: sizes in octets, () if not given."""
     if value is None:
         return ()
     try:
@@ -60,7 +60,7 @@ def _sizes(_: click.Context, __: click.Parameter, value: str | None) -> tuple[in
 
 
 def pairs(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    """KEY=VALUE each."""
+    """Parse KEY=VALUE options to a dict."""
     found = {}
     for value in values:
         key, equals, text = value.partition("=")
@@ -71,7 +71,7 @@ def pairs(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dic
 
 
 def geometry_options(function: Any) -> Any:
-    """The radio's blocks, where the trace does not say or says otherwise."""
+    """Add the options for size and duration of the radio blocks, which override the trace's."""
     function = click.option(
         "--block-ms", type=Number(0, min_open=True), metavar="MS",
         help="How long a block lasts.  [default: the trace's]",
@@ -108,7 +108,7 @@ def geometry_options(function: Any) -> Any:
 @output_option
 @click.option("--json", "as_json", is_flag=True, help="Print retrace.json instead of the summary for people.")
 @click.option("--no-report", is_flag=True, help="Leave retrace.html out.")
-@talk_options
+@verbosity_options
 def command(
     traces: tuple[str, ...], output: Path, as_json: bool, no_report: bool, recorded: bool, **options: Any
 ) -> None:
@@ -127,9 +127,9 @@ def command(
     with Progress(shown=not quiet()) as progress:
         by_model = [retrace(found, one, reverse, progress) for one in asked]
         results = [one for of_trace in zip(*by_model, strict=True) for one in of_trace]
-        told = document(results)
-        (output / JSON).write_text(json.dumps(told, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-        _write_csv(told["traces"], output / CSV)
+        result = document(results)
+        (output / JSON).write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        _write_csv(result["traces"], output / CSV)
         for place, (directory, run) in enumerate(runs):
             progress(f"recording {directory}", place / len(runs))
             run(output / directory)
@@ -143,13 +143,13 @@ def command(
             for note in trace.notes:
                 say(f"{trace.name}: {note}")
     written = [JSON, CSV, *([] if no_report else [PAGE]), *(f"{directory}/" for directory, _ in runs)]
-    click.echo(json.dumps(told) if as_json else _summary(results, output, written))
+    click.echo(json.dumps(result) if as_json else _summary(results, output, written))
 
 
 def _traces(
     paths: Sequence[str], options: dict[str, Any]
 ) -> tuple[list[ErasureTrace], dict[str, ErasureTrace]]:
-    """What the arguments name, in the geometry asked for, and the other direction of each."""
+    """The traces that the arguments name, with the block geometry of the options, and their reverse directions."""
     from multitracer.replay.erasures.loading import load_all
     from multitracer.replay.erasures.trace import even_name, spread_evenly
 
@@ -168,13 +168,13 @@ def _traces(
 
 
 def reshaped(trace: ErasureTrace, options: dict[str, Any]) -> ErasureTrace:
-    """The trace with blocks of another size and duration, where that is asked for."""
+    """The trace with the block size and duration of the options, if given."""
     wanted = {name: options[name] for name in ("block_bytes", "block_ms") if options[name] is not None}
     return replace(trace, **wanted)
 
 
 def _settings(options: dict[str, Any]) -> list[Settings]:
-    """What is asked of each model."""
+    """The settings of each model."""
     from multitracer.replay.retrace.settings import Settings
 
     models = list(dict.fromkeys(options["models"]))
@@ -188,7 +188,7 @@ def _settings(options: dict[str, Any]) -> list[Settings]:
 
 
 def _of_models(models: Sequence[str], given: dict[str, str]) -> dict[str, dict[str, str]]:
-    """The parameters of each model: MODEL.KEY, or KEY where there is one model only."""
+    """The parameters of each model, from MODEL.KEY, or KEY if there is only one model."""
     found: dict[str, dict[str, str]] = {model: {} for model in models}
     for key, value in given.items():
         model, dot, name = key.partition(".")
@@ -203,7 +203,7 @@ def _of_models(models: Sequence[str], given: dict[str, str]) -> dict[str, dict[s
 def _recorded(
     traces: Sequence[ErasureTrace], reverse: dict[str, ErasureTrace], asked: Sequence[Settings]
 ) -> list[tuple[str, Callable[[Path], object]]]:
-    """A directory's name and what fills it, for every trace, model and size."""
+    """A directory name and a function that writes the recording there, for every trace, model and size."""
     from multitracer.replay.erasures.loading import file_name
     from multitracer.replay.record.recording import recordable, recorder
 
@@ -219,7 +219,7 @@ def _recorded(
 
 
 def _write_csv(rows: list[dict[str, Any]], path: Path) -> None:
-    """One line for each trace and size."""
+    """Write retrace.csv: one line per trace and frame size."""
     with path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
         writer.writerow(["name", "model", "frame_bytes", "throughput_bps", "ci95_low_bps", "ci95_high_bps"])
@@ -230,11 +230,11 @@ def _write_csv(rows: list[dict[str, Any]], path: Path) -> None:
 
 
 def _summary(results: Sequence[Retraced], output: Path, written: Sequence[str]) -> str:
-    return "\n".join([*(_told(one) for one in results), "", ", ".join(str(output / name) for name in written)])
+    return "\n".join([*(_result_text(one) for one in results), "", ", ".join(str(output / name) for name in written)])
 
 
-def _told(one: Retraced) -> str:
-    """One trace's result in words."""
+def _result_text(one: Retraced) -> str:
+    """The lines of the summary for one trace and model."""
     trace = one.trace
     head = (
         f"{trace.name}: {trace.minutes:.1f} min, {len(trace.erased):,} blocks of {trace.block_bytes} octets, "

@@ -1,4 +1,4 @@
-"""The summary that a person reads in ten seconds, on a terminal or in a file."""
+"""The summary as text on stdout, for a terminal or a file."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ _CAUSES = {
     "idle_sender": (".", "blue", "idle: nothing to send"),
     "unknown": ("?", "grey50", "unknown"),
 }
-"""Each cause's letter (for eyes and files without colour), its colour, and what it is called."""
+"""Each cause's letter in the bar (for output without colours), its colour, and its name in the legend."""
 
 _STYLES = {"confirmed": "bold red", "likely": "yellow", "undecided": "dim"}
 
 
 def printable(text: str) -> str:
-    """`text` without what a terminal would obey: file names and captures may hold anything."""
+    """`text` with control characters escaped: file names and captures may contain terminal commands."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
 
 
 def print_summary(summary: Summary, results: str, out: TextIO) -> None:
-    """Print what was captured, the verdict, where the time went, the findings, and where the `results` are."""
+    """Print inputs, clocks, verdict, accounting and findings to `out`, and the line `results`: what was written."""
     from rich.console import Console
 
     console = Console(file=out, highlight=False, soft_wrap=True, emoji=False, markup=False)
     width = min(console.width, 140) if console.is_terminal else 140
-    with console.capture() as captured:  # rich would answer a closed pipe by itself
+    with console.capture() as captured:  # rich would handle a closed pipe itself and exit
         for line in _lines(summary, results, width, colour=console.color_system is not None):
             console.print(line)
     out.write(captured.get())
@@ -55,10 +55,10 @@ def _lines(concluded: Summary, results: str, width: int, *, colour: bool) -> Ite
     from rich.text import Text
 
     summary = concluded.document
-    yield Text(_captured(summary, concluded.totals))
+    yield Text(_inputs(summary, concluded.totals))
     yield Text(_trust(summary), style="dim")
     yield Text("\n" + concluded.verdict, style="bold")
-    yield from map(Text, _told(summary))
+    yield from map(Text, _notes(summary))
     if summary["accounting"]:
         yield Text()
         yield from _bar(summary["accounting"], colour=colour)
@@ -72,8 +72,8 @@ def _lines(concluded: Summary, results: str, width: int, *, colour: bool) -> Ite
     yield Text(f"\n{printable(results)}")
 
 
-def _captured(summary: dict[str, Any], totals: Totals) -> str:
-    """What the inputs hold."""
+def _inputs(summary: dict[str, Any], totals: Totals) -> str:
+    """Inputs, connections and links, and a line for each of the busiest connections."""
     inputs = summary["inputs"]
     formats = list(dict.fromkeys(entry["format"] for entry in inputs))
     parts = [f"{_many(len(inputs), 'input')} ({', '.join(formats)})", _many(totals.connections, "connection")]
@@ -86,7 +86,7 @@ def _captured(summary: dict[str, Any], totals: Totals) -> str:
 
 
 def _connection(one: dict[str, Any]) -> str:
-    """Who sent how much to whom, how fast."""
+    """One connection's line: the direction of most data, bytes, duration, goodput and retransmissions."""
     end = max(("client", "server"), key=lambda name: one["directions"][name]["unique_bytes"] or 0)
     sent, other = one["directions"][end], "server" if end == "client" else "client"
     rate = f", {_unit(sent['goodput_bps'], 'bit/s')}" if sent["goodput_bps"] else ""
@@ -99,23 +99,23 @@ def _connection(one: dict[str, Any]) -> str:
 
 
 def _trust(summary: dict[str, Any]) -> str:
-    """How far clocks and recordings can be trusted."""
+    """The largest clock error, and how many inputs and records were skipped."""
     errors = [entry["clock"]["error_s"] for entry in summary["inputs"] if entry["clock"]]
     known = [error for error in errors if error is not None]
-    said = [f"clocks known within {1e3 * max(known):.1f} ms" if any(known) else "one clock"]
+    parts = [f"clocks known within {1e3 * max(known):.1f} ms" if any(known) else "one clock"]
     if len(known) < len(errors):
-        said.append(f"{_many(len(errors) - len(known), 'clock')} unknown")
+        parts.append(f"{_many(len(errors) - len(known), 'clock')} unknown")
     unread = [entry for entry in summary["inputs"] if not entry["records"] and entry["skipped"]]
     skipped = sum(entry["skipped"] for entry in summary["inputs"] if entry not in unread)
     if unread:
-        said.append(f"{_many(len(unread), 'input')} not read")
+        parts.append(f"{_many(len(unread), 'input')} not read")
     if skipped or not unread:
-        said.append(f"{_many(skipped, 'record')} skipped" if skipped else "nothing skipped")
-    return ", ".join(said)
+        parts.append(f"{_many(skipped, 'record')} skipped" if skipped else "nothing skipped")
+    return ", ".join(parts)
 
 
-def _told(summary: dict[str, Any]) -> list[str]:
-    """Notes on the inputs, and what would tell more."""
+def _notes(summary: dict[str, Any]) -> list[str]:
+    """Notes on the inputs, and which further inputs would help."""
     notes = [f"{entry['path']}: {note}" for entry in summary["inputs"] for note in entry["notes"]]
     notes += [
         f"{entry['path']}: its times are its own and prove nothing beside the others': it {entry['clock']['how']}."
@@ -127,7 +127,7 @@ def _told(summary: dict[str, Any]) -> list[str]:
 
 
 def _bar(shares: dict[str, float], *, colour: bool) -> Iterator[Text]:
-    """Where the session's time went: one bar, and what its colours or letters mean."""
+    """The accounting as one bar and its legend."""
     from rich.text import Text
 
     bar, legend = Text(), Text()
@@ -146,7 +146,7 @@ def _bar(shares: dict[str, float], *, colour: bool) -> Iterator[Text]:
 
 
 def _finding(group: list[dict[str, Any]], width: int) -> Text:
-    """A kind of finding: how often, how sure, and the longest of them."""
+    """One kind of finding: verdict, number, and the longest of them."""
     from rich.text import Text
 
     first = group[0]

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from multitracer.commands import talk
+from multitracer.commands import messages
 from multitracer.compute import kernels
 
 
@@ -23,9 +23,9 @@ class Screen(io.StringIO):
 def worked(screen: io.StringIO, seconds: float, monkeypatch: pytest.MonkeyPatch, *, shown: bool = True) -> str:
     """What is on stderr after work of that length."""
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(talk, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(messages, "PATIENCE_S", 0.05)
     monkeypatch.setenv("TERM", "xterm")
-    with talk.Progress(shown=shown) as progress:
+    with messages.Progress(shown=shown) as progress:
         progress("reading a\x1b[2Jfile", 0.1)
         time.sleep(seconds)
         progress("measuring", 0.5)
@@ -42,9 +42,9 @@ def test_compiling_is_said_in_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     """In the place of the step, until it is done; nowhere else on the screen."""
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(talk, "PATIENCE_S", 0.05)
+    monkeypatch.setattr(messages, "PATIENCE_S", 0.05)
     monkeypatch.setenv("TERM", "xterm")
-    with talk.Progress(shown=True) as progress:
+    with messages.Progress(shown=True) as progress:
         progress("measuring", 0.5)
         kernels._tell("compiling (first run only): walk, 1 of 3")
         time.sleep(0.4)

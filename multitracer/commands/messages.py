@@ -1,4 +1,4 @@
-"""What a command says on stderr beside its data: options that all commands share, warnings, progress."""
+"""Messages and progress on stderr, and the options -q and -v that all commands have."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
 QUIET, VERBOSE = "multitracer.quiet", "multitracer.verbose"
-"""Where a context remembers -q and -v, for the place that reports errors."""
+"""Keys in click's `Context.meta` under which -q and -v are stored, also for the error messages in cli.py."""
 
 PATIENCE_S = 1.0
-"""Whatever takes longer gets a progress bar."""
+"""Work that takes longer than this gets a progress bar."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def say(text: str) -> None:
-    """One message to the user, marked as ours; control characters shown, not obeyed."""
+    """Write a message to stderr, with the prefix "multitracer: "; control characters are escaped."""
     first, *rest = (printable(line) for line in text.splitlines() or [""])
     sys.stderr.write("\n".join([f"multitracer: {first}", *(f"  {line}" for line in rest)]) + "\n")
     sys.stderr.flush()
@@ -39,8 +39,8 @@ def _remember(key: str) -> Callable[[click.Context, click.Parameter, bool], bool
     return remember
 
 
-def talk_options(function: Function) -> Function:
-    """The options -q and -v; a command asks `quiet()`."""
+def verbosity_options(function: Function) -> Function:
+    """Add the options -q and -v to a command; see `quiet()` and `verbose()`."""
     quiet = click.option(
         "-q", "--quiet", is_flag=True, is_eager=True, expose_value=False, callback=_remember(QUIET),
         help="Say nothing on stderr.",
@@ -53,19 +53,19 @@ def talk_options(function: Function) -> Function:
 
 
 def quiet() -> bool:
-    """Whether the running command was told -q."""
+    """Whether the running command has the option -q."""
     return bool(click.get_current_context().meta.get(QUIET))
 
 
 def verbose() -> bool:
-    """Whether the running command was told -v."""
+    """Whether the running command has the option -v."""
     return bool(click.get_current_context().meta.get(VERBOSE))
 
 
 class Progress:
-    """A progress bar on stderr, when that is a terminal and the work takes more than a second.
+    """A progress bar on stderr, shown if stderr is a terminal and the work takes more than a second.
 
-    Called with what is being done and how far it is, 0 to 1.
+    A context manager; it is called with the current step and the fraction that is done, 0 to 1.
     """
 
     def __init__(self, shown: bool) -> None:
@@ -78,13 +78,13 @@ class Progress:
         self._timer.daemon = True
 
     def __call__(self, step: str, fraction: float) -> None:
-        """Say what is being done and how far it is."""
+        """Show the current step and the fraction that is done, 0 to 1."""
         with self._lock:
             self._state = (printable(step), fraction)
             self._update()
 
     def compiling(self, progress: str) -> None:
-        """Say which kernel is being compiled; "" when that is done."""
+        """Show which kernel is being compiled instead of the step; "" ends that."""
         with self._lock:
             self._compiling = progress
             self._update()
