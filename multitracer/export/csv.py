@@ -1,4 +1,4 @@
-"""Tables as CSV: the schema's names as headings, nulls empty, and what each column means beside them."""
+"""Tables as CSV: the schema's column names as header, nulls as empty fields; columns.csv has the meanings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COLUMNS_FILE = "columns.csv"
 
 
 def write(tables: Mapping[str, pd.DataFrame], directory: Path) -> list[Path]:
-    """Write every table meant for writing to NAME.csv, and what their columns mean to columns.csv."""
+    """Write every table that the schema marks as written to NAME.csv, and their columns' meanings to columns.csv."""
     directory.mkdir(parents=True, exist_ok=True)
     names = [name for name in tables if name in SCHEMA and SCHEMA[name].written]
     for name in names:
@@ -33,12 +33,12 @@ def write_table(name: str, frame: pd.DataFrame, path: Path) -> None:
 
     public = [column for column in SCHEMA[name].columns if not column.private and column.name in frame]
     table = pa.table({column.name: _values(column, frame[column.name]) for column in public})
-    with path.open("wb") as file:  # a path may hold octets that are no text, which pyarrow refuses
+    with path.open("wb") as file:  # pyarrow refuses a path with octets that are not UTF-8
         csv.write_csv(table, file, csv.WriteOptions(quoting_style="needed", include_header=True))
 
 
 def cell_text(value: Any) -> str:
-    """The text of a cell: evidence as JSON, and text as UTF-8 can hold it."""
+    """The text of a cell: a dict (evidence) as JSON, text made encodable as UTF-8."""
     return json.dumps(value) if isinstance(value, dict) else encodable(value)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 EXPORTS = ("xgraph", "xplot", "csv")
 MOST_CONNECTIONS = 100
-"""At most so many connections get series, those with most data: people plot series one connection at a time."""
+"""Series are written of at most this many connections, those with most data: they are plotted one at a time."""
 
 SUMMARY, TABLES, SERIES, REPORT = "summary.json", "tables", "series", "report.html"
 
@@ -38,21 +38,21 @@ def write_summary(document: dict[str, Any], directory: Path) -> Path:
 
 
 def write_tables(tables: Mapping[str, pd.DataFrame], directory: Path) -> list[Path]:
-    """Write every table meant for writing to tables/NAME.parquet, with each column's meaning and unit in it."""
+    """Write every table that the schema marks as written to tables/NAME.parquet, with meanings and units."""
     from pyarrow import parquet
 
     directory.joinpath(TABLES).mkdir(exist_ok=True)
     written = []
     for name in (name for name, table in SCHEMA.items() if table.written and name in tables):
         path = directory / TABLES / f"{name}.parquet"
-        with path.open("wb") as file:  # a path may hold octets that are no text, which pyarrow refuses
+        with path.open("wb") as file:  # pyarrow refuses a path with octets that are not UTF-8
             parquet.write_table(as_arrow(name, tables[name]), file, compression="zstd")
         written.append(path)
     return written
 
 
 def as_arrow(name: str, frame: pd.DataFrame) -> Any:
-    """A table as it is written: unknown values are nulls, and whole numbers stay whole when read back."""
+    """A table as pyarrow.Table for writing: unknown values are nulls, integers stay integers when read by pandas."""
     import pandas as pd
     import pyarrow as pa
 
@@ -105,7 +105,7 @@ def write_series(analysis: Analysis, directory: Path) -> list[Path]:
 
 
 def series_by_connection(analysis: Analysis) -> Iterator[tuple[int, dict[str, pd.DataFrame]]]:
-    """Connections with their series, those with most data; the link's series come with the first."""
+    """(Connection, its series) of the connections with most data; the main link's series are with the first."""
     tables = analysis.tables
     chosen = connections_with_series(analysis)
     state = _by_connection(tables["tcp_state"], chosen)
@@ -129,14 +129,14 @@ def connections_with_series(analysis: Analysis) -> list[int]:
 
 
 def view(analysis: Analysis, connection: int, link: int | None) -> View:
-    """Which end of a connection sent the data, and where both ends were seen."""
+    """The end of a connection that sent the data, and the observation points beside both ends."""
     sender, paths = int(analysis.ends.main[connection]), analysis.paths
     near, far = (int(points[connection, sender]) for points in (paths.sender_point, paths.receiver_point))
     return View(sender, near if near >= 0 else None, far if far >= 0 else None, link)
 
 
 def _by_connection(table: pd.DataFrame, chosen: list[int]) -> dict[int, pd.DataFrame]:
-    """The rows of each chosen connection, found in one pass over all."""
+    """The rows of each chosen connection, found by sorting once."""
     number = table["connection"].to_numpy()
     order = np.argsort(number, kind="stable")
     first = np.searchsorted(number[order], chosen, side="left")
@@ -145,7 +145,7 @@ def _by_connection(table: pd.DataFrame, chosen: list[int]) -> dict[int, pd.DataF
 
 
 def _remove_earlier(directory: Path) -> None:
-    """Take away the series files of an earlier run, of which this one may not write all; other files stay."""
+    """Delete the series files of an earlier run, some of which this run may not write; other files stay."""
     for path in directory.glob("*.csv"):
         if path.name.split(".")[0] in {*TCP_SERIES, *RLP_SERIES, *RLC_SERIES}:
             path.unlink()
@@ -157,7 +157,7 @@ def _remove_earlier(directory: Path) -> None:
 def write_exports(
     analysis: Analysis, document: dict[str, Any], directory: Path, kinds: Iterable[str]
 ) -> list[Path]:
-    """Write the named formats, each to a folder of its name: series for xgraph, graphs for xplot, tables as CSV."""
+    """Write the named formats, each to a directory of its name: series for xgraph, graphs for xplot, tables as CSV."""
     makers = {"xgraph": _xgraph, "xplot": _xplot, "csv": _csv}
     return [path for kind in dict.fromkeys(kinds) for path in makers[kind](analysis, document, directory / kind)]
 

@@ -1,4 +1,4 @@
-"""JSON: of any value, or at once of columns, a line for each row (see `analysis.plain_values` for the columns)."""
+"""JSON of a value, or of columns with one text per row (see `analysis.plain_values` for trees of columns)."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from multitracer.analysis.plain_values import Tree, plain
 
 
 def lines(tree: Tree) -> list[bytes]:
-    """A JSON text for each row, put together from the columns' texts: a dict for each would take twice as long."""
+    """The JSON text of each row, concatenated from the columns' texts: a dict per row would take twice as long."""
     columns, end = _texts(tree, b"{")
     pieces = chain.from_iterable((repeat(before, len(texts)), texts) for before, texts in columns)
     return [b"".join(row) + end for row in zip(*pieces, strict=True)]
 
 
 def to_json(value: Any) -> bytes:
-    """A value as JSON; not-a-number is null."""
+    """A value as JSON; NaN is null."""
     try:
         return orjson.dumps(value)
-    except orjson.JSONEncodeError:  # a file's name may hold octets that are no text (PEP 383): json escapes them
+    except orjson.JSONEncodeError:  # file names may contain octets that are not UTF-8 (PEP 383); json escapes them
         return json.dumps(plain(value), allow_nan=False, separators=(",", ":")).encode()
 
 
 def _texts(tree: Tree, before: bytes) -> tuple[list[tuple[bytes, list[bytes]]], bytes]:
-    """Each column's texts with what stands before them in every line, the first time `before`; and the line's end."""
+    """(Text before the value, texts of the values) of each column, the first beginning with `before`; the row's end."""
     found = []
     for name, values in tree.items():
         before += to_json(name) + b":"

@@ -1,8 +1,8 @@
-"""The series of one connection, under the names of the original tool: what happened when, at one height.
+"""The series of one connection and its link, with the names that the original MultiTracer gave them.
 
-Times are seconds since the trace's start; TCP series carry relative sequence numbers or bytes, SRTT
-and its variation seconds, link series unwrapped sequence numbers. A series that the inputs cannot
-support is absent. An event that has a time only has no value.
+Times are seconds since the trace's start. The values of TCP series are relative sequence numbers or bytes, of
+SRTT and its variation seconds, of link series unwrapped sequence numbers; an event without a number has
+the value NaN. A series that the inputs do not contain is left out.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ _STATE = {
     "TcpSnd-sstrsh": ("ssthresh_bytes", "ssthresh_segments"),
 }
 TIMESTAMPS_BYTES = 12
-"""What the timestamps option, padded, takes of every segment (RFC 7323 appendix A)."""
+"""The length of the timestamps option with padding (RFC 7323 appendix A)."""
 
 _SUPERVISORY = ("RR", "RNR", "REJ", "SREJ")
 
 
 @dataclass(frozen=True)
 class View:
-    """From where a connection is seen: which end sends the data, at which points, over which link.
+    """The data sender of a connection, the observation points beside both ends, and the link.
 
     `data_sender` is 0 for the client, 1 for the server; a point or link that was not recorded is None.
     """
@@ -63,13 +63,13 @@ class View:
 def series(
     tables: Mapping[str, pd.DataFrame], connection: int, view: View, origin_ns: int
 ) -> dict[str, pd.DataFrame]:
-    """Every series that the tables can support, as columns time_s and value; empty ones left out."""
+    """Every series that the tables contain, by name, as a DataFrame of time_s and value; without empty ones."""
     made = _tcp(tables, connection, view) | _link(tables, view.link)
     return {name: _frame(times, values, origin_ns) for name, (times, values) in made.items() if len(times)}
 
 
 def write(named: Mapping[str, pd.DataFrame], directory: Path, connection: int = 0) -> list[Path]:
-    """Write each series to NAME.csv; the TCP series of connection N > 0 to NAME.N.csv."""
+    """Write each series to NAME.csv, the TCP series of connection N > 0 to NAME.N.csv; returns the paths."""
     directory.mkdir(parents=True, exist_ok=True)
     written = []
     for name, frame in named.items():
@@ -81,7 +81,7 @@ def write(named: Mapping[str, pd.DataFrame], directory: Path, connection: int = 
 
 
 def file_name(name: str, connection: int) -> str:
-    """The series' name as a file is called: link series belong to no single connection."""
+    """The name of a series' file without extension: only TCP series have the connection number in it."""
     return f"{name}.{connection}" if connection and name.startswith("Tcp") else name
 
 
@@ -118,7 +118,7 @@ def _tcp(tables: Mapping[str, pd.DataFrame], connection: int, view: View) -> dic
 
 
 def _segments(own: pd.DataFrame, side: str, point: int, data_sender: int) -> dict[str, tuple[Array, Array]]:
-    """Data and acknowledgements of one connection as one point saw them; capture duplicates left out."""
+    """Data and acknowledgements of one connection at one observation point, without packets captured twice."""
     seen = own[(own["point"].to_numpy() == point) & (own["marks"].to_numpy() & MARKS["captured_twice"] == 0)]
     times, sender, seq, ack, payload, flags = _arrays(
         seen, "time_ns", "sender", "seq", "ack", "payload_bytes", "flags"
@@ -129,10 +129,10 @@ def _segments(own: pd.DataFrame, side: str, point: int, data_sender: int) -> dic
 
 
 def segment_bytes(tables: Mapping[str, pd.DataFrame], connection: int, view: View) -> float | None:
-    """Payload of a full segment: as the sender's log has it, else the largest that was seen.
+    """Payload of a full segment: from cwnd in bytes and segments in the sender's log, else the largest captured.
 
-    A capture on a host that offloads segmentation shows larger ones: the smaller of the largest at
-    the two ends is taken, and no more than the peer's MSS option allows.
+    With segmentation offload a capture contains larger segments than were sent: the smaller of the
+    largest at the two ends is taken, at most the peer's MSS option less the timestamps. None if unknown.
     """
     state, segments = tables.get("tcp_state"), tables.get("segments")
     if state is not None:
@@ -167,7 +167,7 @@ def _of(frame: pd.DataFrame, connection: int, sender: int) -> pd.DataFrame:
 
 
 def _sender_state(state: pd.DataFrame, mss: float | None) -> dict[str, tuple[Array, Array]]:
-    """cwnd, threshold, SRTT and its variation at each change, each from the log with most values of it."""
+    """cwnd, ssthresh, SRTT and RTTVAR at each change, each from the log with most values of it."""
     made = {}
     for name, (column, in_segments) in _STATE.items():
         times, inputs, values = _arrays(state, "time_ns", "input", column)
@@ -212,16 +212,16 @@ def _link(tables: Mapping[str, pd.DataFrame], link: int | None) -> dict[str, tup
 
 
 def _modulus(protocol: str, sent: pd.DataFrame, heard: pd.DataFrame) -> int:
-    """What the sequence numbers count modulo: the narrowest field that holds all those seen."""
+    """The modulus of the sequence numbers: the protocol's smallest field that holds all numbers seen."""
     largest = max(sent["sn"].max(), heard["nr"].max() if len(heard) else 0)
     return next((m for m in MODULI[protocol] if largest < m), MODULI[protocol][-1])
 
 
 class _Numbers:
-    """Places the acknowledgement numbers that arrive among the numbers that had been sent by then.
+    """Unwraps received acknowledgement numbers by the numbers that had been sent until then.
 
-    N(R), ACK_SN and LSN name the next frame expected, so they lie at most one beyond the highest
-    number sent in the same epoch.
+    N(R), ACK_SN and LSN are the next number expected, so at most one above the highest number sent in
+    the same epoch.
     """
 
     def __init__(self, sent: pd.DataFrame, modulus: int) -> None:
@@ -237,14 +237,14 @@ class _Numbers:
             self.epochs[int(number)] = (times[own], highest, sn[own][place], unwrapped[own][0] - sn[own][0])
 
     def place(self, times: Array, epochs: Array, numbers: Array) -> Array:
-        """`numbers`, received at `times`, unwrapped; -1 where nothing had been sent that they could mean."""
+        """`numbers`, received at `times` (ns), unwrapped; -1 if they acknowledge nothing that had been sent."""
         placed = np.full(len(times), -1, dtype=np.int64)
         for epoch, (sent_at, highest, sn, base) in self.epochs.items():
             own = np.flatnonzero(epochs == epoch)
             at = np.searchsorted(sent_at, times[own], side="right") - 1
             behind = (sn[at] + 1 - numbers[own]) % self.modulus
             value = highest[at] + 1 - behind
-            # Before the first number of the epoch went out, only that one can be expected.
+            # Before the first frame of the epoch is sent, only its number can be the next expected.
             placed[own] = np.where(at >= 0, value, np.where(numbers[own] == sn[0], highest[0], -1))
             placed[own] = np.where(placed[own] < base, -1, placed[own])
         return placed
@@ -300,7 +300,7 @@ def _data(sent: pd.DataFrame, data: Array) -> dict[str, tuple[Array, Array | Non
 def _events(
     tables: Mapping[str, pd.DataFrame], directions: tuple[int, int], side: str
 ) -> dict[str, tuple[Array, Array | None]]:
-    """Resets of either direction, and flow control that the data sender's side received."""
+    """Resets of both directions, and XOFF and XON that the data sender's side received."""
     events = tables.get("link_events")
     if events is None:
         return {}

@@ -9,7 +9,7 @@ from multitracer.analysis.summary import Connections
 from multitracer.export.json_rows import lines, to_json
 
 _BETWEEN = b",\n  "
-"""What stands between the items of a list."""
+"""The separator of a list's items."""
 
 
 def json_text(document: dict[str, Any]) -> bytes:
@@ -18,7 +18,7 @@ def json_text(document: dict[str, Any]) -> bytes:
 
 
 def json_pieces(document: dict[str, Any]) -> Iterator[bytes]:
-    """The text of `json_text` in pieces: a line for each item of a list, which keeps large ones searchable."""
+    """The text of `json_text` in pieces; each item of a list is on its own line, so that grep finds items."""
     before = b"{\n "
     for key, value in document.items():
         yield before + to_json(key) + b": "
@@ -34,7 +34,7 @@ def json_pieces(document: dict[str, Any]) -> Iterator[bytes]:
 
 
 def _items(value: list[Any] | Connections) -> Iterator[bytes]:
-    """The items of a list as JSON; of connections a block of items at a time."""
+    """The items of a list as JSON texts; of connections, a text for each block of items."""
     if isinstance(value, Connections):
         return (_BETWEEN.join(lines(columns)) for columns in value.blocks())
     return map(to_json, value)

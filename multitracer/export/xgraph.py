@@ -1,8 +1,7 @@
-"""Series as xgraph reads them, scaled as the original tool drew them: everything in bytes over seconds.
+"""Series in xgraph's format, scaled as by the original MultiTracer: all values in bytes, over seconds.
 
-SRTT and its variation stand at 10,000 bytes a second; link sequence numbers are multiplied by the
-octets of user data that a full frame carries. An instant without a height stands at the sequence
-number that the link had sent last.
+SRTT and its variation are multiplied by 10,000 bytes per second, link sequence numbers by the user octets
+in a full frame. Link events without a number are drawn at the sequence number that the link had sent last.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BYTES_PER_SECOND = 10_000
-"""At what height the original drew one second of SRTT."""
+"""The scale of SRTT and its variation in the original MultiTracer."""
 
 _IN_SECONDS = ("TcpSnd-srtt", "TcpSnd-vrtt")
 
@@ -27,7 +26,7 @@ _IN_SECONDS = ("TcpSnd-srtt", "TcpSnd-vrtt")
 def write(
     named: Mapping[str, pd.DataFrame], directory: Path, connection: int = 0, frame_bytes: float = 1
 ) -> list[Path]:
-    """Write each series to a file of its name; `frame_bytes` is what a full link frame carries."""
+    """Write each series to a file of its name; `frame_bytes` is the user octets of a full link frame."""
     directory.mkdir(parents=True, exist_ok=True)
     written = []
     for name, frame in named.items():
@@ -40,7 +39,7 @@ def write(
 def scaled(
     name: str, frame: pd.DataFrame, named: Mapping[str, pd.DataFrame], frame_bytes: float = 1
 ) -> pd.DataFrame:
-    """One series in bytes."""
+    """One series with its values in bytes."""
     if name in _IN_SECONDS:
         return frame.assign(value=frame["value"] * BYTES_PER_SECOND)
     if name.startswith("Tcp"):
@@ -52,14 +51,14 @@ def scaled(
 
 
 def text(name: str, frame: pd.DataFrame) -> str:
-    """One data set: its name in quotes, then a point a line."""
+    """The text of one xgraph data set: its name in quotes, then one point per line."""
     points = zip(frame["time_s"].tolist(), frame["value"].tolist(), strict=True)
     body = "".join(f"{time:.9f} {value:.10g}\n" for time, value in points)
     return f'TitleText: {name}\nXUnitText: s\nYUnitText: bytes\n"{name}"\n{body}\n'
 
 
 def frame_bytes(frames: pd.DataFrame, link: int | None) -> float:
-    """Octets of user data in a full frame of a link; 1 when it is not known."""
+    """Octets of user data in a full frame of a link; 1 if unknown."""
     if link is None or not len(frames):
         return 1
     payload = frames.loc[frames["link"] == link, "payload_bytes"].to_numpy()

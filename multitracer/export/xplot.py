@@ -1,8 +1,8 @@
-"""Time/sequence graphs as tcptrace draws them for xplot, from one end's capture.
+"""Time/sequence graphs for xplot from one observation point, drawn as tcptrace does.
 
-White: data (an arrow down at its first byte, up at its end, a diamond when it was pushed), red with an
-R when sent before; green: what the peer had acknowledged, with a tick at a repeated one; yellow: the
-edge of its window; purple with an S: SACK blocks; orange: SYN and FIN; magenta: RST.
+White: data (an arrow down at its first byte, up at its end, a diamond with PSH), red with an R if
+retransmitted; green: the highest acknowledgement, with a tick at a duplicate one; yellow: the right
+edge of the advertised window; purple with an S: SACK blocks; orange: SYN and FIN; magenta: RST.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 DUPLICATES = 3
-"""The duplicate acknowledgement that makes a sender resend (RFC 5681 3.2)."""
+"""The number of duplicate acknowledgements that triggers fast retransmit (RFC 5681 3.2)."""
 
 _AGAIN = MARKS["retransmission"]
 _COLUMNS = ("time_ns", "sender", "seq", "ack", "payload_bytes", "flags", "window_bytes", "marks")
@@ -29,10 +29,10 @@ _COLUMNS = ("time_ns", "sender", "seq", "ack", "payload_bytes", "flags", "window
 def write_connection(
     directory: Path, tables: Mapping[str, pd.DataFrame], connection: int, point: int
 ) -> list[Path]:
-    """Write both directions of a connection as one point saw them: N.client_tsg.xpl and N.server_tsg.xpl.
+    """Write both directions of a connection at one point: N.client_tsg.xpl and N.server_tsg.xpl.
 
-    Needs segments and connections; `packets` gives the sequence numbers on the wire, without which the graph
-    begins at zero; `sack` (segment, left, right) the SACK blocks.
+    `tables` must have segments and connections. With `packets` the graph has the raw sequence numbers,
+    else it begins at zero; with `sack` (segment, left, right) it has the SACK blocks.
     """
     directory.mkdir(parents=True, exist_ok=True)
     segments, sack = tables["segments"], tables.get("sack")
@@ -52,7 +52,7 @@ def write_connection(
 
 
 def initial_number(sent: pd.DataFrame, packets: pd.DataFrame | None) -> int:
-    """The sequence number that counts as 0, by the packets that the segments were made of; 0 without them."""
+    """The raw sequence number of relative number 0, from the first packet of `sent`; 0 without packets."""
     if packets is None or not len(sent):
         return 0
     return int((int(packets["raw_seq"].to_numpy()[sent.index[0]]) - int(sent["seq"].iloc[0])) & 0xFFFFFFFF)
@@ -67,10 +67,10 @@ def write(
     isn: int = 0,
     sack: pd.DataFrame | None = None,
 ) -> None:
-    """Write the graph of what `sender` (0 client, 1 server) sent; `ends` are its ip:port and the peer's.
+    """Write the graph of the data of `sender` (0 client, 1 server); `ends` are its ip:port and the peer's.
 
-    `segments` are those of one connection at one point, in order of time; their index is their row
-    in the whole table, by which `sack` finds them. Heights count from `isn`.
+    `segments` are those of one connection at one point, ordered by time; their index is their row in
+    the whole table, to which `sack` refers. `isn` is added to all relative sequence numbers.
     """
     with path.open("w", encoding="utf-8") as out:
         out.write(f"timeval double\ntitle\n{ends[0]}_==>_{ends[1]} (time sequence graph)\n")
@@ -81,7 +81,7 @@ def write(
 
 
 def _blocks(segments: pd.DataFrame, isn: int, sack: pd.DataFrame) -> dict[int, list[tuple[int, int]]]:
-    """The SACK blocks of each of the segments, by its row, at the graph's heights."""
+    """The SACK blocks (left, right) of each segment, by its row, in the graph's sequence numbers."""
     own = sack[np.isin(sack["segment"].to_numpy(), segments.index.to_numpy())]
     found: dict[int, list[tuple[int, int]]] = {}
     for row, left, right in zip(
@@ -113,7 +113,7 @@ def _commands(
 
 
 def _time(time_ns: int) -> str:
-    """Six decimals, as tcptrace writes; nine where the capture has them."""
+    """Seconds with six decimals, as tcptrace writes them; nine if the capture has nanoseconds."""
     text = seconds(time_ns)
     return text[:-3] if text.endswith("000") else text
 
@@ -149,7 +149,7 @@ def _sent(time: str, seq: int, payload: int, flags: int, again: bool) -> Iterato
 
 
 def _sacked(time: str, blocks: list[tuple[int, int]]) -> Iterator[str]:
-    """The SACK blocks of one acknowledgement, numbered when they are several; S at the newest, the first."""
+    """The SACK blocks of one acknowledgement, numbered if there are several; S at the first, the newest."""
     if not blocks:
         return
     yield "purple"
@@ -161,7 +161,7 @@ def _sacked(time: str, blocks: list[tuple[int, int]]) -> Iterator[str]:
 
 
 class _Steps:
-    """The staircases of the acknowledgements and of the window's edge."""
+    """The step lines of the acknowledgements and of the window's right edge."""
 
     def __init__(self) -> None:
         self.time = ""
@@ -170,7 +170,7 @@ class _Steps:
         self.repeats = 0
 
     def acknowledged(self, time: str, ack: int, edge: int | None, payload: int) -> Iterator[str]:
-        """The steps that one acknowledgement draws; the first only sets where they start."""
+        """The lines up to one acknowledgement; the first acknowledgement only sets their start."""
         if self.time:
             yield from self._step("green", "dtick", time, self.ack, ack)
             repeated = ack == self.ack and edge == self.edge and not payload
