@@ -33,7 +33,7 @@ CHUNK = 1_000_000
 TURNS = 5
 START_S = 1_700_000_000
 RESENT_EVERY = 33
-"""One cycle of two segments and an acknowledgement in so many resends a segment: 1 % of all packets."""
+"""Every this many cycles (two segments, one acknowledgement) one segment is a retransmission: 1 % of all packets."""
 
 PACKET = np.dtype(
     [
@@ -49,7 +49,7 @@ PACKET = np.dtype(
 
 
 def packets(first: int, count: int, connections: int) -> np.ndarray:
-    """Packets number first.. of the capture: connections in turn, each two segments and an ACK at a time."""
+    """`count` packets of the capture from number `first`: connections in turn, each with two segments and an ACK."""
     number = np.arange(first, first + count, dtype=np.int64)
     connection, place = number % connections, number // connections
     opening = place < 3
@@ -90,7 +90,7 @@ def packets(first: int, count: int, connections: int) -> np.ndarray:
 
 
 def make(path: Path, count: int, connections: int) -> None:
-    """Write a capture of raw IP."""
+    """Write a pcap file of raw IP packets (LINKTYPE_RAW), without payload."""
     with path.open("wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 101))
         for first in range(0, count, CHUNK):
@@ -98,7 +98,7 @@ def make(path: Path, count: int, connections: int) -> None:
 
 
 def timed(command: list[str], settings: dict[str, str] | None = None) -> float:
-    """The seconds that a whole command takes."""
+    """The elapsed time of a whole command in seconds."""
     environment = {**os.environ, **(settings or {})}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     started = time.perf_counter()
@@ -133,7 +133,7 @@ def in_turn(commands: dict[str, list[str]], turns: int) -> dict[str, float]:
 
 
 def compare(directory: Path, count: int, connections: int, arguments: argparse.Namespace) -> None:
-    """One capture, all tools."""
+    """Measure all tools on one capture, and print a line."""
     capture, out = directory / "made.pcap", directory / "out"
     make(capture, count, connections)
     commands = {"ours": analyze(capture, out), "tcptrace": ["tcptrace", "-n", "-l", str(capture)]}
@@ -153,7 +153,7 @@ def compare(directory: Path, count: int, connections: int, arguments: argparse.N
 
 
 def growth(directory: Path, sizes: list[int]) -> None:
-    """Time by size: per packet it must not rise."""
+    """Time by number of packets: the time per packet must not rise."""
     for count in sizes:
         capture = directory / "made.pcap"
         make(capture, count, 100)
@@ -165,7 +165,7 @@ def growth(directory: Path, sizes: list[int]) -> None:
 
 
 def cold(directory: Path) -> None:
-    """A first run, which compiles."""
+    """Time of the first run, which compiles the kernels, and of the second."""
     capture = directory / "made.pcap"
     make(capture, 100_000, 10)
     with tempfile.TemporaryDirectory() as cache:
@@ -175,7 +175,7 @@ def cold(directory: Path) -> None:
 
 
 def main() -> None:
-    """Run all, and print."""
+    """Run all benchmarks and print their results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--packets", type=int, default=10_000_000)
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 100, 100_000])

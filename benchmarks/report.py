@@ -24,7 +24,7 @@ from multitracer import Analysis, analyze
 from multitracer.report.analysis_page import shown_in
 
 RECORDS_A_PACKET = 2.4
-"""A packet stands in several series: sent or acknowledged, the window, what is outstanding, round trips."""
+"""A packet is in several series: data or acknowledgements, window, outstanding bytes, round trip times."""
 BEHIND = 20 * MSS
 CHROMIUM = "/usr/bin/chromium"
 MOVE = """async moves => {
@@ -50,7 +50,7 @@ def make(path: Path, count: int, nanoseconds: bool = False) -> None:
         file.write(struct.pack("<IHHiIII", 0xA1B23C4D if nanoseconds else 0xA1B2C3D4, 2, 4, 0, 0, 262144, 101))
         for first in range(0, count, CHUNK):
             made = packets(first, min(CHUNK, count - first), 1)
-            # About a thousand records a second, at times that say nothing about the next.
+            # About a thousand records per second at random times, which compress badly.
             times = reached + np.cumsum(chance.integers(1, 2_000_000 if nanoseconds else 2_000, len(made)))
             reached = int(times[-1])
             second = 10**9 if nanoseconds else 10**6
@@ -61,7 +61,7 @@ def make(path: Path, count: int, nanoseconds: bool = False) -> None:
 
 
 def opened(path: Path, moves: int) -> tuple[float, list[float]]:
-    """Seconds until the report can be used, and milliseconds of each redraw."""
+    """Seconds until the report can be used, and the sorted times of the redraws in milliseconds."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": 1280, "height": 1000})
@@ -75,7 +75,7 @@ def opened(path: Path, moves: int) -> tuple[float, list[float]]:
 
 
 def measured(directory: Path, records: int, moves: int, *, nanoseconds: bool) -> None:
-    """One size."""
+    """Measure one size, and print a line."""
     capture, report = directory / "made.pcap", directory / "report.html"
     make(capture, max(100, round(records / RECORDS_A_PACKET)), nanoseconds)
     analysis: Analysis = analyze([capture])
@@ -94,7 +94,7 @@ def measured(directory: Path, records: int, moves: int, *, nanoseconds: bool) ->
 
 
 def main() -> None:
-    """Run all, and print."""
+    """Run all benchmarks and print their results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     sizes = [10_000, 100_000, 1_000_000, 5_000_000, 10_000_000]
     parser.add_argument("--records", type=int, nargs="+", default=sizes)

@@ -29,7 +29,7 @@ SIZES = np.arange(1, 51)
 
 
 def made(minutes: float, p_bad: float = 0.004, p_good: float = 0.08) -> np.ndarray:
-    """A Gilbert channel's blocks, 3000 a minute."""
+    """An erasure trace of a Gilbert channel, 3000 blocks per minute: bool, True for a lost block."""
     blocks, generator = int(3000 * minutes), np.random.default_rng(1)
     pairs = int(2 * blocks / (1 / p_bad + 1 / p_good)) + 1000
     lengths = np.stack([generator.geometric(p_bad, pairs), generator.geometric(p_good, pairs)], axis=1).ravel()
@@ -37,7 +37,7 @@ def made(minutes: float, p_bad: float = 0.004, p_good: float = 0.08) -> np.ndarr
 
 
 def by_numpy(erased: np.ndarray) -> list[int]:
-    """Good groups of every size, cut and looked at."""
+    """The number of groups without a lost block for every size, with NumPy."""
     found = []
     for size in SIZES:
         groups = len(erased) // size
@@ -46,7 +46,7 @@ def by_numpy(erased: np.ndarray) -> list[int]:
 
 
 def by_kernel(erased: np.ndarray) -> list[int]:
-    """The same by the program's kernel."""
+    """The same with the program's kernel."""
     good, _ = good_groups(erased, SIZES, np.zeros(1, dtype=np.int64))
     return [int(count) for count in good[:, 0]]
 
@@ -62,7 +62,7 @@ def best(function: Callable[[], object], runs: int) -> float:
 
 
 def ideal(minutes: float, runs: int) -> None:
-    """The original analysis against NumPy, in one run, and by the trace's length."""
+    """The model `ideal` against NumPy, for three lengths of the trace."""
     for share in (0.1, 0.5, 1.0):
         erased = made(share * minutes)
         assert by_kernel(erased) == by_numpy(erased)
@@ -72,7 +72,7 @@ def ideal(minutes: float, runs: int) -> None:
 
 
 def cold() -> None:
-    """The whole command with an empty and with a full compile cache."""
+    """The whole command with an empty and with a filled compile cache."""
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "trace.txt"
         path.write_text("".join(map(str, made(500).astype(int))))
@@ -86,7 +86,7 @@ def cold() -> None:
 
 
 def protocols(minutes: float, runs: int) -> None:
-    """Every protocol, both ends, at 30 octets: opportunities a second on one core."""
+    """Every protocol, both ends, with frames of 30 octets: opportunities per second on one core."""
     trace = ErasureTrace("made", made(minutes))
     for model in ("rlp", "rlc-am", "rlc-um", "rlc-tm", "raw", "sr", "asr"):
         took = best(lambda m=model: retrace([trace], Settings(m, (30,), resamples=0)), runs)
@@ -95,7 +95,7 @@ def protocols(minutes: float, runs: int) -> None:
 
 
 def cores(minutes: float) -> None:
-    """All 50 sizes by one worker and by as many as there are cores."""
+    """All 50 sizes with one worker, and with one per core."""
     trace = ErasureTrace("made", made(minutes))
     for model in ("rlp", "rlc-am"):
         took = [best(lambda m=model, j=jobs: retrace([trace], Settings(m, resamples=0, jobs=j)), 2)
@@ -104,7 +104,7 @@ def cores(minutes: float) -> None:
 
 
 def main() -> None:
-    """Print the table."""
+    """Run all benchmarks and print their results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=500)
     parser.add_argument("--runs", type=int, default=5)

@@ -1,8 +1,8 @@
-"""Made-up addresses instead of real ones, the same everywhere; ports, times and file paths stay.
+"""Pseudonyms instead of IP addresses, the same in all results; ports, times and file paths stay.
 
-Addresses are replaced after the analysis, because packets that a link log carried are recognised by
-their real ones: what is concluded is the same with and without. IPv4 addresses become 240.0.0.1,
-240.0.0.2, ... (reserved: no host has them), IPv6 addresses 2001:db8::1, ... (RFC 3849).
+Addresses are replaced after the analysis, because packets in a link log are matched by their real addresses:
+the conclusions are the same with and without. IPv4 addresses become 240.0.0.1, 240.0.0.2, ...
+(reserved, RFC 1112 4), IPv6 addresses 2001:db8::1, ... (documentation prefix, RFC 3849).
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ _LITERAL = re.compile(f"{_V6}|{_V4}")
 
 
 class Pseudonyms:
-    """Gives every address its made-up one, in order of appearance."""
+    """Replaces addresses by pseudonyms, numbered in order of appearance."""
 
     def __init__(self) -> None:
         self._given: dict[IPv4Address | IPv6Address, str] = {}
         self._counts = {4: 0, 6: 0}
 
     def address(self, text: str) -> str:
-        """The made-up address for one that is written in any notation; other text is left as it is."""
+        """The pseudonym of an address in any notation; other text is returned unchanged."""
         try:
             address = ip_address(text.partition("%")[0])
         except ValueError:
             return text
         mapped = getattr(address, "ipv4_mapped", None)
-        if mapped is not None:  # a socket's way to write an IPv4 address
+        if mapped is not None:  # an IPv4 address on an IPv6 socket
             return f"::ffff:{self.address(str(mapped))}"
         if address not in self._given:
             self._counts[address.version] += 1
@@ -57,7 +57,7 @@ class Pseudonyms:
         return _LITERAL.sub(lambda found: self.address(found[0]), text)
 
     def value(self, value: Value) -> Value:
-        """Any nesting of lists and mappings with every text in it replaced."""
+        """A value with the addresses replaced in every text in it, in nested lists and dicts, too."""
         if isinstance(value, str):
             return self.text(value)  # type: ignore[return-value]
         if isinstance(value, dict):
@@ -67,7 +67,7 @@ class Pseudonyms:
         return value
 
     def column(self, values: pd.Series[Any]) -> Any:
-        """A column of texts, or of mappings, with every address in them replaced; each different text once."""
+        """A column of texts or dicts with their addresses replaced, an object array; equal texts are replaced once."""
         cells = values.tolist()
         replaced = {text: self.text(text) for text in dict.fromkeys(cell for cell in cells if isinstance(cell, str))}
         new = np.empty(len(cells), dtype=object)
@@ -84,17 +84,17 @@ _TEXTS = {
     "segment_frames": ("sender",),
     "findings": ("because", "evidence"),
 }
-"""Columns that can hold an address."""
+"""Columns that may contain addresses, by table."""
 
 
 def anonymized(analysis: Analysis) -> Analysis:
-    """The analysis with every address replaced: in tables, sentences, notes.
+    """The analysis with every address replaced: in tables, sentences and notes.
 
-    The TCP checksum is computed over the addresses, which could be guessed from it: it is set to 0. Which
-    packets were damaged stays known.
+    The TCP checksum covers the addresses, which could be guessed from it, so it is set to 0; the column
+    checksum_ok stays.
     """
     names, trace, links = Pseudonyms(), analysis.trace, analysis.links
-    recorded = {"flows": _table("flows", trace.tables["flows"], names)}  # first, so that all are named in its order
+    recorded = {"flows": _table("flows", trace.tables["flows"], names)}  # first: pseudonyms are numbered in its order
     recorded |= {name: _table(name, table, names) for name, table in trace.tables.items() if name != "flows"}
     return replace(
         analysis,
@@ -106,7 +106,7 @@ def anonymized(analysis: Analysis) -> Analysis:
 
 
 def _table(name: str, table: pd.DataFrame, names: Pseudonyms) -> pd.DataFrame:
-    """The table, with the columns that can hold an address replaced."""
+    """The table with addresses replaced and checksums set to 0."""
     columns = {column: names.column(table[column]) for column in _TEXTS.get(name, ()) if column in table}
     if name in ("packets", "segments"):
         columns["checksum"] = np.zeros(len(table), dtype=table["checksum"].dtype)

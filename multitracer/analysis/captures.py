@@ -1,4 +1,4 @@
-"""The captured packets on one clock: which connection each is of, where it was seen, and when."""
+"""The captured packets with connection, observation point, and time on the reference clock."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _LATEST = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class Captures:
-    """`packets` and `segments` have the same rows, and times of segments are on the reference clock."""
+    """Tables of the captures: `packets` and `segments` have the same rows, segments are on the reference clock."""
 
     inputs: list[Input]
-    """With the clocks and roles of those that hold packets."""
+    """All inputs, those with packets with their clock and role."""
     packets: pd.DataFrame
     flows: pd.DataFrame
     segments: pd.DataFrame
@@ -44,7 +44,7 @@ class Captures:
 
 
 def place_captures(trace: Trace, options: AnalyzeOptions, progress: Progress) -> Captures:
-    """Find the observation points, the connections that they saw, and every capture's clock."""
+    """Find the observation points, the connections, and the clock of every capture."""
     tables = trace.tables
     progress("finding connections", 0.0)
     points = find_points(tables, trace.inputs)
@@ -63,17 +63,17 @@ def _on_one_clock(trace: Trace, points: Points, found: Connections, options: Ana
     noted = [entry.noting(*points.notes.get(entry.number, ())) for entry in trace.inputs]
     return Captures(
         clocks.with_clocks(noted, points, alignment), trace.tables["packets"], trace.tables["flows"], segments,
-        found.sack, dated(found.connections, segments), alignment,
+        found.sack, with_extents(found.connections, segments), alignment,
     )  # fmt: skip
 
 
 def stated_clocks(inputs: list[Input], options: AnalyzeOptions) -> dict[int, tuple[float, float]]:
-    """The clocks that the user states, by number of the input."""
+    """The clocks stated with --clock, (offset in s, drift in ppm) by input number."""
     return {entry.number: options.clocks[entry.path] for entry in inputs if entry.path in options.clocks}
 
 
-def kept_rows(captures: Captures, keep: Any) -> Captures:
-    """Only the segments in the mask `keep`, with what refers to their rows."""
+def select_rows(captures: Captures, keep: Any) -> Captures:
+    """The captures with only the segments in the mask `keep`, and with all row numbers changed accordingly."""
     alignment, row = captures.alignment, np.cumsum(keep) - 1
     segments = captures.segments[keep].reset_index(drop=True)
     sack = captures.sack[keep[captures.sack["segment"].to_numpy()]].reset_index(drop=True)
@@ -82,20 +82,20 @@ def kept_rows(captures: Captures, keep: Any) -> Captures:
         cut.pairings[one, other] = match(segments.take(cut.rows[one]), segments.take(cut.rows[other]))
     return Captures(
         captures.inputs, captures.packets[keep].reset_index(drop=True), captures.flows, segments,
-        with_columns(sack, segment=row[sack["segment"].to_numpy()]), dated(captures.connections, segments), cut,
+        with_columns(sack, segment=row[sack["segment"].to_numpy()]), with_extents(captures.connections, segments), cut,
     )  # fmt: skip
 
 
-def dated(connections: pd.DataFrame, segments: pd.DataFrame) -> pd.DataFrame:
-    """The connections with the times of their first and last segment, on the reference clock."""
+def with_extents(connections: pd.DataFrame, segments: pd.DataFrame) -> pd.DataFrame:
+    """The connections with start_ns and end_ns, the times of their first and last segment."""
     start, end = np.full(len(connections), _LATEST), np.full(len(connections), -1, dtype=np.int64)
-    note_extents(segments["connection"].to_numpy(), segments["time_ns"].to_numpy(), start, end)
+    extend_extents(segments["connection"].to_numpy(), segments["time_ns"].to_numpy(), start, end)
     return with_columns(connections, start_ns=start, end_ns=end)
 
 
 @kernel
-def note_extents(connection: Any, time_ns: Any, start: Any, end: Any) -> None:
-    """The least and the greatest time of each connection."""
+def extend_extents(connection: Any, time_ns: Any, start: Any, end: Any) -> None:
+    """Lower `start` and raise `end`, arrays of shape (connections,), to each connection's first and last time."""
     for row in range(len(connection)):
         number = np.int64(connection[row])
         if number >= 0:

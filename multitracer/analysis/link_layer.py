@@ -1,4 +1,4 @@
-"""The link beside TCP: from logged frames to which segments they carried and where the time went."""
+"""The link layer's part of the analysis: from logged frames to the segments they carried, and the accounting."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LinkLayer:
-    """What the links' logs show; `log` and `intervals` are None without one, `segment_frames` without a capture."""
+    """Results from the links' logs; `log` and `intervals` are None without one, `segment_frames` without a capture."""
 
     log: LinkLog | None = None
     intervals: pd.DataFrame | None = None
     timings: Mapping[int, Timing] = field(default_factory=dict)
     rows: list[dict[str, Any]] = field(default_factory=list)
-    """links[] of the summary, but for the accounting."""
+    """The rows of links[] in the summary, without the accounting."""
     main: int | None = None
-    """The link and direction that carried most data."""
+    """The link (one direction) with most user data."""
     matches: Mapping[int, LinkMatch] = field(default_factory=dict)
-    """The packets that each link carried, and their segments."""
+    """By link, the packets that it carried and their segments."""
     segment_frames: pd.DataFrame | None = None
     notes: list[str] = field(default_factory=list)
 
     @property
     def rtt_ns(self) -> int | None:
-        """The least round trip of the link that carried most data."""
+        """The least round trip time of the main link; None if unknown."""
         return None if self.main is None else self.timings[self.main].rtt_ns
 
 
 def join_layers(captures: Captures, streams: Streams, logs: Logs) -> LinkLayer:
-    """Find the segments that the links' frames carried, and what each link did by itself."""
+    """Find each link's intervals, timing and counts, and the segments that its frames carried."""
     if logs.link is None:
         return LinkLayer()
     links, frames, events = logs.link.links, logs.link.frames, logs.link.events
@@ -69,7 +69,7 @@ def _correlated(captures: Captures, streams: Streams, logs: Logs, log: LinkLog) 
 
 
 def _errors_with_logs(errors: list[int], logs: Logs, frames: pd.DataFrame) -> list[int]:
-    """What each point's clock may be off the frames': its own error and the logs'; -1 where unknown."""
+    """Each point's clock error in ns against the frames' clock: its own plus the logs'; -1 if unknown."""
     clocks = [logs.inputs[number].clock for number in np.unique(frames["input"].to_numpy())]
     known = [clock.error_s for clock in clocks if clock is not None and clock.error_s is not None]
     if len(known) < len(clocks):
@@ -79,7 +79,7 @@ def _errors_with_logs(errors: list[int], logs: Logs, frames: pd.DataFrame) -> li
 
 
 def _main(found: list[dict[str, Any]], frames: pd.DataFrame) -> int | None:
-    """The link of most user data, as sent where its sender logged, else as received."""
+    """The link with most user data, sent or received, whichever its logs have more of; None without links."""
     if not found:
         return None
     payload = frames["payload_bytes"].clip(lower=0).groupby([frames["link"], frames["sent"]]).sum()
@@ -90,7 +90,7 @@ def _main(found: list[dict[str, Any]], frames: pd.DataFrame) -> int | None:
 def account_links(
     layer: LinkLayer, streams: Streams, tcp_state: pd.DataFrame, rate_bps: float | None
 ) -> dict[int, Accounting]:
-    """The accounting of every link and direction whose sender logged; without a log, by the stated rate."""
+    """The accounting of every link whose sender logged, by link; without a log that by the stated rate, under -1."""
     transfer = Transfer(
         streams.segments, streams.connections, streams.retransmissions, tcp_state, streams.paths, streams.groups
     )
@@ -111,7 +111,7 @@ def account_links(
 
 
 def link_tables(layer: LinkLayer, accounts: Mapping[int, Accounting]) -> dict[str, pd.DataFrame]:
-    """The tables by name, empty where there is no log."""
+    """The link layer's tables by name, empty without a log."""
     import pandas as pd
 
     tables = {name: empty(name) for name in ("links", "frames", "link_events", "segment_frames", "accounting")}
@@ -125,7 +125,7 @@ def link_tables(layer: LinkLayer, accounts: Mapping[int, Accounting]) -> dict[st
 
 
 def conclude_links(layer: LinkLayer, accounts: Mapping[int, Accounting]) -> Links:
-    """What the summary and the report say of the links."""
+    """The links' results as the summary and the report read them."""
     main = accounts.get(-1 if layer.main is None else layer.main)
     counted = [{**row, **_accounted(accounts.get(row["id"]))} for row in layer.rows]
     return Links(
@@ -136,12 +136,12 @@ def conclude_links(layer: LinkLayer, accounts: Mapping[int, Accounting]) -> Link
 
 
 def _accounted(one: Accounting | None) -> dict[str, Any]:
-    """Where the time of one link went, as part of its row of links[]."""
+    """The accounting's part of one row of links[]."""
     return {"accounting": one.shares if one else None, "utilization": one.utilization if one else None}
 
 
 def _frames_of_segments(layer: LinkLayer) -> SegmentFrames | None:
-    """Which frames of the main link held which segment, packet by packet as they went on the air."""
+    """The frames of the main link that carried each segment, in the order of the packets' first transmission."""
     match = None if layer.main is None else layer.matches.get(layer.main)
     if match is None or not match.sender_logged:
         return None

@@ -1,4 +1,4 @@
-"""The logs beside the captures, of a sender's TCP state and of a link's frames, on the reference clock."""
+"""Logs of the sender's TCP state and of the link's frames, put on the reference clock."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LinkLog:
-    """Every link once, its frames numbered."""
+    """The tables of the link logs: every link once, frames numbered by `link.frames.numbered`."""
 
     links: pd.DataFrame
     frames: pd.DataFrame
@@ -34,18 +34,18 @@ class LinkLog:
 
 @dataclass(frozen=True)
 class Logs:
-    """`link` is None where no frames were logged."""
+    """All logs on the reference clock; `link` is None if no frames were logged."""
 
     inputs: list[Input]
-    """With the clocks of all of them."""
+    """All inputs, with their clocks."""
     tcp_state: pd.DataFrame
     link: LinkLog | None = None
     left_out: tuple[int, ...] = ()
-    """The numbers of the inputs whose frames are another's."""
+    """Numbers of the inputs that are left out because another input has the same frames."""
 
 
 def place_logs(trace: Trace, captures: Captures, streams: Streams, options: AnalyzeOptions) -> Logs:
-    """Find every log's clock, and put its records on the reference clock."""
+    """Find every log's clock, and convert its times to the reference clock."""
     stated = stated_clocks(captures.inputs, options)
     state, inputs = _place_state(trace.tables["tcp_state"], captures, streams, stated)
     if not len(trace.tables["frames"]):
@@ -73,7 +73,7 @@ def _place_frames(
     log: LinkLog, inputs: Sequence[Input], captures: Captures, streams: Streams,
     stated: Mapping[int, tuple[float, float]],
 ) -> tuple[LinkLog, list[Input]]:  # fmt: skip
-    """The frames and events on the reference clock, and the inputs with the clocks of those that hold any."""
+    """Frames and events on the reference clock, and the inputs, those with frames with their clock."""
     placed = list(inputs)
     for number, entry in enumerate(inputs):
         if (log.frames["input"].to_numpy() == entry.number).any():
@@ -87,7 +87,7 @@ def _place_frames(
 def _frames_clock(
     entry: Input, log: LinkLog, captures: Captures, streams: Streams, stated: Mapping[int, tuple[float, float]]
 ) -> Clock:
-    """How a link log's clock stands to the reference: as stated, by its payload, or by the calendar."""
+    """A link log's clock against the reference: as stated, from its payload, or as the host's epoch time."""
     start = entry.first_ns or 0
     if not len(captures.segments):
         return entry.clock or Clock(entry.path, 0.0, 0.0, 0.0, 0.0, "is its own", (ClockPiece(start, 0),))
@@ -95,7 +95,7 @@ def _frames_clock(
     if entry.number in stated:
         return stated_clock(reference, *stated[entry.number], start)
     if entry.clock is not None and entry.clock.pieces:
-        return entry.clock  # a capture that holds both packets and frames has one clock
+        return entry.clock  # a capture with packets and frames has one clock
     tables = {"packets": captures.packets, "flows": captures.flows, "frames": log.frames, "links": log.links}
     errors = captures.alignment.errors_ns
     tied = tie_clock(
@@ -108,13 +108,13 @@ def _frames_clock(
 
 
 def _on_clock(table: pd.DataFrame, log: int, clock: Clock) -> pd.DataFrame:
-    """The table with the times of one log's records on the reference clock."""
+    """The table with `time_ns` of one log's records on the reference clock."""
     mine, recorded = table["input"].to_numpy() == log, table["recorded_ns"].to_numpy()
     return with_columns(table, time_ns=np.where(mine, to_reference(recorded, clock), table["time_ns"].to_numpy()))
 
 
 def _without_duplicates(inputs: Sequence[Input], duplicates: Sequence[Duplicate]) -> list[Input]:
-    """The inputs, with a note in each log whose frames are another's, and its clock by the other's."""
+    """The inputs; those left out as duplicates get a note, and a clock derived from that of the input kept."""
     made = list(inputs)
     for one in duplicates:
         left_out, kept = made[one.left_out], made[one.kept]

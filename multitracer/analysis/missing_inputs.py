@@ -1,4 +1,4 @@
-"""Which further inputs would answer what these leave open."""
+"""Which further inputs would make more conclusions possible."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def missing_inputs(
     tables: Mapping[str, pd.DataFrame], options: AnalyzeOptions, *, accounted: bool, link_logged: bool
 ) -> list[str]:
-    """One sentence for each; `accounted` says whether there is an accounting of the main link."""
+    """One sentence for each further input; `accounted`: the main link has an accounting, `link_logged`: a log."""
     if not len(tables["segments"]):
         if options.cuts:
             return ["No packet was captured in this window."]

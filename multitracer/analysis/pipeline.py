@@ -1,14 +1,14 @@
-"""The analysis: from what was recorded to what is concluded, one step after the other.
+"""The steps of the analysis, from the recorded trace to the conclusions.
 
     packets -> points -> connections, segments -> clocks                                      captures
     segments -> measures -> paths -> retransmissions                                          streams
     TCP state, frames -> clocks, numbered frames                                              logs
     frames -> packets that they carried -> segment_frames                                     link_layer
     all of it -> accounting of the time
-    with --from, --to or --connection: cut packets, logs and accounting, and join them anew   window
+    with --from, --to or --connection: select packets, logs and accounting, and join again    window
     all of it -> findings -> the analysis
 
-A step takes values and gives new ones: what it was given stays as it was, and columns are shared.
+A step returns new values and does not change its arguments; unchanged columns are shared, not copied.
 """
 
 from __future__ import annotations
@@ -44,13 +44,17 @@ class Joined:
     logs: Logs
     layer: LinkLayer
     accounts: Mapping[int, Accounting]
-    """By link; -1 is the accounting by the stated rate."""
+    """By link; -1 is the accounting by the stated link rate."""
     concluded: bool = True
-    """Whether the summary tells the accounts, or only the table does."""
+    """Whether the summary has the accounts, or only the table does."""
 
 
 def analyze(trace: Trace, options: AnalyzeOptions | None = None, progress: Progress | None = None) -> Analysis:
-    """Say which layer was responsible, when, and on what evidence."""
+    """Analyse a trace: which layer was responsible, when, and on what evidence.
+
+    `progress` is called with each step and the fraction done. Raises UsageError if the options ask for a part
+    without packets, or for a connection that does not exist.
+    """
     options, progress = options or AnalyzeOptions(), progress or _silent
     whole = join_all(trace, options, progress)
     origin_ns, usual_rtt_ns = first_ns(whole), 0
@@ -68,7 +72,7 @@ def _silent(_: str, __: float) -> None:
 
 
 def join_all(trace: Trace, options: AnalyzeOptions, progress: Progress) -> Joined:
-    """Put everything that was recorded on one clock, and join the layers."""
+    """Put all captures and logs on one clock, and join the layers."""
     captures = place_captures(trace, options, progress)
     streams = follow_streams(captures, progress)
     progress("joining the layers", 0.6)
@@ -80,7 +84,7 @@ def join_all(trace: Trace, options: AnalyzeOptions, progress: Progress) -> Joine
 
 
 def cut(whole: Joined, options: AnalyzeOptions, origin_ns: int, progress: Progress) -> Joined:
-    """The part that the options ask for: its packets and log records, joined anew, and its accounting."""
+    """The part that the options select: its packets and log records, joined again, and its accounting."""
     window = window_of(options, origin_ns)
     captures = cut_captures(whole.captures, window, origin_ns, other_logs=whole.logs.link is not None)
     streams = follow_streams(captures, progress)
@@ -93,19 +97,19 @@ def cut(whole: Joined, options: AnalyzeOptions, origin_ns: int, progress: Progre
 
 
 def first_ns(joined: Joined) -> int:
-    """The first time of all that was recorded and placed; 0 without any."""
+    """The earliest time (ns) of all segments and log records on the reference clock; 0 without any."""
     link = joined.logs.link
     tables = [joined.streams.segments, joined.logs.tcp_state, *((link.frames, link.events) if link else ())]
     return min((int(table["time_ns"].min()) for table in tables if len(table)), default=0)
 
 
 def least_rtt_ns(seen: list[Direction]) -> int:
-    """The largest of the connections' least round trips, 0 unknown."""
+    """The largest of the connections' least round trip times, in ns; 0 if unknown."""
     return max((direction.least_rtt_ns for direction in seen), default=0)
 
 
 def observations(joined: Joined, options: AnalyzeOptions, usual_rtt_ns: int) -> Observations:
-    """What the detectors of findings look at; `usual_rtt_ns` is the whole trace's, where this is a part of it."""
+    """The input of the detectors; `usual_rtt_ns` is that of the whole trace if this is a part of it, else 0."""
     streams, layer, log = joined.streams, joined.layer, joined.layer.log
     main = joined.accounts.get(-1 if layer.main is None else layer.main)
     return Observations(
@@ -120,7 +124,7 @@ def observations(joined: Joined, options: AnalyzeOptions, usual_rtt_ns: int) -> 
 def conclude(
     trace: Trace, joined: Joined, found: pd.DataFrame, options: AnalyzeOptions, origin_ns: int
 ) -> Analysis:
-    """The analysis, with its tables, as the summary and the report read it."""
+    """The result with all tables, as the summary and the report read it."""
     captures, streams, logs = joined.captures, joined.streams, joined.logs
     links = conclude_links(joined.layer, joined.accounts if joined.concluded else {})
     tables = {

@@ -1,8 +1,8 @@
-"""Python's own values from NumPy's: of a document, or of columns, a dict for each row.
+"""Conversion of NumPy values to Python's: of a document, or of columns to one dict per row.
 
-A tree of columns describes dicts that hold others: under a name stands a column, or a tree of at least
-one. A column is an array: of numbers or truths, or of objects, which are Python's own values. What is
-unknown is not-a-number among floats, and None among objects.
+A tree of columns describes nested dicts: it maps a name to a column, or to a tree with at least one
+column. A column is an array of shape (rows,): of numbers, of bools, or of objects, which are Python values.
+Unknown values are NaN in floats and None in objects.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Tree: TypeAlias = dict[str, Any]
 
 
 def dicts(tree: Tree) -> list[dict[str, Any]]:
-    """A dict for each row; filled column by column, which takes the least time."""
+    """One dict per row; filled column by column, which is fastest."""
     columns = {name: dicts(values) if isinstance(values, dict) else _values(values) for name, values in tree.items()}
     made: list[dict[str, Any]] = [{} for _ in next(iter(columns.values()))]
     for name, values in columns.items():
@@ -26,7 +26,7 @@ def dicts(tree: Tree) -> list[dict[str, Any]]:
 
 
 def plain(value: Any) -> Any:
-    """NumPy scalars as Python's, and not-a-number as None."""
+    """The value with NumPy scalars as Python's, NaN and infinity as None, tuples as lists; also when nested."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -39,7 +39,7 @@ def plain(value: Any) -> Any:
 
 
 def _values(column: Any) -> list[Any]:
-    """A column's values as Python's; None for what is no number."""
+    """A column's values as Python's; NaN and infinity as None."""
     if column.dtype.kind == "f" and not np.isfinite(column).all():
         column = np.where(np.isfinite(column), column.astype(object), None)
     values: list[Any] = column.tolist()

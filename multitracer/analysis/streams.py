@@ -1,4 +1,4 @@
-"""What TCP did by its own packets: what each end sent, which segments arrived, and which were sent again and why."""
+"""TCP by its own segments: what each end sent, which segments arrived, and which were retransmitted and why."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Streams:
-    """`segments` have their marks; their rows, and those of `connections`, are those of the captures."""
+    """Segments with their marks, and tables made from them; `segments` and `connections` have the captures' rows."""
 
     segments: pd.DataFrame
     connections: pd.DataFrame
@@ -36,7 +36,7 @@ class Streams:
 
 
 def follow_streams(captures: Captures, progress: Progress) -> Streams:
-    """Measure what each end sent, find what arrived, and judge every retransmission."""
+    """Measure what each end sent, find which segments arrived, and classify every retransmission."""
     connections, alignment = captures.connections, captures.alignment
     progress("measuring", 0.4)
     measures, segments = measure(captures.segments, captures.sack, captures.packets["raw_window"].to_numpy())
@@ -48,7 +48,7 @@ def follow_streams(captures: Captures, progress: Progress) -> Streams:
 
 
 def _arrival_errors(segments: pd.DataFrame, paths: Paths, alignment: Alignment) -> Ints | None:
-    """Per row of segments, the clock error that the judgement of its arrival bore: -1 where none."""
+    """Per row of segments, the clock error in ns between the two points that saw it; -1 if unknown."""
     if len(alignment.clocks) < 2:
         return None
     per_point = np.array(alignment.errors_ns)
@@ -58,13 +58,13 @@ def _arrival_errors(segments: pd.DataFrame, paths: Paths, alignment: Alignment) 
 
 
 def pair_errors(alignment: Alignment) -> dict[tuple[int, int], int]:
-    """The clock error between every two points whose clocks are known."""
+    """The clock error in ns between every two points whose clocks are known, in both orders."""
     known = {point: error for point, error in enumerate(alignment.errors_ns) if error >= 0}
     return {(a, b): known[a] + known[b] for a in known for b in known if a != b}
 
 
 def directions(streams: Streams) -> list[Direction]:
-    """Every end that sent anything, with the points it was seen at and its least round trip."""
+    """Every end that sent packets, with the points beside it and its peer, and its least and greatest round trip."""
     measures, paths = streams.measures, streams.paths
     connection, sender = measures["connection"].to_numpy(), measures["sender"].to_numpy()
     seen = measures["point"].to_numpy() == paths.seen_at[connection, sender]
@@ -79,7 +79,7 @@ def directions(streams: Streams) -> list[Direction]:
 
 
 def ends(streams: Streams) -> Ends:
-    """What every end of every connection sent, by the point that saw it best."""
+    """What every end of every connection sent, measured at the point nearest to it."""
     measures, connections, resent = streams.measures, streams.connections, streams.retransmissions
     connection, sender, point = (measures[name].to_numpy() for name in ("connection", "sender", "point"))
     best = np.flatnonzero(streams.paths.seen_at[connection, sender] == point)

@@ -1,4 +1,4 @@
-"""summary.json: what an analysis concluded, as one document of plain values."""
+"""The summary of an analysis: the document written to summary.json, in plain Python values."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BUSIEST = 4
-"""How many connections are listed where there is no room for all."""
+"""The number of connections listed where there is no room for all."""
 _BLOCK = 2048
-"""How many connections are made Python values at a time: these take ten times the memory of columns."""
+"""Connections that are converted to Python values at a time: these take ten times the memory of columns."""
 
 _COUNTS = (
     "packets", "data_segments", "data_bytes", "unique_bytes", "retransmitted_segments", "retransmitted_bytes",
@@ -38,7 +38,7 @@ _CLOCK = ("reference", "offset_s", "drift_ppm", "error_s", "worst_s", "how")
 class Summary:
     """`document` is the content of summary.json; its keys and their meanings are the public interface.
 
-    `connections` in it makes its items while they are gone through.
+    `connections` in it creates its items during iteration.
     """
 
     document: dict[str, Any]
@@ -48,7 +48,7 @@ class Summary:
 
 
 def summarize(analysis: Analysis) -> Summary:
-    """What an analysis concluded, in plain values."""
+    """The summary of an analysis."""
     connections = Connections(analysis.connections, analysis.ends, analysis.origin_ns)
     document: dict[str, Any] = plain(
         {
@@ -86,7 +86,7 @@ def _input(entry: Input) -> dict[str, Any]:
 
 
 class Connections:
-    """connections[] of the summary, made a block at a time while they are gone through: each takes 3 KB."""
+    """connections[] of the summary; its items, 3 KB each, are created block by block during iteration."""
 
     def __init__(self, table: pd.DataFrame, ends: Ends, origin_ns: int) -> None:
         self._table, self._ends, self._origin = table, ends, origin_ns
@@ -100,7 +100,7 @@ class Connections:
             yield from dicts(columns)
 
     def blocks(self) -> Iterator[Tree]:
-        """The columns of the items, a block of connections at a time."""
+        """The items as columns, a tree for each block of connections."""
         for begin in range(0, len(self), _BLOCK):
             yield self._columns(self._numbers[begin : begin + _BLOCK])
 
@@ -123,7 +123,7 @@ class Connections:
         }
 
     def totals(self) -> Totals:
-        """Their totals, from columns: no item is made but of the busiest."""
+        """Totals over all connections, computed from columns; items are created only of the busiest."""
         data = self._ends.counts("unique_bytes")[self._numbers].max(axis=1)
         order = np.argsort(-data, kind="stable")[:BUSIEST]
         segments = int(self._ends.counts("data_segments").sum())
@@ -149,12 +149,12 @@ def _findings(table: pd.DataFrame, origin: int) -> list[dict[str, Any]]:
 
 
 def direction(ends: Ends, connection: int, sender: int) -> dict[str, Any]:
-    """What one end of a connection sent (0 the client); nulls where nothing was seen of it."""
+    """What one end of a connection sent (`sender` 0 the client, 1 the server); None values if nothing was captured."""
     return dicts(_sent(ends, np.array([2 * connection + sender])))[0]
 
 
 def _sent(ends: Ends, numbers: Ints) -> Tree:
-    """The columns of D of the summary, of the ends with these numbers."""
+    """The columns of directions.client and directions.server for the ends `numbers` (2 * connection + sender)."""
     own, row = {name: column.to_numpy() for name, column in ends.measures.items()}, ends.row[numbers]
     seen = np.where(row < 0, -1, numbers)
     trips = {name: _rates(own[f"rtt_{name}_ms"], row) for name in STATISTICS}
@@ -168,14 +168,14 @@ def _sent(ends: Ends, numbers: Ints) -> Tree:
 
 
 def _rates(values: Any, rows: Ints) -> Any:
-    """The values at the rows; not-a-number where there is no row (-1)."""
+    """The values at the rows, float64; NaN where the row is -1."""
     taken, known = np.full(len(rows), np.nan), rows >= 0
     taken[known] = values[rows[known]]
     return taken
 
 
 def _counts(values: Any, rows: Ints) -> Any:
-    """The values at the rows, whole numbers; None where there is no row (-1), or no number."""
+    """The values at the rows as integers; None where the row is -1 or the value is NaN."""
     known = rows >= 0
     known[known] = np.isfinite(values[rows[known]])
     if known.all():

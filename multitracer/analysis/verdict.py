@@ -1,4 +1,4 @@
-"""The verdict: what was responsible, in one sentence made from the summary document and its connections' totals."""
+"""The verdict: one sentence on what limited the transfer, from the summary document and the connections' totals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from multitracer.model.analysis import Totals
 
 FULL = 0.9
-"""From this share of the session on, the link itself is what limits."""
+"""If the link carries new data for at least this share of the session, the link is the limit."""
 
 CAUSE_NAMES = {
     "new_data": "new data", "tcp_retransmitted": "resent by TCP", "link_retransmitted": "repeated by the link",
@@ -16,7 +16,7 @@ CAUSE_NAMES = {
     "link_reset": "link reset", "idle_window_limited": "idle: window limited", "idle_sender": "idle: sender",
     "idle_recovery": "idle: recovery", "unknown": "unknown",
 }  # fmt: skip
-"""The accounting's causes, as pages call them."""
+"""The names of the accounting's causes in HTML pages."""
 
 _PHRASES = {
     "tcp_retransmitted": "TCP sending again what the link had already carried",
@@ -36,7 +36,7 @@ RANK = (
     "spurious-fast-retransmit", "link-recovery-hole", "zero-window", "fast-retransmit", "ack-loss", "reordering",
     "idle-link", "ack-compression", "probe", "handshake-retry",
 )  # fmt: skip
-"""Kinds of finding, the gravest first."""
+"""Kinds of finding, the most severe first."""
 
 _SURENESS = ("confirmed", "likely", "undecided")
 
@@ -50,7 +50,7 @@ def verdict(summary: dict[str, Any], totals: Totals) -> str:
 
 
 def grouped(findings: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """The findings by kind and verdict: the surest first, then the gravest; longest first in each."""
+    """The findings in groups of one verdict and kind: confirmed first, then by severity; longest first in each."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for finding in findings:
         groups.setdefault((finding["verdict"], finding["kind"]), []).append(finding)
@@ -70,7 +70,7 @@ def _count(group: list[dict[str, Any]]) -> str:
 
 
 def _by_shares(shares: dict[str, float]) -> str:
-    """What took most of the session beside new data and the framing that it needs."""
+    """The sentence from the accounting: the cause that took most time besides new data and link overhead."""
     carrying = shares["new_data"] + shares["link_overhead"]
     if carrying >= FULL:
         return f"The link was the limit: it carried new data {_percent(carrying)} of the session"
@@ -83,7 +83,7 @@ def _by_shares(shares: dict[str, float]) -> str:
 
 
 def _by_tcp(totals: Totals) -> str:
-    """What TCP alone shows, without a log or the rate of the link."""
+    """The sentence from TCP's retransmissions, without a log or the rate of the link."""
     if not totals.connections:
         return "There is no TCP connection here"
     segments, spurious = totals.data_segments, totals.spurious

@@ -1,7 +1,7 @@
-"""A part of what was recorded: a window of time, some of the connections, or both.
+"""Selection of a part of a trace: a window of time, some of the connections, or both.
 
-Clocks are placed by all that was recorded, and seconds count from its start. Why a link is idle shows only in
-what follows, so that the accounting of a part is cut from that of the whole.
+Clocks are estimated from the whole trace, and seconds count from its start. The cause of an idle time may show
+only in later packets, so the accounting of a part is selected from that of the whole trace.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.accounting.session import Accounting
-from multitracer.analysis.captures import Captures, kept_rows
+from multitracer.analysis.captures import Captures, select_rows
 from multitracer.analysis.logs import LinkLog, Logs
 from multitracer.model.errors import UsageError
 from multitracer.model.options import AnalyzeOptions
@@ -26,19 +26,19 @@ _LATEST = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class Window:
-    """From `begin_ns` up to `end_ns` on the reference clock, of these connections; of all when there are none."""
+    """From `begin_ns` to before `end_ns` on the reference clock, and these connections, all if there are none."""
 
     begin_ns: int
     end_ns: int
     connections: tuple[int, ...] = ()
 
     def holds(self, time_ns: Any) -> Any:
-        """Which of the times are in it."""
+        """A mask of the times (int64 ns) in the window."""
         return (time_ns >= self.begin_ns) & (time_ns < self.end_ns)
 
 
 def window_of(options: AnalyzeOptions, origin_ns: int) -> Window:
-    """The window that the options ask for, in seconds from the origin."""
+    """The window of the options --from and --to (seconds from the origin) and --connection."""
     begin, end = options.from_s, options.to_s
     return Window(
         origin_ns + round(begin * 1e9) if begin is not None else -_LATEST,
@@ -48,7 +48,7 @@ def window_of(options: AnalyzeOptions, origin_ns: int) -> Window:
 
 
 def cut_captures(captures: Captures, window: Window, origin_ns: int, *, other_logs: bool) -> Captures:
-    """The packets in the window; with none, a UsageError unless there are other logs."""
+    """The captures with the packets in the window; raises UsageError if there are none and no other logs."""
     segments = captures.segments
     time_ns = segments["time_ns"].to_numpy()
     keep = window.holds(time_ns)
@@ -60,11 +60,11 @@ def cut_captures(captures: Captures, window: Window, origin_ns: int, *, other_lo
         if len(time_ns):
             there = f"There are packets up to {(int(time_ns.max()) - origin_ns) / 1e9:.1f} s."
         raise UsageError(f"nothing was captured in that window\n{there}")
-    return kept_rows(captures, keep)
+    return select_rows(captures, keep)
 
 
 def _check(wanted: tuple[int, ...], connections: int) -> None:
-    """Refuse a connection that there is not."""
+    """Raise UsageError for a connection number that does not exist."""
     absent = [number for number in wanted if number >= connections]
     if absent:
         there = f"0 to {connections - 1}" if connections > 1 else "0" if connections else "none"
@@ -72,16 +72,16 @@ def _check(wanted: tuple[int, ...], connections: int) -> None:
 
 
 def cut_logs(logs: Logs, window: Window) -> Logs:
-    """The records in the window."""
+    """The logs with the records in the window."""
     link = logs.link and LinkLog(logs.link.links, _cut(logs.link.frames, window), _cut(logs.link.events, window))
     inputs = list(logs.inputs)
-    for number in logs.left_out:  # said once more for the part
+    for number in logs.left_out:  # the note again, for the part
         inputs[number] = inputs[number].noting(inputs[number].recording.notes[-1])
     return Logs(inputs, _cut(logs.tcp_state, window), link, logs.left_out)
 
 
 def cut_accounts(accounts: Mapping[int, Accounting], window: Window) -> dict[int, Accounting]:
-    """The accounting of the window."""
+    """The accounting of the time in the window."""
     return {link: one.within(window.begin_ns, window.end_ns) for link, one in accounts.items()}
 
 

@@ -1,8 +1,8 @@
 """The schema: every table, its columns, their types, units and meaning.
 
-One object serves to build tables, validate them, write them, document them and label plots. Times
-are `int64` nanoseconds, always. A value that an input cannot tell is the column's `null` inside the
-program and a real null in every file written.
+The same objects are used to build, validate, write and document tables and to label plots. Times are
+always `int64` nanoseconds. An unknown value is the column's `null` in memory, and a null in every file
+written.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-# TCP header flags as the header has them (RFC 9293 3.1), and the options a packet carried.
+# TCP flags as in the header (RFC 9293 3.1), and bits for the options in a packet.
 FIN, SYN, RST, PSH, ACK, URG, ECE, CWR = 1, 2, 4, 8, 16, 32, 64, 128
 OPTION_TIMESTAMPS, OPTION_SACK, OPTION_SACK_PERMITTED, OPTION_MSS, OPTION_WSCALE = 1, 2, 4, 8, 16
 
-# What the analysis found a segment to be; bits of `segments.marks`.
+# Bits of `segments.marks`, set by the analysis.
 MARKS = {
     "retransmission": 1,
     "out_of_order": 2,
@@ -40,7 +40,7 @@ FRAME_TYPES = (
     "SABM", "UA", "DISC", "DM", "NULL", "UI", "XID", "TEST", "REMAP",
     # RLC, 25.322 9.2, 36.322 6.2, 38.322 6.2; SUFI-only pieces are logged as their own records.
     "AMD", "UMD", "TMD", "STATUS", "MRW", "MRW_ACK", "RESET", "RESET_ACK",
-    # An RLC PDU of which the log does not say more.
+    # An RLC PDU whose type is not in the log.
     "PDU",
     # A frame whose check failed: an erasure.
     "BAD",
@@ -67,12 +67,12 @@ class Column:
     unit: str = ""
     null: Any = None
     private: bool = False
-    """Kept in memory only: never written to a file (payload above all)."""
+    """Kept in memory only and never written to a file, as payload must not be."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """One table; `written` ones go to DIR/tables."""
+    """One table; if `written`, it is written to DIR/tables."""
 
     name: str
     meaning: str
@@ -390,8 +390,8 @@ SCHEMA: dict[str, Table] = {
 def build(name: str, columns: Mapping[str, Any]) -> pd.DataFrame:
     """A table of the schema from its columns; those not given are null. Arrays are not copied.
 
-    Raises ValueError on a column the schema does not know, a missing column without a null value,
-    or lengths that differ.
+    Raises ValueError for a column that is not in the schema, a missing column without a null value, or
+    columns of different lengths.
     """
     import pandas as pd
 
@@ -432,5 +432,5 @@ def _filled(table: str, column: Column, values: Any, rows: int) -> Any:
 
 
 def encodable(text: str) -> str:
-    """A cell's text as UTF-8 can hold it: of a file's name the octets that are no text (PEP 383) are spelt out."""
+    """`text` that can be encoded as UTF-8: undecodable octets of file names (PEP 383) are escaped."""
     return text.encode("utf-8", "backslashreplace").decode()
