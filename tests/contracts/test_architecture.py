@@ -1,4 +1,4 @@
-"""The house: who may import whom, what is packaged, and what every test says of itself."""
+"""The structure: which module may import which, what is packaged, and docstrings of tests."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ FLOORS: tuple[str, ...] = (
     "model", "compute", "wire", "parsers", "vantage", "tcp", "link", "replay", "correlation", "accounting", "findings",
     "analysis", "export", "report", "commands", "cli", "__main__",
 )  # fmt: skip
-"""The rooms from the ground up; a module imports from its own room and from those before it."""
+"""The rooms, lowest first; a module may import from its own room and from those before it."""
 
 FLOOR = {name: number for number, name in enumerate(FLOORS)}
-FLOOR[""] = FLOOR["commands"]  # multitracer/__init__.py leads to what it offers, and only commands may import it
+FLOOR[""] = FLOOR["commands"]  # multitracer/__init__.py imports all that it offers, so only commands may import it
 
 
 def sources() -> Iterator[tuple[str, Path]]:
@@ -35,7 +35,7 @@ def sources() -> Iterator[tuple[str, Path]]:
 
 
 def imports(path: Path) -> Iterator[tuple[int, str]]:
-    """What a module imports, with the line: anywhere in it, also within functions and for type checkers alone."""
+    """The imports of a module with their lines, also those in functions and under TYPE_CHECKING."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
@@ -49,13 +49,13 @@ MODULES = dict(sources())
 
 
 def floor(module: str) -> int:
-    """The floor that a module of ours stands on."""
+    """The floor of a module of the product."""
     parts = module.split(".")
     return FLOOR[parts[1] if len(parts) > 1 and not parts[1].startswith("__version") else ""]
 
 
 def test_every_module_stands_on_a_floor() -> None:
-    """A new module at the top of the package is given its place in FLOORS."""
+    """Every package and top-level module is in FLOORS."""
     homeless = {name for name, _ in sources() if [*name.split("."), ""][1] not in FLOOR}
     assert not homeless
 
@@ -73,7 +73,7 @@ def test_imports_run_downwards(module: str, path: Path) -> None:
 
 
 def test_no_files_import_one_another_in_a_circle() -> None:
-    """Taking away, again and again, the files that import none of those left leaves none."""
+    """No files import each other in a circle: removing files that import none of the rest leaves none."""
     needs = {module: {name for _, name in imports(path)} - {module} for module, path in MODULES.items()}
     while free := [module for module, names in needs.items() if not names & needs.keys()]:
         for module in free:
@@ -82,7 +82,7 @@ def test_no_files_import_one_another_in_a_circle() -> None:
 
 
 def test_parsers_know_nothing_of_replay() -> None:
-    """The two halves of floor two do not know each other's insides; only replay's recorder uses the writers."""
+    """No parser imports replay."""
     for module, path in sources():
         if module.startswith("multitracer.parsers"):
             assert not [name for _, name in imports(path) if name.startswith("multitracer.replay")], module

@@ -1,4 +1,4 @@
-"""The command line's promises: data on stdout, talk on stderr, and what each exit status means."""
+"""The command line: data on stdout, messages on stderr, and the exit statuses."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ SND, RLP = EXAMPLES / "loss2" / "snd.pcap", EXAMPLES / "rlp-reset"
 
 
 def run(*arguments: str | Path, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    """Run the program as a shell would."""
+    """Run the program in a process of its own."""
     command = [sys.executable, "-m", "multitracer", *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, check=False)
 
 
 @pytest.fixture
 def cut(tmp_path: Path) -> Path:
-    """A capture that ends within a record."""
+    """A capture that is cut off within a record."""
     path = tmp_path / "cut.pcap"
     path.write_bytes((RLP / "snd.pcap").read_bytes()[:5000])
     return path
@@ -82,7 +82,7 @@ def test_standard_input_is_an_input_and_gzip_is_read_through(tmp_path: Path) -> 
 def test_wrong_usage_is_2(
     arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A request that makes no sense ends with 2, names what is wrong, and prints no data."""
+    """A usage error ends with 2, names what is wrong, and prints no data."""
     monkeypatch.chdir(tmp_path)
     status, out, err = called(capsys, *arguments)
     assert (status, out) == (2, "")
@@ -102,7 +102,7 @@ def test_no_usable_input_is_3(content: bytes, tmp_path: Path, capsys: pytest.Cap
 
 
 def test_missing_files_and_directories_without_files_are_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is not there cannot be analysed."""
+    """A file that does not exist, or a directory without files, ends with 3 and is named."""
     for path in (tmp_path / "nowhere.pcap", tmp_path):
         status, out, err = called(capsys, "analyze", path, "-o", tmp_path / "out")
         assert (status, out) == (3, "")
@@ -124,7 +124,7 @@ def test_a_lossy_input_is_named_and_strict_makes_it_4(
 
 
 def test_quiet_silences_talk_but_not_the_status(cut: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """-q leaves stderr empty, whatever there would be to say."""
+    """-q leaves stderr empty, also with skipped records and errors."""
     for arguments, expected in (([cut], 0), ([cut, "--strict"], 4), ([tmp_path / "nowhere"], 3)):
         status, _, err = called(capsys, "analyze", *arguments, "-q", "--summary-only", "-o", tmp_path / "out")
         assert (status, err) == (expected, "")
@@ -176,7 +176,7 @@ def test_interrupting_is_no_defect(
 
 
 def test_a_closed_pipe_is_no_defect(tmp_path: Path) -> None:
-    """Whoever reads stdout may stop reading: no traceback, nothing on stderr."""
+    """A closed stdout pipe ends the program without a traceback or messages."""
     read, write = os.pipe()
     os.close(read)
     command = [sys.executable, "-m", "multitracer", "formats"]
@@ -186,7 +186,7 @@ def test_a_closed_pipe_is_no_defect(tmp_path: Path) -> None:
 
 
 def test_names_cannot_command_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Control characters in a file name are shown, not obeyed."""
+    """Control characters in a file name are escaped on stderr."""
     path = tmp_path / "a\x1b[31mred.pcap"
     path.write_bytes((RLP / "snd.pcap").read_bytes()[:5000])
     _, out, err = called(capsys, "analyze", path, "--summary-only", "-o", tmp_path / "out")

@@ -1,4 +1,4 @@
-"""Kernels run compiled, plain and bounds-checked: the conclusions are the same."""
+"""Kernels give the same results compiled, as plain Python, and compiled with bounds checks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LIVES = {
 
 @cache
 def summary(life: str, cached: Path) -> dict[str, Any]:
-    """The summary of the example with both layers as one process of that kind makes it."""
+    """The summary of the example with both layers, made by a process with these settings."""
     environment = {**os.environ, "XDG_CACHE_HOME": str(cached / life), **LIVES[life]}
     inputs = [str(path) for path in sorted((EXAMPLES / "rlp-reset").iterdir())]
     command = [sys.executable, "-W", "error", "-c", COMPILED, *inputs]
@@ -44,7 +44,7 @@ def summary(life: str, cached: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def cached(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where compiled kernels go: bounds-checked ones must not be taken for the others."""
+    """A kernel cache of its own, so that bounds-checked kernels are not used in place of the others."""
     return tmp_path_factory.mktemp("kernels")
 
 
@@ -77,7 +77,7 @@ print([int(step(ends, number, room)) for number in (0, 1, 2, 2, 2)], ends.lost.t
 @pytest.mark.compiled
 @pytest.mark.parametrize("life", LIVES)
 def test_a_record_is_the_same_state_in_each_life(life: str, tmp_path: Path) -> None:
-    """An element of a record array has its fields by name, and is written through, by kernels that it is handed to."""
+    """A kernel reads and writes the fields of a record array's element by name, also when given the element."""
     (tmp_path / "script.py").write_text(RECORDS)
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), **LIVES[life]}
     command = [sys.executable, "-W", "error", str(tmp_path / "script.py")]
@@ -89,11 +89,11 @@ def test_a_record_is_the_same_state_in_each_life(life: str, tmp_path: Path) -> N
 
 @pytest.mark.compiled
 def test_a_compiler_without_the_undocumented_option_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It counts who holds the arrays, which takes longer, and comes to the same."""
+    """Without numba's option that omits reference counting a kernel gives the same result, more slowly."""
     monkeypatch.setattr(kernels, "_UNCOUNTED", {"_unknown_to_numba": True})
     monkeypatch.setattr(kernels, "_state", dict.fromkeys(kernels._state, False))
     monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
-    monkeypatch.setattr(kernels.Kernel, "_place", None)  # not kept
+    monkeypatch.setattr(kernels.Kernel, "_place", None)  # not written to the cache
     values = np.arange(3)
     kernels.Kernel(fill_with)(values, 7)
     assert values.tolist() == [7, 7, 7]

@@ -1,4 +1,4 @@
-"""What is imported when: help and `formats` answer at once, and the package costs nothing to import."""
+"""Lazy imports: `--help`, `formats` and `import multitracer` load no library that takes long."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
 
 
 def test_every_promised_name_is_there() -> None:
-    """Each name in __all__ can be had, and every error raised on purpose is among them."""
+    """Each name in __all__ can be imported, and every error class of the product is among them."""
     for name in multitracer.__all__:
         assert getattr(multitracer, name) is not None
     tree = {name for name, value in vars(errors).items() if isinstance(value, type)}
@@ -47,6 +47,6 @@ def test_every_promised_name_is_there() -> None:
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
-    """A misspelt name fails as it does for any module."""
+    """An unknown attribute of the package raises AttributeError."""
     with pytest.raises(AttributeError, match="analyse"):
         _ = multitracer.analyse

@@ -1,4 +1,4 @@
-"""What every parser promises, asked of every format with one and the same set of tests."""
+"""The contract of all parsers: the same tests for every format."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _garbage_is_cheap() -> Iterator[None]:
 
 
 def read(entry: parsers.Format, data: bytes) -> Recording:
-    """What the format's own parser makes of these octets, recognised or not."""
+    """The recording that the format's own parser reads from these octets, without recognition."""
     return entry.parser.read(Source("sample", data))
 
 
@@ -49,7 +49,7 @@ def smallest(entry: parsers.Format) -> Source:
 
 
 def check_schema(recording: Recording) -> None:
-    """Tables are the schema's, their types its types, and their rows can be found in the input."""
+    """Tables have the schema's columns and types, and their rows name the record they come from."""
     for name, table in recording.tables.items():
         assert list(table.columns) == SCHEMA[name].names
         for column in SCHEMA[name].columns:
@@ -91,7 +91,7 @@ def test_the_table_of_formats_says_what_an_input_gives(entry: parsers.Format) ->
 
 @every_format
 def test_a_cut_file_keeps_its_beginning(entry: parsers.Format) -> None:
-    """What stands before the cut is read as it is in the whole file, and the loss is reported."""
+    """Records before the cut are read as from the whole file, and the loss is reported."""
     data = small(entry.name)
     whole = read(entry, data)
     cut = data[: len(data) * 3 // 5]
@@ -112,7 +112,7 @@ def check_prefix(part: pd.DataFrame, whole: pd.DataFrame) -> None:
 
 @every_format
 def test_an_empty_file_is_an_input_error(entry: parsers.Format, tmp_path: Path) -> None:
-    """A file without an octet is refused before it has a format; no parser makes a record of it."""
+    """An empty file is refused before recognition, and no parser reads a record from it."""
     path = tmp_path / "empty"
     path.touch()
     with pytest.raises(InputError, match="is empty"):
@@ -123,7 +123,7 @@ def test_an_empty_file_is_an_input_error(entry: parsers.Format, tmp_path: Path) 
 
 @every_format
 def test_gzip_is_read_through(entry: parsers.Format, tmp_path: Path) -> None:
-    """A compressed file gives the same records; a cut one says that it is cut."""
+    """A compressed file gives the same records, and one that is cut off is reported."""
     data = small(entry.name)
     path = tmp_path / "sample.gz"
     path.write_bytes(gzip.compress(data))
@@ -133,7 +133,7 @@ def test_gzip_is_read_through(entry: parsers.Format, tmp_path: Path) -> None:
 
 
 def mutated(data: bytes, draw: st.DrawFn) -> bytes:
-    """The octets with a few bits flipped, parts cut out, and garbage put in."""
+    """The octets with a few bits flipped, parts removed, and random octets inserted."""
     octets = bytearray(data)
     for _ in range(draw(st.integers(1, 6))):
         at = draw(st.integers(0, max(len(octets) - 1, 0)))
@@ -155,7 +155,7 @@ def mutated(data: bytes, draw: st.DrawFn) -> bytes:
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_damaged_files_are_read_as_far_as_they_go(entry: parsers.Format, data: st.DataObject) -> None:
-    """Damage costs records, never more than an InputError, little time, and no memory out of proportion."""
+    """Damaged input loses records or raises InputError, within limits of time and memory."""
     octets = mutated(small(entry.name, 4096), data.draw)
     started = time.perf_counter()
     tracemalloc.start()

@@ -1,4 +1,4 @@
-"""A large capture is decoded, measured and judged in parts: that it is must not show."""
+"""Processing a large capture in parts gives the same results as processing it whole."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ CAPTURES = (
 
 
 def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hold any capture to be worth a thread for each of its packets."""
+    """Make every capture large enough to be divided among many threads."""
     monkeypatch.setattr(threads, "WORTH_SHARING", 1)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
 
 
 @pytest.mark.parametrize("capture", CAPTURES)
 def test_parts_come_to_the_same_conclusions(capture: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The summary is the very same text."""
+    """The summary is the same text."""
     path = shared(*capture.split("/"))
     whole = json.loads(json_text(analyze([path]).summary()))
     in_parts(monkeypatch)
@@ -42,7 +42,7 @@ def test_parts_come_to_the_same_conclusions(capture: str, monkeypatch: pytest.Mo
 
 
 def many_flows(path: Path, count: int) -> None:
-    """A capture of `count` flows, each opened in the first half and answered, the other way, in the second."""
+    """A capture of `count` flows, each with a packet in the first half and an answer in the second."""
     pairs = []
     for number in range(count):
         here, there, wrap = f"2001:db8::{number + 1:x}", "2001:db8:1::1", ipv6
@@ -62,7 +62,7 @@ def many_flows(path: Path, count: int) -> None:
 def test_flows_are_told_apart_whatever_their_number(
     parts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """More flows than the table first has room for, IPv4 and IPv6: two packets each, in both directions."""
+    """More flows than the initial table has room for are found, IPv4 and IPv6, with both directions in one flow."""
     monkeypatch.setattr(flows, "_START", 64)
     monkeypatch.setattr(threads, "WORTH_SHARING", 600 // parts)
     monkeypatch.setattr(os, "cpu_count", lambda: parts)

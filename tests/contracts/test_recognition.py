@@ -1,4 +1,4 @@
-"""Every format is recognised by what it is recognised by, and by nothing else."""
+"""Recognition: every format's sniff accepts its own files and no others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PARSERS: dict[str, Parser] = {entry.name: entry.parser for entry in FORMATS}
 
 
 def claims(head: bytes) -> list[str]:
-    """The formats whose sniff says yes, each asked by itself."""
+    """The formats whose sniff accepts `head`, each called separately."""
     return [name for name, parser in PARSERS.items() if parser.sniff(head)]
 
 
@@ -29,14 +29,14 @@ def test_the_table_lists_every_parser() -> None:
 
 @pytest.mark.parametrize("entry", FORMATS, ids=lambda entry: entry.name)
 def test_a_format_s_files_are_recognised_as_it_and_as_no_other(entry: Format) -> None:
-    """Each sniff says yes to its own format's files, and all others say no to them."""
+    """Each sniff accepts its own format's files, and all others reject them."""
     found = {source.path: claims(source.head) for source in sources(entry.name)}
     assert found
     assert {path: names for path, names in found.items() if names != [entry.name]} == {}
 
 
 def test_files_beside_the_recordings_are_taken_for_no_format() -> None:
-    """What iperf, ping and scripts wrote, tables, JSON and text are nothing that is read."""
+    """Output of iperf, ping and scripts, and unknown tables, JSON and text are not recognised."""
     found = {path.name: claims(open_source(str(path)).head) for path in files(None) if path.stat().st_size}
     assert len(found) > 20
     assert {name: names for name, names in found.items() if names} == {}
@@ -60,20 +60,20 @@ def test_files_beside_the_recordings_are_taken_for_no_format() -> None:
     ids=repr,
 )
 def test_nearly_nothing_is_no_format(head: bytes) -> None:
-    """A file that says next to nothing is not given a format."""
+    """A file with hardly any content is not recognised."""
     assert claims(head) == []
 
 
 @given(st.binary(max_size=600))
 def test_no_sniff_raises_or_claims_noise(head: bytes) -> None:
-    """Whatever the octets are, a sniff answers; noise of more than a few octets is nobody's."""
+    """A sniff accepts any octets without an error, and random octets, if more than a few, are not recognised."""
     names = claims(head)
     assert len(names) <= 1
 
 
 @given(st.data())
 def test_a_sniff_bears_a_head_cut_anywhere(data: st.DataObject) -> None:
-    """A shorter head is never taken for another format."""
+    """A shorter head is never recognised as another format."""
     name = data.draw(st.sampled_from(sorted(PARSERS)))
     source = sources(name)[0]
     head = source.head[: data.draw(st.integers(0, min(len(source), HEAD_BYTES)))]
@@ -85,7 +85,7 @@ def test_a_sniff_bears_a_head_cut_anywhere(data: st.DataObject) -> None:
 )
 @pytest.mark.parametrize("filling", [" ", ":", "1", "-1 ", '"', "{", "a", ". "])
 def test_no_line_is_long_enough_to_keep_a_sniff_busy(shape: str, filling: str) -> None:
-    """However a long line is made, each sniff answers at once."""
+    """Each sniff returns quickly for every kind of long line."""
     head = (shape.format(filling * (60_000 // len(filling))) + "\n").encode()
     started = perf_counter()
     claims(head)

@@ -18,7 +18,7 @@ DRAWING = ROOT / "docs" / "architecture.svg"
 WIDTH, BOX_WIDTH, BOX_HEIGHT, FLOOR_HEIGHT, MARGIN = 1120, 268, 62, 104, 24
 LINE_CHARACTERS, MOST_LINES = 38, 2
 OUTSIDE = {"cli", "__main__"}
-"""Modules that stand beside the rooms: the entry points."""
+"""Modules outside the rooms: the entry points."""
 
 
 def drawing() -> str:
@@ -51,7 +51,7 @@ def _places(found: House) -> dict[str, tuple[int, int]]:
 
 
 def _arrow(start: tuple[int, int], end: tuple[int, int]) -> str:
-    """From the bottom of one box to the top of another."""
+    """An arrow from the bottom of one box to the top of another."""
     x, y = start[0] + BOX_WIDTH // 2, start[1] + BOX_HEIGHT
     to_x, to_y = end[0] + BOX_WIDTH // 2, end[1] - 2
     bend = (to_y - y) // 2

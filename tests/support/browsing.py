@@ -1,4 +1,4 @@
-"""A report, or the scripts of its page alone, in a real browser."""
+"""A report in a headless browser, and its page's scripts without the page."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "rlp-reset"
 
 
 def figure(title: str) -> str:
-    """JavaScript for a panel by its title."""
+    """A JavaScript expression for the panel with this title."""
     return f"MT.engine.figures.find(f => f.title.text.startsWith('{title}'))"
 
 
 class Opened:
-    """A report in a page, with what it complained of and what it asked for."""
+    """A report loaded in a page, with its console errors and its requests."""
 
     def __init__(self, page: Any) -> None:
         self.page = page
@@ -29,7 +29,7 @@ class Opened:
         page.on("request", lambda request: self.requests.append(request.url))
 
     def open(self, path: Path, fragment: str = "") -> Any:
-        """Load a report from disk, and wait until it can be used."""
+        """Load a report from disk, and wait until it is ready."""
         self.page.goto(path.as_uri() + fragment)
         self.page.wait_for_selector('html[data-mt-ready="1"]', timeout=30_000)
         return self.page
@@ -42,14 +42,14 @@ class Opened:
         return found
 
     def view(self) -> tuple[float, float]:
-        """What part of the time axis is in view."""
+        """The visible part of the time axis, (start, end) in seconds."""
         start, end = self.page.evaluate(
             "(() => { const r = Bokeh.documents[0].get_model_by_name('xr'); return [r.start, r.end]; })()"
         )
         return float(start), float(end)
 
     def look(self, start: float, end: float) -> None:
-        """Bring a part of the time axis into view, and wait until it is drawn."""
+        """Show a part of the time axis, and wait until it is drawn."""
         self.page.evaluate(
             "async ([start, end]) => { const before = MT.draws; MT.engine.timeRange.setv({start: start, end: end});"
             " while (MT.draws === before) await new Promise(done => setTimeout(done, 1)); }",
@@ -57,7 +57,7 @@ class Opened:
         )
 
     def until(self, expression: str) -> None:
-        """Wait until it is true; Playwright's own waiting evaluates strings, which the page's policy forbids."""
+        """Poll a condition until it is true; Playwright's own waiting needs eval, which the page's CSP forbids."""
         for _ in range(200):
             if self.page.evaluate(expression):
                 return
@@ -65,7 +65,7 @@ class Opened:
         raise AssertionError(f"never true: {expression}")
 
     def place(self, panel: str, x: float, y: float) -> tuple[float, float]:
-        """Where in the page a point of a panel is, which is scrolled to."""
+        """The page coordinates of a point of a panel, after scrolling to the panel."""
         found = self.page.evaluate(
             "([title, x, y]) => { const figure = MT.engine.figures.find(f => f.title.text.startsWith(title));"
             " const view = Bokeh.index.find_one(figure); view.el.scrollIntoView({block: 'center'});"
@@ -76,12 +76,12 @@ class Opened:
         return float(found[0]), float(found[1])
 
     def click(self, panel: str, x: float, y: float) -> None:
-        """Click on a point of a panel, in its own units."""
+        """Click on a point of a panel, given in data units."""
         self.page.mouse.click(*self.place(panel, x, y))
-        self.page.wait_for_timeout(400)  # a tap is told from a double tap
+        self.page.wait_for_timeout(400)  # Bokeh waits to tell a tap from a double tap
 
     def select(self, panel: str, start: float, end: float) -> None:
-        """Drag over a part of the time in a panel, with its box tool."""
+        """Drag over a part of the time axis in a panel with its box tool."""
         self.page.evaluate(
             "title => { const figure = MT.engine.figures.find(f => f.title.text.startsWith(title));"
             " const tools = figure.toolbar.tools, box = tools.find(t => t.type === 'BoxSelectTool');"
@@ -102,12 +102,12 @@ class Opened:
 
 
 class Scripts:
-    """The scripts of a page without the page, for their functions that need none."""
+    """The scripts of a page without the page, to test functions that need no document."""
 
     def __init__(self, page: Any) -> None:
         page.add_script_tag(content=script(*SCRIPTS, *(name for name in OWN_SCRIPTS["report"] if "pages/" not in name)))
         self._page = page
 
     def call(self, function: str, *arguments: Any) -> Any:
-        """What a JavaScript function gives for these arguments."""
+        """The result of a JavaScript function for these arguments."""
         return self._page.evaluate(f"arguments => ({function})(...arguments)", list(arguments))

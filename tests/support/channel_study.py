@@ -1,4 +1,4 @@
-"""Traces of every channel model with realistic parameters, and what the fits and statistics make of them."""
+"""Traces of every channel model with realistic parameters, and the quality of the fits to them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from multitracer.replay.channels.uniform import Uniform
 MODELS = ("uniform", "even", "gilbert", "gilbert_elliott", "two_state", "markov", "mta")
 BLOCKS = (20_000, 60_000, 200_000)
 SAME_PROCESS = {"two_state": ("two_state", "gilbert_elliott"), "gilbert_elliott": ("two_state", "gilbert_elliott")}
-"""Both are two hidden states with a loss probability each: seen in blocks, the one is the other."""
+"""Both models have two hidden states with a loss probability each: in blocks they are the same process."""
 CHOSEN = ("change_blocks",)
-"""Parameters that are chosen by a rule, and not estimated."""
+"""Parameters that are set by a rule and not estimated."""
 
 
 def draw(name: str, seed: int) -> tuple[Channel, int]:
-    """A channel of that kind, and a length for its trace in blocks; facts of papers 003 and 004 span the ranges."""
+    """A channel with random parameters, and a trace length in blocks; the ranges are those of papers 003 and 004."""
     generator = np.random.default_rng([MODELS.index(name), seed])
 
     def between(low: float, high: float) -> float:

@@ -1,4 +1,4 @@
-"""The structure of the product, read from its sources: modules, who imports whom, rooms and their floors."""
+"""The structure of the product, read from its sources: modules, their imports, packages (rooms) and floors."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ FOLDERS = {"multitracer": "multitracer", "parsers": "multitracer.parsers", "repl
 
 
 class Import(NamedTuple):
-    """One import of a module of ours."""
+    """One import of a module of the product."""
 
     line: int
     module: str
-    """As it is written, or the module that a name was taken from."""
+    """The imported module, or the module that a name was imported from."""
     runs: bool
-    """Whether it is carried out while the program runs; imports for type checkers are not."""
+    """Whether it is executed at run time; imports under TYPE_CHECKING are not."""
 
 
 def sources() -> Iterator[tuple[str, Path]]:
@@ -40,7 +40,7 @@ def modules() -> dict[str, Path]:
 
 
 def imports(path: Path) -> Iterator[Import]:
-    """What a module imports, at its top, in functions and for type checkers."""
+    """The imports of a module, at its top, in functions and under TYPE_CHECKING."""
     waiting: list[tuple[ast.AST, bool]] = [(ast.parse(path.read_text()), True)]
     while waiting:
         node, runs = waiting.pop()
@@ -63,26 +63,26 @@ def _imported_from(node: ast.ImportFrom, runs: bool) -> Iterator[Import]:
 
 
 def room(module: str) -> str:
-    """The room that a module stands in: the folder below the package, or the module itself where it stands loose."""
+    """The room of a module: the folder below the package, or the module itself if it is directly in the package."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 else parts[0]
 
 
 @dataclass(frozen=True)
 class House:
-    """Rooms and what each imports; `floor` counts from the ground up."""
+    """The rooms and the rooms that each imports; `floor` counts from the bottom."""
 
     uses: dict[str, frozenset[str]]
     floor: dict[str, int]
 
 
 def house() -> House:
-    """The rooms as the sources have them now; raises ValueError where rooms import each other in a circle."""
+    """The rooms in the sources; raises ValueError if rooms import each other in a circle."""
     uses: dict[str, set[str]] = {}
     for name, path in sources():
         mine = uses.setdefault(room(name), set())
         mine.update(room(found.module) for found in imports(path) if found.module.split(".")[0] == "multitracer")
-    # The package itself offers names from above, loaded when they are asked for: it is no room.
+    # The package itself is no room: it offers names from higher floors, imported on first use.
     uses.pop("multitracer")
     kept = {name: frozenset(others - {name, "multitracer"}) for name, others in uses.items()}
     floor: dict[str, int] = {}
@@ -95,7 +95,7 @@ def house() -> House:
 
 
 def direct(found: House, name: str) -> list[str]:
-    """What a room uses that none of the other rooms it uses leads to: the arrows that a drawing needs."""
+    """The rooms that a room imports and that no other imported room leads to: the arrows to draw."""
     below = {other: _reached(found, other) - {other} for other in found.uses[name]}
     return sorted(other for other in found.uses[name] if not any(other in reached for reached in below.values()))
 

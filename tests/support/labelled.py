@@ -1,4 +1,4 @@
-"""Analyses of the labelled recordings, each made once from a folder that holds no truth, and the truth beside."""
+"""Analyses of the labelled recordings, each made once from a folder without the truth files; and the truth tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BOTH_LAYERS = (
 
 @cache
 def analysed(folder: str, *left_out: str) -> Analysis:
-    """The analysis of all recordings of a folder but those left out (by the beginning of their names)."""
+    """The analysis of all recordings of a folder except those whose names begin with one of `left_out`."""
     source = shared("linux", folder)
     names = [file.name for file in source.iterdir()]
     left_out_names = tuple(name for name in names if name.startswith(left_out)) if left_out else ()
@@ -28,5 +28,5 @@ def analysed(folder: str, *left_out: str) -> Analysis:
 
 
 def truth(folder: str, name: str) -> pd.DataFrame:
-    """A table of the truth of a folder."""
+    """One of a folder's truth tables."""
     return pd.read_csv(shared("linux", folder, name))

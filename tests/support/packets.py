@@ -1,4 +1,4 @@
-"""Packets for captures, made with dpkt so that what decodes them did not make them."""
+"""Packets for captures, encoded with dpkt, which is independent of the decoders under test."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def tcp(
     window: int = 8192,
     ports: tuple[int, int] = (1000, 80),
 ) -> dpkt.tcp.TCP:
-    """A segment; `options` are padded to whole words."""
+    """A TCP segment; `options` are padded to 32 bit words."""
     padded = options + b"\x01" * (-len(options) % 4)
     return dpkt.tcp.TCP(
         sport=ports[0], dport=ports[1], seq=seq, ack=ack, flags=flags, win=window, off=5 + len(padded) // 4,

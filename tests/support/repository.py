@@ -1,4 +1,4 @@
-"""Where the checkout that is tested has its folders."""
+"""Paths of the folders in the checkout under test."""
 
 from __future__ import annotations
 

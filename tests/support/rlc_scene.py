@@ -1,4 +1,4 @@
-"""A short play of two RLC AM entities: a line for every PDU sent, and for what was handed over or given up."""
+"""A short run of two RLC AM entities, with a line for every PDU sent and every SDU delivered or discarded."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Scene:
         return self
 
     def run(self, opportunities: int) -> list[str]:
-        """Play on for so many opportunities; gives all lines so far."""
+        """Run for this many more opportunities; returns all lines so far."""
         for _ in range(opportunities):
             self._happen(self.at * 10 * MS)
             for side in "AB":
@@ -78,7 +78,7 @@ class Scene:
 
 
 def said(pdu: codec.Pdu) -> str:
-    """A PDU in a few words."""
+    """A PDU as text."""
     if isinstance(pdu, codec.Reset):
         return f"RESET{'_ACK' if pdu.ack else ''} {pdu.rsn}"
     if isinstance(pdu, codec.Status):
@@ -108,7 +108,7 @@ BARE = Parameters(
     pdu_bytes=16, tx_window=16, rx_window=16, poll_last_new=False, poll_last_retransmission=False, poll_ns=0,
     poll_window_percent=0, missing_pdu_indication=False,
 )  # fmt: skip
-"""Nothing polls and nothing is reported."""
+"""Parameters without polls and status reports."""
 
 
 def sdus(count: int, size: int = 13) -> list[bytes]:
@@ -116,7 +116,7 @@ def sdus(count: int, size: int = 13) -> list[bytes]:
 
 
 def play(count: int, *lost: str, size: int = 13, **parameters: Any) -> Scene:
-    """A scene of so many SDUs; the PDUs in `lost` ("A 1") are lost, one for each time they are named."""
+    """A scene with this many SDUs; each entry of `lost` ("A 1") loses one transmission of that PDU."""
     left = list(lost)
 
     def lose(side: str, line: str) -> bool:

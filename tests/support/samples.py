@@ -1,4 +1,4 @@
-"""Recordings of every format: real ones where there are, else written here after its description."""
+"""Recordings of every format: real ones if there are any, else made here from the format's description."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from shared_data import shared
 from multitracer.parsers import erasures_packed
 from multitracer.parsers.shared.source import Source, open_source
 
-# Every file under the shared data, by the first pattern that fits; None: not a format that is read.
+# The format of every file under the shared data, by the first pattern that matches; None: not an input format.
 FILES: tuple[tuple[str, str | None], ...] = (
     ("linux/*/rlpdump.*", "rlpdump"),
     ("linux/*/rlcdump.*", "rlcdump"),
     ("linux/*/erasures.*", "erasures"),
     ("linux/*/*.pcap*", "pcap"),
     ("linux/*/tcp_probe.txt.gz", "tcp_probe"),
-    ("linux/rlc-inseq/retransmit.txt", None),  # nothing was retransmitted: one line end
+    ("linux/rlc-inseq/retransmit.txt", None),  # without retransmissions the file is a single newline
     ("linux/*/retransmit.txt", "tcp_probe"),
     ("linux/*/ss.txt.gz", "ss"),
     ("linux/*/*.csv*", None),
@@ -79,7 +79,7 @@ INVENTED = {
 
 
 def files(name: str | None) -> list[Path]:
-    """The shared recordings of one format (None: of none); skips the test where there are none at hand."""
+    """The shared recordings of one format (None: of no input format); skips the test if there are none."""
     root = shared("linux").parent
     taken: set[Path] = set()
     found = []
@@ -98,7 +98,7 @@ def sources(name: str) -> list[Source]:
 
 
 def small(name: str, size: int = 16_384) -> bytes:
-    """The beginning of the smallest sample of one format, cut after a line where there are lines."""
+    """The beginning of the smallest sample of one format, of a text format up to the end of a line."""
     data = min((bytes(source.data) for source in sources(name)), key=len)
     if len(data) <= size:
         return data

@@ -19,12 +19,12 @@ LEAST_RTT_MS = 100
 
 
 def at(ms: float) -> int:
-    """An instant."""
+    """A time in ns, given in ms after START."""
     return START + round(ms * MS)
 
 
 class Seen(NamedTuple):
-    """One segment as one point saw it; `came` is when the other end saw it (None: lost)."""
+    """One segment captured at its sender's point; `came` is the time at the other point (None: lost)."""
 
     sent: float
     came: float | None = None
@@ -42,7 +42,7 @@ class Seen(NamedTuple):
 def scene(seen: Sequence[Seen] = (), **parts: Any) -> Observations:
     """A scene of one connection between client (point 0) and server (point 1).
 
-    Each Seen makes a row at its sender's point and, if it came, one at the other.
+    Each Seen makes a row at its sender's point and, if it arrived, one at the other.
     """
     rows: list[tuple[float, int, Seen]] = [(one.sent, one.sender, one) for one in seen]
     rows += [(one.came, 1 - one.sender, one) for one in seen if one.came is not None]

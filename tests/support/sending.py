@@ -1,4 +1,4 @@
-"""Short stories of one sender: what left, what was acknowledged, and what following it comes to; times in ms."""
+"""Short sequences of one sender's segments and acknowledgements, and the sender state followed through them; in ms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Block = tuple[int, int]
 
 
 class Segment(NamedTuple):
-    """One segment at the sender's own capture, made by `data`, `ack` and so on."""
+    """One segment in the sender's capture, made by `data`, `ack` and so on."""
 
     ms: float
     sender: int
@@ -38,28 +38,28 @@ class Segment(NamedTuple):
 
 
 def data(ms: float, start: int, end: int, *, stamp: int = 0, arrived: int = -1) -> Segment:
-    """Bytes start..end-1 leave."""
+    """The sender sends bytes start..end-1."""
     return Segment(ms, 0, seq=start, size=end - start, stamp=stamp, arrived=arrived)
 
 
 def again(ms: float, start: int, end: int, *, stamp: int = 0, arrived: int = -1) -> Segment:
-    """Bytes start..end-1 leave, some of them once more."""
+    """The sender sends bytes start..end-1, at least some of them again."""
     return data(ms, start, end, stamp=stamp, arrived=arrived)._replace(resent=True)
 
 
 def ack(ms: float, number: int, *sacks: Block, dsack: Block | None = None, echo: int = 0) -> Segment:
-    """All bytes below `number` are acknowledged, and the blocks selectively; `dsack` is reported to have come twice."""
+    """An acknowledgement of all bytes below `number`, with SACK blocks; `dsack` was received twice (RFC 2883)."""
     options = OPTION_SACK if sacks or dsack else 0
     return Segment(ms, 1, ack=number, options=options, sacks=sacks, dsack=dsack, echo=echo)
 
 
 def syn_ack(ms: float) -> Segment:
-    """A receiver that will report what it holds, and duplicates."""
+    """A receiver that sends SACK and DSACK blocks."""
     return Segment(ms, 1, flags=SYN | ACK, options=OPTION_SACK_PERMITTED)
 
 
 def table(segments: tuple[Segment, ...]) -> pd.DataFrame:
-    """The segments table of a story."""
+    """The segments table of these segments."""
     return segments_table(
         {
             "time_ns": [START + round(one.ms * MS) for one in segments],
@@ -74,7 +74,7 @@ def table(segments: tuple[Segment, ...]) -> pd.DataFrame:
 
 
 def blocks(segments: tuple[Segment, ...]) -> pd.DataFrame:
-    """The SACK blocks of a story, DSACKs first (RFC 2883 4)."""
+    """The SACK blocks of these segments, DSACK blocks first (RFC 2883 4)."""
     rows = [
         (row, *block, is_dsack)
         for row, one in enumerate(segments)
@@ -85,7 +85,7 @@ def blocks(segments: tuple[Segment, ...]) -> pd.DataFrame:
 
 @dataclass
 class Followed:
-    """A sender after its story, and the arrays it filled."""
+    """The state of a sender after the last segment, and the arrays it filled."""
 
     sender: Any
     ends: Any
@@ -95,12 +95,12 @@ class Followed:
     pairs: Any
 
     def __getitem__(self, column: int) -> int:
-        """A column of the sender."""
+        """A column of the sender's array."""
         return int(self.sender[column])
 
 
 def followed(*segments: Segment, room: int = 64) -> Followed:
-    """Follow a sender; `facts` and `pairs` have that much room at first, and are doubled on demand."""
+    """Follow a sender; `facts` and `pairs` are the initial sizes of its arrays, which are doubled as needed."""
     frame, count = table(segments), len(segments)
     words = [
         sending.packed(one.sender, int(one.resent), one.flags, one.options, one.size) for one in segments
@@ -126,7 +126,7 @@ def followed(*segments: Segment, room: int = 64) -> Followed:
 
 
 def judged(*segments: Segment) -> pd.DataFrame:
-    """The retransmissions table of a story."""
+    """The retransmissions table of these segments."""
     frame = table(segments)
     connections = pd.DataFrame({"client": ["10.0.0.1:1000"], "server": ["10.0.0.2:80"]})
     arrived = np.array([one.arrived for one in segments], dtype=np.int8)

@@ -1,4 +1,4 @@
-"""Where tests find recordings that are too big, or not ours, to be kept in the repository."""
+"""Access to recordings that are not in the repository because of their size or licence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
 def shared(*parts: str) -> Path:
-    """A file or folder of the shared data; skips the test, with the reason, where there is none."""
+    """A file or folder of the shared data; skips the test if it does not exist."""
     root = Path(os.environ.get("MULTITRACER_DATA") or _BESIDE)
     path = root.joinpath(*parts)
     if not path.exists():
@@ -28,7 +28,7 @@ LINUX = (
 
 
 def instruments(folder: Path, into: Path, *, leave_out: tuple[str, ...] = ()) -> Path:
-    """Copy only what instruments wrote, never the truth, into a folder of its own."""
+    """Copy a folder's recordings, without its truth files, to a folder of their own."""
     for file in sorted(folder.iterdir()):
         truth = file.name in TRUTH_FILES or file.name.startswith("erasures.")
         if not truth and file.name not in leave_out:

@@ -14,7 +14,7 @@ START = 1_700_000_000 * 10**9
 
 
 def segments(columns: dict[str, np.ndarray | list[int]]) -> pd.DataFrame:
-    """A segments table of the columns given; the others have plain values."""
+    """A segments table with the given columns; the others have default values."""
     rows = len(columns["time_ns"])
     time = np.asarray(columns["time_ns"], dtype=np.int64)
     plain = {
@@ -39,7 +39,7 @@ class Path:
     forward_byte_ns: float = 8_000.0
     backward_byte_ns: float = 1_000.0
     queue_ns: int = 40 * MS
-    """What the link's queue holds; cross traffic adds an exponential jitter."""
+    """Capacity of the link's queue; cross traffic adds exponential jitter."""
     jitter_ns: int = 200_000
     loss: float = 0.0
     offset_ns: int = 0
@@ -85,7 +85,7 @@ def transfer(
 def _travelled(
     way_ns: int, byte_ns: float, path: Path, sent: np.ndarray, size: np.ndarray, random: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """When packets arrive after cross traffic, a first-in first-out link and propagation; which it drops."""
+    """(Arrival times after cross traffic, a FIFO link and propagation delay; mask of dropped packets)."""
     ready = sent + random.exponential(path.jitter_ns, len(sent))
     free, arrived, dropped = 0.0, np.empty(len(sent), dtype=np.int64), np.zeros(len(sent), dtype=bool)
     for n, (start, octets) in enumerate(zip(np.maximum.accumulate(ready).tolist(), size.tolist(), strict=True)):
@@ -97,14 +97,14 @@ def _travelled(
 
 
 def other_clock(time_ns: np.ndarray, path: Path) -> np.ndarray:
-    """What the other clock showed at these times."""
+    """These times on the other point's clock."""
     since = time_ns - START
     stepped = np.where(since >= path.step_at_s * 1e9, path.step_ns, 0)
     return np.asarray(time_ns + path.offset_ns + np.round(since * path.drift).astype(np.int64) + stepped)
 
 
 def _table(parts: list[tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]]) -> pd.DataFrame:
-    """Both directions of one point, in order of time; `ip_id` tells the packet."""
+    """The segments table of both directions at one point, ordered by time; `ip_id` identifies the packet."""
     time = np.concatenate([START + times for times, _, _ in parts])
     order = np.argsort(time, kind="stable")
     columns = {
