@@ -13,7 +13,6 @@ import click
 from multitracer.commands.parameters import EXPORTED, analysed, input_options, output_option, prepare
 from multitracer.commands.talk import Progress, quiet, say, talk_options
 from multitracer.commands.terminal import print_summary
-from multitracer.compute import memory
 from multitracer.model.errors import InputError, NoUsableInputError, SkippedInputError, UsageError
 
 if TYPE_CHECKING:
@@ -54,7 +53,6 @@ def command(
     state, logs of the link (`multitracer formats` lists what is read). All are recordings of one
     experiment. "-" is standard input.
     """
-    memory.make_ready(inputs)
     what = Written(report=not no_report, exports=exports, all=not summary_only)
     if compare:
         skipped = compare_all(inputs, output, options, what, as_json=as_json)

@@ -110,6 +110,16 @@ class Analysis:
         return self.tables["connections"]
 
     @property
+    def shares(self) -> dict[str, float] | None:
+        """The accounting's shares of the link that carried most data; None without a log or a rate of the link."""
+        return self.links.shares
+
+    @property
+    def utilization(self) -> dict[str, Any] | None:
+        """Utilization of that link; None without a log or a rate of the link."""
+        return self.links.utilization
+
+    @property
     def main_accounting(self) -> pd.DataFrame:
         """The accounting of the link that carried most data, or by the stated rate."""
         table = self.tables["accounting"]

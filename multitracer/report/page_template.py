@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from multitracer.compute.kernels import concurrently
+from multitracer.compute.threads import concurrently
 from multitracer.report.column_encoding import encode
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.compute.arrays import with_columns
-from multitracer.compute.kernels import concurrently, inlined, kernel, shares
+from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.threads import concurrently, shares
 from multitracer.model.schema import ACK, FIN, MARKS, RST, SYN
 from multitracer.tcp.port_reuse import in_order_of_time
 from multitracer.tcp.rtt import STATISTICS, await_acknowledgement, summarize, take_sample, withdraw

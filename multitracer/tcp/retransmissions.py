@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.compute.arrays import distinct, rows_with
-from multitracer.compute.kernels import concurrently, kernel, shares
+from multitracer.compute.kernels import kernel
+from multitracer.compute.threads import concurrently, shares
 from multitracer.model.schema import MARKS, SPURIOUS, TRIGGERS, build, empty
 from multitracer.tcp import spurious as rules
 from multitracer.tcp.connection_rows import Groups

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.compute.arrays import tally
-from multitracer.compute.kernels import concurrently, inlined, kernel
+from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.threads import concurrently
 from multitracer.tcp.sent_ranges import BOTTOM, END, FIRST, LENGTH, NO_NODE, VALUE, add_above, drop
 
 Ints: TypeAlias = npt.NDArray[np.int64]

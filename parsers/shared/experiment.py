@@ -33,7 +33,6 @@ def read(*paths: str | Path, progress: Progress | None = None) -> Trace:
     """
     files = parsers.inputs_in(list(map(str, paths)))
     kernels.choose(sum(_size(path) for path in files) // _TYPICAL_RECORD_BYTES)
-    kernels.get_ready()
     inputs = []
     for number, path in enumerate(files):
         if progress:

@@ -167,23 +167,24 @@ def test_a_clicked_segment_shows_its_frames_and_a_frame_its_segment(
 ) -> None:
     """Just those of the map, both ways, and Escape takes the marks away."""
     page = opened.open(report, "#t=2,6")
-    match = analysis.links.matches[analysis.links.main]
+    pairs = analysis.links.segments
+    assert pairs is not None
     segments, frames = analysis.tables["segments"], analysis.tables["frames"]
-    packet, row = next(
-        (packet, row)
-        for packet, row in zip(match.packets, match.segments.tolist(), strict=True)
-        if row >= 0
-        and segments["payload_bytes"].iat[row] > 0
+    row = next(
+        row
+        for row in pairs.segment.tolist()
+        if segments["payload_bytes"].iat[row] > 0
         and 3 < (segments["time_ns"].iat[row] - analysis.origin_ns) / 1e9 < 5
     )
+    own = pairs.frame[pairs.segment == row]
     at = (segments["time_ns"].iat[row] - analysis.origin_ns) / 1e9
     opened.click("Sequence", at, segments["seq"].iat[row] + segments["payload_bytes"].iat[row] / 2)
-    wanted = [(time - analysis.origin_ns) / 1e9 for time in frames["time_ns"].to_numpy()[packet.rows].tolist()]
+    wanted = [(time - analysis.origin_ns) / 1e9 for time in frames["time_ns"].to_numpy()[own].tolist()]
     assert opened.values("chosen frames", "x") == wanted
     assert f"carried by {len(wanted)} frames" in page.locator("#mt-chosen").inner_text()
     page.keyboard.press("Escape")
     assert page.locator("#mt-chosen").inner_text() == ""
-    middle = int(packet.rows[len(packet.rows) // 2])
+    middle = int(own[len(own) // 2])
     opened.look(wanted[0] - 0.5, wanted[-1] + 0.5)
     opened.click("Link frames", wanted[len(wanted) // 2], frames["sn_unwrapped"].iat[middle])
     assert at in opened.values("chosen segments", "x")
@@ -239,7 +240,7 @@ def test_what_is_hidden_stays_hidden_by_the_address(opened: Opened, report: Path
 def test_the_bar_zooms_to_the_longest_stretch_of_a_cause(opened: Opened, report: Path, analysis: Analysis) -> None:
     """And at the next click to the next."""
     page = opened.open(report)
-    table = analysis.links.main_accounting
+    table = analysis.main_accounting
     own = table[table["cause"] == "idle_recovery"]
     longest = own.iloc[(own["end_ns"] - own["start_ns"]).to_numpy().argmax()]
     left, right = ((longest[name] - analysis.origin_ns) / 1e9 for name in ("start_ns", "end_ns"))

@@ -13,7 +13,7 @@ from repository import EXAMPLES
 from shared_data import shared
 
 from multitracer import analyze
-from multitracer.compute import kernels
+from multitracer.compute import threads
 from multitracer.export.summary_json import json_text
 from multitracer.parsers import pcap
 from multitracer.parsers.shared.experiment import read
@@ -28,7 +28,7 @@ CAPTURES = (
 
 def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hold any capture to be worth a thread for each of its packets."""
-    monkeypatch.setattr(kernels, "WORTH_SHARING", 1)
+    monkeypatch.setattr(threads, "WORTH_SHARING", 1)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
 
 
@@ -64,7 +64,7 @@ def test_flows_are_told_apart_whatever_their_number(
 ) -> None:
     """More flows than the table first has room for, IPv4 and IPv6: two packets each, in both directions."""
     monkeypatch.setattr(flows, "_START", 64)
-    monkeypatch.setattr(kernels, "WORTH_SHARING", 600 // parts)
+    monkeypatch.setattr(threads, "WORTH_SHARING", 600 // parts)
     monkeypatch.setattr(os, "cpu_count", lambda: parts)
     many_flows(tmp_path / "many.pcap", 300)
     tables = read(str(tmp_path / "many.pcap")).tables

@@ -13,10 +13,12 @@ from scenes import LEAST_RTT_MS, Seen, accounting, frames, intervals, scene, seg
 from two_ends import MS
 
 from multitracer import findings
-from multitracer.analysis.pipeline import analyze_paths
+from multitracer.analysis.pipeline import join_all, observations
 from multitracer.findings import DETECTORS, KINDS, Observations, find
 from multitracer.findings.needs import SEGMENTS, either, missing_inputs
 from multitracer.findings.observations import Direction
+from multitracer.model.options import AnalyzeOptions
+from multitracer.parsers.shared.experiment import read
 
 CAPTURE = "a packet capture of the transfer"
 BESIDE_SENDER = "a packet capture beside the data sender"
@@ -132,7 +134,9 @@ RECORDINGS = sorted(path.name for path in (EXAMPLES / "rlp-reset").iterdir())
 )
 def test_a_kind_is_looked_for_or_listed_whatever_was_recorded(names: tuple[str, ...]) -> None:
     """With every subset of a transfer's recordings, no kind that was found is listed as not looked for."""
-    observed = analyze_paths([EXAMPLES / "rlp-reset" / name for name in names]).observed
+    options = AnalyzeOptions()
+    whole = join_all(read(*(EXAMPLES / "rlp-reset" / name for name in names)), options, lambda *_: None)
+    observed = observations(whole, options, 0)
     found = find(observed)
     assert not set(found.table["kind"]) & set(found.not_looked_for)
     assert set(found.not_looked_for) <= {*KINDS}
