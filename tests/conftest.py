@@ -35,11 +35,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Begin each test as a process begins, whatever ran before it in this one."""
+    """Begin each test as a process begins, whatever ran before it in this one.
+
+    With `-m fast` kernels run as plain Python, so that the first run need not compile them.
+    """
     from multitracer.compute import kernels
 
     shared_data.state.in_fast_test = item.get_closest_marker("fast") is not None
     kernels._state.update(dict.fromkeys(kernels._state, False))
+    kernels._state["few"] = item.config.getoption("markexpr").startswith("fast")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -30,6 +30,8 @@ from multitracer.replay.arq.rlc import link as rlc_link
 from multitracer.replay.arq.rlc.am import Entity, Parameters, RlcAm
 from multitracer.wire import rlc_umts as codec
 
+pytestmark = pytest.mark.data
+
 MS = 1_000_000
 TTI = 10 * MS
 DELAY = 67_500_000
