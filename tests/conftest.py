@@ -1,9 +1,54 @@
-"""What holds for all tests."""
+"""What holds for all tests: which code they test, and which of them are fast."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+import shared_data
+import tested_code
 from hypothesis import settings
+
+NOT_FAST = ("browser", "compiled", "data", "slow")
+"""Markers that keep a test out of `-m fast`; setup.cfg says what each means."""
+
+tested_code.take_root_off_path()
 
 # The first example of a property may compile its kernels, which takes longer than any deadline.
 settings.register_profile("compiling", deadline=None)
 settings.load_profile("compiling")
+
+
+def pytest_configure() -> None:
+    """Refuse to test another version than the one that is read in the checkout."""
+    if complaint := tested_code.complaint():
+        raise pytest.UsageError(complaint)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as fast what nothing keeps from being so, before `-m` chooses."""
+    for item in items:
+        if not any(item.get_closest_marker(name) for name in NOT_FAST):
+            item.add_marker(pytest.mark.fast)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Begin each test as a process begins, whatever ran before it in this one.
+
+    With `-m fast` kernels run as plain Python, so that the first run need not compile them.
+    """
+    from multitracer.compute import kernels
+
+    shared_data.state.in_fast_test = item.get_closest_marker("fast") is not None
+    kernels._state.update(dict.fromkeys(kernels._state, False))
+    kernels._state["few"] = item.config.getoption("markexpr").startswith("fast")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each process of `-n` a run of tests that stand together, as those of a module share what they prepare."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.getvalue("dist") == "load" else None

@@ -245,6 +245,7 @@ def test_a_window_in_which_only_the_link_spoke_is_explained_by_it(tmp_path: Path
     assert part["missing"] == [] or "No packet" in part["missing"][0]
 
 
+@pytest.mark.data
 def test_a_rate_accounts_for_all_that_its_host_sent(tmp_path: Path) -> None:
     """Two transfers one after the other, and their control connections: the session is from first to last."""
     capture = shared("public", "tcp_both_ends", "mptcp_client_1_tcp_only_clean.pcapng")

@@ -1,4 +1,4 @@
-"""The structure: which module may import which, what is packaged, and docstrings of tests."""
+"""The house: who may import whom, what is packaged, and what every test says of itself."""
 
 from __future__ import annotations
 
@@ -6,65 +6,40 @@ import ast
 import configparser
 import re
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from architecture_drawing import DRAWING, drawing
+from house import circles, house, imports, modules, sources
 from repository import ROOT
 
 FLOORS: tuple[str, ...] = (
     "model", "compute", "wire", "parsers", "vantage", "tcp", "link", "replay", "correlation", "accounting", "findings",
     "analysis", "export", "report", "commands", "cli", "__main__",
 )  # fmt: skip
-"""The rooms, lowest first; a module may import from its own room and from those before it."""
+"""The rooms from the ground up; a module imports from its own room and from those before it."""
 
 FLOOR = {name: number for number, name in enumerate(FLOORS)}
-FLOOR[""] = FLOOR["commands"]  # multitracer/__init__.py imports all that it offers, so only commands may import it
-
-
-def sources() -> Iterator[tuple[str, Path]]:
-    """Every module of the product, by its import name."""
-    for folder, package in (
-        ("multitracer", "multitracer"),
-        ("parsers", "multitracer.parsers"),
-        ("replay", "multitracer.replay"),
-    ):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            parts = [part for part in path.relative_to(ROOT / folder).with_suffix("").parts if part != "__init__"]
-            yield ".".join([package, *parts]), path
-
-
-def imports(path: Path) -> Iterator[tuple[int, str]]:
-    """The imports of a module with their lines, also those in functions and under TYPE_CHECKING."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            module = "." * node.level + (node.module or "")
-            modules = (f"{module}.{alias.name}" for alias in node.names)
-            yield from ((node.lineno, name if name in MODULES else module) for name in modules)
-
-
-MODULES = dict(sources())
+FLOOR[""] = FLOOR["commands"]  # multitracer/__init__.py leads to what it offers, and only commands may import it
 
 
 def floor(module: str) -> int:
-    """The floor of a module of the product."""
+    """The floor that a module of ours stands on."""
     parts = module.split(".")
     return FLOOR[parts[1] if len(parts) > 1 and not parts[1].startswith("__version") else ""]
 
 
 def test_every_module_stands_on_a_floor() -> None:
-    """Every package and top-level module is in FLOORS."""
+    """A new module at the top of the package is given its place in FLOORS."""
     homeless = {name for name, _ in sources() if [*name.split("."), ""][1] not in FLOOR}
     assert not homeless
 
 
-@pytest.mark.parametrize(("module", "path"), list(MODULES.items()), ids=list(MODULES))
+@pytest.mark.parametrize(("module", "path"), list(sources()), ids=list(modules()))
 def test_imports_run_downwards(module: str, path: Path) -> None:
     """A module imports ours from its own floor or below, absolutely, and `parsers` only as multitracer.parsers."""
     wrong = []
-    for line, name in imports(path):
+    for line, name, _ in imports(path):
         if name.startswith(".") or name.split(".")[0] in ("parsers", "replay"):
             wrong.append(f"line {line}: {name} is not named by its full name")
         elif name.split(".")[0] == "multitracer" and floor(name) > floor(module):
@@ -73,19 +48,29 @@ def test_imports_run_downwards(module: str, path: Path) -> None:
 
 
 def test_no_files_import_one_another_in_a_circle() -> None:
-    """No files import each other in a circle: removing files that import none of the rest leaves none."""
-    needs = {module: {name for _, name in imports(path)} - {module} for module, path in MODULES.items()}
-    while free := [module for module, names in needs.items() if not names & needs.keys()]:
-        for module in free:
-            del needs[module]
-    assert not needs, "each of these is in a circle, or imports one that is"
+    """Neither at run time nor for type checkers."""
+    assert circles() == []
+
+
+def test_the_house_stays_one_that_can_be_surveyed() -> None:
+    """At most 16 rooms on at most 11 floors; beside the rooms stand the package itself and its two entry points."""
+    rooms = {name.split(".")[1] for name, path in sources() if (ROOT / "multitracer") in path.parents and "." in name}
+    loose = {path.stem for path in (ROOT / "multitracer").glob("*.py")}
+    assert len(rooms) <= 16
+    assert loose == {"__init__", "__main__", "cli"}
+    assert max(house().floor.values()) <= 11
+
+
+def test_the_drawing_is_of_these_imports() -> None:
+    """`python tests/support/architecture_drawing.py` brings it up to date."""
+    assert DRAWING.read_text() == drawing()
 
 
 def test_parsers_know_nothing_of_replay() -> None:
-    """No parser imports replay."""
+    """The two halves of floor two do not know each other's insides; only replay's recorder uses the writers."""
     for module, path in sources():
         if module.startswith("multitracer.parsers"):
-            assert not [name for _, name in imports(path) if name.startswith("multitracer.replay")], module
+            assert not [name for _, name, _ in imports(path) if name.startswith("multitracer.replay")], module
 
 
 def test_packages_listed_are_the_folders() -> None:

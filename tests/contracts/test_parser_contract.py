@@ -68,6 +68,7 @@ def check_dtype(dtype: str | tuple[str, ...], values: pd.Series, what: str) -> N
         assert values.dtype == np.dtype(dtype), what
 
 
+@pytest.mark.data
 @every_format
 def test_tables_keep_to_the_schema(entry: parsers.Format) -> None:
     """Times are int64 nanoseconds, every column has the schema's type, records are numbered in order."""
@@ -79,6 +80,7 @@ def test_tables_keep_to_the_schema(entry: parsers.Format) -> None:
     check_schema(recording)
 
 
+@pytest.mark.data
 @every_format
 def test_the_table_of_formats_says_what_an_input_gives(entry: parsers.Format) -> None:
     """Every table with rows is one that the format's entry names; an erasure trace is named as one."""
@@ -89,6 +91,7 @@ def test_the_table_of_formats_says_what_an_input_gives(entry: parsers.Format) ->
         assert entry.erasure_trace == ("erased" in recording.metadata)
 
 
+@pytest.mark.data
 @every_format
 def test_a_cut_file_keeps_its_beginning(entry: parsers.Format) -> None:
     """Records before the cut are read as from the whole file, and the loss is reported."""
@@ -121,6 +124,7 @@ def test_an_empty_file_is_an_input_error(entry: parsers.Format, tmp_path: Path) 
         assert read(entry, b"").records == 0
 
 
+@pytest.mark.data
 @every_format
 def test_gzip_is_read_through(entry: parsers.Format, tmp_path: Path) -> None:
     """A compressed file gives the same records, and one that is cut off is reported."""
@@ -151,6 +155,7 @@ def mutated(data: bytes, draw: st.DrawFn) -> bytes:
     return bytes(octets)
 
 
+@pytest.mark.data
 @every_format
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())

@@ -32,6 +32,7 @@ def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("capture", CAPTURES)
 def test_parts_come_to_the_same_conclusions(capture: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The summary is the same text."""

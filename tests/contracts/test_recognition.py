@@ -27,6 +27,7 @@ def test_the_table_lists_every_parser() -> None:
     assert sorted(entry.name.replace("-", "_") for entry in FORMATS) == sorted(modules)
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("entry", FORMATS, ids=lambda entry: entry.name)
 def test_a_format_s_files_are_recognised_as_it_and_as_no_other(entry: Format) -> None:
     """Each sniff accepts its own format's files, and all others reject them."""
@@ -35,6 +36,7 @@ def test_a_format_s_files_are_recognised_as_it_and_as_no_other(entry: Format) ->
     assert {path: names for path, names in found.items() if names != [entry.name]} == {}
 
 
+@pytest.mark.data
 def test_files_beside_the_recordings_are_taken_for_no_format() -> None:
     """Output of iperf, ping and scripts, and unknown tables, JSON and text are not recognised."""
     found = {path.name: claims(open_source(str(path)).head) for path in files(None) if path.stat().st_size}
@@ -71,6 +73,7 @@ def test_no_sniff_raises_or_claims_noise(head: bytes) -> None:
     assert len(names) <= 1
 
 
+@pytest.mark.data
 @given(st.data())
 def test_a_sniff_bears_a_head_cut_anywhere(data: st.DataObject) -> None:
     """A shorter head is never recognised as another format."""

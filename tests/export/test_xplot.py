@@ -99,6 +99,7 @@ def marked(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(marks=marks)
 
 
+@pytest.mark.data
 @pytest.mark.parametrize(
     ("capture", "graph"), [("tcp_lab/lteCUBIC.sender.pcap", "lteCUBIC.sender.c2d_tsg.xpl.gz")]
 )

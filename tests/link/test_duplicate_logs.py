@@ -95,6 +95,7 @@ def test_what_arrived_is_not_given_up() -> None:
     assert duplicates == [Duplicate(0, 1, 0)]
 
 
+@pytest.mark.data
 def test_a_capture_of_the_air_adds_nothing_to_both_ends_logs(tmp_path: Path) -> None:
     """The reset is counted once, the link is one, and the capture is said to be left out."""
     (tmp_path / "in").mkdir()
@@ -108,6 +109,7 @@ def test_a_capture_of_the_air_adds_nothing_to_both_ends_logs(tmp_path: Path) -> 
     assert capture["clock"]["offset_s"] == pytest.approx(0, abs=0.05)
 
 
+@pytest.mark.data
 def test_by_a_capture_of_the_air_alone_nobody_is_blamed_for_a_full_window(tmp_path: Path) -> None:
     """When acknowledgements came is not seen there: the link's standing still with data waiting is unknown."""
     (tmp_path / "in").mkdir()

@@ -172,6 +172,7 @@ def test_receive_not_ready_stops_until_receive_ready() -> None:
     assert found(log) == [(FLOW_CONTROL, 10, 50)]
 
 
+@pytest.mark.data
 @pytest.mark.parametrize(
     ("folder", "kind", "count"),
     [("rlp-xonxoff", FLOW_CONTROL, 7), ("rlp-reset", RESET, 1), ("rlc-reset", RESET, 1), ("rlp-good", RESET, 0)],
@@ -183,6 +184,7 @@ def test_real_logs_have_what_happened(folder: str, kind: str, count: int) -> Non
     assert int((table["kind"] == kind).sum()) == count
 
 
+@pytest.mark.data
 def test_a_link_knows_its_timing() -> None:
     """RLP: 20 ms a frame, 9.6 kbit/s, an answer after some 400 ms; RLC: twelve PDUs in 10 ms."""
     for folder, dump, frame_ms, rate in (
@@ -218,6 +220,7 @@ def test_whether_a_window_was_full_is_unknown_where_no_acknowledgement_is_seen_t
     assert full_window(log, LINKS, 0, 1) is None
 
 
+@pytest.mark.data
 def test_what_one_log_cannot_tell_is_null() -> None:
     """The sender's log knows nothing of what arrived, the receiver's nothing of what was sent."""
     folder = shared("linux", "rlp-bad")

@@ -179,6 +179,7 @@ def test_supervisory_frames_have_no_number() -> None:
     assert frames["transmission"].tolist() == [-1, -1]
 
 
+@pytest.mark.data
 @pytest.mark.parametrize(
     ("folder", "dump", "repeats"),
     [
@@ -196,6 +197,7 @@ def test_real_logs_have_the_repeats_that_their_links_made(folder: str, dump: str
     assert int((frames["sent"] & (frames["transmission"] > 0)).sum()) == repeats
 
 
+@pytest.mark.data
 def test_both_ends_number_alike() -> None:
     """Of what arrived, the receiver's numbers are among the sender's, epoch by epoch."""
     folder = shared("linux", "rlp-reset")

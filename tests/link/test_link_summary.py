@@ -43,6 +43,7 @@ def lines(log: Path) -> Counter[tuple[str, bool]]:
     return Counter((word[1], word[2] == "BAD") for word in words if word[2] != "EVENT")
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_counts_are_the_lines_of_the_dumps(folder: str) -> None:
     """Of either direction: sent by its sender's log, received and erased by the other's."""
@@ -54,6 +55,7 @@ def test_counts_are_the_lines_of_the_dumps(folder: str) -> None:
         assert (row["frames_received"], row["frames_erased"]) == (there["<", False], there["<", True])
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_times_of_a_link_add_up(folder: str) -> None:
     """Busy, idle and flow-controlled time are what there is from its first frame to its last."""
@@ -66,6 +68,7 @@ def test_times_of_a_link_add_up(folder: str) -> None:
         assert spent == pytest.approx((sent.max() - sent.min()) / 1e9, abs=0.05)
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("folder", ["rlp-bad", "rlc-inseq"])
 def test_what_one_log_cannot_tell_is_null_and_the_rest_unchanged(folder: str) -> None:
     """Leaving a log out makes values null, never other values."""
@@ -83,6 +86,7 @@ def test_what_one_log_cannot_tell_is_null_and_the_rest_unchanged(folder: str) ->
             assert (row["recovery_ms"]["samples"] is None) != own
 
 
+@pytest.mark.data
 def test_the_transfer_under_flow_control() -> None:
     """Seven stops of about 1.6 s by the sender's log; the far end's alone tells of none."""
     folder = shared("linux", "rlp-xonxoff")

@@ -107,6 +107,7 @@ def of_folder(files: list[Path], sender: str, shift_ns: int = 0) -> list[int] | 
     return None if times is None else sorted(np.rint(times / MS).astype(int).tolist())
 
 
+@pytest.mark.data
 @pytest.mark.parametrize(
     ("folder", "sender", "samples"),
     [
@@ -125,6 +126,7 @@ def test_answers_and_arrivals_agree_on_real_logs(folder: str, sender: str, sampl
     assert of_folder([log for log in logs if sender in log.name], sender) == both
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("shift_s", [-1.5, -0.3, 0.5, 1.5, 60])
 def test_a_far_clock_that_is_off_makes_no_wrong_times(shift_s: float) -> None:
     """Only one transit that fits nearly all arrivals is believed; else the answers are."""
@@ -132,6 +134,7 @@ def test_a_far_clock_that_is_off_makes_no_wrong_times(shift_s: float) -> None:
     assert of_folder(logs, "mobile", round(shift_s * 1e9)) == of_folder(logs, "mobile")
 
 
+@pytest.mark.data
 def test_logs_need_not_begin_together(tmp_path: Path) -> None:
     """Numbers of the two logs are then rounds apart; times are still those of frames that both saw."""
     folder = shared("linux", "rlp-bad")

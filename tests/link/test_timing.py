@@ -77,6 +77,7 @@ def test_a_damaged_number_is_left_out() -> None:
     assert measured.rtt_ns == 137 * MS
 
 
+@pytest.mark.data
 @pytest.mark.parametrize(
     ("folder", "dump", "frame_us", "rate_bps", "rtt_ms"),
     [

@@ -31,6 +31,7 @@ def test_retransmissions_are_events_across_midnight() -> None:
     assert (recording.clock, recording.skips) == ("relative", [])
 
 
+@pytest.mark.data
 @pytest.mark.parametrize(
     ("file", "records", "kept"),
     [("bcc_tcpretrans_example.txt", 15, {}), ("bcc_tcpcong_example.txt", 190, {"tcpcong": 180, "tcprtt": 10}),
@@ -44,6 +45,7 @@ def test_the_tools_own_examples_are_read(file: str, records: int, kept: dict[str
     assert len(recording.skips) == 1
 
 
+@pytest.mark.data
 def test_durations_and_histograms_are_kept() -> None:
     """tcpcong's row by connection, tcprtt's and tcpcong's buckets with their unit."""
     recording = bcc.read(open_source(str(shared("public", "tcp_state", "bcc_tcpcong_example.txt"))))

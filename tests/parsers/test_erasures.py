@@ -53,6 +53,7 @@ def test_a_trace_of_nothing_is_refused() -> None:
         erasures.read(Source("x", b"# name: nothing\n"))
 
 
+@pytest.mark.data
 def test_a_real_trace_has_its_blocks() -> None:
     """As many as characters in the text."""
     path = shared("linux/rlp-bad/erasures.mobile.txt")

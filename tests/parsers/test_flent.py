@@ -45,6 +45,7 @@ def test_nothing_of_use_is_an_input_error(text: str) -> None:
         flent.read(Source("x", text.encode()))
 
 
+@pytest.mark.data
 def test_a_real_file_is_read() -> None:
     """Four uploads over a minute, with the cwnd the file begins with."""
     recording = flent.read(

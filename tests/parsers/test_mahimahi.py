@@ -28,6 +28,7 @@ def test_other_numbers_are_not_a_schedule(head: bytes) -> None:
     assert not mahimahi.sniff(head)
 
 
+@pytest.mark.data
 def test_a_real_schedule_is_read_whole() -> None:
     """156,262 opportunities in 928.4 s."""
     source = open_source(str(shared("public", "link_traces", "mahimahi_TMobile-UMTS-driving.down.gz")))

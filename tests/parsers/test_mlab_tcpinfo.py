@@ -67,6 +67,7 @@ def test_the_zero_time_is_no_time() -> None:
         mlab_tcpinfo.read(Source("x", b"{}\n"))
 
 
+@pytest.mark.data
 def test_the_real_file_is_read_whole() -> None:
     """420 snapshots, zstandard-compressed; the first has cwnd 10 and a timeout of 216 ms."""
     recording = mlab_tcpinfo.read(

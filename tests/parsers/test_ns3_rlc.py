@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 
+import pytest
 from shared_data import shared
 
 from multitracer.parsers import ns3_rlc
 from multitracer.parsers.shared.source import open_source
 
 
+@pytest.mark.data
 def test_every_line_is_a_record_or_a_named_loss() -> None:
     """Records and losses of every real trace add up to the lines below its heading."""
     seen = 0

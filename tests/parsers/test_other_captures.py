@@ -58,6 +58,7 @@ def test_other_datalinks_of_snoop_are_refused() -> None:
         snoop.read(Source("x", snoop_file(FRAME, datalink=9)))
 
 
+@pytest.mark.data
 def test_a_real_snoop_file_is_read() -> None:
     """1166 records of IPv6, as tshark counts them."""
     found = snoop.read(open_source(str(shared("public/tcp_pcap/tcptrace_ipv6_ftp_nasa.snoop"))))
@@ -81,6 +82,7 @@ def test_record_types_without_ip_are_counted() -> None:
     assert [(skip.record, skip.count) for skip in found.skips] == [(2, 2)]
 
 
+@pytest.mark.data
 def test_a_real_erf_file_is_read() -> None:
     """22 records, as tshark counts them."""
     found = erf.read(open_source(str(shared("public/tcp_pcap/tcptrace_eth.erf"))))

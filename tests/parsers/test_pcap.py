@@ -97,6 +97,7 @@ def test_a_gigantic_length_is_no_reason_to_read_nothing() -> None:
     assert sum(skip.count for skip in found.skips) == 1
 
 
+@pytest.mark.data
 def test_an_unknown_link_type_is_refused_by_name() -> None:
     """The message names the number, so that a reader can look it up."""
     with pytest.raises(InputError, match="link type 46522869"):

@@ -130,6 +130,7 @@ def test_packets_of_unknown_interfaces_are_counted() -> None:
     assert [skip.count for skip in found.skips] == [1]
 
 
+@pytest.mark.data
 def test_several_interfaces_of_a_real_file() -> None:
     """159 records of two link types, as capinfos counts them."""
     found = pcapng.read(open_source(str(shared("public/tcp_pcap/pcapplusplus_pcapng-example.pcapng"))))

@@ -22,6 +22,7 @@ SMALL = """# rlcdump 1
 """
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("folder", ["rlc-inseq", "rlc-outseq", "rlc-reset"])
 @pytest.mark.parametrize("side", ["mobile", "network"])
 def test_writing_what_was_read_is_the_identity(folder: str, side: str) -> None:

@@ -30,6 +30,7 @@ def read(text: str) -> rlpdump.Recording:
     return rlpdump.read(Source("x", text.encode()))
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("folder", FOLDERS)
 @pytest.mark.parametrize("side", ["mobile", "network"])
 def test_real_dumps_are_read_whole(folder: str, side: str) -> None:
@@ -45,6 +46,7 @@ def test_real_dumps_are_read_whole(folder: str, side: str) -> None:
     assert len(found.tables["link_events"]) == sum(w[2] == "EVENT" for w in lines)
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_writing_what_was_read_is_the_identity(folder: str) -> None:
     """To the character."""

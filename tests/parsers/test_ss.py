@@ -81,6 +81,7 @@ def test_stray_lines_are_counted() -> None:
     assert (recording.records, recording.skips[0].count, recording.skips[0].record) == (2, 1, 5)
 
 
+@pytest.mark.data
 def test_real_samples_agree_with_the_kernel_s_trace() -> None:
     """All 203 samples of a transfer are read, and the largest cwnd is one that tcp_probe saw too."""
     from multitracer.parsers import tcp_probe

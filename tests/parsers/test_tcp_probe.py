@@ -78,6 +78,7 @@ def test_what_the_ring_buffer_lost_is_reported() -> None:
     assert skips[1].record == 4
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("name", [name for name in LINUX if name != "rlc-inseq"])
 def test_every_line_of_real_traces_is_read(name: str) -> None:
     """Of what a kernel of today wrote, nothing is skipped; one row for each line that is no comment."""
@@ -88,6 +89,7 @@ def test_every_line_of_real_traces_is_read(name: str) -> None:
         assert (recording.records, recording.skips) == (expected, [])
 
 
+@pytest.mark.data
 def test_the_lab_s_trace_holds_all_three_events() -> None:
     """9671 probes, 132 retransmissions and 72 changes of state, by grep."""
     recording = tcp_probe.read(open_source(str(shared("public", "tcp_lab", "BBR.ftrace.txt.gz"))))

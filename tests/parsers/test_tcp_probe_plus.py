@@ -36,6 +36,7 @@ def test_other_records_are_counted_and_impossible_times_too() -> None:
     assert recording.metadata == {"started_local_time": "2017-12-17 17:35:33"}
 
 
+@pytest.mark.data
 def test_a_real_log_is_read_whole() -> None:
     """4,175 records, none skipped; what was in retransmission at once never passed 13."""
     source = open_source(str(shared("public", "tcp_state", "tcp_probe_plus_tcp-sep.log")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
+import pytest
 from shared_data import shared
 
 from multitracer.parsers import tcpprobe
@@ -43,6 +44,7 @@ def test_other_lines_are_counted() -> None:
     assert (recording.skips[0].record, recording.skips[0].offset) == (2, len(_TEN))
 
 
+@pytest.mark.data
 def test_a_real_log_is_read_whole() -> None:
     """41,244 lines of the Bufferbloat class, none skipped."""
     recording = tcpprobe.read(

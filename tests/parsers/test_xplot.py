@@ -40,6 +40,7 @@ def test_what_is_no_command_is_counted() -> None:
         xplot.read(Source("x", _HEAD.encode()))
 
 
+@pytest.mark.data
 def test_a_real_graph_is_read_whole() -> None:
     """Every command of tcptrace's graph of a bulk transfer."""
     recording = xplot.read(open_source(str(shared("public", "xplot", "lteCUBIC.sender.c2d_tsg.xpl.gz"))))

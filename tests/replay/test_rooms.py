@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import ast
-from pathlib import Path
-
 import pytest
+from house import imports, modules
 
-REPLAY = Path(__file__).resolve().parents[2] / "replay"
 FLOORS = (("erasures", "arq"), ("channels", "engine"), ("retrace",), ("record",))
 """From the ground up; a room imports from floors below its own."""
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
 
-def imported_rooms(path: Path) -> set[str]:
-    """The rooms of replay that a module imports from."""
-    tree = ast.parse(path.read_text())
-    names = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module]
-    prefix = "multitracer.replay."
-    return {name.removeprefix(prefix).split(".")[0] for name in names if name.startswith(prefix)}
+ROOMS = "multitracer.replay."
+
+
+def room(module: str) -> str:
+    """The room of replay that a module stands in; empty for other modules, and for the package itself."""
+    return module.removeprefix(ROOMS).split(".")[0] if module.startswith(ROOMS) else ""
 
 
 def test_every_room_stands_on_a_floor() -> None:
-    """A new room is given its place in FLOORS."""
-    assert {folder.name for folder in REPLAY.iterdir() if (folder / "__init__.py").exists()} == set(FLOOR)
+    """A new room is given its place in FLOORS, and no module stands beside the rooms."""
+    assert {room(module) for module in modules()} - {""} == set(FLOOR)
 
 
-@pytest.mark.parametrize("room", FLOOR)
-def test_rooms_import_downwards(room: str) -> None:
+@pytest.mark.parametrize("name", FLOOR)
+def test_rooms_import_downwards(name: str) -> None:
     """A protocol does not know the engine, nor the engine who retraces."""
-    for path in sorted((REPLAY / room).rglob("*.py")):
-        above = {other for other in imported_rooms(path) - {room} if FLOOR[other] >= FLOOR[room]}
-        assert not above, path
+    for module, path in modules().items():
+        if room(module) == name:
+            others = {room(found.module) for found in imports(path)} - {"", name}
+            assert not {other for other in others if FLOOR[other] >= FLOOR[name]}, module

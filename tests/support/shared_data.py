@@ -10,8 +10,22 @@ import pytest
 _BESIDE = Path(__file__).resolve().parents[3] / "shared" / "data"
 
 
+class State:
+    """What is known about the test that runs; tests/conftest.py keeps it."""
+
+    in_fast_test = False
+
+
+state = State()
+
+
 def shared(*parts: str) -> Path:
-    """A file or folder of the shared data; skips the test if it does not exist."""
+    """A file or folder of the shared data; skips the test, with the reason, where there is none.
+
+    Fails a test that is marked fast: those run everywhere.
+    """
+    if state.in_fast_test:
+        pytest.fail("this test needs the shared data: mark it with pytest.mark.data", pytrace=False)
     root = Path(os.environ.get("MULTITRACER_DATA") or _BESIDE)
     path = root.joinpath(*parts)
     if not path.exists():

@@ -11,6 +11,8 @@ import pytest
 from labelled import BOTH_LAYERS, analysed
 from shared_data import shared
 
+pytestmark = pytest.mark.data
+
 POINT = 0.01
 
 

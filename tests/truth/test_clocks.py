@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from shared_data import shared
 
 from multitracer import analyze
+
+pytestmark = pytest.mark.data
 
 SET_OFFSET_S, SET_DRIFT_PPM = -1.5, -25.0
 

@@ -7,6 +7,8 @@ import pytest
 from labelled import BOTH_LAYERS, analysed, truth
 from shared_data import LINUX
 
+pytestmark = pytest.mark.data
+
 NEAR_NS = 500_000_000
 ACCUSING = (
     "link-reset", "header-decompression-failure", "spurious-timeout", "local-drop", "flow-control-gap",

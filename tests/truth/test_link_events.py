@@ -10,6 +10,8 @@ from shared_data import shared
 from multitracer.link.events import FLOW_CONTROL, RESET, intervals
 from multitracer.parsers.shared.experiment import read
 
+pytestmark = pytest.mark.data
+
 BOTH_LAYERS = (
     "rlp-good", "rlp-bad", "rlp-reset", "rlp-vj-reset", "rlp-xonxoff", "rlc-inseq", "rlc-outseq", "rlc-reset",
 )  # fmt: skip

@@ -7,6 +7,8 @@ import pytest
 from labelled import analysed, truth
 from shared_data import LINUX
 
+pytestmark = pytest.mark.data
+
 SAME_INSTANT_NS = 1_000_000
 """The truth's times are the kernel's, the table's the capture's."""
 

@@ -93,6 +93,7 @@ def close(ours: pd.Series, true: pd.Series, tolerance_ns: float = MS) -> np.ndar
     return np.where(np.isnan(true), ours < 0, np.abs(ours - true) <= tolerance_ns)
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("folder", [*RLC, *RLP])
 def test_every_data_segment_is_mapped_to_the_frames_that_carried_it(folder: str) -> None:
     """By payload, first and last frame within 1 ms, repeats and transmissions of frames equal."""
@@ -107,6 +108,7 @@ def test_every_data_segment_is_mapped_to_the_frames_that_carried_it(folder: str)
     assert close(both["sent_ns"], both["offered_ns"], 5 * MS).all()
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("folder", [*RLC, *RLP])
 def test_acknowledgements_are_mapped_too(folder: str) -> None:
     """What the data's receiver sends goes by the other direction of the link, and is found there."""
@@ -122,12 +124,14 @@ def test_acknowledgements_are_mapped_too(folder: str) -> None:
     assert ours["frames"].sum() == true["frames_sent"].sum()
 
 
+@pytest.mark.data
 def test_delivery_out_of_sequence_is_when_the_last_missing_frame_arrived() -> None:
     """Where the link delivers at once, the truth's delivery is just that."""
     both = compared(joined("rlc-outseq", ("snd", "rcv"), ("network", "mobile")), "rlc-outseq", "network")
     assert close(both["delivered_ns"], both["delivered_ns_true"]).all()
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("folder", RLP)
 def test_rlp_delivers_in_sequence(folder: str) -> None:
     """A packet is there when it and all before it are; what was dropped, flushed or garbled never is."""
@@ -136,6 +140,7 @@ def test_rlp_delivers_in_sequence(folder: str) -> None:
     assert close(both["delivered_ns"], true, 5 * MS).all()
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("folder", ["rlc-reset", "rlp-reset"])
 def test_what_a_reset_flushed_was_never_delivered(folder: str) -> None:
     """Whatever of it the frames had carried."""
@@ -144,6 +149,7 @@ def test_what_a_reset_flushed_was_never_delivered(folder: str) -> None:
     assert (both.loc[both["fate"] == "delivered", "delivered_ns"] > 0).all()
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("folder", [*RLC, *RLP])
 def test_segments_that_the_link_was_never_given_are_rows_without_frames(folder: str) -> None:
     """No octet carried, as the truth has it, and no other segment."""
@@ -154,6 +160,7 @@ def test_segments_that_the_link_was_never_given_are_rows_without_frames(folder: 
     assert (both.loc[never, "first_frame_ns"] < 0).all()
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("folder", [*RLC, *RLP])
 def test_without_the_senders_capture_only_its_times_are_missing(folder: str) -> None:
     """The frames are told all the same; when and how often TCP sent is not known."""
@@ -167,6 +174,7 @@ def test_without_the_senders_capture_only_its_times_are_missing(folder: str) -> 
     assert (both["frame_retransmissions"] == both["frame_retransmissions_true"]).all()
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("folder", [*RLC, *RLP])
 def test_the_receivers_log_alone_tells_arrivals_but_not_what_was_sent(folder: str) -> None:
     """First and last frame, and how many there were, stay null; nothing is said never to have been carried."""
@@ -192,6 +200,7 @@ def tied(one: Joined, offset_ns: int, rate: float) -> Clock:
     return tie_clock(tables, one.segments, one.connections, one.paths, number, "reference", one.errors)
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("folder", [*RLC, *RLP])
 @pytest.mark.parametrize(("offset_ns", "rate"), [(-1_234_567_890, 0.0), (5_000_000_000, 1e-4), (86_400 * 10**9, -5e-5)])
 @pytest.mark.parametrize("side", ["sender", "receiver"])
@@ -209,6 +218,7 @@ def test_a_log_on_another_clock_is_placed_within_its_bound(folder: str, offset_n
         assert clock.error_s < 0.02
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("folder", [*RLC, *RLP])
 def test_a_log_that_may_be_on_the_captures_clock_is_held_to_be(folder: str) -> None:
     """No correction is made where none is needed, and how little it can be off is said."""

@@ -8,9 +8,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from shared_data import shared
 
 from multitracer import analyze
+
+pytestmark = pytest.mark.data
 
 COUNTS = {
     "total_packets": "packets", "actual_data_pkts": "data_segments", "actual_data_bytes": "data_bytes",

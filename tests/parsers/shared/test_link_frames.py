@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from shared_data import shared
@@ -47,6 +48,7 @@ def test_other_types_are_counted() -> None:
     assert [skip.count for skip in skips] == [1, 1, 1]
 
 
+@pytest.mark.data
 def test_real_frames_decode_as_the_implementation_says() -> None:
     """The seven frames of libosmocore's test, in a capture: types, numbers and checks."""
     capture = next(shared("public/rlp").glob("DERIVED_*udp4729*.pcap"))

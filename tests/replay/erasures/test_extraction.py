@@ -50,6 +50,7 @@ def test_jitter_and_drift_do_not_move_the_grid() -> None:
     assert early == 0
 
 
+@pytest.mark.data
 def test_captures_without_link_frames_are_refused() -> None:
     """The message says what would tell."""
     with pytest.raises(InputError, match="BAD frames"):
@@ -84,6 +85,7 @@ def digits(path: Path) -> np.ndarray:
     return np.array([character == "1" for character in text])
 
 
+@pytest.mark.data
 @pytest.mark.parametrize("folder", ["rlp-good", "rlp-bad", "rlp-reset", "rlp-vj-reset", "rlp-xonxoff"])
 @pytest.mark.parametrize(("log", "sender"), [("network", "mobile"), ("mobile", "network")])
 def test_real_logs_give_the_trace_of_the_radio(folder: str, log: str, sender: str) -> None:
@@ -97,6 +99,7 @@ def test_real_logs_give_the_trace_of_the_radio(folder: str, log: str, sender: st
     assert len(wanted) - len(found) <= 90
 
 
+@pytest.mark.data
 @pytest.mark.parametrize(("folder", "rate"), [("rlc-inseq", 0.1), ("rlc-outseq", 0.1)])
 def test_real_rlc_logs_give_the_losses_that_were_set(folder: str, rate: float) -> None:
     """10 % of the downlink's PDUs within three standard errors, none of the uplink's."""
@@ -120,6 +123,7 @@ def test_each_folder_is_an_experiment_of_its_own(tmp_path: Path) -> None:
     assert len({file_name(trace.name) for trace in logged}) == 2
 
 
+@pytest.mark.data
 @pytest.mark.parametrize(("folder", "minutes"), [("rlc-inseq", 17.4 / 60), ("rlc-outseq", 16.5 / 60)])
 def test_a_receivers_log_alone_has_the_same_clock(folder: str, minutes: float) -> None:
     """PDUs of one TTI share it, whichever end logged them."""

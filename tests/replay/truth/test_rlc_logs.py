@@ -31,6 +31,8 @@ from multitracer.replay.arq.rlc.octets import RlcAm
 from multitracer.replay.arq.rlc.parameters import Parameters
 from multitracer.wire import rlc_umts as codec
 
+pytestmark = pytest.mark.data
+
 MS = 1_000_000
 TTI = 10 * MS
 DELAY = 67_500_000

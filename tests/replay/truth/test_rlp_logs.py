@@ -40,6 +40,8 @@ from multitracer.replay.arq.rlp.l2r import characters_of
 from multitracer.replay.arq.rlp.state import COUNT_AT, RESET, XOFF, XON
 from multitracer.wire import rlp
 
+pytestmark = pytest.mark.data
+
 SIDES = ("mobile", "network")
 FOLDERS = ("rlp-good", "rlp-bad", "rlp-reset", "rlp-vj-reset", "rlp-xonxoff")
 SLOT_NS, AIR_NS = 20_000_000, 200_000_000
