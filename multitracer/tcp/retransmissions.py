@@ -111,12 +111,12 @@ def _packed_words(segments: pd.DataFrame, groups: Groups) -> Any:
     return words
 
 
-def _classify_part(order: Any, begin: Any, end: Any, senders: Any, columns: tuple[Any, ...], resends: int) -> Any:
-    """The events of some directions, which have at most `resends` retransmissions."""
+def _classify_part(order: Any, begin: Any, end: Any, senders: Any, columns: tuple[Any, ...], most: int) -> Any:
+    """The events of some directions, which have at most `most` retransmissions."""
     longest = int((end - begin).max(initial=0))
     # Pages that are never written take no memory.
     ends, notes = np.empty(longest, dtype=np.int64), np.empty((longest, 2), dtype=np.int32)
-    events = np.empty((resends, EVENT_FIELDS), dtype=np.int64)
+    events = np.empty((most, EVENT_FIELDS), dtype=np.int64)
     facts, pairs = (np.empty((INITIAL_ROWS, fields), dtype=np.int64) for fields in (FACT_FIELDS, PAIR_FIELDS))
     sender, done = np.zeros(SENDER_FIELDS, dtype=np.int64), np.zeros(2, dtype=np.int64)
     fetched, copies = np.empty((BATCH, 2), dtype=np.int64), np.empty(MOST_COPIES, dtype=np.int64)

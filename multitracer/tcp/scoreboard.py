@@ -25,7 +25,7 @@ SENT_ONCE, SACKED = -1, -2
 # selective), ACK_OLDEST whether the row was the oldest unacknowledged data, NEWEST_BEFORE the latest send time of data
 # known to have arrived before it. DSACKS counts DSACKs, DSACKED_AT is the first; NEEDED_AT is when the first
 # retransmission known to be needed was sent (0: none); LATEST is the last pair.
-(ACKED_AT, ACK_TSECR, ACK_OLDEST, NEWEST_BEFORE, DSACKS, DSACKED_AT, NEEDED_AT, COPIES, RESENT_AT, LATEST,
+(ACKED_AT, ACK_TSECR, ACK_OLDEST, NEWEST_BEFORE, DSACKS, DSACKED_AT, NEEDED_AT, COPIES, RETRANSMITTED_AT, LATEST,
  FACT_FIELDS) = range(11)  # fmt: skip
 # Columns of a pair, one retransmission (EVENT) of one scoreboard row (BOARD_ROW). COPY is the number of the copy
 # (0: the original), PREVIOUS the pair of the copy before it (-1: the original), WHOLE whether all of the row was
@@ -72,7 +72,7 @@ def row_start(k: int, ends: Any, notes: Any, seq: Any) -> int:
 def last_sent(k: int, notes: Any, facts: Any, time_ns: Any) -> int:
     """Time (ns) of the last transmission of row `k`."""
     note = notes[k, NOTE]
-    return int(time_ns[notes[k, ORIGINAL]] if note < 0 else facts[note, RESENT_AT])
+    return int(time_ns[notes[k, ORIGINAL]] if note < 0 else facts[note, RETRANSMITTED_AT])
 
 
 @kernel
@@ -96,5 +96,5 @@ def note_copy(fact: Any, pair: Any, number: int, event: int, k: int, whole: int,
     """Fill `pair`, which is number `number`: row `k` was retransmitted by `event` at `now`."""
     pair[EVENT], pair[BOARD_ROW], pair[COPY] = event, k, fact[COPIES]
     pair[PREVIOUS], pair[WHOLE], pair[ALREADY_ACKED] = fact[LATEST], whole, 1 if fact[ACKED_AT] != NEVER else 0
-    fact[LATEST], fact[RESENT_AT] = number, now
+    fact[LATEST], fact[RETRANSMITTED_AT] = number, now
     fact[COPIES] += 1

@@ -161,7 +161,7 @@ def on_new_data(sender: Any, ends: Any, notes: Any, row: int, end: int, now: int
 
 
 @kernel
-def on_resend(
+def on_retransmission(
     sender: Any, ends: Any, notes: Any, facts: Any, events: Any, pairs: Any, time_ns: Any, seq: Any, row: int,
     start: int, end: int, now: int,
 ) -> bool:  # fmt: skip
@@ -378,7 +378,7 @@ def replay_sender(
                 sender[UNA] = sender[TOP] = sender[SIMPLE_FROM] = number
                 if sender[LAST_ACK] == NEVER:  # no acknowledgement was captured before: the wait begins here
                     sender[LAST_ACK] = now
-            if word & (1 << _RESENT) and not on_resend(
+            if word & (1 << _RESENT) and not on_retransmission(
                 sender, ends, notes, facts, events, pairs, time_ns, seq, row, number, number + length, now
             ):
                 sender[NEXT_ROW] = index

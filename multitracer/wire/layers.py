@@ -45,7 +45,7 @@ def transport_of(data: Any, ip: int) -> int:
 
 
 @inlined
-def ip_behind_ethertype(data: Any, at: int, end: int, kind: int) -> int:
+def ip_after_ethertype(data: Any, at: int, end: int, kind: int) -> int:
     """Offset of the IP header for an EtherType `kind` whose payload is at `at`; -1 - status without one."""
     while kind == 0x8100 or kind == 0x88A8 or kind == 0x9100:
         if at + 4 > end:
@@ -72,7 +72,7 @@ def ip_behind_ethertype(data: Any, at: int, end: int, kind: int) -> int:
 
 
 @kernel
-def ip_behind_ppp(data: Any, at: int, end: int) -> int:
+def ip_after_ppp(data: Any, at: int, end: int) -> int:
     """Offset of the IP header in a PPP frame, with or without address, control and flag octets, or -1 - status."""
     if at < end and data[at] == 0x7E:
         at += 1
@@ -99,19 +99,19 @@ def ip_header(data: Any, at: int, end: int, kind: int) -> int:
     if kind == _RAW:
         return at
     if kind == _ETHERNET:
-        return ip_behind_ethertype(data, at + 14, end, big16(data, at + 12)) if at + 14 <= end else -1 - CUT
+        return ip_after_ethertype(data, at + 14, end, big16(data, at + 12)) if at + 14 <= end else -1 - CUT
     if kind == _SLL:
-        return ip_behind_ethertype(data, at + 16, end, big16(data, at + 14)) if at + 16 <= end else -1 - CUT
+        return ip_after_ethertype(data, at + 16, end, big16(data, at + 14)) if at + 16 <= end else -1 - CUT
     if kind == _SLL2:
-        return ip_behind_ethertype(data, at + 20, end, big16(data, at)) if at + 20 <= end else -1 - CUT
+        return ip_after_ethertype(data, at + 20, end, big16(data, at)) if at + 20 <= end else -1 - CUT
     if kind == _CHDLC:
-        return ip_behind_ethertype(data, at + 4, end, big16(data, at + 2)) if at + 4 <= end else -1 - CUT
+        return ip_after_ethertype(data, at + 4, end, big16(data, at + 2)) if at + 4 <= end else -1 - CUT
     if kind == _FDDI:
-        return ip_behind_ethertype(data, at + 13, end, 0) if at + 21 <= end else -1 - CUT
+        return ip_after_ethertype(data, at + 13, end, 0) if at + 21 <= end else -1 - CUT
     if kind == _IPNET:
         return at + 24 if at + 24 <= end else -1 - CUT
     if kind == _PPP:
-        return ip_behind_ppp(data, at, end)
+        return ip_after_ppp(data, at, end)
     if kind == _NULL:
         # The address family is in the byte order of the capturing host; the IP header has the version.
         return at + 4 if at + 4 <= end else -1 - CUT

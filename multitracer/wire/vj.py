@@ -126,7 +126,7 @@ class Decompressor:
         return bytes(context.headers) + payload
 
     def _apply(self, context: _Context, tcp: int, mask: int, octets: bytes, at: int, payload_before: int) -> int:
-        """Apply the changes of sequence, acknowledgement, window and urgent pointer; returns the offset behind them."""
+        """Apply the changes of sequence, acknowledgement, window and urgent pointer; returns the offset after them."""
         special = mask & _SPECIALS
         if special == _ECHOED:
             context.add(tcp + 4, payload_before, 4)
@@ -149,7 +149,7 @@ class Decompressor:
 
 
 def _decode_delta(octets: bytes, at: int) -> tuple[int, int]:
-    """(Delta, offset behind it): one octet, or a zero octet and two more (RFC 1144 3.2.2)."""
+    """(Delta, offset after it): one octet, or a zero octet and two more (RFC 1144 3.2.2)."""
     if octets[at]:
         return octets[at], at + 1
     return octets[at + 1] << 8 | octets[at + 2], at + 3

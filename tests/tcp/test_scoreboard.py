@@ -20,7 +20,7 @@ from multitracer.tcp.scoreboard import (
     NEWEST_BEFORE,
     PAIR_FIELDS,
     PREVIOUS,
-    RESENT_AT,
+    RETRANSMITTED_AT,
     first_above,
     init_facts,
     last_sent,
@@ -47,7 +47,7 @@ def test_a_row_is_found_from_any_start(values, number, draw):
 
 
 def test_a_row_begins_where_its_original_does_or_where_the_row_below_ends():
-    """Row starts of the first segment, of one after a gap, and of a resend's new bytes."""
+    """Row starts of the first segment, of one after a gap, and of a retransmission's new bytes."""
     seq, ends = np.array([1, 301, 201]), np.array([101, 401, 501])
     notes = np.array([[0, -1], [1, -1], [2, -1]], dtype=np.int32)
     assert [row_start(k, ends, notes, seq) for k in range(3)] == [1, 301, 401]
@@ -71,7 +71,7 @@ def test_facts_begin_with_what_is_known_already():
 
 
 def test_each_copy_refers_to_the_one_before():
-    """Two resends of a row have copy numbers 1 and 2, a chain back, and set the row's last send time."""
+    """Two retransmissions of a row have copy numbers 1 and 2, a chain back, and set the row's last send time."""
     fact, pairs = np.zeros(FACT_FIELDS, dtype=np.int64), np.zeros((2, PAIR_FIELDS), dtype=np.int64)
     time_ns, notes = np.array([10]), np.array([[0, -1]], dtype=np.int32)
     assert last_sent(0, notes, fact[None], time_ns) == 10
@@ -80,5 +80,5 @@ def test_each_copy_refers_to_the_one_before():
     for number, now in ((0, 100), (1, 200)):
         note_copy(fact, pairs[number], number, number, 0, 1, now)
     assert pairs[:, [COPY, PREVIOUS]].tolist() == [[1, -1], [2, 0]]
-    assert fact[[COPIES, LATEST, RESENT_AT]].tolist() == [3, 1, 200]
+    assert fact[[COPIES, LATEST, RETRANSMITTED_AT]].tolist() == [3, 1, 200]
     assert last_sent(0, notes, fact[None], time_ns) == 200

@@ -139,7 +139,7 @@ def test_only_a_bare_repeat_is_a_duplicate_acknowledgement():
 
 
 def test_a_resend_is_a_pair_with_each_row_it_repeats():
-    """A resend over two rows and half of a third makes three pairs, the last not whole."""
+    """A retransmission over two rows and half of a third makes three pairs, the last not whole."""
     found = replayed(*FLIGHT, again(60, 101, 351))
     assert found.events[0, [R_PAIRS, R_PAIRS_END]].tolist() == [0, 3]
     assert found.pairs[:, [BOARD_ROW, WHOLE]].tolist() == [[1, 1], [2, 1], [3, 0]]
@@ -147,7 +147,7 @@ def test_a_resend_is_a_pair_with_each_row_it_repeats():
 
 
 def test_bytes_above_the_top_in_a_resend_are_new():
-    """New bytes in a resend get a row of their own, which is not part of the retransmission."""
+    """New bytes in a retransmitted segment get a row of their own, which does not count as retransmitted."""
     found = replayed(*FLIGHT, again(60, 401, 601), again(90, 501, 601))
     assert found.ends[-1] == 601
     assert found.pairs[:, [BOARD_ROW, WHOLE]].tolist() == [[4, 1], [5, 1]]
@@ -236,7 +236,7 @@ def test_further_resends_belong_to_the_recovery_until_it_ends():
 
 
 def test_the_same_data_again_in_a_recovery_is_a_timeout_after_a_wait():
-    """Within a recovery, a second resend of the oldest data after a long silence is a timeout."""
+    """Within a recovery, a second retransmission of the oldest data after a long silence is a timeout."""
     found = replayed(*FLIGHT, ack(50, 1, (101, 501)), again(51, 1, 101), again(700, 1, 101))
     assert triggers(found) == [FAST, TIMEOUT]
 
@@ -248,7 +248,7 @@ def test_the_last_segment_alone_is_a_probe_once():
 
 
 def test_a_resend_without_a_signal_has_an_unknown_trigger():
-    """A resend without a wait, duplicate ACKs or SACK, and not of the last segment, is unknown."""
+    """A retransmission without a wait, duplicate ACKs or SACK, and not of the last segment, is unknown."""
     assert triggers(replayed(*FLIGHT, ack(50, 101), again(51, 201, 301))) == [UNKNOWN]
 
 

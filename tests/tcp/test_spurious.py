@@ -41,7 +41,7 @@ def test_as_many_duplicates_as_resends_mean_that_the_original_arrived():
 
 
 def test_an_acknowledgement_too_soon_answers_an_earlier_copy():
-    """An acknowledgement within half of the least round trip after the resend proves it spurious."""
+    """An acknowledgement within half of the least round trip after the retransmission proves it spurious."""
     assert verdict(*WARM, *PAIR, again(500, 101, 201), ack(549, 301)) == (
         "yes", "acknowledged sooner than half the least round trip (100.0 ms) after it",
     )  # fmt: skip
@@ -69,7 +69,7 @@ def test_the_echoed_timestamp_shows_the_copy_that_arrived_first():
 
 
 def test_data_sent_later_that_arrived_first_proves_a_loss():
-    """Unless the path has been seen to reorder, or only a part was resent."""
+    """A SACKed later segment proves the loss, unless the path reorders or only a part was retransmitted."""
     hole = (*WARM, *PAIR, ack(301, 101, (201, 301)))
     assert verdict(*hole, again(302, 101, 201), ack(410, 301)) == (
         "no", "data sent later had been delivered while these bytes were still missing"
@@ -85,14 +85,14 @@ def test_data_sent_later_that_arrived_first_proves_a_loss():
 
 
 def test_an_acknowledgement_of_later_data_that_stops_below_proves_a_loss():
-    """An ACK that answers the first resend and stops at the second's bytes proves the second needed."""
+    """An ACK that answers the first retransmission and stops at the second's bytes proves the second needed."""
     script = (*WARM, *PAIR, again(500, 101, 201), ack(600, 201), again(601, 201, 301), ack(702, 301))
     assert verdict(*script)[0] == "no"
     assert "still asked for these bytes" in verdict(*script)[1]
 
 
 def test_an_acknowledgement_of_a_resend_that_stops_at_the_next_bytes_proves_them_missing():
-    """Of two resends in a row, the echo proves the first needed, and its ACK the second."""
+    """Of two retransmissions in a row, the echo proves the first needed, and its ACK the second."""
     script = (
         syn_ack(-1), *WARM, data(200, 101, 201, stamp=20), data(201, 201, 301, stamp=20),
         again(500, 101, 201, stamp=50), again(501, 201, 301, stamp=50),
@@ -111,14 +111,14 @@ def test_an_acknowledgement_of_several_segments_proves_nothing_of_the_next_bytes
 
 
 def test_a_clock_that_was_set_back_makes_no_acknowledgement_earlier():
-    """Capture order decides, not time: an ACK recorded after the resend does not count as before it."""
+    """Capture order decides, not time: an ACK recorded after the retransmission does not count as before it."""
     script = (data(1000, 1, 101), data(1001, 101, 201), ack(1040, 1, (101, 201)), again(1300, 1, 101), ack(340, 201))
     assert verdict(*script)[1] != "the bytes had been acknowledged before"
     assert verdict(*script)[0] != "yes"
 
 
 def test_copies_beyond_the_limit_are_counted():
-    """63 DSACKs of 100 copies leave the verdict open; 99 prove every resend spurious."""
+    """63 DSACKs of 100 copies leave the verdict open; 99 prove every retransmission spurious."""
     resends = [again(500 + 10 * n, 101, 201) for n in range(99)]
     reports = [ack(2000 + n, 301, dsack=(101, 201)) for n in range(63)]
     table = judged(*WARM, *PAIR, *resends, *reports)
@@ -128,7 +128,7 @@ def test_copies_beyond_the_limit_are_counted():
 
 
 def test_the_evidence_is_that_of_the_bytes_that_decided():
-    """For a resend of two segments, the sentence names the evidence of the segment that decided."""
+    """For a retransmission of two segments, the sentence names the evidence of the segment that decided."""
     script = (data(1, 1, 101), data(2, 101, 201), ack(40, 101), again(300, 1, 201), ack(340, 201, dsack=(101, 201)))
     assert verdict(syn_ack(0), *script) == ("yes", "the receiver reported 1 duplicates of 2 copies (DSACK)")
 
@@ -148,7 +148,7 @@ def test_the_receivers_capture_decides_where_there_is_one(arrived, spurious):
 
 
 def test_a_resend_of_two_segments_is_needed_when_one_of_them_was():
-    """A resend of two segments is needed when only the second had been lost."""
+    """A retransmission of two segments is needed when only the second had been lost."""
     first, second = data(200, 101, 201, arrived=1), data(201, 201, 301, arrived=0)
     assert verdict(*WARM, first, second, again(500, 101, 301, arrived=1), ack(601, 301))[0] == "no"
 
@@ -161,7 +161,7 @@ def test_a_late_acknowledgement_is_distinguished_from_a_lost_one():
 
 
 def test_each_copy_is_numbered():
-    """Three resends of one segment are copies 1, 2 and 3."""
+    """Three retransmissions of one segment are copies 1, 2 and 3."""
     resends = [again(500 * n, 101, 201) for n in (1, 2, 3)]
     assert judged(*WARM, *PAIR, *resends)["copy"].tolist() == [1, 2, 3]
 
