@@ -63,7 +63,7 @@ def _place_state(
     if not len(state) or not len(captures.segments):
         return state, captures.inputs
     raw_ack = captures.packets["raw_ack"].to_numpy()
-    return state_logs.place(
+    return state_logs.align_log(
         state, captures.segments, raw_ack, captures.connections, streams.paths.sender_point, captures.inputs,
         captures.reference, stated,
     )  # fmt: skip

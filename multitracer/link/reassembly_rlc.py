@@ -196,7 +196,7 @@ def _umts(
     bits = rlc_umts.li_bits_in(lis or (), length, data)
     user = _tail(data, len(lis or ()) * ((bits + 1) // 8), size)
     elements, start, open_end = [], 0, True
-    for li in (rlc_umts.special(li, bits) for li in lis or ()):
+    for li in (rlc_umts.long_form(li, bits) for li in lis or ()):
         if li in (rlc_umts.SPEC.ends_before, rlc_umts.SPEC.ends_before_short_one):
             number.ended_before = 1 if li == rlc_umts.SPEC.ends_before else 2
         elif li in (rlc_umts.SPEC.padding, rlc_umts.SPEC.piggyback):

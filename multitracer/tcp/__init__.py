@@ -1,1 +1,1 @@
-"""What captured segments say by themselves, and what copies of them at several points say together."""
+"""TCP from its own packets and state logs: connections, counts, round trips, retransmissions and their causes."""

@@ -1,8 +1,8 @@
 """One connection seen at several observation points: which local connections are the same.
 
-A local connection is one use of a flow at one point. Those with the same addresses (after
-translation) and an initial sequence number in common are one connection, and so are those of
-different points that begin in the middle and whose sequence spaces overlap.
+A local connection is one connection as one observation point saw it. Local connections with the same
+addresses (after translation) and one initial sequence number (ISN) in common are the same connection, and
+so are those at different points whose captures began in the middle and whose sequence numbers overlap.
 """
 
 from __future__ import annotations
@@ -36,17 +36,22 @@ LARGEST_SHIFT = 14  # RFC 7323 2.3
 
 
 @dataclass(frozen=True)
-class Joined:
-    """Per local connection, per end of one (two rows each), and per connection (client, server)."""
+class MatchedConnections:
+    """The connections, and what is known of each end from all points.
+
+    For L local connections and C connections: fields per end of a local connection have shape (2 * L,),
+    `isn_known` and `mss` have shape (C, 2): client, server.
+    """
 
     connection: npt.NDArray[np.int32]
+    """Per local connection: the number of its connection."""
     swapped: Bools
-    """The client is end b of the flow."""
+    """Per local connection: the client is end b of the flow."""
     base: Ints
-    """Per end of a local connection: the unwrapped number that becomes 0."""
+    """Per end of a local connection: the unwrapped sequence number that becomes 0."""
     shift: npt.NDArray[np.int8]
-    """Per end of a local connection: window scale, -1 unknown."""
-    lead: Ints
+    """Per end of a local connection: window scale (a shift count), -1 unknown."""
+    first_local: Ints
     """Per connection: its first local connection."""
     isn_known: Bools
     mss: Ints
@@ -54,35 +59,39 @@ class Joined:
     window_known: Bools
 
 
-def join_points(ends: Ints, uses: Ints, same_flow: tuple[Ints, Bools] | None) -> Joined:
-    """Number the connections in order of appearance, and give each end's facts from all points."""
+def match_connections(ends: Ints, uses: Ints, same_flow: tuple[Ints, Bools] | None) -> MatchedConnections:
+    """Number the connections in order of appearance, and combine what the points saw of each end.
+
+    `ends` has shape (2 * L, END_FIELDS) and `uses` (L, LOCAL_FIELDS), for L local connections; `same_flow`
+    is that of `find_connections`.
+    """
     flow, flipped = uses[:, FLOW], np.zeros(len(uses), dtype=np.bool_)
     if same_flow is not None:
         flow, flipped = same_flow[0][flow], same_flow[1][flow]
-    facts = _in_common_order(ends, flipped)
-    root = _roots(facts, flow, uses[:, POINT])
-    lead, connection = np.unique(root, return_inverse=True)
-    known = _any(facts[:, :, ISN] != NONE, connection, len(lead))
-    client = _clients(facts, uses[:, CLIENT] ^ flipped, connection, lead)
-    shift = _shifts(facts, connection, known)
+    facts = _facts_per_end(ends, flipped)
+    root = _same_connection(facts, flow, uses[:, POINT])
+    first_local, connection = np.unique(root, return_inverse=True)
+    known = _any_by_connection(facts[:, :, ISN] != NONE, connection, len(first_local))
+    client = _client_ends(facts, uses[:, CLIENT] ^ flipped, connection, first_local)
+    shift = _window_scales(facts, connection, known)
     by_role = np.arange(2)[None, :] ^ client[:, None]
-    base, local_shift = _bases(facts, connection, lead), shift[connection]
-    back = np.arange(2)[None, :] ^ flipped[:, None].astype(np.int64)
-    return Joined(
+    base, local_shift = _first_numbers(facts, connection, first_local), shift[connection]
+    stored_order = np.arange(2)[None, :] ^ flipped[:, None].astype(np.int64)
+    return MatchedConnections(
         connection.astype(np.int32),
         (client[connection] ^ flipped).astype(np.bool_),
-        np.take_along_axis(base, back, axis=1).ravel(),
-        np.take_along_axis(local_shift, back, axis=1).ravel().astype(np.int8),
-        lead,
+        np.take_along_axis(base, stored_order, axis=1).ravel(),
+        np.take_along_axis(local_shift, stored_order, axis=1).ravel().astype(np.int8),
+        first_local,
         np.take_along_axis(known, by_role, axis=1),
-        np.take_along_axis(_most(facts[:, :, MSS], connection, len(lead)), by_role, axis=1),
-        _most(uses[:, CLOSED], connection, len(lead)),
+        np.take_along_axis(_max_by_connection(facts[:, :, MSS], connection, len(first_local)), by_role, axis=1),
+        _max_by_connection(uses[:, CLOSED], connection, len(first_local)),
         shift[:, 0] >= 0,
     )
 
 
-def _in_common_order(ends: Ints, flipped: Bools) -> Ints:
-    """Facts per local connection and end, shape (locals, 2, fields), ends as the joined flow has them."""
+def _facts_per_end(ends: Ints, flipped: Bools) -> Ints:
+    """`ends` as shape (L, 2, END_FIELDS), with the ends in the order of the translated flow."""
     facts = ends.reshape(len(flipped), 2, END_FIELDS)
     if flipped.any():
         facts = facts.copy()
@@ -90,26 +99,26 @@ def _in_common_order(ends: Ints, flipped: Bools) -> Ints:
     return facts
 
 
-def _roots(facts: Ints, flow: Ints, point: Ints) -> Ints:
-    """Per local connection, the first local connection that is the same one."""
+def _same_connection(facts: Ints, flow: Ints, point: Ints) -> Ints:
+    """Per local connection, the first local connection that belongs to the same connection."""
     parent = np.arange(len(flow), dtype=np.int64)
     if len(flow) == 0 or point.max() == point.min():
         return parent
     for end in (0, 1):
         isn = facts[:, end, ISN]
         order = np.lexsort((isn & MASK, flow))
-        link_equal(order[isn[order] != NONE], flow, isn & MASK, parent)
-    settle(parent)
-    loose = np.bincount(parent, minlength=len(parent))[parent] == 1
+        unite_equal(order[isn[order] != NONE], flow, isn & MASK, parent)
+    point_to_roots(parent)
+    unmatched = np.bincount(parent, minlength=len(parent))[parent] == 1
     order, low, top = np.lexsort((point, flow)), facts[:, :, LOW].copy(), facts[:, :, TOP].copy()
-    link_overlapping(order, flow, point, loose, low, top, parent)
-    settle(parent)
+    unite_overlapping(order, flow, point, unmatched, low, top, parent)
+    point_to_roots(parent)
     return parent
 
 
 @kernel
 def find_root(parent: Ints, number: int) -> int:
-    """The root of a union-find tree, whose path is halved on the way."""
+    """The root of an element's union-find tree; halves the path to it."""
     while parent[number] != number:
         parent[number] = parent[parent[number]]
         number = parent[number]
@@ -118,21 +127,21 @@ def find_root(parent: Ints, number: int) -> int:
 
 @kernel
 def unite(parent: Ints, one: int, other: int) -> None:
-    """Join two trees; the smaller number stays the root."""
+    """Join two union-find trees; the smaller root stays the root."""
     first, second = find_root(parent, one), find_root(parent, other)
     parent[max(first, second)] = min(first, second)
 
 
 @kernel
-def settle(parent: Ints) -> None:
-    """Point every element at its root."""
+def point_to_roots(parent: Ints) -> None:
+    """Make every element point at its root."""
     for number in range(len(parent)):
         parent[number] = find_root(parent, number)
 
 
 @kernel
-def link_equal(order: Ints, flow: Ints, key: Ints, parent: Ints) -> None:
-    """Unite neighbours in `order` that agree in flow and key."""
+def unite_equal(order: Ints, flow: Ints, key: Ints, parent: Ints) -> None:
+    """Unite neighbours in `order` that have the same flow and key."""
     for i in range(1, len(order)):
         one, other = order[i - 1], order[i]
         if flow[one] == flow[other] and key[one] == key[other]:
@@ -141,7 +150,7 @@ def link_equal(order: Ints, flow: Ints, key: Ints, parent: Ints) -> None:
 
 @kernel
 def overlaps(low: Ints, top: Ints, one: int, other: int) -> bool:
-    """Whether two local connections saw overlapping numbers of every end that both know of."""
+    """Whether two local connections saw overlapping sequence numbers of every end that both saw."""
     shared = 0
     for end in range(2):
         if low[one, end] == NONE or low[other, end] == NONE:
@@ -155,13 +164,13 @@ def overlaps(low: Ints, top: Ints, one: int, other: int) -> bool:
 
 
 @kernel
-def link_overlapping(
-    order: Ints, flow: Ints, point: Ints, loose: Bools, low: Ints, top: Ints, parent: Ints
+def unite_overlapping(
+    order: Ints, flow: Ints, point: Ints, unmatched: Bools, low: Ints, top: Ints, parent: Ints
 ) -> None:
-    """Unite what no initial sequence number tied to another point, where the numbers overlap.
+    """Unite local connections that no ISN matched (`unmatched`) where their sequence numbers overlap.
 
-    `order` sorts by flow, then point. Hardly more than one use a flow and point begins in the
-    middle, so that comparing all pairs within a flow is cheap; at most 1000 others are looked at.
+    `order` sorts by flow, then point. Few captures of a flow begin in the middle at one point, so comparing
+    all pairs within a flow is cheap; at most 1000 others are compared.
     """
     start = 0
     while start < len(order):
@@ -170,16 +179,16 @@ def link_overlapping(
             stop += 1
         if point[order[start]] != point[order[stop - 1]]:
             for i in range(start, stop):
-                if loose[order[i]]:
-                    tie_loose(order, i, start, min(stop, start + 1000), point, low, top, parent)
+                if unmatched[order[i]]:
+                    unite_if_overlapping(order, i, start, min(stop, start + 1000), point, low, top, parent)
         start = stop
 
 
 @kernel
-def tie_loose(
+def unite_if_overlapping(
     order: Ints, at: int, start: int, stop: int, point: Ints, low: Ints, top: Ints, parent: Ints
 ) -> None:  # fmt: skip
-    """Unite one local connection with the first of order[start:stop] that overlaps it elsewhere."""
+    """Unite one local connection with the first of order[start:stop] at another point that overlaps it."""
     one = order[at]
     for i in range(start, stop):
         if point[one] != point[order[i]] and overlaps(low, top, one, order[i]):
@@ -187,31 +196,31 @@ def tie_loose(
             return
 
 
-def _any(values: Bools, connection: Ints, count: int) -> Bools:
+def _any_by_connection(values: Bools, connection: Ints, count: int) -> Bools:
     result = np.zeros((count, 2), dtype=np.bool_)
     np.logical_or.at(result, connection, values)
     return result
 
 
-def _most(values: Ints, connection: Ints, count: int) -> Ints:
+def _max_by_connection(values: Ints, connection: Ints, count: int) -> Ints:
     result = np.full((count, *values.shape[1:]), -1, dtype=np.int64)
     np.maximum.at(result, connection, values)
     return result
 
 
-def _clients(facts: Ints, client: Ints, connection: Ints, lead: Ints) -> Ints:
-    """Which end is the client, as told by the point that saw most of the handshake."""
+def _client_ends(facts: Ints, client: Ints, connection: Ints, first_local: Ints) -> Ints:
+    """Which end is the client, by the point that saw most of the handshake."""
     seen = (facts[:, :, ISN] != NONE).sum(axis=1)
-    best = _most(seen, connection, len(lead))
-    sure = np.flatnonzero(seen == best[connection])[::-1]
-    chosen = client[lead].copy()
-    chosen[connection[sure]] = client[sure]
+    best = _max_by_connection(seen, connection, len(first_local))
+    decided = np.flatnonzero(seen == best[connection])[::-1]
+    chosen = client[first_local].copy()
+    chosen[connection[decided]] = client[decided]
     return chosen
 
 
-def _shifts(facts: Ints, connection: Ints, known: Bools) -> Ints:
-    """Window scale per connection and end: RFC 7323 2.2 wants the option in both SYNs; -1 unknown."""
-    scale = _most(facts[:, :, WSCALE], connection, len(known))
+def _window_scales(facts: Ints, connection: Ints, known: Bools) -> Ints:
+    """Window scale per connection and end, -1 unknown; 0 when a SYN lacks the option (RFC 7323 2.2: both need it)."""
+    scale = _max_by_connection(facts[:, :, WSCALE], connection, len(known))
     without = (known & (scale < 0)).any(axis=1)
     scale = np.minimum(scale, LARGEST_SHIFT)
     scale[without] = 0
@@ -219,13 +228,13 @@ def _shifts(facts: Ints, connection: Ints, known: Bools) -> Ints:
     return scale
 
 
-def _bases(facts: Ints, connection: Ints, lead: Ints) -> Ints:
-    """The number that becomes 0: the initial one where any point saw it, else the lowest that any saw."""
+def _first_numbers(facts: Ints, connection: Ints, first_local: Ints) -> Ints:
+    """The number that becomes 0: the ISN where any point saw it, else the lowest number that any point saw."""
     isn, low, top = facts[:, :, ISN], facts[:, :, LOW], facts[:, :, TOP]
     low = np.where(low == NONE, np.where(top == NONE, 0, top), low)
-    elsewhere = _most(np.where(isn == NONE, -1, isn & MASK), connection, len(lead))[connection]
-    apart = ((low - low[lead][connection] + (1 << 31)) & MASK) - (1 << 31)
-    least = np.zeros((len(lead), 2), dtype=np.int64)
-    np.minimum.at(least, connection, apart)
-    middle = low - (apart - least[connection])
-    return np.where(isn != NONE, isn, np.where(elsewhere >= 0, low - ((low - elsewhere) & MASK), middle))
+    isn_elsewhere = _max_by_connection(np.where(isn == NONE, -1, isn & MASK), connection, len(first_local))[connection]
+    apart = ((low - low[first_local][connection] + (1 << 31)) & MASK) - (1 << 31)
+    lowest = np.zeros((len(first_local), 2), dtype=np.int64)
+    np.minimum.at(lowest, connection, apart)
+    middle = low - (apart - lowest[connection])
+    return np.where(isn != NONE, isn, np.where(isn_elsewhere >= 0, low - ((low - isn_elsewhere) & MASK), middle))

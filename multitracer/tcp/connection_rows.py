@@ -1,4 +1,4 @@
-"""Which rows of the segments table belong to each connection, at each observation point."""
+"""Rows of the segments table grouped by connection and observation point."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from multitracer.model.schema import MARKS
 if TYPE_CHECKING:
     import pandas as pd
 
-_TWICE = MARKS["captured_twice"]
+_CAPTURED_TWICE = MARKS["captured_twice"]
 
 
 class Groups:
-    """Rows by connection and point, in capture order; copies captured twice are left out.
+    """Rows by connection and point, in capture order, without those captured twice.
 
-    `order[starts[g] : starts[g + 1]]` are the rows of group g, which is number(connection, point). They are
-    found when they are first asked for.
+    `order[starts[g] : starts[g + 1]]` are the rows of group g, which is number(connection, point). Both
+    arrays are computed on first use.
     """
 
     def __init__(self, segments: pd.DataFrame, connections: int) -> None:
@@ -29,18 +29,18 @@ class Groups:
         self._marks = segments["marks"].to_numpy()
         self._connections = connections
         self.points = int(self._point.max(initial=0)) + 1
-        # Each share counts every group: that takes no more memory than the rows do.
+        # A share has a count per group: fewer shares when groups are many, so that counts take no more room than rows.
         self.shares = shares(len(segments), len(segments) // max(1, connections * self.points))
 
     @cached_property
     def _counts(self) -> Any:
-        """How many rows each share of the segments has of each group, shape (shares, groups)."""
+        """Number of rows per share of the segments and group, shape (shares, groups)."""
         counts = np.zeros((len(self.shares), self._connections * self.points), dtype=np.int64)
 
         def count(part: int) -> None:
             rows = self.shares[part]
             count_rows(
-                self._connection[rows], self._point[rows], self._marks[rows], _TWICE, self.points, counts[part]
+                self._connection[rows], self._point[rows], self._marks[rows], _CAPTURED_TWICE, self.points, counts[part]
             )
 
         concurrently(count, range(len(self.shares)))
@@ -48,28 +48,28 @@ class Groups:
 
     @cached_property
     def starts(self) -> Any:
-        """Where each group's rows begin in `order`, and where the last one's end."""
+        """First position of each group's rows in `order`, and the end of the last; shape (groups + 1,)."""
         starts = np.zeros(self._connections * self.points + 1, dtype=np.int64)
         np.cumsum(self._counts.sum(axis=0), out=starts[1:])
         return starts
 
     @cached_property
     def order(self) -> Any:
-        """The rows, group by group."""
+        """Row numbers, group by group, int32."""
         order = np.empty(self.starts[-1], dtype=np.int32)
 
         def fill(part: tuple[slice, Any]) -> None:
-            rows, place = part
-            place_rows(
-                self._connection[rows], self._point[rows], self._marks[rows], _TWICE, self.points, rows.start, place,
-                order,
+            rows, position = part
+            group_rows(
+                self._connection[rows], self._point[rows], self._marks[rows], _CAPTURED_TWICE, self.points, rows.start,
+                position, order,
             )  # fmt: skip
 
-        concurrently(fill, self.places())
+        concurrently(fill, self.write_positions())
         return order
 
-    def places(self) -> list[tuple[slice, Any]]:
-        """Shares of the rows that threads can go through side by side, and where in `order` each group's begin."""
+    def write_positions(self) -> list[tuple[slice, Any]]:
+        """Shares of the rows for parallel threads, each with the position in `order` of every group's first row."""
         before = np.cumsum(self._counts, axis=0) - self._counts
         return list(zip(self.shares, before + self.starts[:-1], strict=True))
 
@@ -78,7 +78,7 @@ class Groups:
         return connection * self.points + point
 
     def rows(self, connection: int, point: int) -> Any:
-        """The rows of a connection at a point; none for a point that is nowhere."""
+        """The rows of a connection at a point; empty for a point that does not exist."""
         if not 0 <= point < self.points:
             return self.order[:0]
         group = self.number(connection, point)
@@ -87,19 +87,22 @@ class Groups:
 
 @kernel
 def count_rows(connection: Any, point: Any, marks: Any, skip: int, points: int, counts: Any) -> None:
-    """Count each group's rows."""
+    """Count the rows of each group."""
     for row in range(len(connection)):
         if connection[row] >= 0 and not marks[row] & skip:
             counts[np.int64(connection[row]) * points + point[row]] += 1
 
 
 @kernel
-def place_rows(
-    connection: Any, point: Any, marks: Any, skip: int, points: int, first: int, place: Any, order: Any
+def group_rows(
+    connection: Any, point: Any, marks: Any, skip: int, points: int, first: int, position: Any, order: Any
 ) -> None:  # fmt: skip
-    """Put each group's rows, numbered from `first` on, together; `place` is where each begins, and moves on."""
+    """Write row numbers, counted from `first`, group by group.
+
+    `position` is the next free place in `order` per group, and advances.
+    """
     for row in range(len(connection)):
         if connection[row] >= 0 and not marks[row] & skip:
             group = np.int64(connection[row]) * points + point[row]
-            order[place[group]] = first + row
-            place[group] += 1
+            order[position[group]] = first + row
+            position[group] += 1

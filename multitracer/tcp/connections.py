@@ -1,8 +1,8 @@
-"""Packets become connections and segments: who talks to whom, and each number's place in its stream.
+"""Connections and segments from packets: client and server, and relative sequence numbers.
 
-One pass over the packets in file order splits every flow, at every observation point, into
-connections; what the points saw of one connection is joined; a second pass turns the 32-bit fields
-into numbers that start at the initial sequence number and never wrap.
+One pass over the packets in file order splits every flow, at every observation point, into connections;
+what the points saw of one connection is matched; a second pass turns the 32-bit sequence and
+acknowledgement numbers into relative ones, which start at the initial sequence number and do not wrap.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import numpy.typing as npt
 from multitracer.compute.kernels import kernel
 from multitracer.compute.threads import concurrently, shares
 from multitracer.model.schema import ACK, MARKS, SYN, build
-from multitracer.tcp.connection_matching import Joined, join_points
-from multitracer.tcp.port_reuse import END, FLOW, MASK, START, split
+from multitracer.tcp.connection_matching import MatchedConnections, match_connections
+from multitracer.tcp.port_reuse import END, FLOW, MASK, START, split_into_connections
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +31,7 @@ CLOSINGS = ("open", "fin", "reset")
 
 @dataclass(frozen=True)
 class Connections:
-    """`connections` and `segments` as in the schema; `sack` holds segment, left, right, dsack."""
+    """`connections` and `segments` as in the schema; `sack` has columns segment, left, right (relative) and dsack."""
 
     connections: pd.DataFrame
     segments: pd.DataFrame
@@ -44,12 +44,12 @@ def find_connections(
     captured_twice: Bools | None = None,
     same_flow: tuple[Ints, Bools] | None = None,
 ) -> Connections:
-    """Tell which connection every packet belongs to, and where in it.
+    """Find the connection of every packet, and its relative sequence and acknowledgement numbers.
 
-    `point` and `captured_twice` have one element per packet; without them all packets were seen
-    once at point 0. `same_flow` joins flows across address translation: per flow, the number of
-    the flow that it is elsewhere (itself, if it is not translated) and whether its ends are swapped
-    there. Rows of `segments` are rows of `packets`.
+    `tables` are packets, flows, syn_options and sack_blocks. `point` and `captured_twice` have one element
+    per packet; without them all packets were captured once at point 0. `same_flow` joins flows across
+    address translation: per flow, the number of the flow that it is at another point (its own when it is
+    not translated), and whether its ends are swapped there. Rows of `segments` are rows of `packets`.
     """
     packets, flows = tables["packets"], tables["flows"]
     rows = len(packets)
@@ -58,21 +58,21 @@ def find_connections(
     if captured_twice is None:
         captured_twice = np.zeros(rows, dtype=np.bool_)
     seq, ack = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64)
-    local, ends, uses = split(packets, tables["syn_options"], len(flows), point, seq, ack)
-    joined = join_points(ends, uses, same_flow)
+    local, ends, uses = split_into_connections(packets, tables["syn_options"], len(flows), point, seq, ack)
+    matched = match_connections(ends, uses, same_flow)
     sender = np.empty(rows, dtype=np.int8)
     window = np.empty(rows, dtype=np.int32)
-    taken = (packets[name].to_numpy() for name in ("direction", "flags", "raw_window"))
-    columns = (*taken, local, seq, ack, sender, window)
-    learnt = (joined.connection, joined.swapped, joined.base, joined.shift)
-    concurrently(lambda mine: place_segments(*(column[mine] for column in columns), *learnt), shares(rows))
+    packet_columns = (packets[name].to_numpy() for name in ("direction", "flags", "raw_window"))
+    columns = (*packet_columns, local, seq, ack, sender, window)
+    connection_columns = (matched.connection, matched.swapped, matched.base, matched.shift)
+    concurrently(lambda mine: make_relative(*(column[mine] for column in columns), *connection_columns), shares(rows))
     segments = _segments(packets, point, captured_twice, local, sender, seq, ack, window)
     sack = relative_sack(tables["sack_blocks"], packets, ack)
-    return Connections(_connections(flows, uses, joined), segments, sack)
+    return Connections(_connections(flows, uses, matched), segments, sack)
 
 
 def relative_sack(blocks: pd.DataFrame, packets: pd.DataFrame, ack: Ints) -> pd.DataFrame:
-    """SACK blocks as relative edges, and which of them are duplicate reports (RFC 2883)."""
+    """SACK blocks with relative edges, and which of them are DSACKs (RFC 2883)."""
     import pandas as pd
 
     rows = blocks["packet"].to_numpy()
@@ -83,12 +83,12 @@ def relative_sack(blocks: pd.DataFrame, packets: pd.DataFrame, ack: Ints) -> pd.
         near + _signed(blocks[name].to_numpy()[keep].astype(np.int64) - raw_ack)
         for name in ("raw_left", "raw_right")
     )
-    dsack = _duplicate_reports(rows, left, right, near)
+    dsack = _dsack_blocks(rows, left, right, near)
     return pd.DataFrame({"segment": rows, "left": left, "right": right, "dsack": dsack})
 
 
-def _duplicate_reports(rows: Ints, left: Ints, right: Ints, ack: Ints) -> Bools:
-    """RFC 2883 4: the first block, when it is acknowledged already or lies inside the second."""
+def _dsack_blocks(rows: Ints, left: Ints, right: Ints, ack: Ints) -> Bools:
+    """RFC 2883 4: the first block, when it is below the acknowledgement number or inside the second block."""
     if len(rows) == 0:
         return np.zeros(0, dtype=np.bool_)
     first = np.ones(len(rows), dtype=np.bool_)
@@ -100,19 +100,19 @@ def _duplicate_reports(rows: Ints, left: Ints, right: Ints, ack: Ints) -> Bools:
 
 
 def _signed(difference: Ints) -> Ints:
-    """A difference of 32-bit numbers as the nearest signed one."""
+    """A difference of 32-bit numbers as the nearest signed number."""
     return ((difference + (1 << 31)) & MASK) - (1 << 31)
 
 
 @kernel
-def place_segments(
+def make_relative(
     direction: Any, flags: Any, raw_window: Any, local: Any, seq: Ints, ack: Ints, sender: Any, window: Any,
     connection: Any, swapped: Any, base: Ints, shift: Any,
 ) -> None:  # fmt: skip
     """Make `seq` and `ack` relative and `local` the connection's number, in place; scale windows.
 
-    Per local connection: `connection`, and `swapped` (the client is end b); per end of it: `base`
-    (what becomes 0) and `shift` (window scale, -1 unknown).
+    Per local connection: `connection`, and `swapped` (the client is end b). Per end of it: `base` (the
+    number that becomes 0) and `shift` (window scale, -1 unknown). Windows are in bytes, -1 unknown.
     """
     for row in range(len(seq)):
         number = np.int64(local[row])
@@ -131,7 +131,7 @@ def _segments(
     packets: pd.DataFrame, point: Any, captured_twice: Bools,
     connection: Any, sender: Any, seq: Ints, ack: Ints, window: Any,
 ) -> pd.DataFrame:  # fmt: skip
-    """The segments table; columns that packets have too are the same arrays."""
+    """The segments table; columns that it shares with packets are the same arrays."""
     same = ("input", "record", "time_ns", "payload_bytes", "flags", "tsval", "tsecr", "options", "ip_id",
             "checksum", "checksum_ok", "wire_bytes")  # fmt: skip
     return build(
@@ -145,12 +145,12 @@ def _segments(
     )  # fmt: skip
 
 
-def _connections(flows: pd.DataFrame, uses: Ints, joined: Joined) -> pd.DataFrame:
-    """The connections table; times are those of the point that saw each first."""
-    use, swapped = uses[joined.lead], joined.swapped[joined.lead]
+def _connections(flows: pd.DataFrame, uses: Ints, matched: MatchedConnections) -> pd.DataFrame:
+    """The connections table; start and end are the times at the point that saw the connection first."""
+    use, swapped = uses[matched.first_local], matched.swapped[matched.first_local]
     flow = use[:, FLOW]
     a, b = _endpoints(flows, flow, "a"), _endpoints(flows, flow, "b")
-    known, mss = joined.isn_known, joined.mss
+    known, mss = matched.isn_known, matched.mss
     return build(
         "connections",
         {
@@ -158,16 +158,16 @@ def _connections(flows: pd.DataFrame, uses: Ints, joined: Joined) -> pd.DataFram
             "client": np.where(swapped, b, a), "server": np.where(swapped, a, b),
             "start_ns": use[:, START], "end_ns": use[:, END],
             "handshake_seen": known[:, 0] & known[:, 1],
-            "closed": np.array(CLOSINGS, dtype=object)[joined.closed],
+            "closed": np.array(CLOSINGS, dtype=object)[matched.closed],
             "isn_known_client": known[:, 0], "isn_known_server": known[:, 1],
-            "window_scaled": joined.window_known,
+            "window_scaled": matched.window_known,
             "mss_client": mss[:, 0], "mss_server": mss[:, 1],
         },
     )  # fmt: skip
 
 
 def _endpoints(flows: pd.DataFrame, flow: Ints, end: str) -> npt.NDArray[np.object_]:
-    """The name, ip:port, of one end of each of the flows."""
+    """The name, ip:port, of one end of each flow."""
     addresses, ports = flows[f"address_{end}"].to_numpy()[flow], flows[f"port_{end}"].to_numpy()[flow]
     names = np.empty(len(flow), dtype=object)
     names[:] = [f"{address}:{port}" for address, port in zip(addresses, ports, strict=True)]

@@ -1,7 +1,7 @@
-"""What each end of each connection did, as every observation point saw it: counts, rates, round trips.
+"""Counts, rates and round trips per end of each connection, at every observation point.
 
-The counts follow tcptrace 6.6.7 where the names do; docs/tcptrace.md lists the differences, which
-are deliberate. Segments that were captured twice count once.
+Where a name is tcptrace's, the count follows tcptrace 6.6.7; docs/tcptrace.md lists the intended
+differences. Segments captured twice count once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from multitracer.compute.kernels import inlined, kernel
 from multitracer.compute.threads import concurrently, shares
 from multitracer.model.schema import ACK, FIN, MARKS, RST, SYN
 from multitracer.tcp.port_reuse import in_order_of_time
-from multitracer.tcp.rtt import STATISTICS, await_acknowledgement, summarize, take_sample, withdraw
+from multitracer.tcp.rtt import STATISTICS, add_candidate, invalidate_candidates, summarize, take_sample
 from multitracer.tcp.sent_ranges import (
     FIRST,
     FREE,
@@ -26,10 +26,10 @@ from multitracer.tcp.sent_ranges import (
     RANGES,
     UNSEEN,
     VALUE,
-    grown,
-    home,
-    node_pool,
-    send,
+    grow_pool,
+    home_node,
+    new_pool,
+    note_sent,
 )
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 
-# The state of one end at one point; columns 0 to 8 belong to `sent` and `rtt`.
+# Columns of the state of one end at one point; columns 0 to 8 belong to `sent_ranges` and `rtt`.
 TOP, ACKED, WINDOW, DATA_LOW, DATA_TOP = 9, 10, 11, 12, 13
 FIRST_NS, LAST_NS, FIRST_DATA_NS, LAST_ACKED_NS = 14, 15, 16, 17
 COUNTS = (
@@ -63,25 +63,25 @@ SPARE_NODES = 8
 def measure(
     segments: pd.DataFrame, sack: pd.DataFrame, raw_window: npt.NDArray[np.uint16]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Count what every end sent at every point; gives the counts, and the segments with their `marks`.
+    """Count what every end sent at every point; returns the counts, and the segments with their `marks`.
 
     `sack` is that of `find_connections`, `raw_window` the column of packets. The counts have one row per
-    point, connection and sender, columns as in summary.json's D; those of round trips are `rtt_samples`,
-    `rtt_min_ms` and so on; what is unknown is NaN.
+    point, connection and sender, with the columns of a direction in summary.json; round trips are
+    `rtt_samples`, `rtt_min_ms` and so on. Unknown values are NaN.
     """
     point, connection = segments["point"].to_numpy(), segments["connection"].to_numpy()
     connections = int(connection.max(initial=-1)) + 1
     slot_of = np.full((int(point.max(initial=-1)) + 1) * connections, -1, dtype=np.int32)
     slots = number_slots(point, connection, connections, slot_of)
     parts = len(shares(len(segments), 2))
-    ends = _fresh_ends(slots, parts)
+    ends = _initial_ends(slots, parts)
     marks = segments["marks"].to_numpy().copy()
     columns = (
         point, connection, *(segments[name].to_numpy() for name in (
             "sender", "time_ns", "seq", "ack", "payload_bytes", "flags", "checksum_ok")),
         raw_window, connections, slot_of,
     )  # fmt: skip
-    found = concurrently(lambda part: _run(segments, columns, ends, marks, part, parts), range(parts))
+    found = concurrently(lambda part: _measure_part(segments, columns, ends, marks, part, parts), range(parts))
     keys = np.flatnonzero(slot_of >= 0)
     table = _table(keys // max(connections, 1), keys % max(connections, 1), ends, slot_of[keys])
     rows = np.repeat(2 * slot_of[keys].astype(np.int64), 2)
@@ -94,29 +94,29 @@ def measure(
     return table, with_columns(segments, marks=marks)
 
 
-def _fresh_ends(slots: int, parts: int) -> Ints:
-    """The state of both ends of each slot before their first packet, with a home in the pool of their part."""
+def _initial_ends(slots: int, parts: int) -> Ints:
+    """The state of both ends of each slot before their first packet, each with a home in its part's pool."""
     ends = np.zeros((2 * slots, STATE_FIELDS), dtype=np.int64)
     ends[:, [HIGH, LOWEST, TOP, ACKED, DATA_LOW, DATA_TOP]] = UNSEEN
     ends[:, [WINDOW, FIRST_NS, LAST_NS, FIRST_DATA_NS, LAST_ACKED_NS]] = -1
     slot, end = np.divmod(np.arange(2 * slots), 2)
-    ends[:, FREE] = home(2 * (slot // parts) + end)
+    ends[:, FREE] = home_node(2 * (slot // parts) + end)
     return ends
 
 
-def _run(
+def _measure_part(
     segments: pd.DataFrame, columns: tuple[Any, ...], ends: Ints, marks: Any, part: int, parts: int
 ) -> tuple[Ints, npt.NDArray[np.int32]]:
-    """Go through a part of the connections; returns the round-trip samples (ns) and whose each is."""
-    nodes = node_pool(1 << 12, len(ends) // parts + 2)
-    # As many samples as segments at most; room that is not written to costs nothing.
+    """Measure one part of the connections; returns the round-trip samples (ns) and the end of each."""
+    nodes = new_pool(1 << 12, len(ends) // parts + 2)
+    # At most one sample per segment; pages that are never written take no memory.
     samples, sampled = np.empty(len(segments), dtype=np.int64), np.empty(len(segments), dtype=np.int32)
     found = np.zeros(1, dtype=np.int64)
     for row, stop in in_order_of_time(segments):
         while (
             row := measure_rows(row, stop, part, parts, *columns, ends, nodes, samples, sampled, found, marks)
         ) < stop:
-            nodes = grown(nodes, len(nodes) - int(nodes[0, FIRST]))
+            nodes = grow_pool(nodes, len(nodes) - int(nodes[0, FIRST]))
     return samples[: found[0]], sampled[: found[0]]
 
 
@@ -140,7 +140,7 @@ def _table(point: Ints, connection: Ints, ends: Ints, slot: Any) -> pd.DataFrame
 
 
 def _throughput(pairs: Ints) -> npt.NDArray[np.float64]:
-    """Unique bytes over the lifetime of the connection, both directions' packets taken."""
+    """Unique bytes over the connection's lifetime, first to last packet of either direction (bit/s)."""
     seen = pairs[:, :, PACKETS] > 0
     first = np.where(seen, pairs[:, :, FIRST_NS], np.iinfo(np.int64).max).min(axis=1)
     lifetime = (pairs[:, :, LAST_NS].max(axis=1) - first)[:, None]
@@ -148,7 +148,7 @@ def _throughput(pairs: Ints) -> npt.NDArray[np.float64]:
 
 
 def _goodput(pairs: Ints) -> npt.NDArray[np.float64]:
-    """Unique bytes acknowledged, from the first data to their last acknowledgement."""
+    """Acknowledged unique bytes, over the time from the first data to the last acknowledgement of new data (bit/s)."""
     outstanding = np.maximum(pairs[:, :, DATA_TOP] - pairs[:, :, ACKED], 0)
     duration = np.where(pairs[:, :, LAST_ACKED_NS] < 0, 0, pairs[:, :, LAST_ACKED_NS] - pairs[:, :, FIRST_DATA_NS])
     return _rate(np.maximum(pairs[:, :, UNIQUE_BYTES] - outstanding, 0), duration)
@@ -164,7 +164,7 @@ def _sack_segments(
 ) -> Ints:
     """Per end, how many of its segments carried at least one SACK block."""
     rows = sack["segment"].to_numpy()
-    rows = rows[np.flatnonzero(np.diff(rows, prepend=-1))]  # a segment's blocks stand together
+    rows = rows[np.flatnonzero(np.diff(rows, prepend=-1))]  # the blocks of a segment are adjacent
     rows = rows[(marks[rows] & CAPTURED_TWICE) == 0]
     point, connection = (segments[name].to_numpy()[rows].astype(np.int64) for name in ("point", "connection"))
     end = 2 * slot_of[point * connections + connection].astype(np.int64) + segments["sender"].to_numpy()[rows]
@@ -189,9 +189,9 @@ def measure_rows(
     seq: Ints, ack: Ints, payload: Any, flags: Any, checksum_ok: Any, raw_window: Any, connections: int, slot_of: Any,
     ends: Ints, nodes: Ints, samples: Ints, sampled: Any, found: Ints, marks: Any,
 ) -> int:  # fmt: skip
-    """Count rows start..stop-1 of every `parts`-th slot; returns the row where it had to stop for want of nodes.
+    """Count rows start..stop-1 of every `parts`-th slot; returns the row reached, `stop` unless nodes ran out.
 
-    `parts` is a power of two: a division for each row would take longer than all else that finds its end.
+    `parts` is a power of two: a division per row would cost more than the rest of the row's slot lookup.
     """
     for row in range(start, stop):
         at = np.uint64(row)
@@ -212,7 +212,7 @@ def measure_rows(
                 mark |= WINDOW_PROBE
             else:
                 mark |= count_sent(nodes, ends, end, seq[at], length, flag, time_ns[at])
-            note_top(ends, end, seq[at], length, flag)
+            note_highest(ends, end, seq[at], length, flag)
         if flag & ACK:
             mark |= count_ack(ends, end, ack[at], length, flag, window, time_ns[at])
             sample = take_sample(nodes, ends, end ^ 1, ack[at], time_ns[at])
@@ -222,14 +222,14 @@ def measure_rows(
                 found[0] += 1
         if not flag & RST and flag & (ACK | SYN):
             ends[end, WINDOW] = window
-        if mark:  # most have none, and threads that write side by side hold each other up
+        if mark:  # most rows have none; parallel writes to one cache line slow each other down
             marks[at] |= mark
     return stop
 
 
 @inlined
 def count_packet(ends: Ints, end: int, time_ns: int, length: int) -> None:
-    """Count a packet and its data."""
+    """Count a packet and its payload."""
     ends[end, PACKETS] += 1
     if ends[end, FIRST_NS] < 0:
         ends[end, FIRST_NS] = time_ns
@@ -244,11 +244,11 @@ def count_packet(ends: Ints, end: int, time_ns: int, length: int) -> None:
 
 @inlined
 def is_keep_alive(ends: Ints, end: int, seq: int, length: int, flag: int) -> bool:
-    """Whether a segment of at most one byte repeats the last number sent, as keep-alives do."""
+    """Whether a segment of at most one byte repeats the last sequence number sent (RFC 9293 3.8.4)."""
     high = ends[end, HIGH]
     if flag & (SYN | FIN | RST) or high == UNSEEN or seq != high - 1:
         return False
-    # The last number must be a data byte: a SYN's or FIN's is repeated by acknowledgements recorded late.
+    # The last number must be a data byte: an ACK that was captured late repeats that of a SYN or FIN.
     return ends[end, DATA_TOP] == high and (length == 1 or ends[end, ACKED] >= high)
 
 
@@ -256,18 +256,18 @@ def is_keep_alive(ends: Ints, end: int, seq: int, length: int, flag: int) -> boo
 def count_sent(
     nodes: Ints, ends: Ints, end: int, seq: int, length: int, flag: int, time_ns: int
 ) -> int:  # fmt: skip
-    """Count what a segment sends anew, again or out of order; returns its marks.
+    """Count the new, retransmitted and out-of-order bytes of a segment; returns its marks.
 
-    As in tcptrace, the numbers of SYN and FIN count as sent again, not as data.
+    As in tcptrace, SYN and FIN count as retransmitted bytes, but not as data.
     """
     syn, fin = (flag & SYN) != 0, (flag & FIN) != 0
     stop = seq + length + syn + fin
     high = ends[end, HIGH]
-    new, first_copies, last_copies, run = send(nodes, ends, end, seq, stop)
+    new, first_copies, last_copies, run = note_sent(nodes, ends, end, seq, stop)
     if seq < high:
-        withdraw(nodes, ends, end, seq)
+        invalidate_candidates(nodes, ends, end, seq)
     if last_copies == 0:
-        await_acknowledgement(nodes, ends, end, run, stop, time_ns)
+        add_candidate(nodes, ends, end, run, stop, time_ns)
     ends[end, UNIQUE_BYTES] += new - (syn and first_copies == 0) - (fin and last_copies == 0)
     mark = 0
     if new < stop - seq:
@@ -281,8 +281,8 @@ def count_sent(
 
 
 @inlined
-def note_top(ends: Ints, end: int, seq: int, length: int, flag: int) -> None:
-    """Note the highest numbers sent, of data and of all, and how much data is outstanding."""
+def note_highest(ends: Ints, end: int, seq: int, length: int, flag: int) -> None:
+    """Note the highest sequence numbers sent, of data and in all, and the data outstanding."""
     data = seq + ((flag & SYN) != 0)
     ends[end, TOP] = max(ends[end, TOP], data + length + ((flag & FIN) != 0))
     if length > 0:
@@ -295,7 +295,7 @@ def note_top(ends: Ints, end: int, seq: int, length: int, flag: int) -> None:
 
 @inlined
 def count_ack(ends: Ints, end: int, ack: int, length: int, flag: int, window: int, time_ns: int) -> int:
-    """Count an acknowledgement that `end` sends; returns its marks. A RST's number is not believed."""
+    """Count an acknowledgement that `end` sends; returns its marks. Acknowledgement numbers of RSTs are ignored."""
     if flag & RST:
         return 0
     peer = end ^ 1

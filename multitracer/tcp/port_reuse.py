@@ -1,7 +1,7 @@
-"""Splitting flows into local connections: one use of a flow, as one observation point saw it.
+"""Port reuse: splitting a flow at one observation point into connections.
 
-A port pair that is used again is another connection: a SYN with another initial sequence number
-opens it. A SYN sent twice does not, nor one that a capture recorded late.
+A SYN with another initial sequence number on the same port pair opens another connection. A retransmitted
+SYN does not, nor does one that the capture recorded late.
 """
 
 from __future__ import annotations
@@ -21,22 +21,26 @@ if TYPE_CHECKING:
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 NONE = -(1 << 62)
-"""A sequence number not known yet; relative ones may be negative, so that -1 will not do."""
+"""Unknown sequence number; -1 cannot be used, since relative numbers may be negative."""
 MASK = 0xFFFFFFFF
 FAR_BACK, FAR_AHEAD = 1 << 16, 1 << 24
-"""A SYN this far (bytes) below or above the highest number seen is clearly outside the window."""
+"""A SYN that many bytes below or above the highest sequence number seen is outside any window."""
 
-# What is kept of each end of a local connection (one flow use at one point): columns of `ends`.
+# Columns of `ends`, per end of a local connection (one connection on a flow at one point).
 ISN, TOP, LOW, PACKETS, FINS, MSS, WSCALE, END_FIELDS = 0, 1, 2, 3, 4, 5, 6, 7
-# And of the local connection itself: columns of `uses`. CLIENT is the direction of the client.
+# Columns of `uses`, per local connection. CLIENT is the direction of the client.
 FLOW, POINT, START, END, CLIENT, RESETS, CLOSED, LOCAL_FIELDS = 0, 1, 2, 3, 4, 5, 6, 7
 OPEN, BY_FIN, BY_RESET = 0, 1, 2
 
 
-def split(
+def split_into_connections(
     packets: pd.DataFrame, options: pd.DataFrame, flows: int, point: Any, seq: Ints, ack: Ints
 ) -> tuple[Any, Ints, Ints]:
-    """Local connection of every packet; what was learnt of its ends (2 rows each) and of itself."""
+    """Number the local connections; fills `seq` and `ack` with unwrapped numbers, not yet relative.
+
+    Returns the local connection of every packet (int32), `ends` of shape (2 * L, END_FIELDS) and `uses` of
+    shape (L, LOCAL_FIELDS), for L local connections.
+    """
     flags, flow = packets["flags"].to_numpy(), packets["flow"].to_numpy()
     points = int(point.max(initial=0)) + 1
     # A local connection begins with the first packet of a flow at a point, or with a SYN.
@@ -60,24 +64,24 @@ def split(
 
 
 def in_order_of_time(packets: pd.DataFrame) -> list[tuple[int, int]]:
-    """The rows of each input, (start, stop), the input that began first first (rotated captures)."""
+    """(start, stop) rows of each input, the input that began first first (rotated captures)."""
     numbers, time_ns = packets["input"].to_numpy(), packets["time_ns"].to_numpy()
     return sorted(runs(numbers), key=lambda rows: time_ns[rows[0]])
 
 
 @kernel
 def unwrap(reference: int, raw: int) -> int:
-    """The number congruent to the 32-bit `raw` that is nearest to `reference`."""
+    """The number congruent to the 32-bit `raw` (modulo 2**32) that is nearest to `reference`."""
     return reference + ((raw - reference + 0x80000000) & 0xFFFFFFFF) - 0x80000000
 
 
 @kernel
-def begins_anew(
+def opens_new_connection(
     ends: Ints, mine: int, peer: int, closed: bool, answers: bool, raw: int, raw_ack: int
 ) -> bool:
-    """Whether a SYN opens another connection, rather than belonging to the one at hand.
+    """Whether a SYN opens another connection, rather than belonging to the current one.
 
-    `answers` says that it carries an ACK. A SYN seen before is a retransmission.
+    `answers`: the SYN carries an ACK. A SYN with the known ISN is a retransmission.
     """
     isn, low, top = ends[mine, ISN], ends[mine, LOW], ends[mine, TOP]
     peer_isn = ends[peer, ISN]
@@ -85,11 +89,11 @@ def begins_anew(
     if isn != NONE:
         if ((isn - raw) & MASK) == 0:
             return False
-        if acknowledges_peer:  # the server had forgotten its first answer
+        if acknowledges_peer:  # the server lost its state and answers again
             return False
         ahead = unwrap(top, raw) - top
         return bool(closed or top <= isn + 1 or ahead < -FAR_BACK or ahead > FAR_AHEAD)
-    if low != NONE:  # known by later packets, or by what the peer acknowledged
+    if low != NONE:  # no SYN seen: known by later packets, or by the peer's acknowledgements
         return bool(((low - raw - 1) & MASK) != 0)
     return bool(answers and peer_isn != NONE and not acknowledges_peer)
 
@@ -98,7 +102,7 @@ def begins_anew(
 def open_use(
     uses: Ints, number: int, flow: int, point: int, direction: int, flags: int, time_ns: int
 ) -> None:
-    """Note a new local connection. The client sent the SYN, or got the SYN+ACK, or was seen first."""
+    """Enter a local connection. The client is the sender of the SYN, the receiver of the SYN+ACK, or the first seen."""
     answer = (flags & SYN) != 0 and (flags & ACK) != 0
     uses[number, FLOW] = flow
     uses[number, POINT] = point
@@ -108,8 +112,8 @@ def open_use(
 
 
 @kernel
-def note_number(ends: Ints, end: int, first: int, top: int, trusted: bool) -> None:
-    """Note that numbers from `first` up to `top` of an end's sequence space were seen.
+def note_range(ends: Ints, end: int, first: int, top: int, trusted: bool) -> None:
+    """Note that sequence numbers `first` to `top` of an end were seen.
 
     Those of a RST are not trusted, unless nothing else is known.
     """
@@ -126,7 +130,7 @@ def note_number(ends: Ints, end: int, first: int, top: int, trusted: bool) -> No
 
 @kernel
 def note_syn(ends: Ints, end: int, seq: int) -> None:
-    """Note an end's initial sequence number; a second one counts while nothing followed the first."""
+    """Note an end's ISN; that of a second SYN replaces it while nothing followed the first."""
     isn = ends[end, ISN]
     if isn == NONE or ends[end, TOP] <= isn + 1:
         ends[end, ISN] = seq
@@ -135,7 +139,7 @@ def note_syn(ends: Ints, end: int, seq: int) -> None:
 
 @kernel
 def note_close(ends: Ints, uses: Ints, number: int, end: int, flags: int) -> None:
-    """Note a FIN or RST; the connection is closed by what happened first: both FINs, or a RST."""
+    """Note a FIN or RST; the connection is closed by whichever was first: both FINs, or a RST."""
     if flags & FIN:
         ends[end, FINS] += 1
     if flags & RST:
@@ -156,7 +160,8 @@ def split_flows(
 ) -> int:  # fmt: skip
     """Fill `local`, `seq` and `ack` (unwrapped, not yet relative) of rows start..stop-1.
 
-    `current` holds the local connection open on each flow at each point. Returns how many there are.
+    `current` holds the open local connection of each flow at each point. Returns the number of local
+    connections.
     """
     option = np.searchsorted(option_row, start)
     for row in range(start, stop):
@@ -170,7 +175,7 @@ def split_flows(
         if not new and flag & SYN:
             mine, peer = 2 * number + side, 2 * number + 1 - side
             closed = uses[number, RESETS] > 0 or ends[mine, FINS] > 0 or ends[peer, FINS] > 0
-            new = begins_anew(ends, mine, peer, closed, answers, number_raw, ack_raw)
+            new = opens_new_connection(ends, mine, peer, closed, answers, number_raw, ack_raw)
         if new:
             number = np.int64(found)
             found += 1
@@ -190,11 +195,11 @@ def split_flows(
                 ends[mine, MSS] = option_mss[option]
                 ends[mine, WSCALE] = option_wscale[option]
         length = np.int64(payload[at]) + ((flag & SYN) != 0) + ((flag & FIN) != 0)
-        note_number(ends, mine, seq[at], seq[at] + length, trusted)
+        note_range(ends, mine, seq[at], seq[at] + length, trusted)
         ack[at] = -1
         if answers:
             ack[at] = ack_raw if ends[peer, TOP] == NONE else unwrap(ends[peer, TOP], ack_raw)
-            note_number(ends, peer, ack[at], ack[at], trusted)
+            note_range(ends, peer, ack[at], ack[at], trusted)
         if flag & (FIN | RST):
             note_close(ends, uses, number, mine, flag)
     return found

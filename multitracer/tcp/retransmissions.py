@@ -1,4 +1,4 @@
-"""Every retransmission: what triggered it, whether it was needless, and the rule that decided."""
+"""Every retransmission: its trigger, whether it was spurious, and the rule that decided."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from multitracer.tcp.scoreboard import (
     EVENT_FIELDS,
     FACT_FIELDS,
     PAIR_FIELDS,
-    R_ABOVE,
     R_COPIES,
     R_COPY,
     R_DSACKS,
@@ -27,38 +26,39 @@ from multitracer.tcp.scoreboard import (
     R_ROW,
     R_RTO,
     R_RULE,
+    R_SACKED_ABOVE,
     R_SINCE_ACK,
     R_SPURIOUS,
     R_TRIGGER,
 )  # fmt: skip
 from multitracer.tcp.sender import (
     BATCH,
+    DSACK_CAPABLE,
     EVENTS,
     FAST,
     LEAST_RTT,
-    PLACE,
+    NEXT_ROW,
     PROBE,
     RECOVERY,
     REORDERED,
-    REPORTS,
     SENDER_FIELDS,
     TIMEOUT,
     UNKNOWN,
-    begin_sender,
-    follow,
-    packed,
+    new_sender,
+    pack_word,
+    replay_sender,
 )  # fmt: skip
 from multitracer.tcp.spurious import judge
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# What `classify_directions` has come to: the direction, and the events of those before.
+# Progress of `classify_directions`: the next direction, and the number of events of those before it.
 DIRECTION, FOUND = range(2)
 MOST_COPIES = 64
-"""So many copies of a segment are looked at."""
-FIRST_ROOM = 1024
-"""Room for so many facts and pairs at first; it is doubled where that is too little."""
+"""Copies of a segment that are examined."""
+INITIAL_ROWS = 1024
+"""Initial rows of `facts` and `pairs`; doubled when they are too few."""
 
 
 def classify(
@@ -74,9 +74,9 @@ def classify(
 
     `groups` are those of `segments`; `sacks` has columns segment, left, right (relative) and dsack.
     `point_of` is the observation point nearest to each sender, shape (connections, 2), -1 for none.
-    `arrived` tells for each row of `segments` whether the receiver's capture holds it intact: 1 yes,
-    0 no, -1 cannot be told.
-    `error_ns` is the clock error that each row's arrival had to bear, where it had to.
+    `arrived` says for each row of `segments` whether the receiver's capture holds it intact: 1 yes, 0 no,
+    -1 unknown. `error_ns` is, per row of `segments`, the clock error of its `arrived`, -1 where no clock
+    was involved.
     """
     marks = segments["marks"].to_numpy()
     resent = rows_with(marks, MARKS["retransmission"])
@@ -85,40 +85,40 @@ def classify(
         return empty("retransmissions")
     group = groups.number(ends, point_of[ends, senders])
     begin, end = groups.starts[group], groups.starts[group + 1]
-    words = _words(segments, groups)
+    words = _packed_words(segments, groups)
     columns = (
         words, *(segments[name].to_numpy() for name in ("time_ns", "sender", "seq", "ack", "flags", "tsval", "tsecr")),
         np.array([sacks[name].to_numpy() for name in ("segment", "left", "right", "dsack")], dtype=np.int64), arrived,
     )  # fmt: skip
     found = concurrently(
-        lambda part: _run(groups.order, begin[part], end[part], senders[part], columns, len(resent)),
-        _shares(end - begin),
+        lambda part: _classify_part(groups.order, begin[part], end[part], senders[part], columns, len(resent)),
+        _halves(end - begin),
     )
     return _table(np.concatenate(found), segments, connections, error_ns)
 
 
-def _words(segments: pd.DataFrame, groups: Groups) -> Any:
-    """What `follow` looks at first of each row, in the order of the groups."""
+def _packed_words(segments: pd.DataFrame, groups: Groups) -> Any:
+    """The packed word of each row that `replay_sender` reads first, in the order of the groups."""
     names = ("connection", "point", "sender", "flags", "options", "payload_bytes", "marks")
     columns = [segments[name].to_numpy() for name in names]
     words = np.empty(len(groups.order), dtype=np.int64)
 
     def pack(part: tuple[slice, Any]) -> None:
-        rows, place = part
+        rows, position = part
         mine = (column[rows] for column in columns)
-        pack_rows(*mine, MARKS["retransmission"], MARKS["captured_twice"], groups.points, place, words)
+        pack_rows(*mine, MARKS["retransmission"], MARKS["captured_twice"], groups.points, position, words)
 
-    concurrently(pack, groups.places())
+    concurrently(pack, groups.write_positions())
     return words
 
 
-def _run(order: Any, begin: Any, end: Any, senders: Any, columns: tuple[Any, ...], resends: int) -> Any:
-    """The events of some directions, of which there are `resends` at most."""
+def _classify_part(order: Any, begin: Any, end: Any, senders: Any, columns: tuple[Any, ...], most: int) -> Any:
+    """The events of some directions, which have at most `most` retransmissions."""
     longest = int((end - begin).max(initial=0))
-    # Room that is not written to costs nothing.
+    # Pages that are never written take no memory.
     ends, notes = np.empty(longest, dtype=np.int64), np.empty((longest, 2), dtype=np.int32)
-    events = np.empty((resends, EVENT_FIELDS), dtype=np.int64)
-    facts, pairs = (np.empty((FIRST_ROOM, fields), dtype=np.int64) for fields in (FACT_FIELDS, PAIR_FIELDS))
+    events = np.empty((most, EVENT_FIELDS), dtype=np.int64)
+    facts, pairs = (np.empty((INITIAL_ROWS, fields), dtype=np.int64) for fields in (FACT_FIELDS, PAIR_FIELDS))
     sender, done = np.zeros(SENDER_FIELDS, dtype=np.int64), np.zeros(2, dtype=np.int64)
     fetched, copies = np.empty((BATCH, 2), dtype=np.int64), np.empty(MOST_COPIES, dtype=np.int64)
     while not classify_directions(
@@ -128,16 +128,16 @@ def _run(order: Any, begin: Any, end: Any, senders: Any, columns: tuple[Any, ...
     return events[: done[FOUND]]
 
 
-def _shares(rows: Any) -> list[slice]:
-    """The directions in two parts of about as many rows, where that is worth it."""
+def _halves(rows: Any) -> list[slice]:
+    """The directions in two parts with about equally many rows, where two threads are worth it."""
     reached = np.cumsum(rows)
     half = int(np.searchsorted(reached, reached[-1] / 2)) + 1
-    alone = len(shares(int(reached[-1]), 2)) == 1
-    return [slice(0, len(rows))] if alone else [slice(0, half), slice(half, len(rows))]
+    one_part = len(shares(int(reached[-1]), 2)) == 1
+    return [slice(0, len(rows))] if one_part else [slice(0, half), slice(half, len(rows))]
 
 
 def _directions(segments: pd.DataFrame, point_of: Any, resent: Any) -> tuple[Any, Any]:
-    """(Connection, sender) of every end that was seen to resend anything near it."""
+    """(Connection, sender) of every end with a retransmission in the capture nearest to it."""
     connection, sender = segments["connection"].to_numpy(), segments["sender"].to_numpy()
     resent = resent[(connection[resent] >= 0) & (segments["payload_bytes"].to_numpy()[resent] > 0)]
     near = segments["point"].to_numpy()[resent] == point_of[connection[resent], sender[resent]]
@@ -148,20 +148,20 @@ def _directions(segments: pd.DataFrame, point_of: Any, resent: Any) -> tuple[Any
 @kernel
 def pack_rows(
     connection: Any, point: Any, sender: Any, flags: Any, options: Any, length: Any, marks: Any, resent: int, skip: int,
-    points: int, place: Any, words: Any,
+    points: int, position: Any, words: Any,
 ) -> None:  # fmt: skip
-    """Put what `follow` looks at first together, row by row in the order of the groups; `place` moves on.
+    """Pack what `replay_sender` reads first of each row, in the order of the groups; `position` advances.
 
-    A group's rows lie far apart, and each column of each would be fetched from memory by itself.
+    The rows of a group are far apart, and each column of each row would be a cache miss of its own.
     """
     for row in range(len(connection)):
         if connection[row] >= 0 and not marks[row] & skip:
             group = np.int64(connection[row]) * points + point[row]
-            words[place[group]] = packed(
+            words[position[group]] = pack_word(
                 np.int64(sender[row]), 1 if marks[row] & resent else 0, np.int64(flags[row]), np.int64(options[row]),
                 np.int64(length[row]),
             )  # fmt: skip
-            place[group] += 1
+            position[group] += 1
 
 
 @kernel
@@ -171,16 +171,16 @@ def classify_directions(
     done: Any, sender: Any, ends: Any, notes: Any, facts: Any, events: Any, pairs: Any, fetched: Any,
     copies: Any,
 ) -> bool:  # fmt: skip
-    """Follow and judge each direction, one event per retransmission; False where `facts` and `pairs` must grow.
+    """Replay and judge each direction, one event per retransmission; False when `facts` and `pairs` must grow.
 
-    What is `done` stays done: call again with more room.
+    `done` keeps the progress: call again with longer arrays.
     """
     for i in range(done[DIRECTION], len(senders)):
         mine = order[begin[i] : end[i]]
-        if sender[PLACE] == 0:
-            begin_sender(sender, handshake_rtt(mine, senders[i], time_ns, sender_of, flags))
+        if sender[NEXT_ROW] == 0:
+            new_sender(sender, handshake_rtt(mine, senders[i], time_ns, sender_of, flags))
         own = events[done[FOUND] :]
-        if not follow(
+        if not replay_sender(
             mine, words[begin[i] : end[i]], senders[i], time_ns, seq, ack, tsecr, blocks,
             sender, ends, notes, facts, own, pairs, fetched,
         ):  # fmt: skip
@@ -189,17 +189,17 @@ def classify_directions(
         own[:, R_LEAST_RTT] = sender[LEAST_RTT]
         judge(
             ends, notes, facts, own, pairs, time_ns, seq, tsval, arrived,
-            sender[LEAST_RTT], sender[REPORTS], sender[REORDERED], copies,
+            sender[LEAST_RTT], sender[DSACK_CAPABLE], sender[REORDERED], copies,
         )  # fmt: skip
         done[DIRECTION] = i + 1
         done[FOUND] += sender[EVENTS]
-        sender[PLACE] = 0
+        sender[NEXT_ROW] = 0
     return True
 
 
 @kernel
 def handshake_rtt(rows: Any, direction: int, time_ns: Any, sender: Any, flags: Any) -> int:
-    """The round trip of the handshake as this end saw it, -1 when a SYN was sent twice or none is there."""
+    """Round trip of the handshake (ns) as this end saw it; -1 when the SYN was retransmitted or is missing."""
     syn = np.int64(-1)
     for row in rows[:8]:
         if flags[row] & 2 and sender[row] == direction:
@@ -216,16 +216,16 @@ def _table(found: Any, segments: pd.DataFrame, connections: pd.DataFrame, error_
 
     found = found[np.argsort(found[:, R_ROW], kind="stable")]
     rows = found[:, R_ROW]
-    taken = {
+    segment_columns = {
         name: segments[name].to_numpy()[rows]
         for name in ("input", "record", "connection", "time_ns", "seq", "payload_bytes", "sender")
     }
     ends = np.stack([connections["client"].to_numpy(), connections["server"].to_numpy()])
-    taken["sender"] = ends[taken["sender"], taken["connection"]]
+    segment_columns["sender"] = ends[segment_columns["sender"], segment_columns["connection"]]
     return build(
         "retransmissions",
         {
-            **taken,
+            **segment_columns,
             "trigger": pd.Categorical.from_codes(found[:, R_TRIGGER], TRIGGERS),
             "spurious": pd.Categorical.from_codes(found[:, R_SPURIOUS], SPURIOUS),
             "because": _reasons(found),
@@ -238,19 +238,19 @@ def _table(found: Any, segments: pd.DataFrame, connections: pd.DataFrame, error_
 
 
 def _reasons(found: Any) -> Any:
-    """Why each was sent, and why it is held to be needed or needless. Many share a sentence: each is made once."""
-    named = _named_in(_TRIGGERED)[found[:, R_TRIGGER]] | _named_in(_RULES)[found[:, R_RULE]]
+    """The `because` sentence of each retransmission; equal sentences are formatted once."""
+    named = _numbers_named_in(_TRIGGER_TEXTS)[found[:, R_TRIGGER]] | _numbers_named_in(_RULE_TEXTS)[found[:, R_RULE]]
     sentences = np.hstack([found[:, [R_TRIGGER, R_RULE]], found[:, list(_NUMBERS.values())] * named])
     first, which = distinct(sentences)
     reasons = [
-        _sentence(f"{_TRIGGERED[trigger]}; {_RULES.get(rule, _CANNOT_BE_TOLD)}", numbers)
+        _sentence(f"{_TRIGGER_TEXTS[trigger]}; {_RULE_TEXTS.get(rule, _UNDECIDED)}", numbers)
         for trigger, rule, *numbers in sentences[first].tolist()
     ]
     return np.array(reasons, dtype=object)[which]
 
 
-def _named_in(sentences: dict[int, str]) -> Any:
-    """For each code, of each of _NUMBERS whether its sentence names it."""
+def _numbers_named_in(sentences: dict[int, str]) -> Any:
+    """For each code, which of _NUMBERS its sentence names."""
     named = np.zeros((max(rules.CODES, len(TRIGGERS)), len(_NUMBERS)), dtype=np.bool_)
     for code, sentence in sentences.items():
         named[code] = [f"{{{name}" in sentence for name in _NUMBERS]
@@ -258,19 +258,19 @@ def _named_in(sentences: dict[int, str]) -> Any:
 
 
 def _sentence(sentence: str, numbers: list[int]) -> str:
-    """The sentence with its numbers."""
-    given = dict(zip(_NUMBERS, numbers, strict=True))
-    times = {name: given[name] / 1e6 for name in ("elapsed", "since", "rto", "least")}
-    return sentence.format(**given | times, s="" if given["acks"] == 1 else "s")
+    """The sentence with its numbers filled in; times in ms."""
+    values = dict(zip(_NUMBERS, numbers, strict=True))
+    times = {name: values[name] / 1e6 for name in ("elapsed", "since", "rto", "least")}
+    return sentence.format(**values | times, s="" if values["acks"] == 1 else "s")
 
 
 _NUMBERS = {
     "elapsed": R_ELAPSED, "since": R_SINCE_ACK, "rto": R_RTO, "least": R_LEAST_RTT,
-    "acks": R_DUPACKS, "above": R_ABOVE, "dsacks": R_DSACKS, "copies": R_COPIES,
+    "acks": R_DUPACKS, "above": R_SACKED_ABOVE, "dsacks": R_DSACKS, "copies": R_COPIES,
 }  # fmt: skip
-"""What the sentences name: the first four are times."""
+"""Columns that the sentences name; the first four are times (ns)."""
 
-_TRIGGERED = {
+_TRIGGER_TEXTS = {
     TIMEOUT: "oldest unacknowledged data resent {elapsed:.1f} ms after the timer was last restarted, without any "
     "acknowledgement for {since:.1f} ms (modelled RTO {rto:.1f} ms)",
     FAST: "{acks} duplicate acknowledgement{s} and {above} bytes selectively acknowledged above it when it was resent",
@@ -280,7 +280,7 @@ _TRIGGERED = {
     UNKNOWN: "no timer had run out ({since:.1f} ms without an acknowledgement) and no loss was signalled",
 }
 
-_RULES = {
+_RULE_TEXTS = {
     rules.ARRIVED: "an earlier copy is in the receiver's capture",
     rules.LOST: "no earlier copy reached the receiver's capture",
     rules.ACKED_BEFORE: "the bytes had been acknowledged before",
@@ -288,8 +288,8 @@ _RULES = {
     rules.EIFEL_EARLIER: "the acknowledgement echoes the timestamp of an earlier copy (Eifel)",
     rules.EIFEL_THIS: "the acknowledgement echoes the timestamp of a resend, and no duplicate was reported",
     rules.TOO_SOON: "acknowledged sooner than half the least round trip ({least:.1f} ms) after it",
-    rules.OVERTAKEN: "data sent later had been delivered while these bytes were still missing",
-    rules.STILL_ASKED: "an acknowledgement that answered a later packet still asked for these bytes, and the next "
+    rules.LATER_DELIVERED: "data sent later had been delivered while these bytes were still missing",
+    rules.STILL_MISSING: "an acknowledgement that answered a later packet still asked for these bytes, and the next "
     "came a whole round trip after the resend",
     rules.NEXT_MISSING: "the acknowledgement of the resend just below it stopped at these bytes",
     rules.NEVER_ACKED: "needless or not cannot be told: never acknowledged in this capture",
@@ -297,4 +297,4 @@ _RULES = {
     rules.REORDERED: "needless or not cannot be told: this path reorders",
     rules.PARTIAL: "needless or not cannot be told: it resent a part of a segment",
 }
-_CANNOT_BE_TOLD = "needless or not cannot be told from this capture"
+_UNDECIDED = "needless or not cannot be told from this capture"

@@ -1,9 +1,9 @@
 """Round-trip samples as tcptrace takes them, and their statistics.
 
-An acknowledgement gives a sample when it ends exactly where a segment ended of which nothing was
-ever sent twice (Karn), and when nothing below that end was sent after it: else the acknowledgement
-may have waited for a repair. So a transmission makes all candidates useless that end above where it
-begins, and those that stay are in order of time and of sequence number at once: a queue per end.
+An acknowledgement gives a sample when its number is the end of a segment of which no byte was retransmitted
+(Karn's algorithm), and no segment below that end was sent after it; otherwise the acknowledgement may have
+waited for a retransmission to fill a hole. A transmission therefore invalidates all candidates that end
+above its start, and the remaining ones are in order of both time and sequence number: a queue per end.
 """
 
 from __future__ import annotations
@@ -17,33 +17,34 @@ import numpy.typing as npt
 from multitracer.compute.arrays import tally
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.compute.threads import concurrently
-from multitracer.tcp.sent_ranges import BOTTOM, END, FIRST, LENGTH, NO_NODE, VALUE, add_above, drop
+from multitracer.tcp.sent_ranges import BOTTOM, END, FIRST, LENGTH, NO_NODE, VALUE, drop_node, insert_above
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 CANDIDATES = 5
-"""The queue's place among an end's state (three columns, see `sent`)."""
+"""First of the three columns of an end's state that hold the queue (see `sent_ranges`)."""
 MOST_CANDIDATES = 1 << 16
-"""More segments than this are outstanding only where acknowledgements were not captured."""
+"""Limit of a queue: more segments are outstanding only where acknowledgements were not captured."""
 NO_SAMPLE = -1
 SHORT = 64
-"""Up to so many samples are sorted where they stand; for more, calling NumPy is worth its cost."""
+"""Up to this many samples, insertion sort; above it NumPy's sort is faster in spite of the call."""
 
 STATISTICS = ("min", "mean", "median", "p95", "max", "std")
 
 
 def segment_round_trips(time_ns: Ints, mine: Any, seq: Ints, payload: Any, ack: Ints) -> tuple[Ints, Ints]:
-    """Send times and round trips of the segments that were sent once, and not alone, as their sender saw them.
+    """Send times and round trips (int64 ns) of segments that were sent once, while other data was outstanding.
 
-    Takes columns of the rows of one connection at one point, in the order of the capture; `mine` marks those
-    that the sender sent. The acknowledgement of a lone segment may be delayed (RFC 1122 4.2.3.2).
+    Takes columns of the rows of one connection at one point, in capture order; `mine` marks those of the
+    data sender. A segment sent with nothing outstanding is left out, since its acknowledgement may be
+    delayed (RFC 1122 4.2.3.2).
     """
     data, acks = np.flatnonzero(mine & (payload > 0)), np.flatnonzero(~mine & (ack >= 0))
     highest = np.maximum.accumulate(ack[acks]) if len(acks) else np.empty(0, dtype=np.int64)
     end = seq[data] + payload[data]
-    _, index, counts = np.unique(end, return_inverse=True, return_counts=True)
-    once = counts[index] == 1
+    _, end_index, counts = np.unique(end, return_inverse=True, return_counts=True)
+    once = counts[end_index] == 1
     at = np.searchsorted(highest, end)
     before = np.searchsorted(acks, data)
     alone = np.append(-1, highest)[before] >= seq[data]
@@ -53,39 +54,39 @@ def segment_round_trips(time_ns: Ints, mine: Any, seq: Ints, payload: Any, ack: 
 
 
 @inlined
-def withdraw(nodes: Ints, ends: Ints, end: int, first: int) -> None:
-    """Note a transmission that begins at `first`: nothing above can be timed any more."""
+def invalidate_candidates(nodes: Ints, ends: Ints, end: int, first: int) -> None:
+    """Note a transmission from `first` on: candidates that end above it give no sample any more."""
     top = ends[end, CANDIDATES]
     while top != NO_NODE and nodes[top, END] > first:
-        drop(nodes, ends, end, CANDIDATES, top)
+        drop_node(nodes, ends, end, CANDIDATES, top)
         top = ends[end, CANDIDATES]
 
 
 @inlined
-def await_acknowledgement(nodes: Ints, ends: Ints, end: int, first: int, stop: int, time_ns: int) -> None:
-    """Note that first..stop-1, all new, left at `time_ns`."""
-    add_above(nodes, ends, end, CANDIDATES, ends[end, CANDIDATES], first, stop, time_ns)
+def add_candidate(nodes: Ints, ends: Ints, end: int, first: int, stop: int, time_ns: int) -> None:
+    """Note that first..stop-1, all new, were sent at `time_ns`."""
+    insert_above(nodes, ends, end, CANDIDATES, ends[end, CANDIDATES], first, stop, time_ns)
     if ends[end, CANDIDATES + LENGTH] > MOST_CANDIDATES:
-        drop(nodes, ends, end, CANDIDATES, ends[end, CANDIDATES + BOTTOM])
+        drop_node(nodes, ends, end, CANDIDATES, ends[end, CANDIDATES + BOTTOM])
 
 
 @inlined
 def take_sample(nodes: Ints, ends: Ints, end: int, ack: int, time_ns: int) -> int:
-    """The round trip in ns that an acknowledgement shows, or NO_SAMPLE; what it covers is done."""
+    """The round trip (ns) that an acknowledgement gives, or NO_SAMPLE; removes the candidates that it covers."""
     sample = NO_SAMPLE
     bottom = ends[end, CANDIDATES + BOTTOM]
     while bottom != NO_NODE and nodes[bottom, FIRST] < ack:
         if nodes[bottom, END] == ack:
             sample = time_ns - nodes[bottom, VALUE]
-        drop(nodes, ends, end, CANDIDATES, bottom)
+        drop_node(nodes, ends, end, CANDIDATES, bottom)
         bottom = ends[end, CANDIDATES + BOTTOM]
     return sample
 
 
 def summarize(parts: Sequence[tuple[Ints, npt.NDArray[np.int32]]], ends: int) -> tuple[Ints, Floats]:
-    """Per end, the number of samples, and in ms their STATISTICS (columns; NaN without samples).
+    """Number of samples per end, shape (ends,), and STATISTICS in ms, shape (ends, 6); NaN without samples.
 
-    Each part holds samples (ns) and whose each of them is; no end has samples in two parts.
+    Each part has samples (ns) and the end of each; no end has samples in two parts.
     """
     counts = np.zeros(ends, dtype=np.int64)
     for _, end in parts:
@@ -93,38 +94,38 @@ def summarize(parts: Sequence[tuple[Ints, npt.NDArray[np.int32]]], ends: int) ->
     starts = np.zeros(ends + 1, dtype=np.int64)
     np.cumsum(counts, out=starts[1:])
     grouped = np.empty(starts[-1], dtype=np.int64)
-    concurrently(lambda part: group(*part, starts[:-1].copy(), grouped), parts)
+    concurrently(lambda part: group_samples(*part, starts[:-1].copy(), grouped), parts)
     statistics = np.full((ends, len(STATISTICS)), np.nan)
     for long in np.flatnonzero(counts > SHORT).tolist():
         grouped[starts[long] : starts[long + 1]].sort()
-    describe(grouped, starts, statistics)
+    fill_statistics(grouped, starts, statistics)
     return counts, statistics / 1e6
 
 
 @kernel
-def group(samples: Ints, end: npt.NDArray[np.int32], place: Ints, grouped: Ints) -> None:
-    """Put each end's samples together; `place` is where each end's begin, and moves on."""
+def group_samples(samples: Ints, end: npt.NDArray[np.int32], position: Ints, grouped: Ints) -> None:
+    """Write each end's samples consecutively; `position` is the next free place per end, and advances."""
     for i in range(len(samples)):
-        grouped[place[end[i]]] = samples[i]
-        place[end[i]] += 1
+        grouped[position[end[i]]] = samples[i]
+        position[end[i]] += 1
 
 
 @kernel
 def sort_short(values: Ints) -> None:
-    """Sort a few values in place, each inserted among those before it."""
+    """Insertion sort, in place, for a few values."""
     for i in range(1, len(values)):
-        value, place = values[i], i
-        while place > 0 and values[place - 1] > value:
-            values[place] = values[place - 1]
-            place -= 1
-        values[place] = value
+        value, position = values[i], i
+        while position > 0 and values[position - 1] > value:
+            values[position] = values[position - 1]
+            position -= 1
+        values[position] = value
 
 
 @kernel
-def describe(grouped: Ints, starts: Ints, statistics: Floats) -> None:
-    """Fill the STATISTICS (ns) of every group; the standard deviation is the sample's (n - 1).
+def fill_statistics(grouped: Ints, starts: Ints, statistics: Floats) -> None:
+    """Fill the STATISTICS (ns) of every group; the standard deviation is that of a sample (n - 1).
 
-    Groups of more than SHORT samples come sorted; the others are sorted here.
+    Groups of more than SHORT samples must be sorted; the others are sorted here.
     """
     for i in range(len(starts) - 1):
         count = starts[i + 1] - starts[i]
@@ -133,7 +134,7 @@ def describe(grouped: Ints, starts: Ints, statistics: Floats) -> None:
         values = grouped[starts[i] : starts[i + 1]]
         if count <= SHORT:
             sort_short(values)
-        # Added up one after the other: numpy and numba each have an order of their own.
+        # Added in order: NumPy's and numba's sums differ in their order, and so in the last bits.
         total = 0.0
         for value in values:
             total += value
@@ -151,7 +152,7 @@ def describe(grouped: Ints, starts: Ints, statistics: Floats) -> None:
 
 @kernel
 def quantile(values: Ints, share: float) -> float:
-    """The quantile of sorted values, interpolated linearly."""
+    """The quantile of sorted values, with linear interpolation."""
     at = share * (len(values) - 1)
     low = int(at)
     high = min(low + 1, len(values) - 1)

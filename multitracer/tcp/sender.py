@@ -1,9 +1,9 @@
-"""What a TCP sender did and knew, followed through a capture taken at its side.
+"""A TCP sender's state, replayed from a capture taken at its side.
 
-One pass over the segments of a connection replays the sender's scoreboard: what was sent when and
-how often, what was acknowledged, what was selectively acknowledged, and what duplicates the
-receiver reported (DSACK, RFC 2883). Each retransmission is given its trigger, and every fact
-that later tells whether it was needless is kept beside it.
+One pass over the segments of a connection rebuilds the sender's scoreboard: what was sent when and how
+often, what was acknowledged, what was selectively acknowledged (SACK), and which duplicates the receiver
+reported (DSACK, RFC 2883). Each retransmission gets its trigger, and the facts from which `spurious` later
+decides whether it was spurious.
 """
 
 from __future__ import annotations
@@ -15,30 +15,30 @@ import numpy as np
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.schema import ACK, FIN, OPTION_SACK, OPTION_SACK_PERMITTED, RST, SYN
 from multitracer.tcp.scoreboard import (
-    CLEAN,
-    DSACKED,
+    DSACKED_AT,
     DSACKS,
     NEVER,
     NOTE,
     ORIGINAL,
-    R_ABOVE,
-    R_ANSWERED,
+    R_ACKED_SEND_TIME,
     R_DUPACKS,
-    R_EDGE,
     R_ELAPSED,
+    R_OLDEST,
     R_PAIRS,
     R_PAIRS_END,
     R_ROW,
     R_RTO,
+    R_SACKED_ABOVE,
     R_SINCE_ACK,
     R_TRIGGER,
     SACKED,
-    begin_facts,
-    begin_of,
-    cover,
+    SENT_ONCE,
     first_above,
+    init_facts,
     last_sent,
     note_copy,
+    note_first_ack,
+    row_start,
 )  # fmt: skip
 
 # Codes of tables.TRIGGERS, in its order.
@@ -47,42 +47,44 @@ TIMEOUT, FAST, RECOVERY, PROBE, UNKNOWN = range(5)
 SECOND = 1_000_000_000
 MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which is longer
 
-# Where the parts of a packed word begin; bit 0 is the sender. Flags and options are masked by their bits.
+# First bits of the fields of a packed word; bit 0 is the sender. Flags and options are tested by their bits.
 _RESENT, _OPTIONS, _FLAGS, _LENGTH = 1, 8, 16, 32
-# What tells a plain acknowledgement in such a word: neither a SYN's, nor with SACK blocks.
-_KIND, _PLAIN = (ACK | SYN) << _FLAGS | OPTION_SACK << _OPTIONS, ACK << _FLAGS
+# A packed word of a plain acknowledgement: ACK set, no SYN, no SACK blocks.
+_PLAIN_MASK, _PLAIN_ACK = (ACK | SYN) << _FLAGS | OPTION_SACK << _OPTIONS, ACK << _FLAGS
 BATCH = 256
-"""So many rows' times and numbers are fetched at once."""
+"""Rows whose times and numbers are prefetched together."""
 
-# Rows of an array of SACK blocks, a column each, in order of segments.
+# Rows of the array of SACK blocks, which has one column per block, in order of segments.
 SEGMENT, LEFT, RIGHT, IS_DSACK = range(4)
 # Columns of a sender; times and round trips in ns.
-# Bytes below UNA are acknowledged, below TOP sent, below HIGH_SACK selectively acknowledged but for holes; a
-# recovery lasts until RECOVERY_END is acknowledged (-1: none). Those from CLEAR_FROM on were sent once, in
-# order of time, and not selectively acknowledged.
-# NEWEST is the latest time of sending of what is known to have arrived by its only transmission, ANSWERED that
-# of the last segment the latest acknowledgement covered (-1: none); RESTARTED is when the timer was.
-# PROBED: a tail loss probe left since UNA moved; REORDERED: the path did; REPORTS: the receiver reports duplicates.
-# EDGE is the first scoreboard row that is not all acknowledged, ROWS how many there are; KNOWN, EVENTS and
-# PAIRED count facts, events and pairs; BLOCK is behind the latest SACK block, PLACE is the next row to follow.
-(UNA, TOP, HIGH_SACK, RECOVERY_END, CLEAR_FROM, DUPACKS, SRTT, RTTVAR, RTO, LEAST_RTT,
- LAST_SENT, LAST_ACK, NEWEST, ANSWERED, RESTARTED, PROBED, REORDERED, REPORTS,
- EDGE, ROWS, KNOWN, EVENTS, PAIRED, BLOCK, PLACE, SENDER_FIELDS) = range(26)  # fmt: skip
+# Bytes below UNA are acknowledged, below TOP sent, below HIGH_SACK selectively acknowledged except for holes; a
+# recovery lasts until RECOVERY_END is acknowledged (-1: none). Bytes from SIMPLE_FROM on were sent once, in order of
+# time, and not selectively acknowledged.
+# NEWEST_ARRIVED is the latest send time of a segment known to have arrived and sent only once, ACKED_SEND_TIME that of
+# the last segment covered by the latest cumulative acknowledgement (-1: none), TIMER_START when the retransmission
+# timer was last restarted.
+# PROBE_SENT: a tail loss probe was sent since UNA advanced; REORDERED: the path reordered packets; DSACK_CAPABLE:
+# the receiver permits or sends SACK, and so reports duplicates by DSACK.
+# FIRST_UNACKED is the first scoreboard row that is not fully acknowledged, ROWS the number of rows; FACTS, EVENTS and
+# PAIRS count facts, events and pairs; NEXT_BLOCK follows the latest SACK block, NEXT_ROW is the next row to replay.
+(UNA, TOP, HIGH_SACK, RECOVERY_END, SIMPLE_FROM, DUPACKS, SRTT, RTTVAR, RTO, LEAST_RTT,
+ LAST_SENT, LAST_ACK, NEWEST_ARRIVED, ACKED_SEND_TIME, TIMER_START, PROBE_SENT, REORDERED, DSACK_CAPABLE,
+ FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW, SENDER_FIELDS) = range(26)  # fmt: skip
 
 
 @kernel
-def begin_sender(sender: Any, first_sample: int) -> None:
-    """A sender of which nothing was seen but the handshake's round trip (ns; -1 unknown)."""
+def new_sender(sender: Any, first_sample: int) -> None:
+    """Initialise a sender of which only the handshake's round trip is known (ns; -1 unknown)."""
     sender[:] = 0
-    sender[RECOVERY_END] = sender[ANSWERED] = -1
-    sender[RTO], sender[LEAST_RTT], sender[CLEAR_FROM], sender[LAST_ACK] = SECOND, NEVER, NEVER, NEVER
+    sender[RECOVERY_END] = sender[ACKED_SEND_TIME] = -1
+    sender[RTO], sender[LEAST_RTT], sender[SIMPLE_FROM], sender[LAST_ACK] = SECOND, NEVER, NEVER, NEVER
     if first_sample > 0:
         update_rto(sender, first_sample)
 
 
 @inlined
 def update_rto(sender: Any, sample: int) -> None:
-    """RFC 6298 2.2-2.3 with a granularity of 0."""
+    """RFC 6298 2.2-2.3 with a clock granularity of 0, and the minimum RTO of Linux."""
     if sender[SRTT] == 0:
         sender[SRTT] = sample
         sender[RTTVAR] = sample // 2
@@ -94,80 +96,86 @@ def update_rto(sender: Any, sample: int) -> None:
 
 
 @kernel
-def classify_trigger(sender: Any, start: int, end: int, again: bool, since_ack: int, elapsed: int, above: int) -> int:
-    """Why a sender resent start..end-1: a code of TRIGGERS.
+def classify_trigger(
+    sender: Any, start: int, end: int, again: bool, since_ack: int, elapsed: int, sacked_above: int
+) -> int:
+    """Why a sender retransmitted start..end-1: a code of TRIGGERS.
 
-    `again`: whether these bytes were resent before; `since_ack` and `elapsed`: ns since the last
-    acknowledgement and since the timer was last restarted; `above`: bytes above them selectively
+    `again`: these bytes were retransmitted before; `since_ack` and `elapsed`: ns since the last
+    acknowledgement and since the timer was last restarted; `sacked_above`: bytes above them selectively
     acknowledged. RFC 8985 7 (probe), 6298 5 (timeout), 6675 5 (fast).
     """
     una = sender[UNA]
     waited = since_ack >= max(MIN_RTO_NS, sender[SRTT] + MIN_RTO_NS) // 10 * 9
-    clocked = sender[DUPACKS] > 0 or above > 0
+    signalled = sender[DUPACKS] > 0 or sacked_above > 0
     if una < sender[RECOVERY_END]:
         if start <= una and again and waited:
             return TIMEOUT
         return RECOVERY
-    if clocked and not waited:
+    if signalled and not waited:
         return FAST
-    # A tail loss probe resends the last segment, once; alone outstanding it is a probe only if
-    # it came before the timer could (RFC 8985 7.2: 2 SRTT, and 200 ms more for a delayed ACK).
-    last = end >= sender[TOP] and sender[PROBED] == 0 and elapsed >= MIN_RTO_NS // 20
+    # A tail loss probe retransmits the last segment, once. If that is also the oldest, it is a probe only when
+    # it was sent before the RTO (RFC 8985 7.2: 2 SRTT, and 200 ms more for a delayed ACK).
+    last = end >= sender[TOP] and sender[PROBE_SENT] == 0 and elapsed >= MIN_RTO_NS // 20
     if last and (start > una or elapsed < sender[RTO] // 10 * 9):
         return PROBE
     if start <= una and waited:
         return TIMEOUT
-    if clocked:
+    if signalled:
         return FAST
     return UNKNOWN
 
 
 @kernel
-def packed(sender: int, resent: int, flags: int, options: int, length: int) -> int:
-    """What decides how `follow` goes on with a segment, in one word."""
+def pack_word(sender: int, resent: int, flags: int, options: int, length: int) -> int:
+    """The fields of a segment that `replay_sender` branches on, in one word."""
     return (length << _LENGTH) | (flags << _FLAGS) | (options << _OPTIONS) | (resent << _RESENT) | sender
 
 
 @inlined
-def fetch(rows: Any, words: Any, direction: int, time_ns: Any, seq: Any, ack: Any, fetched: Any) -> None:
-    """Put the time and the number, of data or acknowledged, of a batch of rows together.
+def prefetch(rows: Any, words: Any, direction: int, time_ns: Any, seq: Any, ack: Any, fetched: Any) -> None:
+    """Copy the time and the sequence or acknowledgement number of a batch of rows to `fetched`.
 
-    They lie far apart in memory, and are waited for all at once here, else one after the other.
+    The rows are far apart in memory: in this loop the cache misses overlap, in the main loop each would
+    wait.
     """
-    for place in range(len(rows)):
-        row = np.uint64(rows[place])
-        fetched[place, 0] = time_ns[row]
-        fetched[place, 1] = seq[row] if words[place] & 1 == direction else ack[row]
+    for index in range(len(rows)):
+        row = np.uint64(rows[index])
+        fetched[index, 0] = time_ns[row]
+        fetched[index, 1] = seq[row] if words[index] & 1 == direction else ack[row]
 
 
 @inlined
 def on_new_data(sender: Any, ends: Any, notes: Any, row: int, end: int, now: int) -> None:
-    """Bytes from the top to end-1 were sent, for the first time, in segment `row`."""
+    """New data up to end-1 was sent in segment `row`."""
     k = sender[ROWS]
-    ends[k], notes[k, ORIGINAL], notes[k, NOTE] = end, row, CLEAN
+    ends[k], notes[k, ORIGINAL], notes[k, NOTE] = end, row, SENT_ONCE
     sender[ROWS] = k + 1
     if sender[UNA] >= sender[TOP]:
-        sender[RESTARTED] = now
+        sender[TIMER_START] = now
     if now < sender[LAST_SENT]:
-        sender[CLEAR_FROM] = max(sender[CLEAR_FROM], end)
+        sender[SIMPLE_FROM] = max(sender[SIMPLE_FROM], end)
     else:
         sender[LAST_SENT] = now
     sender[TOP] = end
 
 
 @kernel
-def on_resend(
+def on_retransmission(
     sender: Any, ends: Any, notes: Any, facts: Any, events: Any, pairs: Any, time_ns: Any, seq: Any, row: int,
     start: int, end: int, now: int,
 ) -> bool:  # fmt: skip
-    """Segment `row` carried start..end-1, or some of it, again; False, and nothing done, for want of room."""
-    first = first_above(ends, sender[ROWS], start, sender[EDGE])
+    """Segment `row` retransmitted start..end-1, or a part of it.
+
+    Returns False, with nothing changed, when `pairs` is too short.
+    """
+    first = first_above(ends, sender[ROWS], start, sender[FIRST_UNACKED])
     stop = first
-    while stop < sender[ROWS] and begin_of(stop, ends, notes, seq) < end:
+    while stop < sender[ROWS] and row_start(stop, ends, notes, seq) < end:
         stop += 1
     if first == stop:
         return True
-    number = sender[PAIRED]
+    number = sender[PAIRS]
     if number + stop - first > len(pairs):
         return False
     event = events[sender[EVENTS]]
@@ -176,201 +184,206 @@ def on_resend(
     for k in range(first, stop):
         if notes[k, NOTE] < 0:
             acknowledged = ends[k] <= sender[UNA] or notes[k, NOTE] == SACKED
-            begin_facts(facts[sender[KNOWN]], time_ns[notes[k, ORIGINAL]], acknowledged)
-            notes[k, NOTE] = sender[KNOWN]
-            sender[KNOWN] += 1
-        whole = 1 if start <= begin_of(k, ends, notes, seq) and end >= ends[k] else 0
+            init_facts(facts[sender[FACTS]], time_ns[notes[k, ORIGINAL]], acknowledged)
+            notes[k, NOTE] = sender[FACTS]
+            sender[FACTS] += 1
+        whole = 1 if start <= row_start(k, ends, notes, seq) and end >= ends[k] else 0
         note_copy(facts[notes[k, NOTE]], pairs[number], number, sender[EVENTS], k, whole, now)
         number += 1
-    sender[CLEAR_FROM] = max(sender[CLEAR_FROM], ends[stop - 1])
-    sender[PAIRED] = number
+    sender[SIMPLE_FROM] = max(sender[SIMPLE_FROM], ends[stop - 1])
+    sender[PAIRS] = number
     sender[EVENTS] += 1
     return True
 
 
 @kernel
 def note_trigger(sender: Any, event: Any, start: int, end: int, again: bool, sent_before: int, now: int) -> None:
-    """Why start..end-1 is resent, what told the sender to, and what it makes of it."""
+    """Enter the trigger of retransmitting start..end-1 into `event`; update the timer and the recovery."""
     since_ack = now - sender[LAST_ACK]
-    elapsed = now - max(sender[RESTARTED], sent_before)
-    above = max(0, sender[HIGH_SACK] - end)
-    trigger = classify_trigger(sender, start, end, again, since_ack, elapsed, above)
+    elapsed = now - max(sender[TIMER_START], sent_before)
+    sacked_above = max(0, sender[HIGH_SACK] - end)
+    trigger = classify_trigger(sender, start, end, again, since_ack, elapsed, sacked_above)
     event[R_TRIGGER], event[R_SINCE_ACK], event[R_ELAPSED] = trigger, since_ack, elapsed
-    event[R_DUPACKS], event[R_ABOVE], event[R_RTO] = sender[DUPACKS], above, sender[RTO]
-    event[R_EDGE] = 1 if start <= sender[UNA] else 0
-    event[R_ANSWERED] = sender[ANSWERED]
+    event[R_DUPACKS], event[R_SACKED_ABOVE], event[R_RTO] = sender[DUPACKS], sacked_above, sender[RTO]
+    event[R_OLDEST] = 1 if start <= sender[UNA] else 0
+    event[R_ACKED_SEND_TIME] = sender[ACKED_SEND_TIME]
     if trigger in (FAST, TIMEOUT) and sender[RECOVERY_END] <= sender[UNA]:
         sender[RECOVERY_END] = sender[TOP]
     if trigger == PROBE:
-        sender[PROBED] = 1
+        sender[PROBE_SENT] = 1
     if trigger in (PROBE, TIMEOUT):
-        sender[RESTARTED] = now
+        sender[TIMER_START] = now
 
 
 @inlined
-def advance(sender: Any, ends: Any, number: int, now: int) -> int:
-    """Acknowledge all bytes below `number`, more than before; the first of the scoreboard rows acknowledged.
+def advance_una(sender: Any, ends: Any, number: int, now: int) -> int:
+    """Move UNA up to `number`; returns the first scoreboard row newly acknowledged, up to FIRST_UNACKED.
 
-    They reach up to EDGE. What had been acknowledged before it was captured is none of them.
+    Rows that had been acknowledged before they were captured are not among them.
     """
-    first = sender[EDGE]
+    first = sender[FIRST_UNACKED]
     while first < sender[ROWS] and ends[first] <= sender[UNA]:
         first += 1
     stop = first
     while stop < sender[ROWS] and ends[stop] <= number:
         stop += 1
-    sender[EDGE], sender[UNA], sender[RESTARTED], sender[ANSWERED] = stop, number, now, -1
-    sender[DUPACKS] = sender[PROBED] = 0
+    sender[FIRST_UNACKED], sender[UNA], sender[TIMER_START], sender[ACKED_SEND_TIME] = stop, number, now, -1
+    sender[DUPACKS] = sender[PROBE_SENT] = 0
     if number >= sender[RECOVERY_END]:
         sender[RECOVERY_END] = -1
     return first
 
 
 @inlined
-def on_clear_advance(sender: Any, ends: Any, notes: Any, time_ns: Any, number: int, now: int) -> None:
-    """`on_advance` where all bytes outstanding are clear: only the last row's time matters."""
-    if advance(sender, ends, number, now) < sender[EDGE]:
-        sent = time_ns[notes[sender[EDGE] - 1, ORIGINAL]]
-        sender[ANSWERED] = sent
-        sender[NEWEST] = max(sender[NEWEST], sent)
+def on_plain_ack(sender: Any, ends: Any, notes: Any, time_ns: Any, number: int, now: int) -> None:
+    """`on_cumulative_ack` when all outstanding bytes are from SIMPLE_FROM on: only the last row's send time counts."""
+    if advance_una(sender, ends, number, now) < sender[FIRST_UNACKED]:
+        sent = time_ns[notes[sender[FIRST_UNACKED] - 1, ORIGINAL]]
+        sender[ACKED_SEND_TIME] = sent
+        sender[NEWEST_ARRIVED] = max(sender[NEWEST_ARRIVED], sent)
         if now >= sent:
             update_rto(sender, now - sent)
     sender[LAST_ACK] = now
 
 
 @kernel
-def on_advance(
+def on_cumulative_ack(
     sender: Any, ends: Any, notes: Any, facts: Any, time_ns: Any, seq: Any, number: int, tsecr: int, now: int
 ) -> None:
-    """All bytes below `number` are acknowledged, more than before; each row that ends there gets a look."""
-    una, later, clean = sender[UNA], sender[NEWEST], True
-    first = advance(sender, ends, number, now)
-    for k in range(first, sender[EDGE]):
+    """UNA advances to `number`: note the first acknowledgement of each row up to it, and sample the round trip."""
+    una, newest_before, clean = sender[UNA], sender[NEWEST_ARRIVED], True
+    first = advance_una(sender, ends, number, now)
+    for k in range(first, sender[FIRST_UNACKED]):
         note, sent = notes[k, NOTE], time_ns[notes[k, ORIGINAL]]
         if note >= 0:
-            cover(facts[note], now, tsecr, 1 if begin_of(k, ends, notes, seq) <= una else 0, later)
-        elif note == CLEAN:
-            note_delivery(sender, ends[k], sent, later)
+            note_first_ack(facts[note], now, tsecr, 1 if row_start(k, ends, notes, seq) <= una else 0, newest_before)
+        elif note == SENT_ONCE:
+            note_delivery(sender, ends[k], sent, newest_before)
         else:
-            sender[NEWEST] = max(sender[NEWEST], sent)
-        clean = clean and note == CLEAN
-    if first < sender[EDGE]:
-        sender[ANSWERED] = last_sent(sender[EDGE] - 1, notes, facts, time_ns)
-        if clean and now >= sender[ANSWERED]:
-            update_rto(sender, now - sender[ANSWERED])
+            sender[NEWEST_ARRIVED] = max(sender[NEWEST_ARRIVED], sent)
+        clean = clean and note == SENT_ONCE
+    if first < sender[FIRST_UNACKED]:
+        sender[ACKED_SEND_TIME] = last_sent(sender[FIRST_UNACKED] - 1, notes, facts, time_ns)
+        if clean and now >= sender[ACKED_SEND_TIME]:
+            update_rto(sender, now - sender[ACKED_SEND_TIME])
 
 
 @kernel
-def note_delivery(sender: Any, end: int, sent: int, later: int) -> None:
-    """A segment was acknowledged of which nothing was resent; one sent at `later` had been before."""
-    if end < sender[HIGH_SACK] and sent < later:
-        sender[REORDERED] = 1  # a hole was filled although nothing was resent
-    sender[NEWEST] = max(sender[NEWEST], sent)
+def note_delivery(sender: Any, end: int, sent: int, newest_before: int) -> None:
+    """A segment that was never retransmitted was acknowledged.
+
+    `newest_before` is the latest send time of data that had arrived before: filling a hole with an older
+    segment means that the path reordered.
+    """
+    if end < sender[HIGH_SACK] and sent < newest_before:
+        sender[REORDERED] = 1  # a hole was filled without a retransmission
+    sender[NEWEST_ARRIVED] = max(sender[NEWEST_ARRIVED], sent)
 
 
 @kernel
 def on_sack_block(
-    sender: Any, ends: Any, notes: Any, facts: Any, time_ns: Any, left: int, right: int, later: int, now: int
+    sender: Any, ends: Any, notes: Any, facts: Any, time_ns: Any, left: int, right: int, newest_before: int, now: int
 ) -> None:
     """Bytes left..right-1 were selectively acknowledged; only whole segments count (RFC 6675 4)."""
-    k = first_above(ends, sender[ROWS], left, sender[EDGE])
+    k = first_above(ends, sender[ROWS], left, sender[FIRST_UNACKED])
     while k < sender[ROWS] and ends[k] <= right:
         note = notes[k, NOTE]
-        if note == CLEAN:
-            note_delivery(sender, ends[k], time_ns[notes[k, ORIGINAL]], later)
+        if note == SENT_ONCE:
+            note_delivery(sender, ends[k], time_ns[notes[k, ORIGINAL]], newest_before)
             notes[k, NOTE] = SACKED
         elif note >= 0:
-            cover(facts[note], now, -1, 0, later)
+            note_first_ack(facts[note], now, -1, 0, newest_before)
         k += 1
     sender[HIGH_SACK] = max(sender[HIGH_SACK], right)
-    sender[CLEAR_FROM] = max(sender[CLEAR_FROM], right)
+    sender[SIMPLE_FROM] = max(sender[SIMPLE_FROM], right)
 
 
 @kernel
 def on_dsack_block(
     sender: Any, ends: Any, notes: Any, facts: Any, seq: Any, left: int, right: int, now: int
 ) -> None:
-    """Bytes left..right-1 had arrived twice (RFC 2883)."""
-    k = first_above(ends, sender[ROWS], left, sender[EDGE])
-    while k < sender[ROWS] and begin_of(k, ends, notes, seq) < right:
+    """The receiver reported bytes left..right-1 as received twice (RFC 2883)."""
+    k = first_above(ends, sender[ROWS], left, sender[FIRST_UNACKED])
+    while k < sender[ROWS] and row_start(k, ends, notes, seq) < right:
         if notes[k, NOTE] >= 0:
             fact = facts[notes[k, NOTE]]
             fact[DSACKS] += 1
-            fact[DSACKED] = min(fact[DSACKED], now)
+            fact[DSACKED_AT] = min(fact[DSACKED_AT], now)
         k += 1
 
 
 @kernel
 def on_sack(
-    sender: Any, ends: Any, notes: Any, facts: Any, time_ns: Any, seq: Any, blocks: Any, row: int, later: int, now: int
-) -> None:
-    """The SACK blocks of segment `row`."""
-    at = first_above(blocks[SEGMENT], blocks.shape[1], row - 1, sender[BLOCK])
+    sender: Any, ends: Any, notes: Any, facts: Any, time_ns: Any, seq: Any, blocks: Any, row: int, newest_before: int,
+    now: int,
+) -> None:  # fmt: skip
+    """Process the SACK blocks of segment `row`."""
+    at = first_above(blocks[SEGMENT], blocks.shape[1], row - 1, sender[NEXT_BLOCK])
     while at < blocks.shape[1] and blocks[SEGMENT, at] == row:
         left, right = blocks[LEFT, at], blocks[RIGHT, at]
         if blocks[IS_DSACK, at]:
             on_dsack_block(sender, ends, notes, facts, seq, left, right, now)
         else:
-            on_sack_block(sender, ends, notes, facts, time_ns, left, right, later, now)
+            on_sack_block(sender, ends, notes, facts, time_ns, left, right, newest_before, now)
         at += 1
-    sender[BLOCK] = at
+    sender[NEXT_BLOCK] = at
 
 
 @kernel
-def on_answer(
+def on_ack_segment(
     sender: Any, ends: Any, notes: Any, facts: Any, time_ns: Any, seq: Any, tsecr: Any, blocks: Any, row: int,
     word: int, number: int, now: int,
 ) -> None:  # fmt: skip
-    """The other end sent segment `row`, packed in `word`, which acknowledges all bytes below `number`."""
+    """Process segment `row` of the receiver, packed in `word`, which acknowledges all bytes below `number`."""
     flags, options = word >> _FLAGS, word >> _OPTIONS
     if options & OPTION_SACK or (flags & SYN and options & OPTION_SACK_PERMITTED):
-        sender[REPORTS] = 1  # blocks, and with them duplicates (RFC 2883)
+        sender[DSACK_CAPABLE] = 1  # it permits or sends SACK, and so DSACK (RFC 2883)
     if not flags & ACK:
         return
     sender[LAST_ACK] = now
     if sender[ROWS] == 0:
         return
-    later = sender[NEWEST]
+    newest_before = sender[NEWEST_ARRIVED]
     if number > sender[UNA]:
-        on_advance(sender, ends, notes, facts, time_ns, seq, number, tsecr[row], now)
+        on_cumulative_ack(sender, ends, notes, facts, time_ns, seq, number, tsecr[row], now)
     elif number == sender[UNA] < sender[TOP] and word >> _LENGTH == 0 and not flags & (SYN | FIN | RST):
         sender[DUPACKS] += 1
     if options & OPTION_SACK:
-        on_sack(sender, ends, notes, facts, time_ns, seq, blocks, row, later, now)
+        on_sack(sender, ends, notes, facts, time_ns, seq, blocks, row, newest_before, now)
 
 
 @kernel
-def follow(
+def replay_sender(
     rows: Any, words: Any, direction: int, time_ns: Any, seq: Any, ack: Any, tsecr: Any, blocks: Any, sender: Any,
     ends: Any, notes: Any, facts: Any, events: Any, pairs: Any, fetched: Any,
 ) -> bool:  # fmt: skip
-    """Replay one direction of one connection, whose rows in capture order are `rows`, from the sender's PLACE on.
+    """Replay one direction of one connection from the sender's NEXT_ROW on.
 
-    `words` are those of the rows, packed; `blocks` the SACK blocks of all segments. There is room for as
-    many scoreboard rows as rows, and as many events as resends; False where `facts` and `pairs`, which
-    are as long, are too short.
+    `rows` are the connection's rows in capture order, `words` their packed words, `blocks` the SACK blocks
+    of all segments. `ends` and `notes` have at least as many rows as `rows`, `events` as many as there are
+    retransmissions; returns False when `facts` or `pairs`, which are equally long, are too short.
     """
-    for place in range(sender[PLACE], len(rows)):
-        if place % BATCH == 0:
-            fetch(rows[place : place + BATCH], words[place : place + BATCH], direction, time_ns, seq, ack, fetched)
-        row, word = rows[place], words[place]
-        now, number, length = fetched[place % BATCH, 0], fetched[place % BATCH, 1], word >> _LENGTH
+    for index in range(sender[NEXT_ROW], len(rows)):
+        if index % BATCH == 0:
+            prefetch(rows[index : index + BATCH], words[index : index + BATCH], direction, time_ns, seq, ack, fetched)
+        row, word = rows[index], words[index]
+        now, number, length = fetched[index % BATCH, 0], fetched[index % BATCH, 1], word >> _LENGTH
         if word & 1 != direction:
-            if number > sender[UNA] >= sender[CLEAR_FROM] and word & _KIND == _PLAIN:
-                on_clear_advance(sender, ends, notes, time_ns, number, now)
+            if number > sender[UNA] >= sender[SIMPLE_FROM] and word & _PLAIN_MASK == _PLAIN_ACK:
+                on_plain_ack(sender, ends, notes, time_ns, number, now)
             else:
-                on_answer(sender, ends, notes, facts, time_ns, seq, tsecr, blocks, row, word, number, now)
+                on_ack_segment(sender, ends, notes, facts, time_ns, seq, tsecr, blocks, row, word, number, now)
         elif length > 0:
             if sender[ROWS] == 0:
-                sender[UNA] = sender[TOP] = sender[CLEAR_FROM] = number
-                if sender[LAST_ACK] == NEVER:  # none was captured: none came since this
+                sender[UNA] = sender[TOP] = sender[SIMPLE_FROM] = number
+                if sender[LAST_ACK] == NEVER:  # no acknowledgement was captured before: the wait begins here
                     sender[LAST_ACK] = now
-            if word & (1 << _RESENT) and not on_resend(
+            if word & (1 << _RESENT) and not on_retransmission(
                 sender, ends, notes, facts, events, pairs, time_ns, seq, row, number, number + length, now
             ):
-                sender[PLACE] = place
+                sender[NEXT_ROW] = index
                 return False
-            if number + length > sender[TOP]:  # what a resend carries beyond the top is new data
+            if number + length > sender[TOP]:  # bytes above TOP in a retransmission are new data
                 on_new_data(sender, ends, notes, row, number + length, now)
-    sender[PLACE] = len(rows)
+    sender[NEXT_ROW] = len(rows)
     return True

@@ -1,8 +1,8 @@
-"""A host's own log of TCP state: which connection each record is of, and how its clock stands.
+"""TCP state logs of a host: the connection of each record, and the log's clock.
 
-A kernel's trace clock starts at boot. It is placed by the acknowledgements that the log and the
-capture at the same end both saw: a log that fires before a segment is processed shows snd_una move
-one record after the acknowledgement that moved it.
+A kernel's trace clock starts at boot. Its offset follows from the acknowledgements that both the log and
+the capture at the same end saw: a log that fires before a segment is processed shows snd_una change one
+record after the acknowledgement that moved it.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 LEAST_ACKS = 3
-"""Fewer acknowledgements than this place no clock."""
-_TAP_NS = 1_000_000
-"""Between the capture's tap and the tracepoint a packet spends less than this on an idle host."""
+"""With fewer acknowledgements in common, the clock is not estimated."""
+_CAPTURE_DELAY_NS = 1_000_000
+"""Upper bound of the delay between packet capture and tracepoint on an idle host."""
 
 
-def assigned(state: pd.DataFrame, connections: pd.DataFrame) -> pd.DataFrame:
-    """The records with `connection` and `sender` by their sockets; -1 where no capture saw it.
+def assign_connections(state: pd.DataFrame, connections: pd.DataFrame) -> pd.DataFrame:
+    """The records with `connection` and `sender` by their sockets; -1 where no capture saw the connection.
 
-    Where ports were used again, the connection whose time the record falls into is taken.
+    After port reuse, the connection that was open at the record's time is taken.
     """
     ends: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
     columns = (connections[name].tolist() for name in ("client", "server", "start_ns"))
@@ -55,31 +55,31 @@ def assigned(state: pd.DataFrame, connections: pd.DataFrame) -> pd.DataFrame:
     return with_columns(state, connection=connection, sender=sender)
 
 
-def place(
+def align_log(
     state: pd.DataFrame, segments: pd.DataFrame, raw_ack: npt.NDArray[np.uint32], connections: pd.DataFrame,
     beside: Ints, inputs: Sequence[Input], reference: str, stated: Mapping[int, tuple[float, float]],
 ) -> tuple[pd.DataFrame, list[Input]]:  # fmt: skip
-    """The records on the reference clock, and the inputs with the clocks of those that hold any.
+    """The records on the reference clock, and the inputs with the clocks of those that have any.
 
-    Records of a clock that cannot be placed are left out, and a note of their input says so. `beside` is the
-    point at each end, shape (connections, 2), -1 where none is.
+    Records whose clock cannot be estimated are left out, and their input gets a note. `beside` is the
+    observation point at each end, shape (connections, 2), -1 for none.
     """
     time_ns, keep = state["time_ns"].to_numpy().copy(), np.ones(len(state), dtype=np.bool_)
-    placed = list(inputs)
+    with_clock = list(inputs)
     for number, entry in enumerate(inputs):
         rows = np.flatnonzero(state["input"].to_numpy() == entry.number)
         if not len(rows):
             continue
-        own = assigned(state.iloc[rows], connections)
-        clock = _clock(entry, own, segments, raw_ack, beside, reference, stated)
-        placed[number] = replace(entry, clock=clock)
+        records = assign_connections(state.iloc[rows], connections)
+        clock = _clock(entry, records, segments, raw_ack, beside, reference, stated)
+        with_clock[number] = replace(entry, clock=clock)
         if clock.pieces:
-            time_ns[rows] = to_reference(own["recorded_ns"].to_numpy(), clock)
+            time_ns[rows] = to_reference(records["recorded_ns"].to_numpy(), clock)
         else:
             keep[rows] = False
-            placed[number] = placed[number].noting(f"Left out: {clock.how}.")
+            with_clock[number] = with_clock[number].noting(f"Left out: {clock.how}.")
     state = with_columns(state, time_ns=time_ns)[keep].reset_index(drop=True)
-    return assigned(state, connections), placed
+    return assign_connections(state, connections), with_clock
 
 
 def _clock(
@@ -89,7 +89,7 @@ def _clock(
     start = int(state["recorded_ns"].iloc[0])
     if entry.number in stated:
         return stated_clock(reference, *stated[entry.number], start)
-    differences = _differences(state, segments, raw_ack, beside)
+    differences = _clock_differences(state, segments, raw_ack, beside)
     if entry.recording.clock == "epoch":
         how = "is the host's calendar, taken to be the capture's"
         return Clock(reference, 0.0, 0.0, None, None, how, (ClockPiece(start, 0),))
@@ -98,28 +98,28 @@ def _clock(
         return Clock(reference, how=how)
     offset = int(np.median(differences))
     spread = float(np.quantile(np.abs(differences - offset), 0.9))
-    error = (spread + _TAP_NS) / 1e9
+    error = (spread + _CAPTURE_DELAY_NS) / 1e9
     how = f"placed by {len(differences)} acknowledgements that the log and the capture both saw"
     return Clock(reference, offset / 1e9, 0.0, error, error, how, (ClockPiece(start, offset),))
 
 
-def _differences(
+def _clock_differences(
     state: pd.DataFrame, segments: pd.DataFrame, raw_ack: npt.NDArray[np.uint32], beside: Ints
 ) -> Ints:
-    """Time in the log minus time in the capture of every acknowledgement that moved snd_una."""
+    """Log time minus capture time (ns) of every acknowledgement that moved snd_una."""
     found = [np.empty(0, dtype=np.int64)]
     received = state[(state["event"] == "recv") & (state["connection"] >= 0) & state["snd_una"].notna()]
-    for (connection, sender), own in received.groupby(["connection", "sender"]):
+    for (connection, sender), records in received.groupby(["connection", "sender"]):
         point = beside[connection, sender]
         if point < 0:
-            continue  # the acknowledgements were seen elsewhere: at another time
+            continue  # no capture at this end: the others saw the acknowledgements at other times
         rows = np.flatnonzero(
             (segments["connection"].to_numpy() == connection)
             & (segments["sender"].to_numpy() == 1 - sender)
             & (segments["point"].to_numpy() == point)
         )
         acknowledged, first = np.unique(raw_ack[rows], return_index=True)
-        una, logged = own["snd_una"].to_numpy(), own["recorded_ns"].to_numpy()
+        una, logged = records["snd_una"].to_numpy(), records["recorded_ns"].to_numpy()
         moved = np.flatnonzero(una[1:] != una[:-1])
         at = np.searchsorted(acknowledged, una[moved + 1])
         at = np.minimum(at, max(len(acknowledged) - 1, 0))

@@ -1,1 +1,1 @@
-"""Which observation points saw what, on which side of the path, and on which clock."""
+"""Observation points: what each captured, on which side of the path, and its clock."""

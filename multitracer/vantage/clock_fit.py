@@ -1,14 +1,13 @@
-"""How two clocks stand to each other, from the delays of packets that both saw, in both directions.
+"""Offset and drift between two clocks, from the one-way delays of packets that both recorded, in both directions.
 
-A delay measured between two clocks is the packet's own (propagation, serialisation, queues) plus
-the clocks' difference; there and back the difference counts with opposite signs. The fastest packets
-(the lower envelope) met no queue. Their delay is a straight line in the packet's size (serialisation)
-and, where the clocks drift apart, in time. What is left after both, halved between there and back,
-is the difference of the clocks if propagation takes as long there as back.
+A delay measured between two clocks is the packet's own delay (propagation, serialisation, queueing) plus
+the clock difference; in the two directions the difference has opposite signs. The fastest packets (the
+lower envelope) met no queue. Their delay is linear in packet size (serialisation) and, with drift, in time.
+What remains after both, halved between the directions, is the clock difference if propagation is symmetric.
 
-The bound on the error looks at how densely delays crowd above the envelope: where the next few
-stand close, the envelope is where the true floor is (Moon, Skelly, Towsley 1999; Paxson 1998 use
-the same envelope without a bound).
+The error bound uses the density of delays just above the envelope: where the next few are close, the
+envelope is close to the true floor (Moon, Skelly, Towsley 1999, and Paxson 1998 use the same envelope
+without a bound).
 """
 
 from __future__ import annotations
@@ -22,30 +21,31 @@ import numpy.typing as npt
 Floats: TypeAlias = npt.NDArray[np.float64]
 Ints: TypeAlias = npt.NDArray[np.int64]
 
-_NEXT = 5
-"""How many delays above the envelope tell how far below it the true floor may lie."""
-_MISS = 0.01
-"""The chance that the true floor lies lower than the bound, when delays thicken evenly from it."""
+_MARGIN_PACKETS = 5
+"""Number of delays above the envelope from which the margin below it is computed."""
+_MISS_PROBABILITY = 0.01
+"""Probability that the true floor is below the bound, for delays of uniform density above it."""
 _BINS = 400
-_FEW = 3.0
-"""A lone packet is held to be at most so many times the usual jitter above the floor."""
+_LONE_PACKET_JITTERS = 3.0
+"""A single packet is assumed to be at most this many times the usual jitter above the floor."""
 _LARGEST_DRIFT = 500e-6
-"""No usable clock is further off its rate: the limit that NTP steers within (RFC 5905)."""
+"""Largest frequency error of a usable clock: the tolerance that NTP corrects (RFC 5905)."""
 _HOST_NS = 50_000.0
-"""What hosts add between the wire and the time stamp, and what that wanders by."""
-_TELLING = 1.5
-"""Sizes that differ by less than this factor say nothing about the time a byte takes."""
+"""Bound of the varying delay between the wire and the time stamp in a host."""
+_LEAST_SIZE_RATIO = 1.5
+"""Packet sizes must differ by this factor to give the serialisation time of a byte."""
 _STEP_NS = 1e6
-"""The smallest step of a clock that is looked for."""
+"""Smallest clock step that is detected."""
 _MOST_STEPS = 8
 
 
 @dataclass(frozen=True)
-class Way:
-    """Packets one way: when the near point saw each (s), its delay between the clocks (ns), its size (bytes).
+class OneWayDelays:
+    """Packets in one direction: arrays of shape (packets,).
 
-    `arrived_s` is when the packet came to where it was going, on that clock, since any instant;
-    `far_row` tells the order in which the far point recorded the packets of both ways.
+    `time_s` is when the near point recorded each (s), `delay_ns` its delay between the clocks (ns), `size`
+    its size (bytes). `arrived_s` is when it arrived, by the receiving point's clock, from any origin;
+    `far_row` is the far point's recording order over both directions.
     """
 
     time_s: Floats
@@ -54,20 +54,20 @@ class Way:
     arrived_s: Floats
     far_row: Ints
 
-    def among(self, rows: npt.NDArray[np.bool_]) -> Way:
-        """Some of the packets."""
-        return Way(
+    def select(self, rows: npt.NDArray[np.bool_]) -> OneWayDelays:
+        """The packets in a mask."""
+        return OneWayDelays(
             self.time_s[rows], self.delay_ns[rows], self.size[rows], self.arrived_s[rows], self.far_row[rows]
         )
 
 
 @dataclass(frozen=True)
 class Floor:
-    """The lower envelope of one way: corners of its hull in size, and what slope they allow.
+    """The lower envelope of one direction's delays over packet size, and the slopes that it allows.
 
-    `byte_ns` is the likeliest time a byte takes, within `least_byte_ns` and `most_byte_ns`;
-    `error_ns` is how far below the smallest packets' floor the true one may be; `doubt_ns` grows
-    with the doubt about the slope. `least_ns` is the smallest delay of all.
+    `sizes` and `delays` are the smallest delay (ns) per size. `byte_ns` is the likeliest serialisation time
+    of a byte, between `least_byte_ns` and `most_byte_ns`; `error_ns` is how far the true floor may be below
+    that of the smallest packets; `uncertainty_ns` grows with the uncertainty of the slope.
     """
 
     sizes: Floats
@@ -76,7 +76,7 @@ class Floor:
     least_byte_ns: float
     most_byte_ns: float
     error_ns: float
-    doubt_ns: float
+    uncertainty_ns: float
 
     @property
     def least_ns(self) -> float:
@@ -84,13 +84,13 @@ class Floor:
         return float(self.delays.min())
 
     def base(self, byte_ns: float) -> float:
-        """The delay of a packet without size, when a byte takes `byte_ns`."""
+        """The floor at size 0, in ns, for a serialisation time of `byte_ns` per byte."""
         return float((self.delays - byte_ns * self.sizes).min())
 
 
 @dataclass(frozen=True)
 class Step:
-    """A jump of the far clock by `size_ns`, first seen in row `far_row` of what the far point recorded."""
+    """The far clock was set by `size_ns`, first seen in row `far_row` of the far point's records."""
 
     far_row: int
     size_ns: float
@@ -98,9 +98,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Fit:
-    """The other clock minus the first: offset_ns at time 0, plus rate * time, plus steps.
+    """The far clock minus the near clock: offset_ns at time 0, plus rate * time, plus steps.
 
-    `error_ns` and `worst_ns` are as `clock.error_s` and `clock.worst_s` of the summary.
+    `error_ns` and `worst_ns` are `clock.error_s` and `clock.worst_s` of the summary, in ns.
     """
 
     offset_ns: float
@@ -110,182 +110,181 @@ class Fit:
     steps: tuple[Step, ...] = ()
 
 
-def fit(there: Way, back: Way) -> Fit | None:
-    """Offset and drift of the far clock, from packets there (far minus near) and back (near minus far).
+def fit(forward: OneWayDelays, reverse: OneWayDelays) -> Fit | None:
+    """Offset, drift and steps of the far clock.
 
-    Times are seconds on the near clock since any instant, that of offset_ns. None without packets
-    in both directions.
+    `forward` delays are far minus near time, `reverse` delays near minus far. Times are seconds on the near
+    clock, whose origin is the instant of offset_ns. None without packets in both directions.
     """
-    if not len(there.time_s) or not len(back.time_s):
+    if not len(forward.time_s) or not len(reverse.time_s):
         return None
-    span = _span(there, back)
-    steps = find_steps(there, back)
-    there, back = _stepped(there, steps, -1), _stepped(back, steps, 1)
-    rate, doubt = drift(there, back)
+    span = _span(forward, reverse)
+    steps = find_steps(forward, reverse)
+    forward, reverse = _without_steps(forward, steps, -1), _without_steps(reverse, steps, 1)
+    rate, uncertainty = drift(forward, reverse)
     middle = (span[0] + span[1]) / 2
-    there, back = _drifted(there, rate, middle, -1), _drifted(back, rate, middle, 1)
-    jitter = _FEW * min(_jitter(there), _jitter(back))
-    wander = _wander(there, back)
-    ahead, behind = _agreed(floor(there, jitter), floor(back, jitter))
-    offset, error = _halved(ahead, behind)
-    swing = min(doubt, _LARGEST_DRIFT) * (span[1] - span[0]) / 2 * 1e9
-    round_trip = max(0.0, ahead.least_ns + behind.least_ns)
-    centre = (ahead.least_ns - behind.least_ns) / 2
+    forward, reverse = _without_drift(forward, rate, middle, -1), _without_drift(reverse, rate, middle, 1)
+    jitter = _LONE_PACKET_JITTERS * min(_jitter(forward), _jitter(reverse))
+    wander = _unexplained_wander(forward, reverse)
+    forward_floor, reverse_floor = _common_slope(floor(forward, jitter), floor(reverse, jitter))
+    offset, error = _midpoint(forward_floor, reverse_floor)
+    swing = min(uncertainty, _LARGEST_DRIFT) * (span[1] - span[0]) / 2 * 1e9
+    round_trip = max(0.0, forward_floor.least_ns + reverse_floor.least_ns)
+    centre = (forward_floor.least_ns - reverse_floor.least_ns) / 2
     worst = round_trip / 2 + abs(offset - centre) + swing + wander
-    if ahead.least_ns + behind.least_ns < 0:  # no round trip is negative: the clock jumped unseen
-        worst = error = _spread(there, back)
+    if forward_floor.least_ns + reverse_floor.least_ns < 0:  # a round trip cannot be negative: a clock step was missed
+        worst = error = _spread(forward, reverse)
     return Fit(offset - rate * middle * 1e9, rate, min(error + swing + wander / 2, worst), worst, steps)
 
 
-def _spread(there: Way, back: Way) -> float:
-    """How far apart all differences of the clocks seen are (ns)."""
-    seen = np.concatenate([there.delay_ns, -back.delay_ns])
+def _spread(forward: OneWayDelays, reverse: OneWayDelays) -> float:
+    """Range of all clock differences seen (ns)."""
+    seen = np.concatenate([forward.delay_ns, -reverse.delay_ns])
     return float(seen.max() - seen.min())
 
 
-def _wander(there: Way, back: Way) -> float:
-    """By how much the smallest round trip within any short interval exceeds both floors together (ns).
+def _unexplained_wander(forward: OneWayDelays, reverse: OneWayDelays) -> float:
+    """How much the smallest round trip within any short interval exceeds the sum of both floors (ns).
 
-    Floors that are never reached near the same time may belong to a clock that moved in between.
+    Floors that are never reached at about the same time may come from a clock that moved in between.
     """
-    start, end = _span(there, back)
-    bins = max(2, min(_BINS // 4, len(there.time_s) // 4, len(back.time_s) // 4))
-    least = [_by_interval(way, start, end, bins, way.delay_ns) for way in (there, back)]
-    together = float((least[0] + least[1]).min())
-    return together - float(least[0].min() + least[1].min()) if np.isfinite(together) else 0.0
+    start, end = _span(forward, reverse)
+    bins = max(2, min(_BINS // 4, len(forward.time_s) // 4, len(reverse.time_s) // 4))
+    lowest = [_by_interval(packets, start, end, bins, packets.delay_ns) for packets in (forward, reverse)]
+    together = float((lowest[0] + lowest[1]).min())
+    return together - float(lowest[0].min() + lowest[1].min()) if np.isfinite(together) else 0.0
 
 
-def _halved(ahead: Floor, behind: Floor) -> tuple[float, float]:
-    """(offset, its error) from both floors: propagation halved, serialisation anything that is possible."""
-    offset = (ahead.base(ahead.byte_ns) - behind.base(behind.byte_ns)) / 2
-    most = (ahead.base(ahead.least_byte_ns) - behind.base(behind.most_byte_ns) + behind.error_ns) / 2
-    least = (ahead.base(ahead.most_byte_ns) - ahead.error_ns - behind.base(behind.least_byte_ns)) / 2
-    return offset, max(most - offset, offset - least, 0.0) + _HOST_NS
+def _midpoint(forward: Floor, reverse: Floor) -> tuple[float, float]:
+    """(offset, error) from both floors: propagation symmetric, serialisation anywhere in its range."""
+    offset = (forward.base(forward.byte_ns) - reverse.base(reverse.byte_ns)) / 2
+    highest = (forward.base(forward.least_byte_ns) - reverse.base(reverse.most_byte_ns) + reverse.error_ns) / 2
+    lowest = (forward.base(forward.most_byte_ns) - forward.error_ns - reverse.base(reverse.least_byte_ns)) / 2
+    return offset, max(highest - offset, offset - lowest, 0.0) + _HOST_NS
 
 
-def _agreed(ahead: Floor, behind: Floor) -> tuple[Floor, Floor]:
-    """Both floors with the slope of the surer one, where the other's packets allow it."""
-    if ahead.doubt_ns <= behind.doubt_ns:
-        return ahead, _with_slope(behind, ahead.byte_ns)
-    return _with_slope(ahead, behind.byte_ns), behind
+def _common_slope(forward: Floor, reverse: Floor) -> tuple[Floor, Floor]:
+    """Both floors with the slope of the more certain one, as far as the other's range allows."""
+    if forward.uncertainty_ns <= reverse.uncertainty_ns:
+        return forward, _with_slope(reverse, forward.byte_ns)
+    return _with_slope(forward, reverse.byte_ns), reverse
 
 
 def _with_slope(one: Floor, byte_ns: float) -> Floor:
     return replace(one, byte_ns=min(max(byte_ns, one.least_byte_ns), one.most_byte_ns))
 
 
-def _span(there: Way, back: Way) -> tuple[float, float]:
-    times = np.concatenate([there.time_s, back.time_s])
+def _span(forward: OneWayDelays, reverse: OneWayDelays) -> tuple[float, float]:
+    times = np.concatenate([forward.time_s, reverse.time_s])
     return float(times.min()), float(times.max())
 
 
-def _stepped(way: Way, steps: tuple[Step, ...], sign: int) -> Way:
+def _without_steps(packets: OneWayDelays, steps: tuple[Step, ...], sign: int) -> OneWayDelays:
     shift = sum(
-        (np.where(way.far_row >= s.far_row, s.size_ns, 0.0) for s in steps), np.zeros(len(way.time_s))
+        (np.where(packets.far_row >= s.far_row, s.size_ns, 0.0) for s in steps), np.zeros(len(packets.time_s))
     )
-    return replace(way, delay_ns=way.delay_ns + sign * shift)
+    return replace(packets, delay_ns=packets.delay_ns + sign * shift)
 
 
-def _drifted(way: Way, rate: float, middle: float, sign: int) -> Way:
-    return replace(way, delay_ns=way.delay_ns + sign * rate * (way.time_s - middle) * 1e9)
+def _without_drift(packets: OneWayDelays, rate: float, middle: float, sign: int) -> OneWayDelays:
+    return replace(packets, delay_ns=packets.delay_ns + sign * rate * (packets.time_s - middle) * 1e9)
 
 
-# The floor of one way, as a line in the packet's size.
+# The floor of one direction, as a line over packet size.
 
 
-def floor(way: Way, jitter: float) -> Floor:
-    """The lower envelope of delays in packet size; `jitter` stands in where packets are too few to tell."""
-    sizes, inverse = np.unique(way.size, return_inverse=True)
+def floor(packets: OneWayDelays, jitter: float) -> Floor:
+    """The lower envelope of delays over packet size; `jitter` (ns) is the error where packets are too few."""
+    sizes, inverse = np.unique(packets.size, return_inverse=True)
     floors = np.full(len(sizes), np.inf)
-    np.minimum.at(floors, inverse, way.delay_ns)
-    most = _dispersion(way) if sizes[-1] > 0 else 0.0
+    np.minimum.at(floors, inverse, packets.delay_ns)
+    highest = _dispersion(packets) if sizes[-1] > 0 else 0.0
     narrow = sizes[-1] < 2 * sizes[0]
     middle = (sizes[0] + sizes[-1]) / 2
-    small = (way.size <= middle) | narrow
-    error = _noise(way.among(small), 1, jitter)
-    if sizes[-1] <= _TELLING * sizes[0]:
-        return Floor(sizes, floors, most / 2, 0.0, most, error, np.inf)
+    small = (packets.size <= middle) | narrow
+    error = _floor_error(packets.select(small), 1, jitter)
+    if sizes[-1] <= _LEAST_SIZE_RATIO * sizes[0]:
+        return Floor(sizes, floors, highest / 2, 0.0, highest, error, np.inf)
     left, right = bridge(sizes, floors, middle)
     between = sizes[right] - sizes[left]
     slope = max(0.0, (floors[right] - floors[left]) / between)
     if narrow:
-        most = min(most, slope + error / between)
-        return Floor(sizes, floors, most / 2, 0.0, most, error, np.inf)
-    late = _noise(_flat(way.among(~small), slope), 1, np.inf)
-    doubt = (error + late) / between
+        highest = min(highest, slope + error / between)
+        return Floor(sizes, floors, highest / 2, 0.0, highest, error, np.inf)
+    late = _floor_error(_without_serialisation(packets.select(~small), slope), 1, np.inf)
+    uncertainty = (error + late) / between
     return Floor(
-        sizes, floors, slope, max(0.0, slope - late / between), slope + error / between, error, doubt
+        sizes, floors, slope, max(0.0, slope - late / between), slope + error / between, error, uncertainty
     )
 
 
-def _flat(way: Way, byte_ns: float) -> Way:
-    return replace(way, delay_ns=way.delay_ns - byte_ns * way.size)
+def _without_serialisation(packets: OneWayDelays, byte_ns: float) -> OneWayDelays:
+    return replace(packets, delay_ns=packets.delay_ns - byte_ns * packets.size)
 
 
-def _noise(way: Way, used: int, unknown: float) -> float:
-    """How far below these packets' floor the true one may be; at most `unknown` when they are few."""
-    ordered = _thinned(way, way.delay_ns)
+def _floor_error(packets: OneWayDelays, used: int, unknown: float) -> float:
+    """How far below these packets' floor the true one may be (ns); at most `unknown` when they are few."""
+    ordered = _interval_minima(packets, packets.delay_ns)
     found = margin(ordered, used)
-    return found if len(ordered) > used + _NEXT else min(found, unknown) if len(ordered) > used else unknown
+    return found if len(ordered) > used + _MARGIN_PACKETS else min(found, unknown) if len(ordered) > used else unknown
 
 
-def _commonest(way: Way) -> Way:
-    """The packets of the commonest size."""
-    sizes, counts = np.unique(way.size, return_counts=True)
-    return way.among(way.size == sizes[np.argmax(counts)])
+def _commonest(packets: OneWayDelays) -> OneWayDelays:
+    """The packets of the most frequent size."""
+    sizes, counts = np.unique(packets.size, return_counts=True)
+    return packets.select(packets.size == sizes[np.argmax(counts)])
 
 
-def _jitter(way: Way) -> float:
-    """How far packets of the commonest size usually are above their floor."""
-    delays = _commonest(way).delay_ns
+def _jitter(packets: OneWayDelays) -> float:
+    """Median height of packets of the most frequent size above their floor (ns)."""
+    delays = _commonest(packets).delay_ns
     return float(np.median(delays) - delays.min()) if len(delays) > 2 else np.inf
 
 
-def _dispersion(way: Way) -> float:
-    """At most how long a byte takes (ns): packets leave a link no closer than it carries them.
+def _dispersion(packets: OneWayDelays) -> float:
+    """Upper bound of the serialisation time of a byte (ns): a link sends packets no closer than this.
 
-    Without three packets to compare, a byte is held to take no more than 1 ms, as at 8 kbit/s.
+    With fewer than three packets, 1 ms per byte, as at 8 kbit/s.
     """
-    if len(way.time_s) < 3:
+    if len(packets.time_s) < 3:
         return 1e6
-    order = np.argsort(way.arrived_s, kind="stable")
-    gaps = np.diff(way.arrived_s[order]) * 1e9
-    rates = gaps[gaps > 0] / way.size[order][1:][gaps > 0]
+    order = np.argsort(packets.arrived_s, kind="stable")
+    gaps = np.diff(packets.arrived_s[order]) * 1e9
+    rates = gaps[gaps > 0] / packets.size[order][1:][gaps > 0]
     return float(np.quantile(rates, 0.25)) if len(rates) else 1e6
 
 
-def _thinned(way: Way, above: Floats) -> Floats:
-    """The smallest of `above` in each of many short intervals: what is left is nearly independent."""
+def _interval_minima(packets: OneWayDelays, above: Floats) -> Floats:
+    """The smallest of `above` in each of many short intervals, sorted: nearly independent samples."""
     if not len(above):
         return above
-    least = _by_interval(way, float(way.time_s.min()), float(way.time_s.max()), _BINS, above)
-    return np.sort(least[np.isfinite(least)])
+    lowest = _by_interval(packets, float(packets.time_s.min()), float(packets.time_s.max()), _BINS, above)
+    return np.sort(lowest[np.isfinite(lowest)])
 
 
-def _by_interval(way: Way, start: float, end: float, bins: int, values: Floats) -> Floats:
-    """The smallest value in each of `bins` equal intervals, inf where there is none."""
-    place = np.clip(((way.time_s - start) / max(end - start, 1e-9) * bins).astype(np.int64), 0, bins - 1)
-    least = np.full(bins, np.inf)
-    np.minimum.at(least, place, values)
-    return least
+def _by_interval(packets: OneWayDelays, start: float, end: float, bins: int, values: Floats) -> Floats:
+    """The smallest value in each of `bins` equal intervals, inf for an empty one."""
+    interval = np.clip(((packets.time_s - start) / max(end - start, 1e-9) * bins).astype(np.int64), 0, bins - 1)
+    lowest = np.full(bins, np.inf)
+    np.minimum.at(lowest, interval, values)
+    return lowest
 
 
 def margin(ordered: Floats, used: int) -> float:
-    """How far below the smallest of the ordered delays the true floor may lie.
+    """How far below the smallest of the ordered delays the true floor may be (ns).
 
-    `used` of them define the envelope. Delays that thicken evenly from a floor keep the same mean
-    distance d; that the floor is further below than the k-th is above then has probability
-    (1 + c) ** -k for c times the k-th's height.
+    `used` of them define the envelope. For delays of uniform density above a floor, the probability that
+    the floor is further below the smallest than c times the height of the k-th above it is (1 + c) ** -k.
     """
-    further = min(_NEXT, len(ordered) - used)
+    further = min(_MARGIN_PACKETS, len(ordered) - used)
     if further < 1:
         return float(ordered[-1] - ordered[0]) if len(ordered) > 1 else 0.0
     height = float(ordered[used + further - 1] - ordered[0])
-    return float(height * (_MISS ** (-1 / further) - 1))
+    return float(height * (_MISS_PROBABILITY ** (-1 / further) - 1))
 
 
 def lower_hull(x: Floats, y: Floats) -> list[int]:
-    """Indices of the corners of the lower convex hull; x ascending."""
+    """Indices of the corners of the lower convex hull; `x` ascending."""
     hull: list[int] = []
     for i in range(len(x)):
         while len(hull) > 1:
@@ -298,7 +297,7 @@ def lower_hull(x: Floats, y: Floats) -> list[int]:
 
 
 def bridge(x: Floats, y: Floats, at: float) -> tuple[int, int]:
-    """The two corners of the lower hull on either side of `at`."""
+    """The two neighbouring corners of the lower hull around `at`."""
     hull = lower_hull(x, y)
     right = int(np.clip(np.searchsorted(x[hull], at), 1, len(hull) - 1))
     return hull[right - 1], hull[right]
@@ -307,97 +306,97 @@ def bridge(x: Floats, y: Floats, at: float) -> tuple[int, int]:
 # Drift: the slope of the envelope in time.
 
 
-def drift(there: Way, back: Way) -> tuple[float, float]:
-    """(rate of the far clock against the near one minus 1, its doubt); 0 when it cannot be told from 0."""
+def drift(forward: OneWayDelays, reverse: OneWayDelays) -> tuple[float, float]:
+    """(rate of the far clock against the near one minus 1, its uncertainty); 0 when not significant."""
     best = (0.0, np.inf)
-    for way, sign in ((there, 1), (back, -1)):
-        slope, doubt = _slope(way)
-        if doubt < best[1]:
-            best = sign * slope, doubt
-    rate, doubt = best
-    if abs(rate) <= doubt or abs(rate) > _LARGEST_DRIFT:
-        return 0.0, doubt
-    return rate, doubt
+    for packets, sign in ((forward, 1), (reverse, -1)):
+        slope, uncertainty = _slope(packets)
+        if uncertainty < best[1]:
+            best = sign * slope, uncertainty
+    rate, uncertainty = best
+    if abs(rate) <= uncertainty or abs(rate) > _LARGEST_DRIFT:
+        return 0.0, uncertainty
+    return rate, uncertainty
 
 
-def _slope(way: Way) -> tuple[float, float]:
-    """Slope in time of the envelope of the packets of the commonest size, and its doubt."""
-    same = _commonest(way)
+def _slope(packets: OneWayDelays) -> tuple[float, float]:
+    """Slope over time of the envelope of the most frequent packet size, and its uncertainty."""
+    same = _commonest(packets)
     start, end = float(same.time_s.min()), float(same.time_s.max())
     if len(same.time_s) < 10 or end <= start:
         return 0.0, np.inf
-    time, least = _bin_floors(same, start, end, min(_BINS, len(same.time_s) // 3))
-    left, right = bridge(time, least, (start + end) / 2)
-    slope = (least[right] - least[left]) / (time[right] - time[left])
-    above = np.sort(least - least[left] - slope * (time - time[left]))
+    time, lowest = _bin_floors(same, start, end, min(_BINS, len(same.time_s) // 3))
+    left, right = bridge(time, lowest, (start + end) / 2)
+    slope = (lowest[right] - lowest[left]) / (time[right] - time[left])
+    above = np.sort(lowest - lowest[left] - slope * (time - time[left]))
     return slope / 1e9, 2 * (margin(above, 2) + _HOST_NS) / (time[right] - time[left]) / 1e9
 
 
-def _bin_floors(way: Way, start: float, end: float, bins: int) -> tuple[Floats, Floats]:
-    """The fastest packet of each interval: when, and its delay."""
-    place = np.minimum(((way.time_s - start) / (end - start) * bins).astype(np.int64), bins - 1)
-    order = np.lexsort((way.delay_ns, place))
-    first = order[np.r_[True, np.diff(place[order]) > 0]]
-    by_time = first[np.argsort(way.time_s[first], kind="stable")]
-    return way.time_s[by_time], way.delay_ns[by_time]
+def _bin_floors(packets: OneWayDelays, start: float, end: float, bins: int) -> tuple[Floats, Floats]:
+    """Time and delay of the fastest packet of each interval."""
+    interval = np.minimum(((packets.time_s - start) / (end - start) * bins).astype(np.int64), bins - 1)
+    order = np.lexsort((packets.delay_ns, interval))
+    first = order[np.r_[True, np.diff(interval[order]) > 0]]
+    by_time = first[np.argsort(packets.time_s[first], kind="stable")]
+    return packets.time_s[by_time], packets.delay_ns[by_time]
 
 
-# Steps: the floors there and back jump by the same amount in opposite directions.
+# Steps: the floors of the two directions jump by the same amount with opposite signs.
 
 
-def find_steps(there: Way, back: Way) -> tuple[Step, ...]:
-    """Jumps of the far clock, in the order in which its point recorded them."""
+def find_steps(forward: OneWayDelays, reverse: OneWayDelays) -> tuple[Step, ...]:
+    """Steps of the far clock, in the order of the far point's records."""
     steps: list[Step] = []
     while len(steps) < _MOST_STEPS:
-        found = _largest_step(_stepped(there, tuple(steps), -1), _stepped(back, tuple(steps), 1))
+        found = _largest_step(_without_steps(forward, tuple(steps), -1), _without_steps(reverse, tuple(steps), 1))
         if found is None:
             break
         steps.append(found)
     return tuple(sorted(steps, key=lambda step: step.far_row))
 
 
-def _largest_step(there: Way, back: Way) -> Step | None:
-    bins = min(_BINS // 4, len(there.far_row) // 4, len(back.far_row) // 4)
+def _largest_step(forward: OneWayDelays, reverse: OneWayDelays) -> Step | None:
+    bins = min(_BINS // 4, len(forward.far_row) // 4, len(reverse.far_row) // 4)
     if bins < 6:
         return None
-    rows = np.sort(np.concatenate([there.far_row, back.far_row]))
+    rows = np.sort(np.concatenate([forward.far_row, reverse.far_row]))
     edges = rows[np.linspace(0, len(rows) - 1, bins + 1).astype(np.int64)]
-    jumps = [_jumps(way, edges) for way in (there, back)]
-    size, change = (jumps[0] - jumps[1]) / 2, np.abs(jumps[0] + jumps[1])
+    jumps = [_jumps(packets, edges) for packets in (forward, reverse)]
+    size, mismatch = (jumps[0] - jumps[1]) / 2, np.abs(jumps[0] + jumps[1])
     known = np.isfinite(size)
     if not known.any():
         return None
     usual = float(np.median(np.abs(size[known])))
-    large = known & (np.abs(size) > np.maximum(_STEP_NS, 4 * usual + 4 * change))
+    large = known & (np.abs(size) > np.maximum(_STEP_NS, 4 * usual + 4 * mismatch))
     if not large.any():
         return None
     at = int(np.argmax(np.where(large, np.abs(size), -1.0)))
-    return _exactly(there, back, int(edges[at]), int(edges[at + 3]), float(size[at]))
+    return _step_at(forward, reverse, int(edges[at]), int(edges[at + 3]), float(size[at]))
 
 
-def _jumps(way: Way, edges: Ints) -> Floats:
-    """By how much the floor of the stretches after each inner stretch differs from before it."""
-    same = _commonest(way)
+def _jumps(packets: OneWayDelays, edges: Ints) -> Floats:
+    """Difference of the floor after and before each inner stretch (ns); NaN where unknown."""
+    same = _commonest(packets)
     bins = len(edges) - 1
-    place = np.clip(np.searchsorted(edges, same.far_row, side="right") - 1, 0, bins - 1)
-    least = np.full(bins, np.inf)
-    np.minimum.at(least, place, same.delay_ns)
+    interval = np.clip(np.searchsorted(edges, same.far_row, side="right") - 1, 0, bins - 1)
+    lowest = np.full(bins, np.inf)
+    np.minimum.at(lowest, interval, same.delay_ns)
     wide = max(2, bins // 10)
-    # The stretch itself is left out: it may hold packets from before and from after a step.
-    after = np.array([least[i + 1 : i + 1 + wide].min() for i in range(1, bins - 1)])
-    before = np.array([least[max(0, i - wide) : i].min() for i in range(1, bins - 1)])
+    # The stretch itself is left out: it may have packets from before and after a step.
+    after = np.array([lowest[i + 1 : i + 1 + wide].min() for i in range(1, bins - 1)])
+    before = np.array([lowest[max(0, i - wide) : i].min() for i in range(1, bins - 1)])
     known = np.isfinite(after) & np.isfinite(before)
     return np.where(known, np.where(known, after, 0) - np.where(known, before, 0), np.nan)
 
 
-def _exactly(there: Way, back: Way, start: int, end: int, size: float) -> Step:
-    """In which row between `start` and `end` the step is first seen.
+def _step_at(forward: OneWayDelays, reverse: OneWayDelays, start: int, end: int, size: float) -> Step:
+    """The step, located at a row between `start` and `end`.
 
-    The best place has the most packets of the old level before it and of the new one after it.
+    The best row has most packets of the old level before it and of the new level after it.
     """
     rows, scores = [], []
-    for way, sign in ((there, 1), (back, -1)):
-        near = way.among((way.far_row >= start) & (way.far_row <= end))
+    for packets, sign in ((forward, 1), (reverse, -1)):
+        near = packets.select((packets.far_row >= start) & (packets.far_row <= end))
         if not len(near.far_row):
             continue
         signed = sign * near.delay_ns
@@ -406,6 +405,6 @@ def _exactly(there: Way, back: Way, start: int, end: int, size: float) -> Step:
         scores.append(np.where((signed > middle) == (size > 0), 1.0, -1.0))
     row, score = np.concatenate(rows), np.concatenate(scores)
     order = np.argsort(row, kind="stable")
-    lost = np.r_[0.0, np.cumsum(score[order])]
-    best = int(np.argmin(lost))
+    score_before = np.r_[0.0, np.cumsum(score[order])]
+    best = int(np.argmin(score_before))
     return Step(int(row[order][min(best, len(row) - 1)]), size)

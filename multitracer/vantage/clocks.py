@@ -1,8 +1,9 @@
-"""Every observation point's clock against one reference, with what it may be wrong by.
+"""Every observation point's clock against one reference, with an error bound.
 
-The reference is the capture nearest to the data sender of the connection with most data. The other
-points' clocks follow from the packets that both saw (`envelope`); a clock that only a third point
-ties to the reference goes over that one. Nothing is assumed to share a clock unless it is said so.
+The reference is the clock of the capture nearest to the data sender of the connection with most data. The
+other points' clocks are fitted to the packets that both recorded (`clock_fit`); a point that shares packets
+only with a third point is referred to the reference by that one. Two points are not assumed to share a
+clock unless that is stated.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy.typing as npt
 
 from multitracer.model.errors import UsageError
 from multitracer.model.trace import Clock, ClockPiece, Input
-from multitracer.vantage.clock_fit import Fit, Way, fit
+from multitracer.vantage.clock_fit import Fit, OneWayDelays, fit
 from multitracer.vantage.pairing import Pairing, match
 from multitracer.vantage.points import Points
 from multitracer.vantage.roles import find_roles, nearest_to_sender
@@ -33,17 +34,17 @@ _SECOND = 10**9
 
 @dataclass
 class Alignment:
-    """The clocks of the points: `clocks[p]` and `roles[p]` are those of point p.
+    """The points' clocks: `clocks[p]` and `roles[p]` are those of point p.
 
     `pairings[a, b]` pairs rows of `rows[a]` with rows of `rows[b]`, where `rows[p]` are the rows of
-    segments seen at point p. A clock without pieces could not be placed.
+    segments seen at point p. A clock without pieces could not be estimated.
     """
 
     reference: int
     clocks: list[Clock]
     roles: list[str | None]
     point: npt.NDArray[np.int16]
-    """Where each row of segments was seen."""
+    """Observation point of each row of segments."""
     pairings: dict[tuple[int, int], Pairing] = field(default_factory=dict)
 
     @cached_property
@@ -52,13 +53,13 @@ class Alignment:
         return [np.flatnonzero(self.point == number) for number in range(len(self.clocks))]
 
     def error_ns(self, point: int) -> int:
-        """What a time of this point may be off the reference by; -1 when nothing is known."""
+        """Error bound of a time of this point against the reference (ns); -1 unknown."""
         error = self.clocks[point].error_s
         return -1 if error is None else int(np.ceil(error * 1e9))
 
     @property
     def errors_ns(self) -> list[int]:
-        """What a time of each point may be off the reference by; -1 when nothing is known."""
+        """Error bound of each point against the reference (ns); -1 unknown."""
         return [self.error_ns(point) for point in range(len(self.clocks))]
 
 
@@ -72,33 +73,34 @@ def align(
 ) -> Alignment:
     """Find the reference and every point's clock.
 
-    `roles` forces the role of inputs by number; `stated` gives clocks that the user knows:
-    (offset_s, drift_ppm) by input number.
+    `roles` forces the role (sender or receiver) of inputs by number; `stated` gives clocks that the user
+    states: (offset_s, drift_ppm) by input number. Raises UsageError when a clock is stated for the
+    reference.
     """
     count = len(points.points)
     found = find_roles(segments, count)
-    by_point = _by_point(points, roles or {})
+    by_point = _roles_by_point(points, roles or {})
     found = [by_point.get(number, role) for number, role in enumerate(found)]
     reference = nearest_to_sender(segments, count, by_point)
     path = inputs[points.points[reference].inputs[0]].path if count else ""
     clocks = [Clock(path, how="shares no packets with the reference") for _ in range(count)]
     alignment = Alignment(reference, clocks, found, segments["point"].to_numpy())
     if count:
-        clocks[reference] = _same(path, "is the reference", points.points[reference].first_ns)
-        _place_stated(alignment, points, stated or {})
-        _place_rest(alignment, segments)
+        clocks[reference] = _reference_clock(path, "is the reference", points.points[reference].first_ns)
+        _apply_stated(alignment, points, stated or {})
+        _estimate_rest(alignment, segments)
     return alignment
 
 
-def _by_point(points: Points, roles: Mapping[int, str]) -> dict[int, str]:
+def _roles_by_point(points: Points, roles: Mapping[int, str]) -> dict[int, str]:
     return {p.number: roles[number] for p in points.points for number in p.inputs if number in roles}
 
 
-def _same(reference: str, how: str, start_ns: int) -> Clock:
+def _reference_clock(reference: str, how: str, start_ns: int) -> Clock:
     return Clock(reference, 0.0, 0.0, 0.0, 0.0, how, (ClockPiece(start_ns, 0),))
 
 
-def _place_stated(alignment: Alignment, points: Points, stated: Mapping[int, tuple[float, float]]) -> None:
+def _apply_stated(alignment: Alignment, points: Points, stated: Mapping[int, tuple[float, float]]) -> None:
     for point in points.points:
         known = [stated[number] for number in point.inputs if number in stated]
         if known and point.number == alignment.reference and any(known[0]):
@@ -110,14 +112,14 @@ def _place_stated(alignment: Alignment, points: Points, stated: Mapping[int, tup
 
 
 def stated_clock(reference: str, offset_s: float, drift_ppm: float, start_ns: int) -> Clock:
-    """The clock that the user states: its offset at `start_ns` of its own time, and its drift."""
+    """A clock that the user stated: its offset at `start_ns` of its own time, and its drift."""
     rate = drift_ppm * 1e-6
     piece = ClockPiece(start_ns, round(offset_s * 1e9), round(rate / (1 + rate) * _PPT))
     return Clock(reference, offset_s, drift_ppm, 0.0, 0.0, "was stated", (piece,))
 
 
-def _place_rest(alignment: Alignment, segments: pd.DataFrame) -> None:
-    """Place each further point against the placed one with which it shares most packets."""
+def _estimate_rest(alignment: Alignment, segments: pd.DataFrame) -> None:
+    """Estimate each remaining point's clock against the known one with which it shares most packets."""
     placed = {n for n, clock in enumerate(alignment.clocks) if clock.pieces}
     while True:
         best: tuple[int, int, int] | None = None
@@ -129,7 +131,7 @@ def _place_rest(alignment: Alignment, segments: pd.DataFrame) -> None:
         if best is None:
             return
         _, near, far = best
-        alignment.clocks[far] = _estimated(alignment, segments, near, far)
+        alignment.clocks[far] = _estimate_clock(alignment, segments, near, far)
         placed.add(far)
 
 
@@ -140,7 +142,7 @@ def _pairing(alignment: Alignment, segments: pd.DataFrame, near: int, far: int) 
     return alignment.pairings[near, far]
 
 
-def _estimated(alignment: Alignment, segments: pd.DataFrame, near: int, far: int) -> Clock:
+def _estimate_clock(alignment: Alignment, segments: pd.DataFrame, near: int, far: int) -> Clock:
     """The clock of `far` from the packets that it shares with `near`."""
     known = alignment.clocks[near]
     recorded = segments["recorded_ns"].to_numpy()
@@ -149,14 +151,14 @@ def _estimated(alignment: Alignment, segments: pd.DataFrame, near: int, far: int
     theirs = pairing.rows[ours]
     mine, other = alignment.rows[near][ours], alignment.rows[far][theirs]
     on_reference = to_reference(recorded[mine], known)
-    start, base, ahead, behind = _ways(
+    start, base, forward, reverse = _one_way_delays(
         on_reference,
         recorded[other],
         segments["wire_bytes"].to_numpy()[mine],
-        _goes_out(segments, mine, recorded, other),
+        _is_forward(segments, mine, recorded, other),
         theirs,
     )
-    found = fit(ahead, behind)
+    found = fit(forward, reverse)
     if found is None:
         return Clock(known.reference, how=f"shares packets of one direction only with {known.reference}")
     clock = _clock(known.reference, found, start, base, recorded[alignment.rows[far]])
@@ -169,11 +171,12 @@ def _estimated(alignment: Alignment, segments: pd.DataFrame, near: int, far: int
     return replace(clock, error_s=error_s, worst_s=worst_s, how=how)
 
 
-def _goes_out(segments: pd.DataFrame, mine: Ints, recorded: Ints, other: Ints) -> npt.NDArray[np.bool_]:
+def _is_forward(segments: pd.DataFrame, mine: Ints, recorded: Ints, other: Ints) -> npt.NDArray[np.bool_]:
     """Whether each shared packet went from the near point to the far one.
 
-    Per connection, one end's packets go there and the other's come back: those whose delay, far
-    minus near, is the larger go there, since every delay is its own plus the clocks' difference.
+    Per connection, the packets of one end go forward and those of the other in reverse. A packet's own
+    delay plus the clock difference is larger in the forward direction: the end with the larger delay, far
+    minus near, goes forward.
     """
     connection = segments["connection"].to_numpy()[mine].astype(np.int64)
     sender = segments["sender"].to_numpy()[mine].astype(np.int64)
@@ -189,21 +192,26 @@ def _goes_out(segments: pd.DataFrame, mine: Ints, recorded: Ints, other: Ints) -
     return result
 
 
-def _ways(
-    near_ns: Ints, far_ns: Ints, wire_bytes: Ints, out: npt.NDArray[np.bool_], far_row: Ints
-) -> tuple[int, int, Way, Way]:
-    """(Start, typical difference, packets there, packets back), small enough for exact floats."""
+def _one_way_delays(
+    near_ns: Ints, far_ns: Ints, wire_bytes: Ints, is_forward: npt.NDArray[np.bool_], far_row: Ints
+) -> tuple[int, int, OneWayDelays, OneWayDelays]:
+    """(Start, typical difference, forward packets, reverse packets); relative times, exact as floats."""
     start, base = int(near_ns.min()), int(np.median(far_ns - near_ns))
     near = (near_ns - start) / 1e9
     difference = (far_ns - near_ns - base).astype(np.float64)
     size = wire_bytes.astype(np.float64)
-    ahead = Way(near[out], difference[out], size[out], (near + difference / 1e9)[out], far_row[out])
-    behind = Way(near[~out], -difference[~out], size[~out], near[~out], far_row[~out])
-    return start, base, ahead, behind
+    arrived = near + difference / 1e9
+    forward = OneWayDelays(
+        near[is_forward], difference[is_forward], size[is_forward], arrived[is_forward], far_row[is_forward]
+    )
+    reverse = OneWayDelays(
+        near[~is_forward], -difference[~is_forward], size[~is_forward], near[~is_forward], far_row[~is_forward]
+    )
+    return start, base, forward, reverse
 
 
 def _clock(reference: str, found: Fit, start: int, base: int, recorded: Ints) -> Clock:
-    """The fitted line as a clock of its own time: exact pieces, and what the summary says of it."""
+    """The fit as a clock over its own time: exact pieces, and the figures for the summary."""
     own_rate = found.rate / (1 + found.rate)
     pieces, jump = [], 0.0
     begins = [(int(recorded[0]), 0.0)] if not found.steps or found.steps[0].far_row > 0 else []
@@ -224,7 +232,7 @@ def _clock(reference: str, found: Fit, start: int, base: int, recorded: Ints) ->
 
 
 def with_clocks(inputs: Sequence[Input], points: Points, alignment: Alignment) -> list[Input]:
-    """The inputs with the clock and the role of the point where each was captured."""
+    """The inputs with the clock and role of the point that they belong to."""
     made = list(inputs)
     for point in points.points:
         clock = alignment.clocks[point.number]
@@ -236,21 +244,21 @@ def with_clocks(inputs: Sequence[Input], points: Points, alignment: Alignment) -
 
 
 def at_start(clock: Clock, first_ns: int | None) -> Clock:
-    """The clock with `offset_s` as it is at an input's first record."""
+    """The clock with `offset_s` at an input's first record."""
     if not clock.pieces or first_ns is None:
         return clock
-    there = int(to_reference(np.array([first_ns], dtype=np.int64), clock)[0])
-    return replace(clock, offset_s=(first_ns - there) / 1e9)
+    reference_ns = int(to_reference(np.array([first_ns], dtype=np.int64), clock)[0])
+    return replace(clock, offset_s=(first_ns - reference_ns) / 1e9)
 
 
 # Applying a clock, in exact integers.
 
 
 def to_reference(time_ns: Ints, clock: Clock) -> Ints:
-    """Times of a clock on the reference clock; unchanged when the clock could not be placed.
+    """Times of a clock (int64 ns) on the reference clock; unchanged when the clock could not be estimated.
 
-    Never falls where `time_ns` rises: times between two pieces, which a clock that was set forward
-    never showed, all become the instant at which it was set.
+    The result never falls where `time_ns` rises: times that a clock set forward skipped all map to the
+    instant at which it was set.
     """
     pieces = clock.pieces
     if not pieces:
@@ -263,41 +271,41 @@ def to_reference(time_ns: Ints, clock: Clock) -> Ints:
 
 
 def _on_piece(time_ns: Ints, piece: ClockPiece) -> Ints:
-    if not piece.rate_ppt:  # most clocks: a copy less of every time
+    if not piece.rate_ppt:  # most clocks: saves a copy of every time
         return time_ns - piece.offset_ns if piece.offset_ns else time_ns
     since = time_ns - piece.start_ns
-    return time_ns - piece.offset_ns - _share(since, piece.rate_ppt)
+    return time_ns - piece.offset_ns - _scaled(since, piece.rate_ppt)
 
 
-def _share(since: Ints, rate_ppt: int) -> Ints:
-    """since * rate, rounded down: seconds and the rest apart, so that 64 bits hold it."""
+def _scaled(since: Ints, rate_ppt: int) -> Ints:
+    """since * rate, rounded down; seconds and the rest apart, so that it fits in 64 bits."""
     seconds, rest = np.divmod(since, _SECOND)
-    share: Ints = (seconds * rate_ppt + rest * rate_ppt // _SECOND) // (_PPT // _SECOND)
-    return share
+    scaled: Ints = (seconds * rate_ppt + rest * rate_ppt // _SECOND) // (_PPT // _SECOND)
+    return scaled
 
 
 def from_reference(time_ns: Ints, clock: Clock) -> Ints:
-    """Times of the reference clock as a clock would show them: the inverse, to the nanosecond."""
+    """Times of the reference clock (int64 ns) as a clock would show them: the inverse, to the nanosecond."""
     if not clock.pieces:
         return time_ns
-    shown = _shown(time_ns, clock.pieces[0])
+    result = _on_point_clock(time_ns, clock.pieces[0])
     for piece in clock.pieces[1:]:
         set_at = int(_on_piece(np.array([piece.start_ns], dtype=np.int64), piece)[0])
-        shown = np.where(time_ns >= set_at, _shown(time_ns, piece), shown)
-    return shown
+        result = np.where(time_ns >= set_at, _on_point_clock(time_ns, piece), result)
+    return result
 
 
-def _shown(time_ns: Ints, piece: ClockPiece) -> Ints:
+def _on_point_clock(time_ns: Ints, piece: ClockPiece) -> Ints:
     guess = time_ns + piece.offset_ns
-    for _ in range(4):  # each round leaves less than a thousandth of the error
+    for _ in range(4):  # each iteration reduces the error by a factor above 1000
         guess = guess + (time_ns - _on_piece(guess, piece))
     return guess
 
 
-def apply(alignment: Alignment, segments: pd.DataFrame) -> Ints:
-    """`time_ns` of segments on the reference clock.
+def times_on_reference(alignment: Alignment, segments: pd.DataFrame) -> Ints:
+    """`time_ns` of segments on the reference clock, int64.
 
-    Where a clock was set back, times alone do not tell before from after; the order of records does.
+    Where a clock was set back, its times are ambiguous, and the order of the records decides.
     """
     recorded: Ints = segments["recorded_ns"].to_numpy()
     if all(clock.keeps_time for clock in alignment.clocks):

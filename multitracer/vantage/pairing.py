@@ -1,9 +1,9 @@
 """The same packet at two observation points: paired one to one and in order.
 
-A packet is known by what no router changes: its place in its connection, flags and timestamps; and,
-where the path left them alone, IP ID and checksum, which tell a retransmission from its original.
-Copies that nothing tells apart (IP ID 0, no timestamps) are paired only when the order in which
-their neighbours arrived, or the neighbours' delay, leaves one way to do it.
+A packet is identified by what no router changes: connection, sequence numbers, flags and timestamps; and,
+where the path left them unchanged, IP ID and checksum, which distinguish a retransmission from its
+original. Copies that are equal in all of these (IP ID 0, no timestamps) are paired only when the order in
+which neighbouring packets arrived, or their delay, allows one pairing.
 """
 
 from __future__ import annotations
@@ -25,21 +25,22 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 Words: TypeAlias = npt.NDArray[np.uint64]
 
-_ALIKE = 0.9
-"""A field survives the path when it is equal in this share of packets paired without it."""
+_UNCHANGED_SHARE = 0.9
+"""A field is unchanged by the path when it is equal in this share of packets paired without it."""
 _SAMPLE_ROWS = 200_000
-"""Above this, whether fields survive is judged on a sample of the packets."""
-_SLACK_NS = 1_000_000
-"""How much beyond its neighbours' delays a packet's own may lie, when delays have to decide."""
+"""Above this number of packets, unchanged fields are determined from a sample."""
+_DELAY_TOLERANCE_NS = 1_000_000
+"""How far a packet's delay may be outside those of its neighbours, when delays decide."""
 
 
 @dataclass(frozen=True)
 class Pairing:
-    """Which row at the second point is the packet of each row at the first; -1 when none is known.
+    """Pairs of the rows at two points; all arrays have one element per row at the first point.
 
-    `ambiguous` rows have equals at the other point that nothing tells apart: their -1 does not mean
-    lost. Segmentation offload joins or cuts packets: `in_pieces` then holds, where `rows` is -1, the
-    row at the other point that carries the last byte.
+    `rows` is the row at the second point with the same packet, -1 for none. `ambiguous` rows have equal
+    packets at the second point that could not be distinguished: their -1 does not mean lost. Segmentation
+    offload joins or splits packets: `in_pieces` is then, where `rows` is -1, the row at the second point
+    with the segment's last byte.
     """
 
     rows: Ints
@@ -48,7 +49,7 @@ class Pairing:
 
     @property
     def seen(self) -> Bools:
-        """Whether each row's bytes are known to have been seen at the other point."""
+        """Whether each row's bytes are known to have been captured at the second point."""
         result: Bools = (self.rows >= 0) | (self.in_pieces >= 0)
         return result
 
@@ -59,27 +60,27 @@ def pair(sent: pd.DataFrame, received: pd.DataFrame) -> Ints:
 
 
 def match(sent: pd.DataFrame, received: pd.DataFrame) -> Pairing:
-    """Pair the segments of two points; says also what is ambiguous and what offload joined or cut."""
+    """Pair the segments of two points, with what is ambiguous and what segmentation offload joined or split."""
     ours, theirs = _Side(sent), _Side(received)
-    ip_id, checksum = _surviving(ours, theirs)
+    ip_id, checksum = _unchanged_fields(ours, theirs)
     nothing = np.zeros(len(checksum), dtype=np.bool_)
     paired = np.full(len(ours.rows), -1, dtype=np.int64)
     ambiguous = np.zeros(len(ours.rows), dtype=np.bool_)
-    # Single checksums differ where offload filled in only some: what is left is paired without.
-    for survives in ((ip_id, checksum), (ip_id, nothing)):
-        mine, other = _left(paired, len(theirs.rows))
-        if len(mine) and len(other) and survives[0].size:
-            _pair_equal(ours, theirs, survives, mine, other, paired, ambiguous)
+    # With checksum offload some checksums differ: the second pass pairs the rest without them.
+    for unchanged in ((ip_id, checksum), (ip_id, nothing)):
+        mine, other = _unpaired(paired, len(theirs.rows))
+        if len(mine) and len(other) and unchanged[0].size:
+            _pair_equal(ours, theirs, unchanged, mine, other, paired, ambiguous)
     ambiguous &= paired < 0
     rows = np.full(len(sent), -1, dtype=np.int64)
     rows[ours.rows[paired >= 0]] = theirs.rows[paired[paired >= 0]]
-    unsure = np.zeros(len(sent), dtype=np.bool_)
-    unsure[ours.rows] = ambiguous
-    return Pairing(rows, unsure, _in_pieces(sent, received, rows, unsure))
+    ambiguous_rows = np.zeros(len(sent), dtype=np.bool_)
+    ambiguous_rows[ours.rows] = ambiguous
+    return Pairing(rows, ambiguous_rows, _find_pieces(sent, received, rows, ambiguous_rows))
 
 
-def _left(paired: Ints, theirs: int) -> tuple[Ints, Ints]:
-    """Positions not paired yet, on either side."""
+def _unpaired(paired: Ints, theirs: int) -> tuple[Ints, Ints]:
+    """Positions not paired yet, on each side."""
     taken = np.zeros(theirs, dtype=np.bool_)
     taken[paired[paired >= 0]] = True
     return np.flatnonzero(paired < 0), np.flatnonzero(~taken)
@@ -88,28 +89,28 @@ def _left(paired: Ints, theirs: int) -> tuple[Ints, Ints]:
 def _pair_equal(
     ours: _Side,
     theirs: _Side,
-    survives: tuple[Bools, Bools],
+    unchanged: tuple[Bools, Bools],
     mine: Ints,
     other: Ints,
     paired: Ints,
     ambiguous: Bools,
 ) -> None:
-    """Pair, among the positions given, what has equal keys."""
-    order, start, ours_in, theirs_in = _groups(ours.key(survives)[mine], theirs.key(survives)[other])
-    # Positions in both sides together, ours first, as if nothing had been left out.
+    """Pair, among the given positions, those with equal keys."""
+    order, start, ours_in, theirs_in = _groups(ours.key(unchanged)[mine], theirs.key(unchanged)[other])
+    # Positions in the concatenation of both sides, ours first.
     order = np.concatenate([mine, other + len(ours.rows)])[order]
     equal = (ours_in == theirs_in) & (ours_in > 0)
-    nth = _counted(ours_in[equal])
+    nth = _index_within_runs(ours_in[equal])
     first = np.repeat(start[equal], ours_in[equal]) + nth
     partner = first + np.repeat(ours_in[equal], ours_in[equal])
     paired[order[first]] = order[partner] - len(ours.rows)
     unclear = ~equal & (ours_in > 0) & (theirs_in > 0)
     if unclear.any():
-        _decide(ours, theirs, paired, order, start[unclear], ours_in[unclear], theirs_in[unclear], ambiguous)
+        _pair_by_order(ours, theirs, paired, order, start[unclear], ours_in[unclear], theirs_in[unclear], ambiguous)
 
 
 class _Side:
-    """The segments of one point that can be paired, in order of time, as plain arrays."""
+    """The segments of one point that can be paired, in order of time, as arrays."""
 
     def __init__(self, segments: pd.DataFrame) -> None:
         whole = (segments["marks"].to_numpy() & MARKS["captured_twice"]) == 0
@@ -134,26 +135,26 @@ class _Side:
         ]
         self.ip_id, self.checksum = np.maximum(column("ip_id"), 0) & 0xFFFF, column("checksum")
 
-    def core(self) -> Words:
-        """Fingerprints of what no router changes."""
+    def invariant_key(self) -> Words:
+        """Fingerprints of the fields that no router changes."""
         mixed = np.zeros(len(self.rows), dtype=np.uint64)
         for word in self.words:
             mixed = mix(mixed, word)
         return mixed
 
-    def key(self, survives: tuple[Bools, Bools]) -> Words:
-        """Fingerprints with the IP ID and the checksum where the stream's survive the path."""
-        ip_id, checksum = (kept[self.stream] for kept in survives)
-        telling = (np.where(ip_id, self.ip_id, 0) << 16) | np.where(checksum, self.checksum, 0)
-        return mix(self.core(), telling)
+    def key(self, unchanged: tuple[Bools, Bools]) -> Words:
+        """Fingerprints with IP ID and checksum where these are unchanged in the stream."""
+        ip_id, checksum = (kept[self.stream] for kept in unchanged)
+        id_and_checksum = (np.where(ip_id, self.ip_id, 0) << 16) | np.where(checksum, self.checksum, 0)
+        return mix(self.invariant_key(), id_and_checksum)
 
 
-def _surviving(ours: _Side, theirs: _Side) -> tuple[Bools, Bools]:
-    """Per stream (connection and sender), whether its IP IDs and its checksums arrive as they were sent.
+def _unchanged_fields(ours: _Side, theirs: _Side) -> tuple[Bools, Bools]:
+    """Per stream (connection and sender), whether IP IDs and checksums arrive unchanged.
 
     Address translation and checksum offload change checksums; some middleboxes rewrite IP IDs.
     """
-    mine, other = ours.core(), theirs.core()
+    mine, other = ours.invariant_key(), theirs.invariant_key()
     streams = 1 + max((int(side.stream.max()) for side in (ours, theirs) if len(side.stream)), default=0)
     pick = np.arange(len(mine)), np.arange(len(other))
     if len(mine) > _SAMPLE_ROWS:
@@ -166,7 +167,7 @@ def _surviving(ours: _Side, theirs: _Side) -> tuple[Bools, Bools]:
     def kept(one: Ints, two: Ints) -> Bools:
         total = np.bincount(ours.stream[a], minlength=streams)
         alike = np.bincount(ours.stream[a], weights=one[a] == two[b], minlength=streams)
-        result: Bools = (total > 0) & (alike >= _ALIKE * total)
+        result: Bools = (total > 0) & (alike >= _UNCHANGED_SHARE * total)
         return result
 
     judged = np.bincount(ours.stream[a], minlength=streams) > 0
@@ -175,7 +176,7 @@ def _surviving(ours: _Side, theirs: _Side) -> tuple[Bools, Bools]:
 
 
 def _shared_ids(ours: _Side, theirs: _Side, streams: int) -> Bools:
-    """Streams of which both points saw the same IP ID somewhere."""
+    """Streams in which both points saw a common IP ID."""
     one, two = ((side.stream << 16 | side.ip_id)[side.ip_id > 0] for side in (ours, theirs))
     shared = np.intersect1d(one, two)
     result = np.zeros(streams, dtype=np.bool_)
@@ -184,7 +185,7 @@ def _shared_ids(ours: _Side, theirs: _Side, streams: int) -> Bools:
 
 
 def _groups(mine: Words, other: Words) -> tuple[Ints, Ints, Ints, Ints]:
-    """Equal keys together: (order over both, where each group starts, how many of ours, of theirs).
+    """Positions grouped by equal key: (order over both sides, start of each group, ours in it, theirs in it).
 
     Within a group ours come first, each side in order of time.
     """
@@ -200,13 +201,13 @@ def _groups(mine: Words, other: Words) -> tuple[Ints, Ints, Ints, Ints]:
     return order, start, ours_in, size - ours_in
 
 
-def _counted(sizes: Ints) -> Ints:
+def _index_within_runs(sizes: Ints) -> Ints:
     """0, 1, ... within each of consecutive runs of the given sizes."""
     ends = np.cumsum(sizes)
     return np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - sizes, sizes)
 
 
-def _decide(
+def _pair_by_order(
     ours: _Side,
     theirs: _Side,
     paired: Ints,
@@ -216,7 +217,7 @@ def _decide(
     theirs_in: Ints,
     ambiguous: Bools,
 ) -> None:
-    """Pair what order and neighbours' delay leave only one way to pair; marks the rest ambiguous."""
+    """Pair what order and neighbours' delay allow in one way only; mark the rest ambiguous."""
     before, after = _neighbours(ours.stream, paired)
     none = np.iinfo(np.int64).min
     times = theirs.time[paired]
@@ -230,14 +231,14 @@ def _decide(
     least[~known], most[~known] = 0, -1
     few = int(np.minimum(ours_in, theirs_in).max())
     forward, backward = np.empty(few, dtype=np.int64), np.empty(few, dtype=np.int64)
-    _settle(
+    _pair_groups(
         ours.time, theirs.time, early, late, least, most, order, start, ours_in, theirs_in, paired, ambiguous,
         forward, backward,
     )  # fmt: skip
 
 
 def _neighbours(stream: Ints, paired: Ints) -> tuple[Ints, Ints]:
-    """For each row the nearest paired row before and after it in its stream, -1 where there is none."""
+    """For each row the nearest paired row before and after it in its stream, -1 for none."""
     count = len(stream)
     by_stream = np.argsort(stream, kind="stable")
     in_order = np.where(paired[by_stream] >= 0, np.arange(count), -1)
@@ -259,14 +260,14 @@ def _neighbours(stream: Ints, paired: Ints) -> tuple[Ints, Ints]:
 
 
 @kernel
-def _settle(  # type: ignore[no-untyped-def]
+def _pair_groups(  # type: ignore[no-untyped-def]
     ours, theirs, early, late, least, most, order, start, ours_in, theirs_in, paired, ambiguous, forward, backward,
 ):  # fmt: skip
-    """Groups of unequal numbers of equal packets: pair those that only one ordered pairing allows.
+    """In groups with different numbers of equal packets, pair those with only one ordered pairing.
 
-    The first and the last possible ordered pairing (`forward` and `backward`, with room for any
-    group's) are found greedily; what both agree on is the only way. By arrival order alone first,
-    then also by the delay of the neighbours.
+    The first and the last possible ordered pairing (`forward` and `backward`, long enough for any group)
+    are found greedily; a pair in both is the only possibility. First by arrival order alone, then also by
+    the neighbours' delay.
     """
     total = len(ours)
     for group in range(len(start)):
@@ -276,8 +277,8 @@ def _settle(  # type: ignore[no-untyped-def]
         for strict in range(2):
             if open_ == 0:
                 break
-            _ordered(ours, theirs, early, late, least, most, order, base, n, m, total, strict, 1, forward)
-            _ordered(ours, theirs, early, late, least, most, order, base, n, m, total, strict, -1, backward)
+            _greedy_pairing(ours, theirs, early, late, least, most, order, base, n, m, total, strict, 1, forward)
+            _greedy_pairing(ours, theirs, early, late, least, most, order, base, n, m, total, strict, -1, backward)
             for k in range(few):
                 if forward[k] >= 0 and forward[k] == backward[k]:
                     a = order[base + (k if n <= m else forward[k])]
@@ -290,8 +291,8 @@ def _settle(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _ordered(ours, theirs, early, late, least, most, order, base, n, m, total, strict, step, chosen):  # type: ignore[no-untyped-def]
-    """The first (step 1) or last (step -1) ordered pairing of the fewer with the more, into `chosen`; -1 for none."""
+def _greedy_pairing(ours, theirs, early, late, least, most, order, base, n, m, total, strict, step, chosen):  # type: ignore[no-untyped-def]
+    """Fill `chosen` with the first (step 1) or last (step -1) ordered pairing of the smaller side; -1 for none."""
     few, many = min(n, m), max(n, m)
     other = 0 if step > 0 else many - 1
     for index in range(few):
@@ -302,7 +303,7 @@ def _ordered(ours, theirs, early, late, least, most, order, base, n, m, total, s
             b = order[base + n + (other if n <= m else k)] - total
             fits = early[a] <= theirs[b] <= late[a]
             if fits and strict == 1:
-                slack = _SLACK_NS + (most[a] - least[a]) // 4
+                slack = _DELAY_TOLERANCE_NS + (most[a] - least[a]) // 4
                 delay = theirs[b] - ours[a]
                 fits = most[a] >= least[a] and least[a] - slack <= delay <= most[a] + slack
             other += step
@@ -311,26 +312,26 @@ def _ordered(ours, theirs, early, late, least, most, order, base, n, m, total, s
                 break
 
 
-def _in_pieces(sent: pd.DataFrame, received: pd.DataFrame, rows: Ints, unsure: Bools) -> Ints:
-    """For unpaired data, the unpaired row at the other point that carries its last byte, else -1."""
+def _find_pieces(sent: pd.DataFrame, received: pd.DataFrame, rows: Ints, ambiguous_rows: Bools) -> Ints:
+    """For unpaired data, the unpaired row at the other point with its last byte, else -1."""
     result = np.full(len(sent), -1, dtype=np.int64)
     taken = np.zeros(len(received), dtype=np.bool_)
     taken[rows[rows >= 0]] = True
-    mine = np.flatnonzero((rows < 0) & ~unsure & (sent["payload_bytes"].to_numpy() > 1))
+    mine = np.flatnonzero((rows < 0) & ~ambiguous_rows & (sent["payload_bytes"].to_numpy() > 1))
     other = np.flatnonzero(~taken & (received["payload_bytes"].to_numpy() > 1))
     if not len(mine) or not len(other):
         return result
-    ends = _stream_place(received, other, 0)
+    ends = _stream_position(received, other, 0)
     by_end = np.argsort(ends, kind="stable")
     ends, other = ends[by_end], other[by_end]
-    last = _stream_place(sent, mine, -1)
-    starts = _stream_place(received, other, None)
+    last = _stream_position(sent, mine, -1)
+    starts = _stream_position(received, other, None)
     stamped = [frame["options"].to_numpy() & OPTION_TIMESTAMPS > 0 for frame in (sent, received)]
     stamps = [frame["tsval"].to_numpy() for frame in (sent, received)]
     sizes = [frame["payload_bytes"].to_numpy() for frame in (sent, received)]
     at = np.searchsorted(ends, last, side="right")
     open_ = np.ones(len(mine), dtype=np.bool_)
-    for further in range(4):  # copies of the same bytes stand next to each other
+    for further in range(4):  # copies of the same bytes are adjacent
         place = np.minimum(at + further, len(other) - 1)
         row = other[place]
         fits = open_ & (at + further < len(other)) & (starts[place] <= last) & (ends[place] > last)
@@ -341,7 +342,7 @@ def _in_pieces(sent: pd.DataFrame, received: pd.DataFrame, rows: Ints, unsure: B
     return result
 
 
-def _stream_place(segments: pd.DataFrame, rows: Ints, after_end: int | None) -> Ints:
+def _stream_position(segments: pd.DataFrame, rows: Ints, after_end: int | None) -> Ints:
     """Stream and byte as one sortable number: the first byte (None), or the end plus `after_end`."""
     place: Ints = segments["seq"].to_numpy()[rows].astype(np.int64)
     if after_end is not None:

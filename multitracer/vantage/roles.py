@@ -1,7 +1,7 @@
-"""Which side of the path each capture was taken at, seen from the data sender.
+"""The side of the path at which each capture was taken: the data sender's or the receiver's.
 
-At the sender's side data is answered a round trip later, and an acknowledgement sets off new data
-at once; at the receiver's side it is the other way round.
+At the sender's side data is acknowledged a round trip later, and an acknowledgement triggers new data at
+once; at the receiver's side it is the other way round.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 
-_AT_AN_END = 0.25
-"""Below this share of the round trip an end is held to be near."""
-_ENOUGH = 500_000
-"""So many of a connection's first segments tell where it was captured."""
-_TOLD_BY = ["time_ns", "sender", "seq", "ack", "payload_bytes", "flags", "options", "tsval", "tsecr"]
+_NEAR_SHARE = 0.25
+"""An end is near when less than this share of the round trip is on its side."""
+_MOST_SEGMENTS = 500_000
+"""Number of a connection's first segments that are examined."""
+_COLUMNS = ["time_ns", "sender", "seq", "ack", "payload_bytes", "flags", "options", "tsval", "tsecr"]
 
 
 def find_roles(segments: pd.DataFrame, points: int) -> list[str | None]:
-    """Per point: sender, receiver, or None where it stands in between or nothing tells."""
+    """Per point: sender, receiver, or None when it is in the middle of the path or unknown."""
     return [_role(segments, point) for point in range(points)]
 
 
 def nearest_to_sender(segments: pd.DataFrame, points: int, forced: Mapping[int, str]) -> int:
-    """The point nearest to the data sender of the connection with most data."""
+    """The point nearest to the data sender of the connection with most data; `forced` roles come first."""
     candidates = list(range(points))
     stated = [point for point in candidates if forced.get(point) == "sender"]
     others = [point for point in candidates if forced.get(point) != "receiver"]
@@ -41,20 +41,20 @@ def nearest_to_sender(segments: pd.DataFrame, points: int, forced: Mapping[int, 
     if len(candidates) < 2:
         return candidates[0] if candidates else 0
     connection, sender = largest(segments)
-    waits = [(answered_after(_of(segments, connection, point), sender), -point) for point in candidates]
+    waits = [(time_to_ack(_first_segments(segments, connection, point), sender), -point) for point in candidates]
     return -max(waits)[1]
 
 
-def _of(segments: pd.DataFrame, connection: int, point: int) -> pd.DataFrame:
-    """A connection's first segments at a point, with the columns that tell where it stands."""
-    rows = np.empty(min(len(segments), _ENOUGH), dtype=np.int64)
+def _first_segments(segments: pd.DataFrame, connection: int, point: int) -> pd.DataFrame:
+    """A connection's first segments at a point."""
+    rows = np.empty(min(len(segments), _MOST_SEGMENTS), dtype=np.int64)
     count = first_rows(segments["connection"].to_numpy(), segments["point"].to_numpy(), connection, point, rows)
-    return segments[_TOLD_BY].take(rows[:count])
+    return segments[_COLUMNS].take(rows[:count])
 
 
 @kernel
 def first_rows(connection: Any, point: Any, wanted: int, at: int, rows: Ints) -> int:
-    """Fill `rows` with the first rows of a connection at a point; returns how many."""
+    """Fill `rows` with the first rows of a connection at a point; returns their number."""
     count = 0
     for row in range(len(connection)):
         if count == len(rows):
@@ -66,7 +66,7 @@ def first_rows(connection: Any, point: Any, wanted: int, at: int, rows: Ints) ->
 
 
 def largest(segments: pd.DataFrame, point: int = -1) -> tuple[int, int]:
-    """(connection, sender) of most payload, at a point or (-1) at all."""
+    """(connection, sender) with most payload, at a point or (-1) at any."""
     names = ("connection", "sender", "payload_bytes", "point")
     connection, sender, payload, seen_at = (segments[name].to_numpy() for name in names)
     totals = np.zeros(2 * (int(connection.max(initial=-1)) + 1), dtype=np.int64)
@@ -77,7 +77,7 @@ def largest(segments: pd.DataFrame, point: int = -1) -> tuple[int, int]:
 
 @kernel
 def add_payload(connection: Any, sender: Any, payload: Any, point: Any, at: int, totals: Ints) -> None:
-    """Add up each sender's payload, at a point or (-1) at all."""
+    """Add up each sender's payload bytes, at a point or (-1) at any."""
     for row in range(len(connection)):
         if connection[row] >= 0 and (at < 0 or point[row] == at):
             totals[2 * np.int64(connection[row]) + sender[row]] += payload[row]
@@ -85,18 +85,18 @@ def add_payload(connection: Any, sender: Any, payload: Any, point: Any, at: int,
 
 def _role(segments: pd.DataFrame, point: int) -> str | None:
     connection, sender = largest(segments, point)
-    own = _of(segments, connection, point)
-    there, here = answered_after(own, sender), _set_off_after(own, sender)
-    if here < 0 or there < 0:
-        there, here = _handshake(own, sender)
-    if here < 0 or there < 0 or there + here == 0:
+    own = _first_segments(segments, connection, point)
+    round_trip_beyond, round_trip_before = time_to_ack(own, sender), _time_to_echo(own, sender)
+    if round_trip_before < 0 or round_trip_beyond < 0:
+        round_trip_beyond, round_trip_before = _handshake(own, sender)
+    if round_trip_before < 0 or round_trip_beyond < 0 or round_trip_beyond + round_trip_before == 0:
         return None
-    share = here / (there + here)
-    return "sender" if share < _AT_AN_END else "receiver" if share > 1 - _AT_AN_END else None
+    share = round_trip_before / (round_trip_beyond + round_trip_before)
+    return "sender" if share < _NEAR_SHARE else "receiver" if share > 1 - _NEAR_SHARE else None
 
 
-def answered_after(own: pd.DataFrame, sender: int) -> float:
-    """How soon data is usually acknowledged here (ns, lower quartile), -1 when it never is."""
+def time_to_ack(own: pd.DataFrame, sender: int) -> float:
+    """Lower quartile of the time from data to its acknowledgement at this point (ns); -1 without any."""
     time, flags = own["time_ns"].to_numpy(), own["flags"].to_numpy()
     mine = own["sender"].to_numpy() == sender
     end = own["seq"].to_numpy() + own["payload_bytes"].to_numpy()
@@ -114,8 +114,8 @@ def answered_after(own: pd.DataFrame, sender: int) -> float:
     return float(np.quantile(waits, 0.25)) if len(waits) else -1.0
 
 
-def _set_off_after(own: pd.DataFrame, sender: int) -> float:
-    """How soon data echoes the timestamp of an acknowledgement here (ns, lower decile), -1 unknown."""
+def _time_to_echo(own: pd.DataFrame, sender: int) -> float:
+    """Lower decile of the time from an acknowledgement to data that echoes its timestamp (ns); -1 without any."""
     stamped = own["options"].to_numpy() & OPTION_TIMESTAMPS > 0
     mine = own["sender"].to_numpy() == sender
     time = own["time_ns"].to_numpy()
@@ -135,7 +135,7 @@ def _set_off_after(own: pd.DataFrame, sender: int) -> float:
 
 
 def _handshake(own: pd.DataFrame, sender: int) -> tuple[float, float]:
-    """The round trips beyond and before this point, of the handshake, as the data sender has them."""
+    """The handshake's round trips beyond and before this point, seen from the data sender; -1, -1 unknown."""
     flags = own["flags"].to_numpy()
     time, from_client = own["time_ns"].to_numpy(), own["sender"].to_numpy() == 0
     opening = np.flatnonzero((flags & (SYN | ACK)) == SYN)

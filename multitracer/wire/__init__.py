@@ -1,1 +1,1 @@
-"""Headers and frames as they are on the wire, each protocol with its clauses."""
+"""Encoders and decoders of the protocols on the wire, from Ethernet to TCP and the link protocols."""

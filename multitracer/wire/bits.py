@@ -1,14 +1,14 @@
-"""Fields of any width out of octets and into octets, most significant bit first (as 3GPP draws them)."""
+"""Bit fields of any width read from and written to octets, most significant bit first (as in 3GPP figures)."""
 
 from __future__ import annotations
 
 
 class MalformedPduError(ValueError):
-    """Octets that are no PDU of the protocol: too short, reserved, or in contradiction to themselves."""
+    """The octets are not a PDU of the protocol: too short, a reserved value, or fields that contradict each other."""
 
 
 class BitReader:
-    """Takes fields off the front of `octets`; raises MalformedPduError when they run out."""
+    """Reads fields from the front of `octets`; raises MalformedPduError when they run out."""
 
     def __init__(self, octets: bytes, position: int = 0) -> None:
         self.octets = octets
@@ -17,11 +17,11 @@ class BitReader:
 
     @property
     def left(self) -> int:
-        """Bits not taken yet."""
+        """Bits not read yet."""
         return 8 * len(self.octets) - self.position
 
     def take(self, bits: int) -> int:
-        """The next `bits` bits as an unsigned number."""
+        """The next `bits` bits as an unsigned number; raises MalformedPduError when fewer are left."""
         end = self.position + bits
         last = (end + 7) >> 3
         if last > len(self.octets):
@@ -32,7 +32,7 @@ class BitReader:
 
 
 class BitWriter:
-    """Collects fields; `octets` are they, filled up with zero bits."""
+    """Collects fields; `octets` gives them as bytes, padded with zero bits to a whole octet."""
 
     def __init__(self) -> None:
         self._fields: list[str] = []

@@ -1,4 +1,4 @@
-"""The GSMTAP header, as far as RLP needs it (libosmocore's gsmtap.h; osmocom.org)."""
+"""The GSMTAP version 2 header, the fields that RLP captures use (libosmocore's gsmtap.h; osmocom.org)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _VERSION, _HEADER_WORDS = 2, 4
 
 
 class Gsmtap(NamedTuple):
-    """What the header tells, and the frame behind it."""
+    """Fields of the header, and the frame that follows it (`payload`)."""
 
     type: int
     timeslot: int
@@ -25,7 +25,7 @@ class Gsmtap(NamedTuple):
 
 
 def decode(octets: bytes) -> Gsmtap | None:
-    """The header's fields, or None when it is no GSMTAP version 2 header."""
+    """The header's fields and payload; None when the octets are not a GSMTAP version 2 header."""
     if len(octets) < _HEADER.size or octets[0] != _VERSION or octets[1] < _HEADER_WORDS:
         return None
     _, words, kind, timeslot, arfcn, _, _, number, sub_type, *_ = _HEADER.unpack_from(octets)
@@ -34,7 +34,7 @@ def decode(octets: bytes) -> Gsmtap | None:
 
 
 def encode(payload: bytes, *, uplink: bool, frame_number: int = 0, timeslot: int = 0, arfcn: int = 0) -> bytes:
-    """A GSMTAP datagram of an RLP frame."""
+    """A GSMTAP datagram that carries an RLP frame."""
     header = _HEADER.pack(
         _VERSION, _HEADER_WORDS, GSM_RLP, timeslot, arfcn | (UPLINK_BIT if uplink else 0), 0, 0, frame_number,
         0, 0, 0, 0,

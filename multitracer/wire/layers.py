@@ -1,4 +1,4 @@
-"""Where the IP and transport headers of a captured record start: link layers, IPv4 and IPv6.
+"""Offsets of the IP and transport headers in a captured record: link layers, IPv4 and IPv6.
 
 Sources: tcpdump.org/linktypes, IEEE 802.1Q and 802.1ad, RFC 2516 (PPPoE), RFC 791, RFC 8200.
 """
@@ -14,7 +14,7 @@ from multitracer.wire.octets import big16
 
 RAW_IP = 101
 
-# Link types by how the network layer is found (tcpdump.org/linktypes).
+# Link types grouped by how the IP header is found (tcpdump.org/linktypes).
 (_ETHERNET, _RAW, _SLL, _SLL2, _NULL, _PPP, _CHDLC, _FDDI, _IPNET, _ODD, USER, _NONE) = range(12)
 LINK_TYPES = {
     1: _ETHERNET, 12: _RAW, 14: _RAW, 101: _RAW, 228: _RAW, 229: _RAW, 113: _SLL, 276: _SLL2, 0: _NULL, 108: _NULL,
@@ -22,7 +22,7 @@ LINK_TYPES = {
 }  # fmt: skip
 _USER_LINK_TYPES = frozenset({*range(147, 163), 252})
 
-# What became of a record.
+# Status codes of a record.
 (TCP, UDP, QUIC, ICMP, OTHER, FRAGMENT, CUT, MALFORMED, EMPTY, UNKNOWN, LINK_FRAME, NO_LINK_TYPE) = range(12)
 CODES = NO_LINK_TYPE + 1
 
@@ -34,19 +34,19 @@ _GTP_PORT = 2152
 _HTTPS = 443
 
 
-def family(kind: int) -> int:
-    """How the network layer is found in records of a link type."""
+def link_kind(kind: int) -> int:
+    """The group of a link type: how the IP header is found in its records."""
     return USER if kind in _USER_LINK_TYPES else LINK_TYPES.get(kind, _NONE)
 
 
 def transport_of(data: Any, ip: int) -> int:
-    """Where the transport header of the packet at `ip` starts."""
+    """Offset of the transport header of the IP packet at `ip`."""
     return int(transport(data, ip, len(data))[1])
 
 
 @inlined
-def by_ethertype(data: Any, at: int, end: int, kind: int) -> int:
-    """Where the IP header starts behind an EtherType `kind` whose payload is at `at`; negative: -1 - status."""
+def ip_after_ethertype(data: Any, at: int, end: int, kind: int) -> int:
+    """Offset of the IP header for an EtherType `kind` whose payload is at `at`; -1 - status without one."""
     while kind == 0x8100 or kind == 0x88A8 or kind == 0x9100:
         if at + 4 > end:
             return -1 - CUT
@@ -72,8 +72,8 @@ def by_ethertype(data: Any, at: int, end: int, kind: int) -> int:
 
 
 @kernel
-def behind_ppp(data: Any, at: int, end: int) -> int:
-    """Where the IP header starts in a PPP frame, with or without address, control and flag octets."""
+def ip_after_ppp(data: Any, at: int, end: int) -> int:
+    """Offset of the IP header in a PPP frame, with or without address, control and flag octets, or -1 - status."""
     if at < end and data[at] == 0x7E:
         at += 1
     if at + 1 < end and data[at] == 0xFF and data[at + 1] == 0x03:
@@ -94,35 +94,36 @@ def behind_ppp(data: Any, at: int, end: int) -> int:
 
 
 @inlined
-def network(data: Any, at: int, end: int, kind: int) -> int:
-    """Where the IP header of a record starts; -1 - status where there is none."""
+def ip_header(data: Any, at: int, end: int, kind: int) -> int:
+    """Offset of the IP header of a record; -1 - status where there is none."""
     if kind == _RAW:
         return at
     if kind == _ETHERNET:
-        return by_ethertype(data, at + 14, end, big16(data, at + 12)) if at + 14 <= end else -1 - CUT
+        return ip_after_ethertype(data, at + 14, end, big16(data, at + 12)) if at + 14 <= end else -1 - CUT
     if kind == _SLL:
-        return by_ethertype(data, at + 16, end, big16(data, at + 14)) if at + 16 <= end else -1 - CUT
+        return ip_after_ethertype(data, at + 16, end, big16(data, at + 14)) if at + 16 <= end else -1 - CUT
     if kind == _SLL2:
-        return by_ethertype(data, at + 20, end, big16(data, at)) if at + 20 <= end else -1 - CUT
+        return ip_after_ethertype(data, at + 20, end, big16(data, at)) if at + 20 <= end else -1 - CUT
     if kind == _CHDLC:
-        return by_ethertype(data, at + 4, end, big16(data, at + 2)) if at + 4 <= end else -1 - CUT
+        return ip_after_ethertype(data, at + 4, end, big16(data, at + 2)) if at + 4 <= end else -1 - CUT
     if kind == _FDDI:
-        return by_ethertype(data, at + 13, end, 0) if at + 21 <= end else -1 - CUT
+        return ip_after_ethertype(data, at + 13, end, 0) if at + 21 <= end else -1 - CUT
     if kind == _IPNET:
         return at + 24 if at + 24 <= end else -1 - CUT
     if kind == _PPP:
-        return behind_ppp(data, at, end)
+        return ip_after_ppp(data, at, end)
     if kind == _NULL:
-        # The family is the capturing host's, in its own byte order: what follows tells the version.
+        # The address family is in the byte order of the capturing host; the IP header has the version.
         return at + 4 if at + 4 <= end else -1 - CUT
     return -1 - (UNKNOWN if kind == _ODD else NO_LINK_TYPE)
 
 
 @inlined
 def transport(data: Any, ip: int, end: int) -> Any:
-    """(Protocol or -1 - status, where its header starts, where the datagram ends) of the packet at `ip`.
+    """Protocol, transport header offset and datagram end of the IP packet at `ip`.
 
-    The datagram's end is 0 where the length field is (segmentation offload, jumbograms).
+    The protocol is -1 - status where there is no transport header. The end is 0 where the length field is 0
+    (segmentation offload, jumbograms).
     """
     if ip >= end:
         return np.int64(-1 - CUT), np.int64(0), np.int64(0)
@@ -162,7 +163,7 @@ def transport(data: Any, ip: int, end: int) -> Any:
 
 @kernel
 def udp_status(data: Any, at: int, end: int) -> int:
-    """What a UDP datagram is: a link frame's carrier, QUIC, or other UDP."""
+    """Status code of a UDP datagram: LINK_FRAME when it carries a link layer frame, QUIC, UNKNOWN (GTP-U) or UDP."""
     if at + 8 > end:
         return UDP
     source, destination = big16(data, at), big16(data, at + 2)
@@ -184,7 +185,7 @@ def udp_status(data: Any, at: int, end: int) -> int:
 
 @kernel
 def other_status(protocol: int) -> int:
-    """What a packet of another protocol is counted as."""
+    """Status code of a packet whose protocol is neither TCP nor UDP."""
     if protocol in (_PROTOCOL_ICMP, _PROTOCOL_ICMP6):
         return ICMP
     if protocol in (_IPIP, _IPV6_INSIDE, _GRE):

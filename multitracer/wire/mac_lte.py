@@ -1,4 +1,4 @@
-"""LTE MAC PDUs as far as RLC can be reached in them (3GPP TS 36.321 6.1.2), and their capture context."""
+"""LTE MAC PDUs decoded to the RLC PDUs inside (3GPP TS 36.321 6.1.2), and the mac-lte capture context."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _SIZES = {UPLINK: dict(SPEC.uplink_elements), DOWNLINK: dict(SPEC.downlink_eleme
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a capture says about a MAC PDU, and the PDU."""
+    """The context fields that a capture records with a MAC PDU, and the PDU itself."""
 
     direction: int
     rnti_type: int
     rnti: int
     ue: int
     retransmission: int
-    """Which HARQ retransmission it is; 0 the first transmission."""
+    """Number of the HARQ retransmission; 0 is the first transmission."""
     crc_ok: bool
     pdu: bytes
 
 
-# Sizes of the tagged fields of Wireshark's mac-lte framing; those named are read below.
+# Sizes in octets of the tagged fields of Wireshark's mac-lte framing.
 _TAGS = {0x02: 2, 0x03: 2, 0x04: 2, 0x05: 1, 0x06: 1, 0x07: 1, 0x08: 0, 0x09: 2, 0x0A: 1, 0x0C: 0, 0x0D: 0,
          0x0E: 1, 0x0F: 1, 0x10: 1}  # fmt: skip
 _PAYLOAD, _RNTI, _UE, _RETX, _CRC, _PHY = 0x01, 0x02, 0x03, 0x06, 0x07, 0x0B
@@ -65,7 +65,11 @@ def context(octets: bytes) -> Context:
 
 
 def tagged(octets: bytes, start: int, sizes: dict[int, int], counted: int = -1) -> dict[int, bytes]:
-    """Tag and value pairs up to the payload (tag 1), which is the rest; `counted` has its size in front."""
+    """Values by tag, up to and including the payload (tag 1), which takes all remaining octets.
+
+    `sizes` gives each tag's size in octets; the field `counted` begins with its own size. Raises
+    MalformedPduError for an unknown tag or a missing payload.
+    """
     values: dict[int, bytes] = {}
     at = start
     while at < len(octets):
@@ -86,12 +90,12 @@ def tagged(octets: bytes, start: int, sizes: dict[int, int], counted: int = -1) 
 
 
 def number(values: dict[int, bytes], tag: int, otherwise: int = 0) -> int:
-    """A tagged field as a number."""
+    """A tagged field as an unsigned number, `otherwise` when it is absent."""
     return int.from_bytes(values[tag], "big") if tag in values else otherwise
 
 
 def sdus(pdu: bytes, direction: int) -> list[tuple[int, bytes]]:
-    """The MAC SDUs of a DL-SCH or UL-SCH PDU, each with its logical channel: 6.1.2."""
+    """(LCID, MAC SDU) of each SDU of a DL-SCH or UL-SCH PDU (6.1.2); raises MalformedPduError."""
     headers, at = _subheaders(pdu, _SIZES[direction])
     found = []
     for lcid, length in headers:
@@ -105,7 +109,7 @@ def sdus(pdu: bytes, direction: int) -> list[tuple[int, bytes]]:
 
 
 def _subheaders(pdu: bytes, elements: dict[int, int]) -> tuple[list[tuple[int, int | None]], int]:
-    """(LCID, size; None for the rest) of each subheader R/F2/E/LCID(/F/L), and where they end."""
+    """(LCID, size) per subheader R/F2/E/LCID(/F/L), size None for all remaining octets; and the subheaders' end."""
     headers: list[tuple[int, int | None]] = []
     at, more = 0, True
     while more:

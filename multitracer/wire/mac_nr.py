@@ -1,4 +1,4 @@
-"""NR MAC PDUs as far as RLC can be reached in them (3GPP TS 38.321 6.1.2), and their capture context."""
+"""NR MAC PDUs decoded to the RLC PDUs inside (3GPP TS 38.321 6.1.2), and the mac-nr capture context."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from multitracer.wire.mac_lte import Context, number, tagged
 
 @dataclass(frozen=True)
 class Mac38321:
-    """Constants of TS 38.321, tables 6.2.1-1 and 6.2.1-2: sizes of what comes without a length."""
+    """Constants of TS 38.321, tables 6.2.1-1 and 6.2.1-2: sizes of the elements without a length field."""
 
     padding: int = 63
     srbs: tuple[int, ...] = (1, 2, 3)
@@ -38,7 +38,7 @@ def context(octets: bytes) -> Context:
 
 
 def sdus(pdu: bytes, direction: int) -> list[tuple[int, bytes]]:
-    """The MAC SDUs of a DL-SCH or UL-SCH PDU, each with its logical channel: subPDUs R/F/LCID(/L)."""
+    """(LCID, MAC SDU) of each SDU of a DL-SCH or UL-SCH PDU: subPDUs R/F/LCID(/L); raises MalformedPduError."""
     fixed, found, at = _FIXED[direction], [], 0
     while at < len(pdu):
         lcid, wide = pdu[at] & 0x3F, pdu[at] & 0x40

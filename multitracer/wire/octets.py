@@ -1,4 +1,4 @@
-"""Numbers in a packet's octets, and a spread of numbers over a table, inside kernels."""
+"""Numbers read from a packet's octets, and a hash of two numbers, inside kernels."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from multitracer.compute.kernels import kernel
 
 @kernel
 def big16(data: Any, at: int) -> int:
-    """Two octets, most significant first."""
-    first = np.uint64(at)  # no index counts from the end, which lets the compiler join the loads
+    """The 16-bit number at `at`, most significant octet first."""
+    first = np.uint64(at)  # an unsigned index cannot count from the end: the compiler joins the loads
     return int(np.int64(data[first]) << 8 | np.int64(data[first + np.uint64(1)]))
 
 
 @kernel
 def big32(data: Any, at: int) -> int:
-    """Four octets, most significant first."""
+    """The 32-bit number at `at`, most significant octet first."""
     first = np.uint64(at)
     return int(
         np.int64(data[first]) << 24
@@ -30,7 +30,7 @@ def big32(data: Any, at: int) -> int:
 
 @kernel
 def little32(data: Any, at: int) -> int:
-    """Four octets, least significant first."""
+    """The 32-bit number at `at`, least significant octet first."""
     first = np.uint64(at)
     return int(
         np.int64(data[first])
@@ -42,13 +42,13 @@ def little32(data: Any, at: int) -> int:
 
 @kernel
 def word(data: Any, at: int, little: bool) -> int:
-    """Four octets in a file's own byte order."""
+    """The 32-bit number at `at` in the byte order of a capture file."""
     return little32(data, at) if little else big32(data, at)
 
 
 @kernel
-def mixed(one: int, other: int) -> int:
-    """A spread of two numbers; factors are kept below 2**31 and 2**32, so that no product overflows."""
-    spread = (one & 0x7FFFFFFF) * np.int64(0x9E3779B1)
-    spread = ((spread ^ spread >> 31 ^ other) & 0x7FFFFFFF) * np.int64(0x85EBCA77)
-    return int(spread ^ spread >> 29)
+def hash_pair(one: int, other: int) -> int:
+    """A hash of two numbers. The factors are below 2**31 and 2**32, so that no product overflows int64."""
+    hashed = (one & 0x7FFFFFFF) * np.int64(0x9E3779B1)
+    hashed = ((hashed ^ hashed >> 31 ^ other) & 0x7FFFFFFF) * np.int64(0x85EBCA77)
+    return int(hashed ^ hashed >> 29)

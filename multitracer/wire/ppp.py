@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-FLAG, ESCAPE, FLIP = 0x7E, 0x7D, 0x20
+FLAG, ESCAPE, ESCAPE_XOR = 0x7E, 0x7D, 0x20
 IP, VJ_COMPRESSED, VJ_UNCOMPRESSED, IPV6 = 0x0021, 0x002D, 0x002F, 0x0057
 _GOOD_FCS16 = 0xF0B8
 _ADDRESS_CONTROL = b"\xff\x03"
@@ -12,7 +12,7 @@ FCS_BYTES = 2
 
 
 class Frame(NamedTuple):
-    """One PPP frame: its protocol, its payload, and how many octets of headers came before that."""
+    """One PPP frame: its protocol number, its payload, and the octets of headers in front of the payload."""
 
     protocol: int
     payload: bytes
@@ -33,33 +33,33 @@ _TABLE = _table()
 
 
 def fcs16(octets: bytes) -> int:
-    """The register after the octets (RFC 1662 C.2), preset to ones and not complemented."""
+    """The FCS register after `octets` (RFC 1662 C.2), preset to ones and not complemented."""
     register = 0xFFFF
     for octet in octets:
         register = register >> 8 ^ _TABLE[(register ^ octet) & 0xFF]
     return register
 
 
-def sound(frame: bytes) -> bool:
-    """Whether an unescaped frame's check sequence is right."""
+def fcs_good(frame: bytes) -> bool:
+    """Whether the frame check sequence of an unescaped frame is correct."""
     return len(frame) > FCS_BYTES and fcs16(frame) == _GOOD_FCS16
 
 
 def unescape(octets: bytes) -> bytes:
-    """The octets between two flags without escapes."""
+    """The octets between two flags, with escape sequences resolved (RFC 1662 4.2)."""
     if ESCAPE not in octets:
         return octets
     parts = octets.split(bytes([ESCAPE]))
-    return parts[0] + b"".join(bytes([part[0] ^ FLIP]) + part[1:] for part in parts[1:] if part)
+    return parts[0] + b"".join(bytes([part[0] ^ ESCAPE_XOR]) + part[1:] for part in parts[1:] if part)
 
 
 def parse(frame: bytes, *, check: bool = True) -> Frame | None:
-    """The frame's protocol and payload; None when its check fails or it has none.
+    """The frame's protocol and payload; None when its FCS is wrong or it has no protocol field.
 
-    `frame` is unescaped and still has its check sequence, unless `check` is False.
+    `frame` is unescaped and still has its FCS, unless `check` is False.
     """
     if check:
-        if not sound(frame):
+        if not fcs_good(frame):
             return None
         frame = frame[:-FCS_BYTES]
     at = 2 if frame[:2] == _ADDRESS_CONTROL else 0
@@ -72,9 +72,10 @@ def parse(frame: bytes, *, check: bool = True) -> Frame | None:
 
 
 def encode(protocol: int, payload: bytes, *, compress_header: bool = False) -> bytes:
-    """A frame as it goes on the line: flag, escaped content with its check sequence, flag.
+    """A frame as sent on the line: flag, escaped content with its FCS, flag.
 
-    `compress_header` leaves address and control out and sends a small protocol number as one octet.
+    `compress_header` leaves address and control out and sends a protocol number below 256 as one octet (RFC
+    1661 6.5 and 6.6).
     """
     small = compress_header and protocol < 0x100 and protocol & 1
     head = b"" if compress_header else _ADDRESS_CONTROL
@@ -83,7 +84,7 @@ def encode(protocol: int, payload: bytes, *, compress_header: bool = False) -> b
     escaped = bytearray([FLAG])
     for octet in body:
         if octet < 0x20 or octet in (FLAG, ESCAPE):  # RFC 1662 4.2: the default map escapes all controls
-            escaped += bytes([ESCAPE, octet ^ FLIP])
+            escaped += bytes([ESCAPE, octet ^ ESCAPE_XOR])
         else:
             escaped.append(octet)
     escaped.append(FLAG)

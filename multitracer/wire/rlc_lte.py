@@ -1,8 +1,8 @@
-"""LTE RLC PDUs and their octets: AMD, AMD segment, UMD and STATUS (3GPP TS 36.322).
+"""LTE RLC PDUs: AMD, AMD segment, UMD and STATUS, decoded and encoded (3GPP TS 36.322).
 
-`decode(octets, spec)` gives a PDU of the acknowledged mode or raises MalformedPduError;
-`decode_header` does so for a log that cut the PDU behind its header. `encode` is their inverse, but for
-padding bits: handsets do not always send zeros there, and nobody reads them.
+`decode(octets, spec)` returns an acknowledged mode PDU or raises MalformedPduError; `decode_header` does
+the same for a log that holds only the first octets of the PDU. `encode` is the inverse, except for padding
+bits: handsets do not always send zeros there, and receivers ignore them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from multitracer.wire.bits import BitReader, BitWriter, MalformedPduError
 
 @dataclass(frozen=True, slots=True)
 class Lte36322:
-    """Constants of TS 36.322 for one size of the sequence number."""
+    """Constants of TS 36.322 for one sequence number length."""
 
     sn_bits: int
     so_bits: int
@@ -23,12 +23,12 @@ class Lte36322:
 
     @property
     def modulus(self) -> int:
-        """Sequence numbers count modulo this."""
+        """Sequence numbers are modulo this."""
         return 1 << self.sn_bits
 
     @property
     def so_end(self) -> int:
-        """The SOend that means: to the end of the PDU."""
+        """The SOend value that means the last octet of the PDU."""
         return (1 << self.so_bits) - 1
 
 
@@ -37,7 +37,7 @@ AM16 = Lte36322(sn_bits=16, so_bits=16, window=32768)
 
 
 def am_spec(sn_bits: int, extended_li: bool = False) -> Lte36322:
-    """The constants for 10 or 16 bits of sequence number."""
+    """The constants for a sequence number of 10 or 16 bits."""
     spec = AM16 if sn_bits == 16 else AM10
     return Lte36322(spec.sn_bits, spec.so_bits, spec.window, 15) if extended_li else spec
 
@@ -46,8 +46,8 @@ def am_spec(sn_bits: int, extended_li: bool = False) -> Lte36322:
 class Amd:
     """An AMD PDU, or with `so` an AMD PDU segment: 6.2.1.4 and 6.2.1.5.
 
-    `lis` are the lengths of all data field elements but the last; FI is 00 when the data field both
-    starts and ends with an SDU's start and end, its left bit 1 when it does not start with one.
+    `lis` are the lengths of all data field elements but the last. FI: the left bit is 0 when the data field
+    starts with the first octet of an SDU, the right bit is 0 when it ends with the last octet of one.
     """
 
     sn: int
@@ -71,7 +71,7 @@ class Umd:
 
 @dataclass(frozen=True, slots=True)
 class Nack:
-    """A missing PDU, or with an offset pair the missing octets of one (both included)."""
+    """A missing PDU, or with SOstart and SOend (both inclusive) the missing octets of one."""
 
     sn: int
     so_start: int = -1
@@ -80,26 +80,29 @@ class Nack:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A STATUS PDU, 6.2.1.6: all before `ack_sn` arrived except the `nacks`."""
+    """A STATUS PDU, 6.2.1.6: every PDU below `ack_sn` was received, except the `nacks`."""
 
     ack_sn: int
     nacks: tuple[Nack, ...] = ()
 
 
 def decode(octets: bytes, spec: Lte36322 = AM10) -> Amd | Status:
-    """The PDU of acknowledged mode in `octets`."""
+    """Decode an acknowledged mode PDU; raises MalformedPduError."""
     return decode_header(octets, len(octets), spec)
 
 
 def decode_header(octets: bytes, pdu_bytes: int, spec: Lte36322 = AM10) -> Amd | Status:
-    """The PDU of `pdu_bytes` octets whose first ones are `octets`: at least the whole header."""
+    """Decode a PDU of `pdu_bytes` octets of which only the first ones are given.
+
+    `octets` must hold the whole header; the PDU's `data` is what is there of it. Raises MalformedPduError.
+    """
     if len(octets) < 2:
         raise MalformedPduError("shorter than any PDU")
     return _amd(octets, pdu_bytes, spec) if octets[0] & 0x80 else _status(octets, spec)
 
 
 def decode_um(octets: bytes, sn_bits: int = 10, li_bits: int = 11) -> Umd:
-    """The PDU of unacknowledged mode in `octets`; `sn_bits` 5 or 10."""
+    """Decode an unacknowledged mode PDU, `sn_bits` 5 or 10; raises MalformedPduError."""
     if not octets or (sn_bits == 10 and len(octets) < 2):
         raise MalformedPduError("shorter than any PDU")
     if sn_bits == 5:
@@ -113,22 +116,22 @@ def decode_um(octets: bytes, sn_bits: int = 10, li_bits: int = 11) -> Umd:
 
 
 def header_bytes(spec: Lte36322, lis: int = 0, segment: bool = False) -> int:
-    """Octets of an AMD PDU's header with `lis` length indicators."""
+    """Header size in octets of an AMD PDU with `lis` length indicators."""
     return spec.sn_bits // 8 + 1 + 2 * segment + extension_bytes(lis, spec.li_bits)
 
 
 def extension_bytes(lis: int, li_bits: int = 11) -> int:
-    """Octets that `lis` length indicators take, each with its E bit, padded to an octet."""
+    """Octets of `lis` length indicators with their E bits, padded to a whole octet."""
     return (lis * (li_bits + 1) + 7) // 8
 
 
 def encode(pdu: Amd | Status, spec: Lte36322 = AM10) -> bytes:
-    """The octets of a PDU; raises ValueError when a field does not fit."""
+    """The octets of an acknowledged mode PDU; raises ValueError when a field does not fit."""
     return _encode_status(pdu, spec) if isinstance(pdu, Status) else _encode_amd(pdu, spec)
 
 
 def encode_um(pdu: Umd, sn_bits: int = 10, li_bits: int = 11) -> bytes:
-    """The octets of a PDU of unacknowledged mode."""
+    """The octets of an unacknowledged mode PDU; raises ValueError when a field does not fit."""
     writer = BitWriter()
     fields = ((0, 3 if sn_bits == 10 else 0), (pdu.fi, 2), (int(bool(pdu.lis)), 1), (pdu.sn, sn_bits))
     for value, bits in fields:
@@ -164,7 +167,7 @@ def _amd(octets: bytes, pdu_bytes: int, spec: Lte36322) -> Amd:
 
 
 def _lengths(octets: bytes, start: int, li_bits: int) -> tuple[tuple[int, ...], int]:
-    """The length indicators from octet `start` on, and where the data begins."""
+    """The length indicators from octet `start` on, and the offset of the data."""
     reader = BitReader(octets, 8 * start)
     lis, more = [], 1
     while more:
@@ -196,7 +199,7 @@ def _status(octets: bytes, spec: Lte36322) -> Status:
 
 
 def _check_nacks(ack_sn: int, nacks: list[Nack], spec: Lte36322) -> None:
-    """Missing PDUs are within one window before ACK_SN, and in order: 5.2.3."""
+    """NACK_SNs are in order and within one window below ACK_SN: 5.2.3."""
     before = spec.window
     for nack in nacks:
         distance = (ack_sn - nack.sn) % spec.modulus

@@ -1,7 +1,7 @@
-"""NR RLC PDUs and their octets: AMD, UMD and STATUS (3GPP TS 38.322).
+"""NR RLC PDUs: AMD, UMD and STATUS, decoded and encoded (3GPP TS 38.322).
 
-`decode(octets, spec)` gives a PDU of the acknowledged mode or raises MalformedPduError; `encode` is
-its inverse. One sequence number is one SDU; segments of it carry an offset.
+`decode(octets, spec)` returns an acknowledged mode PDU or raises MalformedPduError; `encode` is its
+inverse. A sequence number stands for one SDU; segments of the SDU carry a segment offset.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from multitracer.wire.bits import BitReader, BitWriter, MalformedPduError
 
 @dataclass(frozen=True, slots=True)
 class Nr38322:
-    """Constants of TS 38.322 for one size of the sequence number."""
+    """Constants of TS 38.322 for one sequence number length."""
 
     sn_bits: int
     window: int  # 7.2 AM_Window_Size
@@ -22,7 +22,7 @@ class Nr38322:
 
     @property
     def modulus(self) -> int:
-        """Sequence numbers count modulo this."""
+        """Sequence numbers are modulo this."""
         return 1 << self.sn_bits
 
 
@@ -32,13 +32,13 @@ SI_FULL, SI_FIRST, SI_LAST, SI_MIDDLE = range(4)  # 6.2.3.4
 
 
 def am_spec(sn_bits: int) -> Nr38322:
-    """The constants for 12 or 18 bits of sequence number."""
+    """The constants for a sequence number of 12 or 18 bits."""
     return AM18 if sn_bits == 18 else AM12
 
 
 @dataclass(frozen=True, slots=True)
 class Amd:
-    """An AMD PDU, 6.2.2.4: an SDU, or from octet `so` on a segment of one."""
+    """An AMD PDU, 6.2.2.4: a whole SDU, or the segment of one that begins at octet `so`."""
 
     sn: int
     poll: bool
@@ -49,7 +49,7 @@ class Amd:
 
 @dataclass(frozen=True, slots=True)
 class Umd:
-    """A UMD PDU, 6.2.2.3; a whole SDU has no sequence number."""
+    """A UMD PDU, 6.2.2.3; one with a whole SDU has no sequence number."""
 
     si: int
     data: bytes
@@ -59,7 +59,7 @@ class Umd:
 
 @dataclass(frozen=True, slots=True)
 class Nack:
-    """A missing SDU, or octets of it (both ends included); with `count` so many SDUs in a row."""
+    """A missing SDU, or octets of it (both ends inclusive); with `count` above 0 a NACK range of that many SDUs."""
 
     sn: int
     so_start: int = -1
@@ -69,21 +69,21 @@ class Nack:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A STATUS PDU, 6.2.2.5: all before `ack_sn` arrived except the `nacks`."""
+    """A STATUS PDU, 6.2.2.5: every SDU below `ack_sn` was received, except the `nacks`."""
 
     ack_sn: int
     nacks: tuple[Nack, ...] = ()
 
 
 def decode(octets: bytes, spec: Nr38322 = AM12) -> Amd | Status:
-    """The PDU of acknowledged mode in `octets`."""
+    """Decode an acknowledged mode PDU; raises MalformedPduError."""
     if not octets:
         raise MalformedPduError("shorter than any PDU")
     return _amd(octets, spec) if octets[0] & 0x80 else _status(octets, spec)
 
 
 def decode_um(octets: bytes, sn_bits: int = 6) -> Umd:
-    """The PDU of unacknowledged mode in `octets`; `sn_bits` 6 or 12."""
+    """Decode an unacknowledged mode PDU, `sn_bits` 6 or 12; raises MalformedPduError."""
     reader = BitReader(octets)
     si = reader.take(2)
     sn = None
@@ -98,12 +98,12 @@ def decode_um(octets: bytes, sn_bits: int = 6) -> Umd:
 
 
 def header_bytes(spec: Nr38322, segment: bool = False) -> int:
-    """Octets of an AMD PDU's header, with or without a segment offset."""
+    """Header size in octets of an AMD PDU, with or without a segment offset."""
     return (spec.sn_bits + 11) // 8 + 2 * segment
 
 
 def encode(pdu: Amd | Status, spec: Nr38322 = AM12) -> bytes:
-    """The octets of a PDU; raises ValueError when a field does not fit."""
+    """The octets of an acknowledged mode PDU; raises ValueError when a field does not fit."""
     if isinstance(pdu, Status):
         return _encode_status(pdu, spec)
     writer = BitWriter()
@@ -116,7 +116,7 @@ def encode(pdu: Amd | Status, spec: Nr38322 = AM12) -> bytes:
 
 
 def encode_um(pdu: Umd, sn_bits: int = 6) -> bytes:
-    """The octets of a PDU of unacknowledged mode."""
+    """The octets of an unacknowledged mode PDU; raises ValueError when a field does not fit."""
     writer = BitWriter()
     writer.put(pdu.si, 2)
     writer.put(0, 6 if pdu.si == SI_FULL else 0 if sn_bits == 6 else 2)
@@ -128,9 +128,9 @@ def encode_um(pdu: Umd, sn_bits: int = 6) -> bytes:
 
 
 def missing(status: Status, spec: Nr38322 = AM12) -> tuple[tuple[int, int, int], ...]:
-    """What the report calls missing, one (sn, so_start, so_end) an SDU; -1 where whole or open.
+    """The missing SDUs of a status report, one (sn, so_start, so_end) each; -1, -1 when a whole SDU is missing.
 
-    In a range the offsets are those of its first and of its last SDU: 6.2.3.17.
+    In a NACK range SOstart refers to the first SDU and SOend to the last (6.2.3.17).
     """
     found: list[tuple[int, int, int]] = []
     for nack in status.nacks:
@@ -178,7 +178,7 @@ def _status(octets: bytes, spec: Nr38322) -> Status:
 
 
 def _nack(reader: BitReader, spec: Nr38322) -> tuple[Nack, int, int]:
-    """One NACK with its E1 and its reserved bits."""
+    """(NACK, its E1, its reserved bits)."""
     sn, more, segment, ranged = reader.take(spec.sn_bits), reader.take(1), reader.take(1), reader.take(1)
     reserved = reader.take(-reader.position % 8)
     start, end = (reader.take(16), reader.take(16)) if segment else (-1, -1)
@@ -189,7 +189,7 @@ def _nack(reader: BitReader, spec: Nr38322) -> tuple[Nack, int, int]:
 
 
 def _check_nacks(ack_sn: int, nacks: list[Nack], spec: Nr38322) -> None:
-    """Missing SDUs are within one window before ACK_SN, and in order: 5.3.4."""
+    """NACK_SNs are in order and within one window below ACK_SN: 5.3.4."""
     before = spec.window
     for nack in nacks:
         distance = (ack_sn - nack.sn) % spec.modulus

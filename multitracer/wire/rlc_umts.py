@@ -1,7 +1,7 @@
-"""UMTS RLC PDUs and their octets: AMD, UMD, STATUS with its SUFIs, RESET, RESET ACK (3GPP TS 25.322).
+"""UMTS RLC PDUs: AMD, UMD, STATUS with its SUFIs, RESET and RESET ACK, decoded and encoded (3GPP TS 25.322).
 
-`decode(octets)` gives a PDU of the acknowledged mode or raises MalformedPduError; `encode(pdu)` is
-its inverse. Status reports are sequences of SUFIs; `missing` and `acknowledged` say what they mean.
+`decode(octets)` returns an acknowledged mode PDU or raises MalformedPduError; `encode(pdu)` is its inverse.
+A status report is a sequence of SUFIs; `missing` and `acknowledged` interpret them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Umts25322:
     am_short_li_octets: int = 126  # 9.2.2.8: PDUs up to this size have 7-bit length indicators
     um_short_li_octets: int = 125
     sufi_entries: int = 15  # 9.2.2.11: LENGTH is 4 bits
-    # Length indicators with a meaning of their own, 15-bit form; the 7-bit form ends alike.
+    # Length indicators with a special meaning, in 15-bit form; the 7-bit form is their last 7 bits.
     ends_before: int = 0
     ends_before_short_one: int = 0x7FFB
     piggyback: int = 0x7FFE
@@ -35,7 +35,7 @@ SPEC = Umts25322()
 
 @dataclass(frozen=True, slots=True)
 class Amd:
-    """An AMD PDU, 9.2.1.4: `lis` are its length indicators as they stand, `data` all octets behind them."""
+    """An AMD PDU, 9.2.1.4: `lis` are its length indicators as encoded, `data` all octets that follow them."""
 
     sn: int
     poll: bool
@@ -58,28 +58,28 @@ class Umd:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The peer's transmission window becomes `size`."""
+    """WINDOW SUFI: sets the peer's transmission window to `size`."""
 
     size: int
 
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """All before `lsn` arrived, except what the same STATUS PDU calls missing."""
+    """ACK SUFI: every PDU below `lsn` was received, except those that the same STATUS PDU reports missing."""
 
     lsn: int
 
 
 @dataclass(frozen=True, slots=True)
 class List:
-    """Missing: each (sn, more) is `sn` and `more` PDUs behind it."""
+    """LIST SUFI: each (sn, more) reports `sn` and the `more` PDUs that follow it as missing."""
 
     pairs: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Bitmap:
-    """Bit i, from the left, is PDU `fsn` + i: 1 received, 0 missing."""
+    """BITMAP SUFI: bit i, from the left, is PDU `fsn` + i: 1 received, 0 missing."""
 
     fsn: int
     bits: bytes
@@ -87,7 +87,7 @@ class Bitmap:
 
 @dataclass(frozen=True, slots=True)
 class Rlist:
-    """Missing: `fsn`, then distances in code words of three bits and a stop bit, 9.2.2.11.6."""
+    """RLIST SUFI: `fsn` is missing, then distances in code words of three bits and a stop bit, 9.2.2.11.6."""
 
     fsn: int
     codewords: tuple[int, ...]
@@ -95,17 +95,17 @@ class Rlist:
 
 @dataclass(frozen=True, slots=True)
 class Mrw:
-    """Move the receiving window: SDUs up to the N_LENGTH-th end in the last PDU named are given up."""
+    """MRW SUFI: the receiver discards SDUs up to the N_LENGTH-th that ends in the last PDU named."""
 
     sns: tuple[int, ...]
     n_length: int
     beyond_window: bool = False
-    """LENGTH = 0: the one SDU given up reaches above the window."""
+    """LENGTH = 0: one SDU is discarded, and it extends above the window."""
 
 
 @dataclass(frozen=True, slots=True)
 class MrwAck:
-    """The window was moved to `sn`."""
+    """MRW_ACK SUFI: the receiving window was moved to `sn`."""
 
     n: int
     sn: int
@@ -113,14 +113,14 @@ class MrwAck:
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """A poll without a data PDU (Release 7)."""
+    """POLL SUFI: a poll without a data PDU (Release 7)."""
 
     sn: int
 
 
 @dataclass(frozen=True, slots=True)
 class NoMore:
-    """The end of the SUFIs."""
+    """NO_MORE SUFI: the end of the SUFIs."""
 
 
 Sufi = Window | Ack | List | Bitmap | Rlist | Mrw | MrwAck | Poll | NoMore
@@ -128,7 +128,7 @@ Sufi = Window | Ack | List | Bitmap | Rlist | Mrw | MrwAck | Poll | NoMore
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A STATUS PDU, or one piggybacked; `size` in octets with its zero padding, 0 for as short as can be."""
+    """A STATUS PDU, standalone or piggybacked; `size` in octets with zero padding, 0 for the minimum."""
 
     sufis: tuple[Sufi, ...]
     size: int = 0
@@ -148,17 +148,17 @@ Pdu = Amd | Status | Reset
 
 
 def decode(octets: bytes, li_bits: int = 0) -> Pdu:
-    """The PDU of acknowledged mode in `octets`; `li_bits` 7 or 15, or 0: by the PDU's size."""
+    """Decode an acknowledged mode PDU; `li_bits` 7, 15, or 0 to choose by the PDU's size. Raises MalformedPduError."""
     if len(octets) < 2:
         raise MalformedPduError("shorter than any PDU")
     return _amd(octets, li_bits) if octets[0] & 0x80 else _control(octets)
 
 
 def decode_um(octets: bytes, li_bits: int = 0) -> Umd:
-    """The PDU of unacknowledged mode in `octets`."""
+    """Decode an unacknowledged mode PDU; `li_bits` as in `decode`. Raises MalformedPduError."""
     if len(octets) < 2:
         raise MalformedPduError("shorter than any PDU")
-    bits = li_bits or short_or_long(len(octets), SPEC.um_short_li_octets)
+    bits = li_bits or default_li_bits(len(octets), SPEC.um_short_li_octets)
     lis, data = _length_indicators(octets[1:], bits) if octets[0] & 1 else ((), octets[1:])
     return Umd(octets[0] >> 1, data, lis, bits)
 
@@ -185,17 +185,18 @@ def encode(pdu: Pdu | Umd) -> bytes:
     return writer.octets() + pdu.data
 
 
-def short_or_long(size: int, limit: int = SPEC.am_short_li_octets) -> int:
+def default_li_bits(size: int, limit: int = SPEC.am_short_li_octets) -> int:
     """Bits of a length indicator in a PDU of `size` octets, where none is configured: 9.2.2.8."""
     return 7 if size <= limit else 15
 
 
 def li_bits_in(lis: Sequence[int], pdu_bytes: int, data: bytes | None) -> int:
-    """Bits of the length indicators of an AMD PDU; `data` is what follows its two octets, where known.
+    """Bits (7 or 15) of the length indicators of an AMD PDU.
 
-    The PDU's size says it, unless the values, or the octets, say otherwise.
+    The PDU's size decides, unless an indicator above 127 or the octets show the other form. `data` is what
+    follows the first two octets, None when it was not logged.
     """
-    bits = short_or_long(pdu_bytes)
+    bits = default_li_bits(pdu_bytes)
     if bits == 7 and any(li > 0x7F for li in lis):
         return 15
     if data is not None and lis:
@@ -206,16 +207,16 @@ def li_bits_in(lis: Sequence[int], pdu_bytes: int, data: bytes | None) -> int:
     return bits
 
 
-def special(li: int, li_bits: int) -> int:
-    """A length indicator in its 15-bit form, so that those with a meaning of their own compare alike."""
+def long_form(li: int, li_bits: int) -> int:
+    """A length indicator in its 15-bit form, so that special values compare equal in both forms."""
     return li | 0x7F80 if li_bits == 7 and li >= 0x7C else li
 
 
 def payload_bytes(lis: Sequence[int], data_bytes: int, li_bits: int) -> int:
-    """Octets of SDUs among the `data_bytes` behind the length indicators; -1 when these contradict."""
+    """SDU octets among the `data_bytes` that follow the length indicators; -1 when these contradict each other."""
     end, cut = 0, False
     for raw in lis:
-        li = special(raw, li_bits)
+        li = long_form(raw, li_bits)
         if li in (SPEC.padding, SPEC.piggyback):
             cut = True
         elif li < SPEC.am_reserved[0]:
@@ -226,15 +227,15 @@ def payload_bytes(lis: Sequence[int], data_bytes: int, li_bits: int) -> int:
 
 
 def piggybacked(pdu: Amd) -> Status | None:
-    """The status report that an AMD PDU carries behind its data, 9.2.1.5."""
-    if not any(special(li, pdu.li_bits) == SPEC.piggyback for li in pdu.lis):
+    """The status report piggybacked in an AMD PDU (9.2.1.5), None without one; raises MalformedPduError."""
+    if not any(long_form(li, pdu.li_bits) == SPEC.piggyback for li in pdu.lis):
         return None
     reader = BitReader(pdu.data, 8 * payload_bytes(pdu.lis, len(pdu.data), pdu.li_bits))
     return _status(reader, size=0)
 
 
 def acknowledged(status: Status) -> int | None:
-    """LSN: all before it arrived except what is missing; None when the report does not say."""
+    """LSN of the report: every PDU below it was received except the missing ones; None without an ACK SUFI."""
     for sufi in status.sufis:
         if isinstance(sufi, Ack):
             return sufi.lsn
@@ -247,7 +248,7 @@ def missing(status: Status) -> tuple[int, ...]:
 
 
 def list_of(sns: Sequence[int]) -> list[List]:
-    """LIST SUFIs naming `sns` (ascending, as far as the modulus goes), as many as it takes."""
+    """LIST SUFIs that report `sns` (ascending, modulo 4096) as missing, up to 15 pairs in each."""
     pairs: list[tuple[int, int]] = []
     for sn in sns:
         if pairs and pairs[-1][1] < 15 and sn == (pairs[-1][0] + pairs[-1][1] + 1) % SPEC.am_modulus:
@@ -259,7 +260,7 @@ def list_of(sns: Sequence[int]) -> list[List]:
 
 
 def bitmap_of(fsn: int, count: int, sns: Sequence[int]) -> Bitmap:
-    """A BITMAP SUFI over `count` PDUs from `fsn` (up to 128, filled up with "received"), `sns` missing."""
+    """A BITMAP SUFI over `count` PDUs from `fsn` (at most 128, padded with "received"), `sns` missing."""
     octets = max(1, (count + 7) // 8)
     bits = (1 << 8 * octets) - 1
     for sn in sns:
@@ -268,7 +269,7 @@ def bitmap_of(fsn: int, count: int, sns: Sequence[int]) -> Bitmap:
 
 
 def rlist_of(sns: Sequence[int]) -> Rlist:
-    """An RLIST SUFI naming the first of `sns` that fit into its 15 code words."""
+    """An RLIST SUFI with as many of `sns`, from the first, as fit into 15 code words."""
     codewords: list[int] = []
     distances = [(b - a) % SPEC.am_modulus for a, b in pairwise(sns)]
     index = 0
@@ -287,18 +288,18 @@ def _amd(octets: bytes, li_bits: int) -> Amd:
     he = head & 3
     if he == 3:
         raise MalformedPduError("header extension type 11 is reserved")
-    bits = li_bits or short_or_long(len(octets))
+    bits = li_bits or default_li_bits(len(octets))
     lis: tuple[int, ...] = ()
     data = octets[2:]
     if he == 1:
         lis, data = _length_indicators(data, bits)
-        if any(special(li, bits) in SPEC.am_reserved for li in lis):
+        if any(long_form(li, bits) in SPEC.am_reserved for li in lis):
             raise MalformedPduError("a reserved length indicator")
     return Amd(head >> 3 & 0xFFF, bool(head & 4), data, lis, bits, he == 2)
 
 
 def _length_indicators(octets: bytes, bits: int) -> tuple[tuple[int, ...], bytes]:
-    """The length indicators at the front, checked against what follows them, and that."""
+    """The length indicators at the front, checked against the data that follows, and that data."""
     step = (bits + 1) // 8
     lis, position, more = [], 0, True
     while more:
@@ -308,7 +309,7 @@ def _length_indicators(octets: bytes, bits: int) -> tuple[tuple[int, ...], bytes
         lis.append(field >> 1)
         more, position = bool(field & 1), position + step
     data = octets[position:]
-    kinds = [special(li, bits) for li in lis]
+    kinds = [long_form(li, bits) for li in lis]
     if any(li in (SPEC.padding, SPEC.piggyback) for li in kinds[:-1]):
         raise MalformedPduError("a length indicator behind the one for padding or status")
     if any(li in (SPEC.ends_before, SPEC.ends_before_short_one) for li in kinds[1:]):
@@ -403,13 +404,13 @@ def _missing_in_rlist(sufi: Rlist) -> Iterator[int]:
 
 
 def _codewords(number: int) -> list[int]:
-    """`number` in code words, least significant three bits first, the last with its stop bit."""
+    """`number` in code words, least significant three bits first, stop bit set in the last."""
     words = []
     while True:
         words.append((number & 7) << 1)
         number >>= 3
         if not number:
-            # 0001 is the burst marker: no number ends in it, as no number is padded with zeros.
+            # 0001 is the burst marker. No number ends with it: the last code word of a number above 0 is not 000.
             return [*words[:-1], words[-1] | 1]
 
 

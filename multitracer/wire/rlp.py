@@ -1,7 +1,7 @@
-"""GSM RLP frames of versions 0 and 1 (3GPP TS 24.022 5): octets to fields and back.
+"""GSM RLP frames of versions 0 and 1, decoded and encoded (3GPP TS 24.022 5).
 
-A frame of 240 bits has 25 octets of information, one of 576 bits has 67; both have 16 bits of header
-and 24 of frame check sequence. Version 2 (24-bit headers) is not read.
+A frame of 240 bits has 25 octets of information, one of 576 bits has 67; both have 16 bits of header and 24
+of frame check sequence. Version 2 (24-bit headers) is not supported.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 MODULUS = 62
-"""24.022 5.2.1: 62 and 63 in the N(S) field mark S and U frames."""
+"""24.022 5.2.1: N(S) 62 marks an S frame, 63 a U frame."""
 LARGEST_WINDOW = 61
 FRAME_BYTES = {240: 30, 576: 72}
 HEADER_BYTES, FCS_BYTES = 2, 3
 SMALLEST_BYTES = 6
-"""Header, check sequence and one octet of information: what `any_size` asks for."""
+"""Header, check sequence and one octet of information: the minimum with `any_size`."""
 _S_FRAME, _U_FRAME = 62, 63
 
 SUPERVISORY = ("RR", "RNR", "REJ", "SREJ")
@@ -35,7 +35,10 @@ _LONGEST_STRETCH = {25: 23, 67: 26}
 
 
 class Frame(NamedTuple):
-    """One RLP frame. `ns` and `nr` are -1 where the frame has none."""
+    """One RLP frame. `ns` and `nr` are -1 where the frame has none.
+
+    `type` is BAD when the frame check sequence is wrong or a field has a value that is not defined.
+    """
 
     type: str
     ns: int = -1
@@ -67,9 +70,10 @@ def fcs(octets: bytes) -> int:
 
 
 def decode(octets: bytes, *, any_size: bool = False) -> Frame:
-    """The fields of a frame; type BAD when its check fails. Raises ValueError for other sizes.
+    """Decode a frame; its type is BAD when it is damaged.
 
-    With `any_size`, frames that no bearer of the specification has are read by the same layout.
+    Raises ValueError for a size other than 30 or 72 octets; with `any_size`, frames of SMALLEST_BYTES or
+    more are decoded by the same layout.
     """
     if len(octets) not in FRAME_BYTES.values() and not (any_size and len(octets) >= SMALLEST_BYTES):
         raise ValueError(f"an RLP frame has 30 or 72 octets, not {len(octets)}")
@@ -90,7 +94,10 @@ def decode(octets: bytes, *, any_size: bool = False) -> Frame:
 
 
 def encode(frame: Frame, bits: int = 240) -> bytes:
-    """The frame's octets; raises ValueError for what no frame of `bits` (any whole octets, 6 at least) can carry."""
+    """The frame's octets; `bits` is a multiple of 8, at least 48.
+
+    Raises ValueError for such a size, for too much information, or for an N(S) or N(R) out of range.
+    """
     if bits % 8 or bits < 8 * SMALLEST_BYTES:
         raise ValueError(f"a frame of {bits} bits; it must have whole octets, {SMALLEST_BYTES} or more")
     room = bits // 8 - HEADER_BYTES - FCS_BYTES
@@ -111,7 +118,7 @@ def encode(frame: Frame, bits: int = 240) -> bytes:
 
 
 def user_octets(information: bytes) -> list[tuple[int, int]]:
-    """Where an information field's user characters are: (start, end) of each stretch (27.002 5.2).
+    """(start, end) of each run of user characters in an information field (27.002 5.2).
 
     Status octets, fill and break signals are left out; an invalid address ends the field.
     """

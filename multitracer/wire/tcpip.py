@@ -1,6 +1,7 @@
-"""From captured octets to TCP header fields in one pass (RFC 9293 3.1, RFC 7323, RFC 2018).
+"""TCP header fields from captured octets in one pass (RFC 9293 3.1, RFC 7323, RFC 2018).
 
-Lengths are the IP header's, not the capture's. Large captures are decoded in parts at once.
+Lengths come from the IP header, so a snap length does not shorten them. Large captures are decoded in
+parallel parts.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from multitracer.model.schema import (
     OPTION_WSCALE,
     SYN,
 )  # fmt: skip
-from multitracer.wire.flows import BATCH, NO_FLOW, Flows, ends_of, find_flow, first_looks
+from multitracer.wire.flows import BATCH, NO_FLOW, Flows, ends_of, find_flow, look_up_batch
 from multitracer.wire.layers import (
     CUT,
     EMPTY,
@@ -30,8 +31,8 @@ from multitracer.wire.layers import (
     PROTOCOL_UDP,
     TCP,
     USER,
-    family,
-    network,
+    ip_header,
+    link_kind,
     other_status,
     transport,
     udp_status,
@@ -40,27 +41,29 @@ from multitracer.wire.octets import big16, big32
 
 _LEAST_TCP = 20
 _ALIGNED_TIMESTAMPS = 0x0101080A
-"""RFC 7323 appendix A: how nearly every stack begins with its timestamps."""
+"""RFC 7323 appendix A: the two no-operations and timestamps option that most stacks send first."""
 _PADDING = 0x01010101
-"""Four options of kind 1, no operation (RFC 9293 3.2)."""
+"""Four no-operation options (RFC 9293 3.2)."""
 
-# What a part's decoding has come to: next record, TCP packets, SACK blocks, SYN rows, flows.
+# Progress in one part: next record, and counts of TCP packets, SACK blocks, SYN rows and flows.
 _ROW, _PACKET, _BLOCK, _SYN, _FLOW = range(5)
 
 _MOST_BLOCKS = 4
-"""SACK blocks in 40 octets of options (RFC 2018 3)."""
+"""SACK blocks that fit in 40 octets of options (RFC 2018 3)."""
 
-# Rows of a batch: what follows IP or -1 - status, where the IP header, its own header and the datagram's end (or 0)
-# are, the packet's two ends, and its flow.
-_RESULT, _IP, _TRANSPORT, _STOP, _HERE, _THERE, _FOUND, _BATCH_ROWS = range(8)
+# Rows of a batch: the transport protocol or -1 - status; offsets of the IP header, of the transport header and of
+# the datagram's end (or 0); source and destination; and 2 * flow + direction, or NO_FLOW.
+_RESULT, _IP, _TRANSPORT, _STOP, _SOURCE, _DESTINATION, _FOUND, _BATCH_ROWS = range(8)
 
 
 @dataclass
 class Decoded:
-    """`status` is per record; `columns` are those of the packets table for `rows`, the TCP records (None: all).
+    """The result of `decode`: a status per record, and the TCP packets.
 
-    `sack` and `syn` have rows (packet, left, right) and (packet, mss, wscale); `flow_first` holds
-    where the IP header of each flow's first packet starts.
+    `status` (int8, one per record) is a code of `layers`. `columns` are those of the packets table, one
+    element per row of `rows`, the records that are TCP (None: all). `sack` has rows (packet, left, right),
+    `syn` rows (packet, mss, wscale or -1). `flow_first` is the offset of the IP header of each flow's first
+    packet, `link_frame_at` the offset of each record's link frame, by record.
     """
 
     status: Any
@@ -81,18 +84,18 @@ _COLUMNS = {
 
 @dataclass
 class _Records:
-    """Where records are, and what became of each: arrays of one element a record, or slices of them."""
+    """Where the records are, and what was decoded of each: one element per record."""
 
     offset: Any
     captured: Any
     original: Any
     interface: Any
     status: Any
-    where: Any  # of what follows the link layer, from the record's start
+    where: Any  # offset of the transport header from the record's start
     columns: dict[str, Any]
 
     def part(self, mine: slice) -> _Records:
-        """Some of these, the same memory."""
+        """A slice of the records; the arrays are views."""
         columns = {name: values[mine] for name, values in self.columns.items()}
         return _Records(
             self.offset[mine], self.captured[mine], self.original[mine], self.interface[mine], self.status[mine],
@@ -102,7 +105,7 @@ class _Records:
 
 @dataclass
 class _Found:
-    """What decoding a part found besides the columns."""
+    """What decoding a part found, apart from the columns."""
 
     packets: int
     sack: Any
@@ -111,20 +114,24 @@ class _Found:
 
 
 def decode(data: Any, offset: Any, captured: Any, original: Any, interface: Any, link_types: Any) -> Decoded:
-    """Decode every record; `link_types` gives each interface's."""
-    kinds = np.array([family(int(kind)) for kind in link_types], dtype=np.int64)
+    """Decode every record of a capture.
+
+    `offset`, `captured` and `original` (octets) and `interface` have one element per record; `link_types`
+    has one per interface.
+    """
+    kinds = np.array([link_kind(int(kind)) for kind in link_types], dtype=np.int64)
     count = len(offset)
     columns = {name: np.empty(count, dtype=dtype) for name, dtype in _COLUMNS.items()}
     status, where = np.zeros(count, dtype=np.int8), np.zeros(count, dtype=np.int32)
     records = _Records(offset, captured, original, interface, status, where, columns)
     pieces = [records.part(share) for share in shares(count)]
     found = concurrently(lambda piece: _decode_part(data, piece, kinds), pieces)
-    flows, sack, syn = _join(data, pieces, found)
+    flows, sack, syn = _merge_parts(data, pieces, found)
     packets = sum(part.packets for part in found)
     rows = None
     if packets < count:
-        # Copied, so that the room for all records is given back.
-        columns = {name: _gathered(name, pieces, found) for name in columns}
+        # Copied, so that the memory reserved for all records is freed.
+        columns = {name: _concatenated(name, pieces, found) for name in columns}
         rows = np.flatnonzero(status == TCP)
     frames = np.flatnonzero(status == LINK_FRAME)
     at = {int(row): int(offset[row]) + int(where[row]) for row in frames}
@@ -150,12 +157,12 @@ def _decode_part(data: Any, records: _Records, kinds: Any) -> _Found:
     return _Found(int(state[_PACKET]), sack[: state[_BLOCK]].copy(), syn[: state[_SYN]].copy(), flows)
 
 
-def _join(data: Any, pieces: list[_Records], found: list[_Found]) -> tuple[Flows, Any, Any]:
-    """Number flows and packets alike in all parts; the flows, SACK blocks and SYN rows of all."""
+def _merge_parts(data: Any, pieces: list[_Records], found: list[_Found]) -> tuple[Flows, Any, Any]:
+    """Give flows and packets the same numbers in all parts; returns all flows, SACK blocks and SYN rows."""
     flows, base = found[0].flows, found[0].packets
     for piece, part in zip(pieces[1:], found[1:], strict=True):
         if part.packets:
-            numbers = flows.adopt(data, part.flows)
+            numbers = flows.merge(data, part.flows)
             renumber(piece.columns["flow"], piece.columns["direction"], part.packets, numbers)
         part.sack[:, 0] += base
         part.syn[:, 0] += base
@@ -163,14 +170,14 @@ def _join(data: Any, pieces: list[_Records], found: list[_Found]) -> tuple[Flows
     return flows, np.concatenate([part.sack for part in found]), np.concatenate([part.syn for part in found])
 
 
-def _gathered(name: str, pieces: list[_Records], found: list[_Found]) -> Any:
+def _concatenated(name: str, pieces: list[_Records], found: list[_Found]) -> Any:
     parts = zip(pieces, found, strict=True)
     return np.concatenate([piece.columns[name][: part.packets] for piece, part in parts])
 
 
 @kernel
 def renumber(flow: Any, direction: Any, packets: int, numbers: Any) -> None:
-    """Replace a part's flow numbers; `numbers` has 2 * new number + 1 if the ends are swapped."""
+    """Replace the flow numbers of a part; `numbers` has 2 * new number + 1 if the ends are swapped."""
     for packet in range(packets):
         number = numbers[flow[packet]]
         flow[packet] = number >> 1
@@ -179,7 +186,7 @@ def renumber(flow: Any, direction: Any, packets: int, numbers: Any) -> None:
 
 @kernel
 def ones_sum(data: Any, start: int, end: int, total: int) -> int:
-    """`total` plus the 16-bit words of data[start:end], the last octet padded (RFC 1071)."""
+    """`total` plus the 16-bit words of data[start:end], an odd last octet padded (RFC 1071)."""
     at = start
     while at + 1 < end:
         total += big16(data, at)
@@ -190,27 +197,27 @@ def ones_sum(data: Any, start: int, end: int, total: int) -> int:
 
 
 @kernel
-def folded(total: int) -> int:
-    """A sum of words in 16 bits, carries added back (RFC 1071)."""
+def fold(total: int) -> int:
+    """A sum of 16-bit words in 16 bits, carries added back (RFC 1071)."""
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return total
 
 
 @inlined
-def checksum_right(data: Any, ip: int, tcp: int, stop: int) -> int:
-    """Whether the TCP checksum is right (RFC 9293 3.1): 1, 0, or -1 where the network card was to fill it in.
+def checksum_state(data: Any, ip: int, tcp: int, stop: int) -> int:
+    """1 when the TCP checksum is correct (RFC 9293 3.1), 0 when it is wrong, -1 with checksum offload.
 
-    A sender that leaves it to the card writes the sum of the pseudo-header alone.
+    A sender with checksum offload writes the sum of the pseudo-header alone.
     """
     pseudo = np.int64(PROTOCOL_TCP) + (stop - tcp)
     if data[ip] >> 4 == 4:
         pseudo = ones_sum(data, ip + 12, ip + 20, pseudo)
     else:
         pseudo = ones_sum(data, ip + 8, ip + 40, pseudo)
-    if folded(ones_sum(data, tcp, stop, pseudo)) == 0xFFFF:
+    if fold(ones_sum(data, tcp, stop, pseudo)) == 0xFFFF:
         return 1
-    return -1 if folded(pseudo) == big16(data, tcp + 16) else 0
+    return -1 if fold(pseudo) == big16(data, tcp + 16) else 0
 
 
 @kernel
@@ -220,7 +227,10 @@ def decode_rows(
     flow: Any, direction: Any, raw_seq: Any, raw_ack: Any, payload_bytes: Any, flags: Any, raw_window: Any,
     tsval: Any, tsecr: Any, options: Any, ip_id: Any, checksum: Any, checksum_ok: Any, wire_bytes: Any,
 ) -> None:  # fmt: skip
-    """Decode records from the state's on, a batch at a time, until done or until an array might not hold another."""
+    """Decode records in batches, from the state's row on, until all are done or an array may be too short.
+
+    Call it again after growing `sack`, `syn` or the flow table; `state` has the progress.
+    """
     row, packet, flows = state[_ROW], state[_PACKET], state[_FLOW]
     while row < len(offset):
         full = state[_BLOCK] + _MOST_BLOCKS * BATCH > len(sack) or state[_SYN] + BATCH > len(syn)
@@ -228,13 +238,13 @@ def decode_rows(
             break
         count = min(BATCH, len(offset) - row)
         read_headers(data, offset, captured, interface, kinds, row, count, batch)
-        first_looks(batch[_HERE, :count], batch[_THERE, :count], table, known, batch[_FOUND, :count])
-        for place in range(count):
+        look_up_batch(batch[_SOURCE, :count], batch[_DESTINATION, :count], table, known, batch[_FOUND, :count])
+        for index in range(count):
             this, out = np.uint64(row), np.uint64(packet)
             at = offset[this]
             end = at + captured[this]
-            result, ip = batch[_RESULT, place], batch[_IP, place]
-            tcp, stop = batch[_TRANSPORT, place], batch[_STOP, place]
+            result, ip = batch[_RESULT, index], batch[_IP, index]
+            tcp, stop = batch[_TRANSPORT, index], batch[_STOP, index]
             if result == PROTOCOL_UDP:
                 status[this] = udp_status(data, tcp, end)
                 where[this] = tcp - at
@@ -252,7 +262,7 @@ def decode_rows(
                     row += 1
                     continue
                 status[this] = TCP
-                found = batch[_FOUND, place]
+                found = batch[_FOUND, index]
                 if found == NO_FLOW:
                     found = find_flow(data, ip, tcp, table, known, flows)
                 flow[out], direction[out] = found >> 1, found & 1
@@ -262,7 +272,7 @@ def decode_rows(
                 raw_window[out], checksum[out] = big16(data, tcp + 14), big16(data, tcp + 16)
                 payload_bytes[out], wire_bytes[out] = stop - tcp - header, stop - ip
                 ip_id[out] = big16(data, ip + 4) if data[ip] >> 4 == 4 else -1
-                checksum_ok[out] = checksum_right(data, ip, tcp, stop) if stop <= end else -1
+                checksum_ok[out] = checksum_state(data, ip, tcp, stop) if stop <= end else -1
                 at, options_end = tcp + _LEAST_TCP, min(tcp + header, end)
                 if at + 12 <= options_end and big32(data, at) == _ALIGNED_TIMESTAMPS:
                     options[out] = OPTION_TIMESTAMPS
@@ -286,28 +296,28 @@ def decode_rows(
 def read_headers(
     data: Any, offset: Any, captured: Any, interface: Any, kinds: Any, row: int, count: int, batch: Any
 ) -> None:  # fmt: skip
-    """Find the headers of the records from `row` on, and the ends of those whose TCP header is whole."""
-    for place in range(count):
-        this = np.uint64(row + place)
+    """Find the headers of `count` records from `row` on, and the ends of those with a whole TCP header."""
+    for index in range(count):
+        this = np.uint64(row + index)
         at = offset[this]
         end = at + captured[this]
-        result, ip, tcp, stop = headers(data, at, end, kinds[interface[this]])
-        here, there = np.int64(0), np.int64(0)
+        result, ip, tcp, stop = find_headers(data, at, end, kinds[interface[this]])
+        source, destination = np.int64(0), np.int64(0)
         if result == PROTOCOL_TCP and tcp + _LEAST_TCP <= end:
-            here, there = ends_of(data, ip, tcp)
-        batch[_RESULT, place], batch[_IP, place], batch[_TRANSPORT, place], batch[_STOP, place] = result, ip, tcp, stop
-        batch[_HERE, place], batch[_THERE, place] = here, there
+            source, destination = ends_of(data, ip, tcp)
+        batch[_RESULT, index], batch[_IP, index], batch[_TRANSPORT, index], batch[_STOP, index] = result, ip, tcp, stop
+        batch[_SOURCE, index], batch[_DESTINATION, index] = source, destination
 
 
 @inlined
-def headers(data: Any, at: int, end: int, kind: int) -> Any:
-    """(Transport protocol or -1 - status, and where: its IP header, its own, the datagram's end or 0)."""
+def find_headers(data: Any, at: int, end: int, kind: int) -> Any:
+    """Transport protocol or -1 - status, and offsets: IP header, transport header, datagram end or 0."""
     none = np.int64(0)
     if kind == USER:
         return np.int64(-1 - LINK_FRAME), none, none, none
     if end == at:
         return np.int64(-1 - EMPTY), none, none, none
-    ip = network(data, at, end, kind)
+    ip = ip_header(data, at, end, kind)
     if ip < 0:
         return np.int64(ip), none, none, none
     protocol, transport_at, stop = transport(data, ip, end)
@@ -319,7 +329,7 @@ def read_options(
     data: Any, at: int, end: int, packet: int, state: Any, sack: Any, syn: Any, tsval: Any, tsecr: Any, options: Any,
     is_syn: int,
 ) -> None:  # fmt: skip
-    """TCP options (RFC 9293 3.2); a malformed one ends the list."""
+    """Decode TCP options (RFC 9293 3.2); a malformed option ends the list."""
     found = 0
     mss: int = -1
     wscale: int = -1

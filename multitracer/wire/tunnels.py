@@ -1,7 +1,8 @@
-"""IP packets inside what is not plain IP: tunnels, compressed headers, and rare link layers.
+"""IP packets out of tunnels, compressed headers and rare link layers.
 
-One record at a time, for the few that need it. Sources: RFC 2784 and 2890 (GRE), 3GPP 29.281 (GTP-U),
-RFC 2003, RFC 4213, RFC 1144 over PPP (RFC 1332 4), tcpdump.org/linktypes (SLIP, NFLOG, PKTAP).
+Works on one record at a time in plain Python, since captures hold few of them. Sources: RFC 2784 and 2890
+(GRE), 3GPP 29.281 (GTP-U), RFC 2003, RFC 4213, RFC 1144 over PPP (RFC 1332 4), tcpdump.org/linktypes (SLIP,
+NFLOG, PKTAP).
 """
 
 from __future__ import annotations
@@ -15,27 +16,27 @@ SLIP, NFLOG, PKTAP = 8, 239, 258
 _SLIP_DIRECTION_BYTES = 16
 _NFULA_PAYLOAD = 9
 _GTP_PORT, _G_PDU = (2152).to_bytes(2, "big"), 255
-_DEPTH = 4
-"""Tunnels within tunnels are followed so far."""
+_MOST_NESTED = 4
+"""Levels of nested tunnels that are decoded."""
 
 
-class Opened:
-    """Opens records in the order of the capture: header decompression remembers what came before."""
+class TunnelDecoder:
+    """Decodes records in capture order, since header decompression keeps state between packets."""
 
     def __init__(self) -> None:
         self._headers: dict[int, Decompressor] = {}
 
     def packet(self, octets: bytes, link_type: int) -> bytes | None:
-        """The IP packet inside a record, or None where there is none that is known."""
+        """The inner IP packet of a record, or None where there is none or its format is not supported."""
         if link_type == NFLOG:
-            return _plain(_nflog(octets))
+            return _if_ip(_nflog(octets))
         if link_type == PKTAP:
             return self._pktap(octets)
         if link_type == SLIP:
             return self._slip(octets)
         if link_type in (9, 50):
             return self._ppp(octets, 0)
-        return self._tunnel(_behind_link(octets, link_type), link_type)
+        return self._tunnel(_link_payload(octets, link_type), link_type)
 
     def _stream(self, number: int) -> Decompressor:
         from multitracer.wire.vj import Decompressor
@@ -47,10 +48,10 @@ class Opened:
             return None
         if packet[:1] and packet[0] >> 4 not in (4, 6):  # PPPoE with compressed headers
             return self._ppp(packet, 1)
-        for _ in range(_DEPTH):
-            inner = _inside(packet)
+        for _ in range(_MOST_NESTED):
+            inner = _inner_packet(packet)
             if inner is None:
-                return _plain(packet)
+                return _if_ip(packet)
             packet = inner
         return None
 
@@ -67,17 +68,17 @@ class Opened:
             return headers.uncompressed(rest)
         if protocol == 0x2D:
             return headers.compressed(rest)
-        return _plain(rest) if protocol in (0x21, 0x57) else None
+        return _if_ip(rest) if protocol in (0x21, 0x57) else None
 
     def _slip(self, record: bytes) -> bytes | None:
-        """Sixteen octets of direction and header, then the datagram, compressed or not."""
+        """Decode a SLIP record: 16 octets of direction and header, then the datagram, compressed or not."""
         body = record[_SLIP_DIRECTION_BYTES:]
         if len(record) < _SLIP_DIRECTION_BYTES + 1:
             return None
         headers = self._stream(2 + record[0])
         if record[1] & 0x80:
             return headers.compressed(body)
-        return headers.uncompressed(body) if record[1] & 0xF0 == 0x70 else _plain(body)
+        return headers.uncompressed(body) if record[1] & 0xF0 == 0x70 else _if_ip(body)
 
     def _pktap(self, record: bytes) -> bytes | None:
         if len(record) < 12:
@@ -85,15 +86,15 @@ class Opened:
         header, link_type = int.from_bytes(record[:4], "little"), int.from_bytes(record[8:12], "little")
         if not 12 <= header < len(record) or link_type == PKTAP:
             return None
-        return _plain(_behind_link(record[header:], link_type))
+        return _if_ip(_link_payload(record[header:], link_type))
 
 
-def _plain(packet: bytes | None) -> bytes | None:
+def _if_ip(packet: bytes | None) -> bytes | None:
     return packet if packet and packet[0] >> 4 in (4, 6) else None
 
 
-def _behind_link(octets: bytes, link_type: int) -> bytes | None:
-    """What follows the link header; of PPPoE, the PPP frame."""
+def _link_payload(octets: bytes, link_type: int) -> bytes | None:
+    """The octets that follow the link header; for PPPoE, the PPP frame."""
     if link_type in (12, 14, 101, 228, 229):
         return octets
     starts = {1: (14, 12), 113: (16, 14), 276: (20, 0), 104: (4, 2)}
@@ -111,7 +112,7 @@ def _behind_link(octets: bytes, link_type: int) -> bytes | None:
     return octets[at:]
 
 
-def _inside(packet: bytes) -> bytes | None:
+def _inner_packet(packet: bytes) -> bytes | None:
     """The packet that an IP packet carries in a tunnel, None when it carries none."""
     if not packet:
         return None
@@ -122,14 +123,14 @@ def _inside(packet: bytes) -> bytes | None:
     else:
         return None
     if protocol in (4, 41):
-        return _plain(body)
+        return _if_ip(body)
     if protocol == 17 and body[2:4] == _GTP_PORT:
         return _gtp(body[8:])
     return _gre(body) if protocol == 47 else None
 
 
 def _gtp(body: bytes) -> bytes | None:
-    """The user packet in a G-PDU (29.281 5.1)."""
+    """The user packet of a G-PDU (29.281 5.1)."""
     if len(body) < 8 or body[0] >> 5 != 1 or body[1] != _G_PDU:
         return None
     at = 12 if body[0] & 7 else 8
@@ -140,7 +141,7 @@ def _gtp(body: bytes) -> bytes | None:
             if not size or at + size > len(body):
                 return None
             following, at = body[at + size - 1], at + size
-    return _plain(body[at:])
+    return _if_ip(body[at:])
 
 
 def _gre(body: bytes) -> bytes | None:
@@ -151,19 +152,19 @@ def _gre(body: bytes) -> bytes | None:
     if flags & 7 == 1:  # RFC 2637: key always, sequence and acknowledgement numbers as flagged
         at = 8 + 4 * bool(flags & 0x1000) + 4 * bool(flags & 0x0080)
     if kind in (0x0800, 0x86DD):
-        return _plain(body[at:])
+        return _if_ip(body[at:])
     if kind == 0x6558:
-        return _plain(_behind_link(body[at:], 1))
+        return _if_ip(_link_payload(body[at:], 1))
     if kind == 0x880B:
         frame = body[at:].removeprefix(b"\xff\x03")
         if frame[:1] == b"\x21":
-            return _plain(frame[1:])
-        return _plain(frame[2:]) if frame[:2] == b"\x00\x21" else None
+            return _if_ip(frame[1:])
+        return _if_ip(frame[2:]) if frame[:2] == b"\x00\x21" else None
     return None
 
 
 def _nflog(record: bytes) -> bytes | None:
-    """The payload among the type-length-value attributes."""
+    """The payload attribute among the type-length-value attributes."""
     at = 4
     while at + 4 <= len(record):
         size, kind = int.from_bytes(record[at : at + 2], "little"), int.from_bytes(record[at + 2 : at + 4], "little")

@@ -1,8 +1,8 @@
-"""Van Jacobson's TCP/IP header compression (RFC 1144): a compressor and a decompressor.
+"""Van Jacobson TCP/IP header compression (RFC 1144): compressor and decompressor.
 
-A compressed header tells only what changed since the packet before it of the same connection. When
-one is lost, the decompressor goes on with a stale context and rebuilds wrong sequence numbers
-beside the sender's right checksum: the receiver discards all until an uncompressed one comes.
+A compressed header holds only the differences to the previous packet of the same connection. When a packet
+is lost, the decompressor continues from a stale context and rebuilds wrong sequence numbers, while the TCP
+checksum in the packet is still the sender's: the receiver discards every packet until an uncompressed one.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import struct
 from dataclasses import dataclass, field
 
 SLOTS = 16
-"""Connections remembered (RFC 1332 4 lets the ends agree on fewer)."""
+"""Connection slots (RFC 1332 4: the ends may negotiate fewer)."""
 
 # The change mask (RFC 1144 3.2.2).
 _CONNECTION, _ID, _PUSH, _SEQ, _ACK, _WINDOW, _URGENT = 0x40, 0x20, 0x10, 0x08, 0x04, 0x02, 0x01
@@ -20,7 +20,7 @@ _ECHOED = _SEQ | _WINDOW | _URGENT
 _UNIDIRECTIONAL = _SEQ | _ACK | _WINDOW | _URGENT
 _TCP, _PROTOCOL_AT = 6, 9
 _URG_FLAG, _ACK_FLAG, _PSH_FLAG = 0x20, 0x10, 0x08
-_OTHER_FLAGS = 0x07  # FIN, SYN, RST: never compressed
+_NEVER_COMPRESSED = 0x07  # FIN, SYN, RST
 
 
 @dataclass
@@ -44,7 +44,7 @@ class _Context:
 
 
 def headers_of(packet: bytes) -> bytes | None:
-    """The IP and TCP headers of an IPv4 packet, None when it has not both, whole."""
+    """The IP and TCP headers of an IPv4 packet, None unless both are complete."""
     if len(packet) < 40 or packet[0] >> 4 != 4 or packet[_PROTOCOL_AT] != _TCP:
         return None
     ip = (packet[0] & 15) * 4
@@ -64,14 +64,14 @@ def ip_checksum(header: bytes | bytearray) -> int:
 
 @dataclass
 class Decompressor:
-    """One direction of a line. `tossing` is set by an error until a packet names its connection."""
+    """One direction of a line. After an error `tossing` is True until a packet names its connection."""
 
     contexts: dict[int, _Context] = field(default_factory=dict)
     last: int = 0
     tossing: bool = True
 
     def uncompressed(self, octets: bytes) -> bytes | None:
-        """The packet sent whole, its protocol field carrying the slot (RFC 1144 3.2.3)."""
+        """The packet of an UNCOMPRESSED_TCP frame (RFC 1144 3.2.3: protocol field = slot); None if malformed."""
         if len(octets) <= _PROTOCOL_AT:
             self.tossing = True
             return None
@@ -86,9 +86,9 @@ class Decompressor:
         return packet
 
     def compressed(self, octets: bytes) -> bytes | None:
-        """The packet rebuilt, None where its connection is unknown or octets are missing.
+        """The packet rebuilt from a COMPRESSED_TCP frame; None when its connection is unknown or octets are missing.
 
-        A rebuilt packet may be wrong: only its TCP checksum tells.
+        The rebuilt packet may be wrong after a loss; only its TCP checksum shows that.
         """
         try:
             return self._rebuild(octets)
@@ -97,7 +97,7 @@ class Decompressor:
             return None
 
     def error(self) -> None:
-        """Note that the framing lost a packet."""
+        """Note that the framing layer lost or damaged a packet."""
         self.tossing = True
 
     def _rebuild(self, octets: bytes) -> bytes | None:
@@ -115,7 +115,7 @@ class Decompressor:
         context.headers[tcp + 13] = flags | (_PSH_FLAG if mask & _PUSH else 0)
         at = self._apply(context, tcp, mask, octets, at, payload_before)
         if mask & _ID:
-            delta, at = _delta(octets, at)
+            delta, at = _decode_delta(octets, at)
             context.add(4, delta)
         else:
             context.add(4, 1)
@@ -126,7 +126,7 @@ class Decompressor:
         return bytes(context.headers) + payload
 
     def _apply(self, context: _Context, tcp: int, mask: int, octets: bytes, at: int, payload_before: int) -> int:
-        """Change sequence, acknowledgement, window and urgent pointer; returns where the rest is."""
+        """Apply the changes of sequence, acknowledgement, window and urgent pointer; returns the offset after them."""
         special = mask & _SPECIALS
         if special == _ECHOED:
             context.add(tcp + 4, payload_before, 4)
@@ -136,20 +136,20 @@ class Decompressor:
             context.add(tcp + 4, payload_before, 4)
             return at
         if mask & _URGENT:
-            delta, at = _delta(octets, at)
+            delta, at = _decode_delta(octets, at)
             context.headers[tcp + 13] |= _URG_FLAG
             context.put(tcp + 18, delta)
         else:
             context.headers[tcp + 13] &= ~_URG_FLAG & 0xFF
         for bit, place, size in ((_WINDOW, 14, 2), (_ACK, 8, 4), (_SEQ, 4, 4)):
             if mask & bit:
-                delta, at = _delta(octets, at)
+                delta, at = _decode_delta(octets, at)
                 context.add(tcp + place, delta, size)
         return at
 
 
-def _delta(octets: bytes, at: int) -> tuple[int, int]:
-    """One octet, or three of which the first is zero (RFC 1144 3.2.2)."""
+def _decode_delta(octets: bytes, at: int) -> tuple[int, int]:
+    """(Delta, offset after it): one octet, or a zero octet and two more (RFC 1144 3.2.2)."""
     if octets[at]:
         return octets[at], at + 1
     return octets[at + 1] << 8 | octets[at + 2], at + 3
@@ -157,7 +157,7 @@ def _delta(octets: bytes, at: int) -> tuple[int, int]:
 
 @dataclass
 class Compressor:
-    """One direction of a line. `compress` gives (kind, octets): kind is ip, uncompressed or compressed."""
+    """One direction of a line. `compress` returns (kind, octets): kind is ip, uncompressed or compressed."""
 
     slots: int = SLOTS
     contexts: dict[int, bytes] = field(default_factory=dict)
@@ -165,14 +165,14 @@ class Compressor:
     last: int = -1
 
     def compress(self, packet: bytes) -> tuple[str, bytes]:
-        """The packet as it goes on the line."""
+        """(kind, octets): the packet as it is sent on the line."""
         headers = headers_of(packet)
-        if headers is None or not _may_shrink(headers, packet):
+        if headers is None or not _is_compressible(headers, packet):
             return "ip", packet
         slot = self._slot(headers)
         before = self.contexts.get(slot)
         self._use(slot)
-        changed = None if before is None or not _same(before, headers) else _changes(before, headers)
+        changed = None if before is None or not _same_constants(before, headers) else _encode_changes(before, headers)
         self.contexts[slot] = headers
         if changed is None:
             self.last = slot
@@ -185,7 +185,7 @@ class Compressor:
         return "compressed", head + deltas + packet[len(headers) :]
 
     def _slot(self, headers: bytes) -> int:
-        """The connection's slot, else a new one, else that which was used longest ago."""
+        """The connection's slot, else a free one, else the least recently used."""
         for slot, known in self.contexts.items():
             if _connection(known) == _connection(headers):
                 return slot
@@ -206,17 +206,17 @@ def _connection(headers: bytes) -> bytes:
     return headers[12:20] + headers[ip : ip + 4]
 
 
-def _may_shrink(headers: bytes, packet: bytes) -> bool:
-    """Whether RFC 1144 compresses such a packet: no fragment, ACK alone among the flags that open or close."""
+def _is_compressible(headers: bytes, packet: bytes) -> bool:
+    """Whether RFC 1144 compresses such a packet: not a fragment, ACK set, none of SYN, FIN and RST."""
     ip = (headers[0] & 15) * 4
     fragment = (packet[6] << 8 | packet[7]) & 0x3FFF
     flags = headers[ip + 13]
     whole = (packet[2] << 8 | packet[3]) == len(packet)
-    return whole and not fragment and bool(flags & _ACK_FLAG) and not flags & _OTHER_FLAGS
+    return whole and not fragment and bool(flags & _ACK_FLAG) and not flags & _NEVER_COMPRESSED
 
 
-def _same(before: bytes, now: bytes) -> bool:
-    """Whether all is the same that a compressed header cannot change (RFC 1144 3.2.3)."""
+def _same_constants(before: bytes, now: bytes) -> bool:
+    """Whether all fields that a compressed header cannot change are equal (RFC 1144 3.2.3)."""
     if len(before) != len(now):
         return False
     ip = (now[0] & 15) * 4
@@ -230,8 +230,8 @@ def _same(before: bytes, now: bytes) -> bool:
     )
 
 
-def _changes(before: bytes, now: bytes) -> tuple[int, bytes] | None:
-    """(Mask, deltas) from one packet's headers to the next's; None when one must be sent whole."""
+def _encode_changes(before: bytes, now: bytes) -> tuple[int, bytes] | None:
+    """(Change mask, deltas) between two packets' headers; None when the packet must be sent uncompressed."""
     ip = (now[0] & 15) * 4
 
     def value(headers: bytes, at: int, size: int) -> int:
@@ -243,7 +243,7 @@ def _changes(before: bytes, now: bytes) -> tuple[int, bytes] | None:
     mask, deltas = 0, b""
     urgent = value(now, ip + 18, 2)
     if now[ip + 13] & _URG_FLAG:
-        mask, deltas = _URGENT, _coded(urgent)
+        mask, deltas = _URGENT, _encode_delta(urgent)
     elif urgent != value(before, ip + 18, 2):
         return None
     for bit, place, size in ((_WINDOW, 14, 2), (_ACK, 8, 4), (_SEQ, 4, 4)):
@@ -252,13 +252,13 @@ def _changes(before: bytes, now: bytes) -> tuple[int, bytes] | None:
             return None
         if delta:
             mask |= bit
-            deltas += _coded(delta)
+            deltas += _encode_delta(delta)
     payload = value(before, 2, 2) - len(before)
     sequence, acknowledged = moved(ip + 4, 4), moved(ip + 8, 4)
     if mask in (_ECHOED, _UNIDIRECTIONAL):
-        return None  # these masks mean something else
+        return None  # these masks encode the special cases
     if mask == 0 and not (value(now, 2, 2) != value(before, 2, 2) and payload == 0):
-        return None  # RFC 1144 3.2.3: most likely a retransmission
+        return None  # RFC 1144 3.2.3: probably a retransmission
     if mask == _SEQ | _ACK and sequence == acknowledged == payload:
         mask, deltas = _ECHOED, b""
     elif mask == _SEQ and sequence == payload:
@@ -266,9 +266,9 @@ def _changes(before: bytes, now: bytes) -> tuple[int, bytes] | None:
     identification = moved(4, 2)
     if identification != 1:
         mask |= _ID
-        deltas += _coded(identification)
+        deltas += _encode_delta(identification)
     return mask | (_PUSH if now[ip + 13] & _PSH_FLAG else 0), deltas
 
 
-def _coded(delta: int) -> bytes:
+def _encode_delta(delta: int) -> bytes:
     return bytes([delta]) if 0 < delta < 256 else b"\0" + delta.to_bytes(2, "big")

@@ -115,7 +115,7 @@ def _unwrap(records: Records, decoded: tcpip.Decoded) -> _Part | None:
     rows = np.flatnonzero(decoded.status == layers.UNKNOWN)
     if not len(rows):
         return None
-    opened, inner = tunnels.Opened(), []
+    opened, inner = tunnels.TunnelDecoder(), []
     for row in rows:
         start = int(records.offset[row])
         whole = bytes(records.data[start : start + int(records.captured[row])])

@@ -1,4 +1,4 @@
-"""Short sequences of one sender's segments and acknowledgements, and the sender state followed through them; in ms."""
+"""Scripts of segments for one sender, and what replaying and judging them gives; times in ms."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Block = tuple[int, int]
 
 
 class Segment(NamedTuple):
-    """One segment in the sender's capture, made by `data`, `ack` and so on."""
+    """One segment in the capture at the sender, made by `data`, `ack` and so on."""
 
     ms: float
     sender: int
@@ -38,28 +38,28 @@ class Segment(NamedTuple):
 
 
 def data(ms: float, start: int, end: int, *, stamp: int = 0, arrived: int = -1) -> Segment:
-    """The sender sends bytes start..end-1."""
+    """The sender transmits bytes start..end-1."""
     return Segment(ms, 0, seq=start, size=end - start, stamp=stamp, arrived=arrived)
 
 
 def again(ms: float, start: int, end: int, *, stamp: int = 0, arrived: int = -1) -> Segment:
-    """The sender sends bytes start..end-1, at least some of them again."""
+    """The sender transmits bytes start..end-1, some of them again."""
     return data(ms, start, end, stamp=stamp, arrived=arrived)._replace(resent=True)
 
 
 def ack(ms: float, number: int, *sacks: Block, dsack: Block | None = None, echo: int = 0) -> Segment:
-    """An acknowledgement of all bytes below `number`, with SACK blocks; `dsack` was received twice (RFC 2883)."""
+    """The receiver acknowledges all below `number`, the blocks selectively, and reports `dsack` as received twice."""
     options = OPTION_SACK if sacks or dsack else 0
     return Segment(ms, 1, ack=number, options=options, sacks=sacks, dsack=dsack, echo=echo)
 
 
 def syn_ack(ms: float) -> Segment:
-    """A receiver that sends SACK and DSACK blocks."""
+    """The SYN+ACK of a receiver that permits SACK, and so reports duplicates."""
     return Segment(ms, 1, flags=SYN | ACK, options=OPTION_SACK_PERMITTED)
 
 
 def table(segments: tuple[Segment, ...]) -> pd.DataFrame:
-    """The segments table of these segments."""
+    """The segments table of a script."""
     return segments_table(
         {
             "time_ns": [START + round(one.ms * MS) for one in segments],
@@ -74,7 +74,7 @@ def table(segments: tuple[Segment, ...]) -> pd.DataFrame:
 
 
 def blocks(segments: tuple[Segment, ...]) -> pd.DataFrame:
-    """The SACK blocks of these segments, DSACK blocks first (RFC 2883 4)."""
+    """The SACK blocks of a script, DSACKs first (RFC 2883 4)."""
     rows = [
         (row, *block, is_dsack)
         for row, one in enumerate(segments)
@@ -84,8 +84,8 @@ def blocks(segments: tuple[Segment, ...]) -> pd.DataFrame:
 
 
 @dataclass
-class Followed:
-    """The state of a sender after the last segment, and the arrays it filled."""
+class Replayed:
+    """A sender after its script, and the arrays that were filled."""
 
     sender: Any
     ends: Any
@@ -99,34 +99,34 @@ class Followed:
         return int(self.sender[column])
 
 
-def followed(*segments: Segment, room: int = 64) -> Followed:
-    """Follow a sender; `facts` and `pairs` are the initial sizes of its arrays, which are doubled as needed."""
+def replayed(*segments: Segment, room: int = 64) -> Replayed:
+    """Replay a sender; `facts` and `pairs` have `room` rows at first, and are doubled when they are too short."""
     frame, count = table(segments), len(segments)
     words = [
-        sending.packed(one.sender, int(one.resent), one.flags, one.options, one.size) for one in segments
+        sending.pack_word(one.sender, int(one.resent), one.flags, one.options, one.size) for one in segments
     ]
-    found = Followed(
+    found = Replayed(
         np.zeros(sending.SENDER_FIELDS, dtype=np.int64), np.empty(count, dtype=np.int64),
         np.empty((count, 2), dtype=np.int32), np.full((room, FACT_FIELDS), 7, dtype=np.int64),
         np.full((count, EVENT_FIELDS), 7, dtype=np.int64), np.full((room, PAIR_FIELDS), 7, dtype=np.int64),
     )  # fmt: skip
     columns = [frame[name].to_numpy() for name in ("time_ns", "seq", "ack", "tsecr")]
     fetched = np.empty((sending.BATCH, 2), dtype=np.int64)
-    sending.begin_sender(found.sender, -1)
-    while not sending.follow(
+    sending.new_sender(found.sender, -1)
+    while not sending.replay_sender(
         np.arange(count, dtype=np.int32), np.array(words, dtype=np.int64), 0, *columns,
         blocks(segments).to_numpy().T.copy(), found.sender, found.ends, found.notes, found.facts, found.events,
         found.pairs, fetched,
     ):  # fmt: skip
         found.facts, found.pairs = (np.concatenate([rows, rows]) for rows in (found.facts, found.pairs))
     found.ends, found.notes = found.ends[: found[sending.ROWS]], found.notes[: found[sending.ROWS]]
-    found.facts, found.pairs = found.facts[: found[sending.KNOWN]], found.pairs[: found[sending.PAIRED]]
+    found.facts, found.pairs = found.facts[: found[sending.FACTS]], found.pairs[: found[sending.PAIRS]]
     found.events = found.events[: found[sending.EVENTS]]
     return found
 
 
 def judged(*segments: Segment) -> pd.DataFrame:
-    """The retransmissions table of these segments."""
+    """The retransmissions table of a script."""
     frame = table(segments)
     connections = pd.DataFrame({"client": ["10.0.0.1:1000"], "server": ["10.0.0.2:80"]})
     arrived = np.array([one.arrived for one in segments], dtype=np.int8)

@@ -19,11 +19,11 @@ ROWS = st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 1), st.booleans()),
 
 def table(rows: list[tuple[int, int, bool]]) -> pd.DataFrame:
     """Segments of (connection, point, captured twice)."""
-    connection, point, twice = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+    connection, point, captured_twice = np.array(rows, dtype=np.int64).reshape(-1, 3).T
     return pd.DataFrame(
         {
             "connection": connection.astype(np.int32), "point": point.astype(np.int16),
-            "marks": (twice * MARKS["captured_twice"]).astype(np.uint16),
+            "marks": (captured_twice * MARKS["captured_twice"]).astype(np.uint16),
         }
     )  # fmt: skip
 
@@ -31,7 +31,7 @@ def table(rows: list[tuple[int, int, bool]]) -> pd.DataFrame:
 @pytest.mark.parametrize("processors", [1, 3])
 @given(ROWS)
 def test_each_group_has_its_rows_in_order(processors: int, rows: list[tuple[int, int, bool]]) -> None:
-    """But those captured twice and those of no connection; by however many threads they are sought."""
+    """Each group has its rows in order, without those captured twice, for one thread and for several."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads, "WORTH_SHARING", 1)
         patch.setattr(os, "cpu_count", lambda: processors)
@@ -43,7 +43,7 @@ def test_each_group_has_its_rows_in_order(processors: int, rows: list[tuple[int,
 
 
 def test_counting_takes_no_more_memory_than_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each share counts every group: of many small groups there are few shares."""
+    """With many small groups the rows are counted in few shares, since each share has a count per group."""
     monkeypatch.setattr(threads, "WORTH_SHARING", 1)
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     many, few = (Groups(table([(0, 0, False)] * 40), connections) for connections in (20, 1))

@@ -1,4 +1,4 @@
-"""Connections out of captures: reused ports, beginnings in the middle, wraps, rotation, double capture."""
+"""Connections of captures: port reuse, captures that begin in the middle, sequence wrap, rotation."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def transfer(
     closed: bool = True,
     resend: int = -1,
 ) -> list[tuple[int, bytes]]:
-    """A client that sends segments one round trip apart, each acknowledged, as seen beside it."""
+    """A client that sends one segment per round trip, each acknowledged, captured at the client."""
     server = 77
     made: list[tuple[float, Any, bool, int]] = []
     now = at_ms
@@ -70,7 +70,7 @@ def summary(tmp_path: Path, *captures: list[tuple[int, bytes]]) -> list[dict[str
 
 
 def test_a_plain_transfer_is_counted(tmp_path: Path) -> None:
-    """Packets, data, acknowledgements and round trips of both ends."""
+    """Packets, data, acknowledgements and round trips of both ends are right."""
     (one,) = summary(tmp_path, transfer())
     sent, answered = one["directions"]["client"], one["directions"]["server"]
     assert (one["handshake_seen"], one["closed"]) == (True, "fin")
@@ -81,7 +81,7 @@ def test_a_plain_transfer_is_counted(tmp_path: Path) -> None:
 
 
 def test_a_segment_with_several_sack_blocks_counts_once(tmp_path: Path) -> None:
-    """Segments are counted, not what they report."""
+    """sack_segments counts segments, not blocks."""
     packets = transfer(segments=3)
     blocks = struct.pack(">BBBBIIIIII", 1, 1, 5, 26, *range(2000, 2600, 100))
     for number, options in enumerate((blocks, b"", blocks)):
@@ -94,41 +94,41 @@ def test_a_segment_with_several_sack_blocks_counts_once(tmp_path: Path) -> None:
 
 
 def test_reused_ports_are_a_new_connection(tmp_path: Path) -> None:
-    """Another initial number after the end of the first."""
+    """A SYN with another ISN after the first connection's end opens a second connection."""
     found = summary(tmp_path, [*transfer(), *transfer(isn=500_000, at_ms=5000)])
     assert [one["directions"]["client"]["unique_bytes"] for one in found] == [5 * SIZE, 5 * SIZE]
 
 
 def test_a_repeated_syn_is_the_same_connection(tmp_path: Path) -> None:
-    """The same initial number again."""
+    """A SYN with the same ISN is a retransmission and opens no connection."""
     packets = transfer()
     (one,) = summary(tmp_path, [(START - 1000 * MS, packets[0][1]), *packets])
     assert one["directions"]["client"]["packets"] == 9
 
 
 def test_a_capture_may_begin_in_the_middle(tmp_path: Path) -> None:
-    """No handshake was seen, and the bytes that were are counted."""
+    """Without a handshake the connection is found and its bytes are counted."""
     (one,) = summary(tmp_path, transfer(opened=False, closed=False))
     assert (one["handshake_seen"], one["closed"]) == (False, "open")
     assert one["directions"]["client"]["unique_bytes"] == 5 * SIZE
 
 
-def test_numbers_wrap(tmp_path: Path) -> None:
-    """The stream goes on through 2**32."""
+def test_sequence_numbers_wrap(tmp_path: Path) -> None:
+    """A stream that passes 2**32 is counted without retransmissions."""
     (one,) = summary(tmp_path, transfer(isn=2**32 - 250))
     assert one["directions"]["client"]["unique_bytes"] == 5 * SIZE
     assert one["directions"]["client"]["retransmitted_segments"] == 0
 
 
 def test_rotated_captures_are_one(tmp_path: Path) -> None:
-    """Cut in two files, the counts are those of one."""
+    """A capture cut into two files gives the summary of the whole."""
     packets = transfer(20)
     whole = summary(tmp_path, packets)
     assert summary(tmp_path, packets[:17], packets[17:]) == whole
 
 
 def test_a_resend_is_counted_with_its_trigger(tmp_path: Path) -> None:
-    """Alone outstanding, and resent after a long silence."""
+    """One retransmission after a long silence is counted once, with one trigger."""
     (one,) = summary(tmp_path, transfer(resend=2))
     sent = one["directions"]["client"]
     assert (sent["retransmitted_segments"], sent["retransmitted_bytes"], sent["unique_bytes"]) == (1, SIZE, 5 * SIZE)
@@ -136,14 +136,14 @@ def test_a_resend_is_counted_with_its_trigger(tmp_path: Path) -> None:
 
 
 def test_round_trips_of_resent_segments_do_not_count(tmp_path: Path) -> None:
-    """Karn: nothing that was sent twice gives a sample."""
+    """Karn: a segment sent twice gives no round-trip sample."""
     (one,) = summary(tmp_path, transfer(resend=2))
     assert one["directions"]["client"]["rtt_ms"]["samples"] == 6  # SYN, four segments, FIN
     assert one["directions"]["client"]["rtt_ms"]["max"] == ROUND_TRIP_MS
 
 
 def test_what_only_one_end_sent_is_null_for_the_other(tmp_path: Path) -> None:
-    """A capture of one direction knows nothing of what the other end sent."""
+    """In a capture of one direction the other direction has no packets, and no round trips exist."""
     client = [packet for packet in transfer() if packet[1][12:16] == b"\x0a\x00\x00\x01"]
     (one,) = summary(tmp_path, client)
     assert one["directions"]["client"]["data_segments"] == 5

@@ -1,4 +1,4 @@
-"""Statistics of round trips: of few samples and of many, whatever order they came in."""
+"""Statistics of round trips, for few and for many samples in any order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MS = 1_000_000
 
 @pytest.mark.parametrize("count", [0, 1, 2, SHORT])
 def test_a_few_values_are_sorted_in_place(count: int) -> None:
-    """Equal ones among them, and none at all."""
+    """Insertion sort agrees with NumPy's sort, with equal values and for none at all."""
     values = np.random.default_rng(count).integers(0, 20, count)
     expected = np.sort(values)
     sort_short(values)
@@ -21,7 +21,7 @@ def test_a_few_values_are_sorted_in_place(count: int) -> None:
 
 @pytest.mark.parametrize("count", [2, SHORT, SHORT + 1, 1000])
 def test_statistics_do_not_depend_on_how_many_samples_there_are(count: int) -> None:
-    """Each is NumPy's, on either side of the length above which NumPy sorts."""
+    """The statistics are NumPy's, on both sides of the length above which NumPy sorts."""
     samples = np.random.default_rng(count).integers(1 * MS, 500 * MS, count)
     counts, found = summarize([(samples, np.ones(count, dtype=np.int32))], 2)
     ms = samples / MS
@@ -32,7 +32,7 @@ def test_statistics_do_not_depend_on_how_many_samples_there_are(count: int) -> N
 
 
 def test_each_end_has_statistics_of_its_own() -> None:
-    """Samples of two ends that came in turn, one end with many."""
+    """Samples of two ends, one with many, give separate statistics."""
     samples = np.array([7, 3, *range(200, 0, -1)]) * MS
     end = np.array([0, 0, *[1] * 200], dtype=np.int32)
     _, found = summarize([(samples, end)], 2)
@@ -41,6 +41,6 @@ def test_each_end_has_statistics_of_its_own() -> None:
 
 
 def test_one_sample_has_no_spread() -> None:
-    """Its standard deviation is 0, and every other statistic is the sample."""
+    """One sample has a standard deviation of 0, and is every other statistic itself."""
     _, found = summarize([(np.array([5 * MS]), np.zeros(1, dtype=np.int32))], 1)
     assert found[0].tolist() == [5, 5, 5, 5, 5, 0]

@@ -1,4 +1,4 @@
-"""The scoreboard's small kernels: seeking a row, where rows begin, and what is known of those resent."""
+"""The scoreboard's kernels: row search, row starts, and the facts of retransmitted rows."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from hypothesis import strategies as st
 
 from multitracer.compute import kernels
 from multitracer.tcp.scoreboard import (
+    ACK_OLDEST,
+    ACK_TSECR,
+    ACKED_AT,
     COPIES,
     COPY,
-    COVER_EDGE,
-    COVER_TSECR,
-    COVERED,
     FACT_FIELDS,
-    LATER,
     LATEST,
     NEVER,
+    NEWEST_BEFORE,
     PAIR_FIELDS,
     PREVIOUS,
-    RESENT_AT,
-    begin_facts,
-    begin_of,
-    cover,
+    RETRANSMITTED_AT,
     first_above,
+    init_facts,
     last_sent,
     note_copy,
+    note_first_ack,
+    row_start,
 )  # fmt: skip
 
 
@@ -38,8 +38,8 @@ def plain_kernels(monkeypatch):
 
 
 @given(st.lists(st.integers(0, 50)), st.integers(-1, 51), st.data())
-def test_a_row_is_found_from_wherever_it_is_sought(values, number, draw):
-    """As a search of the whole finds it; what lies behind `count` is not looked at."""
+def test_a_row_is_found_from_any_start(values, number, draw):
+    """The search finds what a binary search of the whole finds, and does not read beyond `count`."""
     ascending = np.sort(np.array(values, dtype=np.int64))
     near = draw.draw(st.integers(0, len(values)))
     longer = np.concatenate([ascending, np.full(3, -9)])
@@ -47,38 +47,38 @@ def test_a_row_is_found_from_wherever_it_is_sought(values, number, draw):
 
 
 def test_a_row_begins_where_its_original_does_or_where_the_row_below_ends():
-    """The first of what was sent, after a gap in the capture, and a resend's new bytes."""
+    """Row starts of the first segment, of one after a gap, and of a retransmission's new bytes."""
     seq, ends = np.array([1, 301, 201]), np.array([101, 401, 501])
     notes = np.array([[0, -1], [1, -1], [2, -1]], dtype=np.int32)
-    assert [begin_of(k, ends, notes, seq) for k in range(3)] == [1, 301, 401]
+    assert [row_start(k, ends, notes, seq) for k in range(3)] == [1, 301, 401]
 
 
 def test_only_the_first_acknowledgement_counts():
-    """A later one changes nothing."""
+    """A later acknowledgement does not change the facts of the first."""
     fact = np.zeros(FACT_FIELDS, dtype=np.int64)
-    begin_facts(fact, 10, False)
-    cover(fact, 50, 7, 1, 40)
-    cover(fact, 60, 8, 0, 55)
-    assert fact[[COVERED, COVER_TSECR, COVER_EDGE, LATER]].tolist() == [50, 7, 1, 40]
+    init_facts(fact, 10, False)
+    note_first_ack(fact, 50, 7, 1, 40)
+    note_first_ack(fact, 60, 8, 0, 55)
+    assert fact[[ACKED_AT, ACK_TSECR, ACK_OLDEST, NEWEST_BEFORE]].tolist() == [50, 7, 1, 40]
 
 
 def test_facts_begin_with_what_is_known_already():
-    """Room that held something else; one segment acknowledged some time before, and one never."""
+    """Facts are initialised in used memory, for a row acknowledged before and for one that was not."""
     facts = np.full((2, FACT_FIELDS), 9, dtype=np.int64)
-    begin_facts(facts[0], 30, True)
-    begin_facts(facts[1], 30, False)
-    assert facts[:, [COPIES, COVERED, COVER_TSECR, LATEST]].tolist() == [[1, 30, -1, -1], [1, NEVER, 0, -1]]
+    init_facts(facts[0], 30, True)
+    init_facts(facts[1], 30, False)
+    assert facts[:, [COPIES, ACKED_AT, ACK_TSECR, LATEST]].tolist() == [[1, 30, -1, -1], [1, NEVER, 0, -1]]
 
 
-def test_each_copy_knows_the_one_before():
-    """Two resends of one row: their numbers, the chain back, and when the row was sent last."""
+def test_each_copy_refers_to_the_one_before():
+    """Two retransmissions of a row have copy numbers 1 and 2, a chain back, and set the row's last send time."""
     fact, pairs = np.zeros(FACT_FIELDS, dtype=np.int64), np.zeros((2, PAIR_FIELDS), dtype=np.int64)
     time_ns, notes = np.array([10]), np.array([[0, -1]], dtype=np.int32)
     assert last_sent(0, notes, fact[None], time_ns) == 10
-    begin_facts(fact, 10, False)
+    init_facts(fact, 10, False)
     notes[0, 1] = 0
     for number, now in ((0, 100), (1, 200)):
         note_copy(fact, pairs[number], number, number, 0, 1, now)
     assert pairs[:, [COPY, PREVIOUS]].tolist() == [[1, -1], [2, 0]]
-    assert fact[[COPIES, LATEST, RESENT_AT]].tolist() == [3, 1, 200]
+    assert fact[[COPIES, LATEST, RETRANSMITTED_AT]].tolist() == [3, 1, 200]
     assert last_sent(0, notes, fact[None], time_ns) == 200

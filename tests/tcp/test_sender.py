@@ -1,4 +1,4 @@
-"""What one kind of segment does to a sender: scenes of a few segments, one behaviour each."""
+"""What each kind of segment does to the replayed sender: scripts of a few segments, one behaviour each."""
 
 from __future__ import annotations
 
@@ -6,43 +6,43 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sending import Followed, ack, again, data, followed, syn_ack
+from sending import Replayed, ack, again, data, replayed, syn_ack
 from two_ends import MS, START
 
 from multitracer.compute import kernels
 from multitracer.model.schema import ACK, FIN
 from multitracer.tcp import sender as sending
 from multitracer.tcp.scoreboard import (
-    BOARD,
-    CLEAN,
-    COVER_EDGE,
-    COVERED,
+    ACK_OLDEST,
+    ACKED_AT,
+    BOARD_ROW,
     DSACKS,
     NOTE,
-    R_ABOVE,
     R_DUPACKS,
-    R_EDGE,
     R_ELAPSED,
+    R_OLDEST,
     R_PAIRS,
     R_PAIRS_END,
+    R_SACKED_ABOVE,
     R_SINCE_ACK,
     R_TRIGGER,
     SACKED,
+    SENT_ONCE,
     WHOLE,
 )  # fmt: skip
 from multitracer.tcp.sender import (
-    ANSWERED,
+    ACKED_SEND_TIME,
+    DSACK_CAPABLE,
     DUPACKS,
-    EDGE,
     FAST,
+    FIRST_UNACKED,
     HIGH_SACK,
     LEAST_RTT,
-    NEWEST,
+    NEWEST_ARRIVED,
     PROBE,
     RECOVERY,
     RECOVERY_END,
     REORDERED,
-    REPORTS,
     ROWS,
     RTO,
     RTTVAR,
@@ -52,7 +52,7 @@ from multitracer.tcp.sender import (
     TOP,
     UNA,
     UNKNOWN,
-    begin_sender,
+    new_sender,
     update_rto,
 )  # fmt: skip
 
@@ -68,194 +68,194 @@ def plain_kernels(monkeypatch):
 
 
 def at(ms: float) -> int:
-    """An instant."""
+    """The time `ms` after the start, in ns."""
     return START + round(ms * MS)
 
 
-def triggers(found: Followed) -> list[int]:
+def triggers(found: Replayed) -> list[int]:
     """The trigger of every retransmission."""
     return found.events[:, R_TRIGGER].tolist()
 
 
 def test_new_data_fills_the_scoreboard():
-    """A row a segment, nothing of it acknowledged."""
-    found = followed(*FLIGHT)
+    """Each new segment gets a scoreboard row, and none is acknowledged."""
+    found = replayed(*FLIGHT)
     assert found.ends.tolist() == [101, 201, 301, 401, 501]
-    assert [found[UNA], found[TOP], found[EDGE]] == [1, 501, 0]
+    assert [found[UNA], found[TOP], found[FIRST_UNACKED]] == [1, 501, 0]
 
 
-def test_an_acknowledgement_times_the_last_segment_it_covers():
-    """Delayed acknowledgements answer the later of two segments."""
-    found = followed(*FLIGHT, ack(50, 201))
-    assert [found[UNA], found[EDGE]] == [201, 2]
-    assert found[ANSWERED] == found[NEWEST] == at(1)
+def test_an_acknowledgement_samples_the_round_trip_of_the_last_segment_it_covers():
+    """A delayed acknowledgement of two segments gives the round trip of the later one."""
+    found = replayed(*FLIGHT, ack(50, 201))
+    assert [found[UNA], found[FIRST_UNACKED]] == [201, 2]
+    assert found[ACKED_SEND_TIME] == found[NEWEST_ARRIVED] == at(1)
     assert found[SRTT] == found[LEAST_RTT] == 49 * MS
 
 
-def test_what_was_resent_is_not_timed():
-    """Karn: which copy was answered cannot be told, nor is what arrived with it."""
-    found = followed(*FLIGHT, again(40, 1, 101), ack(50, 201))
+def test_retransmitted_segments_give_no_sample():
+    """Karn: an acknowledgement that covers a retransmitted segment gives no round trip."""
+    found = replayed(*FLIGHT, again(40, 1, 101), ack(50, 201))
     assert found[SRTT] == 0
-    assert found.facts[0, COVERED] == at(50)
+    assert found.facts[0, ACKED_AT] == at(50)
 
 
-def test_only_the_oldest_bytes_missing_stand_at_the_edge():
-    """One acknowledgement covers two segments that were resent: the receiver's echo answers the first."""
-    found = followed(*FLIGHT, again(40, 1, 201), ack(150, 201))
-    assert found.facts[:, COVER_EDGE].tolist() == [1, 0]
+def test_only_the_oldest_unacknowledged_bytes_are_marked_oldest():
+    """When one acknowledgement covers two retransmitted segments, only the first was the oldest data."""
+    found = replayed(*FLIGHT, again(40, 1, 201), ack(150, 201))
+    assert found.facts[:, ACK_OLDEST].tolist() == [1, 0]
 
 
-def test_a_resend_of_what_was_sacked_comes_too_late():
-    """It counts as acknowledged when it was first sent."""
-    found = followed(*FLIGHT, ack(50, 1, (101, 201)), again(60, 101, 201), ack(70, 1, (101, 201)))
-    assert found.facts[0, COVERED] == at(1)
+def test_sacked_data_that_is_resent_counts_as_acknowledged_before():
+    """A segment retransmitted after it was SACKed counts as acknowledged at its first transmission."""
+    found = replayed(*FLIGHT, ack(50, 1, (101, 201)), again(60, 101, 201), ack(70, 1, (101, 201)))
+    assert found.facts[0, ACKED_AT] == at(1)
 
 
 def test_the_timer_follows_the_round_trip():
-    """RFC 6298 2.2, 2.3: variance a quarter, average an eighth, and never less than 200 ms beyond."""
+    """RFC 6298 2.2, 2.3: RTTVAR with gain 1/4, SRTT with gain 1/8, and the RTO at least 200 ms above SRTT."""
     sender = np.zeros(SENDER_FIELDS, dtype=np.int64)
-    begin_sender(sender, 100 * MS)
+    new_sender(sender, 100 * MS)
     assert sender[[SRTT, RTTVAR, RTO]].tolist() == [100 * MS, 50 * MS, 300 * MS]
     update_rto(sender, 180 * MS)
     assert sender[[SRTT, RTTVAR, RTO]].tolist() == [110 * MS, 57_500_000, 340 * MS]
     assert sender[LEAST_RTT] == 100 * MS
 
 
-def test_bytes_acknowledged_before_they_were_captured_are_no_answer():
-    """The capture has the segment behind its acknowledgement: it gives no round trip."""
-    found = followed(data(0, 1, 101), ack(10, 201), data(11, 101, 201), ack(12, 301))
-    assert found[EDGE] == found[ROWS] == 2
-    assert found[ANSWERED] == -1
+def test_segments_captured_after_their_acknowledgement_give_no_sample():
+    """A segment recorded after its acknowledgement gives no round trip, the next one does."""
+    found = replayed(data(0, 1, 101), ack(10, 201), data(11, 101, 201), ack(12, 301))
+    assert found[FIRST_UNACKED] == found[ROWS] == 2
+    assert found[ACKED_SEND_TIME] == -1
     assert found[LEAST_RTT] == 10 * MS
 
 
 def test_only_a_bare_repeat_is_a_duplicate_acknowledgement():
-    """RFC 5681 2: no data, no FIN, data outstanding; and an advance starts anew."""
+    """RFC 5681 2: no data, no FIN, data outstanding; an acknowledgement that advances resets the count."""
     with_data, fin = ack(51, 101)._replace(size=10), ack(52, 101)._replace(flags=ACK | FIN)
-    assert followed(*FLIGHT, ack(50, 101), ack(51, 101), ack(52, 101))[DUPACKS] == 2
-    assert followed(*FLIGHT, ack(50, 101), with_data, fin)[DUPACKS] == 0
-    assert followed(*FLIGHT, ack(50, 501), ack(51, 501))[DUPACKS] == 0
-    assert followed(*FLIGHT, ack(50, 101), ack(51, 101), ack(52, 201))[DUPACKS] == 0
+    assert replayed(*FLIGHT, ack(50, 101), ack(51, 101), ack(52, 101))[DUPACKS] == 2
+    assert replayed(*FLIGHT, ack(50, 101), with_data, fin)[DUPACKS] == 0
+    assert replayed(*FLIGHT, ack(50, 501), ack(51, 501))[DUPACKS] == 0
+    assert replayed(*FLIGHT, ack(50, 101), ack(51, 101), ack(52, 201))[DUPACKS] == 0
 
 
 def test_a_resend_is_a_pair_with_each_row_it_repeats():
-    """One segment over the second row, the third, and half of the fourth."""
-    found = followed(*FLIGHT, again(60, 101, 351))
+    """A retransmission over two rows and half of a third makes three pairs, the last not whole."""
+    found = replayed(*FLIGHT, again(60, 101, 351))
     assert found.events[0, [R_PAIRS, R_PAIRS_END]].tolist() == [0, 3]
-    assert found.pairs[:, [BOARD, WHOLE]].tolist() == [[1, 1], [2, 1], [3, 0]]
-    assert found.notes[:, NOTE].tolist() == [CLEAN, 0, 1, 2, CLEAN]
+    assert found.pairs[:, [BOARD_ROW, WHOLE]].tolist() == [[1, 1], [2, 1], [3, 0]]
+    assert found.notes[:, NOTE].tolist() == [SENT_ONCE, 0, 1, 2, SENT_ONCE]
 
 
-def test_what_a_resend_carries_beyond_the_top_is_new():
-    """The row of the new bytes begins at the old top, and is no part of the retransmission."""
-    found = followed(*FLIGHT, again(60, 401, 601), again(90, 501, 601))
+def test_bytes_above_the_top_in_a_resend_are_new():
+    """New bytes in a retransmitted segment get a row of their own, which does not count as retransmitted."""
+    found = replayed(*FLIGHT, again(60, 401, 601), again(90, 501, 601))
     assert found.ends[-1] == 601
-    assert found.pairs[:, [BOARD, WHOLE]].tolist() == [[4, 1], [5, 1]]
+    assert found.pairs[:, [BOARD_ROW, WHOLE]].tolist() == [[4, 1], [5, 1]]
 
 
 def test_bytes_that_were_not_seen_before_make_no_retransmission():
-    """Another point saw them first; here they are new."""
-    found = followed(data(0, 1, 101), again(10, 101, 201), again(20, 301, 401))
+    """A segment marked as a retransmission at another point is new data where its bytes were not seen before."""
+    found = replayed(data(0, 1, 101), again(10, 101, 201), again(20, 301, 401))
     assert len(found.events) == 0
     assert found.ends.tolist() == [101, 201, 401]
-    # The gap belongs to no row.
-    assert len(followed(data(0, 1, 101), data(1, 301, 401), again(9, 101, 201)).events) == 0
+    # No row covers the gap.
+    assert len(replayed(data(0, 1, 101), data(1, 301, 401), again(9, 101, 201)).events) == 0
 
 
 def test_a_block_covers_whole_segments_only():
-    """RFC 6675 4: half of the fourth segment is not SACKed."""
-    found = followed(*FLIGHT, ack(50, 1, (101, 351)))
-    assert found.notes[:, NOTE].tolist() == [CLEAN, SACKED, SACKED, CLEAN, CLEAN]
+    """RFC 6675 4: a segment of which only half is in the block is not SACKed."""
+    found = replayed(*FLIGHT, ack(50, 1, (101, 351)))
+    assert found.notes[:, NOTE].tolist() == [SENT_ONCE, SACKED, SACKED, SENT_ONCE, SENT_ONCE]
     assert found[HIGH_SACK] == 351
-    assert found[NEWEST] == at(2)
+    assert found[NEWEST_ARRIVED] == at(2)
 
 
-def test_a_block_is_the_first_answer_to_what_was_resent():
-    """The number that follows changes nothing."""
-    found = followed(*FLIGHT, again(40, 201, 301), ack(150, 1, (201, 301)), ack(160, 501))
-    assert found.facts[0, COVERED] == at(150)
+def test_a_sack_block_may_be_the_first_acknowledgement_of_a_resend():
+    """A SACK block sets the time of the first acknowledgement; a later cumulative one does not change it."""
+    found = replayed(*FLIGHT, again(40, 201, 301), ack(150, 1, (201, 301)), ack(160, 501))
+    assert found.facts[0, ACKED_AT] == at(150)
 
 
 def test_a_hole_that_fills_by_itself_shows_that_the_path_reorders():
-    """Nothing was resent: by number, and by a block below another; a resend that fills it shows nothing."""
-    assert followed(*FLIGHT, ack(50, 1, (101, 201)), ack(51, 201))[REORDERED] == 1
-    assert followed(*FLIGHT, ack(50, 1, (301, 401)), ack(51, 1, (101, 201)))[REORDERED] == 1
-    assert followed(*FLIGHT, ack(50, 1, (101, 201)), again(51, 1, 101), ack(90, 201))[REORDERED] == 0
-    assert followed(*FLIGHT, ack(50, 101), ack(51, 201))[REORDERED] == 0
+    """A hole filled without a retransmission, by ACK or SACK, shows reordering; one filled by a resend does not."""
+    assert replayed(*FLIGHT, ack(50, 1, (101, 201)), ack(51, 201))[REORDERED] == 1
+    assert replayed(*FLIGHT, ack(50, 1, (301, 401)), ack(51, 1, (101, 201)))[REORDERED] == 1
+    assert replayed(*FLIGHT, ack(50, 1, (101, 201)), again(51, 1, 101), ack(90, 201))[REORDERED] == 0
+    assert replayed(*FLIGHT, ack(50, 101), ack(51, 201))[REORDERED] == 0
 
 
 def test_a_duplicate_report_counts_for_what_was_resent():
-    """RFC 2883: within the block, and for no segment that left once."""
-    found = followed(*FLIGHT, again(60, 101, 201), ack(90, 501, dsack=(101, 301)))
+    """RFC 2883: a DSACK counts for the retransmitted rows in its block only."""
+    found = replayed(*FLIGHT, again(60, 101, 201), ack(90, 501, dsack=(101, 301)))
     assert found.facts[:, DSACKS].tolist() == [1]
-    assert found[REPORTS] == 1
+    assert found[DSACK_CAPABLE] == 1
 
 
 def test_a_receiver_that_permits_sack_reports_duplicates():
-    """Its SYN says so before any block comes; a plain acknowledgement does not."""
-    assert followed(syn_ack(0), *FLIGHT)[REPORTS] == 1
-    assert followed(*FLIGHT, ack(50, 101))[REPORTS] == 0
+    """A SYN+ACK that permits SACK makes the receiver DSACK capable; a plain acknowledgement does not."""
+    assert replayed(syn_ack(0), *FLIGHT)[DSACK_CAPABLE] == 1
+    assert replayed(*FLIGHT, ack(50, 101))[DSACK_CAPABLE] == 0
 
 
-def test_time_that_runs_backwards_does_not_hide_the_newest():
-    """The latest time of what is acknowledged counts, whichever row it stands in."""
-    found = followed(data(5, 1, 101), data(3, 101, 201), ack(50, 201))
-    assert found[NEWEST] == at(5)
-    assert found[ANSWERED] == at(3)
+def test_a_clock_set_back_keeps_the_newest_send_time():
+    """The latest send time of the acknowledged rows counts, in whichever row it is."""
+    found = replayed(data(5, 1, 101), data(3, 101, 201), ack(50, 201))
+    assert found[NEWEST_ARRIVED] == at(5)
+    assert found[ACKED_SEND_TIME] == at(3)
 
 
 def test_the_oldest_data_after_long_silence_is_a_timeout():
-    """RFC 6298 5: it restarts the timer, and begins a recovery of all that is outstanding."""
-    found = followed(*FLIGHT, ack(50, 101), again(400, 101, 201))
+    """RFC 6298 5: a timeout retransmits the oldest data, and begins a recovery of all outstanding data."""
+    found = replayed(*FLIGHT, ack(50, 101), again(400, 101, 201))
     assert triggers(found) == [TIMEOUT]
-    assert found.events[0, [R_SINCE_ACK, R_ELAPSED, R_EDGE]].tolist() == [350 * MS, 350 * MS, 1]
+    assert found.events[0, [R_SINCE_ACK, R_ELAPSED, R_OLDEST]].tolist() == [350 * MS, 350 * MS, 1]
     assert found[RECOVERY_END] == 501
 
 
-def test_before_the_first_answer_only_the_time_since_the_first_data_counts():
-    """Nothing was waited for since the clock's beginning, with a handshake or without one."""
+def test_before_the_first_acknowledgement_the_wait_counts_from_the_first_segment():
+    """The wait begins at the first data or at the SYN+ACK, whichever was captured first."""
     for before in ((), (syn_ack(0),)):
-        found = followed(*before, data(1, 1, 101), data(2, 101, 201), again(6, 1, 101))
+        found = replayed(*before, data(1, 1, 101), data(2, 101, 201), again(6, 1, 101))
         assert found.events[0, R_SINCE_ACK] == (6 if before else 5) * MS
         assert found.events[0, R_TRIGGER] == sending.UNKNOWN
 
 
 def test_duplicate_acknowledgements_make_a_fast_retransmission():
-    """And what they count is kept with it."""
-    found = followed(*FLIGHT, ack(50, 1, (101, 201)), ack(51, 1, (101, 401)), again(51.1, 1, 101))
+    """After duplicate ACKs and SACK blocks the trigger is fast, with both counts in the event."""
+    found = replayed(*FLIGHT, ack(50, 1, (101, 201)), ack(51, 1, (101, 401)), again(51.1, 1, 101))
     assert triggers(found) == [FAST]
-    assert found.events[0, [R_DUPACKS, R_ABOVE]].tolist() == [2, 300]
+    assert found.events[0, [R_DUPACKS, R_SACKED_ABOVE]].tolist() == [2, 300]
 
 
 def test_further_resends_belong_to_the_recovery_until_it_ends():
-    """It ends when all is acknowledged that was outstanding when it began."""
+    """A recovery ends when all data is acknowledged that was outstanding when it began."""
     lost = [*FLIGHT, ack(50, 1, (201, 301)), again(51, 1, 101), again(52, 101, 201)]
-    assert triggers(followed(*lost)) == [FAST, RECOVERY]
-    assert followed(*lost, ack(100, 301))[RECOVERY_END] == 501
-    assert followed(*lost, ack(100, 501))[RECOVERY_END] == -1
+    assert triggers(replayed(*lost)) == [FAST, RECOVERY]
+    assert replayed(*lost, ack(100, 301))[RECOVERY_END] == 501
+    assert replayed(*lost, ack(100, 501))[RECOVERY_END] == -1
 
 
 def test_the_same_data_again_in_a_recovery_is_a_timeout_after_a_wait():
-    """The resend was lost too."""
-    found = followed(*FLIGHT, ack(50, 1, (101, 501)), again(51, 1, 101), again(700, 1, 101))
+    """Within a recovery, a second retransmission of the oldest data after a long silence is a timeout."""
+    found = replayed(*FLIGHT, ack(50, 1, (101, 501)), again(51, 1, 101), again(700, 1, 101))
     assert triggers(found) == [FAST, TIMEOUT]
 
 
 def test_the_last_segment_alone_is_a_probe_once():
-    """RFC 8985 7: before the timer could have run out; the second time it has."""
-    found = followed(*FLIGHT, ack(50, 101), again(160, 401, 501), again(900, 101, 201))
+    """RFC 8985 7: a resend of the last segment before the RTO is a probe; the next resend is a timeout."""
+    found = replayed(*FLIGHT, ack(50, 101), again(160, 401, 501), again(900, 101, 201))
     assert triggers(found) == [PROBE, TIMEOUT]
 
 
-def test_a_resend_for_no_reason_has_none():
-    """No wait, no signal, not the last."""
-    assert triggers(followed(*FLIGHT, ack(50, 101), again(51, 201, 301))) == [UNKNOWN]
+def test_a_resend_without_a_signal_has_an_unknown_trigger():
+    """A retransmission without a wait, duplicate ACKs or SACK, and not of the last segment, is unknown."""
+    assert triggers(replayed(*FLIGHT, ack(50, 101), again(51, 201, 301))) == [UNKNOWN]
 
 
-def test_want_of_room_changes_nothing():
-    """Room for one fact at first: following goes on where it stopped."""
-    story = [*FLIGHT, ack(50, 1, (201, 301)), again(51, 1, 301), ack(70, 1), again(80, 1, 701), ack(99, 701)]
-    scarce, ample = followed(*story, room=1), followed(*story)
+def test_short_arrays_change_nothing():
+    """When `facts` and `pairs` begin with one row and grow, the replay gives the same."""
+    script = [*FLIGHT, ack(50, 1, (201, 301)), again(51, 1, 301), ack(70, 1), again(80, 1, 701), ack(99, 701)]
+    scarce, ample = replayed(*script, room=1), replayed(*script)
     for name in ("sender", "ends", "notes", "facts", "pairs"):
         assert getattr(scarce, name).tolist() == getattr(ample, name).tolist(), name
     columns = slice(0, R_PAIRS_END + 1)
@@ -270,8 +270,8 @@ STEPS = st.one_of(
 )
 
 
-def story(steps):
-    """Segments of ten bytes and their like: what the steps say, 10 ms apart; `late` ones are stamped too early."""
+def script(steps):
+    """Segments of tens of bytes from generated steps, 10 ms apart; `late` ones have a time that is too early."""
     top, una, segments = 0, 0, []
     for n, (kind, start, size, late) in enumerate(steps):
         if kind == "new":
@@ -289,13 +289,13 @@ def story(steps):
 
 @settings(max_examples=200)
 @given(st.lists(STEPS, max_size=25))
-def test_the_short_way_over_clear_bytes_changes_nothing(steps):
-    """Whatever happens, a look at each row that is acknowledged comes to the same."""
-    segments = story(steps)
-    short = followed(*segments)
+def test_the_fast_path_of_plain_acknowledgements_changes_nothing(steps):
+    """For any script, the fast path gives what the full processing of each acknowledged row gives."""
+    segments = script(steps)
+    short = replayed(*segments)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sending, "_PLAIN", -1)  # no word has this kind
-        long = followed(*segments)
+        patch.setattr(sending, "_PLAIN_ACK", -1)  # no word matches
+        long = replayed(*segments)
     assert short.sender.tolist() == long.sender.tolist()
     assert short.facts.tolist() == long.facts.tolist()
     assert short.events.tolist() == long.events.tolist()

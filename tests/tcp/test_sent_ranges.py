@@ -1,4 +1,4 @@
-"""Which bytes an end had sent before: exact for every byte, and no node of the pool is ever lost."""
+"""How often an end sent each byte: exact for every byte, and no node of the pool is lost."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from multitracer.tcp import sent_ranges
-from multitracer.tcp.measures import _fresh_ends
+from multitracer.tcp.measures import _initial_ends
 
 SPARE = 200
 TRANSMISSIONS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(1, 12)), max_size=40)
 
 
 def free_nodes(nodes: sent_ranges.Ints, first: int) -> list[int]:
-    """The nodes of a free list."""
+    """The nodes of a free list that begins with `first`."""
     found = []
     while first != sent_ranges.NO_NODE:
         found.append(int(first))
@@ -23,7 +23,7 @@ def free_nodes(nodes: sent_ranges.Ints, first: int) -> list[int]:
     return found
 
 
-def listed(nodes: sent_ranges.Ints, ends: sent_ranges.Ints, end: int) -> list[tuple[int, int, int]]:
+def ranges_of(nodes: sent_ranges.Ints, ends: sent_ranges.Ints, end: int) -> list[tuple[int, int, int]]:
     """An end's ranges from the bottom up: first, end, copies."""
     found, node = [], ends[end, sent_ranges.RANGES + sent_ranges.BOTTOM]
     while node != sent_ranges.NO_NODE:
@@ -35,68 +35,68 @@ def listed(nodes: sent_ranges.Ints, ends: sent_ranges.Ints, end: int) -> list[tu
 
 @given(TRANSMISSIONS)
 def test_every_byte_is_counted_as_often_as_it_was_sent(made: list[tuple[int, int, int]]) -> None:
-    """Against a count of every byte by itself, over four ends that share a pool."""
-    ends, nodes = _fresh_ends(2, 1), sent_ranges.node_pool(SPARE, 4)
+    """Counts and ranges equal a count per byte, for four ends that share a pool."""
+    ends, nodes = _initial_ends(2, 1), sent_ranges.new_pool(SPARE, 4)
     times: dict[tuple[int, int], int] = {}
     for end, first, length in made:
         numbers = [(end, number) for number in range(first, first + length)]
         before = [times.get(number, 0) for number in numbers]
-        new, first_copies, last_copies, run = sent_ranges.send(nodes, ends, end, first, first + length)
+        new, first_copies, last_copies, run = sent_ranges.note_sent(nodes, ends, end, first, first + length)
         assert (new, first_copies, last_copies) == (before.count(0), before[0], before[-1])
         if not before[-1]:
             assert run == first + max((place + 1 for place, count in enumerate(before) if count), default=0)
         times |= {number: times.get(number, 0) + 1 for number in numbers}
     for end in range(4):
-        ranges = listed(nodes, ends, end)
+        ranges = ranges_of(nodes, ends, end)
         assert ranges == sorted(ranges)
         assert all(times.get((end, number), 0) == copies for a, b, copies in ranges for number in range(a, b))
 
 
 @given(TRANSMISSIONS)
-def test_nodes_return_to_where_they_were_taken_from(made: list[tuple[int, int, int]]) -> None:
-    """Those of an end's home are used first and by no other; when all ranges are dropped, all are free again."""
-    ends, nodes = _fresh_ends(2, 1), sent_ranges.node_pool(SPARE, 4)
+def test_nodes_return_to_their_home_or_the_shared_list(made: list[tuple[int, int, int]]) -> None:
+    """An end uses its own nodes first and no other end's; when all ranges are dropped, all nodes are free again."""
+    ends, nodes = _initial_ends(2, 1), sent_ranges.new_pool(SPARE, 4)
     homes = [free_nodes(nodes, ends[end, sent_ranges.FREE]) for end in range(4)]
     assert sorted(node for mine in homes for node in mine) == list(range(1, 1 + 4 * sent_ranges.HOME_NODES))
     for end, first, length in made:
-        sent_ranges.send(nodes, ends, end, first, first + length)
+        sent_ranges.note_sent(nodes, ends, end, first, first + length)
         used = int(ends[end, sent_ranges.RANGES + sent_ranges.LENGTH])
         assert len(free_nodes(nodes, ends[end, sent_ranges.FREE])) >= sent_ranges.HOME_NODES - used
     for end in range(4):
         while (node := int(ends[end, sent_ranges.RANGES])) != sent_ranges.NO_NODE:
-            sent_ranges.drop(nodes, ends, end, sent_ranges.RANGES, node)
+            sent_ranges.drop_node(nodes, ends, end, sent_ranges.RANGES, node)
         assert sorted(free_nodes(nodes, ends[end, sent_ranges.FREE])) == homes[end]
     assert len(free_nodes(nodes, nodes[0, sent_ranges.ABOVE])) == nodes[0, sent_ranges.VALUE] == SPARE
 
 
 @given(TRANSMISSIONS)
-def test_a_pool_that_grew_goes_on_as_it_was(made: list[tuple[int, int, int]]) -> None:
-    """Growing it between any two transmissions changes no list."""
-    ends, grown = _fresh_ends(2, 1), _fresh_ends(2, 1)
-    nodes, more = sent_ranges.node_pool(SPARE, 4), sent_ranges.node_pool(8, 4)
+def test_growing_the_pool_changes_no_list(made: list[tuple[int, int, int]]) -> None:
+    """A pool that grows before every transmission gives the same results and lists."""
+    ends, grown = _initial_ends(2, 1), _initial_ends(2, 1)
+    nodes, more = sent_ranges.new_pool(SPARE, 4), sent_ranges.new_pool(8, 4)
     for end, first, length in made:
-        more = sent_ranges.grown(more, 8)
+        more = sent_ranges.grow_pool(more, 8)
         assert len(free_nodes(more, more[0, sent_ranges.ABOVE])) == more[0, sent_ranges.VALUE]
-        times = sent_ranges.send(nodes, ends, end, first, first + length)
-        assert times == sent_ranges.send(more, grown, end, first, first + length)
-        assert listed(nodes, ends, end) == listed(more, grown, end)
+        times = sent_ranges.note_sent(nodes, ends, end, first, first + length)
+        assert times == sent_ranges.note_sent(more, grown, end, first, first + length)
+        assert ranges_of(nodes, ends, end) == ranges_of(more, grown, end)
 
 
 def test_ends_of_different_parts_have_the_first_homes_of_their_pools() -> None:
-    """Each part of the slots has a pool of its own, and no two of its ends share a home."""
-    ends = _fresh_ends(5, 2)
+    """Each part of the slots numbers its homes from the first, and no two of its ends share one."""
+    ends = _initial_ends(5, 2)
     for part in (0, 1):
         mine = np.concatenate([ends[2 * slot : 2 * slot + 2, sent_ranges.FREE] for slot in range(part, 5, 2)])
         assert mine.tolist() == [1 + sent_ranges.HOME_NODES * number for number in range(len(mine))]
 
 
-def test_ends_beyond_the_last_home_take_nodes_from_those_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Homes are bounded, and what an end without one sent is known as well."""
+def test_ends_beyond_the_last_home_use_shared_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An end without a home uses shared nodes, and its ranges are as exact."""
     monkeypatch.setattr(sent_ranges, "MOST_HOMES", 2)
-    ends, nodes = _fresh_ends(2, 1), sent_ranges.node_pool(SPARE, 4)
+    ends, nodes = _initial_ends(2, 1), sent_ranges.new_pool(SPARE, 4)
     free = [1, 1 + sent_ranges.HOME_NODES, sent_ranges.NO_NODE, sent_ranges.NO_NODE]
     assert ends[:, sent_ranges.FREE].tolist() == free
     assert nodes[0, sent_ranges.FIRST] == 1 + 2 * sent_ranges.HOME_NODES
     for first in (0, 20):
-        sent_ranges.send(nodes, ends, 3, first, first + 10)
-    assert listed(nodes, ends, 3) == [(10, 20, 0)]
+        sent_ranges.note_sent(nodes, ends, 3, first, first + 10)
+    assert ranges_of(nodes, ends, 3) == [(10, 20, 0)]

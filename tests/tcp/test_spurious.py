@@ -1,4 +1,4 @@
-"""Each rule that tells a needless retransmission from a needed one, on a scene of a few segments."""
+"""Each rule that separates a spurious retransmission from a needed one, on a script of a few segments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from multitracer.compute import kernels
 from multitracer.tcp import retransmissions
 
 WARM = (data(0, 1, 101), ack(100, 101))
-"""A round trip of 100 ms, so that the sender knows one."""
+"""A first round trip sample of 100 ms."""
 PAIR = (data(200, 101, 201), data(201, 201, 301))
 
 
@@ -21,27 +21,27 @@ def plain_kernels(monkeypatch):
 
 
 def verdict(*segments: Segment) -> tuple[str, str]:
-    """(Needless or not, the rule that decided) for the last retransmission."""
+    """(Spurious or not, the rule that decided) for the last retransmission."""
     row = judged(*segments).iloc[-1]
     return str(row["spurious"]), row["because"].split("; ")[-1]
 
 
-def test_bytes_that_were_acknowledged_before_were_resent_for_nothing():
-    """The acknowledgement was there when the copy left."""
+def test_bytes_that_were_acknowledged_before_are_spurious():
+    """A retransmission of bytes already acknowledged when it was sent is spurious."""
     assert verdict(*WARM, again(150, 1, 101)) == ("yes", "the bytes had been acknowledged before")
 
 
 def test_as_many_duplicates_as_resends_mean_that_the_original_arrived():
-    """One report for one resend; none, and a lost acknowledgement would look the same."""
-    story = (*WARM, *PAIR, again(500, 101, 201), ack(620, 301))
-    assert verdict(*story, ack(621, 301, dsack=(101, 201))) == (
+    """One DSACK for one resend proves it spurious; without a DSACK a lost acknowledgement would look the same."""
+    script = (*WARM, *PAIR, again(500, 101, 201), ack(620, 301))
+    assert verdict(*script, ack(621, 301, dsack=(101, 201))) == (
         "yes", "the receiver reported 1 duplicates of 2 copies (DSACK)",
     )  # fmt: skip
-    assert verdict(*story)[0] == "unknown"
+    assert verdict(*script)[0] == "unknown"
 
 
-def test_an_answer_too_soon_answers_an_earlier_copy():
-    """Less than half of the least round trip after the resend."""
+def test_an_acknowledgement_too_soon_answers_an_earlier_copy():
+    """An acknowledgement within half of the least round trip after the retransmission proves it spurious."""
     assert verdict(*WARM, *PAIR, again(500, 101, 201), ack(549, 301)) == (
         "yes", "acknowledged sooner than half the least round trip (100.0 ms) after it",
     )  # fmt: skip
@@ -49,27 +49,27 @@ def test_an_answer_too_soon_answers_an_earlier_copy():
 
 
 def test_nothing_is_too_soon_where_no_round_trip_is_known():
-    """Without any sample the verdict stays open."""
+    """Without a round-trip sample an early acknowledgement leaves the verdict unknown."""
     assert verdict(*PAIR, again(500, 101, 201), ack(501, 301)) == (
         "unknown", "needless or not cannot be told: a lost acknowledgement would look the same",
     )  # fmt: skip
 
 
-def test_the_echo_tells_which_copy_was_answered():
-    """Eifel, RFC 3522: the original's; the resend's, where duplicates are reported; else it may be a duplicate's."""
-    story = (*WARM, data(200, 101, 201, stamp=20), again(500, 101, 201, stamp=50))
+def test_the_echoed_timestamp_shows_the_copy_that_arrived_first():
+    """Eifel, RFC 3522: the original's echo proves it spurious; the resend's proves it needed only with DSACK."""
+    script = (*WARM, data(200, 101, 201, stamp=20), again(500, 101, 201, stamp=50))
     earlier, this = ack(620, 201, echo=20), ack(620, 201, echo=50)
-    assert verdict(*story, earlier) == (
+    assert verdict(*script, earlier) == (
         "yes", "the acknowledgement echoes the timestamp of an earlier copy (Eifel)"
     )  # fmt: skip
-    assert verdict(syn_ack(-1), *story, this) == (
+    assert verdict(syn_ack(-1), *script, this) == (
         "no", "the acknowledgement echoes the timestamp of a resend, and no duplicate was reported",
     )  # fmt: skip
-    assert verdict(*story, this)[0] == "unknown"
+    assert verdict(*script, this)[0] == "unknown"
 
 
 def test_data_sent_later_that_arrived_first_proves_a_loss():
-    """Unless the path has been seen to reorder, or only a part was resent."""
+    """A SACKed later segment proves the loss, unless the path reorders or only a part was retransmitted."""
     hole = (*WARM, *PAIR, ack(301, 101, (201, 301)))
     assert verdict(*hole, again(302, 101, 201), ack(410, 301)) == (
         "no", "data sent later had been delivered while these bytes were still missing"
@@ -84,41 +84,41 @@ def test_data_sent_later_that_arrived_first_proves_a_loss():
     )  # fmt: skip
 
 
-def test_an_answer_to_a_later_packet_that_still_asks_proves_a_loss():
-    """The first resend was answered by an acknowledgement that stopped at the second's bytes."""
-    story = (*WARM, *PAIR, again(500, 101, 201), ack(600, 201), again(601, 201, 301), ack(702, 301))
-    assert verdict(*story)[0] == "no"
-    assert "still asked for these bytes" in verdict(*story)[1]
+def test_an_acknowledgement_of_later_data_that_stops_below_proves_a_loss():
+    """An ACK that answers the first retransmission and stops at the second's bytes proves the second needed."""
+    script = (*WARM, *PAIR, again(500, 101, 201), ack(600, 201), again(601, 201, 301), ack(702, 301))
+    assert verdict(*script)[0] == "no"
+    assert "still asked for these bytes" in verdict(*script)[1]
 
 
-def test_a_repair_that_stops_at_the_next_bytes_proves_them_missing():
-    """Two resends in a row, of which the echo tells that the first was needed."""
-    story = (
+def test_an_acknowledgement_of_a_resend_that_stops_at_the_next_bytes_proves_them_missing():
+    """Of two retransmissions in a row, the echo proves the first needed, and its ACK the second."""
+    script = (
         syn_ack(-1), *WARM, data(200, 101, 201, stamp=20), data(201, 201, 301, stamp=20),
         again(500, 101, 201, stamp=50), again(501, 201, 301, stamp=50),
         ack(600, 201, echo=50), ack(601, 301),
     )  # fmt: skip
-    assert verdict(*story) == ("no", "the acknowledgement of the resend just below it stopped at these bytes")
-    both_at_once = (*story[:-2], ack(601, 301))
+    assert verdict(*script) == ("no", "the acknowledgement of the resend just below it stopped at these bytes")
+    both_at_once = (*script[:-2], ack(601, 301))
     assert verdict(*both_at_once)[0] == "unknown"
 
 
-def test_a_repair_among_others_proves_nothing_of_the_next_bytes():
-    """The acknowledgement covered two segments; which of them it waited for is not known."""
+def test_an_acknowledgement_of_several_segments_proves_nothing_of_the_next_bytes():
+    """An ACK that covers two segments at once does not show which of them it waited for."""
     flight = (data(200, 101, 201), data(201, 201, 301, arrived=0), data(202, 301, 401))
     resends = (again(500, 101, 201), again(501, 201, 301), again(502, 301, 401))
     assert verdict(*WARM, *flight, *resends, ack(601, 301), ack(602, 401))[0] == "unknown"
 
 
 def test_a_clock_that_was_set_back_makes_no_acknowledgement_earlier():
-    """The order of the capture counts: the acknowledgement stands behind the resend."""
-    story = (data(1000, 1, 101), data(1001, 101, 201), ack(1040, 1, (101, 201)), again(1300, 1, 101), ack(340, 201))
-    assert verdict(*story)[1] != "the bytes had been acknowledged before"
-    assert verdict(*story)[0] != "yes"
+    """Capture order decides, not time: an ACK recorded after the retransmission does not count as before it."""
+    script = (data(1000, 1, 101), data(1001, 101, 201), ack(1040, 1, (101, 201)), again(1300, 1, 101), ack(340, 201))
+    assert verdict(*script)[1] != "the bytes had been acknowledged before"
+    assert verdict(*script)[0] != "yes"
 
 
-def test_more_copies_than_are_looked_at_are_counted_all():
-    """63 duplicates of 100 copies do not mean that the original arrived."""
+def test_copies_beyond_the_limit_are_counted():
+    """63 DSACKs of 100 copies leave the verdict open; 99 prove every retransmission spurious."""
     resends = [again(500 + 10 * n, 101, 201) for n in range(99)]
     reports = [ack(2000 + n, 301, dsack=(101, 201)) for n in range(63)]
     table = judged(*WARM, *PAIR, *resends, *reports)
@@ -128,13 +128,13 @@ def test_more_copies_than_are_looked_at_are_counted_all():
 
 
 def test_the_evidence_is_that_of_the_bytes_that_decided():
-    """A resend of two segments, of which the second's duplicate was reported and the first had been acknowledged."""
-    story = (data(1, 1, 101), data(2, 101, 201), ack(40, 101), again(300, 1, 201), ack(340, 201, dsack=(101, 201)))
-    assert verdict(syn_ack(0), *story) == ("yes", "the receiver reported 1 duplicates of 2 copies (DSACK)")
+    """For a retransmission of two segments, the sentence names the evidence of the segment that decided."""
+    script = (data(1, 1, 101), data(2, 101, 201), ack(40, 101), again(300, 1, 201), ack(340, 201, dsack=(101, 201)))
+    assert verdict(syn_ack(0), *script) == ("yes", "the receiver reported 1 duplicates of 2 copies (DSACK)")
 
 
-def test_what_is_never_acknowledged_cannot_be_told():
-    """The capture ends too early."""
+def test_data_never_acknowledged_stays_undecided():
+    """When the capture ends before an acknowledgement, the verdict is unknown."""
     assert verdict(*WARM, *PAIR, again(500, 101, 201)) == (
         "unknown", "needless or not cannot be told: never acknowledged in this capture"
     )  # fmt: skip
@@ -142,48 +142,48 @@ def test_what_is_never_acknowledged_cannot_be_told():
 
 @pytest.mark.parametrize(("arrived", "spurious"), [(1, "yes"), (0, "no")])
 def test_the_receivers_capture_decides_where_there_is_one(arrived, spurious):
-    """Whatever the sender's alone would say."""
+    """With the receiver's capture, arrival of the original decides, against the sender's evidence."""
     first, second = data(200, 101, 201, arrived=arrived), data(201, 201, 301, arrived=1)
     assert verdict(*WARM, first, second, again(500, 101, 201, arrived=1), ack(601, 301))[0] == spurious
 
 
 def test_a_resend_of_two_segments_is_needed_when_one_of_them_was():
-    """The first had arrived, the second had not."""
+    """A retransmission of two segments is needed when only the second had been lost."""
     first, second = data(200, 101, 201, arrived=1), data(201, 201, 301, arrived=0)
     assert verdict(*WARM, first, second, again(500, 101, 301, arrived=1), ack(601, 301))[0] == "no"
 
 
-def test_a_late_answer_is_told_from_a_lost_one():
-    """Late: soon after the resend; lost: the echo is the resend's; without timestamps nothing tells."""
-    story = (*WARM, data(200, 101, 201, stamp=20), again(500, 101, 201, stamp=50))
+def test_a_late_acknowledgement_is_distinguished_from_a_lost_one():
+    """An ACK soon after the resend is late, one with the resend's echo means a loss, without timestamps -1."""
+    script = (*WARM, data(200, 101, 201, stamp=20), again(500, 101, 201, stamp=50))
     answers = [ack(520, 201), ack(620, 201, echo=50), ack(620, 201)]
-    assert [judged(*story, answer)["late_ack"].iloc[0] for answer in answers] == [1, 0, -1]
+    assert [judged(*script, answer)["late_ack"].iloc[0] for answer in answers] == [1, 0, -1]
 
 
 def test_each_copy_is_numbered():
-    """Three resends of one segment."""
+    """Three retransmissions of one segment are copies 1, 2 and 3."""
     resends = [again(500 * n, 101, 201) for n in (1, 2, 3)]
     assert judged(*WARM, *PAIR, *resends)["copy"].tolist() == [1, 2, 3]
 
 
-def test_little_room_at_first_changes_nothing(monkeypatch):
-    """Facts and pairs grow in the middle of a connection."""
-    story = (*WARM, *PAIR, ack(301, 101, (201, 301)), again(302, 101, 301), again(700, 101, 301), ack(810, 301))
-    ample = judged(*story)
-    monkeypatch.setattr(retransmissions, "FIRST_ROOM", 1)
-    assert judged(*story).equals(ample)
+def test_short_arrays_change_nothing(monkeypatch):
+    """When `facts` and `pairs` begin with one row and grow, the verdicts are the same."""
+    script = (*WARM, *PAIR, ack(301, 101, (201, 301)), again(302, 101, 301), again(700, 101, 301), ack(810, 301))
+    ample = judged(*script)
+    monkeypatch.setattr(retransmissions, "INITIAL_ROWS", 1)
+    assert judged(*script).equals(ample)
     assert len(ample) == 2
 
 
 def test_each_reason_has_its_own_numbers():
-    """However many retransmissions are told alike, none is told by another's figures."""
+    """Retransmissions with the same sentence each have their own numbers in it."""
     lost = [data(200 + 2 * n, 101 + 100 * n, 201 + 100 * n) for n in range(8)]
     resent = [again(at, 101, 201) for at in (700, 1700, 3900)]
-    said = judged(*WARM, *lost, *resent)["because"].str.split("; ").str[0].tolist()
-    assert [one.split(" resent ")[1].split(" after ")[0] for one in said] == ["500.0 ms", "1000.0 ms", "2200.0 ms"]
-    asked = [ack(310 + n, 101, (201, 301 + 100 * n)) for n in range(4)]
-    said = judged(*WARM, *lost, *asked[:3], again(330, 101, 201))["because"].tolist()
-    more = judged(*WARM, *lost, *asked, again(330, 101, 201))["because"].tolist()
-    assert [one[0].split(" and ")[0] for one in (said, more)] == [
+    reasons = judged(*WARM, *lost, *resent)["because"].str.split("; ").str[0].tolist()
+    assert [one.split(" resent ")[1].split(" after ")[0] for one in reasons] == ["500.0 ms", "1000.0 ms", "2200.0 ms"]
+    duplicates = [ack(310 + n, 101, (201, 301 + 100 * n)) for n in range(4)]
+    reasons = judged(*WARM, *lost, *duplicates[:3], again(330, 101, 201))["because"].tolist()
+    next_reasons = judged(*WARM, *lost, *duplicates, again(330, 101, 201))["because"].tolist()
+    assert [one[0].split(" and ")[0] for one in (reasons, next_reasons)] == [
         "3 duplicate acknowledgements", "4 duplicate acknowledgements",
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""A kernel's log of TCP state: whose records they are, and where its clock stands."""
+"""TCP state logs of a kernel: the connection of each record, and the log's clock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from two_ends import MS, START, segments
 
 from multitracer.model.schema import ACK, build
 from multitracer.model.trace import Input, Recording
-from multitracer.tcp.state_logs import LEAST_ACKS, assigned, place
+from multitracer.tcp.state_logs import LEAST_ACKS, align_log, assign_connections
 
 CLIENT, SERVER = "10.0.0.1:1", "10.0.0.2:2"
 UPTIME_NS = 4_000 * 10**9
@@ -17,7 +17,7 @@ COUNT = 20
 
 
 def connections(*starts: int) -> pd.DataFrame:
-    """Connections between the same two sockets, one after the other."""
+    """Connections between the same two sockets, one after the other, that begin at `starts`."""
     count = len(starts)
     return build(
         "connections",
@@ -30,8 +30,8 @@ def connections(*starts: int) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def logged(times: np.ndarray, una: np.ndarray, local: str = CLIENT, remote: str = SERVER) -> pd.DataFrame:
-    """Records made whenever a segment arrived, with snd_una as it was before."""
+def log_records(times: np.ndarray, una: np.ndarray, local: str = CLIENT, remote: str = SERVER) -> pd.DataFrame:
+    """Records made whenever a segment arrived, with snd_una before it was processed."""
     return build(
         "tcp_state",
         {
@@ -42,28 +42,30 @@ def logged(times: np.ndarray, una: np.ndarray, local: str = CLIENT, remote: str 
     )  # fmt: skip
 
 
-def captured(arrivals: np.ndarray) -> tuple[pd.DataFrame, np.ndarray]:
-    """Acknowledgements of 1000 bytes each, as the sender's capture saw them, and their raw numbers."""
+def acknowledgements(arrivals: np.ndarray) -> tuple[pd.DataFrame, np.ndarray]:
+    """Acknowledgements of 1000 bytes each in the sender's capture, and their raw numbers."""
     raw = ((ISN + 1000 * np.arange(1, len(arrivals) + 1)) % 2**32).astype(np.uint32)
     table = segments({"time_ns": arrivals, "sender": np.ones(len(arrivals)), "flags": np.full(len(arrivals), ACK)})
     return table, raw
 
 
-def placed(clock: str, beside: int = 0, count: int = COUNT) -> tuple[pd.DataFrame, Input]:
-    """The log of a host that started UPTIME before, put on the capture's clock."""
+def on_reference_clock(clock: str, beside: int = 0, count: int = COUNT) -> tuple[pd.DataFrame, Input]:
+    """The log of a host that booted UPTIME_NS before, put on the capture's clock, and its input."""
     arrivals = START + np.arange(count) * 30 * MS
-    table, raw = captured(arrivals)
+    table, raw = acknowledgements(arrivals)
     before = np.concatenate([[ISN], raw[:-1]]).astype(np.int64)
     times = arrivals - START + UPTIME_NS + 5_000 if clock == "monotonic" else arrivals + 5_000
     entry = Input(0, "probe", Recording("tcp_probe", clock=clock))
     ends = np.array([[beside, -1]])
-    state, [entry] = place(logged(times, before), table, raw, connections(START), ends, [entry], "snd.pcap", {})
+    state, [entry] = align_log(
+        log_records(times, before), table, raw, connections(START), ends, [entry], "snd.pcap", {}
+    )
     return state, entry
 
 
-def test_uptime_is_placed_by_acknowledgements() -> None:
-    """Each record lands on the arrival that caused it, within the error stated."""
-    state, entry = placed("monotonic")
+def test_the_offset_of_an_uptime_clock_follows_from_acknowledgements() -> None:
+    """Each record gets the time of the arrival that caused it, within the error stated."""
+    state, entry = on_reference_clock("monotonic")
     arrivals = START + np.arange(COUNT) * 30 * MS
     assert entry.clock is not None
     assert entry.clock.error_s is not None
@@ -71,39 +73,39 @@ def test_uptime_is_placed_by_acknowledgements() -> None:
     assert entry.clock.error_s <= 0.002
 
 
-def test_a_log_that_no_capture_stands_beside_is_left_out() -> None:
-    """Acknowledgements seen at the other end place nothing: the records go, and a note says so."""
-    state, entry = placed("monotonic", beside=-1)
+def test_a_log_without_a_capture_at_its_end_is_left_out() -> None:
+    """Without a capture at the log's end its records are dropped, and a note says so."""
+    state, entry = on_reference_clock("monotonic", beside=-1)
     assert len(state) == 0
     assert any("Left out" in note for note in entry.recording.notes)
 
 
-def test_too_few_acknowledgements_place_no_clock() -> None:
-    """With fewer acknowledgements than the least number nothing is guessed."""
-    state, _ = placed("monotonic", count=LEAST_ACKS - 1)
+def test_with_too_few_acknowledgements_the_log_is_left_out() -> None:
+    """With fewer than LEAST_ACKS acknowledgements in common no clock is estimated."""
+    state, _ = on_reference_clock("monotonic", count=LEAST_ACKS - 1)
     assert len(state) == 0
 
 
 def test_a_calendar_clock_is_taken_as_the_captures_and_says_so() -> None:
-    """Calendar times stay as they are, with no error claimed."""
-    state, entry = placed("epoch")
+    """Records with calendar time keep their times, and the clock has no error."""
+    state, entry = on_reference_clock("epoch")
     assert (state["time_ns"] == state["recorded_ns"]).all()
     assert entry.clock is not None
     assert entry.clock.error_s is None
     assert "calendar" in entry.clock.how
 
 
-def test_records_know_their_connection_and_end() -> None:
-    """The socket tells the connection; of two uses of it, the time does."""
+def test_records_get_their_connection_and_sender() -> None:
+    """The socket gives the connection and end; after port reuse the record's time decides."""
     times = START + np.array([5, 10_000]) * MS
-    state = logged(times, np.array([1, 1]), local=SERVER, remote=CLIENT)
-    state = assigned(state, connections(START, START + 9_000 * MS))
+    state = log_records(times, np.array([1, 1]), local=SERVER, remote=CLIENT)
+    state = assign_connections(state, connections(START, START + 9_000 * MS))
     assert state["connection"].tolist() == [0, 1]
     assert state["sender"].tolist() == [1, 1]
 
 
 def test_a_socket_that_no_capture_saw_belongs_to_no_connection() -> None:
-    """Unknown sockets keep the null connection."""
-    state = logged(START + np.array([5]) * MS, np.array([1]), local="10.9.9.9:9")
-    state = assigned(state, connections(START))
+    """Records of an unknown socket have connection -1."""
+    state = log_records(START + np.array([5]) * MS, np.array([1]), local="10.9.9.9:9")
+    state = assign_connections(state, connections(START))
     assert state["connection"].tolist() == [-1]

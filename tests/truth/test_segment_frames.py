@@ -54,7 +54,7 @@ def joined(folder: str, captures: Sequence[str], logs: Sequence[str]) -> Joined:
     points = find_points(tables, trace.inputs)
     found = find_connections(tables, points.point, points.captured_twice)
     alignment = clocks.align(found.segments, points, trace.inputs)
-    segments = found.segments.assign(time_ns=clocks.apply(alignment, found.segments))
+    segments = found.segments.assign(time_ns=clocks.times_on_reference(alignment, found.segments))
     _, segments = measure(segments, found.sack, tables["packets"]["raw_window"].to_numpy())
     paths = find_paths(segments, found.connections, alignment)
     correlation = correlate(tables, segments, found.connections, paths, alignment.errors_ns)

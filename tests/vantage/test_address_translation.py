@@ -32,41 +32,41 @@ def packets(
     return schema.build("packets", columns)
 
 
-def both(one: pd.DataFrame, other: pd.DataFrame, flows: int = 2):
-    """What is found when the first is seen at point 0 and the second at point 1."""
+def matched(one: pd.DataFrame, other: pd.DataFrame, flows: int = 2):
+    """The translation found when the first is seen at point 0 and the second at point 1."""
     point = np.repeat(np.array([0, 1], dtype=np.int16), [len(one), len(other)])
     return match_translated(pd.concat([one, other], ignore_index=True), flows, point)
 
 
 def test_flows_with_the_same_numbers_are_one():
-    """Other addresses at the other point, the same sequence numbers: one flow."""
-    found = both(packets(0, 2**32 - 5, 77), packets(1, 2**32 - 5, 77))
+    """Flows with other addresses but the same sequence numbers at two points are one flow."""
+    found = matched(packets(0, 2**32 - 5, 77), packets(1, 2**32 - 5, 77))
     assert found.flow.tolist() == [0, 0]
     assert not found.swapped.any()
 
 
-def test_ends_may_be_swapped():
-    """The end called a at one point may be called b at the other."""
-    found = both(packets(0, 100, 77), packets(1, 100, 77, swapped=True))
+def test_a_translated_flow_may_have_its_ends_swapped():
+    """End a at one point is recognised as end b at the other."""
+    found = matched(packets(0, 100, 77), packets(1, 100, 77, swapped=True))
     assert found.flow.tolist() == [0, 0]
     assert found.swapped.tolist() == [False, True]
 
 
-def test_a_proxy_is_said_to_be_one():
-    """The same bytes on connections with other initial numbers are a split connection, and not joined."""
-    found = both(packets(0, 100, 77), packets(1, 5_000_000, 9_000, segments=20))
+def test_a_proxy_gives_a_split_connection():
+    """Flows with other ISNs and the same bytes are reported as split, and not joined."""
+    found = matched(packets(0, 100, 77), packets(1, 5_000_000, 9_000, segments=20))
     assert found.flow.tolist() == [0, 1]
     assert found.split == ((0, 1),)
 
 
 def test_unrelated_flows_stay_apart():
-    """Other numbers and other bytes are neither translated nor split."""
-    found = both(packets(0, 100, 77), packets(1, 5_000_000, 9_000, segments=7))
+    """Flows with other sequence numbers and other bytes are neither joined nor split."""
+    found = matched(packets(0, 100, 77), packets(1, 5_000_000, 9_000, segments=7))
     assert found.flow.tolist() == [0, 1]
     assert found.split == ()
 
 
-def test_a_flow_seen_at_both_points_needs_no_other():
-    """A flow that keeps its addresses is left alone."""
-    found = both(packets(0, 100, 77), packets(0, 100, 77), flows=1)
+def test_a_flow_without_translation_is_left_alone():
+    """A flow with the same addresses at both points stays itself."""
+    found = matched(packets(0, 100, 77), packets(0, 100, 77), flows=1)
     assert found.flow.tolist() == [0]

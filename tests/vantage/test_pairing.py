@@ -20,28 +20,28 @@ def plain_kernels(monkeypatch):
 
 
 def at(times_ms, **columns):
-    """Segments at these times."""
+    """Segments at these times (ms after the start)."""
     return segments({"time_ns": [START + int(t * MS) for t in times_ms], **columns})
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.floats(0, 0.3), st.sampled_from([0, 3600 * 10**9, -5 * 10**8]))
 def test_every_packet_is_paired_with_itself(seed, loss, offset):
-    """With IP IDs, exactly the packets that arrived are paired, each with itself, whatever the clocks."""
+    """With IP IDs, exactly the packets that arrived are paired, each with itself, for any clock offset."""
     here, far, truth = transfer(Path(loss=loss, offset_ns=offset), 2.0, seed=seed)
     assert pair(here, far).tolist() == truth.tolist()
     backwards = pair(far, here)
     assert (truth[backwards[backwards >= 0]] == np.flatnonzero(backwards >= 0)).all()
 
 
-def test_a_retransmission_is_told_from_its_lost_original_by_ip_id():
-    """Of two copies of the same bytes the one that arrived is paired."""
+def test_ip_id_distinguishes_a_retransmission_from_its_lost_original():
+    """Of two copies of the same bytes, the one whose IP ID arrived is paired."""
     here = at([0, 300], payload_bytes=[100, 100], ip_id=[7, 8])
     assert pair(here, at([350], payload_bytes=[100], ip_id=[8])).tolist() == [-1, 0]
 
 
-def test_a_retransmission_is_told_from_its_lost_original_by_its_neighbours():
-    """Without IP ID or timestamps, the packets sent between original and resend decide by their arrival."""
+def test_neighbours_distinguish_a_retransmission_from_its_lost_original():
+    """Without IP ID or timestamps, the arrival order of packets between original and retransmission decides."""
     here = at([0, 10, 20, 300], payload_bytes=[100, 100, 100, 100], seq=[1, 101, 201, 101])
     far = at([50, 70, 350], payload_bytes=[100, 100, 100], seq=[1, 201, 101])
     found = match(here, far)
@@ -49,8 +49,8 @@ def test_a_retransmission_is_told_from_its_lost_original_by_its_neighbours():
     assert not found.ambiguous.any()
 
 
-def test_copies_that_nothing_tells_apart_stay_unpaired():
-    """Two equal acknowledgements in a row of which one arrived are ambiguous, not lost."""
+def test_copies_that_cannot_be_distinguished_stay_unpaired():
+    """Of two equal acknowledgements in a row, when one arrived, both are ambiguous, not lost."""
     here = at([0, 10, 10.1, 20], ack=[1, 2, 2, 3])
     found = match(here, at([50, 60.05, 70], ack=[1, 2, 3]))
     assert found.rows.tolist() == [0, -1, -1, 2]
@@ -58,25 +58,25 @@ def test_copies_that_nothing_tells_apart_stay_unpaired():
 
 
 def test_neighbours_delay_decides_between_copies():
-    """Equal acknowledgements well apart, of which one arrived, are told apart by their neighbours' delay."""
+    """Of two equal acknowledgements far apart, the one with its neighbours' delay is paired."""
     here = at([0, 10, 200, 210], ack=[1, 2, 2, 3])
     assert pair(here, at([50, 250.2, 260], ack=[1, 2, 3])).tolist() == [0, -1, 1, 2]
 
 
 def test_equal_copies_that_all_arrived_are_paired_in_order():
-    """As many copies on one side as on the other are paired first with first."""
+    """Equally many copies at both points are paired first with first."""
     here = at([0, 1, 2], ack=[5, 5, 5])
     assert pair(here, at([50, 51, 52], ack=[5, 5, 5])).tolist() == [0, 1, 2]
 
 
-def test_checksums_that_offload_left_wrong_do_not_matter():
-    """Where a stream's checksums change on the way they are left out of the comparison."""
+def test_checksums_changed_by_offload_are_ignored():
+    """In a stream whose checksums change on the path, packets are paired without them."""
     here = at(range(10), seq=range(10), checksum=[0] * 10)
     assert pair(here, at(range(50, 60), seq=range(10), checksum=range(1, 11))).tolist() == [*range(10)]
 
 
 def test_segments_cut_by_offload_are_seen_in_pieces():
-    """A large segment that arrives cut is not paired, but the piece with its last byte is named."""
+    """A large segment that arrives split is not paired; the piece with its last byte is in in_pieces."""
     here = at([0, 5], payload_bytes=[2920, 2920], seq=[1, 2921])
     far = at([50, 51, 55], payload_bytes=[1460, 1460, 1460], seq=[1, 1461, 2921])
     found = match(here, far)
@@ -87,27 +87,27 @@ def test_segments_cut_by_offload_are_seen_in_pieces():
 
 
 def test_copies_captured_twice_are_left_out():
-    """A packet marked as captured twice is not a packet of its own."""
+    """A packet marked as captured twice is not paired."""
     here = at([0, 0.001], payload_bytes=[10, 10], ip_id=[3, 3], marks=[0, 8])
     assert pair(here, at([50], payload_bytes=[10], ip_id=[3])).tolist() == [0, -1]
 
 
 def test_nothing_to_pair():
-    """Empty tables pair nothing."""
+    """Empty tables have no pairs."""
     assert pair(at([]), at([1])).tolist() == []
     assert pair(at([1]), at([])).tolist() == [-1]
 
 
 @pytest.mark.compiled
 def test_compiled_and_plain_agree(monkeypatch):
-    """The compiled kernels decide as the plain ones do."""
+    """Compiled and plain kernels give the same pairs."""
     here, far, _ = transfer(Path(loss=0.2), 3.0)
     for side in (here, far):
         side["ip_id"] = 0
         side["ack"] = side["ack"] // 4000
-    plainly = match(here, far)
+    plain = match(here, far)
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")
     monkeypatch.setitem(kernels._state, "small", False)
     compiled = match(here, far)
-    assert plainly.rows.tolist() == compiled.rows.tolist()
-    assert plainly.ambiguous.tolist() == compiled.ambiguous.tolist()
+    assert plain.rows.tolist() == compiled.rows.tolist()
+    assert plain.ambiguous.tolist() == compiled.ambiguous.tolist()

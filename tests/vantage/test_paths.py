@@ -45,14 +45,14 @@ def aligned(
     )
     inputs = [Input(n, f"{n}.pcap", Recording("pcap"), first_ns=int(p["time_ns"].min())) for n, p in enumerate(parts)]
     alignment = clocks.align(segments, found, inputs, roles=roles)
-    segments["time_ns"] = clocks.apply(alignment, segments)
+    segments["time_ns"] = clocks.times_on_reference(alignment, segments)
     return segments, alignment
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 @pytest.mark.parametrize("offset_ns", [0, -1500 * MS, 900 * MS])
-def test_the_ends_are_found_whatever_the_clocks_say(order: tuple[int, ...], offset_ns: int) -> None:
-    """The sender's capture is the point its data leaves from, with either clock ahead."""
+def test_the_order_of_points_does_not_depend_on_the_clocks(order: tuple[int, ...], offset_ns: int) -> None:
+    """The sender's capture is the point that its data leaves from, with either clock ahead."""
     sent, came, _ = transfer(Path(offset_ns=offset_ns), 4)
     segments, alignment = aligned(sent, came, order=order)
     paths = find_paths(segments, one_connection(segments), alignment)
@@ -61,10 +61,10 @@ def test_the_ends_are_found_whatever_the_clocks_say(order: tuple[int, ...], offs
     assert paths.receiver_point[0].tolist() == [1 - near, near]
 
 
-def test_what_arrived_is_told_from_what_was_lost() -> None:
-    """Every data segment that the receiver's capture holds arrived, and no other one did."""
+def test_arrived_and_lost_segments_are_distinguished() -> None:
+    """Every data segment in the receiver's capture arrived, and every other one was lost."""
     sent, came, row_of = transfer(Path(loss=0.1), 6)
-    # The made-up receiver acknowledges what it never got, which would look like a hole in its capture.
+    # Acknowledgements are set to 1: those generated cover lost data, which would look like holes in the capture.
     segments, alignment = aligned(sent.assign(ack=np.int64(1)), came.assign(ack=np.int64(1)))
     paths = find_paths(segments, one_connection(segments), alignment)
     data = np.flatnonzero((sent["payload_bytes"] > 0).to_numpy() & (sent["sender"] == CLIENT).to_numpy())
@@ -78,8 +78,8 @@ def test_what_arrived_is_told_from_what_was_lost() -> None:
     assert (paths.arrived[inside] >= 0).mean() > 0.9
 
 
-def test_bytes_that_were_acknowledged_but_not_captured_are_not_called_lost() -> None:
-    """Where the receiver's capture itself missed packets, what they carried is unknown."""
+def test_bytes_acknowledged_but_not_captured_are_not_lost() -> None:
+    """Segments that the receiver's capture missed, but acknowledged, are unknown."""
     sent, came, row_of = transfer(Path(), 4)
     data = np.flatnonzero((came["payload_bytes"] > 0).to_numpy())
     missed = data[len(data) // 2]
@@ -90,8 +90,8 @@ def test_bytes_that_were_acknowledged_but_not_captured_are_not_called_lost() -> 
     assert paths.arrived[row] == -1
 
 
-def test_one_capture_tells_nothing_of_arrivals() -> None:
-    """With the sender's capture alone no segment is said to have arrived or not."""
+def test_one_capture_leaves_arrivals_unknown() -> None:
+    """With the sender's capture alone the arrival of every segment is unknown."""
     sent, _, _ = transfer(Path(), 4)
     segments, alignment = aligned(sent)
     paths = find_paths(segments, one_connection(segments), alignment)
@@ -100,8 +100,8 @@ def test_one_capture_tells_nothing_of_arrivals() -> None:
     assert paths.seen_at[0].tolist() == [0, 0]
 
 
-def test_a_receivers_capture_holds_what_arrived() -> None:
-    """What the receiver's capture alone holds of the data has arrived, by being there."""
+def test_segments_in_the_receivers_capture_alone_arrived() -> None:
+    """With the receiver's capture alone all data in it has arrived."""
     _, came, _ = transfer(Path(), 4)
     segments, alignment = aligned(came, roles={0: "receiver"})
     paths = find_paths(segments, one_connection(segments), alignment)

@@ -1,4 +1,4 @@
-"""Observation points: rotated captures, one interface recorded twice, packets captured twice."""
+"""Observation points: rotated captures, two captures of one interface, packets captured twice."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_interfaces_of_one_capture_are_points():
 
 
 def test_rotated_captures_are_one_point():
-    """A file that goes on where another stopped belongs to the same point, in whatever order they come."""
+    """A file that continues where another ended belongs to the same point, in either order of inputs."""
     columns = transfer(600)
     first, second = taken(columns, np.arange(300)), taken(columns, np.arange(300, 600))
     found = find(second, first)
@@ -91,7 +91,7 @@ def test_the_other_end_with_a_late_clock_is_not_a_rotated_capture():
 
 
 def test_the_other_end_is_another_point():
-    """The same packets some microseconds away, there and back, are two points."""
+    """The same packets with some microseconds of delay in both directions are two points."""
     columns = transfer(300)
     way = np.where(columns["direction"] == 0, 1, -1) * 20_000
     found = find(columns, {**columns, "time_ns": columns["time_ns"] + way})
@@ -100,7 +100,7 @@ def test_the_other_end_is_another_point():
 
 
 def test_two_files_of_one_interface_are_one_point():
-    """Packets that a second file of the interface also holds are copies, those only it holds are not."""
+    """Packets that are also in a second file of the interface are copies; those only in it are not."""
     columns = transfer(600)
     missing = np.setdiff1d(np.arange(600), [50, 51, 400])
     found = find(taken(columns, missing), taken(columns, np.arange(100, 600)))
@@ -111,23 +111,23 @@ def test_two_files_of_one_interface_are_one_point():
 
 
 @pytest.mark.parametrize("copies", [2, 3])
-def test_every_packet_captured_several_times(copies):
-    """All but the first copy are flagged when a capture holds every packet several times."""
+def test_all_but_the_first_copy_are_flagged(copies):
+    """When a capture holds every packet several times, all but the first copy are flagged."""
     columns = taken(transfer(500), np.repeat(np.arange(500), copies))
     columns["time_ns"] = columns["time_ns"] + np.tile(np.arange(copies), 500) * 3_000
     found = find(columns)
     assert found.captured_twice.tolist() == ([False] + [True] * (copies - 1)) * 500
 
 
-def test_copies_of_a_stack_without_ip_ids():
-    """With IP ID 0 and no timestamps copies are still recognised when everything is doubled at once."""
+def test_copies_without_ip_ids_are_recognised():
+    """With IP ID 0 and no timestamps copies are recognised when every packet is copied at once."""
     columns = taken(transfer(500, ip_id=0, tsval=False), np.repeat(np.arange(500), 2))
     assert find(columns).captured_twice.tolist() == [False, True] * 500
 
 
 @pytest.mark.parametrize("ip_id", [0, -1])
 def test_retransmissions_without_ip_ids_are_not_copies(ip_id):
-    """Resent data and runs of identical acknowledgements are not copies, even without IP ID or TSval."""
+    """Retransmitted data and runs of identical acknowledgements are not copies, even without IP ID or TSval."""
     columns = transfer(900, ip_id=ip_id, tsval=False)
     rows = np.sort(np.r_[np.arange(900), np.repeat(np.arange(1, 900, 6), 4), np.arange(0, 900, 20)])
     columns = taken(columns, rows)
@@ -135,8 +135,8 @@ def test_retransmissions_without_ip_ids_are_not_copies(ip_id):
     assert not find(columns).captured_twice.any()
 
 
-def test_real_retransmissions_beside_copies_stay():
-    """In a doubled capture a retransmission, which has an IP ID of its own, counts once more."""
+def test_retransmissions_among_copies_are_kept():
+    """In a capture with duplicates a retransmission, which has its own IP ID, is not a copy."""
     columns = transfer(300)
     again = taken(columns, np.array([100]))
     again["ip_id"], again["tsval"] = np.array([60001]), np.array([777])
@@ -149,13 +149,13 @@ def test_real_retransmissions_beside_copies_stay():
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, 5)))
 def test_occurrence_counts_equal_elements(values):
-    """Every element is told how many equal ones came before it."""
+    """Every element gets the number of equal ones before it."""
     expected = [values[:n].count(value) for n, value in enumerate(values)]
     assert occurrence(np.array(values, dtype=np.int64)).tolist() == expected
 
 
 def test_a_point_begins_with_the_earliest_time_of_its_captures():
-    """Of rotated captures the first one's, in whichever order they are given."""
+    """For rotated captures in either order, first_ns is that of the first."""
     whole = transfer(400)
     late, early = taken(whole, np.arange(200, 400)), taken(whole, np.arange(200))
     for captures in ((late, early), (early, late)):

@@ -1,4 +1,4 @@
-"""Flows: packets with the same ends belong together, however many flows there are."""
+"""Flows: packets with the same two ends, in either direction, for any number of flows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from multitracer.wire import layers, tcpip
 Ends = tuple[str, int, str, int]
 
 
-def found_in(packets: list[bytes]) -> list[tuple[int, int]]:
+def flows_of(packets: list[bytes]) -> list[tuple[int, int]]:
     """(Flow, direction) of each packet of a raw IP capture."""
     sizes = np.array([len(packet) for packet in packets], dtype=np.int32)
     offset = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
@@ -28,22 +28,22 @@ def found_in(packets: list[bytes]) -> list[tuple[int, int]]:
 
 
 def expected(ends: list[Ends]) -> list[tuple[int, int]]:
-    """The same from a dictionary: flows are numbered as they appear, direction 0 is their first packet's."""
+    """The same from a dictionary: flows in order of appearance, direction 0 that of the first packet."""
     known: dict[Ends, int] = {}
     found = []
-    for here, port, there, other in ends:
-        straight, turned = (here, port, there, other), (there, other, here, port)
-        backwards = turned in known and straight not in known
-        flow = known[turned] if backwards else known.setdefault(straight, len(known))
+    for source, port, destination, other in ends:
+        forward, reverse = (source, port, destination, other), (destination, other, source, port)
+        backwards = reverse in known and forward not in known
+        flow = known[reverse] if backwards else known.setdefault(forward, len(known))
         found.append((flow, int(backwards)))
     return found
 
 
 def packet(ends: Ends) -> bytes:
     """A segment from one end to the other."""
-    here, port, there, other = ends
-    made = ipv6 if ":" in here else ipv4
-    return made(tcp(b"a", ports=(port, other)), source=here, destination=there)
+    source, port, destination, other = ends
+    made = ipv6 if ":" in source else ipv4
+    return made(tcp(b"a", ports=(port, other)), source=source, destination=destination)
 
 
 FEW = st.lists(
@@ -56,31 +56,31 @@ FEW = st.lists(
 
 
 ALIKE = ["2001:db8::1", "2001:db8::8000:1", "2001:db8::2"]
-"""The numbers that stand for the first two are the same."""
+"""The first two addresses have the same hash."""
 FEW_ALIKE = st.lists(
     st.tuples(st.sampled_from(ALIKE), st.just(1), st.sampled_from(ALIKE), st.integers(1, 2)), min_size=1, max_size=200
 )
 
 
 @given(FEW | FEW_ALIKE)
-def test_flows_are_told_apart_within_and_across_batches(ends: list[Ends]) -> None:
-    """Few addresses and ports, so that flows return in the same batch and later, either way round."""
-    assert found_in([packet(one) for one in ends]) == expected(ends)
+def test_flows_are_numbered_within_and_across_batches(ends: list[Ends]) -> None:
+    """Packets get the right flow and direction when flows recur within a batch, across batches and in reverse."""
+    assert flows_of([packet(one) for one in ends]) == expected(ends)
 
 
 @pytest.mark.parametrize("mapped", [str, lambda address: f"2001:db8::{address}"], ids=["IPv4", "IPv6"])
-def test_so_many_flows_that_the_table_grows(mapped: object) -> None:
-    """3,000 flows, each in both directions and in no order."""
+def test_flows_keep_their_numbers_while_the_table_grows(mapped: object) -> None:
+    """3,000 flows, each in both directions and shuffled, keep their numbers while the table grows."""
     chance = random.Random(7)
     every = [(f"10.0.{n % 7}.{n % 251}", 1000 + n, "10.9.9.9", 80) for n in range(3000)]
     ends = [(mapped(a), p, mapped(b), q) for a, p, b, q in every]  # type: ignore[operator]
     ends = [*ends, *((b, q, a, p) for a, p, b, q in ends)]
     chance.shuffle(ends)
-    assert found_in([packet(one) for one in ends]) == expected(ends)
+    assert flows_of([packet(one) for one in ends]) == expected(ends)
 
 
-def test_flows_that_begin_at_the_same_entry_are_told_apart() -> None:
-    """Their numbers and tags differ, and an entry that is taken leaves the next."""
+def test_flows_that_collide_keep_their_own_numbers() -> None:
+    """In a table of eight slots, flows that collide keep their own numbers."""
     table, known = np.full(8, wire.EMPTY, dtype=np.int64), np.zeros((8, 3), dtype=np.int64)
     packets = [packet(("10.0.0.1", port, "10.0.0.2", 80)) for port in range(1, 8)]
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""RLC PDUs of UMTS, LTE and NR: octets to fields and back, by vectors and for any PDU."""
+"""RLC PDUs of UMTS, LTE and NR: decoding and encoding, against vectors and for generated PDUs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from multitracer.wire.bits import MalformedPduError
 
 
 def test_umts_vector() -> None:
-    """SN 0x123, polled, an SDU ending after ten octets, then padding."""
+    """An AMD PDU with a poll and two length indicators has the octets of the vector, and decodes from them."""
     data = bytes(range(36))
     pdu = rlc_umts.Amd(0x123, True, data, (10, 127))
     assert rlc_umts.encode(pdu) == bytes.fromhex("891d15fe") + data
@@ -26,7 +26,7 @@ LTE = {
 
 @pytest.mark.parametrize("header", LTE)
 def test_lte_vectors(header: str) -> None:
-    """Headers as the specification's bits have them."""
+    """AMD PDUs with length indicators and AMD PDU segments have the headers of 36.322 6.2.1."""
     pdu = LTE[header]
     octets = rlc_lte.encode(pdu)
     assert octets == bytes.fromhex(header) + pdu.data
@@ -34,7 +34,7 @@ def test_lte_vectors(header: str) -> None:
 
 
 def test_lte_status_vectors() -> None:
-    """ACK 30; and ACK 8 with four NACKs."""
+    """STATUS PDUs decode to ACK_SN 30 without NACKs, and to ACK_SN 8 with four NACKs."""
     assert rlc_lte.decode(bytes.fromhex("0078")) == rlc_lte.Status(30)
     found = rlc_lte.decode(bytes.fromhex("002200400C01C020"))
     assert isinstance(found, rlc_lte.Status)
@@ -42,7 +42,7 @@ def test_lte_status_vectors() -> None:
 
 
 def test_a_malformed_lte_status_is_refused() -> None:
-    """A known bad one."""
+    """A STATUS PDU that contradicts itself raises MalformedPduError."""
     with pytest.raises(MalformedPduError):
         rlc_lte.decode(bytes.fromhex("0b776dd6e56f56f8"))
 
@@ -56,7 +56,7 @@ NR = {
 
 @pytest.mark.parametrize("key", NR, ids=str)
 def test_nr_vectors(key: tuple[str, int]) -> None:
-    """Whole, last and middle segments; 12 and 18 bits of sequence number."""
+    """Whole, last and middle segments, with 12 and 18 bit sequence numbers, match the vectors."""
     header, bits = key
     spec = rlc_nr.am_spec(bits)
     octets = rlc_nr.encode(NR[key], spec)
@@ -71,8 +71,8 @@ def test_nr_vectors(key: tuple[str, int]) -> None:
     st.lists(st.integers(1, 60), max_size=5),
     st.binary(min_size=1, max_size=40),
 )
-def test_lte_pdus_come_back(sn: int, poll: bool, fi: int, lis: list[int], tail: bytes) -> None:
-    """Any PDU with any length indicators."""
+def test_lte_pdus_round_trip(sn: int, poll: bool, fi: int, lis: list[int], tail: bytes) -> None:
+    """Any LTE AMD PDU with any length indicators decodes to what was encoded."""
     pdu = rlc_lte.Amd(sn, poll, fi, bytes(sum(lis)) + tail, tuple(lis))
     assert rlc_lte.decode(rlc_lte.encode(pdu)) == pdu
 
@@ -80,22 +80,22 @@ def test_lte_pdus_come_back(sn: int, poll: bool, fi: int, lis: list[int], tail: 
 @given(
     st.integers(0, 4095), st.booleans(), st.integers(0, 3), st.integers(1, 65535), st.binary(min_size=1, max_size=40)
 )
-def test_nr_pdus_come_back(sn: int, poll: bool, si: int, so: int, data: bytes) -> None:
-    """Any segment."""
+def test_nr_pdus_round_trip(sn: int, poll: bool, si: int, so: int, data: bytes) -> None:
+    """Any NR AMD PDU decodes to what was encoded."""
     pdu = rlc_nr.Amd(sn, poll, si, data, so if si & 2 else None)
     assert rlc_nr.decode(rlc_nr.encode(pdu)) == pdu
 
 
 @given(st.integers(0, 4095), st.booleans(), st.binary(min_size=1, max_size=60))
-def test_umts_pdus_come_back(sn: int, poll: bool, data: bytes) -> None:
-    """Any PDU without length indicators."""
+def test_umts_pdus_round_trip(sn: int, poll: bool, data: bytes) -> None:
+    """Any UMTS AMD PDU without length indicators decodes to what was encoded."""
     pdu = rlc_umts.Amd(sn, poll, data)
     assert rlc_umts.decode(rlc_umts.encode(pdu)) == pdu
 
 
 @given(st.binary(max_size=60))
 def test_any_octets_decode_or_are_refused(octets: bytes) -> None:
-    """Nothing but the one error."""
+    """Random octets decode or raise MalformedPduError, and no other error."""
     for decode in (
         rlc_umts.decode,
         rlc_umts.decode_um,

@@ -1,4 +1,4 @@
-"""RLP frames: octets to fields and back, by the vectors of the specification's implementations."""
+"""RLP frames: decoding and encoding, against vectors of the specification's implementations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from multitracer.wire import rlp
 from multitracer.wire.rlp import Frame
 
-# Each verified by two implementations; the last three octets are the frame check sequence.
+# Each was checked with two implementations; the last three octets are the frame check sequence.
 VECTORS = {
     "f91f" + "00" * 25 + "63b2f3": Frame("SABM", poll=1, command=1, information=bytes(25)),
     "f833" + "00" * 25 + "29d801": Frame("UA", poll=1, command=0, information=bytes(25)),
@@ -27,13 +27,13 @@ VECTORS = {
 
 @pytest.mark.parametrize("octets", VECTORS)
 def test_vectors_decode(octets: str) -> None:
-    """Every field of every vector."""
+    """Every vector decodes to its fields."""
     assert rlp.decode(bytes.fromhex(octets)) == VECTORS[octets]
 
 
 @pytest.mark.parametrize("octets", VECTORS)
 def test_vectors_encode(octets: str) -> None:
-    """To the octet, check sequence included."""
+    """Every frame encodes to its vector, frame check sequence included."""
     bits = 240 if len(octets) == 60 else 576
     assert rlp.encode(VECTORS[octets], bits) == bytes.fromhex(octets)
 
@@ -56,13 +56,13 @@ frames = st.one_of(
 
 @given(frames)
 def test_what_was_encoded_decodes(frame: Frame) -> None:
-    """Encoding then decoding is the identity."""
+    """Any frame decodes to what was encoded."""
     assert rlp.decode(rlp.encode(frame)) == frame
 
 
 @given(frames, st.integers(0, 239))
 def test_one_wrong_bit_is_an_erasure(frame: Frame, place: int) -> None:
-    """The check sequence finds any single bit."""
+    """A frame with any single bit flipped has type BAD."""
     octets = bytearray(rlp.encode(frame))
     octets[place // 8] ^= 1 << place % 8
     assert rlp.decode(bytes(octets)).type == "BAD"
@@ -70,7 +70,7 @@ def test_one_wrong_bit_is_an_erasure(frame: Frame, place: int) -> None:
 
 @given(st.binary(max_size=80))
 def test_other_sizes_are_refused(octets: bytes) -> None:
-    """Only 30 and 72 octets are frames; of those nothing crashes."""
+    """Any 30 or 72 octets decode; every other size raises ValueError."""
     if len(octets) in (30, 72):
         rlp.decode(octets)
     else:
@@ -92,14 +92,14 @@ def test_other_sizes_are_refused(octets: bytes) -> None:
     ],
 )
 def test_status_octets_are_no_user_data(information: bytes, stretches: list[tuple[int, int]]) -> None:
-    """27.002 5.2: full fields, empty ones, and some characters before a status change."""
+    """User octets exclude status octets in full, empty and partly filled fields (27.002 5.2)."""
     assert rlp.user_octets(information)[: len(stretches)] == stretches
     assert sum(e - s for s, e in rlp.user_octets(information)) == sum(e - s for s, e in stretches)
 
 
 @given(st.binary(max_size=70))
-def test_any_information_field_is_borne(information: bytes) -> None:
-    """Stretches lie within the field, in order."""
+def test_user_octets_of_any_field_are_in_order(information: bytes) -> None:
+    """For any information field the runs of user octets are inside it and in order."""
     at = 0
     for start, end in rlp.user_octets(information):
         assert at <= start <= end <= len(information)
