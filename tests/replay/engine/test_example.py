@@ -18,7 +18,8 @@ SECOND = 10**9
 def example() -> Any:
     """The example as a module."""
     spec = importlib.util.spec_from_file_location("engine_example", ROOT / "examples" / "engine.py")
-    assert spec and spec.loader
+    assert spec
+    assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
