@@ -1,11 +1,14 @@
 """Reading and analysing large captures, beside tcptrace and tshark.
 
 Makes captures of full-size transfers (headers only; 1 % of the segments resent, SACK and
-timestamps on) and times whole commands: the best of three of ours and of tcptrace's, in turn, as
-machines are shared; one of tshark's, which takes long. Kernels and modules are compiled before, as
-they are for whoever runs an installed command the second time. Usage:
+timestamps on) and times whole commands: the median of five of ours, of tcptrace's and, with --before, of
+another installed version's, in turn, as machines are shared; one of tshark's, which takes long. Kernels and
+modules are compiled before, as they are for whoever runs an installed command the second time. Usage:
 
     python benchmarks/ingest.py [--packets 10000000] [--connections 1 100 100000] [--no-tshark]
+                                [--before PYTHON] [--turns 5]
+
+PYTHON is an interpreter in which the version to compare with is installed.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import argparse
 import os
 import resource
 import shutil
+import statistics
 import struct
 import subprocess
 import sys
@@ -26,7 +30,7 @@ import numpy as np
 MSS = 1448
 HEADER_BYTES = 20 + 44  # IPv4, TCP with timestamps and room for one SACK block
 CHUNK = 1_000_000
-TURNS = 3
+TURNS = 5
 START_S = 1_700_000_000
 RESENT_EVERY = 33
 """One cycle of two segments and an acknowledgement in so many resends a segment: 1 % of all packets."""
@@ -116,22 +120,32 @@ def anonymous(command: list[str]) -> float:
     return peak / 1024
 
 
-def analyze(capture: Path, out: Path) -> list[str]:
-    """The command under test."""
-    return [sys.executable, "-m", "multitracer", "analyze", str(capture), "--summary-only", "-q", "-o", str(out)]
+def analyze(capture: Path, out: Path, python: str = sys.executable) -> list[str]:
+    """The command under test; -P, so that the version that is installed is taken, not one in this directory."""
+    command = [python, "-P", "-m", "multitracer", "analyze", str(capture)]
+    return [*command, "--summary-only", "-q", "-o", str(out)]
 
 
-def compare(directory: Path, count: int, connections: int, *, tshark: bool) -> None:
+def in_turn(commands: dict[str, list[str]], turns: int) -> dict[str, float]:
+    """The median of the seconds that each command takes; they run one after the other, so many times."""
+    took = [{name: timed(command) for name, command in commands.items()} for _ in range(turns)]
+    return {name: statistics.median(turn[name] for turn in took) for name in commands}
+
+
+def compare(directory: Path, count: int, connections: int, arguments: argparse.Namespace) -> None:
     """One capture, all tools."""
     capture, out = directory / "made.pcap", directory / "out"
     make(capture, count, connections)
-    turns = [(timed(analyze(capture, out)), timed(["tcptrace", "-n", "-l", str(capture)])) for _ in range(TURNS)]
-    ours, theirs = (min(seconds) for seconds in zip(*turns, strict=True))
+    commands = {"ours": analyze(capture, out), "tcptrace": ["tcptrace", "-n", "-l", str(capture)]}
+    if arguments.before:
+        commands["before"] = analyze(capture, out, arguments.before)
+    took = in_turn(commands, arguments.turns)
+    ours = took.pop("ours")
     memory = anonymous(analyze(capture, out))
     allowed = 120 * count / 1e6 + 300
     line = f"{count:>11,} packets {connections:>8,} connections: {ours:6.2f} s"
-    line += f", tcptrace {theirs:6.2f} s ({ours / theirs:.2f} of it)"
-    if tshark:
+    line += "".join(f", {name} {seconds:6.2f} s ({ours / seconds:.2f} of it)" for name, seconds in took.items())
+    if not arguments.no_tshark:
         slow = timed(["tshark", "-q", "-z", "conv,tcp", "-r", str(capture)])
         line += f", tshark {slow:7.2f} s ({slow / ours:.1f} times ours)"
     print(f"{line}, {memory:.0f} MB of {allowed:.0f} MB", flush=True)
@@ -143,7 +157,7 @@ def growth(directory: Path, sizes: list[int]) -> None:
     for count in sizes:
         capture = directory / "made.pcap"
         make(capture, count, 100)
-        ours = min(timed(analyze(capture, directory / "out")) for _ in range(TURNS))
+        ours = in_turn({"ours": analyze(capture, directory / "out")}, TURNS)["ours"]
         print(
             f"{count:>11,} packets  100 connections: {ours:6.2f} s, {1e9 * ours / count:5.0f} ns a packet", flush=True
         )
@@ -166,18 +180,21 @@ def main() -> None:
     parser.add_argument("--packets", type=int, default=10_000_000)
     parser.add_argument("--connections", type=int, nargs="+", default=[1, 100, 100_000])
     parser.add_argument("--no-tshark", action="store_true")
+    parser.add_argument("--before", metavar="PYTHON")
+    parser.add_argument("--turns", type=int, default=TURNS)
     arguments = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    for tool in ("tcptrace", "tshark"):
+    for tool in ("tcptrace", *([] if arguments.no_tshark else ["tshark"])):
         if shutil.which(tool) is None:
             raise SystemExit(f"{tool} is not installed")
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         cold(directory)
         make(directory / "made.pcap", 50_000, 10)
-        timed(analyze(directory / "made.pcap", directory / "out"))  # kernels are compiled before
+        for python in filter(None, (sys.executable, arguments.before)):
+            timed(analyze(directory / "made.pcap", directory / "out", python))  # kernels are compiled before
         for connections in arguments.connections:
-            compare(directory, arguments.packets, connections, tshark=not arguments.no_tshark)
+            compare(directory, arguments.packets, connections, arguments)
         growth(directory, [arguments.packets * part // 10 for part in (1, 2, 5, 10)])
 
 

@@ -20,15 +20,15 @@ import numpy as np
 from ingest import CHUNK, MSS, START_S, packets
 from playwright.sync_api import sync_playwright
 
-from multitracer.analysis.pipeline import Analysis, analyze_paths
-from multitracer.report.page import shown_in
+from multitracer import Analysis, analyze
+from multitracer.report.analysis_page import shown_in
 
 RECORDS_A_PACKET = 2.4
 """A packet stands in several series: sent or acknowledged, the window, what is outstanding, round trips."""
 BEHIND = 20 * MSS
 CHROMIUM = "/usr/bin/chromium"
 MOVE = """async moves => {
-  const xr = MT.engine.xr, start = xr.start, whole = xr.end - xr.start, took = [];
+  const xr = MT.engine.timeRange, start = xr.start, whole = xr.end - xr.start, took = [];
   let seed = 1;
   const chance = () => { seed = (seed * 1103515245 + 12345) % 2147483648; return seed / 2147483648; };
   for (let move = 0; move < moves; move++) {
@@ -78,7 +78,7 @@ def measured(directory: Path, records: int, moves: int, *, nanoseconds: bool) ->
     """One size."""
     capture, report = directory / "made.pcap", directory / "report.html"
     make(capture, max(100, round(records / RECORDS_A_PACKET)), nanoseconds)
-    analysis: Analysis = analyze_paths([capture])
+    analysis: Analysis = analyze([capture])
     started = time.perf_counter()
     analysis.report(report)
     written = time.perf_counter() - started

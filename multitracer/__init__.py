@@ -1,6 +1,6 @@
 """MultiTracer: which layer made a transfer over a wireless link slow, when, and on what evidence.
 
-In Python, `read(path, ...)` gives a Trace, `analyze(trace)` an Analysis, and `retrace(erasures, ...)` what
+In Python, `read(path, ...)` gives a Trace, `analyze(trace or path)` an Analysis, and `retrace(erasures, ...)` what
 a link would have carried at every frame size; everything raised on purpose derives from
 MultiTracerError. The names are loaded when they are first used: importing the package costs nothing.
 """
@@ -12,9 +12,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from multitracer.model import errors
+from multitracer.model.version import VERSION
 
 if TYPE_CHECKING:
-    from multitracer.analysis.pipeline import Analysis, analyze
     from multitracer.model.errors import (
         InputError,
         MissingCapabilityError,
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from multitracer.model.trace import Trace
     from multitracer.parsers.shared.experiment import read
     from multitracer.replay.retrace.document import retrace
+    from multitracer.report.notebook import Analysis, analyze
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 __all__ = [
     "Analysis",
@@ -48,10 +49,10 @@ __all__ = [
 ]
 
 _HOME = {
-    "Analysis": "analysis.pipeline",
+    "Analysis": "report.notebook",
     "AnalyzeOptions": "model.options",
     "Trace": "model.trace",
-    "analyze": "analysis.pipeline",
+    "analyze": "report.notebook",
     "read": "parsers.shared.experiment",
     "retrace": "replay.retrace.document",
 }

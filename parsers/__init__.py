@@ -1,9 +1,11 @@
 """Input formats: one module each, and the one table that lists them.
 
-A format's module offers `sniff(head: bytes) -> bool`, which looks at the first 64 KiB and never
-raises, and `read(source: Source) -> Recording`, which keeps every good record and names what it had
-to skip; it raises InputError only when nothing at all can be used. Text formats of our own and pcap
-also have `write`.
+A format's module has the format's name, with `_` for `-`. It offers `sniff(head: bytes) -> bool`,
+which looks at the first 64 KiB and never raises, and `read(source: Source) -> Recording`, which keeps
+every good record and names what it had to skip; it raises InputError only when nothing at all can be
+used. Text formats of our own and pcap also have `write`.
+
+Nothing here imports a parser before it is needed: `multitracer formats` lists this table at once.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, cast
 
 from multitracer.model.errors import InputError, UnknownFormatError
 
@@ -20,48 +22,73 @@ if TYPE_CHECKING:
     from multitracer.parsers.shared.source import Source
 
 
+class Parser(Protocol):
+    """What a format's module offers."""
+
+    def sniff(self, head: bytes) -> bool:
+        """Whether an input that begins with these octets is of this format."""
+
+    def read(self, source: Source) -> Recording:
+        """The records of an input of this format."""
+
+
 @dataclass(frozen=True)
 class Format:
-    """One input format: what it is called, what is in it, and what it is recognised by."""
+    """One input format, and what the rest of the program asks about it."""
 
     name: str
-    module: str
     holds: str
     recognised_by: str
+    tables: tuple[str, ...] = ()
+    """Which of packets, frames and tcp_state an input of this format may give."""
+    erasure_trace: bool = False
+    """Whether an input is an erasure trace: which blocks were lost, without the frames in them."""
 
+    @property
+    def link_log(self) -> bool:
+        """Whether an input may hold frames of a link, and so the losses of a link."""
+        return "frames" in self.tables
+
+    @property
+    def parser(self) -> Parser:
+        """The format's module; it is imported when it is first asked for."""
+        return cast("Parser", import_module(f"{__name__}.{self.name.replace('-', '_')}"))
+
+
+PACKETS, FRAMES, STATE = "packets", "frames", "tcp_state"
 
 # In the order in which they are tried: formats with a magic number first, then those whose first
-# line says what they are, last those recognised by the shape of their lines.
+# line names them, last those recognised by the shape of their lines.
 FORMATS = (
-    Format("pcap", "pcap", "captured packets", "magic a1b2c3d4, a1b23c4d or a1b2cd34, either byte order"),
-    Format("pcapng", "pcapng", "captured packets, several interfaces", "section header block 0a0d0d0a with its byte-order magic"),
-    Format("snoop", "snoop", "captured packets (Solaris, RFC 1761)", "the octets snoop\\0\\0\\0"),
-    Format("erf", "erf", "captured packets (Endace)", "a chain of plausible ERF record headers"),
-    Format("erasures-packed", "erasures_packed", "block-erasure trace, a bit a block", "the octets \\x89erased\\n"),
-    Format("mi2log", "mi2log", "Qualcomm diagnostic log: LTE RLC PDUs of a handset", "HDLC frames ended by 7e whose CRC is right"),
-    Format("flent", "flent", "flent data file: cwnd, RTT, rates", "a JSON object with x_values and results"),
-    Format("mlab-tcpinfo", "mlab_tcpinfo", "M-Lab tcp-info snapshots", "JSON lines with RawIDM and Attributes"),
-    Format("rlpdump", "rlpdump", "GSM RLP frames of one end", "first line: # rlpdump 1"),
-    Format("rlcdump", "rlcdump", "UMTS, LTE or NR RLC PDUs of one end", "first line: # rlcdump 1"),
-    Format("tcpstats", "tcpstats", "sender TCP state", "first line: # tcpstats 1"),
-    Format("siftr", "siftr", "sender TCP state (FreeBSD)", "first line with enable_time_secs= and siftrver="),
-    Format("ns3-rlc", "ns3_rlc", "RLC, PDCP and PHY traces of ns-3", "its column headings"),
-    Format("tcp_probe", "tcp_probe", "kernel tracepoints of TCP (ftrace, perf)", "lines with tcp_probe:, tcp_retransmit_skb: or tcp_cong_state_set:"),
-    Format("ss", "ss", "socket statistics, sampled", "lines State Recv-Q Send-Q, then tokens such as rto: and cwnd:"),
-    Format("tcp_probe_plus", "tcp_probe_plus", "sender TCP state, 31 hexadecimal fields", "its field count and ranges"),
-    Format("tcpprobe", "tcpprobe", "sender TCP state (/proc/net/tcpprobe)", "10 or 11 fields: time, two ip:port, numbers"),
-    Format("bcc", "bcc", "output of tcpretrans, tcprtt and tcpcong", "its column headings"),
-    Format("xplot", "xplot", "plot commands of tcptrace", "timeval, double or unsigned, then title"),
-    Format("erasures", "erasures", "block-erasure trace", "characters 0 and 1 and # key: value lines only"),
-    Format("mahimahi", "mahimahi", "link schedule: delivery opportunities", "whole numbers that never fall, one a line"),
+    Format("pcap", "captured packets", "magic a1b2c3d4, a1b23c4d or a1b2cd34, either byte order", (PACKETS, FRAMES)),
+    Format("pcapng", "captured packets, several interfaces", "section header block 0a0d0d0a with its byte-order magic", (PACKETS, FRAMES)),
+    Format("snoop", "captured packets (Solaris, RFC 1761)", "the octets snoop\\0\\0\\0", (PACKETS,)),
+    Format("erf", "captured packets (Endace)", "a chain of plausible ERF record headers", (PACKETS,)),
+    Format("erasures-packed", "block-erasure trace, a bit a block", "the octets \\x89erased\\n", erasure_trace=True),
+    Format("mi2log", "Qualcomm diagnostic log: LTE RLC PDUs of a handset", "HDLC frames ended by 7e whose CRC is right", (FRAMES,)),
+    Format("flent", "flent data file: cwnd, RTT, rates", "a JSON object with x_values and results", (STATE,)),
+    Format("mlab-tcpinfo", "M-Lab tcp-info snapshots", "JSON lines with RawIDM and Attributes", (STATE,)),
+    Format("rlpdump", "GSM RLP frames of one end", "first line: # rlpdump 1", (FRAMES,)),
+    Format("rlcdump", "UMTS, LTE or NR RLC PDUs of one end", "first line: # rlcdump 1", (FRAMES,)),
+    Format("tcpstats", "sender TCP state", "first line: # tcpstats 1", (STATE,)),
+    Format("siftr", "sender TCP state (FreeBSD)", "first line with enable_time_secs= and siftrver=", (STATE,)),
+    Format("ns3-rlc", "RLC, PDCP and PHY traces of ns-3", "its column headings", (FRAMES,)),
+    Format("tcp_probe", "kernel tracepoints of TCP (ftrace, perf)", "lines with tcp_probe:, tcp_retransmit_skb: or tcp_cong_state_set:", (STATE,)),
+    Format("ss", "socket statistics, sampled", "lines State Recv-Q Send-Q, then tokens such as rto: and cwnd:", (STATE,)),
+    Format("tcp_probe_plus", "sender TCP state, 31 hexadecimal fields", "its field count and ranges", (STATE,)),
+    Format("tcpprobe", "sender TCP state (/proc/net/tcpprobe)", "10 or 11 fields: time, two ip:port, numbers", (STATE,)),
+    Format("bcc", "output of tcpretrans, tcprtt and tcpcong", "its column headings", (STATE,)),
+    Format("xplot", "plot commands of tcptrace", "timeval, double or unsigned, then title"),
+    Format("erasures", "block-erasure trace", "characters 0 and 1 and # key: value lines only", erasure_trace=True),
+    Format("mahimahi", "link schedule: delivery opportunities", "whole numbers that never fall, one a line"),
 )  # fmt: skip
 
 
 def recognise(source: Source) -> Format:
-    """The format that the content shows; raises UnknownFormatError naming those that exist."""
+    """The format of an input, by its content; raises UnknownFormatError where it is none of the table's."""
     head = source.head
     for candidate in FORMATS:
-        if import_module(f"multitracer.parsers.{candidate.module}").sniff(head):
+        if candidate.parser.sniff(head):
             return candidate
     raise UnknownFormatError(
         source.path,
@@ -72,7 +99,7 @@ def recognise(source: Source) -> Format:
 
 def read(source: Source) -> Recording:
     """Recognise and read one input."""
-    recording: Recording = import_module(f"multitracer.parsers.{recognise(source).module}").read(source)
+    recording = recognise(source).parser.read(source)
     recording.skips[:0] = source.skips
     recording.complete = recording.complete and not source.skips
     recording.bytes_read = recording.bytes_read or len(source)
@@ -80,7 +107,7 @@ def read(source: Source) -> Recording:
 
 
 def inputs_in(paths: list[str]) -> list[str]:
-    """The files that the paths name, directories taken recursively, in order; no hidden ones."""
+    """The files that the paths name, each once; of directories all files below, sorted, without hidden ones."""
     found: list[str] = []
     for path in paths:
         if path == "-" or not Path(path).is_dir():

@@ -1,7 +1,7 @@
 """Output of the bcc tools tcpretrans, tcpcong and tcprtt.
 
 tcpretrans gives rows of `tcp_state` (event "retransmit"); its times are times of day, to the second.
-tcpcong's durations and tcprtt's histograms have no place on a time axis: they are kept as metadata.
+tcpcong's durations and tcprtt's histograms carry no times: they are kept as metadata.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _HEADINGS = (_RETRANS_HEADING, _CONG_HEADING, _HISTOGRAM_HEADING)
 
 
 def sniff(head: bytes) -> bool:
-    """Whether one of the three tools' headings is there, and a record under it."""
+    """Whether it holds a heading of one of the three tools with a record below."""
     lines = head_lines(head)
     return any(_headed(lines, *pair) for pair in zip(_HEADINGS, (_RETRANS, _CONG, _BUCKET), strict=True))
 
@@ -83,7 +83,7 @@ def _recording(
 
 
 def _frame(text: str) -> bool:
-    """Headings, and what the tools print around their records."""
+    """Whether a line is a heading, or another line that the tools print around their records."""
     return (
         any(heading.match(text) for heading in _HEADINGS)
         or text.startswith(("Tracing ", "^C", "# ./", "./", "#", "[...]"))
@@ -94,7 +94,7 @@ def _frame(text: str) -> bool:
 def _retransmit(
     log: StateLog, counts: dict[str, int], number: int, offset: int, match: re.Match[str]
 ) -> None:
-    """`L>` is an attempt at a tail loss probe, which may not have been sent: counted only."""
+    """Add a retransmission. `L>` marks a tail loss probe that may not have been sent: it is only counted."""
     if match[5] == "L":
         counts["attempts at a tail loss probe"] = counts.get("attempts at a tail loss probe", 0) + 1
         return

@@ -25,9 +25,9 @@ DEFAULTS = {"block_bytes": 30, "block_ms": 20}
 
 
 def sniff(head: bytes) -> bool:
-    """Whether it holds the characters 0 and 1, white space and comments only.
+    """Whether it holds nothing but the characters 0 and 1, white space and comments.
 
-    One digit a line, without a header of its own, could be a list of numbers.
+    One digit a line needs the header too: without it, it could be a list of numbers.
     """
     cut = head.rfind(b"\n") + 1 if len(head) >= 4096 else len(head)
     most, named = 0, False
@@ -43,7 +43,7 @@ def sniff(head: bytes) -> bool:
 
 
 def read(source: Source) -> Recording:
-    """No table: `metadata["erased"]` is the trace, one bool a block; header keys are beside it."""
+    """The trace as `metadata["erased"]`, one bool a block, and the header's keys; no table."""
     losses, metadata, parts = Losses(), dict[str, Any](DEFAULTS), []
     offset = 0
     for number, line in enumerate(bytes(source.data).split(b"\n"), start=1):
@@ -66,7 +66,7 @@ def read(source: Source) -> Recording:
 
 
 def read_header(octets: bytes, losses: Losses, offset: int) -> dict[str, Any]:
-    """The keys and values of header lines alone; `offset` is where they begin."""
+    """The keys and values of the header lines; `offset` is where these begin in the file."""
     metadata = dict[str, Any](DEFAULTS)
     for number, line in enumerate(octets.splitlines(), start=1):
         header = _HEADER.match(line.strip())
@@ -76,7 +76,7 @@ def read_header(octets: bytes, losses: Losses, offset: int) -> dict[str, Any]:
 
 
 def recording(source: Source, name: str, erased: Any, metadata: dict[str, Any], losses: Losses) -> Recording:
-    """What a trace's reader gives; raises InputError when there is no block."""
+    """The Recording of an erasure trace; raises InputError when it holds no block."""
     if not len(erased):
         raise InputError(source.path, "holds no block", hint="An erasure trace is made of the characters 0 and 1.")
     metadata["erased"] = erased
@@ -98,7 +98,7 @@ def _note(metadata: dict[str, Any], key: str, value: bytes, losses: Losses, numb
 
 
 def header_text(header: dict[str, Any] | None) -> str:
-    """The header's lines, with the defaults for what is not given; a value's own line ends become blanks."""
+    """The header's lines, with DEFAULTS for keys that are not given; line ends within a value become blanks."""
     values = {**DEFAULTS, **(header or {})}
     return "".join(f"# {key}: {' '.join(str(value).split())}\n" for key, value in values.items())
 

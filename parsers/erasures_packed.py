@@ -32,7 +32,7 @@ def sniff(head: bytes) -> bool:
 
 
 def read(source: Source) -> Recording:
-    """No table: `metadata["erased"]` is the trace, one bool a block, as for the text."""
+    """The trace as `metadata["erased"]`, one bool a block, as `erasures` reads it; no table."""
     losses, data = Losses(), source.data
     at = len(MAGIC) + _SIZE.size
     size = _SIZE.unpack_from(data, len(MAGIC))[0] if len(data) >= at else _LONGEST_HEADER + 1

@@ -28,12 +28,12 @@ _PAD_BYTES = {2: 2}
 _KNOWN_TYPES = frozenset(range(1, 49))
 _CHAIN = 3
 _TEXT_BYTES = 64
-"""So many printable characters in a row are text: lengths and flags of a record are small numbers."""
+"""A file that begins with so many printable characters is text: a record's lengths and flags are small numbers."""
 _EARLIEST_S, _LATEST_S = 631152000, 4102444800  # the years 1990 to 2100
 
 
 def sniff(head: bytes) -> bool:
-    """Whether a chain of plausible record headers starts here, the first with packet octets."""
+    """Whether it begins with a chain of plausible record headers."""
     if _is_text(head[:_TEXT_BYTES]):
         return False
     at = seen = 0
@@ -46,12 +46,12 @@ def sniff(head: bytes) -> bool:
 
 
 def _is_text(head: bytes) -> bool:
-    """Digits in a row would date a record in 1995."""
+    """Whether it is text, whose digits would otherwise pass as the time of a record in 1995."""
     return len(head) == _TEXT_BYTES and head.isascii() and head.translate(None, b"\r\n\t").decode().isprintable()
 
 
 def _plausible(head: bytes, at: int) -> int:
-    """The size of the record at `at`, 0 where there cannot be one."""
+    """The size of the record at `at`, 0 where its header is not plausible."""
     time, kind, _ = _HEADER.unpack_from(head, at)
     size, wire = int.from_bytes(head[at + 10 : at + 12], "big"), int.from_bytes(head[at + 14 : at + 16], "big")
     in_time = _EARLIEST_S <= time >> 32 < _LATEST_S

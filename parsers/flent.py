@@ -1,7 +1,7 @@
-"""flent's data file (version 4): JSON with what the test's TCP flows reported of cwnd and RTT.
+"""flent's data file (version 4): JSON with samples of cwnd and RTT of the test's TCP flows.
 
 The samples of `raw_values` carry the host's time; cwnd is in segments, RTT and its variation in ms.
-flent knows its flows by name, not by address: `metadata["flows"]` lists (name, first row, rows).
+flent identifies its flows by name, not by address: `metadata["flows"]` lists (name, first row, rows).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _COLUMNS = {
 }
 
 
-# A list's name, or an object without objects in it: what is left of raw_values when the end is not.
+# A list's name, or an object without objects in it: what can be read of raw_values when the end is cut off.
 _PIECE = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*:\s*\[|(\{[^{}]*\})')
 
 
 class _Decimal(str):
-    """A number with a fraction, as it was written: times keep every digit."""
+    """The text of a number with a fraction: as a float, a time would lose digits."""
 
 
 def sniff(head: bytes) -> bool:
@@ -47,7 +47,7 @@ def sniff(head: bytes) -> bool:
 
 
 def read(source: Source) -> Recording:
-    """The TCP samples as rows of `tcp_state`, flow after flow; other samples are counted."""
+    """The TCP samples as rows of `tcp_state`, flow after flow; other samples are only counted."""
     log, counts, flows = StateLog(), dict[str, int](), list[tuple[str, int, int]]()
     document = _document(source, log.losses)
     for name, samples in _raw_values(document, source.path).items():
@@ -70,12 +70,12 @@ def _document(source: Source, losses: Losses) -> dict[str, Any]:
         document = json.loads(text, parse_float=_Decimal)
     except (ValueError, RecursionError) as error:
         losses.add(DAMAGED, offset=getattr(error, "pos", None))
-        return {"raw_values": _remains(text)}
+        return {"raw_values": _readable_samples(text)}
     return document if isinstance(document, dict) else {}
 
 
-def _remains(text: str) -> dict[str, Any]:
-    """The samples that a damaged document still holds, by the name of their list."""
+def _readable_samples(text: str) -> dict[str, Any]:
+    """The samples of a damaged document that can still be read, by the name of their list."""
     found: dict[str, Any] = {}
     name = ""
     start, end = text.find('"raw_values"'), text.find('"results"')
@@ -98,7 +98,7 @@ def _raw_values(document: dict[str, Any], path: str) -> dict[str, Any]:
 
 
 def _sample(log: StateLog, counts: dict[str, int], sample: Any) -> None:
-    """One sample; those of other than TCP are only counted."""
+    """Add one sample; samples of other than TCP are only counted."""
     record = len(log.records) + 1
     if not isinstance(sample, dict) or not any(key in sample for key in _COLUMNS):
         counts["other samples"] = counts.get("other samples", 0) + 1

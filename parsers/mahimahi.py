@@ -1,7 +1,7 @@
 """mahimahi's link schedule: one line a delivery opportunity, in whole milliseconds since the start.
 
-At each opportunity one packet of 1504 octets may pass; the file starts over at its end. It tells when
-a saturated link delivered, not what it lost.
+At each opportunity one packet of 1504 octets may pass; mahimahi repeats the file from its end on. It
+records when a saturated link delivered, not what it lost.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WHOLE = re.compile(r"\d{1,12}\Z", re.ASCII)
 
 
 def sniff(head: bytes) -> bool:
-    """Whether there are whole numbers only, one a line, that never fall, and more than 0 and 1 among them."""
+    """Whether it holds whole numbers in ascending order, one a line, and not only 0 and 1."""
     lines = [line.strip() for line in head_lines(head)]
     if len(lines) < 2 or not all(_WHOLE.match(line) for line in lines):
         return False

@@ -1,9 +1,10 @@
-"""mi2log: a handset's own log of its LTE RLC PDUs (Qualcomm diagnostic packets, as MobileInsight keeps them).
+"""mi2log: a handset's log of its LTE RLC PDUs, in the Qualcomm diagnostic packets that MobileInsight stores.
 
-The file is HDLC frames; their log packets bundle the headers of many PDUs, each stamped with its
-system frame number and subframe only. A packet's own time is when it was logged, tens of milliseconds
-after its PDUs; each PDU's time is rebuilt from its subframe, which counts milliseconds modulo 10.24 s:
-the smallest delay seen in the neighbourhood between a subframe and its log time anchors the count.
+The file consists of HDLC frames, each with a log packet. A log packet holds the headers of many PDUs,
+each with its system frame number and subframe, which count milliseconds modulo 10.24 s. A packet's own
+time is when it was logged, tens of milliseconds after its PDUs. A PDU's time is computed from its
+subframe; the smallest delay from subframe to log time among the packets of the surrounding seconds ties
+subframes to the calendar.
 """
 
 from __future__ import annotations
@@ -37,12 +38,12 @@ _DOWNLINK_HEAD = struct.Struct("<BBBxH4xHHH")
 _PDU = struct.Struct("<HHHB")
 _REVERSED = bytes(int(f"{octet:08b}"[::-1], 2) for octet in range(256))
 _CYCLE_SLACK_MS = 200
-"""A subframe count further off than log delays reach is another cell's, and needs its own anchor."""
+"""Log delays vary less than this: a larger jump means that another cell counts the subframes from there on."""
 _WINDOW_NS = 10_000_000_000
 
 
 def sniff(head: bytes) -> bool:
-    """Whether it begins with HDLC frames whose check sequences are right; one alone must be a log packet."""
+    """Whether it begins with HDLC frames whose check sequences are right; a single one must hold a log packet."""
     frames = [frame for frame in head[: head.rfind(b"\x7e") + 1].split(b"\x7e", 5)[:5] if frame]
     contents = [_checked(frame) for frame in frames[:4]]
     sound = [content for content in contents if content is not None]
@@ -52,12 +53,12 @@ def sniff(head: bytes) -> bool:
 
 
 class _Packet(NamedTuple):
-    """One bearer's PDUs in one log packet, in order; times still as logged."""
+    """The PDUs of one bearer in one log packet, in order, with the packet's time."""
 
     first_row: int
     logged_ns: int
     ticks: list[int]
-    """Of each row: milliseconds in the cycle of system frame numbers."""
+    """For each row, its milliseconds within the cycle of system frame numbers."""
 
 
 @dataclass
@@ -75,8 +76,8 @@ class _Log:
 def read(source: Source) -> Recording:
     """Tables links (per radio bearer and direction) and frames of the acknowledged mode, as logged.
 
-    `record` is the log packet's number; packets of different bearers overlap in time by some ten
-    milliseconds, so only the frames of one link are in order of time. Only headers are logged, so no frame has data.
+    `record` is the log packet's number. Packets of different bearers overlap by some ten milliseconds:
+    only the frames of one link are in order of time. Only headers are logged: no frame has data.
     """
     log = _Log()
     for number, offset, frame in _frames(bytes(source.data)):
@@ -124,7 +125,7 @@ def _checked(frame: bytes) -> bytes | None:
         frame = frame.replace(b"\x7d\x5e", b"\x7e").replace(b"\x7d\x5d", b"\x7d")
     if len(frame) < 3:
         return None
-    # crc_hqx is the same polynomial, most significant bit first: mirrored in and out it is X.25's.
+    # crc_hqx has X.25's polynomial, but takes the most significant bit first: octets and result are mirrored.
     crc = crc_hqx(frame[:-2].translate(_REVERSED), 0xFFFF) ^ 0xFFFF
     mirrored = _REVERSED[crc & 0xFF] << 8 | _REVERSED[crc >> 8]
     return frame[:-2] if mirrored == frame[-2] | frame[-1] << 8 else None
@@ -137,7 +138,7 @@ def _log_packet(log: _Log, number: int, offset: int, content: bytes) -> None:
     if code not in (DOWNLINK_PDUS, UPLINK_PDUS):
         log.others += 1
         return None
-    # 2^-19.. s ticks: exact in integers, 1e9 / 52428800 = 78125 / 4096.
+    # Ticks of 1 / 52428800 s as whole ns: 1e9 / 52428800 = 78125 / 4096.
     logged_ns = GPS_EPOCH_NS + stamp * 78_125 // 4096 if 0 < stamp < 1 << 58 else 0
     body, at = content[_LOG_HEAD.size :], 4
     for _ in range(body[1] if len(body) > 1 else 0):
@@ -152,7 +153,7 @@ def _log_packet(log: _Log, number: int, offset: int, content: bytes) -> None:
 
 
 def _subpacket(log: _Log, number: int, logged_ns: int, uplink: bool, body: bytes) -> None:
-    """The PDUs of one bearer."""
+    """Add the PDUs of one bearer."""
     head = 20 if uplink else 16
     if len(body) < head:
         return log.losses.add("log packet cut off", number)
@@ -183,28 +184,28 @@ def _times(packets: list[_Packet], clocked: bool) -> np.ndarray[Any, np.dtype[np
     packets = [packet for packet in packets if packet.ticks]
     ages = [_ages(packet.ticks) for packet in packets]
     if clocked:
-        lasts = _anchored(packets)
+        lasts = _times_of_last(packets)
     else:
-        lasts = 1_000_000 * _counted_on(np.array([packet.ticks[-1] for packet in packets], dtype=np.int64))
+        lasts = 1_000_000 * _unwrapped(np.array([packet.ticks[-1] for packet in packets], dtype=np.int64))
     if not packets:
         return np.empty(0, dtype=np.int64)
     return np.concatenate([last - 1_000_000 * age for last, age in zip(lasts, ages, strict=True)])
 
 
 def _ages(ticks: list[int]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """How many milliseconds before the last PDU of its packet each was."""
-    counted = _counted_on(np.array(ticks, dtype=np.int64))
+    """How many milliseconds each PDU came before the last one of its packet."""
+    counted = _unwrapped(np.array(ticks, dtype=np.int64))
     return counted[-1] - counted
 
 
-def _counted_on(ticks: np.ndarray[Any, np.dtype[np.int64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Cyclic milliseconds unwrapped, each at most half a cycle from the one before."""
+def _unwrapped(ticks: np.ndarray[Any, np.dtype[np.int64]]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Milliseconds without the wrap after each cycle, each at most half a cycle from the one before."""
     steps = (np.diff(ticks) + CYCLE_MS // 2) % CYCLE_MS - CYCLE_MS // 2
     return np.concatenate([ticks[:1], ticks[:1] + np.cumsum(steps)]).astype(np.int64)
 
 
-def _anchored(packets: list[_Packet]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """When the last PDU of each packet was: its log time less its delay beyond the least around it."""
+def _times_of_last(packets: list[_Packet]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The time of each packet's last PDU: the log time, less by how much its delay exceeds the least one nearby."""
     logged = np.array([packet.logged_ns for packet in packets], dtype=np.int64)
     ticks = np.array([packet.ticks[-1] for packet in packets], dtype=np.int64) * 1_000_000
     cycle = CYCLE_MS * 1_000_000
@@ -219,7 +220,7 @@ def _anchored(packets: list[_Packet]) -> np.ndarray[Any, np.dtype[np.int64]]:
 def _cells(
     delay: np.ndarray[Any, np.dtype[np.int64]], cycle: int
 ) -> Iterator[np.ndarray[Any, np.dtype[np.int64]]]:
-    """Runs of packets whose subframes are counted by one cell: their delays are near each other."""
+    """Runs of packets whose subframes one cell counts: their delays differ little."""
     jump = np.abs((np.diff(delay) + cycle // 2) % cycle - cycle // 2) > _CYCLE_SLACK_MS * 1_000_000
     yield from (run for run in np.split(np.arange(len(delay)), np.flatnonzero(jump) + 1) if len(run))
 
@@ -227,7 +228,7 @@ def _cells(
 def _least_around(
     logged: np.ndarray[Any, np.dtype[np.int64]], delay: np.ndarray[Any, np.dtype[np.int64]]
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The least delay within some seconds of each packet, in steps: clocks drift apart slowly."""
+    """The least delay within some seconds of each packet, by windows: the clocks drift apart slowly."""
     window = (logged - logged.min()) // _WINDOW_NS
     bins, inverse = np.unique(window, return_inverse=True)
     least = np.full(len(bins) + 2, np.iinfo(np.int64).max)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from multitracer.parsers.shared.source import Source
 
 TCP_INFO = 2
-"""INET_DIAG_INFO: the attribute that is struct tcp_info."""
+"""INET_DIAG_INFO: the index of the attribute with struct tcp_info."""
 
 _AF_INET, _AF_INET6 = 2, 10
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z\Z", re.ASCII)
@@ -64,7 +64,7 @@ def read(source: Source) -> Recording:
 
 
 def _no_snapshot(log: StateLog, counts: dict[str, int], number: int, offset: int, text: str) -> None:
-    """The first line may describe the connection instead of holding a snapshot."""
+    """Add a line's snapshot; the first line may describe the connection instead."""
     if text.startswith("{") and text.endswith("}") and '"Metadata"' in text:
         counts["metadata lines"] = counts.get("metadata lines", 0) + 1
     else:
@@ -72,7 +72,7 @@ def _no_snapshot(log: StateLog, counts: dict[str, int], number: int, offset: int
 
 
 def _time(text: str) -> int | None:
-    """RFC 3339 as ns since the epoch; None for Go's zero time, which is no time; ValueError otherwise."""
+    """An RFC 3339 time as ns since the epoch; None for Go's zero time, which means unset; else ValueError."""
     match = _TIME.match(text)
     if match is None:
         raise ValueError(text)

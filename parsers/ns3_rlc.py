@@ -1,8 +1,8 @@
 """Traces of the LTE and NR models of ns-3: RLC PDUs one by one, RLC totals, PHY blocks, PDCP PDUs.
 
-Lines of numbers between tabs under a line of headings, which tell the kind. The content does not
-tell uplink from downlink, nor RLC from PDCP: only the file name that ns-3 gives it does (`NrDlTxRlcStats`,
-`UlRlcStats`, `NrUlPdcpTxStats`), so a renamed file leaves the sender unknown. No PDU has a number.
+Lines of numbers separated by tabs, below a line of headings by which the kind of trace is recognised.
+Only the file name that ns-3 gives (`NrDlTxRlcStats`, `UlRlcStats`, `NrUlPdcpTxStats`) distinguishes uplink
+from downlink and RLC from PDCP: in a renamed file the sender is unknown. No PDU has a number.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _headings(line: str) -> list[str]:
 
 
 def _kind(line: str) -> str | None:
-    """Which trace a line of headings begins."""
+    """The kind of trace that has these headings; None for other lines."""
     names = _headings(line)
     if names[0] in ("start", "start(s)"):
         names = [re.sub(r"\(s\)$", "", name) for name in names]
@@ -53,7 +53,7 @@ def _kind(line: str) -> str | None:
 
 @dataclass
 class _Log:
-    """What has been read so far; `uplink` is None where the file's name does not tell."""
+    """What has been read so far; `uplink` is None where the file's name does not show it."""
 
     protocol: str
     uplink: bool | None
@@ -71,7 +71,7 @@ class _Log:
 
 
 def read(source: Source) -> Recording:
-    """Tables links and frames (type PDU, for no line says data or status; BAD a block not decoded).
+    """Tables links and frames; type is PDU, as no line says data or status, or BAD for a block not decoded.
 
     RLC totals become `metadata["rlc_totals"]`, a dict a line; PDCP PDUs are only counted.
     """
@@ -100,7 +100,7 @@ def read(source: Source) -> Recording:
 
 
 def _uplink(name: str) -> bool | None:
-    """The direction in the name ns-3 gave the file."""
+    """Whether the file name that ns-3 gave says uplink; None where it says neither."""
     match = re.search(r"(Dl|Ul)(?=[A-Z])", name)
     return None if match is None else match[1] == "Ul"
 
@@ -116,7 +116,7 @@ def _notes(log: _Log, kind: str, pdcp: bool) -> list[str]:
 
 
 def _read_lines(log: _Log, kind: str, lines: Iterator[tuple[int, int, str]], keep: bool) -> int:
-    """Take every line in; how many were sound."""
+    """Read every line; how many could be used."""
     take = {"sent": _pdu, "received": _pdu, "totals": _total, "blocks": _block}[kind]
     wanted = len(log.headings)
     records = 0
@@ -161,7 +161,7 @@ def _block(log: _Log, number: int, fields: list[str]) -> None:
 
 
 def _total(log: _Log, number: int, fields: list[str]) -> None:
-    """PDUs and octets of one bearer over an interval."""
+    """Numbers of PDUs and octets of one bearer over an interval."""
     start, end = nanoseconds(_decimal(fields[0])), nanoseconds(_decimal(fields[1]))
     cell, imsi, rnti, lcid, sent, sent_bytes, received, received_bytes = (
         _whole(text) for text in fields[2:10]

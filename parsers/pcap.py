@@ -1,7 +1,7 @@
 """pcap files: either byte order, microseconds or nanoseconds, and Kuznetzov's modified records.
 
-Source: tcpdump.org/manpages/pcap-savefile.5. A record header that cannot be one (garbage between
-records, a damaged length) is skipped up to the next chain of plausible headers.
+Source: tcpdump.org/manpages/pcap-savefile.5. Where a record header is not plausible (garbage between
+records, a damaged length), all up to the next chain of plausible headers is skipped.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _MAGICS = {
 }
 _FILE_HEADER_BYTES = 24
 _LINK_TYPE_MASK = 0x03FFFFFF
-"""The upper bits tell the length of the frame check sequence."""
+"""The upper bits hold the length of the frame check sequence."""
 _LARGEST_RECORD = 1 << 18
-"""tcpdump's largest snap length; a record with more octets is not one."""
+"""tcpdump's largest snap length: a header with more octets than that is damaged."""
 _FAR_SECONDS = 10 * 366 * 86400
-"""After garbage, a record within so long of the last good one is believed."""
+"""After garbage, a record is plausible only within so long of the last good one."""
 _FIRST_GUESS = 4096
-"""After so many records the number of all is estimated."""
+"""After so many records the number of all records is estimated from their size."""
 _CHAIN = 3
-"""So many plausible headers in a row end a search (fewer at the file's end)."""
+"""A search ends at so many plausible headers in a row, or fewer at the file's end."""
 
 # Columns of `state` in `walk`.
 _AT, _FOUND, _LAST_SECOND, _GARBAGE_AT, _GARBAGE_COUNT, _GARBAGE_RECORD, _CUT_AT = range(7)
@@ -51,7 +51,7 @@ def sniff(head: bytes) -> bool:
 
 
 def read(source: Source) -> Recording:
-    """Packets, flows and options; link frames where the capture is of a link's log."""
+    """Packets, flows and options, and the link frames that the capture carries."""
     data = octets(source.data)
     if len(data) < _FILE_HEADER_BYTES:
         raise InputError(source.path, "ends within the file header", offset=len(data))
@@ -92,7 +92,7 @@ def _records(data: Any, little: bool, header: int, scale: int) -> tuple[Any, Any
     arrays = [np.empty(_FIRST_GUESS, dtype=kind) for kind in (np.int64, np.int32, np.int32, np.int64)]
     while walk(data, little, header, scale, state, *arrays):
         done, at = int(state[_FOUND]), int(state[_AT])
-        # By the records so far, this many more are to come, and some.
+        # As many records as the rest of the file has room for at the mean size so far, and some more.
         more = (len(data) - at) * done // max(at, 1) * 33 // 32 + 1024
         arrays = [_longer(values, done + more) for values in arrays]
     count = int(state[_FOUND])
@@ -107,7 +107,7 @@ def _longer(values: Any, size: int) -> Any:
 
 @kernel
 def plausible(data: Any, at: int, little: bool, header: int, scale: int, last: int) -> bool:
-    """Whether a record's header may start here; `last` is the last good record's second, -1 for any."""
+    """Whether there is a plausible header at `at`; `last` is the last good record's second, -1 for any."""
     if at + header > len(data):
         return False
     size = word(data, at + 8, little)
@@ -121,7 +121,7 @@ def plausible(data: Any, at: int, little: bool, header: int, scale: int, last: i
 
 @kernel
 def chained(data: Any, at: int, little: bool, header: int, scale: int, last: int) -> bool:
-    """Whether a chain of plausible, not empty records starts here, or one that ends the file exactly."""
+    """Whether a chain of plausible records with octets begins at `at`, or a shorter one that ends the file exactly."""
     for _ in range(_CHAIN):
         if at == len(data):
             return True
@@ -142,7 +142,7 @@ def walk(
         if count == len(offset):
             state[_AT], state[_FOUND] = at, count
             return True
-        # Fractions beyond a second are written by some tools: only lengths damage the chain.
+        # Some tools write fractions above one second: only lengths decide whether a header is plausible.
         size = word(data, at + 8, little) if at + header <= len(data) else np.int64(-1)
         if size < 0:
             state[_CUT_AT] = at
@@ -161,7 +161,7 @@ def walk(
         original[count] = min(word(data, at + 12, little), np.int64(0x7FFFFFFF))
         time_ns[count] = second * 1_000_000_000 + word(data, at + 4, little) * scale
         if at + header + size > len(data):
-            # A length beyond the end: the file was cut, or the header is garbage and records follow.
+            # The length reaches beyond the end: the file was cut, or the header is garbage with records after it.
             following = at + 1
             while following < len(data) and not chained(data, following, little, header, scale, state[_LAST_SECOND]):
                 following += 1
@@ -194,7 +194,7 @@ def write(
 ) -> None:
     """Write (time_ns, octets) of each packet; `original_bytes` are the lengths on the wire, if longer.
 
-    With microseconds, times are cut to them.
+    In a file with microseconds, times lose their last three digits.
     """
     magic, scale = (_NANOSECONDS, 1) if nanoseconds else (_MICROSECONDS, 1000)
     packets = list(packets)

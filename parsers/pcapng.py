@@ -1,7 +1,7 @@
 """pcapng files: sections of either byte order, interfaces each with its own clock resolution.
 
-Source: draft-ietf-opsawg-pcapng. Read are enhanced, simple and old packet blocks; other blocks are
-passed over.
+Source: draft-ietf-opsawg-pcapng. Enhanced, simple and old packet blocks are read; other blocks are
+skipped.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LARGEST_BLOCK = 1 << 24
 _NO_TIME = -1
 _SECOND_NS = 1_000_000_000
 
-# What stopped the walk.
+# Why `walk_blocks` returned.
 _END, _FULL, _SECTION_HERE, _INTERFACE_HERE, _BROKEN, _NO_INTERFACE = range(6)
 
 
@@ -39,19 +39,19 @@ def sniff(head: bytes) -> bool:
 
 @dataclass
 class _Interfaces:
-    """All interfaces of all sections; a section's block numbers count from `first`."""
+    """All interfaces of all sections; those of the current section begin at `first`."""
 
     link_types: list[int] = field(default_factory=list)
     snap_bytes: list[int] = field(default_factory=list)
     units: list[tuple[bool, int]] = field(default_factory=list)
-    """Whether the resolution is a power of two, and the power."""
+    """Resolution of each: whether it is a negative power of two (else of ten), and the exponent."""
     offsets_s: list[int] = field(default_factory=list)
     first: int = 0
 
 
 @dataclass
 class _Found:
-    """Arrays of records, and how many are filled."""
+    """Arrays of records, and how many of their elements are filled."""
 
     arrays: list[Any]
     state: Any = field(default_factory=lambda: np.zeros(2, dtype=np.int64))  # position, records
@@ -66,7 +66,7 @@ class _Found:
 
 
 def read(source: Source) -> Recording:
-    """Packets of all sections and interfaces; `interface` counts over the whole file."""
+    """Packets of all sections and interfaces; `interface` is numbered over the whole file."""
     data = octets(source.data)
     if len(data) < 28:
         raise InputError(source.path, "ends within its section header", offset=len(data))
@@ -89,7 +89,7 @@ def read(source: Source) -> Recording:
 
 
 def _walk(data: Any, found: _Found, interfaces: _Interfaces) -> bool:
-    """Walk all blocks; whether the file ended where a block did."""
+    """Find the records of all blocks; whether the file ends where a block ends."""
     little = True
     while True:
         snaps = np.array(interfaces.snap_bytes[interfaces.first :] or [0], dtype=np.int64)
@@ -129,7 +129,7 @@ def _lose(found: _Found, reason: str, record: int, offset: int) -> None:
 
 
 def next_section(data: Any, at: int) -> int:
-    """Where the next section header block starts, -1 if nowhere."""
+    """Where the next section header block begins, -1 where there is none."""
     for order in ("little", "big"):
         magic = _BYTE_ORDER_MAGIC.to_bytes(4, order)
         found = bytes(data[at:]).find(b"\n\r\r\n")
@@ -141,7 +141,7 @@ def next_section(data: Any, at: int) -> int:
 
 
 def _describe(body: bytes, little: bool, interfaces: _Interfaces) -> None:
-    """An interface description block: link type, snap length, resolution and offset of its clock."""
+    """Read an interface description block: link type, snap length, resolution and offset of its clock."""
     order = "little" if little else "big"
 
     def number(octets_: bytes, signed: bool = False) -> int:
@@ -165,7 +165,7 @@ def _describe(body: bytes, little: bool, interfaces: _Interfaces) -> None:
 
 
 def _times(ticks: Any, interface: Any, interfaces: _Interfaces) -> Any:
-    """Ticks of each interface's clock as ns since the epoch; simple packets take the time before them."""
+    """Ticks of each interface's clock as ns since the epoch; a simple packet, which has none, takes the time before."""
     time_ns = np.empty(len(ticks), dtype=np.int64)
     for number, (unit, offset_s) in enumerate(zip(interfaces.units, interfaces.offsets_s, strict=True)):
         mine = interface == number
@@ -200,7 +200,7 @@ def walk_blocks(
     data: Any, little: bool, first: int, interfaces: int, snap_bytes: Any, state: Any,
     offset: Any, captured: Any, original: Any, ticks: Any, interface: Any,
 ) -> int:  # fmt: skip
-    """Walk blocks from state[0] on; returns what stopped it. A truncated block stands at state[0]."""
+    """Find the records of blocks from state[0] on; returns why it stopped. A truncated block begins at state[0]."""
     at, count = state[0], state[1]
     result = _END
     while at < len(data):
@@ -257,7 +257,7 @@ def walk_blocks(
                 ticks[count] = _NO_TIME
             else:
                 high = word(data, at + 12, little)
-                # As a signed number of 64 bits, whose bits are what counts.
+                # A signed number with the same 64 bits.
                 ticks[count] = (high - (high >> 31 << 32)) << 32 | word(data, at + 16, little)
             count += 1
         at += size

@@ -1,8 +1,9 @@
 """rlcdump: the RLC PDUs that one end of a UMTS, LTE or NR link sent and received, a line each.
 
-The format is ours (`# rlcdump 1`); `read` and `write` are inverse. Beyond the keys that every line
-may have: `fi=` and `lsf=` (LTE), `he=10` (UMTS: the PDU ends an SDU), `n=` (N_LENGTH of an MRW), and
-the header `# sn_bits: N`, without which the smaller size is taken unless a number is larger.
+The format is ours (`# rlcdump 1`), and `write` is the inverse of `read`. Some keys are of one protocol
+or PDU type only: `fi=` and `lsf=` (LTE), `he=10` (UMTS: the PDU ends an SDU), `n=` (N_LENGTH of an MRW).
+The header `# sn_bits: N` gives the size of sequence numbers; without it the smaller size is assumed
+unless a number is larger.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _MAGIC = re.compile(rb"(?:\xef\xbb\xbf)?#[ \t]*rlcdump[ \t]+1[ \t]*(?:\r?\n|$)")
 _HEADER = re.compile(r"#\s*([\w-]+):\s*(.*?)\s*$")
 _LINE = re.compile(r"(\d{1,10})\.(\d{1,9}) ([<>]) ([A-Z_]+)(?: (.*))?$")
-# The line that nearly all lines are, with its keys in the order in which `write` has them.
+# By far the most frequent line, with its keys in the order in which `write` puts them.
 _AMD = re.compile(
     r"(\d{1,10})\.(\d{1,9}) ([<>]) AMD sn=(\d{1,9}) p=([01]) li=([\d,]*) len=(\d{1,9})(?: data=(\S*))?$"
 )
@@ -38,7 +39,7 @@ _TYPES = {"AMD", "UMD", "TMD", "STATUS", "MRW", "MRW_ACK", "RESET", "RESET_ACK",
 _EVENTS = {"reset", "reset-done", "release", "xoff", "xon", "drop", "lost-context"}
 _RATS = ("umts", "lte", "nr")
 _LARGEST = {"umts": 4095, "lte": 65535, "nr": 262143}
-"""Sequence numbers in their widest fields (25.322 9.2.2.3, 36.322 6.2.2.3, 38.322 6.2.3.3)."""
+"""The largest sequence number of each (25.322 9.2.2.3, 36.322 6.2.2.3, 38.322 6.2.3.3)."""
 _SMALLER = {"lte": (10, 16), "nr": (12, 18)}
 _LATEST_NS = 9_000_000_000 * SECOND_NS
 _SCALE = [10 ** (9 - digits) for digits in range(10)]
@@ -77,7 +78,7 @@ def read(source: Source) -> Recording:
     if not dump.records and dump.losses.skips:
         first = dump.losses.skips[0]
         raise InputError(source.path, "holds no line of an rlcdump", record=first.record, offset=first.offset)
-    notes = _settle_sizes(dump)
+    notes = _fill_payload_bytes(dump)
     if dump.header.get("rat", "").lower() != dump.rat:
         notes.append(f"The dump does not say which link it is of (# rat:); its lines look like {dump.rat}.")
     side, links = dump.side, Links()
@@ -145,12 +146,12 @@ def _lines(source: Source) -> _Dump:
 
 
 def _offset(data: bytes, number: int) -> int:
-    """Where line `number` begins."""
+    """The byte offset at which line `number` begins."""
     return sum(len(line) + 1 for line in data.split(b"\n", number - 1)[: number - 1])
 
 
 def _amd_row(number: int, match: re.Match[str]) -> FrameRow | None:
-    """A data PDU of UMTS with its keys in the usual order; None when it needs a closer look."""
+    """The row of a UMTS data PDU with its keys in the usual order; None where `_other_line` must decide."""
     seconds, fraction, way, sn, poll, li, length, data = match.groups()
     when = int(seconds + fraction) * _SCALE[len(fraction)]
     if when > _LATEST_NS or int(sn) > _LARGEST["umts"]:
@@ -160,7 +161,7 @@ def _amd_row(number: int, match: re.Match[str]) -> FrameRow | None:
     except ValueError:
         return None
     size = int(length)
-    lis, payload = _indicated(li, size, octets) if li else ((), size - 2)
+    lis, payload = _length_indicators(li, size, octets) if li else ((), size - 2)
     sent = way == ">"
     # A bare tuple in the order of FrameRow: the collector stops tracking those, which doubles the speed.
     return (  # type: ignore[return-value]
@@ -169,7 +170,7 @@ def _amd_row(number: int, match: re.Match[str]) -> FrameRow | None:
     )  # fmt: skip
 
 
-def _indicated(li: str, size: int, octets: bytes | None) -> tuple[tuple[int, ...], int]:
+def _length_indicators(li: str, size: int, octets: bytes | None) -> tuple[tuple[int, ...], int]:
     """The length indicators of a UMTS PDU, and the SDU octets it carries."""
     lis = _numbers(li)
     bits = rlc_umts.li_bits_in(lis, size, octets)
@@ -183,7 +184,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _other_line(dump: _Dump, number: int, line: str) -> bool:
-    """Take any other kind of line in; False when it is none."""
+    """Read any other line; False when it is not a line of an rlcdump."""
     if line.lstrip("\ufeff").startswith("#"):
         header = _HEADER.match(line)
         if header:
@@ -217,7 +218,7 @@ def _event(dump: _Dump, number: int, when: int, sent: bool, words: list[str]) ->
 
 
 def _row(dump: _Dump, number: int, when: int, sent: bool, kind: str, keys: dict[str, str]) -> FrameRow:
-    """A row from any line's keys; raises ValueError when one cannot be."""
+    """The row of a PDU from its line's keys; raises ValueError for a value that a key cannot have."""
     octets = bytes.fromhex(keys["data"]) if "data" in keys else None
     size = _number(keys, "len")
     row = FrameRow(number, when, 0 if sent else 1, sent, kind, length_bytes=size, data=octets)
@@ -236,7 +237,7 @@ def _row(dump: _Dump, number: int, when: int, sent: bool, kind: str, keys: dict[
 
 
 def _data_row(rat: str, row: FrameRow, keys: dict[str, str]) -> FrameRow:
-    """The fields of a data PDU; for LTE and NR the payload is settled once the SN's size is known."""
+    """A data PDU's row; for LTE and NR without payload octets, which depend on the size of the SN."""
     row = row._replace(
         sn=_number(keys, "sn"),
         poll=_number(keys, "p"),
@@ -244,7 +245,7 @@ def _data_row(rat: str, row: FrameRow, keys: dict[str, str]) -> FrameRow:
         last_segment=_number(keys, "lsf"),
     )
     if rat == "umts":
-        lis, payload = _indicated(keys.get("li", ""), row.length_bytes, row.data)
+        lis, payload = _length_indicators(keys.get("li", ""), row.length_bytes, row.data)
         known = row.length_bytes >= 0
         he = 1 if lis else _two_bits(keys["he"]) if "he" in keys else 0
         return row._replace(lis=lis, payload_bytes=payload if known else -1, framing=he)
@@ -272,7 +273,7 @@ def _two_bits(text: str) -> int:
 
 
 def _nacks(text: str) -> Nacks:
-    """`n,n,n:so-so`; raises ValueError on anything else."""
+    """The NACKs of a list such as `n,n,n:so-so`; raises ValueError on anything else."""
     found = []
     for item in text.split(",") if text else ():
         match = _NACK.match(item)
@@ -282,8 +283,8 @@ def _nacks(text: str) -> Nacks:
     return tuple(found)
 
 
-def _settle_sizes(dump: _Dump) -> list[str]:
-    """Payload octets of LTE and NR PDUs, which depend on the size of the SN; notes what was assumed."""
+def _fill_payload_bytes(dump: _Dump) -> list[str]:
+    """Fill in the payload octets of LTE and NR PDUs, by the size of the SN; a note where that was assumed."""
     if dump.rat not in _SMALLER:
         return []
     small, large = _SMALLER[dump.rat]
@@ -291,13 +292,13 @@ def _settle_sizes(dump: _Dump) -> list[str]:
     largest = max((row.sn for row in dump.rows if row.type == "AMD"), default=0)
     bits = int(stated) if stated in (str(small), str(large)) else large if largest >> small else small
     dump.header["sn_bits"] = str(bits)
-    dump.rows[:] = [_settled(row, dump.rat, bits) if row.type == "AMD" else row for row in dump.rows]
+    dump.rows[:] = [_with_payload_bytes(row, dump.rat, bits) if row.type == "AMD" else row for row in dump.rows]
     if stated or largest >> small:
         return []
     return [f"The dump does not say how long sequence numbers are (# sn_bits:); taken as {bits} bits."]
 
 
-def _settled(row: FrameRow, rat: str, sn_bits: int) -> FrameRow:
+def _with_payload_bytes(row: FrameRow, rat: str, sn_bits: int) -> FrameRow:
     if rat == "lte":
         extension = rlc_lte.extension_bytes(len(row.lis or ()))
         fixed = rlc_lte.header_bytes(rlc_lte.am_spec(sn_bits), segment=row.so >= 0)
@@ -322,7 +323,7 @@ def events_table(events: list[tuple[int, int, int, str, int]], side: str | None)
 
 
 def stamp(time_ns: int) -> str:
-    """Seconds with 6 decimals where they suffice, else 9."""
+    """A time in seconds, with 6 decimals where these are exact, else with 9."""
     seconds, rest = divmod(time_ns, 1_000_000_000)
     return f"{seconds}.{rest:09d}" if rest % 1000 else f"{seconds}.{rest // 1000:06d}"
 
@@ -352,7 +353,7 @@ def _frame_lines(frames: pd.DataFrame, rat: str) -> Iterator[tuple[int, str]]:
 def _data_keys(
     rat: str, sn: int, poll: int, so: int, framing: int, last: int, lis: tuple[int, ...] | None
 ) -> list[str]:
-    """The keys of a data PDU; what is unknown has none."""
+    """The keys of a data PDU; an unknown value is left out."""
     keys = [f"{key}={value}" for key, value in (("sn", sn), ("p", poll)) if value >= 0]
     if rat != "umts" and framing >= 0:
         keys.append(f"{'fi' if rat == 'lte' else 'si'}={framing:02b}")

@@ -1,7 +1,7 @@
 """rlpdump: the RLP frames that one end of a GSM data call sent and received, as text.
 
-The format is this project's own; the README's page on formats describes it. Lines are read one by
-one: what is no line is counted and named.
+The format is ours; the README's page on formats describes it. A line that is not of the format is
+counted and reported.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LATEST_NS = 9_000_000_000 * 10**9
 
 
 class FrameRow(NamedTuple):
-    """One row of frames, as far as RLP has it; the names are the columns'."""
+    """One row of the frames table: the columns that RLP has, by their names."""
 
     record: int
     time_ns: int
@@ -118,13 +118,13 @@ def row_of(record: int, time_ns: int, link: int, sent: bool, frame: rlp.Frame) -
     numbered = frame.type.startswith("I ")
     return FrameRow(
         record, time_ns, link, sent, frame.type, frame.ns, frame.nr, frame.poll, frame.command,
-        len(frame.information) if numbered else -1, carried(frame.information) if numbered else 0,
+        len(frame.information) if numbered else -1, user_octets_in(frame.information) if numbered else 0,
         frame.information[0] if numbered and frame.information else -1, frame.information if numbered else None,
     )  # fmt: skip
 
 
-def carried(information: bytes) -> int:
-    """How many user octets an information field carries."""
+def user_octets_in(information: bytes) -> int:
+    """The number of user octets in an information field."""
     return sum(end - start for start, end in rlp.user_octets(information))
 
 
@@ -156,7 +156,7 @@ def _lines(source: Source) -> _Dump:
 
 
 def _line(dump: _Dump, number: int, line: str) -> bool:
-    """Take a line in; False when it is none."""
+    """Read a line; False when it is not a line of an rlpdump."""
     text = line.lstrip("\ufeff").strip()
     if not text:
         return True
@@ -191,7 +191,7 @@ def _event(dump: _Dump, number: int, time_ns: int, sent: bool, words: list[str])
 
 
 def _frame(number: int, time_ns: int, sent: bool, kind: str, words: list[str]) -> FrameRow | None:
-    """A frame's row, None when a key has a value that it cannot have."""
+    """A frame's row; None when a key has a value that it cannot have."""
     keys = dict(word.partition("=")[::2] for word in words)
     values = {}
     for key, most in _KEYS.items():
@@ -211,9 +211,9 @@ def _frame(number: int, time_ns: int, sent: bool, kind: str, words: list[str]) -
         return None
     payload = -1 if numbered or kind in ("UI", "BAD") else 0
     if numbered and data is not None:
-        payload = carried(data)
+        payload = user_octets_in(data)
     elif numbered and status >= 0:
-        payload = _full(status, values["len"])
+        payload = _user_octets_by_status(status, values["len"])
     size = values["len"] if values["len"] >= 0 or data is None else len(data)
     return FrameRow(
         number, time_ns, 0 if sent else 1, sent, kind, values["ns"], values["nr"], values["pf"], values["cr"],
@@ -221,8 +221,8 @@ def _frame(number: int, time_ns: int, sent: bool, kind: str, words: list[str]) -
     )  # fmt: skip
 
 
-def _full(status: int, length: int) -> int:
-    """User octets as far as the first status octet alone tells: a full field, or an empty one."""
+def _user_octets_by_status(status: int, length: int) -> int:
+    """User octets by the first status octet alone: known for a full and an empty field, else -1."""
     address = status & 0x1F
     if address == 30 and length > 0:
         return length - 1

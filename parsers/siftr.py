@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from multitracer.parsers.shared.source import Source
 
 UNSET_SSTHRESH = 65535 << 14
-"""TCP_MAXWIN << TCP_MAX_WINSHIFT: no threshold has been set yet."""
+"""TCP_MAXWIN << TCP_MAX_WINSHIFT: the slow start threshold is not set yet."""
 
 _PAIR = re.compile(r"(\w+)=(\S*)")
 _TCP_LINE = re.compile(
@@ -30,13 +30,13 @@ _TCP_LINE = re.compile(
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the first line has the keys that SIFTR starts a log with."""
+    """Whether the first line has the keys with which SIFTR begins a log."""
     lines = head_lines(head)
     return bool(lines) and lines[0].startswith("enable_time_secs=") and "\tsiftrver=" in lines[0]
 
 
 def read(source: Source) -> Recording:
-    """Each packet as a row of `tcp_state`: what its socket's state was."""
+    """The socket's state at each packet as a row of `tcp_state`."""
     log, header = StateLog(), dict[str, str]()
     srtt_unit = rto_unit = nan
     for number, offset, text in whole_lines(source, log.losses):
@@ -61,7 +61,7 @@ def read(source: Source) -> Recording:
 
 
 def _units(header: dict[str, str]) -> tuple[float, float]:
-    """Seconds of one unit of srtt and of rto; nan where the header does not tell."""
+    """The units of srtt and rto in seconds; nan where the header does not give them."""
     try:
         hz, scale = int(header["hz"][:9]), int(header["tcp_rtt_scale"][:9])
     except (KeyError, ValueError):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _MAGIC = b"snoop\0\0\0"
 _FILE_HEADER_BYTES, _RECORD_HEADER_BYTES = 16, 24
 _LINK_TYPES = {4: 1, 8: 10, 26: 226}
-"""RFC 1761 datalink types as libpcap's: Ethernet, FDDI, and Solaris' IP observability."""
+"""libpcap's link types by RFC 1761's datalink types: Ethernet, FDDI, and Solaris' IP observability."""
 _LARGEST_RECORD = 1 << 18
 
 
@@ -54,7 +54,7 @@ def read(source: Source) -> Recording:
 
 @kernel
 def walk_snoop(data: Any, offset: Any, captured: Any, original: Any, time_ns: Any) -> Any:
-    """(How many records there are, where one is damaged or cut, else -1)."""
+    """Find the records; gives their number, and where one is damaged or cut (-1: nowhere)."""
     at, count = np.int64(_FILE_HEADER_BYTES), np.int64(0)
     while at < len(data):
         if at + _RECORD_HEADER_BYTES > len(data) or count == len(offset):

@@ -1,8 +1,8 @@
-"""`ss -ti`, sampled: the socket statistics of every TCP socket, again and again.
+"""`ss -ti`, sampled: the statistics of every TCP socket at regular times.
 
-ss itself writes no times. Three ways in which people add them are read: a line `Time: SECONDS` before
+ss itself writes no times. Three ways of adding them are read: a line `Time: SECONDS` before
 each sample (flent), a line `# SECONDS` before each sample, and the time at the start of every line.
-rto is in ms and already backed off; what ss leaves out because it is zero or unset is that.
+rto is in ms and includes the backoff; a value that ss leaves out is zero or unset.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _QUIET = ("LISTEN", "TIME-WAIT", "UNCONN")
 
 
 def sniff(head: bytes) -> bool:
-    """Whether it begins with a time or a heading, and a socket with its statistics follows."""
-    lines = [_unstamped(line) for line in head_lines(head)]
+    """Whether it begins with a time, a heading or a socket, and has a socket with its statistics."""
+    lines = [_without_stamp(line) for line in head_lines(head)]
     if not lines:
         return False
     begins = any(pattern.match(lines[0]) for pattern in (_STAMP, _HEADING, _SOCKET))
@@ -45,12 +45,12 @@ def sniff(head: bytes) -> bool:
 
 
 def read(source: Source) -> Recording:
-    """Each socket of each sample as a row of `tcp_state`; sockets that hold no window are counted."""
+    """Each socket of each sample as a row of `tcp_state`; sockets without a window are only counted."""
     log, counts = StateLog(), dict[str, int]()
     time_ns: int | None = None
     socket: tuple[str, str] | None = None
     for number, offset, text in whole_lines(source, log.losses):
-        text, time_ns, stamped = _timed(text, time_ns)
+        text, time_ns, stamped = _without_time(text, time_ns)
         if stamped or not text.strip() or text == "---" or text.startswith("#") or _HEADING.match(text):
             continue
         match = _SOCKET.match(text.strip())
@@ -73,13 +73,13 @@ def read(source: Source) -> Recording:
     return log.recording("ss", source, counts=counts)
 
 
-def _unstamped(text: str) -> str:
+def _without_stamp(text: str) -> str:
     match = _STAMPED_LINE.match(text)
     return match[3].strip() if match else text
 
 
-def _timed(text: str, time_ns: int | None) -> tuple[str, int | None, bool]:
-    """The line without its time, the time that now holds, and whether the line was a time only."""
+def _without_time(text: str, time_ns: int | None) -> tuple[str, int | None, bool]:
+    """The line without its time, the time of this and the following lines, and whether it held nothing else."""
     stamp = _STAMP.match(text)
     if stamp:
         return "", nanoseconds(stamp[1]), True
@@ -115,7 +115,7 @@ def _add(log: StateLog, number: int, time_ns: int, socket: tuple[str, str], text
     values: dict[str, float | None] = {
         "cwnd_segments": cwnd,
         "cwnd_bytes": cwnd * in_bytes if cwnd is not None and in_bytes is not None else None,
-        # ss prints no threshold above 65534 segments: those are the ones not set.
+        # ss leaves out a threshold above 65534 segments: none is set.
         "ssthresh_segments": (inf if threshold is None else threshold) if cwnd is not None else None,
         "snd_wnd_bytes": of("snd_wnd"),
         "rcv_wnd_bytes": of("rcv_wnd"),

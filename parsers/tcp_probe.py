@@ -1,9 +1,9 @@
 """Kernel tracepoints of TCP as ftrace and perf print them: tcp_probe, tcp_retransmit_skb, tcp_cong_state_set.
 
-tcp_probe fires on every segment that arrives, before it is processed: cwnd and ssthresh are those that
-the segment met. Both sockets of a connection show up when both ends share the kernel. Times are the
+tcp_probe fires on every segment that arrives, before it is processed: cwnd and ssthresh are those before
+the segment. Where both ends run on one kernel, both sockets of a connection are logged. Times are the
 trace clock's, by default the time since the machine started. `srtt` is in microseconds; `length=` of
-older kernels counts the TCP header too, and is left out.
+older kernels includes the TCP header, and is left out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from multitracer.model.trace import Recording
     from multitracer.parsers.shared.source import Source
 
-# comm-pid [cpu] flags time: event: ..., the flags being absent in perf's output.
+# comm-pid [cpu] flags time: event: ...; perf's output has no flags.
 _EVENT = re.compile(
     r"\s*\S.*?[\s-]\d+(?:/\d+)?\s+(?:\(\s*[\d-]+\)\s+)?\[\d+\]\s+(?:\S+\s+)?"
     r"(?P<time>\d+\.\d+): +(?:\w+:)?(?P<event>\w+): +",
@@ -43,14 +43,14 @@ _OURS = ("tcp_probe", "tcp_retransmit_skb", "tcp_cong_state_set")
 
 
 def sniff(head: bytes) -> bool:
-    """Whether its first record is a trace event and one of the three events is among the first."""
+    """Whether its first record is a trace event, and one of the three events is among the first records."""
     records = [line for line in head_lines(head) if not line.startswith("#")]
     events = [match["event"] if match else None for match in map(_EVENT.match, records)]
     return bool(events) and events[0] is not None and any(event in _OURS for event in events)
 
 
 def read(source: Source) -> Recording:
-    """The three events as rows of `tcp_state`; other events are counted."""
+    """The three events as rows of `tcp_state`; other events are only counted."""
     log, counts, ends = StateLog(), dict[str, int](), dict[str, str]()
     for number, offset, text in whole_lines(source, log.losses):
         event = _EVENT.match(text)
@@ -71,7 +71,7 @@ def read(source: Source) -> Recording:
 
 
 def _not_an_event(log: StateLog, number: int, offset: int, text: str) -> None:
-    """Comments are no loss, but for the one that counts what the kernel's ring buffer overwrote."""
+    """Count lost events and lines of no trace; other comments than those that count lost events are no loss."""
     entries, lost = _ENTRIES.match(text), _LOST.match(text)
     if entries and int(entries[2]) > int(entries[1]):
         log.losses.add(OVERRUN, number, offset, int(entries[2]) - int(entries[1]))
@@ -89,7 +89,7 @@ def _probe(
         raise ValueError(text)
     src, dest, length, nxt, una, cwnd, threshold, snd_wnd, srtt, rcv_wnd = match.groups()
     log.add(
-        number, time_ns, "recv", _known(ends, src), _known(ends, dest),
+        number, time_ns, "recv", _end(ends, src), _end(ends, dest),
         data_bytes=int(length) if length else nan, snd_nxt=int(nxt, 16), snd_una=int(una, 16),
         cwnd_segments=int(cwnd),
         ssthresh_segments=ssthresh(int(threshold)), snd_wnd_bytes=int(snd_wnd), srtt_s=int(srtt) / 1e6,
@@ -97,8 +97,8 @@ def _probe(
     )  # fmt: skip
 
 
-def _known(ends: dict[str, str], text: str) -> str:
-    """The end that `text` spells, worked out once: a log has few sockets and many lines."""
+def _end(ends: dict[str, str], text: str) -> str:
+    """The end that `text` names, kept in `ends`: a log has few sockets and many lines."""
     if text not in ends:
         ends[text] = split_endpoint(text)
     return ends[text]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from multitracer.parsers.shared.lines import SECOND_NS, endpoint, shaped, whole_lines
+from multitracer.parsers.shared.lines import SECOND_NS, endpoint, records_match, whole_lines
 from multitracer.parsers.shared.tcp_state import StateLog, ssthresh
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _STARTED = re.compile(r"# *(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*\Z", re.ASCII)
 
 def sniff(head: bytes) -> bool:
     """Whether the first lines have the 31 fields."""
-    return shaped(head, _LINE)
+    return records_match(head, _LINE)
 
 
 def read(source: Source) -> Recording:

@@ -4,7 +4,7 @@
 
 Times count from when the file was opened. `length` includes the TCP header and is left out. The unit
 of srtt is not in the file: jiffies before Linux 3.15, whose length the kernel's configuration sets,
-microseconds from then on. It is given only where the values leave no doubt.
+microseconds from then on. srtt is read only where its values are too large for jiffies.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from array import array
 from typing import TYPE_CHECKING
 
-from multitracer.parsers.shared.lines import nanoseconds, shaped, split_endpoint, whole_lines
+from multitracer.parsers.shared.lines import nanoseconds, records_match, split_endpoint, whole_lines
 from multitracer.parsers.shared.tcp_state import StateLog, ssthresh
 
 if TYPE_CHECKING:
@@ -26,12 +26,12 @@ _LINE = re.compile(
     re.ASCII,
 )
 _NEVER_JIFFIES = 120_000
-"""TCP_RTO_MAX is 120 s, and a second has at most 1000 jiffies: no srtt has more of them."""
+"""TCP_RTO_MAX is 120 s, and a second has at most 1000 jiffies: no srtt has more jiffies than this."""
 
 
 def sniff(head: bytes) -> bool:
     """Whether the first lines have the 10 or 11 fields."""
-    return shaped(head, _LINE)
+    return records_match(head, _LINE)
 
 
 def read(source: Source) -> Recording:

@@ -4,9 +4,9 @@
     # connection: 10.0.0.1:5000 > 10.0.0.2:80
     TIME cwnd=BYTES ssthresh=BYTES srtt=SECONDS rttvar=SECONDS rto=SECONDS
 
-with any of the keys; `ssthresh=inf` says that none is set. A `# connection:` line holds for the lines
-after it. Other `# key: value` lines are metadata; `# clock: monotonic|relative` says what TIME is when
-it is not seconds since the epoch.
+with any of the keys; `ssthresh=inf` means that none is set. A `# connection:` line applies to the lines
+after it. Other `# key: value` lines are metadata; `# clock: monotonic|relative` is needed where TIME is
+not in seconds since the epoch.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _FIRST = re.compile(r"# *tcpstats 1\s*\Z")
 _HEADER = re.compile(r"#\s*([\w-]{1,40})\s*:(.*)\Z")
 _NUMBER = re.compile(r"(?:\d+(?:\.\d*)?(?:[eE][-+]?\d{1,3})?|inf)\Z", re.ASCII)
 _EPOCH_FROM_NS = 10**17
-"""Times before 1973 were not taken from a calendar: they count from the start of the log."""
+"""Times before 1973 are taken to count from the start of the log."""
 
 
 def sniff(head: bytes) -> bool:
@@ -73,7 +73,7 @@ def read(source: Source) -> Recording:
 
 
 def write(stream: IO[str], state: pd.DataFrame, metadata: Mapping[str, str] | None = None) -> None:
-    """Write a `tcp_state` table; what the format has no key for is left out, and rows of nothing else."""
+    """Write a `tcp_state` table; columns without a key, and rows without a value for any key, are left out."""
     stream.write("# tcpstats 1\n")
     for key, value in (metadata or {}).items():
         stream.write(f"# {key}: {value}\n")
@@ -104,7 +104,7 @@ def _connection(text: str, losses: Losses, number: int, offset: int) -> tuple[st
 
 
 def _sample(log: StateLog, ends: tuple[str | None, str | None], number: int, offset: int, text: str) -> None:
-    """One line: TIME and the keys; a value that is no number costs that value only."""
+    """Add the sample of a line, TIME and keys; of a value that is no number only that value is lost."""
     first, *rest = text.split()
     try:
         time_ns = nanoseconds(first)

@@ -1,4 +1,4 @@
-"""xplot plot commands, as tcptrace writes them: what is drawn, at which time and height.
+"""xplot plot commands, as tcptrace writes them: marks, lines and texts at points of two axes.
 
 The commands are kept as `metadata["plot"]`: the axes' names and kinds, and a table `commands` of
 command, x and y (and x2, y2 of a line), colour and text. A time axis is in whole nanoseconds.
@@ -49,8 +49,8 @@ class _Plot:
     colours: list[str] = field(default_factory=list)
     texts: dict[int, str] = field(default_factory=dict)
 
-    def described(self) -> dict[str, Any]:
-        """The axes' names and kinds, and the commands."""
+    def metadata(self) -> dict[str, Any]:
+        """The axes' names and kinds, and the table of commands."""
         return self.names | {"x_kind": self.axes[0], "y_kind": self.axes[1], "commands": self.table()}
 
     def table(self) -> pd.DataFrame:
@@ -77,7 +77,7 @@ class _Plot:
 
 
 def sniff(head: bytes) -> bool:
-    """Whether the first line names the kinds of the two axes and the second is `title`."""
+    """Whether the first line gives the kinds of the two axes, and the second is `title`."""
     lines = head_lines(head)
     return len(lines) > 1 and _AXES.match(lines[0]) is not None and lines[1].strip() == "title"
 
@@ -112,12 +112,12 @@ def read(source: Source) -> Recording:
     return Recording(
         "xplot", {}, len(plot.commands), losses.skips, bytes_read=len(source), clock="epoch",
         complete=losses.uncut, counts={"plot commands": len(plot.commands)},
-        metadata={"plot": plot.described()},
+        metadata={"plot": plot.metadata()},
     )  # fmt: skip
 
 
 def _command(plot: _Plot, losses: Losses, number: int, offset: int, text: str) -> str:
-    """One drawing command; gives its name when the next line is its text."""
+    """Add a drawing command; gives its name where the next line is its text, else nothing."""
     name, *rest = text.split()
     numbers = 4 if name in LINES else 2
     if name not in (*POINTS, *TEXTS, *LINES) or len(rest) not in (numbers, numbers + 1):

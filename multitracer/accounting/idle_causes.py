@@ -104,8 +104,8 @@ def idle_causes(
     room = np.where(sent.window_bytes >= 0, sent.window_bytes, np.iinfo(np.int64).max).astype(np.float64)
     usable = room if cwnd is None else np.fmin(room, np.where(np.isnan(cwnd), np.inf, cwnd))
     limited = (sent.outstanding_bytes > 0) & (sent.outstanding_bytes + sent.mss_bytes > usable)
-    told = np.zeros(len(room), dtype=np.bool_) if cwnd is None else ~np.isnan(cwnd)
-    open_ = (sent.outstanding_bytes > 0) & ~limited & ~told
+    window_known = np.zeros(len(room), dtype=np.bool_) if cwnd is None else ~np.isnan(cwnd)
+    open_ = (sent.outstanding_bytes > 0) & ~limited & ~window_known
     cause = np.where(limited, codes["idle_window_limited"], np.where(open_, codes["unknown"], codes["idle_sender"]))
     return [
         (sent.time_ns, stop, cause),

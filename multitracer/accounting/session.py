@@ -22,8 +22,9 @@ from multitracer.accounting.intervals import Canvas, Ints, covers, union
 from multitracer.correlation.headers import header
 from multitracer.link.events import FLOW_CONTROL, RESET
 from multitracer.link.timing import Timing
+from multitracer.model.paths import NOWHERE, Paths
 from multitracer.model.schema import CAUSES, MARKS, build
-from multitracer.vantage.paths import NOWHERE, Paths, host
+from multitracer.vantage.paths import host
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,19 +149,19 @@ def account_by_rate(rate_bps: float, transfer: Transfer) -> Accounting | None:
 
 
 def _concluded(link: int, start: Ints, end: Ints, cause: Ints, *, stops_known: bool) -> Accounting:
-    told = np.where(cause == _IDLE_UNKNOWN, CODES["unknown"], cause)
+    shown = np.where(cause == _IDLE_UNKNOWN, CODES["unknown"], cause)
     table = build(
         "accounting",
         {
             "link": np.full(len(start), link, dtype=np.int16),
             "start_ns": start,
             "end_ns": end,
-            "cause": [CAUSES[code] for code in told.tolist()],
+            "cause": [CAUSES[code] for code in shown.tolist()],
         },
     )
     total = int((end - start).sum())
     spent = np.bincount(cause, weights=end - start, minlength=len(CAUSES) + 1)
-    by_name = np.bincount(told, weights=end - start, minlength=len(CAUSES))
+    by_name = np.bincount(shown, weights=end - start, minlength=len(CAUSES))
     shares = {name: float(by_name[code] / total) if total else 0.0 for name, code in CODES.items()}
     idle = sum(spent[CODES[name]] for name in IDLE) + spent[_IDLE_UNKNOWN]
     again = spent[CODES["tcp_retransmitted"]]

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from multitracer.compute.arrays import with_columns
+from multitracer.model.analysis import Analysis
 from multitracer.model.trace import Input, Trace
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from multitracer.analysis.pipeline import Analysis
 
 Value = TypeVar("Value")
 
@@ -67,10 +67,11 @@ class Pseudonyms:
         return value
 
     def column(self, values: pd.Series[Any]) -> Any:
-        """A column of texts with every address in them replaced; each different text once."""
-        replaced = {text: self.text(text) for text in values.dropna().unique().tolist() if isinstance(text, str)}
-        new = np.empty(len(values), dtype=object)
-        new[:] = [replaced.get(text, text) if isinstance(text, str) else text for text in values.tolist()]
+        """A column of texts, or of mappings, with every address in them replaced; each different text once."""
+        cells = values.tolist()
+        replaced = {text: self.text(text) for text in dict.fromkeys(cell for cell in cells if isinstance(cell, str))}
+        new = np.empty(len(cells), dtype=object)
+        new[:] = [replaced[cell] if isinstance(cell, str) else self.value(cell) for cell in cells]
         return new
 
 
@@ -86,33 +87,30 @@ _TEXTS = {
 """Columns that can hold an address."""
 
 
-def anonymize(analysis: Analysis) -> None:
-    """Replace every address in an analysis: tables, sentences, notes. The trace that was analysed is left as it is.
+def anonymized(analysis: Analysis) -> Analysis:
+    """The analysis with every address replaced: in tables, sentences, notes.
 
-    The TCP checksum covers the addresses and would betray them: it is cleared, what was found by it stays.
+    The TCP checksum is computed over the addresses, which could be guessed from it: it is set to 0. Which
+    packets were damaged stays known.
     """
-    names, trace = Pseudonyms(), analysis.trace
-    tables = dict(trace.tables)
-    for name in ("flows", *(name for name in tables if name != "flows")):
-        tables[name] = tables[name].assign(**_replaced(name, tables[name], names))
-    for name, table in analysis.tables.items():
-        if table is trace.tables.get(name):
-            analysis.tables[name] = tables[name]
-        else:  # in place: the scene that the findings came from holds it too
-            for column, values in _replaced(name, table, names).items():
-                table[column] = values
-    analysis.trace = Trace([_input(entry, names) for entry in trace.inputs], tables)
-    analysis.links.rows[:] = names.value(analysis.links.rows)
-    analysis.links.notes[:] = names.value(analysis.links.notes)
-    analysis.missing[:] = names.value(analysis.missing)
+    names, trace, links = Pseudonyms(), analysis.trace, analysis.links
+    recorded = {"flows": _table("flows", trace.tables["flows"], names)}  # first, so that all are named in its order
+    recorded |= {name: _table(name, table, names) for name, table in trace.tables.items() if name != "flows"}
+    return replace(
+        analysis,
+        trace=Trace([_input(entry, names) for entry in trace.inputs], recorded),
+        tables={name: _table(name, table, names) for name, table in analysis.tables.items()},
+        links=replace(links, rows=names.value(links.rows), notes=names.value(links.notes)),
+        missing=names.value(analysis.missing),
+    )
 
 
-def _replaced(name: str, table: pd.DataFrame, names: Pseudonyms) -> dict[str, Any]:
-    """The columns of a table that would tell an address, replaced."""
+def _table(name: str, table: pd.DataFrame, names: Pseudonyms) -> pd.DataFrame:
+    """The table, with the columns that can hold an address replaced."""
     columns = {column: names.column(table[column]) for column in _TEXTS.get(name, ()) if column in table}
     if name in ("packets", "segments"):
         columns["checksum"] = np.zeros(len(table), dtype=table["checksum"].dtype)
-    return columns
+    return with_columns(table, **columns)
 
 
 def _input(entry: Input, names: Pseudonyms) -> Input:

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-import multitracer
-from multitracer.analysis import json_rows
-from multitracer.model.schema import SPURIOUS, TRIGGERS
+from multitracer.analysis.plain_values import Tree, dicts, plain
+from multitracer.analysis.verdict import verdict
+from multitracer.model.analysis import Analysis, Ends, Ints, Totals
+from multitracer.model.trace import Input
+from multitracer.model.version import VERSION
 from multitracer.tcp.rtt import STATISTICS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multitracer.analysis.pipeline import Analysis
-    from multitracer.model.trace import Input
-
-Ints: TypeAlias = npt.NDArray[np.int64]
-
 BUSIEST = 4
-"""So many connections are told of by name where there is no room for all."""
+"""How many connections are listed where there is no room for all."""
 _BLOCK = 2048
-"""So many connections at a time are values of Python's, which take ten times the memory."""
-
-_BETWEEN = b",\n  "
-"""What stands between the items of a list."""
+"""How many connections are made Python values at a time: these take ten times the memory of columns."""
 
 _COUNTS = (
     "packets", "data_segments", "data_bytes", "unique_bytes", "retransmitted_segments", "retransmitted_bytes",
@@ -42,47 +34,36 @@ _RATES = ("throughput_bps", "goodput_bps")
 _CLOCK = ("reference", "offset_s", "drift_ppm", "error_s", "worst_s", "how")
 
 
-def summarize(analysis: Analysis) -> dict[str, Any]:
-    """The summary document; its keys and their meanings are the public interface.
+@dataclass(frozen=True)
+class Summary:
+    """`document` is the content of summary.json; its keys and their meanings are the public interface.
 
-    `connections` makes its items while they are gone through.
+    `connections` in it makes its items while they are gone through.
     """
-    origin = analysis.origin_ns
-    document = {
-        "multitracer": multitracer.__version__,
-        "inputs": [_input(entry) for entry in analysis.trace.inputs],
-        "connections": [],
-        "links": analysis.link_rows,
-        "utilization": analysis.utilization,
-        "accounting": analysis.shares,
-        "findings": _findings(analysis, origin),
-        "missing": analysis.missing,
-    }
-    plain: dict[str, Any] = json_rows.plain(document)
-    plain["connections"] = Connections(analysis)
-    return plain
+
+    document: dict[str, Any]
+    totals: Totals
+    verdict: str
+    """What limited the transfer, in one sentence."""
 
 
-def to_json(document: dict[str, Any]) -> bytes:
-    """The document as JSON text, in UTF-8."""
-    return b"".join(json_pieces(document))
-
-
-def json_pieces(document: dict[str, Any]) -> Iterator[bytes]:
-    """The text of `to_json` in pieces: a line for each item of a list, which keeps large ones searchable."""
-    before = b"{\n "
-    for key, value in document.items():
-        yield before + json_rows.to_json(key) + b": "
-        if isinstance(value, list | Connections):
-            yield b"["
-            texts = value.texts() if isinstance(value, Connections) else map(json_rows.to_json, value)
-            for at, text in enumerate(texts):
-                yield (_BETWEEN if at else b"\n  ") + text
-            yield b"\n ]" if len(value) else b"]"
-        else:
-            yield json_rows.to_json(value)
-        before = b",\n "
-    yield b"\n}"
+def summarize(analysis: Analysis) -> Summary:
+    """What an analysis concluded, in plain values."""
+    connections = Connections(analysis.connections, analysis.ends, analysis.origin_ns)
+    document: dict[str, Any] = plain(
+        {
+            "multitracer": VERSION,
+            "inputs": [_input(entry) for entry in analysis.trace.inputs],
+            "connections": [],
+            "links": analysis.links.rows,
+            "utilization": analysis.links.utilization,
+            "accounting": analysis.links.shares,
+            "findings": _findings(analysis.tables["findings"], analysis.origin_ns),
+            "missing": analysis.missing,
+        }
+    )
+    document["connections"], totals = connections, connections.totals()
+    return Summary(document, totals, verdict(document, totals))
 
 
 def _input(entry: Input) -> dict[str, Any]:
@@ -104,46 +85,30 @@ def _input(entry: Input) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class Totals:
-    """What all connections sent together, and which of them sent most."""
-
-    connections: int
-    data_segments: int
-    spurious: dict[str, int]
-    """Retransmissions by whether they were needless: "yes", "no" or "unknown"."""
-    busiest: list[dict[str, Any]]
-    """At most BUSIEST items of connections[], the one whose one end sent most data first."""
-
-
 class Connections:
     """connections[] of the summary, made a block at a time while they are gone through: each takes 3 KB."""
 
-    def __init__(self, analysis: Analysis) -> None:
-        self._table, self._ends, self._origin = analysis.connections, analysis.ends, analysis.origin_ns
-        self._numbers = np.flatnonzero(self._table["end_ns"].to_numpy() >= 0)
+    def __init__(self, table: pd.DataFrame, ends: Ends, origin_ns: int) -> None:
+        self._table, self._ends, self._origin = table, ends, origin_ns
+        self._numbers = np.flatnonzero(table["end_ns"].to_numpy() >= 0)
 
     def __len__(self) -> int:
         return len(self._numbers)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        for numbers in self._blocks():
-            yield from self.of(numbers)
+        for columns in self.blocks():
+            yield from dicts(columns)
 
-    def texts(self) -> Iterator[bytes]:
-        """The items as JSON, a line each, a block at a time."""
-        for numbers in self._blocks():
-            yield _BETWEEN.join(json_rows.lines(self._columns(numbers)))
+    def blocks(self) -> Iterator[Tree]:
+        """The columns of the items, a block of connections at a time."""
+        for begin in range(0, len(self), _BLOCK):
+            yield self._columns(self._numbers[begin : begin + _BLOCK])
 
     def of(self, numbers: Ints) -> list[dict[str, Any]]:
         """The items of the connections with these numbers."""
-        return json_rows.dicts(self._columns(numbers))
+        return dicts(self._columns(numbers))
 
-    def _blocks(self) -> Iterator[Ints]:
-        for begin in range(0, len(self), _BLOCK):
-            yield self._numbers[begin : begin + _BLOCK]
-
-    def _columns(self, numbers: Ints) -> json_rows.Tree:
+    def _columns(self, numbers: Ints) -> Tree:
         rows = self._table.iloc[numbers]
         start, end = rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
         return {
@@ -154,7 +119,7 @@ class Connections:
             "duration_s": (end - start) / 1e9,
             "handshake_seen": rows["handshake_seen"].to_numpy(),
             "closed": rows["closed"].to_numpy(dtype=object),
-            "directions": {"client": self._ends.columns(2 * numbers), "server": self._ends.columns(2 * numbers + 1)},
+            "directions": {"client": _sent(self._ends, 2 * numbers), "server": _sent(self._ends, 2 * numbers + 1)},
         }
 
     def totals(self) -> Totals:
@@ -162,11 +127,11 @@ class Connections:
         data = self._ends.counts("unique_bytes")[self._numbers].max(axis=1)
         order = np.argsort(-data, kind="stable")[:BUSIEST]
         segments = int(self._ends.counts("data_segments").sum())
-        return Totals(len(self), segments, self._ends.spurious, self.of(self._numbers[order]))
+        spurious = {kind: int(counts.sum()) for kind, counts in self._ends.spurious.items()}
+        return Totals(len(self), segments, spurious, self.of(self._numbers[order]))
 
 
-def _findings(analysis: Analysis, origin: int) -> list[dict[str, Any]]:
-    table = analysis.tables["findings"]
+def _findings(table: pd.DataFrame, origin: int) -> list[dict[str, Any]]:
     rows = zip(*(table[name].tolist() for name in table.columns), strict=True)
     return [
         {
@@ -177,61 +142,29 @@ def _findings(analysis: Analysis, origin: int) -> list[dict[str, Any]]:
             "end_s": (end - origin) / 1e9,
             "verdict": str(verdict),
             "because": because,
-            "evidence": json.loads(evidence),
+            "evidence": evidence,
         }
         for kind, layer, connection, start, end, verdict, because, evidence in rows
     ]
 
 
-class Ends:
-    """D of the summary for every end of every connection: what it sent, by the point that saw it best.
+def direction(ends: Ends, connection: int, sender: int) -> dict[str, Any]:
+    """What one end of a connection sent (0 the client); nulls where nothing was seen of it."""
+    return dicts(_sent(ends, np.array([2 * connection + sender])))[0]
 
-    Ends are numbered 2 * connection + sender.
-    """
 
-    def __init__(
-        self, measures: pd.DataFrame, retransmissions: pd.DataFrame, connections: pd.DataFrame, seen_at: Any
-    ) -> None:
-        self._measures = {name: measures[name].to_numpy() for name in measures.columns}
-        connection, sender, point = (self._measures[name] for name in ("connection", "sender", "point"))
-        best = np.flatnonzero(seen_at[connection, sender] == point)
-        self._row = np.full(2 * len(connections), -1)
-        self._row[(2 * connection + sender)[best]] = best
-        number = retransmissions["connection"].to_numpy().astype(np.int64)
-        from_server = retransmissions["sender"].to_numpy() != connections["client"].to_numpy()[number]
-        end = 2 * number + from_server
-        self._triggers, self._spurious = (
-            {kind: np.bincount(end[retransmissions[name] == kind], minlength=len(self._row)) for kind in kinds}
-            for name, kinds in (("trigger", TRIGGERS), ("spurious", SPURIOUS))
-        )
-
-    def of(self, ends: Ints) -> list[dict[str, Any]]:
-        """What each of these ends sent; nulls where nothing was seen of it."""
-        return json_rows.dicts(self.columns(ends))
-
-    def columns(self, ends: Ints) -> json_rows.Tree:
-        """The columns of `of`."""
-        own, row = self._measures, self._row[ends]
-        seen = np.where(row < 0, -1, ends)
-        trips = {name: _rates(own[f"rtt_{name}_ms"], row) for name in STATISTICS}
-        return {
-            **{name: _counts(own[name], row) for name in _COUNTS},
-            **{name: _rates(own[name], row) for name in _RATES},
-            "rtt_ms": {"samples": _counts(own["rtt_samples"], row), **trips},
-            "retransmissions": {kind: _counts(counts, seen) for kind, counts in self._triggers.items()},
-            "spurious": {kind: _counts(counts, seen) for kind, counts in self._spurious.items()},
-        }
-
-    def counts(self, name: str) -> Ints:
-        """One of the counts, shape (connections, 2); 0 where nothing was seen."""
-        seen, counts = self._row >= 0, np.zeros(len(self._row), dtype=np.int64)
-        counts[seen] = self._measures[name][self._row[seen]]
-        return counts.reshape(-1, 2)
-
-    @property
-    def spurious(self) -> dict[str, int]:
-        """How many retransmissions of all ends together were needless."""
-        return {kind: int(counts.sum()) for kind, counts in self._spurious.items()}
+def _sent(ends: Ends, numbers: Ints) -> Tree:
+    """The columns of D of the summary, of the ends with these numbers."""
+    own, row = {name: column.to_numpy() for name, column in ends.measures.items()}, ends.row[numbers]
+    seen = np.where(row < 0, -1, numbers)
+    trips = {name: _rates(own[f"rtt_{name}_ms"], row) for name in STATISTICS}
+    return {
+        **{name: _counts(own[name], row) for name in _COUNTS},
+        **{name: _rates(own[name], row) for name in _RATES},
+        "rtt_ms": {"samples": _counts(own["rtt_samples"], row), **trips},
+        "retransmissions": {kind: _counts(counts, seen) for kind, counts in ends.triggers.items()},
+        "spurious": {kind: _counts(counts, seen) for kind, counts in ends.spurious.items()},
+    }
 
 
 def _rates(values: Any, rows: Ints) -> Any:

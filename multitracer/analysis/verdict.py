@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from multitracer.analysis.summary import Totals
+    from multitracer.model.analysis import Totals
 
 FULL = 0.9
 """From this share of the session on, the link itself is what limits."""
@@ -36,21 +36,21 @@ RANK = (
     "spurious-fast-retransmit", "link-recovery-hole", "zero-window", "fast-retransmit", "ack-loss", "reordering",
     "idle-link", "ack-compression", "probe", "handshake-retry",
 )  # fmt: skip
-"""Kinds of finding, what tells most first."""
+"""Kinds of finding, the gravest first."""
 
 _SURENESS = ("confirmed", "likely", "undecided")
 
 
 def verdict(summary: dict[str, Any], totals: Totals) -> str:
-    """One sentence on what limited the transfer, as far as the inputs tell."""
+    """One sentence on what limited the transfer, as far as the inputs show."""
     shares = summary["accounting"]
-    said = _by_shares(shares) if shares else _by_tcp(totals)
+    limit = _by_shares(shares) if shares else _by_tcp(totals)
     leading = [group for group in grouped(summary["findings"]) if group[0]["verdict"] == "confirmed"][:2]
-    return said + "".join(f"; {_count(group)}" for group in leading) + "."
+    return limit + "".join(f"; {_count(group)}" for group in leading) + "."
 
 
 def grouped(findings: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """The findings by kind and verdict: the surest first, then those that tell most; longest first in each."""
+    """The findings by kind and verdict: the surest first, then the gravest; longest first in each."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for finding in findings:
         groups.setdefault((finding["verdict"], finding["kind"]), []).append(finding)

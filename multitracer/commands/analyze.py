@@ -13,11 +13,11 @@ import click
 from multitracer.commands.parameters import EXPORTED, analysed, input_options, output_option, prepare
 from multitracer.commands.talk import Progress, quiet, say, talk_options
 from multitracer.commands.terminal import print_summary
-from multitracer.compute import memory
 from multitracer.model.errors import InputError, NoUsableInputError, SkippedInputError, UsageError
 
 if TYPE_CHECKING:
-    from multitracer.analysis.pipeline import Analysis
+    from multitracer.analysis.summary import Summary
+    from multitracer.model.analysis import Analysis
 
 _ENDINGS = (".gz", ".zst", ".pcap", ".pcapng", ".cap", ".dmp", ".txt", ".log", ".csv", ".json", ".mi2log")
 
@@ -53,19 +53,18 @@ def command(
     state, logs of the link (`multitracer formats` lists what is read). All are recordings of one
     experiment. "-" is standard input.
     """
-    memory.make_ready(inputs)
     what = Written(report=not no_report, exports=exports, all=not summary_only)
     if compare:
         skipped = compare_all(inputs, output, options, what, as_json=as_json)
     else:
-        analysis, document, written = one(inputs, output, options, what)
+        analysis, summary, written = one(inputs, output, options, what)
         skipped = skipped_in(analysis)
         if as_json:
-            from multitracer.analysis.summary import to_json
+            from multitracer.export.summary_json import json_text
 
-            click.echo(to_json(document))
+            click.echo(json_text(summary.document))
         else:
-            print_summary(document, analysis.totals, written, sys.stdout)
+            print_summary(summary, written, sys.stdout)
     if strict and skipped:
         count = sum(skipped.values())
         said = "1 record was" if count == 1 else f"{count} records were"
@@ -88,18 +87,18 @@ class Written:
 
 def one(
     inputs: tuple[str, ...], output: Path, options: dict[str, Any], what: Written
-) -> tuple[Analysis, dict[str, Any], str]:
+) -> tuple[Analysis, Summary, str]:
     """Analyse the inputs as one experiment and write it; the analysis, its summary, and where all is."""
     prepare(output)
     analysis = analysed(inputs, dict(options))
-    from multitracer.analysis.summary import json_pieces, summarize
+    from multitracer.analysis.summary import summarize
     from multitracer.export import files
 
-    document = summarize(analysis)
-    written = str(files.write_summary(json_pieces(document), output))
+    summary = summarize(analysis)
+    written = str(files.write_summary(summary.document, output))
     if what.all:
-        written = write_all(analysis, document, output, report=what.report, exports=what.exports)
-    return analysis, document, written
+        written = write_all(analysis, summary, output, report=what.report, exports=what.exports)
+    return analysis, summary, written
 
 
 def compare_all(
@@ -110,7 +109,7 @@ def compare_all(
     Gives how many records of which inputs had to be skipped.
     """
     import multitracer
-    from multitracer.report import compare
+    from multitracer.report import compare_page, comparison
 
     if len(inputs) < 2:
         raise UsageError("--compare needs two experiments at least\nGive a file or a directory for each.")
@@ -118,24 +117,24 @@ def compare_all(
     found, skipped = [], {}
     for name, path in zip(names_of(inputs), inputs, strict=True):
         try:
-            analysis, _, _ = one((path,), output / name, options, what)
+            analysis, summary, _ = one((path,), output / name, options, what)
         except InputError as error:
             say(str(error))
             skipped[path] = 1
-            found.append(compare.failed(name, path, str(error).splitlines()[0]))
+            found.append(comparison.failed(name, path, str(error).splitlines()[0]))
             continue
         skipped |= skipped_in(analysis)
-        found.append(compare.experiment(name, path, analysis, report=what.report and what.all))
+        found.append(comparison.experiment(name, path, analysis, summary, report=what.report and what.all))
         if not as_json:
             click.echo(f"{name}: {found[-1].row['verdict']}")
     if all(experiment.row["error"] for experiment in found):
         raise NoUsableInputError(", ".join(inputs[:3]), "none of the experiments can be analysed")
-    told = compare.document(found, multitracer.__version__)
+    told = comparison.document(found, multitracer.__version__)
     (output / "compare.json").write_text(json.dumps(told, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     written = [output / "compare.json"]
     if what.all and what.report:
         written.insert(0, output / "compare.html")
-        compare.write(found, written[0], multitracer.__version__)
+        compare_page.write(found, written[0], multitracer.__version__)
     click.echo(json.dumps(told) if as_json else f"\n{', '.join(map(str, written))}")
     return skipped
 
@@ -164,21 +163,23 @@ def _short(path: Path) -> str:
 
 
 def write_all(
-    analysis: Analysis, document: dict[str, Any], output: Path, *, report: bool, exports: tuple[str, ...]
+    analysis: Analysis, summary: Summary, output: Path, *, report: bool, exports: tuple[str, ...]
 ) -> str:
     """Write everything but the summary; says where it is."""
     from multitracer.export import files
 
     with Progress(shown=not quiet()) as progress:
         progress("writing tables", 0.1)
-        files.write_tables({**analysis.tables, "inputs": files.inputs_table(document)}, output)
+        files.write_tables({**analysis.tables, "inputs": files.inputs_table(summary.document)}, output)
         progress("writing series", 0.4)
         files.write_series(analysis, output)
         if exports:
             progress("writing exports", 0.5)
-            files.write_exports(analysis, output, exports)
+            files.write_exports(analysis, summary.document, output, exports)
         if report:
             progress("writing the report", 0.7)
-            analysis.report(output / files.REPORT)
+            from multitracer import report as pages
+
+            pages.write(analysis, summary, output / files.REPORT)
     more = ", ".join([files.SUMMARY, f"{files.TABLES}/", f"{files.SERIES}/", *(f"{kind}/" for kind in exports)])
     return f"{output / files.REPORT} and in {output}: {more}" if report else f"in {output}: {more}"

@@ -241,7 +241,7 @@ def describe(traces: tuple[str, ...], no_report: bool, as_json: bool, output: Pa
         (output / DESCRIBE).write_text(json.dumps(told, indent=1, allow_nan=False) + "\n", encoding="utf-8")
         if not no_report:
             progress("writing the page", 0.95)
-            from multitracer.report.erasures import write
+            from multitracer.report.erasures_page import write
 
             write(found, descriptions, output / PAGE)
     written = ", ".join(str(output / name) for name in [DESCRIBE] + [PAGE] * (not no_report))

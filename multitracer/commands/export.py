@@ -31,7 +31,9 @@ def command(inputs: tuple[str, ...], output: Path, formats: tuple[str, ...], **o
     """
     prepare(output)
     analysis = analysed(inputs, options)
+    from multitracer.analysis.summary import summarize
     from multitracer.export import files
 
-    for path in files.write_exports(analysis, output, formats or files.EXPORTS):
+    document = summarize(analysis).document
+    for path in files.write_exports(analysis, document, output, formats or files.EXPORTS):
         click.echo(path)

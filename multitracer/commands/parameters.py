@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from multitracer.commands.loading import loading
 from multitracer.commands.talk import Progress, quiet, say, verbose
 from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from multitracer.analysis.pipeline import Analysis
+    from multitracer.model.analysis import Analysis
     from multitracer.model.trace import Trace
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -26,9 +25,6 @@ RESULTS = (SUMMARY, "report.html", "tables", "series", "xgraph", "xplot", "csv")
 
 _LONGEST_S, _LARGEST_PPM = 4e9, 1e5
 """What a stated clock may be off: more than the calendar's seconds so far, and a tenth of its rate."""
-
-_NEEDED_NEXT = ("pandas", "multitracer.analysis.pipeline", "multitracer.export.files", "rich.console")
-"""These take half a second to load, which kernels that find and decode records leave to another thread."""
 
 SHOWN_SKIPS = 10
 """Kinds of loss named for each input without -v."""
@@ -134,7 +130,6 @@ def prepare(directory: Path) -> None:
 
 def analysed(inputs: Sequence[str], options: dict[str, Any]) -> Analysis:
     """Read and analyse the inputs as `options` ask, showing progress; names on stderr what had to be skipped."""
-    from multitracer.compute import kernels
     from multitracer.model.options import AnalyzeOptions
     from multitracer.parsers.shared.experiment import read
 
@@ -147,9 +142,7 @@ def analysed(inputs: Sequence[str], options: dict[str, Any]) -> Analysis:
         **options,
     )
     with Progress(shown=not quiet()) as progress:
-        kernels.get_ready()  # first what reading itself needs
-        with loading(*_NEEDED_NEXT):
-            trace = read(*files, progress=progress)
+        trace = read(*files, progress=progress)
         from multitracer.analysis.pipeline import analyze
 
         analysis = analyze(trace, asked, progress)

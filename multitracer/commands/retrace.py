@@ -135,7 +135,7 @@ def command(
             run(output / directory)
         if not no_report:
             progress("writing the page", 0.99)
-            from multitracer.report.retrace import write
+            from multitracer.report.retrace_page import write
 
             write(results, output / PAGE)
     if not quiet():

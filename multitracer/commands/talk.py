@@ -72,6 +72,7 @@ class Progress:
         self._shown = shown and sys.stderr.isatty()
         self._lock = threading.Lock()
         self._state = ("", 0.0)
+        self._compiling = ""
         self._bar: Bar | None = None
         self._timer = threading.Timer(PATIENCE_S, self._start)
         self._timer.daemon = True
@@ -82,7 +83,16 @@ class Progress:
             self._state = (printable(step), fraction)
             self._update()
 
+    def compiling(self, progress: str) -> None:
+        """Say which kernel is being compiled; "" when that is done."""
+        with self._lock:
+            self._compiling = progress
+            self._update()
+
     def __enter__(self) -> Progress:
+        from multitracer.compute.kernels import on_compiling
+
+        on_compiling.append(self.compiling)
         if self._shown:
             self._timer.start()
         return self
@@ -90,6 +100,9 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        from multitracer.compute.kernels import on_compiling
+
+        on_compiling.remove(self.compiling)
         self._timer.cancel()
         with self._lock:
             self._shown = False
@@ -112,4 +125,4 @@ class Progress:
     def _update(self) -> None:
         if self._bar:
             step, fraction = self._state
-            self._bar.update(self._bar.task_ids[0], description=step, completed=fraction)
+            self._bar.update(self._bar.task_ids[0], description=self._compiling or step, completed=fraction)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
-from multitracer.analysis.verdict import grouped, verdict
+from multitracer.analysis.verdict import grouped
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from multitracer.analysis.summary import Totals
+    from multitracer.analysis.summary import Summary
+    from multitracer.model.analysis import Totals
 
 BAR_CELLS = 72
 SHOWN_FINDINGS, SHOWN_NOTES = 6, 3
@@ -38,24 +39,25 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
 
 
-def print_summary(summary: dict[str, Any], totals: Totals, results: str, out: TextIO) -> None:
+def print_summary(summary: Summary, results: str, out: TextIO) -> None:
     """Print what was captured, the verdict, where the time went, the findings, and where the `results` are."""
     from rich.console import Console
 
     console = Console(file=out, highlight=False, soft_wrap=True, emoji=False, markup=False)
     width = min(console.width, 140) if console.is_terminal else 140
     with console.capture() as captured:  # rich would answer a closed pipe by itself
-        for line in _lines(summary, totals, results, width, colour=console.color_system is not None):
+        for line in _lines(summary, results, width, colour=console.color_system is not None):
             console.print(line)
     out.write(captured.get())
 
 
-def _lines(summary: dict[str, Any], totals: Totals, results: str, width: int, *, colour: bool) -> Iterator[Text]:
+def _lines(concluded: Summary, results: str, width: int, *, colour: bool) -> Iterator[Text]:
     from rich.text import Text
 
-    yield Text(_captured(summary, totals))
+    summary = concluded.document
+    yield Text(_captured(summary, concluded.totals))
     yield Text(_trust(summary), style="dim")
-    yield Text("\n" + verdict(summary, totals), style="bold")
+    yield Text("\n" + concluded.verdict, style="bold")
     yield from map(Text, _told(summary))
     if summary["accounting"]:
         yield Text()

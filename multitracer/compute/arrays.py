@@ -46,11 +46,14 @@ def distinct(table: Any) -> tuple[Any, Any]:
     return first, which
 
 
-def attach(table: pd.DataFrame, name: str, values: Any) -> None:
-    """Make `values` a column of the table as they are; pandas would copy them."""
+def with_columns(table: pd.DataFrame, **columns: Any) -> pd.DataFrame:
+    """The table with these columns new or in place of its own; nothing is copied, and `table` stays as it was."""
     import pandas as pd
 
-    table[name] = pd.Series(values, index=table.index, copy=False)
+    made = table.copy(deep=False)
+    for name, values in columns.items():
+        made[name] = pd.Series(values, index=table.index, copy=False)
+    return made
 
 
 @kernel

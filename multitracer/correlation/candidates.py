@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.correlation.headers import FLAGS_MASK, Header
+from multitracer.model.paths import NOWHERE, Paths
 from multitracer.model.schema import MARKS
-from multitracer.vantage.paths import NOWHERE, Paths
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +53,7 @@ class Fields(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Captured:
+class CandidateSegments:
     """Segments beside the packets they were made from: the two tables have the same rows.
 
     `error_ns` is, per observation point, what its times may be off the link log's clock.

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.correlation.segment_frames import LinkMatch, correlate
+from multitracer.model.paths import NOWHERE, Paths
 from multitracer.model.trace import Clock, ClockPiece
-from multitracer.vantage.paths import NOWHERE, Paths
 
 if TYPE_CHECKING:
     import pandas as pd

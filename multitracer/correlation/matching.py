@@ -156,9 +156,9 @@ class _Assignment:
         return candidates[bisect_right(candidates, after) : bisect_left(candidates, before)]
 
     def _agrees(self, head: Header, place: int) -> bool:
-        said = head.wire_bytes, head.ip_id, head.raw_seq, head.raw_ack
+        seen = head.wire_bytes, head.ip_id, head.raw_seq, head.raw_ack
         columns = self.fields.wire_bytes, self.fields.ip_id, self.fields.raw_seq, self.fields.raw_ack
-        return all(value < 0 or value == column[place] for value, column in zip(said, columns, strict=True))
+        return all(value < 0 or value == column[place] for value, column in zip(seen, columns, strict=True))
 
     def _soonest(self, fits: list[int], busy_until: int) -> int:
         """The segment that the link, once free, kept waiting least; of equals the first."""

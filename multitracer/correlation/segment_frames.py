@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.correlation.candidates import UNRELATED, Captured, Fields
+from multitracer.correlation.candidates import UNRELATED, CandidateSegments, Fields
 from multitracer.correlation.delivery import NEVER, delivered
 from multitracer.correlation.headers import header
 from multitracer.correlation.matching import Ends, Offer, match
@@ -21,8 +21,9 @@ from multitracer.correlation.sizes import Sized, match_sizes
 from multitracer.link import reassembly_rlc, reassembly_rlp
 from multitracer.link.packets import CarriedPacket
 from multitracer.link.reassembly_rlc import direction
+from multitracer.model.paths import Paths
 from multitracer.model.schema import FIN, MARKS, SYN, build, empty
-from multitracer.vantage.paths import INTACT, LOST, Paths
+from multitracer.vantage.paths import INTACT, LOST
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -78,7 +79,8 @@ def correlate(
     points = int(segments["point"].max()) + 1 if len(segments) else 0
     errors = np.zeros(points, dtype=np.int64) if error_ns is None else np.asarray(error_ns, dtype=np.int64)
     frames = tables["frames"]
-    captured = Captured(segments, tables["packets"], tables["flows"], paths, np.where(errors < 0, UNRELATED, errors))
+    errors = np.where(errors < 0, UNRELATED, errors)
+    candidates = CandidateSegments(segments, tables["packets"], tables["flows"], paths, errors)
     rows: list[_Row] = []
     found: dict[int, LinkMatch] = {}
     notes: list[str] = []
@@ -86,11 +88,11 @@ def correlate(
         mine = one_log(frames, direction(frames, link))
         if not len(mine):
             continue
-        one = _OneLink(link, protocol, captured, frames, mine)
+        one = _OneLink(link, protocol, candidates, frames, mine)
         found[link] = LinkMatch(link, one.packets, one.segments, one.sender_logged)
         rows += one.rows()
         notes += one.notes()
-    return Correlation(_table(rows, captured, connections), found, notes)
+    return Correlation(_table(rows, candidates, connections), found, notes)
 
 
 def reassemble(frames: pd.DataFrame, rows: Ints, protocol: str) -> list[CarriedPacket]:
@@ -140,8 +142,10 @@ class _Row:
 class _OneLink:
     """One direction of a link: its packets, and the segments they are."""
 
-    def __init__(self, link: int, protocol: str, captured: Captured, frames: pd.DataFrame, mine: Ints) -> None:
-        self.link, self.captured = link, captured
+    def __init__(
+        self, link: int, protocol: str, candidates: CandidateSegments, frames: pd.DataFrame, mine: Ints
+    ) -> None:
+        self.link, self.candidates = link, candidates
         self.time_ns = frames["time_ns"].to_numpy()
         self.begins_ns = int(self.time_ns[mine].min())
         self.sender_logged = bool(frames["sent"].to_numpy()[mine[0]])
@@ -156,8 +160,8 @@ class _OneLink:
         self.segments: Ints = row[np.array(self.places, dtype=np.int64)]
 
     def _by_payload(self) -> tuple[Fields, list[int]]:
-        self.ends = self.captured.streams_of(self.headers)
-        fields = self.captured.fields(stream for streams in self.ends.values() for stream in streams)
+        self.ends = self.candidates.streams_of(self.headers)
+        fields = self.candidates.fields(stream for streams in self.ends.values() for stream in streams)
         return fields, match(self._offers(), fields, self.ends)
 
     def _by_bytes(self, mine: Ints) -> tuple[Fields, list[int]]:
@@ -170,9 +174,9 @@ class _OneLink:
             )
             for p in self.packets
         ]
-        best, places, found = self.captured.fields([]), [NONE] * len(packets), len(packets) // 2
-        for streams in self.captured.hosts().values():
-            fields = self.captured.fields(streams)
+        best, places, found = self.candidates.fields([]), [NONE] * len(packets), len(packets) // 2
+        for streams in self.candidates.hosts().values():
+            fields = self.candidates.fields(streams)
             if len(set(fields.point)) == 1 and all(fields.offered) and max(fields.error_ns) < UNRELATED:
                 tried = match_sizes(packets, fields, frame_ns)
                 fitting = sum(place >= 0 for place in tried)
@@ -219,8 +223,8 @@ class _OneLink:
     def _captured_row(self, place: int) -> _Row:
         fields = self.fields
         row, stream = fields.row[place], fields.stream[place]
-        sent_ns = fields.time_ns[place] if self.captured.sent_here(stream) else NONE
-        seq = int(self.captured.segments["seq"].to_numpy()[row])
+        sent_ns = fields.time_ns[place] if self.candidates.sent_here(stream) else NONE
+        seq = int(self.candidates.segments["seq"].to_numpy()[row])
         return _Row(
             stream, self.link, seq, fields.payload_bytes[place], fields.wire_bytes[place], row, self.matched_by, sent_ns
         )
@@ -237,7 +241,7 @@ class _OneLink:
         streams = [stream for stream in self.ends.get(head[:4], []) if stream in references]
         if len(streams) != 1:
             return None
-        seq = self.captured.relative_seq(streams[0], head.raw_seq, references[streams[0]])
+        seq = self.candidates.relative_seq(streams[0], head.raw_seq, references[streams[0]])
         return _Row(streams[0], self.link, seq, head.payload_bytes, head.wire_bytes, NONE, self.matched_by)
 
     def _note_frames(self, row: _Row, packet: CarriedPacket) -> None:
@@ -253,13 +257,13 @@ class _OneLink:
     def _delivered_ns(self, number: int, segment: int) -> int:
         """By the far end's log; the far capture, where it saw the packet or should have, overrules it."""
         by_log = self.delivered[number]
-        paths = self.captured.paths
+        paths = self.candidates.paths
         if segment < 0 or paths.arrived[segment] not in (INTACT, LOST):
             return by_log
         if paths.arrived[segment] == LOST:
             return NONE
         came = int(paths.arrival[segment])
-        by_capture = int(self.captured.segments["time_ns"].to_numpy()[came]) if came >= 0 else NONE
+        by_capture = int(self.candidates.segments["time_ns"].to_numpy()[came]) if came >= 0 else NONE
         return by_log if by_log >= 0 else by_capture
 
     def _never_carried(self) -> Iterator[_Row]:
@@ -295,7 +299,7 @@ class _OneLink:
 
     def _log_covers(self, place: int, before: int) -> bool:
         stream = self.fields.stream[place]
-        if not self.captured.sent_here(stream):
+        if not self.candidates.sent_here(stream):
             return False
         return before >= 0 or self.fields.time_ns[place] > self.begins_ns + self.fields.error_ns[place]
 
@@ -328,7 +332,7 @@ class _OneLink:
         return "no captured segment of their connection is left that is the same"
 
 
-def _table(rows: Sequence[_Row], captured: Captured, connections: pd.DataFrame) -> pd.DataFrame:
+def _table(rows: Sequence[_Row], candidates: CandidateSegments, connections: pd.DataFrame) -> pd.DataFrame:
     if not rows:
         return empty("segment_frames")
     columns: dict[str, Any] = {name: [getattr(row, name) for row in rows] for name in _COPIED}
@@ -337,7 +341,7 @@ def _table(rows: Sequence[_Row], captured: Captured, connections: pd.DataFrame) 
         **columns,
         "connection": stream // 2,
         "sender": _senders(stream, connections),
-        "transmission": _transmissions(rows, captured),
+        "transmission": _transmissions(rows, candidates),
     })  # fmt: skip
     order = np.lexsort((table["first_frame_ns"], table["sent_ns"], table["link"]))
     return table.take(order).reset_index(drop=True)
@@ -354,11 +358,11 @@ def _senders(stream: Ints, connections: pd.DataFrame) -> list[str]:
     return [ends[number % 2][number // 2] for number in stream.tolist()]
 
 
-def _transmissions(rows: Sequence[_Row], captured: Captured) -> Ints:
+def _transmissions(rows: Sequence[_Row], candidates: CandidateSegments) -> Ints:
     """How many times TCP had sent the same bytes before, as the sender's capture has it; else -1."""
-    segments = captured.segments
-    streams = [stream for stream in {row.stream for row in rows} if captured.sent_here(stream)]
-    order = np.array(captured.fields(streams).row, dtype=np.int64)
+    segments = candidates.segments
+    streams = [stream for stream in {row.stream for row in rows} if candidates.sent_here(stream)]
+    order = np.array(candidates.fields(streams).row, dtype=np.int64)
     own = segments.take(order)
     takes_room = (own["payload_bytes"].to_numpy() > 0) | (own["flags"].to_numpy() & (SYN | FIN) > 0)
     same = own[["connection", "sender", "seq", "payload_bytes"]]

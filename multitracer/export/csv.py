@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,7 @@ def write(tables: Mapping[str, pd.DataFrame], directory: Path) -> list[Path]:
 
 
 def write_table(name: str, frame: pd.DataFrame, path: Path) -> None:
-    """Write one table; what the inputs cannot tell is an empty field."""
+    """Write one table; an unknown value is an empty field."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -36,11 +37,16 @@ def write_table(name: str, frame: pd.DataFrame, path: Path) -> None:
         csv.write_csv(table, file, csv.WriteOptions(quoting_style="needed", include_header=True))
 
 
+def cell_text(value: Any) -> str:
+    """The text of a cell: evidence as JSON, and text as UTF-8 can hold it."""
+    return json.dumps(value) if isinstance(value, dict) else encodable(value)
+
+
 def _values(column: Column, values: pd.Series[Any]) -> Any:
     import pyarrow as pa
 
     if column.dtype == "object" or isinstance(column.dtype, tuple):
-        texts = values.astype(object).map(encodable, na_action="ignore")
+        texts = values.astype(object).map(cell_text, na_action="ignore")
         return pa.array(texts.tolist(), type=pa.string(), from_pandas=True)
     array = values.to_numpy()
     if column.null is None:

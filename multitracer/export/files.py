@@ -9,28 +9,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.analysis.summary import summarize
 from multitracer.export import csv, series, xgraph, xplot
 from multitracer.export.series import RLC_SERIES, RLP_SERIES, TCP_SERIES, View
-from multitracer.model.schema import SCHEMA, Column, build, encodable
+from multitracer.export.summary_json import json_pieces
+from multitracer.model.analysis import Analysis
+from multitracer.model.schema import SCHEMA, Column, build
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from multitracer.analysis.pipeline import Analysis
-
 EXPORTS = ("xgraph", "xplot", "csv")
 MOST_CONNECTIONS = 100
-"""Series are drawn by hand and eye: of more connections, those with most data get theirs."""
+"""At most so many connections get series, those with most data: people plot series one connection at a time."""
 
 SUMMARY, TABLES, SERIES, REPORT = "summary.json", "tables", "series", "report.html"
 
 
-def write_summary(pieces: Iterable[bytes], directory: Path) -> Path:
-    """Write summary.json from the pieces of its text."""
+def write_summary(document: dict[str, Any], directory: Path) -> Path:
+    """Write summary.json."""
     path = directory / SUMMARY
     with path.open("wb") as file:
-        file.writelines(pieces)
+        file.writelines(json_pieces(document))
         file.write(b"\n")
     return path
 
@@ -71,7 +70,7 @@ def _nullable(column: Column, values: pd.Series[Any]) -> Any:
     import pandas as pd
 
     if column.dtype == "object":
-        return values.map(encodable, na_action="ignore").astype("string")
+        return values.map(csv.cell_text, na_action="ignore").astype("string")
     if isinstance(column.dtype, tuple) or column.null is None or column.dtype.startswith("float"):
         return values.array
     array = values.to_numpy()
@@ -100,15 +99,15 @@ def write_series(analysis: Analysis, directory: Path) -> list[Path]:
     """Write every series that the inputs support to series/NAME.csv."""
     _remove_earlier(directory / SERIES)
     written = []
-    for connection, named in each_connection(analysis):
+    for connection, named in series_by_connection(analysis):
         written += series.write(named, directory / SERIES, connection)
     return written
 
 
-def each_connection(analysis: Analysis) -> Iterator[tuple[int, dict[str, pd.DataFrame]]]:
+def series_by_connection(analysis: Analysis) -> Iterator[tuple[int, dict[str, pd.DataFrame]]]:
     """Connections with their series, those with most data; the link's series come with the first."""
     tables = analysis.tables
-    chosen = drawn_connections(analysis)
+    chosen = connections_with_series(analysis)
     state = _by_connection(tables["tcp_state"], chosen)
     segments = _by_connection(tables["segments"], chosen)
     rest: dict[str, pd.DataFrame] = {name: tables[name] for name in ("connections", "links", "frames", "link_events")}
@@ -121,9 +120,9 @@ def each_connection(analysis: Analysis) -> Iterator[tuple[int, dict[str, pd.Data
         yield connection, series.series(own, connection, seen, analysis.origin_ns)
 
 
-def drawn_connections(analysis: Analysis) -> list[int]:
+def connections_with_series(analysis: Analysis) -> list[int]:
     """The numbers of the connections that get series: at most MOST_CONNECTIONS, those with most data."""
-    measures = analysis.measures
+    measures = analysis.ends.measures
     data = np.zeros(len(analysis.connections), dtype=np.int64)
     np.maximum.at(data, measures["connection"].to_numpy(), measures["unique_bytes"].to_numpy())
     return sorted(np.argsort(-data, kind="stable")[:MOST_CONNECTIONS].tolist())
@@ -131,7 +130,7 @@ def drawn_connections(analysis: Analysis) -> list[int]:
 
 def view(analysis: Analysis, connection: int, link: int | None) -> View:
     """Which end of a connection sent the data, and where both ends were seen."""
-    sender, paths = int(analysis.main_ends[connection]), analysis.paths
+    sender, paths = int(analysis.ends.main[connection]), analysis.paths
     near, far = (int(points[connection, sender]) for points in (paths.sender_point, paths.receiver_point))
     return View(sender, near if near >= 0 else None, far if far >= 0 else None, link)
 
@@ -146,7 +145,7 @@ def _by_connection(table: pd.DataFrame, chosen: list[int]) -> dict[int, pd.DataF
 
 
 def _remove_earlier(directory: Path) -> None:
-    """Take away the series of an earlier run, which these inputs might not support; and nothing else."""
+    """Take away the series files of an earlier run, of which this one may not write all; other files stay."""
     for path in directory.glob("*.csv"):
         if path.name.split(".")[0] in {*TCP_SERIES, *RLP_SERIES, *RLC_SERIES}:
             path.unlink()
@@ -155,24 +154,26 @@ def _remove_earlier(directory: Path) -> None:
 # Other tools' formats
 
 
-def write_exports(analysis: Analysis, directory: Path, kinds: Iterable[str]) -> list[Path]:
+def write_exports(
+    analysis: Analysis, document: dict[str, Any], directory: Path, kinds: Iterable[str]
+) -> list[Path]:
     """Write the named formats, each to a folder of its name: series for xgraph, graphs for xplot, tables as CSV."""
     makers = {"xgraph": _xgraph, "xplot": _xplot, "csv": _csv}
-    return [path for kind in dict.fromkeys(kinds) for path in makers[kind](analysis, directory / kind)]
+    return [path for kind in dict.fromkeys(kinds) for path in makers[kind](analysis, document, directory / kind)]
 
 
-def _xgraph(analysis: Analysis, directory: Path) -> list[Path]:
-    carried = xgraph.frame_bytes(analysis.tables["frames"], analysis.links.main)
+def _xgraph(analysis: Analysis, _: dict[str, Any], directory: Path) -> list[Path]:
+    frame_bytes = xgraph.frame_bytes(analysis.tables["frames"], analysis.links.main)
     written = []
-    for connection, named in each_connection(analysis):
-        written += xgraph.write(named, directory, connection, carried)
+    for connection, named in series_by_connection(analysis):
+        written += xgraph.write(named, directory, connection, frame_bytes)
     return written
 
 
-def _xplot(analysis: Analysis, directory: Path) -> list[Path]:
+def _xplot(analysis: Analysis, _: dict[str, Any], directory: Path) -> list[Path]:
     tables = {**analysis.tables, "packets": analysis.trace.tables["packets"]}
     written = []
-    for connection in drawn_connections(analysis):
+    for connection in connections_with_series(analysis):
         seen = view(analysis, connection, None)
         point = seen.receiver_point if seen.sender_point is None else seen.sender_point
         if point is not None:
@@ -180,5 +181,5 @@ def _xplot(analysis: Analysis, directory: Path) -> list[Path]:
     return written
 
 
-def _csv(analysis: Analysis, directory: Path) -> list[Path]:
-    return csv.write({**analysis.tables, "inputs": inputs_table(summarize(analysis))}, directory)
+def _csv(analysis: Analysis, document: dict[str, Any], directory: Path) -> list[Path]:
+    return csv.write({**analysis.tables, "inputs": inputs_table(document)}, directory)

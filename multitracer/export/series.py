@@ -2,7 +2,7 @@
 
 Times are seconds since the trace's start; TCP series carry relative sequence numbers or bytes, SRTT
 and its variation seconds, link series unwrapped sequence numbers. A series that the inputs cannot
-support is absent. What is an instant and nothing else has no value.
+support is absent. An event that has a time only has no value.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _SUPERVISORY = ("RR", "RNR", "REJ", "SREJ")
 class View:
     """From where a connection is seen: which end sends the data, at which points, over which link.
 
-    `data_sender` is 0 for the client, 1 for the server; a point or link that nobody recorded is None.
+    `data_sender` is 0 for the client, 1 for the server; a point or link that was not recorded is None.
     """
 
     data_sender: int
@@ -167,17 +167,17 @@ def _of(frame: pd.DataFrame, connection: int, sender: int) -> pd.DataFrame:
 
 
 def _sender_state(state: pd.DataFrame, mss: float | None) -> dict[str, tuple[Array, Array]]:
-    """cwnd, threshold, SRTT and its variation at each change, each from the log that tells most of it."""
+    """cwnd, threshold, SRTT and its variation at each change, each from the log with most values of it."""
     made = {}
     for name, (column, in_segments) in _STATE.items():
         times, inputs, values = _arrays(state, "time_ns", "input", column)
         if in_segments and mss:
             values = np.where(np.isnan(values), state[in_segments].to_numpy() * mss, values)
-        told = np.isfinite(values)
-        if told.any():
-            best = np.bincount(inputs[told].astype(np.int64) + 1).argmax() - 1
-            told &= inputs == best
-            made[name] = _changes(times[told], values[told])
+        known = np.isfinite(values)
+        if known.any():
+            best = np.bincount(inputs[known].astype(np.int64) + 1).argmax() - 1
+            known &= inputs == best
+            made[name] = _changes(times[known], values[known])
     return made
 
 
@@ -300,7 +300,7 @@ def _data(sent: pd.DataFrame, data: Array) -> dict[str, tuple[Array, Array | Non
 def _events(
     tables: Mapping[str, pd.DataFrame], directions: tuple[int, int], side: str
 ) -> dict[str, tuple[Array, Array | None]]:
-    """Resets of either direction, and what the peer's flow control told the data sender's side."""
+    """Resets of either direction, and flow control that the data sender's side received."""
     events = tables.get("link_events")
     if events is None:
         return {}

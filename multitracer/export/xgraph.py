@@ -62,8 +62,8 @@ def frame_bytes(frames: pd.DataFrame, link: int | None) -> float:
     """Octets of user data in a full frame of a link; 1 when it is not known."""
     if link is None or not len(frames):
         return 1
-    carried = frames.loc[frames["link"] == link, "payload_bytes"].to_numpy()
-    return float(max(carried.max(initial=0), 1))
+    payload = frames.loc[frames["link"] == link, "payload_bytes"].to_numpy()
+    return float(max(payload.max(initial=0), 1))
 
 
 def _last_sent(times: Array, data: pd.DataFrame | None) -> Array:

@@ -31,7 +31,7 @@ def write_connection(
 ) -> list[Path]:
     """Write both directions of a connection as one point saw them: N.client_tsg.xpl and N.server_tsg.xpl.
 
-    Needs segments and connections; `packets` gives the heights of the wire, without which the graph
+    Needs segments and connections; `packets` gives the sequence numbers on the wire, without which the graph
     begins at zero; `sack` (segment, left, right) the SACK blocks.
     """
     directory.mkdir(parents=True, exist_ok=True)

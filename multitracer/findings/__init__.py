@@ -1,55 +1,79 @@
-"""Findings: what the layers say together. One detector a file; each is a pure function of a Scene.
+"""Findings: what the recordings of all layers show together. One detector a file, named for what it finds.
 
-A detector module offers KINDS (the kinds of CONTRACT it can report), NEEDS (the tables without
-which it says nothing) and `detect(scene)`.
+A detector module offers KINDS (the kinds of finding that it can report), NEEDS (what it cannot do
+without, see `needs`) and `detect(observed)`, a pure function of Observations.
 """
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, NamedTuple
 
 from multitracer.findings import (
-    acknowledgements,
+    ack_compression,
+    ack_loss,
     burst_loss,
     competing_recovery,
-    flow_control,
+    excessive_queueing,
+    fast_retransmit,
+    flow_control_gap,
     handshake_retry,
-    header_decompression,
+    header_decompression_failure,
     idle_link,
     link_outage,
     link_recovery_hole,
     link_reset,
     local_drop,
-    queueing,
+    probe,
     reordering,
-    retransmissions,
+    timeout,
     zero_window,
 )
-from multitracer.findings.scene import Finding, Scene
+from multitracer.findings.finding import Finding
+from multitracer.findings.needs import missing_inputs
+from multitracer.findings.observations import Observations
 from multitracer.model.schema import build
 from multitracer.model.thresholds import Thresholds
 
 if TYPE_CHECKING:
     import pandas as pd
 
-DETECTORS = (
-    retransmissions, competing_recovery, burst_loss, local_drop, link_reset, header_decompression,
-    link_recovery_hole, link_outage, flow_control, queueing, idle_link, acknowledgements, reordering, zero_window,
-    handshake_retry,
+DETECTORS: tuple[ModuleType, ...] = (
+    timeout, fast_retransmit, probe, competing_recovery, burst_loss, local_drop, link_reset,
+    header_decompression_failure, link_recovery_hole, link_outage, flow_control_gap, excessive_queueing, idle_link,
+    ack_loss, ack_compression, reordering, zero_window, handshake_retry,
 )  # fmt: skip
 
-KINDS = tuple(kind for detector in DETECTORS for kind in detector.KINDS)
+KINDS: tuple[str, ...] = tuple(kind for detector in DETECTORS for kind in detector.KINDS)
 
-__all__ = ["DETECTORS", "KINDS", "Finding", "Scene", "Thresholds", "find"]
+__all__ = ["DETECTORS", "KINDS", "Finding", "Findings", "Observations", "Thresholds", "find"]
 
 
-def find(scene: Scene) -> pd.DataFrame:
+class Findings(NamedTuple):
+    """What was found, and what was not looked for."""
+
+    table: pd.DataFrame
     """The findings table, in order of time."""
-    found = sorted(
-        (finding for detector in DETECTORS for finding in detector.detect(scene)),
-        key=lambda finding: (finding.start_ns, finding.kind),
-    )
-    columns = {name: [getattr(finding, name) for finding in found] for name in Finding._fields}
-    columns["evidence"] = [json.dumps(evidence) for evidence in columns["evidence"]]
+    not_looked_for: dict[str, str]
+    """Kinds whose detector was not called, each with the inputs that it would need."""
+
+
+def find(observed: Observations) -> Findings:
+    """Call every detector whose needs are met."""
+    missing = [missing_inputs(detector.NEEDS, observed) for detector in DETECTORS]
+    found = [
+        finding
+        for detector, inputs in zip(DETECTORS, missing, strict=True)
+        if not inputs
+        for finding in detector.detect(observed)
+    ]
+    not_looked_for = {
+        kind: inputs for detector, inputs in zip(DETECTORS, missing, strict=True) if inputs for kind in detector.KINDS
+    }
+    return Findings(_table(found), not_looked_for)
+
+
+def _table(found: list[Finding]) -> pd.DataFrame:
+    ordered = sorted(found, key=lambda finding: (finding.start_ns, finding.kind))
+    columns = {name: [getattr(finding, name) for finding in ordered] for name in Finding._fields}
     return build("findings", columns)

@@ -1,8 +1,8 @@
-"""TCP resent bytes that the link was still repairing.
+"""TCP resent bytes whose frames the link was still repeating.
 
-The competition that counts is one of timers: TCP's retransmission timer against the link's
-persistence. A fast retransmission while the link repairs is a consequence of delivery out of
-order, and is told as likely only.
+Confirmed only where a timer triggered the resend: the link's repeats then took longer than TCP's
+retransmission timeout. A fast retransmission meanwhile comes from delivery out of order, and is
+reported as likely.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.findings.scene import Finding, Scene
+from multitracer.findings.finding import Finding
+from multitracer.findings.needs import SEGMENT_FRAMES
+from multitracer.findings.observations import Observations
 
 KINDS = ("competing-recovery",)
-NEEDS = ("segment_frames", "retransmissions")
+NEEDS = (SEGMENT_FRAMES,)
 
 
-def detect(scene: Scene) -> Iterator[Finding]:
+def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each resend of bytes whose frames were being repeated and got through later."""
-    table, resends = scene.segment_frames, scene.retransmissions
-    if table is None or not len(table) or not len(resends):
-        return
+    table, resends = observed.segment_frames, observed.retransmissions
+    assert table is not None  # by NEEDS
     repaired = table[
         (table["frame_retransmissions"] > 0) & (table["delivered_ns"] >= 0) & (table["first_frame_ns"] >= 0)
     ]

@@ -1,13 +1,15 @@
-"""The link stood idle inside the transfer for longer than a round trip."""
+"""The link was idle during the transfer for longer than a round trip."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from multitracer.findings.scene import Finding, Scene
+from multitracer.findings.finding import Finding
+from multitracer.findings.needs import ACCOUNTING, ROUND_TRIPS, ROUND_TRIPS_OUTSIDE_WINDOW, either
+from multitracer.findings.observations import Observations
 
 KINDS = ("idle-link",)
-NEEDS = ("accounting",)
+NEEDS = (ACCOUNTING, either(ROUND_TRIPS, ROUND_TRIPS_OUTSIDE_WINDOW))
 
 _CAUSE = {
     "idle_window_limited": "the sender had filled its usable window",
@@ -17,15 +19,14 @@ _CAUSE = {
 }
 
 
-def detect(scene: Scene) -> Iterator[Finding]:
+def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each idle interval longer than the threshold."""
-    table = scene.accounting
-    if table is None or not len(table):
-        return
-    rtt = max((d.least_rtt_ns for d in scene.directions if d.least_rtt_ns > 0), default=0) or scene.usual_rtt_ns
+    table = observed.accounting
+    assert table is not None  # by NEEDS
+    rtt = max((d.least_rtt_ns for d in observed.directions if d.least_rtt_ns > 0), default=0) or observed.usual_rtt_ns
     idle = table[table["cause"].isin(list(_CAUSE))]
     for link, start, end, cause in zip(idle["link"], idle["start_ns"], idle["end_ns"], idle["cause"], strict=True):
-        if rtt and end - start > scene.thresholds.idle_rtts * rtt:
+        if end - start > observed.thresholds.idle_rtts * rtt:
             yield Finding(
                 "idle-link", "tcp" if cause != "unknown" else "link", -1, int(start), int(end),
                 "confirmed" if cause != "unknown" else "undecided",

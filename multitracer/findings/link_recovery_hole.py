@@ -6,18 +6,20 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from multitracer.findings.scene import Finding, Scene
+from multitracer.findings.finding import Finding
+from multitracer.findings.needs import LINK_RTT, SEGMENT_FRAMES
+from multitracer.findings.observations import Observations
 
 KINDS = ("link-recovery-hole",)
-NEEDS = ("segment_frames",)
+NEEDS = (SEGMENT_FRAMES, LINK_RTT)
 
 
-def detect(scene: Scene) -> Iterator[Finding]:
-    """One finding for each gap longer than the threshold that link repeats explain."""
-    table, link_rtt = scene.segment_frames, scene.link_rtt_ns
-    if table is None or link_rtt is None or not len(table):
-        return
-    limit = scene.thresholds.hole_link_rtts * link_rtt
+def detect(observed: Observations) -> Iterator[Finding]:
+    """One finding for each gap longer than the threshold during which the link repeated frames."""
+    table, link_rtt = observed.segment_frames, observed.link_rtt_ns
+    assert table is not None  # by NEEDS
+    assert link_rtt is not None  # by NEEDS
+    limit = observed.thresholds.hole_link_rtts * link_rtt
     for (connection, sender, link), group in table.groupby(["connection", "sender", "link"], sort=False):
         came = group[(group["delivered_ns"] >= 0) & (group["first_frame_ns"] >= 0)]
         came = came.sort_values("delivered_ns", kind="stable")
@@ -25,10 +27,10 @@ def detect(scene: Scene) -> Iterator[Finding]:
         for at in np.flatnonzero(np.diff(delivered) > limit):
             row = came.iloc[at + 1]
             start, end = int(delivered[at]), int(delivered[at + 1])
-            # Its frames were being repeated: it had been begun, and was not merely offered late.
+            # Sent first within the limit before it was delivered, the segment was only offered late.
             if row["frame_retransmissions"] <= 0 or row["first_frame_ns"] > end - limit:
                 continue
-            if any(s < end and e > start for s, e in scene.resets(int(link))):
+            if any(s < end and e > start for s, e in observed.resets(int(link))):
                 continue
             yield Finding(
                 "link-recovery-hole", "link", int(connection), start, end,

@@ -1,4 +1,4 @@
-"""Segments in the sender's capture of which the link never carried an octet: a local queue dropped them."""
+"""Segments of which the link put no octet on the air: a queue in the sending host dropped them."""
 
 from __future__ import annotations
 
@@ -7,52 +7,56 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.findings.scene import Finding, Scene, runs
+from multitracer.findings.finding import Finding
+from multitracer.findings.grouping import groups_without_gap
+from multitracer.findings.needs import SEGMENT_FRAMES
+from multitracer.findings.observations import Observations
 
 KINDS = ("local-drop",)
-NEEDS = ("segment_frames",)
+NEEDS = (SEGMENT_FRAMES,)
 
 
-def detect(scene: Scene) -> Iterator[Finding]:
-    """One finding for each group of segments that the link was never given."""
-    for columns, never, passed in _by_link(scene):
-        yield from _on_link(scene, columns, never, passed)
+def detect(observed: Observations) -> Iterator[Finding]:
+    """One finding for each group of dropped segments that were sent close together."""
+    for columns, never, passed in _by_link(observed):
+        yield from _on_link(observed, columns, never, passed)
 
 
-def dropped(scene: Scene) -> set[int]:
-    """The rows of the segments that were certainly dropped before the link."""
+def dropped(observed: Observations) -> set[int]:
+    """Rows of the segments that were certainly dropped before the link; none without a link log."""
     rows: set[int] = set()
-    for columns, never, passed in _by_link(scene):
+    for columns, never, passed in _by_link(observed):
         rows.update(columns["segment"][never & (passed >= 0) & (columns["matched_by"] == "payload")].tolist())
     return rows
 
 
-def _by_link(scene: Scene) -> Iterator[tuple[dict[str, Any], Any, Any]]:
-    """Per link its packets in the order in which they were sent: columns, which it never carried, and `_passed_by`."""
-    table = scene.segment_frames
+def _by_link(observed: Observations) -> Iterator[tuple[dict[str, Any], Any, Any]]:
+    """For each link its packets in the order sent: columns, which were never on the air, and `_passed_by`."""
+    table = observed.segment_frames
     if table is None or not len(table):
         return
     table = table[(table["sent_ns"] >= 0).to_numpy()].sort_values("sent_ns", kind="stable")
     for link in table["link"].unique():
         columns = {name: table.loc[table["link"] == link, name].to_numpy() for name in table.columns}
         never = (columns["first_frame_ns"] < 0) & (columns["carried_bytes"] == 0)
-        yield columns, never, _passed_by(columns["sent_ns"], columns["first_frame_ns"], scene.resets(int(link)))
+        yield columns, never, _passed_by(columns["sent_ns"], columns["first_frame_ns"], observed.resets(int(link)))
 
 
-def _on_link(scene: Scene, columns: dict[str, Any], never: Any, passed: Any) -> Iterator[Finding]:
+def _on_link(observed: Observations, columns: dict[str, Any], never: Any, passed: Any) -> Iterator[Finding]:
     sent = columns["sent_ns"]
     for connection in np.unique(columns["connection"][never]):
+        gap_ns = observed.rtt_ns(int(connection)) * observed.thresholds.group_rtts
         mine = np.flatnonzero(never & (columns["connection"] == connection))
         for verdict, rows in (("confirmed", mine[passed[mine] >= 0]), ("undecided", mine[passed[mine] == -2])):
-            for run in runs(sent[rows], scene.rtt_ns(int(connection)) * scene.thresholds.group_rtts):
+            for run in groups_without_gap(sent[rows], gap_ns):
                 group = rows[run]
-                yield _finding(scene, columns, group, verdict, passed)
+                yield _finding(observed, columns, group, verdict, passed)
 
 
 def _passed_by(sent: Any, first: Any, resets: list[tuple[int, int]]) -> Any:
-    """For each packet a later one that the link carried with no reset between: it must have been dropped.
+    """For each packet the row of a later one that the link carried: it overtook the packet, which was dropped.
 
-    The row of the later packet; -1 where a reset may have flushed it; -2 where nothing later was carried.
+    -1 where a reset in between may have flushed the packet; -2 where the link carried none later.
     """
     passed = np.full(len(sent), -2, dtype=np.int64)
     following = -1
@@ -65,7 +69,7 @@ def _passed_by(sent: Any, first: Any, resets: list[tuple[int, int]]) -> Any:
     return passed
 
 
-def _finding(scene: Scene, columns: dict[str, Any], group: Any, verdict: str, passed: Any) -> Finding:
+def _finding(observed: Observations, columns: dict[str, Any], group: Any, verdict: str, passed: Any) -> Finding:
     sent = columns["sent_ns"]
     later = passed[group[-1]]
     because = (
@@ -79,5 +83,5 @@ def _finding(scene: Scene, columns: dict[str, Any], group: Any, verdict: str, pa
         "local-drop", "host", int(columns["connection"][group[0]]), int(sent[group[0]]), int(sent[group[-1]]),
         verdict if set(columns["matched_by"][group]) <= {"payload"} else "undecided", because,
         {"count": len(group), "bytes": int(columns["payload_bytes"][group].sum()),
-         "records": scene.references(columns["segment"][group])},
+         "records": observed.references(columns["segment"][group])},
     )  # fmt: skip

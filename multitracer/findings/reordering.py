@@ -6,37 +6,40 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from multitracer.findings.scene import Direction, Finding, Scene, runs
+from multitracer.findings.finding import Finding
+from multitracer.findings.grouping import groups_without_gap
+from multitracer.findings.needs import BOTH_ENDS
+from multitracer.findings.observations import Direction, Observations
 
 KINDS = ("reordering",)
-NEEDS = ("segments at both ends",)
+NEEDS = (BOTH_ENDS,)
 
 
-def detect(scene: Scene) -> Iterator[Finding]:
+def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each stretch in which packets overtook one another."""
-    for direction in scene.directions:
-        if direction.receiver_point >= 0:
-            yield from _in_direction(scene, direction)
+    for direction in observed.captured_at_both_ends:
+        yield from _in_direction(observed, direction)
 
 
-def _in_direction(scene: Scene, direction: Direction) -> Iterator[Finding]:
-    rows = scene.rows(direction.connection, direction.sender_point, direction.sender)
-    data = rows[(scene.column("payload_bytes")[rows] > 0) & (scene.arrived[rows] == 1) & (scene.arrival[rows] >= 0)]
+def _in_direction(observed: Observations, direction: Direction) -> Iterator[Finding]:
+    rows = observed.rows_sent(direction)
+    arrived = (observed.arrived[rows] == 1) & (observed.arrival[rows] >= 0)
+    data = rows[(observed.column("payload_bytes")[rows] > 0) & arrived]
     if len(data) < 2:
         return
-    seq = scene.column("seq")[data]
+    seq = observed.column("seq")[data]
     _, index, counts = np.unique(seq, return_inverse=True, return_counts=True)
-    data = data[counts[index] == 1]  # sent once, so that no resend is taken for an overtaken original
-    place = scene.arrival[data]  # rows of one capture: their order is the order of arrival
+    data = data[counts[index] == 1]  # sent once: a resend must not count as an overtaken original
+    place = observed.arrival[data]  # rows of one capture are in the order of arrival
     highest = np.maximum.accumulate(place)
     overtaken = data[place < highest]
-    time = scene.column("time_ns")
-    gap = max(direction.least_rtt_ns, 1) * scene.thresholds.group_rtts
-    for run in runs(time[overtaken], gap):
+    time = observed.column("time_ns")
+    gap = max(direction.least_rtt_ns, 1) * observed.thresholds.group_rtts
+    for run in groups_without_gap(time[overtaken], gap):
         group = overtaken[run]
-        arrived = time[scene.arrival[group]]
+        came = time[observed.arrival[group]]
         yield Finding(
-            "reordering", "path", direction.connection, int(arrived.min()), int(arrived.max()), "confirmed",
+            "reordering", "path", direction.connection, int(came.min()), int(came.max()), "confirmed",
             f"{len(group)} segments, each sent once, arrived after segments that were sent later",
-            {"count": len(group), "records": scene.references(group)},
+            {"count": len(group), "records": observed.references(group)},
         )  # fmt: skip

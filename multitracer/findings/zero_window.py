@@ -1,4 +1,4 @@
-"""The receiver closed its window: the application there did not read."""
+"""The receiver advertised a window of zero: the application there did not read."""
 
 from __future__ import annotations
 
@@ -7,25 +7,27 @@ from collections.abc import Iterator
 import numpy as np
 
 from multitracer.compute.arrays import rows_with
-from multitracer.findings.scene import Finding, Scene
+from multitracer.findings.finding import Finding
+from multitracer.findings.needs import SEGMENTS
+from multitracer.findings.observations import Observations
 from multitracer.model.schema import MARKS
 
 KINDS = ("zero-window",)
-NEEDS = ("segments",)
+NEEDS = (SEGMENTS,)
 
 
-def detect(scene: Scene) -> Iterator[Finding]:
-    """One finding from each closing of a window until it opens, or the data ends."""
-    marks = scene.column("marks")
+def detect(observed: Observations) -> Iterator[Finding]:
+    """One finding for each time that a window was closed, until it opened or the capture ends."""
+    marks = observed.column("marks")
     marked = rows_with(marks, MARKS["zero_window"])
     if not len(marked):
         return
-    connections = set(scene.column("connection")[marked].tolist())
-    time = scene.column("time_ns")
-    for direction in scene.directions:
+    connections = set(observed.column("connection")[marked].tolist())
+    time = observed.column("time_ns")
+    for direction in observed.directions:
         if direction.connection not in connections:
             continue
-        rows = scene.rows(direction.connection, direction.sender_point, direction.sender)
+        rows = observed.rows_sent(direction)
         closed = marks[rows] & MARKS["zero_window"] != 0
         edges = np.flatnonzero(np.diff(np.concatenate([[False], closed]).astype(np.int8)))
         for start, stop in zip(edges[::2], [*edges[1::2].tolist(), len(rows)][: len(edges[::2])], strict=True):
@@ -37,5 +39,5 @@ def detect(scene: Scene) -> Iterator[Finding]:
                 f"the window was advertised as zero {len(group)} times, and opened {wait:.1f} ms after the first"
                 if stop < len(rows)
                 else f"the window was advertised as zero {len(group)} times, and was not seen to open again",
-                {"count": len(group), "records": scene.references(group)},
+                {"count": len(group), "records": observed.references(group)},
             )  # fmt: skip

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.compute.arrays import with_columns
 from multitracer.link.frames import DATA_TYPES
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 MS = 1_000_000
 _COMPARED = 2_000
-"""Of so many frames of each direction twins are looked for: clocks do not drift apart in the meantime."""
+"""Of so many frames of each direction duplicates are looked for: clocks do not drift apart in the meantime."""
 _LEAST = 30
 _SHARE = 0.9
 """A capture may have lost some."""
@@ -27,10 +28,10 @@ _CONFLICTS = 0.01
 _APART_NS = 2 * MS
 """Two hosts date one frame as exactly as this, beside their clocks' offset."""
 _SAME_CLOCK_NS = 5 * MS
-"""Recordings without octets are believed to be twins only where their clocks agree besides."""
+"""Recordings without octets are believed to be duplicates only where their clocks agree besides."""
 
 
-class Twin(NamedTuple):
+class Duplicate(NamedTuple):
     """All frames of input `left_out` are also in input `kept`, whose clock is behind by `offset_ns`."""
 
     left_out: int
@@ -46,9 +47,9 @@ class Pair(NamedTuple):
     offset_ns: int
 
 
-def without_twins(
+def without_duplicates(
     frames: pd.DataFrame, events: pd.DataFrame, links: pd.DataFrame
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, list[Twin]]:
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame, list[Duplicate]]:
     """The tables with every link once, numbered anew, and the inputs that are left out altogether."""
     found = _pairs(frames, links)
     if not found:
@@ -69,8 +70,8 @@ def without_twins(
     kept_frames = frames[~np.isin(number, list(dropped))].reset_index(drop=True)
     kept_events = events[~events["link"].isin(dropped)].reset_index(drop=True)
     left = set(kept_frames["input"].tolist()) | set(kept_events["input"].tolist())
-    twins = [Twin(log, kept, offset) for log, (kept, offset) in offsets.items() if log not in left]
-    return *_renumbered(kept_frames, kept_events, links, dropped), twins
+    duplicates = [Duplicate(log, kept, offset) for log, (kept, offset) in offsets.items() if log not in left]
+    return *_renumbered(kept_frames, kept_events, links, dropped), duplicates
 
 
 def _pairs(frames: pd.DataFrame, links: pd.DataFrame) -> list[Pair]:
@@ -146,7 +147,6 @@ def _renumbered(
     stays = ~links["link"].isin(dropped).to_numpy()
     place = np.append(np.where(stays, np.cumsum(stays) - 1, -1), -1).astype(np.int16)
     kept = links[stays].reset_index(drop=True)
-    kept["link"], kept["reverse"] = place[kept["link"].to_numpy()], place[kept["reverse"].to_numpy()]
-    for table in (frames, events):
-        table["link"] = place[table["link"].to_numpy()]
+    kept = with_columns(kept, link=place[kept["link"].to_numpy()], reverse=place[kept["reverse"].to_numpy()])
+    frames, events = (with_columns(table, link=place[table["link"].to_numpy()]) for table in (frames, events))
     return frames, events, kept

@@ -96,10 +96,10 @@ def intervals(frames: pd.DataFrame, events: pd.DataFrame, links: pd.DataFrame) -
 def _marks(bearer: Bearer, types: tuple[str, ...], events: tuple[str, ...] = ()) -> list[_Mark]:
     """Frames of these types and these events, in order of time."""
     chosen = bearer.frames[bearer.frames["type"].isin(types)]
-    said = bearer.events[bearer.events["event"].isin(events)]
+    reported = bearer.events[bearer.events["event"].isin(events)]
     return sorted(
         _Mark(int(time), int(log), int(record), prefix + str(what), int(link), str(side))
-        for table, name, prefix in ((chosen, "type", ""), (said, "event", "EVENT "))
+        for table, name, prefix in ((chosen, "type", ""), (reported, "event", "EVENT "))
         for time, log, record, what, link, side in zip(
             *(table[column] for column in ("time_ns", "input", "record", name, "link", "side")), strict=True
         )
@@ -189,8 +189,8 @@ def _stops_of(link: int, frames: pd.DataFrame, events: pd.DataFrame, bearer: Bea
     back = [other for other in bearer.links if other != link]
     if not back or not (frames["sent"] & (frames["link"] == link)).any():
         return
-    told = frames[(frames["link"] == back[0]) & ~frames["sent"]]
-    changes = [*_by_l2r(told), *_by_readiness(told), *_by_events(events[events["link"] == back[0]])]
+    received = frames[(frames["link"] == back[0]) & ~frames["sent"]]
+    changes = [*_by_l2r(received), *_by_readiness(received), *_by_events(events[events["link"] == back[0]])]
     stopped: _Mark | None = None
     for stop, mark in sorted(changes, key=lambda change: change[1]):
         if stop and stopped is None:
@@ -211,26 +211,27 @@ def _stop(link: int, begun: _Mark, ended: _Mark) -> Interval:
     return Interval(link, FLOW_CONTROL, begun.time_ns, ended.time_ns, because)
 
 
-def _by_l2r(told: pd.DataFrame) -> Iterator[tuple[bool, _Mark]]:
+def _by_l2r(received: pd.DataFrame) -> Iterator[tuple[bool, _Mark]]:
     """Changes of the X bit in the first L2R status octet of frames (27.002 5.2)."""
-    status = told["l2r"].to_numpy()
+    status = received["l2r"].to_numpy()
     known = np.flatnonzero(status >= 0)
     off = (status[known] & 0x20) != 0
     changed = np.flatnonzero(np.diff(np.concatenate([[False], off]).astype(np.int8)))
-    yield from _changes(told.iloc[known[changed]], off[changed], ["XOFF" if stop else "XON" for stop in off[changed]])
+    what = ["XOFF" if stop else "XON" for stop in off[changed]]
+    yield from _changes(received.iloc[known[changed]], off[changed], what)
 
 
-def _by_readiness(told: pd.DataFrame) -> Iterator[tuple[bool, _Mark]]:
+def _by_readiness(received: pd.DataFrame) -> Iterator[tuple[bool, _Mark]]:
     """RNR stops, the next RR or REJ frees (24.022 5.2.2)."""
-    kinds = told["type"].astype(str).str.removeprefix("I ").to_numpy()
-    said = np.flatnonzero(np.isin(kinds, ("RNR", "RR", "REJ")))
-    stop = kinds[said] == "RNR"
+    kinds = received["type"].astype(str).str.removeprefix("I ").to_numpy()
+    reported = np.flatnonzero(np.isin(kinds, ("RNR", "RR", "REJ")))
+    stop = kinds[reported] == "RNR"
     changed = np.flatnonzero(np.diff(np.concatenate([[False], stop]).astype(np.int8)))
-    yield from _changes(told.iloc[said[changed]], stop[changed], kinds[said[changed]].tolist())
+    yield from _changes(received.iloc[reported[changed]], stop[changed], kinds[reported[changed]].tolist())
 
 
-def _by_events(said: pd.DataFrame) -> Iterator[tuple[bool, _Mark]]:
-    own = said[said["event"].isin(("xoff", "xon"))]
+def _by_events(reported: pd.DataFrame) -> Iterator[tuple[bool, _Mark]]:
+    own = reported[reported["event"].isin(("xoff", "xon"))]
     yield from _changes(own, (own["event"] == "xoff").to_numpy(), own["event"].astype(str).str.upper().tolist())
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multitracer.compute.arrays import with_columns
 from multitracer.compute.kernels import kernel
 from multitracer.model.schema import FRAME_TYPES
 from multitracer.wire import rlp
@@ -45,15 +46,15 @@ _NEXT, _EXPECTED, _FIRST, _STARTED, _EPOCH, _OPEN, _BEGAN, _SPOKE, _RESETS = ran
 _STATES = 9
 
 
-def number(frames: pd.DataFrame, links: pd.DataFrame, events: pd.DataFrame) -> None:
-    """Fill `sn_unwrapped`, `epoch` and `transmission` of frames, log by log.
+def numbered(frames: pd.DataFrame, links: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
+    """The frames with `sn_unwrapped`, `epoch` and `transmission`, found log by log.
 
     `transmission` counts how often a frame's octets had been sent before, by the sending end's log;
     at the receiving end it stays null: what was lost on the way does not show there. A frame from
     before all that its log has stays without a number.
     """
     if not len(frames):
-        return
+        return frames
     code = codes(frames)
     unwrapped = np.full(len(frames), -1, dtype=np.int64)
     epoch = np.full(len(frames), -1, dtype=np.int32)
@@ -81,7 +82,7 @@ def number(frames: pd.DataFrame, links: pd.DataFrame, events: pd.DataFrame) -> N
             np.zeros((2 * len(links), largest), dtype=np.int64),
             np.zeros((2 * len(links), largest), dtype=np.int64), unwrapped, epoch, transmission,
         )  # fmt: skip
-    frames["sn_unwrapped"], frames["epoch"], frames["transmission"] = unwrapped, epoch, transmission
+    return with_columns(frames, sn_unwrapped=unwrapped, epoch=epoch, transmission=transmission)
 
 
 def codes(frames: pd.DataFrame) -> Any:
@@ -95,14 +96,14 @@ def codes(frames: pd.DataFrame) -> Any:
 def lone_resets(frames: pd.DataFrame, events: pd.DataFrame, links: pd.DataFrame) -> Any:
     """Which events are a reset that no frame beside them tells, log by log; a mask over `events`."""
     alone = np.array((events["event"] == "reset") & (events["link"] >= 0), dtype=np.bool_)
-    told = frames[frames["type"].isin((*RESET_TYPES, *RESET_DONE_TYPES))]
+    resets = frames[frames["type"].isin((*RESET_TYPES, *RESET_DONE_TYPES))]
     bearer = np.maximum(links["link"].to_numpy(), links["reverse"].to_numpy())
-    told_at, told_log = told["time_ns"].to_numpy(), told["input"].to_numpy()
-    told_bearer = bearer[told["link"].to_numpy()]
+    reset_at, reset_log = resets["time_ns"].to_numpy(), resets["input"].to_numpy()
+    reset_bearer = bearer[resets["link"].to_numpy()]
     at, log, of = (events[name].to_numpy() for name in ("time_ns", "input", "link"))
     for place in np.flatnonzero(alone):
-        same = (told_log == log[place]) & (told_bearer == bearer[of[place]])
-        alone[place] = not (same & (np.abs(told_at - at[place]) <= BESIDE_NS)).any()
+        same = (reset_log == log[place]) & (reset_bearer == bearer[of[place]])
+        alone[place] = not (same & (np.abs(reset_at - at[place]) <= BESIDE_NS)).any()
     return alone
 
 

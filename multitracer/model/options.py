@@ -1,14 +1,16 @@
-"""What a user may tell the analysis that the recordings do not: roles, clocks, a window, thresholds."""
+"""What a user can state beside the recordings: roles, clocks, a window, thresholds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from multitracer.model.thresholds import Thresholds
 
 Role: TypeAlias = Literal["sender", "receiver"]
+Progress: TypeAlias = Callable[[str, float], None]
+"""Called with the name of a step and the share of the work done before it, 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class AnalyzeOptions:
     anonymize: bool = False
     """Replace every address by a made-up one, the same everywhere."""
     link_rate_bps: float | None = None
-    """The link's rate where no log of its frames can tell it."""
+    """The link's rate where no log of its frames shows it."""
     thresholds: Thresholds = field(default_factory=Thresholds)
     """What the findings are judged by."""
 
@@ -36,7 +38,3 @@ class AnalyzeOptions:
     def cuts(self) -> bool:
         """Whether a part of the recordings is left out."""
         return bool(self.connections) or self.from_s is not None or self.to_s is not None
-
-    def uncut(self) -> AnalyzeOptions:
-        """The same for all that was recorded."""
-        return replace(self, connections=(), from_s=None, to_s=None, anonymize=False)

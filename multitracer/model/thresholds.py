@@ -1,4 +1,4 @@
-"""When something is worth a finding: the numbers that detectors compare with, each in one place."""
+"""The thresholds of all detectors: from which size on something is reported as a finding."""
 
 from __future__ import annotations
 
@@ -7,27 +7,29 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Thresholds:
-    """When something is worth a finding. Times in round trips or frame times wherever possible."""
+    """From which size on something is a finding. Times in round trips or frame times wherever possible."""
 
     hole_link_rtts: float = 2.0
     """link-recovery-hole: a gap in arrivals of more link round trips than this."""
     outage_link_rtts: float = 2.0
     """link-outage: no frame through either way for more link round trips than this."""
     queue_pipes: float = 1.0
-    """excessive-queueing: the wait exceeds the pipe's own round trip so many times."""
+    """excessive-queueing: the wait is longer than so many least round trips."""
     queue_rtts: float = 10.0
-    """excessive-queueing: and goes on for so many round trips."""
+    """excessive-queueing: and such waits go on for so many least round trips."""
     queue_least_ms: float = 20.0
-    """excessive-queueing: and exceeds this, where round trips alone tell of it: hosts take their time, too."""
+    """excessive-queueing: and the wait exceeds this where only round trips show it, as hosts delay packets too."""
     idle_rtts: float = 1.0
-    """idle-link: an idle interval longer than so many round trips."""
+    """idle-link: an idle interval of more round trips than this."""
     burst_rtts: float = 1.0
-    """burst-loss: segments sent within so many round trips are lost together."""
+    """burst-loss: segments sent within this many round trips are lost together."""
     burst_segments: int = 2
-    """burst-loss: so many segments at least."""
+    """burst-loss: at least this many segments."""
     compression_ratio: float = 0.5
     """ack-compression: acknowledgements come at less than this share of the spacing they left with."""
     compression_acks: int = 4
     """ack-compression: so many in a row."""
+    decompression_segments: int = 2
+    """header-decompression-failure: so many segments in a row with the same shift of sequence numbers."""
     group_rtts: float = 1.0
-    """Events of one kind closer together than so many round trips are told as one finding."""
+    """Events of one kind closer together than so many round trips make one finding."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class ClockPiece:
     rate_ppt: int = 0
 
 
-@dataclass
+@dataclass(frozen=True)
 class Clock:
     """How an input's clock stands to the reference clock; see CONTRACT for the meanings.
 
@@ -81,7 +81,7 @@ class Clock:
         )
 
 
-@dataclass
+@dataclass(frozen=True)
 class Input:
     """One input file: what was read from it and what was not."""
 
@@ -97,6 +97,10 @@ class Input:
     def skipped(self) -> int:
         """How many records had to be skipped."""
         return sum(skip.count for skip in self.recording.skips)
+
+    def noting(self, *notes: str) -> Input:
+        """The same input with further notes for the reader of the report."""
+        return replace(self, recording=replace(self.recording, notes=[*self.recording.notes, *notes]))
 
 
 @dataclass

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from multitracer.report.page import write
+from multitracer.report.analysis_page import write
 
 __all__ = ["write"]

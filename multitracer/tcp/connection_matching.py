@@ -204,9 +204,9 @@ def _clients(facts: Ints, client: Ints, connection: Ints, lead: Ints) -> Ints:
     seen = (facts[:, :, ISN] != NONE).sum(axis=1)
     best = _most(seen, connection, len(lead))
     sure = np.flatnonzero(seen == best[connection])[::-1]
-    told = client[lead].copy()
-    told[connection[sure]] = client[sure]
-    return told
+    chosen = client[lead].copy()
+    chosen[connection[sure]] = client[sure]
+    return chosen
 
 
 def _shifts(facts: Ints, connection: Ints, known: Bools) -> Ints:

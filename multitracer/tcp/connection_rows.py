@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.compute.kernels import concurrently, kernel, shares
+from multitracer.compute.kernels import kernel
+from multitracer.compute.threads import concurrently, shares
 from multitracer.model.schema import MARKS
 
 if TYPE_CHECKING:

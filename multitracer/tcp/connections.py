@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.compute.kernels import concurrently, kernel, shares
+from multitracer.compute.kernels import kernel
+from multitracer.compute.threads import concurrently, shares
 from multitracer.model.schema import ACK, MARKS, SYN, build
 from multitracer.tcp.connection_matching import Joined, join_points
 from multitracer.tcp.port_reuse import END, FLOW, MASK, START, split

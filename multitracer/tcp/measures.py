@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.compute.arrays import attach
-from multitracer.compute.kernels import concurrently, inlined, kernel, shares
+from multitracer.compute.arrays import with_columns
+from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.threads import concurrently, shares
 from multitracer.model.schema import ACK, FIN, MARKS, RST, SYN
 from multitracer.tcp.port_reuse import in_order_of_time
 from multitracer.tcp.rtt import STATISTICS, await_acknowledgement, summarize, take_sample, withdraw
@@ -59,11 +60,13 @@ KEEP_ALIVE, ACKS_UNSEEN, BAD_CHECKSUM = MARKS["keep_alive"], MARKS["acks_unseen"
 SPARE_NODES = 8
 
 
-def measure(segments: pd.DataFrame, sack: pd.DataFrame, raw_window: npt.NDArray[np.uint16]) -> pd.DataFrame:
-    """Count what every end sent at every point, and set the `marks` of `segments`.
+def measure(
+    segments: pd.DataFrame, sack: pd.DataFrame, raw_window: npt.NDArray[np.uint16]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Count what every end sent at every point; gives the counts, and the segments with their `marks`.
 
-    `sack` is that of `find_connections`, `raw_window` the column of packets. One row per point,
-    connection and sender, columns as in summary.json's D; those of round trips are `rtt_samples`,
+    `sack` is that of `find_connections`, `raw_window` the column of packets. The counts have one row per
+    point, connection and sender, columns as in summary.json's D; those of round trips are `rtt_samples`,
     `rtt_min_ms` and so on; what is unknown is NaN.
     """
     point, connection = segments["point"].to_numpy(), segments["connection"].to_numpy()
@@ -79,7 +82,6 @@ def measure(segments: pd.DataFrame, sack: pd.DataFrame, raw_window: npt.NDArray[
         raw_window, connections, slot_of,
     )  # fmt: skip
     found = concurrently(lambda part: _run(segments, columns, ends, marks, part, parts), range(parts))
-    attach(segments, "marks", marks)
     keys = np.flatnonzero(slot_of >= 0)
     table = _table(keys // max(connections, 1), keys % max(connections, 1), ends, slot_of[keys])
     rows = np.repeat(2 * slot_of[keys].astype(np.int64), 2)
@@ -89,7 +91,7 @@ def measure(segments: pd.DataFrame, sack: pd.DataFrame, raw_window: npt.NDArray[
     table["rtt_samples"] = counts[rows]
     for i, name in enumerate(STATISTICS):
         table[f"rtt_{name}_ms"] = statistics[rows, i]
-    return table
+    return table, with_columns(segments, marks=marks)
 
 
 def _fresh_ends(slots: int, parts: int) -> Ints:

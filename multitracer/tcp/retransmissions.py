@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.compute.arrays import distinct, rows_with
-from multitracer.compute.kernels import concurrently, kernel, shares
+from multitracer.compute.kernels import kernel
+from multitracer.compute.threads import concurrently, shares
 from multitracer.model.schema import MARKS, SPURIOUS, TRIGGERS, build, empty
 from multitracer.tcp import spurious as rules
 from multitracer.tcp.connection_rows import Groups
@@ -237,15 +238,15 @@ def _table(found: Any, segments: pd.DataFrame, connections: pd.DataFrame, error_
 
 
 def _reasons(found: Any) -> Any:
-    """Why each was sent, and why it is held to be needed or needless. Most are told the same: that is said once."""
+    """Why each was sent, and why it is held to be needed or needless. Many share a sentence: each is made once."""
     named = _named_in(_TRIGGERED)[found[:, R_TRIGGER]] | _named_in(_RULES)[found[:, R_RULE]]
-    told = np.hstack([found[:, [R_TRIGGER, R_RULE]], found[:, list(_NUMBERS.values())] * named])
-    first, which = distinct(told)
-    said = [
-        _said(f"{_TRIGGERED[trigger]}; {_RULES.get(rule, _CANNOT_BE_TOLD)}", numbers)
-        for trigger, rule, *numbers in told[first].tolist()
+    sentences = np.hstack([found[:, [R_TRIGGER, R_RULE]], found[:, list(_NUMBERS.values())] * named])
+    first, which = distinct(sentences)
+    reasons = [
+        _sentence(f"{_TRIGGERED[trigger]}; {_RULES.get(rule, _CANNOT_BE_TOLD)}", numbers)
+        for trigger, rule, *numbers in sentences[first].tolist()
     ]
-    return np.array(said, dtype=object)[which]
+    return np.array(reasons, dtype=object)[which]
 
 
 def _named_in(sentences: dict[int, str]) -> Any:
@@ -256,7 +257,7 @@ def _named_in(sentences: dict[int, str]) -> Any:
     return named
 
 
-def _said(sentence: str, numbers: list[int]) -> str:
+def _sentence(sentence: str, numbers: list[int]) -> str:
     """The sentence with its numbers."""
     given = dict(zip(_NUMBERS, numbers, strict=True))
     times = {name: given[name] / 1e6 for name in ("elapsed", "since", "rto", "least")}

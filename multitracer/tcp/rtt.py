@@ -9,13 +9,14 @@ begins, and those that stay are in order of time and of sequence number at once:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from multitracer.compute.arrays import tally
-from multitracer.compute.kernels import concurrently, inlined, kernel
+from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.threads import concurrently
 from multitracer.tcp.sent_ranges import BOTTOM, END, FIRST, LENGTH, NO_NODE, VALUE, add_above, drop
 
 Ints: TypeAlias = npt.NDArray[np.int64]
@@ -30,6 +31,25 @@ SHORT = 64
 """Up to so many samples are sorted where they stand; for more, calling NumPy is worth its cost."""
 
 STATISTICS = ("min", "mean", "median", "p95", "max", "std")
+
+
+def segment_round_trips(time_ns: Ints, mine: Any, seq: Ints, payload: Any, ack: Ints) -> tuple[Ints, Ints]:
+    """Send times and round trips of the segments that were sent once, and not alone, as their sender saw them.
+
+    Takes columns of the rows of one connection at one point, in the order of the capture; `mine` marks those
+    that the sender sent. The acknowledgement of a lone segment may be delayed (RFC 1122 4.2.3.2).
+    """
+    data, acks = np.flatnonzero(mine & (payload > 0)), np.flatnonzero(~mine & (ack >= 0))
+    highest = np.maximum.accumulate(ack[acks]) if len(acks) else np.empty(0, dtype=np.int64)
+    end = seq[data] + payload[data]
+    _, index, counts = np.unique(end, return_inverse=True, return_counts=True)
+    once = counts[index] == 1
+    at = np.searchsorted(highest, end)
+    before = np.searchsorted(acks, data)
+    alone = np.append(-1, highest)[before] >= seq[data]
+    known = once & (at < len(highest)) & ~alone
+    sent = time_ns[data[known]]
+    return sent, time_ns[acks[at[known]]] - sent
 
 
 @inlined

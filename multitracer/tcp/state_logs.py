@@ -8,11 +8,13 @@ one record after the acknowledgement that moved it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.compute.arrays import with_columns
 from multitracer.model.trace import Clock, ClockPiece, Input
 from multitracer.vantage.clocks import stated_clock, to_reference
 
@@ -27,8 +29,8 @@ _TAP_NS = 1_000_000
 """Between the capture's tap and the tracepoint a packet spends less than this on an idle host."""
 
 
-def assign(state: pd.DataFrame, connections: pd.DataFrame) -> None:
-    """Fill `connection` and `sender` of every record from its socket; -1 where no capture saw it.
+def assigned(state: pd.DataFrame, connections: pd.DataFrame) -> pd.DataFrame:
+    """The records with `connection` and `sender` by their sockets; -1 where no capture saw it.
 
     Where ports were used again, the connection whose time the record falls into is taken.
     """
@@ -50,39 +52,34 @@ def assign(state: pd.DataFrame, connections: pd.DataFrame) -> None:
         chosen = np.maximum(later, 0)
         connection[rows] = np.array([number for _, number, _ in uses])[chosen]
         sender[rows] = uses[0][2]
-    state["connection"], state["sender"] = connection, sender
+    return with_columns(state, connection=connection, sender=sender)
 
 
 def place(
     state: pd.DataFrame, segments: pd.DataFrame, raw_ack: npt.NDArray[np.uint32], connections: pd.DataFrame,
     beside: Ints, inputs: Sequence[Input], reference: str, stated: Mapping[int, tuple[float, float]],
-    known: Mapping[int, Clock] | None = None,
-) -> pd.DataFrame:  # fmt: skip
-    """Put the records on the reference clock; those of a clock that cannot be placed are left out.
+) -> tuple[pd.DataFrame, list[Input]]:  # fmt: skip
+    """The records on the reference clock, and the inputs with the clocks of those that hold any.
 
-    `beside` is the point at each end, shape (connections, 2), -1 where none is. Notes the clock in
-    `inputs`.
+    Records of a clock that cannot be placed are left out, and a note of their input says so. `beside` is the
+    point at each end, shape (connections, 2), -1 where none is.
     """
-    state = state.copy()
-    keep = np.ones(len(state), dtype=np.bool_)
-    for entry in inputs:
+    time_ns, keep = state["time_ns"].to_numpy().copy(), np.ones(len(state), dtype=np.bool_)
+    placed = list(inputs)
+    for number, entry in enumerate(inputs):
         rows = np.flatnonzero(state["input"].to_numpy() == entry.number)
         if not len(rows):
             continue
-        assign_rows = state.iloc[rows].copy()
-        assign(assign_rows, connections)
-        recorded = assign_rows["recorded_ns"].to_numpy()
-        entry.clock = (known or {}).get(entry.number) or _clock(
-            entry, assign_rows, segments, raw_ack, beside, reference, stated
-        )
-        if not entry.clock.pieces:
+        own = assigned(state.iloc[rows], connections)
+        clock = _clock(entry, own, segments, raw_ack, beside, reference, stated)
+        placed[number] = replace(entry, clock=clock)
+        if clock.pieces:
+            time_ns[rows] = to_reference(own["recorded_ns"].to_numpy(), clock)
+        else:
             keep[rows] = False
-            entry.recording.notes.append(f"Left out: {entry.clock.how}.")
-            continue
-        state.iloc[rows, state.columns.get_loc("time_ns")] = to_reference(recorded, entry.clock)
-    state = state[keep].reset_index(drop=True)
-    assign(state, connections)
-    return state
+            placed[number] = placed[number].noting(f"Left out: {clock.how}.")
+    state = with_columns(state, time_ns=time_ns)[keep].reset_index(drop=True)
+    return assigned(state, connections), placed
 
 
 def _clock(

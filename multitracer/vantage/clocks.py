@@ -56,6 +56,11 @@ class Alignment:
         error = self.clocks[point].error_s
         return -1 if error is None else int(np.ceil(error * 1e9))
 
+    @property
+    def errors_ns(self) -> list[int]:
+        """What a time of each point may be off the reference by; -1 when nothing is known."""
+        return [self.error_ns(point) for point in range(len(self.clocks))]
+
 
 def align(
     segments: pd.DataFrame,
@@ -65,7 +70,7 @@ def align(
     roles: Mapping[int, str] | None = None,
     stated: Mapping[int, tuple[float, float]] | None = None,
 ) -> Alignment:
-    """Find the reference and every point's clock, and note clock and role in `inputs`.
+    """Find the reference and every point's clock.
 
     `roles` forces the role of inputs by number; `stated` gives clocks that the user knows:
     (offset_s, drift_ppm) by input number.
@@ -82,7 +87,6 @@ def align(
         clocks[reference] = _same(path, "is the reference", points.points[reference].first_ns)
         _place_stated(alignment, points, stated or {})
         _place_rest(alignment, segments)
-    _note(alignment, points, inputs)
     return alignment
 
 
@@ -156,14 +160,13 @@ def _estimated(alignment: Alignment, segments: pd.DataFrame, near: int, far: int
     if found is None:
         return Clock(known.reference, how=f"shares packets of one direction only with {known.reference}")
     clock = _clock(known.reference, found, start, base, recorded[alignment.rows[far]])
-    clock.error_s = (clock.error_s or 0.0) + (known.error_s or 0.0)
-    clock.worst_s = (clock.worst_s or 0.0) + (known.worst_s or 0.0)
-    clock.how = f"estimated from {len(ours)} packets that both saw"
+    how = f"estimated from {len(ours)} packets that both saw"
     if found.steps:
-        clock.how += f"; it was set {len(found.steps)} times meanwhile"
+        how += f"; it was set {len(found.steps)} times meanwhile"
     if near != alignment.reference:
-        clock.how += ", by way of a third point"
-    return clock
+        how += ", by way of a third point"
+    error_s, worst_s = (clock.error_s or 0.0) + (known.error_s or 0.0), (clock.worst_s or 0.0) + (known.worst_s or 0.0)
+    return replace(clock, error_s=error_s, worst_s=worst_s, how=how)
 
 
 def _goes_out(segments: pd.DataFrame, mine: Ints, recorded: Ints, other: Ints) -> npt.NDArray[np.bool_]:
@@ -220,12 +223,16 @@ def _clock(reference: str, found: Fit, start: int, base: int, recorded: Ints) ->
     )
 
 
-def _note(alignment: Alignment, points: Points, inputs: Sequence[Input]) -> None:
+def with_clocks(inputs: Sequence[Input], points: Points, alignment: Alignment) -> list[Input]:
+    """The inputs with the clock and the role of the point where each was captured."""
+    made = list(inputs)
     for point in points.points:
         clock = alignment.clocks[point.number]
         for number in point.inputs:
-            inputs[number].role = inputs[number].role or alignment.roles[point.number]
-            inputs[number].clock = at_start(clock, inputs[number].first_ns)
+            entry = made[number]
+            role = entry.role or alignment.roles[point.number]
+            made[number] = replace(entry, role=role, clock=at_start(clock, entry.first_ns))
+    return made
 
 
 def at_start(clock: Clock, first_ns: int | None) -> Clock:

@@ -124,8 +124,8 @@ def find_points(
             groups.append(group := [])
         group.append(source)
     groups.sort(key=lambda group: min(source.key for source in group))
-    said = {number: tuple(text for key, text in notes.items() if key[0] == number) for number, _ in notes}
-    return Points(_numbered(len(packets), groups), twice, tuple(_points(groups, inputs)), said)
+    by_input = {number: tuple(text for key, text in notes.items() if key[0] == number) for number, _ in notes}
+    return Points(_numbered(len(packets), groups), twice, tuple(_points(groups, inputs)), by_input)
 
 
 def _sources(packets: pd.DataFrame) -> list[_Source]:

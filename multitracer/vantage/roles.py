@@ -35,9 +35,9 @@ def find_roles(segments: pd.DataFrame, points: int) -> list[str | None]:
 def nearest_to_sender(segments: pd.DataFrame, points: int, forced: Mapping[int, str]) -> int:
     """The point nearest to the data sender of the connection with most data."""
     candidates = list(range(points))
-    said = [point for point in candidates if forced.get(point) == "sender"]
+    stated = [point for point in candidates if forced.get(point) == "sender"]
     others = [point for point in candidates if forced.get(point) != "receiver"]
-    candidates = said or others or candidates
+    candidates = stated or others or candidates
     if len(candidates) < 2:
         return candidates[0] if candidates else 0
     connection, sender = largest(segments)

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.compute.kernels import concurrently, inlined, kernel, shares
+from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.threads import concurrently, shares
 from multitracer.model.schema import (
     OPTION_MSS,
     OPTION_SACK,

@@ -1,1 +1,1 @@
-"""What several input formats share: sources, lines of text, captured packets, RLC frames, TCP state."""
+"""Shared by several input formats: sources, lines of text, captured packets, link frames, TCP state."""

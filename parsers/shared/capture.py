@@ -1,9 +1,9 @@
-"""What all capture formats share: records with octets become packets, flows, SACK blocks and link frames.
+"""Decodes the records of all capture formats into packets, flows, SACK blocks and link frames.
 
 A format's reader finds the records (`Records`); `recording` decodes them. The fast path
-(`wire.tcpip`) does Ethernet and its kin, IPv4, IPv6 and TCP in one pass; what it does not know
-(tunnels, compressed headers, rare link layers) is unwrapped record by record into a second buffer
-that takes the same path.
+(`wire.tcpip`) decodes Ethernet and similar link layers, IPv4, IPv6 and TCP in one pass. Records that it
+does not know (tunnels, compressed headers, rare link layers) are unwrapped one by one into a second
+buffer, which is decoded by the same path.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from multitracer.parsers.shared.source import Source
 
 _PORT = np.array([256, 1])
-"""What each of a port's octets counts."""
+"""The weights of a port's two octets."""
 
 USER_LINK_TYPES = frozenset({*range(147, 163), 252})
-"""LINKTYPE_USER0..15 and WIRESHARK_UPPER_PDU: frames of a link layer's own log."""
+"""LINKTYPE_USER0..15 and WIRESHARK_UPPER_PDU, which logs of a link layer use for its frames."""
 
 _REASONS = {
     layers.CUT: "cut by the snap length within the headers",
@@ -47,10 +47,11 @@ _COUNTED = {
 
 @dataclass
 class Records:
-    """The records of a capture: where each one's octets are, in arrays of one element a record.
+    """The records of a capture, in arrays of one element a record.
 
-    `link_types` gives the link type of each interface; `number` is the record's number in the file,
-    from 1.
+    `offset` is where a record's octets begin in `data`, `captured` how many there are, `original` how many
+    were on the wire; `number` counts the file's records from 1. `link_types` has the link type of each
+    interface.
     """
 
     data: Any
@@ -91,7 +92,7 @@ def _decode(records: Records, found: Recording) -> None:
     if unwrapped is not None:
         parts.append(unwrapped)
     _tables(parts, found)
-    _account(records, decoded.status, found)
+    _note_not_analysed(records, decoded.status, found)
     datagrams = list(_link_frames(records, decoded))
     if datagrams:
         _read_link_frames(datagrams, found)
@@ -110,7 +111,7 @@ class _Part:
 
 
 def _unwrap(records: Records, decoded: tcpip.Decoded) -> _Part | None:
-    """IP packets inside what the fast path does not know; marks in `decoded.status` what became of each."""
+    """The IP packets inside records that the fast path does not know; notes each one's status in `decoded`."""
     rows = np.flatnonzero(decoded.status == layers.UNKNOWN)
     if not len(rows):
         return None
@@ -153,9 +154,9 @@ def _tables(parts: list[_Part], found: Recording) -> None:
             flow = number_of[flow]
         packets |= {
             "flow": flow,
-            "record": _taken(part.number, rows).astype(np.uint32, copy=False),
-            "time_ns": _taken(part.time_ns, rows),
-            "interface": _taken(part.interface, rows).astype(np.int16, copy=False),
+            "record": _at_rows(part.number, rows).astype(np.uint32, copy=False),
+            "time_ns": _at_rows(part.time_ns, rows),
+            "interface": _at_rows(part.interface, rows).astype(np.int16, copy=False),
         }
         for name, values in packets.items():
             columns.setdefault(name, []).append(values)
@@ -183,13 +184,13 @@ def _tables(parts: list[_Part], found: Recording) -> None:
     )
 
 
-def _taken(values: Any, rows: Any) -> Any:
-    """The values at `rows`; the very array where those are all (None)."""
+def _at_rows(values: Any, rows: Any) -> Any:
+    """The values at `rows`; the array itself, not a copy, where that means all (None)."""
     return values if rows is None else values[rows]
 
 
 def _flow_numbers(part: _Part, flows: dict[tuple[str, int, str, int], int]) -> tuple[Any, Any]:
-    """The common number of each of the part's flows, and whether its ends are swapped there."""
+    """For each of the part's flows, its number over all parts, and whether its ends are the other way round there."""
     if not flows:
         flows.update(zip(_ends(part.data, part.decoded.flow_first), itertools.count()))
         return np.arange(len(flows), dtype=np.int32), np.zeros(len(flows), dtype=np.int8)
@@ -202,7 +203,7 @@ def _flow_numbers(part: _Part, flows: dict[tuple[str, int, str, int], int]) -> t
 
 
 def _ends(data: Any, first: Any) -> Iterator[tuple[str, int, str, int]]:
-    """Addresses and ports of the packets whose IP headers are at `first` (of a datagram's first fragment)."""
+    """Addresses and ports of the packets whose IP headers begin at `first`; of fragments only first ones."""
     four = data[first] >> 4 == 4
     tcp = first + 4 * (data[first] & 15).astype(np.int64)
     tcp[~four] = np.array([layers.transport_of(data, at) for at in first[~four]], dtype=np.int64)
@@ -215,7 +216,7 @@ def _ends(data: Any, first: Any) -> Iterator[tuple[str, int, str, int]]:
 
 
 def _addresses(octets: Any) -> Any:
-    """The address in each row, as text; each different one is spelt once."""
+    """The address in each row as text; each different address is converted once."""
     size = octets.shape[1]
     different, place = np.unique(octets.view(f"V{size}").ravel(), return_inverse=True)
     texts = [inet_ntoa(one) if size == 4 else str(IPv6Address(one)) for one in different.tolist()]
@@ -223,7 +224,7 @@ def _addresses(octets: Any) -> Any:
 
 
 def _octets_at(data: Any, first: Any, count: int) -> Any:
-    """`count` octets from each of the places, one row each."""
+    """The `count` octets from each of the offsets `first` on, one row each."""
     return data[first[:, None] + np.arange(count)]
 
 
@@ -233,8 +234,8 @@ def _flows_table(ends: list[tuple[str, int, str, int]]) -> pd.DataFrame:
     return build("flows", {"flow": range(len(ends)), **dict(zip(names, columns, strict=True))})
 
 
-def _account(records: Records, status: Any, found: Recording) -> None:
-    """Name what was not analysed: losses as skips, what is out of scope as counts."""
+def _note_not_analysed(records: Records, status: Any, found: Recording) -> None:
+    """Note the records that are not analysed: losses as skips, those out of scope as counts."""
     if len(status) == len(found.tables["packets"]):
         return
     counts = np.zeros(layers.CODES, dtype=np.int64)
@@ -259,7 +260,7 @@ def _account(records: Records, status: Any, found: Recording) -> None:
 
 
 def _link_frames(records: Records, decoded: tcpip.Decoded) -> Iterator[tuple[int, int, int, int, int, bytes]]:
-    """(record, time_ns, link type, ports, octets) of every record that may hold a frame of a link's log."""
+    """(record, time_ns, link type, ports, octets) of every record that may hold a link frame."""
     if not USER_LINK_TYPES.intersection(records.link_types) and not decoded.link_frame_at:
         return
     of_user = np.isin(np.array(records.link_types)[records.interface], list(USER_LINK_TYPES))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,20 +20,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Progress = Callable[[str, float], None]
-"""Told what is being done and how far it is, 0 to 1."""
+"""Called with what is being done, and how much of it is done, 0 to 1."""
 
 _TYPICAL_RECORD_BYTES = 100
 
 
-def read(*paths: str, progress: Progress | None = None) -> Trace:
+def read(*paths: str | Path, progress: Progress | None = None) -> Trace:
     """What was recorded in `paths` (files, or directories taken recursively), as one Trace.
 
-    One bad input among several is kept with its loss named; raises InputError when the only input
-    is bad, NoUsableInputError when all of several are.
+    An input that cannot be read is kept, with the reason, where there are others; raises InputError
+    when the only input cannot be read, NoUsableInputError when none of several can.
     """
-    files = parsers.inputs_in(list(paths))
+    files = parsers.inputs_in(list(map(str, paths)))
     kernels.choose(sum(_size(path) for path in files) // _TYPICAL_RECORD_BYTES)
-    kernels.get_ready()
     inputs = []
     for number, path in enumerate(files):
         if progress:
@@ -48,7 +48,7 @@ def read(*paths: str, progress: Progress | None = None) -> Trace:
 
 
 def join(inputs: list[Input]) -> Trace:
-    """The tables of all inputs as one: rows tell their input, flows and links are common."""
+    """The tables of all inputs as one: each row has its input's number; flows and links are numbered in common."""
     recordings = [entry.recording for entry in inputs]
     flows, flow_of = _common_flows([r.tables.get("flows") for r in recordings])
     links, link_of = _common_links([r.tables.get("links") for r in recordings])
@@ -69,12 +69,11 @@ def join(inputs: list[Input]) -> Trace:
                 table["packet"] = table["packet"].to_numpy() + packets_before
             parts.setdefault(name, []).append(table)
         packets_before += len(tables["packets"]) if "packets" in tables else 0
-        _note_times(entry)
     joined = {name: _concatenated(tables) for name, tables in parts.items()}
     joined |= {"flows": flows, "links": links}
     for name in ("packets", "sack_blocks", "syn_options", "tcp_state", "frames", "link_events"):
         joined.setdefault(name, empty(name))
-    return Trace(inputs, joined)
+    return Trace([_dated(entry) for entry in inputs], joined)
 
 
 def _size(path: str) -> int:
@@ -96,26 +95,28 @@ def _read_one(number: int, path: str, *, alone: bool) -> Input:
 
 
 def _reasons(inputs: list[Input]) -> str:
-    said = [
+    reasons = [
         skip.reason for entry in inputs for skip in entry.recording.skips
     ] or [note for entry in inputs for note in entry.recording.notes]
     counted = {
         name: sum(entry.recording.counts.get(name, 0) for entry in inputs)
         for name in ("udp", "quic", "icmp", "other")
     }
-    said += [f"{count} {name} packets, which are out of scope" for name, count in counted.items() if count]
-    return "; ".join(dict.fromkeys(said)) or "no records"
+    reasons += [f"{count} {name} packets, which are out of scope" for name, count in counted.items() if count]
+    return "; ".join(dict.fromkeys(reasons)) or "no records"
 
 
-def _note_times(entry: Input) -> None:
+def _dated(entry: Input) -> Input:
+    """The input with its first and last time."""
     times = [
         table["time_ns"]
         for name, table in entry.recording.tables.items()
         if name in ("packets", "tcp_state", "frames", "link_events") and len(table)
     ]
-    if times:
-        entry.first_ns = int(min(column.min() for column in times))
-        entry.last_ns = int(max(column.max() for column in times))
+    if not times:
+        return entry
+    first, last = min(column.min() for column in times), max(column.max() for column in times)
+    return replace(entry, first_ns=int(first), last_ns=int(last))
 
 
 def _concatenated(tables: list[pd.DataFrame]) -> pd.DataFrame:
@@ -139,7 +140,7 @@ def _concatenated(tables: list[pd.DataFrame]) -> pd.DataFrame:
 def _common_flows(
     tables: list[pd.DataFrame | None],
 ) -> tuple[pd.DataFrame, dict[int, tuple[np.ndarray, np.ndarray]]]:
-    """One flow table for all inputs, and for each input the new number of each flow and whether its ends swap."""
+    """One flow table for all inputs; for each input the new number of each flow, and whether its ends are swapped."""
     present = [(number, table) for number, table in enumerate(tables) if table is not None]
     if len(present) == 1:
         return present[0][1], {}
@@ -165,7 +166,7 @@ def _renumber_flows(packets: pd.DataFrame, new: np.ndarray, swapped: np.ndarray)
 
 
 def _common_links(tables: list[pd.DataFrame | None]) -> tuple[pd.DataFrame, dict[int, np.ndarray]]:
-    """One link table: the same link logged by both ends is one, by protocol, bearer and sender."""
+    """One link table for all inputs: logs of one protocol, bearer and sender are of one link."""
     known: dict[tuple[str, str, str], int] = {}
     maps = {}
     for number, table in enumerate(tables):

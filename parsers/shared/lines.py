@@ -1,4 +1,4 @@
-"""What every line-oriented log needs: exact times, socket addresses, and a tally of what was lost."""
+"""For logs of lines of text: whole lines, exact times, socket addresses, and counts of what was skipped."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 SECOND_NS = 1_000_000_000
 _MAPPED = "::ffff:"
 HEAD_LINES = 50
-"""How many lines a sniff judges a shape by."""
+"""A sniff compares so many lines with a pattern."""
 
 
 def nanoseconds(text: str) -> int:
-    """Decimal seconds as whole nanoseconds, digits beyond the ninth dropped; ValueError if it is not that."""
+    """Decimal seconds as nanoseconds, without digits beyond the ninth; raises ValueError for any other text."""
     whole, dot, fraction = text.partition(".")
     if not (whole.isascii() and whole.isdigit() and len(whole) <= 10) or (
         dot and not (fraction.isascii() and fraction.isdigit())
@@ -39,7 +39,7 @@ def seconds(nanoseconds_: int) -> str:
 
 
 def endpoint(address: str, port: str | int) -> str:
-    """A socket's end as `ip:port`, `[ip]:port` for IPv6; IPv4 mapped into IPv6 is IPv4."""
+    """A socket's end as `ip:port`, or `[ip]:port` for IPv6; an IPv4 address mapped into IPv6 becomes IPv4."""
     bare = address.strip("[]").partition("%")[0]
     if bare[:7].lower() == _MAPPED and "." in bare:
         bare = bare[7:]
@@ -47,7 +47,7 @@ def endpoint(address: str, port: str | int) -> str:
 
 
 def split_endpoint(text: str) -> str:
-    """`ip:port` in any of the spellings that logs use, as `endpoint` writes it; ValueError if it is none."""
+    """An end in any of the spellings that logs use, as `endpoint` writes it; raises ValueError for any other text."""
     address, colon, port = text.rpartition(":")
     if not (colon and address and port.isascii() and port.isdigit() and int(port[:6]) < 65536):
         raise ValueError(f"not an address and port: {text[:60]}")
@@ -56,37 +56,37 @@ def split_endpoint(text: str) -> str:
 
 @dataclass
 class Losses:
-    """What had to be skipped: one Skip a reason, at its first place, with its count."""
+    """What had to be skipped: for each reason one Skip, with its first place and its count."""
 
     _first: dict[str, tuple[int | None, int | None]] = field(default_factory=dict)
     _count: dict[str, int] = field(default_factory=dict)
 
     def add(self, reason: str, record: int | None = None, offset: int | None = None, count: int = 1) -> None:
-        """Count a loss; only the first of a reason keeps its place."""
+        """Count a loss; `record` and `offset` are kept of the first one of a reason."""
         self._first.setdefault(reason, (record, offset))
         self._count[reason] = self._count.get(reason, 0) + count
 
     @property
     def uncut(self) -> bool:
-        """Whether the log ended with a line's end."""
+        """Whether the log ends with a line end."""
         return CUT not in self._count
 
     @property
     def skips(self) -> list[Skip]:
-        """The losses, in the order in which their reasons first came up."""
+        """The losses, in the order in which their reasons first occurred."""
         return [Skip(reason, *place, self._count[reason]) for reason, place in self._first.items()]
 
 
 CUT = "the last line has no end: it may be cut off"
 LINE_BYTES = 1 << 16
-"""No log has longer lines; a longer one is not looked at, so that no pattern has much to search."""
+"""No log has longer lines; a longer one is skipped, which bounds the time that a pattern takes."""
 
 
 def whole_lines(source: Source, losses: Losses) -> Iterator[tuple[int, int, str]]:
     """Every line that is neither blank nor cut off: its number, byte offset and text.
 
-    The last line of a log without a line end may have lost digits of its last number, which nothing
-    would show; it is counted among the losses instead.
+    A last line without a line end may have lost digits of its last number, which could not be noticed:
+    it is counted as a loss.
     """
     ended = source.data[-1:] == b"\n"
     size = len(source)
@@ -100,7 +100,7 @@ def whole_lines(source: Source, losses: Losses) -> Iterator[tuple[int, int, str]
 
 
 def head_lines(head: bytes) -> list[str]:
-    """The first lines of a text, without blank ones; the last, which may be cut, only if it ended.
+    """The first lines of a text, without blank lines and without a last line that has no line end.
 
     Empty when the octets are not text.
     """
@@ -111,8 +111,8 @@ def head_lines(head: bytes) -> list[str]:
     return [line for line in (line.rstrip("\r") for line in lines) if line and not line.isspace()]
 
 
-def shaped(head: bytes, pattern: re.Pattern[str]) -> bool:
-    """Whether the first records have this shape: the first one, and nine in ten of the first fifty."""
+def records_match(head: bytes, pattern: re.Pattern[str]) -> bool:
+    """Whether records match the pattern: the first one, and nine in ten of the first fifty."""
     records = [line for line in head_lines(head) if not line.startswith("#")][:HEAD_LINES]
     fits = [bool(pattern.match(line)) for line in records]
     return bool(fits) and fits[0] and sum(fits) >= 0.9 * len(fits)

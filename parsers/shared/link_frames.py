@@ -1,4 +1,4 @@
-"""Frames of a link that a capture carries: RLP in GSMTAP, RLC alone or inside MAC."""
+"""Link frames in captures: RLP in GSMTAP, RLC alone or inside MAC."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Datagram = tuple[int, int, int, int, int, bytes]
 
 
 def read_linkframes(datagrams: Sequence[Datagram]) -> tuple[dict[str, pd.DataFrame], list[Skip]]:
-    """Tables links and frames of all link frames found, and what had to be left out."""
+    """Tables links and frames of all link frames found, and what had to be skipped."""
     ours = [datagram for datagram in datagrams if gsmtap.PORT in datagram[3:5]]
     others = [datagram for datagram in datagrams if gsmtap.PORT not in datagram[3:5]]
     found = [read(part) for read, part in ((_rlp, ours), (rlc_in_capture.read, others)) if part]
@@ -35,8 +35,8 @@ def read_linkframes(datagrams: Sequence[Datagram]) -> tuple[dict[str, pd.DataFra
 def _rlp(datagrams: Sequence[Datagram]) -> tuple[dict[str, pd.DataFrame], list[Skip]]:
     """RLP frames, one link per timeslot, carrier and direction; other GSMTAP types are counted.
 
-    An air interface monitor sees frames on their way: each direction's as its sender sent them, with
-    what was damaged at the monitor as BAD.
+    A monitor on the air interface receives both directions: frames count as logged by their sender, and
+    frames damaged at the monitor as BAD.
     """
     losses, links, rows = Losses(), Links(), []
     for record, time_ns, _, _, _, octets in datagrams:
@@ -62,7 +62,7 @@ def _no_events() -> dict[str, list[object]]:
 
 
 def _joined(first: dict[str, pd.DataFrame], second: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """The tables of two protocols as one, the second's links numbered on."""
+    """The tables of two protocols as one; the second's link numbers follow the first's."""
     import pandas as pd
 
     base = len(first["links"])

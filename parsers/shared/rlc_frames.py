@@ -1,4 +1,4 @@
-"""Rows of the frames table out of RLC PDUs, whatever recorded them: dumps, captures, handset logs."""
+"""Rows of the frames table from RLC PDUs, for all that record these: dumps, captures, handset logs."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NACK_LIMIT = 2_000_000
-"""A few octets can name thousands of PDUs: beyond this many, an input's NACKs are left out."""
+"""A few octets can report thousands of PDUs missing: NACKs of an input beyond this number are left out."""
 
 Nacks = tuple[tuple[int, int, int], ...]
 OTHER_END = {"mobile": "network", "network": "mobile"}
 
 
 class FrameRow(NamedTuple):
-    """One row of frames, as far as RLC has it; the names are the columns'."""
+    """One row of the frames table: the columns that RLC has, by their names."""
 
     record: int
     time_ns: int
@@ -42,7 +42,7 @@ class FrameRow(NamedTuple):
 
 
 class At(NamedTuple):
-    """Where and when a PDU was seen."""
+    """The record, time and link of a PDU, and whether it was logged where it was sent."""
 
     record: int
     time_ns: int
@@ -57,12 +57,12 @@ class Links:
     numbers: dict[tuple[str, str, str | None], int] = field(default_factory=dict)
 
     def number(self, protocol: str, bearer: str, sender: str | None) -> int:
-        """The link's number; a new one when it is new."""
+        """The link's number; the next free one for a new link."""
         return self.numbers.setdefault((protocol, bearer, sender), len(self.numbers))
 
     @property
     def senders(self) -> list[str | None]:
-        """Who sends on each link."""
+        """The end that sends on each link."""
         return [sender for _, _, sender in self.numbers]
 
     def table(self) -> pd.DataFrame:
@@ -97,14 +97,14 @@ def frames_table(rows: list[FrameRow], senders: list[str | None]) -> pd.DataFram
 
 @dataclass
 class PduRows:
-    """Decodes PDUs into rows; what is malformed is counted in `losses`."""
+    """Decodes PDUs into rows; malformed PDUs are counted in `losses`."""
 
     rows: list[FrameRow] = field(default_factory=list)
     losses: Losses = field(default_factory=Losses)
     nacks_left: int = NACK_LIMIT
 
     def umts_am(self, at: At, octets: bytes, li_bits: int = 0) -> None:
-        """A UMTS PDU of acknowledged mode; `li_bits` as in rlc_umts.decode."""
+        """Add a UMTS PDU of acknowledged mode; `li_bits` as in rlc_umts.decode."""
         try:
             pdu = rlc_umts.decode(octets, li_bits)
             status = rlc_umts.piggybacked(pdu) if isinstance(pdu, rlc_umts.Amd) else None
@@ -122,7 +122,7 @@ class PduRows:
         return None
 
     def umts_um(self, at: At, octets: bytes, li_bits: int = 0) -> None:
-        """A UMTS PDU of unacknowledged mode."""
+        """Add a UMTS PDU of unacknowledged mode."""
         try:
             pdu = rlc_umts.decode_um(octets, li_bits)
         except MalformedPduError as error:
@@ -139,7 +139,7 @@ class PduRows:
     def lte_am(
         self, at: At, octets: bytes, spec: rlc_lte.Lte36322 = rlc_lte.AM10, cut_from: int | None = None
     ) -> None:
-        """An LTE PDU of acknowledged mode; `cut_from` is its size where only the header was logged."""
+        """Add an LTE PDU of acknowledged mode; `cut_from` is its size where only the header was logged."""
         size = len(octets) if cut_from is None else cut_from
         try:
             pdu = rlc_lte.decode_header(octets, size, spec)
@@ -159,7 +159,7 @@ class PduRows:
         return None
 
     def lte_um(self, at: At, octets: bytes, sn_bits: int, li_bits: int = 11) -> None:
-        """An LTE PDU of unacknowledged mode."""
+        """Add an LTE PDU of unacknowledged mode."""
         try:
             pdu = rlc_lte.decode_um(octets, sn_bits, li_bits)
         except MalformedPduError as error:
@@ -174,7 +174,7 @@ class PduRows:
         return None
 
     def nr_am(self, at: At, octets: bytes, spec: rlc_nr.Nr38322 = rlc_nr.AM12) -> None:
-        """An NR PDU of acknowledged mode."""
+        """Add an NR PDU of acknowledged mode."""
         try:
             pdu = rlc_nr.decode(octets, spec)
         except MalformedPduError as error:
@@ -191,7 +191,7 @@ class PduRows:
         return None
 
     def nr_um(self, at: At, octets: bytes, sn_bits: int) -> None:
-        """An NR PDU of unacknowledged mode."""
+        """Add an NR PDU of unacknowledged mode."""
         try:
             pdu = rlc_nr.decode_um(octets, sn_bits)
         except MalformedPduError as error:
@@ -206,12 +206,12 @@ class PduRows:
         return None
 
     def transparent(self, at: At, octets: bytes) -> None:
-        """A PDU of transparent mode: all of it is user data."""
+        """Add a PDU of transparent mode: all of it is user data."""
         size = len(octets)
         self.rows.append(FrameRow(*at, "TMD", length_bytes=size, payload_bytes=size, data=octets))
 
     def _umts_status(self, at: At, status: rlc_umts.Status, size: int, octets: bytes | None) -> None:
-        """A report, and beside it a record of each window move in it (the octets count once)."""
+        """Add a status report, and a row for each window move in it; only the first row has the octets."""
         lsn = rlc_umts.acknowledged(status)
         nacks = tuple((sn, -1, -1) for sn in rlc_umts.missing(status))
         moves = [s for s in status.sufis if isinstance(s, rlc_umts.Mrw | rlc_umts.MrwAck)]

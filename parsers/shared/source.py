@@ -1,4 +1,4 @@
-"""One input's octets, whatever it came in: a plain file, gzip or zstandard, or standard input."""
+"""The octets of one input: a plain file, gzip or zstandard, or standard input."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from multitracer.model.errors import InputError
 from multitracer.model.trace import Skip
 
 HEAD_BYTES = 65536
-"""How much of an input a `sniff` sees."""
+"""A `sniff` is given so many of an input's octets."""
 
 INFLATE_LIMIT = 8 << 30
-"""Decompressed octets beyond this are left out and counted: no file may use memory without bound."""
+"""Decompressed octets beyond this are left out, and said to be: it bounds the memory that a file can use."""
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _CHUNK = 1 << 20
@@ -26,7 +26,7 @@ _CHUNK = 1 << 20
 
 @dataclass
 class Source:
-    """The decompressed octets of one input; `skips` tells what decompression lost."""
+    """The decompressed octets of one input; `skips` holds what was lost in decompression."""
 
     path: str
     data: bytes | mmap.mmap
@@ -34,14 +34,14 @@ class Source:
 
     @property
     def head(self) -> bytes:
-        """The first octets, for recognition."""
+        """The first octets, by which the format is recognised."""
         return bytes(self.data[:HEAD_BYTES])
 
     def __len__(self) -> int:
         return len(self.data)
 
     def lines(self) -> Iterator[tuple[int, int, str]]:
-        """Every line as (number from 1, byte offset, text without its end); octets not UTF-8 are kept escaped."""
+        """Every line as (number from 1, byte offset, text without line end); octets that are not UTF-8 are escaped."""
         offset = 0
         for number, line in enumerate(io.BytesIO(self.data), start=1):
             yield number, offset, line.decode("utf-8", "backslashreplace").rstrip("\r\n")
@@ -81,7 +81,7 @@ def _unpacked(path: str, stream: IO[bytes], data: bytes | mmap.mmap) -> Source:
 
 
 def _inflated(path: str, stream: IO[bytes]) -> Source:
-    """Every gzip member, as far as it is sound; what is cut or damaged ends it."""
+    """The octets of all gzip members, up to where one is cut or damaged."""
     out, skips = bytearray(), []
     inflate = zlib.decompressobj(wbits=31)
     try:

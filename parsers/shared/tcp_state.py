@@ -1,4 +1,4 @@
-"""Collecting rows of `tcp_state`: what all logs of a sender's TCP have in common."""
+"""Collects rows of `tcp_state` for all logs of a sender's TCP."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from multitracer.parsers.shared.source import Source
 
 LINUX_UNSET_SSTHRESH = 0x7FFFFFFF
-"""TCP_INFINITE_SSTHRESH: no slow start threshold has been set yet."""
+"""TCP_INFINITE_SSTHRESH: the slow start threshold is not set yet."""
 
 NUMBERS = tuple(column.name for column in SCHEMA["tcp_state"].columns if column.dtype == "float64")
 EVENTS = SCHEMA["tcp_state"]["event"].dtype
@@ -26,13 +26,13 @@ _CODES = {event: code for code, event in enumerate(EVENTS)}
 
 
 def ssthresh(value: float) -> float:
-    """A threshold as Linux logs it, with its "not set" as infinity."""
+    """A threshold as Linux logs it; infinity where it is not set."""
     return inf if value >= LINUX_UNSET_SSTHRESH else value
 
 
 @dataclass
 class StateLog:
-    """The rows of one log, column by column; what `add` is not given is null."""
+    """The rows of one log, column by column; a column that `add` is not given is null in that row."""
 
     losses: Losses = field(default_factory=Losses)
     records: array[int] = field(default_factory=lambda: array("q"))
@@ -45,7 +45,7 @@ class StateLog:
     def add(
         self, record: int, time_ns: int, event: str, local: str | None, remote: str | None, **numbers: float
     ) -> None:
-        """One row; `record` is the line it stands on."""
+        """Add a row; `record` is the number of its line."""
         before = len(self.records)
         self.records.append(record)
         self.times.append(time_ns)
@@ -78,7 +78,7 @@ class StateLog:
         return filled
 
     def recording(self, name: str, source: Source, *, clock: str = "epoch", **extra: Any) -> Recording:
-        """What the log holds; InputError when that is nothing, `extra` goes into the Recording."""
+        """The Recording, with attributes `extra`; raises InputError where the log has no row."""
         skips = self.losses.skips
         if not self.records:
             why = f" ({skips[0].reason})" if skips else ""
@@ -95,13 +95,13 @@ class StateLog:
         recording.bytes_read = len(source)
         for key, value in extra.items():
             setattr(recording, key, value)
-        note = backwards(recording.tables["tcp_state"]["time_ns"].to_numpy())
+        note = note_on_backward_steps(recording.tables["tcp_state"]["time_ns"].to_numpy())
         recording.notes += [note] if note else []
         return recording
 
 
-def backwards(times: np.ndarray[Any, Any]) -> str:
-    """A note on times that step back, or nothing."""
+def note_on_backward_steps(times: np.ndarray[Any, Any]) -> str:
+    """A note where times step back, else an empty text."""
     steps = np.flatnonzero(np.diff(times) < 0)
     if not len(steps):
         return ""

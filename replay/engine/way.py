@@ -111,7 +111,7 @@ def is_lost(way: Any, opportunity: int, start: int, end: int, octets: int) -> in
     """Whether the air loses the frame that is on it from `start` to `end`."""
     state = way.state
     if state.channel == TRACE:
-        return way.trace[opportunity] if opportunity < len(way.trace) else 0
+        return np.int64(way.trace[opportunity]) if opportunity < len(way.trace) else 0
     if state.channel == DRAWN:
         threshold = state.threshold
         if state.log_good_bit < 0.0:

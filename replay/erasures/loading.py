@@ -16,9 +16,6 @@ from multitracer.parsers.shared.source import Source, open_source
 from multitracer.replay.erasures.extraction import erasures
 from multitracer.replay.erasures.trace import ErasureTrace
 
-FORMATS = ("erasures", "erasures-packed")
-LOGS = ("rlpdump", "rlcdump", "mi2log", "ns3-rlc", "pcap", "pcapng")
-"""Formats that may hold link frames."""
 _ENDINGS = (".gz", ".zst", ".txt", ".pcap", ".pcapng", ".bin")
 
 
@@ -32,7 +29,7 @@ def load(path: str, *, logs_first: bool = False) -> list[ErasureTrace]:
     if path != "-" and Path(path).is_dir():
         return _in_directory(path, logs_first)
     source = open_source(path)
-    if _format(source) in FORMATS:
+    if _format(source).erasure_trace:
         return [_of_blocks(source)]
     return erasures(read(path), _short(path))
 
@@ -54,9 +51,9 @@ def _in_directory(path: str, logs_first: bool) -> list[ErasureTrace]:
 
 
 def _of_one_experiment(folder: Path, files: list[str], logs_first: bool) -> list[ErasureTrace]:
-    named = {file: _known_format(file) for file in files}
-    blocks = [file for file, name in named.items() if name in FORMATS]
-    logs = [file for file, name in named.items() if name in LOGS]
+    formats = {file: _known_format(file) for file in files}
+    blocks = [file for file, one in formats.items() if one is not None and one.erasure_trace]
+    logs = [file for file, one in formats.items() if one is not None and one.link_log]
     if blocks and not (logs and logs_first):
         return [_of_blocks(open_source(file)) for file in blocks]
     return erasures(read(*logs), _short(str(folder))) if logs else []
@@ -92,18 +89,18 @@ def file_name(name: str) -> str:
     return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "trace"
 
 
-def _format(source: Source) -> str:
+def _format(source: Source) -> parsers.Format:
     try:
-        return parsers.recognise(source).name
+        return parsers.recognise(source)
     except UnknownFormatError:
         if source.head.lstrip()[:1] in (b"0", b"1"):
             _refuse_other_characters(source)
         raise
 
 
-def _known_format(file: str) -> str | None:
+def _known_format(file: str) -> parsers.Format | None:
     try:
-        return parsers.recognise(open_source(file)).name
+        return parsers.recognise(open_source(file))
     except InputError:
         return None
 

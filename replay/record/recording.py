@@ -17,11 +17,10 @@ from multitracer.compute import kernels
 from multitracer.model.errors import UsageError
 from multitracer.replay.arq import notes
 from multitracer.replay.arq.notes import Log
-from multitracer.replay.arq.rlc import am_entity
-from multitracer.replay.arq.rlc import link as rlc_link
 from multitracer.replay.arq.rlp import entity as rlp
 from multitracer.replay.arq.rlp import state as rlp_state
 from multitracer.replay.engine.driver import Engine
+from multitracer.replay.engine.rlc import RLC_AM_OCTETS
 from multitracer.replay.erasures.trace import ErasureTrace
 from multitracer.replay.record.instruments import (
     ERASED,
@@ -69,13 +68,13 @@ def record(
     if isinstance(known, Rlp):
         check_rlp_size(air.frame_bytes)
         run = known.engine(air, _PART * _RLP_ROWS_EACH + 1)
-        return _rlp(run, _run_rlp(run, len(air.forth)), directory, side_a, start_ns)
+        return _rlp(run, _run(run, len(air.forth)), directory, side_a, start_ns)
     assert isinstance(known, Acknowledged)
     # Each opportunity brings two PDUs sent, two that arrive, and the SDUs that one has room for; these may wait.
     sdus = air.frame_bytes // known.sdu_bytes + 2
     rows = _PART * (4 + 2 * sdus) + known.settings.queue_sdus
-    link, a, b = known.link(air, rows + 1)
-    return _rlc(link, a, len(air.forth), _run_rlc(link, a, b, len(air.forth)), directory, side_a, start_ns)
+    run = known.engine(air, rows + 1, RLC_AM_OCTETS)
+    return _rlc(run, _run(run, len(air.forth)), directory, side_a, start_ns)
 
 
 RECORDABLE = ("rlp", "rlc-am")
@@ -107,25 +106,17 @@ def record_rlp(
     The characters are made up by `characters`. Times are `start_ns`, in ns since the epoch, and what the run says.
     """
     check_rlp_size(engine.parameters[0].frame_bytes)
-    _check_all_logged(engine)
-    log = engine.log
-    parts = (log._replace(rows=log.rows[first : first + _ROWS], frames=log.frames[first : first + _ROWS])
-             for first in range(0, max(len(log.rows), 1), _ROWS))  # fmt: skip
-    return _rlp(engine, parts, directory, side_a, start_ns)
+    return _rlp(engine, _parts(engine), directory, side_a, start_ns)
 
 
 def record_rlc(
-    link: rlc_link.Link, entity: am_entity.Entity, opportunities: int, directory: Path | str, *,
-    side_a: str = "mobile", start_ns: int = START_NS,
-) -> list[Path]:  # fmt: skip
-    """Record a run of RLC over so many opportunities that kept its whole log; the files written.
-
-    `entity` is one of the two, for what both are set to.
+    engine: Engine, directory: Path | str, *, side_a: str = "mobile", start_ns: int = START_NS
+) -> list[Path]:
+    """Record a run of RLC, of PDUs with octets, that kept its whole log; the files written.
 
     Its resets are in its frames: there are no EVENT lines.
     """
-    log = link.log[: link.cursor[rlc_link.LOGGED]]
-    return _rlc(link, entity, opportunities, _slices(log, len(link.log)), directory, side_a, start_ns)
+    return _rlc(engine, _parts(engine), directory, side_a, start_ns)
 
 
 def check_rlp_size(frame_bytes: int) -> None:
@@ -147,11 +138,12 @@ def characters(first: int, count: int) -> bytes:
     return text[first - line : first - line + count]
 
 
-def _slices(log: Any, room: int) -> Iterator[Any]:
-    """A log in parts, one at least."""
-    _check_whole(log, room)
-    for first in range(0, max(len(log), 1), _ROWS):
-        yield log[first : first + _ROWS]
+def _parts(engine: Engine) -> Iterator[Log]:
+    """The log of a run in parts, one at least."""
+    _check_all_logged(engine)
+    log = engine.log
+    for first in range(0, max(len(log.rows), 1), _ROWS):
+        yield log._replace(rows=log.rows[first : first + _ROWS], frames=log.frames[first : first + _ROWS])
 
 
 def _check_whole(log: Any, room: int) -> None:
@@ -182,7 +174,7 @@ def lost_blocks(engine: Engine) -> list[Lost]:
     return found
 
 
-def _run_rlp(engine: Engine, opportunities: int) -> Iterator[Log]:
+def _run(engine: Engine, opportunities: int) -> Iterator[Log]:
     """Run it part by part; the log of each, which is then forgotten."""
     for last in range(_PART, opportunities + _PART, _PART):
         engine.run((min(last, opportunities) - 1) * engine.directions[0].slot_ns)
@@ -224,45 +216,20 @@ def _rlp_happenings(log: Log, parameters: rlp.Parameters, came: list[tuple[int, 
 # RLC
 
 
-def _rlc(
-    link: rlc_link.Link, entity: am_entity.Entity, opportunities: int, parts: Iterable[Any], directory: Path | str,
-    side_a: str, start_ns: int,
-) -> list[Path]:  # fmt: skip
-    octets = int(entity.p[am_entity.LI_OCTETS])
-    instruments = Instruments(RlcMedium(8 * octets - 1), directory, side_a, start_ns)
+def _rlc(engine: Engine, parts: Iterable[Log], directory: Path | str, side_a: str, start_ns: int) -> list[Path]:
+    instruments = Instruments(RlcMedium(8 * engine.parameters[0].li_octets - 1), directory, side_a, start_ns)
     for part in parts:
-        instruments.note(_rlc_happenings(link, part))
-    return instruments.finish([_lost_pdus(link, side, opportunities) for side in (rlc_link.A, rlc_link.B)])
+        instruments.note(_rlc_happenings(part))
+    return instruments.finish(lost_blocks(engine))
 
 
-def _lost_pdus(link: rlc_link.Link, side: int, opportunities: int) -> Lost:
-    """By PDU that could be sent; what no trace says was not lost."""
-    each = int(link.settings[rlc_link.PER_FRAME_A + side])
-    given = link.erased[side][: opportunities * each]
-    erased = np.concatenate([given, np.zeros(opportunities * each - len(given), dtype=np.uint8)])
-    return Lost(erased, len(link.frame), int(link.settings[rlc_link.FRAME_NS]) // each)
+_RLC_FRAMES = {notes.RECEIVED: RECEIVED, notes.ERASED: ERASED}
 
 
-def _run_rlc(
-    link: rlc_link.Link, a: am_entity.Entity, b: am_entity.Entity, opportunities: int
-) -> Iterator[Any]:
-    """Run it part by part; the log of each, which is then forgotten, its octets too."""
-    for first in range(0, opportunities, _PART):
-        rlc_link.carry(link, a, b, first, min(first + _PART, opportunities))
-        log = link.log[: link.cursor[rlc_link.LOGGED]]
-        _check_whole(log, len(link.log))
-        yield log
-        link.cursor[rlc_link.LOGGED] = link.cursor[rlc_link.KEPT] = 0
-
-
-_RLC_FRAMES = {rlc_link.E_RECEIVED: RECEIVED, rlc_link.E_ERASED: ERASED}
-
-
-def _rlc_happenings(link: rlc_link.Link, log: Any) -> Iterator[Happening]:
+def _rlc_happenings(log: Log) -> Iterator[Happening]:
     """The rows of RLC's log that are about PDUs."""
-    for row in log.tolist():
-        time_ns, side, event = row[rlc_link.LOG_TIME], row[rlc_link.LOG_SIDE], row[rlc_link.LOG_EVENT]
-        if event == rlc_link.E_SENT:
-            yield Happening(time_ns, side, SENT, rlc_link.frame(link, row))
+    for at, (time_ns, side, event, octets, *_) in enumerate(log.rows.tolist()):
+        if event == notes.SENT:
+            yield Happening(time_ns, side, SENT, log.frames["octets"][at, :octets].tobytes())
         elif event in _RLC_FRAMES:
             yield Happening(time_ns, side, _RLC_FRAMES[event])

@@ -11,20 +11,26 @@ import numpy as np
 
 from multitracer.model.errors import UsageError
 from multitracer.model.settings import value
-from multitracer.replay.arq.rlc import am_entity, tm, um
-from multitracer.replay.arq.rlc import link as rlc_link
-from multitracer.replay.arq.rlc import parameters as rlc_parameters
-from multitracer.replay.retrace.models import Air, Carried, Extra, Ints, Kind, Model, by_stretch, why_nothing
+from multitracer.replay.arq.rlc import um
+from multitracer.replay.arq.rlc.parameters import Parameters, check_queue
+from multitracer.replay.arq.rlc.reassembly import HANDED_OVER
+from multitracer.replay.engine.direction import Direction, Erased
+from multitracer.replay.engine.driver import A, B, Engine, Keep, Protocol
+from multitracer.replay.engine.rlc import RLC_AM, RLC_UM
+from multitracer.replay.engine.source import source
+from multitracer.replay.retrace.models import Air, Carried, Extra, Ints, Kind, Model, stretch_octets, why_nothing
 
 SDU_BYTES = 1500
 """An IP packet of a saturated source."""
+LEAST_SDU_BYTES = 8
+"""Every made-up SDU begins with its number in eight octets."""
 
 
 @dataclass(frozen=True)
 class Acknowledged:
     """UMTS RLC in acknowledged mode, both entities: a frame is a PDU."""
 
-    settings: rlc_parameters.Parameters
+    settings: Parameters
     sdu_bytes: int
 
     def __post_init__(self) -> None:
@@ -36,34 +42,53 @@ class Acknowledged:
         own = {name: value for name, value in asdict(self.settings).items() if name != "pdu_bytes"}
         return {**own, "sdu_bytes": self.sdu_bytes}
 
-    def link(self, air: Air, log_rows: int = 0) -> tuple[rlc_link.Link, am_entity.Entity, am_entity.Entity]:
+    def engine(self, air: Air, log_rows: int = 0, protocol: Protocol = RLC_AM) -> Engine:
         """Both ends, not yet run; every timer that runs grows with the frame, but Timer_Discard."""
         base = self.settings
         timers = {name: getattr(base, name) + air.patience_ns for name in _TIMERS if getattr(base, name)}
         own = replace(base, pdu_bytes=air.frame_bytes, tti_ns=air.frame_ns, **timers)
-        return rlc_link.link(
-            own, frame_ns=air.frame_ns, delay_ns=air.delay_ns, saturated_bytes=self.sdu_bytes,
-            erased=(air.forth, air.back), log_rows=log_rows,
-        )  # fmt: skip
+        check_queue(own.queue_sdus, own.queue_bytes, own.pdu_bytes, self.sdu_bytes)
+        forth, back = (Direction(air.delay_ns, air.frame_ns, channel=Erased(lost)) for lost in (air.forth, air.back))
+        endless = source(saturated=(self.sdu_bytes, 0))
+        return Engine(protocol, (own, own), forth, back, endless, Keep(log=log_rows))
 
     def carry(self, air: Air, firsts: Ints) -> Carried:
         """Run it from end to end."""
-        link, a, b = self.link(air)
-
-        def run(first: int, last: int) -> int:
-            rlc_link.carry(link, a, b, first, last)
-            return int(link.tally[rlc_link.B, rlc_link.DELIVERED_OCTETS])
-
-        octets = by_stretch(firsts, run)
-        counts = {"sender": rlc_link.tally(link, a, rlc_link.A), "receiver": rlc_link.tally(link, b, rlc_link.B)}
+        engine = self.engine(air)
+        octets = stretch_octets(engine, air, firsts)
+        counts = {"sender": tally(engine, A), "receiver": tally(engine, B)}
         over = ("the link was given up: MaxRST RESETs found no answer",) if counts["sender"]["ended"] else ()
         return Carried(octets, counts, why_nothing(octets, air), over)
+
+
+def tally(engine: Engine, side: int) -> dict[str, int]:
+    """What was counted of a side: SDUs offered, PDUs sent and erased, and what its entity counted."""
+    way, e = (engine.link.forth, engine.a) if side == A else (engine.link.back, engine.b)
+    counted = engine.protocol.counters(e)
+    offered = {"offered": int(e.queue.v.tail), "refused": int(e.queue.v.refused)}
+    frames = {"frames": int(way.state.sent), "erased": int(way.state.erased)}
+    handed = {name: counted.pop(name) for name in HANDED_OVER}
+    # An SDU is handed over again only where some of its PDUs are: the receiver drops them by their numbers.
+    return {**offered, **frames, **_with_repeated(handed), **counted}
+
+
+def _with_repeated(handed: dict[str, int]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, count in handed.items():
+        found[name] = count
+        if name == "misordered":
+            found["repeated"] = 0
+    return found
 
 
 _TIMERS = (
     "poll_ns", "poll_periodic_ns", "poll_prohibit_ns", "status_periodic_ns", "status_prohibit_ns", "epc_ns", "mrw_ns",
     "rst_ns",
 )  # fmt: skip
+
+
+_AT_ONCE_NS = 1
+"""Without answers the delay says nothing: what an opportunity carried counts there."""
 
 
 @dataclass(frozen=True)
@@ -85,19 +110,14 @@ class Unacknowledged:
     def carry(self, air: Air, firsts: Ints) -> Carried:
         """One entity sends, the other reassembles."""
         own = replace(self.settings, pdu_bytes=air.frame_bytes)
-        rlc_parameters.check_queue(own.queue_sdus, own.queue_bytes, own.pdu_bytes, self.sdu_bytes)
-        a, b = um.um_entity(own), um.um_entity(own)
-        tally, frame = np.zeros(4, dtype=np.int64), np.zeros(air.frame_bytes, dtype=np.uint8)
-
-        def run(first: int, last: int) -> int:
-            um.um_carry(a, b, tally, self.sdu_bytes, air.frame_ns, air.forth, frame, first, last)
-            return int(tally[um.UM_OCTETS])
-
-        octets = by_stretch(firsts, run)
-        offered, *received = tally.tolist()
-        names = ("delivered", "delivered_octets", "wrong")
-        sender = {"offered": offered, "discarded": int(a.counts[um.UM_DISCARDED])}
-        counts = {"sender": sender, "receiver": dict(zip(names, received, strict=True))}
+        check_queue(own.queue_sdus, own.queue_bytes, own.pdu_bytes, self.sdu_bytes)
+        forth, back = (Direction(_AT_ONCE_NS, air.frame_ns, channel=Erased(lost)) for lost in (air.forth, ()))
+        engine = Engine(RLC_UM, (own, own), forth, back, source(saturated=(self.sdu_bytes, 0)))
+        octets = np.diff(engine.run_through((firsts[1:] - 1) * air.frame_ns + _AT_ONCE_NS), prepend=0)
+        sender = {"offered": int(engine.a.queue.v.tail), "discarded": int(engine.a.counts.discarded)}
+        counted = um.um_counters(engine.b)
+        received = {name: counted[name] for name in ("delivered", "delivered_octets", "wrong")}
+        counts = {"sender": sender, "receiver": received}
         return Carried(octets, counts, why_nothing(octets, air))
 
 
@@ -119,7 +139,7 @@ class Transparent:
 
     def carry(self, air: Air, firsts: Ints) -> Carried:
         """What was not lost came through."""
-        parts = [tm.tm_carry(air.forth, first, last) for first, last in pairwise(firsts.tolist())]
+        parts = [int(np.count_nonzero(air.forth[first:last] == 0)) for first, last in pairwise(firsts.tolist())]
         octets = np.array(parts, dtype=np.int64) * air.frame_bytes
         counts = {"sender": {"sent": int(firsts[-1])}, "receiver": {"delivered": sum(parts)}}
         return Carried(octets, counts, why_nothing(octets, air))
@@ -127,7 +147,7 @@ class Transparent:
 
 def _check_sdu(size: int, longest: int) -> None:
     if size > longest:
-        raise UsageError(f"sdu_bytes {size} must be {rlc_link.LEAST_SDU_BYTES} to max_sdu_bytes, which is {longest}")
+        raise UsageError(f"sdu_bytes {size} must be {LEAST_SDU_BYTES} to max_sdu_bytes, which is {longest}")
 
 
 def _with_sdu(given: Mapping[str, str]) -> tuple[dict[str, str], int]:
@@ -139,9 +159,9 @@ def _with_sdu(given: Mapping[str, str]) -> tuple[dict[str, str], int]:
         else:
             rest[key] = said
     size = int(value("sdu_bytes", text, int))
-    if not rlc_link.LEAST_SDU_BYTES <= size <= 65_535:
-        raise UsageError(f"sdu_bytes {size} must be {rlc_link.LEAST_SDU_BYTES} to 65535")
-    longest = max(size, rlc_parameters.Parameters.max_sdu_bytes)
+    if not LEAST_SDU_BYTES <= size <= 65_535:
+        raise UsageError(f"sdu_bytes {size} must be {LEAST_SDU_BYTES} to 65535")
+    longest = max(size, Parameters.max_sdu_bytes)
     return {"max_sdu_bytes": str(longest), **rest}, size
 
 
@@ -157,7 +177,7 @@ class SduKind(Kind):
 _SDU = (Extra("sdu_bytes", SDU_BYTES, "Octets of the packets that are offered."),)
 KINDS = {
     "rlc-am": SduKind(
-        rlc_parameters.Parameters,
+        Parameters,
         Acknowledged,
         # A source that never ends has no last PDU to poll in: the timer must run by itself.
         {"poll_when_unacknowledged": "yes"},

@@ -15,7 +15,9 @@ from repository import EXAMPLES
 
 from multitracer import Analysis, AnalyzeOptions, analyze, cli, read
 from multitracer.analysis import summary
-from multitracer.analysis.summary import BUSIEST, Totals, summarize, to_json
+from multitracer.analysis.summary import BUSIEST, direction, summarize
+from multitracer.export.summary_json import json_text
+from multitracer.model.analysis import Totals
 from multitracer.parsers import pcap
 
 LOSS = EXAMPLES / "loss2"
@@ -59,12 +61,12 @@ def totals_of(document: dict[str, Any]) -> Totals:
 def test_totals_are_the_sums_over_the_connections(example: str, options: AnalyzeOptions) -> None:
     """Of all, of a part, and of none: what columns give is what the items add up to."""
     analysis = analyze(read(str(EXAMPLES / example)), options)
-    assert analysis.totals == totals_of(analysis.summary())
+    assert summarize(analysis).totals == totals_of(analysis.summary())
 
 
 def test_the_busiest_are_those_whose_one_end_sent_most(tmp_path: Path) -> None:
     """At most BUSIEST of them, most data first; of equals the first."""
-    totals = uploads(tmp_path / "many.pcap", [5, 70, 5, 60, 5, 80]).totals
+    totals = summarize(uploads(tmp_path / "many.pcap", [5, 70, 5, 60, 5, 80])).totals
     assert [one["id"] for one in totals.busiest] == [5, 1, 3, 0]
     assert (totals.connections, totals.data_segments) == (6, 6)
 
@@ -74,11 +76,11 @@ def test_connections_made_in_blocks_are_the_same(tmp_path: Path, monkeypatch: py
     analysis = uploads(tmp_path / "many.pcap", [5, 70, 5, 60, 5])
     whole = analysis.summary()["connections"]
     assert [one["id"] for one in whole] == list(range(5))
-    text = to_json(summarize(analysis))
+    text = json_text(summarize(analysis).document)
     assert sum(line.startswith(b'  {"id":') for line in text.splitlines()) == 5
     monkeypatch.setattr(summary, "_BLOCK", 2)
     assert analysis.summary()["connections"] == whole
-    assert to_json(summarize(analysis)) == text
+    assert json_text(summarize(analysis).document) == text
 
 
 @pytest.mark.parametrize(
@@ -89,7 +91,7 @@ def test_connections_made_in_blocks_are_the_same(tmp_path: Path, monkeypatch: py
 def test_an_end_that_was_not_seen_has_every_key_and_no_number(example: str, options: AnalyzeOptions) -> None:
     """Nulls, not zeros: nobody knows what it sent; and of a connection that was not seen there is no item."""
     whole, part = (analyze(read(str(EXAMPLES / example)), cut) for cut in (None, options))
-    seen, unseen = whole.direction(0, 0), part.direction(0, 0)
+    seen, unseen = direction(whole.ends, 0, 0), direction(part.ends, 0, 0)
     assert 0 not in [one["id"] for one in part.summary()["connections"]]
     assert set(leaves(unseen)) == {None}
     assert list(unseen) == list(seen)
@@ -109,8 +111,8 @@ def test_the_numbers_are_pythons_own(tmp_path: Path) -> None:
 
 def test_each_item_of_a_list_has_a_line_and_the_text_is_the_document(tmp_path: Path) -> None:
     """Large lists stay searchable line by line; what is empty stays a list."""
-    document = summarize(uploads(tmp_path / "many.pcap", [5, 70, 5]))
-    text = to_json(document)
+    document = summarize(uploads(tmp_path / "many.pcap", [5, 70, 5])).document
+    text = json_text(document)
     assert json.loads(text) == {**document, "connections": list(document["connections"])}
     lines = [line.strip().rstrip(b",") for line in text.splitlines()]
     assert [json.loads(line)["id"] for line in lines if line.startswith(b'{"id"')] == [0, 1, 2]
@@ -120,13 +122,13 @@ def test_each_item_of_a_list_has_a_line_and_the_text_is_the_document(tmp_path: P
 def test_a_number_of_any_size_is_written_and_what_is_no_number_is_null() -> None:
     """JSON knows neither infinity nor not-a-number, and no bound."""
     told = {"large": 2**70, "items": [{"none": float("nan")}, {"none": float("inf")}]}
-    assert json.loads(to_json(told)) == {"large": 2**70, "items": [{"none": None}, {"none": None}]}
+    assert json.loads(json_text(told)) == {"large": 2**70, "items": [{"none": None}, {"none": None}]}
 
 
 def test_what_json_cannot_say_is_a_defect() -> None:
     """Octets are not written as anything else."""
     with pytest.raises(TypeError):
-        to_json({"data": [b"octets"]})
+        json_text({"data": [b"octets"]})
 
 
 def test_a_file_whose_name_is_no_text_is_told_by_its_name(tmp_path: Path) -> None:

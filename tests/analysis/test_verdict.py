@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.analysis.summary import Totals
 from multitracer.analysis.verdict import RANK, grouped, verdict
+from multitracer.model.analysis import Totals
 from multitracer.model.schema import CAUSES
 
 

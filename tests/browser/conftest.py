@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import EXAMPLE, Opened
+from browsing import EXAMPLE, Opened, Scripts
 
-from multitracer.analysis.pipeline import Analysis, analyze_paths
+from multitracer import Analysis, analyze
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -42,9 +42,20 @@ def opened(browser: Any) -> Iterator[Opened]:
 
 
 @pytest.fixture(scope="session")
+def scripts(browser: Any) -> Iterator[Scripts]:
+    """The scripts of the report on an empty page, which must not complain."""
+    page = browser.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield Scripts(page)
+    page.close()
+    assert errors == []
+
+
+@pytest.fixture(scope="session")
 def analysis() -> Analysis:
     """The example with both layers."""
-    return analyze_paths(sorted(EXAMPLE.iterdir()))
+    return analyze(sorted(EXAMPLE.iterdir()))
 
 
 @pytest.fixture(scope="session")

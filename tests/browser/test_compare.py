@@ -25,7 +25,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def first(opened: Opened, series: str) -> float:
     """The first time of a line, as it is drawn."""
-    found: float = opened.page.evaluate("name => MT.engine.all.get(name).x[0]", series)
+    found: float = opened.page.evaluate("name => MT.engine.series.get(name).x[0]", series)
     return found
 
 
@@ -46,11 +46,11 @@ def test_they_are_aligned_at_a_finding(opened: Opened, compared: Path) -> None:
     page.select_option("#mt-align", "link-reset")
     page.wait_for_selector('html[data-mt-aligned="link-reset"]')
     assert first(opened, "acks 0") < before - 15
-    assert not page.evaluate("MT.engine.all.has('acks 1')")
+    assert not page.evaluate("MT.engine.series.has('acks 1')")
     page.select_option("#mt-align", "start")
     page.wait_for_selector('html[data-mt-aligned="start"]')
     assert first(opened, "acks 0") == before
-    assert page.evaluate("MT.engine.all.has('acks 1')")
+    assert page.evaluate("MT.engine.series.has('acks 1')")
 
 
 def test_a_name_leads_to_the_transfers_own_report(opened: Opened, compared: Path) -> None:

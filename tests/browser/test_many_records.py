@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from browsing import Opened, figure
 
-from multitracer.analysis.pipeline import Analysis
-from multitracer.report import drawn
-from multitracer.report import page as page_module
+from multitracer import Analysis
+from multitracer.report import analysis_page, panel_data
 
 pytestmark = pytest.mark.browser
 
@@ -19,7 +18,7 @@ def test_the_page_says_whether_every_record_has_its_own_mark(opened: Opened, rep
     """With few records in view it is exact; with more than a panel draws it is an overview."""
     page = opened.open(report)
     assert page.locator("#mt-status").inner_text().startswith("exact")
-    page.evaluate("MT.engine.most = 20")
+    page.evaluate("MT.engine.exactLimit = 20")
     page.keyboard.press("d")
     opened.until("document.getElementById('mt-status').dataset.exact === 'false'")
     assert page.locator("#mt-status").inner_text().startswith("overview")
@@ -29,14 +28,14 @@ def test_the_page_says_whether_every_record_has_its_own_mark(opened: Opened, rep
 
 def values_of(opened: Opened, series: str) -> list[float]:
     """All times of a series, as the page's engine holds them."""
-    found: list[float] = opened.page.evaluate("name => Array.from(MT.engine.all.get(name).x)", series)
+    found: list[float] = opened.page.evaluate("name => Array.from(MT.engine.series.get(name).x)", series)
     return found
 
 
 def test_what_is_drawn_by_marks_are_the_records_in_view(opened: Opened, report: Path, analysis: Analysis) -> None:
     """Forty windows: each series that is drawn exactly holds just the records of the window."""
     page = opened.open(report)
-    page.evaluate("MT.engine.most = 30")
+    page.evaluate("MT.engine.exactLimit = 30")
     whole = {name: values_of(opened, name) for name in ("segments", "again_no", "frames_new", "rtt")}
     times = (analysis.tables["segments"]["time_ns"].to_numpy() - analysis.origin_ns) / 1e9
     assert set(whole["segments"]) <= set(times.tolist())
@@ -58,7 +57,7 @@ def test_what_is_drawn_by_marks_are_the_records_in_view(opened: Opened, report: 
 def test_a_picture_of_many_shows_them(opened: Opened, report: Path) -> None:
     """In the overview the panel is painted, and hiding its series takes the paint away."""
     page = opened.open(report)
-    page.evaluate("MT.engine.most = 20")
+    page.evaluate("MT.engine.exactLimit = 20")
     page.keyboard.press("d")
     painted = (
         f"{figure('Link frames')}.renderers[0].data_source.data.image[0].reduce((sum, pixel) => sum + (pixel !== 0), 0)"
@@ -71,7 +70,7 @@ def test_a_picture_of_many_shows_them(opened: Opened, report: Path) -> None:
     opened.until(f"{painted} === 0")
 
 
-def transfer(count: int) -> drawn.Drawn:
+def transfer(count: int) -> panel_data.PanelData:
     """A made transfer: so many segments, half as many acknowledgements, one resend in a hundred."""
     chance = np.random.default_rng(3)
     times = np.cumsum(chance.integers(1, 60_000, count)) * 1000
@@ -85,7 +84,7 @@ def transfer(count: int) -> drawn.Drawn:
         "because": np.full(len(rows[::100]), "made", dtype=object),
     }
     acks = {"x": times[::2] + 500, "y": seq[::2], "record": rows[::2] + 1}
-    return drawn.Drawn({"segments": sent, "acks": acks, "again_no": again})
+    return panel_data.PanelData({"segments": sent, "acks": acks, "again_no": again})
 
 
 def test_a_million_records_are_drawn_at_once_and_exactly(
@@ -93,8 +92,8 @@ def test_a_million_records_are_drawn_at_once_and_exactly(
 ) -> None:
     """Overview and every zoom; what is marked one by one is the table's, to the last bit."""
     made = transfer(700_000)
-    monkeypatch.setattr(drawn, "connection", lambda *_: made)
-    monkeypatch.setattr(page_module, "_extent", lambda _: (0.0, float(made.sources["segments"]["x"][-1]) / 1e9))
+    monkeypatch.setattr(panel_data, "connection", lambda *_: made)
+    monkeypatch.setattr(analysis_page, "_extent", lambda _: (0.0, float(made.sources["segments"]["x"][-1]) / 1e9))
     analysis.report(tmp_path / "report.html")
     page = opened.open(tmp_path / "report.html")
     assert page.locator("#mt-status").inner_text().startswith("overview")
@@ -110,7 +109,7 @@ def test_a_million_records_are_drawn_at_once_and_exactly(
             assert opened.values("segments", "top") == segments["top"][inside].tolist()
         else:
             assert np.isnan(opened.values("segments", "x")).all()
-        assert page.evaluate("MT.drawn_ms") < 500
+        assert page.evaluate("MT.drawnMs") < 500
     assert (tmp_path / "report.html").stat().st_size < 12_000_000
 
 
@@ -118,13 +117,13 @@ def test_beyond_what_a_page_holds_it_thins_and_says_so(
     opened: Opened, analysis: Analysis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every n-th record of each series, and how to see all."""
-    monkeypatch.setattr(drawn, "MOST_RECORDS", 500)
+    monkeypatch.setattr(panel_data, "MOST_RECORDS", 500)
     analysis.report(tmp_path / "report.html")
     page = opened.open(tmp_path / "report.html")
     assert "--from and --to" in page.locator("main").inner_text()
     assert len(opened.values("segments", "x")) < 90
     assert page.locator("#mt-status").inner_text().startswith("thinned")
-    assert not page.evaluate("MT.exact")
+    assert not page.evaluate("MT.isExact")
     page.keyboard.press("m")
     counted = page.locator("#mt-selection tbody tr").all_inner_texts()
     assert next(row for row in counted if row.startswith("sent")).split("\t")[1] == "not counted: thinned"
@@ -133,13 +132,13 @@ def test_beyond_what_a_page_holds_it_thins_and_says_so(
 def test_many_stretches_are_drawn_by_what_most_of_each_part_went_to(opened: Opened, report: Path) -> None:
     """Then the view is not called exact; few are drawn each."""
     page = opened.open(report)
-    page.evaluate("MT.engine.stretches = 100")
+    page.evaluate("MT.engine.stretchLimit = 100")
     opened.look(0, 50)
     source = "Bokeh.documents[0].get_model_by_name('accounting').data"
     parts = page.evaluate(f"{source}.left.length")
     spans = page.evaluate(f"(d => d.left.reduce((sum, left, i) => sum + d.right[i] - left, 0))({source})")
     assert 0 < parts < 1300
     assert 40 < spans <= 50 + 1e-6
-    assert not page.evaluate("MT.exact")
+    assert not page.evaluate("MT.isExact")
     opened.look(20, 20.5)
-    assert page.evaluate("MT.exact")
+    assert page.evaluate("MT.isExact")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from browsing import EXAMPLE, Opened, figure
 
-from multitracer.analysis.pipeline import Analysis, analyze_paths
+from multitracer import Analysis, analyze
 from multitracer.model.options import AnalyzeOptions
 
 pytestmark = pytest.mark.browser
@@ -120,7 +120,7 @@ def test_the_y_axis_follows_what_is_in_view(opened: Opened, report: Path) -> Non
 def test_another_connection_can_be_chosen(opened: Opened, tmp_path: Path) -> None:
     """The panels then hold that connection's segments."""
     folder = EXAMPLE.parent / "loss2"
-    found = analyze_paths(sorted(folder.iterdir()))
+    found = analyze(sorted(folder.iterdir()))
     found.report(tmp_path / "two.html")
     page = opened.open(tmp_path / "two.html")
     before = len(opened.values("segments", "x"))
@@ -133,7 +133,7 @@ def test_names_from_outside_never_become_markup(opened: Opened, tmp_path: Path) 
     """A file name with markup is shown as text."""
     name = tmp_path / "<img src=x onerror=alert(1)>.pcap"
     name.write_bytes((EXAMPLE / "snd.pcap").read_bytes())
-    analyze_paths([name]).report(tmp_path / "report.html")
+    analyze([name]).report(tmp_path / "report.html")
     page = opened.open(tmp_path / "report.html")
     assert page.locator("img").count() == 0
     assert "<img src=x" in page.locator("h1").inner_text()
@@ -153,7 +153,7 @@ def test_the_cursor_reads_every_series(opened: Opened, report: Path, analysis: A
     """Pointing at one panel tells the values of all at that time, exactly."""
     page = opened.open(report)
     page.evaluate(f"{figure('Sequence')}.trigger_event({{event_name: 'mousemove', event_type: 'mousemove', x: 10}})")
-    found = page.evaluate("MT.engine.at(10).map(one => [one.name, one.x, one.y])")
+    found = page.evaluate("MT.values.valuesAt(MT.engine, 10).map(one => [one.name, one.x, one.y])")
     names = [name for name, _, _ in found]
     assert {"segments", "acks", "cwnd", "frames_new"} <= set(names)
     segments = analysis.tables["segments"]
@@ -167,23 +167,24 @@ def test_a_clicked_segment_shows_its_frames_and_a_frame_its_segment(
 ) -> None:
     """Just those of the map, both ways, and Escape takes the marks away."""
     page = opened.open(report, "#t=2,6")
-    match = analysis.links.matches[analysis.links.main]
+    pairs = analysis.links.segments
+    assert pairs is not None
     segments, frames = analysis.tables["segments"], analysis.tables["frames"]
-    packet, row = next(
-        (packet, row)
-        for packet, row in zip(match.packets, match.segments.tolist(), strict=True)
-        if row >= 0
-        and segments["payload_bytes"].iat[row] > 0
+    row = next(
+        row
+        for row in pairs.segment.tolist()
+        if segments["payload_bytes"].iat[row] > 0
         and 3 < (segments["time_ns"].iat[row] - analysis.origin_ns) / 1e9 < 5
     )
+    own = pairs.frame[pairs.segment == row]
     at = (segments["time_ns"].iat[row] - analysis.origin_ns) / 1e9
     opened.click("Sequence", at, segments["seq"].iat[row] + segments["payload_bytes"].iat[row] / 2)
-    wanted = [(time - analysis.origin_ns) / 1e9 for time in frames["time_ns"].to_numpy()[packet.rows].tolist()]
+    wanted = [(time - analysis.origin_ns) / 1e9 for time in frames["time_ns"].to_numpy()[own].tolist()]
     assert opened.values("chosen frames", "x") == wanted
     assert f"carried by {len(wanted)} frames" in page.locator("#mt-chosen").inner_text()
     page.keyboard.press("Escape")
     assert page.locator("#mt-chosen").inner_text() == ""
-    middle = int(packet.rows[len(packet.rows) // 2])
+    middle = int(own[len(own) // 2])
     opened.look(wanted[0] - 0.5, wanted[-1] + 0.5)
     opened.click("Link frames", wanted[len(wanted) // 2], frames["sn_unwrapped"].iat[middle])
     assert at in opened.values("chosen segments", "x")
@@ -239,7 +240,7 @@ def test_what_is_hidden_stays_hidden_by_the_address(opened: Opened, report: Path
 def test_the_bar_zooms_to_the_longest_stretch_of_a_cause(opened: Opened, report: Path, analysis: Analysis) -> None:
     """And at the next click to the next."""
     page = opened.open(report)
-    table = analysis.links.main_accounting
+    table = analysis.main_accounting
     own = table[table["cause"] == "idle_recovery"]
     longest = own.iloc[(own["end_ns"] - own["start_ns"]).to_numpy().argmax()]
     left, right = ((longest[name] - analysis.origin_ns) / 1e9 for name in ("start_ns", "end_ns"))
@@ -265,12 +266,12 @@ def test_everything_that_is_read_can_be_had_by_keys(opened: Opened, report: Path
 def test_the_axis_reaches_the_last_record_of_a_staircase(opened: Opened, report: Path) -> None:
     """Also where nothing follows it."""
     page = opened.open(report)
-    last = page.evaluate("(one => one.x[one.n - 1])(MT.engine.all.get('acks'))")
+    last = page.evaluate("(one => one.x[one.n - 1])(MT.engine.series.get('acks'))")
     page.evaluate("MT.engine.hide(MT.engine.panels[0].parts.map(part => part.name).filter(name => name !== 'acks'))")
     opened.look(last - 1, last + 1)
     shown = page.evaluate("(panel => [panel.figure.y_range.start, panel.figure.y_range.end])"
                           "(MT.engine.panels.find(p => p.figure.title.text.startsWith('Sequence')))")  # fmt: skip
-    top = page.evaluate("(one => one.y[one.n - 1])(MT.engine.all.get('acks'))")
+    top = page.evaluate("(one => one.y[one.n - 1])(MT.engine.series.get('acks'))")
     assert shown[0] < top < shown[1]
 
 
@@ -291,7 +292,7 @@ def test_the_cursor_reads_the_last_of_records_at_one_time(opened: Opened, report
     """Of a staircase the value in force."""
     page = opened.open(report)
     page.evaluate("MT.engine.put('cwnd', 'line', {x: [1, 2, 2, 3], y: [10, 20, 30, 40]})")
-    found = page.evaluate("MT.engine.at(2).find(one => one.name === 'cwnd').y")
+    found = page.evaluate("MT.values.valuesAt(MT.engine, 2).find(one => one.name === 'cwnd').y")
     assert found == 30
 
 
@@ -300,7 +301,7 @@ def test_a_quick_way_back_leads_to_the_view_before(opened: Opened, report: Path)
     page = opened.open(report)
     before = opened.view()
     page.keyboard.press("w")
-    opened.until("MT.engine.xr.end - MT.engine.xr.start < 40")
+    opened.until("MT.engine.timeRange.end - MT.engine.timeRange.start < 40")
     page.keyboard.press("u")
     assert opened.view() == pytest.approx(before)
 
@@ -308,7 +309,7 @@ def test_a_quick_way_back_leads_to_the_view_before(opened: Opened, report: Path)
 @pytest.mark.parametrize(("start", "end"), [(40.0, 41.0), (21.66, 24.34)])
 def test_a_window_is_shown_from_its_own_beginning(opened: Opened, tmp_path: Path, start: float, end: float) -> None:
     """Not from the start of the trace; also one in which the link sent nothing new, and TCP nothing at all."""
-    analyze_paths(sorted(EXAMPLE.iterdir()), AnalyzeOptions(from_s=start, to_s=end)).report(tmp_path / "part.html")
+    analyze(sorted(EXAMPLE.iterdir()), AnalyzeOptions(from_s=start, to_s=end)).report(tmp_path / "part.html")
     opened.open(tmp_path / "part.html")
     assert opened.view()[0] == pytest.approx(start, abs=0.5)
     assert opened.view()[1] == pytest.approx(end, abs=0.5)
@@ -316,7 +317,7 @@ def test_a_window_is_shown_from_its_own_beginning(opened: Opened, tmp_path: Path
 
 def test_choosing_another_connection_forgets_what_was_counted(opened: Opened, tmp_path: Path) -> None:
     """The last one chosen wins, however long another takes; no table shows the former one's numbers."""
-    analyze_paths(sorted((EXAMPLE.parent / "loss2").iterdir())).report(tmp_path / "report.html")
+    analyze(sorted((EXAMPLE.parent / "loss2").iterdir())).report(tmp_path / "report.html")
     page = opened.open(tmp_path / "report.html")
     page.keyboard.press("m")
     assert page.locator("#mt-selection").is_visible()
@@ -338,7 +339,7 @@ def test_wheel_and_drag_move_the_time_axis(opened: Opened, report: Path) -> None
     start, end = opened.view()
     page.mouse.move(*opened.place("Sequence", 30, 20_000))
     page.mouse.wheel(0, -300)
-    opened.until(f"MT.engine.xr.end - MT.engine.xr.start < {(end - start) * 0.95}")
+    opened.until(f"MT.engine.timeRange.end - MT.engine.timeRange.start < {(end - start) * 0.95}")
     left, right = opened.view()
     assert left < 30 < right
     x, y = opened.place("Sequence", 30, 20_000)
@@ -347,7 +348,7 @@ def test_wheel_and_drag_move_the_time_axis(opened: Opened, report: Path) -> None
     page.mouse.move(x + 40, y)
     page.mouse.move(x + 80, y)
     page.mouse.up()
-    opened.until(f"MT.engine.xr.start < {left}")
+    opened.until(f"MT.engine.timeRange.start < {left}")
     assert opened.view()[1] - opened.view()[0] == pytest.approx(right - left)
 
 

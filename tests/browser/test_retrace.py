@@ -30,8 +30,8 @@ def test_each_minutes_best_size_is_drawn(opened: Opened, made: Path) -> None:
     """A staircase equal to the file's sizes, a minute a step."""
     page = opened.open(made / "retrace.html")
     wanted = json.loads((made / "retrace.json").read_text())["traces"][0]["each_minute"]["optimal_frame_bytes"]
-    assert page.evaluate("Array.from(MT.engine.all.get('best 0').y)") == [*wanted, wanted[-1]]
-    assert page.evaluate("Array.from(MT.engine.all.get('best 0').x)") == [60.0 * minute for minute in range(11)]
+    assert page.evaluate("Array.from(MT.engine.series.get('best 0').y)") == [*wanted, wanted[-1]]
+    assert page.evaluate("Array.from(MT.engine.series.get('best 0').x)") == [60.0 * minute for minute in range(11)]
 
 
 def test_the_curve_has_every_size_and_the_table_too(opened: Opened, made: Path) -> None:
@@ -51,21 +51,22 @@ def test_the_curve_has_every_size_and_the_table_too(opened: Opened, made: Path) 
 def test_a_zoom_on_the_time_axis_moves_all_panels(opened: Opened, made: Path) -> None:
     """Keys zoom; the address keeps the view; marks are exact when few are in view."""
     page = opened.open(made / "retrace.html")
-    before = page.evaluate("MT.engine.xr.end - MT.engine.xr.start")
+    before = page.evaluate("MT.engine.timeRange.end - MT.engine.timeRange.start")
     for _ in range(4):
         page.keyboard.press("w")
-    opened.until("MT.engine.xr.end - MT.engine.xr.start < 100")
+    opened.until("MT.engine.timeRange.end - MT.engine.timeRange.start < 100")
     assert before > 600
     opened.until("location.hash.includes('t=')")
-    assert page.evaluate("MT.exact")
+    assert page.evaluate("MT.isExact")
 
 
 def test_a_described_trace_shows_its_bursts(opened: Opened, made: Path) -> None:
     """As many marks as the file counts bursts, and a row for each stretch."""
     page = opened.open(made / "describe.html")
     row = json.loads((made / "describe.json").read_text())["traces"][0]
-    assert page.evaluate("MT.engine.all.get('burst 0').n") == row["bursts"]["count"]
-    assert page.evaluate("Array.from(MT.engine.all.get('burst 0').y).reduce((a, b) => a + b)") == row["erased_blocks"]
+    assert page.evaluate("MT.engine.series.get('burst 0').n") == row["bursts"]["count"]
+    lengths = page.evaluate("Array.from(MT.engine.series.get('burst 0').y)")
+    assert sum(lengths) == row["erased_blocks"]
     assert page.locator("#mt-stretches tbody tr").count() == len(row["stretches"])
     page.keyboard.press("t")
     opened.until("document.documentElement.dataset.theme === 'dark'")

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from multitracer.commands import talk
+from multitracer.compute import kernels
 
 
 class Screen(io.StringIO):
@@ -35,6 +36,25 @@ def test_long_work_on_a_terminal_has_a_bar(monkeypatch: pytest.MonkeyPatch) -> N
     """It names the step, and cannot be made to obey a file's name."""
     told = worked(Screen(), 0.4, monkeypatch)
     assert "reading a\\x1b[2Jfile" in told
+
+
+def test_compiling_is_said_in_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the place of the step, until it is done; nowhere else on the screen."""
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(talk, "PATIENCE_S", 0.05)
+    monkeypatch.setenv("TERM", "xterm")
+    with talk.Progress(shown=True) as progress:
+        progress("measuring", 0.5)
+        kernels._tell("compiling (first run only): walk, 1 of 3")
+        time.sleep(0.4)
+        told = screen.getvalue()
+        assert "walk, 1 of 3" in told
+        assert "measuring" not in told
+        kernels._tell("")
+        time.sleep(0.4)
+    assert "measuring" in screen.getvalue()
+    assert kernels.on_compiling == [kernels.say_once]
 
 
 def test_short_work_has_none(monkeypatch: pytest.MonkeyPatch) -> None:

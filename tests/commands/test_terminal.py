@@ -10,47 +10,50 @@ from typing import Any
 import pytest
 from repository import EXAMPLES
 
-from multitracer import Analysis, analyze, read
-from multitracer.analysis.summary import Totals, to_json
+from multitracer import analyze, read
+from multitracer.analysis.summary import Summary, summarize
+from multitracer.analysis.verdict import verdict
 from multitracer.commands.terminal import _CAUSES, BAR_CELLS, print_summary, printable
+from multitracer.export.summary_json import json_text
+from multitracer.model.analysis import Totals
 from multitracer.model.schema import CAUSES, SPURIOUS
 
 EXAMPLE = EXAMPLES / "rlp-reset"
 
 
 @pytest.fixture(scope="module")
-def analysis() -> Analysis:
-    """The example with both layers."""
-    return analyze(read(str(EXAMPLE)))
+def totals() -> Totals:
+    """The totals of the example with both layers."""
+    return summarize(analyze(read(str(EXAMPLE)))).totals
 
 
 @pytest.fixture(scope="module")
-def summary(analysis: Analysis) -> dict[str, Any]:
-    """Its summary."""
-    document: dict[str, Any] = json.loads(to_json(analysis.summary()))
+def summary() -> dict[str, Any]:
+    """Its summary document."""
+    document: dict[str, Any] = json.loads(json_text(analyze(read(str(EXAMPLE))).summary()))
     return document
 
 
-def printed(summary: dict[str, Any], totals: Totals) -> str:
+def printed(document: dict[str, Any], totals: Totals) -> str:
     """What goes to a file."""
     out = io.StringIO()
-    print_summary(summary, totals, "in multitracer-out", out)
+    print_summary(Summary(document, totals, verdict(document, totals)), "in multitracer-out", out)
     return out.getvalue()
 
 
-def test_it_fits_a_screen_and_says_what_matters(analysis: Analysis, summary: dict[str, Any]) -> None:
+def test_it_fits_a_screen_and_says_what_matters(totals: Totals, summary: dict[str, Any]) -> None:
     """Captured, verdict, bar, findings, where results are: within 25 lines."""
-    text = printed(summary, analysis.totals)
+    text = printed(summary, totals)
     assert len(text.splitlines()) <= 25
     for said in ("5 inputs", "10.9.0.1:43142 > 10.9.0.2:5301", "40.0 kbyte", "link-reset", "in multitracer-out"):
         assert said in text
     assert "\x1b" not in text
 
 
-def test_the_bar_is_as_long_as_the_session(analysis: Analysis, summary: dict[str, Any]) -> None:
+def test_the_bar_is_as_long_as_the_session(totals: Totals, summary: dict[str, Any]) -> None:
     """Letters in the proportions of the accounting, each named below."""
     letters = {letter: name for name, (letter, _, _) in _CAUSES.items()}
-    lines = printed(summary, analysis.totals).splitlines()
+    lines = printed(summary, totals).splitlines()
     bar = next(line for line in lines if len(line) == BAR_CELLS and set(line) <= set(letters))
     for letter, name in letters.items():
         assert abs(bar.count(letter) - BAR_CELLS * summary["accounting"][name]) <= 1

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from multitracer.compute import arrays as columns
-from multitracer.compute.arrays import attach, deepest_fall, distinct, rows_with, runs, tally
+from multitracer.compute.arrays import deepest_fall, distinct, rows_with, runs, tally, with_columns
 
 BITS = arrays(np.uint16, st.integers(0, 40), elements=st.integers(0, 15))
 
@@ -59,10 +59,12 @@ def test_rows_that_are_alike_share_one_of_them(told_apart: bool, table: np.ndarr
     assert len(first) == len({tuple(row) for row in table.tolist()})
 
 
-def test_an_attached_column_is_the_very_array() -> None:
-    """Nothing is copied, whatever the table's index."""
-    table = pd.DataFrame({"a": [1, 2, 3]}, index=[7, 8, 9])
+def test_a_table_with_columns_shares_them_and_the_first_stays_as_it_was() -> None:
+    """Nothing is copied, neither new columns nor those that stay, whatever the table's index."""
+    table = pd.DataFrame({"a": [1, 2, 3], "c": [0, 0, 0]}, index=[7, 8, 9])
     values = np.array([4, 5, 6])
-    attach(table, "b", values)
-    assert np.shares_memory(table["b"].to_numpy(), values)
-    assert table["b"].tolist() == [4, 5, 6]
+    made = with_columns(table, b=values, c=values)
+    assert np.shares_memory(made["b"].to_numpy(), values)
+    assert np.shares_memory(made["a"].to_numpy(), table["a"].to_numpy())
+    assert (made["b"].tolist(), made["c"].tolist()) == ([4, 5, 6], [4, 5, 6])
+    assert (list(table), table["c"].tolist()) == (["a", "c"], [0, 0, 0])

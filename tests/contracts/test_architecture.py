@@ -18,9 +18,8 @@ FLOORS: tuple[str, ...] = (
 )  # fmt: skip
 """The rooms from the ground up; a module imports from its own room and from those before it."""
 
-FLOOR = {"": -1, **{name: number for number, name in enumerate(FLOORS)}}
-UPWARDS = {("multitracer.analysis.pipeline", "multitracer.report"), ("multitracer", "multitracer.model")}
-"""The one exception: an Analysis offers `.report(path)`, and loads the report when it is asked for one."""
+FLOOR = {name: number for number, name in enumerate(FLOORS)}
+FLOOR[""] = FLOOR["commands"]  # multitracer/__init__.py leads to what it offers, and only commands may import it
 
 
 def sources() -> Iterator[tuple[str, Path]]:
@@ -36,19 +35,17 @@ def sources() -> Iterator[tuple[str, Path]]:
 
 
 def imports(path: Path) -> Iterator[tuple[int, str]]:
-    """What a module imports of ours while it runs, with the line; imports for type checkers are none."""
-    waiting: list[ast.AST] = [ast.parse(path.read_text())]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            continue
+    """What a module imports, with the line: anywhere in it, also within functions and for type checkers alone."""
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module == "multitracer":
-            yield from ((node.lineno, f"multitracer.{alias.name}") for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield node.lineno, "." * node.level + (node.module or "")
-        waiting.extend(ast.iter_child_nodes(node))
+            module = "." * node.level + (node.module or "")
+            modules = (f"{module}.{alias.name}" for alias in node.names)
+            yield from ((node.lineno, name if name in MODULES else module) for name in modules)
+
+
+MODULES = dict(sources())
 
 
 def floor(module: str) -> int:
@@ -63,16 +60,25 @@ def test_every_module_stands_on_a_floor() -> None:
     assert not homeless
 
 
-@pytest.mark.parametrize(("module", "path"), list(sources()), ids=[name for name, _ in sources()])
+@pytest.mark.parametrize(("module", "path"), list(MODULES.items()), ids=list(MODULES))
 def test_imports_run_downwards(module: str, path: Path) -> None:
     """A module imports ours from its own floor or below, absolutely, and `parsers` only as multitracer.parsers."""
     wrong = []
     for line, name in imports(path):
         if name.startswith(".") or name.split(".")[0] in ("parsers", "replay"):
             wrong.append(f"line {line}: {name} is not named by its full name")
-        elif name.split(".")[0] == "multitracer" and floor(name) > floor(module) and (module, name) not in UPWARDS:
+        elif name.split(".")[0] == "multitracer" and floor(name) > floor(module):
             wrong.append(f"line {line}: {name} stands above")
     assert not wrong
+
+
+def test_no_files_import_one_another_in_a_circle() -> None:
+    """Taking away, again and again, the files that import none of those left leaves none."""
+    needs = {module: {name for _, name in imports(path)} - {module} for module, path in MODULES.items()}
+    while free := [module for module, names in needs.items() if not names & needs.keys()]:
+        for module in free:
+            del needs[module]
+    assert not needs, "each of these is in a circle, or imports one that is"
 
 
 def test_parsers_know_nothing_of_replay() -> None:

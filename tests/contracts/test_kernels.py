@@ -10,16 +10,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from repository import EXAMPLES
+
+from multitracer.compute import kernels
 
 COMPILED = """
 import sys
 from multitracer.compute import kernels
-from multitracer.analysis.pipeline import analyze_paths
-from multitracer.analysis.summary import to_json
+from multitracer import analyze
+from multitracer.export.summary_json import json_text
 kernels.choose = lambda records: None  # compiled, however few records there are
-sys.stdout.buffer.write(to_json(analyze_paths(sys.argv[1:]).summary()))
+sys.stdout.buffer.write(json_text(analyze(sys.argv[1:]).summary()))
 """
 LIVES = {
     "compiled": {},
@@ -50,3 +53,53 @@ def cached(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_each_life_comes_to_the_same_conclusions(life: str, cached: Path) -> None:
     """Every key of the summary, against the plain run; no warning, and nothing read out of bounds."""
     assert summary(life, cached) == summary("plain", cached)
+
+
+RECORDS = """
+import numpy as np
+from multitracer.compute.kernels import Kernel
+def step(ends, number, room):
+    end = ends[number]
+    end.sent = (end.sent + number) & 0xFF
+    note(end, room)
+    return end.sent
+def note(end, room):
+    room[0] += end.sent
+    end.lost = end.sent > 3
+note = Kernel(note)
+ends = np.zeros(3, dtype=[("sent", "i8"), ("lost", "?"), ("times", "i8", (2,))]).view(np.recarray)
+room = np.zeros(1, dtype=np.int64)
+step = Kernel(step)
+print([int(step(ends, number, room)) for number in (0, 1, 2, 2, 2)], ends.lost.tolist(), room.tolist())
+"""
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("life", LIVES)
+def test_a_record_is_the_same_state_in_each_life(life: str, tmp_path: Path) -> None:
+    """An element of a record array has its fields by name, and is written through, by kernels that it is handed to."""
+    (tmp_path / "script.py").write_text(RECORDS)
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), **LIVES[life]}
+    command = [sys.executable, "-W", "error", str(tmp_path / "script.py")]
+    printed = {
+        subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout for _ in range(2)
+    }
+    assert printed == {"[0, 1, 2, 4, 6] [False, False, True] [13]\n"}
+
+
+@pytest.mark.compiled
+def test_a_compiler_without_the_undocumented_option_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It counts who holds the arrays, which takes longer, and comes to the same."""
+    monkeypatch.setattr(kernels, "_UNCOUNTED", {"_unknown_to_numba": True})
+    monkeypatch.setattr(kernels, "_state", dict.fromkeys(kernels._state, False))
+    monkeypatch.delenv("NUMBA_DISABLE_JIT", raising=False)
+    monkeypatch.setattr(kernels.Kernel, "_place", None)  # not kept
+    values = np.arange(3)
+    kernels.Kernel(fill_with)(values, 7)
+    assert values.tolist() == [7, 7, 7]
+
+
+def fill_with(values: Any, value: int) -> None:
+    """A kernel without a result."""
+    for place in range(len(values)):
+        values[place] = value

@@ -12,9 +12,9 @@ from packets import ipv4, ipv6, tcp
 from repository import EXAMPLES
 from shared_data import shared
 
-from multitracer.analysis.pipeline import analyze_paths
-from multitracer.analysis.summary import to_json
-from multitracer.compute import kernels
+from multitracer import analyze
+from multitracer.compute import threads
+from multitracer.export.summary_json import json_text
 from multitracer.parsers import pcap
 from multitracer.parsers.shared.experiment import read
 from multitracer.parsers.shared.source import open_source
@@ -28,7 +28,7 @@ CAPTURES = (
 
 def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hold any capture to be worth a thread for each of its packets."""
-    monkeypatch.setattr(kernels, "WORTH_SHARING", 1)
+    monkeypatch.setattr(threads, "WORTH_SHARING", 1)
     monkeypatch.setattr(os, "cpu_count", lambda: 3)
 
 
@@ -36,9 +36,9 @@ def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_parts_come_to_the_same_conclusions(capture: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The summary is the very same text."""
     path = shared(*capture.split("/"))
-    whole = json.loads(to_json(analyze_paths([path]).summary()))
+    whole = json.loads(json_text(analyze([path]).summary()))
     in_parts(monkeypatch)
-    assert json.loads(to_json(analyze_paths([path]).summary())) == whole
+    assert json.loads(json_text(analyze([path]).summary())) == whole
 
 
 def many_flows(path: Path, count: int) -> None:
@@ -64,7 +64,7 @@ def test_flows_are_told_apart_whatever_their_number(
 ) -> None:
     """More flows than the table first has room for, IPv4 and IPv6: two packets each, in both directions."""
     monkeypatch.setattr(flows, "_START", 64)
-    monkeypatch.setattr(kernels, "WORTH_SHARING", 600 // parts)
+    monkeypatch.setattr(threads, "WORTH_SHARING", 600 // parts)
     monkeypatch.setattr(os, "cpu_count", lambda: parts)
     many_flows(tmp_path / "many.pcap", 300)
     tables = read(str(tmp_path / "many.pcap")).tables

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from multitracer.correlation.headers import header
 from multitracer.correlation.log_clocks import tie_clock
 from multitracer.correlation.segment_frames import Correlation, correlate
-from multitracer.link.frames import number
+from multitracer.link.frames import numbered
+from multitracer.model.paths import NOWHERE, Paths
 from multitracer.model.schema import ACK, build, empty
-from multitracer.vantage.paths import NOWHERE, Paths
 
 START = 1_700_000_000_000_000_000
 MS = 1_000_000
@@ -109,7 +109,7 @@ def frames_of(sent: Sequence[Pdu], *, payload: bool = True, by_sender: bool = Tr
         "framing": np.zeros(rows),
     })  # fmt: skip
     links = build("links", {"link": [0], "protocol": ["rlc-umts"], "bearer": ["1"], "sender": ["mobile"]})
-    number(frames, links, empty("link_events"))
+    frames = numbered(frames, links, empty("link_events"))
     return {"frames": frames, "links": links}
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shared_data import instruments, shared
 
 from multitracer import cli
-from multitracer.link.duplicate_logs import Twin, without_twins
+from multitracer.link.duplicate_logs import Duplicate, without_duplicates
 from multitracer.model.schema import build
 
 MS = 1_000_000
@@ -58,21 +58,21 @@ def test_the_same_frames_at_a_constant_distance_are_one_link(offset_ms: float, l
     """Whatever the clocks' offset, and with some frames missing, the second recording is left out."""
     octets = payload(100)
     second = recording(1, 2, octets, offset_ms=offset_ms).drop(index=sorted(lost))
-    frames, _, links, twins = without_twins(joined(recording(0, 0, octets), second), EVENTS, LINKS)
+    frames, _, links, duplicates = without_duplicates(joined(recording(0, 0, octets), second), EVENTS, LINKS)
     assert set(frames["input"]) == {0}
     assert links["link"].tolist() == [0, 1]
     assert links["reverse"].tolist() == [1, 0]
-    assert [(twin.left_out, twin.kept) for twin in twins] == [(1, 0)]
-    assert twins[0].offset_ns == pytest.approx(offset_ms * MS, abs=2)
+    assert [(one.left_out, one.kept) for one in duplicates] == [(1, 0)]
+    assert duplicates[0].offset_ns == pytest.approx(offset_ms * MS, abs=2)
 
 
 def test_two_links_in_step_are_two() -> None:
     """The same numbers at the same distance with other octets are another terminal's."""
     both = joined(recording(0, 0, payload(100, 1)), recording(1, 2, payload(100, 2)))
-    frames, _, links, twins = without_twins(both, EVENTS, LINKS)
+    frames, _, links, duplicates = without_duplicates(both, EVENTS, LINKS)
     assert len(frames) == 200
     assert len(links) == 4
-    assert twins == []
+    assert duplicates == []
 
 
 def test_frames_whose_octets_nobody_logged_are_one_links_only_at_the_same_time() -> None:
@@ -80,8 +80,8 @@ def test_frames_whose_octets_nobody_logged_are_one_links_only_at_the_same_time()
     octets = payload(100)
     for offset_ms, one in ((0.5, True), (5000.0, False)):
         second = recording(1, 2, octets, offset_ms=offset_ms, octets_logged=False)
-        twins = without_twins(joined(recording(0, 0, octets), second), EVENTS, LINKS)[3]
-        assert twins == ([Twin(1, 0, round(offset_ms * MS))] if one else [])
+        duplicates = without_duplicates(joined(recording(0, 0, octets), second), EVENTS, LINKS)[3]
+        assert duplicates == ([Duplicate(1, 0, round(offset_ms * MS))] if one else [])
 
 
 def test_what_arrived_is_not_given_up() -> None:
@@ -89,10 +89,10 @@ def test_what_arrived_is_not_given_up() -> None:
     octets = payload(100)
     heard = recording(1, 3, octets).assign(sent=False)
     both = joined(recording(0, 0, octets), recording(1, 2, octets), heard)
-    frames, _, links, twins = without_twins(both, EVENTS, LINKS)
+    frames, _, links, duplicates = without_duplicates(both, EVENTS, LINKS)
     assert set(frames["input"]) == {1}
     assert links["bearer"].tolist() == ["RB 5", "RB 5"]
-    assert twins == [Twin(0, 1, 0)]
+    assert duplicates == [Duplicate(0, 1, 0)]
 
 
 def test_a_capture_of_the_air_adds_nothing_to_both_ends_logs(tmp_path: Path) -> None:

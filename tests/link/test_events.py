@@ -7,7 +7,7 @@ import pytest
 from shared_data import shared
 
 from multitracer.link.events import FLOW_CONTROL, RELEASE, RESET, intervals
-from multitracer.link.frames import number
+from multitracer.link.frames import numbered
 from multitracer.link.summary import rows
 from multitracer.link.timing import timing
 from multitracer.link.window import full_window
@@ -190,7 +190,7 @@ def test_a_link_knows_its_timing() -> None:
         ("rlc-outseq", "rlcdump.network.txt.gz", 10 / 12, 364800.0),
     ):
         tables = read(str(shared("linux", folder, dump))).tables
-        number(tables["frames"], tables["links"], tables["link_events"])
+        tables["frames"] = numbered(tables["frames"], tables["links"], tables["link_events"])
         measured = timing(tables["frames"], 0, 1, str(tables["links"]["protocol"].iloc[0]))
         assert measured.frame_ns is not None
         assert measured.frame_ns / MS == pytest.approx(frame_ms, abs=1e-5)
@@ -204,7 +204,7 @@ def test_a_full_window_is_found() -> None:
     log = frames(
         *((20.0 * n, True, "I RR") for n in range(61)), (3000, False, "RR"), sn=[*range(61), -1], nr=[0] * 61 + [30]
     )
-    number(log, LINKS, events())
+    log = numbered(log, LINKS, events())
     found = full_window(log, LINKS, 0, 1)
     assert found is not None
     start, end = found
@@ -214,7 +214,7 @@ def test_a_full_window_is_found() -> None:
 def test_whether_a_window_was_full_is_unknown_where_no_acknowledgement_is_seen_to_come() -> None:
     """A log of what left, both ways, does not tell when it arrived."""
     log = frames(*((20.0 * n, True, "I RR") for n in range(61)), sn=list(range(61)), nr=[0] * 61)
-    number(log, LINKS, events())
+    log = numbered(log, LINKS, events())
     assert full_window(log, LINKS, 0, 1) is None
 
 
@@ -227,7 +227,7 @@ def test_what_one_log_cannot_tell_is_null() -> None:
     ):
         tables = read(str(folder / dump)).tables
         links = tables["links"]
-        number(tables["frames"], links, tables["link_events"])
+        tables["frames"] = numbered(tables["frames"], links, tables["link_events"])
         uplink = int(links.loc[links["sender"] == "mobile", "link"].iloc[0])
         row = rows(
             links,

@@ -1,9 +1,11 @@
-"""A report open in a real browser."""
+"""A report, or the scripts of its page alone, in a real browser."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+
+from multitracer.report.page_template import OWN_SCRIPTS, SCRIPTS, script
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "rlp-reset"
 
@@ -49,7 +51,7 @@ class Opened:
     def look(self, start: float, end: float) -> None:
         """Bring a part of the time axis into view, and wait until it is drawn."""
         self.page.evaluate(
-            "async ([start, end]) => { const before = MT.draws; MT.engine.xr.setv({start: start, end: end});"
+            "async ([start, end]) => { const before = MT.draws; MT.engine.timeRange.setv({start: start, end: end});"
             " while (MT.draws === before) await new Promise(done => setTimeout(done, 1)); }",
             [start, end],
         )
@@ -97,3 +99,15 @@ class Opened:
         self.page.mouse.move(*self.place(panel, (start + end) / 2, middle))
         self.page.mouse.move(*self.place(panel, end, middle))
         self.page.mouse.up()
+
+
+class Scripts:
+    """The scripts of a page without the page, for their functions that need none."""
+
+    def __init__(self, page: Any) -> None:
+        page.add_script_tag(content=script(*SCRIPTS, *(name for name in OWN_SCRIPTS["report"] if "pages/" not in name)))
+        self._page = page
+
+    def call(self, function: str, *arguments: Any) -> Any:
+        """What a JavaScript function gives for these arguments."""
+        return self._page.evaluate(f"arguments => ({function})(...arguments)", list(arguments))

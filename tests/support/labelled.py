@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 from shared_data import instruments, shared
 
-from multitracer.analysis.pipeline import Analysis, analyze_paths
+from multitracer import Analysis, analyze
 
 BOTH_LAYERS = (
     "rlp-good", "rlp-bad", "rlp-reset", "rlp-vj-reset", "rlp-xonxoff", "rlc-inseq", "rlc-outseq", "rlc-reset",
@@ -24,7 +24,7 @@ def analysed(folder: str, *left_out: str) -> Analysis:
     left_out_names = tuple(name for name in names if name.startswith(left_out)) if left_out else ()
     with tempfile.TemporaryDirectory() as directory:
         copy = instruments(source, Path(directory), leave_out=left_out_names)
-        return analyze_paths(sorted(map(str, copy.iterdir())))
+        return analyze(sorted(map(str, copy.iterdir())))
 
 
 def truth(folder: str, name: str) -> pd.DataFrame:

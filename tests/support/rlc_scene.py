@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from multitracer.replay.arq.rlc.am import Parameters, RlcAm
+from multitracer.replay.arq.rlc.octets import RlcAm
+from multitracer.replay.arq.rlc.parameters import Parameters
 from multitracer.wire import rlc_umts as codec
 
 MS = 1_000_000
@@ -56,7 +57,7 @@ class Scene:
                 end.expire(due)
 
     def _hand_over(self, side: str) -> None:
-        for sdu in self.ends[side].delivered():
+        for sdu in [each.octets for each in self.ends[side].delivered()]:
             self.lines.append(f"{self.at} {side} gets {sdu[:1].decode()}*{len(sdu)}")
             self.received[side].append(sdu)
 

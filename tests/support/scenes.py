@@ -10,8 +10,8 @@ import pandas as pd
 from two_ends import MS, START
 from two_ends import segments as segments_table
 
-from multitracer.findings import Scene
-from multitracer.findings.scene import Direction
+from multitracer.findings import Observations
+from multitracer.findings.observations import Direction
 from multitracer.model.schema import ACK, MARKS, build
 
 CLIENT, SERVER = "10.0.0.1:1000", "10.0.0.2:80"
@@ -39,7 +39,7 @@ class Seen(NamedTuple):
     checksum_ok: int = 1
 
 
-def scene(seen: Sequence[Seen] = (), **parts: Any) -> Scene:
+def scene(seen: Sequence[Seen] = (), **parts: Any) -> Observations:
     """A scene of one connection between client (point 0) and server (point 1).
 
     Each Seen makes a row at its sender's point and, if it came, one at the other.
@@ -80,7 +80,7 @@ def scene(seen: Sequence[Seen] = (), **parts: Any) -> Scene:
         "clock_error_ns": {(0, 1): MS, (1, 0): MS},
         "links": links(),
     }
-    return Scene(**{**given, **parts})
+    return Observations(**{**given, **parts})
 
 
 def _connections() -> pd.DataFrame:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multitracer.compute import kernels
+from multitracer.compute import threads
 from multitracer.model.schema import MARKS
 from multitracer.tcp.connection_rows import Groups
 
@@ -33,7 +33,7 @@ def table(rows: list[tuple[int, int, bool]]) -> pd.DataFrame:
 def test_each_group_has_its_rows_in_order(processors: int, rows: list[tuple[int, int, bool]]) -> None:
     """But those captured twice and those of no connection; by however many threads they are sought."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kernels, "WORTH_SHARING", 1)
+        patch.setattr(threads, "WORTH_SHARING", 1)
         patch.setattr(os, "cpu_count", lambda: processors)
         groups = Groups(table(rows), 4)
         for connection in range(4):
@@ -44,7 +44,7 @@ def test_each_group_has_its_rows_in_order(processors: int, rows: list[tuple[int,
 
 def test_counting_takes_no_more_memory_than_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each share counts every group: of many small groups there are few shares."""
-    monkeypatch.setattr(kernels, "WORTH_SHARING", 1)
+    monkeypatch.setattr(threads, "WORTH_SHARING", 1)
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     many, few = (Groups(table([(0, 0, False)] * 40), connections) for connections in (20, 1))
     assert (len(many.shares), len(few.shares)) == (2, 40)

@@ -9,7 +9,7 @@ from typing import Any
 import dpkt
 from packets import ACK, SYN, ipv4, tcp
 
-from multitracer.analysis.pipeline import analyze_paths
+from multitracer import analyze
 from multitracer.parsers import pcap
 
 MS = 1_000_000
@@ -65,7 +65,7 @@ def summary(tmp_path: Path, *captures: list[tuple[int, bytes]]) -> list[dict[str
         path = tmp_path / f"{number}.pcap"
         pcap.write(path, packets, 101)
         paths.append(path)
-    found: list[dict[str, Any]] = analyze_paths(paths).summary()["connections"]
+    found: list[dict[str, Any]] = analyze(paths).summary()["connections"]
     return found
 
 

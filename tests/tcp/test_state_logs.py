@@ -8,7 +8,7 @@ from two_ends import MS, START, segments
 
 from multitracer.model.schema import ACK, build
 from multitracer.model.trace import Input, Recording
-from multitracer.tcp.state_logs import LEAST_ACKS, assign, place
+from multitracer.tcp.state_logs import LEAST_ACKS, assigned, place
 
 CLIENT, SERVER = "10.0.0.1:1", "10.0.0.2:2"
 UPTIME_NS = 4_000 * 10**9
@@ -57,7 +57,7 @@ def placed(clock: str, beside: int = 0, count: int = COUNT) -> tuple[pd.DataFram
     times = arrivals - START + UPTIME_NS + 5_000 if clock == "monotonic" else arrivals + 5_000
     entry = Input(0, "probe", Recording("tcp_probe", clock=clock))
     ends = np.array([[beside, -1]])
-    state = place(logged(times, before), table, raw, connections(START), ends, [entry], "snd.pcap", {})
+    state, [entry] = place(logged(times, before), table, raw, connections(START), ends, [entry], "snd.pcap", {})
     return state, entry
 
 
@@ -97,7 +97,7 @@ def test_records_know_their_connection_and_end() -> None:
     """The socket tells the connection; of two uses of it, the time does."""
     times = START + np.array([5, 10_000]) * MS
     state = logged(times, np.array([1, 1]), local=SERVER, remote=CLIENT)
-    assign(state, connections(START, START + 9_000 * MS))
+    state = assigned(state, connections(START, START + 9_000 * MS))
     assert state["connection"].tolist() == [0, 1]
     assert state["sender"].tolist() == [1, 1]
 
@@ -105,5 +105,5 @@ def test_records_know_their_connection_and_end() -> None:
 def test_a_socket_that_no_capture_saw_belongs_to_no_connection() -> None:
     """Unknown sockets keep the null connection."""
     state = logged(START + np.array([5]) * MS, np.array([1]), local="10.9.9.9:9")
-    assign(state, connections(START))
+    state = assigned(state, connections(START))
     assert state["connection"].tolist() == [-1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shared_data import shared
 
-from multitracer.analysis.pipeline import analyze_paths
+from multitracer import analyze
 
 SET_OFFSET_S, SET_DRIFT_PPM = -1.5, -25.0
 
@@ -12,7 +12,7 @@ SET_OFFSET_S, SET_DRIFT_PPM = -1.5, -25.0
 def test_a_clock_behind_and_drifting_is_found() -> None:
     """Offset within 2 ms and drift within 5 ppm of what was set; the stated error is small, and true."""
     folder = shared("linux", "loss2")
-    analysis = analyze_paths([folder / "snd.pcap", folder / "rcv_otherclock.pcap"])
+    analysis = analyze([folder / "snd.pcap", folder / "rcv_otherclock.pcap"])
     clock = analysis.trace.inputs[1].clock
     assert clock is not None
     assert clock.offset_s is not None
@@ -27,7 +27,7 @@ def test_a_clock_behind_and_drifting_is_found() -> None:
 def test_a_shared_clock_shows_no_offset() -> None:
     """Two captures by one clock are found to agree within the stated error."""
     folder = shared("linux", "loss2")
-    clock = analyze_paths([folder / "snd.pcap", folder / "rcv.pcap"]).trace.inputs[1].clock
+    clock = analyze([folder / "snd.pcap", folder / "rcv.pcap"]).trace.inputs[1].clock
     assert clock is not None
     assert clock.offset_s is not None
     assert clock.error_s is not None

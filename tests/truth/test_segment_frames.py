@@ -15,13 +15,14 @@ from shared_data import shared
 
 from multitracer.correlation.log_clocks import tie_clock
 from multitracer.correlation.segment_frames import Correlation, correlate
-from multitracer.link.frames import number
+from multitracer.link.frames import numbered
+from multitracer.model.paths import Paths
 from multitracer.model.trace import Clock, Trace
 from multitracer.parsers.shared.experiment import read
 from multitracer.tcp.connections import find_connections
 from multitracer.tcp.measures import measure
 from multitracer.vantage import clocks
-from multitracer.vantage.paths import Paths, find_paths
+from multitracer.vantage.paths import find_paths
 from multitracer.vantage.points import find_points
 
 RLC = ("rlc-inseq", "rlc-outseq", "rlc-reset")
@@ -49,16 +50,15 @@ def joined(folder: str, captures: Sequence[str], logs: Sequence[str]) -> Joined:
     files += [next(source.glob(f"r??dump.{side}.txt*")) for side in logs]
     trace = read(*map(str, files))
     tables = trace.tables
-    number(tables["frames"], tables["links"], tables["link_events"])
+    tables["frames"] = numbered(tables["frames"], tables["links"], tables["link_events"])
     points = find_points(tables, trace.inputs)
     found = find_connections(tables, points.point, points.captured_twice)
     alignment = clocks.align(found.segments, points, trace.inputs)
-    found.segments["time_ns"] = clocks.apply(alignment, found.segments)
-    measure(found.segments, found.sack, tables["packets"]["raw_window"].to_numpy())
-    paths = find_paths(found.segments, found.connections, alignment)
-    errors = [alignment.error_ns(point) for point in range(len(alignment.clocks))]
-    correlation = correlate(tables, found.segments, found.connections, paths, errors)
-    return Joined(trace, found.segments, found.connections, paths, errors, correlation)
+    segments = found.segments.assign(time_ns=clocks.apply(alignment, found.segments))
+    _, segments = measure(segments, found.sack, tables["packets"]["raw_window"].to_numpy())
+    paths = find_paths(segments, found.connections, alignment)
+    correlation = correlate(tables, segments, found.connections, paths, alignment.errors_ns)
+    return Joined(trace, segments, found.connections, paths, alignment.errors_ns, correlation)
 
 
 def data_side(folder: str) -> str:
@@ -222,5 +222,5 @@ def test_a_log_that_may_be_on_the_captures_clock_is_held_to_be(folder: str) -> N
 def test_nothing_is_read_from_the_truth() -> None:
     """No module of the join names a file of the truth."""
     package = ROOT / "multitracer"
-    for module in [package / "correlate.py", *(package / "correlation").glob("*.py")]:
+    for module in (package / "correlation").glob("*.py"):
         assert "packets.csv" not in module.read_text()

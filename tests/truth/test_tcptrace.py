@@ -10,7 +10,7 @@ from typing import Any
 
 from shared_data import shared
 
-from multitracer.analysis.pipeline import analyze_paths
+from multitracer import analyze
 
 COUNTS = {
     "total_packets": "packets", "actual_data_pkts": "data_segments", "actual_data_bytes": "data_bytes",
@@ -72,7 +72,7 @@ def joined(parts: list[dict[str, str]]) -> dict[str, str]:
 
 def compared(file: str, rows: list[dict[str, str]]) -> Iterator[tuple[str, bool]]:
     """Every figure of one capture; where tcptrace has more connections between two ends, its parts joined."""
-    found = analyze_paths([shared(file)]).summary()["connections"]
+    found = analyze([shared(file)]).summary()["connections"]
     ours: dict[frozenset[str], list[dict[str, Any]]] = defaultdict(list)
     for one in found:
         ours[frozenset((one["client"], one["server"]))].append(one)

@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from two_ends import MS, Path, transfer
 
+from multitracer.model.paths import NOWHERE
 from multitracer.model.schema import build
 from multitracer.model.trace import Input, Recording
 from multitracer.vantage import clocks
-from multitracer.vantage.paths import LOST, NOWHERE, find_paths
+from multitracer.vantage.paths import LOST, find_paths
 from multitracer.vantage.points import Point, Points
 
 CLIENT, SERVER = 0, 1

@@ -3,59 +3,20 @@
 from __future__ import annotations
 
 from multitracer.compute.kernels import kernel
-from multitracer.replay.arq.rlc.am_entity import (
-    CUT,
-    DISCARD,
-    DISCARD_BY_TIMER,
-    DISCARD_TO,
-    DISCARDED,
-    FLOOR,
-    MAX_MRW,
-    MRW_BEYOND,
-    MRW_DUE,
-    MRW_N,
-    MRW_NS,
-    MRW_SN,
-    MRW_TO,
-    MRWS,
-    NACK,
-    NACKED,
-    NEVER,
-    RESETTING,
-    SN_MASK,
-    T_MRW,
-    VT_A,
-    VT_MRW,
-    VT_S,
-    VT_WS,
-    Entity,
-    start,
-)
+from multitracer.replay.arq.fields import NEVER
+from multitracer.replay.arq.rlc.am_entity import DISCARD_BY_TIMER, SN_MASK, Entity, after
 from multitracer.replay.arq.rlc.am_reset import begin_reset
-from multitracer.replay.arq.rlc.segmentation import (
-    DUE,
-    END_N,
-    END_SN,
-    ENDING,
-    EXACT,
-    GIVEN_UP,
-    HEAD,
-    NEXT,
-    SHORT,
-    TAIL,
-    TAKEN,
-    drop_waiting,
-)
+from multitracer.replay.arq.rlc.queue import EXACT, GIVEN_UP, SHORT, drop_waiting, report_lost
 
 
 @kernel
 def forget_nack(e: Entity, sn: int) -> bool:
     """The PDU need not be sent again; whether it had to be."""
     slot = sn & SN_MASK
-    if not e.slot[slot, NACK]:
+    if not e.slot[slot].nack:
         return False
-    e.slot[slot, NACK] = 0
-    e.v[NACKED] -= 1
+    e.slot[slot].nack = 0
+    e.v.nacked -= 1
     return True
 
 
@@ -63,33 +24,34 @@ def forget_nack(e: Entity, sn: int) -> bool:
 def discard_before(e: Entity, number: int) -> None:
     """Give up all SDUs before `number`: those of which something was sent by an MRW, the others in silence."""
     v, q = e.v, e.queue
-    number = min(number, q.v[TAIL])
-    if number <= max(v[DISCARD_TO], q.v[HEAD]):
+    number = min(number, q.v.tail)
+    if number <= max(v.discard_to, q.v.head):
         return
-    e.counts[DISCARDED] += number - max(v[DISCARD_TO], q.v[HEAD])
-    signalled = q.v[NEXT] + (1 if q.v[TAKEN] else 0)
-    if number >= signalled and (q.v[TAKEN] or q.v[ENDING] in (EXACT, SHORT)):
+    e.counts.discarded += number - max(v.discard_to, q.v.head)
+    report_lost(q, e.above, max(v.discard_to, q.v.head), number)
+    signalled = q.v.next + (1 if q.v.taken else 0)
+    if number >= signalled and (q.v.taken or (q.v.ending == EXACT or q.v.ending == SHORT)):
         _cut_short(e)
     drop_waiting(q, number)
-    v[DISCARD_TO] = number
+    v.discard_to = number
     last = min(number, signalled) - 1
-    if last < q.v[HEAD]:
-        q.v[HEAD] = number
+    if last < q.v.head:
+        q.v.head = number
         return
     for k in range(signalled, number):  # never sent: their end is where that of the last one sent is
         _end_as(e, k, last)
-    v[FLOOR] = max(v[FLOOR], q.sdu[last % len(q.sdu), END_SN])
-    for sn in range(v[VT_A], v[FLOOR]):
+    v.floor = max(v.floor, q.sdu[last % len(q.sdu)].end_sn)
+    for sn in range(v.vt_a, v.floor):
         forget_nack(e, sn)
-    if not v[MRW_TO]:
+    if not v.mrw_to:
         begin_mrw(e)
 
 
 @kernel
 def _end_as(e: Entity, number: int, other: int) -> None:
     size = len(e.queue.sdu)
-    e.queue.sdu[number % size, END_SN] = e.queue.sdu[other % size, END_SN]
-    e.queue.sdu[number % size, END_N] = e.queue.sdu[other % size, END_N]
+    e.queue.sdu[number % size].end_sn = e.queue.sdu[other % size].end_sn
+    e.queue.sdu[number % size].end_n = e.queue.sdu[other % size].end_n
 
 
 @kernel
@@ -100,10 +62,10 @@ def _cut_short(e: Entity) -> None:
     would do too, but an MRW_ACK of the MRW before, come late, can have the same SN_ACK and 0.
     """
     q = e.queue
-    at = (q.v[NEXT] if q.v[TAKEN] else q.v[NEXT] - 1) % len(q.sdu)
-    q.sdu[at, END_SN], q.sdu[at, END_N] = e.v[VT_S], 1
-    q.v[ENDING] = GIVEN_UP
-    e.v[CUT] = 1
+    at = (q.v.next if q.v.taken else q.v.next - 1) % len(q.sdu)
+    q.sdu[at].end_sn, q.sdu[at].end_n = e.v.vt_s, 1
+    q.v.ending = GIVEN_UP
+    e.v.cut = 1
 
 
 @kernel
@@ -113,57 +75,57 @@ def begin_mrw(e: Entity) -> None:
     The last of it extends beyond the window if it was cut short where the window ends (LENGTH = 0, 9.2.2.11.8).
     """
     v, q = e.v, e.queue
-    v[MRW_TO] = v[DISCARD_TO]
-    at = (v[MRW_TO] - 1) % len(q.sdu)
-    v[MRW_SN], v[MRW_N] = q.sdu[at, END_SN], q.sdu[at, END_N]
-    v[MRW_BEYOND] = 1 if v[CUT] and v[VT_S] >= v[VT_A] + v[VT_WS] else 0
-    v[VT_MRW], v[MRW_DUE] = 0, 1
+    v.mrw_to = v.discard_to
+    at = (v.mrw_to - 1) % len(q.sdu)
+    v.mrw_sn, v.mrw_n = q.sdu[at].end_sn, q.sdu[at].end_n
+    v.mrw_beyond = 1 if v.cut and v.vt_s >= v.vt_a + v.vt_ws else 0
+    v.vt_mrw, v.mrw_due = 0, 1
 
 
 @kernel
 def mrw_sent(e: Entity, now: int) -> None:
     """An MRW goes out."""
-    e.v[VT_MRW] += 1
-    e.counts[MRWS] += 1
-    start(e, T_MRW, now, e.p[MRW_NS])
+    e.v.vt_mrw += 1
+    e.counts.mrws += 1
+    e.timer.mrw = after(now, e.p.mrw_ns)
 
 
 @kernel
 def mrw_expired(e: Entity) -> None:
     """Timer_MRW: send the same again, MaxMRW times at most, then reset."""
-    if e.v[VT_MRW] >= e.p[MAX_MRW]:
+    if e.v.vt_mrw >= e.p.max_mrw:
         begin_reset(e)
     else:
-        e.v[MRW_DUE] = 1
+        e.v.mrw_due = 1
 
 
 @kernel
 def end_mrw(e: Entity) -> None:
     """The MRW procedure is over."""
     v = e.v
-    e.queue.v[HEAD] = max(e.queue.v[HEAD], v[MRW_TO])
-    v[MRW_TO] = v[MRW_DUE] = 0
-    e.timer[T_MRW] = NEVER
-    if v[DISCARD_TO] > e.queue.v[HEAD]:
+    e.queue.v.head = max(e.queue.v.head, v.mrw_to)
+    v.mrw_to = v.mrw_due = 0
+    e.timer.mrw = NEVER
+    if v.discard_to > e.queue.v.head:
         begin_mrw(e)
     else:
-        v[CUT] = 0
+        v.cut = 0
 
 
 @kernel
 def discard_due(e: Entity) -> int:
     """When Timer_Discard of the oldest SDU that is not given up expires."""
     q = e.queue.v
-    oldest = max(q[HEAD], e.v[DISCARD_TO])
-    if e.p[DISCARD] != DISCARD_BY_TIMER or oldest >= q[TAIL] or e.v[RESETTING]:
+    oldest = max(q.head, e.v.discard_to)
+    if e.p.discard != DISCARD_BY_TIMER or oldest >= q.tail or e.v.resetting:
         return NEVER
-    return e.queue.sdu[oldest % len(e.queue.sdu), DUE]
+    return e.queue.sdu[oldest % len(e.queue.sdu)].due
 
 
 @kernel
 def discard_expired(e: Entity, now: int) -> None:
     """Timer_Discard: give up every SDU whose time has come."""
-    number = max(e.queue.v[HEAD], e.v[DISCARD_TO])
-    while number < e.queue.v[TAIL] and e.queue.sdu[number % len(e.queue.sdu), DUE] <= now:
+    number = max(e.queue.v.head, e.v.discard_to)
+    while number < e.queue.v.tail and e.queue.sdu[number % len(e.queue.sdu)].due <= now:
         number += 1
     discard_before(e, number)

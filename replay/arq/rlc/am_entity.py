@@ -1,59 +1,67 @@
-"""The arrays that an RLC AM entity consists of, and what stands where in them (3GPP TS 25.322 9.4 to 9.6).
+"""What an RLC AM entity consists of, in named fields (3GPP TS 25.322 9.4 to 9.6).
 
 Sequence numbers are kept unwrapped (they count on behind 4095) and are cut to 12 bits in the air only.
 """
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from multitracer.compute.kernels import kernel
-from multitracer.replay.arq.rlc import segmentation as segments
-from multitracer.replay.arq.rlc.parameters import DISCARD_MODES, STATUS_FORMATS, Parameters
-from multitracer.replay.arq.rlc.segmentation import MOST_SIGNALLED, Queue, Reassembly, most_ends, restart
+from multitracer.replay.arq.fields import NEVER, dtype, joined, numbers, record, table
+from multitracer.replay.arq.rlc import queue as queues
+from multitracer.replay.arq.rlc import reassembly as reassemblies
+from multitracer.replay.arq.rlc.parameters import DISCARD_MODES, LARGEST_PDU_BYTES, STATUS_FORMATS, Parameters
+from multitracer.replay.arq.rlc.queue import Queue
+from multitracer.replay.arq.rlc.reassembly import HANDED_OVER, Reassembly, restart
+from multitracer.replay.arq.rlc.segmentation import MOST_SIGNALLED, most_ends
+from multitracer.replay.arq.stretches import above
 
 SN_MASK = 4095
-NEVER = 2**62
+NEW_PDU = SN_MASK + 1
+"""The row of `slot` and `lis` where a PDU is read before its place is known."""
 
-# Parameters, as the kernels see them.
-(
-    PDU_BYTES, LI_OCTETS, SPECIAL_HE, PIGGYBACK, CONTROL_BYTES, FORMAT, IN_SEQUENCE, TX_WINDOW, RX_WINDOW,
-    POLL_LAST_NEW, POLL_LAST_RETRANSMISSION, POLL_NS, POLL_PDU, POLL_SDU, POLL_WINDOW, POLL_PERIODIC_NS,
-    POLL_PROHIBIT_NS, POLL_UNACKNOWLEDGED, MISSING_PDU, STATUS_PERIODIC_NS, STATUS_PROHIBIT_NS, EPC_NS, TTI_NS,
-    PDUS_PER_TTI, DISCARD, MAX_DAT, DISCARD_NS, MRW_NS, MAX_MRW, SEND_MRW, RST_NS, MAX_RST, DISCARDS_ALL, WHOLE_REPORTS,
-    ANY_STATUS, PARAMETERS,
-) = range(36)  # fmt: skip
 NO_DISCARD, DISCARD_AT_MAX_DAT, DISCARD_BY_TIMER = range(3)
+"""Values of `discard`, in the order of DISCARD_MODES."""
 LIST, BITMAP, RLIST = range(3)
+"""Values of `status_format`, in the order of STATUS_FORMATS."""
 
-# State. POLL_X is the x of Timer_Poll; NACKED counts PDUs to be sent again, none of them below LOWEST; FLOOR: PDUs
-# below are given up; SDUs before DISCARD_TO are given up, before MRW_TO by the MRW under way, which names MRW_SN
-# and MRW_N; CUT: one of them was cut short; LISTED: SNs that a STATUS just read calls missing, LSN what it
-# acknowledges; EPC_TO: VR(H) at the last report; COMPOSED_*: what the STATUS just composed holds of a report.
-(
-    VT_S, VT_A, VT_WS, VT_PDU, VT_SDU, VT_RST, VT_MRW, POLL_WANTED, POLL_DELAYED, POLL_X, NACKED, LOWEST, FLOOR,
-    DISCARD_TO, MRW_TO, MRW_SN, MRW_N, MRW_DUE, MRW_BEYOND, RESETTING, RESET_DUE, RSN, ENDED, HFN, PEER_HFN,
-    LISTED, LSN, STAMP,
-    VR_R, VR_H, VR_EP, STATUS_WANTED, STATUS_DELAYED, REPORT_FROM, SKIP_ENDS, MRW_ACK_DUE, MRW_ACK_SN, MRW_ACK_N,
-    WINDOW_DUE, RESET_ACK_DUE, LAST_RSN, COMPOSED_TO, COMPOSED_REPORT, EPC_TO, CUT, STATES,
-) = range(46)  # fmt: skip
+PARAMETERS = numbers(*(field.name for field in fields(Parameters)), "li_octets")
+"""Parameters by their names; `discard` and `status_format` as numbers."""
 
-# Timers: when each expires, ns. Timer_Discard is in the queue, for each SDU.
-(
-    T_POLL, T_POLL_PROHIBIT, T_POLL_PERIODIC, T_EPC, T_EPC_TICK, T_STATUS_PROHIBIT, T_STATUS_PERIODIC, T_MRW, T_RST,
-    TIMERS,
-) = range(10)  # fmt: skip
+STATE = numbers(
+    "vt_s", "vt_a", "vt_ws", "vt_pdu", "vt_sdu", "vt_rst", "vt_mrw", "poll_wanted", "poll_delayed", "poll_x", "nacked",
+    "lowest", "floor", "discard_to", "mrw_to", "mrw_sn", "mrw_n", "mrw_due", "mrw_beyond", "resetting", "reset_due",
+    "rsn", "ended", "hfn", "peer_hfn", "listed", "lsn", "stamp", "cut",
+    "vr_r", "vr_h", "vr_ep", "status_wanted", "status_delayed", "report_from", "skip_ends", "mrw_ack_due",
+    "mrw_ack_sn", "mrw_ack_n", "window_due", "reset_ack_due", "last_rsn", "composed_to", "composed_report", "epc_to",
+)  # fmt: skip
+"""State variables (9.4) and what else an entity keeps.
 
-FOUND = 6
-"""Places for what a STATUS PDU tells besides gaps and ACK; `rlc_status` names them."""
-# What an entity counts.
-(
-    SENT, RESENT, POLLS, REPORTS, STATUS_PDUS, MRWS, RESETS, RESETS_DONE, RESETS_TAKEN, DISCARDED, RECEIVED, DUPLICATE,
-    OUTSIDE, MALFORMED, INVALID, PIGGYBACKED, COUNTS,
-) = range(17)  # fmt: skip
-COUNT_NAMES = (
+`poll_x` is the x of Timer_Poll; `nacked` counts PDUs to be sent again, none of them below `lowest`; PDUs below `floor`
+are given up; SDUs before `discard_to` are given up, before `mrw_to` by the MRW under way, which names `mrw_sn` and
+`mrw_n`; `cut`: one of them was cut short; `listed`: SNs that a STATUS just read calls missing, `lsn` what it
+acknowledges, `stamp` its number; `epc_to`: VR(H) at the last report; `composed_*`: what the STATUS just composed holds
+of a report.
+"""
+
+TIMERS = numbers(
+    "poll", "poll_prohibit", "poll_periodic", "epc", "epc_tick", "status_prohibit", "status_periodic", "mrw", "rst"
+)
+"""When each timer expires, ns. Timer_Discard is in the queue, for each SDU."""
+
+FOUND = dtype(
+    [
+        *((name, np.int64) for name in ("window", "mrw_sn", "mrw_n", "mrw_ack_sn", "mrw_ack_n", "poll_sn")),
+        ("scratch", np.uint8, (2 * LARGEST_PDU_BYTES,)),
+    ]
+)
+"""What a STATUS PDU says besides gaps and ACK, -1: nothing; and room to compose one that may be piggybacked."""
+
+COUNTS = numbers(
     "sent", "resent", "polls", "reports", "status_pdus", "mrws", "resets", "resets_done", "resets_taken", "discarded",
     "received", "duplicate", "outside", "malformed", "invalid", "piggybacked",
 )  # fmt: skip
@@ -61,13 +69,12 @@ COUNT_NAMES = (
 their initiator and undergone as the peer; SDUs discarded; AMD PDUs received, known already, and outside the window;
 PDUs not understood; invalid STATUS PDUs; piggybacked ones sent."""
 
-# Columns of what is known of a PDU by its number. Sent: VT(DAT); whether it waits to be sent again; the last SDU with a
-# segment in it; by which STATUS it was called missing last. Received: whether it is there. NAMED is a list by itself:
-# the numbers that the STATUS just read calls missing.
-VT_DAT, NACK, LAST_SDU, CALLED, HAVE, NAMED, SLOT = range(7)
-
-# Columns of what is known of a received PDU, behind those of rlc_segments.
-HE, DONE, META = 4, 5, 6
+_SENT = numbers("vt_dat nack last_sdu called named head tx_start tx_sdu tx_skip tx_cut have")
+SLOT = joined(_SENT, reassemblies.PDU)
+"""What is known of a PDU by its number. Sent: VT(DAT); whether it waits to be sent again; the last SDU with a segment
+in it; by which STATUS it was called missing last; octets before its data, and what its frame says (`tx_`). Received:
+whether it is there, and what its header says. `named` is a list by itself: the numbers that the STATUS just read calls
+missing."""
 
 
 class Entity(NamedTuple):
@@ -79,71 +86,100 @@ class Entity(NamedTuple):
     counts: Any
     queue: Queue
     r: Reassembly
-    tx: Any
-    """Octets of the PDUs sent."""
     slot: Any
-    """What is known of each, by the columns VT_DAT to HAVE."""
+    """What is known of each PDU (SLOT)."""
+    tx: Any
+    """Octets of the PDUs sent, or of their headers alone."""
     rx: Any
-    """Octets of PDUs received ahead of sequence."""
-    meta: Any
+    """Octets of PDUs received ahead of sequence (mode with octets)."""
     lis: Any
-    scratch: Any
+    """Length indicators of PDUs received ahead of sequence."""
     found: Any
     """What the STATUS just read says besides."""
+    above: Any
 
 
 def entity(parameters: Parameters) -> Entity:
-    """A new entity, its periodic timers running from time 0."""
-    q = parameters
-    p = np.array(_numbers(q), np.int64)
+    """A new entity, its periodic timers running from time 0, whose PDUs carry no payload."""
+    return _made(parameters, keeps_octets=False)
+
+
+def entity_with_octets(parameters: Parameters) -> Entity:
+    """A new entity whose PDUs carry the octets of the SDUs, which are made up by `queue.numbered_octet`."""
+    return _made(parameters, keeps_octets=True)
+
+
+def live_entity(parameters: Parameters) -> Entity:
+    """A new entity whose PDUs carry octets, and whose SDUs must be taken away from its reassembly."""
+    return _made(parameters, keeps_octets=True, hands_out=True)
+
+
+def _made(q: Parameters, *, keeps_octets: bool, hands_out: bool = False) -> Entity:
     slots, size = SN_MASK + 1, q.pdu_bytes
     ends = most_ends(size, q.li_octets)
     # Where an MRW may have to stop behind any end in a PDU, a PDU has no more than it can name.
     told = ends if q.discard == "no_discard" else min(ends, MOST_SIGNALLED)
-    out_bytes = (q.rx_window + 2) * size + 2 * q.max_sdu_bytes
+    out = ((q.rx_window + 2) * size + 2 * q.max_sdu_bytes, (q.rx_window + 2) * ends) if hands_out else (0, 0)
+    handed = (q.rx_window + 2) * (ends + 1) + reassemblies.MOST_PIECES
     made = Entity(
-        p, np.zeros(STATES, np.int64), np.full(TIMERS, NEVER, np.int64), np.zeros(COUNTS, np.int64),
-        segments.queue(q.queue_sdus, q.queue_bytes, told),
-        segments.reassembly(q.max_sdu_bytes, out_bytes, (q.rx_window + 2) * ends),
-        np.zeros((slots, size), np.uint8), np.zeros((slots, SLOT), np.int64),
-        np.zeros((slots, size), np.uint8), np.zeros((slots + 1, META), np.int64),
-        np.zeros((slots + 1, ends), np.int16), np.zeros(2 * size, np.uint8), np.zeros(FOUND, np.int64),
+        _numbers(q), record(STATE), record(TIMERS), record(COUNTS),
+        queues.queue(q.queue_sdus, q.queue_bytes, told, keeps_octets),
+        reassemblies.reassembly(q.max_sdu_bytes, keeps_octets, *out),
+        table(slots + 1, SLOT), np.zeros((slots, size), np.uint8),
+        np.zeros((slots if keeps_octets else 1, size), np.uint8), np.zeros((slots + 1, ends), np.int16),
+        record(FOUND), above(handed, q.queue_sdus),
     )  # fmt: skip
-    made.v[LAST_RSN] = made.v[REPORT_FROM] = -1
+    made.v.last_rsn = -1
     clear(made, 0)
     return made
 
 
-def _numbers(q: Parameters) -> list[int]:
-    return [
-        q.pdu_bytes, q.li_octets, q.special_he, q.piggyback, q.control_pdu_bytes, STATUS_FORMATS.index(q.status_format),
-        q.in_sequence, q.tx_window, q.rx_window, q.poll_last_new, q.poll_last_retransmission, q.poll_ns, q.poll_pdu,
-        q.poll_sdu, q.poll_window_percent, q.poll_periodic_ns, q.poll_prohibit_ns, q.poll_when_unacknowledged,
-        q.missing_pdu_indication, q.status_periodic_ns, q.status_prohibit_ns, q.epc_ns, q.tti_ns, q.pdus_per_tti,
-        DISCARD_MODES.index(q.discard), q.max_dat, q.discard_ns, q.mrw_ns, q.max_mrw, q.send_mrw, q.rst_ns, q.max_rst,
-        q.reset_discards_all, q.whole_reports, q.any_status_stops_poll, 0,
-    ]  # fmt: skip
+def _numbers(q: Parameters) -> Any:
+    """The parameters as kernels see them."""
+    p = record(PARAMETERS)
+    for field in fields(Parameters):
+        if field.name not in ("discard", "status_format"):
+            setattr(p, field.name, getattr(q, field.name))
+    p.discard, p.status_format = DISCARD_MODES.index(q.discard), STATUS_FORMATS.index(q.status_format)
+    p.li_octets = q.li_octets
+    return p
+
+
+def counters(e: Entity) -> dict[str, int]:
+    """What an entity handed over and counted, and how it stands."""
+    r, v = e.r.v, e.v
+    handed = {name: int(r[name]) for name in HANDED_OVER}
+    return {**handed, **dict(zip(COUNTS.names, e.counts.item(), strict=True)),
+            "resetting": int(v.resetting), "ended": int(v.ended)}  # fmt: skip
 
 
 @kernel
-def start(e: Entity, timer: int, now: int, duration: int) -> None:
-    """Start a timer; one of no duration is not configured."""
-    e.timer[timer] = now + duration if duration > 0 else NEVER
+def after(now: int, duration: int) -> int:
+    """When a timer started now expires; one of no duration is not configured."""
+    return now + duration if duration > 0 else NEVER
+
+
+@kernel
+def stop_timers(e: Entity) -> None:
+    """Stop all timers."""
+    timer = e.timer
+    timer.poll = timer.poll_prohibit = timer.poll_periodic = timer.epc = timer.epc_tick = NEVER
+    timer.status_prohibit = timer.status_periodic = timer.mrw = timer.rst = NEVER
 
 
 @kernel
 def clear(e: Entity, now: int) -> None:
     """Variables and timers as they are at the beginning, 11.4.3; what was sent or received is forgotten."""
     v = e.v
-    v[VT_S] = v[VT_A] = v[VT_PDU] = v[VT_SDU] = v[VT_MRW] = v[POLL_WANTED] = v[POLL_DELAYED] = 0
-    v[POLL_X] = v[NACKED] = v[LOWEST] = v[FLOOR] = v[MRW_TO] = v[MRW_DUE] = 0
-    v[VR_R] = v[VR_H] = v[VR_EP] = v[STATUS_WANTED] = v[STATUS_DELAYED] = v[SKIP_ENDS] = 0
-    v[MRW_ACK_DUE] = v[WINDOW_DUE] = v[CUT] = v[MRW_BEYOND] = 0
-    v[REPORT_FROM] = -1
-    v[VT_WS] = e.p[TX_WINDOW]
-    e.slot[:, NACK] = 0
-    e.slot[:, HAVE] = 0
-    e.timer[:] = NEVER
-    start(e, T_POLL_PERIODIC, now, e.p[POLL_PERIODIC_NS])
-    start(e, T_STATUS_PERIODIC, now, e.p[STATUS_PERIODIC_NS])
+    v.vt_s = v.vt_a = v.vt_pdu = v.vt_sdu = v.vt_mrw = v.poll_wanted = v.poll_delayed = 0
+    v.poll_x = v.nacked = v.lowest = v.floor = v.mrw_to = v.mrw_due = 0
+    v.vr_r = v.vr_h = v.vr_ep = v.status_wanted = v.status_delayed = v.skip_ends = 0
+    v.mrw_ack_due = v.window_due = v.cut = v.mrw_beyond = 0
+    v.report_from = -1
+    v.vt_ws = e.p.tx_window
+    for slot in range(SN_MASK + 1):
+        e.slot[slot].nack = e.slot[slot].have = 0
+    stop_timers(e)
+    e.timer.poll_periodic = after(now, e.p.poll_periodic_ns)
+    e.timer.status_periodic = after(now, e.p.status_periodic_ns)
     restart(e.r)

@@ -7,158 +7,126 @@ from typing import Any
 import numpy as np
 
 from multitracer.compute.kernels import kernel
-from multitracer.replay.arq.rlc.am_entity import (
-    DONE,
-    DUPLICATE,
-    EPC_NS,
-    EPC_TO,
-    HAVE,
-    HE,
-    IN_SEQUENCE,
-    LI_OCTETS,
-    MALFORMED,
-    META,
-    MISSING_PDU,
-    MRW_ACK_DUE,
-    MRW_ACK_N,
-    MRW_ACK_SN,
-    NEVER,
-    OUTSIDE,
-    PDUS_PER_TTI,
-    RECEIVED,
-    REPORTS,
-    RX_WINDOW,
-    SKIP_ENDS,
-    SN_MASK,
-    STATUS_DELAYED,
-    STATUS_PERIODIC_NS,
-    STATUS_PROHIBIT_NS,
-    STATUS_WANTED,
-    T_EPC,
-    T_EPC_TICK,
-    T_STATUS_PERIODIC,
-    T_STATUS_PROHIBIT,
-    TTI_NS,
-    VR_EP,
-    VR_H,
-    VR_R,
-    WINDOW_DUE,
-    Entity,
-    start,
-)
-from multitracer.replay.arq.rlc.segmentation import (
-    COUNT,
-    ENDED_BEFORE,
-    ENDED_SHORT,
-    START,
-    STATUS_AT,
-    STOP,
+from multitracer.replay.arq.fields import NEVER
+from multitracer.replay.arq.rlc.am_entity import NEW_PDU, SN_MASK, Entity, after
+from multitracer.replay.arq.rlc.reassembly import (
     append_aside,
     close_aside,
     feed,
-    lose,
-    read_indicators,
     restart,
     restart_aside,
+    skip_to_end,
 )
+from multitracer.replay.arq.rlc.segmentation import ENDED_BEFORE, ENDED_SHORT, read_indicators
 from multitracer.replay.arq.rlc.status import gap_end, next_gap
-
-_NEW = SN_MASK + 1
-"""The row of `meta` and `lis` where a PDU is read before its place is known."""
 
 
 @kernel
 def trigger_status(e: Entity) -> None:
     """A report is due: at once, or when Timer_Status_Prohibit has expired."""
-    if e.timer[T_STATUS_PROHIBIT] != NEVER:
-        e.v[STATUS_DELAYED] = 1
+    if e.timer.status_prohibit != NEVER:
+        e.v.status_delayed = 1
     else:
-        e.v[STATUS_WANTED] = 1
+        e.v.status_wanted = 1
 
 
 @kernel
-def understood(e: Entity, pdu: Any, length: int) -> bool:
+def understood(e: Entity, frame: Any, length: int, now: int) -> bool:
     """Read the header of an AMD PDU; False, and counted, when it is malformed or not of the size agreed on."""
-    meta = e.meta[_NEW]
-    he = pdu[1] & 3
-    meta[COUNT], meta[START], meta[STOP], meta[STATUS_AT] = 0, 2, length - 2, 0
-    good = he != 3 and length == e.rx.shape[1]
+    pdu = e.slot[NEW_PDU]
+    he = np.int64(frame.octets[1]) & 3
+    pdu.count, pdu.begin, pdu.stop, pdu.status_at = 0, 2, length - 2, 0
+    good = he != 3 and length == e.p.pdu_bytes
     if good and he == 1:
-        good = read_indicators(pdu, 2, length, e.p[LI_OCTETS], meta, e.lis[_NEW], 0)
-    meta[HE], meta[DONE] = he, 0
+        good = read_indicators(frame.octets, 2, length, e.p.li_octets, pdu, e.lis[NEW_PDU], 0)
+    pdu.he, pdu.done, pdu.first_ns = he, 0, now
+    pdu.start, pdu.sdu, pdu.skip, pdu.cut = frame.start, frame.sdu, frame.skip, frame.cut
     if not good:
-        e.counts[MALFORMED] += 1
+        e.counts.malformed += 1
     return good
 
 
 @kernel
-def take_data(e: Entity, pdu: Any) -> None:
+def take_data(e: Entity, frame: Any, now: int) -> None:
     """An AMD PDU that `understood` has read: store it, deliver what it completes, ask for what it shows missing."""
     v = e.v
-    sn12 = np.int64(pdu[0] & 0x7F) << 5 | np.int64(pdu[1]) >> 3
-    ahead = (sn12 - v[VR_R]) & SN_MASK
-    e.counts[RECEIVED] += 1
-    if ahead >= e.p[RX_WINDOW]:
-        e.counts[OUTSIDE] += 1
-    elif e.slot[sn12, HAVE]:
-        e.counts[DUPLICATE] += 1
+    second = np.int64(frame.octets[1])
+    sn12 = (np.int64(frame.octets[0]) & 0x7F) << 5 | second >> 3
+    ahead = (sn12 - v.vr_r) & SN_MASK
+    e.counts.received += 1
+    if ahead >= e.p.rx_window:
+        e.counts.outside += 1
+    elif e.slot[sn12].have:
+        e.counts.duplicate += 1
     else:
-        _store(e, pdu, v[VR_R] + ahead)
-    if pdu[1] & 4:
+        _store(e, frame, v.vr_r + ahead, now)
+    if second & 4:
         trigger_status(e)
 
 
 @kernel
-def _store(e: Entity, pdu: Any, sn: int) -> None:
+def _store(e: Entity, frame: Any, sn: int, now: int) -> None:
     v, slot = e.v, sn & SN_MASK
-    for i in range(len(pdu)):
-        e.rx[slot, i] = pdu[i]
-    for i in range(META):
-        e.meta[slot, i] = e.meta[_NEW, i]
-    for i in range(e.meta[_NEW, COUNT]):
-        e.lis[slot, i] = e.lis[_NEW, i]
-    e.slot[slot, HAVE] = 1
-    gap = sn > v[VR_H]
-    v[VR_H] = max(v[VR_H], sn + 1)
-    if sn == v[VR_R]:
-        advance(e)
-    elif not e.p[IN_SEQUENCE]:
-        _deliver_around(e, sn)
-    if gap and e.p[MISSING_PDU]:
+    if e.r.v.keeps_octets:
+        for i in range(e.p.pdu_bytes):
+            e.rx[slot, i] = frame.octets[i]
+    _place(e, e.slot[NEW_PDU], e.slot[slot])
+    for i in range(e.slot[NEW_PDU].count):
+        e.lis[slot, i] = e.lis[NEW_PDU, i]
+    gap = sn > v.vr_h
+    v.vr_h = max(v.vr_h, sn + 1)
+    if sn == v.vr_r:
+        advance(e, now)
+    elif not e.p.in_sequence:
+        _deliver_around(e, sn, now)
+    if gap and e.p.missing_pdu_indication:
         trigger_status(e)
 
 
 @kernel
-def advance(e: Entity) -> None:
+def _place(e: Entity, new: Any, pdu: Any) -> None:
+    """Keep what was read of a PDU under its number."""
+    pdu.count, pdu.begin, pdu.stop, pdu.he, pdu.done = new.count, new.begin, new.stop, new.he, new.done
+    pdu.start, pdu.sdu, pdu.skip, pdu.cut, pdu.first_ns = new.start, new.sdu, new.skip, new.cut, new.first_ns
+    pdu.have = 1
+
+
+@kernel
+def advance(e: Entity, now: int) -> None:
     """Put together all PDUs that are next in sequence; VR(R) stops at the first that is missing."""
     v = e.v
-    while v[VR_R] < v[VR_H] and e.slot[v[VR_R] & SN_MASK, HAVE]:
-        _use(e, v[VR_R])
-        v[VR_R] += 1
+    while v.vr_r < v.vr_h and e.slot[v.vr_r & SN_MASK].have:
+        _use(e, v.vr_r, now)
+        v.vr_r += 1
 
 
 @kernel
-def _use(e: Entity, sn: int) -> None:
+def _use(e: Entity, sn: int, now: int) -> None:
     slot = sn & SN_MASK
-    meta = e.meta[slot]
-    feed(e.r, e.rx[slot], meta, e.lis[slot], meta[HE], e.v[SKIP_ENDS], meta[DONE])
-    e.v[SKIP_ENDS] = 0
-    e.slot[slot, HAVE] = 0
+    feed(e.r, e.above, e.rx[_row(e, slot)], e.slot[slot], e.lis[slot], e.v.skip_ends, now)
+    e.v.skip_ends = 0
+    e.slot[slot].have = 0
 
 
 @kernel
-def _deliver_around(e: Entity, sn: int) -> None:
+def _row(e: Entity, slot: int) -> int:
+    """The row of `rx` with a PDU's octets; row 0 where there are none."""
+    return slot if e.r.v.keeps_octets else 0
+
+
+@kernel
+def _deliver_around(e: Entity, sn: int, now: int) -> None:
     """Out of sequence: hand over the SDUs that PDU `sn`, above a gap, makes complete."""
-    meta = e.meta[sn & SN_MASK]
-    ends = meta[COUNT] + (1 if meta[HE] == 2 else 0)
+    pdu = e.slot[sn & SN_MASK]
+    ends = pdu.count + (1 if pdu.he == 2 else 0)
     for k in range(ends):
-        _deliver_if_whole(e, sn, k)
-    meta[DONE] |= 2  # what ends behind the first end lies in this PDU alone
+        _deliver_if_whole(e, sn, k, now)
+    pdu.done |= 2  # what ends behind the first end lies in this PDU alone
     later = sn + 1
-    while later < e.v[VR_H] and e.slot[later & SN_MASK, HAVE]:
-        meta = e.meta[later & SN_MASK]
-        if meta[COUNT] or meta[HE] == 2:
-            _deliver_if_whole(e, later, 0)
+    while later < e.v.vr_h and e.slot[later & SN_MASK].have:
+        other = e.slot[later & SN_MASK]
+        if other.count or other.he == 2:
+            _deliver_if_whole(e, later, 0, now)
             return
         later += 1
 
@@ -168,17 +136,24 @@ def _end_of(e: Entity, slot: int, k: int) -> int:
     """How many SDU octets of the PDU come before its k-th end."""
     if k < 0:
         return 0
-    if k >= e.meta[slot, COUNT]:
-        return e.meta[slot, STOP]
-    li = e.lis[slot, k]
+    if k >= e.slot[slot].count:
+        return e.slot[slot].stop
+    li: Any = np.int64(e.lis[slot, k])
     return 0 if li in (ENDED_BEFORE, ENDED_SHORT) else li
 
 
 @kernel
-def _deliver_if_whole(e: Entity, sn: int, k: int) -> None:
+def _tells_of_before(e: Entity, slot: int) -> bool:
+    """Whether the first end in the PDU is that of data in the PDU before."""
+    return e.slot[slot].count > 0 and (e.lis[slot, 0] == ENDED_BEFORE or e.lis[slot, 0] == ENDED_SHORT)
+
+
+@kernel
+def _deliver_if_whole(e: Entity, sn: int, k: int, now: int) -> None:
     """Hand over the SDU that ends at the k-th end in PDU `sn`, if all its PDUs are there and it was not yet."""
     slot = sn & SN_MASK
-    if k == 0 and e.meta[slot, DONE] & 1:
+    pdu = e.slot[slot]
+    if k == 0 and pdu.done & 1:
         return
     first = sn
     if k == 0:
@@ -188,70 +163,79 @@ def _deliver_if_whole(e: Entity, sn: int, k: int) -> None:
     restart_aside(e.r)
     for each in range(first, sn):
         at = each & SN_MASK
-        last = e.meta[at, COUNT] - 1 if e.meta[at, HE] != 2 else e.meta[at, COUNT]
-        begin = _end_of(e, at, last) if each == first else 0
-        append_aside(e.r, e.rx[at], e.meta[at, START] + begin, e.meta[at, START] + e.meta[at, STOP])
-    begin = _end_of(e, slot, k - 1)
-    append_aside(e.r, e.rx[slot], e.meta[slot, START] + begin, e.meta[slot, START] + _end_of(e, slot, k))
-    short = k == 0 and e.meta[slot, COUNT] > 0 and e.lis[slot, 0] == ENDED_SHORT
-    if close_aside(e.r, 1 if short else 0) and k == 0:
-        e.meta[slot, DONE] |= 1
+        last = e.slot[at].count - (1 if e.slot[at].he != 2 else 0)
+        _append_part(e, at, last if each == first else -1, e.slot[at].stop)
+    _append_part(e, slot, k - 1, _end_of(e, slot, k))
+    short = 1 if k == 0 and pdu.count > 0 and e.lis[slot, 0] == ENDED_SHORT else 0
+    if close_aside(e.r, e.above, short, now) and k == 0:
+        pdu.done |= 1
+
+
+@kernel
+def _append_part(e: Entity, slot: int, k: int, stop: int) -> None:
+    """Octets of a PDU from behind its k-th end (-1: from the first) to `stop` belong to the SDU put together aside."""
+    pdu, begin = e.slot[slot], _end_of(e, slot, k)
+    sdu = pdu.sdu
+    if sdu >= 0 and k >= 0:
+        sdu += k + (0 if _tells_of_before(e, slot) else 1)
+    octets = e.rx[_row(e, slot)]
+    append_aside(e.r, e.above, octets, pdu.begin + begin, pdu.begin + stop, pdu.start + begin, sdu, pdu.first_ns)
 
 
 @kernel
 def _begins_in(e: Entity, sn: int) -> int:
     """The PDU with the end before the first end in `sn`, if all from there on are above the gap; else -1."""
     before = sn - 1
-    while before > e.v[VR_R] and e.slot[before & SN_MASK, HAVE]:
+    while before > e.v.vr_r and e.slot[before & SN_MASK].have:
         slot = before & SN_MASK
-        if e.meta[slot, COUNT] or e.meta[slot, HE] == 2:
+        if e.slot[slot].count or e.slot[slot].he == 2:
             return before
         before -= 1
     return -1
 
 
 @kernel
-def take_mrw(e: Entity, sn12: int, n: int) -> None:
+def take_mrw(e: Entity, sn12: int, n: int, now: int) -> None:
     """MRW: give up what is missing below SN_MRW, and the first `n` SDUs that end in it; MRW_ACK is due."""
     v = e.v
-    ahead = (sn12 - v[VR_R]) & SN_MASK
-    target = v[VR_R] + ahead
-    if ahead <= e.p[RX_WINDOW]:
-        for sn in range(v[VR_R], target):
-            if e.slot[sn & SN_MASK, HAVE]:
-                _use(e, sn)
+    ahead = (sn12 - v.vr_r) & SN_MASK
+    target = v.vr_r + ahead
+    if ahead <= e.p.rx_window:
+        for sn in range(v.vr_r, target):
+            if e.slot[sn & SN_MASK].have:
+                _use(e, sn, now)
             else:
-                lose(e.r)
-        v[VR_R], v[VR_H] = target, max(v[VR_H], target)
-        v[SKIP_ENDS] = n
+                skip_to_end(e.r)
+        v.vr_r, v.vr_h = target, max(v.vr_h, target)
+        v.skip_ends = n
         restart(e.r)
-        advance(e)
-    v[MRW_ACK_DUE], v[MRW_ACK_SN] = 1, v[VR_R]
-    v[MRW_ACK_N] = n if v[VR_R] & SN_MASK == sn12 else 0
+        advance(e, now)
+    v.mrw_ack_due, v.mrw_ack_sn = 1, v.vr_r
+    v.mrw_ack_n = n if v.vr_r & SN_MASK == sn12 else 0
 
 
 @kernel
 def set_window(e: Entity, size: int) -> None:
     """Have the peer's transmission window made `size`, by a WINDOW SUFI."""
-    e.v[WINDOW_DUE] = size
+    e.v.window_due = size
 
 
 @kernel
 def report_sent(e: Entity, now: int) -> None:
     """The first STATUS PDU of a report goes out."""
-    e.counts[REPORTS] += 1
-    start(e, T_STATUS_PROHIBIT, now, e.p[STATUS_PROHIBIT_NS])
-    if e.p[EPC_NS] and e.v[VR_R] < e.v[VR_H]:
-        e.v[EPC_TO], e.v[VR_EP] = e.v[VR_H], _missing(e)
-        e.timer[T_EPC_TICK] = NEVER
-        start(e, T_EPC, now, e.p[EPC_NS])
+    e.counts.reports += 1
+    e.timer.status_prohibit = after(now, e.p.status_prohibit_ns)
+    if e.p.epc_ns and e.v.vr_r < e.v.vr_h:
+        e.v.epc_to, e.v.vr_ep = e.v.vr_h, _missing(e)
+        e.timer.epc_tick = NEVER
+        e.timer.epc = after(now, e.p.epc_ns)
 
 
 @kernel
 def _missing(e: Entity) -> int:
     """How many PDUs are missing below VR(H)."""
-    count, sn = 0, next_gap(e, e.v[VR_R])
-    while sn < e.v[VR_H]:
+    count, sn = 0, next_gap(e, e.v.vr_r)
+    while sn < e.v.vr_h:
         end = gap_end(e, sn)
         count += end - sn
         sn = next_gap(e, end)
@@ -261,33 +245,33 @@ def _missing(e: Entity) -> int:
 @kernel
 def epc_expired(e: Entity, now: int) -> None:
     """Timer_EPC: from now on a TTI's PDUs are expected each TTI."""
-    e.timer[T_EPC] = NEVER
-    start(e, T_EPC_TICK, now, e.p[TTI_NS])
+    e.timer.epc = NEVER
+    e.timer.epc_tick = after(now, e.p.tti_ns)
 
 
 @kernel
-def epc_tick(e: Entity, now: int) -> None:
+def epc_tti_over(e: Entity, now: int) -> None:
     """A TTI of expected PDUs is over; when all should have come and some have not, report."""
     v = e.v
-    v[VR_EP] -= e.p[PDUS_PER_TTI]
-    e.timer[T_EPC_TICK] = NEVER
-    if v[VR_EP] > 0:
-        start(e, T_EPC_TICK, now, e.p[TTI_NS])
-    elif v[VR_R] < v[EPC_TO]:
+    v.vr_ep -= e.p.pdus_per_tti
+    e.timer.epc_tick = NEVER
+    if v.vr_ep > 0:
+        e.timer.epc_tick = after(now, e.p.tti_ns)
+    elif v.vr_r < v.epc_to:
         trigger_status(e)
 
 
 @kernel
 def status_prohibit_expired(e: Entity) -> None:
     """Timer_Status_Prohibit: send the one delayed report."""
-    e.timer[T_STATUS_PROHIBIT] = NEVER
-    if e.v[STATUS_DELAYED]:
-        e.v[STATUS_DELAYED] = 0
-        e.v[STATUS_WANTED] = 1
+    e.timer.status_prohibit = NEVER
+    if e.v.status_delayed:
+        e.v.status_delayed = 0
+        e.v.status_wanted = 1
 
 
 @kernel
 def status_periodic_expired(e: Entity, now: int) -> None:
     """Timer_Status_Periodic: report."""
-    start(e, T_STATUS_PERIODIC, now, e.p[STATUS_PERIODIC_NS])
+    e.timer.status_periodic = after(now, e.p.status_periodic_ns)
     trigger_status(e)

@@ -8,6 +8,7 @@ from multitracer.model.errors import UsageError
 
 MS = 1_000_000
 MOST_QUEUE_SDUS, MOST_QUEUE_BYTES = 1 << 20, 1 << 28
+LARGEST_PDU_BYTES = 4000
 LARGEST_WINDOW = 2047
 """Half the sequence numbers: a larger window would restrict which PDUs may be sent again (9.6)."""
 SHORT_LI_PDU_BYTES = 126
@@ -142,13 +143,14 @@ _LEAST_PDU_BYTES = 16
 """Room for a report that names a PDU beside an MRW, an MRW_ACK and a WINDOW."""
 _LONGEST_NS = 1000 * 1000 * MS
 _RANGES = (
-    ("pdu_bytes", _LEAST_PDU_BYTES, 4000), ("tx_window", 1, LARGEST_WINDOW), ("rx_window", 1, LARGEST_WINDOW),
+    ("pdu_bytes", _LEAST_PDU_BYTES, LARGEST_PDU_BYTES),
+    ("tx_window", 1, LARGEST_WINDOW), ("rx_window", 1, LARGEST_WINDOW),
     ("poll_ns", 0, _LONGEST_NS), ("poll_pdu", 0, LARGEST_WINDOW), ("poll_sdu", 0, 64), ("poll_window_percent", 0, 100),
     ("poll_periodic_ns", 0, _LONGEST_NS), ("poll_prohibit_ns", 0, _LONGEST_NS), ("status_periodic_ns", 0, _LONGEST_NS),
     ("status_prohibit_ns", 0, _LONGEST_NS), ("epc_ns", 0, _LONGEST_NS), ("tti_ns", 1, _LONGEST_NS),
     ("pdus_per_tti", 1, 1000), ("max_dat", 0, 1000), ("discard_ns", 0, _LONGEST_NS), ("mrw_ns", 1, _LONGEST_NS),
     ("max_mrw", 1, 64), ("rst_ns", 1, _LONGEST_NS), ("max_rst", 1, 64), ("max_sdu_bytes", 1, 65_535),
-    ("queue_sdus", 1, MOST_QUEUE_SDUS), ("control_pdu_bytes", 0, 4000),
+    ("queue_sdus", 1, MOST_QUEUE_SDUS), ("control_pdu_bytes", 0, LARGEST_PDU_BYTES),
 )  # fmt: skip
 
 

@@ -11,36 +11,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.compute.kernels import kernel
-from multitracer.replay.arq.rlc.am_entity import (
-    BITMAP,
-    COMPOSED_REPORT,
-    COMPOSED_TO,
-    FORMAT,
-    FOUND,
-    HAVE,
-    LISTED,
-    LSN,
-    MRW_ACK_DUE,
-    MRW_ACK_N,
-    MRW_ACK_SN,
-    MRW_BEYOND,
-    MRW_DUE,
-    MRW_N,
-    MRW_SN,
-    MRW_TO,
-    NAMED,
-    REPORT_FROM,
-    RLIST,
-    SEND_MRW,
-    SN_MASK,
-    STATUS_WANTED,
-    VR_H,
-    VR_R,
-    WHOLE_REPORTS,
-    WINDOW_DUE,
-    Entity,
-)
-from multitracer.replay.arq.rlc.segmentation import END_N, END_SN, HEAD
+from multitracer.replay.arq.rlc.am_entity import BITMAP, RLIST, SN_MASK, Entity
 
 S_NO_MORE, S_WINDOW, S_ACK, S_LIST, S_BITMAP, S_RLIST, S_MRW, S_MRW_ACK, S_POLL = range(9)
 MOST_ENTRIES = 15
@@ -72,7 +43,7 @@ def get(pdu: Any, at: int, nibbles: int) -> int:
 @kernel
 def next_gap(e: Entity, sn: int) -> int:
     """The first PDU from `sn` on that is missing below VR(H), or VR(H)."""
-    while sn < e.v[VR_H] and e.slot[sn & SN_MASK, HAVE]:
+    while sn < e.v.vr_h and e.slot[sn & SN_MASK].have:
         sn += 1
     return sn
 
@@ -80,7 +51,7 @@ def next_gap(e: Entity, sn: int) -> int:
 @kernel
 def gap_end(e: Entity, sn: int) -> int:
     """Behind the missing PDUs that begin with `sn`."""
-    while sn < e.v[VR_H] and not e.slot[sn & SN_MASK, HAVE]:
+    while sn < e.v.vr_h and not e.slot[sn & SN_MASK].have:
         sn += 1
     return sn
 
@@ -89,7 +60,7 @@ def gap_end(e: Entity, sn: int) -> int:
 def status_due(e: Entity) -> bool:
     """Whether a STATUS PDU should be sent."""
     v = e.v
-    return v[STATUS_WANTED] + v[MRW_DUE] + v[MRW_ACK_DUE] + v[WINDOW_DUE] > 0 or v[REPORT_FROM] >= 0
+    return v.status_wanted + v.mrw_due + v.mrw_ack_due + v.window_due > 0 or v.report_from >= 0
 
 
 @kernel
@@ -97,15 +68,15 @@ def compose(e: Entity, out: Any, nibbles: int) -> int:
     """Write what is due into `out`, a report within so many nibbles; gives the nibbles used."""
     v = e.v
     at = put(out, 0, 0, 1)
-    if v[MRW_DUE]:
+    if v.mrw_due:
         at = _put_mrw(e, out, at, nibbles)
-    if v[MRW_ACK_DUE]:
-        at = put(out, at, S_MRW_ACK << 16 | (v[MRW_ACK_N] & 15) << 12 | v[MRW_ACK_SN] & SN_MASK, 5)
-    if v[WINDOW_DUE]:
-        at = put(out, at, S_WINDOW << 12 | v[WINDOW_DUE], 4)
-    v[COMPOSED_REPORT] = 0
-    v[COMPOSED_TO] = v[REPORT_FROM]
-    report = v[STATUS_WANTED] > 0 or v[REPORT_FROM] >= 0
+    if v.mrw_ack_due:
+        at = put(out, at, S_MRW_ACK << 16 | (v.mrw_ack_n & 15) << 12 | v.mrw_ack_sn & SN_MASK, 5)
+    if v.window_due:
+        at = put(out, at, S_WINDOW << 12 | v.window_due, 4)
+    v.composed_report = 0
+    v.composed_to = v.report_from
+    report = v.status_wanted > 0 or v.report_from >= 0
     if report and at + ACK_NIBBLES <= nibbles:
         return _put_report(e, out, at, nibbles)
     return put(out, at, S_NO_MORE, 1)
@@ -115,17 +86,17 @@ def compose(e: Entity, out: Any, nibbles: int) -> int:
 def _put_mrw(e: Entity, out: Any, at: int, nibbles: int) -> int:
     """The MRW under way: with Send MRW one SN for each SDU discarded, the last 15 of them."""
     v = e.v
-    first = v[MRW_TO] - 1
-    if e.p[SEND_MRW]:
+    first = v.mrw_to - 1
+    if e.p.send_mrw:
         most = max(1, min(MOST_ENTRIES, (nibbles - at - 3 - 9 - ACK_NIBBLES) // 3))
-        first = min(first, max(e.queue.v[HEAD], v[MRW_TO] - most))
-    count = v[MRW_TO] - first
-    at = put(out, at, S_MRW << 4 | (0 if v[MRW_BEYOND] and count == 1 else count), 2)
-    for number in range(first, v[MRW_TO] - 1):
+        first = min(first, max(e.queue.v.head, v.mrw_to - most))
+    count = v.mrw_to - first
+    at = put(out, at, S_MRW << 4 | (0 if v.mrw_beyond and count == 1 else count), 2)
+    for number in range(first, v.mrw_to - 1):
         k = number % len(e.queue.sdu)
-        at = put(out, at, (e.queue.sdu[k, END_SN] - (1 if e.queue.sdu[k, END_N] == 0 else 0)) & SN_MASK, 3)
-    at = put(out, at, v[MRW_SN] & SN_MASK, 3)
-    return put(out, at, v[MRW_N], 1)
+        at = put(out, at, (e.queue.sdu[k].end_sn - (1 if e.queue.sdu[k].end_n == 0 else 0)) & SN_MASK, 3)
+    at = put(out, at, v.mrw_sn & SN_MASK, 3)
+    return put(out, at, v.mrw_n, 1)
 
 
 @kernel
@@ -137,22 +108,22 @@ def _put_report(e: Entity, out: Any, at: int, nibbles: int) -> int:
     BITMAP, whose filling behind VR(H) says nothing.
     """
     v = e.v
-    begin = v[VR_R] if v[REPORT_FROM] < v[VR_R] else v[REPORT_FROM]
+    begin = v.vr_r if v.report_from < v.vr_r else v.report_from
     sn = next_gap(e, begin)
     room = nibbles - ACK_NIBBLES
-    while sn < v[VR_H]:
+    while sn < v.vr_h:
         before = at
-        if e.p[FORMAT] == BITMAP:
+        if e.p.status_format == BITMAP:
             at, sn = _put_bitmap(e, out, at, room, sn)
-        elif e.p[FORMAT] == RLIST:
+        elif e.p.status_format == RLIST:
             at, sn = _put_rlist(e, out, at, room, sn)
         else:
             at, sn = _put_list(e, out, at, room, sn)
-        if at == before or not e.p[WHOLE_REPORTS]:
+        if at == before or not e.p.whole_reports:
             break
-    lsn = sn if begin == v[VR_R] and e.p[FORMAT] != BITMAP else v[VR_R]
-    v[COMPOSED_REPORT] = 1
-    v[COMPOSED_TO] = sn if sn < v[VR_H] and e.p[WHOLE_REPORTS] else -1
+    lsn = sn if begin == v.vr_r and e.p.status_format != BITMAP else v.vr_r
+    v.composed_report = 1
+    v.composed_to = sn if sn < v.vr_h and e.p.whole_reports else -1
     return put(out, at, S_ACK << 12 | lsn & SN_MASK, 4)
 
 
@@ -163,7 +134,7 @@ def _put_list(e: Entity, out: Any, at: int, room: int, sn: int) -> tuple[int, in
     if most < 1:
         return at, sn
     at += 2
-    while count < most and sn < e.v[VR_H]:
+    while count < most and sn < e.v.vr_h:
         run = min(16, gap_end(e, sn) - sn)
         at = put(out, at, (sn & SN_MASK) << 4 | run - 1, 4)
         sn = next_gap(e, sn + run)
@@ -175,16 +146,16 @@ def _put_list(e: Entity, out: Any, at: int, room: int, sn: int) -> tuple[int, in
 @kernel
 def _put_bitmap(e: Entity, out: Any, at: int, room: int, sn: int) -> tuple[int, int]:
     """One BITMAP SUFI from the gap at `sn`, no longer than needed; gives where it ends and the next gap."""
-    octets = min(16, (room - at - 5) // 2, (e.v[VR_H] - sn + 7) // 8)
+    octets = min(16, (room - at - 5) // 2, (e.v.vr_h - sn + 7) // 8)
     if octets < 1:
         return at, sn
     at = put(out, at, S_BITMAP << 16 | (octets - 1) << 12 | sn & SN_MASK, 5)
     for first in range(sn, sn + 8 * octets, 8):
         bits = 0
         for i in range(first, first + 8):
-            bits = bits << 1 | (1 if i >= e.v[VR_H] or e.slot[i & SN_MASK, HAVE] else 0)
+            bits = bits << 1 | (1 if i >= e.v.vr_h or e.slot[i & SN_MASK].have else 0)
         at = put(out, at, bits, 2)
-    return at, next_gap(e, min(e.v[VR_H], sn + 8 * octets))
+    return at, next_gap(e, min(e.v.vr_h, sn + 8 * octets))
 
 
 @kernel
@@ -214,11 +185,11 @@ def _put_rlist(e: Entity, out: Any, at: int, room: int, sn: int) -> tuple[int, i
         return at, sn
     at = put(out, at, S_RLIST << 16 | sn & SN_MASK, 5)
     last, sn = sn, sn + 1
-    while sn <= e.v[VR_H]:
+    while sn <= e.v.vr_h:
         run = gap_end(e, sn) - sn
         number = run if run > 1 else next_gap(e, sn) - last
         takes = _words(number) + (1 if run > 1 else 0)
-        if last + number >= e.v[VR_H] or words + takes > most:
+        if last + number >= e.v.vr_h or words + takes > most:
             break
         if run > 1:
             at = put(out, at, 1, 1)
@@ -234,26 +205,21 @@ def _put_rlist(e: Entity, out: Any, at: int, room: int, sn: int) -> tuple[int, i
 def committed(e: Entity) -> bool:
     """The composed PDU goes out: whether it begins a report."""
     v = e.v
-    begins = v[COMPOSED_REPORT] > 0 and v[REPORT_FROM] < 0
+    begins = v.composed_report > 0 and v.report_from < 0
     if begins:
-        v[STATUS_WANTED] = 0
-    if v[COMPOSED_REPORT]:
-        v[REPORT_FROM] = v[COMPOSED_TO]
-    v[MRW_DUE] = v[MRW_ACK_DUE] = v[WINDOW_DUE] = 0
+        v.status_wanted = 0
+    if v.composed_report:
+        v.report_from = v.composed_to
+    v.mrw_due = v.mrw_ack_due = v.window_due = 0
     return begins
-
-
-# What `read_status` finds in a STATUS PDU beside LIST, BITMAP, RLIST and ACK: it stands in `found`.
-F_WINDOW, F_MRW_SN, F_MRW_N, F_MRW_ACK_SN, F_MRW_ACK_N, F_POLL_SN = range(FOUND)
 
 
 @kernel
 def read_status(e: Entity, pdu: Any, at: int, length: int, found: Any) -> bool:
-    """Read the SUFIs from nibble `at`: missing SNs to column NAMED, the rest to `found` (-1: not there)."""
+    """Read the SUFIs from nibble `at`: missing SNs to the fields `named`, the rest to `found` (-1: not there)."""
     v, stop = e.v, 2 * length
-    v[LISTED], v[LSN] = 0, -1
-    for i in range(FOUND):
-        found[i] = -1
+    v.listed, v.lsn = 0, -1
+    found.window = found.mrw_sn = found.mrw_n = found.mrw_ack_sn = found.mrw_ack_n = found.poll_sn = -1
     while at < stop:
         kind = get(pdu, at, 1)
         at += 1
@@ -262,10 +228,13 @@ def read_status(e: Entity, pdu: Any, at: int, length: int, found: Any) -> bool:
         if kind > S_POLL or at + 3 > stop:
             return False
         if kind == S_ACK:
-            v[LSN] = get(pdu, at, 3)
+            v.lsn = get(pdu, at, 3)
             return True
-        if kind in (S_WINDOW, S_POLL):
-            found[F_WINDOW if kind == S_WINDOW else F_POLL_SN] = get(pdu, at, 3)
+        if kind == S_WINDOW:
+            found.window = get(pdu, at, 3)
+            at += 3
+        elif kind == S_POLL:
+            found.poll_sn = get(pdu, at, 3)
             at += 3
         elif kind in (S_MRW, S_MRW_ACK):
             at = _read_mrw(pdu, at, stop, kind, found)
@@ -283,9 +252,9 @@ def _read_mrw(pdu: Any, at: int, stop: int, kind: int, found: Any) -> int:
     if at + size > stop:
         return MALFORMED_STATUS
     if kind == S_MRW_ACK:
-        found[F_MRW_ACK_N], found[F_MRW_ACK_SN] = number, get(pdu, at + 1, 3)
+        found.mrw_ack_n, found.mrw_ack_sn = number, get(pdu, at + 1, 3)
     else:
-        found[F_MRW_SN], found[F_MRW_N] = get(pdu, at + size - 4, 3), get(pdu, at + size - 1, 1)
+        found.mrw_sn, found.mrw_n = get(pdu, at + size - 4, 3), get(pdu, at + size - 1, 1)
     return at + size
 
 
@@ -343,7 +312,7 @@ def _read_words(e: Entity, pdu: Any, at: int, count: int, sn: int) -> bool:
 def _name(e: Entity, sn: int, count: int) -> None:
     """So many SNs from `sn` are called missing."""
     for i in range(sn, sn + count):
-        listed = e.v[LISTED]
-        if listed < len(e.slot):
-            e.slot[listed, NAMED] = i & SN_MASK
-            e.v[LISTED] = listed + 1
+        listed = e.v.listed
+        if listed <= SN_MASK:
+            e.slot[listed].named = i & SN_MASK
+            e.v.listed = listed + 1

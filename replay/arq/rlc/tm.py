@@ -1,97 +1,153 @@
-"""UMTS RLC in transparent mode (3GPP TS 25.322 11.1): an SDU is a PDU, without header, number or repetition."""
+"""UMTS RLC in transparent mode (3GPP TS 25.322 11.1) as kernels: an SDU is a PDU, without header or repetition."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from multitracer.compute.kernels import kernel
-from multitracer.compute.kernels import octets as octets_of
-from multitracer.replay.arq.rlc import segmentation as segments
-from multitracer.replay.arq.rlc.parameters import check
-from multitracer.replay.arq.rlc.segmentation import (
-    DUE,
-    FRONT,
-    HEAD,
-    LENGTH,
-    NEXT,
-    TAIL,
-    Queue,
-    append_sdu,
-    drop_waiting,
-)
+from multitracer.replay.arq.fields import NEVER, numbers, record, table
+from multitracer.replay.arq.rlc import queue as queues
+from multitracer.replay.arq.rlc.parameters import MOST_QUEUE_SDUS, check
+from multitracer.replay.arq.rlc.queue import Queue, append_sdu, drop_waiting
+from multitracer.replay.arq.stretches import above, hand_over, lose
+
+__all__ = [
+    "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered",
+    "waiting", "wants",
+]  # fmt: skip
+
+TM_FRAME = numbers("sdu start")
+"""The SDU that is the PDU, and where it begins in the stream."""
+TM_COUNTS = numbers("discard_ns sent discarded delivered delivered_octets")
+"""Timer_Discard; SDUs sent, discarded and handed over, and the octets of these."""
+
+
+@dataclass(frozen=True)
+class TmParameters:
+    """Parameters of an RLC TM entity."""
+
+    max_sdu_bytes: int = 1600
+    """Longest SDU."""
+    discard_ns: int = 0
+    """Timer_Discard without signalling; 0: none."""
+    queue_sdus: int = 1024
+    """SDUs that wait, at most."""
+
+    def __post_init__(self) -> None:
+        check("max_sdu_bytes", self.max_sdu_bytes, 1, 65_535)
+        check("discard_ns", self.discard_ns, 0, 10**12)
+        check("queue_sdus", self.queue_sdus, 1, MOST_QUEUE_SDUS)
+
+
+class TmEntity(NamedTuple):
+    """An RLC TM entity, both ways."""
+
+    counts: Any
+    queue: Queue
+    above: Any
+
+
+def tm_entity(parameters: TmParameters) -> TmEntity:
+    """A new entity."""
+    q = parameters
+    counts = record(TM_COUNTS)
+    counts.discard_ns = q.discard_ns
+    return TmEntity(
+        counts, queues.queue(q.queue_sdus, q.queue_sdus * q.max_sdu_bytes, 0, keeps_octets=False),
+        above(1, q.queue_sdus),
+    )  # fmt: skip
+
+
+def tm_frames(capacity: int, parameters: Any) -> Any:
+    """A table of so many PDUs."""
+    return table(capacity, TM_FRAME)
+
+
+def tm_counters(e: TmEntity) -> dict[str, int]:
+    """What an entity sent, discarded and handed over."""
+    return {name: int(e.counts[name]) for name in TM_COUNTS.names[1:]}
 
 
 @kernel
-def tm_next_frame(queue: Queue, out: Any) -> int:
-    """Write the oldest SDU waiting into `out`, whole; gives its length, 0 for none."""
-    v = queue.v
-    if v[NEXT] >= v[TAIL]:
+def offer(e: TmEntity, sdu: int, start: int, octets: int, now: int) -> int:
+    """An SDU from above; 0 when there is no room for it."""
+    return 1 if append_sdu(e.queue, octets, now + e.counts.discard_ns) else 0
+
+
+@kernel
+def wants(e: TmEntity, octets: int) -> int:
+    """Whether nothing waits."""
+    return 1 if e.queue.v.next >= e.queue.v.tail else 0
+
+
+@kernel
+def waiting(e: TmEntity) -> int:
+    """SDUs that were not sent yet."""
+    return e.queue.v.tail - e.queue.v.next
+
+
+@kernel
+def next_frame(e: TmEntity, frame: Any, now: int) -> int:
+    """Send the oldest SDU waiting, whole; gives its length, 0 for none."""
+    v = e.queue.v
+    if v.next >= v.tail:
         return 0
-    length = queue.sdu[v[NEXT] % len(queue.sdu), LENGTH]
-    for i in range(length):
-        out[i] = queue.octets[(v[FRONT] + i) % len(queue.octets)]
-    drop_waiting(queue, v[NEXT] + 1)
-    v[HEAD] = v[NEXT]
+    frame.sdu, frame.start = v.next, v.front
+    length = e.queue.sdu[v.next % len(e.queue.sdu)].length
+    _drop_first(e)
+    e.counts.sent += 1
     return length
 
 
 @kernel
-def tm_next_timer(queue: Queue, discard_ns: int) -> int:
-    """When Timer_Discard of the oldest SDU waiting expires; NEVER (2**62) for none."""
-    v = queue.v
-    return queue.sdu[v[NEXT] % len(queue.sdu), DUE] if discard_ns and v[NEXT] < v[TAIL] else 2**62
+def _drop_first(e: TmEntity) -> None:
+    """The oldest SDU waiting is sent, or given up."""
+    v = e.queue.v
+    drop_waiting(e.queue, v.next + 1)
+    v.head = v.next
 
 
 @kernel
-def tm_carry(erased: Any, first: int, last: int) -> int:
-    """SDUs handed over in opportunities [first, last) of one SDU each, where there is always one to send."""
-    count = 0
-    for i in range(first, last):
-        if not (i < len(erased) and erased[i]):
-            count += 1
-    return count
+def receive(e: TmEntity, frame: Any, octets: int, now: int) -> None:
+    """A PDU from the air: it is the SDU."""
+    e.counts.delivered += 1
+    e.counts.delivered_octets += octets
+    hand_over(e.above, frame.start, frame.start + octets, frame.sdu, now)
 
 
-class RlcTm:
-    """One end of a transparent-mode link, in octets; times in ns."""
+@kernel
+def next_timer(e: TmEntity) -> int:
+    """When Timer_Discard of the oldest SDU waiting expires; NEVER for none."""
+    v = e.queue.v
+    if e.counts.discard_ns == 0 or v.next >= v.tail:
+        return NEVER
+    return e.queue.sdu[v.next % len(e.queue.sdu)].due
 
-    def __init__(self, max_sdu_bytes: int = 1600, discard_ns: int = 0, queue_sdus: int = 1024) -> None:
-        check("max_sdu_bytes", max_sdu_bytes, 1, 65_535)
-        check("discard_ns", discard_ns, 0, 10**12)
-        check("queue_sdus", queue_sdus, 1, 1 << 20)
-        self.max_sdu_bytes, self.discard_ns = max_sdu_bytes, discard_ns
-        self.queue = segments.queue(queue_sdus, queue_sdus * max_sdu_bytes, 0)
-        self._out = np.zeros(max_sdu_bytes, np.uint8)
-        self._delivered: list[bytes] = []
 
-    def offer(self, sdu: bytes, now: int = 0) -> bool:
-        """An SDU from above; False when the queue is full."""
-        check("the SDU's length", len(sdu), 1, self.max_sdu_bytes)
-        return bool(append_sdu(self.queue, octets_of(sdu), len(sdu), now + self.discard_ns))
+@kernel
+def expire(e: TmEntity, now: int) -> None:
+    """SDUs whose time has come are discarded, 11.1.5."""
+    v = e.queue.v
+    while next_timer(e) <= now:
+        octets = e.queue.sdu[v.next % len(e.queue.sdu)].length
+        lose(e.above, v.front, v.front + octets, v.next)
+        _drop_first(e)
+        e.counts.discarded += 1
 
-    def next_frame(self, now: int) -> bytes | None:
-        """What to send in this opportunity."""
-        length = tm_next_frame(self.queue, self._out)
-        return self._out[:length].tobytes() if length else None
 
-    def receive(self, frame: bytes, now: int) -> None:
-        """A PDU from the air: it is the SDU."""
-        self._delivered.append(frame)
+@kernel
+def total_delivered(e: TmEntity) -> int:
+    """Octets handed over so far."""
+    return e.counts.delivered_octets
 
-    def delivered(self) -> list[bytes]:
-        """SDUs for above since the last call."""
-        sdus, self._delivered = self._delivered, []
-        return sdus
 
-    def next_timer(self) -> int | None:
-        """When to call `expire`."""
-        soonest = int(tm_next_timer(self.queue, self.discard_ns))
-        return None if soonest == 2**62 else soonest
+@kernel
+def note(e: TmEntity, log: Any, now: int, side: int, why: int) -> None:
+    """What happens to an entity is seen in its PDUs."""
 
-    def expire(self, now: int) -> None:
-        """SDUs whose time has come are discarded, 11.1.5."""
-        while tm_next_timer(self.queue, self.discard_ns) <= now:
-            drop_waiting(self.queue, self.queue.v[NEXT] + 1)
-            self.queue.v[HEAD] = self.queue.v[NEXT]
+
+@kernel
+def copy_frame(frame: Any, to: Any, octets: int) -> None:
+    """Copy a PDU into another."""
+    to.sdu, to.start = frame.sdu, frame.start

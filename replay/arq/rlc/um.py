@@ -11,52 +11,31 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multitracer.compute.kernels import kernel
-from multitracer.compute.kernels import octets as octets_of
 from multitracer.model.errors import UsageError
-from multitracer.replay.arq.rlc import segmentation as segments
-from multitracer.replay.arq.rlc.am import taken
-from multitracer.replay.arq.rlc.parameters import MOST_QUEUE_BYTES, MOST_QUEUE_SDUS, check
-from multitracer.replay.arq.rlc.segmentation import (
-    BACK,
-    COUNT,
-    DUE,
-    ENDING,
-    FRONT,
-    HEAD,
-    NEXT,
-    OUT_COUNT,
-    START,
-    STATUS_AT,
-    STOP,
-    TAIL,
-    TAKEN,
-    Queue,
-    Reassembly,
-    append_sdu,
-    drop_behind_begun,
-    drop_waiting,
-    feed,
-    fill,
-    has_data,
-    has_room,
-    is_numbered,
-    lose,
-    most_ends,
-    offer_numbered,
-    read_indicators,
-    taken_away,
-)
+from multitracer.replay.arq.fields import NEVER, numbers, record
+from multitracer.replay.arq.rlc import queue as queues
+from multitracer.replay.arq.rlc import reassembly as reassemblies
+from multitracer.replay.arq.rlc.frames import copy_frame
+from multitracer.replay.arq.rlc.parameters import LARGEST_PDU_BYTES, MOST_QUEUE_BYTES, MOST_QUEUE_SDUS, check
+from multitracer.replay.arq.rlc.queue import Queue, append_sdu, drop_behind_begun, drop_waiting, has_data, has_room
+from multitracer.replay.arq.rlc.reassembly import PDU, Reassembly, feed, skip_to_end
+from multitracer.replay.arq.rlc.segmentation import fill, most_ends, read_indicators
+from multitracer.replay.arq.stretches import above, lose
+
+__all__ = [
+    "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered",
+    "waiting", "wants",
+]  # fmt: skip
 
 HEAD_BYTES = 1
 MODULUS = 128
 SHORT_LI_PDU_BYTES = 125
 """9.2.2.8: up to this size length indicators have seven bits."""
-NEVER = 2**62
 
-UM_PDU_BYTES, UM_LI_OCTETS, UM_MARKS_START, UM_DISCARD_NS = range(4)
-VT_US, VR_US = range(2)
-UM_SENT, UM_RECEIVED, UM_LOST, UM_MALFORMED, UM_DISCARDED, UM_COUNTS = range(6)
-UM_COUNT_NAMES = ("sent", "received", "lost", "malformed", "discarded")
+UM_PARAMETERS = numbers("pdu_bytes li_octets marks_start discard_ns")
+UM_STATE = numbers("vt_us vr_us")
+"""VT(US) and VR(US), 9.4."""
+UM_COUNTS = numbers("sent received lost malformed discarded")
 """UMD PDUs sent, received, found missing and not understood; SDUs discarded by Timer_Discard."""
 
 
@@ -80,7 +59,7 @@ class UmParameters:
     """Octets that wait, at most; room for the longest SDU."""
 
     def __post_init__(self) -> None:
-        check("pdu_bytes", self.pdu_bytes, 8, 4000)
+        check("pdu_bytes", self.pdu_bytes, 8, LARGEST_PDU_BYTES)
         check("max_sdu_bytes", self.max_sdu_bytes, 1, 65_535)
         check("queue_sdus", self.queue_sdus, 1, MOST_QUEUE_SDUS)
         check("queue_bytes", self.queue_bytes, self.max_sdu_bytes, MOST_QUEUE_BYTES)
@@ -103,165 +82,140 @@ class UmEntity(NamedTuple):
     counts: Any
     queue: Queue
     r: Reassembly
-    meta: Any
+    pdu: Any
     lis: Any
+    above: Any
 
 
-def um_entity(q: UmParameters) -> UmEntity:
-    """A new entity."""
-    p = np.array([q.pdu_bytes, q.li_octets, q.marks_start, q.discard_ns], np.int64)
+def um_entity(parameters: UmParameters) -> UmEntity:
+    """A new entity whose PDUs carry no payload."""
+    return _made(parameters, keeps_octets=False)
+
+
+def um_entity_with_octets(parameters: UmParameters) -> UmEntity:
+    """A new entity whose PDUs carry the octets of the SDUs, which are made up by `queue.numbered_octet`."""
+    return _made(parameters, keeps_octets=True)
+
+
+def live_um_entity(parameters: UmParameters) -> UmEntity:
+    """A new entity whose PDUs carry octets, and whose SDUs must be taken away from its reassembly."""
+    return _made(parameters, keeps_octets=True, hands_out=True)
+
+
+def _made(q: UmParameters, *, keeps_octets: bool, hands_out: bool = False) -> UmEntity:
     ends = most_ends(q.pdu_bytes, q.li_octets)
+    p = record(UM_PARAMETERS)
+    p.pdu_bytes, p.li_octets, p.marks_start, p.discard_ns = q.pdu_bytes, q.li_octets, q.marks_start, q.discard_ns
+    out = (q.pdu_bytes + q.max_sdu_bytes + 1, ends + 1) if hands_out else (0, 0)
     return UmEntity(
-        p, np.zeros(2, np.int64), np.zeros(UM_COUNTS, np.int64), segments.queue(q.queue_sdus, q.queue_bytes, ends),
-        segments.reassembly(q.max_sdu_bytes, q.pdu_bytes + q.max_sdu_bytes + 1, ends + 1),
-        np.zeros(4, np.int64), np.zeros(ends, np.int16),
+        p, record(UM_STATE), record(UM_COUNTS), queues.queue(q.queue_sdus, q.queue_bytes, ends, keeps_octets),
+        reassemblies.reassembly(q.max_sdu_bytes, keeps_octets, *out), record(PDU),
+        np.zeros(ends, np.int16), above(ends + 1 + reassemblies.MOST_PIECES, q.queue_sdus),
     )  # fmt: skip
 
 
-@kernel
-def um_offer(e: UmEntity, sdu: Any, length: int, now: int) -> bool:
-    """An SDU from above; False when there is no room for it."""
-    return append_sdu(e.queue, sdu, length, now + e.p[UM_DISCARD_NS])
+def um_counters(e: UmEntity) -> dict[str, int]:
+    """What an entity handed over and counted; `wrong`: SDUs that were not whole."""
+    r = e.r.v
+    handed = {"delivered": int(r.delivered), "delivered_octets": int(r.delivered_octets), "wrong": int(r.garbled)}
+    return {**handed, **dict(zip(UM_COUNTS.names, e.counts.item(), strict=True))}
 
 
 @kernel
-def um_next_frame(e: UmEntity, now: int, out: Any) -> int:
-    """Write the UMD PDU for this opportunity into `out`; gives its length, 0 for none."""
-    q, sn = e.queue, e.v[VT_US]
+def offer(e: UmEntity, sdu: int, start: int, octets: int, now: int) -> int:
+    """An SDU from above; 0 when there is no room for it."""
+    return 1 if append_sdu(e.queue, octets, now + e.p.discard_ns) else 0
+
+
+@kernel
+def wants(e: UmEntity, octets: int) -> int:
+    """Whether less waits than a PDU, and an SDU of so many octets has room."""
+    return 1 if e.queue.v.back - e.queue.v.front < e.p.pdu_bytes and has_room(e.queue, octets) else 0
+
+
+@kernel
+def waiting(e: UmEntity) -> int:
+    """Octets that no PDU has carried yet."""
+    return e.queue.v.back - e.queue.v.front
+
+
+@kernel
+def total_delivered(e: UmEntity) -> int:
+    """Octets handed over so far."""
+    return e.r.v.delivered_octets
+
+
+@kernel
+def note(e: UmEntity, log: Any, now: int, side: int, why: int) -> None:
+    """What happens to an entity is seen in its PDUs."""
+
+
+@kernel
+def next_frame(e: UmEntity, frame: Any, now: int) -> int:
+    """Write the UMD PDU for this opportunity into `frame`; gives its length, 0 for none."""
+    q, sn = e.queue, e.v.vt_us
     if not has_data(q):
         return 0
-    extended = fill(q, sn, out, HEAD_BYTES, e.p[UM_PDU_BYTES], e.p[UM_LI_OCTETS], 0, e.p[UM_MARKS_START])
-    out[0] = sn << 1 | extended
-    e.v[VT_US] = (sn + 1) % MODULUS
+    extended = fill(q, sn, frame, HEAD_BYTES, e.p.pdu_bytes, e.p.li_octets, 0, e.p.marks_start)
+    frame.octets[0] = sn << 1 | extended
+    frame.sdu = -1  # SDUs may be dropped between
+    e.v.vt_us = (sn + 1) % MODULUS
     _free(e)
-    e.counts[UM_SENT] += 1
-    return e.p[UM_PDU_BYTES]
+    e.counts.sent += 1
+    return e.p.pdu_bytes
 
 
 @kernel
 def _free(e: UmEntity) -> None:
     """SDUs sent or dropped make room, but one whose end is still to be told."""
     v = e.queue.v
-    v[HEAD] = v[NEXT] - (1 if v[ENDING] else 0)
+    v.head = v.next - (1 if v.ending else 0)
 
 
 @kernel
-def um_receive(e: UmEntity, frame: Any, length: int, now: int) -> None:
-    """A UMD PDU from the air; SDUs it completes wait in the reassembly."""
-    meta = e.meta
-    if length != e.p[UM_PDU_BYTES]:
-        e.counts[UM_MALFORMED] += 1
+def receive(e: UmEntity, frame: Any, octets: int, now: int) -> None:
+    """A UMD PDU from the air; SDUs that it completes are handed over."""
+    pdu, first = e.pdu, np.int64(frame.octets[0])
+    if octets != e.p.pdu_bytes:
+        e.counts.malformed += 1
         return
-    meta[COUNT], meta[START], meta[STOP], meta[STATUS_AT] = 0, HEAD_BYTES, length - HEAD_BYTES, 0
-    if frame[0] & 1 and not read_indicators(frame, HEAD_BYTES, length, e.p[UM_LI_OCTETS], meta, e.lis, 1):
-        e.counts[UM_MALFORMED] += 1
+    pdu.count, pdu.begin, pdu.stop, pdu.status_at, pdu.first_ns = 0, HEAD_BYTES, octets - HEAD_BYTES, 0, now
+    pdu.start, pdu.jump, pdu.sdu, pdu.skip = frame.start, frame.jump, frame.sdu, frame.skip
+    if first & 1 and not read_indicators(frame.octets, HEAD_BYTES, octets, e.p.li_octets, pdu, e.lis, 1):
+        e.counts.malformed += 1
         return
-    sn = np.int64(frame[0]) >> 1
-    missing = (sn - e.v[VR_US]) % MODULUS
+    sn = first >> 1
+    missing = (sn - e.v.vr_us) % MODULUS
     if missing:
-        lose(e.r)
-    e.counts[UM_LOST] += missing
-    e.counts[UM_RECEIVED] += 1
-    e.v[VR_US] = (sn + 1) % MODULUS
-    feed(e.r, frame, meta, e.lis, 1 if meta[COUNT] else 0, 0, 0)
+        skip_to_end(e.r)
+    e.counts.lost += missing
+    e.counts.received += 1
+    e.v.vr_us = (sn + 1) % MODULUS
+    feed(e.r, e.above, frame.octets, pdu, e.lis, 0, now)
 
 
 @kernel
-def um_next_timer(e: UmEntity) -> int:
-    """When Timer_Discard of the oldest SDU not begun expires; NEVER (2**62) for none."""
+def next_timer(e: UmEntity) -> int:
+    """When Timer_Discard of the oldest SDU not begun expires; NEVER for none."""
     q = e.queue
-    first = q.v[NEXT] + (1 if q.v[TAKEN] else 0)
-    if e.p[UM_DISCARD_NS] == 0 or first >= q.v[TAIL]:
+    first = q.v.next + (1 if q.v.taken else 0)
+    if e.p.discard_ns == 0 or first >= q.v.tail:
         return NEVER
-    return q.sdu[first % len(q.sdu), DUE]
+    return q.sdu[first % len(q.sdu)].due
 
 
 @kernel
-def um_expire(e: UmEntity, now: int) -> None:
+def expire(e: UmEntity, now: int) -> None:
     """Drop the SDUs not begun whose time has come; the one begun is finished."""
     q = e.queue
-    while um_next_timer(e) <= now:
-        if q.v[TAKEN]:
+    v = q.v
+    while next_timer(e) <= now:
+        number = v.next + (1 if v.taken else 0)
+        start = v.front + (q.sdu[v.next % len(q.sdu)].length - v.taken if v.taken else 0)
+        lose(e.above, start, start + q.sdu[number % len(q.sdu)].length, -1)
+        if v.taken:
             drop_behind_begun(q)
         else:
-            drop_waiting(q, q.v[NEXT] + 1)
-        e.counts[UM_DISCARDED] += 1
+            drop_waiting(q, v.next + 1)
+        e.counts.discarded += 1
     _free(e)
-
-
-# What `um_carry` counts: SDUs made, SDUs and octets handed over, those not in order or not whole.
-UM_OFFERED, UM_DELIVERED, UM_OCTETS, UM_WRONG = range(4)
-
-
-@kernel
-def um_carry(
-    a: UmEntity, b: UmEntity, tally: Any, sdu_bytes: int, frame_ns: int, erased: Any, frame: Any, first: int, last: int
-) -> None:
-    """Opportunities [first, last) of one PDU each from A, which always has SDUs of `sdu_bytes` (8 or more), to B."""
-    for i in range(first, last):
-        q, now = a.queue, i * frame_ns
-        um_expire(a, now)
-        while q.v[BACK] - q.v[FRONT] < a.p[UM_PDU_BYTES] and has_room(q, sdu_bytes):
-            offer_numbered(q, tally[UM_OFFERED], sdu_bytes, now + a.p[UM_DISCARD_NS])
-            tally[UM_OFFERED] += 1
-        length = um_next_frame(a, now, frame)
-        if length and not (i < len(erased) and erased[i]):
-            um_receive(b, frame, length, now)
-            um_count(b.r, tally, sdu_bytes)
-
-
-@kernel
-def um_count(r: Reassembly, tally: Any, sdu_bytes: int) -> None:
-    """Count what was handed over."""
-    begin = 0
-    for k in range(r.v[OUT_COUNT]):
-        tally[UM_DELIVERED] += 1
-        tally[UM_OCTETS] += r.ends[k] - begin
-        if not is_numbered(r.out, begin, r.ends[k], sdu_bytes):
-            tally[UM_WRONG] += 1
-        begin = r.ends[k]
-    taken_away(r)
-
-
-class RlcUm:
-    """One end of an unacknowledged-mode link, in octets; times in ns."""
-
-    def __init__(self, parameters: UmParameters | None = None) -> None:
-        self.parameters = parameters or UmParameters()
-        self.entity = um_entity(self.parameters)
-        self._out = np.zeros(self.parameters.pdu_bytes, np.uint8)
-        self._delivered: list[bytes] = []
-
-    def offer(self, sdu: bytes, now: int = 0) -> bool:
-        """An SDU from above; False when the queue is full."""
-        check("the SDU's length", len(sdu), 1, self.parameters.max_sdu_bytes)
-        return bool(um_offer(self.entity, octets_of(sdu), len(sdu), now))
-
-    def next_frame(self, now: int) -> bytes | None:
-        """What to send in this opportunity."""
-        length = um_next_frame(self.entity, now, self._out)
-        return self._out[:length].tobytes() if length else None
-
-    def receive(self, frame: bytes, now: int) -> None:
-        """A PDU from the air."""
-        um_receive(self.entity, octets_of(frame), len(frame), now)
-        self._delivered += taken(self.entity.r)
-
-    def delivered(self) -> list[bytes]:
-        """SDUs for above since the last call."""
-        sdus, self._delivered = self._delivered, []
-        return sdus
-
-    def next_timer(self) -> int | None:
-        """When to call `expire`."""
-        soonest = int(um_next_timer(self.entity))
-        return None if soonest == NEVER else soonest
-
-    def expire(self, now: int) -> None:
-        """Timers that are due by `now` expire."""
-        um_expire(self.entity, now)
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """What happened so far, by `UM_COUNT_NAMES`."""
-        return dict(zip(UM_COUNT_NAMES, self.entity.counts.tolist(), strict=True))

@@ -96,7 +96,7 @@ def test_a_line_too_long_for_a_log_is_not_searched() -> None:
 def test_a_shape_is_that_of_the_first_line_and_of_most() -> None:
     """A stray line below does no harm, one at the top does; comments do not count."""
     number = re.compile(r"\d+\Z")
-    assert lines.shaped(b"# head\n" + b"1\n" * 20 + b"x\n", number)
-    assert not lines.shaped(b"x\n" + b"1\n" * 20, number)
-    assert not lines.shaped(b"1\nx\n", number)
-    assert not lines.shaped(b"", number)
+    assert lines.records_match(b"# head\n" + b"1\n" * 20 + b"x\n", number)
+    assert not lines.records_match(b"x\n" + b"1\n" * 20, number)
+    assert not lines.records_match(b"1\nx\n", number)
+    assert not lines.records_match(b"", number)

@@ -6,24 +6,24 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import rlc_run as rlc_support
 import rlp_story
 
 from multitracer import cli
 from multitracer.model.errors import UsageError
 from multitracer.parsers.shared.experiment import read
 from multitracer.replay.arq.notes import ERASED, RECEIVED, SENT
-from multitracer.replay.arq.rlc import link as rlc_link
-from multitracer.replay.arq.rlc.am_entity import LI_OCTETS, Entity
 from multitracer.replay.arq.rlc.parameters import Parameters
 from multitracer.replay.arq.rlp.entity import frame_of
 from multitracer.replay.arq.rlp.state import COUNT_AT
 from multitracer.replay.engine.direction import Direction
 from multitracer.replay.engine.driver import Engine, Keep
+from multitracer.replay.engine.rlc import RLC_AM_OCTETS
 from multitracer.replay.engine.rlp import RLP
 from multitracer.replay.erasures import loading
 from multitracer.replay.erasures.trace import ErasureTrace
@@ -65,31 +65,18 @@ def rlp_run(**parameters: Any) -> rlp_story.Run:
     ).carry()  # fmt: skip
 
 
-class RlcRun(NamedTuple):
-    """A link that has run, and one of its entities."""
-
-    link: rlc_link.Link
-    entity: Entity
-
-    @property
-    def rows(self) -> Any:
-        """Its log."""
-        return self.link.log[: self.link.cursor[rlc_link.LOGGED]]
-
-    def pdu(self, row: Any) -> rlc_umts.Pdu:
-        """What a row of the log is about."""
-        return rlc_umts.decode(rlc_link.frame(self.link, row), 8 * int(self.entity.p[LI_OCTETS]) - 1)
+def pdu_of(run: rlc_support.Run, at: int) -> rlc_umts.Pdu:
+    """What row `at` of the log is about."""
+    return rlc_umts.decode(run.octets(at), 8 * run.engine.parameters[0].li_octets - 1)
 
 
-def rlc_run(**settings: Any) -> RlcRun:
+def rlc_run(**settings: Any) -> rlc_support.Run:
     """A run of RLC with data both ways and an outage that resets it."""
     offers = ([20 * MS * k for k in range(150)], [30 + k % 50 for k in range(150)])
     parameters = Parameters(**{"poll_ns": 200 * MS, "max_dat": 4, "max_rst": 64, **settings})
-    link, a, b = rlc_link.link(
+    return rlc_support.with_octets(
         parameters, offers=(offers, offers), erased=(losses(1), losses(2)), log_rows=10 * SLOTS,
-    )  # fmt: skip
-    rlc_link.carry(link, a, b, 0, SLOTS)
-    return RlcRun(link, a)
+    ).carry(SLOTS)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -101,10 +88,12 @@ def rlp_folder(tmp_path_factory: pytest.TempPathFactory) -> tuple[rlp_story.Run,
 
 
 @pytest.fixture(scope="module", params=list(RLC_VARIANTS))
-def rlc_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[RlcRun, Path]:
+def rlc_folder(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[rlc_support.Run, Path]:
     """An RLC run and where it is recorded."""
     run, folder = rlc_run(**RLC_VARIANTS[request.param]), tmp_path_factory.mktemp("rlc")
-    record_rlc(*run, SLOTS, folder)
+    record_rlc(run.engine, folder)
     return run, folder
 
 
@@ -171,19 +160,18 @@ def test_rlp_dumps_and_capture_agree(rlp_folder: tuple[rlp_story.Run, Path]) -> 
     assert sorted(senders.values()) == ["mobile", "network"]
 
 
-def expected_rlc(run: RlcRun, side: int) -> list[tuple[int, bool, rlc_umts.Pdu | None]]:
+def expected_rlc(run: rlc_support.Run, side: int) -> list[tuple[int, bool, rlc_umts.Pdu | None]]:
     """What an end has logged: time, whether it sent it, and the PDU; None for one that was erased."""
     found = []
-    for row in run.rows.tolist():
-        if row[1] == side and row[2] in (rlc_link.E_SENT, rlc_link.E_RECEIVED, rlc_link.E_ERASED):
-            lost = row[2] == rlc_link.E_ERASED
-            pdu = None if lost else run.pdu(row)
-            found.append((START_NS + row[0], row[2] == rlc_link.E_SENT, pdu))
+    for at, row in enumerate(run.engine.log.rows):
+        if row.side == side and row.event in (SENT, RECEIVED, ERASED):
+            pdu = None if row.event == ERASED else pdu_of(run, at)
+            found.append((START_NS + int(row.time_ns), row.event == SENT, pdu))
     return found
 
 
 @pytest.mark.parametrize(("side", "name"), [(0, "mobile"), (1, "network")])
-def test_an_rlcdump_has_each_pdu_of_the_log(rlc_folder: tuple[RlcRun, Path], side: int, name: str) -> None:
+def test_an_rlcdump_has_each_pdu_of_the_log(rlc_folder: tuple[rlc_support.Run, Path], side: int, name: str) -> None:
     """Times, directions, types, numbers, poll bits, length indicators, reports and octets, erased PDUs as BAD."""
     run, folder = rlc_folder
     reports = {"STATUS", "MRW", "MRW_ACK"}
@@ -214,7 +202,7 @@ def test_an_rlcdump_has_each_pdu_of_the_log(rlc_folder: tuple[RlcRun, Path], sid
 
 
 def test_the_runs_show_what_they_are_for(
-    rlp_folder: tuple[rlp_story.Run, Path], rlc_folder: tuple[RlcRun, Path]
+    rlp_folder: tuple[rlp_story.Run, Path], rlc_folder: tuple[rlc_support.Run, Path]
 ) -> None:
     """Losses, reports with gaps, resets or moved windows, and RLP's own frame types."""
     seen = frames_in(rlp_folder[1] / "rlpdump.mobile.txt")["type"]
@@ -245,7 +233,7 @@ def said_in(status: rlc_umts.Status) -> tuple[Any, ...]:
     return -1 if lsn is None else lsn, list(rlc_umts.missing(status)), moves
 
 
-def test_rlc_dumps_and_capture_agree(rlc_folder: tuple[RlcRun, Path]) -> None:
+def test_rlc_dumps_and_capture_agree(rlc_folder: tuple[rlc_support.Run, Path]) -> None:
     """What an end's dump says it sent is what the capture has of it, lost PDUs too."""
     _, folder = rlc_folder
     trace = read(str(folder / "frames.pcap"))
@@ -274,11 +262,11 @@ def test_rlp_logs_tell_the_erasures_that_were_put_in(rlp_folder: tuple[rlp_story
 def test_rlc_logs_tell_the_erasures_that_were_put_in(tmp_path: Path) -> None:
     """Of the opportunities that were used, but for frames in flight at the end."""
     run = rlc_run()
-    record_rlc(*run, SLOTS, tmp_path / "all")
+    record_rlc(run.engine, tmp_path / "all")
     found = traces_in(tmp_path / "all", tmp_path)
     for side, name in ((0, "mobile"), (1, "network")):
-        erased, log = run.link.erased[side], run.rows
-        sent = log[(log[:, 1] == side) & (log[:, 2] == rlc_link.E_SENT), 0] // (10 * MS)
+        erased, log = losses(1 + side), run.engine.log.rows
+        sent = log["time_ns"][(log["side"] == side) & (log["event"] == SENT)] // (10 * MS)
         put_in, told = erased[sent].astype(bool), found[name].erased
         assert len(put_in) - 10 <= len(told) <= len(put_in)
         assert told.tolist() == put_in[: len(told)].tolist()
@@ -293,7 +281,7 @@ def test_traces_written_are_those_put_in(rlp_folder: tuple[rlp_story.Run, Path])
         assert (trace.name, trace.block_bytes, trace.block_ms) == (f"sent by {name}", 30, 20)
 
 
-def test_tshark_reads_every_pdu_alike(rlc_folder: tuple[RlcRun, Path]) -> None:
+def test_tshark_reads_every_pdu_alike(rlc_folder: tuple[rlc_support.Run, Path]) -> None:
     """Types, numbers, poll bits, length indicators and reports; no checksum wrong, nothing malformed."""
     tshark = shutil.which("tshark")
     if tshark is None:
@@ -309,10 +297,10 @@ def test_tshark_reads_every_pdu_alike(rlc_folder: tuple[RlcRun, Path]) -> None:
         command += ["-e", field]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     theirs = [line.split("\t") for line in done.stdout.removesuffix("\n").split("\n")]
-    sent = run.rows[run.rows[:, 2] == rlc_link.E_SENT].tolist()
+    sent = np.flatnonzero(run.engine.log.rows["event"] == SENT).tolist()
     assert len(theirs) == len(sent)
-    for row, values in zip(sent, theirs, strict=True):
-        assert by_tshark(dict(zip(fields, values, strict=True))) == as_tshark(run.pdu(row)), row
+    for at, values in zip(sent, theirs, strict=True):
+        assert by_tshark(dict(zip(fields, values, strict=True))) == as_tshark(pdu_of(run, at)), at
 
 
 def by_tshark(told: dict[str, str]) -> tuple[Any, ...]:
@@ -386,9 +374,8 @@ def test_a_run_recorded_in_parts_is_as_one_recorded_whole(model: str, given: dic
         whole = record_rlp(known.engine(over, 30_000).run((len(over.forth) - 1) * over.frame_ns), tmp_path / "whole")
     else:
         assert isinstance(known, Acknowledged)
-        link, a, b = known.link(over, 30_000)
-        rlc_link.carry(link, a, b, 0, len(over.forth))
-        whole = record_rlc(link, a, len(over.forth), tmp_path / "whole")
+        run = known.engine(over, 30_000, RLC_AM_OCTETS).run((len(over.forth) - 1) * over.frame_ns)
+        whole = record_rlc(run, tmp_path / "whole")
     assert [path.name for path in files] == [path.name for path in whole]
     assert [path.read_bytes() for path in files] == [path.read_bytes() for path in whole]
 

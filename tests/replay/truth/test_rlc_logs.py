@@ -8,7 +8,7 @@ any STATUS stops Timer_Poll (or x is not renewed while it runs: the logs fit bot
 That program looked at its timers once a TTI, at times known to a microsecond where it sent something. 100 ms of
 Timer_Status_Prohibit therefore end in the tenth TTI or the eleventh by chance. `Played` follows those ticks: where the
 microsecond does not tell whether a timer had expired, what was sent does. Then every PDU is the same,
-27071 of the network side and 1449 of the mobile. At ticks exactly 10 ms apart (`rlc_link`) the eleventh never
+27071 of the network side and 1449 of the mobile. At ticks exactly 10 ms apart (the engine) the eleventh never
 occurs; reports then come at other times and name other PDUs: 1185 are sent again instead of 1171, 1866 instead
 of 2464 and 226 instead of 230, and one packet more gets through before the radio is dead.
 """
@@ -24,10 +24,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from rlc_run import Run, with_octets
 from shared_data import shared
 
-from multitracer.replay.arq.rlc import link as rlc_link
-from multitracer.replay.arq.rlc.am import Entity, Parameters, RlcAm
+from multitracer.replay.arq.rlc.octets import RlcAm
+from multitracer.replay.arq.rlc.parameters import Parameters
 from multitracer.wire import rlc_umts as codec
 
 MS = 1_000_000
@@ -151,7 +152,7 @@ class Played:
             ns, to, frame = self._air.pop(0)
             self._timers(to, ns)
             self.ends[to].receive(frame, ns)
-            for sdu in self.ends[to].delivered():
+            for sdu in [each.octets for each in self.ends[to].delivered()]:
                 self.delivered[int.from_bytes(sdu[:8], "big")] = ns
                 self.order[to].append(int.from_bytes(sdu[:8], "big"))
 
@@ -200,20 +201,21 @@ def _delivered_alike(recorded: Recorded, played: Played) -> None:
 
 def test_exact_ticks_deliver_the_same_packets(recorded: Recorded) -> None:
     """The driver, at ticks 10 ms apart: the same packets delivered, one reset where there was one."""
-    link, a, b = _driven(recorded)
-    rlc_link.carry(link, a, b, 0, max(recorded.ticks) + 100)
+    link = _driven(recorded).carry(max(recorded.ticks) + 100)
     got = set()
     for side, letter in enumerate("AB"):
         numbers = [i for i, packet in enumerate(recorded.packets) if packet[1] == letter]
-        got |= {number for k, number in enumerate(numbers) if link.delivered_ns[side, k] >= 0}
+        came = [int(row["sdu"]) for row in link.engine.sdus if row["side"] == 1 - side]
+        assert len(came) == len(set(came)) == link.counts(1 - side)["delivered"]
+        got |= {numbers[k] for k in came}
     assert len(got ^ recorded.delivered.keys()) <= (1 if recorded.outages else 0)
-    counts, other = rlc_link.tally(link, a, 0), rlc_link.tally(link, b, 1)
-    assert counts["garbled"] == other["garbled"] == counts["repeated"] == other["repeated"] == 0
+    counts, other = link.counts(0), link.counts(1)
+    assert counts["garbled"] == other["garbled"] == 0
     assert counts["resets_done"] == recorded.counts["network"]["resets_initiated"]
     assert counts["resent"] == pytest.approx(recorded.counts["network"]["retransmissions"], rel=0.25)
 
 
-def _driven(recorded: Recorded) -> tuple[rlc_link.Link, Entity, Entity]:
+def _driven(recorded: Recorded) -> Run:
     erased = []
     for side, per_frame in zip("AB", recorded.per_frame, strict=True):
         flags = np.zeros((max(recorded.ticks) + 100) * per_frame, np.uint8)
@@ -224,6 +226,7 @@ def _driven(recorded: Recorded) -> tuple[rlc_link.Link, Entity, Entity]:
         erased.append(flags)
     a, b = ([(ns, size) for ns, whose, size in recorded.packets if whose == side] for side in "AB")
     offers = (tuple(zip(*a, strict=True)), tuple(zip(*b, strict=True)))
-    return rlc_link.link(
-        recorded.parameters, delay_ns=DELAY, per_frame=recorded.per_frame, offers=offers, erased=(erased[0], erased[1])
-    )
+    return with_octets(
+        recorded.parameters, delay_ns=DELAY, per_frame=recorded.per_frame, offers=offers,
+        erased=(erased[0], erased[1]), sdus=len(recorded.packets),
+    )  # fmt: skip

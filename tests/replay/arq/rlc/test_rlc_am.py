@@ -6,20 +6,29 @@ import json
 import os
 import subprocess
 import sys
-from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import rlc_run
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
+from rlc_run import A, B, Run, with_octets
 from rlc_scene import MS, Scene
+from rlc_settings import LIVELY, settings_of_any_kind
 
 from multitracer.model.errors import UsageError
-from multitracer.replay.arq.rlc import link as rlc_link
-from multitracer.replay.arq.rlc.am import Parameters, RlcAm
-from multitracer.replay.arq.rlc.am_entity import DISCARD_NS, MRW_NS, VR_H, VR_R, VT_A, VT_S
-from multitracer.replay.arq.rlc.parameters import PAPER_001, PAPER_002, PAPER_TWO_STATE, PAPER_UNIFORM
+from multitracer.replay.arq.notes import SENT
+from multitracer.replay.arq.rlc.octets import RlcAm
+from multitracer.replay.arq.rlc.parameters import (
+    PAPER_001,
+    PAPER_002,
+    PAPER_TWO_STATE,
+    PAPER_UNIFORM,
+    Parameters,
+    check_queue,
+)
 from multitracer.replay.retrace.models import Air, named
 from multitracer.replay.retrace.rlc import Acknowledged
 from multitracer.wire import rlc_umts as codec
@@ -27,45 +36,9 @@ from multitracer.wire import rlc_umts as codec
 OPPORTUNITIES = 250
 
 
-def fitting(found: dict[str, Any]) -> dict[str, Any]:
-    """The receiver's window as much larger than the sender's as drawn."""
-    return {**found, "rx_window": found["tx_window"] + found["rx_window"]}
-
-
-settings_of_any_kind = st.fixed_dictionaries(
-    {
-        "pdu_bytes": st.sampled_from((16, 21, 40, 130, 400)),
-        "li_bits": st.sampled_from((0, 15)),
-        "special_he": st.booleans(),
-        "piggyback": st.booleans(),
-        "status_format": st.sampled_from(("list", "bitmap", "rlist")),
-        "in_sequence": st.booleans(),
-        "tx_window": st.sampled_from((3, 8, 16, 64)),
-        "rx_window": st.sampled_from((0, 40)),
-        "poll_pdu": st.sampled_from((0, 3)),
-        "poll_sdu": st.sampled_from((0, 2)),
-        "poll_window_percent": st.sampled_from((0, 50)),
-        "poll_prohibit_ns": st.sampled_from((0, 40 * MS)),
-        "poll_periodic_ns": st.sampled_from((0, 70 * MS)),
-        "status_prohibit_ns": st.sampled_from((0, 60 * MS)),
-        "status_periodic_ns": st.sampled_from((0, 90 * MS)),
-        "epc_ns": st.sampled_from((0, 50 * MS)),
-        "send_mrw": st.booleans(),
-        "missing_pdu_indication": st.booleans(),
-        "whole_reports": st.booleans(),
-        "any_status_stops_poll": st.booleans(),
-    }
-).map(fitting)
 delays = st.sampled_from((0, 2, 5))
 losses = st.lists(st.booleans(), max_size=120)
 sizes = st.lists(st.integers(1, 120), min_size=1, max_size=30)
-
-
-LIVELY = {
-    "poll_ns": 100 * MS, "poll_when_unacknowledged": True, "max_dat": 0, "mrw_ns": 80 * MS, "rst_ns": 90 * MS,
-}  # fmt: skip
-"""Whatever else is set: a poll comes at some time, and the timers are shorter than the play. With the longest delay
-all of them expire before an answer can have come."""
 
 
 CUT_AND_ACKNOWLEDGED = {
@@ -138,13 +111,10 @@ def test_sequence_numbers_wrap() -> None:
     """The largest window, begun shortly before 4095, each eighth PDU lost: all goes on behind 0."""
     p = Parameters(pdu_bytes=16, tx_window=2047, rx_window=2047, max_dat=0)
     erased = np.arange(8 * 400) % 8 == 3
-    link, a, b = rlc_link.link(p, saturated_bytes=20, per_frame=(8, 4), erased=(erased, ()))
-    for e, numbers in ((a, (VT_S, VT_A)), (b, (VR_R, VR_H))):
-        for number in numbers:
-            e.v[number] = 3900
-    rlc_link.carry(link, a, b, 0, 120)
-    counts = rlc_link.tally(link, b, 1)
-    assert a.v[VT_A] > 4096 + 200
+    link = Run(p, saturated_bytes=20, per_frame=(8, 4), erased=(erased, ()))
+    link.a.v.vt_s = link.a.v.vt_a = link.b.v.vr_r = link.b.v.vr_h = 3900
+    counts = link.carry(120).counts(B)
+    assert link.a.v.vt_a > 4096 + 200
     assert counts["delivered"] > 250
     assert counts["garbled"] == counts["misordered"] == counts["malformed"] == 0
 
@@ -154,15 +124,13 @@ def test_the_log_holds_every_octet_sent() -> None:
     logs = []
     for cuts in ((0, 200), (0, 1, 77, 200)):
         erased = np.arange(800) % 7 == 2
-        link, a, b = rlc_link.link(
-            Parameters(), saturated_bytes=100, per_frame=(4, 1), erased=(erased, ()), log_rows=3000
-        )
-        for first, last in pairwise(cuts):
-            rlc_link.carry(link, a, b, first, last)
-        rows = link.log[: link.cursor[rlc_link.LOGGED]]
-        frames = [rlc_link.frame(link, row) for row in rows if row[rlc_link.LOG_EVENT] == rlc_link.E_SENT]
+        link = with_octets(Parameters(), saturated_bytes=100, per_frame=(4, 1), erased=(erased, ()), log_rows=3000)
+        for last in cuts[1:]:
+            link.carry(last)
+        rows = link.engine.log.rows
+        frames = [link.octets(at) for at in np.flatnonzero(rows["event"] == SENT)]
         assert all(codec.encode(codec.decode(frame)) == frame for frame in frames)
-        assert len(frames) == link.tally[:, rlc_link.FRAMES].sum()
+        assert len(frames) == link.counts(A)["frames"] + link.counts(B)["frames"]
         logs.append((rows.tolist(), frames))
     assert logs[0] == logs[1]
 
@@ -170,11 +138,10 @@ def test_the_log_holds_every_octet_sent() -> None:
 def test_a_dead_radio_delivers_nothing_and_ends() -> None:
     """MaxDAT, then MaxRST: the counters say that the link was given up."""
     p = Parameters(max_dat=3, max_rst=3, poll_ns=50 * MS)
-    link, a, b = rlc_link.link(p, saturated_bytes=50, erased=(np.ones(2000), np.ones(2000)))
-    rlc_link.carry(link, a, b, 0, 2000)
-    assert rlc_link.tally(link, a, 0)["ended"] == 1
-    assert rlc_link.tally(link, b, 1)["delivered"] == 0
-    assert rlc_link.tally(link, a, 0)["resets"] == 2
+    link = Run(p, saturated_bytes=50, erased=(np.ones(2000), np.ones(2000))).carry(2000)
+    assert link.counts(A)["ended"] == 1
+    assert link.counts(B)["delivered"] == 0
+    assert link.counts(A)["resets"] == 2
 
 
 @pytest.mark.parametrize("p", [PAPER_UNIFORM, PAPER_TWO_STATE, PAPER_001, PAPER_002])
@@ -182,10 +149,9 @@ def test_the_papers_settings_carry_data(p: Parameters) -> None:
     """Each paper's settings, 200 SDUs at 5 % loss: all arrive."""
     erased = np.arange(4000) % 20 == 7
     offers = (([0] * 200, [78] * 200), ((), ()))
-    link, a, b = rlc_link.link(p, offers=offers, erased=(erased, ()), delay_ns=20 * MS)
-    rlc_link.carry(link, a, b, 0, 2000)
-    assert rlc_link.tally(link, b, 1)["delivered"] == 200
-    assert rlc_link.tally(link, b, 1)["misordered"] == 0
+    link = Run(p, offers=offers, erased=(erased, ()), delay_ns=20 * MS).carry(2000)
+    assert link.counts(B)["delivered"] == 200
+    assert link.counts(B)["misordered"] == 0
 
 
 @pytest.mark.parametrize(
@@ -210,46 +176,40 @@ def test_combinations_that_make_no_sense_are_refused() -> None:
         with pytest.raises(UsageError):
             Parameters(**wrong)
     with pytest.raises(UsageError, match="pdu_bytes"):
-        rlc_link.link(Parameters(), Parameters(pdu_bytes=41))
+        Run(Parameters(), Parameters(pdu_bytes=41))
     with pytest.raises(UsageError, match="tx_window is 16; with rx_window 8 it must be from 1 to 8"):
         Parameters(tx_window=16, rx_window=8)
     large, small = Parameters(), Parameters(tx_window=8, rx_window=8)
     for a, b in ((large, small), (small, large)):
         with pytest.raises(UsageError, match="tx_window is 512; with rx_window 8 it must be from 1 to 8"):
-            rlc_link.link(a, b)
+            Run(a, b)
     with pytest.raises(UsageError, match="queue_bytes is 1599; it must be from 1600 to"):
         Parameters(queue_bytes=1599)
     with pytest.raises(UsageError, match="queue_bytes is 1639; it must be from 1640 to"):
-        rlc_link.link(Parameters(queue_bytes=1639), saturated_bytes=800)
+        check_queue(1024, 1639, 40, 800)
     with pytest.raises(UsageError, match="queue_sdus is 6; it must be from 7 to"):
-        rlc_link.link(Parameters(queue_sdus=6), saturated_bytes=8)
-    with pytest.raises(UsageError, match="saturated_bytes is 7"):
-        rlc_link.link(Parameters(), saturated_bytes=7)
-    with pytest.raises(UsageError, match="fall"):
-        rlc_link.link(Parameters(), offers=(([2, 1], [9, 9]), ((), ())))
+        check_queue(6, 1 << 18, 40, 8)
     with pytest.raises(UsageError, match="length is 0"):
         RlcAm().offer(b"")
 
 
 def test_small_sdus_fill_large_pdus() -> None:
     """SDUs of ten octets in PDUs of 1500: all the room but the header and the indicators is theirs."""
-    link, a, b = rlc_link.link(Parameters(pdu_bytes=1500, in_sequence=False), saturated_bytes=10, delay_ns=20 * MS)
-    rlc_link.carry(link, a, b, 0, 7)
-    assert rlc_link.tally(link, b, 1)["delivered"] == 5 * 1498 // 12
+    link = Run(Parameters(pdu_bytes=1500, in_sequence=False), saturated_bytes=10, delay_ns=20 * MS).carry(7)
+    assert link.counts(B)["delivered"] == 5 * 1498 // 12
 
 
 def test_every_end_of_a_large_pdu_is_handed_over_once_out_of_sequence() -> None:
     """PDU 0 comes last; 100 SDUs end in each of those behind it."""
     p = Parameters(pdu_bytes=1500, in_sequence=False, max_dat=0, poll_ns=50 * MS)
     offers = (([0] * 700, [13] * 700), ((), ()))
-    link, a, b = rlc_link.link(p, offers=offers, erased=([1], ()), delay_ns=20 * MS)
-    rlc_link.carry(link, a, b, 0, 6)
-    ahead = rlc_link.tally(link, b, 1)["delivered"]
-    rlc_link.carry(link, a, b, 6, 60)
-    counts = rlc_link.tally(link, b, 1)
+    link = Run(p, offers=offers, erased=([1], ()), delay_ns=20 * MS, sdus=800)
+    ahead = link.carry(6).counts(B)["delivered"]
+    counts = link.carry(60).counts(B)
     assert ahead > 290
     assert counts["delivered"] == 700
-    assert counts["garbled"] == counts["repeated"] == 0
+    assert counts["garbled"] == 0
+    assert sorted(link.engine.sdus["sdu"].tolist()) == list(range(700))
 
 
 @pytest.mark.parametrize("model", ["rlc-am", "rlc-um"])
@@ -274,9 +234,9 @@ def test_timer_discard_does_not_grow_with_the_frame() -> None:
     """What waits for an answer does."""
     model = named("rlc-am", {"discard": "timer", "discard_ms": "900", "mrw_ms": "500"})
     assert isinstance(model, Acknowledged)
-    _, a, _ = model.link(clean_air(60))
-    assert a.p[DISCARD_NS] == 900 * MS
-    assert a.p[MRW_NS] == 580 * MS
+    a = model.engine(clean_air(60)).a
+    assert a.p.discard_ns == 900 * MS
+    assert a.p.mrw_ns == 580 * MS
 
 
 def test_a_full_queue_refuses() -> None:
@@ -287,10 +247,11 @@ def test_a_full_queue_refuses() -> None:
     assert [end.offer(b"x" * 10) for _ in range(3)] == [True, True, False]
 
 
-LIFE = """
-import hashlib, json
+LIFE = f"""
+import hashlib, json, sys
 import numpy as np
-from multitracer.replay.arq.rlc import link as rlc_link
+sys.path.insert(0, {str(Path(rlc_run.__file__).parent)!r})
+from rlc_run import with_octets
 from multitracer.replay.arq.rlc.parameters import Parameters
 found = []
 for form in ("list", "bitmap", "rlist"):
@@ -298,11 +259,11 @@ for form in ("list", "bitmap", "rlist"):
         p = Parameters(status_format=form, discard=discard, max_dat=3, discard_ns=300_000_000, piggyback=True,
                        in_sequence=form == "list", epc_ns=60_000_000, poll_window_percent=50, send_mrw=True)
         erased = (np.random.default_rng(5).random(1600) < 0.25, np.random.default_rng(6).random(400) < 0.1)
-        link, a, b = rlc_link.link(p, per_frame=(4, 1), saturated_bytes=90, erased=erased, log_rows=20000,
-                                   offers=(((), ()), ([k * 30_000_000 for k in range(100)], [12] * 100)))
-        rlc_link.carry(link, a, b, 0, 400)
-        found.append([hashlib.sha256(link.log.tobytes() + link.store.tobytes()).hexdigest(),
-                      rlc_link.tally(link, a, 0), rlc_link.tally(link, b, 1)])
+        link = with_octets(p, per_frame=(4, 1), saturated_bytes=90, erased=erased, log_rows=8000, sdus=900,
+                           offers=(((), ()), ([k * 30_000_000 for k in range(100)], [12] * 100))).carry(400)
+        log = link.engine.log
+        seen = log.rows.tobytes() + log.frames.tobytes() + link.engine.sdus.tobytes() + link.engine.gone.tobytes()
+        found.append([hashlib.sha256(seen).hexdigest(), link.counts(0), link.counts(1)])
 print(json.dumps(found))
 """
 

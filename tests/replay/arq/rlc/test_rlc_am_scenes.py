@@ -262,7 +262,7 @@ def test_pdus_outside_the_window_and_duplicates() -> None:
         scene.ends["B"].receive(codec.encode(codec.Amd(sn, False, bytes([97 + sn]) * 13, (13,))), 10 * MS)
     scene.ends["B"].request_report()
     assert scene.run(3) == ["0 B NACK 0,1,2 ACK 4 lost", "1 B ACK 4 lost"]
-    assert [sdu[:1] for sdu in scene.ends["B"].delivered()] == [b"a", b"b", b"c", b"x"]
+    assert [sdu.octets[:1] for sdu in scene.ends["B"].delivered()] == [b"a", b"b", b"c", b"x"]
     counts = scene.ends["B"].counts
     assert (counts["received"], counts["outside"], counts["duplicate"]) == (7, 2, 1)
 

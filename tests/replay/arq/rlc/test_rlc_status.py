@@ -8,27 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from multitracer.replay.arq.rlc.am import Parameters, RlcAm
 from multitracer.replay.arq.rlc.am_entity import (
-    HAVE,
-    HFN,
-    MRW_ACK_DUE,
-    MRW_ACK_N,
-    MRW_ACK_SN,
-    MRW_DUE,
-    MRW_N,
-    MRW_SN,
-    MRW_TO,
-    NACK,
-    REPORT_FROM,
-    RSN,
     SN_MASK,
-    STATUS_WANTED,
-    VR_H,
-    VR_R,
-    VT_S,
 )
-from multitracer.replay.arq.rlc.segmentation import END_N, END_SN, HEAD
+from multitracer.replay.arq.rlc.octets import RlcAm
+from multitracer.replay.arq.rlc.parameters import Parameters
 from multitracer.wire import rlc_umts as codec
 
 BIG = {"pdu_bytes": 600, "rx_window": 2047, "tx_window": 2047}
@@ -38,9 +22,9 @@ def reporter(first: int, beyond: int, missing: set[int], **parameters: Any) -> R
     """An entity with VR(R) `first` and VR(H) `beyond` that lacks `missing` and is to report."""
     end = RlcAm(Parameters(**parameters))
     v = end.entity.v
-    v[VR_R], v[VR_H], v[STATUS_WANTED] = first, beyond, 1
+    v.vr_r, v.vr_h, v.status_wanted = first, beyond, 1
     for sn in range(first, beyond):
-        end.entity.slot[sn & SN_MASK, HAVE] = sn not in missing
+        end.entity.slot[sn & SN_MASK].have = sn not in missing
     return end
 
 
@@ -74,10 +58,10 @@ def test_mrw_mrw_ack_and_window_are_the_worked_examples() -> None:
     end = RlcAm(Parameters(send_mrw=True))
     e = end.entity
     for number, (sn, n) in enumerate(((200, 1), (203, 1))):
-        e.queue.sdu[number, END_SN], e.queue.sdu[number, END_N] = sn, n
-    e.queue.v[HEAD], e.v[MRW_TO], e.v[MRW_SN], e.v[MRW_N], e.v[MRW_DUE] = 0, 2, 203, 1, 1
+        e.queue.sdu[number].end_sn, e.queue.sdu[number].end_n = sn, n
+    e.queue.v.head, e.v.mrw_to, e.v.mrw_sn, e.v.mrw_n, e.v.mrw_due = 0, 2, 203, 1, 1
     assert end.next_frame(0) == bytes.fromhex("0620c80cb100")
-    e.v[MRW_ACK_DUE], e.v[MRW_ACK_SN], e.v[MRW_ACK_N] = 1, 203, 1
+    e.v.mrw_ack_due, e.v.mrw_ack_sn, e.v.mrw_ack_n = 1, 203, 1
     assert end.next_frame(0) == bytes.fromhex("0710cb00")
     other = reporter(7, 7, set())
     other.set_window(128)
@@ -88,20 +72,20 @@ def test_reset_and_its_ack_are_the_worked_examples() -> None:
     """RSN 1, HFNI 0x12345."""
     a, b = RlcAm(), RlcAm()
     for end in (a, b):
-        end.entity.v[HFN] = 0x12345
-    a.entity.v[RSN] = 1
+        end.entity.v.hfn = 0x12345
+    a.entity.v.rsn = 1
     a.receive(bytes.fromhex("020090"), 0)
     reset = a.next_frame(0)
     assert reset == bytes.fromhex("18123450")
     b.receive(reset, 0)
-    b.entity.v[HFN] = 0x12345
+    b.entity.v.hfn = 0x12345
     assert b.next_frame(0) == bytes.fromhex("28123450")
 
 
 def test_an_amd_header_is_the_worked_example() -> None:
     """SN 0x123, poll, an SDU of ten octets and padding."""
     end = RlcAm(Parameters(pdu_bytes=40))
-    end.entity.v[VT_S] = end.entity.v[1] = 0x123
+    end.entity.v.vt_s = end.entity.v.vt_a = 0x123
     end.offer(bytes(10))
     frame = end.next_frame(0)
     assert frame is not None
@@ -140,7 +124,7 @@ def test_a_report_names_every_gap_in_one_or_more_pdus(
         assert len(codec.encode(status)) <= size
         named |= here
     assert named == set(missing)
-    assert end.entity.v[REPORT_FROM] == -1
+    assert end.entity.v.report_from == -1
 
 
 @given(gaps)
@@ -171,12 +155,12 @@ def sufis(low: int, high: int) -> st.SearchStrategy[codec.Sufi]:
 def test_what_a_report_says_is_what_the_codec_reads(found: list[codec.Sufi], lsn: int) -> None:
     """The sender marks exactly the PDUs called missing, and moves VT(A) to LSN or the first of them."""
     end = RlcAm(Parameters(tx_window=2047, rx_window=2047))
-    end.entity.v[VT_S] = 1500
+    end.entity.v.vt_s = 1500
     status = codec.Status((*found, codec.Ack(lsn)))
     end.receive(codec.encode(status), 0)
     missing = set(codec.missing(status))
     assert end.counts["invalid"] == 0
-    assert {sn for sn in range(1500) if end.entity.slot[sn, NACK]} == missing
+    assert {sn for sn in range(1500) if end.entity.slot[sn].nack} == missing
     assert end.window[0] == min(lsn, *missing) if missing else end.window[0] == lsn
 
 

@@ -8,18 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rlc_run import Run
 
 from multitracer.model.errors import UsageError
-from multitracer.replay.arq.rlc.tm import RlcTm, tm_carry
-from multitracer.replay.arq.rlc.um import (
-    UM_DELIVERED,
-    UM_OFFERED,
-    UM_WRONG,
-    RlcUm,
-    UmParameters,
-    um_carry,
-    um_entity,
-)
+from multitracer.replay.arq.rlc.octets import RlcTm, RlcUm
+from multitracer.replay.arq.rlc.tm import TmParameters
+from multitracer.replay.arq.rlc.um import UmParameters
+from multitracer.replay.engine.rlc import RLC_TM, RLC_UM, RLC_UM_OCTETS
 from multitracer.replay.retrace.models import Air, named
 from multitracer.wire import rlc_umts as codec
 
@@ -38,7 +33,7 @@ def carried(parameters: UmParameters, sdus: list[bytes], lost: set[int]) -> list
             b.receive(frame, 0)
         place += 1
     assert b.counts["malformed"] == 0
-    return b.delivered()
+    return [each.octets for each in b.delivered()]
 
 
 um = st.builds(
@@ -99,7 +94,8 @@ def test_timer_discard_drops_what_waits_behind_an_sdu_begun() -> None:
     assert end.offer(b"d" * 13, 60)
     while frame := end.next_frame(60):
         other.receive(frame, 60)
-    assert other.delivered() == [b"a" * 30, b"d" * 13]
+    assert [each.octets for each in other.delivered()] == [b"a" * 30, b"d" * 13]
+    assert [(lost.start, lost.end) for lost in end.flushed()] == [(30, 34), (34, 39)]
 
 
 @given(um, st.lists(st.tuples(st.integers(1, 60), st.integers(0, 30)), max_size=60), st.integers(1, 90))
@@ -120,7 +116,7 @@ def test_what_is_discarded_leaves_the_rest_whole(
             b.receive(a.next_frame(now) or b"", now)
     while frame := a.next_frame(now):
         b.receive(frame, now)
-    got, rest = b.delivered(), iter(taken)
+    got, rest = [each.octets for each in b.delivered()], iter(taken)
     assert all(sdu in rest for sdu in got)
     assert len(got) + a.counts["discarded"] == len(taken)
 
@@ -146,23 +142,25 @@ def test_retrace_discards_what_waits_too_long() -> None:
 
 def test_the_drivers_count_what_arrives() -> None:
     """UM: SDUs of two PDUs each, each tenth PDU lost. TM: the SDUs of the opportunities not erased."""
-    a, b = um_entity(UmParameters()), um_entity(UmParameters())
-    tally, erased = np.zeros(4, np.int64), (np.arange(400) % 10 == 9).astype(np.uint8)
-    um_carry(a, b, tally, 60, 10, erased, np.zeros(40, np.uint8), 0, 400)
-    assert 0.5 * tally[UM_OFFERED] < tally[UM_DELIVERED] < 0.9 * tally[UM_OFFERED]
-    assert tally[UM_WRONG] == 0
-    assert tm_carry(erased, 0, 400) == 360
+    erased = np.arange(400) % 10 == 9
+    for protocol in (RLC_UM, RLC_UM_OCTETS):
+        run = Run(UmParameters(), saturated_bytes=60, erased=(erased, ()), delay_ns=1, protocol=protocol).carry(401)
+        offered, counted = run.a.queue.v.tail, run.engine.protocol.counters(run.b)
+        assert 0.5 * offered < counted["delivered"] < 0.9 * offered
+        assert counted["wrong"] == 0
+    run = Run(TmParameters(), saturated_bytes=60, erased=(erased, ()), delay_ns=1, protocol=RLC_TM).carry(401)
+    assert run.engine.protocol.counters(run.b)["delivered"] == 360
 
 
 def test_transparent_mode_adds_and_takes_nothing() -> None:
     """A PDU is its SDU; those that wait too long are discarded."""
-    a, b = RlcTm(100, discard_ns=50), RlcTm(100)
+    a, b = RlcTm(TmParameters(100, discard_ns=50)), RlcTm(TmParameters(100))
     for sdu in (b"one", b"two", b"three"):
         a.offer(sdu, 0)
     frame = a.next_frame(10)
     assert frame == b"one"
     b.receive(frame, 20)
-    assert b.delivered() == [b"one"]
+    assert [each.octets for each in b.delivered()] == [b"one"]
     assert a.next_timer() == 50
     a.expire(50)
     assert a.next_frame(60) is None
@@ -175,6 +173,6 @@ def test_nonsense_is_refused() -> None:
         with pytest.raises(UsageError):
             UmParameters(**wrong)
     with pytest.raises(UsageError, match="max_sdu_bytes is 0"):
-        RlcTm(0)
+        TmParameters(0)
     with pytest.raises(UsageError, match="length is 101"):
-        RlcTm(100).offer(bytes(101))
+        RlcTm(TmParameters(100)).offer(bytes(101))

@@ -1,0 +1,127 @@
+"""The logs beside the captures, of a sender's TCP state and of a link's frames, on the reference clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from multitracer.analysis.captures import Captures, stated_clocks
+from multitracer.analysis.streams import Streams
+from multitracer.compute.arrays import with_columns
+from multitracer.correlation.log_clocks import tie_clock
+from multitracer.link.duplicate_logs import Duplicate, without_duplicates
+from multitracer.link.frames import numbered
+from multitracer.model.options import AnalyzeOptions
+from multitracer.model.trace import Clock, ClockPiece, Input, Trace
+from multitracer.tcp import state_logs
+from multitracer.vantage.clocks import stated_clock, to_reference
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class LinkLog:
+    """Every link once, its frames numbered."""
+
+    links: pd.DataFrame
+    frames: pd.DataFrame
+    events: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class Logs:
+    """`link` is None where no frames were logged."""
+
+    inputs: list[Input]
+    """With the clocks of all of them."""
+    tcp_state: pd.DataFrame
+    link: LinkLog | None = None
+    left_out: tuple[int, ...] = ()
+    """The numbers of the inputs whose frames are another's."""
+
+
+def place_logs(trace: Trace, captures: Captures, streams: Streams, options: AnalyzeOptions) -> Logs:
+    """Find every log's clock, and put its records on the reference clock."""
+    stated = stated_clocks(captures.inputs, options)
+    state, inputs = _place_state(trace.tables["tcp_state"], captures, streams, stated)
+    if not len(trace.tables["frames"]):
+        return Logs(inputs, state)
+    recorded = (trace.tables[name] for name in ("frames", "link_events", "links"))
+    frames, events, links, duplicates = without_duplicates(*recorded)
+    log = LinkLog(links, numbered(frames, links, events), events)
+    log, inputs = _place_frames(log, inputs, captures, streams, stated)
+    return Logs(_without_duplicates(inputs, duplicates), state, log, tuple(one.left_out for one in duplicates))
+
+
+def _place_state(
+    state: pd.DataFrame, captures: Captures, streams: Streams, stated: Mapping[int, tuple[float, float]]
+) -> tuple[pd.DataFrame, list[Input]]:
+    if not len(state) or not len(captures.segments):
+        return state, captures.inputs
+    raw_ack = captures.packets["raw_ack"].to_numpy()
+    return state_logs.place(
+        state, captures.segments, raw_ack, captures.connections, streams.paths.sender_point, captures.inputs,
+        captures.reference, stated,
+    )  # fmt: skip
+
+
+def _place_frames(
+    log: LinkLog, inputs: Sequence[Input], captures: Captures, streams: Streams,
+    stated: Mapping[int, tuple[float, float]],
+) -> tuple[LinkLog, list[Input]]:  # fmt: skip
+    """The frames and events on the reference clock, and the inputs with the clocks of those that hold any."""
+    placed = list(inputs)
+    for number, entry in enumerate(inputs):
+        if (log.frames["input"].to_numpy() == entry.number).any():
+            clock = _frames_clock(entry, log, captures, streams, stated)
+            placed[number] = replace(entry, clock=clock)
+            frames, events = (_on_clock(table, entry.number, clock) for table in (log.frames, log.events))
+            log = LinkLog(log.links, frames, events)
+    return log, placed
+
+
+def _frames_clock(
+    entry: Input, log: LinkLog, captures: Captures, streams: Streams, stated: Mapping[int, tuple[float, float]]
+) -> Clock:
+    """How a link log's clock stands to the reference: as stated, by its payload, or by the calendar."""
+    start = entry.first_ns or 0
+    if not len(captures.segments):
+        return entry.clock or Clock(entry.path, 0.0, 0.0, 0.0, 0.0, "is its own", (ClockPiece(start, 0),))
+    reference = captures.reference
+    if entry.number in stated:
+        return stated_clock(reference, *stated[entry.number], start)
+    if entry.clock is not None and entry.clock.pieces:
+        return entry.clock  # a capture that holds both packets and frames has one clock
+    tables = {"packets": captures.packets, "flows": captures.flows, "frames": log.frames, "links": log.links}
+    errors = captures.alignment.errors_ns
+    tied = tie_clock(
+        tables, streams.segments, captures.connections, streams.paths, entry.number, reference, errors
+    )
+    if tied.pieces or entry.recording.clock != "epoch":
+        return tied
+    how = "is the host's calendar, taken to be the capture's: nothing in it could be matched to a packet"
+    return Clock(reference, 0.0, 0.0, None, None, how, (ClockPiece(start, 0),))
+
+
+def _on_clock(table: pd.DataFrame, log: int, clock: Clock) -> pd.DataFrame:
+    """The table with the times of one log's records on the reference clock."""
+    mine, recorded = table["input"].to_numpy() == log, table["recorded_ns"].to_numpy()
+    return with_columns(table, time_ns=np.where(mine, to_reference(recorded, clock), table["time_ns"].to_numpy()))
+
+
+def _without_duplicates(inputs: Sequence[Input], duplicates: Sequence[Duplicate]) -> list[Input]:
+    """The inputs, with a note in each log whose frames are another's, and its clock by the other's."""
+    made = list(inputs)
+    for one in duplicates:
+        left_out, kept = made[one.left_out], made[one.kept]
+        left_out = left_out.noting(f"Left out: the frames in it are those of {kept.path}, recorded once more.")
+        if kept.clock is not None and kept.clock.offset_s is not None:
+            how = f"its frames are those of {kept.path}, whose clock is known"
+            offset = kept.clock.offset_s + one.offset_ns / 1e9
+            left_out = replace(left_out, clock=replace(kept.clock, offset_s=offset, how=how, pieces=()))
+        made[one.left_out] = left_out
+    return made

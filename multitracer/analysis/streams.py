@@ -1,0 +1,95 @@
+"""What TCP did by its own packets: what each end sent, which segments arrived, and which were sent again and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from multitracer.analysis.captures import Captures
+from multitracer.findings.observations import Direction
+from multitracer.model.analysis import Ends, Ints
+from multitracer.model.options import Progress
+from multitracer.model.paths import Paths
+from multitracer.model.schema import SPURIOUS, TRIGGERS
+from multitracer.tcp.connection_rows import Groups
+from multitracer.tcp.measures import measure
+from multitracer.tcp.retransmissions import classify
+from multitracer.vantage.clocks import Alignment
+from multitracer.vantage.paths import find_paths
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Streams:
+    """`segments` have their marks; their rows, and those of `connections`, are those of the captures."""
+
+    segments: pd.DataFrame
+    connections: pd.DataFrame
+    measures: pd.DataFrame
+    paths: Paths
+    groups: Groups
+    retransmissions: pd.DataFrame
+
+
+def follow_streams(captures: Captures, progress: Progress) -> Streams:
+    """Measure what each end sent, find what arrived, and judge every retransmission."""
+    connections, alignment = captures.connections, captures.alignment
+    progress("measuring", 0.4)
+    measures, segments = measure(captures.segments, captures.sack, captures.packets["raw_window"].to_numpy())
+    paths = find_paths(segments, connections, alignment)
+    progress("judging retransmissions", 0.5)
+    groups, error_ns = Groups(segments, len(connections)), _arrival_errors(segments, paths, alignment)
+    resent = classify(segments, captures.sack, connections, groups, paths.seen_at, paths.arrived, error_ns)
+    return Streams(segments, connections, measures, paths, groups, resent)
+
+
+def _arrival_errors(segments: pd.DataFrame, paths: Paths, alignment: Alignment) -> Ints | None:
+    """Per row of segments, the clock error that the judgement of its arrival bore: -1 where none."""
+    if len(alignment.clocks) < 2:
+        return None
+    per_point = np.array(alignment.errors_ns)
+    error = per_point[segments["point"].to_numpy()]
+    other = per_point[segments["point"].to_numpy()[np.maximum(paths.arrival, 0)]]
+    return np.where((paths.arrival >= 0) & (error >= 0) & (other >= 0), error + other, -1)
+
+
+def pair_errors(alignment: Alignment) -> dict[tuple[int, int], int]:
+    """The clock error between every two points whose clocks are known."""
+    known = {point: error for point, error in enumerate(alignment.errors_ns) if error >= 0}
+    return {(a, b): known[a] + known[b] for a in known for b in known if a != b}
+
+
+def directions(streams: Streams) -> list[Direction]:
+    """Every end that sent anything, with the points it was seen at and its least round trip."""
+    measures, paths = streams.measures, streams.paths
+    connection, sender = measures["connection"].to_numpy(), measures["sender"].to_numpy()
+    seen = measures["point"].to_numpy() == paths.seen_at[connection, sender]
+    seen &= measures["packets"].to_numpy() > 0
+    connection, sender = connection[seen], sender[seen]
+    near, far = paths.sender_point[connection, sender], paths.receiver_point[connection, sender]
+    least, greatest = (
+        np.where(near < 0, 0, np.rint(np.nan_to_num(measures[name].to_numpy()[seen]) * 1e6)).astype(np.int64)
+        for name in ("rtt_min_ms", "rtt_max_ms")
+    )
+    return list(map(Direction, *(values.tolist() for values in (connection, sender, near, far, least, greatest))))
+
+
+def ends(streams: Streams) -> Ends:
+    """What every end of every connection sent, by the point that saw it best."""
+    measures, connections, resent = streams.measures, streams.connections, streams.retransmissions
+    connection, sender, point = (measures[name].to_numpy() for name in ("connection", "sender", "point"))
+    best = np.flatnonzero(streams.paths.seen_at[connection, sender] == point)
+    row = np.full(2 * len(connections), -1)
+    row[(2 * connection + sender)[best]] = best
+    number = resent["connection"].to_numpy().astype(np.int64)
+    from_server = resent["sender"].to_numpy() != connections["client"].to_numpy()[number]
+    end = 2 * number + from_server
+    triggers, spurious = (
+        {kind: np.bincount(end[resent[name] == kind], minlength=len(row)) for kind in kinds}
+        for name, kinds in (("trigger", TRIGGERS), ("spurious", SPURIOUS))
+    )
+    return Ends(measures, row, triggers, spurious)

@@ -1,0 +1,30 @@
+"""Work shared among the machine's processors by threads."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from multitracer.compute.kernels import plain
+
+WORTH_SHARING = 500_000
+"""With fewer rows a second thread gains nothing."""
+
+
+def concurrently(function: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
+    """The function's result for each part, worked out at once; compiled kernels let threads run side by side."""
+    if len(parts) <= 1 or plain():
+        return [function(part) for part in parts]
+    with ThreadPoolExecutor(min(len(parts), os.cpu_count() or 1)) as pool:
+        return list(pool.map(function, parts))
+
+
+def shares(rows: int, most: int | None = None) -> list[slice]:
+    """So many rows in parts of about one size, one for each processor (`most` at most), where that is worth it."""
+    processors = os.cpu_count() or 1
+    parts = max(1, min(processors, processors if most is None else most, rows // WORTH_SHARING))
+    edges = [rows * part // parts for part in range(parts + 1)]
+    return [slice(start, stop) for start, stop in itertools.pairwise(edges)]

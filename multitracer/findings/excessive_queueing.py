@@ -1,0 +1,63 @@
+"""Segments waited in a queue before the link for longer than a round trip of the empty path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from multitracer.findings.finding import Finding
+from multitracer.findings.grouping import groups_without_gap
+from multitracer.findings.needs import ROUND_TRIPS
+from multitracer.findings.observations import MS, Direction, Observations
+
+KINDS = ("excessive-queueing",)
+NEEDS = (ROUND_TRIPS,)
+
+_WAITED = {
+    "measured": "between the sender's capture and their first frame",
+    "inferred": "longer than the least round trip",
+}
+
+
+def detect(observed: Observations) -> Iterator[Finding]:
+    """One finding for each stretch of waits longer than the least round trip."""
+    for direction in observed.directions:
+        pipe, greatest = direction.least_rtt_ns, direction.greatest_rtt_ns
+        if pipe <= 0 or direction.sender_point < 0:
+            continue
+        # Most connections of a large capture end here, before their round trips are put together.
+        short = greatest is not None and greatest - pipe <= observed.thresholds.queue_pipes * pipe
+        if short and observed.segment_frames is None:
+            continue
+        sent, waited, how = _waits(observed, direction)
+        least = observed.thresholds.queue_least_ms * MS if how == "inferred" else 0
+        high = waited > max(observed.thresholds.queue_pipes * pipe, least)
+        # A single short wait does not end a stretch: waits must stay short for a round trip.
+        for run in groups_without_gap(sent[high], pipe + float(waited.max(initial=0))):
+            times, waits = sent[high][run], waited[high][run]
+            if times[-1] - times[0] < observed.thresholds.queue_rtts * pipe:
+                continue
+            yield Finding(
+                "excessive-queueing", "host", direction.connection, int(times[0]), int(times[-1]),
+                "confirmed" if how == "measured" else "likely",
+                f"{len(times)} segments waited {np.median(waits) / 1e6:.0f} ms"
+                f" (median; longest {waits.max() / 1e6:.0f} ms) "
+                f"{_WAITED[how]}, against a pipe of {pipe / 1e6:.0f} ms, for {(times[-1] - times[0]) / 1e9:.1f} s",
+                {"count": len(times), "median_wait_ms": float(np.median(waits)) / 1e6,
+                 "longest_wait_ms": float(waits.max()) / 1e6, "pipe_ms": pipe / 1e6},
+            )  # fmt: skip
+
+
+def _waits(observed: Observations, direction: Direction) -> tuple[Any, Any, str]:
+    """When each segment was sent, how long it waited, and whether the link's log or its round trip shows that."""
+    table = observed.segment_frames
+    if table is not None:
+        end = observed.connections.loc[direction.connection, "client" if direction.sender == 0 else "server"]
+        ours = (table["connection"] == direction.connection) & (table["sender"] == end)
+        mine = table[ours & (table["queue_ns"] >= 0)]
+        if len(mine):
+            return mine["sent_ns"].to_numpy(), mine["queue_ns"].to_numpy(), "measured"
+    sent, rtt = observed.round_trips(direction)
+    return sent, rtt - direction.least_rtt_ns, "inferred"

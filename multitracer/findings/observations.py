@@ -1,0 +1,159 @@
+"""What detectors look at: the joined tables, who saw what, and how far the clocks can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.model.thresholds import Thresholds
+from multitracer.tcp.connection_rows import Groups
+from multitracer.tcp.rtt import segment_round_trips
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MS = 1_000_000
+
+
+class Direction(NamedTuple):
+    """One sender of one connection, and the points that captured its segments leaving and arriving (-1: none)."""
+
+    connection: int
+    sender: int
+    sender_point: int
+    receiver_point: int
+    least_rtt_ns: int
+    greatest_rtt_ns: int | None = None
+    """None where it was not measured."""
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Everything that was concluded about one trace so far, on the reference clock.
+
+    `arrival` gives for each row of `segments` the row of the same packet at the receiving point, -1
+    where there is none; `arrived` whether it got there intact: 1 yes, 0 no, -1 unknown.
+    `clock_error_ns` bounds the error between two points; absent where their clocks could not be related.
+    Tables of the link are None where no link was logged.
+    """
+
+    segments: pd.DataFrame
+    connections: pd.DataFrame
+    retransmissions: pd.DataFrame
+    directions: list[Direction]
+    arrival: npt.NDArray[np.int32]
+    arrived: npt.NDArray[np.int8]
+    clock_error_ns: dict[tuple[int, int], int] = field(default_factory=dict)
+    links: pd.DataFrame | None = None
+    frames: pd.DataFrame | None = None
+    link_intervals: pd.DataFrame | None = None
+    segment_frames: pd.DataFrame | None = None
+    accounting: pd.DataFrame | None = None
+    link_rtt_ns: int | None = None
+    groups: Groups | None = None
+    """Rows of `segments` by connection and point, where the caller has grouped them already."""
+    usual_rtt_ns: int = 0
+    """Where these tables are a window of a recording: the largest of its connections' least round trips, else 0."""
+    thresholds: Thresholds = field(default_factory=Thresholds)
+
+    @cached_property
+    def _columns(self) -> dict[str, npt.NDArray[Any]]:
+        return {name: self.segments[name].to_numpy() for name in self.segments.columns}
+
+    @cached_property
+    def retransmission_columns(self) -> dict[str, npt.NDArray[Any]]:
+        """The columns of `retransmissions` as arrays, whose cells are read many times faster than a DataFrame's."""
+        return {name: self.retransmissions[name].to_numpy() for name in self.retransmissions.columns}
+
+    @cached_property
+    def _groups(self) -> Groups:
+        return self.groups or Groups(self.segments, len(self.connections))
+
+    def rows(self, connection: int, point: int, sender: int | None = None) -> npt.NDArray[np.int64]:
+        """Rows of `segments` of a connection at a point, in capture order; packets captured twice count once."""
+        rows: npt.NDArray[np.int64] = self._groups.rows(connection, point)
+        return rows if sender is None else rows[self.column("sender")[rows] == sender]
+
+    @cached_property
+    def captured_at_both_ends(self) -> list[Direction]:
+        """The directions whose segments were captured both leaving and arriving."""
+        return [one for one in self.directions if one.sender_point >= 0 and one.receiver_point >= 0]
+
+    @cached_property
+    def paired(self) -> npt.NDArray[np.bool_]:
+        """Which rows of `segments` are the arrival of a segment that was also captured when it left."""
+        paired = np.zeros(len(self.segments), dtype=np.bool_)
+        paired[self.arrival[self.arrival >= 0]] = True
+        return paired
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """A column of `segments` as an array."""
+        return self._columns[name]
+
+    def rows_sent(self, direction: Direction) -> npt.NDArray[np.int64]:
+        """Rows of the segments that a direction's sender sent, at the point beside it; none where there is none."""
+        return self.rows(direction.connection, direction.sender_point, direction.sender)
+
+    def pure_acks(self, direction: Direction) -> npt.NDArray[np.int64]:
+        """Rows of the acknowledgements without data that a direction's sender sent, at the point beside it."""
+        rows = self.rows_sent(direction)
+        only_ack = self.column("flags")[rows] & 0b10111 == 0b10000
+        return rows[(self.column("payload_bytes")[rows] == 0) & only_ack]
+
+    @cached_property
+    def _by_end(self) -> dict[tuple[int, int], Direction]:
+        return {(direction.connection, direction.sender): direction for direction in self.directions}
+
+    def direction(self, connection: int, sender: int) -> Direction | None:
+        """The direction of what one end of a connection sent, None where nothing of it was captured."""
+        return self._by_end.get((connection, sender))
+
+    def error_ns(self, direction: Direction) -> int | None:
+        """The clock error between the two ends of a direction, None where their clocks could not be related."""
+        if direction.sender_point == direction.receiver_point:
+            return 0
+        return self.clock_error_ns.get((direction.sender_point, direction.receiver_point))
+
+    def intervals(self, kind: str) -> Iterator[tuple[int, int, int, str]]:
+        """Intervals of one kind on any link: the link, start, end, and the reason."""
+        table = self.link_intervals
+        if table is not None and len(table):
+            mine = table[table["kind"] == kind]
+            yield from zip(*(mine[name].tolist() for name in ("link", "start_ns", "end_ns", "because")), strict=True)
+
+    def resets(self, link: int) -> list[tuple[int, int]]:
+        """Start and end of each reset of a link, or of its reverse."""
+        bearer = self.bearer(link)
+        return [(start, end) for number, start, end, _ in self.intervals("reset") if number in bearer]
+
+    def bearer(self, link: int) -> tuple[int, int]:
+        """A link and its reverse, -1 where there is none."""
+        reverse = -1 if self.links is None else int(self.links["reverse"].iat[link])
+        return link, reverse
+
+    def rtt_ns(self, connection: int) -> int:
+        """The least round trip of a connection, 0 when none was measured."""
+        both = (self.direction(connection, sender) for sender in (0, 1))
+        return max((direction.least_rtt_ns for direction in both if direction), default=0)
+
+    def round_trips(self, direction: Direction) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Send times and round trips of the segments that were sent once, measured at their sender.
+
+        A segment that was sent with nothing else in flight is left out: the receiver may delay its
+        acknowledgement (RFC 1122 4.2.3.2).
+        """
+        rows = self.rows(direction.connection, direction.sender_point)
+        time_ns, seq, payload, ack, sender = (
+            self.column(name)[rows] for name in ("time_ns", "seq", "payload_bytes", "ack", "sender")
+        )
+        return segment_round_trips(time_ns, sender == direction.sender, seq, payload, ack)
+
+    def references(self, rows: npt.NDArray[np.int64], limit: int = 5) -> list[dict[str, int]]:
+        """Where to find these segments in the inputs: input and record numbers of the first few."""
+        inputs, records = self.column("input"), self.column("record")
+        return [{"input": int(inputs[row]), "record": int(records[row])} for row in rows[:limit]]

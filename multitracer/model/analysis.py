@@ -1,0 +1,126 @@
+"""What is concluded about one trace: the type that the summary, the report and the exports are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.model.options import AnalyzeOptions
+from multitracer.model.paths import Paths
+from multitracer.model.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Ends:
+    """What every end of every connection sent, by the point that saw it best.
+
+    Ends are numbered 2 * connection + sender, where the sender is 0 for the client and 1 for the server.
+    """
+
+    measures: pd.DataFrame
+    """What each point saw of each end; `row` is where in it each end stands, -1 where nobody saw it."""
+    row: Ints
+    triggers: Mapping[str, Ints]
+    """How often each end retransmitted, by what made it."""
+    spurious: Mapping[str, Ints]
+    """How often each end retransmitted, by whether that was needless: "yes", "no" or "unknown"."""
+
+    def counts(self, name: str) -> Ints:
+        """A column of counts of `measures`, shape (connections, 2); 0 where nothing was seen."""
+        seen, counts = self.row >= 0, np.zeros(len(self.row), dtype=np.int64)
+        counts[seen] = self.measures[name].to_numpy()[self.row[seen]]
+        return counts.reshape(-1, 2)
+
+    @cached_property
+    def main(self) -> Ints:
+        """Which end of each connection sent more data: 0 the client, 1 the server."""
+        return self.counts("unique_bytes").argmax(axis=1)
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What all connections sent together, and which of them sent most."""
+
+    connections: int
+    data_segments: int
+    spurious: dict[str, int]
+    """Retransmissions by whether they were needless: "yes", "no" or "unknown"."""
+    busiest: list[dict[str, Any]]
+    """Items of connections[] of the summary, the one whose one end sent most data first."""
+
+
+@dataclass(frozen=True)
+class SegmentFrames:
+    """Which frames held octets of which segment: pairs of a row of frames and a row of segments."""
+
+    frame: Ints
+    segment: Ints
+
+
+@dataclass(frozen=True)
+class Links:
+    """What is concluded about the links; nothing without a log of their frames, or the link's rate."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    """links[] of the summary."""
+    main: int | None = None
+    """The link and direction that carried most data; what follows is about this one."""
+    shares: dict[str, float] | None = None
+    """The share of the session's time that each cause of the accounting took."""
+    utilization: dict[str, Any] | None = None
+    rate_bps: float | None = None
+    """Its rate of user data, as its log shows it."""
+    segments: SegmentFrames | None = None
+    """Which of its frames held which segment, where its sender logged."""
+    intervals: pd.DataFrame | None = None
+    """When any link was reset, released, stopped or without a frame."""
+    notes: list[str] = field(default_factory=list)
+    """What could not be matched and why, one sentence each."""
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Everything concluded about one trace; `tables` are those of `multitracer.model.schema`."""
+
+    trace: Trace
+    """The inputs with their clocks and roles, and the tables that the analysis began from."""
+    tables: dict[str, pd.DataFrame]
+    paths: Paths
+    ends: Ends
+    links: Links
+    origin_ns: int
+    """The first time of the whole trace, from which seconds are counted."""
+    options: AnalyzeOptions
+    missing: list[str] = field(default_factory=list)
+    """Which further input would answer what is not known, one sentence each."""
+
+    @property
+    def connections(self) -> pd.DataFrame:
+        """The table of connections."""
+        return self.tables["connections"]
+
+    @property
+    def shares(self) -> dict[str, float] | None:
+        """The accounting's shares of the link that carried most data; None without a log or a rate of the link."""
+        return self.links.shares
+
+    @property
+    def utilization(self) -> dict[str, Any] | None:
+        """Utilization of that link; None without a log or a rate of the link."""
+        return self.links.utilization
+
+    @property
+    def main_accounting(self) -> pd.DataFrame:
+        """The accounting of the link that carried most data, or by the stated rate."""
+        table = self.tables["accounting"]
+        return table[table["link"] == (-1 if self.links.main is None else self.links.main)]

@@ -1,0 +1,144 @@
+"""The report of one analysis: verdict, accounting, findings, panels and tables in one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from multitracer.analysis.summary import Summary
+from multitracer.analysis.verdict import CAUSE_NAMES
+from multitracer.report import analysis_panels, colours, page_template, panel_data
+from multitracer.report.panel_data import PanelData
+
+if TYPE_CHECKING:
+    from multitracer.model.analysis import Analysis
+
+SHOWN_CONNECTIONS = 12
+"""The most connections that can be chosen in a page: those that carried most data."""
+MOST_ROWS = 2_000
+"""The most findings that the page's table lists."""
+
+
+def write(analysis: Analysis, concluded: Summary, path: Path) -> None:
+    """Write the report of an analysis, of which `concluded` is the summary, to `path`."""
+    path.write_text(html(analysis, concluded), encoding="utf-8", errors="backslashreplace")
+
+
+def html(analysis: Analysis, concluded: Summary) -> str:
+    """The report as one HTML document."""
+    summary = concluded.document
+    shown = shown_in(analysis)
+    order = list(shown)
+    link = panel_data.link(analysis)
+    panels = analysis_panels.build(analysis, _first(shown), link, _extent(analysis))
+    title = "MultiTracer: " + (", ".join(Path(entry["path"]).name for entry in summary["inputs"][:3]) or "report")
+    values = {
+        "summary": summary,
+        "version": summary["multitracer"],
+        "verdict": concluded.verdict,
+        "bar": _bar(summary["accounting"]),
+        "findings": summary["findings"][:MOST_ROWS],
+        "more_findings": max(len(summary["findings"]) - MOST_ROWS, 0),
+        "connections": summary["connections"].of(np.array(order, dtype=np.int64)),
+        "left_out": len(analysis.connections) - len(order),
+        "absent": [*panels.absent, *_unshaded(analysis)],
+        "thinned": _thinned(shown, link),
+        "notes": analysis.links.notes,
+        "columns": page_template.encode_all([*_columns(shown, link), *_accounting_columns(analysis)]),
+        "causes": page_template.script_json(
+            [{"cause": name, "colour": colour} for name, colour in colours.CAUSES.items()]
+        ),
+        "extent": _extent(analysis),
+    }
+    return page_template.render("report", title, panels.figures, values)
+
+
+def shown_in(analysis: Analysis) -> dict[int, PanelData]:
+    """The connections of most data, as many as a page can hold."""
+    shown: dict[int, PanelData] = {}
+    room = panel_data.MOST_RECORDS
+    for number in panel_data.largest_first(analysis)[:SHOWN_CONNECTIONS]:
+        one = panel_data.connection(analysis, number)
+        if shown and one.records > room:
+            break
+        shown[number] = one
+        room -= one.records
+    return shown
+
+
+def _first(shown: dict[int, PanelData]) -> PanelData:
+    """The connection drawn first, with an empty source for each series that only others have."""
+    every = {name: source for one in shown.values() for name, source in one.sources.items() if len(source["x"])}
+    nothing = {name: {column: values[:0] for column, values in source.items()} for name, source in every.items()}
+    return PanelData({**nothing, **(next(iter(shown.values())).sources if shown else {})})
+
+
+def _extent(analysis: Analysis) -> tuple[float, float]:
+    """The first and the last time of what is drawn, in seconds from the trace's start."""
+    names = ["segments", "frames"]
+    if len(analysis.tables["segments"]):
+        names.append("tcp_state")  # without a capture its clock cannot be tied to the link's
+    times = [analysis.tables[name]["time_ns"] for name in names if len(analysis.tables[name])]
+    first = min((int(column.min()) for column in times), default=analysis.origin_ns)
+    last = max((int(column.max()) for column in times), default=analysis.origin_ns + 1)
+    start = (first - analysis.origin_ns) / 1e9
+    return start, max((last - analysis.origin_ns) / 1e9, start + 1e-3)
+
+
+def _bar(shares: dict[str, float] | None) -> list[dict[str, Any]]:
+    """The accounting bar's parts, in order, with colour and words."""
+    if shares is None:
+        return []
+    return [
+        {"key": name, "cause": CAUSE_NAMES[name], "share": share, "colour": colours.CAUSES[name]}
+        for name, share in shares.items()
+        if share > 0
+    ]
+
+
+def _unshaded(analysis: Analysis) -> list[str]:
+    """How many of the link's resets and pauses are not shaded in the panels."""
+    count = 0 if analysis.links.intervals is None else len(analysis.links.intervals)
+    if count <= analysis_panels.MOST_BANDS:
+        return []
+    return [f"Resets and pauses of the link: the first {analysis_panels.MOST_BANDS} of {count} are shaded."]
+
+
+def _thinned(shown: dict[int, PanelData], link: PanelData) -> list[str]:
+    """What is not drawn whole, one sentence each."""
+    parts = [*((f"connection {number}", one) for number, one in shown.items()), ("the link", link)]
+    return [
+        f"Of {where} only one record in {one.step} of each series is in this page: there are more than "
+        f"{panel_data.MOST_RECORDS:,}. Cut a window with --from and --to to see all."
+        for where, one in parts
+        if one.step > 1
+    ]
+
+
+def _accounting_columns(analysis: Analysis) -> list[page_template.Values]:
+    """Where the time went, stretch by stretch; a cause is its place in colours.CAUSES."""
+    table = analysis_panels.accounted(analysis)
+    if not len(table):
+        return []
+    place = {name: number for number, name in enumerate(colours.CAUSES)}
+    columns = [
+        ("left", table["start_ns"].to_numpy() - analysis.origin_ns, 10**9),
+        ("right", table["end_ns"].to_numpy() - analysis.origin_ns, 10**9),
+        ("cause", table["cause"].astype(str).map(place).to_numpy(), 1),
+    ]
+    return [page_template.Values("accounting", "accounting", "map", *column) for column in columns]
+
+
+def _columns(shown: dict[int, PanelData], link: PanelData) -> list[page_template.Values]:
+    """Every column of every series: of each connection, and of the link."""
+    return [
+        page_template.Values(
+            group, series, panel_data.KINDS[series], name, values, panel_data.divisor(series, name), one.step
+        )
+        for group, one in (*((str(number), one) for number, one in shown.items()), ("link", link))
+        for series, source in one.sources.items()
+        if len(source["x"])
+        for name, values in source.items()
+    ]

@@ -1,0 +1,37 @@
+// The columns in the page's script elements, decoded when their group (a connection, the link) is first needed.
+
+/** One column element's values, with the names that it carries; the element is removed to free its text. */
+async function columnOf(element) {
+  const { series, kind, step, column, meta } = element.dataset;
+  const values = await MT.decoding.decode(element.textContent.trim(), JSON.parse(meta));
+  element.remove();
+  return { series, kind, step: Number(step), column, values };
+}
+
+/** Columns by series: what MT.series.create takes, by the series' name. */
+function bySeries(columns) {
+  const found = new Map();
+  for (const one of columns) {
+    if (!found.has(one.series)) found.set(one.series, { kind: one.kind, step: one.step, columns: {} });
+    found.get(one.series).columns[one.column] = one.values;
+  }
+  return found;
+}
+
+function elements() {
+  return Array.from(document.querySelectorAll("script.mt-column"));
+}
+
+/** A function that loads a group of series by its name, each group once. */
+function createLoader() {
+  const groups = new Map();
+  return (group) => {
+    if (!groups.has(group)) {
+      const wanted = elements().filter((element) => element.dataset.group === group);
+      groups.set(group, Promise.all(wanted.map(columnOf)).then(bySeries));
+    }
+    return groups.get(group);
+  };
+}
+
+MT.loading = { createLoader, elements };

@@ -1,0 +1,125 @@
+// What all pages share: starts the engine when Bokeh has built the panels, then redraws after every move, and keeps
+// the view, the theme and the hidden series in the address.
+
+const SETTLE_MS = 300; // a view is kept, and put into the address, when it has not moved for so long
+const POLL_MS = 30;
+
+class Page {
+  constructor(doc, labels) {
+    this.doc = doc;
+    this.labels = labels;
+    this.models = Array.from(doc.all_models || doc._all_models.values());
+    this.engine = new MT.Engine(doc, this.models);
+    this.timeRange = this.engine.timeRange;
+    this.whole = [this.timeRange.start, this.timeRange.end];
+    this.views = new MT.views.Views(this.timeRange, this.whole);
+    this.cursor = new MT.Cursor(this.engine, labels);
+    this.load = MT.loading.createLoader();
+    this.help = document.getElementById("mt-help");
+    this.status = document.getElementById("mt-status");
+    this.isRedrawDue = false;
+    this.keys = this.commonKeys();
+  }
+
+  commonKeys() {
+    return {
+      w: () => this.views.zoom(0.5),
+      s: () => this.views.zoom(2),
+      a: () => this.views.pan(-0.2),
+      d: () => this.views.pan(0.2),
+      0: () => this.views.showAll(),
+      u: () => this.back(),
+      t: () => this.toggleTheme(),
+      ArrowLeft: () => this.cursor.move(-0.01),
+      ArrowRight: () => this.cursor.move(0.01),
+      "?": () => this.help.showModal(),
+    };
+  }
+
+  label(name) {
+    return this.labels[name] || name;
+  }
+
+  back() {
+    clearTimeout(this.settling);
+    this.views.back();
+  }
+
+  toggleTheme() {
+    MT.theme.apply(MT.theme.current() === "dark" ? "light" : "dark", this.models);
+    this.redraw();
+    this.settle();
+  }
+
+  /** Redraws once for all changes of one task: a move changes both ends of the time range. */
+  redrawSoon() {
+    if (this.isRedrawDue) return;
+    this.isRedrawDue = true;
+    queueMicrotask(() => {
+      this.isRedrawDue = false;
+      this.redraw();
+    });
+  }
+
+  redraw() {
+    const begun = performance.now();
+    const isExact = this.engine.draw();
+    Object.assign(MT, { drawnMs: performance.now() - begun, draws: MT.draws + 1, isExact });
+    MT.status.show(this.status, this.engine, isExact);
+    clearTimeout(this.settling);
+    this.settling = setTimeout(() => this.settle(), SETTLE_MS);
+  }
+
+  settle() {
+    this.views.remember();
+    const { start, end } = this.timeRange;
+    const address = MT.address.format(start, end, MT.theme.current(), this.engine.hidden());
+    history.replaceState(null, "", address);
+  }
+
+  /** `setUp(page)` loads what the page draws, and returns a function that draws it the first time. */
+  async start(setUp) {
+    const asked = MT.address.parse(location.hash);
+    document.getElementById("mt-theme").addEventListener("click", this.keys.t);
+    document.getElementById("mt-help-button").addEventListener("click", this.keys["?"]);
+    MT.keys.listen(this.keys, this.help);
+    MT.theme.apply(asked.theme || MT.theme.preferred(), this.models);
+    const drawFirst = await setUp(this);
+    this.engine.hide(asked.hidden);
+    this.engine.onVisibility = () => this.redrawSoon();
+    this.timeRange.properties.start.change.connect(() => this.redrawSoon());
+    this.timeRange.properties.end.change.connect(() => this.redrawSoon());
+    if (asked.view) this.views.show(asked.view[0], asked.view[1]);
+    await drawFirst();
+    document.documentElement.dataset.mtReady = "1";
+  }
+}
+
+async function run(doc, labels, setUp) {
+  const page = new Page(doc, labels);
+  Object.assign(MT, { engine: page.engine, draws: 0 });
+  await page.start(setUp);
+}
+
+function complain(error) {
+  console.error(error);
+  document.getElementById("mt-status").textContent = "Only a first sight is drawn: " + error;
+}
+
+/** Starts a page as soon as Bokeh has built its panels; `labels` are the texts for names of series. */
+function start(labels, setUp) {
+  const doc = ((window.Bokeh && Bokeh.documents) || [])[0];
+  if (!doc || !doc.is_idle) {
+    setTimeout(() => start(labels, setUp), POLL_MS);
+    return;
+  }
+  run(doc, labels, setUp).catch(complain);
+}
+
+/** For pages whose series are all drawn from the beginning: loads the one group of them. */
+async function drawAll(page) {
+  for (const [name, one] of await page.load("all")) page.engine.put(name, one.kind, one.columns);
+  return async () => page.redraw();
+}
+
+MT.page = { start, drawAll };

@@ -1,0 +1,62 @@
+// The report's own parts: findings, causes, connections, a selection, and what belongs together in two layers.
+
+const LABELS = {
+  segments: "sent",
+  acks: "acknowledged",
+  window: "advertised window",
+  sacks: "SACK",
+  again_no: "resent, needed",
+  again_yes: "resent, needless",
+  again_unknown: "resent, undecided",
+  cwnd: "congestion window, bytes",
+  ssthresh: "slow start threshold, bytes",
+  outstanding: "outstanding, bytes",
+  rtt: "round trip, ms",
+  queue: "wait for the first frame, ms",
+  srtt: "smoothed round trip, ms",
+  rto: "retransmission timer, ms",
+  frames_new: "frame sent",
+  frames_again: "frame repeated",
+  frames_acked: "frames acknowledged",
+  frames_missing: "frame reported missing",
+  frames_polls: "poll",
+  goodput: "goodput, kbit/s",
+};
+
+/** The group of columns that is drawn first: the chosen connection's, else the first in the page. */
+function firstGroup(select) {
+  if (select) return select.value;
+  const others = MT.loading.elements().filter((element) => element.dataset.group !== "accounting");
+  return others.length ? others[0].dataset.group : "link";
+}
+
+async function columnsOf(page, group, series) {
+  const loaded = (await page.load(group)).get(series);
+  return loaded ? loaded.columns : null;
+}
+
+MT.page.start(LABELS, async (page) => {
+  const findings = new MT.Findings(page);
+  const causes = JSON.parse(document.getElementById("mt-causes").textContent);
+  new MT.accounting.AccountingStrip(page, causes, await columnsOf(page, "accounting", "accounting"));
+  const selection = new MT.Selection(page);
+  const link = await page.load("link");
+  const segmentFrames = new MT.segmentFrames.SegmentFrames(page, await columnsOf(page, "link", "carried"));
+  const clear = () => {
+    segmentFrames.clear();
+    selection.clear();
+  };
+  const connections = new MT.connections.Connections(page, clear);
+  document.getElementById("mt-selection-clear").addEventListener("click", clear);
+  Object.assign(page.keys, {
+    n: () => findings.step(1),
+    p: () => findings.step(-1),
+    r: () => MT.retransmissions.show(page, 1),
+    R: () => MT.retransmissions.show(page, -1),
+    m: () => selection.select(page.timeRange.start, page.timeRange.end),
+    Escape: clear,
+  });
+  MT.connections.put(page.engine, link);
+  const group = firstGroup(connections.select);
+  return () => connections.show(group);
+});

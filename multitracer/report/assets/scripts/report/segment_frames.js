@@ -1,0 +1,107 @@
+// Which frames carried which segment: a click on a segment marks its frames, a click on a frame its segments.
+
+const SEGMENTS = ["segments", "again_no", "again_yes", "again_unknown"];
+const FRAMES = ["frames_new", "frames_again"];
+const NOWHERE = [{ x: NaN, y: NaN, top: NaN }];
+
+/** A segment in words. */
+function describe(segment) {
+  const { format } = MT.numbers;
+  const bytes = `bytes ${format(segment.y)} to ${format(segment.top)}`;
+  return `${bytes}, sent at ${segment.x.toFixed(6)} s (record ${segment.record})`;
+}
+
+/** The record `i` of a series of segments; `row` is the segment's row in the table. */
+function segmentAt(columns, i) {
+  return { x: columns.x[i], y: columns.y[i], top: columns.top[i], record: columns.record[i], row: columns.row[i] };
+}
+
+class SegmentFrames {
+  /** `map` are the columns x, y, row and again of the pairs of frame and segment; null without a link log. */
+  constructor(page, map) {
+    this.page = page;
+    this.map = map;
+    this.text = document.getElementById("mt-chosen");
+    for (const figure of page.engine.figures) figure.on_event("tap", (event) => this.choose(figure, event));
+  }
+
+  choose(figure, { x, y }) {
+    const near = MT.nearest.nearest(this.page.engine, figure, [...SEGMENTS, ...FRAMES], x, y);
+    if (!near) this.clear();
+    else if (SEGMENTS.includes(near.name)) this.chooseSegment(near);
+    else this.chooseFrame(near);
+  }
+
+  clear() {
+    this.mark([], []);
+    this.text.textContent = "";
+  }
+
+  mark(segments, frames) {
+    const [bars, points] = [segments, frames].map((list) => (list.length ? list : NOWHERE));
+    this.fill("chosen segments", bars, ["x", "y", "top"]);
+    this.fill("chosen frames", points, ["x", "y"]);
+  }
+
+  fill(name, records, columns) {
+    const source = this.page.doc.get_model_by_name(name);
+    if (source) source.data = Object.fromEntries(columns.map((key) => [key, records.map((one) => one[key])]));
+  }
+
+  chooseSegment({ name, i }) {
+    const segment = segmentAt(this.page.engine.series.get(name).columns, i);
+    const frames = this.framesOf(segment.row);
+    this.mark([segment], frames);
+    this.text.textContent = `Chosen: ${describe(segment)}${this.carriedText(frames)}`;
+  }
+
+  framesOf(row) {
+    const frames = [];
+    if (!this.map) return frames;
+    const { x, y, again } = this.map;
+    for (let k = 0; k < x.length; k++) if (this.map.row[k] === row) frames.push({ x: x[k], y: y[k], again: again[k] });
+    return frames;
+  }
+
+  carriedText(frames) {
+    if (!frames.length) return this.map ? "; no frame that was logged carried it" : "";
+    const repeats = frames.filter((frame) => frame.again).length;
+    const [first, last] = [frames[0], frames[frames.length - 1]].map((frame) => frame.x.toFixed(6));
+    return `; carried by ${frames.length} frames, ${repeats} of them repeats, from ${first} to ${last} s`;
+  }
+
+  chooseFrame({ name, i }) {
+    const { x, y } = this.page.engine.series.get(name).columns;
+    const frame = { x: x[i], y: y[i] };
+    const segments = this.segmentsIn(this.rowsOf(frame));
+    this.mark(segments, [frame]);
+    const carried = segments.length
+      ? `it carried ${segments.map(describe).join(" and ")}`
+      : "no segment drawn here was found in it";
+    this.text.textContent = `Chosen: frame ${MT.numbers.format(frame.y)}, sent at ${frame.x.toFixed(6)} s; ${carried}`;
+  }
+
+  /** Rows of the segments that a frame carried octets of. */
+  rowsOf(frame) {
+    const rows = new Set();
+    if (!this.map) return rows;
+    const { x, y, row } = this.map;
+    for (let k = MT.search.lowerBound(x, frame.x); k < x.length && x[k] === frame.x; k++) {
+      if (y[k] === frame.y) rows.add(row[k]);
+    }
+    return rows;
+  }
+
+  segmentsIn(rows) {
+    const segments = [];
+    if (!rows.size) return segments;
+    for (const series of SEGMENTS.map((name) => this.page.engine.series.get(name)).filter(Boolean)) {
+      for (let i = 0; i < series.n; i++) {
+        if (rows.has(series.columns.row[i])) segments.push(segmentAt(series.columns, i));
+      }
+    }
+    return segments;
+  }
+}
+
+MT.segmentFrames = { SEGMENTS, SegmentFrames };

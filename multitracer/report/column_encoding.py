@@ -1,0 +1,93 @@
+"""Encodes columns as text inside a page: exact, small, and quick to decode in a browser.
+
+Integers become differences where those are smaller, then zigzag codes (small for small numbers of either
+sign), byte planes (all high bytes, which are mostly zero, together), gzip, and base64. `decode` does what
+the page's script assets/scripts/columns/decoding.js does, and is there for tests.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+_TRIED = 65_536
+"""The number of values that are compressed as a trial, to find out whether differences are smaller."""
+_LEVEL = 6
+EXACT = 2**53
+"""JavaScript's numbers are exact below this."""
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """One column: its text, and what a decoder must know."""
+
+    text: str
+    meta: dict[str, Any]
+
+
+def encode(values: Any, divide: int = 1) -> Encoded:
+    """Encode a column of integers, of floats or of strings; the page divides each integer by `divide`.
+
+    Where JavaScript's numbers do not hold all integers exactly, the floats that the division gives are encoded.
+    """
+    array = np.asarray(values)
+    if array.dtype.kind in "OUT":
+        return Encoded(_packed(json.dumps(array.tolist()).encode()), {"mode": "text", "n": len(array)})
+    if array.dtype.kind == "f":
+        whole = np.isfinite(array).all() and (array == np.rint(array)).all() and (np.abs(array) < EXACT).all()
+        if not whole:
+            return _planes(array.astype("<f8").view("<u8"), {"mode": "float", "n": len(array)})
+    integers = array.astype(np.int64)
+    if len(integers) and max(-int(integers.min()), int(integers.max())) >= EXACT:
+        return _planes((integers / divide).astype("<f8").view("<u8"), {"mode": "float", "n": len(integers)})
+    meta: dict[str, Any] = {"n": len(integers), "mode": "raw", "base": 0, "divide": divide}
+    tried = integers[:_TRIED]
+    if len(integers) > 1 and _size(np.diff(tried, prepend=tried[:1])) < _size(tried):
+        meta |= {"mode": "delta", "base": int(integers[0])}
+        integers = np.diff(integers, prepend=integers[:1])
+    return _planes(_zigzag(integers), meta)
+
+
+def decode(encoded: Encoded) -> Any:
+    """The column again: floats as the page holds them, or a list of strings."""
+    raw = gzip.decompress(base64.b64decode(encoded.text))
+    if encoded.meta["mode"] == "text":
+        return json.loads(raw)
+    count, width = encoded.meta["n"], encoded.meta["w"]
+    codes = np.frombuffer(raw, dtype=np.uint8).reshape(width, count).T.copy().view(f"<u{width}").ravel()
+    if encoded.meta["mode"] == "float":
+        return codes.view("<f8")
+    codes = codes.astype(np.uint64)
+    values = (codes >> np.uint64(1)).astype(np.int64) ^ -(codes & np.uint64(1)).astype(np.int64)
+    if encoded.meta["mode"] == "delta":
+        values = np.cumsum(values) + encoded.meta["base"]
+    return values / encoded.meta["divide"]
+
+
+def _zigzag(values: Ints) -> Any:
+    return ((values << 1) ^ (values >> 63)).view(np.uint64)
+
+
+def _planes(codes: Any, meta: dict[str, Any]) -> Encoded:
+    largest = int(codes.max(initial=0))
+    width = next(width for width in (1, 2, 4, 8) if largest < 1 << 8 * width)
+    planes = codes.astype(f"<u{width}").view(np.uint8).reshape(len(codes), width).T
+    return Encoded(_packed(planes.tobytes()), {**meta, "w": width})
+
+
+def _packed(data: bytes) -> str:
+    return base64.b64encode(gzip.compress(data, _LEVEL, mtime=1)).decode()
+
+
+def _size(values: Ints) -> int:
+    """About how many bytes these values become, by the fastest compression."""
+    codes = _zigzag(values)
+    return len(gzip.compress(codes.view(np.uint8).reshape(len(codes), 8).T.tobytes(), 1, mtime=1))

@@ -1,0 +1,99 @@
+"""What a comparison of several transfers says of each: the rows of compare.json."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from multitracer.analysis.summary import Summary, direction
+from multitracer.report import panel_data
+
+if TYPE_CHECKING:
+    from multitracer.model.analysis import Analysis
+
+WELL_USED = 95.0
+"""Percent of utilization above which a link was the limit."""
+_WASTE = ("link_retransmitted", "link_control", "flow_controlled", "link_reset", "tcp_retransmitted",
+          "idle_window_limited", "idle_sender", "idle_recovery", "unknown")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One of the transfers: its row in compare.json, and the lines that are drawn of it, by their series."""
+
+    row: dict[str, Any]
+    lines: dict[str, panel_data.Source]
+
+
+def experiment(name: str, path: str, analysis: Analysis, summary: Summary, *, report: bool) -> Experiment:
+    """What the comparison needs of an analysis; `report` says whether a report of its own is written."""
+    document = summary.document
+    order = panel_data.largest_first(analysis)
+    row: dict[str, Any] = {
+        "name": name, "path": path, "report": f"{name}/report.html" if report else None, "error": None,
+        "verdict": summary.verdict,
+        "utilization": document["utilization"], "accounting": document["accounting"],
+        "causes": causes(document["accounting"]), "findings": _counts(document["findings"]), "align_s": {},
+        "connection": None, "duration_s": None, "throughput_bps": None, "goodput_bps": None,
+    }  # fmt: skip
+    if not order:
+        return Experiment(row, {})
+    number = order[0]
+    sender = int(analysis.ends.main[number])
+    sent = direction(analysis.ends, number, sender)
+    one = analysis.connections.iloc[number]
+    start = (int(one["start_ns"]) - analysis.origin_ns) / 1e9
+    row |= {
+        "connection": number, "duration_s": (int(one["end_ns"]) - int(one["start_ns"])) / 1e9,
+        "throughput_bps": sent["throughput_bps"], "goodput_bps": sent["goodput_bps"],
+        "align_s": {"start": start, **_firsts(document["findings"])},
+    }  # fmt: skip
+    sources = panel_data.connection(analysis, number).sources
+    drawable = [name for name in ("acks", "goodput") if name in sources and len(sources[name]["x"])]
+    return Experiment(row, {name: sources[name] for name in drawable})
+
+
+def failed(name: str, path: str, error: str) -> Experiment:
+    """A transfer that could not be analysed, and why."""
+    nothing = dict.fromkeys(
+        ("report", "verdict", "utilization", "accounting", "connection", "duration_s", "throughput_bps", "goodput_bps")
+    )
+    return Experiment({"name": name, "path": path, **nothing, "error": error, "causes": [], "findings": {},
+                       "align_s": {}}, {})  # fmt: skip
+
+
+def causes(shares: dict[str, float] | None) -> list[str]:
+    """The causes that took at least 1 % of the session, largest first; not new data and its framing."""
+    if shares is None:
+        return []
+    return [name for name in sorted(_WASTE, key=lambda name: -shares[name]) if shares[name] >= 0.01]
+
+
+def _counts(findings: list[dict[str, Any]]) -> dict[str, int]:
+    """How many findings of each kind are confirmed."""
+    kinds = [finding["kind"] for finding in findings if finding["verdict"] == "confirmed"]
+    return {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
+
+
+def _firsts(findings: list[dict[str, Any]]) -> dict[str, float]:
+    """When the first confirmed finding of each kind began."""
+    found: dict[str, float] = {}
+    for finding in findings:
+        if finding["verdict"] == "confirmed":
+            found[finding["kind"]] = min(found.get(finding["kind"], np.inf), finding["start_s"])
+    return found
+
+
+def document(experiments: list[Experiment], version: str) -> dict[str, Any]:
+    """The content of compare.json."""
+    rows = [one.row for one in experiments]
+    below = [row["name"] for row in rows if percent(row) <= WELL_USED]
+    return {"multitracer": version, "experiments": rows, "at_or_below_95_percent": below}
+
+
+def percent(row: dict[str, Any]) -> float:
+    """The utilization of a transfer; not-a-number, which compares as false, where no input tells."""
+    used = row["utilization"]
+    return float("nan") if used is None or used["percent"] is None else float(used["percent"])

@@ -1,0 +1,138 @@
+"""Makes one HTML file of a page: its template, styles, scripts, figures and columns. It loads nothing from elsewhere.
+
+Everything lies in assets/: templates/base.html is what all pages share, and a page's own template fills
+its blocks. Scripts share names through the one object MT.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from multitracer.compute.threads import concurrently
+from multitracer.report.column_encoding import encode
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+STYLES = ("page", "tables", "accounting", "panels")
+SCRIPTS = (
+    "namespace",
+    "columns/search",
+    "columns/decoding",
+    "columns/series",
+    "columns/loading",
+    "drawing/colours",
+    "drawing/layout",
+    "drawing/picture",
+    "drawing/panels",
+    "drawing/marks",
+    "drawing/composite",
+    "drawing/engine",
+    "reading/nearest",
+    "reading/totals",
+    "reading/values_at",
+    "texts/numbers",
+    "texts/status",
+    "reading/cursor",
+    "navigation/address",
+    "navigation/views",
+    "navigation/keys",
+    "navigation/theme",
+    "page",
+)
+"""The scripts of every page, in an order in which each finds what it uses."""
+OWN_SCRIPTS = {
+    "report": (
+        "report/findings",
+        "report/accounting_strip",
+        "report/retransmissions",
+        "report/overview",
+        "report/segment_frames",
+        "report/selection",
+        "report/connections",
+        "pages/report",
+    ),
+    "compare": ("pages/compare",),
+    "retrace": ("pages/retrace",),
+    "erasures": ("pages/erasures",),
+}
+"""The scripts that only one page has; the last one starts it."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a series, encoded for the page."""
+
+    group: str
+    """What is loaded together."""
+    series: str
+    kind: str
+    """How the series is drawn: line, beam, cloud or event; a map is looked up, not drawn."""
+    name: str
+    text: str
+    meta: str
+    step: int = 1
+    """Above 1, the series is too large for a page, which holds only every `step`-th record of it."""
+
+
+@dataclass(frozen=True)
+class Values:
+    """One column of a series before it is encoded; the page divides each value by `divide`."""
+
+    group: str
+    series: str
+    kind: str
+    name: str
+    values: Any
+    divide: int = 1
+    step: int = 1
+
+    def encoded(self) -> Column:
+        """The column with its values as text."""
+        encoded = encode(self.values, self.divide)
+        return Column(
+            self.group, self.series, self.kind, self.name, encoded.text, json.dumps(encoded.meta), self.step
+        )  # fmt: skip
+
+
+def encode_all(columns: Sequence[Values]) -> list[Column]:
+    """The columns encoded, in their order, several at a time."""
+    return concurrently(Values.encoded, columns)
+
+
+def render(name: str, title: str, figures: Sequence[Any], values: dict[str, Any]) -> str:
+    """A page as one HTML document: NAME.html filled with `values`, of which `columns` are a list of Column."""
+    from bokeh.embed import file_html
+    from bokeh.layouts import column
+    from bokeh.resources import INLINE
+    from jinja2 import Environment, FunctionLoader
+
+    loader = FunctionLoader(lambda template: _asset("templates", template))
+    # With autoescape every {{ value }} is escaped: names of files, notes and findings come from outside.
+    environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    style = "\n".join(_asset("styles", f"{part}.css") for part in STYLES)
+    layout = column(*figures, sizing_mode="stretch_width")
+    return file_html(
+        layout, INLINE, title=title, template=environment.get_template(f"{name}.html"),
+        template_variables={**values, "style": style, "script": script(*SCRIPTS, *OWN_SCRIPTS[name])},
+    )  # fmt: skip
+
+
+def script(*names: str) -> str:
+    """Scripts joined into one, each in a function of its own, so that what one declares is not seen by the others."""
+    return "\n".join(f'(() => {{\n"use strict";\n{_asset("scripts", f"{name}.js")}}})();' for name in names)
+
+
+def script_json(value: Any) -> Markup:
+    """JSON for a script element; it is not escaped as HTML, because in such an element only `</` and `<!` count."""
+    from markupsafe import Markup
+
+    return Markup(json.dumps(value).replace("<", "\\u003c"))
+
+
+def _asset(folder: str, name: str) -> str:
+    return (files("multitracer.report") / "assets" / folder / name).read_text(encoding="utf-8")

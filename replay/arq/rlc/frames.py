@@ -1,0 +1,36 @@
+"""A PDU on its way: its octets, or its header alone, and which octets of the sender's stream it carries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from multitracer.compute.kernels import kernel
+from multitracer.replay.arq.fields import dtype, table
+from multitracer.replay.arq.rlc.parameters import LARGEST_PDU_BYTES
+
+FRAME = dtype(
+    [
+        *((name, np.int64) for name in ("start", "jump", "sdu", "skip", "cut", "kept")),
+        ("octets", np.uint8, (LARGEST_PDU_BYTES,)),
+    ]
+)
+"""`start`: the position in the sender's stream of the first octet of data; behind the first end of an SDU positions go
+on `jump` later. `sdu`: the number of the SDU with that octet, `skip` of its octets came before; -1: not known. `cut`:
+the first indicator ends an SDU that is not whole. `kept`: so many octets are in `octets`: all, or those before the
+data."""
+
+
+def frames(capacity: int, parameters: Any) -> Any:
+    """A table of so many PDUs."""
+    return table(capacity, FRAME)
+
+
+@kernel
+def copy_frame(frame: Any, to: Any, octets: int) -> None:
+    """Copy a PDU into another."""
+    to.start, to.jump, to.sdu, to.skip, to.cut = frame.start, frame.jump, frame.sdu, frame.skip, frame.cut
+    to.kept = frame.kept
+    for i in range(frame.kept):
+        to.octets[i] = frame.octets[i]

@@ -1,0 +1,150 @@
+"""SDUs that wait to be sent or acknowledged, in all modes of UMTS RLC."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multitracer.compute.kernels import kernel
+from multitracer.replay.arq.fields import dtype, numbers, record, table
+from multitracer.replay.arq.rlc.parameters import LARGEST_PDU_BYTES
+from multitracer.replay.arq.stretches import lose
+
+EXACT, SHORT, GIVEN_UP = 1, 2, 3
+"""What the next PDU has to tell of the one before (`ending`, 0: nothing): an SDU filled it exactly; but for an octet
+that is not there; or it ended with the beginning of an SDU that was given up."""
+UNKNOWN = -1
+"""The end of an SDU that no length indicator has told yet."""
+
+STATE = dtype(
+    [
+        *((name, np.int64) for name in (
+            "head", "next", "tail", "taken", "front", "back", "ending", "moved", "refused", "most_ends", "octets",
+        )),
+        ("lis", np.int64, (LARGEST_PDU_BYTES // 2 + 2,)),
+    ]
+)  # fmt: skip
+"""State of a queue.
+
+Numbers of SDUs count up for ever: [head, next) are sent but not acknowledged, `taken` octets of `next` are sent, `tail`
+is the next to come. `front` and `back` count octets likewise: positions in the stream of all SDUs. What is left of the
+SDU begun is `moved` octets before `front`: SDUs behind it have been dropped. `octets`: so many may wait. `lis`: length
+indicators of the PDU being filled, `most_ends` of them and one for padding.
+"""
+
+SDU = numbers("length due end_sn end_n")
+"""What is known of an SDU: octets; when Timer_Discard expires, ns; its end as an MRW names it: the N_LENGTH-th
+indicator of PDU SN_MRW, or 0: just before that PDU."""
+
+
+class Queue(NamedTuple):
+    """A ring of what is known of each SDU, and (in the mode with octets) one of their octets."""
+
+    v: Any
+    octets: Any
+    sdu: Any
+
+
+def queue(sdus: int, octets: int, ends: int, keeps_octets: bool) -> Queue:
+    """An empty queue with room for so many SDUs and octets; `fill` tells so many ends of SDUs in a PDU, at most."""
+    state = record(STATE)
+    state.most_ends, state.octets = ends, octets
+    return Queue(state, np.zeros(octets if keeps_octets else 0, np.uint8), table(sdus, SDU))
+
+
+@kernel
+def has_room(queue: Any, length: int) -> bool:
+    """Whether an SDU of `length` octets can be taken in."""
+    v = queue.v
+    return v.tail - v.head < len(queue.sdu) and v.back - v.front + length <= v.octets
+
+
+@kernel
+def append_sdu(queue: Any, length: int, due: int) -> bool:
+    """Append an SDU, whose octets are its number and a pattern; False when there is no room."""
+    v = queue.v
+    if not has_room(queue, length):
+        v.refused += 1
+        return False
+    number, back, ring = v.tail, v.back, len(queue.octets)
+    if ring > 0:
+        for i in range(length):
+            queue.octets[(back + i) % ring] = numbered_octet(number, i)
+    sdu = queue.sdu[number % len(queue.sdu)]
+    sdu.length, sdu.due, sdu.end_sn, sdu.end_n = length, due, UNKNOWN, 0
+    v.back = back + length
+    v.tail = number + 1
+    return True
+
+
+@kernel
+def numbered_octet(number: int, position: int) -> int:
+    """Octet `position` of SDU `number` where no others are given: its number in eight octets, then a pattern."""
+    if position < 8:
+        return (number >> (8 * (7 - position))) & 0xFF
+    return (number * 31 + position * 17 + (position >> 8)) & 0xFF
+
+
+@kernel
+def has_data(queue: Any) -> bool:
+    """Whether a new PDU would have anything to say: octets, or the end of the last SDU."""
+    v = queue.v
+    return v.next < v.tail or v.ending == EXACT or v.ending == SHORT
+
+
+@kernel
+def room_left(queue: Any, room: int, li_octets: int) -> int:
+    """Octets that would be padding if all that waits went into one PDU of `room`; negative when it does not fit."""
+    v = queue.v
+    marks = v.tail - v.next + (1 if v.ending else 0)
+    if marks > v.most_ends:
+        return -1
+    return room - (v.back - v.front) - (marks + 1) * li_octets
+
+
+@kernel
+def ends_at(queue: Any, number: int, sn: int, n: int) -> None:
+    """Note where an SDU ends, as an MRW names it."""
+    sdu = queue.sdu[number % len(queue.sdu)]
+    sdu.end_sn, sdu.end_n = sn, n
+
+
+@kernel
+def drop_waiting(queue: Any, first: int) -> None:
+    """Give up what is not sent of SDUs before number `first`."""
+    v = queue.v
+    while v.next < first:
+        v.front += queue.sdu[v.next % len(queue.sdu)].length - v.taken
+        v.taken = v.moved = 0
+        v.next += 1
+
+
+@kernel
+def drop_behind_begun(queue: Any) -> None:
+    """Give up the first SDU not begun; the rest of the one begun moves up to those behind."""
+    v, ring = queue.v, len(queue.octets)
+    begun, gone = queue.sdu[v.next % len(queue.sdu)], queue.sdu[(v.next + 1) % len(queue.sdu)]
+    rest, length = begun.length - v.taken, gone.length
+    if ring > 0:
+        for i in range(rest - 1, -1, -1):
+            queue.octets[(v.front + length + i) % ring] = queue.octets[(v.front + i) % ring]
+    gone.length, gone.due, gone.end_sn, gone.end_n = begun.length, begun.due, begun.end_sn, begun.end_n
+    v.front += length
+    v.moved += length
+    v.next += 1
+
+
+@kernel
+def report_lost(queue: Any, above: Any, first: int, last: int) -> None:
+    """Report SDUs `first` to `last` - 1 as given up: none of them was before."""
+    if above.count.wanted == 0 or first >= last:
+        return
+    v = queue.v
+    end, number = v.back, v.tail
+    while number > first:
+        number -= 1
+        start = end - queue.sdu[number % len(queue.sdu)].length
+        if number < last:
+            lose(above, start, end, number)
+        end = start

@@ -1,0 +1,103 @@
+"""Scripts that decide what is in view: windows of series, axes, views and the address, without a report around them."""
+
+from __future__ import annotations
+
+import pytest
+from browsing import Scripts
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+pytestmark = pytest.mark.browser
+
+TIMES = st.lists(st.integers(0, 30), max_size=30).map(sorted)
+IN_VIEW = "(kind, x, start, end) => MT.layout.inView(MT.series.create('s', kind, {x, y: x}), start, end)"
+VALUE = st.floats(-1e12, 1e12)
+
+
+@given(st.sampled_from(["line", "cloud", "beam", "event"]), TIMES, st.integers(-5, 35), st.integers(0, 40))
+def test_a_window_holds_just_the_records_in_view(
+    scripts: Scripts, kind: str, x: list[int], start: int, width: int
+) -> None:
+    """Both ends of the view belong to it; a line also has the record before and the one after."""
+    end = start + width
+    found = scripts.call(IN_VIEW, kind, x, start, end)
+    inside = [i for i, time in enumerate(x) if start <= time <= end]
+    before = sum(time < start for time in x)
+    assert found["inside"] == len(inside)
+    assert found["seen"] == before + len(inside)
+    more = 1 if kind == "line" else 0
+    assert found["from"] == max(0, before - more)
+    assert found["to"] == min(len(x), found["seen"] + more)
+
+
+@given(VALUE, VALUE)
+def test_an_axis_has_room_around_its_values(scripts: Scripts, one: float, other: float) -> None:
+    """On both sides alike, and also around a single value."""
+    low, high = min(one, other), max(one, other)
+    start, end = scripts.call("MT.layout.withMargin", low, high)
+    assert start < low <= high < end
+    assert low - start == pytest.approx(end - high, rel=1e-3, abs=1e-3)
+
+
+@given(st.lists(st.sampled_from(["line", "cloud", "beam", "event"])))
+def test_rare_kinds_are_painted_over_dense_ones(scripts: Scripts, kinds: list[str]) -> None:
+    """Clouds first, then lines, bars and events."""
+    found = scripts.call("kinds => kinds.sort(MT.layout.comparePainting)", kinds)
+    assert found == sorted(kinds, key=["cloud", "line", "beam", "event"].index)
+
+
+def test_events_are_many_earlier_than_points(scripts: Scripts) -> None:
+    """Because their marks are large."""
+    few = "(kind, inside) => MT.layout.isFew(kind, inside, 100)"
+    assert [scripts.call(few, "cloud", count) for count in (0, 100, 101)] == [True, True, False]
+    assert [scripts.call(few, "event", count) for count in (0, 20, 21)] == [True, True, False]
+
+
+@given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.floats(-1e3, 1e3), st.floats(1e-2, 1e3))
+def test_a_view_stays_near_the_trace(scripts: Scripts, start: float, end: float, first: float, full: float) -> None:
+    """Never narrower than allowed, at most twice as wide as all, nor farther from it than its width."""
+    found = scripts.call("MT.views.clamped", start, end, [first, first + full], 1e-6)
+    if not end > start:
+        assert found is None
+        return
+    assert 1e-7 < found[1] - found[0] <= 2 * full * (1 + 1e-9) + 1e-9
+    assert first - full - 1e-6 <= found[0]
+    assert found[1] <= first + 2 * full + 1e-6
+
+
+@given(st.floats(0, 50), st.floats(0, 50))
+def test_a_view_within_the_trace_is_shown_as_asked(scripts: Scripts, one: float, other: float) -> None:
+    """To the last bit."""
+    start, end = min(one, other), max(one, other)
+    assume(end - start > 1e-6)
+    assert scripts.call("MT.views.clamped", start, end, [0, 50], 1e-6) == [start, end]
+
+
+@given(
+    st.integers(-(10**12), 10**12), st.integers(1, 10**12), st.sampled_from(["light", "dark"]),
+    st.lists(st.sampled_from(["acks", "window", "lost 0"]), unique=True),
+)  # fmt: skip
+def test_an_address_is_read_as_it_was_written(
+    scripts: Scripts, start_ns: int, width_ns: int, theme: str, hidden: list[str]
+) -> None:
+    """View, theme and hidden series."""
+    view = [start_ns / 1e9, (start_ns + width_ns) / 1e9]
+    written = scripts.call("MT.address.format", *view, theme, hidden)
+    found = scripts.call("MT.address.parse", written)
+    assert found == {"view": pytest.approx(view, abs=1e-9), "theme": theme, "hidden": hidden}
+
+
+@pytest.mark.parametrize("asked", ["", "#", "#t=", "#t=1", "#t=1,2,3", "#t=a,b&theme=pink", "#%25"])
+def test_an_address_of_nonsense_asks_for_nothing(scripts: Scripts, asked: str) -> None:
+    """Neither a view nor a theme."""
+    assert scripts.call("MT.address.parse", asked) == {"view": None, "theme": None, "hidden": []}
+
+
+@pytest.mark.parametrize(
+    ("exact", "thinned", "begins"), [(True, False, "exact"), (False, True, "thinned"), (False, False, "overview")]
+)
+def test_the_status_says_how_exact_the_drawing_is(scripts: Scripts, exact: bool, thinned: bool, begins: str) -> None:
+    """With the number of records and the part of the time."""
+    text = scripts.call("MT.status.statusText", exact, thinned, 12345, 1.5, 3)
+    assert text.startswith(begins)
+    assert text.endswith("12,345 records, 1.500000 s to 3.000000 s (1.500 s)")

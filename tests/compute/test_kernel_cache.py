@@ -1,0 +1,201 @@
+"""Where compiled kernels are kept: found again, compiled anew after an edit, never where others can write."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from multitracer.compute import kernel_cache
+
+CALLEE = '''"""A kernel in a module of its own."""
+from multitracer.compute.kernels import kernel
+from kept.plain import FACTOR
+
+@kernel
+def scaled(value):
+    """A part."""
+    return value * FACTOR + 1
+'''
+CALLER = '''"""A kernel that calls another module's."""
+from multitracer.compute.kernels import kernel
+from kept.callee import scaled
+
+@kernel
+def summed(values):
+    """The whole."""
+    total = 0
+    for value in values:
+        total += scaled(value)
+    return total
+'''
+RUN = """
+import sys, numpy as np
+from kept import caller
+print(caller.summed(np.arange(4)))
+found = caller.summed.for_python.stats
+print(sum(found.cache_hits.values()), sum(found.cache_misses.values()))
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A package of a user's with two kernels and a constant, each in its module."""
+    folder = tmp_path / "src" / "kept"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text("")
+    (folder / "plain.py").write_text('"""Constants."""\nFACTOR = 10\n')
+    (folder / "callee.py").write_text(CALLEE)
+    (folder / "caller.py").write_text(CALLER)
+    return folder
+
+
+@pytest.fixture
+def fresh() -> Iterator[None]:
+    """Directories are looked for anew."""
+    kernel_cache._directory.cache_clear()
+    yield
+    kernel_cache._directory.cache_clear()
+
+
+def run(package: Path, cache: Path, code: str = RUN, **settings: str) -> tuple[str, ...]:
+    """What a new process prints: the sum, then how often it found compiled code and how often it compiled."""
+    environment = {
+        **os.environ, "XDG_CACHE_HOME": str(cache), "PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": "1",
+        **settings,
+    }  # fmt: skip
+    environment.pop("NUMBA_DISABLE_JIT", None)
+    command = [sys.executable, "-W", "error", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    return tuple(done.stdout.split())
+
+
+COMPILED, FOUND = ("0", "1"), ("1", "0")
+
+
+@pytest.mark.compiled
+def test_a_kernel_is_compiled_anew_when_what_it_depends_on_changes(package: Path, tmp_path: Path) -> None:
+    """It is found by the next run; not after an edit of a kernel that it calls, or of a constant elsewhere."""
+    assert run(package, tmp_path) == ("64", *COMPILED)
+    assert run(package, tmp_path) == ("64", *FOUND)
+    (package / "plain.py").write_text('"""Other words, the same constants."""\n\nFACTOR = 10\n')
+    assert run(package, tmp_path) == ("64", *FOUND)
+    (package / "callee.py").write_text(CALLEE.replace("+ 1", "+ 2"))
+    assert run(package, tmp_path) == ("68", *COMPILED)
+    (package / "plain.py").write_text("FACTOR = 20\n")
+    assert run(package, tmp_path) == ("128", *COMPILED)
+
+
+@pytest.mark.compiled
+def test_bounds_checked_code_is_kept_apart(package: Path, tmp_path: Path) -> None:
+    """Neither is run in the other's place."""
+    assert run(package, tmp_path)[1:] == COMPILED
+    assert run(package, tmp_path, NUMBA_BOUNDSCHECK="1")[1:] == COMPILED
+    assert run(package, tmp_path)[1:] == FOUND
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("place", ["a file", "nowhere", "full"])
+def test_where_nothing_can_be_kept_kernels_are_compiled(place: str, package: Path, tmp_path: Path) -> None:
+    """A cache that is no directory, no home at all, and a disk without room."""
+    code = RUN
+    cache = tmp_path / "cache"
+    settings = {}
+    if place == "a file":
+        cache.write_text("")
+    elif place == "nowhere":
+        cache, settings = Path(), {"XDG_CACHE_HOME": "", "HOME": "/dev/null"}
+    else:
+        code = (
+            "import errno\nfrom numba.core import caching\n"
+            "def full(*_): raise OSError(errno.ENOSPC, 'no room')\n"
+            "caching.IndexDataCacheFile._save_data = full\n" + RUN
+        )
+    assert run(package, cache, code, **settings)[0] == "64"
+    assert not list(package.rglob("*.nb?"))
+
+
+@pytest.mark.compiled
+def test_threads_that_begin_together_compile_once(package: Path, tmp_path: Path) -> None:
+    """Each has the right sum."""
+    code = (
+        "import numpy as np\nfrom concurrent.futures import ThreadPoolExecutor\nfrom kept import caller\n"
+        "with ThreadPoolExecutor(8) as pool:\n"
+        "    print(*set(pool.map(caller.summed, [np.arange(4)] * 8)))\n"
+        "print(sum(caller.summed.for_python.stats.cache_misses.values()))"
+    )
+    assert run(package, tmp_path, code) == ("64", "1")
+
+
+@pytest.mark.compiled
+def test_small_inputs_wait_for_no_compiler(package: Path, tmp_path: Path) -> None:
+    """A few records never need numba; more of them use what an earlier run compiled, and compile nothing."""
+    code = (
+        "import sys, numpy as np\nfrom kept import caller\nfrom multitracer.compute import kernels\n"
+        "kernels.choose({records})\nprint(caller.summed(np.arange(4)), 'numba' in sys.modules)"
+    )
+    several = code.format(records=10_000)
+    assert run(package, tmp_path, several) == ("64", "False")
+    assert run(package, tmp_path, code.format(records=20_000)) == ("64", "True")
+    assert run(package, tmp_path, several) == ("64", "True")
+    assert run(package, tmp_path, code.format(records=100)) == ("64", "False")
+
+
+@pytest.mark.compiled
+def test_progress_names_each_kernel_that_is_compiled(package: Path, tmp_path: Path) -> None:
+    """Those that it calls count, and numba's own functions do not; in the end there is nothing more to say."""
+    code = (
+        "import numpy as np\nfrom kept import caller\nfrom multitracer.compute import kernels\n"
+        "kernels.on_compiling.append(lambda text: print(text or 'done', end=';'))\ncaller.summed(np.arange(4))"
+    )
+    said = " ".join(run(package, tmp_path, code)).split(";")
+    first = "compiling (first run only): "
+    assert said == [f"{first}summed, 1 of 2", f"{first}scaled, 2 of 2", "done", ""]
+    assert run(package, tmp_path, code) == ()
+
+
+@pytest.mark.usefixtures("fresh")
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o1777])
+def test_a_directory_that_others_can_write_is_not_used(
+    mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor one that others could replace: only a sticky directory above it keeps its name."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    own = tmp_path / "multitracer"
+    (own / "kernels").mkdir(parents=True, mode=0o700)
+    own.chmod(mode)
+    assert (kernel_cache._directory() is not None) == (mode == 0o1777)
+    kernel_cache._directory.cache_clear()
+    own.chmod(0o755)
+    (own / "kernels").chmod(mode)
+    assert kernel_cache._directory() is None
+
+
+@pytest.mark.usefixtures("fresh")
+def test_another_users_directory_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though it may be written to."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    directory = kernel_cache._directory()
+    assert directory is not None
+    assert directory.stat().st_mode & 0o777 == 0o700
+    kernel_cache._directory.cache_clear()
+    monkeypatch.setattr(os, "getuid", lambda: directory.stat().st_uid + 1)
+    assert kernel_cache._directory() is None
+
+
+def test_entries_that_nobody_used_for_long_are_removed(tmp_path: Path) -> None:
+    """Those in use stay."""
+    for name, days in (("old", 31), ("used", 29)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "code.nbc").write_bytes(b"x")
+        before = time.time() - days * 86_400
+        os.utime(tmp_path / name, (before, before))
+    assert kernel_cache.use(tmp_path / "used")
+    kernel_cache.remove_unused(tmp_path)
+    assert [place.name for place in tmp_path.iterdir()] == ["used"]
+    assert time.time() - (tmp_path / "used").stat().st_mtime < 60
