@@ -21,8 +21,15 @@ def numbers(*names: str) -> Any:
 
 
 def dtype(fields: Iterable[tuple[Any, ...]]) -> Any:
-    """A dtype of (name, dtype) or (name, dtype, shape) fields; the rows of its tables are records."""
-    return np.dtype((np.record, np.dtype(list(fields), align=True)))
+    """A dtype of (name, dtype) or (name, dtype, shape) fields; the rows of its tables are records.
+
+    In plain Python a field that is called like an attribute of every record (`size`, `data`) would be hidden by it.
+    """
+    made = np.dtype(list(fields), align=True)
+    hidden = [name for name in made.names or () if hasattr(np.record, name)]
+    if hidden:
+        raise ValueError(f"fields cannot be called {', '.join(hidden)}")
+    return np.dtype((np.record, made))
 
 
 def joined(*parts: Any, tables: Iterable[tuple[Any, ...]] = ()) -> Any:

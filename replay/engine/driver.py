@@ -15,6 +15,7 @@ from multitracer.replay.engine.direction import Direction
 from multitracer.replay.engine.loop import AIR_FULL, DONE, NUMBERS_USED, A, B, Link, Loop
 from multitracer.replay.engine.reports import CAME, WENT, Upper, reports
 from multitracer.replay.engine.source import Source, source
+from multitracer.replay.engine.way import Way
 
 __all__ = ["A", "B", "Engine", "Keep", "Protocol"]
 
@@ -99,16 +100,19 @@ class Engine:
         """More room for frames or SDUs, or more of the channel's numbers, wherever they have run out."""
         link = self.link
         if short == AIR_FULL:
-            sides = {"forth": link.forth, "back": link.back}
-            full = {name: w for name, w in sides.items() if 2 * int(w.state.made - w.state.arrived) > len(w.air)}
-            grown: Any = {name: way.grown(w, self._frames(2 * len(w.air))) for name, w in full.items()}
-            link = link._replace(**grown)
+            link = link._replace(forth=self._roomier(link.forth), back=self._roomier(link.back))
         elif short == NUMBERS_USED:
             forth, back = (d.channel.go_on(w) for d, w in zip(self.directions, (link.forth, link.back), strict=True))
             link = link._replace(forth=forth, back=back)
         else:
             link = link._replace(upper=link.upper._replace(books=ledger.grown(link.upper.books)))
         self.link = link
+
+    def _roomier(self, made: Way) -> Way:
+        """The way with a longer ring, if more than half of its own is in use."""
+        if 2 * int(made.state.made - made.state.arrived) <= len(made.air):
+            return made
+        return way.grown(made, self._frames(2 * len(made.air)))
 
     @property
     def a(self) -> Any:

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.replay.arq.fields import NEVER, codes
 from multitracer.replay.arq.notes import ARRIVED, DROPPED, ERASED, EXPIRED, OFFERED, RECEIVED, REFUSED, SENDING, SENT
@@ -36,7 +34,7 @@ from multitracer.replay.engine.way import is_lost, lacks, next_slot, poke, sched
 A, B = codes(2)
 DONE, AIR_FULL, NUMBERS_USED, LEDGER_FULL = codes(4)
 """Why `run` came back: it is done, or it needs room for frames or SDUs, or more of the channel's numbers, to go on."""
-NO_SDU: Any = np.int64(0)
+NO_SDU, *_ = codes(1)
 
 
 class Link(NamedTuple):

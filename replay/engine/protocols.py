@@ -7,6 +7,10 @@ from typing import Any, NamedTuple
 
 from multitracer.replay.arq.raw.octets import Raw
 from multitracer.replay.arq.raw.parameters import RawParameters
+from multitracer.replay.arq.rlc.octets import RlcAm, RlcTm, RlcUm
+from multitracer.replay.arq.rlc.parameters import Parameters as RlcParameters
+from multitracer.replay.arq.rlc.tm import TmParameters
+from multitracer.replay.arq.rlc.um import UmParameters
 from multitracer.replay.arq.rlp.entity import Parameters as RlpParameters
 from multitracer.replay.arq.rlp.octets import Rlp
 from multitracer.replay.arq.sr.asr import AsrParameters
@@ -14,6 +18,7 @@ from multitracer.replay.arq.sr.octets import Sr
 from multitracer.replay.arq.sr.parameters import SrParameters
 from multitracer.replay.engine.driver import Protocol
 from multitracer.replay.engine.raw import RAW
+from multitracer.replay.engine.rlc import RLC_AM, RLC_TM, RLC_UM
 from multitracer.replay.engine.rlp import RLP
 from multitracer.replay.engine.sr import SR
 
@@ -32,4 +37,7 @@ PROTOCOLS = {
     "rlp": Known(RLP, RlpParameters, lambda given: Rlp(given, fill=False)),
     "sr": Known(SR, SrParameters, Sr),
     "asr": Known(SR, AsrParameters, Sr),
+    "rlc-am": Known(RLC_AM, RlcParameters, RlcAm),
+    "rlc-um": Known(RLC_UM, UmParameters, RlcUm),
+    "rlc-tm": Known(RLC_TM, TmParameters, RlcTm),
 }

@@ -11,8 +11,8 @@ from multitracer.replay.arq.fields import NEVER, numbers, record, table
 
 OFFER = numbers("time_ns side octets flow past")
 """`past`: the packet goes past the entity, straight into the device's queue."""
-WINDOW = numbers("side octets flow past size total offered under_way delivered lost")
-"""A flow of `total` packets, of which at most `size` are under way."""
+WINDOW = numbers("side octets flow past most total offered under_way delivered lost")
+"""A flow of `total` packets, of which at most `most` are under way."""
 STATE = numbers("next_ns next_offer saturated_a saturated_b")
 """Octets of each side's SDUs that never run out, 0 for none."""
 
@@ -28,7 +28,7 @@ class Source(NamedTuple):
 def source(
     offers: Sequence[tuple[int, ...]] = (), windows: Sequence[tuple[int, ...]] = (), saturated: tuple[int, int] = (0, 0)
 ) -> Source:
-    """Offers are (time_ns, side, octets[, flow, past]), windows (side, octets, flow, size, total[, past]).
+    """Offers are (time_ns, side, octets[, flow, past]), windows (side, octets, flow, most, total[, past]).
 
     SDUs that never run out are offered to A and to B whenever one more can be sent.
     """
@@ -38,7 +38,7 @@ def source(
         row.flow, row.past = (*offer[3:], 0, 0)[:2]
     flows = table(len(windows), WINDOW)
     for row, window in zip(flows, windows, strict=True):
-        row.side, row.octets, row.flow, row.size, row.total = window[:5]
+        row.side, row.octets, row.flow, row.most, row.total = window[:5]
         row.past = (*window[5:], 0)[0]
     if (rows["octets"] < 1).any() or (flows["octets"] < 1).any() or min(saturated) < 0:
         raise UsageError("an SDU must have 1 octet or more")
@@ -63,7 +63,7 @@ def plan(source: Any, now: int) -> None:
 @kernel
 def is_open(window: Any) -> bool:
     """Whether a window has room for one more of its packets."""
-    return window.under_way < window.size and window.offered < window.total
+    return window.under_way < window.most and window.offered < window.total
 
 
 @kernel

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -138,13 +137,6 @@ def named(name: str, given: Mapping[str, str]) -> Model:
     if name not in known:
         raise UsageError(f"there is no model '{name}'\nThere are: {', '.join(MODEL_NAMES)}.")
     return known[name].build(name, given)
-
-
-def by_stretch(firsts: Ints, run: Callable[[int, int], int]) -> Ints:
-    """Octets delivered in each stretch; `run(first, last)` goes on and returns all octets delivered so far."""
-    bounds = firsts.tolist()
-    so_far = [0, *(run(first, last) for first, last in pairwise(bounds))]
-    return np.array([after - before for before, after in pairwise(so_far)], dtype=np.int64)
 
 
 def stretch_octets(engine: Engine, air: Air, firsts: Ints) -> Ints:
