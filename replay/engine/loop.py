@@ -348,11 +348,14 @@ class Loop(NamedTuple):
     run_through: Callable[[Link, Any, Any, int], int]
 
 
-def bind(name: str, machine: Any) -> Loop:
-    """The loop of a protocol: its functions anew, with the machine's kernels as globals and names of their own."""
+def bind(name: str, machine: Any, *, large: bool = False) -> Loop:
+    """The loop of a protocol: its functions anew, with the machine's kernels as globals and names of their own.
+
+    A large machine's loop is not compiled into one function, which would take minutes.
+    """
     namespace = {**globals(), **{each: getattr(machine, each) for each in KERNELS}}
     for part, decorated in PARTS.items():
         own = FunctionType(part.__code__, namespace, f"{part.__name__}_{name}")
         own.__qualname__, own.__doc__, own.__module__ = own.__name__, part.__doc__, __name__
-        namespace[part.__name__] = decorated(own)
+        namespace[part.__name__] = kernel(own) if large else decorated(own)
     return Loop(namespace["run"], namespace["run_through"])

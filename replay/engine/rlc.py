@@ -23,7 +23,7 @@ def _check(a: Parameters | UmParameters, b: Parameters | UmParameters) -> None:
         check_windows(b.tx_window, a.rx_window)
 
 
-RLC_AM = Protocol("rlc-am", entity, frames, bind("rlc_am", am), counters, lambda p: p.pdu_bytes, _check)
+RLC_AM = Protocol("rlc-am", entity, frames, bind("rlc_am", am, large=True), counters, lambda p: p.pdu_bytes, _check)
 RLC_AM_OCTETS = replace(RLC_AM, name="rlc-am with octets", entity=entity_with_octets)
 RLC_UM = Protocol("rlc-um", um_entity, frames, bind("rlc_um", um), um_counters, lambda p: p.pdu_bytes, _check)
 RLC_UM_OCTETS = replace(RLC_UM, name="rlc-um with octets", entity=um_entity_with_octets)

@@ -24,7 +24,7 @@ from multitracer.replay.arq.rlc.am_receiver import (
     trigger_status,
     understood,
 )
-from multitracer.replay.arq.rlc.am_reset import next_reset, next_reset_ack, take_reset, take_reset_ack
+from multitracer.replay.arq.rlc.am_reset import RESET_ACK, next_reset, next_reset_ack, take_reset, take_reset_ack
 from multitracer.replay.arq.rlc.am_sender import (
     HEAD_BYTES,
     can_send_new,
@@ -39,14 +39,12 @@ from multitracer.replay.arq.rlc.am_sender import (
 )
 from multitracer.replay.arq.rlc.frames import copy_frame
 from multitracer.replay.arq.rlc.queue import append_sdu, has_room, room_left
-from multitracer.replay.arq.rlc.status import committed, compose, get, put, read_status, status_due
+from multitracer.replay.arq.rlc.status import N1, ZERO, committed, compose, get, put, read_status, status_due
 
 __all__ = [
     "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered",
     "waiting", "wants",
 ]  # fmt: skip
-
-_RESET, _RESET_ACK = 1, 2
 
 
 @kernel
@@ -126,7 +124,7 @@ def _next_status(e: Entity, now: int, frame: Any) -> int:
     size = e.p.control_pdu_bytes if e.p.control_pdu_bytes else e.p.pdu_bytes
     used = compose(e, frame.octets, 2 * size)
     if used & 1:
-        used = put(frame.octets, used, 0, 1)
+        used = put(frame.octets, used, ZERO, N1)
     _status_sent(e, now)
     return _filled(e, frame, used // 2)
 
@@ -154,7 +152,7 @@ def _piggyback(e: Entity, now: int, frame: Any) -> int:
     if used > 2 * room or not v.composed_report or v.composed_to >= 0:
         return 0
     if used & 1:
-        used = put(scratch, used, 0, 1)
+        used = put(scratch, used, ZERO, N1)
     length = next_data(e, now, frame)
     for i in range(frame.kept, length - room + used // 2):
         frame.octets[i] = 0  # the data, where they are not carried
@@ -187,13 +185,13 @@ def receive(e: Entity, frame: Any, octets: int, now: int) -> None:
         e.counts.malformed += 1
     elif first & 0x80:
         if not v.resetting and understood(e, frame, octets, now):
-            at = e.slot[NEW_PDU].status_at
+            at = e.store.slot[NEW_PDU].status_at
             take_data(e, frame, now)
             if at:
                 _take_status(e, frame.octets, 2 * at, octets, now)
     elif first >> 4 == 0:
         if not v.resetting:
-            _take_status(e, frame.octets, 0, octets, now)
+            _take_status(e, frame.octets, ZERO, octets, now)
     else:
         _take_reset(e, frame.octets, octets, now)
 
@@ -202,7 +200,7 @@ def receive(e: Entity, frame: Any, octets: int, now: int) -> None:
 def _take_status(e: Entity, pdu: Any, at: int, length: int, now: int) -> None:
     """A STATUS PDU, or one piggybacked, from nibble `at`; one not understood is discarded whole."""
     found = e.found
-    if get(pdu, at, 1) & 7 or not read_status(e, pdu, at + 1, length, found):
+    if get(pdu, at, N1) & 7 or not read_status(e, pdu, at + 1, length, found):
         e.counts.malformed += 1
         return
     if found.window >= 0:
@@ -220,12 +218,12 @@ def _take_status(e: Entity, pdu: Any, at: int, length: int, now: int) -> None:
 def _take_reset(e: Entity, pdu: Any, length: int, now: int) -> None:
     """A RESET or RESET ACK; a RESET known already is only acknowledged again."""
     v, kind = e.v, np.int64(pdu[0]) >> 4
-    if length < 4 or kind > _RESET_ACK or pdu[0] & 7:
+    if length < 4 or kind > RESET_ACK or pdu[0] & 7:
         e.counts.malformed += 1
         return
     rsn = (np.int64(pdu[0]) >> 3) & 1
     hfni = np.int64(pdu[1]) << 12 | np.int64(pdu[2]) << 4 | np.int64(pdu[3]) >> 4
-    if kind == _RESET_ACK:
+    if kind == RESET_ACK:
         take_reset_ack(e, rsn, hfni, now)
         return
     if rsn != v.last_rsn:

@@ -13,9 +13,9 @@ from multitracer.replay.arq.rlc.queue import EXACT, GIVEN_UP, SHORT, drop_waitin
 def forget_nack(e: Entity, sn: int) -> bool:
     """The PDU need not be sent again; whether it had to be."""
     slot = sn & SN_MASK
-    if not e.slot[slot].nack:
+    if not e.store.slot[slot].nack:
         return False
-    e.slot[slot].nack = 0
+    e.store.slot[slot].nack = 0
     e.v.nacked -= 1
     return True
 
@@ -40,7 +40,7 @@ def discard_before(e: Entity, number: int) -> None:
         return
     for k in range(signalled, number):  # never sent: their end is where that of the last one sent is
         _end_as(e, k, last)
-    v.floor = max(v.floor, q.sdu[last % len(q.sdu)].end_sn)
+    v.floor = max(v.floor, q.v.sdu[last % q.v.sdus].end_sn)
     for sn in range(v.vt_a, v.floor):
         forget_nack(e, sn)
     if not v.mrw_to:
@@ -49,9 +49,9 @@ def discard_before(e: Entity, number: int) -> None:
 
 @kernel
 def _end_as(e: Entity, number: int, other: int) -> None:
-    size = len(e.queue.sdu)
-    e.queue.sdu[number % size].end_sn = e.queue.sdu[other % size].end_sn
-    e.queue.sdu[number % size].end_n = e.queue.sdu[other % size].end_n
+    size = e.queue.v.sdus
+    e.queue.v.sdu[number % size].end_sn = e.queue.v.sdu[other % size].end_sn
+    e.queue.v.sdu[number % size].end_n = e.queue.v.sdu[other % size].end_n
 
 
 @kernel
@@ -62,8 +62,8 @@ def _cut_short(e: Entity) -> None:
     would do too, but an MRW_ACK of the MRW before, come late, can have the same SN_ACK and 0.
     """
     q = e.queue
-    at = (q.v.next if q.v.taken else q.v.next - 1) % len(q.sdu)
-    q.sdu[at].end_sn, q.sdu[at].end_n = e.v.vt_s, 1
+    at = (q.v.next if q.v.taken else q.v.next - 1) % q.v.sdus
+    q.v.sdu[at].end_sn, q.v.sdu[at].end_n = e.v.vt_s, 1
     q.v.ending = GIVEN_UP
     e.v.cut = 1
 
@@ -76,8 +76,8 @@ def begin_mrw(e: Entity) -> None:
     """
     v, q = e.v, e.queue
     v.mrw_to = v.discard_to
-    at = (v.mrw_to - 1) % len(q.sdu)
-    v.mrw_sn, v.mrw_n = q.sdu[at].end_sn, q.sdu[at].end_n
+    at = (v.mrw_to - 1) % q.v.sdus
+    v.mrw_sn, v.mrw_n = q.v.sdu[at].end_sn, q.v.sdu[at].end_n
     v.mrw_beyond = 1 if v.cut and v.vt_s >= v.vt_a + v.vt_ws else 0
     v.vt_mrw, v.mrw_due = 0, 1
 
@@ -119,13 +119,13 @@ def discard_due(e: Entity) -> int:
     oldest = max(q.head, e.v.discard_to)
     if e.p.discard != DISCARD_BY_TIMER or oldest >= q.tail or e.v.resetting:
         return NEVER
-    return e.queue.sdu[oldest % len(e.queue.sdu)].due
+    return e.queue.v.sdu[oldest % e.queue.v.sdus].due
 
 
 @kernel
 def discard_expired(e: Entity, now: int) -> None:
     """Timer_Discard: give up every SDU whose time has come."""
     number = max(e.queue.v.head, e.v.discard_to)
-    while number < e.queue.v.tail and e.queue.sdu[number % len(e.queue.sdu)].due <= now:
+    while number < e.queue.v.tail and e.queue.v.sdu[number % e.queue.v.sdus].due <= now:
         number += 1
     discard_before(e, number)

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multitracer.compute.kernels import kernel
-from multitracer.replay.arq.fields import NEVER, dtype, joined, numbers, record, table
+from multitracer.replay.arq.fields import NEVER, dtype, joined, numbers, record
 from multitracer.replay.arq.rlc import queue as queues
 from multitracer.replay.arq.rlc import reassembly as reassemblies
+from multitracer.replay.arq.rlc.frames import FRAME_OCTETS
 from multitracer.replay.arq.rlc.parameters import DISCARD_MODES, LARGEST_PDU_BYTES, STATUS_FORMATS, Parameters
 from multitracer.replay.arq.rlc.queue import Queue
 from multitracer.replay.arq.rlc.reassembly import HANDED_OVER, Reassembly, restart
@@ -56,7 +57,7 @@ TIMERS = numbers(
 FOUND = dtype(
     [
         *((name, np.int64) for name in ("window", "mrw_sn", "mrw_n", "mrw_ack_sn", "mrw_ack_n", "poll_sn")),
-        ("scratch", np.uint8, (2 * LARGEST_PDU_BYTES,)),
+        ("scratch", np.uint8, (FRAME_OCTETS,)),
     ]
 )
 """What a STATUS PDU says besides gaps and ACK, -1: nothing; and room to compose one that may be piggybacked."""
@@ -77,8 +78,21 @@ whether it is there, and what its header says. `named` is a list by itself: the 
 missing."""
 
 
+STORE = dtype(
+    [
+        ("slot", SLOT, (SN_MASK + 2,)),
+        ("tx", np.uint8, ((SN_MASK + 1) * LARGEST_PDU_BYTES,)),
+        ("rx", np.uint8, ((SN_MASK + 1) * LARGEST_PDU_BYTES,)),
+        ("lis", np.int16, ((SN_MASK + 2) * (LARGEST_PDU_BYTES // 2),)),
+    ]
+)
+"""By PDU: what is known of it; octets of those sent, or of their headers alone; octets of those received ahead of
+sequence (mode with octets), and their length indicators. There is room for the largest PDUs; what is not used takes no
+memory."""
+
+
 class Entity(NamedTuple):
-    """An RLC AM entity; slots of PDUs go by the sequence number."""
+    """An RLC AM entity: few parts, for each is handed over in every call."""
 
     p: Any
     v: Any
@@ -86,14 +100,8 @@ class Entity(NamedTuple):
     counts: Any
     queue: Queue
     r: Reassembly
-    slot: Any
-    """What is known of each PDU (SLOT)."""
-    tx: Any
-    """Octets of the PDUs sent, or of their headers alone."""
-    rx: Any
-    """Octets of PDUs received ahead of sequence (mode with octets)."""
-    lis: Any
-    """Length indicators of PDUs received ahead of sequence."""
+    store: Any
+    """PDUs sent and received (STORE)."""
     found: Any
     """What the STATUS just read says besides."""
     above: Any
@@ -115,20 +123,19 @@ def live_entity(parameters: Parameters) -> Entity:
 
 
 def _made(q: Parameters, *, keeps_octets: bool, hands_out: bool = False) -> Entity:
-    slots, size = SN_MASK + 1, q.pdu_bytes
+    size = q.pdu_bytes
     ends = most_ends(size, q.li_octets)
     # Where an MRW may have to stop behind any end in a PDU, a PDU has no more than it can name.
     told = ends if q.discard == "no_discard" else min(ends, MOST_SIGNALLED)
-    out = ((q.rx_window + 2) * size + 2 * q.max_sdu_bytes, (q.rx_window + 2) * ends) if hands_out else (0, 0)
+    out_bytes = (q.rx_window + 2) * size + 2 * q.max_sdu_bytes
     handed = (q.rx_window + 2) * (ends + 1) + reassemblies.MOST_PIECES
     made = Entity(
         _numbers(q), record(STATE), record(TIMERS), record(COUNTS),
         queues.queue(q.queue_sdus, q.queue_bytes, told, keeps_octets),
-        reassemblies.reassembly(q.max_sdu_bytes, keeps_octets, *out),
-        table(slots + 1, SLOT), np.zeros((slots, size), np.uint8),
-        np.zeros((slots if keeps_octets else 1, size), np.uint8), np.zeros((slots + 1, ends), np.int16),
-        record(FOUND), above(handed, q.queue_sdus),
+        reassemblies.reassembly(q.max_sdu_bytes, keeps_octets, out_bytes if hands_out else 0),
+        record(STORE), record(FOUND), above(handed, q.queue_sdus),
     )  # fmt: skip
+    made.store.slot[NEW_PDU].li = NEW_PDU * ends
     made.v.last_rsn = -1
     clear(made, 0)
     return made
@@ -178,7 +185,7 @@ def clear(e: Entity, now: int) -> None:
     v.report_from = -1
     v.vt_ws = e.p.tx_window
     for slot in range(SN_MASK + 1):
-        e.slot[slot].nack = e.slot[slot].have = 0
+        e.store.slot[slot].nack = e.store.slot[slot].have = 0
     stop_timers(e)
     e.timer.poll_periodic = after(now, e.p.poll_periodic_ns)
     e.timer.status_periodic = after(now, e.p.status_periodic_ns)

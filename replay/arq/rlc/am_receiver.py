@@ -20,6 +20,9 @@ from multitracer.replay.arq.rlc.reassembly import (
 from multitracer.replay.arq.rlc.segmentation import ENDED_BEFORE, ENDED_SHORT, read_indicators
 from multitracer.replay.arq.rlc.status import gap_end, next_gap
 
+_FIRST = np.int64(0)
+"""The first end in a PDU."""
+
 
 @kernel
 def trigger_status(e: Entity) -> None:
@@ -33,12 +36,12 @@ def trigger_status(e: Entity) -> None:
 @kernel
 def understood(e: Entity, frame: Any, length: int, now: int) -> bool:
     """Read the header of an AMD PDU; False, and counted, when it is malformed or not of the size agreed on."""
-    pdu = e.slot[NEW_PDU]
+    pdu = e.store.slot[NEW_PDU]
     he = np.int64(frame.octets[1]) & 3
     pdu.count, pdu.begin, pdu.stop, pdu.status_at = 0, 2, length - 2, 0
     good = he != 3 and length == e.p.pdu_bytes
     if good and he == 1:
-        good = read_indicators(frame.octets, 2, length, e.p.li_octets, pdu, e.lis[NEW_PDU], 0)
+        good = read_indicators(frame.octets, 2, length, e.p.li_octets, pdu, e.store.lis, 0)
     pdu.he, pdu.done, pdu.first_ns = he, 0, now
     pdu.start, pdu.sdu, pdu.skip, pdu.cut = frame.start, frame.sdu, frame.skip, frame.cut
     if not good:
@@ -56,7 +59,7 @@ def take_data(e: Entity, frame: Any, now: int) -> None:
     e.counts.received += 1
     if ahead >= e.p.rx_window:
         e.counts.outside += 1
-    elif e.slot[sn12].have:
+    elif e.store.slot[sn12].have:
         e.counts.duplicate += 1
     else:
         _store(e, frame, v.vr_r + ahead, now)
@@ -69,10 +72,8 @@ def _store(e: Entity, frame: Any, sn: int, now: int) -> None:
     v, slot = e.v, sn & SN_MASK
     if e.r.v.keeps_octets:
         for i in range(e.p.pdu_bytes):
-            e.rx[slot, i] = frame.octets[i]
-    _place(e, e.slot[NEW_PDU], e.slot[slot])
-    for i in range(e.slot[NEW_PDU].count):
-        e.lis[slot, i] = e.lis[NEW_PDU, i]
+            e.store.rx[slot * e.p.pdu_bytes + i] = frame.octets[i]
+    _place(e, e.store.slot[NEW_PDU], slot)
     gap = sn > v.vr_h
     v.vr_h = max(v.vr_h, sn + 1)
     if sn == v.vr_r:
@@ -84,18 +85,23 @@ def _store(e: Entity, frame: Any, sn: int, now: int) -> None:
 
 
 @kernel
-def _place(e: Entity, new: Any, pdu: Any) -> None:
+def _place(e: Entity, new: Any, slot: int) -> None:
     """Keep what was read of a PDU under its number."""
-    pdu.count, pdu.begin, pdu.stop, pdu.he, pdu.done = new.count, new.begin, new.stop, new.he, new.done
+    pdu, lis = e.store.slot[slot], e.store.lis
+    pdu.count, pdu.stop, pdu.he, pdu.done = new.count, new.stop, new.he, new.done
+    pdu.begin = slot * e.p.pdu_bytes + new.begin
+    pdu.li = slot * (e.p.pdu_bytes // e.p.li_octets)
     pdu.start, pdu.sdu, pdu.skip, pdu.cut, pdu.first_ns = new.start, new.sdu, new.skip, new.cut, new.first_ns
     pdu.have = 1
+    for i in range(new.count):
+        lis[pdu.li + i] = lis[new.li + i]
 
 
 @kernel
 def advance(e: Entity, now: int) -> None:
     """Put together all PDUs that are next in sequence; VR(R) stops at the first that is missing."""
     v = e.v
-    while v.vr_r < v.vr_h and e.slot[v.vr_r & SN_MASK].have:
+    while v.vr_r < v.vr_h and e.store.slot[v.vr_r & SN_MASK].have:
         _use(e, v.vr_r, now)
         v.vr_r += 1
 
@@ -103,30 +109,24 @@ def advance(e: Entity, now: int) -> None:
 @kernel
 def _use(e: Entity, sn: int, now: int) -> None:
     slot = sn & SN_MASK
-    feed(e.r, e.above, e.rx[_row(e, slot)], e.slot[slot], e.lis[slot], e.v.skip_ends, now)
+    feed(e.r, e.above, e.store.rx, e.store.slot[slot], e.store.lis, e.v.skip_ends, now)
     e.v.skip_ends = 0
-    e.slot[slot].have = 0
-
-
-@kernel
-def _row(e: Entity, slot: int) -> int:
-    """The row of `rx` with a PDU's octets; row 0 where there are none."""
-    return slot if e.r.v.keeps_octets else 0
+    e.store.slot[slot].have = 0
 
 
 @kernel
 def _deliver_around(e: Entity, sn: int, now: int) -> None:
     """Out of sequence: hand over the SDUs that PDU `sn`, above a gap, makes complete."""
-    pdu = e.slot[sn & SN_MASK]
+    pdu = e.store.slot[sn & SN_MASK]
     ends = pdu.count + (1 if pdu.he == 2 else 0)
     for k in range(ends):
         _deliver_if_whole(e, sn, k, now)
     pdu.done |= 2  # what ends behind the first end lies in this PDU alone
     later = sn + 1
-    while later < e.v.vr_h and e.slot[later & SN_MASK].have:
-        other = e.slot[later & SN_MASK]
+    while later < e.v.vr_h and e.store.slot[later & SN_MASK].have:
+        other = e.store.slot[later & SN_MASK]
         if other.count or other.he == 2:
-            _deliver_if_whole(e, later, 0, now)
+            _deliver_if_whole(e, later, _FIRST, now)
             return
         later += 1
 
@@ -136,23 +136,26 @@ def _end_of(e: Entity, slot: int, k: int) -> int:
     """How many SDU octets of the PDU come before its k-th end."""
     if k < 0:
         return 0
-    if k >= e.slot[slot].count:
-        return e.slot[slot].stop
-    li: Any = np.int64(e.lis[slot, k])
+    if k >= e.store.slot[slot].count:
+        return e.store.slot[slot].stop
+    li: Any = np.int64(e.store.lis[e.store.slot[slot].li + k])
     return 0 if li in (ENDED_BEFORE, ENDED_SHORT) else li
 
 
 @kernel
 def _tells_of_before(e: Entity, slot: int) -> bool:
     """Whether the first end in the PDU is that of data in the PDU before."""
-    return e.slot[slot].count > 0 and (e.lis[slot, 0] == ENDED_BEFORE or e.lis[slot, 0] == ENDED_SHORT)
+    if e.store.slot[slot].count == 0:
+        return False
+    li: Any = np.int64(e.store.lis[e.store.slot[slot].li])
+    return bool(li in (ENDED_BEFORE, ENDED_SHORT))
 
 
 @kernel
 def _deliver_if_whole(e: Entity, sn: int, k: int, now: int) -> None:
     """Hand over the SDU that ends at the k-th end in PDU `sn`, if all its PDUs are there and it was not yet."""
     slot = sn & SN_MASK
-    pdu = e.slot[slot]
+    pdu = e.store.slot[slot]
     if k == 0 and pdu.done & 1:
         return
     first = sn
@@ -163,10 +166,10 @@ def _deliver_if_whole(e: Entity, sn: int, k: int, now: int) -> None:
     restart_aside(e.r)
     for each in range(first, sn):
         at = each & SN_MASK
-        last = e.slot[at].count - (1 if e.slot[at].he != 2 else 0)
-        _append_part(e, at, last if each == first else -1, e.slot[at].stop)
+        last = e.store.slot[at].count - (1 if e.store.slot[at].he != 2 else 0)
+        _append_part(e, at, last if each == first else -1, e.store.slot[at].stop)
     _append_part(e, slot, k - 1, _end_of(e, slot, k))
-    short = 1 if k == 0 and pdu.count > 0 and e.lis[slot, 0] == ENDED_SHORT else 0
+    short = 1 if k == 0 and pdu.count > 0 and e.store.lis[pdu.li] == ENDED_SHORT else 0
     if close_aside(e.r, e.above, short, now) and k == 0:
         pdu.done |= 1
 
@@ -174,21 +177,20 @@ def _deliver_if_whole(e: Entity, sn: int, k: int, now: int) -> None:
 @kernel
 def _append_part(e: Entity, slot: int, k: int, stop: int) -> None:
     """Octets of a PDU from behind its k-th end (-1: from the first) to `stop` belong to the SDU put together aside."""
-    pdu, begin = e.slot[slot], _end_of(e, slot, k)
+    pdu, begin = e.store.slot[slot], _end_of(e, slot, k)
     sdu = pdu.sdu
     if sdu >= 0 and k >= 0:
         sdu += k + (0 if _tells_of_before(e, slot) else 1)
-    octets = e.rx[_row(e, slot)]
-    append_aside(e.r, e.above, octets, pdu.begin + begin, pdu.begin + stop, pdu.start + begin, sdu, pdu.first_ns)
+    append_aside(e.r, e.above, e.store.rx, pdu.begin + begin, pdu.begin + stop, pdu.start + begin, sdu, pdu.first_ns)
 
 
 @kernel
 def _begins_in(e: Entity, sn: int) -> int:
     """The PDU with the end before the first end in `sn`, if all from there on are above the gap; else -1."""
     before = sn - 1
-    while before > e.v.vr_r and e.slot[before & SN_MASK].have:
+    while before > e.v.vr_r and e.store.slot[before & SN_MASK].have:
         slot = before & SN_MASK
-        if e.slot[slot].count or e.slot[slot].he == 2:
+        if e.store.slot[slot].count or e.store.slot[slot].he == 2:
             return before
         before -= 1
     return -1
@@ -202,7 +204,7 @@ def take_mrw(e: Entity, sn12: int, n: int, now: int) -> None:
     target = v.vr_r + ahead
     if ahead <= e.p.rx_window:
         for sn in range(v.vr_r, target):
-            if e.slot[sn & SN_MASK].have:
+            if e.store.slot[sn & SN_MASK].have:
                 _use(e, sn, now)
             else:
                 skip_to_end(e.r)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from multitracer.compute.kernels import kernel
-from multitracer.replay.arq.fields import NEVER
+from multitracer.replay.arq.fields import NEVER, codes
 from multitracer.replay.arq.rlc.am_entity import Entity, after, clear, stop_timers
 from multitracer.replay.arq.rlc.queue import drop_waiting, report_lost
+
+RESET, RESET_ACK = codes(2, 1)
+"""Types of control PDUs, 9.2.1."""
 
 
 @kernel
@@ -34,7 +37,7 @@ def next_reset(e: Entity, now: int, frame: Any) -> int:
         return 0
     e.counts.resets += 1
     e.timer.rst = after(now, e.p.rst_ns)
-    return _put_reset(e, frame.octets, 1, v.rsn)
+    return _put_reset(e, frame.octets, RESET, v.rsn)
 
 
 @kernel
@@ -42,7 +45,7 @@ def next_reset_ack(e: Entity, frame: Any) -> int:
     """The RESET ACK that is due."""
     rsn = e.v.reset_ack_due - 1
     e.v.reset_ack_due = 0
-    return _put_reset(e, frame.octets, 2, rsn)
+    return _put_reset(e, frame.octets, RESET_ACK, rsn)
 
 
 @kernel

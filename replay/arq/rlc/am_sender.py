@@ -33,7 +33,7 @@ def lowest_nacked(e: Entity) -> int:
         return -1
     sn = max(v.lowest, v.vt_a)
     while sn < v.vt_s:
-        if e.slot[sn & SN_MASK].nack:
+        if e.store.slot[sn & SN_MASK].nack:
             v.lowest = sn
             return sn
         sn += 1
@@ -73,11 +73,11 @@ def next_data(e: Entity, now: int, frame: Any) -> int:
     if sn < 0:
         return 0
     limited = e.p.max_dat > 0 and e.p.discard != DISCARD_BY_TIMER
-    if limited and e.slot[sn & SN_MASK].vt_dat + 1 >= e.p.max_dat:
+    if limited and e.store.slot[sn & SN_MASK].vt_dat + 1 >= e.p.max_dat:
         if e.p.discard == NO_DISCARD:
             begin_reset(e)
         else:
-            discard_before(e, e.slot[sn & SN_MASK].last_sdu + 1)
+            discard_before(e, e.store.slot[sn & SN_MASK].last_sdu + 1)
         return 0
     return _send_again(e, sn, now, frame)
 
@@ -101,12 +101,12 @@ def _send_new(e: Entity, now: int, frame: Any) -> int:
 @kernel
 def _keep(e: Entity, slot: int, frame: Any) -> None:
     """Keep a new PDU, which may have to be sent again."""
-    pdu, q = e.slot[slot], e.queue.v
+    pdu, q = e.store.slot[slot], e.queue.v
     pdu.last_sdu = q.next if q.taken else q.next - 1
     pdu.vt_dat, pdu.nack, pdu.head = 0, 0, frame.kept
     pdu.tx_start, pdu.tx_sdu, pdu.tx_skip, pdu.tx_cut = frame.start, frame.sdu, frame.skip, frame.cut
     for i in range(frame.kept):
-        e.tx[slot, i] = frame.octets[i]
+        e.store.tx[slot * e.p.pdu_bytes + i] = frame.octets[i]
 
 
 @kernel
@@ -131,13 +131,13 @@ def _poll_for_sdus(e: Entity, ended: int) -> bool:
 @kernel
 def _send_again(e: Entity, sn: int, now: int, frame: Any) -> int:
     slot = sn & SN_MASK
-    pdu = e.slot[slot]
+    pdu = e.store.slot[slot]
     asked = forget_nack(e, sn)
     e.counts.resent += 1
     frame.start, frame.sdu, frame.skip, frame.cut = pdu.tx_start, pdu.tx_sdu, pdu.tx_skip, pdu.tx_cut
     frame.jump, frame.kept = 0, pdu.head
     for i in range(pdu.head):
-        frame.octets[i] = e.tx[slot, i]
+        frame.octets[i] = e.store.tx[slot * e.p.pdu_bytes + i]
     last = asked and e.v.nacked == 0 and e.p.poll_last_retransmission > 0
     return _send(e, sn, now, frame, _window_used(e) or last)
 
@@ -145,7 +145,7 @@ def _send_again(e: Entity, sn: int, now: int, frame: Any) -> int:
 @kernel
 def _send(e: Entity, sn: int, now: int, frame: Any, wanted: bool) -> int:
     """Hand the PDU to the air, with a poll if there is cause."""
-    e.slot[sn & SN_MASK].vt_dat += 1
+    e.store.slot[sn & SN_MASK].vt_dat += 1
     e.counts.sent += 1
     if _poll_here(e, wanted):
         frame.octets[1] |= POLL_BIT
@@ -185,7 +185,7 @@ def take_report(e: Entity, now: int) -> None:
     v = e.v
     first = v.vt_s
     for i in range(v.listed):
-        sn = v.vt_a + ((e.slot[i].named - v.vt_a) & SN_MASK)
+        sn = v.vt_a + ((e.store.slot[i].named - v.vt_a) & SN_MASK)
         if sn >= v.vt_s:
             return _invalid(e)
         first = min(first, sn)
@@ -195,7 +195,7 @@ def take_report(e: Entity, now: int) -> None:
     v.stamp += 1
     refused = _mark(e)
     for sn in range(v.vt_a, lsn):
-        if e.slot[sn & SN_MASK].called != v.stamp:
+        if e.store.slot[sn & SN_MASK].called != v.stamp:
             forget_nack(e, sn)
     _move(e, min(lsn, first))
     if v.vt_a >= v.poll_x or refused:
@@ -217,13 +217,13 @@ def _mark(e: Entity) -> bool:
     """Note the PDUs called missing to be sent again; whether x-1 of Timer_Poll is one of them."""
     v, refused = e.v, False
     for i in range(v.listed):
-        sn = v.vt_a + ((e.slot[i].named - v.vt_a) & SN_MASK)
+        sn = v.vt_a + ((e.store.slot[i].named - v.vt_a) & SN_MASK)
         slot = sn & SN_MASK
-        e.slot[slot].called = v.stamp
+        e.store.slot[slot].called = v.stamp
         refused = refused or sn == v.poll_x - 1
-        if sn < v.floor or e.slot[slot].nack:
+        if sn < v.floor or e.store.slot[slot].nack:
             continue
-        e.slot[slot].nack = 1
+        e.store.slot[slot].nack = 1
         v.lowest = sn if v.nacked == 0 else min(v.lowest, sn)
         v.nacked += 1
     return refused
@@ -245,8 +245,8 @@ def _move(e: Entity, sn: int) -> None:
     _raise(e, sn)
     # What is cut short is freed by its MRW only: acknowledged or not, the receiver must be told.
     while q.v.head < q.v.next and not (v.cut and q.v.head < v.discard_to):
-        at = q.v.head % len(q.sdu)
-        if q.sdu[at].end_sn == UNKNOWN or v.vt_a < q.sdu[at].end_sn + (1 if q.sdu[at].end_n else 0):
+        at = q.v.head % q.v.sdus
+        if q.v.sdu[at].end_sn == UNKNOWN or v.vt_a < q.v.sdu[at].end_sn + (1 if q.v.sdu[at].end_n else 0):
             break
         q.v.head += 1
     if v.mrw_to and v.vt_a > v.mrw_sn:

@@ -10,10 +10,13 @@ from multitracer.compute.kernels import kernel
 from multitracer.replay.arq.fields import dtype, table
 from multitracer.replay.arq.rlc.parameters import LARGEST_PDU_BYTES
 
+FRAME_OCTETS = LARGEST_PDU_BYTES + 96
+"""Room for what is due beside a report that fills a PDU."""
+
 FRAME = dtype(
     [
         *((name, np.int64) for name in ("start", "jump", "sdu", "skip", "cut", "kept")),
-        ("octets", np.uint8, (LARGEST_PDU_BYTES,)),
+        ("octets", np.uint8, (FRAME_OCTETS,)),
     ]
 )
 """`start`: the position in the sender's stream of the first octet of data; behind the first end of an SDU positions go

@@ -87,7 +87,7 @@ class _End:
         r, rows = self.entity.r, self.entity.above
         count, begin = int(r.v.out_count), 0
         pieces = iter(rows.handed[: int(rows.count.handed)].tolist())
-        for end in r.ends[:count].tolist():
+        for end in r.v.ends[:count].tolist():
             came, left = [], end - begin
             while left > 0:
                 start, stop, _, first_ns = next(pieces)

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multitracer.compute.kernels import kernel
-from multitracer.replay.arq.fields import dtype, numbers, record, table
-from multitracer.replay.arq.rlc.parameters import LARGEST_PDU_BYTES
+from multitracer.replay.arq.fields import dtype, numbers, record
+from multitracer.replay.arq.rlc.parameters import LARGEST_PDU_BYTES, MOST_QUEUE_SDUS
 from multitracer.replay.arq.stretches import lose
 
 EXACT, SHORT, GIVEN_UP = 1, 2, 3
@@ -17,11 +17,17 @@ that is not there; or it ended with the beginning of an SDU that was given up.""
 UNKNOWN = -1
 """The end of an SDU that no length indicator has told yet."""
 
+SDU = numbers("length due end_sn end_n")
+"""What is known of an SDU: octets; when Timer_Discard expires, ns; its end as an MRW names it: the N_LENGTH-th
+indicator of PDU SN_MRW, or 0: just before that PDU."""
+
 STATE = dtype(
     [
         *((name, np.int64) for name in (
-            "head", "next", "tail", "taken", "front", "back", "ending", "moved", "refused", "most_ends", "octets",
+            "head", "next", "tail", "taken", "front", "back", "ending", "moved", "refused", "most_ends",
+            "octets", "sdus",
         )),
+        ("sdu", SDU, (MOST_QUEUE_SDUS,)),
         ("lis", np.int64, (LARGEST_PDU_BYTES // 2 + 2,)),
     ]
 )  # fmt: skip
@@ -29,35 +35,30 @@ STATE = dtype(
 
 Numbers of SDUs count up for ever: [head, next) are sent but not acknowledged, `taken` octets of `next` are sent, `tail`
 is the next to come. `front` and `back` count octets likewise: positions in the stream of all SDUs. What is left of the
-SDU begun is `moved` octets before `front`: SDUs behind it have been dropped. `octets`: so many may wait. `lis`: length
-indicators of the PDU being filled, `most_ends` of them and one for padding.
+SDU begun is `moved` octets before `front`: SDUs behind it have been dropped. `octets`: so many may wait, of `sdus` SDUs
+at most. `sdu`: a ring of what is known of each, as large as it can be set: what is not used takes no memory. `lis`:
+length indicators of the PDU being filled, `most_ends` of them and one for padding.
 """
 
-SDU = numbers("length due end_sn end_n")
-"""What is known of an SDU: octets; when Timer_Discard expires, ns; its end as an MRW names it: the N_LENGTH-th
-indicator of PDU SN_MRW, or 0: just before that PDU."""
-
-
 class Queue(NamedTuple):
-    """A ring of what is known of each SDU, and (in the mode with octets) one of their octets."""
+    """A ring of what is known of each SDU (in `v`), and in the mode with octets one of their octets."""
 
     v: Any
     octets: Any
-    sdu: Any
 
 
 def queue(sdus: int, octets: int, ends: int, keeps_octets: bool) -> Queue:
     """An empty queue with room for so many SDUs and octets; `fill` tells so many ends of SDUs in a PDU, at most."""
     state = record(STATE)
-    state.most_ends, state.octets = ends, octets
-    return Queue(state, np.zeros(octets if keeps_octets else 0, np.uint8), table(sdus, SDU))
+    state.most_ends, state.octets, state.sdus = ends, octets, sdus
+    return Queue(state, np.zeros(octets if keeps_octets else 0, np.uint8))
 
 
 @kernel
 def has_room(queue: Any, length: int) -> bool:
     """Whether an SDU of `length` octets can be taken in."""
     v = queue.v
-    return v.tail - v.head < len(queue.sdu) and v.back - v.front + length <= v.octets
+    return v.tail - v.head < queue.v.sdus and v.back - v.front + length <= v.octets
 
 
 @kernel
@@ -71,7 +72,7 @@ def append_sdu(queue: Any, length: int, due: int) -> bool:
     if ring > 0:
         for i in range(length):
             queue.octets[(back + i) % ring] = numbered_octet(number, i)
-    sdu = queue.sdu[number % len(queue.sdu)]
+    sdu = queue.v.sdu[number % queue.v.sdus]
     sdu.length, sdu.due, sdu.end_sn, sdu.end_n = length, due, UNKNOWN, 0
     v.back = back + length
     v.tail = number + 1
@@ -106,7 +107,7 @@ def room_left(queue: Any, room: int, li_octets: int) -> int:
 @kernel
 def ends_at(queue: Any, number: int, sn: int, n: int) -> None:
     """Note where an SDU ends, as an MRW names it."""
-    sdu = queue.sdu[number % len(queue.sdu)]
+    sdu = queue.v.sdu[number % queue.v.sdus]
     sdu.end_sn, sdu.end_n = sn, n
 
 
@@ -115,7 +116,7 @@ def drop_waiting(queue: Any, first: int) -> None:
     """Give up what is not sent of SDUs before number `first`."""
     v = queue.v
     while v.next < first:
-        v.front += queue.sdu[v.next % len(queue.sdu)].length - v.taken
+        v.front += queue.v.sdu[v.next % queue.v.sdus].length - v.taken
         v.taken = v.moved = 0
         v.next += 1
 
@@ -124,7 +125,7 @@ def drop_waiting(queue: Any, first: int) -> None:
 def drop_behind_begun(queue: Any) -> None:
     """Give up the first SDU not begun; the rest of the one begun moves up to those behind."""
     v, ring = queue.v, len(queue.octets)
-    begun, gone = queue.sdu[v.next % len(queue.sdu)], queue.sdu[(v.next + 1) % len(queue.sdu)]
+    begun, gone = queue.v.sdu[v.next % queue.v.sdus], queue.v.sdu[(v.next + 1) % queue.v.sdus]
     rest, length = begun.length - v.taken, gone.length
     if ring > 0:
         for i in range(rest - 1, -1, -1):
@@ -144,7 +145,7 @@ def report_lost(queue: Any, above: Any, first: int, last: int) -> None:
     end, number = v.back, v.tail
     while number > first:
         number -= 1
-        start = end - queue.sdu[number % len(queue.sdu)].length
+        start = end - queue.v.sdu[number % queue.v.sdus].length
         if number < last:
             lose(above, start, end, number)
         end = start

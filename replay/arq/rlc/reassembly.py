@@ -12,6 +12,7 @@ import numpy as np
 
 from multitracer.compute.kernels import kernel
 from multitracer.replay.arq.fields import dtype, numbers, record
+from multitracer.replay.arq.rlc.parameters import LARGEST_PDU_BYTES, LARGEST_WINDOW
 from multitracer.replay.arq.rlc.queue import numbered_octet
 from multitracer.replay.arq.rlc.segmentation import ENDED_BEFORE, ENDED_SHORT, STARTS
 from multitracer.replay.arq.stretches import STRETCH, hand_over
@@ -20,10 +21,10 @@ LONGEST_SDU_BYTES = 65_535
 MOST_PIECES = 16_384
 """Pieces that the longest SDU can come in: an UMD PDU has room for five octets of it at least."""
 
-PDU = numbers("count begin stop status_at he done start jump sdu skip cut first_ns")
+PDU = numbers("count begin stop status_at he done li start jump sdu skip cut first_ns")
 """What is known of a received PDU: how many ends, where SDU octets begin and how many there are, where a piggybacked
-status begins (0: none), HE; which of the ends have been handed over ahead of sequence (see `feed`); what its frame
-says; and when it came."""
+status begins (0: none), HE; which of the ends have been handed over ahead of sequence (see `feed`); where its
+indicators begin; what its frame says; and when it came."""
 
 STATE = dtype(
     [
@@ -33,36 +34,35 @@ STATE = dtype(
             "delivered_last_ns", "aside", "aside_sdu",
         )),
         ("piece", STRETCH, (MOST_PIECES,)),
+        ("partial", np.uint8, (LONGEST_SDU_BYTES + 1,)),
+        ("ends", np.int64, ((LARGEST_WINDOW + 2) * LARGEST_PDU_BYTES // 2,)),
     ]
 )  # fmt: skip
 """State of a reassembly: octets `held` of an SDU begun, its number and the position of its first octet; whether its
 beginning is missing (`skipping`), or it was put together of what does not belong together (`broken`); the `pieces` that
-it came in; what waits to be taken away (`out_`); and what was handed over: SDUs and octets, how many SDUs were not
-whole and how many came behind a later one, the number handed over last, plus 1, and when. `aside`: octets of an SDU
-that is put together beside the one in sequence, and its number."""
+it came in, and its octets so far (`partial`); what waits to be taken away (`out_`, `ends`); and what was handed over:
+SDUs and octets, how many SDUs were not whole and how many came behind a later one, the number handed over last, plus 1,
+and when. `aside`: octets of an SDU that is put together beside the one in sequence, and its number."""
 
 
 HANDED_OVER = ("delivered", "delivered_octets", "garbled", "misordered", "last", "delivered_last_ns")
 
 
 class Reassembly(NamedTuple):
-    """SDUs being put together (`partial`, with octets), and those that wait to be taken away: `ends` in `out`.
+    """SDUs being put together, and (`out`) the octets of those that wait to be taken away.
 
     Where nobody takes SDUs away there is no room for them.
     """
 
     v: Any
-    partial: Any
     out: Any
-    ends: Any
 
 
-def reassembly(max_sdu_bytes: int, keeps_octets: bool, out_bytes: int, out_sdus: int) -> Reassembly:
-    """Nothing received yet; room for so many octets and SDUs that wait to be taken away."""
+def reassembly(max_sdu_bytes: int, keeps_octets: bool, out_bytes: int) -> Reassembly:
+    """Nothing received yet; room for so many octets that wait to be taken away."""
     state = record(STATE)
     state.longest, state.keeps_octets = max_sdu_bytes + 1, int(keeps_octets)
-    partial = np.zeros(max_sdu_bytes + 1 if keeps_octets else 0, np.uint8)
-    return Reassembly(state, partial, np.zeros(out_bytes, np.uint8), np.zeros(out_sdus, np.int64))
+    return Reassembly(state, np.zeros(out_bytes, np.uint8))
 
 
 @kernel
@@ -88,7 +88,7 @@ def append(
         v.pieces += 1
     if v.keeps_octets:
         for i in range(size):
-            r.partial[held + i] = octets[first + i]
+            r.v.partial[held + i] = octets[first + i]
     v.held = held + size
 
 
@@ -109,7 +109,7 @@ def close(r: Any, above: Any, wanted: int, now: int) -> None:
     v = r.v
     held = v.held
     if wanted and not v.skipping and held > 0:
-        if v.keeps_octets and v.sdu >= 0 and not is_numbered(r.partial, held, v.sdu):
+        if v.keeps_octets and v.sdu >= 0 and not is_numbered(r.v.partial, held, v.sdu):
             v.broken = 1
         if len(r.out) > 0:
             _take_out(r)
@@ -127,15 +127,15 @@ def _take_out(r: Any) -> None:
     v, held = r.v, r.v.held
     begin = v.out_octets
     for i in range(held):
-        r.out[begin + i] = r.partial[i]
+        r.out[begin + i] = r.v.partial[i]
     v.out_octets = begin + held
-    _end_out(r)
+    _end_out(v)
 
 
 @kernel
-def _end_out(r: Any) -> None:
-    r.ends[r.v.out_count] = r.v.out_octets
-    r.v.out_count += 1
+def _end_out(v: Any) -> None:
+    v.ends[v.out_count] = v.out_octets
+    v.out_count += 1
 
 
 @kernel
@@ -196,7 +196,7 @@ def close_aside(r: Any, above: Any, surplus: int, now: int) -> bool:
         above.handed[above.count.handed - 1].end -= surplus
     if len(r.out) > 0:
         v.out_octets += size
-        _end_out(r)
+        _end_out(v)
     _count(v, size, v.aside_sdu, 0, now)
     return True
 
@@ -227,7 +227,7 @@ def feed(r: Any, above: Any, octets: Any, pdu: Any, lis: Any, skip: int, now: in
     """
     begin, at, position, sdu, begins = pdu.begin, 0, pdu.start, pdu.sdu, 1 if pdu.skip == 0 else 0
     for i in range(pdu.count):
-        li: Any = np.int64(lis[i])
+        li: Any = np.int64(lis[pdu.li + i])
         if li == STARTS:
             restart(r)
             continue

@@ -51,7 +51,7 @@ def fill(
     frame.start, frame.jump, frame.sdu, frame.skip = v.front - v.moved, v.moved, v.next, v.taken
     room = size - head - count * li_octets
     while v.next < v.tail and count < v.most_ends and room >= li_octets:
-        rest = queue.sdu[v.next % len(queue.sdu)].length - v.taken
+        rest = queue.v.sdu[v.next % queue.v.sdus].length - v.taken
         alone = False
         if rest > room:
             data, v.taken, room = data + room, v.taken + room, 0
@@ -104,30 +104,31 @@ def _put(queue: Any, frame: Any, head: int, size: int, li_octets: int, count: in
 
 @kernel
 def read_indicators(
-    octets: Any, head: int, length: int, li_octets: int, meta: Any, lis: Any, unacknowledged: int
+    octets: Any, head: int, length: int, li_octets: int, pdu: Any, lis: Any, unacknowledged: int
 ) -> bool:
     """The length indicators behind `head` octets, in 15-bit form; False when they contradict themselves."""
+    first, most = pdu.li, length // li_octets
     at, more, count = head, 1, 0
     while more:
-        if at + li_octets > length or count >= len(lis):
+        if at + li_octets > length or count >= most:
             return False
         field: Any = np.int64(octets[at])
         if li_octets == 2:
             field = field << 8 | np.int64(octets[at + 1])
         more, li = field & 1, field >> 1
-        lis[count] = li | 0x7F80 if li_octets == 1 and li >= 0x7C else li
+        lis[first + count] = li | 0x7F80 if li_octets == 1 and li >= 0x7C else li
         at += li_octets
         count += 1
-    meta.count, meta.begin, meta.stop, meta.status_at = count, at, length - at, 0
-    return _consistent(meta, lis, li_octets, unacknowledged)
+    pdu.count, pdu.begin, pdu.stop, pdu.status_at = count, at, length - at, 0
+    return _consistent(pdu, lis, li_octets, unacknowledged)
 
 
 @kernel
-def _consistent(meta: Any, lis: Any, li_octets: int, unacknowledged: int) -> bool:
+def _consistent(pdu: Any, lis: Any, li_octets: int, unacknowledged: int) -> bool:
     """Check the indicators against each other and find where SDU octets stop."""
-    end, data, count = 0, meta.stop, meta.count
+    end, data, count = 0, pdu.stop, pdu.count
     for i in range(count):
-        li = lis[i]
+        li = lis[pdu.li + i]
         if li in (ENDED_BEFORE, ENDED_SHORT):
             if i > 0:
                 return False
@@ -137,14 +138,14 @@ def _consistent(meta: Any, lis: Any, li_octets: int, unacknowledged: int) -> boo
         elif li == PADDING or (li == PIGGYBACK and not unacknowledged):
             if i < count - 1:
                 return False
-            meta.stop, meta.count = end, count - 1
+            pdu.stop, pdu.count = end, count - 1
             if li == PIGGYBACK:
-                meta.status_at = meta.begin + end
+                pdu.status_at = pdu.begin + end
         elif li < end or li > data:  # the reserved ones are larger than any PDU
             return False
         else:
             end = li
     # 9.2.2.8: one octet behind a 15-bit indicator of an end is nobody's.
     if li_octets == 2 and data - end == 1 and end > 0:
-        meta.stop = end
+        pdu.stop = end
     return True

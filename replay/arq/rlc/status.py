@@ -11,9 +11,14 @@ from typing import Any
 import numpy as np
 
 from multitracer.compute.kernels import kernel
+from multitracer.replay.arq.fields import codes
 from multitracer.replay.arq.rlc.am_entity import BITMAP, RLIST, SN_MASK, Entity
 
-S_NO_MORE, S_WINDOW, S_ACK, S_LIST, S_BITMAP, S_RLIST, S_MRW, S_MRW_ACK, S_POLL = range(9)
+S_NO_MORE, S_WINDOW, S_ACK, S_LIST, S_BITMAP, S_RLIST, S_MRW, S_MRW_ACK, S_POLL = codes(9)
+ZERO, N1, N2, N3, N4, N5 = codes(6)
+"""Counts of nibbles."""
+BURST = np.int64(1)
+"""The code word before the length of a burst."""
 MOST_ENTRIES = 15
 """LENGTH has four bits."""
 ACK_NIBBLES = 4
@@ -43,7 +48,7 @@ def get(pdu: Any, at: int, nibbles: int) -> int:
 @kernel
 def next_gap(e: Entity, sn: int) -> int:
     """The first PDU from `sn` on that is missing below VR(H), or VR(H)."""
-    while sn < e.v.vr_h and e.slot[sn & SN_MASK].have:
+    while sn < e.v.vr_h and e.store.slot[sn & SN_MASK].have:
         sn += 1
     return sn
 
@@ -51,7 +56,7 @@ def next_gap(e: Entity, sn: int) -> int:
 @kernel
 def gap_end(e: Entity, sn: int) -> int:
     """Behind the missing PDUs that begin with `sn`."""
-    while sn < e.v.vr_h and not e.slot[sn & SN_MASK].have:
+    while sn < e.v.vr_h and not e.store.slot[sn & SN_MASK].have:
         sn += 1
     return sn
 
@@ -67,19 +72,19 @@ def status_due(e: Entity) -> bool:
 def compose(e: Entity, out: Any, nibbles: int) -> int:
     """Write what is due into `out`, a report within so many nibbles; gives the nibbles used."""
     v = e.v
-    at = put(out, 0, 0, 1)
+    at = put(out, ZERO, ZERO, N1)
     if v.mrw_due:
         at = _put_mrw(e, out, at, nibbles)
     if v.mrw_ack_due:
-        at = put(out, at, S_MRW_ACK << 16 | (v.mrw_ack_n & 15) << 12 | v.mrw_ack_sn & SN_MASK, 5)
+        at = put(out, at, S_MRW_ACK << 16 | (v.mrw_ack_n & 15) << 12 | v.mrw_ack_sn & SN_MASK, N5)
     if v.window_due:
-        at = put(out, at, S_WINDOW << 12 | v.window_due, 4)
+        at = put(out, at, S_WINDOW << 12 | v.window_due, N4)
     v.composed_report = 0
     v.composed_to = v.report_from
     report = v.status_wanted > 0 or v.report_from >= 0
     if report and at + ACK_NIBBLES <= nibbles:
         return _put_report(e, out, at, nibbles)
-    return put(out, at, S_NO_MORE, 1)
+    return put(out, at, S_NO_MORE, N1)
 
 
 @kernel
@@ -91,12 +96,12 @@ def _put_mrw(e: Entity, out: Any, at: int, nibbles: int) -> int:
         most = max(1, min(MOST_ENTRIES, (nibbles - at - 3 - 9 - ACK_NIBBLES) // 3))
         first = min(first, max(e.queue.v.head, v.mrw_to - most))
     count = v.mrw_to - first
-    at = put(out, at, S_MRW << 4 | (0 if v.mrw_beyond and count == 1 else count), 2)
+    at = put(out, at, S_MRW << 4 | (0 if v.mrw_beyond and count == 1 else count), N2)
     for number in range(first, v.mrw_to - 1):
-        k = number % len(e.queue.sdu)
-        at = put(out, at, (e.queue.sdu[k].end_sn - (1 if e.queue.sdu[k].end_n == 0 else 0)) & SN_MASK, 3)
-    at = put(out, at, v.mrw_sn & SN_MASK, 3)
-    return put(out, at, v.mrw_n, 1)
+        k = number % e.queue.v.sdus
+        at = put(out, at, (e.queue.v.sdu[k].end_sn - (1 if e.queue.v.sdu[k].end_n == 0 else 0)) & SN_MASK, N3)
+    at = put(out, at, v.mrw_sn & SN_MASK, N3)
+    return put(out, at, v.mrw_n, N1)
 
 
 @kernel
@@ -124,7 +129,7 @@ def _put_report(e: Entity, out: Any, at: int, nibbles: int) -> int:
     lsn = sn if begin == v.vr_r and e.p.status_format != BITMAP else v.vr_r
     v.composed_report = 1
     v.composed_to = sn if sn < v.vr_h and e.p.whole_reports else -1
-    return put(out, at, S_ACK << 12 | lsn & SN_MASK, 4)
+    return put(out, at, S_ACK << 12 | lsn & SN_MASK, N4)
 
 
 @kernel
@@ -136,10 +141,10 @@ def _put_list(e: Entity, out: Any, at: int, room: int, sn: int) -> tuple[int, in
     at += 2
     while count < most and sn < e.v.vr_h:
         run = min(16, gap_end(e, sn) - sn)
-        at = put(out, at, (sn & SN_MASK) << 4 | run - 1, 4)
+        at = put(out, at, (sn & SN_MASK) << 4 | run - 1, N4)
         sn = next_gap(e, sn + run)
         count += 1
-    put(out, start, S_LIST << 4 | count, 2)
+    put(out, start, S_LIST << 4 | count, N2)
     return at, sn
 
 
@@ -149,12 +154,12 @@ def _put_bitmap(e: Entity, out: Any, at: int, room: int, sn: int) -> tuple[int, 
     octets = min(16, (room - at - 5) // 2, (e.v.vr_h - sn + 7) // 8)
     if octets < 1:
         return at, sn
-    at = put(out, at, S_BITMAP << 16 | (octets - 1) << 12 | sn & SN_MASK, 5)
+    at = put(out, at, S_BITMAP << 16 | (octets - 1) << 12 | sn & SN_MASK, N5)
     for first in range(sn, sn + 8 * octets, 8):
         bits = 0
         for i in range(first, first + 8):
-            bits = bits << 1 | (1 if i >= e.v.vr_h or e.slot[i & SN_MASK].have else 0)
-        at = put(out, at, bits, 2)
+            bits = bits << 1 | (1 if i >= e.v.vr_h or e.store.slot[i & SN_MASK].have else 0)
+        at = put(out, at, bits, N2)
     return at, next_gap(e, min(e.v.vr_h, sn + 8 * octets))
 
 
@@ -172,9 +177,9 @@ def _words(number: int) -> int:
 def _put_number(out: Any, at: int, number: int) -> int:
     """A number in code words, least significant bits first, the last with its stop bit."""
     while number > 7:
-        at = put(out, at, (number & 7) << 1, 1)
+        at = put(out, at, (number & 7) << 1, N1)
         number >>= 3
-    return put(out, at, number << 1 | 1, 1)
+    return put(out, at, number << 1 | 1, N1)
 
 
 @kernel
@@ -183,7 +188,7 @@ def _put_rlist(e: Entity, out: Any, at: int, room: int, sn: int) -> tuple[int, i
     most, words, start = min(MOST_ENTRIES, room - at - 5), 0, at
     if most < 0:
         return at, sn
-    at = put(out, at, S_RLIST << 16 | sn & SN_MASK, 5)
+    at = put(out, at, S_RLIST << 16 | sn & SN_MASK, N5)
     last, sn = sn, sn + 1
     while sn <= e.v.vr_h:
         run = gap_end(e, sn) - sn
@@ -192,12 +197,12 @@ def _put_rlist(e: Entity, out: Any, at: int, room: int, sn: int) -> tuple[int, i
         if last + number >= e.v.vr_h or words + takes > most:
             break
         if run > 1:
-            at = put(out, at, 1, 1)
+            at = put(out, at, BURST, N1)
         at = _put_number(out, at, number)
         words += takes
         last += number
         sn = last + 1
-    put(out, start, S_RLIST << 4 | words, 2)
+    put(out, start, S_RLIST << 4 | words, N2)
     return at, next_gap(e, last + 1)
 
 
@@ -221,20 +226,20 @@ def read_status(e: Entity, pdu: Any, at: int, length: int, found: Any) -> bool:
     v.listed, v.lsn = 0, -1
     found.window = found.mrw_sn = found.mrw_n = found.mrw_ack_sn = found.mrw_ack_n = found.poll_sn = -1
     while at < stop:
-        kind = get(pdu, at, 1)
+        kind = get(pdu, at, N1)
         at += 1
         if kind == S_NO_MORE:
             return True
         if kind > S_POLL or at + 3 > stop:
             return False
         if kind == S_ACK:
-            v.lsn = get(pdu, at, 3)
+            v.lsn = get(pdu, at, N3)
             return True
         if kind == S_WINDOW:
-            found.window = get(pdu, at, 3)
+            found.window = get(pdu, at, N3)
             at += 3
         elif kind == S_POLL:
-            found.poll_sn = get(pdu, at, 3)
+            found.poll_sn = get(pdu, at, N3)
             at += 3
         elif kind in (S_MRW, S_MRW_ACK):
             at = _read_mrw(pdu, at, stop, kind, found)
@@ -247,30 +252,30 @@ def read_status(e: Entity, pdu: Any, at: int, length: int, found: Any) -> bool:
 
 @kernel
 def _read_mrw(pdu: Any, at: int, stop: int, kind: int, found: Any) -> int:
-    number = get(pdu, at, 1)
+    number = get(pdu, at, N1)
     size = 4 if kind == S_MRW_ACK else 3 * max(1, number) + 2
     if at + size > stop:
         return MALFORMED_STATUS
     if kind == S_MRW_ACK:
-        found.mrw_ack_n, found.mrw_ack_sn = number, get(pdu, at + 1, 3)
+        found.mrw_ack_n, found.mrw_ack_sn = number, get(pdu, at + 1, N3)
     else:
-        found.mrw_sn, found.mrw_n = get(pdu, at + size - 4, 3), get(pdu, at + size - 1, 1)
+        found.mrw_sn, found.mrw_n = get(pdu, at + size - 4, N3), get(pdu, at + size - 1, N1)
     return at + size
 
 
 @kernel
 def _read_gaps(e: Entity, pdu: Any, at: int, stop: int, kind: int) -> int:
-    number = get(pdu, at, 1)
+    number = get(pdu, at, N1)
     at += 1
     if kind == S_LIST:
         return _read_list(e, pdu, at, stop, number)
     size = 3 + (2 * (number + 1) if kind == S_BITMAP else number)
     if at + size > stop:
         return MALFORMED_STATUS
-    sn = get(pdu, at, 3)
+    sn = get(pdu, at, N3)
     if kind == S_BITMAP:
         for i in range(8 * (number + 1)):
-            if not get(pdu, at + 3 + i // 4, 1) >> (3 - i % 4) & 1:
+            if not get(pdu, at + 3 + i // 4, N1) >> (3 - i % 4) & 1:
                 _name(e, sn + i, 1)
     else:
         _name(e, sn, 1)
@@ -284,7 +289,7 @@ def _read_list(e: Entity, pdu: Any, at: int, stop: int, number: int) -> int:
     if number == 0 or at + 4 * number > stop:
         return MALFORMED_STATUS
     for i in range(number):
-        _name(e, get(pdu, at + 4 * i, 3), 1 + get(pdu, at + 4 * i + 3, 1))
+        _name(e, get(pdu, at + 4 * i, N3), 1 + get(pdu, at + 4 * i + 3, N1))
     return at + 4 * number
 
 
@@ -293,7 +298,7 @@ def _read_words(e: Entity, pdu: Any, at: int, count: int, sn: int) -> bool:
     """The code words of an RLIST; False when the last does not end a number."""
     burst, number, shift, word = 0, 0, 0, 3
     for i in range(at, at + count):
-        word = get(pdu, i, 1)
+        word = get(pdu, i, N1)
         if word == 1 and shift == 0:
             burst = 1
             continue
@@ -314,5 +319,5 @@ def _name(e: Entity, sn: int, count: int) -> None:
     for i in range(sn, sn + count):
         listed = e.v.listed
         if listed <= SN_MASK:
-            e.slot[listed].named = i & SN_MASK
+            e.store.slot[listed].named = i & SN_MASK
             e.v.listed = listed + 1

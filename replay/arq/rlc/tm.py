@@ -94,7 +94,7 @@ def next_frame(e: TmEntity, frame: Any, now: int) -> int:
     if v.next >= v.tail:
         return 0
     frame.sdu, frame.start = v.next, v.front
-    length = e.queue.sdu[v.next % len(e.queue.sdu)].length
+    length = e.queue.v.sdu[v.next % e.queue.v.sdus].length
     _drop_first(e)
     e.counts.sent += 1
     return length
@@ -122,7 +122,7 @@ def next_timer(e: TmEntity) -> int:
     v = e.queue.v
     if e.counts.discard_ns == 0 or v.next >= v.tail:
         return NEVER
-    return e.queue.sdu[v.next % len(e.queue.sdu)].due
+    return e.queue.v.sdu[v.next % e.queue.v.sdus].due
 
 
 @kernel
@@ -130,7 +130,7 @@ def expire(e: TmEntity, now: int) -> None:
     """SDUs whose time has come are discarded, 11.1.5."""
     v = e.queue.v
     while next_timer(e) <= now:
-        octets = e.queue.sdu[v.next % len(e.queue.sdu)].length
+        octets = e.queue.v.sdu[v.next % e.queue.v.sdus].length
         lose(e.above, v.front, v.front + octets, v.next)
         _drop_first(e)
         e.counts.discarded += 1

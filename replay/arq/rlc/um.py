@@ -12,7 +12,7 @@ import numpy as np
 
 from multitracer.compute.kernels import kernel
 from multitracer.model.errors import UsageError
-from multitracer.replay.arq.fields import NEVER, numbers, record
+from multitracer.replay.arq.fields import NEVER, joined, numbers, record
 from multitracer.replay.arq.rlc import queue as queues
 from multitracer.replay.arq.rlc import reassembly as reassemblies
 from multitracer.replay.arq.rlc.frames import copy_frame
@@ -35,6 +35,8 @@ SHORT_LI_PDU_BYTES = 125
 UM_PARAMETERS = numbers("pdu_bytes li_octets marks_start discard_ns")
 UM_STATE = numbers("vt_us vr_us")
 """VT(US) and VR(US), 9.4."""
+UM_PDU = joined(PDU, tables=[("lis", np.int16, (LARGEST_PDU_BYTES,))])
+"""The PDU just read, and its length indicators."""
 UM_COUNTS = numbers("sent received lost malformed discarded")
 """UMD PDUs sent, received, found missing and not understood; SDUs discarded by Timer_Discard."""
 
@@ -83,7 +85,6 @@ class UmEntity(NamedTuple):
     queue: Queue
     r: Reassembly
     pdu: Any
-    lis: Any
     above: Any
 
 
@@ -106,11 +107,11 @@ def _made(q: UmParameters, *, keeps_octets: bool, hands_out: bool = False) -> Um
     ends = most_ends(q.pdu_bytes, q.li_octets)
     p = record(UM_PARAMETERS)
     p.pdu_bytes, p.li_octets, p.marks_start, p.discard_ns = q.pdu_bytes, q.li_octets, q.marks_start, q.discard_ns
-    out = (q.pdu_bytes + q.max_sdu_bytes + 1, ends + 1) if hands_out else (0, 0)
+    out_bytes = q.pdu_bytes + q.max_sdu_bytes + 1
     return UmEntity(
         p, record(UM_STATE), record(UM_COUNTS), queues.queue(q.queue_sdus, q.queue_bytes, ends, keeps_octets),
-        reassemblies.reassembly(q.max_sdu_bytes, keeps_octets, *out), record(PDU),
-        np.zeros(ends, np.int16), above(ends + 1 + reassemblies.MOST_PIECES, q.queue_sdus),
+        reassemblies.reassembly(q.max_sdu_bytes, keeps_octets, out_bytes if hands_out else 0), record(UM_PDU),
+        above(ends + 1 + reassemblies.MOST_PIECES, q.queue_sdus),
     )  # fmt: skip
 
 
@@ -181,7 +182,7 @@ def receive(e: UmEntity, frame: Any, octets: int, now: int) -> None:
         return
     pdu.count, pdu.begin, pdu.stop, pdu.status_at, pdu.first_ns = 0, HEAD_BYTES, octets - HEAD_BYTES, 0, now
     pdu.start, pdu.jump, pdu.sdu, pdu.skip = frame.start, frame.jump, frame.sdu, frame.skip
-    if first & 1 and not read_indicators(frame.octets, HEAD_BYTES, octets, e.p.li_octets, pdu, e.lis, 1):
+    if first & 1 and not read_indicators(frame.octets, HEAD_BYTES, octets, e.p.li_octets, pdu, pdu.lis, 1):
         e.counts.malformed += 1
         return
     sn = first >> 1
@@ -191,7 +192,7 @@ def receive(e: UmEntity, frame: Any, octets: int, now: int) -> None:
     e.counts.lost += missing
     e.counts.received += 1
     e.v.vr_us = (sn + 1) % MODULUS
-    feed(e.r, e.above, frame.octets, pdu, e.lis, 0, now)
+    feed(e.r, e.above, frame.octets, pdu, pdu.lis, 0, now)
 
 
 @kernel
@@ -201,7 +202,7 @@ def next_timer(e: UmEntity) -> int:
     first = q.v.next + (1 if q.v.taken else 0)
     if e.p.discard_ns == 0 or first >= q.v.tail:
         return NEVER
-    return q.sdu[first % len(q.sdu)].due
+    return q.v.sdu[first % q.v.sdus].due
 
 
 @kernel
@@ -211,8 +212,8 @@ def expire(e: UmEntity, now: int) -> None:
     v = q.v
     while next_timer(e) <= now:
         number = v.next + (1 if v.taken else 0)
-        start = v.front + (q.sdu[v.next % len(q.sdu)].length - v.taken if v.taken else 0)
-        lose(e.above, start, start + q.sdu[number % len(q.sdu)].length, -1)
+        start = v.front + (q.v.sdu[v.next % q.v.sdus].length - v.taken if v.taken else 0)
+        lose(e.above, start, start + q.v.sdu[number % q.v.sdus].length, -1)
         if v.taken:
             drop_behind_begun(q)
         else:

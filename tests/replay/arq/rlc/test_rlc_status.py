@@ -24,7 +24,7 @@ def reporter(first: int, beyond: int, missing: set[int], **parameters: Any) -> R
     v = end.entity.v
     v.vr_r, v.vr_h, v.status_wanted = first, beyond, 1
     for sn in range(first, beyond):
-        end.entity.slot[sn & SN_MASK].have = sn not in missing
+        end.entity.store.slot[sn & SN_MASK].have = sn not in missing
     return end
 
 
@@ -58,7 +58,7 @@ def test_mrw_mrw_ack_and_window_are_the_worked_examples() -> None:
     end = RlcAm(Parameters(send_mrw=True))
     e = end.entity
     for number, (sn, n) in enumerate(((200, 1), (203, 1))):
-        e.queue.sdu[number].end_sn, e.queue.sdu[number].end_n = sn, n
+        e.queue.v.sdu[number].end_sn, e.queue.v.sdu[number].end_n = sn, n
     e.queue.v.head, e.v.mrw_to, e.v.mrw_sn, e.v.mrw_n, e.v.mrw_due = 0, 2, 203, 1, 1
     assert end.next_frame(0) == bytes.fromhex("0620c80cb100")
     e.v.mrw_ack_due, e.v.mrw_ack_sn, e.v.mrw_ack_n = 1, 203, 1
@@ -160,7 +160,7 @@ def test_what_a_report_says_is_what_the_codec_reads(found: list[codec.Sufi], lsn
     end.receive(codec.encode(status), 0)
     missing = set(codec.missing(status))
     assert end.counts["invalid"] == 0
-    assert {sn for sn in range(1500) if end.entity.slot[sn].nack} == missing
+    assert {sn for sn in range(1500) if end.entity.store.slot[sn].nack} == missing
     assert end.window[0] == min(lsn, *missing) if missing else end.window[0] == lsn
 
 
