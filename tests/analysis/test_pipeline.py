@@ -43,6 +43,7 @@ def described(trace: Trace) -> list[Input]:
     return [replace(entry, recording=replace(entry.recording, tables={})) for entry in trace.inputs]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIONS)
 def test_analysing_a_trace_leaves_it_as_it_was_and_twice_is_the_same(name: str) -> None:
     """Every table and every input is equal before and after, and a second analysis concludes the same."""

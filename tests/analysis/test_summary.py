@@ -49,6 +49,7 @@ def totals_of(document: dict[str, Any]) -> Totals:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("example", "options"),
     [
@@ -83,6 +84,7 @@ def test_connections_made_in_blocks_are_the_same(tmp_path: Path, monkeypatch: py
     assert json_text(summarize(analysis).document) == text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("example", "options"),
     [("loss2", AnalyzeOptions(connections=(1,))), ("rlp-reset", AnalyzeOptions(from_s=25.0, to_s=30.0))],
@@ -131,6 +133,7 @@ def test_what_json_cannot_say_is_a_defect() -> None:
         json_text({"data": [b"octets"]})
 
 
+@pytest.mark.slow
 def test_a_file_whose_name_is_no_text_is_told_by_its_name(tmp_path: Path) -> None:
     """A name is octets, which need not be UTF-8: the path read back opens the file."""
     path = tmp_path / os.fsdecode(b"gr\xf6\xdfer.pcap")
@@ -140,6 +143,7 @@ def test_a_file_whose_name_is_no_text_is_told_by_its_name(tmp_path: Path) -> Non
     assert Path(told["inputs"][0]["path"]).samefile(path)
 
 
+@pytest.mark.slow
 def test_json_on_a_terminal_of_any_encoding_is_utf_8(tmp_path: Path) -> None:
     """--json prints the octets of summary.json, whatever the locale can show."""
     path = tmp_path / "größer.pcap"

@@ -42,6 +42,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]
     return out, analyze(out, RLP, *options)
 
 
+@pytest.mark.slow
 def test_every_promised_table_is_written_with_its_columns(both: tuple[Path, dict[str, Any]]) -> None:
     """tables/ holds each written table of the schema: public columns only, with their meanings."""
     for name, table in SCHEMA.items():
@@ -94,6 +95,7 @@ def test_the_accounting_adds_up(both: tuple[Path, dict[str, Any]]) -> None:
     assert sum(shares.values()) == pytest.approx(1, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_summary_only_writes_the_same_summary_and_nothing_else(
     both: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -103,6 +105,7 @@ def test_summary_only_writes_the_same_summary_and_nothing_else(
     assert [path.name for path in out.iterdir()] == ["summary.json"]
 
 
+@pytest.mark.slow
 def test_the_report_is_written(tmp_path: Path) -> None:
     """Without --no-report there is a page, and it forbids itself the network."""
     analyze(tmp_path, RLP)
@@ -111,6 +114,7 @@ def test_the_report_is_written(tmp_path: Path) -> None:
     assert "default-src 'none'" in text
 
 
+@pytest.mark.slow
 def test_any_file_name_is_analysed_and_written(tmp_path: Path) -> None:
     """Octets that are no text, and marks of HTML, in the tables, the exports and the report alike."""
     named = tmp_path / os.fsdecode(b"\xff<b>.pcap")
@@ -125,6 +129,7 @@ def test_any_file_name_is_analysed_and_written(tmp_path: Path) -> None:
     assert "<b>.pcap" not in report
 
 
+@pytest.mark.slow
 def test_any_directory_name_is_compared_and_written_to(tmp_path: Path) -> None:
     """Octets that are no text, in the names of experiments and of the directory for results."""
     odd, out = tmp_path / os.fsdecode(b"caf\xe9"), tmp_path / os.fsdecode(b"out\xff")
@@ -139,6 +144,7 @@ def test_any_directory_name_is_compared_and_written_to(tmp_path: Path) -> None:
     assert f'href="{quote(report)}"' in (out / "compare.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_results_of_an_earlier_run_are_no_inputs(tmp_path: Path) -> None:
     """Analysing a folder twice, into itself, reads the same inputs."""
     folder = tmp_path / "recordings"
@@ -150,6 +156,7 @@ def test_results_of_an_earlier_run_are_no_inputs(tmp_path: Path) -> None:
     assert first == second == third
 
 
+@pytest.mark.slow
 def test_an_earlier_series_does_not_outlive_its_inputs(tmp_path: Path) -> None:
     """Series that the inputs of this run do not support are taken away; a stranger's file is not."""
     analyze(tmp_path, RLP, "--no-report")
@@ -176,6 +183,7 @@ def test_a_link_rate_gives_the_accounting_that_no_log_tells(tmp_path: Path) -> N
     assert sum(shares.values()) == pytest.approx(1, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_anonymized_results_name_no_real_address_and_conclude_the_same(
     both: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -192,6 +200,7 @@ def test_anonymized_results_name_no_real_address_and_conclude_the_same(
     assert summary == json.loads(told)
 
 
+@pytest.mark.slow
 def test_a_window_leaves_the_rest_out(both: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     """--from and --to count from the trace's start; what is outside is in no table and no finding."""
     summary = analyze(tmp_path, RLP, "--from", "10", "--to", "40", "--no-report")
@@ -203,6 +212,7 @@ def test_a_window_leaves_the_rest_out(both: tuple[Path, dict[str, Any]], tmp_pat
     assert "link-reset" in {finding["kind"] for finding in summary["findings"]}
 
 
+@pytest.mark.slow
 def test_one_connection_can_be_kept(tmp_path: Path) -> None:
     """--connection keeps it under its number."""
     summary = analyze(tmp_path, EXAMPLES / "loss2", "--connection", "1", "--no-report")
@@ -233,6 +243,7 @@ def test_what_cannot_be_meant_is_wrong_usage(
     assert len(said) > 20
 
 
+@pytest.mark.slow
 def test_a_window_in_which_only_the_link_spoke_is_explained_by_it(tmp_path: Path) -> None:
     """While TCP waits for its timer no packet is captured; the idle link is found all the same."""
     whole = analyze(tmp_path / "whole", RLP, "--summary-only")
@@ -265,6 +276,7 @@ def test_a_rate_without_a_capture_beside_the_sender_is_said_to_tell_nothing(tmp_
     assert any("rate alone tells nothing" in text for text in summary["missing"])
 
 
+@pytest.mark.slow
 def test_compared_experiments_are_each_written_and_told_apart(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -307,6 +319,7 @@ def test_each_compared_experiment_has_a_directory_of_its_own(tmp_path: Path) -> 
     assert found == ["run-2", "run", "2024.01.02", "2024.01.03", "a", "run-3", "a-2"]
 
 
+@pytest.mark.slow
 def test_strict_holds_for_what_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A cut capture makes it 4; --summary-only leaves the page out."""
     cut = tmp_path / "cut.pcap"
@@ -316,6 +329,7 @@ def test_strict_holds_for_what_is_compared(tmp_path: Path, capsys: pytest.Captur
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["compare.json", "cut", "loss2"]
 
 
+@pytest.mark.slow
 def test_a_transfer_whose_acknowledgements_were_not_captured_is_compared(tmp_path: Path) -> None:
     """One direction alone has nothing to lay over another."""
     packets = [ipv4(tcp(seq=1000 + 500 * number, ack=1, payload=bytes(500))) for number in range(40)]

@@ -145,6 +145,7 @@ def test_a_description_is_told_written_and_drawn(
     assert (tmp_path / "describe.html").stat().st_size > 100_000
 
 
+@pytest.mark.slow
 def test_traces_without_losses_and_without_anything_else_are_described(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,6 +23,7 @@ def trace(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_results_are_written_and_told(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """JSON, CSV and a page; the summary names the best frame."""
     out = tmp_path / "out"
@@ -58,6 +59,7 @@ def test_another_radio_is_told_by_its_blocks(trace: Path, tmp_path: Path, capsys
     assert row["throughput_bps"] == {"100": 8000 * 96 * 0.95, "200": 8000 * 98 * 0.9}
 
 
+@pytest.mark.slow
 def test_losses_spread_evenly_are_a_trace_of_their_own(
     trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -68,6 +70,7 @@ def test_losses_spread_evenly_are_a_trace_of_their_own(
     assert rows[0]["erased"] == rows[1]["erased"]
 
 
+@pytest.mark.slow
 def test_several_models_stand_beside_one_another(
     trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -78,6 +81,7 @@ def test_several_models_stand_beside_one_another(
     assert [(row["model"], row["parameters"].get("n2")) for row in rows] == [("raw", None), ("rlp", 9)]
 
 
+@pytest.mark.slow
 def test_a_run_is_recorded_and_analysed(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """What instruments on the link would have logged: `analyze` reads it, and it holds the losses put in."""
     arguments = ["--model", "rlp", "--frame-sizes", "30", "--record", "--no-report", "-q"]
@@ -139,6 +143,7 @@ def test_nonsense_is_wrong_usage(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_other_direction_is_that_of_the_evenly_spread_trace_too(
     trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -41,6 +41,7 @@ def printed(document: dict[str, Any], totals: Totals) -> str:
     return out.getvalue()
 
 
+@pytest.mark.slow
 def test_it_fits_a_screen_and_says_what_matters(totals: Totals, summary: dict[str, Any]) -> None:
     """Captured, verdict, bar, findings, where results are: within 25 lines."""
     text = printed(summary, totals)

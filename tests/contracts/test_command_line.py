@@ -38,6 +38,7 @@ def called(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[
     return status, out, err
 
 
+@pytest.mark.slow
 def test_a_run_that_works_ends_with_0_and_says_nothing_on_stderr(tmp_path: Path) -> None:
     """The human summary goes to stdout and the results to DIR, and stderr stays empty."""
     done = run("analyze", RLP / "snd.pcap", "--no-report", "-o", "out", cwd=tmp_path)
@@ -55,6 +56,7 @@ def test_json_prints_exactly_one_document_that_is_the_one_written(
     assert json.loads(out) == json.loads((tmp_path / "summary.json").read_text())
 
 
+@pytest.mark.slow
 def test_standard_input_is_an_input_and_gzip_is_read_through(tmp_path: Path) -> None:
     """`-` reads what is piped in, compressed or not."""
     data = gzip.compress((RLP / "snd.pcap").read_bytes())

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ TREES = st.recursive(COLUMNS, lambda inner: st.dictionaries(st.text(), inner, mi
 )
 
 
+@pytest.mark.slow
 @given(TREES)
 def test_a_line_is_the_text_of_its_item(tree: dict[str, Any]) -> None:
     """Whatever the names and the values: both ways tell the same."""

@@ -127,6 +127,7 @@ def test_a_detector_s_file_is_named_for_what_it_finds(detector: object) -> None:
 RECORDINGS = sorted(path.name for path in (EXAMPLES / "rlp-reset").iterdir())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "names",
     [names for count in range(1, len(RECORDINGS) + 1) for names in combinations(RECORDINGS, count)],

@@ -84,6 +84,7 @@ def test_a_senders_repeats_are_always_told_from_new_frames(choices: list[int]) -
         assert frames["sn_unwrapped"].tolist() == truth
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(deadline=None, max_examples=50)
 def test_a_receiver_places_what_comes_out_of_order(data: st.DataObject) -> None:

@@ -139,6 +139,7 @@ TYPES = (
 )
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(

@@ -81,6 +81,7 @@ def test_only_comments_are_no_input() -> None:
 _value = st.one_of(st.just(nan), st.floats(0, 1e9), st.integers(0, 10**9).map(float))
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.integers(10**18, 2 * 10**18), _value, _value, _value, st.sampled_from("ab")), min_size=1

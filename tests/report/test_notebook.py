@@ -19,6 +19,7 @@ def analysis() -> Analysis:
     return analyze(CAPTURE)
 
 
+@pytest.mark.slow
 def test_a_trace_a_path_and_several_paths_give_the_same(analysis: Analysis) -> None:
     """`analyze` reads paths itself, as str or Path."""
     for source in (read(CAPTURE), str(CAPTURE), [CAPTURE], (str(CAPTURE),)):

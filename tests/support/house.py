@@ -39,17 +39,20 @@ def modules() -> dict[str, Path]:
     return dict(sources())
 
 
-def imports(path: Path) -> Iterator[Import]:
-    """The imports of a module, at its top, in functions and under TYPE_CHECKING."""
-    waiting: list[tuple[ast.AST, bool]] = [(ast.parse(path.read_text()), True)]
-    while waiting:
-        node, runs = waiting.pop()
-        runs = runs and not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
-        if isinstance(node, ast.Import):
-            yield from (Import(node.lineno, alias.name, runs) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            yield from _imported_from(node, runs)
-        waiting.extend((child, runs) for child in ast.iter_child_nodes(node))
+@cache
+def imports(path: Path) -> tuple[Import, ...]:
+    """What a module imports, at its top, in functions and for type checkers."""
+    return tuple(_imports(ast.parse(path.read_text()), runs=True))
+
+
+def _imports(node: ast.AST, *, runs: bool) -> Iterator[Import]:
+    if isinstance(node, ast.Import):
+        yield from (Import(node.lineno, alias.name, runs) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        yield from _imported_from(node, runs)
+    runs = runs and not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    for child in ast.iter_child_nodes(node):
+        yield from _imports(child, runs=runs)
 
 
 def _imported_from(node: ast.ImportFrom, runs: bool) -> Iterator[Import]:

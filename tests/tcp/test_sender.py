@@ -287,6 +287,7 @@ def script(steps):
     return segments
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(st.lists(STEPS, max_size=25))
 def test_the_fast_path_of_plain_acknowledgements_changes_nothing(steps):

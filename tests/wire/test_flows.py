@@ -68,6 +68,7 @@ def test_flows_are_numbered_within_and_across_batches(ends: list[Ends]) -> None:
     assert flows_of([packet(one) for one in ends]) == expected(ends)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mapped", [str, lambda address: f"2001:db8::{address}"], ids=["IPv4", "IPv6"])
 def test_flows_keep_their_numbers_while_the_table_grows(mapped: object) -> None:
     """3,000 flows, each in both directions and shuffled, keep their numbers while the table grows."""

@@ -117,6 +117,7 @@ PIECES = st.one_of(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.lists(PIECES, max_size=6), st.booleans(), st.integers(0, 60)), min_size=1, max_size=8))
 @settings(deadline=None)
 def test_options_are_read_in_any_order_and_as_far_as_they_were_captured(

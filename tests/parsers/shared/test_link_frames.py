@@ -58,6 +58,7 @@ def test_real_frames_decode_as_the_implementation_says() -> None:
     assert (frames["type"] != "BAD").all()
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from([gsmtap.PORT, 9999]), st.binary(max_size=100)), max_size=10))
 def test_any_datagram_is_borne(datagrams: list[tuple[int, bytes]]) -> None:
     """Random payloads never make it fail."""

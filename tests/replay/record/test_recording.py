@@ -343,6 +343,7 @@ def air(frame_bytes: int = 30, slots: int = 1300) -> Air:
     return Air(losses(1, slots), losses(2, slots), frame_bytes, 20 * MS, 1, 200 * MS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "given"),
     [
@@ -364,6 +365,7 @@ def test_analyze_finds_the_reset_of_a_recorded_run(model: str, given: dict[str, 
     assert any(OUTAGE.start <= found["start_s"] / 0.02 <= OUTAGE.stop for found in resets)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("model", "given"), [("rlp", {"n2": "3"}), ("rlc-am", {"max_dat": "4", "max_rst": "64"})])
 def test_a_run_recorded_in_parts_is_as_one_recorded_whole(model: str, given: dict[str, str], tmp_path: Path) -> None:
     """Every file, octet by octet."""
@@ -380,6 +382,7 @@ def test_a_run_recorded_in_parts_is_as_one_recorded_whole(model: str, given: dic
     assert [path.read_bytes() for path in files] == [path.read_bytes() for path in whole]
 
 
+@pytest.mark.slow
 def test_the_ends_may_be_the_other_way_round(tmp_path: Path) -> None:
     """Where A is the network its frames go downlink, and its log is the network's."""
     record("rlp", {}, air(slots=500), tmp_path / "one")

@@ -25,6 +25,7 @@ def row(trace: ErasureTrace, model: str, sizes: tuple[int, ...] = (30, 120), **m
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "octets"),
     [("raw", 24), ("rlp", 24), ("sr", 24), ("asr", 24), ("rlc-tm", 30), ("rlc-um", 29), ("rlc-am", 28)],
@@ -55,6 +56,7 @@ def test_where_nothing_gets_through_it_says_why(model: str, lost: str) -> None:
         assert found["throughput_bps"]["30"] * 30 / 8000 < 512 * 28
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", sorted(kinds()))
 def test_every_model_has_its_parameters_in_the_result(model: str) -> None:
     """By name, in plain values."""
@@ -64,6 +66,7 @@ def test_every_model_has_its_parameters_in_the_result(model: str) -> None:
     assert parameters or model == "rlc-tm"
 
 
+@pytest.mark.slow
 @given(st.lists(st.booleans(), min_size=100, max_size=600), st.sampled_from(sorted(kinds())))
 @settings(deadline=None, max_examples=30)
 def test_no_model_carries_more_than_its_frames_hold(erased: list[bool], model: str) -> None:
@@ -137,6 +140,7 @@ def test_the_other_direction_is_read_at_the_same_times() -> None:
     assert air_of(trace, other, 60, 400).back.tolist() == [0, 1, 0, 0]
 
 
+@pytest.mark.slow
 def test_a_timer_below_the_round_trip_is_said_to_spoil_the_data() -> None:
     """Frames taken for others are told, with the reason, and do not count as throughput."""
     trace = ErasureTrace("t", np.random.default_rng(1).random(3000) < 0.1)
@@ -147,6 +151,7 @@ def test_a_timer_below_the_round_trip_is_said_to_spoil_the_data() -> None:
     assert row(trace, "rlp", (30,))["warnings"] == {}
 
 
+@pytest.mark.slow
 def test_a_link_given_up_after_a_while_says_so() -> None:
     """What it carried before counts; the reason is a warning, not an end."""
     trace = ErasureTrace("t", np.repeat([False, True, False], 1000))
@@ -156,6 +161,7 @@ def test_a_link_given_up_after_a_while_says_so() -> None:
     assert found["throughput_bps"]["30"] > 0  # type: ignore[index]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["rlp", "sr", "asr", "raw", "rlc-am", "rlc-um", "rlc-tm"])
 def test_both_ends_counts_are_told(model: str) -> None:
     """What was delivered is among the receiver's."""

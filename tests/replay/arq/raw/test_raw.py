@@ -25,6 +25,7 @@ def test_erased_frame_is_gone_and_the_rest_arrives() -> None:
     ]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.booleans(), max_size=40))
 def test_exactly_what_is_not_erased_arrives_in_order(erased: list[bool]) -> None:

@@ -65,6 +65,7 @@ def _sdus(side: str, lengths: list[int]) -> list[bytes]:
     return [(f"{side}{i:03d}".encode() * 30)[:n] for i, n in enumerate(lengths)]
 
 
+@pytest.mark.slow
 @given(settings_of_any_kind, sizes, losses, delays)
 @settings(max_examples=100, deadline=None)
 def test_without_discard_every_sdu_arrives_once(
@@ -82,6 +83,7 @@ def test_without_discard_every_sdu_arrives_once(
         assert scene.ends[side].counts["invalid"] == scene.ends[side].counts["malformed"] == 0
 
 
+@pytest.mark.slow
 @given(
     settings_of_any_kind, sizes, losses, delays, st.sampled_from(("max_dat", "timer", "no_discard")), st.integers(2, 4)
 )

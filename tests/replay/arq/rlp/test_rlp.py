@@ -141,6 +141,7 @@ def transfer(ends: tuple[Rlp, Rlp], lost: list[tuple[bool, bool]], slots: int, d
     return out
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60), st.binary(max_size=700), st.binary(max_size=300),
@@ -160,6 +161,7 @@ def test_octets_arrive_once_and_in_order(
     assert transfer(ends, lost, len(lost) + 150 + 4 * needed) == [back, there]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=150), st.integers(0, 2), st.integers(1, 31))
 def test_resets_leave_gaps_only(lost: list[tuple[bool, bool]], n2: int, window: int) -> None:

@@ -69,6 +69,7 @@ def test_nothing_through_is_nothing_delivered() -> None:
     assert [run.summary(side)["state"] for side in (A, B)] == [state.FAILED, state.ABM]
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(patterns, st.integers(1, 31), st.booleans(), st.booleans(), st.integers(0, 900), st.integers(0, 400))
 def test_nothing_is_lost_without_a_reset(
@@ -84,6 +85,7 @@ def test_nothing_is_lost_without_a_reset(
         assert (found["delivered"], found["skipped"], found["misdelivered"]) == (octets, 0, 0)
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(patterns, st.integers(1, 31), st.integers(0, 3), st.booleans(), st.booleans())
 def test_only_what_resets_flushed_is_missing(
@@ -105,6 +107,7 @@ def test_only_what_resets_flushed_is_missing(
         assert all(any(start <= gap[0] and gap[1] <= end for start, end in joined(lost)) for gap in gaps)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(patterns, st.sampled_from([40, 61]), st.booleans(), st.sampled_from([2, 6]))
 def test_what_is_taken_for_another_frame_is_never_counted_as_delivered(
@@ -121,6 +124,7 @@ def test_what_is_taken_for_another_frame_is_never_counted_as_delivered(
         assert int((stretches[:, 1] - stretches[:, 0]).sum()) == found["delivered"]
 
 
+@pytest.mark.slow
 def test_a_window_too_large_for_its_numbers_is_noticed() -> None:
     """With T1 below the round trip old frames come again, and are taken for new ones: that is counted."""
     losses = tuple(range(7, 3000, 10))
@@ -131,6 +135,7 @@ def test_a_window_too_large_for_its_numbers_is_noticed() -> None:
     ] == 0
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(patterns, st.integers(1, 61), st.integers(0, 6), st.booleans())
 def test_numbers_and_windows_are_kept(lost: list[tuple[bool, bool]], window: int, n2: int, piggyback: bool) -> None:
@@ -155,6 +160,7 @@ def test_numbers_and_windows_are_kept(lost: list[tuple[bool, bool]], window: int
             assert frame.nr - 1 in seen[side]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(patterns, st.sampled_from([7, 30, 60, 72, 90, 1500]), st.integers(0, 3000))
 def test_every_frame_sent_survives_its_octets(lost: list[tuple[bool, bool]], size: int, there: int) -> None:

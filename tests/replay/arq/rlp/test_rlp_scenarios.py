@@ -258,6 +258,7 @@ def test_an_srej_is_sent_n2_times_again(n2: int) -> None:
     assert sum(line.split()[3] == "SREJ" for line in before_reset) == 1 + n2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n2", [1, 2, 5])
 def test_a_frame_is_sent_n2_times_again(n2: int) -> None:
     """Frame 0 is lost whenever it is sent, and nothing else is: then its sender resets the link."""

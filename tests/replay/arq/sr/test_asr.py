@@ -118,6 +118,7 @@ def test_timeout_settles_at_the_links_round_trip() -> None:
     assert 3 * 3 * TICK_NS <= driven.a.estimate.rtxto_ns <= (3 * 4 + 2) * TICK_NS
 
 
+@pytest.mark.slow
 def test_policy_of_tcp_times_out_without_errors() -> None:
     """1 + 4 learns from the freshest frame of a delayed ACK and resends the oldest in vain; 4 + 0 does so less."""
     timeouts = []
@@ -130,6 +131,7 @@ def test_policy_of_tcp_times_out_without_errors() -> None:
     assert timeouts[0] > timeouts[1]
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(
     st.sampled_from([(1, 4), (3, 2), (4, 0)]), st.booleans(), st.tuples(*[st.lists(st.booleans(), max_size=60)] * 2)

@@ -157,6 +157,7 @@ RULES = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(parameters=RULES, erasures=ERASURES, offers=st.tuples(*[st.lists(st.integers(0, 300), max_size=20)] * 2))
 def test_everything_arrives_once_and_in_order(
@@ -180,6 +181,7 @@ def within_window(wires: Wires, window: int) -> bool:
     return va_a <= vr_b <= vs_a <= va_a + window and va_b <= vr_a <= vs_b <= va_b + window
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.sampled_from([1, 5, 128]), ERASURES, st.lists(st.binary(min_size=1, max_size=9), max_size=40))
 def test_octets_survive_and_the_window_holds(
