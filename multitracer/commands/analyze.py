@@ -60,7 +60,7 @@ def command(
         analysis, summary, written = analyze_one(inputs, output, options, what)
         skipped = skipped_in(analysis)
         if as_json:
-            from multitracer.export.summary_json import json_text
+            from multitracer.export.json_text import json_text
 
             click.echo(json_text(summary.document))
         else:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.export import csv, series, xgraph, xplot
+from multitracer.export.json_text import json_pieces
 from multitracer.export.series import RLC_SERIES, RLP_SERIES, TCP_SERIES, View
-from multitracer.export.summary_json import json_pieces
 from multitracer.model.analysis import Analysis
 from multitracer.model.schema import SCHEMA, Column, build
 

@@ -16,7 +16,7 @@ from repository import EXAMPLES
 from multitracer import Analysis, AnalyzeOptions, analyze, cli, read
 from multitracer.analysis import summary
 from multitracer.analysis.summary import BUSIEST, direction, summarize
-from multitracer.export.summary_json import json_text
+from multitracer.export.json_text import json_text
 from multitracer.model.analysis import Totals
 from multitracer.parsers import pcap
 

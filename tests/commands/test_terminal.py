@@ -14,7 +14,7 @@ from multitracer import analyze, read
 from multitracer.analysis.summary import Summary, summarize
 from multitracer.analysis.verdict import verdict
 from multitracer.commands.terminal import _CAUSES, BAR_CELLS, print_summary, printable
-from multitracer.export.summary_json import json_text
+from multitracer.export.json_text import json_text
 from multitracer.model.analysis import Totals
 from multitracer.model.schema import CAUSES, SPURIOUS
 

@@ -20,7 +20,7 @@ COMPILED = """
 import sys
 from multitracer.compute import kernels
 from multitracer import analyze
-from multitracer.export.summary_json import json_text
+from multitracer.export.json_text import json_text
 kernels.choose = lambda records: None  # compiled, however few records there are
 sys.stdout.buffer.write(json_text(analyze(sys.argv[1:]).summary()))
 """

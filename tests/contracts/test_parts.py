@@ -14,7 +14,7 @@ from shared_data import shared
 
 from multitracer import analyze
 from multitracer.compute import threads
-from multitracer.export.summary_json import json_text
+from multitracer.export.json_text import json_text
 from multitracer.parsers import pcap
 from multitracer.parsers.shared.experiment import read
 from multitracer.parsers.shared.source import open_source
