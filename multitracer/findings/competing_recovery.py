@@ -7,14 +7,19 @@ reported as likely.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from multitracer.findings.finding import Finding
 from multitracer.findings.needs import SEGMENT_FRAMES
 from multitracer.findings.observations import Observations
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 KINDS = ("competing-recovery",)
 NEEDS = (SEGMENT_FRAMES,)
@@ -22,24 +27,46 @@ NEEDS = (SEGMENT_FRAMES,)
 
 def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each resend of bytes whose frames were being repeated and got through later."""
-    table, resends = observed.segment_frames, observed.retransmissions
-    assert table is not None  # by NEEDS
-    repaired = table[
-        (table["frame_retransmissions"] > 0) & (table["delivered_ns"] >= 0) & (table["first_frame_ns"] >= 0)
-    ]
-    columns = {name: repaired[name].to_numpy() for name in repaired.columns}
-    for resend in resends.itertuples():
-        mine = np.flatnonzero(
-            (columns["connection"] == resend.connection)
-            & (columns["sender"] == resend.sender)
-            & (columns["seq"] <= resend.seq)
-            & (columns["seq"] + columns["payload_bytes"] >= resend.seq + resend.payload_bytes)
-            & (columns["first_frame_ns"] < resend.time_ns)
-            & (columns["delivered_ns"] > resend.time_ns)
-            & (columns["last_frame_ns"] > resend.time_ns)
-        )
+    assert observed.segment_frames is not None  # by NEEDS
+    repaired = Repaired(observed.segment_frames)
+    columns = repaired.columns
+    for resend in observed.retransmissions.itertuples():
+        end = resend.seq + resend.payload_bytes
+        rows = repaired.around((resend.connection, resend.sender), resend.seq, end)
+        mine = rows[
+            (columns["seq"][rows] + columns["payload_bytes"][rows] >= end)
+            & (columns["first_frame_ns"][rows] < resend.time_ns)
+            & (columns["delivered_ns"][rows] > resend.time_ns)
+            & (columns["last_frame_ns"][rows] > resend.time_ns)
+        ]
         if len(mine):
-            yield _finding(columns, int(mine[0]), resend)
+            yield _finding(columns, int(mine.min()), resend)
+
+
+class Repaired:
+    """The segments that got through after the link had repeated frames of theirs, found by their bytes."""
+
+    def __init__(self, table: pd.DataFrame) -> None:
+        mine = table[
+            (table["frame_retransmissions"] > 0) & (table["delivered_ns"] >= 0) & (table["first_frame_ns"] >= 0)
+        ]
+        self.columns: dict[str, Any] = {name: mine[name].to_numpy() for name in mine.columns}
+        by_end = mine.groupby(["connection", "sender"], observed=True).indices
+        self._streams = {end: self._in_order(rows) for end, rows in by_end.items()}
+
+    def around(self, stream: tuple[int, str], seq: int, end: int) -> npt.NDArray[np.int64]:
+        """Rows of the segments that may hold the bytes from `seq` up to `end`: they begin at `seq` or before it, and
+        where they begin the stream's longest segment would reach `end`.
+        """
+        if stream not in self._streams:
+            return np.empty(0, dtype=np.int64)
+        rows, begins, longest = self._streams[stream]
+        return rows[bisect_left(begins, end - longest) : bisect_right(begins, seq)]
+
+    def _in_order(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], list[int], int]:
+        """A stream's rows by first byte, their first bytes, and the length of the longest segment."""
+        rows = rows[np.argsort(self.columns["seq"][rows], kind="stable")]
+        return rows, self.columns["seq"][rows].tolist(), int(self.columns["payload_bytes"][rows].max())
 
 
 def _finding(columns: dict[str, Any], row: int, resend: Any) -> Finding:
