@@ -1,1 +1,1 @@
-"""Selective repeat with multireject, with a constant (SR) and an adaptive timeout (ASR)."""
+"""Selective repeat, with a constant (SR) and an adaptive timeout (ASR)."""

@@ -1,14 +1,18 @@
-"""Selective repeat with multireject (Xylomenos & Makidis, MONET 13 (3-4), 2008): one frame carries one SDU.
+"""Selective repeat (Xylomenos & Makidis, MONET 13 (3-4), 2008): one frame carries one SDU.
 
 An entity sends and receives; its state is in `state`. Inside it, frames have running numbers, which are also the
 numbers of their SDUs; on the air there are the low 8 bits. Until it is acknowledged, a sent frame is in one
 of two chains: TIMERS, in the order of expiry, or RESENDS. A missing frame is in NACKS_DUE or NACKED. So
 nothing is ever searched for. A frame's timer starts when the frame is handed down, also if it then waits in a queue.
 
-The paper states no mechanism for multireject; this one is ours: NACKs are numbered, and each data frame echoes the
+With multireject, the paper's choice, a frame may be reported more than once. The paper states no mechanism for it;
+this one is ours: NACKs are numbered, and each data frame echoes the
 number of the last NACK that was answered before it or with it. Neither direction reorders, so if a frame is
 missing although its NACK is echoed, it was lost again, or the NACK was: it is reported anew. When
 nothing echoes, the sender's timer helps.
+
+The paper's two simpler variants report each missing frame once, and the sender's timer repairs what is lost again:
+all of them at once, or each when the one reported before it has arrived, as with the single SREJ of HDLC.
 
 The adaptive timeout (ASR) is in `asr`.
 """
@@ -64,7 +68,7 @@ def next_frame(e: Any, frame: Any, now: int) -> int:
     """
     state = e.state
     place = e.got[NACKS_DUE].next
-    if place < SLOTS:
+    if place < SLOTS and not (e.rules.one_outstanding and e.got[NACKED].next < SLOTS):
         write_nack(e, place, frame)
         return e.rules.control_bytes
     if state.ack_due:

@@ -1,8 +1,9 @@
-"""SR with multireject: what it delivers, and how it recovers."""
+"""SR: what it delivers, and how it recovers."""
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ from multitracer.replay.arq.fields import record
 from multitracer.replay.arq.sr import machine
 from multitracer.replay.arq.sr.frames import ACK, DATA, FRAME, NACK, Header, decode, encode
 from multitracer.replay.arq.sr.octets import Sr
-from multitracer.replay.arq.sr.parameters import MS, SrParameters
+from multitracer.replay.arq.sr.parameters import MS, NACKS, SrParameters
 from multitracer.replay.arq.sr.state import Entity, entity
 from multitracer.replay.engine.direction import Direction
 from multitracer.replay.engine.driver import Engine
@@ -26,6 +27,8 @@ from multitracer.replay.engine.source import source
 
 QUICK = SrParameters(timeout_ms=200, ack_delay_ms=40)
 WORTH_NOTING = ("RECEIVED", "DELIVERED", "ACK_TIMEOUT")
+ERASURES = st.tuples(*[st.lists(st.booleans(), max_size=60)] * 2)
+OFFERS = st.tuples(*[st.lists(st.integers(0, 300), max_size=20)] * 2)
 
 
 def test_lost_frame_is_reported_and_repaired() -> None:
@@ -104,6 +107,87 @@ def test_one_nack_each_without_renack() -> None:
     ]
 
 
+def scene_of(nack: str, *, back: frozenset[int] = frozenset(), resend_lost: bool = False) -> list[str]:
+    """What concerns frames 1 and 3 of six, both lost: their NACKs, sendings, timers, and what is handed up."""
+    parameters = SrParameters(timeout_ms=200, ack_delay_ms=40, nack=nack)
+    lost = {1, 3, 6} if resend_lost else {1, 3}
+    lines = told(scene(parameters, offers=([0] * 5 + [70], []), lost=(lost, set(back))), ("RECEIVED", "ACK_TIMEOUT"))
+    return [line for line in lines if re.search(r"NACK|DATA [13] |TIMEOUT [13]|DELIVERED [134]", line)]
+
+
+def test_second_nack_waits_for_what_the_first_asked_for() -> None:
+    """With one outstanding NACK frame 3 is reported when frame 1 has come, else as soon as it is missing."""
+    lost = ["10 A ERASED DATA 1 echo 0", "30 A ERASED DATA 3 echo 0", "40 B SENT NACK 1 id 1"]
+    first = ["60 A SENT DATA 1 echo 1", "75 B DELIVERED 1"]
+    second = ["60 B SENT NACK 3 id 2", "80 A SENT DATA 3 echo 2", "95 B DELIVERED 3", "95 B DELIVERED 4"]
+    assert scene_of("multireject") == [*lost, first[0], second[0], first[1], *second[1:]]
+    assert scene_of("one-per-frame") == scene_of("multireject")
+    later = ["80 B SENT NACK 3 id 2", "100 A SENT DATA 3 echo 2", "115 B DELIVERED 3", "115 B DELIVERED 4"]
+    assert scene_of("one-outstanding") == [*lost, *first, *later]
+
+
+def test_lost_nack_keeps_the_next_back_until_the_timer_has_repaired_the_frame() -> None:
+    """The only outstanding NACK is lost: frame 3 is not reported before frame 1 was sent again by its timer."""
+    lines = scene_of("one-outstanding", back=frozenset({4}))
+    assert lines[2:] == [
+        "40 B ERASED NACK 1 id 1",
+        "210 A TIMEOUT 1",
+        "210 A SENT DATA 1 echo 0",
+        "225 B DELIVERED 1",
+        "230 A TIMEOUT 3",
+        "230 A SENT DATA 3 echo 0",
+        "230 B SENT NACK 3 id 2",
+        "245 B DELIVERED 3",
+        "245 B DELIVERED 4",
+        "250 A SENT DATA 3 echo 2",
+    ]
+
+
+def test_lost_resend_is_reported_again_by_multireject_only() -> None:
+    """Frame 5 echoes the NACK whose answer was lost; the simpler variants leave frame 1 to its timer."""
+    again = {
+        nack: [line for line in scene_of(nack, resend_lost=True) if "NACK 1" in line or "TIMEOUT 1" in line]
+        for nack in NACKS
+    }
+    assert again["multireject"] == ["40 B SENT NACK 1 id 1", "90 B SENT NACK 1 id 3"]
+    assert again["one-per-frame"] == ["40 B SENT NACK 1 id 1", "260 A TIMEOUT 1"]
+    assert again["one-outstanding"] == ["40 B SENT NACK 1 id 1", "260 A TIMEOUT 1"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(erasures=ERASURES, offers=OFFERS, window=st.sampled_from([3, 127]))
+def test_one_outstanding_nack_is_one(
+    erasures: tuple[list[bool], list[bool]], offers: tuple[list[int], list[int]], window: int
+) -> None:
+    """Between two NACKs of a side the frame that the first asked for arrives there; none is asked for twice."""
+    parameters = SrParameters(window=window, timeout_ms=60, ack_delay_ms=30, nack="one-outstanding")
+    lost = [{i for i, erased in enumerate(each) if erased} for each in erasures]
+    times = sorted(offers[0]), sorted(offers[1])
+    driven = scene(parameters, offers=times, lost=(lost[0], lost[1]), opportunities=300)
+    asked: list[set[int]] = [set(), set()]
+    missing = [-1, -1]
+    for row in rows(driven):
+        ns = int(row.frame.ns)
+        if row.event == "RECEIVED" and row.frame.kind == DATA and ns == missing[row.side]:
+            missing[row.side] = -1
+        if row.event in ("SENT", "ERASED") and row.frame.kind == NACK:
+            assert missing[row.side] == -1
+            assert ns not in asked[row.side]
+            missing[row.side] = ns
+            asked[row.side].add(ns)
+
+
+@pytest.mark.parametrize("erased", [0.05, 0.2])
+def test_simpler_variants_carry_less(erased: float) -> None:
+    """Under load and with erasures both ways multireject delivers most, and one outstanding NACK least."""
+    lost = np.random.default_rng(7).random((2, 20_000)) < erased
+    octets = {}
+    for nack in NACKS:
+        driven = link(SrParameters(nack=nack), saturated=(250, 0), lost=(lost[0], lost[1]))
+        octets[nack] = counters(run(driven, 20_000))[1]["delivered_octets"]
+    assert octets["multireject"] > octets["one-per-frame"] > octets["one-outstanding"] > 0
+
+
 def test_lost_ack_is_sent_again_for_a_duplicate() -> None:
     """The frame comes a second time, is not handed up again, and is acknowledged once more."""
     assert told(scene(QUICK, offers=([0], []), lost=(set(), {6}))) == [
@@ -147,12 +231,12 @@ def test_each_of_several_missing_frames_has_its_nack() -> None:
     ]
 
 
-ERASURES = st.tuples(*[st.lists(st.booleans(), max_size=60)] * 2)
 RULES = st.builds(
     SrParameters,
     window=st.sampled_from([1, 2, 3, 8, 127, 128]),
     timeout_ms=st.sampled_from([20, 60, 150]),
     ack_delay_ms=st.sampled_from([0, 30]),
+    nack=st.sampled_from(NACKS),
     renack=st.sampled_from(["echo", "none"]),
 )
 
@@ -379,7 +463,8 @@ def test_impossible_frames_are_not_encoded(row: list[int], sdu: bytes) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "bounds"),
     [("window", 0, "1 to 128"), ("window", 129, "1 to 128"), ("timeout_ms", 0, "1 to"), ("ack_delay_ms", -1, "0 to"),
-     ("renack", "often", "none, echo"), ("header_bytes", 3, "4 to 64"), ("control_bytes", 65, "4 to 64"),
+     ("renack", "often", "none, echo"), ("nack", "two", "multireject, one-outstanding, one-per-frame"),
+     ("header_bytes", 3, "4 to 64"), ("control_bytes", 65, "4 to 64"),
      ("timeout_ms", 1.5, "whole number")],
 )  # fmt: skip
 def test_nonsense_is_refused_with_its_range(name: str, value: object, bounds: str) -> None:
@@ -422,7 +507,7 @@ from multitracer.replay.engine.source import source
 from multitracer.replay.engine.sr import SR
 sdus = [(k * 70_000_000, 1, k + 1) for k in range(900)]
 links = (RAW, RawParameters()), (SR, SrParameters()), (SR, SrParameters(window=9, renack="none")), (
-    SR, AsrParameters(alpha=1, beta=4))
+    SR, AsrParameters(alpha=1, beta=4)), (SR, SrParameters(nack="one-outstanding"))
 for protocol, parameters in links:
     erased = np.random.default_rng(3).random((2, 3000)) < 0.15
     forth, back = (Direction(82_000_001, slot_ns=32_000_000, channel=Erased(each)) for each in erased)
@@ -436,7 +521,7 @@ for protocol, parameters in links:
 
 @pytest.mark.compiled
 def test_each_life_makes_the_same_log(tmp_path: Path) -> None:
-    """Compiled, plain and bounds-checked runs of all three links log the same to the nanosecond."""
+    """Compiled, plain and bounds-checked runs of all these links log the same to the nanosecond."""
     running = []
     for life, switches in LIVES.items():
         environment = {**os.environ, "NUMBA_DISABLE_JIT": "0", "XDG_CACHE_HOME": str(tmp_path / life), **switches}
@@ -445,4 +530,4 @@ def test_each_life_makes_the_same_log(tmp_path: Path) -> None:
     logs = {process.communicate()[0] for process in running}
     assert [process.returncode for process in running] == [0, 0, 0]
     assert len(logs) == 1
-    assert min(logs).count("\n") == 4
+    assert min(logs).count("\n") == 5
