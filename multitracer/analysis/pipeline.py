@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from multitracer import findings
 from multitracer.accounting.session import Accounting
@@ -26,13 +25,11 @@ from multitracer.analysis.logs import Logs, place_logs
 from multitracer.analysis.missing_inputs import missing_inputs
 from multitracer.analysis.streams import Streams, directions, ends, follow_streams, pair_errors
 from multitracer.analysis.window import cut_accounts, cut_captures, cut_logs, window_of
+from multitracer.findings import Findings
 from multitracer.findings.observations import Direction, Observations
 from multitracer.model.analysis import Analysis
 from multitracer.model.options import AnalyzeOptions, Progress
 from multitracer.model.trace import Trace
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ def analyze(trace: Trace, options: AnalyzeOptions | None = None, progress: Progr
     if options.cuts:
         part, usual_rtt_ns = cut(whole, options, origin_ns, progress), least_rtt_ns(directions(whole.streams))
     progress("looking for findings", 0.9)
-    found = findings.find(observations(part, options, usual_rtt_ns)).table
+    found = findings.find(observations(part, options, usual_rtt_ns))
     analysis = conclude(trace, part, found, options, origin_ns)
     return anonymized(analysis) if options.anonymize else analysis
 
@@ -122,16 +119,18 @@ def observations(joined: Joined, options: AnalyzeOptions, usual_rtt_ns: int) -> 
 
 
 def conclude(
-    trace: Trace, joined: Joined, found: pd.DataFrame, options: AnalyzeOptions, origin_ns: int
+    trace: Trace, joined: Joined, found: Findings, options: AnalyzeOptions, origin_ns: int
 ) -> Analysis:
     """The result with all tables, as the summary and the report read it."""
     captures, streams, logs = joined.captures, joined.streams, joined.logs
     links = conclude_links(joined.layer, joined.accounts if joined.concluded else {})
     tables = {
         "segments": streams.segments, "sack": captures.sack, "tcp_state": logs.tcp_state,
-        "retransmissions": streams.retransmissions, "connections": streams.connections, "findings": found,
+        "retransmissions": streams.retransmissions, "connections": streams.connections, "findings": found.table,
         **link_tables(joined.layer, joined.accounts),
     }  # fmt: skip
     missing = missing_inputs(tables, options, accounted=links.shares is not None, link_logged=logs.link is not None)
     part = Trace(logs.inputs, {**trace.tables, "packets": captures.packets})
-    return Analysis(part, tables, streams.paths, ends(streams), links, origin_ns, options, missing)
+    return Analysis(
+        part, tables, streams.paths, ends(streams), links, origin_ns, options, missing, found.not_looked_for
+    )

@@ -58,6 +58,7 @@ def summarize(analysis: Analysis) -> Summary:
             "links": analysis.links.rows,
             "utilization": analysis.links.utilization,
             "accounting": analysis.links.shares,
+            "not_looked_for": [{"kind": kind, "needs": needs} for kind, needs in analysis.not_looked_for.items()],
             "findings": _findings(analysis.tables["findings"], analysis.origin_ns),
             "missing": analysis.missing,
         }

@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from multitracer.findings import DETECTORS
 from multitracer.model.schema import SCHEMA, Column, Table
 from multitracer.parsers import FORMATS
 from multitracer.replay.channels import channel_classes
@@ -23,7 +24,12 @@ MADE = "<!-- made by python -m multitracer.commands.docs -->\n"
 
 def pages() -> dict[str, str]:
     """The text of every generated page, by file name."""
-    return {"tables.md": tables_page(), "formats.md": formats_page(), "models.md": models_page()}
+    return {
+        "tables.md": tables_page(),
+        "formats.md": formats_page(),
+        "findings.md": findings_page(),
+        "models.md": models_page(),
+    }
 
 
 def tables_page() -> str:
@@ -57,6 +63,22 @@ def formats_page() -> str:
         "Recognised by content, never by name, in this order; gzip and zstandard are read through.\n\n"
         "| format | holds | recognised by |\n|---|---|---|\n"
     )
+    return MADE + intro + "".join(rows)
+
+
+def findings_page() -> str:
+    """Every kind of finding, and the inputs without which it is not looked for."""
+    intro = (
+        "# Findings\n\n"
+        "Each kind is looked for where the inputs allow it; `not_looked_for` in summary.json and the report list the\n"
+        "others, with the inputs that would make them possible.\n\n"
+        "| kinds | found when | needs |\n|---|---|---|\n"
+    )
+    rows = [
+        f"| {', '.join(detector.KINDS)} | {(detector.__doc__ or '').strip().splitlines()[0]} |"
+        f" {'; '.join(dict.fromkeys(need.input for need in detector.NEEDS))} |\n"
+        for detector in DETECTORS
+    ]
     return MADE + intro + "".join(rows)
 
 

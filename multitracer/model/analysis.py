@@ -103,6 +103,8 @@ class Analysis:
     options: AnalyzeOptions
     missing: list[str] = field(default_factory=list)
     """Which further input would answer what is not known, one sentence each."""
+    not_looked_for: dict[str, str] = field(default_factory=dict)
+    """Kinds of finding that these inputs do not allow, each with the inputs that it needs."""
 
     @property
     def connections(self) -> pd.DataFrame:

@@ -41,6 +41,7 @@ def html(analysis: Analysis, concluded: Summary) -> str:
         "bar": _bar(summary["accounting"]),
         "findings": summary["findings"][:MOST_ROWS],
         "more_findings": max(len(summary["findings"]) - MOST_ROWS, 0),
+        "not_looked_for": _not_looked_for(summary["not_looked_for"]),
         "connections": summary["connections"].of(np.array(order, dtype=np.int64)),
         "left_out": len(analysis.connections) - len(order),
         "absent": [*panels.absent, *_unshaded(analysis)],
@@ -142,3 +143,11 @@ def _columns(shown: dict[int, PanelData], link: PanelData) -> list[page_template
         if len(source["x"])
         for name, values in source.items()
     ]
+
+
+def _not_looked_for(kinds: list[dict[str, str]]) -> list[str]:
+    """The kinds of finding that the inputs do not allow, one sentence for each input that is missing."""
+    by_needs: dict[str, list[str]] = {}
+    for one in kinds:
+        by_needs.setdefault(one["needs"], []).append(one["kind"])
+    return [f"Not looked for: {', '.join(names)}. Needed: {needs}." for needs, names in by_needs.items()]

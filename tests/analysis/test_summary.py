@@ -17,6 +17,7 @@ from multitracer import Analysis, AnalyzeOptions, analyze, cli, read
 from multitracer.analysis import summary
 from multitracer.analysis.summary import BUSIEST, direction, summarize
 from multitracer.export.json_text import json_text
+from multitracer.findings import KINDS
 from multitracer.model.analysis import Totals
 from multitracer.parsers import pcap
 
@@ -153,3 +154,15 @@ def test_json_on_a_terminal_of_any_encoding_is_utf_8(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True)
     assert done.stdout == (tmp_path / "out" / "summary.json").read_bytes()
     assert json.loads(done.stdout)["inputs"][0]["path"] == str(path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("inputs", ["rlp-reset", "rlp-reset/snd.pcap", "rlp-reset/rlpdump.mobile.txt"])
+def test_kinds_that_the_inputs_do_not_allow_are_listed_with_what_they_need(inputs: str) -> None:
+    """Every kind that no detector could look for, in the order of the kinds, beside findings of the others only."""
+    document = analyze(read(str(EXAMPLES / inputs))).summary()
+    listed = [one["kind"] for one in document["not_looked_for"]]
+    assert listed == [kind for kind in KINDS if kind in listed]
+    assert all(one["needs"] for one in document["not_looked_for"])
+    assert not {one["kind"] for one in document["findings"]} & set(listed)
+    assert bool(listed) == (inputs != "rlp-reset")

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+from html import unescape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -360,3 +361,14 @@ def test_a_window_of_nothing_is_the_users_mistake(tmp_path: Path, capsys: pytest
     said = capsys.readouterr().err
     assert "nothing was captured in that window" in said
     assert "There is no TCP packet in these inputs" in said
+
+
+@pytest.mark.slow
+def test_the_report_says_what_was_not_looked_for(tmp_path: Path) -> None:
+    """Of one capture: each kind that it does not allow is named in the page, with the input that it needs."""
+    summary = analyze(tmp_path, RLP / "snd.pcap")
+    lines = unescape((tmp_path / "report.html").read_text()).splitlines()
+    sentences = [line for line in lines if "Not looked for: " in line]
+    assert summary["not_looked_for"]
+    for one in summary["not_looked_for"]:
+        assert any(one["kind"] in sentence and f"Needed: {one['needs']}." in sentence for sentence in sentences)

@@ -13,11 +13,10 @@ from scenes import LEAST_RTT_MS, Seen, accounting, frames, intervals, scene, seg
 from two_ends import MS
 
 from multitracer import findings
-from multitracer.analysis.pipeline import join_all, observations
+from multitracer.analysis.pipeline import analyze
 from multitracer.findings import DETECTORS, KINDS, Observations, find
 from multitracer.findings.needs import SEGMENTS, either, missing_inputs
 from multitracer.findings.observations import Direction
-from multitracer.model.options import AnalyzeOptions
 from multitracer.parsers.shared.experiment import read
 
 CAPTURE = "a packet capture of the transfer"
@@ -135,16 +134,14 @@ RECORDINGS = sorted(path.name for path in (EXAMPLES / "rlp-reset").iterdir())
 )
 def test_a_kind_is_looked_for_or_listed_whatever_was_recorded(names: tuple[str, ...]) -> None:
     """With every subset of a transfer's recordings, no kind that was found is listed as not looked for."""
-    options = AnalyzeOptions()
-    whole = join_all(read(*(EXAMPLES / "rlp-reset" / name for name in names)), options, lambda *_: None)
-    observed = observations(whole, options, 0)
-    found = find(observed)
-    assert not set(found.table["kind"]) & set(found.not_looked_for)
-    assert set(found.not_looked_for) <= {*KINDS}
+    analysis = analyze(read(*(EXAMPLES / "rlp-reset" / name for name in names)))
+    missing = set(analysis.not_looked_for)
+    assert not set(analysis.tables["findings"]["kind"]) & missing
+    assert missing <= {*KINDS}
     recorded = " ".join(names)
     both_ends = "snd" in recorded and "rcv" in recorded
-    assert ("reordering" in found.not_looked_for) == (not both_ends)
-    assert ("link-reset" in found.not_looked_for) == ("rlpdump" not in recorded)
-    assert ("timeout" in found.not_looked_for) == ("pcap" not in recorded)
+    assert ("reordering" in missing) == (not both_ends)
+    assert ("link-reset" in missing) == ("rlpdump" not in recorded)
+    assert ("timeout" in missing) == ("pcap" not in recorded)
     joined = "rlpdump" in recorded and "pcap" in recorded
-    assert ("competing-recovery" in found.not_looked_for) == (not joined)
+    assert ("competing-recovery" in missing) == (not joined)
