@@ -40,8 +40,6 @@ class Logs:
     """All inputs, with their clocks."""
     tcp_state: pd.DataFrame
     link: LinkLog | None = None
-    left_out: tuple[int, ...] = ()
-    """Numbers of the inputs that are left out because another input has the same frames."""
 
 
 def place_logs(trace: Trace, captures: Captures, streams: Streams, options: AnalyzeOptions) -> Logs:
@@ -54,7 +52,7 @@ def place_logs(trace: Trace, captures: Captures, streams: Streams, options: Anal
     frames, events, links, duplicates = without_duplicates(*recorded)
     log = LinkLog(links, numbered(frames, links, events), events)
     log, inputs = _place_frames(log, inputs, captures, streams, stated)
-    return Logs(_without_duplicates(inputs, duplicates), state, log, tuple(one.left_out for one in duplicates))
+    return Logs(_without_duplicates(inputs, duplicates), state, log)
 
 
 def _place_state(

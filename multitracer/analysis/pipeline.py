@@ -42,8 +42,6 @@ class Joined:
     layer: LinkLayer
     accounts: Mapping[int, Accounting]
     """By link; -1 is the accounting by the stated link rate."""
-    concluded: bool = True
-    """Whether the summary has the accounts, or only the table does."""
 
 
 def analyze(trace: Trace, options: AnalyzeOptions | None = None, progress: Progress | None = None) -> Analysis:
@@ -87,10 +85,7 @@ def cut(whole: Joined, options: AnalyzeOptions, origin_ns: int, progress: Progre
     streams = follow_streams(captures, progress)
     progress("joining the layers", 0.6)
     logs = cut_logs(whole.logs, window)
-    layer = join_layers(captures, streams, logs)
-    accounts = cut_accounts(whole.accounts, window)
-    accounts = accounts or account_links(layer, streams, logs.tcp_state, options.link_rate_bps)
-    return Joined(captures, streams, logs, layer, accounts, concluded=bool(whole.accounts))
+    return Joined(captures, streams, logs, join_layers(captures, streams, logs), cut_accounts(whole.accounts, window))
 
 
 def first_ns(joined: Joined) -> int:
@@ -123,7 +118,7 @@ def conclude(
 ) -> Analysis:
     """The result with all tables, as the summary and the report read it."""
     captures, streams, logs = joined.captures, joined.streams, joined.logs
-    links = conclude_links(joined.layer, joined.accounts if joined.concluded else {})
+    links = conclude_links(joined.layer, joined.accounts)
     tables = {
         "segments": streams.segments, "sack": captures.sack, "tcp_state": logs.tcp_state,
         "retransmissions": streams.retransmissions, "connections": streams.connections, "findings": found.table,

@@ -74,10 +74,7 @@ def _check(wanted: tuple[int, ...], connections: int) -> None:
 def cut_logs(logs: Logs, window: Window) -> Logs:
     """The logs with the records in the window."""
     link = logs.link and LinkLog(logs.link.links, _cut(logs.link.frames, window), _cut(logs.link.events, window))
-    inputs = list(logs.inputs)
-    for number in logs.left_out:  # the note again, for the part
-        inputs[number] = inputs[number].noting(inputs[number].recording.notes[-1])
-    return Logs(inputs, _cut(logs.tcp_state, window), link, logs.left_out)
+    return Logs(logs.inputs, _cut(logs.tcp_state, window), link)
 
 
 def cut_accounts(accounts: Mapping[int, Accounting], window: Window) -> dict[int, Accounting]:

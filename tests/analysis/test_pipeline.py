@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from pandas.testing import assert_frame_equal
 from repository import EXAMPLES
+from shared_data import shared
 
 from multitracer import Trace, analyze, read
 from multitracer.model.options import AnalyzeOptions
@@ -56,3 +57,12 @@ def test_analysing_a_trace_leaves_it_as_it_was_and_twice_is_the_same(name: str) 
     assert first.summary() == second.summary()
     assert_same_tables(first.tables, second.tables)
     assert_same_tables(first.trace.tables, second.trace.tables)
+
+
+def test_a_part_does_not_repeat_the_notes_of_the_whole() -> None:
+    """A link log that is left out because another holds its frames is noted once, cut or not."""
+    folder = shared("linux", "rlc-reset")
+    paths = [folder / "rlc.network.pcap.gz", *sorted(folder.glob("rlcdump.*")), folder / "snd.pcap"]
+    for options in (AnalyzeOptions(), AnalyzeOptions(from_s=5.0)):
+        notes = [note for entry in analyze(paths, options).trace.inputs for note in entry.recording.notes]
+        assert sum("recorded once more" in note for note in notes) == 1
