@@ -50,7 +50,9 @@ def encode(values: Any, divide: int = 1) -> Encoded:
         return _planes((integers / divide).astype("<f8").view("<u8"), {"mode": "float", "n": len(integers)})
     meta: dict[str, Any] = {"n": len(integers), "mode": "raw", "base": 0, "divide": divide}
     tried = integers[:_TRIED]
-    if len(integers) > 1 and _size(np.diff(tried, prepend=tried[:1])) < _size(tried):
+    # Differences too must be exact in a browser: those between values of either sign can be twice as large.
+    is_exact = len(integers) > 1 and int(integers.max()) - int(integers.min()) < EXACT
+    if is_exact and _size(np.diff(tried, prepend=tried[:1])) < _size(tried):
         meta |= {"mode": "delta", "base": int(integers[0])}
         integers = np.diff(integers, prepend=integers[:1])
     return _planes(_zigzag(integers), meta)

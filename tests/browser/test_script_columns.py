@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from browsing import Scripts
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -27,9 +27,11 @@ def decoded(scripts: Scripts, values: Any, divide: int = 1) -> list[Any]:
     return scripts.call(DECODE, encoded.text, encoded.meta)
 
 
-@given(arrays(np.int64, st.integers(0, 100), elements=st.integers(-EXACT // 2 + 1, EXACT // 2 - 1)))
+@given(arrays(np.int64, st.integers(0, 100), elements=st.integers(1 - EXACT, EXACT - 1)))
+@example(np.array([1 - EXACT, EXACT - 2]))
+@example(np.array([EXACT - 1, 1 - EXACT, EXACT - 2]))
 def test_integers_are_decoded_exactly(scripts: Scripts, values: np.ndarray) -> None:
-    """Whether they themselves are encoded or their differences."""
+    """All that JavaScript's numbers hold, whether they themselves are encoded or their differences."""
     assert decoded(scripts, values) == values.tolist()
 
 
