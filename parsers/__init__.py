@@ -62,8 +62,8 @@ PACKETS, FRAMES, STATE = "packets", "frames", "tcp_state"
 FORMATS = (
     Format("pcap", "captured packets", "magic a1b2c3d4, a1b23c4d or a1b2cd34, either byte order", (PACKETS, FRAMES)),
     Format("pcapng", "captured packets, several interfaces", "section header block 0a0d0d0a with its byte-order magic", (PACKETS, FRAMES)),
-    Format("snoop", "captured packets (Solaris, RFC 1761)", "the octets snoop\\0\\0\\0", (PACKETS,)),
-    Format("erf", "captured packets (Endace)", "a chain of plausible ERF record headers", (PACKETS,)),
+    Format("snoop", "captured packets (Solaris, RFC 1761)", "the octets snoop\\0\\0\\0", (PACKETS, FRAMES)),
+    Format("erf", "captured packets (Endace)", "a chain of plausible ERF record headers", (PACKETS, FRAMES)),
     Format("erasures-packed", "block-erasure trace, a bit a block", "the octets \\x89erased\\n", erasure_trace=True),
     Format("mi2log", "Qualcomm diagnostic log: LTE RLC PDUs of a handset", "HDLC frames ended by 7e whose CRC is right", (FRAMES,)),
     Format("flent", "flent data file: cwnd, RTT, rates", "a JSON object with x_values and results", (STATE,)),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import struct
+from pathlib import Path
 
+import dpkt
 import pytest
 from packets import ethernet, ipv4, tcp
 from shared_data import shared
@@ -11,6 +13,8 @@ from shared_data import shared
 from multitracer.model.errors import InputError
 from multitracer.parsers import erf, snoop
 from multitracer.parsers.shared.source import Source, open_source
+from multitracer.replay.erasures.loading import load
+from multitracer.wire import gsmtap, rlp
 
 FRAME = ethernet(ipv4(tcp(b"abc")))
 
@@ -36,6 +40,25 @@ def erf_record(second: int, frame: bytes, kind: int = 2) -> bytes:
         + b"\0\0"
         + frame
     )
+
+
+def gsmtap_frames() -> list[bytes]:
+    """Two RLP frames as a monitor of the air passes them on, the second damaged."""
+    good = rlp.encode(rlp.Frame("I RR", 5, 3, 0, 1, b"\x1e" + b"A" * 24))
+    damaged = bytes([good[0] ^ 1, *good[1:]])
+    taps = [gsmtap.encode(octets, uplink=True) for octets in (good, damaged)]
+    datagrams = [dpkt.udp.UDP(sport=40000, dport=gsmtap.PORT, data=tap, ulen=8 + len(tap)) for tap in taps]
+    return [ethernet(ipv4(datagram, p=17)) for datagram in datagrams]
+
+
+@pytest.mark.parametrize("name", ["snoop", "erf"])
+def test_a_link_logged_in_a_capture_is_found_in_a_directory(name: str, tmp_path: Path) -> None:
+    """As in pcap: the losses among the link frames that the capture carries are a trace."""
+    frames = gsmtap_frames()
+    records = [erf_record(1_000_000_000 + place, frame) for place, frame in enumerate(frames)]
+    (tmp_path / name).write_bytes(snoop_file(*frames) if name == "snoop" else b"".join(records))
+    (trace,) = load(str(tmp_path))
+    assert trace.erased[[0, -1]].tolist() == [False, True]
 
 
 def test_snoop_is_read() -> None:
