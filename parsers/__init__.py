@@ -32,6 +32,10 @@ class Parser(Protocol):
         """The records of an input of this format."""
 
 
+COMPRESSED_ENDINGS = (".gz", ".zst")
+TEXT_ENDINGS = (".txt", ".log")
+
+
 @dataclass(frozen=True)
 class Format:
     """One input format, and what the rest of the program asks about it."""
@@ -41,6 +45,8 @@ class Format:
     recognised_by: str
     tables: tuple[str, ...] = ()
     """Which of packets, frames and tcp_state an input of this format may give."""
+    endings: tuple[str, ...] = TEXT_ENDINGS
+    """How names of such files usually end; a format is recognised by content, never by these."""
     erasure_trace: bool = False
     """Whether an input is an erasure trace: which blocks were lost, without the frames in them."""
 
@@ -60,28 +66,36 @@ PACKETS, FRAMES, STATE = "packets", "frames", "tcp_state"
 # In the order in which they are tried: formats with a magic number first, then those whose first
 # line names them, last those recognised by the shape of their lines.
 FORMATS = (
-    Format("pcap", "captured packets", "magic a1b2c3d4, a1b23c4d or a1b2cd34, either byte order", (PACKETS, FRAMES)),
-    Format("pcapng", "captured packets, several interfaces", "section header block 0a0d0d0a with its byte-order magic", (PACKETS, FRAMES)),
-    Format("snoop", "captured packets (Solaris, RFC 1761)", "the octets snoop\\0\\0\\0", (PACKETS, FRAMES)),
-    Format("erf", "captured packets (Endace)", "a chain of plausible ERF record headers", (PACKETS, FRAMES)),
-    Format("erasures-packed", "block-erasure trace, a bit a block", "the octets \\x89erased\\n", erasure_trace=True),
-    Format("mi2log", "Qualcomm diagnostic log: LTE RLC PDUs of a handset", "HDLC frames ended by 7e whose CRC is right", (FRAMES,)),
-    Format("flent", "flent data file: cwnd, RTT, rates", "a JSON object with x_values and results", (STATE,)),
-    Format("mlab-tcpinfo", "M-Lab tcp-info snapshots", "JSON lines with RawIDM and Attributes", (STATE,)),
+    Format("pcap", "captured packets", "magic a1b2c3d4, a1b23c4d or a1b2cd34, either byte order", (PACKETS, FRAMES), endings=(".pcap", ".cap", ".dmp")),
+    Format("pcapng", "captured packets, several interfaces", "section header block 0a0d0d0a with its byte-order magic", (PACKETS, FRAMES), endings=(".pcapng",)),
+    Format("snoop", "captured packets (Solaris, RFC 1761)", "the octets snoop\\0\\0\\0", (PACKETS, FRAMES), endings=(".snoop", ".cap")),
+    Format("erf", "captured packets (Endace)", "a chain of plausible ERF record headers", (PACKETS, FRAMES), endings=(".erf",)),
+    Format("erasures-packed", "block-erasure trace, a bit a block", "the octets \\x89erased\\n", endings=(".bin",), erasure_trace=True),
+    Format("mi2log", "Qualcomm diagnostic log: LTE RLC PDUs of a handset", "HDLC frames ended by 7e whose CRC is right", (FRAMES,), endings=(".mi2log",)),
+    Format("flent", "flent data file: cwnd, RTT, rates", "a JSON object with x_values and results", (STATE,), endings=(".flent", ".json")),
+    Format("mlab-tcpinfo", "M-Lab tcp-info snapshots", "JSON lines with RawIDM and Attributes", (STATE,), endings=(".jsonl", ".json")),
     Format("rlpdump", "GSM RLP frames of one end", "first line: # rlpdump 1", (FRAMES,)),
     Format("rlcdump", "UMTS, LTE or NR RLC PDUs of one end", "first line: # rlcdump 1", (FRAMES,)),
     Format("tcpstats", "sender TCP state", "first line: # tcpstats 1", (STATE,)),
-    Format("siftr", "sender TCP state (FreeBSD)", "first line with enable_time_secs= and siftrver=", (STATE,)),
+    Format("siftr", "sender TCP state (FreeBSD)", "first line with enable_time_secs= and siftrver=", (STATE,), endings=(".log", ".csv")),
     Format("ns3-rlc", "RLC, PDCP and PHY traces of ns-3", "its column headings", (FRAMES,)),
     Format("tcp_probe", "kernel tracepoints of TCP (ftrace, perf)", "lines with tcp_probe:, tcp_retransmit_skb: or tcp_cong_state_set:", (STATE,)),
     Format("ss", "socket statistics, sampled", "lines State Recv-Q Send-Q, then tokens such as rto: and cwnd:", (STATE,)),
     Format("tcp_probe_plus", "sender TCP state, 31 hexadecimal fields", "its field count and ranges", (STATE,)),
     Format("tcpprobe", "sender TCP state (/proc/net/tcpprobe)", "10 or 11 fields: time, two ip:port, numbers", (STATE,)),
     Format("bcc", "output of tcpretrans, tcprtt and tcpcong", "its column headings", (STATE,)),
-    Format("xplot", "plot commands of tcptrace", "timeval, double or unsigned, then title"),
+    Format("xplot", "plot commands of tcptrace", "timeval, double or unsigned, then title", endings=(".xpl",)),
     Format("erasures", "block-erasure trace", "characters 0 and 1 and # key: value lines only", erasure_trace=True),
     Format("mahimahi", "link schedule: delivery opportunities", "whole numbers that never fall, one a line"),
 )  # fmt: skip
+
+
+def without_endings(name: str) -> str:
+    """A file's name without what names of inputs end in, compressed ones included: `snd.pcap.gz` is `snd`."""
+    endings = (*COMPRESSED_ENDINGS, *(ending for entry in FORMATS for ending in entry.endings))
+    while name.endswith(endings):
+        name = name.rpartition(".")[0]
+    return name
 
 
 def recognise(source: Source) -> Format:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from multitracer import parsers
 from multitracer.commands.messages import Progress, quiet, say, verbosity_options
 from multitracer.commands.parameters import EXPORTED, analysed, input_options, output_option, prepare
 from multitracer.commands.terminal import print_summary
@@ -18,8 +19,6 @@ from multitracer.model.errors import InputError, NoUsableInputError, SkippedInpu
 if TYPE_CHECKING:
     from multitracer.analysis.summary import Summary
     from multitracer.model.analysis import Analysis
-
-_ENDINGS = (".gz", ".zst", ".pcap", ".pcapng", ".cap", ".dmp", ".txt", ".log", ".csv", ".json", ".mi2log")
 
 EXAMPLES = """
 \b
@@ -157,10 +156,7 @@ def names_of(inputs: tuple[str, ...]) -> list[str]:
 
 def _short(path: Path) -> str:
     """The name of a directory, or of a file without its known extensions."""
-    name = path.name
-    while not path.is_dir() and name.endswith(_ENDINGS):
-        name = name.rpartition(".")[0]
-    return name or "experiment"
+    return (path.name if path.is_dir() else parsers.without_endings(path.name)) or "experiment"
 
 
 def write_all(

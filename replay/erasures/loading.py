@@ -16,8 +16,6 @@ from multitracer.parsers.shared.source import Source, open_source
 from multitracer.replay.erasures.extraction import erasures
 from multitracer.replay.erasures.trace import ErasureTrace
 
-_ENDINGS = (".gz", ".zst", ".txt", ".pcap", ".pcapng", ".bin")
-
 
 def load(path: str, *, logs_first: bool = False) -> list[ErasureTrace]:
     """The traces in one file or directory: the blocks of an erasure trace, or each direction of a logged link.
@@ -106,10 +104,7 @@ def _known_format(file: str) -> parsers.Format | None:
 
 
 def _short(path: str) -> str:
-    name = "standard input" if path == "-" else Path(path).resolve().name
-    while name.endswith(_ENDINGS):
-        name = name.rpartition(".")[0]
-    return name
+    return "standard input" if path == "-" else parsers.without_endings(Path(path).resolve().name)
 
 
 def _refuse_other_characters(source: Source) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from repository import ROOT
 from samples import files, sources
 
-from multitracer.parsers import FORMATS, Format, Parser
+from multitracer.parsers import FORMATS, Format, Parser, without_endings
 from multitracer.parsers.shared.source import HEAD_BYTES, open_source
 
 PARSERS: dict[str, Parser] = {entry.name: entry.parser for entry in FORMATS}
@@ -25,6 +25,13 @@ def test_the_table_lists_every_parser() -> None:
     """Each module in parsers/ is the one of a format in the table, and each format has a module."""
     modules = {path.stem for path in (ROOT / "parsers").glob("*.py")} - {"__init__"}
     assert sorted(entry.name.replace("-", "_") for entry in FORMATS) == sorted(modules)
+
+
+def test_a_result_is_named_without_the_endings_of_any_format() -> None:
+    """An ending that a format has in the table is left out of names, one after the other."""
+    assert without_endings("snd.pcap.gz") == "snd"
+    assert without_endings("2024.01.02") == "2024.01.02"
+    assert {without_endings(f"run{ending}") for entry in FORMATS for ending in entry.endings} == {"run"}
 
 
 @pytest.mark.data
