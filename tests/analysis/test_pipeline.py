@@ -59,6 +59,7 @@ def test_analysing_a_trace_leaves_it_as_it_was_and_twice_is_the_same(name: str) 
     assert_same_tables(first.trace.tables, second.trace.tables)
 
 
+@pytest.mark.data
 def test_a_part_does_not_repeat_the_notes_of_the_whole() -> None:
     """A link log that is left out because another holds its frames is noted once, cut or not."""
     folder = shared("linux", "rlc-reset")
