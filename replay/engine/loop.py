@@ -194,11 +194,8 @@ def arrive(e: Any, way: Any, answers: Any, upper: Upper, now: int) -> None:
     if len(upper.log.rows) > 0:
         log_frame(upper.log, way, place, ERASED if row.lost else RECEIVED, answers.side, now)
     if row.flow > 0:
-        state.erased += row.lost
         end_past(upper, row.number, row.lost, state.side, now)
-    elif row.lost:
-        state.erased += 1
-    else:
+    elif row.lost == 0:
         receive(e, way.frames[place], row.octets, now)
         tell(e, upper, answers.side, now)
         poke(answers, now)
@@ -285,6 +282,7 @@ def send(e: Any, way: Any, upper: Upper, opportunity: int, now: int) -> int:
         row.arrives_ns = end + state.delay_ns
         state.free_ns = end
     row.lost = is_lost(way, opportunity, now, end, row.octets)
+    state.erased += row.lost
     state.sent += 1
     if state.arrives_ns == NEVER:
         state.arrives_ns = row.arrives_ns
