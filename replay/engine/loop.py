@@ -195,7 +195,7 @@ def arrive(e: Any, way: Any, answers: Any, upper: Upper, now: int) -> None:
         log_frame(upper.log, way, place, ERASED if row.lost else RECEIVED, answers.side, now)
     if row.flow > 0:
         end_past(upper, row.number, row.lost, state.side, now)
-    elif not row.lost:
+    elif row.lost == 0:
         receive(e, way.frames[place], row.octets, now)
         tell(e, upper, answers.side, now)
         poke(answers, now)
