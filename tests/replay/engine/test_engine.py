@@ -50,6 +50,7 @@ def erased(places: list[int]) -> Erased:
     return Erased(np.isin(np.arange(200), places))
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.sampled_from(sorted(SAME_SIZE)), few_losses, few_losses)
 def test_a_busy_serialised_link_is_a_slotted_one_of_its_rate(name: str, there: list[int], back: list[int]) -> None:
@@ -121,6 +122,7 @@ def test_a_run_in_parts_is_the_run_at_once(
     assert whole.sdus.tolist() == parted.sdus.tolist()
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.sampled_from(["rlp", "sr", "rlc-am"]), st.booleans(), few_losses, st.integers(3, 30))
 def test_flows_in_one_queue_keep_their_identity_and_order(name: str, eager: bool, lost: list[int], size: int) -> None:

@@ -203,6 +203,7 @@ def test_octets_survive_and_the_window_holds(
     assert wires.sides[0].next_timer() is None
 
 
+@pytest.mark.slow
 def test_entity_fills_a_queue_below_at_once() -> None:
     """Asked until it has nothing, a side hands down its whole window; every timer then runs from that moment."""
     parameters = SrParameters(ack_delay_ms=0)
