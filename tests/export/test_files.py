@@ -41,6 +41,7 @@ def test_a_link_log_alone_still_gives_the_links_series(tmp_path: Path) -> None:
     assert not any(name.startswith("Tcp") for name in names)
 
 
+@pytest.mark.slow
 def test_of_many_connections_those_with_most_data_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of series files is bounded whatever the capture holds."""
     monkeypatch.setattr(files, "MOST_CONNECTIONS", 1)

@@ -52,6 +52,7 @@ def payload(count: int, seed: int = 0) -> list[bytes]:
     return [bytes(row) for row in np.random.default_rng(seed).integers(0, 256, (count, 36), dtype=np.uint8)]
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(offset_ms=st.floats(-1e6, 1e6), lost=st.sets(st.integers(1, 99), max_size=8))
 def test_the_same_frames_at_a_constant_distance_are_one_link(offset_ms: float, lost: set[int]) -> None:

@@ -26,6 +26,7 @@ def test_a_trace_a_path_and_several_paths_give_the_same(analysis: Analysis) -> N
         assert analyze(source).summary() == analysis.summary()
 
 
+@pytest.mark.slow
 def test_options_are_the_second_argument() -> None:
     """As with a Trace, so with a path."""
     assert [one["id"] for one in analyze(CAPTURE, AnalyzeOptions(connections=(1,))).summary()["connections"]] == [1]
@@ -51,6 +52,7 @@ def test_text_from_the_inputs_is_no_markup(tmp_path: Path) -> None:
     assert "<b>" not in analyze(path)._repr_html_()
 
 
+@pytest.mark.slow
 def test_the_report_is_written_where_it_is_asked_for(analysis: Analysis, tmp_path: Path) -> None:
     """A str or a Path names the file."""
     analysis.report(str(tmp_path / "report.html"))

@@ -38,6 +38,7 @@ steps = st.tuples(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(steps, max_size=40))
 @settings(max_examples=120, deadline=None)
 def test_every_packet_comes_out_as_it_went_in(moves: list[tuple[int, int, int, int, int, bytes, int]]) -> None:

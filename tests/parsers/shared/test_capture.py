@@ -50,6 +50,7 @@ segments = st.builds(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(segments, st.booleans()), min_size=1, max_size=12))
 @settings(max_examples=60, deadline=None)
 def test_fields_are_dpkts(made: list[tuple[dpkt.tcp.TCP, bool]]) -> None:
@@ -230,6 +231,7 @@ def test_checksums_are_right_wrong_or_left_to_the_card() -> None:
     assert found.tables["packets"]["checksum_ok"].tolist() == [1, 0, -1, -1]
 
 
+@pytest.mark.slow
 @given(st.sampled_from([*layers.LINK_TYPES]), st.lists(st.binary(max_size=120), min_size=1, max_size=8))
 @settings(max_examples=150, deadline=None)
 def test_no_octets_make_it_crash(link_type: int, records: list[bytes]) -> None:

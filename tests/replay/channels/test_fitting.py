@@ -81,6 +81,7 @@ def test_errors_are_binomial_where_shares_are_counted() -> None:
     assert {name: each.value for name, each in gilbert.estimates.items()} == {"p_bad": 2 / 3, "p_good": 2 / 3}
 
 
+@pytest.mark.slow
 @given(st.lists(st.booleans(), min_size=1, max_size=80))
 @settings(deadline=None, max_examples=40)
 def test_any_trace_is_answered(trace: list[bool]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,7 @@ def erased(places: list[int]) -> Erased:
     return Erased(np.isin(np.arange(200), places))
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.sampled_from(sorted(SAME_SIZE)), few_losses, few_losses)
 def test_a_busy_serialised_link_is_a_slotted_one_of_its_rate(name: str, there: list[int], back: list[int]) -> None:
@@ -75,6 +76,7 @@ def test_what_has_no_timers_does_not_care_when_frames_are_made(offers: list[tupl
     assert logs[0] == logs[1]
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.sampled_from(["rlp", "sr", "asr", "rlc-am"]), st.booleans(), st.booleans(), offered, few_losses)
 def test_everything_offered_is_delivered_once_and_in_order(
@@ -101,6 +103,7 @@ def test_everything_offered_is_delivered_once_and_in_order(
     assert len(run.gone) == 0
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.sampled_from(sorted(PROTOCOLS)), st.booleans(), offered, few_losses, st.lists(st.integers(0, 9000)))
 def test_a_run_in_parts_is_the_run_at_once(
@@ -121,6 +124,7 @@ def test_a_run_in_parts_is_the_run_at_once(
     assert whole.sdus.tolist() == parted.sdus.tolist()
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.sampled_from(["rlp", "sr", "rlc-am"]), st.booleans(), few_losses, st.integers(3, 30))
 def test_flows_in_one_queue_keep_their_identity_and_order(name: str, eager: bool, lost: list[int], size: int) -> None:
@@ -254,14 +258,16 @@ print(digest.hexdigest())
 """
 
 
+@cache
+def digest(life: str) -> str:
+    """Of whole runs, as one process of that kind makes them."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("NUMBA_")}
+    run = [sys.executable, "-W", "error", "-c", RUNS]
+    return subprocess.run(run, capture_output=True, text=True, env={**kept, **LIVES[life]}, check=True).stdout
+
+
 @pytest.mark.compiled
 @pytest.mark.parametrize("life", ["compiled", "bounds-checked"])
-def test_compiled_and_plain_runs_are_equal(life: str, tmp_path: Path) -> None:
+def test_compiled_and_plain_runs_are_equal(life: str) -> None:
     """Every event, stretch and SDU of three protocols on either kind of link; nothing is read out of bounds."""
-    found = []
-    for way in (life, "plain"):
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("NUMBA_")}
-        environment = {**kept, "XDG_CACHE_HOME": str(tmp_path / way), **LIVES[way]}
-        run = [sys.executable, "-W", "error", "-c", RUNS]
-        found.append(subprocess.run(run, capture_output=True, text=True, env=environment, check=True).stdout)
-    assert found[0] == found[1] != ""
+    assert digest(life) == digest("plain") != ""

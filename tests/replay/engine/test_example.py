@@ -26,6 +26,7 @@ def example() -> Any:
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", [0.05, 0.1])
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_python_and_the_compiled_loop_agree_event_for_event(name: str, loss: float) -> None:

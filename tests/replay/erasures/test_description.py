@@ -74,6 +74,7 @@ def test_memory_is_the_sum_of_correlations() -> None:
     assert correlation_blocks(autocorrelation(Even(0.05).generate(20_000), 5000)) < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channel", [*STATIONARY, Even(0.03)], ids=str)
 def test_a_stationary_channel_rarely_seems_to_change(channel: Channel) -> None:
     """In at most one trace of twenty."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -87,14 +89,26 @@ def rlp_folder(tmp_path_factory: pytest.TempPathFactory) -> tuple[rlp_story.Run,
     return link, folder
 
 
-@pytest.fixture(scope="module", params=list(RLC_VARIANTS))
-def rlc_folder(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[rlc_support.Run, Path]:
+RlcFolders = Callable[[str], tuple[rlc_support.Run, Path]]
+
+
+@pytest.fixture(scope="module")
+def rlc_folders(tmp_path_factory: pytest.TempPathFactory) -> RlcFolders:
+    """Runs by variant, each made once, whatever order the tests come in."""
+
+    @cache
+    def recorded(variant: str) -> tuple[rlc_support.Run, Path]:
+        run, folder = rlc_run(**RLC_VARIANTS[variant]), tmp_path_factory.mktemp("rlc")
+        record_rlc(run.engine, folder)
+        return run, folder
+
+    return recorded
+
+
+@pytest.fixture(params=list(RLC_VARIANTS))
+def rlc_folder(request: pytest.FixtureRequest, rlc_folders: RlcFolders) -> tuple[rlc_support.Run, Path]:
     """An RLC run and where it is recorded."""
-    run, folder = rlc_run(**RLC_VARIANTS[request.param]), tmp_path_factory.mktemp("rlc")
-    record_rlc(run.engine, folder)
-    return run, folder
+    return rlc_folders(request.param)
 
 
 def frames_in(path: Path) -> pd.DataFrame:
@@ -170,6 +184,7 @@ def expected_rlc(run: rlc_support.Run, side: int) -> list[tuple[int, bool, rlc_u
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("side", "name"), [(0, "mobile"), (1, "network")])
 def test_an_rlcdump_has_each_pdu_of_the_log(rlc_folder: tuple[rlc_support.Run, Path], side: int, name: str) -> None:
     """Times, directions, types, numbers, poll bits, length indicators, reports and octets, erased PDUs as BAD."""
@@ -201,6 +216,7 @@ def test_an_rlcdump_has_each_pdu_of_the_log(rlc_folder: tuple[rlc_support.Run, P
     assert got is None
 
 
+@pytest.mark.slow
 def test_the_runs_show_what_they_are_for(
     rlp_folder: tuple[rlp_story.Run, Path], rlc_folder: tuple[rlc_support.Run, Path]
 ) -> None:
@@ -233,6 +249,7 @@ def said_in(status: rlc_umts.Status) -> tuple[Any, ...]:
     return -1 if lsn is None else lsn, list(rlc_umts.missing(status)), moves
 
 
+@pytest.mark.slow
 def test_rlc_dumps_and_capture_agree(rlc_folder: tuple[rlc_support.Run, Path]) -> None:
     """What an end's dump says it sent is what the capture has of it, lost PDUs too."""
     _, folder = rlc_folder
@@ -259,6 +276,7 @@ def test_rlp_logs_tell_the_erasures_that_were_put_in(rlp_folder: tuple[rlp_story
         assert (found[name].block_bytes, found[name].block_ms) == (30, 20)
 
 
+@pytest.mark.slow
 def test_rlc_logs_tell_the_erasures_that_were_put_in(tmp_path: Path) -> None:
     """Of the opportunities that were used, but for frames in flight at the end."""
     run = rlc_run()
@@ -281,6 +299,7 @@ def test_traces_written_are_those_put_in(rlp_folder: tuple[rlp_story.Run, Path])
         assert (trace.name, trace.block_bytes, trace.block_ms) == (f"sent by {name}", 30, 20)
 
 
+@pytest.mark.slow
 def test_tshark_reads_every_pdu_alike(rlc_folder: tuple[rlc_support.Run, Path]) -> None:
     """Types, numbers, poll bits, length indicators and reports; no checksum wrong, nothing malformed."""
     tshark = shutil.which("tshark")

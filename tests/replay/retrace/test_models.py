@@ -123,6 +123,7 @@ def test_times_may_be_given_in_milliseconds() -> None:
     assert named("rlp", {"N2": "10"}).parameters["n2"] == 10
 
 
+@pytest.mark.slow
 def test_the_other_direction_decides_about_answers() -> None:
     """A link whose answers are lost carries less than one whose answers arrive."""
     bad = ErasureTrace("bad", np.arange(3000) % 4 != 0)

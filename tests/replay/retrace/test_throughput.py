@@ -93,6 +93,7 @@ def test_stretches_divide_minutes() -> None:
             assert (starts[starts >= minute * MINUTE_NS][0] - minute * MINUTE_NS) < trace.block_ns
 
 
+@pytest.mark.slow
 def test_a_size_of_its_own_for_each_minute_gains_where_the_channel_changes() -> None:
     """Two minutes clean, two bad, and so on: hindsight gains, and the minute before gains half the time."""
     bad = np.arange(3000) % 20 == 10

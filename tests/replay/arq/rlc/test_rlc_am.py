@@ -121,6 +121,7 @@ def test_sequence_numbers_wrap() -> None:
     assert counts["garbled"] == counts["misordered"] == counts["malformed"] == 0
 
 
+@pytest.mark.slow
 def test_the_log_holds_every_octet_sent() -> None:
     """Each PDU in the log decodes and encodes to itself; the run in pieces logs what the run in one does."""
     logs = []

@@ -6,6 +6,7 @@ A line is the opportunity, the side, and a PDU (sequence number, P for a poll; o
 
 from __future__ import annotations
 
+import pytest
 from rlc_scene import MS, play, sdus, tell
 
 from multitracer.wire import rlc_umts as codec
@@ -182,6 +183,7 @@ def test_an_mrw_stops_behind_any_of_fifteen_ends() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_second_reset_has_another_rsn() -> None:
     """RSN 0, then RSN 1; each is a reset for B, too."""
     scene = play(4, "A 1", "A 1", missing_pdu_indication=True, max_dat=2)
@@ -219,6 +221,7 @@ def test_reset_ack_before_data_and_unsent_sdus_are_kept() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_both_sides_reset_at_once() -> None:
     """Each answers the other's RESET and waits for its own answer; then both begin at 0."""
     scene = play(3, "A 1", "B 1", missing_pdu_indication=True, max_dat=2)
@@ -231,6 +234,7 @@ def test_both_sides_reset_at_once() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_max_mrw_resets() -> None:
     """Two MRWs unanswered, then a RESET."""
     scene = play(3, "A MRW 3 N=0 .", "A MRW 3 N=0 .", discard="timer", discard_ns=50 * MS, mrw_ns=40 * MS, max_mrw=2)
@@ -240,6 +244,7 @@ def test_max_mrw_resets() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_no_discard_resets() -> None:
     """MaxDAT = 2: a RESET instead of a second transmission; again when the RESET ACK was lost."""
     scene = play(4, "A 1", "B RESET_ACK 0", missing_pdu_indication=True, max_dat=2, rst_ns=70 * MS)
@@ -249,6 +254,7 @@ def test_no_discard_resets() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_duplicate_reset() -> None:
     """Timer_RST is shorter than the way: the second RESET comes after the new beginning, and is only acknowledged."""
     scene = play(6, "A 1", missing_pdu_indication=True, max_dat=2, rst_ns=30 * MS)
@@ -268,6 +274,7 @@ def test_max_rst_ends() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_an_invalid_status_resets() -> None:
     """LSN above VT(S), and a NACK of a PDU never sent."""
     for octets in ("020090", "0310090000209000"):

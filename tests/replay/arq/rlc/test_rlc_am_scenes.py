@@ -6,6 +6,7 @@ A line is the opportunity, the side, and a PDU (sequence number, P for a poll; o
 
 from __future__ import annotations
 
+import pytest
 from rlc_scene import MS, play, sdus, tell
 
 from multitracer.wire import rlc_umts as codec
@@ -84,6 +85,7 @@ def test_poll_periodic() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_poll_prohibit_delays_one_poll() -> None:
     """Six polls are due; the prohibit of 40 ms lets three through, the last carried by a PDU sent again."""
     scene = play(6, poll_pdu=1, poll_prohibit_ns=40 * MS)
@@ -110,6 +112,7 @@ def test_timer_poll_stops_when_the_polled_pdu_is_refused() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_timer_poll_goes_on_when_the_polled_pdu_is_neither() -> None:
     """3 is acknowledged, 2 below it is not: Timer_Poll expires again at 21."""
     scene = play(4, "A 2", "A 3 P", poll_last_new=True, poll_ns=90 * MS, missing_pdu_indication=True)
@@ -119,6 +122,7 @@ def test_timer_poll_goes_on_when_the_polled_pdu_is_neither() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_tail_loss_is_never_found_without_a_first_poll() -> None:
     """The deadlock trap: only a timer that starts with a poll, and a window that is never used up."""
     scene = play(2, "A 1", poll_ns=100 * MS, poll_window_percent=70)
@@ -127,6 +131,7 @@ def test_a_tail_loss_is_never_found_without_a_first_poll() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_timer_poll_that_starts_with_unacknowledged_data_finds_a_tail_loss() -> None:
     """The way out of the trap."""
     scene = play(2, "A 1", poll_ns=100 * MS, poll_window_percent=70, poll_when_unacknowledged=True)
@@ -153,6 +158,7 @@ def test_status_periodic() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_epc() -> None:
     """Two PDUs asked for at 5; Timer_EPC 50 ms, one PDU a TTI: at 12 both should have come."""
     scene = play(6, "A 1", "A 2", "A 2", missing_pdu_indication=True, epc_ns=50 * MS)
@@ -188,6 +194,7 @@ def test_status_prohibit_delays_no_window_mrw_or_mrw_ack() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_pdu_tells_of_as_many_ends_as_it_has_room_for() -> None:
     """30 SDUs of two octets in one PDU; where an MRW may have to name an end, 15 a PDU."""
     whole = play(0, pdu_bytes=126).offer(*sdus(26, 2))
@@ -241,6 +248,7 @@ def test_any_status_does_not_keep_timer_poll_off() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_poll_carrier_reaches_max_dat() -> None:
     """Sent twice for its polls, whose answers are lost; the third time a reset or an MRW instead."""
     for discard, last in (("no_discard", ("RESET 0", "RESET_ACK 0")), ("max_dat", ("MRW 1 N=0 .", "MRW_ACK 1 N=0 ."))):
@@ -296,6 +304,7 @@ def test_window_sufi_narrows_the_window() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_piggybacked_status_rides_in_padding() -> None:
     """B has an SDU of its own when a report is due: both go in one PDU, in its padding."""
     scene = play(3, "A 1", poll_pdu=3, piggyback=True)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rlc_run import MS, Run
@@ -14,6 +15,8 @@ from rlc_settings import LIVELY, settings_of_any_kind
 from multitracer.replay.arq.rlc.parameters import Parameters
 from multitracer.replay.arq.rlc.um import UmParameters
 from multitracer.replay.engine.rlc import RLC_AM, RLC_AM_OCTETS, RLC_UM, RLC_UM_OCTETS
+
+pytestmark = pytest.mark.slow
 
 OPPORTUNITIES = 150
 NOT_KEPT = ("octets", "kept")

@@ -68,6 +68,7 @@ def test_mrw_mrw_ack_and_window_are_the_worked_examples() -> None:
     assert other.next_frame(0) == bytes.fromhex("0108020070")
 
 
+@pytest.mark.slow
 def test_reset_and_its_ack_are_the_worked_examples() -> None:
     """RSN 1, HFNI 0x12345."""
     a, b = RlcAm(), RlcAm()
@@ -82,6 +83,7 @@ def test_reset_and_its_ack_are_the_worked_examples() -> None:
     assert b.next_frame(0) == bytes.fromhex("28123450")
 
 
+@pytest.mark.slow
 def test_an_amd_header_is_the_worked_example() -> None:
     """SN 0x123, poll, an SDU of ten octets and padding."""
     end = RlcAm(Parameters(pdu_bytes=40))
@@ -106,6 +108,7 @@ gaps = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(gaps, st.sampled_from(("list", "bitmap", "rlist")), st.sampled_from((16, 40, 600)))
 @settings(max_examples=60, deadline=None)
 def test_a_report_names_every_gap_in_one_or_more_pdus(
@@ -127,6 +130,7 @@ def test_a_report_names_every_gap_in_one_or_more_pdus(
     assert end.entity.v.report_from == -1
 
 
+@pytest.mark.slow
 @given(gaps)
 @settings(max_examples=30, deadline=None)
 def test_the_sufis_are_those_of_the_codec(found: tuple[int, list[int]]) -> None:
@@ -150,6 +154,7 @@ def sufis(low: int, high: int) -> st.SearchStrategy[codec.Sufi]:
     )
 
 
+@pytest.mark.slow
 @given(st.lists(sufis(100, 900), max_size=4), st.integers(0, 100))
 @settings(max_examples=60, deadline=None)
 def test_what_a_report_says_is_what_the_codec_reads(found: list[codec.Sufi], lsn: int) -> None:
@@ -164,6 +169,7 @@ def test_what_a_report_says_is_what_the_codec_reads(found: list[codec.Sufi], lsn
     assert end.window[0] == min(lsn, *missing) if missing else end.window[0] == lsn
 
 
+@pytest.mark.slow
 @given(st.binary(min_size=0, max_size=60))
 @settings(max_examples=200, deadline=None)
 def test_any_octets_are_survived_and_read_as_the_codec_reads_them(octets: bytes) -> None:

@@ -51,6 +51,7 @@ def test_without_loss_all_sdus_arrive(parameters: UmParameters, sdus: list[bytes
     assert carried(parameters, sdus, set()) == sdus
 
 
+@pytest.mark.slow
 @given(um, st.integers(1, 40), st.sets(st.integers(0, 150), max_size=30))
 @settings(max_examples=40, deadline=None)
 def test_an_sdu_with_a_missing_pdu_is_dropped(parameters: UmParameters, size: int, lost: set[int]) -> None:
