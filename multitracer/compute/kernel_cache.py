@@ -144,6 +144,20 @@ def _parts(function: Function, callee: Callee) -> Iterator[bytes]:
     for name, value in _globals(function):
         called = callee(value)
         yield f"{name}={called.__module__}.{called.__qualname__}".encode() if called else _constant(name, value)
+    yield from _named_tuples(function.__annotations__, function.__globals__)
+
+
+def _named_tuples(annotations: dict[str, Any], known: dict[str, Any]) -> Iterator[bytes]:
+    """The fields of the named tuples that are arguments, and of those within them.
+
+    Compiled code reads a field by its number, and numba does not compare the fields of the tuple that it compiled
+    for with those of the tuple that it is given.
+    """
+    for annotation in annotations.values():
+        found = known.get(getattr(annotation, "__forward_arg__", annotation))
+        if hasattr(found, "_fields"):
+            yield f"{found.__qualname__} {found._fields}".encode()
+            yield from _named_tuples(found.__annotations__, vars(sys.modules[found.__module__]))
 
 
 def _constant(name: str, value: Any) -> bytes:

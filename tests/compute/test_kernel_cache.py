@@ -92,6 +92,23 @@ def test_a_kernel_is_compiled_anew_when_what_it_depends_on_changes(package: Path
 
 
 @pytest.mark.compiled
+def test_a_kernel_is_compiled_anew_when_the_fields_of_its_argument_change(package: Path, tmp_path: Path) -> None:
+    """Fields of a named tuple that changed places in another module are not mistaken for one another."""
+    tuples = "from typing import NamedTuple\n\nclass Inner(NamedTuple):\n    more: object\n    less: object\n"
+    tuples += "\nclass Outer(NamedTuple):\n    inner: 'Inner'\n"
+    caller = "from multitracer.compute.kernels import kernel\nfrom kept.plain import Outer\n\n@kernel\n"
+    caller += "def summed(outer: 'Outer'):\n    return outer.inner.more[0] - outer.inner.less[0]\n"
+    (package / "caller.py").write_text(caller)
+    made = "caller.Outer(plain.Inner(more=np.array([5]), less=np.array([2])))"
+    code = RUN.replace("import caller", "import caller, plain").replace("np.arange(4)", made)
+    (package / "plain.py").write_text(tuples)
+    assert run(package, tmp_path, code) == ("3", *COMPILED)
+    assert run(package, tmp_path, code) == ("3", *FOUND)
+    (package / "plain.py").write_text(tuples.replace("more", "x").replace("less", "more").replace("x:", "less:"))
+    assert run(package, tmp_path, code) == ("3", *COMPILED)
+
+
+@pytest.mark.compiled
 def test_bounds_checked_code_is_kept_apart(package: Path, tmp_path: Path) -> None:
     """Neither is run in the other's place."""
     assert run(package, tmp_path)[1:] == COMPILED
