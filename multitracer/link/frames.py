@@ -9,12 +9,12 @@ takes part in the reset: frames still in flight towards the end that began it ha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from multitracer.compute.arrays import with_columns
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.schema import FRAME_TYPES
 from multitracer.wire import rlp
 
@@ -46,6 +46,57 @@ _NEXT, _EXPECTED, _FIRST, _STARTED, _EPOCH, _OPEN, _BEGAN, _WAS_ACTIVE, _RESETS 
 _STATES = 9
 
 
+class FrameColumns(NamedTuple):
+    """What numbering reads of the frames: one element per row of the frames table."""
+
+    code: Any
+    """The class of the frame (_DATA, _RESET, ...)."""
+    record: Any
+    link: Any
+    sent: Any
+    sn: Any
+    so: Any
+    payload_bytes: Any
+
+
+class LoneResets(NamedTuple):
+    """The resets that one log has no frame of, in order of record."""
+
+    record: Any
+    link: Any
+
+
+class LinkNumbers(NamedTuple):
+    """How each link numbers its frames: one element per link."""
+
+    modulus: Any
+    narrow: Any
+    """RLP's: so few numbers that the one nearest to the expected number may be the wrong one."""
+    reverse: Any
+    """The link of the other direction; the link itself if it has none."""
+
+
+class LogState(NamedTuple):
+    """Progress in one log; the last three have the shape (2 * links, modulus), a row per link and end."""
+
+    links: Any
+    """Columns _NEXT, _EXPECTED and so on, one row per link."""
+    seen: Any
+    """The last unwrapped number of each sequence number; -1 if none was seen."""
+    top: Any
+    """The end of the octets of that frame sent so far."""
+    times: Any
+    """How often the frame was retransmitted."""
+
+
+class Numbered(NamedTuple):
+    """The columns that numbering fills: one element per row of the frames table."""
+
+    sn_unwrapped: Any
+    epoch: Any
+    transmission: Any
+
+
 def numbered(frames: pd.DataFrame, links: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
     """`frames` with `sn_unwrapped`, `epoch` and `transmission` filled in, log by log.
 
@@ -55,34 +106,41 @@ def numbered(frames: pd.DataFrame, links: pd.DataFrame, events: pd.DataFrame) ->
     """
     if not len(frames):
         return frames
-    code = frame_classes(frames)
-    unwrapped = np.full(len(frames), -1, dtype=np.int64)
-    epoch = np.full(len(frames), -1, dtype=np.int32)
-    transmission = np.full(len(frames), -1, dtype=np.int16)
-    modulus = np.array([modulus_of(frames, links, int(link)) for link in links["link"]], dtype=np.int64)
-    narrow = (links["protocol"] == "rlp").to_numpy()
-    own, other = links["link"].to_numpy().astype(np.int64), links["reverse"].to_numpy().astype(np.int64)
-    other = np.where(other < 0, own, other)
-    names = ("input", "record", "link", "sent", "sn", "so", "payload_bytes")
-    columns = {name: frames[name].to_numpy() for name in names}
+    columns, numbers = _frame_columns(frames), _link_numbers(frames, links)
+    made = Numbered(*(np.full(len(frames), -1, dtype=dtype) for dtype in (np.int64, np.int32, np.int16)))
     alone = events[lone_resets(frames, events, links)].sort_values("record", kind="stable")
-    largest = int(modulus.max())
-    for log in np.unique(columns["input"]):
-        rows = np.flatnonzero(columns["input"] == log)
-        rows = rows[np.argsort(columns["record"][rows], kind="stable")]
+    log_of = frames["input"].to_numpy()
+    for log in np.unique(log_of):
+        rows = np.flatnonzero(log_of == log)
+        rows = rows[np.argsort(columns.record[rows], kind="stable")]
         here = alone[alone["input"] == log]
-        state = np.zeros((len(links), _STATES), dtype=np.int64)
-        # In RLP a SABM also sets the link up; an RLC entity exists before its first frame.
-        state[:, _WAS_ACTIVE] = ~narrow
-        number_rows(
-            rows, code, columns["record"], columns["link"].astype(np.int64), columns["sent"], columns["sn"],
-            columns["so"], columns["payload_bytes"].astype(np.int64), here["record"].to_numpy(),
-            here["link"].to_numpy().astype(np.int64), modulus, narrow, other, state,
-            np.full((2 * len(links), largest), -1, dtype=np.int64),
-            np.zeros((2 * len(links), largest), dtype=np.int64),
-            np.zeros((2 * len(links), largest), dtype=np.int64), unwrapped, epoch, transmission,
-        )  # fmt: skip
-    return with_columns(frames, sn_unwrapped=unwrapped, epoch=epoch, transmission=transmission)
+        resets = LoneResets(here["record"].to_numpy(), here["link"].to_numpy().astype(np.int64))
+        number_rows(rows, columns, resets, numbers, _initial_state(numbers), made)
+    return with_columns(frames, **made._asdict())
+
+
+def _frame_columns(frames: pd.DataFrame) -> FrameColumns:
+    record, link, sent, sn, so, payload = (
+        frames[name].to_numpy() for name in ("record", "link", "sent", "sn", "so", "payload_bytes")
+    )
+    code = frame_classes(frames)
+    return FrameColumns(code, record, link.astype(np.int64), sent, sn, so, payload.astype(np.int64))
+
+
+def _link_numbers(frames: pd.DataFrame, links: pd.DataFrame) -> LinkNumbers:
+    modulus = np.array([modulus_of(frames, links, int(link)) for link in links["link"]], dtype=np.int64)
+    own, other = links["link"].to_numpy().astype(np.int64), links["reverse"].to_numpy().astype(np.int64)
+    return LinkNumbers(modulus, (links["protocol"] == "rlp").to_numpy(), np.where(other < 0, own, other))
+
+
+def _initial_state(numbers: LinkNumbers) -> LogState:
+    """The state before a log's first frame."""
+    links = np.zeros((len(numbers.modulus), _STATES), dtype=np.int64)
+    # In RLP a SABM also sets the link up; an RLC entity exists before its first frame.
+    links[:, _WAS_ACTIVE] = ~numbers.narrow
+    shape = 2 * len(links), int(numbers.modulus.max())
+    top, times = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    return LogState(links, np.full(shape, -1, dtype=np.int64), top, times)
 
 
 def frame_classes(frames: pd.DataFrame) -> Any:
@@ -187,56 +245,64 @@ def unwrap(sn: int, size: int, narrow: bool, sent: bool, state: Any, seen: Any) 
 
 @kernel
 def number_rows(
-    rows: Any, code: Any, record: Any, link: Any, sent: Any, sn: Any, so: Any, payload: Any, resets: Any,
-    reset_link: Any, modulus: Any, narrow: Any, other: Any, state: Any, seen: Any, top: Any, times: Any,
-    unwrapped: Any, epoch: Any, transmission: Any,
-) -> None:  # fmt: skip
-    """Number the frames `rows` of one log, in order of record; fills `unwrapped`, `epoch` and `transmission`.
-
-    `seen`, `top` and `times` have the shape (2 * links, modulus), a row per link and end: the last
-    unwrapped number, the end of its octets sent so far, and how often it was retransmitted.
-    """
+    rows: Any, frames: FrameColumns, resets: LoneResets, numbers: LinkNumbers, log: LogState, made: Numbered
+) -> None:
+    """Number the frames `rows` of one log, in order of record."""
+    state, seen, reverse = log.links, log.seen, numbers.reverse
     event = 0
     for row in rows:
-        while event < len(resets) and resets[event] < record[row]:
-            end = reset_link[event]
-            bearer = min(end, other[end])
+        while event < len(resets.record) and resets.record[event] < frames.record[row]:
+            end = resets.link[event]
+            bearer = min(end, reverse[end])
             state[bearer, _RESETS] += 1
             restart_numbers(end, bearer, state, seen)
-            restart_numbers(other[end], bearer, state, seen)
-            state[end, _WAS_ACTIVE] = state[other[end], _WAS_ACTIVE] = 0
+            restart_numbers(reverse[end], bearer, state, seen)
+            state[end, _WAS_ACTIVE] = state[reverse[end], _WAS_ACTIVE] = 0
             event += 1
-        own = link[row]
+        own = frames.link[row]
         if own < 0:
             continue
-        follow_reset(code[row], own, other[own], state, seen)
-        epoch[row] = state[own, _EPOCH]
-        size, place = modulus[own], 2 * own + (1 if sent[row] else 0)
+        follow_reset(frames.code[row], own, reverse[own], state, seen)
+        made.epoch[row] = state[own, _EPOCH]
         # A number too large for its field is a damaged record: it would be outside `seen`.
-        if code[row] != _DATA or sn[row] < 0 or sn[row] >= size:
-            continue
-        if state[own, _STARTED] == 0:
-            state[own, _STARTED] = 1
-            # A log may begin in the middle of a session; after a reset numbers begin at 0.
-            state[own, _FIRST] = sn[row] if state[own, _EPOCH] == 0 else 0
-            state[own, _NEXT] = state[own, _EXPECTED] = state[own, _FIRST]
-        value = unwrap(sn[row], size, narrow[own], sent[row], state[own], seen[place])
-        if value < 0:
-            continue
-        unwrapped[row] = value
-        state[own, _NEXT] = max(state[own, _NEXT], value + 1)
-        if seen[place, sn[row]] != value:
-            seen[place, sn[row]] = value
-            top[place, sn[row]] = 0
-            times[place, sn[row]] = 0
-        while narrow[own] and seen[place, state[own, _EXPECTED] % size] == state[own, _EXPECTED]:
-            state[own, _EXPECTED] += 1
-        first = max(so[row], np.int64(0))
-        end_octet = first + payload[row] if so[row] >= 0 and payload[row] >= 0 else _WHOLE
-        if sent[row]:
-            if first < top[place, sn[row]]:
-                times[place, sn[row]] += 1
-                transmission[row] = min(times[place, sn[row]], np.int64(32767))
-            elif value >= state[own, _FIRST]:
-                transmission[row] = 0
-        top[place, sn[row]] = max(top[place, sn[row]], end_octet)
+        if frames.code[row] == _DATA and 0 <= frames.sn[row] < numbers.modulus[own]:
+            number_frame(row, own, frames, numbers, log, made)
+
+
+@inlined
+def number_frame(row: int, own: int, frames: FrameColumns, numbers: LinkNumbers, log: LogState, made: Numbered) -> None:
+    """Number a frame of user data of link `own`."""
+    state, seen, sn = log.links[own], log.seen, frames.sn[row]
+    size, narrow, place = numbers.modulus[own], numbers.narrow[own], 2 * own + (1 if frames.sent[row] else 0)
+    if state[_STARTED] == 0:
+        state[_STARTED] = 1
+        # A log may begin in the middle of a session; after a reset numbers begin at 0.
+        state[_FIRST] = sn if state[_EPOCH] == 0 else 0
+        state[_NEXT] = state[_EXPECTED] = state[_FIRST]
+    value = unwrap(sn, size, narrow, frames.sent[row], state, seen[place])
+    if value < 0:
+        return
+    made.sn_unwrapped[row] = value
+    state[_NEXT] = max(state[_NEXT], value + 1)
+    if seen[place, sn] != value:
+        seen[place, sn] = value
+        log.top[place, sn] = 0
+        log.times[place, sn] = 0
+    while narrow and seen[place, state[_EXPECTED] % size] == state[_EXPECTED]:
+        state[_EXPECTED] += 1
+    count_transmission(row, place, value >= state[_FIRST], frames, log, made)
+
+
+@inlined
+def count_transmission(row: int, place: int, known: bool, frames: FrameColumns, log: LogState, made: Numbered) -> None:
+    """Note how often a frame's octets had been sent before; `known`: its first transmission is in the log."""
+    sn, so, payload = frames.sn[row], frames.so[row], frames.payload_bytes[row]
+    first = max(so, np.int64(0))
+    if frames.sent[row]:
+        if first < log.top[place, sn]:
+            log.times[place, sn] += 1
+            made.transmission[row] = min(log.times[place, sn], np.int64(32767))
+        elif known:
+            made.transmission[row] = 0
+    end = first + payload if so >= 0 and payload >= 0 else _WHOLE
+    log.top[place, sn] = max(log.top[place, sn], end)
