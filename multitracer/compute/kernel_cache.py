@@ -155,7 +155,7 @@ def _named_tuples(annotations: dict[str, Any], known: dict[str, Any]) -> Iterato
     """
     for annotation in annotations.values():
         found = known.get(getattr(annotation, "__forward_arg__", annotation))
-        if hasattr(found, "_fields"):
+        if isinstance(found, type) and hasattr(found, "_fields"):
             yield f"{found.__qualname__} {found._fields}".encode()
             yield from _named_tuples(found.__annotations__, vars(sys.modules[found.__module__]))
 

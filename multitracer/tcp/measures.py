@@ -6,7 +6,7 @@ differences. Segments captured twice count once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -60,6 +60,44 @@ KEEP_ALIVE, ACKS_UNSEEN, BAD_CHECKSUM = MARKS["keep_alive"], MARKS["acks_unseen"
 SPARE_NODES = 8
 
 
+class SegmentColumns(NamedTuple):
+    """What is read of the segments, and their `marks`, which are written: one element per segment."""
+
+    point: Any
+    connection: Any
+    sender: Any
+    time_ns: Any
+    seq: Any
+    ack: Any
+    payload_bytes: Any
+    flags: Any
+    checksum_ok: Any
+    raw_window: Any
+    marks: Any
+
+
+class Slots(NamedTuple):
+    """The numbers of connections at points, and the part of them that one thread measures."""
+
+    of: Any
+    """The slot of point * connections + connection; -1 for none."""
+    connections: int
+    part: int
+    """Every `parts`-th slot, from number `part` on, is measured."""
+    parts: int
+    """A power of two: a division per row would cost more than the rest of the row's slot lookup."""
+
+
+class RoundTrips(NamedTuple):
+    """The round-trip samples found so far, with room for more."""
+
+    time_ns: Any
+    end: Any
+    """The end whose data was acknowledged."""
+    count: Any
+    """One element: the number of samples."""
+
+
 def measure(
     segments: pd.DataFrame, sack: pd.DataFrame, raw_window: npt.NDArray[np.uint16]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -76,12 +114,10 @@ def measure(
     parts = len(shares(len(segments), 2))
     ends = _initial_ends(slots, parts)
     marks = segments["marks"].to_numpy().copy()
-    columns = (
-        point, connection, *(segments[name].to_numpy() for name in (
-            "sender", "time_ns", "seq", "ack", "payload_bytes", "flags", "checksum_ok")),
-        raw_window, connections, slot_of,
-    )  # fmt: skip
-    found = concurrently(lambda part: _measure_part(segments, columns, ends, marks, part, parts), range(parts))
+    columns = _segment_columns(segments, raw_window, marks)
+    found = concurrently(
+        lambda part: _measure_part(segments, columns, ends, Slots(slot_of, connections, part, parts)), range(parts)
+    )
     keys = np.flatnonzero(slot_of >= 0)
     table = _table(keys // max(connections, 1), keys % max(connections, 1), ends, slot_of[keys])
     rows = np.repeat(2 * slot_of[keys].astype(np.int64), 2)
@@ -92,6 +128,11 @@ def measure(
     for i, name in enumerate(STATISTICS):
         table[f"rtt_{name}_ms"] = statistics[rows, i]
     return table, with_columns(segments, marks=marks)
+
+
+def _segment_columns(segments: pd.DataFrame, raw_window: npt.NDArray[np.uint16], marks: Any) -> SegmentColumns:
+    own = {name: segments[name].to_numpy() for name in SegmentColumns._fields if name not in ("raw_window", "marks")}
+    return SegmentColumns(**own, raw_window=raw_window, marks=marks)
 
 
 def _initial_ends(slots: int, parts: int) -> Ints:
@@ -105,19 +146,18 @@ def _initial_ends(slots: int, parts: int) -> Ints:
 
 
 def _measure_part(
-    segments: pd.DataFrame, columns: tuple[Any, ...], ends: Ints, marks: Any, part: int, parts: int
+    segments: pd.DataFrame, columns: SegmentColumns, ends: Ints, slots: Slots
 ) -> tuple[Ints, npt.NDArray[np.int32]]:
     """Measure one part of the connections; returns the round-trip samples (ns) and the end of each."""
-    nodes = new_pool(1 << 12, len(ends) // parts + 2)
+    nodes = new_pool(1 << 12, len(ends) // slots.parts + 2)
     # At most one sample per segment; pages that are never written take no memory.
-    samples, sampled = np.empty(len(segments), dtype=np.int64), np.empty(len(segments), dtype=np.int32)
-    found = np.zeros(1, dtype=np.int64)
+    most = len(segments)
+    found = RoundTrips(np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int32), np.zeros(1, dtype=np.int64))
     for row, stop in in_order_of_time(segments):
-        while (
-            row := measure_rows(row, stop, part, parts, *columns, ends, nodes, samples, sampled, found, marks)
-        ) < stop:
+        while (row := measure_rows(row, stop, columns, slots, ends, nodes, found)) < stop:
             nodes = grow_pool(nodes, len(nodes) - int(nodes[0, FIRST]))
-    return samples[: found[0]], sampled[: found[0]]
+    count = found.count[0]
+    return found.time_ns[:count], found.end[:count]
 
 
 def _table(point: Ints, connection: Ints, ends: Ints, slot: Any) -> pd.DataFrame:
@@ -185,24 +225,21 @@ def number_slots(point: Any, connection: Any, connections: int, slot_of: Any) ->
 
 @kernel
 def measure_rows(
-    start: int, stop: int, part: int, parts: int, point: Any, connection: Any, sender: Any, time_ns: Any,
-    seq: Ints, ack: Ints, payload: Any, flags: Any, checksum_ok: Any, raw_window: Any, connections: int, slot_of: Any,
-    ends: Ints, nodes: Ints, samples: Ints, sampled: Any, found: Ints, marks: Any,
-) -> int:  # fmt: skip
-    """Count rows start..stop-1 of every `parts`-th slot; returns the row reached, `stop` unless nodes ran out.
-
-    `parts` is a power of two: a division per row would cost more than the rest of the row's slot lookup.
-    """
+    start: int, stop: int, columns: SegmentColumns, slots: Slots, ends: Ints, nodes: Ints, found: RoundTrips
+) -> int:
+    """Count rows start..stop-1 of the slots of one part; returns the row reached, `stop` unless nodes ran out."""
+    time_ns, seq, ack, marks = columns.time_ns, columns.seq, columns.ack, columns.marks
     for row in range(start, stop):
         at = np.uint64(row)
-        slot = np.int64(slot_of[np.int64(point[at]) * connections + connection[at]])
-        if slot & (parts - 1) != part or marks[at] & CAPTURED_TWICE:
+        slot = np.int64(slots.of[np.int64(columns.point[at]) * slots.connections + columns.connection[at]])
+        if slot & (slots.parts - 1) != slots.part or marks[at] & CAPTURED_TWICE:
             continue
-        end = 2 * slot + sender[at]
+        end = 2 * slot + columns.sender[at]
         if nodes[0, VALUE] < ends[end, RANGES + LENGTH] + SPARE_NODES:
             return row
-        flag, length, window = np.int64(flags[at]), np.int64(payload[at]), np.int64(raw_window[at])
-        mark = BAD_CHECKSUM if checksum_ok[at] == 0 else 0
+        flag, length = np.int64(columns.flags[at]), np.int64(columns.payload_bytes[at])
+        window = np.int64(columns.raw_window[at])
+        mark = BAD_CHECKSUM if columns.checksum_ok[at] == 0 else 0
         count_packet(ends, end, time_ns[at], length)
         if length <= 1 and is_keep_alive(ends, end, seq[at], length, flag):
             mark |= KEEP_ALIVE
@@ -217,9 +254,9 @@ def measure_rows(
             mark |= count_ack(ends, end, ack[at], length, flag, window, time_ns[at])
             sample = take_sample(nodes, ends, end ^ 1, ack[at], time_ns[at])
             if sample >= 0:
-                samples[found[0]] = sample
-                sampled[found[0]] = end ^ 1
-                found[0] += 1
+                found.time_ns[found.count[0]] = sample
+                found.end[found.count[0]] = end ^ 1
+                found.count[0] += 1
         if not flag & RST and flag & (ACK | SYN):
             ends[end, WINDOW] = window
         if mark:  # most rows have none; parallel writes to one cache line slow each other down

@@ -6,7 +6,7 @@ SYN does not, nor does one that the capture recorded late.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,44 @@ FLOW, POINT, START, END, CLIENT, RESETS, CLOSED, LOCAL_FIELDS = 0, 1, 2, 3, 4, 5
 OPEN, BY_FIN, BY_RESET = 0, 1, 2
 
 
+class PacketColumns(NamedTuple):
+    """What is read of the packets: one element per packet."""
+
+    point: Any
+    flow: Any
+    direction: Any
+    flags: Any
+    time_ns: Any
+    raw_seq: Any
+    raw_ack: Any
+    payload_bytes: Any
+
+
+class SynOptions(NamedTuple):
+    """The options of the SYNs: one element per row, in order of packet."""
+
+    packet: Any
+    mss_bytes: Any
+    wscale: Any
+
+
+class LocalConnections(NamedTuple):
+    """The local connections found so far, with room for more."""
+
+    current: Any
+    """The open one of each flow at each point, -1 for none."""
+    ends: Any
+    uses: Any
+
+
+class Placed(NamedTuple):
+    """What is written of each packet: its local connection, and its numbers, unwrapped, but not yet relative."""
+
+    local: Any
+    seq: Any
+    ack: Any
+
+
 def split_into_connections(
     packets: pd.DataFrame, options: pd.DataFrame, flows: int, point: Any, seq: Ints, ack: Ints
 ) -> tuple[Any, Ints, Ints]:
@@ -41,26 +79,26 @@ def split_into_connections(
     Returns the local connection of every packet (int32), `ends` of shape (2 * L, END_FIELDS) and `uses` of
     shape (L, LOCAL_FIELDS), for L local connections.
     """
-    flags, flow = packets["flags"].to_numpy(), packets["flow"].to_numpy()
+    names = ("flow", "direction", "flags", "time_ns", "raw_seq", "raw_ack", "payload_bytes")
+    columns = PacketColumns(point, *(packets[name].to_numpy() for name in names))
+    syns = SynOptions(*(options[name].to_numpy() for name in SynOptions._fields))
     points = int(point.max(initial=0)) + 1
     # A local connection begins with the first packet of a flow at a point, or with a SYN.
-    most = min(len(packets), flows * points + len(options))
+    connections = _initial_connections(flows * points, min(len(packets), flows * points + len(options)))
+    placed = Placed(np.empty(len(packets), dtype=np.int32), seq, ack)
+    found = 0
+    for start, stop in in_order_of_time(packets):
+        found = split_flows(start, stop, found, flows, columns, syns, connections, placed)
+    return placed.local, connections.ends[: 2 * found], connections.uses[:found]
+
+
+def _initial_connections(flows: int, most: int) -> LocalConnections:
+    """Room for `most` local connections on so many flows at points."""
     ends = np.full((2 * most, END_FIELDS), NONE, dtype=np.int64)
     ends[:, [PACKETS, FINS]] = 0
     ends[:, [MSS, WSCALE]] = -1
     uses = np.zeros((most, LOCAL_FIELDS), dtype=np.int64)
-    current = np.full(flows * points, -1, dtype=np.int32)
-    local = np.empty(len(packets), dtype=np.int32)
-    found = 0
-    for start, stop in in_order_of_time(packets):
-        found = split_flows(
-            start, stop, found, flows, point, flow, packets["direction"].to_numpy(), flags,
-            packets["time_ns"].to_numpy(), packets["raw_seq"].to_numpy(), packets["raw_ack"].to_numpy(),
-            packets["payload_bytes"].to_numpy(), options["packet"].to_numpy(),
-            options["mss_bytes"].to_numpy(), options["wscale"].to_numpy(),
-            current, ends, uses, local, seq, ack,
-        )  # fmt: skip
-    return local, ends[: 2 * found], uses[:found]
+    return LocalConnections(np.full(flows, -1, dtype=np.int32), ends, uses)
 
 
 def in_order_of_time(packets: pd.DataFrame) -> list[tuple[int, int]]:
@@ -154,22 +192,18 @@ def note_close(ends: Ints, uses: Ints, number: int, end: int, flags: int) -> Non
 @kernel
 def split_flows(
     start: int, stop: int, found: int, flows: int,
-    point: Any, flow: Any, direction: Any, flags: Any, time_ns: Any, raw_seq: Any, raw_ack: Any, payload: Any,
-    option_row: Any, option_mss: Any, option_wscale: Any,
-    current: Any, ends: Ints, uses: Ints, local: Any, seq: Ints, ack: Ints,
+    packets: PacketColumns, syns: SynOptions, connections: LocalConnections, placed: Placed,
 ) -> int:  # fmt: skip
-    """Fill `local`, `seq` and `ack` (unwrapped, not yet relative) of rows start..stop-1.
-
-    `current` holds the open local connection of each flow at each point. Returns the number of local
-    connections.
-    """
-    option = np.searchsorted(option_row, start)
+    """Place the packets start..stop-1; returns the number of local connections."""
+    current, ends, uses = connections.current, connections.ends, connections.uses
+    seq, ack = placed.seq, placed.ack
+    option = np.searchsorted(syns.packet, start)
     for row in range(start, stop):
         at = np.uint64(row)
-        slot = np.int64(point[at]) * flows + flow[at]
+        slot = np.int64(packets.point[at]) * flows + packets.flow[at]
         number = np.int64(current[slot])
-        flag, side = np.int64(flags[at]), np.int64(direction[at])
-        number_raw, ack_raw = np.int64(raw_seq[at]), np.int64(raw_ack[at])
+        flag, side = np.int64(packets.flags[at]), np.int64(packets.direction[at])
+        number_raw, ack_raw = np.int64(packets.raw_seq[at]), np.int64(packets.raw_ack[at])
         answers = (flag & ACK) != 0
         new = number < 0
         if not new and flag & SYN:
@@ -180,21 +214,21 @@ def split_flows(
             number = np.int64(found)
             found += 1
             current[slot] = number
-            open_use(uses, number, flow[at], point[at], side, flag, time_ns[at])
-        local[at] = number
-        uses[number, END] = max(uses[number, END], time_ns[at])
+            open_use(uses, number, packets.flow[at], packets.point[at], side, flag, packets.time_ns[at])
+        placed.local[at] = number
+        uses[number, END] = max(uses[number, END], packets.time_ns[at])
         mine, peer = 2 * number + side, 2 * number + 1 - side
         ends[mine, PACKETS] += 1
         trusted = (flag & RST) == 0
         seq[at] = number_raw if ends[mine, TOP] == NONE else unwrap(ends[mine, TOP], number_raw)
         if flag & SYN:
             note_syn(ends, mine, seq[at])
-            while option < len(option_row) and option_row[option] < row:
+            while option < len(syns.packet) and syns.packet[option] < row:
                 option += 1
-            if option < len(option_row) and option_row[option] == row:
-                ends[mine, MSS] = option_mss[option]
-                ends[mine, WSCALE] = option_wscale[option]
-        length = np.int64(payload[at]) + ((flag & SYN) != 0) + ((flag & FIN) != 0)
+            if option < len(syns.packet) and syns.packet[option] == row:
+                ends[mine, MSS] = syns.mss_bytes[option]
+                ends[mine, WSCALE] = syns.wscale[option]
+        length = np.int64(packets.payload_bytes[at]) + ((flag & SYN) != 0) + ((flag & FIN) != 0)
         note_range(ends, mine, seq[at], seq[at] + length, trusted)
         ack[at] = -1
         if answers:
