@@ -7,7 +7,7 @@ parallel parts.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -75,32 +75,49 @@ class Decoded:
     link_frame_at: dict[int, int]
 
 
-_COLUMNS = {
-    "flow": np.int32, "direction": np.int8, "raw_seq": np.uint32, "raw_ack": np.uint32, "payload_bytes": np.int32,
-    "flags": np.uint16, "raw_window": np.uint16, "tsval": np.uint32, "tsecr": np.uint32, "options": np.uint8,
-    "ip_id": np.int32, "checksum": np.uint16, "checksum_ok": np.int8, "wire_bytes": np.int32,
-}  # fmt: skip
-
-
-@dataclass
-class _Records:
-    """Where the records are, and what was decoded of each: one element per record."""
+class Records(NamedTuple):
+    """Where the records are, and what was found in each: one element per record."""
 
     offset: Any
     captured: Any
     original: Any
     interface: Any
     status: Any
-    where: Any  # offset of the transport header from the record's start
-    columns: dict[str, Any]
+    where: Any
+    """The offset of the transport header from the record's start."""
 
-    def part(self, mine: slice) -> _Records:
-        """A slice of the records; the arrays are views."""
-        columns = {name: values[mine] for name, values in self.columns.items()}
-        return _Records(
-            self.offset[mine], self.captured[mine], self.original[mine], self.interface[mine], self.status[mine],
-            self.where[mine], columns,
-        )  # fmt: skip
+
+class PacketColumns(NamedTuple):
+    """The decoded columns of the packets table: one element per TCP packet, with room for as many as records."""
+
+    flow: Any
+    direction: Any
+    raw_seq: Any
+    raw_ack: Any
+    payload_bytes: Any
+    flags: Any
+    raw_window: Any
+    tsval: Any
+    tsecr: Any
+    options: Any
+    ip_id: Any
+    checksum: Any
+    checksum_ok: Any
+    wire_bytes: Any
+
+
+_TYPES = PacketColumns(
+    flow=np.int32, direction=np.int8, raw_seq=np.uint32, raw_ack=np.uint32, payload_bytes=np.int32, flags=np.uint16,
+    raw_window=np.uint16, tsval=np.uint32, tsecr=np.uint32, options=np.uint8, ip_id=np.int32, checksum=np.uint16,
+    checksum_ok=np.int8, wire_bytes=np.int32,
+)  # fmt: skip
+
+
+class _Piece(NamedTuple):
+    """The records of one part, and the columns of their packets; the arrays are views."""
+
+    records: Records
+    columns: PacketColumns
 
 
 @dataclass
@@ -121,32 +138,33 @@ def decode(data: Any, offset: Any, captured: Any, original: Any, interface: Any,
     """
     kinds = np.array([link_kind(int(kind)) for kind in link_types], dtype=np.int64)
     count = len(offset)
-    columns = {name: np.empty(count, dtype=dtype) for name, dtype in _COLUMNS.items()}
+    columns = PacketColumns(*(np.empty(count, dtype=dtype) for dtype in _TYPES))
     status, where = np.zeros(count, dtype=np.int8), np.zeros(count, dtype=np.int32)
-    records = _Records(offset, captured, original, interface, status, where, columns)
-    pieces = [records.part(share) for share in shares(count)]
+    records = Records(offset, captured, original, interface, status, where)
+    pieces = [_piece(records, columns, share) for share in shares(count)]
     found = concurrently(lambda piece: _decode_part(data, piece, kinds), pieces)
     flows, sack, syn = _merge_parts(data, pieces, found)
     packets = sum(part.packets for part in found)
     rows = None
     if packets < count:
         # Copied, so that the memory reserved for all records is freed.
-        columns = {name: _concatenated(name, pieces, found) for name in columns}
+        columns = PacketColumns(*(_concatenated(at, pieces, found) for at in range(len(columns))))
         rows = np.flatnonzero(status == TCP)
     frames = np.flatnonzero(status == LINK_FRAME)
     at = {int(row): int(offset[row]) + int(where[row]) for row in frames}
-    return Decoded(status, rows, columns, sack, syn, flows.first, at)
+    return Decoded(status, rows, columns._asdict(), sack, syn, flows.first, at)
 
 
-def _decode_part(data: Any, records: _Records, kinds: Any) -> _Found:
+def _piece(records: Records, columns: PacketColumns, mine: slice) -> _Piece:
+    return _Piece(Records(*(values[mine] for values in records)), PacketColumns(*(values[mine] for values in columns)))
+
+
+def _decode_part(data: Any, piece: _Piece, kinds: Any) -> _Found:
     sack, syn = np.empty((1 << 12, 3), dtype=np.int64), np.empty((1 << 10, 3), dtype=np.int64)
     flows, state = Flows(), np.zeros(5, dtype=np.int64)
     batch = np.zeros((_BATCH_ROWS, BATCH), dtype=np.int64)
-    while state[_ROW] < len(records.offset):
-        decode_rows(
-            data, records.offset, records.captured, records.original, records.interface, kinds, records.status,
-            records.where, state, batch, flows.table, flows.known, sack, syn, *records.columns.values(),
-        )  # fmt: skip
+    while state[_ROW] < len(piece.records.offset):
+        decode_rows(data, piece.records, kinds, state, batch, flows.table, flows.known, sack, syn, piece.columns)
         flows.count = int(state[_FLOW])
         if state[_BLOCK] + _MOST_BLOCKS * BATCH > len(sack):
             sack = np.concatenate([sack, np.empty_like(sack)])
@@ -157,22 +175,23 @@ def _decode_part(data: Any, records: _Records, kinds: Any) -> _Found:
     return _Found(int(state[_PACKET]), sack[: state[_BLOCK]].copy(), syn[: state[_SYN]].copy(), flows)
 
 
-def _merge_parts(data: Any, pieces: list[_Records], found: list[_Found]) -> tuple[Flows, Any, Any]:
+def _merge_parts(data: Any, pieces: list[_Piece], found: list[_Found]) -> tuple[Flows, Any, Any]:
     """Give flows and packets the same numbers in all parts; returns all flows, SACK blocks and SYN rows."""
     flows, base = found[0].flows, found[0].packets
     for piece, part in zip(pieces[1:], found[1:], strict=True):
         if part.packets:
             numbers = flows.merge(data, part.flows)
-            renumber(piece.columns["flow"], piece.columns["direction"], part.packets, numbers)
+            renumber(piece.columns.flow, piece.columns.direction, part.packets, numbers)
         part.sack[:, 0] += base
         part.syn[:, 0] += base
         base += part.packets
     return flows, np.concatenate([part.sack for part in found]), np.concatenate([part.syn for part in found])
 
 
-def _concatenated(name: str, pieces: list[_Records], found: list[_Found]) -> Any:
+def _concatenated(at: int, pieces: list[_Piece], found: list[_Found]) -> Any:
+    """Column number `at` of the packets of all parts."""
     parts = zip(pieces, found, strict=True)
-    return np.concatenate([piece.columns[name][: part.packets] for piece, part in parts])
+    return np.concatenate([piece.columns[at][: part.packets] for piece, part in parts])
 
 
 @kernel
@@ -222,22 +241,21 @@ def checksum_state(data: Any, ip: int, tcp: int, stop: int) -> int:
 
 @kernel
 def decode_rows(
-    data: Any, offset: Any, captured: Any, original: Any, interface: Any, kinds: Any, status: Any, where: Any,
-    state: Any, batch: Any, table: Any, known: Any, sack: Any, syn: Any,
-    flow: Any, direction: Any, raw_seq: Any, raw_ack: Any, payload_bytes: Any, flags: Any, raw_window: Any,
-    tsval: Any, tsecr: Any, options: Any, ip_id: Any, checksum: Any, checksum_ok: Any, wire_bytes: Any,
+    data: Any, records: Records, kinds: Any, state: Any, batch: Any, table: Any, known: Any, sack: Any, syn: Any,
+    packets: PacketColumns,
 ) -> None:  # fmt: skip
     """Decode records in batches, from the state's row on, until all are done or an array may be too short.
 
     Call it again after growing `sack`, `syn` or the flow table; `state` has the progress.
     """
+    offset, captured, original, status = records.offset, records.captured, records.original, records.status
     row, packet, flows = state[_ROW], state[_PACKET], state[_FLOW]
     while row < len(offset):
         full = state[_BLOCK] + _MOST_BLOCKS * BATCH > len(sack) or state[_SYN] + BATCH > len(syn)
         if full or flows + BATCH > len(known):
             break
         count = min(BATCH, len(offset) - row)
-        read_headers(data, offset, captured, interface, kinds, row, count, batch)
+        read_headers(data, offset, captured, records.interface, kinds, row, count, batch)
         look_up_batch(batch[_SOURCE, :count], batch[_DESTINATION, :count], table, known, batch[_FOUND, :count])
         for index in range(count):
             this, out = np.uint64(row), np.uint64(packet)
@@ -247,7 +265,7 @@ def decode_rows(
             tcp, stop = batch[_TRANSPORT, index], batch[_STOP, index]
             if result == PROTOCOL_UDP:
                 status[this] = udp_status(data, tcp, end)
-                where[this] = tcp - at
+                records.where[this] = tcp - at
             elif result != PROTOCOL_TCP:
                 status[this] = -1 - result if result < 0 else other_status(result)
             elif tcp + _LEAST_TCP > end:
@@ -265,31 +283,47 @@ def decode_rows(
                 found = batch[_FOUND, index]
                 if found == NO_FLOW:
                     found = find_flow(data, ip, tcp, table, known, flows)
-                flow[out], direction[out] = found >> 1, found & 1
+                packets.flow[out], packets.direction[out] = found >> 1, found & 1
                 flows = max(flows, (found >> 1) + 1)
-                raw_seq[out], raw_ack[out] = big32(data, tcp + 4), big32(data, tcp + 8)
-                flags[out] = length_and_flags & 0x0FFF
-                raw_window[out], checksum[out] = big16(data, tcp + 14), big16(data, tcp + 16)
-                payload_bytes[out], wire_bytes[out] = stop - tcp - header, stop - ip
-                ip_id[out] = big16(data, ip + 4) if data[ip] >> 4 == 4 else -1
-                checksum_ok[out] = checksum_state(data, ip, tcp, stop) if stop <= end else -1
-                at, options_end = tcp + _LEAST_TCP, min(tcp + header, end)
-                if at + 12 <= options_end and big32(data, at) == _ALIGNED_TIMESTAMPS:
-                    options[out] = OPTION_TIMESTAMPS
-                    tsval[out], tsecr[out] = big32(data, at + 4), big32(data, at + 8)
-                    at += 12
-                else:
-                    tsval[out], tsecr[out], options[out] = 0, 0, 0
-                while at + 4 <= options_end and big32(data, at) == _PADDING:
-                    at += 4
-                if length_and_flags & SYN or at < options_end:
-                    read_options(
-                        data, at, options_end, packet, state, sack, syn, tsval, tsecr, options,
-                        length_and_flags & SYN,
-                    )  # fmt: skip
+                read_tcp(data, ip, tcp, stop, end, length_and_flags, packets, out)
+                options_end, is_syn = min(tcp + header, end), length_and_flags & SYN
+                read_all_options(data, tcp, options_end, packet, is_syn, state, sack, syn, packets)
                 packet += 1
             row += 1
     state[_ROW], state[_PACKET], state[_FLOW] = row, packet, flows
+
+
+@inlined
+def read_tcp(
+    data: Any, ip: int, tcp: int, stop: int, end: int, length_and_flags: int, packets: PacketColumns, out: int
+) -> None:
+    """Decode a TCP header but its options; the datagram ends at `stop`, what was captured of it at `end`."""
+    header = (length_and_flags >> 12) * 4
+    packets.raw_seq[out], packets.raw_ack[out] = big32(data, tcp + 4), big32(data, tcp + 8)
+    packets.flags[out] = length_and_flags & 0x0FFF
+    packets.raw_window[out], packets.checksum[out] = big16(data, tcp + 14), big16(data, tcp + 16)
+    packets.payload_bytes[out], packets.wire_bytes[out] = stop - tcp - header, stop - ip
+    packets.ip_id[out] = big16(data, ip + 4) if data[ip] >> 4 == 4 else -1
+    packets.checksum_ok[out] = checksum_state(data, ip, tcp, stop) if stop <= end else -1
+
+
+@inlined
+def read_all_options(
+    data: Any, tcp: int, end: int, packet: int, is_syn: int, state: Any, sack: Any, syn: Any, packets: PacketColumns
+) -> None:
+    """Decode the options of the TCP header at `tcp` up to `end`; aligned timestamps alone need no search."""
+    out, at = np.uint64(packet), tcp + _LEAST_TCP
+    tsval, tsecr, options = packets.tsval, packets.tsecr, packets.options
+    if at + 12 <= end and big32(data, at) == _ALIGNED_TIMESTAMPS:
+        options[out] = OPTION_TIMESTAMPS
+        tsval[out], tsecr[out] = big32(data, at + 4), big32(data, at + 8)
+        at += 12
+    else:
+        tsval[out], tsecr[out], options[out] = 0, 0, 0
+    while at + 4 <= end and big32(data, at) == _PADDING:
+        at += 4
+    if is_syn or at < end:
+        read_options(data, at, end, packet, state, sack, syn, tsval, tsecr, options, is_syn)
 
 
 @inlined
