@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from multitracer.tcp.scoreboard import (
     R_SINCE_ACK,
     R_SPURIOUS,
     R_TRIGGER,
+    Scoreboard,
+    SegmentColumns,
 )  # fmt: skip
 from multitracer.tcp.sender import (
     BATCH,
@@ -61,6 +63,18 @@ INITIAL_ROWS = 1024
 """Initial rows of `facts` and `pairs`; doubled when they are too few."""
 
 
+class Directions(NamedTuple):
+    """The directions to replay, an element each, and the rows of the segments in the order of the groups."""
+
+    begin: Any
+    end: Any
+    """The direction's rows are order[begin:end]."""
+    sender: Any
+    order: Any
+    words: Any
+    """The packed word of each row, as ordered."""
+
+
 def classify(
     segments: pd.DataFrame,
     sacks: pd.DataFrame,
@@ -85,16 +99,24 @@ def classify(
         return empty("retransmissions")
     group = groups.number(ends, point_of[ends, senders])
     begin, end = groups.starts[group], groups.starts[group + 1]
-    words = _packed_words(segments, groups)
-    columns = (
-        words, *(segments[name].to_numpy() for name in ("time_ns", "sender", "seq", "ack", "flags", "tsval", "tsecr")),
-        np.array([sacks[name].to_numpy() for name in ("segment", "left", "right", "dsack")], dtype=np.int64), arrived,
-    )  # fmt: skip
+    directions = Directions(begin, end, senders, groups.order, _packed_words(segments, groups))
+    columns = _segment_columns(segments, arrived)
+    blocks = np.array([sacks[name].to_numpy() for name in ("segment", "left", "right", "dsack")], dtype=np.int64)
     found = concurrently(
-        lambda part: _classify_part(groups.order, begin[part], end[part], senders[part], columns, len(resent)),
-        _halves(end - begin),
+        lambda part: _classify_part(_some(directions, part), columns, blocks, len(resent)), _halves(end - begin)
     )
     return _table(np.concatenate(found), segments, connections, error_ns)
+
+
+def _segment_columns(segments: pd.DataFrame, arrived: Any) -> SegmentColumns:
+    own = {name: segments[name].to_numpy() for name in SegmentColumns._fields if name != "arrived"}
+    return SegmentColumns(**own, arrived=arrived)
+
+
+def _some(directions: Directions, part: slice) -> Directions:
+    """A part of the directions; the arrays are views."""
+    begin, end, sender, *rows = directions
+    return Directions(begin[part], end[part], sender[part], *rows)
 
 
 def _packed_words(segments: pd.DataFrame, groups: Groups) -> Any:
@@ -112,19 +134,19 @@ def _packed_words(segments: pd.DataFrame, groups: Groups) -> Any:
     return words
 
 
-def _classify_part(order: Any, begin: Any, end: Any, senders: Any, columns: tuple[Any, ...], most: int) -> Any:
+def _classify_part(directions: Directions, segments: SegmentColumns, blocks: Any, most: int) -> Any:
     """The events of some directions, which have at most `most` retransmissions."""
-    longest = int((end - begin).max(initial=0))
+    longest = int((directions.end - directions.begin).max(initial=0))
     # Pages that are never written take no memory.
     ends, notes = np.empty(longest, dtype=np.int64), np.empty((longest, 2), dtype=np.int32)
     events = np.empty((most, EVENT_FIELDS), dtype=np.int64)
     facts, pairs = (np.empty((INITIAL_ROWS, fields), dtype=np.int64) for fields in (FACT_FIELDS, PAIR_FIELDS))
+    board = Scoreboard(ends, notes, facts, pairs)
     sender, done = np.zeros(SENDER_FIELDS, dtype=np.int64), np.zeros(2, dtype=np.int64)
     fetched, copies = np.empty((BATCH, 2), dtype=np.int64), np.empty(MOST_COPIES, dtype=np.int64)
-    while not classify_directions(
-        order, begin, end, senders, *columns, done, sender, ends, notes, facts, events, pairs, fetched, copies
-    ):
-        facts, pairs = (np.concatenate([rows, np.empty_like(rows)]) for rows in (facts, pairs))
+    while not classify_directions(directions, segments, blocks, done, sender, board, events, fetched, copies):
+        facts, pairs = (np.concatenate([rows, np.empty_like(rows)]) for rows in (board.facts, board.pairs))
+        board = Scoreboard(ends, notes, facts, pairs)
     return events[: done[FOUND]]
 
 
@@ -166,31 +188,26 @@ def pack_rows(
 
 @kernel
 def classify_directions(
-    order: Any, begin: Any, end: Any, senders: Any, words: Any, time_ns: Any, sender_of: Any, seq: Any, ack: Any,
-    flags: Any, tsval: Any, tsecr: Any, blocks: Any, arrived: Any,
-    done: Any, sender: Any, ends: Any, notes: Any, facts: Any, events: Any, pairs: Any, fetched: Any,
-    copies: Any,
+    directions: Directions, segments: SegmentColumns, blocks: Any, done: Any, sender: Any, board: Scoreboard,
+    events: Any, fetched: Any, copies: Any,
 ) -> bool:  # fmt: skip
     """Replay and judge each direction, one event per retransmission; False when `facts` and `pairs` must grow.
 
     `done` keeps the progress: call again with longer arrays.
     """
-    for i in range(done[DIRECTION], len(senders)):
-        mine = order[begin[i] : end[i]]
+    for i in range(done[DIRECTION], len(directions.sender)):
+        begin, end, direction = directions.begin[i], directions.end[i], directions.sender[i]
+        mine = directions.order[begin:end]
         if sender[NEXT_ROW] == 0:
-            new_sender(sender, handshake_rtt(mine, senders[i], time_ns, sender_of, flags))
+            new_sender(sender, handshake_rtt(mine, direction, segments))
         own = events[done[FOUND] :]
         if not replay_sender(
-            mine, words[begin[i] : end[i]], senders[i], time_ns, seq, ack, tsecr, blocks,
-            sender, ends, notes, facts, own, pairs, fetched,
-        ):  # fmt: skip
+            mine, directions.words[begin:end], direction, segments, blocks, sender, board, own, fetched
+        ):
             return False
         own = own[: sender[EVENTS]]
         own[:, R_LEAST_RTT] = sender[LEAST_RTT]
-        judge(
-            ends, notes, facts, own, pairs, time_ns, seq, tsval, arrived,
-            sender[LEAST_RTT], sender[DSACK_CAPABLE], sender[REORDERED], copies,
-        )  # fmt: skip
+        judge(board, own, segments, sender[LEAST_RTT], sender[DSACK_CAPABLE], sender[REORDERED], copies)
         done[DIRECTION] = i + 1
         done[FOUND] += sender[EVENTS]
         sender[NEXT_ROW] = 0
@@ -198,8 +215,9 @@ def classify_directions(
 
 
 @kernel
-def handshake_rtt(rows: Any, direction: int, time_ns: Any, sender: Any, flags: Any) -> int:
+def handshake_rtt(rows: Any, direction: int, segments: SegmentColumns) -> int:
     """Round trip of the handshake (ns) as this end saw it; -1 when the SYN was retransmitted or is missing."""
+    time_ns, sender, flags = segments.time_ns, segments.sender, segments.flags
     syn = np.int64(-1)
     for row in rows[:8]:
         if flags[row] & 2 and sender[row] == direction:

@@ -7,7 +7,7 @@ a pair of that row and the event that carried it. Callers allocate and reuse all
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,6 +36,30 @@ EVENT, BOARD_ROW, COPY, PREVIOUS, WHOLE, ALREADY_ACKED, PAIR_FIELDS = range(7)
 (R_ROW, R_TRIGGER, R_SINCE_ACK, R_ELAPSED, R_DUPACKS, R_SACKED_ABOVE, R_RTO, R_OLDEST, R_ACKED_SEND_TIME, R_PAIRS,
  R_PAIRS_END, R_SPURIOUS, R_RULE, R_COPIES, R_DSACKS, R_COPY, R_LATE_ACK, R_LEAST_RTT,
  EVENT_FIELDS) = range(19)  # fmt: skip
+
+
+class SegmentColumns(NamedTuple):
+    """What the replay of a sender and the judgement read of the segments: one element per segment."""
+
+    time_ns: Any
+    sender: Any
+    seq: Any
+    ack: Any
+    flags: Any
+    tsval: Any
+    tsecr: Any
+    arrived: Any
+    """Whether the receiver's capture holds it intact: 1 yes, 0 no, -1 unknown."""
+
+
+class Scoreboard(NamedTuple):
+    """A sender's scoreboard, with room for more rows than there are."""
+
+    ends: Any
+    notes: Any
+    facts: Any
+    pairs: Any
+    """As long as `facts`."""
 
 
 @kernel

@@ -33,6 +33,8 @@ from multitracer.tcp.scoreboard import (
     R_TRIGGER,
     SACKED,
     SENT_ONCE,
+    Scoreboard,
+    SegmentColumns,
     first_above,
     init_facts,
     last_sent,
@@ -133,7 +135,7 @@ def pack_word(sender: int, resent: int, flags: int, options: int, length: int) -
 
 
 @inlined
-def prefetch(rows: Any, words: Any, direction: int, time_ns: Any, seq: Any, ack: Any, fetched: Any) -> None:
+def prefetch(rows: Any, words: Any, direction: int, segments: SegmentColumns, fetched: Any) -> None:
     """Copy the time and the sequence or acknowledgement number of a batch of rows to `fetched`.
 
     The rows are far apart in memory: in this loop the cache misses overlap, in the main loop each would
@@ -141,15 +143,15 @@ def prefetch(rows: Any, words: Any, direction: int, time_ns: Any, seq: Any, ack:
     """
     for index in range(len(rows)):
         row = np.uint64(rows[index])
-        fetched[index, 0] = time_ns[row]
-        fetched[index, 1] = seq[row] if words[index] & 1 == direction else ack[row]
+        fetched[index, 0] = segments.time_ns[row]
+        fetched[index, 1] = segments.seq[row] if words[index] & 1 == direction else segments.ack[row]
 
 
 @inlined
-def on_new_data(sender: Any, ends: Any, notes: Any, row: int, end: int, now: int) -> None:
+def on_new_data(sender: Any, board: Scoreboard, row: int, end: int, now: int) -> None:
     """New data up to end-1 was sent in segment `row`."""
     k = sender[ROWS]
-    ends[k], notes[k, ORIGINAL], notes[k, NOTE] = end, row, SENT_ONCE
+    board.ends[k], board.notes[k, ORIGINAL], board.notes[k, NOTE] = end, row, SENT_ONCE
     sender[ROWS] = k + 1
     if sender[UNA] >= sender[TOP]:
         sender[TIMER_START] = now
@@ -162,13 +164,14 @@ def on_new_data(sender: Any, ends: Any, notes: Any, row: int, end: int, now: int
 
 @kernel
 def on_retransmission(
-    sender: Any, ends: Any, notes: Any, facts: Any, events: Any, pairs: Any, time_ns: Any, seq: Any, row: int,
-    start: int, end: int, now: int,
-) -> bool:  # fmt: skip
+    sender: Any, board: Scoreboard, events: Any, segments: SegmentColumns, row: int, start: int, end: int, now: int
+) -> bool:
     """Segment `row` retransmitted start..end-1, or a part of it.
 
     Returns False, with nothing changed, when `pairs` is too short.
     """
+    ends, notes, facts, pairs = board.ends, board.notes, board.facts, board.pairs
+    time_ns, seq = segments.time_ns, segments.seq
     first = first_above(ends, sender[ROWS], start, sender[FIRST_UNACKED])
     stop = first
     while stop < sender[ROWS] and row_start(stop, ends, notes, seq) < end:
@@ -235,10 +238,10 @@ def advance_una(sender: Any, ends: Any, number: int, now: int) -> int:
 
 
 @inlined
-def on_plain_ack(sender: Any, ends: Any, notes: Any, time_ns: Any, number: int, now: int) -> None:
+def on_plain_ack(sender: Any, board: Scoreboard, time_ns: Any, number: int, now: int) -> None:
     """`on_cumulative_ack` when all outstanding bytes are from SIMPLE_FROM on: only the last row's send time counts."""
-    if advance_una(sender, ends, number, now) < sender[FIRST_UNACKED]:
-        sent = time_ns[notes[sender[FIRST_UNACKED] - 1, ORIGINAL]]
+    if advance_una(sender, board.ends, number, now) < sender[FIRST_UNACKED]:
+        sent = time_ns[board.notes[sender[FIRST_UNACKED] - 1, ORIGINAL]]
         sender[ACKED_SEND_TIME] = sent
         sender[NEWEST_ARRIVED] = max(sender[NEWEST_ARRIVED], sent)
         if now >= sent:
@@ -248,9 +251,10 @@ def on_plain_ack(sender: Any, ends: Any, notes: Any, time_ns: Any, number: int, 
 
 @kernel
 def on_cumulative_ack(
-    sender: Any, ends: Any, notes: Any, facts: Any, time_ns: Any, seq: Any, number: int, tsecr: int, now: int
+    sender: Any, board: Scoreboard, time_ns: Any, seq: Any, number: int, tsecr: int, now: int
 ) -> None:
     """UNA advances to `number`: note the first acknowledgement of each row up to it, and sample the round trip."""
+    ends, notes, facts = board.ends, board.notes, board.facts
     una, newest_before, clean = sender[UNA], sender[NEWEST_ARRIVED], True
     first = advance_una(sender, ends, number, now)
     for k in range(first, sender[FIRST_UNACKED]):
@@ -282,9 +286,10 @@ def note_delivery(sender: Any, end: int, sent: int, newest_before: int) -> None:
 
 @kernel
 def on_sack_block(
-    sender: Any, ends: Any, notes: Any, facts: Any, time_ns: Any, left: int, right: int, newest_before: int, now: int
+    sender: Any, board: Scoreboard, time_ns: Any, left: int, right: int, newest_before: int, now: int
 ) -> None:
     """Bytes left..right-1 were selectively acknowledged; only whole segments count (RFC 6675 4)."""
+    ends, notes, facts = board.ends, board.notes, board.facts
     k = first_above(ends, sender[ROWS], left, sender[FIRST_UNACKED])
     while k < sender[ROWS] and ends[k] <= right:
         note = notes[k, NOTE]
@@ -299,10 +304,9 @@ def on_sack_block(
 
 
 @kernel
-def on_dsack_block(
-    sender: Any, ends: Any, notes: Any, facts: Any, seq: Any, left: int, right: int, now: int
-) -> None:
+def on_dsack_block(sender: Any, board: Scoreboard, seq: Any, left: int, right: int, now: int) -> None:
     """The receiver reported bytes left..right-1 as received twice (RFC 2883)."""
+    ends, notes, facts = board.ends, board.notes, board.facts
     k = first_above(ends, sender[ROWS], left, sender[FIRST_UNACKED])
     while k < sender[ROWS] and row_start(k, ends, notes, seq) < right:
         if notes[k, NOTE] >= 0:
@@ -314,27 +318,26 @@ def on_dsack_block(
 
 @kernel
 def on_sack(
-    sender: Any, ends: Any, notes: Any, facts: Any, time_ns: Any, seq: Any, blocks: Any, row: int, newest_before: int,
-    now: int,
-) -> None:  # fmt: skip
+    sender: Any, board: Scoreboard, time_ns: Any, seq: Any, blocks: Any, row: int, newest_before: int, now: int
+) -> None:
     """Process the SACK blocks of segment `row`."""
     at = first_above(blocks[SEGMENT], blocks.shape[1], row - 1, sender[NEXT_BLOCK])
     while at < blocks.shape[1] and blocks[SEGMENT, at] == row:
         left, right = blocks[LEFT, at], blocks[RIGHT, at]
         if blocks[IS_DSACK, at]:
-            on_dsack_block(sender, ends, notes, facts, seq, left, right, now)
+            on_dsack_block(sender, board, seq, left, right, now)
         else:
-            on_sack_block(sender, ends, notes, facts, time_ns, left, right, newest_before, now)
+            on_sack_block(sender, board, time_ns, left, right, newest_before, now)
         at += 1
     sender[NEXT_BLOCK] = at
 
 
 @kernel
 def on_ack_segment(
-    sender: Any, ends: Any, notes: Any, facts: Any, time_ns: Any, seq: Any, tsecr: Any, blocks: Any, row: int,
-    word: int, number: int, now: int,
-) -> None:  # fmt: skip
+    sender: Any, board: Scoreboard, segments: SegmentColumns, blocks: Any, row: int, word: int, number: int, now: int
+) -> None:
     """Process segment `row` of the receiver, packed in `word`, which acknowledges all bytes below `number`."""
+    time_ns, seq = segments.time_ns, segments.seq
     flags, options = word >> _FLAGS, word >> _OPTIONS
     if options & OPTION_SACK or (flags & SYN and options & OPTION_SACK_PERMITTED):
         sender[DSACK_CAPABLE] = 1  # it permits or sends SACK, and so DSACK (RFC 2883)
@@ -345,45 +348,45 @@ def on_ack_segment(
         return
     newest_before = sender[NEWEST_ARRIVED]
     if number > sender[UNA]:
-        on_cumulative_ack(sender, ends, notes, facts, time_ns, seq, number, tsecr[row], now)
+        on_cumulative_ack(sender, board, time_ns, seq, number, segments.tsecr[row], now)
     elif number == sender[UNA] < sender[TOP] and word >> _LENGTH == 0 and not flags & (SYN | FIN | RST):
         sender[DUPACKS] += 1
     if options & OPTION_SACK:
-        on_sack(sender, ends, notes, facts, time_ns, seq, blocks, row, newest_before, now)
+        on_sack(sender, board, time_ns, seq, blocks, row, newest_before, now)
 
 
 @kernel
 def replay_sender(
-    rows: Any, words: Any, direction: int, time_ns: Any, seq: Any, ack: Any, tsecr: Any, blocks: Any, sender: Any,
-    ends: Any, notes: Any, facts: Any, events: Any, pairs: Any, fetched: Any,
+    rows: Any, words: Any, direction: int, segments: SegmentColumns, blocks: Any, sender: Any, board: Scoreboard,
+    events: Any, fetched: Any,
 ) -> bool:  # fmt: skip
     """Replay one direction of one connection from the sender's NEXT_ROW on.
 
     `rows` are the connection's rows in capture order, `words` their packed words, `blocks` the SACK blocks
-    of all segments. `ends` and `notes` have at least as many rows as `rows`, `events` as many as there are
-    retransmissions; returns False when `facts` or `pairs`, which are equally long, are too short.
+    of all segments. `ends` and `notes` of the scoreboard have at least as many rows as `rows`, `events` as many as
+    there are retransmissions; returns False when `facts` or `pairs` are too short.
     """
     for index in range(sender[NEXT_ROW], len(rows)):
         if index % BATCH == 0:
-            prefetch(rows[index : index + BATCH], words[index : index + BATCH], direction, time_ns, seq, ack, fetched)
+            prefetch(rows[index : index + BATCH], words[index : index + BATCH], direction, segments, fetched)
         row, word = rows[index], words[index]
         now, number, length = fetched[index % BATCH, 0], fetched[index % BATCH, 1], word >> _LENGTH
         if word & 1 != direction:
             if number > sender[UNA] >= sender[SIMPLE_FROM] and word & _PLAIN_MASK == _PLAIN_ACK:
-                on_plain_ack(sender, ends, notes, time_ns, number, now)
+                on_plain_ack(sender, board, segments.time_ns, number, now)
             else:
-                on_ack_segment(sender, ends, notes, facts, time_ns, seq, tsecr, blocks, row, word, number, now)
+                on_ack_segment(sender, board, segments, blocks, row, word, number, now)
         elif length > 0:
             if sender[ROWS] == 0:
                 sender[UNA] = sender[TOP] = sender[SIMPLE_FROM] = number
                 if sender[LAST_ACK] == NEVER:  # no acknowledgement was captured before: the wait begins here
                     sender[LAST_ACK] = now
             if word & (1 << _RESENT) and not on_retransmission(
-                sender, ends, notes, facts, events, pairs, time_ns, seq, row, number, number + length, now
+                sender, board, events, segments, row, number, number + length, now
             ):
                 sender[NEXT_ROW] = index
                 return False
             if number + length > sender[TOP]:  # bytes above TOP in a retransmission are new data
-                on_new_data(sender, ends, notes, row, number + length, now)
+                on_new_data(sender, board, row, number + length, now)
     sender[NEXT_ROW] = len(rows)
     return True

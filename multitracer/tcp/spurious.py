@@ -42,6 +42,8 @@ from multitracer.tcp.scoreboard import (
     R_SINCE_ACK,
     R_SPURIOUS,
     WHOLE,
+    Scoreboard,
+    SegmentColumns,
     row_start,
 )  # fmt: skip
 
@@ -195,22 +197,23 @@ def late_ack(
 
 @kernel
 def judge_pair(
-    pair: Any, event: Any, rows: Any, copies: int, ends: Any, notes: Any, facts: Any, time_ns: Any, seq: Any,
-    tsval: Any, arrived: Any, least_rtt: int, dsack_capable: int, reordered: int,
+    pair: Any, event: Any, rows: Any, copies: int, board: Scoreboard, segments: SegmentColumns, least_rtt: int,
+    dsack_capable: int, reordered: int,
 ) -> Any:  # fmt: skip
     """(Code of SPURIOUS, rule) for one scoreboard row that an event retransmitted; `rows` are those of its copies."""
     copy, k = pair[COPY], pair[BOARD_ROW]
+    notes, facts, time_ns = board.notes, board.facts, segments.time_ns
     fact = facts[notes[k, NOTE]]
     if copy >= copies:
         return UNKNOWN, NO_EVIDENCE
-    verdict = seen_by_receiver(rows, copy, arrived)
+    verdict = seen_by_receiver(rows, copy, segments.arrived)
     pair_rule = ARRIVED if verdict == YES else LOST
     if verdict == UNKNOWN:
         verdict, pair_rule = infer_from_sender(
-            rows, copies, pair, event, fact, time_ns, tsval, least_rtt, dsack_capable, reordered
+            rows, copies, pair, event, fact, time_ns, segments.tsval, least_rtt, dsack_capable, reordered
         )
     if verdict == UNKNOWN and not reordered and next_was_missing(
-        k, ends, notes, facts, seq, time_ns[rows[copy - 1]]
+        k, board.ends, notes, facts, segments.seq, time_ns[rows[copy - 1]]
     ):
         verdict, pair_rule = NO, NEXT_MISSING
     if verdict == NO and copy == 1:
@@ -222,13 +225,14 @@ def judge_pair(
 
 @kernel
 def judge(
-    ends: Any, notes: Any, facts: Any, events: Any, pairs: Any, time_ns: Any, seq: Any, tsval: Any, arrived: Any,
-    least_rtt: int, dsack_capable: int, reordered: int, rows: Any,
+    board: Scoreboard, events: Any, segments: SegmentColumns, least_rtt: int, dsack_capable: int, reordered: int,
+    rows: Any,
 ) -> None:  # fmt: skip
     """Judge every event of a direction; `rows` is scratch space for the rows of a segment's copies.
 
     A retransmission is spurious when all of its bytes had arrived before, needed when any had not.
     """
+    notes, facts, pairs = board.notes, board.facts, board.pairs
     for event in events:
         spurious, rule, undecided = True, NO_EVIDENCE, False
         event[R_LATE_ACK] = -1
@@ -237,14 +241,13 @@ def judge(
             copy, fact = pair[COPY], facts[notes[pair[BOARD_ROW], NOTE]]
             copies = copies_of(pair, pairs, events, notes, fact, rows)
             verdict, pair_rule = judge_pair(
-                pair, event, rows, copies, ends, notes, facts, time_ns, seq, tsval, arrived, least_rtt, dsack_capable,
-                reordered,
-            )  # fmt: skip
+                pair, event, rows, copies, board, segments, least_rtt, dsack_capable, reordered
+            )
             if number == event[R_PAIRS]:
                 event[R_COPY] = copy
                 if copy < copies:
                     event[R_LATE_ACK] = late_ack(
-                        rows, copies, copy, fact, time_ns, tsval, least_rtt, dsack_capable
+                        rows, copies, copy, fact, segments.time_ns, segments.tsval, least_rtt, dsack_capable
                     )
             if number == event[R_PAIRS] or verdict != YES or not undecided:
                 rule, event[R_COPIES], event[R_DSACKS] = pair_rule, fact[COPIES], fact[DSACKS]

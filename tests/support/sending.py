@@ -14,7 +14,7 @@ from multitracer.model.schema import ACK, MARKS, OPTION_SACK, OPTION_SACK_PERMIT
 from multitracer.tcp import sender as sending
 from multitracer.tcp.connection_rows import Groups
 from multitracer.tcp.retransmissions import classify
-from multitracer.tcp.scoreboard import EVENT_FIELDS, FACT_FIELDS, PAIR_FIELDS
+from multitracer.tcp.scoreboard import EVENT_FIELDS, FACT_FIELDS, PAIR_FIELDS, Scoreboard, SegmentColumns
 
 Block = tuple[int, int]
 
@@ -83,6 +83,11 @@ def blocks(segments: tuple[Segment, ...]) -> pd.DataFrame:
     return pd.DataFrame(np.array(rows, dtype=np.int64).reshape(-1, 4), columns=["segment", "left", "right", "dsack"])
 
 
+def arrivals(segments: tuple[Segment, ...]) -> np.ndarray[Any, Any]:
+    """Whether the receiver's capture holds each segment of a script."""
+    return np.array([one.arrived for one in segments], dtype=np.int8)
+
+
 @dataclass
 class Replayed:
     """A sender after its script, and the arrays that were filled."""
@@ -110,13 +115,14 @@ def replayed(*segments: Segment, room: int = 64) -> Replayed:
         np.empty((count, 2), dtype=np.int32), np.full((room, FACT_FIELDS), 7, dtype=np.int64),
         np.full((count, EVENT_FIELDS), 7, dtype=np.int64), np.full((room, PAIR_FIELDS), 7, dtype=np.int64),
     )  # fmt: skip
-    columns = [frame[name].to_numpy() for name in ("time_ns", "seq", "ack", "tsecr")]
+    own = {name: frame[name].to_numpy() for name in SegmentColumns._fields if name != "arrived"}
+    columns = SegmentColumns(**own, arrived=arrivals(segments))
     fetched = np.empty((sending.BATCH, 2), dtype=np.int64)
     sending.new_sender(found.sender, -1)
     while not sending.replay_sender(
-        np.arange(count, dtype=np.int32), np.array(words, dtype=np.int64), 0, *columns,
-        blocks(segments).to_numpy().T.copy(), found.sender, found.ends, found.notes, found.facts, found.events,
-        found.pairs, fetched,
+        np.arange(count, dtype=np.int32), np.array(words, dtype=np.int64), 0, columns,
+        blocks(segments).to_numpy().T.copy(), found.sender,
+        Scoreboard(found.ends, found.notes, found.facts, found.pairs), found.events, fetched,
     ):  # fmt: skip
         found.facts, found.pairs = (np.concatenate([rows, rows]) for rows in (found.facts, found.pairs))
     found.ends, found.notes = found.ends[: found[sending.ROWS]], found.notes[: found[sending.ROWS]]
@@ -129,6 +135,5 @@ def judged(*segments: Segment) -> pd.DataFrame:
     """The retransmissions table of a script."""
     frame = table(segments)
     connections = pd.DataFrame({"client": ["10.0.0.1:1000"], "server": ["10.0.0.2:80"]})
-    arrived = np.array([one.arrived for one in segments], dtype=np.int8)
     near = np.zeros((1, 2), dtype=np.int64)
-    return classify(frame, blocks(segments), connections, Groups(frame, 1), near, arrived)
+    return classify(frame, blocks(segments), connections, Groups(frame, 1), near, arrivals(segments))
