@@ -74,24 +74,33 @@ class Transfer:
     groups: Groups
 
 
+@dataclass(frozen=True)
+class Logged:
+    """What the logs say of one link direction.
+
+    `frames` and `intervals` are the tables of all links. `window_full` is (start, end) of the times when the link's
+    transmit window was full, None if that is not known.
+    """
+
+    link: int
+    reverse: int
+    frames: pd.DataFrame
+    intervals: pd.DataFrame
+    window_full: tuple[Ints, Ints] | None
+    timing: Timing
+
+
 def account(
-    link: int,
-    reverse: int,
-    frames: pd.DataFrame,
-    intervals: pd.DataFrame,
-    window_full: tuple[Ints, Ints] | None,
-    timing: Timing,
-    match: LinkMatch | None,
-    segment_frames: pd.DataFrame | None,
-    transfer: Transfer | None,
+    logged: Logged, match: LinkMatch | None, segment_frames: pd.DataFrame | None, transfer: Transfer | None
 ) -> Accounting | None:
     """The accounting of one link direction from its log.
 
     None if its sender logged no frame, its timing is unknown, or no packet could be reassembled. If
-    it is not known when the link's transmit window was full (`window_full` None), idle time while
-    data waited has the cause unknown.
+    it is not known when the link's transmit window was full, idle time while data waited has the cause
+    unknown.
     """
-    air = frames_on_air(frames, link, timing)
+    link, timing, window_full = logged.link, logged.timing, logged.window_full
+    air = frames_on_air(logged.frames, link, timing)
     if not len(air.rows) or timing.frame_ns is None or match is None or not match.packets:
         return None
     enter_packets(air, match.packets, _carried_before(match, transfer))
@@ -100,13 +109,13 @@ def account(
     timeline = Timeline(start, end, _IDLE_UNKNOWN)
     for layer in _idle_layers(streams, transfer):
         timeline.overlay(*layer)
-    resets = _intervals_of(intervals, (link, reverse), RESET)
+    resets = _intervals_of(logged.intervals, (link, logged.reverse), RESET)
     waiting = _data_waiting(match, segment_frames, link, air, resets[0])
     if window_full is None:
         timeline.overlay(*waiting, _IDLE_UNKNOWN)
     supervisory = ~air.data & covers(*waiting, air.start_ns)
     timeline.overlay(air.start_ns[supervisory], air.end_ns[supervisory], CODES["link_control"])
-    timeline.overlay(*union(*_intervals_of(intervals, (link,), FLOW_CONTROL)), CODES["flow_controlled"])
+    timeline.overlay(*union(*_intervals_of(logged.intervals, (link,), FLOW_CONTROL)), CODES["flow_controlled"])
     if window_full is not None:
         timeline.overlay(*_intersection(union(*window_full), waiting), CODES["flow_controlled"])
     timeline.overlay(*frame_parts(air, CODES))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.accounting.session import Accounting, Transfer, account, account_by_rate
+from multitracer.accounting.session import Accounting, Logged, Transfer, account, account_by_rate
 from multitracer.analysis.captures import Captures
 from multitracer.analysis.logs import LinkLog, Logs
 from multitracer.analysis.streams import Streams
@@ -101,10 +101,10 @@ def account_links(
     links, frames = layer.log.links, layer.log.frames
     for link, reverse in zip(links["link"].tolist(), links["reverse"].tolist(), strict=True):
         full = full_window(frames, links, link, reverse)
+        logged = Logged(link, reverse, frames, layer.intervals, full, layer.timings[link])
         one = account(
-            link, reverse, frames, layer.intervals, full, layer.timings[link], layer.matches.get(link),
-            layer.segment_frames, transfer if len(streams.segments) else None,
-        )  # fmt: skip
+            logged, layer.matches.get(link), layer.segment_frames, transfer if len(streams.segments) else None
+        )
         if one is not None:
             made[link] = one
     return made

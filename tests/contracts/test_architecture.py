@@ -89,6 +89,33 @@ def test_ruff_bans_the_bare_names() -> None:
     assert {"parsers", "replay"} <= set(banned)
 
 
+MOST_PARAMETERS = {"kernel": 14, "function": 8}
+"""Kernels keep no state of their own and make no arrays, so they are given more."""
+
+
+def test_no_function_has_more_parameters_than_a_reader_can_keep_apart() -> None:
+    """At most 14 for kernels, 8 for all others; `*arguments` and `**options` do not count."""
+    wrong = [
+        f"{module}, line {node.lineno}: {node.name}"
+        for module, path in sources()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and parameters(node) > MOST_PARAMETERS[kind(node)]
+    ]
+    assert not wrong
+
+
+def kind(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    """Whether a function is marked as a kernel where it is defined."""
+    marks = {ast.unparse(mark).split(".")[-1] for mark in function.decorator_list}
+    return "kernel" if marks & {"kernel", "inlined"} else "function"
+
+
+def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """How many named parameters a function has."""
+    given = function.args
+    return len(given.posonlyargs) + len(given.args) + len(given.kwonlyargs)
+
+
 def test_only_the_command_line_catches_everything() -> None:
     """No module but cli.py catches Exception: what cannot be handled is a defect, and is shown as one."""
     for module, path in sources():
