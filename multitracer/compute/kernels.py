@@ -11,9 +11,6 @@ Three rules make a function a kernel, and all three ways give the same results:
 3. Everything a kernel writes is given to it: it makes no arrays. numba then need not count who holds which array,
    which at every call would take longer than most kernels run.
 
-Arrays that belong together, as the columns of a table do, come in a `typing.NamedTuple`. Callers give each the same
-types always: a kernel is compiled for every combination that it meets.
-
 Input octets come as read-only `uint8` arrays (`octets`), so that one compiled version serves files and bytes. Where
 the compiler cannot see that an index is not negative, it provides for one that counts from the end, at every access:
 in hot loops such an index is made unsigned.
@@ -142,7 +139,11 @@ class Kernel:
 
 
 def kernel(function: Function) -> Kernel:
-    """Mark a function as a hot loop."""
+    """Mark a function as a hot loop.
+
+    Arrays that belong together, as the columns of a table do, are one argument, a `typing.NamedTuple`. Callers give
+    each of them one type and layout only: a kernel is compiled for every combination that it meets.
+    """
     return Kernel(function)
 
 

@@ -175,13 +175,12 @@ def _tables(parts: list[_Part], found: Recording) -> None:
     joined["input"] = np.zeros(len(joined["record"]), dtype=np.int16)
     found.tables["packets"] = build("packets", joined)
     found.tables["flows"] = _flows_table(list(flows))
-    found.tables["sack_blocks"] = build(
-        "sack_blocks",
-        {"packet": sack[:, 0], "raw_left": sack[:, 1].astype(np.uint32), "raw_right": sack[:, 2].astype(np.uint32)},
-    )
-    found.tables["syn_options"] = build(
-        "syn_options", {"packet": syn[:, 0], "mss_bytes": syn[:, 1], "wscale": syn[:, 2]}
-    )
+    # Copied, as all columns are contiguous: kernels would be compiled for strided columns too.
+    packet, left, right = np.ascontiguousarray(sack[:, 0]), sack[:, 1].astype(np.uint32), sack[:, 2].astype(np.uint32)
+    blocks = {"packet": packet, "raw_left": left, "raw_right": right}
+    found.tables["sack_blocks"] = build("sack_blocks", blocks)
+    packet = np.ascontiguousarray(syn[:, 0])
+    found.tables["syn_options"] = build("syn_options", {"packet": packet, "mss_bytes": syn[:, 1], "wscale": syn[:, 2]})
 
 
 def _at_rows(values: Any, rows: Any) -> Any:
