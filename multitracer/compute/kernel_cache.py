@@ -154,7 +154,8 @@ def _named_tuples(annotations: dict[str, Any], known: dict[str, Any]) -> Iterato
     for with those of the tuple that it is given.
     """
     for annotation in annotations.values():
-        found = known.get(getattr(annotation, "__forward_arg__", annotation))
+        named = getattr(annotation, "__forward_arg__", annotation)
+        found = known.get(named) if isinstance(named, str) else named
         if isinstance(found, type) and hasattr(found, "_fields"):
             yield f"{found.__qualname__} {found._fields}".encode()
             yield from _named_tuples(found.__annotations__, vars(sys.modules[found.__module__]))

@@ -46,57 +46,6 @@ _NEXT, _EXPECTED, _FIRST, _STARTED, _EPOCH, _OPEN, _BEGAN, _WAS_ACTIVE, _RESETS 
 _STATES = 9
 
 
-class FrameColumns(NamedTuple):
-    """What numbering reads of the frames: one element per row of the frames table."""
-
-    code: Any
-    """The class of the frame (_DATA, _RESET, ...)."""
-    record: Any
-    link: Any
-    sent: Any
-    sn: Any
-    so: Any
-    payload_bytes: Any
-
-
-class LoneResets(NamedTuple):
-    """The resets that one log has no frame of, in order of record."""
-
-    record: Any
-    link: Any
-
-
-class LinkNumbers(NamedTuple):
-    """How each link numbers its frames: one element per link."""
-
-    modulus: Any
-    narrow: Any
-    """RLP's: so few numbers that the one nearest to the expected number may be the wrong one."""
-    reverse: Any
-    """The link of the other direction; the link itself if it has none."""
-
-
-class LogState(NamedTuple):
-    """Progress in one log; the last three have the shape (2 * links, modulus), a row per link and end."""
-
-    links: Any
-    """Columns _NEXT, _EXPECTED and so on, one row per link."""
-    seen: Any
-    """The last unwrapped number of each sequence number; -1 if none was seen."""
-    top: Any
-    """The end of the octets of that frame sent so far."""
-    times: Any
-    """How often the frame was retransmitted."""
-
-
-class Numbered(NamedTuple):
-    """The columns that numbering fills: one element per row of the frames table."""
-
-    sn_unwrapped: Any
-    epoch: Any
-    transmission: Any
-
-
 def numbered(frames: pd.DataFrame, links: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
     """`frames` with `sn_unwrapped`, `epoch` and `transmission` filled in, log by log.
 
@@ -171,6 +120,57 @@ def modulus_of(frames: pd.DataFrame, links: pd.DataFrame, link: int) -> int:
     largest = int(frames["sn"].to_numpy()[own].max(initial=0))
     moduli = MODULI[str(links["protocol"].iloc[link])]
     return next((modulus for modulus in moduli if largest < modulus), moduli[-1])
+
+
+class FrameColumns(NamedTuple):
+    """What numbering reads of the frames: one element per row of the frames table."""
+
+    code: Any
+    """The class of the frame (_DATA, _RESET, ...)."""
+    record: Any
+    link: Any
+    sent: Any
+    sn: Any
+    so: Any
+    payload_bytes: Any
+
+
+class LoneResets(NamedTuple):
+    """The resets that one log has no frame of, in order of record."""
+
+    record: Any
+    link: Any
+
+
+class LinkNumbers(NamedTuple):
+    """How each link numbers its frames: one element per link."""
+
+    modulus: Any
+    narrow: Any
+    """RLP's: so few numbers that the one nearest to the expected number may be the wrong one."""
+    reverse: Any
+    """The link of the other direction; the link itself if it has none."""
+
+
+class LogState(NamedTuple):
+    """Progress in one log; the last three have the shape (2 * links, modulus), a row per link and end."""
+
+    links: Any
+    """Columns _NEXT, _EXPECTED and so on, one row per link."""
+    seen: Any
+    """The last unwrapped number of each sequence number; -1 if none was seen."""
+    top: Any
+    """The end of the octets of that frame sent so far."""
+    times: Any
+    """How often the frame was retransmitted."""
+
+
+class Numbered(NamedTuple):
+    """The columns that numbering fills: one element per row of the frames table."""
+
+    sn_unwrapped: Any
+    epoch: Any
+    transmission: Any
 
 
 @kernel
