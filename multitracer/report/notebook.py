@@ -1,4 +1,4 @@
-"""What a notebook user holds: an analysis that offers its summary, its verdict and its report."""
+"""What a notebook user holds: an analysis that offers its summary, its verdict, its panels and its report."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from multitracer.analysis import pipeline
 from multitracer.analysis.summary import Summary, summarize
@@ -16,7 +16,10 @@ from multitracer.model import analysis as model
 from multitracer.model.options import AnalyzeOptions, Progress
 from multitracer.model.trace import Trace
 from multitracer.parsers.shared.experiment import read
-from multitracer.report import analysis_page
+from multitracer.report import analysis_page, notebook_panels
+
+if TYPE_CHECKING:
+    from bokeh.models import LayoutDOM
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,6 +43,14 @@ class Analysis(model.Analysis):
     def report(self, path: str | Path) -> None:
         """Write the report: one HTML file that opens without a network."""
         analysis_page.write(self, self._summary, Path(path))
+
+    def plot(self, connection: int | None = None) -> LayoutDOM:
+        """The report's panels for `bokeh.io.show`: one connection and the link, on one time axis.
+
+        `connection` is a number of the table of connections; by default the one with most data is shown.
+        Panning or zooming one panel moves all.
+        """
+        return notebook_panels.layout(self, connection)
 
     def __repr__(self) -> str:
         """What was captured, the verdict, and how much was found."""
