@@ -1,1 +1,1 @@
-"""Compiled loops over arrays, and what is done to whole columns at once."""
+"""Compiled loops (kernels): how they are compiled, cached and run in threads; and operations on whole columns."""
