@@ -54,8 +54,8 @@ def test_what_is_drawn_by_marks_are_the_records_in_view(opened: Opened, report: 
     assert exact > 20
 
 
-def test_a_picture_of_many_shows_them(opened: Opened, report: Path) -> None:
-    """In the overview the panel is painted, and hiding its series takes the paint away."""
+def test_many_records_are_drawn_as_a_picture(opened: Opened, report: Path) -> None:
+    """In the overview the panel is an image; hiding a series removes it from the image."""
     page = opened.open(report)
     page.evaluate("MT.engine.exactLimit = 20")
     page.keyboard.press("d")
@@ -129,8 +129,8 @@ def test_beyond_what_a_page_holds_it_thins_and_says_so(
     assert next(row for row in counted if row.startswith("sent")).split("\t")[1] == "not counted: thinned"
 
 
-def test_many_stretches_are_drawn_by_what_most_of_each_part_went_to(opened: Opened, report: Path) -> None:
-    """Then the view is not called exact; few are drawn each."""
+def test_many_stretches_are_drawn_by_the_largest_cause_of_each_part(opened: Opened, report: Path) -> None:
+    """The view is then not called exact; a few stretches are drawn one by one."""
     page = opened.open(report)
     page.evaluate("MT.engine.stretchLimit = 100")
     opened.look(0, 50)

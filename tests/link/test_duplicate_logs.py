@@ -67,8 +67,8 @@ def test_the_same_frames_at_a_constant_distance_are_one_link(offset_ms: float, l
     assert duplicates[0].offset_ns == pytest.approx(offset_ms * MS, abs=2)
 
 
-def test_two_links_in_step_are_two() -> None:
-    """The same numbers at the same distance with other octets are another terminal's."""
+def test_two_links_with_equal_numbers_but_other_octets_are_two() -> None:
+    """Equal numbers at a constant distance with other octets are of another terminal."""
     both = joined(recording(0, 0, payload(100, 1)), recording(1, 2, payload(100, 2)))
     frames, _, links, duplicates = without_duplicates(both, EVENTS, LINKS)
     assert len(frames) == 200
@@ -85,8 +85,8 @@ def test_frames_whose_octets_nobody_logged_are_one_links_only_at_the_same_time()
         assert duplicates == ([Duplicate(1, 0, round(offset_ms * MS))] if one else [])
 
 
-def test_what_arrived_is_not_given_up() -> None:
-    """Of two recordings the one stays that also tells what came, whichever was read first."""
+def test_the_recording_that_shows_arrivals_is_kept() -> None:
+    """Of two recordings of a link the one that also has received frames is kept, in either order of inputs."""
     octets = payload(100)
     heard = recording(1, 3, octets).assign(sent=False)
     both = joined(recording(0, 0, octets), recording(1, 2, octets), heard)

@@ -136,14 +136,14 @@ def test_every_reason_says_whose_log_to_look_into() -> None:
 
 
 def test_a_reset_without_an_answer_runs_to_the_end_of_the_log() -> None:
-    """And says so."""
+    """The finding says that no answer was seen."""
     log = frames((0, True, "I RR"), (10, True, "SABM"), (200, False, "BAD"))
     assert found(log) == [(RESET, 10, 200)]
     assert "no answer" in intervals(log, events(), LINKS)["because"].iloc[0]
 
 
-def test_disc_releases() -> None:
-    """From DISC to its answer."""
+def test_disc_releases_the_link() -> None:
+    """The release lasts from DISC to its answer."""
     assert found(frames((0, True, "I RR"), (50, False, "DISC"), (60, True, "UA"))) == [(RELEASE, 50, 60)]
 
 
@@ -177,15 +177,15 @@ def test_receive_not_ready_stops_until_receive_ready() -> None:
     ("folder", "kind", "count"),
     [("rlp-xonxoff", FLOW_CONTROL, 7), ("rlp-reset", RESET, 1), ("rlc-reset", RESET, 1), ("rlp-good", RESET, 0)],
 )
-def test_real_logs_have_what_happened(folder: str, kind: str, count: int) -> None:
-    """As many as the link made."""
+def test_events_of_real_logs_are_those_that_the_link_made(folder: str, kind: str, count: int) -> None:
+    """As many of each kind as the link itself counted."""
     tables = read(*map(str, sorted(shared("linux", folder).glob("rl?dump.*")))).tables
     table = intervals(tables["frames"], tables["link_events"], tables["links"])
     assert int((table["kind"] == kind).sum()) == count
 
 
 @pytest.mark.data
-def test_a_link_knows_its_timing() -> None:
+def test_the_timing_of_real_links_is_found() -> None:
     """RLP: 20 ms a frame, 9.6 kbit/s, an answer after some 400 ms; RLC: twelve PDUs in 10 ms."""
     for folder, dump, frame_ms, rate in (
         ("rlp-bad", "rlpdump.mobile.txt", 20.0, 9600.0),

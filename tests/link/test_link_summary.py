@@ -115,7 +115,7 @@ def test_protocols_that_show_no_resets_do_not_claim_none() -> None:
 
 
 def test_no_link_gives_no_rows() -> None:
-    """And no error."""
+    """A trace without link frames gives an empty list, and no error."""
     frames, events, links = empty("frames"), empty("link_events"), empty("links")
     frames = numbered(frames, links, events)
     assert rows(links, frames, events, intervals(frames, events, links), {}) == []

@@ -55,7 +55,7 @@ def test_times_from_zero_are_relative() -> None:
     assert read("# tcpstats 1\n# clock: monotonic\n0.5 cwnd=1\n").clock == "monotonic"
 
 
-def test_bad_values_cost_themselves_only() -> None:
+def test_a_bad_value_does_not_affect_the_rest_of_its_line() -> None:
     """The rest of the line is kept; each kind of defect is counted with its first place."""
     recording = read(
         "# tcpstats 1\n1.0 cwnd=x rto=1\n2.0 cwnd=-5\nnoon cwnd=1\n3.0\n4.0 wind=3\n"
@@ -72,7 +72,7 @@ def test_bad_values_cost_themselves_only() -> None:
     ]
 
 
-def test_only_comments_are_no_input() -> None:
+def test_a_file_of_comments_only_is_refused() -> None:
     """A log without a sample is refused."""
     with pytest.raises(InputError, match="no record"):
         read("# tcpstats 1\n# connection: 10.0.0.1:1 > 10.0.0.2:2\n")

@@ -52,11 +52,11 @@ def test_a_trace_a_path_and_several_paths_give_the_same(analysis: Analysis) -> N
 
 @pytest.mark.slow
 def test_options_are_the_second_argument() -> None:
-    """As with a Trace, so with a path."""
+    """`analyze` takes options with a path as it does with a Trace."""
     assert [one["id"] for one in analyze(CAPTURE, AnalyzeOptions(connections=(1,))).summary()["connections"]] == [1]
 
 
-def test_it_is_the_conclusions_and_shows_the_verdict(analysis: Analysis) -> None:
+def test_an_analysis_shows_its_verdict(analysis: Analysis) -> None:
     """`repr` names the input, counts, and ends with the verdict; in a notebook the findings follow."""
     assert isinstance(analysis, Concluded)
     first, second = repr(analysis).splitlines()
@@ -69,16 +69,16 @@ def test_it_is_the_conclusions_and_shows_the_verdict(analysis: Analysis) -> None
     assert html.count("<tr>") == 1 + len({(one["kind"], one["verdict"]) for one in analysis.summary()["findings"]})
 
 
-def test_text_from_the_inputs_is_no_markup(tmp_path: Path) -> None:
-    """A file's name may hold anything."""
+def test_text_from_the_inputs_is_escaped(tmp_path: Path) -> None:
+    """A file name may contain markup."""
     path = tmp_path / "<b>.pcap"
     path.write_bytes(CAPTURE.read_bytes())
     assert "<b>" not in analyze(path)._repr_html_()
 
 
 @pytest.mark.slow
-def test_the_report_is_written_where_it_is_asked_for(analysis: Analysis, tmp_path: Path) -> None:
-    """A str or a Path names the file."""
+def test_the_report_is_written_to_the_given_path(analysis: Analysis, tmp_path: Path) -> None:
+    """The path is a str or a Path."""
     analysis.report(str(tmp_path / "report.html"))
     assert (tmp_path / "report.html").read_text().startswith("<!")
 

@@ -31,7 +31,7 @@ def test_times_are_exact(text: str, expected: int) -> None:
 @pytest.mark.parametrize(
     "text", ["", ".", "1.", ".5", "-1", "1e9", "nan", "1_0", "١", "99999999999", "9999999999.0"]
 )
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_a_text_that_is_not_a_time_is_refused(text: str) -> None:
     """No sign, no exponent, no other digits, nothing beyond int64."""
     with pytest.raises(ValueError, match="a time"):
         lines.nanoseconds(text)
@@ -60,13 +60,13 @@ def test_ends_are_spelt_one_way(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "10.0.0.1", "10.0.0.1:", ":80", "10.0.0.1:*", "10.0.0.1:70000", "a:-1"])
-def test_what_is_no_end_is_refused(text: str) -> None:
-    """An address without a port, or with one that cannot be."""
+def test_a_text_that_is_not_an_address_with_port_is_refused(text: str) -> None:
+    """An address without a port, or with an impossible one."""
     with pytest.raises(ValueError, match="not an address"):
         lines.split_endpoint(text)
 
 
-def test_losses_are_told_once_a_reason() -> None:
+def test_losses_are_reported_once_per_reason() -> None:
     """The first place and the count of each reason are kept, in the order in which they came up."""
     losses = lines.Losses()
     losses.add("late", 3, 30)

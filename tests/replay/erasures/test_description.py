@@ -27,7 +27,7 @@ STATIONARY: list[Channel] = [
 
 
 def test_runs_are_counted() -> None:
-    """Bursts and gaps with counts for each length, mean, longest and quantiles."""
+    """Bursts and gaps: counts for each length, mean, longest and quantiles."""
     found = describe([False, True, True, False, True, False, False, False, True])
     assert (found.blocks, found.erased_blocks, found.error_rate) == (9, 4, 4 / 9)
     assert found.bursts.histogram == [(1, 2), (2, 1)]
@@ -117,7 +117,7 @@ def test_any_trace_is_described(trace: list[bool]) -> None:
 @pytest.mark.parametrize("lost", [False, True])
 @pytest.mark.parametrize("count", [1, 10_000])
 def test_what_cannot_be_known_is_none(lost: bool, count: int) -> None:
-    """Without errors, or with nothing else, there is no interval, no correlation, and one stretch."""
+    """Without errors, or with errors only, there is no interval and no correlation, and one stretch."""
     found = describe([lost] * count)
     assert found.error_rate == lost
     assert (found.error_rate_low, found.correlation_blocks, found.autocorrelation) == (None, None, None)
@@ -125,7 +125,7 @@ def test_what_cannot_be_known_is_none(lost: bool, count: int) -> None:
     assert (found.gaps if lost else found.bursts).mean_blocks is None
 
 
-def test_a_trace_of_nothing_is_refused() -> None:
+def test_an_empty_trace_is_refused() -> None:
     """As is a block that takes no time."""
     with pytest.raises(UsageError, match="at least 1 block"):
         describe([])

@@ -12,8 +12,8 @@ from multitracer.replay.arq.raw.octets import Raw
 from multitracer.replay.arq.raw.parameters import RawParameters
 
 
-def test_erased_frame_is_gone_and_the_rest_arrives() -> None:
-    """Nothing comes back, and nothing is sent again."""
+def test_an_erased_frame_is_lost_and_the_others_arrive() -> None:
+    """The receiver sends nothing back, and nothing is retransmitted."""
     assert told(scene(RawParameters(), offers=([0] * 3, [5]), lost=({1}, set()))) == [
         "0 A SENT DATA 0 echo 0",
         "10 A ERASED DATA 1 echo 0",

@@ -138,7 +138,7 @@ def test_the_log_holds_every_octet_sent() -> None:
     assert logs[0] == logs[1]
 
 
-def test_a_dead_radio_delivers_nothing_and_ends() -> None:
+def test_if_all_frames_are_lost_the_link_ends() -> None:
     """MaxDAT, then MaxRST: the counters say that the link was given up."""
     p = Parameters(max_dat=3, max_rst=3, poll_ns=50 * MS)
     link = Run(p, saturated_bytes=50, erased=(np.ones(2000), np.ones(2000))).carry(2000)

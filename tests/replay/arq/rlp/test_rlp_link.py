@@ -1,4 +1,4 @@
-"""The driver: rates, conservation of the stream over any erasures, resumption, and the same log in every life."""
+"""The driver: rates, conservation of the stream over any erasures, resumption, and equal logs compiled and plain."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def joined(stretches: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize(("blocks", "rate"), [(1, 1200.0), (2, 1350.0), (50, 1494.0)])
-def test_lossless_air_is_used_to_the_full(blocks: int, rate: float) -> None:
+def test_a_link_without_losses_is_fully_used(blocks: int, rate: float) -> None:
     """From first to last delivery: 24 octets of 30 in 20 ms are 1200 bytes/s; larger frames lose less."""
     parameters = Parameters(frame_bytes=30 * blocks, t1_ns=480_000_000 + 80_000_000 * (blocks - 1))
     nothing = np.zeros(400)
@@ -62,7 +62,7 @@ def test_lossless_air_is_used_to_the_full(blocks: int, rate: float) -> None:
     assert run.summary(A)["retransmissions"] == 0
 
 
-def test_nothing_through_is_nothing_delivered() -> None:
+def test_if_all_frames_are_lost_nothing_is_delivered() -> None:
     """All erased: throughput 0, the link fails, and the run ends."""
     run = link(600, a=None, lost_a=tuple(range(600)), lost_b=tuple(range(600))).carry()
     assert run.summary(B)["delivered"] == 0
@@ -228,7 +228,7 @@ def test_offers_without_octets_are_refused() -> None:
         source([(2, 0, 0)])
 
 
-LIVES = {"compiled": {}, "plain": {"NUMBA_DISABLE_JIT": "1"}, "bounds-checked": {"NUMBA_BOUNDSCHECK": "1"}}
+MODES = {"compiled": {}, "plain": {"NUMBA_DISABLE_JIT": "1"}, "bounds-checked": {"NUMBA_BOUNDSCHECK": "1"}}
 STORY = """
 import hashlib, numpy as np
 from rlp_story import link
@@ -246,19 +246,19 @@ print(digest.hexdigest())
 
 
 @cache
-def told(life: str) -> str:
+def log_digest(mode: str) -> str:
     """A digest of whole runs as one process of that kind makes them."""
     support = ROOT / "tests" / "support"
     kept = {key: value for key, value in os.environ.items() if not key.startswith("NUMBA_")}
-    environment = {**kept, "PYTHONPATH": str(support), **LIVES[life]}
+    environment = {**kept, "PYTHONPATH": str(support), **MODES[mode]}
     command = [sys.executable, "-W", "error", "-c", STORY]
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout.strip()
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("life", ["compiled", "bounds-checked"])
-def test_each_life_tells_the_same_to_the_nanosecond(life: str) -> None:
+@pytest.mark.parametrize("mode", ["compiled", "bounds-checked"])
+def test_each_way_of_running_gives_the_same_log(mode: str) -> None:
     """Logs, deliveries and every variable of both entities; nothing is read out of bounds."""
-    digest = told(life)
+    digest = log_digest(mode)
     assert len(digest) == len(hashlib.sha256().hexdigest())
-    assert digest == told("plain")
+    assert digest == log_digest("plain")

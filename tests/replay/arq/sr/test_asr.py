@@ -150,7 +150,7 @@ def test_everything_arrives_once_and_in_order(
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 40), st.integers(0, 3)), max_size=60))
 def test_chain_of_timers_is_in_order_of_expiry(steps: list[tuple[int, int]]) -> None:
-    """After any sendings, ACKs and expiries the pending timers stand in the order in which they expire."""
+    """After any transmissions, ACKs and expiries the pending timers are in the order in which they expire."""
     side, frame, now = entity(AsrParameters(alpha=1, beta=4, initial_srtt_ms=60)), record(FRAME), 0
     for k, (later, what) in enumerate(steps):
         now += later * MS

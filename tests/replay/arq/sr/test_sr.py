@@ -473,8 +473,8 @@ def test_nonsense_is_refused_with_its_range(name: str, value: object, bounds: st
         SrParameters(**{name: value})  # type: ignore[arg-type]
 
 
-def test_links_that_cannot_be_are_refused() -> None:
-    """No delay, and SDUs without octets."""
+def test_impossible_links_are_refused() -> None:
+    """A link without delay, and SDUs without octets."""
     with pytest.raises(UsageError, match="delay_ns 0"):
         Direction(0, slot_ns=10)
     with pytest.raises(UsageError, match="1 octet or more"):
@@ -493,7 +493,7 @@ def test_sdus_are_offered_in_the_order_of_their_times() -> None:
     ]
 
 
-LIVES = {"compiled": {}, "plain": {"NUMBA_DISABLE_JIT": "1"}, "bounds-checked": {"NUMBA_BOUNDSCHECK": "1"}}
+MODES = {"compiled": {}, "plain": {"NUMBA_DISABLE_JIT": "1"}, "bounds-checked": {"NUMBA_BOUNDSCHECK": "1"}}
 ALL_LINKS = """
 import hashlib
 import numpy as np
@@ -520,10 +520,10 @@ for protocol, parameters in links:
 
 
 @pytest.mark.compiled
-def test_each_life_makes_the_same_log() -> None:
+def test_each_way_of_running_gives_the_same_log() -> None:
     """Compiled, plain and bounds-checked runs of all these links log the same to the nanosecond."""
     running = []
-    for switches in LIVES.values():
+    for switches in MODES.values():
         environment = {**os.environ, "NUMBA_DISABLE_JIT": "0", **switches}
         command = [sys.executable, "-W", "error", "-c", ALL_LINKS]
         running.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment))
