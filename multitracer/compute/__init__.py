@@ -1,1 +1,1 @@
-"""Compiled loops (kernels): how they are compiled, cached and run in threads; and operations on whole columns."""
+"""Compiled loops over arrays (kernels), their cache and threads, and operations on whole columns."""

@@ -37,7 +37,7 @@ TREES = st.recursive(COLUMNS, lambda inner: st.dictionaries(st.text(), inner, mi
 @pytest.mark.slow
 @given(TREES)
 def test_a_line_is_the_text_of_its_item(tree: dict[str, Any]) -> None:
-    """Whatever the names and the values: both ways tell the same."""
+    """The JSON text and the dict of an item agree, for any names and values."""
     assert [json.loads(line) for line in lines(tree)] == dicts(tree)
     assert all(b"\n" not in line for line in lines(tree))
 

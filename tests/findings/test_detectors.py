@@ -216,15 +216,15 @@ def test_a_reset_of_another_bearer_does_not_explain_a_drop() -> None:
     assert "local-drop" in confirmed(elsewhere)
 
 
-def test_a_reset_is_charged_to_a_connection_that_was_open() -> None:
-    """A reset before the only connection began cost it nothing."""
+def test_a_reset_is_attributed_to_an_open_connection() -> None:
+    """A reset before the only connection began did not affect it."""
     early = scene(DATA, link_intervals=intervals(("reset", -5000, -4000)))
     found = find(early).table
     assert found.loc[found["kind"] == "link-reset", "connection"].tolist() == [-1]
 
 
-def test_a_timeout_of_data_whose_acknowledgement_nobody_saw_is_undecided() -> None:
-    """The first copy arrived; that no acknowledgement of it was seen to leave proves nothing."""
+def test_a_timeout_of_data_without_a_captured_acknowledgement_is_undecided() -> None:
+    """The first copy arrived; that no acknowledgement of it was captured does not prove that none was sent."""
     original, copy = Seen(sent=0, came=50, seq=1, size=1000), Seen(sent=1000, came=1050, seq=1, size=1000)
     seen = [original, copy, Seen(sent=1060, came=1110, sender=1, ack=1001)]
     row = int((scene(seen).segments["time_ns"] == at(1000)).to_numpy().argmax())
@@ -258,8 +258,8 @@ def test_a_burst_lasts_a_round_trip_at_most() -> None:
 
 
 @pytest.mark.parametrize(("reset", "layer"), [(False, "host"), (True, "path")])
-def test_a_burst_that_the_link_was_never_given_is_the_hosts(reset: bool, layer: str) -> None:
-    """When the link carried what was sent later, and no reset can have flushed it; else nobody's for sure."""
+def test_a_burst_that_did_not_reach_the_link_is_the_hosts(reset: bool, layer: str) -> None:
+    """If the link carried later data, and no reset can have flushed the burst; otherwise no layer is confirmed."""
     subject = lost(3, 4)
     sent = [int(row) for row in subject.rows(0, 0, 0)]
     rows = [
@@ -272,8 +272,8 @@ def test_a_burst_that_the_link_was_never_given_is_the_hosts(reset: bool, layer: 
     assert found.loc[found["kind"] == "burst-loss", "layer"].tolist() == [layer]
 
 
-def test_a_recovery_is_told_with_its_fast_retransmission() -> None:
-    """What is resent within it belongs to the latest fast one of the same end, until a timeout ends it."""
+def test_a_recovery_is_reported_with_its_fast_retransmission() -> None:
+    """Its retransmissions belong to the latest fast one of the same end, until a timeout ends the recovery."""
     rows = [
         {"ms": 1000, "trigger": "recovery"}, {"ms": 1010, "trigger": "fast"},
         {"ms": 1015, "trigger": "recovery", "sender": SERVER}, {"ms": 1020, "trigger": "recovery"},

@@ -76,8 +76,8 @@ def test_two_links_with_equal_numbers_but_other_octets_are_two() -> None:
     assert duplicates == []
 
 
-def test_frames_whose_octets_nobody_logged_are_one_links_only_at_the_same_time() -> None:
-    """Links in step look alike without octets: what tells them apart is the clock, if it is common."""
+def test_frames_without_octets_are_one_link_only_at_the_same_time() -> None:
+    """Without octets, links in step look alike: only a common clock distinguishes them."""
     octets = payload(100)
     for offset_ms, one in ((0.5, True), (5000.0, False)):
         second = recording(1, 2, octets, offset_ms=offset_ms, octets_logged=False)
@@ -97,8 +97,8 @@ def test_the_recording_that_shows_arrivals_is_kept() -> None:
 
 
 @pytest.mark.data
-def test_a_capture_of_the_air_adds_nothing_to_both_ends_logs(tmp_path: Path) -> None:
-    """The reset is counted once, the link is one, and the capture is said to be left out."""
+def test_a_capture_of_the_air_is_left_out_beside_both_ends_logs(tmp_path: Path) -> None:
+    """The reset is counted once, the link is one, and a note says that the capture is left out."""
     (tmp_path / "in").mkdir()
     folder = instruments(shared("linux", "rlc-reset"), tmp_path / "in")
     assert cli.run(["analyze", str(folder), "-o", str(tmp_path), "--summary-only", "-q"]) == 0
@@ -111,8 +111,8 @@ def test_a_capture_of_the_air_adds_nothing_to_both_ends_logs(tmp_path: Path) -> 
 
 
 @pytest.mark.data
-def test_by_a_capture_of_the_air_alone_nobody_is_blamed_for_a_full_window(tmp_path: Path) -> None:
-    """When acknowledgements came is not seen there: the link's standing still with data waiting is unknown."""
+def test_a_capture_of_the_air_alone_shows_no_full_window(tmp_path: Path) -> None:
+    """It does not show when acknowledgements arrived: why the link stood still with data waiting is unknown."""
     (tmp_path / "in").mkdir()
     dumps = ("rlcdump.mobile.txt.gz", "rlcdump.network.txt.gz")
     folder = instruments(shared("linux", "rlc-outseq"), tmp_path / "in", leave_out=dumps)

@@ -104,7 +104,7 @@ def test_the_request_that_sets_a_link_up_is_no_reset() -> None:
 
 
 def test_a_request_repeated_while_data_is_in_flight_is_the_same_reset() -> None:
-    """What the peer had sent before it heard of the reset does not end it."""
+    """Frames that the peer sent before it received the request do not end the reset."""
     log = frames(
         (0, True, "I RR"), (10, True, "SABM"), (20, False, "I RR"), (510, True, "SABM"), (520, False, "I RR"),
         (700, False, "UA"), (720, True, "I RR"),
@@ -113,7 +113,7 @@ def test_a_request_repeated_while_data_is_in_flight_is_the_same_reset() -> None:
 
 
 def test_a_request_repeated_because_its_answer_was_lost_is_the_same_reset() -> None:
-    """By the log of the end that answered, and went on."""
+    """In the log of the end that answered, and went on."""
     log = frames(
         (0, False, "I RR"), (10, False, "SABM"), (20, True, "UA"), (40, True, "I RR"), (500, False, "SABM"),
         (520, True, "UA"), (900, False, "I RR"),
@@ -121,8 +121,8 @@ def test_a_request_repeated_because_its_answer_was_lost_is_the_same_reset() -> N
     assert found(log) == [(RESET, 10, 20)]
 
 
-def test_a_reset_that_only_the_log_tells_ends_when_its_end_goes_on() -> None:
-    """It does not run to the end of the log; one beside the frame that says so is no second."""
+def test_a_reset_known_from_an_event_only_ends_with_the_next_data() -> None:
+    """It does not last to the end of the log; an event beside the frame of the same reset is no second reset."""
     log = frames((0, True, "I RR"), (300, True, "I RR"), (5000, True, "I RR"))
     assert found(log, events((100, 0, "reset"))) == [(RESET, 100, 300)]
     told = frames((0, True, "I RR"), (10, True, "SABM"), (400, False, "UA"), (420, True, "I RR"))
@@ -213,16 +213,16 @@ def test_a_full_window_is_found() -> None:
     assert [((a - START) / MS, (b - START) / MS) for a, b in zip(start, end, strict=True)] == [(1200, 3000)]
 
 
-def test_whether_a_window_was_full_is_unknown_where_no_acknowledgement_is_seen_to_come() -> None:
-    """A log of what left, both ways, does not tell when it arrived."""
+def test_a_full_window_is_unknown_without_received_acknowledgements() -> None:
+    """A log of sent frames, of both ends, does not show when acknowledgements arrived."""
     log = frames(*((20.0 * n, True, "I RR") for n in range(61)), sn=list(range(61)), nr=[0] * 61)
     log = numbered(log, LINKS, events())
     assert full_window(log, LINKS, 0, 1) is None
 
 
 @pytest.mark.data
-def test_what_one_log_cannot_tell_is_null() -> None:
-    """The sender's log knows nothing of what arrived, the receiver's nothing of what was sent."""
+def test_values_that_one_log_does_not_show_are_null() -> None:
+    """The sender's log does not show what arrived, the receiver's not what was sent."""
     folder = shared("linux", "rlp-bad")
     for dump, known, unknown in (
         ("rlpdump.mobile.txt", "frames_sent", "frames_received"),

@@ -72,7 +72,7 @@ def test_a_number_that_is_not_the_next_is_a_repeat() -> None:
 
 @given(st.lists(st.integers(0, 60), max_size=150))
 @settings(deadline=None, max_examples=50)
-def test_a_senders_repeats_are_always_told_from_new_frames(choices: list[int]) -> None:
+def test_a_senders_repeats_are_distinguished_from_new_frames(choices: list[int]) -> None:
     """Whatever a sender within its window of 61 repeats."""
     truth, top = [], 0
     for choice in choices:

@@ -70,8 +70,8 @@ def test_times_of_a_link_add_up(folder: str) -> None:
 
 @pytest.mark.data
 @pytest.mark.parametrize("folder", ["rlp-bad", "rlc-inseq"])
-def test_what_one_log_cannot_tell_is_null_and_the_rest_unchanged(folder: str) -> None:
-    """Leaving a log out makes values null, never other values."""
+def test_without_a_log_values_are_null_or_unchanged(folder: str) -> None:
+    """Leaving a log out makes values null, and changes no other value."""
     logs = sorted(shared("linux", folder).glob("rl?dump.*"))
     both = summarised(*logs)
     for log in logs:
@@ -87,8 +87,8 @@ def test_what_one_log_cannot_tell_is_null_and_the_rest_unchanged(folder: str) ->
 
 
 @pytest.mark.data
-def test_the_transfer_under_flow_control() -> None:
-    """Seven stops of about 1.6 s by the sender's log; the far end's alone tells of none."""
+def test_stops_by_flow_control_are_counted() -> None:
+    """Seven stops of about 1.6 s in the sender's log; the far end's log alone shows none."""
     folder = shared("linux", "rlp-xonxoff")
     row = summarised(folder / "rlpdump.mobile.txt")["mobile"]
     assert row["xoff"] == 7
@@ -97,7 +97,7 @@ def test_the_transfer_under_flow_control() -> None:
     assert (far["xoff"], far["flow_controlled_s"]) == (None, None)
 
 
-def test_protocols_that_show_no_resets_do_not_claim_none() -> None:
+def test_the_number_of_resets_is_null_if_the_protocol_has_none() -> None:
     """LTE's RLC is re-established by another layer."""
     links = build(
         "links", {"link": [0], "protocol": ["rlc-lte"], "bearer": ["drb 1"], "sender": ["network"], "reverse": [-1]}

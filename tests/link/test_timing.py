@@ -65,14 +65,14 @@ def test_the_round_trip_is_to_the_answer_that_acknowledges_the_frame() -> None:
     assert measured.rtt_ns == 137 * MS
 
 
-def test_too_few_frames_tell_nothing() -> None:
+def test_too_few_frames_give_no_timing() -> None:
     """Nor does a log of the far end."""
     assert timing(log([(0, 0), (10, 1)]), 0, 1, "rlc-umts") == Timing()
     assert timing(log([(10 * n, n) for n in range(20)]), 1, 0, "rlc-umts") == Timing()
 
 
 def test_a_damaged_number_is_left_out() -> None:
-    """Nothing is made as large as it says."""
+    """No array is allocated by the size of a damaged number."""
     measured = timing(log([(10 * n, n) for n in range(20)], [(137, 1), (150, 10**15)]), 0, 1, "rlc-umts")
     assert measured.rtt_ns == 137 * MS
 

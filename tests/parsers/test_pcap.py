@@ -114,7 +114,7 @@ def test_snap_lengths_that_cut_headers_are_counted() -> None:
     assert [(skip.record, skip.count) for skip in found.skips if "snap length" in skip.reason] == [(2, 1)]
 
 
-def test_other_protocols_are_counted_and_said_to_be_out_of_scope() -> None:
+def test_other_protocols_are_counted_and_noted() -> None:
     """UDP and QUIC have counts, and a note."""
     import dpkt
 

@@ -108,7 +108,7 @@ def test_other_blocks_are_passed_over() -> None:
     assert times(data) == [1000]
 
 
-def test_a_damaged_block_costs_its_section_only() -> None:
+def test_a_damaged_block_loses_its_section_only() -> None:
     """The next section is found, and the loss named."""
     broken = bytearray(section() + interface() + packet(1, SEGMENT))
     struct.pack_into("<I", broken, len(section()) + len(interface()) + 4, 0xFFFFFFF0)

@@ -23,7 +23,7 @@ def read(text: str) -> Recording:
 
 
 def test_any_subset_of_the_keys_is_read() -> None:
-    """Values stand in bytes and seconds, what a line does not tell is null."""
+    """Values are in bytes and seconds; values missing in a line are null."""
     recording = read(
         "# tcpstats 1\n# connection: 10.0.0.1:5000 > [::ffff:10.0.0.2]:80\n# host: a\n\n"
         "1238556193.000001 cwnd=2896 ssthresh=inf srtt=0.25 rttvar=1e-3 rto=1\n1238556194 cwnd=1448\n"

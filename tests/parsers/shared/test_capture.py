@@ -213,7 +213,7 @@ def test_later_fragments_are_counted() -> None:
 
 
 def test_a_length_field_of_zero_is_segmentation_offload() -> None:
-    """The record's length on the wire stands in for it."""
+    """The record's length on the wire is used instead."""
     packet = bytearray(SEGMENT)
     packet[2:4] = b"\0\0"
     assert decoded([bytes(packet)], originals=[5040]).tables["packets"]["payload_bytes"].tolist() == [5000]

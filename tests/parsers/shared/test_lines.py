@@ -54,8 +54,8 @@ def test_seconds_and_nanoseconds_undo_each_other(time_ns: int) -> None:
         ("10.0.0.1%lo:22", "10.0.0.1:22"),
     ],
 )
-def test_ends_are_spelt_one_way(text: str, expected: str) -> None:
-    """Mapped addresses become IPv4, scopes go, IPv6 stands in brackets."""
+def test_addresses_have_one_notation(text: str, expected: str) -> None:
+    """Mapped addresses become IPv4, scopes are removed, IPv6 is in brackets."""
     assert lines.split_endpoint(text) == expected
 
 
@@ -86,7 +86,7 @@ def test_a_last_line_without_an_end_is_a_loss() -> None:
 
 
 def test_a_line_too_long_for_a_log_is_not_searched() -> None:
-    """Its length bounds what a pattern can cost."""
+    """So the time that a pattern takes is limited."""
     losses = lines.Losses()
     data = b"x" * (lines.LINE_BYTES + 1) + b"\nok\n"
     assert [text for _, _, text in lines.whole_lines(Source("x", data), losses)] == ["ok"]

@@ -31,7 +31,7 @@ def test_both_directions_are_links_of_one_bearer() -> None:
 
 
 def test_a_frame_with_a_wrong_check_is_an_erasure() -> None:
-    """Its header is not believed."""
+    """Its header is not used."""
     bad = bytes([FRAME[0] ^ 8]) + FRAME[1:]
     tables, _ = link_frames.read_linkframes([datagram(1, gsmtap.encode(bad, uplink=True))])
     assert tables["frames"]["type"].tolist() == ["BAD"]

@@ -27,7 +27,7 @@ def test_values_missing_in_a_row_are_null() -> None:
 
 
 def test_times_that_step_back_are_noted() -> None:
-    """A log out of order is kept as it is, and says so."""
+    """A log out of order is kept in its order, with a note."""
     log = StateLog()
     for record, time_ns in enumerate((10, 30, 20), start=1):
         log.add(record, time_ns, "recv", None, None)

@@ -48,7 +48,7 @@ def test_the_recommended_model_has_the_traces_runs() -> None:
     assert (found["uniform"].burst_distance or 0) > 0.8
 
 
-def test_models_that_cannot_be_told_apart_are_named() -> None:
+def test_models_that_cannot_be_distinguished_are_named() -> None:
     """Seen in blocks, two_state is Gilbert-Elliott's process; Gilbert's is both with certain losses."""
     found = compare(TwoState(10, 0.5, 1e-6, 1e-2).generate(60_000, 2))
     assert found.recommended == "gilbert_elliott"

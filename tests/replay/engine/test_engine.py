@@ -230,7 +230,7 @@ def test_what_a_reset_loses_is_reported_by_sdu() -> None:
 
 
 def test_an_endless_source_needs_a_limit_below_an_eager_entity() -> None:
-    """Else frames would be made for ever."""
+    """Otherwise frames would be made without end."""
     way = Direction(DELAY_NS, SLOT_NS, eager=True)
     with pytest.raises(UsageError, match="queue of limited length"):
         engine("raw", way, way, source(saturated=(10, 0)))

@@ -66,7 +66,7 @@ def test_autocorrelation_is_that_of_the_definition() -> None:
         assert found[lag] == pytest.approx(0.88**lag, abs=0.03)
 
 
-def test_memory_is_the_sum_of_correlations() -> None:
+def test_the_correlation_length_is_the_sum_of_correlations() -> None:
     """(1 + r) / (1 - r) blocks for Gilbert's; 1 for independent blocks; none for even ones."""
     for channel, blocks in ((Gilbert(0.02, 0.1), 15.7), (Uniform(0.05), 1.0)):
         correlations = autocorrelation(channel.generate(300_000, 3), 5000)
@@ -76,7 +76,7 @@ def test_memory_is_the_sum_of_correlations() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("channel", [*STATIONARY, Even(0.03)], ids=str)
-def test_a_stationary_channel_rarely_seems_to_change(channel: Channel) -> None:
+def test_a_stationary_channel_rarely_shows_a_change_point(channel: Channel) -> None:
     """In at most one trace of twenty."""
     cut = [len(describe(channel.generate(20_000, seed)).stretches) > 1 for seed in range(100)]
     assert np.mean(cut) <= 0.05

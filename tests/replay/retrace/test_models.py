@@ -142,8 +142,8 @@ def test_the_other_direction_is_read_at_the_same_times() -> None:
 
 
 @pytest.mark.slow
-def test_a_timer_below_the_round_trip_is_said_to_spoil_the_data() -> None:
-    """Frames taken for others are told, with the reason, and do not count as throughput."""
+def test_a_timer_below_the_round_trip_gives_a_warning() -> None:
+    """Frames taken for others are counted, with the reason, and are not part of the throughput."""
     trace = ErasureTrace("t", np.random.default_rng(1).random(3000) < 0.1)
     found = row(trace, "rlp", (30,), rtt_ms=600.0)
     (said,) = found["warnings"]["30"]  # type: ignore[index]
@@ -153,8 +153,8 @@ def test_a_timer_below_the_round_trip_is_said_to_spoil_the_data() -> None:
 
 
 @pytest.mark.slow
-def test_a_link_given_up_after_a_while_says_so() -> None:
-    """What it carried before counts; the reason is a warning, not an end."""
+def test_a_link_that_gave_up_gives_a_warning() -> None:
+    """What it carried before counts; the reason is a warning, not an error."""
     trace = ErasureTrace("t", np.repeat([False, True, False], 1000))
     found = row(trace, "rlp", (30,), parameters={"persistent": "no"})
     assert found["ended"] == {}

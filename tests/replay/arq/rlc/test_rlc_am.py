@@ -197,7 +197,7 @@ def test_combinations_that_make_no_sense_are_refused() -> None:
 
 
 def test_small_sdus_fill_large_pdus() -> None:
-    """SDUs of ten octets in PDUs of 1500: all the room but the header and the indicators is theirs."""
+    """SDUs of ten octets in PDUs of 1500 use all room but the header and the length indicators."""
     link = Run(Parameters(pdu_bytes=1500, in_sequence=False), saturated_bytes=10, delay_ns=20 * MS).carry(7)
     assert link.counts(B)["delivered"] == 5 * 1498 // 12
 
@@ -234,7 +234,7 @@ def clean_air(frame_bytes: int) -> Air:
 
 
 def test_timer_discard_does_not_grow_with_the_frame() -> None:
-    """What waits for an answer does."""
+    """Timers that wait for an answer do."""
     model = named("rlc-am", {"discard": "timer", "discard_ms": "900", "mrw_ms": "500"})
     assert isinstance(model, Acknowledged)
     a = model.engine(clean_air(60)).a

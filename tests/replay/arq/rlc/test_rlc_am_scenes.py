@@ -195,7 +195,7 @@ def test_status_prohibit_delays_no_window_mrw_or_mrw_ack() -> None:
 
 
 @pytest.mark.slow
-def test_a_pdu_tells_of_as_many_ends_as_it_has_room_for() -> None:
+def test_a_pdu_has_as_many_length_indicators_as_fit() -> None:
     """30 SDUs of two octets in one PDU; where an MRW may have to name an end, 15 a PDU."""
     whole = play(0, pdu_bytes=126).offer(*sdus(26, 2))
     assert whole.run(3) == ["0 A 0", *[f"2 B gets {chr(97 + i)}*2" for i in range(26)]]

@@ -163,8 +163,8 @@ def test_numbers_and_windows_are_kept(lost: list[tuple[bool, bool]], window: int
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(patterns, st.sampled_from([7, 30, 60, 72, 90, 1500]), st.integers(0, 3000))
-def test_every_frame_sent_survives_its_octets(lost: list[tuple[bool, bool]], size: int, there: int) -> None:
-    """Header word to octets and back; the characters come back, too."""
+def test_every_frame_sent_decodes_to_itself(lost: list[tuple[bool, bool]], size: int, there: int) -> None:
+    """From header word to octets and back, characters included."""
     far = {"drain_bytes_per_s": 500, "xoff_bytes": 200, "xon_bytes": 50}
     run = link(**over(lost, 60), a=((0, there), (20, 31)), b=((0, 77),), frame_bytes=size, parameters_b=far).carry()
     stream = bytes(position % 251 for position in range(there + 108))
@@ -187,15 +187,15 @@ def test_a_run_can_be_made_in_parts() -> None:
     assert whole.summary(B) == parts.summary(B)
 
 
-def test_the_window_of_the_paper_works_on_lossless_air() -> None:
-    """62 frames of modulus 62 may be out; only after a loss is nobody sure which."""
+def test_the_window_of_the_paper_works_without_losses() -> None:
+    """62 frames of modulus 62 may be outstanding; numbers are ambiguous only after a loss."""
     run = link(300, a=None, delay_slots=40, window=62, as_in_paper=True, t1_ns=90 * SLOT_NS).carry()
     sent = run.log[(run.log[:, SIDE] == A) & (run.log[:, EVENT] == SENT)][:, HEADER]
     assert sum(frame_of(int(header)).ns >= 0 for header in sent[:79]) == 62
     assert run.summary(B)["misdelivered"] == 0
 
 
-def test_delivery_times_tell_when_each_packet_was_there() -> None:
+def test_delivery_times_are_those_of_each_packets_last_frame() -> None:
     """A packet of 500 octets offered at 0 takes 21 frames; the last arrives in slot 22."""
     run = link(30, a=((0, 500), (1, 500))).carry()
     ends = run.deliveries[:, END]
