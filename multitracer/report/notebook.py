@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from multitracer.analysis import pipeline
 from multitracer.analysis.summary import Summary, summarize
-from multitracer.analysis.verdict import grouped
+from multitracer.analysis.verdict import group_findings
 from multitracer.model import analysis as model
 from multitracer.model.options import AnalyzeOptions, Progress
 from multitracer.model.trace import Trace
@@ -66,7 +66,7 @@ class Analysis(model.Analysis):
         rows = "".join(
             f"<tr><td>{len(group)}</td><td>{escape(group[0]['kind'])}</td><td>{escape(group[0]['verdict'])}</td>"
             f"<td>{group[0]['start_s']:.3f} s</td><td>{escape(group[0]['because'])}</td></tr>"
-            for group in grouped(self._summary.document["findings"])
+            for group in group_findings(self._summary.document["findings"])
         )
         head = "<tr><th>count</th><th>finding</th><th>verdict</th><th>longest at</th><th>because</th></tr>"
         table = f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>" if rows else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.analysis.verdict import RANK, grouped, verdict
+from multitracer.analysis.verdict import RANK, group_findings, verdict
 from multitracer.model.analysis import Totals
 from multitracer.model.schema import CAUSES
 
@@ -61,7 +61,7 @@ def test_groups_are_ordered_by_verdict_rank_and_duration() -> None:
         finding("link-reset", 2, 3, "undecided"),
         finding("timeout", 1, 1),
     ]
-    groups = grouped(found)
+    groups = group_findings(found)
     assert [group[0]["kind"] for group in groups] == ["timeout", "idle-link", "link-reset"]
     assert groups[1][0]["start_s"] == 5
 

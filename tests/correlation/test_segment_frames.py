@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from multitracer.correlation.headers import header
 from multitracer.correlation.log_clocks import tie_clock
 from multitracer.correlation.segment_frames import Correlation, correlate
-from multitracer.link.frames import numbered
+from multitracer.link.frames import number_frames
 from multitracer.model.paths import NOWHERE, Paths
 from multitracer.model.schema import ACK, build, empty
 
@@ -109,7 +109,7 @@ def frames_of(sent: Sequence[Pdu], *, payload: bool = True, by_sender: bool = Tr
         "framing": np.zeros(rows),
     })  # fmt: skip
     links = build("links", {"link": [0], "protocol": ["rlc-umts"], "bearer": ["1"], "sender": ["mobile"]})
-    frames = numbered(frames, links, empty("link_events"))
+    frames = number_frames(frames, links, empty("link_events"))
     return {"frames": frames, "links": links}
 
 

@@ -7,7 +7,7 @@ import pytest
 from shared_data import shared
 
 from multitracer.link.events import FLOW_CONTROL, RELEASE, RESET, intervals
-from multitracer.link.frames import numbered
+from multitracer.link.frames import number_frames
 from multitracer.link.summary import rows
 from multitracer.link.timing import timing
 from multitracer.link.window import full_window
@@ -192,7 +192,7 @@ def test_the_timing_of_real_links_is_found() -> None:
         ("rlc-outseq", "rlcdump.network.txt.gz", 10 / 12, 364800.0),
     ):
         tables = read(str(shared("linux", folder, dump))).tables
-        tables["frames"] = numbered(tables["frames"], tables["links"], tables["link_events"])
+        tables["frames"] = number_frames(tables["frames"], tables["links"], tables["link_events"])
         measured = timing(tables["frames"], 0, 1, str(tables["links"]["protocol"].iloc[0]))
         assert measured.frame_ns is not None
         assert measured.frame_ns / MS == pytest.approx(frame_ms, abs=1e-5)
@@ -206,7 +206,7 @@ def test_a_full_window_is_found() -> None:
     log = frames(
         *((20.0 * n, True, "I RR") for n in range(61)), (3000, False, "RR"), sn=[*range(61), -1], nr=[0] * 61 + [30]
     )
-    log = numbered(log, LINKS, events())
+    log = number_frames(log, LINKS, events())
     found = full_window(log, LINKS, 0, 1)
     assert found is not None
     start, end = found
@@ -216,7 +216,7 @@ def test_a_full_window_is_found() -> None:
 def test_a_full_window_is_unknown_without_received_acknowledgements() -> None:
     """A log of sent frames, of both ends, does not show when acknowledgements arrived."""
     log = frames(*((20.0 * n, True, "I RR") for n in range(61)), sn=list(range(61)), nr=[0] * 61)
-    log = numbered(log, LINKS, events())
+    log = number_frames(log, LINKS, events())
     assert full_window(log, LINKS, 0, 1) is None
 
 
@@ -230,7 +230,7 @@ def test_values_that_one_log_does_not_show_are_null() -> None:
     ):
         tables = read(str(folder / dump)).tables
         links = tables["links"]
-        tables["frames"] = numbered(tables["frames"], links, tables["link_events"])
+        tables["frames"] = number_frames(tables["frames"], links, tables["link_events"])
         uplink = int(links.loc[links["sender"] == "mobile", "link"].iloc[0])
         row = rows(
             links,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shared_data import shared
 
 from multitracer.link.events import intervals
-from multitracer.link.frames import numbered
+from multitracer.link.frames import number_frames
 from multitracer.link.summary import rows
 from multitracer.link.timing import Timing, timing
 from multitracer.model.schema import build, empty
@@ -29,7 +29,7 @@ def summarised(*logs: Path) -> dict[str, dict[str, Any]]:
     """The rows of the link that these logs are of, by sender."""
     tables = read(*map(str, logs)).tables
     frames, events, links = tables["frames"], tables["link_events"], tables["links"]
-    frames = numbered(frames, links, events)
+    frames = number_frames(frames, links, events)
     named = zip(links["link"].tolist(), links["reverse"].tolist(), links["protocol"], strict=True)
     timings = {link: timing(frames, link, reverse, str(protocol)) for link, reverse, protocol in named}
     found = rows(links, frames, events, intervals(frames, events, links), timings)
@@ -110,14 +110,14 @@ def test_the_number_of_resets_is_null_if_the_protocol_has_none() -> None:
         },
     )  # fmt: skip
     events = empty("link_events")
-    frames = numbered(frames, links, events)
+    frames = number_frames(frames, links, events)
     assert rows(links, frames, events, intervals(frames, events, links), {})[0]["resets"] is None
 
 
 def test_no_link_gives_no_rows() -> None:
     """A trace without link frames gives an empty list, and no error."""
     frames, events, links = empty("frames"), empty("link_events"), empty("links")
-    frames = numbered(frames, links, events)
+    frames = number_frames(frames, links, events)
     assert rows(links, frames, events, intervals(frames, events, links), {}) == []
 
 
@@ -177,7 +177,7 @@ def test_any_log_is_summarised(logged: list[tuple[Any, ...]], protocol: str) -> 
             "side": ["mobile"], "event": ["reset"],
         },
     )  # fmt: skip
-    frames = numbered(frames, links, events)
+    frames = number_frames(frames, links, events)
     shown = intervals(frames, events, links)
     assert (shown["end_ns"] >= shown["start_ns"]).all()
     for row in rows(links, frames, events, shown, dict.fromkeys(range(3), Timing(20_000_000, 1, None, 10**8))):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from shared_data import shared
 
-from multitracer.link.frames import modulus_of, numbered
+from multitracer.link.frames import modulus_of, number_frames
 from multitracer.link.recovery import recoveries
 from multitracer.link.timing import timing
 from multitracer.model.schema import build
@@ -36,7 +36,7 @@ def frames(*rows: tuple[int, int, int, bool, str, int, int]) -> pd.DataFrame:
             "nacks": [()] * len(rows),
         },
     )  # fmt: skip
-    return numbered(table, LINKS, NO_EVENTS)
+    return number_frames(table, LINKS, NO_EVENTS)
 
 
 def found(table: pd.DataFrame, rtt_ms: int | None = 400) -> list[float] | None:
@@ -98,7 +98,7 @@ def of_folder(files: list[Path], sender: str, shift_ns: int = 0) -> list[int] | 
     """Recovery times from these logs, the far one's clock put off by so much."""
     tables = read(*map(str, files)).tables
     table, links = tables["frames"], tables["links"]
-    table = numbered(table, links, tables["link_events"])
+    table = number_frames(table, links, tables["link_events"])
     table["time_ns"] += np.where(table["side"] == sender, 0, shift_ns)
     link = int(links.loc[links["sender"] == sender, "link"].iloc[0])
     reverse = int(links["reverse"].iloc[link])

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from shared_data import shared
 
-from multitracer.link.frames import numbered
+from multitracer.link.frames import number_frames
 from multitracer.link.timing import Timing, timing
 from multitracer.model.schema import build
 from multitracer.parsers.shared.experiment import read
@@ -92,7 +92,7 @@ def test_real_links_have_the_timing_they_were_made_with(
     """20 ms and 180 ms each way; four 40-octet PDUs in 10 ms and 57.5 ms each way."""
     tables = read(str(shared("linux", folder, dump))).tables
     links = tables["links"]
-    tables["frames"] = numbered(tables["frames"], links, tables["link_events"])
+    tables["frames"] = number_frames(tables["frames"], links, tables["link_events"])
     measured = timing(tables["frames"], 0, 1, str(links["protocol"].iloc[0]))
     assert measured.frame_ns == frame_us * 1000
     assert measured.rate_bps == rate_bps

@@ -15,7 +15,7 @@ from shared_data import shared
 
 from multitracer.correlation.log_clocks import tie_clock
 from multitracer.correlation.segment_frames import Correlation, correlate
-from multitracer.link.frames import numbered
+from multitracer.link.frames import number_frames
 from multitracer.model.paths import Paths
 from multitracer.model.trace import Clock, Trace
 from multitracer.parsers.shared.experiment import read
@@ -50,7 +50,7 @@ def joined(folder: str, captures: Sequence[str], logs: Sequence[str]) -> Joined:
     files += [next(source.glob(f"r??dump.{side}.txt*")) for side in logs]
     trace = read(*map(str, files))
     tables = trace.tables
-    tables["frames"] = numbered(tables["frames"], tables["links"], tables["link_events"])
+    tables["frames"] = number_frames(tables["frames"], tables["links"], tables["link_events"])
     points = find_points(tables, trace.inputs)
     found = find_connections(tables, points.point, points.captured_twice)
     alignment = clocks.align(found.segments, points, trace.inputs)

@@ -99,9 +99,9 @@ def test_a_size_of_its_own_for_each_minute_gains_where_the_channel_changes() -> 
     bad = np.arange(3000) % 20 == 10
     erased = np.concatenate([np.zeros(6000, dtype=bool), bad, bad] * 5)
     gains = retrace([ErasureTrace("t", erased)], Settings(resamples=0))[0].by_minute
-    fixed = max(gains.fixed(place) or 0 for place in range(50))
+    fixed = max(gains.throughput_of_size(place) or 0 for place in range(50))
     # Clean minutes carry most at 50 blocks, bad ones at what 3 blocks make of a loss every 20.
-    chosen = (gains.following(gains.chosen) or 0) / fixed
+    chosen = (gains.throughput_of_choice(gains.chosen) or 0) / fixed
     assert gains.gains()["hindsight_gain_percent"] == pytest.approx(100 * (chosen - 1))
     assert gains.gains()["hindsight_gain_percent"] > 4
     assert gains.gains()["minute_before_gain_percent"] < gains.gains()["hindsight_gain_percent"]
