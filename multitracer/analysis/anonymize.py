@@ -87,7 +87,7 @@ _TEXTS = {
 """Columns that may contain addresses, by table."""
 
 
-def anonymized(analysis: Analysis) -> Analysis:
+def anonymize_analysis(analysis: Analysis) -> Analysis:
     """The analysis with every address replaced: in tables, sentences and notes.
 
     The TCP checksum covers the addresses, which could be guessed from it, so it is set to 0; the column

@@ -60,7 +60,7 @@ def _on_one_clock(trace: Trace, points: Points, found: Connections, options: Ana
     stated = stated_clocks(trace.inputs, options)
     alignment = clocks.align(found.segments, points, trace.inputs, roles=roles, stated=stated)
     segments = with_columns(found.segments, time_ns=clocks.times_on_reference(alignment, found.segments))
-    noted = [entry.noting(*points.notes.get(entry.number, ())) for entry in trace.inputs]
+    noted = [entry.with_notes(*points.notes.get(entry.number, ())) for entry in trace.inputs]
     return Captures(
         clocks.with_clocks(noted, points, alignment), trace.tables["packets"], trace.tables["flows"], segments,
         found.sack, with_extents(found.connections, segments), alignment,

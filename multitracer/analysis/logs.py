@@ -13,7 +13,7 @@ from multitracer.analysis.streams import Streams
 from multitracer.compute.arrays import with_columns
 from multitracer.correlation.log_clocks import tie_clock
 from multitracer.link.duplicate_logs import Duplicate, without_duplicates
-from multitracer.link.frames import numbered
+from multitracer.link.frames import number_frames
 from multitracer.model.options import AnalyzeOptions
 from multitracer.model.trace import Clock, ClockPiece, Input, Trace
 from multitracer.tcp import state_logs
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LinkLog:
-    """The tables of the link logs: every link once, frames numbered by `link.frames.numbered`."""
+    """The tables of the link logs: every link once, frames numbered by `link.frames.number_frames`."""
 
     links: pd.DataFrame
     frames: pd.DataFrame
@@ -50,7 +50,7 @@ def place_logs(trace: Trace, captures: Captures, streams: Streams, options: Anal
         return Logs(inputs, state)
     recorded = (trace.tables[name] for name in ("frames", "link_events", "links"))
     frames, events, links, duplicates = without_duplicates(*recorded)
-    log = LinkLog(links, numbered(frames, links, events), events)
+    log = LinkLog(links, number_frames(frames, links, events), events)
     log, inputs = _place_frames(log, inputs, captures, streams, stated)
     return Logs(_without_duplicates(inputs, duplicates), state, log)
 
@@ -116,7 +116,7 @@ def _without_duplicates(inputs: Sequence[Input], duplicates: Sequence[Duplicate]
     made = list(inputs)
     for one in duplicates:
         left_out, kept = made[one.left_out], made[one.kept]
-        left_out = left_out.noting(f"Left out: the frames in it are those of {kept.path}, recorded once more.")
+        left_out = left_out.with_notes(f"Left out: the frames in it are those of {kept.path}, recorded once more.")
         if kept.clock is not None and kept.clock.offset_s is not None:
             how = f"its frames are those of {kept.path}, whose clock is known"
             offset = kept.clock.offset_s + one.offset_ns / 1e9

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from multitracer import findings
 from multitracer.accounting.session import Accounting
-from multitracer.analysis.anonymize import anonymized
+from multitracer.analysis.anonymize import anonymize_analysis
 from multitracer.analysis.captures import Captures, place_captures
 from multitracer.analysis.link_layer import LinkLayer, account_links, conclude_links, join_layers, link_tables
 from multitracer.analysis.logs import Logs, place_logs
@@ -59,7 +59,7 @@ def analyze(trace: Trace, options: AnalyzeOptions | None = None, progress: Progr
     progress("looking for findings", 0.9)
     found = findings.find(observations(part, options, usual_rtt_ns))
     analysis = conclude(trace, part, found, options, origin_ns)
-    return anonymized(analysis) if options.anonymize else analysis
+    return anonymize_analysis(analysis) if options.anonymize else analysis
 
 
 def _silent(_: str, __: float) -> None:

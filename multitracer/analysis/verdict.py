@@ -45,11 +45,11 @@ def verdict(summary: dict[str, Any], totals: Totals) -> str:
     """One sentence on what limited the transfer, as far as the inputs show."""
     shares = summary["accounting"]
     limit = _by_shares(shares) if shares else _by_tcp(totals)
-    leading = [group for group in grouped(summary["findings"]) if group[0]["verdict"] == "confirmed"][:2]
+    leading = [group for group in group_findings(summary["findings"]) if group[0]["verdict"] == "confirmed"][:2]
     return limit + "".join(f"; {_count(group)}" for group in leading) + "."
 
 
-def grouped(findings: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+def group_findings(findings: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
     """The findings in groups of one verdict and kind: confirmed first, then by severity; longest first in each."""
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for finding in findings:

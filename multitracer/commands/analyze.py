@@ -12,7 +12,7 @@ import click
 
 from multitracer import parsers
 from multitracer.commands.messages import Progress, quiet, say, verbosity_options
-from multitracer.commands.parameters import EXPORTED, analysed, input_options, output_option, prepare
+from multitracer.commands.parameters import EXPORTED, input_options, output_option, prepare, read_and_analyze
 from multitracer.commands.terminal import print_summary
 from multitracer.model.errors import InputError, NoUsableInputError, SkippedInputError, UsageError
 
@@ -89,7 +89,7 @@ def analyze_one(
 ) -> tuple[Analysis, Summary, str]:
     """Analyse the inputs as one experiment and write the results; returns also the names of what was written."""
     prepare(output)
-    analysis = analysed(inputs, dict(options))
+    analysis = read_and_analyze(inputs, dict(options))
     from multitracer.analysis.summary import summarize
     from multitracer.export import files
 

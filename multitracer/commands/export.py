@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from multitracer.commands.messages import verbosity_options
-from multitracer.commands.parameters import EXPORTED, analysed, input_options, output_option, prepare
+from multitracer.commands.parameters import EXPORTED, input_options, output_option, prepare, read_and_analyze
 
 EXAMPLES = """
 \b
@@ -30,7 +30,7 @@ def command(inputs: tuple[str, ...], output: Path, formats: tuple[str, ...], **o
     (DIR/xplot/N.client_tsg.xpl), CSV all tables (DIR/csv/NAME.csv).
     """
     prepare(output)
-    analysis = analysed(inputs, options)
+    analysis = read_and_analyze(inputs, options)
     from multitracer.analysis.summary import summarize
     from multitracer.export import files
 

@@ -128,7 +128,7 @@ def prepare(directory: Path) -> None:
         raise UsageError(f"{problem}\nName another place with -o.") from error
 
 
-def analysed(inputs: Sequence[str], options: dict[str, Any]) -> Analysis:
+def read_and_analyze(inputs: Sequence[str], options: dict[str, Any]) -> Analysis:
     """Read and analyse the inputs with `options`, showing progress; lists skipped records on stderr.
 
     Raises UsageError if the options contradict each other or name no input.
@@ -140,8 +140,8 @@ def analysed(inputs: Sequence[str], options: dict[str, Any]) -> Analysis:
     if options["from_s"] is not None and options["to_s"] is not None and options["to_s"] <= options["from_s"]:
         raise UsageError(f"--to {options['to_s']:g} is not after --from {options['from_s']:g}")
     asked = AnalyzeOptions(
-        roles={named(path, files, "--role"): role for path, role in options.pop("roles")},
-        clocks={named(path, files, "--clock"): clock for path, clock in options.pop("clocks")},
+        roles={input_named(path, files, "--role"): role for path, role in options.pop("roles")},
+        clocks={input_named(path, files, "--clock"): clock for path, clock in options.pop("clocks")},
         **options,
     )
     with Progress(shown=not quiet()) as progress:
@@ -176,7 +176,7 @@ def _is_ours(summary: Path) -> bool:
         return False
 
 
-def named(path: str, files: Sequence[str], option: str) -> str:
+def input_named(path: str, files: Sequence[str], option: str) -> str:
     """The input that an option names, by its path or, if only one input has it, by its file name.
 
     Raises UsageError if there is none, or several.

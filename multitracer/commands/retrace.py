@@ -159,15 +159,15 @@ def _traces(
         if len(others) != 1:
             raise UsageError(f"--reverse {options['reverse']} holds {len(others)} traces, one is needed")
         reverse = {trace.name: others[0] for trace in found}
-    found = [reshaped(trace, options) for trace in found]
-    reverse = {name: reshaped(trace, options) for name, trace in reverse.items()}
+    found = [with_block_options(trace, options) for trace in found]
+    reverse = {name: with_block_options(trace, options) for name, trace in reverse.items()}
     if options["even"]:
         found = [shown for trace in found for shown in (trace, spread_evenly(trace))]
         reverse |= {even_name(name): other for name, other in reverse.items()}
     return found, reverse
 
 
-def reshaped(trace: ErasureTrace, options: dict[str, Any]) -> ErasureTrace:
+def with_block_options(trace: ErasureTrace, options: dict[str, Any]) -> ErasureTrace:
     """The trace with the block size and duration of the options, if given."""
     wanted = {name: options[name] for name in ("block_bytes", "block_ms") if options[name] is not None}
     return replace(trace, **wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
-from multitracer.analysis.verdict import grouped
+from multitracer.analysis.verdict import group_findings
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -62,7 +62,7 @@ def _lines(concluded: Summary, results: str, width: int, *, colour: bool) -> Ite
     if summary["accounting"]:
         yield Text()
         yield from _bar(summary["accounting"], colour=colour)
-    groups = grouped(summary["findings"])
+    groups = group_findings(summary["findings"])
     if groups:
         yield Text("\nFindings")
     for group in groups[:SHOWN_FINDINGS]:

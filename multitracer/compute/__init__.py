@@ -1,1 +1,1 @@
-"""Compiled loops over arrays, and what is done to whole columns at once."""
+"""Compiled loops over arrays (kernels), their cache and threads, and operations on whole columns."""

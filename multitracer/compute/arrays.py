@@ -1,7 +1,6 @@
-"""Questions asked of whole columns, answered in one pass and without columns in between.
+"""Operations on whole columns, each in one pass and without temporary arrays.
 
-At millions of rows an array that is made only to be thrown away costs more than the question:
-its memory must be found, and cleared, before the first element is written.
+At millions of rows, allocating and clearing a temporary array takes longer than the operation itself.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SPREAD = np.cumprod(np.full(16, 0x9E3779B97F4A7C15, dtype=np.uint64))
-"""A factor for each column, of at most so many; products and sums are taken modulo 2**64."""
+"""A factor for each column of a table, which has at most 16; products and sums are taken modulo 2**64."""
 
 
 def rows_with(values: Any, bits: int) -> Any:
-    """The rows whose value has any of the `bits`, int64."""
-    rows = np.empty(len(values), dtype=np.int64)  # room that is not written to costs nothing
+    """The indices of the values that have any of the `bits` set, int64."""
+    rows = np.empty(len(values), dtype=np.int64)  # pages that are never written take no memory
     return rows[: find_with(values, bits, rows)].copy()
 
 
@@ -35,9 +34,9 @@ def runs(values: Any) -> list[tuple[int, int]]:
 
 
 def distinct(table: Any) -> tuple[Any, Any]:
-    """The first of each kind of row of a table of int64, and for each row the place of its like among those.
+    """The distinct rows of a table of int64: where each occurs first, and for each row which of them it equals.
 
-    Rows are compared by a sum of theirs, and by all of their columns only where that does not tell them apart.
+    Rows are compared by a weighted sum of their columns; column by column only if different rows have equal sums.
     """
     sums = (table.astype(np.uint64) * _SPREAD[: table.shape[1]]).sum(axis=1)
     _, first, which = np.unique(sums, return_index=True, return_inverse=True)
@@ -47,7 +46,7 @@ def distinct(table: Any) -> tuple[Any, Any]:
 
 
 def with_columns(table: pd.DataFrame, **columns: Any) -> pd.DataFrame:
-    """The table with these columns new or in place of its own; nothing is copied, and `table` stays as it was."""
+    """A table with these columns added or replaced; no data is copied, and `table` is not changed."""
     import pandas as pd
 
     made = table.copy(deep=False)
@@ -58,7 +57,7 @@ def with_columns(table: pd.DataFrame, **columns: Any) -> pd.DataFrame:
 
 @kernel
 def deepest_fall(values: Any) -> int:
-    """The most that any value is below the one before it; 0 where they never fall."""
+    """The largest decrease from one value to the next; 0 if they never decrease."""
     deepest: Any = np.int64(0)
     for row in range(1, len(values)):
         deepest = max(deepest, values[row - 1] - values[row])
@@ -67,14 +66,14 @@ def deepest_fall(values: Any) -> int:
 
 @kernel
 def tally(codes: Any, counts: Any) -> None:
-    """Count how often each code stands in `codes`; `counts` has an element for each."""
+    """Count how often each code occurs in `codes`; `counts` has an element for each code."""
     for code in codes:
         counts[code] += 1
 
 
 @kernel
 def find_with(values: Any, bits: int, rows: Any) -> int:
-    """Fill `rows` with the places of the values that have any of the `bits`; how many there are."""
+    """Fill `rows` with the indices of the values that have any of the `bits` set; returns their number."""
     count = 0
     for row in range(len(values)):
         if values[row] & bits:
@@ -94,7 +93,7 @@ def count_changes(values: Any) -> int:
 
 @kernel
 def find_changes(values: Any, starts: Any) -> None:
-    """Fill `starts` with 0 and the places of the values that differ from the one before them."""
+    """Fill `starts` with 0 and the indices of the values that differ from the one before them."""
     starts[0] = 0
     count = 1
     for row in range(1, len(values)):

@@ -1,4 +1,4 @@
-"""What numba is told of kernels, and what it tells of compiling them. Imported with the first one that is compiled."""
+"""Registers kernels with numba, and reports what it compiles. Imported when the first kernel is compiled."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _COMPILE = "numba:compile"
 
 
 def introduce(kernel_type: type, compiler_of: Callable[[Any], Any]) -> None:
-    """Have numba take a global of `kernel_type` for the compiled function that `compiler_of` gives."""
+    """Have numba treat a global of type `kernel_type` as the compiled function that `compiler_of` returns."""
 
     typeof_impl.register(kernel_type, lambda kernel, _context: types.Dispatcher(compiler_of(kernel)))
 
 
 def watch(kernels: Collection[Function], callee: Callee, tell: Callable[[str], None]) -> None:
-    """Have `tell` called with what is being compiled of `kernels`, and with "" when that is done."""
+    """Call `tell` with a progress text for each of `kernels` that is compiled, and with "" when compiling ends."""
     event.register(_COMPILE, _Progress(kernels, callee, tell))
 
 
 class _Progress(event.Listener):  # type: ignore[misc] # numba brings no types
-    """Counts the kernels that are compiled for the one that Python called; numba compiles one at a time."""
+    """Counts the kernels compiled for the one that Python called; numba compiles one at a time."""
 
     def __init__(self, kernels: Collection[Function], callee: Callee, tell: Callable[[str], None]) -> None:
         self._kernels, self._callee, self._tell = kernels, callee, tell
@@ -34,7 +34,7 @@ class _Progress(event.Listener):  # type: ignore[misc] # numba brings no types
         self._depth = self._count = self._all = 0
 
     def on_start(self, event: Any) -> None:
-        """A function begins to be compiled; those that it calls follow."""
+        """numba begins to compile a function; the functions that it calls are compiled before it ends."""
         function = event.data["dispatcher"].py_func
         if not self._depth:
             needed = reachable(function, self._callee)
@@ -46,7 +46,7 @@ class _Progress(event.Listener):  # type: ignore[misc] # numba brings no types
             self._tell(f"compiling (first run only): {function.__name__}, {self._count} of {self._all}")
 
     def on_end(self, event: Any) -> None:
-        """It is compiled."""
+        """numba has compiled a function."""
         self._depth -= 1
         if not self._depth:
             self._tell("")

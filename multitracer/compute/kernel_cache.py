@@ -1,9 +1,9 @@
 """Where compiled kernels are kept between runs: a directory that only this user can write, one entry a kernel.
 
-What stands there is machine code that later runs load, so a directory that anybody else could write to is not used.
-numba finds out itself when the module that a kernel stands in was edited. It does not look at the kernels that this
-one calls, nor at constants from other modules; so an entry's name carries a digest of everything the compiled code
-depends on. An edit elsewhere, of a docstring in a module without kernels say, leaves it as it is.
+Entries hold machine code that later runs load, so a directory that anybody else can write to is not used.
+numba itself notices an edit of a kernel's own module, but not of the kernels that it calls, nor of constants from other
+modules. So an entry's name contains a digest of everything that the compiled code depends on. Other edits, as of a
+docstring in a module without kernels, do not change the name.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from typing import Any, TypeAlias
 import numpy as np
 
 UNUSED_S = 30 * 86_400
-"""Entries that nobody used for so long are removed, those of older versions among them."""
+"""Entries not used for this long (seconds) are removed, also those of older versions."""
 _DAY_S = 86_400
 _SETTINGS_FILE = Path(".numba_config.yaml")
 _WITHOUT_EFFECT = {
     f"NUMBA_{name}" for name in ("DISABLE_JIT", "NUM_THREADS", "THREADING_LAYER", "CACHE_DIR", "COLOR_SCHEME")
 }
-"""numba's settings that change nothing in the code it makes."""
+"""numba's settings that do not change the compiled code."""
 
 Function: TypeAlias = Callable[..., Any]
 Callee: TypeAlias = Callable[[Any], Function | None]
-"""The function of a global that is a kernel, None of others."""
+"""Gives the function of a global that is a kernel, and None for any other global."""
 
 
 def entry(function: Function, callee: Callee) -> Path | None:
-    """Where a kernel's compiled code is kept, whether it is there yet or not; None where nothing can be kept."""
+    """The directory for a kernel's compiled code, which may not exist yet; None if nothing can be cached."""
     directory = _directory()
     if directory is None:
         return None
@@ -47,7 +47,7 @@ def entry(function: Function, callee: Callee) -> Path | None:
 
 
 def use(place: Path) -> bool:
-    """Make an entry if it is not there, note that it is used, and tell whether it can be written."""
+    """Create an entry if it does not exist, and record that it is used; returns whether it can be written."""
     try:
         place.mkdir(mode=0o700, exist_ok=True)
         if time.time() - place.stat().st_mtime > _DAY_S:
@@ -59,10 +59,9 @@ def use(place: Path) -> bool:
 
 
 def remove_unused(directory: Path, names: str = "*") -> None:
-    """Remove the entries that no run used for long.
+    """Remove the entries that no run has used for UNUSED_S.
 
-    An entry is renamed first. A run that uses it at this very moment has its code in memory, or does not find it and
-    compiles it: never half of it.
+    An entry is renamed before it is deleted, so that another run finds it complete or not at all.
     """
     now = time.time()
     for place in directory.glob(names):
@@ -77,7 +76,7 @@ def remove_unused(directory: Path, names: str = "*") -> None:
 
 @cache
 def tidy() -> None:
-    """Remove, once in a process, what was not used for long, of versions too that kept it in another way."""
+    """Remove unused entries once per process, also those in the layout of older versions."""
     directory = _directory()
     if directory is not None:
         remove_unused(directory)
@@ -99,19 +98,19 @@ def reachable(function: Function, callee: Callee) -> list[Function]:
 
 @cache
 def _directory() -> Path | None:
-    """The directory of all entries; None where there is none that nobody else can write to."""
+    """The directory of all entries; None if it cannot be created, or if others can write to it."""
     try:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         directory = (base / "multitracer" / "kernels").absolute()
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         return directory if _only_ours(directory) else None
-    except (OSError, RuntimeError):  # no home at all is a RuntimeError
+    except (OSError, RuntimeError):  # Path.home() raises RuntimeError without a home directory
         return None
 
 
 def _only_ours(directory: Path) -> bool:
-    """Whether the directory is this user's, and nobody else can write to it, or put another one in its place."""
-    if not hasattr(os, "getuid"):  # Windows: the user's folders are the user's alone
+    """Whether the directory belongs to this user, and nobody else can write to it or replace it."""
+    if not hasattr(os, "getuid"):  # Windows: a user's folders are private
         return True
     me, directory = os.getuid(), directory.resolve()
     own = directory.stat()
@@ -121,13 +120,13 @@ def _only_ours(directory: Path) -> bool:
 
 
 def _keeps_names(parent: os.stat_result, me: int) -> bool:
-    """Whether nobody but this user and root can rename what stands in a directory: in /tmp only owners can."""
+    """Whether only this user and root can rename this user's entries of a directory, as in /tmp by its sticky bit."""
     writable = parent.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     return parent.st_uid in (0, me) and (not writable or bool(parent.st_mode & stat.S_ISVTX))
 
 
 def _digest(function: Function, callee: Callee) -> str:
-    """Of the compiler, its settings, and the code and constants of all functions that the kernel can reach."""
+    """A digest of the compiler, its settings, and the code and constants of all functions that the kernel can reach."""
     digest = hashlib.sha256(_compiler().encode())
     for each in reachable(function, callee):
         for part in _parts(each, callee):
@@ -136,7 +135,7 @@ def _digest(function: Function, callee: Callee) -> str:
 
 
 def _parts(function: Function, callee: Callee) -> Iterator[bytes]:
-    """What a function's compiled code depends on beside the functions that it calls."""
+    """What a function's compiled code depends on, apart from the code of the functions that it calls."""
     code = function.__code__
     yield f"{function.__module__}.{function.__qualname__} {function.__defaults__}".encode()
     yield code.co_code
@@ -162,7 +161,7 @@ def _named_tuples(annotations: dict[str, Any], known: dict[str, Any]) -> Iterato
 
 
 def _constant(name: str, value: Any) -> bytes:
-    """A global that is no kernel, as far as compiled code can depend on it."""
+    """The part of a global's value that compiled code can depend on; for globals that are not kernels."""
     if isinstance(value, np.ndarray):
         return f"{name} {value.dtype} {value.shape} ".encode() + value.tobytes()
     if isinstance(value, types.ModuleType):
@@ -174,7 +173,7 @@ def _constant(name: str, value: Any) -> bytes:
 
 
 def _own_source(module: types.ModuleType) -> bytes:
-    """The source of a module that is installed beside this one: its attributes may be constants of a kernel."""
+    """The source of a module of this package, since its attributes may be constants of a kernel; of others b""."""
     if not module.__name__.startswith("multitracer") or not module.__file__:
         return b""
     return Path(module.__file__).read_bytes()
@@ -188,10 +187,10 @@ def _globals(function: Function) -> list[tuple[str, Any]]:
 
 @cache
 def _compiler() -> str:
-    """What made the code: Python, NumPy, numba's installation and its settings.
+    """What determines the compiled code: the versions of Python and NumPy, numba's installation and its settings.
 
-    The versions of numba and of its parts would take longer to find than most kernels take to load; numba itself
-    looks at the processor.
+    numba is identified by its files' sizes and times: importing it for its version takes longer than loading most
+    kernels. numba itself checks the processor.
     """
     made_by = [sys.version, np.__version__]
     for name in ("numba", "llvmlite"):
@@ -205,5 +204,5 @@ def _compiler() -> str:
 
 
 def _matters(name: str) -> bool:
-    """Whether an environment variable may change the code: bounds checks, say."""
+    """Whether an environment variable may change the compiled code, as NUMBA_BOUNDSCHECK does."""
     return name.startswith("NUMBA_") and name not in _WITHOUT_EFFECT

@@ -1,19 +1,19 @@
-"""Hot loops: plain functions over NumPy arrays that are compiled where it is worth it.
+"""Kernels: hot loops over NumPy arrays, compiled by numba when the input is large enough.
 
-A function under `@kernel` is written in the subset of Python that numba compiles, and runs without numba too. So it
-runs in three ways: compiled, plain (`NUMBA_DISABLE_JIT=1`, or a small input that is not worth compiling for), and
+A function under `@kernel` is written in the subset of Python that numba compiles, and also runs without numba. It can
+run in three ways: compiled, plain (`NUMBA_DISABLE_JIT=1`, or an input too small to be worth compiling for), and
 compiled with bounds checks (`NUMBA_BOUNDSCHECK=1`).
 
-Three rules make a function a kernel, and all three ways give the same results:
+A kernel follows three rules; then all three ways give the same results:
 
-1. Integers are cast and masked to their width: `np.int64(flags[row]) & 0xFFFF`. Plain Python's have no width.
-2. Kernels are called by name, never passed: a compiled function that was passed cannot be kept on disk.
-3. Everything a kernel writes is given to it: it makes no arrays. numba then need not count who holds which array,
-   which at every call would take longer than most kernels run.
+1. Integers are cast and masked to their width: `np.int64(flags[row]) & 0xFFFF`. Integers of plain Python have no width.
+2. Kernels are called by name, never passed as arguments: numba cannot cache a compiled function that takes another.
+3. A kernel allocates no arrays; the caller passes all arrays that it writes. numba can then omit reference counting,
+   which takes longer per call than most kernels run.
 
-Input octets come as read-only `uint8` arrays (`octets`), so that one compiled version serves files and bytes. Where
-the compiler cannot see that an index is not negative, it provides for one that counts from the end, at every access:
-in hot loops such an index is made unsigned.
+Input octets are passed as read-only `uint8` arrays (`octets`), so that one compiled version serves files and bytes.
+Where the compiler cannot prove that an index is not negative, each access also handles an index that counts from the
+end; in hot loops such an index is cast to unsigned.
 """
 
 from __future__ import annotations
@@ -33,33 +33,33 @@ from multitracer.compute.kernel_cache import Function
 from multitracer.compute.records import PlainArguments
 
 FEW_RECORDS = 5_000
-"""Below this, plain Python answers sooner than numba and what it compiled earlier are loaded."""
+"""Below this, plain Python is faster than loading numba and its cached code."""
 SMALL_RECORDS = 20_000
-"""Below this, plain Python answers sooner than kernels are compiled."""
+"""Below this, plain Python is faster than compiling kernels."""
 
 _OPTIONS: dict[str, Any] = {"nogil": True}
 _UNCOUNTED = {"_nrt": False}
-"""Rule 3. Not among numba's documented options: where a version does not know it, kernels are slower, not wrong."""
+"""No reference counting (rule 3). numba does not document this option; without it kernels are slower, not wrong."""
 _CALLED_BY_KERNELS_ONLY = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""Without the entries for Python and C, which take a third of the time that compiling takes."""
+"""No entry points for Python and C: making them takes a third of the compile time."""
 
 _state = {"plain": False, "small": False, "few": False, "said": False}
 _making = RLock()
 
 
 class _Thread(local):
-    """Whether this thread is within a kernel that runs plain: those that it calls then do so too."""
+    """Whether this thread is in a kernel that runs plain; the kernels that it calls then run plain too."""
 
     plain = False
 
 
 _thread = _Thread()
 _compiled: set[Function] = set()
-"""The functions that numba was asked to compile."""
+"""The functions that were given to numba."""
 
 
 class Kernel:
-    """A function that runs compiled or plain, as the process decided."""
+    """A function that runs compiled or plain, depending on the settings and the size of the input."""
 
     def __init__(self, function: Function, *, inlined: bool = False) -> None:
         self.function = function
@@ -79,7 +79,7 @@ class Kernel:
             return self._run_plain(args)
         try:
             return self.for_python(*args)
-        except OSError:  # it is compiled, and could not be kept
+        except OSError:  # compiled, but not saved; the second call uses the code in memory
             return self.for_python(*args)
 
     def _run_plain(self, args: tuple[Any, ...]) -> Any:
@@ -94,7 +94,7 @@ class Kernel:
 
     @property
     def for_python(self) -> Any:
-        """numba's compiled function that Python calls, and that is kept on disk where that can be done."""
+        """The compiled function for calls from Python, cached on disk if possible."""
         with _making:
             if self._for_python is None:
                 self._for_python = self._kept_function() or _compiler(self.function, self._options)
@@ -102,7 +102,7 @@ class Kernel:
 
     @property
     def for_kernels(self) -> Any:
-        """numba's compiled function that other kernels call; it is kept as a part of theirs."""
+        """The compiled function for calls from other kernels; it is cached as a part of theirs."""
         with _making:
             if self._for_kernels is None:
                 self._for_kernels = _compiler(self.function, self._options | _CALLED_BY_KERNELS_ONLY)
@@ -114,27 +114,27 @@ class Kernel:
 
     @cached_property
     def _is_kept(self) -> bool:
-        """Whether an earlier run compiled it."""
+        """Whether an earlier run cached its compiled code."""
         return self._place is not None and self._place.is_dir()
 
     def _kept_function(self) -> Any:
-        """The function that numba looks up in our cache, and keeps there; None where there is no place for that."""
+        """A compiled function that numba loads from our cache and saves there; None if it cannot be cached."""
         import numba
 
         if self._place is None:
             return None
-        if not self._is_kept:  # looked at before the entry is made
+        if not self._is_kept:  # must be evaluated before the entry is created
             kernel_cache.tidy()
         if not kernel_cache.use(self._place):
             return None
         before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(self._place)
         try:
             made = _compiler(self.function, self._options | {"cache": True})
-        except RuntimeError:  # numba finds no place, as for a function typed into an interpreter
+        except RuntimeError:  # numba cannot cache it, as a function typed into an interpreter
             return None
         finally:
             numba.config.CACHE_DIR = before
-        # Where numba cannot use the place that it is told, it takes one that others may be able to write to.
+        # If numba cannot use this directory, it chooses another, which other users may be able to write to.
         return made if self._place in Path(made.stats.cache_path).parents else None
 
 
@@ -148,15 +148,15 @@ def kernel(function: Function) -> Kernel:
 
 
 def inlined(function: Function) -> Kernel:
-    """Mark a kernel that is compiled into those that call it, where they do so for each row.
+    """Mark a kernel to be compiled into its callers: for small ones that are called once per row.
 
-    A call hands over seven numbers for each array. Where much calls much, compiling would take too long.
+    A call passes seven numbers for each array. Not for kernels with many callers: compiling would take too long.
     """
     return Kernel(function, inlined=True)
 
 
 def octets(data: Any) -> np.ndarray[Any, Any]:
-    """`data` as a read-only uint8 array: one type for mapped files and bytes, so one compile."""
+    """`data` as a read-only uint8 array: one type for mapped files and bytes, so kernels are compiled once."""
     array = np.frombuffer(data, dtype=np.uint8)
     array.flags.writeable = False
     return array
@@ -168,19 +168,19 @@ def plain() -> bool:
 
 
 def choose(records: int) -> None:
-    """Decide how kernels run for an input of about `records` records: for a small one nothing is compiled."""
+    """Choose how kernels run for an input of about `records` records; for a small one nothing is compiled."""
     _state.update(few=records < FEW_RECORDS, small=records < SMALL_RECORDS)
 
 
 def say_once(progress: str) -> None:
-    """Say once on a terminal why this takes so long."""
+    """Print once, on a terminal, that kernels are being compiled."""
     if progress and not _state["said"] and sys.stderr.isatty():
         print("compiling (first run only)", file=sys.stderr)
         _state["said"] = True
 
 
 on_compiling: list[Callable[[str], None]] = [say_once]
-"""The last of these is told what is being compiled, and "" when that is done."""
+"""The last of these is called with a progress text for each kernel, and with "" when compiling ends."""
 
 
 def _tell(progress: str) -> None:
@@ -196,7 +196,7 @@ def _function_of(value: Any) -> Function | None:
 
 
 def _compiler(function: Function, options: dict[str, Any]) -> Any:
-    """numba's compiler for a function; it compiles, or finds what was kept, when it is first called."""
+    """numba's dispatcher of a function; its first call compiles the function or loads it from the cache."""
     import numba
 
     _introduce()
@@ -205,7 +205,7 @@ def _compiler(function: Function, options: dict[str, Any]) -> Any:
 
 
 def _known_to_numba() -> dict[str, Any]:
-    """Those of _UNCOUNTED that this version of numba has: it would refuse others when it compiles."""
+    """The options of _UNCOUNTED that this version of numba knows; it raises an error for others when it compiles."""
     from numba.core import options
 
     return {name: value for name, value in _UNCOUNTED.items() if hasattr(options.DefaultOptions, name)}
@@ -213,7 +213,7 @@ def _known_to_numba() -> dict[str, Any]:
 
 @cache
 def _introduce() -> None:
-    """Make kernels known to numba, and its work known to us."""
+    """Register kernels with numba, and the progress of compiling with us."""
     from multitracer.compute import compiling
 
     compiling.introduce(Kernel, lambda kernel: kernel.for_kernels)

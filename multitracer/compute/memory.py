@@ -1,4 +1,4 @@
-"""How one command holds its memory, set once by the command line."""
+"""Settings of the garbage collector and of malloc for one command, set once by the command line."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _NEVER = 2**31 - 1
 
 
 def settle() -> None:
-    """Suit a process that runs one command and ends.
+    """Tune garbage collection and malloc for a process that runs one command and ends.
 
-    Rings of objects are few, and looking for them at every 700th new object costs a tenth of the time. What one large
-    array frees the next one takes: glibc gives arrays of over 32 MB back to the system at once, which clears each page
-    before it hands it out again.
+    Reference cycles are few, and by default the collector searches for them at every 700th new object, which takes a
+    tenth of the time. glibc returns freed arrays of over 32 MB to the system at once, and the system clears their pages
+    before the next array gets them; here they are kept for the next array.
     """
     gc.set_threshold(_NEW_OBJECTS)
     try:
@@ -28,5 +28,5 @@ def settle() -> None:
 
 
 def leave() -> None:
-    """Spare the interpreter its last search for rings of objects: the process ends."""
+    """Omit the interpreter's last search for reference cycles before the process ends."""
     gc.freeze()

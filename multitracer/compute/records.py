@@ -1,7 +1,8 @@
-"""NumPy's records and tables of them for kernels that run as plain Python.
+"""Plain Python objects in place of NumPy's records, for kernels that run as plain Python.
 
-A kernel reads and writes `record.name` and `table[row].name`. Attributes of NumPy's records are some forty times slower
-in plain Python than those of ordinary objects: a kernel gets such objects, and what it wrote is put back afterwards.
+A kernel reads and writes `record.name` and `table[row].name`. In plain Python the attributes of NumPy's records are
+some forty times slower than those of ordinary objects, so a plain kernel gets ordinary objects, and what it wrote is
+copied back afterwards.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 
 class PlainRecord:
-    """A record's fields as plain Python numbers, until `write_back`."""
+    """A record's fields as plain Python numbers; `write_back` copies them back."""
 
     def __init__(self, source: Any) -> None:
         self._source = source
@@ -22,7 +23,7 @@ class PlainRecord:
             setattr(self, name, plain(value) if isinstance(value, np.ndarray | np.record) else value.item())
 
     def write_back(self) -> None:
-        """Put all fields back into the record."""
+        """Copy all fields back into the record."""
         for name in self._source.dtype.names:
             value = getattr(self, name)
             if isinstance(value, PlainRecord | PlainTable):
@@ -32,7 +33,7 @@ class PlainRecord:
 
 
 class PlainTable:
-    """A table whose records become plain ones when they are first looked at."""
+    """A table whose records become plain ones when they are first accessed."""
 
     def __init__(self, source: Any) -> None:
         self._source = source
@@ -51,20 +52,20 @@ class PlainTable:
         return row
 
     def write_back(self) -> None:
-        """Put the records looked at into the table."""
+        """Copy the accessed records back into the table."""
         for row in self._rows.values():
             row.write_back()
 
 
 def plain(value: Any) -> Any:
-    """A record or a table as a plain one, an array as it is."""
+    """The plain object for a record or a table; any other array unchanged."""
     if isinstance(value, np.record):
         return PlainRecord(value)
     return PlainTable(value) if value.dtype.names else value
 
 
 class PlainArguments:
-    """Arguments for a kernel that runs as plain Python; `write_back` puts what it wrote where it belongs."""
+    """Arguments for a kernel that runs as plain Python; `write_back` copies what it wrote to the original arrays."""
 
     def __init__(self, arguments: Iterable[Any]) -> None:
         self._made: dict[tuple[int, str], Any] = {}
@@ -72,7 +73,7 @@ class PlainArguments:
 
     def _plain(self, value: Any) -> Any:
         if isinstance(value, np.record) or (isinstance(value, np.ndarray) and value.dtype.names):
-            # The same memory under two names, as in a test that gives both an entity and a part of it, is one object.
+            # Two arguments that share memory, as when a test passes both an entity and a part of it, become one object.
             key = value.__array_interface__["data"][0], str(type(value)) + str(id(value.dtype))
             if key not in self._made:
                 self._made[key] = plain(value)
@@ -82,6 +83,6 @@ class PlainArguments:
         return value
 
     def write_back(self) -> None:
-        """Put all fields back into the records and tables."""
+        """Copy all fields back into the records and tables."""
         for value in self._made.values():
             value.write_back()

@@ -1,4 +1,4 @@
-"""Work shared among the machine's processors by threads."""
+"""Work divided among threads, one per processor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORTH_SHARING = 500_000
 
 
 def concurrently(function: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
-    """The function's result for each part, worked out at once; compiled kernels let threads run side by side."""
+    """The function's result for each part, computed in threads; compiled kernels release the GIL."""
     if len(parts) <= 1 or plain():
         return [function(part) for part in parts]
     with ThreadPoolExecutor(min(len(parts), os.cpu_count() or 1)) as pool:
@@ -23,7 +23,7 @@ def concurrently(function: Callable[[Any], Any], parts: Sequence[Any]) -> list[A
 
 
 def shares(rows: int, most: int | None = None) -> list[slice]:
-    """So many rows in parts of about one size, one for each processor (`most` at most), where that is worth it."""
+    """`rows` rows in slices of about equal size: one per processor, at most `most`, and one if there are few rows."""
     processors = os.cpu_count() or 1
     parts = max(1, min(processors, processors if most is None else most, rows // WORTH_SHARING))
     edges = [rows * part // parts for part in range(parts + 1)]

@@ -60,11 +60,11 @@ def _candidates(offers: Sequence[Offer], fields: Fields, ends: Ends) -> list[lis
             numbers = head.raw_seq, head.raw_ack, head.payload_bytes, head.flags
             found.append([p for s in streams for p in index.get((s, *numbers), [])])
     for name in ("ip_id", "checksum"):
-        found = _narrowed(offers, fields, found, name)
+        found = _with_equal_field(offers, fields, found, name)
     return found
 
 
-def _narrowed(offers: Sequence[Offer], fields: Fields, found: list[list[int]], name: str) -> list[list[int]]:
+def _with_equal_field(offers: Sequence[Offer], fields: Fields, found: list[list[int]], name: str) -> list[list[int]]:
     """The candidates with the same value of field `name`, in streams where that field was not rewritten."""
     column: list[int] = getattr(fields, name)
     same: list[list[int]] = []
@@ -146,11 +146,11 @@ class _Assignment:
                 place = self.candidates[number][0]
                 chosen[number] = place if sure[place] == number else NONE
                 continue
-            fits = [p for p in self._fitting(number, places, latest, above[number]) if p not in sure]
+            fits = [p for p in self._possible_segments(number, places, latest, above[number]) if p not in sure]
             if fits:
                 chosen[number] = latest = self._least_waiting(fits, busy_until[number])
 
-    def _fitting(self, number: int, places: list[int], after: int, before: int) -> list[int]:
+    def _possible_segments(self, number: int, places: list[int], after: int, before: int) -> list[int]:
         candidates = self.candidates[number]
         head = self.offers[number].header
         if head is not None and not head.numbered:  # cut off within its header: compare the known fields

@@ -18,7 +18,7 @@ from multitracer.correlation.candidates import UNRELATED, CandidateSegments, Fie
 from multitracer.correlation.delivery import NEVER, delivered
 from multitracer.correlation.headers import header
 from multitracer.correlation.matching import Ends, Offer, match
-from multitracer.correlation.sizes import Sized, match_sizes
+from multitracer.correlation.sizes import SizedPacket, match_sizes
 from multitracer.link import reassembly_rlc, reassembly_rlp
 from multitracer.link.packets import CarriedPacket
 from multitracer.link.reassembly_rlc import direction
@@ -73,7 +73,7 @@ def correlate(
     """Match the packets that the links carried to captured segments.
 
     `tables` has packets (with the same rows as `segments`), flows, links, and frames, numbered by
-    `link.frames.numbered`; `segments` have their marks. `error_ns` is per observation point the error
+    `link.frames.number_frames`; `segments` have their marks. `error_ns` is per observation point the error
     bound of its clock against that of the frames; -1 if they are not related, so that times are not
     used. Without it all times are taken to be on one clock.
     """
@@ -170,7 +170,7 @@ class _LinkMatcher:
         steps = np.diff(np.unique(self.time_ns[mine]))
         frame_ns = int(np.median(steps)) if len(steps) else 0
         packets = [
-            Sized(
+            SizedPacket(
                 self._new_octets(p), int(self.time_ns[p.rows[0]]), int(self.time_ns[p.first_transmissions[-1]]), p.epoch
             )
             for p in self.packets

@@ -21,7 +21,7 @@ _IDLE_FRAMES = 2.5
 """A link that starts no new frame for this many frame times was idle, or stopped by flow control."""
 
 
-class Sized(NamedTuple):
+class SizedPacket(NamedTuple):
     """A carried packet without octets: its size, times of its first and last first-transmitted frame, epoch."""
 
     size: int
@@ -30,7 +30,7 @@ class Sized(NamedTuple):
     epoch: int
 
 
-def match_sizes(packets: Sequence[Sized], fields: Fields, frame_ns: int) -> list[int]:
+def match_sizes(packets: Sequence[SizedPacket], fields: Fields, frame_ns: int) -> list[int]:
     """For each packet, in the order of transmission, the index in `fields` of its segment, or -1.
 
     `fields` are the segments offered to this link direction at one point, ordered by time; `frame_ns`
@@ -40,7 +40,7 @@ def match_sizes(packets: Sequence[Sized], fields: Fields, frame_ns: int) -> list
     return max(tries, key=lambda chosen: sum(place >= 0 for place in chosen), default=[])
 
 
-def _matched(packets: Sequence[Sized], fields: Fields, frame_ns: int, overhead: int) -> list[int]:
+def _matched(packets: Sequence[SizedPacket], fields: Fields, frame_ns: int, overhead: int) -> list[int]:
     chosen = [NONE] * len(packets)
     offered = [size + overhead for size in fields.wire_bytes]
     stretches = _stretches(packets, fields, offered, frame_ns)
@@ -49,7 +49,9 @@ def _matched(packets: Sequence[Sized], fields: Fields, frame_ns: int, overhead: 
     return chosen
 
 
-def _stretches(packets: Sequence[Sized], fields: Fields, offered: list[int], frame_ns: int) -> list[tuple[int, int]]:
+def _stretches(
+    packets: Sequence[SizedPacket], fields: Fields, offered: list[int], frame_ns: int
+) -> list[tuple[int, int]]:
     """(Packet, place) where the idle link sent a segment at once; and, last, the end of both lists."""
     found = []
     busy_until = NONE
@@ -72,7 +74,7 @@ def _just_before(fields: Fields, first_ns: int, frame_ns: int) -> int:
     return min(bisect_right(fields.time_ns, first_ns - _IDLE_FRAMES * frame_ns), len(fields.row) - 1)
 
 
-def _certain(packets: Sequence[Sized], fields: Fields, offered: list[int], place: int, limit: int) -> list[int]:
+def _certain(packets: Sequence[SizedPacket], fields: Fields, offered: list[int], place: int, limit: int) -> list[int]:
     """The place of each packet if its earliest and latest fit agree, so that no drop can change it; else -1."""
     cut = [_cut_off(packets, number) for number in range(len(packets))]
 
@@ -99,6 +101,6 @@ def _certain(packets: Sequence[Sized], fields: Fields, offered: list[int], place
     return [one if one == other else NONE for one, other in zip(earliest, reversed(latest), strict=True)]
 
 
-def _cut_off(packets: Sequence[Sized], number: int) -> bool:
+def _cut_off(packets: Sequence[SizedPacket], number: int) -> bool:
     """Whether a reset followed the packet: it may have been cut off, and the segment longer."""
     return number + 1 < len(packets) and packets[number + 1].epoch != packets[number].epoch

@@ -46,7 +46,7 @@ _NEXT, _EXPECTED, _FIRST, _STARTED, _EPOCH, _OPEN, _BEGAN, _WAS_ACTIVE, _RESETS 
 _STATES = 9
 
 
-def numbered(frames: pd.DataFrame, links: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
+def number_frames(frames: pd.DataFrame, links: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
     """`frames` with `sn_unwrapped`, `epoch` and `transmission` filled in, log by log.
 
     `transmission` is how often the frame's octets had been sent before, by the sender's log; in the

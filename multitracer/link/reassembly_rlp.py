@@ -42,7 +42,7 @@ def reassemble(frames: pd.DataFrame, rows: Rows) -> list[CarriedPacket]:
     """The IP packets that `rows` of the frames table carried, in the order of their first transmission.
 
     `rows` are positions of all frames of one link direction as one end logged them, numbered by
-    `link.frames.numbered`. A packet is not `complete` if a reset flushed it before all of it was sent.
+    `link.frames.number_frames`. A packet is not `complete` if a reset flushed it before all of it was sent.
     A packet with a VJ compressed header (RFC 1144) is `garbled` if its TCP checksum is wrong after
     decompression.
     """

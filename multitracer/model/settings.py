@@ -16,7 +16,7 @@ _CALLED = {int: "a whole number", float: "a number", bool: "yes or no"}
 _WORDS = {"true": 1, "yes": 1, "on": 1, "false": 0, "no": 0, "off": 0}
 
 
-def parsed(kind: type[Parameters], given: Mapping[str, Any], what: str) -> Parameters:
+def parse_parameters(kind: type[Parameters], given: Mapping[str, Any], what: str) -> Parameters:
     """A dataclass of parameters from values by name; a time `x_ns` can be given in ms as `x_ms`.
 
     Raises UsageError for names that there are not, values that are none, and what is missing.

@@ -98,7 +98,7 @@ class Input:
         """How many records had to be skipped."""
         return sum(skip.count for skip in self.recording.skips)
 
-    def noting(self, *notes: str) -> Input:
+    def with_notes(self, *notes: str) -> Input:
         """The same input with further notes for the reader of the report."""
         return replace(self, recording=replace(self.recording, notes=[*self.recording.notes, *notes]))
 

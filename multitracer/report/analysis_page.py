@@ -32,7 +32,7 @@ def html(analysis: Analysis, concluded: Summary) -> str:
     shown = shown_in(analysis)
     order = list(shown)
     link = panel_data.link(analysis)
-    panels = analysis_panels.build(analysis, _first(shown), link, _extent(analysis))
+    panels = analysis_panels.build(analysis, _first(shown), link, panel_data.extent(analysis))
     title = "MultiTracer: " + (", ".join(Path(entry["path"]).name for entry in summary["inputs"][:3]) or "report")
     values = {
         "summary": summary,
@@ -51,7 +51,7 @@ def html(analysis: Analysis, concluded: Summary) -> str:
         "causes": page_template.script_json(
             [{"cause": name, "colour": colour} for name, colour in colours.CAUSES.items()]
         ),
-        "extent": _extent(analysis),
+        "extent": panel_data.extent(analysis),
     }
     return page_template.render("report", title, panels.figures, values)
 
@@ -74,18 +74,6 @@ def _first(shown: dict[int, PanelData]) -> PanelData:
     every = {name: source for one in shown.values() for name, source in one.sources.items() if len(source["x"])}
     nothing = {name: {column: values[:0] for column, values in source.items()} for name, source in every.items()}
     return PanelData({**nothing, **(next(iter(shown.values())).sources if shown else {})})
-
-
-def _extent(analysis: Analysis) -> tuple[float, float]:
-    """The first and the last time of what is drawn, in seconds from the trace's start."""
-    names = ["segments", "frames"]
-    if len(analysis.tables["segments"]):
-        names.append("tcp_state")  # without a capture its clock cannot be tied to the link's
-    times = [analysis.tables[name]["time_ns"] for name in names if len(analysis.tables[name])]
-    first = min((int(column.min()) for column in times), default=analysis.origin_ns)
-    last = max((int(column.max()) for column in times), default=analysis.origin_ns + 1)
-    start = (first - analysis.origin_ns) / 1e9
-    return start, max((last - analysis.origin_ns) / 1e9, start + 1e-3)
 
 
 def _bar(shares: dict[str, float] | None) -> list[dict[str, Any]]:

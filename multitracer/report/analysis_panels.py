@@ -9,7 +9,7 @@ from bokeh.models import BoxAnnotation, ColumnDataSource, FactorRange, NumeralTi
 
 from multitracer.report import colours
 from multitracer.report.panel_data import PanelData
-from multitracer.report.panels import Panels, add_figure, add_tooltip, place_legend, range_figure
+from multitracer.report.panels import FIRST_POINTS, Panels, add_figure, add_tooltip, place_legend, range_figure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 
 LAYERS = ("tcp", "link", "host", "path", "capture")
 MOST_BANDS = 200
+NOT_FITTED = "not fitted"
+"""The name of what a panel's y axis is not fitted to; the page's scripts know it too."""
 
 
-def build(analysis: Analysis, shown: PanelData, link: PanelData, extent: tuple[float, float]) -> Panels:
-    """All panels for one connection and the link."""
+def build(
+    analysis: Analysis, shown: PanelData, link: PanelData, extent: tuple[float, float], points: int = FIRST_POINTS
+) -> Panels:
+    """All panels for one connection and the link, with about `points` points of each series at most."""
     margin = max((extent[1] - extent[0]) * 0.01, 1e-6)
-    panels = Panels(Range1d(extent[0] - margin, extent[1] + margin, name="xr", min_interval=2e-6))
+    panels = Panels(Range1d(extent[0] - margin, extent[1] + margin, name="xr", min_interval=2e-6), points=points)
     data = {**shown.sources, **link.sources}
     for add in (_causes_and_findings, _sequence, _sender_state, _delay, _frames, _goodput):
         add(analysis, panels, data)
@@ -111,7 +115,7 @@ def _sequence(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
 def _acknowledgements(made: Figure, panels: Panels, data: dict[str, Any]) -> None:
     """The advertised window, what was acknowledged, and SACK blocks; the y axis is not fitted to the window."""
     window = panels.source("window", data.get("window"))
-    made.step("x", "y", source=window, mode="after", color=colours.ADVERTISED_WINDOW, name="not fitted",
+    made.step("x", "y", source=window, mode="after", color=colours.ADVERTISED_WINDOW, name=NOT_FITTED,
               line_dash="dashed", line_width=1, legend_label="advertised window")  # fmt: skip
     acks = panels.source("acks", data.get("acks"), ("x", "y", "record"))
     made.step("x", "y", source=acks, mode="after", color=colours.ACKNOWLEDGED, line_width=1.5,

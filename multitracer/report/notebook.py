@@ -1,4 +1,4 @@
-"""What a notebook user holds: an analysis that offers its summary, its verdict and its report."""
+"""What a notebook user holds: an analysis that offers its summary, its verdict, its panels and its report."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from multitracer.analysis import pipeline
 from multitracer.analysis.summary import Summary, summarize
-from multitracer.analysis.verdict import grouped
+from multitracer.analysis.verdict import group_findings
 from multitracer.model import analysis as model
 from multitracer.model.options import AnalyzeOptions, Progress
 from multitracer.model.trace import Trace
 from multitracer.parsers.shared.experiment import read
-from multitracer.report import analysis_page
+from multitracer.report import analysis_page, notebook_panels
+
+if TYPE_CHECKING:
+    from bokeh.models import LayoutDOM
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,6 +44,14 @@ class Analysis(model.Analysis):
         """Write the report: one HTML file that opens without a network."""
         analysis_page.write(self, self._summary, Path(path))
 
+    def plot(self, connection: int | None = None) -> LayoutDOM:
+        """The report's panels for `bokeh.io.show`: one connection and the link, on one time axis.
+
+        `connection` is a number of the table of connections; by default the one with most data is shown.
+        Panning or zooming one panel moves all.
+        """
+        return notebook_panels.layout(self, connection)
+
     def __repr__(self) -> str:
         """What was captured, the verdict, and how much was found."""
         names = ", ".join(Path(entry.path).name for entry in self.trace.inputs)
@@ -55,7 +66,7 @@ class Analysis(model.Analysis):
         rows = "".join(
             f"<tr><td>{len(group)}</td><td>{escape(group[0]['kind'])}</td><td>{escape(group[0]['verdict'])}</td>"
             f"<td>{group[0]['start_s']:.3f} s</td><td>{escape(group[0]['because'])}</td></tr>"
-            for group in grouped(self._summary.document["findings"])
+            for group in group_findings(self._summary.document["findings"])
         )
         head = "<tr><th>count</th><th>finding</th><th>verdict</th><th>longest at</th><th>because</th></tr>"
         table = f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>" if rows else ""

@@ -80,6 +80,18 @@ def largest_first(analysis: Analysis) -> list[int]:
     return order[seen[order]].tolist()
 
 
+def extent(analysis: Analysis) -> tuple[float, float]:
+    """The first and the last time of what is drawn, in seconds from the trace's start."""
+    names = ["segments", "frames"]
+    if len(analysis.tables["segments"]):
+        names.append("tcp_state")  # without a capture its clock cannot be tied to the link's
+    times = [analysis.tables[name]["time_ns"] for name in names if len(analysis.tables[name])]
+    first = min((int(column.min()) for column in times), default=analysis.origin_ns)
+    last = max((int(column.max()) for column in times), default=analysis.origin_ns + 1)
+    start = (first - analysis.origin_ns) / 1e9
+    return start, max((last - analysis.origin_ns) / 1e9, start + 1e-3)
+
+
 def connection(analysis: Analysis, number: int) -> PanelData:
     """All sources of one connection, as captured nearest to the sender of its data."""
     sender = int(analysis.ends.main[number])

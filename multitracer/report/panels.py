@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 _LEFT_BORDER, _WIDTH = 84, 1180
 _LETTER, _SWATCH, _ROW = 7, 36, 21
 """Pixels of a letter, of a legend's mark, and of its row."""
-_FIRST_POINTS = 500
-"""The number of points of a series that its figure has before the page's scripts run, or a few more."""
+FIRST_POINTS = 500
+"""The most points of a series that its figure has before the page's scripts run."""
 
 
 @dataclass
@@ -43,6 +43,8 @@ class Panels:
     figures: list[Figure] = field(default_factory=list)
     sources: dict[str, Any] = field(default_factory=dict)
     absent: list[str] = field(default_factory=list)
+    points: int = FIRST_POINTS
+    """The most points of a series; of more, every n-th."""
 
     def source(self, name: str, data: dict[str, Any] | None, columns: Iterable[str] = ("x", "y")) -> Any:
         """The named source with a few of its points, which are drawn until the page's scripts fill it.
@@ -51,7 +53,7 @@ class Panels:
         """
         values: dict[str, Any] = {column: np.full(1, np.nan) for column in columns}
         if data and len(data["x"]):
-            step = -(-len(data["x"]) // _FIRST_POINTS)
+            step = -(-len(data["x"]) // self.points)
             few = {column: data[column][::step] for column in columns if column in data}
             values = {
                 column: some if some.dtype == object else some / divisor(name, column) for column, some in few.items()

@@ -12,6 +12,7 @@ from multitracer.compute.threads import concurrently, shares
 from multitracer.model.schema import MARKS, SPURIOUS, TRIGGERS, build, empty
 from multitracer.tcp import spurious as rules
 from multitracer.tcp.connection_rows import Groups
+from multitracer.tcp.retransmission_trigger import FAST, PROBE, RECOVERY, TIMEOUT, UNKNOWN
 from multitracer.tcp.scoreboard import (
     EVENT_FIELDS,
     FACT_FIELDS,
@@ -33,22 +34,15 @@ from multitracer.tcp.scoreboard import (
     Scoreboard,
     SegmentColumns,
 )  # fmt: skip
-from multitracer.tcp.sender import (
-    BATCH,
+from multitracer.tcp.sender import BATCH, pack_word, replay_sender
+from multitracer.tcp.sender_state import (
     DSACK_CAPABLE,
     EVENTS,
-    FAST,
     LEAST_RTT,
     NEXT_ROW,
-    PROBE,
-    RECOVERY,
     REORDERED,
     SENDER_FIELDS,
-    TIMEOUT,
-    UNKNOWN,
     new_sender,
-    pack_word,
-    replay_sender,
 )  # fmt: skip
 from multitracer.tcp.spurious import judge
 

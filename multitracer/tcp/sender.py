@@ -2,8 +2,8 @@
 
 One pass over the segments of a connection rebuilds the sender's scoreboard: what was sent when and how
 often, what was acknowledged, what was selectively acknowledged (SACK), and which duplicates the receiver
-reported (DSACK, RFC 2883). Each retransmission gets its trigger, and the facts from which `spurious` later
-decides whether it was spurious.
+reported (DSACK, RFC 2883). Each retransmission gets its trigger (`retransmission_trigger`), and the facts from which
+`spurious` later decides whether it was spurious.
 """
 
 from __future__ import annotations
@@ -14,23 +14,16 @@ import numpy as np
 
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.schema import ACK, FIN, OPTION_SACK, OPTION_SACK_PERMITTED, RST, SYN
+from multitracer.tcp.retransmission_trigger import note_trigger
 from multitracer.tcp.scoreboard import (
     DSACKED_AT,
     DSACKS,
     NEVER,
     NOTE,
     ORIGINAL,
-    R_ACKED_SEND_TIME,
-    R_DUPACKS,
-    R_ELAPSED,
-    R_OLDEST,
     R_PAIRS,
     R_PAIRS_END,
     R_ROW,
-    R_RTO,
-    R_SACKED_ABOVE,
-    R_SINCE_ACK,
-    R_TRIGGER,
     SACKED,
     SENT_ONCE,
     Scoreboard,
@@ -42,12 +35,30 @@ from multitracer.tcp.scoreboard import (
     note_first_ack,
     row_start,
 )  # fmt: skip
-
-# Codes of tables.TRIGGERS, in its order.
-TIMEOUT, FAST, RECOVERY, PROBE, UNKNOWN = range(5)
-
-SECOND = 1_000_000_000
-MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which is longer
+from multitracer.tcp.sender_state import (
+    ACKED_SEND_TIME,
+    DSACK_CAPABLE,
+    DUPACKS,
+    EVENTS,
+    FACTS,
+    FIRST_UNACKED,
+    HIGH_SACK,
+    LAST_ACK,
+    LAST_SENT,
+    NEWEST_ARRIVED,
+    NEXT_BLOCK,
+    NEXT_ROW,
+    PAIRS,
+    PROBE_SENT,
+    RECOVERY_END,
+    REORDERED,
+    ROWS,
+    SIMPLE_FROM,
+    TIMER_START,
+    TOP,
+    UNA,
+    update_rto,
+)  # fmt: skip
 
 # First bits of the fields of a packed word; bit 0 is the sender. Flags and options are tested by their bits.
 _RESENT, _OPTIONS, _FLAGS, _LENGTH = 1, 8, 16, 32
@@ -58,74 +69,6 @@ BATCH = 256
 
 # Rows of the array of SACK blocks, which has one column per block, in order of segments.
 SEGMENT, LEFT, RIGHT, IS_DSACK = range(4)
-# Columns of a sender; times and round trips in ns.
-# Bytes below UNA are acknowledged, below TOP sent, below HIGH_SACK selectively acknowledged except for holes; a
-# recovery lasts until RECOVERY_END is acknowledged (-1: none). Bytes from SIMPLE_FROM on were sent once, in order of
-# time, and not selectively acknowledged.
-# NEWEST_ARRIVED is the latest send time of a segment known to have arrived and sent only once, ACKED_SEND_TIME that of
-# the last segment covered by the latest cumulative acknowledgement (-1: none), TIMER_START when the retransmission
-# timer was last restarted.
-# PROBE_SENT: a tail loss probe was sent since UNA advanced; REORDERED: the path reordered packets; DSACK_CAPABLE:
-# the receiver permits or sends SACK, and so reports duplicates by DSACK.
-# FIRST_UNACKED is the first scoreboard row that is not fully acknowledged, ROWS the number of rows; FACTS, EVENTS and
-# PAIRS count facts, events and pairs; NEXT_BLOCK follows the latest SACK block, NEXT_ROW is the next row to replay.
-(UNA, TOP, HIGH_SACK, RECOVERY_END, SIMPLE_FROM, DUPACKS, SRTT, RTTVAR, RTO, LEAST_RTT,
- LAST_SENT, LAST_ACK, NEWEST_ARRIVED, ACKED_SEND_TIME, TIMER_START, PROBE_SENT, REORDERED, DSACK_CAPABLE,
- FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW, SENDER_FIELDS) = range(26)  # fmt: skip
-
-
-@kernel
-def new_sender(sender: Any, first_sample: int) -> None:
-    """Initialise a sender of which only the handshake's round trip is known (ns; -1 unknown)."""
-    sender[:] = 0
-    sender[RECOVERY_END] = sender[ACKED_SEND_TIME] = -1
-    sender[RTO], sender[LEAST_RTT], sender[SIMPLE_FROM], sender[LAST_ACK] = SECOND, NEVER, NEVER, NEVER
-    if first_sample > 0:
-        update_rto(sender, first_sample)
-
-
-@inlined
-def update_rto(sender: Any, sample: int) -> None:
-    """RFC 6298 2.2-2.3 with a clock granularity of 0, and the minimum RTO of Linux."""
-    if sender[SRTT] == 0:
-        sender[SRTT] = sample
-        sender[RTTVAR] = sample // 2
-    else:
-        sender[RTTVAR] += (abs(sender[SRTT] - sample) - sender[RTTVAR]) // 4
-        sender[SRTT] += (sample - sender[SRTT]) // 8
-    sender[RTO] = sender[SRTT] + max(MIN_RTO_NS, 4 * sender[RTTVAR])
-    sender[LEAST_RTT] = min(sender[LEAST_RTT], sample)
-
-
-@kernel
-def classify_trigger(
-    sender: Any, start: int, end: int, again: bool, since_ack: int, elapsed: int, sacked_above: int
-) -> int:
-    """Why a sender retransmitted start..end-1: a code of TRIGGERS.
-
-    `again`: these bytes were retransmitted before; `since_ack` and `elapsed`: ns since the last
-    acknowledgement and since the timer was last restarted; `sacked_above`: bytes above them selectively
-    acknowledged. RFC 8985 7 (probe), 6298 5 (timeout), 6675 5 (fast).
-    """
-    una = sender[UNA]
-    waited = since_ack >= max(MIN_RTO_NS, sender[SRTT] + MIN_RTO_NS) // 10 * 9
-    signalled = sender[DUPACKS] > 0 or sacked_above > 0
-    if una < sender[RECOVERY_END]:
-        if start <= una and again and waited:
-            return TIMEOUT
-        return RECOVERY
-    if signalled and not waited:
-        return FAST
-    # A tail loss probe retransmits the last segment, once. If that is also the oldest, it is a probe only when
-    # it was sent before the RTO (RFC 8985 7.2: 2 SRTT, and 200 ms more for a delayed ACK).
-    last = end >= sender[TOP] and sender[PROBE_SENT] == 0 and elapsed >= MIN_RTO_NS // 20
-    if last and (start > una or elapsed < sender[RTO] // 10 * 9):
-        return PROBE
-    if start <= una and waited:
-        return TIMEOUT
-    if signalled:
-        return FAST
-    return UNKNOWN
 
 
 @kernel
@@ -197,25 +140,6 @@ def on_retransmission(
     sender[PAIRS] = number
     sender[EVENTS] += 1
     return True
-
-
-@kernel
-def note_trigger(sender: Any, event: Any, start: int, end: int, again: bool, sent_before: int, now: int) -> None:
-    """Enter the trigger of retransmitting start..end-1 into `event`; update the timer and the recovery."""
-    since_ack = now - sender[LAST_ACK]
-    elapsed = now - max(sender[TIMER_START], sent_before)
-    sacked_above = max(0, sender[HIGH_SACK] - end)
-    trigger = classify_trigger(sender, start, end, again, since_ack, elapsed, sacked_above)
-    event[R_TRIGGER], event[R_SINCE_ACK], event[R_ELAPSED] = trigger, since_ack, elapsed
-    event[R_DUPACKS], event[R_SACKED_ABOVE], event[R_RTO] = sender[DUPACKS], sacked_above, sender[RTO]
-    event[R_OLDEST] = 1 if start <= sender[UNA] else 0
-    event[R_ACKED_SEND_TIME] = sender[ACKED_SEND_TIME]
-    if trigger in (FAST, TIMEOUT) and sender[RECOVERY_END] <= sender[UNA]:
-        sender[RECOVERY_END] = sender[TOP]
-    if trigger == PROBE:
-        sender[PROBE_SENT] = 1
-    if trigger in (PROBE, TIMEOUT):
-        sender[TIMER_START] = now
 
 
 @inlined

@@ -77,7 +77,7 @@ def align_log(
             time_ns[rows] = to_reference(records["recorded_ns"].to_numpy(), clock)
         else:
             keep[rows] = False
-            with_clock[number] = with_clock[number].noting(f"Left out: {clock.how}.")
+            with_clock[number] = with_clock[number].with_notes(f"Left out: {clock.how}.")
     state = with_columns(state, time_ns=time_ns)[keep].reset_index(drop=True)
     return assign_connections(state, connections), with_clock
 

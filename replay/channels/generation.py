@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from multitracer.model.errors import InputError, UsageError
-from multitracer.model.settings import parsed
+from multitracer.model.settings import parse_parameters
 from multitracer.replay.channels import channel_classes
 from multitracer.replay.channels.model import Channel
 from multitracer.replay.erasures.trace import BLOCK_BYTES, BLOCK_MS, ErasureTrace
@@ -36,7 +36,7 @@ def generate_trace(
         if "minutes" in wanted or "blocks" in wanted:
             more = {key: value for key, value in more.items() if key not in ("minutes", "blocks")}
         parameters, wanted = {**written, **(parameters or {})}, {**more, **wanted}
-    trace = parsed(TraceRequest, {"name": f"{name}-{seed}", **wanted}, "the trace")
+    trace = parse_parameters(TraceRequest, {"name": f"{name}-{seed}", **wanted}, "the trace")
     channel = channel_named(
         model, parameters or {}, {"block_bytes": trace.block_bytes, "block_ms": trace.block_ms}
     )
@@ -77,7 +77,7 @@ def channel_named(name: str, parameters: Mapping[str, Any], geometry: Mapping[st
     for key in given:
         if key in parameters:
             raise UsageError(f"{name}: {key} is the trace's: give --{key.replace('_', '-')}")
-    channel: Channel = parsed(kind, {**parameters, **given}, name)
+    channel: Channel = parse_parameters(kind, {**parameters, **given}, name)
     return channel
 
 

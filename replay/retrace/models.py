@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.model.errors import UsageError
-from multitracer.model.settings import parsed
+from multitracer.model.settings import parse_parameters
 from multitracer.replay.engine.driver import Engine
 from multitracer.replay.retrace import MODEL_NAMES, PROTOCOLS
 
@@ -116,14 +116,14 @@ class Kind:
 
     def build(self, name: str, given: Mapping[str, str]) -> Model:
         """The model with the given parameters; raises UsageError for unknown ones and wrong values."""
-        return self.model(self.parsed(name, given))
+        return self.model(self.parse(name, given))
 
-    def parsed(self, name: str, given: Mapping[str, str]) -> Any:
+    def parse(self, name: str, given: Mapping[str, str]) -> Any:
         """The protocol's parameters from text."""
         for key in given:
             if key.lower().replace("-", "_") in self.from_frame:
                 raise UsageError(f"{name}: {key} follows from the frame size\nGive --frame-sizes or the block's size.")
-        return parsed(self.parameters, {**self.defaults, **given}, name)
+        return parse_parameters(self.parameters, {**self.defaults, **given}, name)
 
 
 def kinds() -> dict[str, Kind]:

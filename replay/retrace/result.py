@@ -185,11 +185,11 @@ class Minutes:
         """Whether anything came through in each minute."""
         return np.asarray((self.octets > 0).any(axis=0))
 
-    def fixed(self, place: int, first: int = 0) -> float | None:
+    def throughput_of_size(self, place: int, first: int = 0) -> float | None:
         """Throughput of one size from minute `first` on."""
-        return self.following(np.full(self.octets.shape[1], place), first)
+        return self.throughput_of_choice(np.full(self.octets.shape[1], place), first)
 
-    def following(self, places: Any, first: int = 0) -> float | None:
+    def throughput_of_choice(self, places: Any, first: int = 0) -> float | None:
         """Throughput from minute `first` on, with the size `places[m]` in minute m."""
         columns = np.arange(first, self.octets.shape[1])
         time_ns = int(self.time_ns[places[first:], columns].sum())
@@ -206,8 +206,8 @@ class Minutes:
     def _gain(self, places: Any, first: int) -> float | None:
         if not (self.time_ns[:, :-1] > 0).all():
             return None  # frames outlast minutes: there is nothing to choose anew
-        fixed = max((self.fixed(place, first) or 0.0 for place in range(len(self.octets))), default=0.0)
-        chosen = self.following(places, first)
+        fixed = max((self.throughput_of_size(place, first) or 0.0 for place in range(len(self.octets))), default=0.0)
+        chosen = self.throughput_of_choice(places, first)
         return 100 * (chosen / fixed - 1) if chosen is not None and fixed > 0 else None
 
 

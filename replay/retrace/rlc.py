@@ -171,7 +171,7 @@ class SduKind(Kind):
     def build(self, name: str, given: Mapping[str, str]) -> Model:
         """The model with the given parameters, `sdu_bytes` among them."""
         rest, size = _with_sdu(given)
-        return self.model(self.parsed(name, rest), size)
+        return self.model(self.parse(name, rest), size)
 
 
 _SDU = (Extra("sdu_bytes", SDU_BYTES, "Octets of the packets that are offered."),)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from multitracer.analysis.anonymize import Pseudonyms
 
 
-def test_an_address_always_gets_the_same_name_and_others_get_others() -> None:
-    """The mapping is one to one, in order of appearance; notations of one address are one."""
+def test_an_address_always_gets_the_same_made_up_address() -> None:
+    """The mapping is one to one, in order of appearance; notations of one address give the same."""
     names = Pseudonyms()
     assert [names.address(a) for a in ("10.0.0.9", "192.0.2.1", "10.0.0.9")] == ["240.0.0.1", "240.0.0.2", "240.0.0.1"]
     assert names.address("fe80::1%eth0") == names.address("fe80:0:0:0:0:0:0:1") == "2001:db8::1"
@@ -48,13 +48,13 @@ def test_no_address_survives_in_any_position(address: object) -> None:
 
 
 def test_columns_keep_their_nulls() -> None:
-    """What is not text stays what it is."""
+    """Values of a column that are not text are not changed."""
     names = Pseudonyms()
     column = names.column(pd.Series(["10.0.0.9:1", None, "10.0.0.9:1"], dtype=object))
     assert column.tolist() == ["240.0.0.1:1", None, "240.0.0.1:1"]
 
 
-def test_values_are_replaced_however_deep() -> None:
+def test_addresses_in_nested_values_are_replaced() -> None:
     """Lists and mappings keep their shape."""
     assert Pseudonyms().value({"a": ["10.0.0.9", {"b": ("x", 3, "10.0.0.9")}]}) == {
         "a": ["240.0.0.1", {"b": ("x", 3, "240.0.0.1")}]

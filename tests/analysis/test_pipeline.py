@@ -46,7 +46,7 @@ def described(trace: Trace) -> list[Input]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIONS)
-def test_analysing_a_trace_leaves_it_as_it_was_and_twice_is_the_same(name: str) -> None:
+def test_an_analysis_does_not_change_its_trace_and_can_be_repeated(name: str) -> None:
     """Every table and every input is equal before and after, and a second analysis concludes the same."""
     trace = read(RLP)
     before = copied(trace)

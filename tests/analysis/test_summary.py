@@ -61,7 +61,7 @@ def totals_of(document: dict[str, Any]) -> Totals:
     ],
 )
 def test_totals_are_the_sums_over_the_connections(example: str, options: AnalyzeOptions) -> None:
-    """Of all, of a part, and of none: what columns give is what the items add up to."""
+    """The totals equal the sums of the connections' values, for all, some and no connections."""
     analysis = analyze(read(str(EXAMPLES / example)), options)
     assert summarize(analysis).totals == totals_of(analysis.summary())
 
@@ -73,8 +73,8 @@ def test_the_busiest_are_those_whose_one_end_sent_most(tmp_path: Path) -> None:
     assert (totals.connections, totals.data_segments) == (6, 6)
 
 
-def test_connections_made_in_blocks_are_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many are made at a time."""
+def test_connections_do_not_depend_on_the_block_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The items are the same however many are made at a time."""
     analysis = uploads(tmp_path / "many.pcap", [5, 70, 5, 60, 5])
     whole = analysis.summary()["connections"]
     assert [one["id"] for one in whole] == list(range(5))
@@ -91,8 +91,8 @@ def test_connections_made_in_blocks_are_the_same(tmp_path: Path, monkeypatch: py
     [("loss2", AnalyzeOptions(connections=(1,))), ("rlp-reset", AnalyzeOptions(from_s=25.0, to_s=30.0))],
     ids=["others were", "nobody was"],
 )
-def test_an_end_that_was_not_seen_has_every_key_and_no_number(example: str, options: AnalyzeOptions) -> None:
-    """Nulls, not zeros: nobody knows what it sent; and of a connection that was not seen there is no item."""
+def test_an_end_that_was_not_captured_has_null_values(example: str, options: AnalyzeOptions) -> None:
+    """All keys are there with null, not 0, as what it sent is unknown; a connection not captured has no item."""
     whole, part = (analyze(read(str(EXAMPLES / example)), cut) for cut in (None, options))
     seen, unseen = direction(whole.ends, 0, 0), direction(part.ends, 0, 0)
     assert 0 not in [one["id"] for one in part.summary()["connections"]]
@@ -102,8 +102,8 @@ def test_an_end_that_was_not_seen_has_every_key_and_no_number(example: str, opti
         assert list(unseen[inner]) == list(seen[inner])
 
 
-def test_the_numbers_are_pythons_own(tmp_path: Path) -> None:
-    """Counts are whole, rates and times are not, and an item can be changed without changing another."""
+def test_numbers_of_an_item_are_plain_python_numbers(tmp_path: Path) -> None:
+    """Counts are int, rates and times are float, and an item can be changed without changing another."""
     first, second = analyze(read(str(LOSS))).summary()["connections"]
     assert {type(leaf) for leaf in leaves(second)} <= {int, float, str, bool, type(None)}
     sent = second["directions"]["client"]
@@ -112,8 +112,8 @@ def test_the_numbers_are_pythons_own(tmp_path: Path) -> None:
     assert -1 not in leaves(first) + leaves(second["directions"]["server"])
 
 
-def test_each_item_of_a_list_has_a_line_and_the_text_is_the_document(tmp_path: Path) -> None:
-    """Large lists stay searchable line by line; what is empty stays a list."""
+def test_each_item_of_a_list_is_written_on_a_line_of_its_own(tmp_path: Path) -> None:
+    """Large lists stay searchable line by line; the text parses to the same document; empty lists stay lists."""
     document = summarize(uploads(tmp_path / "many.pcap", [5, 70, 5])).document
     text = json_text(document)
     assert json.loads(text) == {**document, "connections": list(document["connections"])}
@@ -122,21 +122,21 @@ def test_each_item_of_a_list_has_a_line_and_the_text_is_the_document(tmp_path: P
     assert b'"links": []' in lines
 
 
-def test_a_number_of_any_size_is_written_and_what_is_no_number_is_null() -> None:
-    """JSON knows neither infinity nor not-a-number, and no bound."""
+def test_integers_of_any_size_are_written_and_nan_and_infinity_are_null() -> None:
+    """JSON has no limit for integers, and neither infinity nor not-a-number."""
     told = {"large": 2**70, "items": [{"none": float("nan")}, {"none": float("inf")}]}
     assert json.loads(json_text(told)) == {"large": 2**70, "items": [{"none": None}, {"none": None}]}
 
 
-def test_what_json_cannot_say_is_a_defect() -> None:
-    """Octets are not written as anything else."""
+def test_a_value_that_json_cannot_hold_raises_an_error() -> None:
+    """Octets are not silently written as another type."""
     with pytest.raises(TypeError):
         json_text({"data": [b"octets"]})
 
 
 @pytest.mark.slow
-def test_a_file_whose_name_is_no_text_is_told_by_its_name(tmp_path: Path) -> None:
-    """A name is octets, which need not be UTF-8: the path read back opens the file."""
+def test_a_file_name_that_is_not_utf_8_can_be_read_back(tmp_path: Path) -> None:
+    """The path in the summary, read back, opens the file."""
     path = tmp_path / os.fsdecode(b"gr\xf6\xdfer.pcap")
     path.write_bytes((LOSS / "snd.pcap").read_bytes())
     assert cli.run(["analyze", str(path), "--summary-only", "-q", "-o", str(tmp_path / "out")]) == 0

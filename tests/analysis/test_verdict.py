@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.analysis.verdict import RANK, grouped, verdict
+from multitracer.analysis.verdict import RANK, group_findings, verdict
 from multitracer.model.analysis import Totals
 from multitracer.model.schema import CAUSES
 
@@ -25,8 +25,8 @@ def totals(connections: int = 1, segments: int = 10, needed: int = 0, needless: 
     return Totals(connections, segments, {"yes": needless, "no": needed, "unknown": 0}, [])
 
 
-def test_a_full_link_is_the_limit() -> None:
-    """Where the link carried new data nearly always, nothing else is to blame."""
+def test_a_fully_used_link_is_named_as_the_limit() -> None:
+    """If the link carried new data nearly always, the verdict names no other cause."""
     told = verdict(summary(new_data=0.8, link_overhead=0.15, unknown=0.05), totals())
     assert told.startswith("The link was the limit")
 
@@ -45,35 +45,35 @@ def test_the_largest_other_share_is_named_with_what_was_confirmed() -> None:
     assert "local-drop" not in told
 
 
-def test_without_a_link_it_says_what_tcp_shows() -> None:
-    """No accounting: resent segments and whether they were needed, no claim about the link."""
+def test_without_a_link_log_the_verdict_is_about_tcp() -> None:
+    """Without accounting: retransmitted segments and whether they were needed, and nothing about the link."""
     told = verdict(summary(), totals(segments=100, needed=7, needless=2))
     assert told == "TCP sent 9 of 100 data segments again: 7 needed, 2 needless, 0 not known."
     assert "none of 10 data segments" in verdict(summary(), totals())
     assert verdict(summary(), totals(connections=0)) == "There is no TCP connection here."
 
 
-def test_groups_put_the_surest_and_weightiest_first_and_the_longest_in_front() -> None:
-    """Order: verdict, then rank of the kind, then duration."""
+def test_groups_are_ordered_by_verdict_rank_and_duration() -> None:
+    """Confirmed before likely before undecided, then by rank of the kind, then the longest first."""
     found = [
         finding("idle-link", 0, 1),
         finding("idle-link", 5, 9),
         finding("link-reset", 2, 3, "undecided"),
         finding("timeout", 1, 1),
     ]
-    groups = grouped(found)
+    groups = group_findings(found)
     assert [group[0]["kind"] for group in groups] == ["timeout", "idle-link", "link-reset"]
     assert groups[1][0]["start_s"] == 5
 
 
 def test_every_kind_of_finding_has_a_rank() -> None:
-    """A new kind must be given its place."""
+    """A new kind of finding must be given a rank."""
     from multitracer.findings import KINDS
 
     assert set(KINDS) <= set(RANK)
 
 
-def test_every_cause_can_be_named() -> None:
-    """Whatever takes most of the session, there is a sentence for it."""
+def test_every_cause_has_a_sentence() -> None:
+    """Whichever cause took most of the session, the verdict has a sentence for it."""
     for cause in CAUSES:
         assert verdict(summary(**{cause: 1.0}), totals()).endswith(".")

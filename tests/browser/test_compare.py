@@ -53,8 +53,8 @@ def test_they_are_aligned_at_a_finding(opened: Opened, compared: Path) -> None:
     assert page.evaluate("MT.engine.series.has('acks 1')")
 
 
-def test_a_name_leads_to_the_transfers_own_report(opened: Opened, compared: Path) -> None:
-    """Beside the page, on the disk."""
+def test_a_transfers_name_links_to_its_report(opened: Opened, compared: Path) -> None:
+    """The report is beside the page, on the disk."""
     page = opened.open(compared)
     page.click("#mt-transfers a >> nth=0")
     page.wait_for_selector('html[data-mt-ready="1"]')
@@ -63,8 +63,8 @@ def test_a_name_leads_to_the_transfers_own_report(opened: Opened, compared: Path
     opened.requests[:] = opened.requests[:1]
 
 
-def test_so_does_its_point(opened: Opened, compared: Path) -> None:
-    """A click on it among those of how well each used its link."""
+def test_a_click_on_a_transfers_point_opens_its_report(opened: Opened, compared: Path) -> None:
+    """The points are those of how well each transfer used its link."""
     page = opened.open(compared)
     x, y = page.evaluate(
         "(() => { const figure = Array.from(Bokeh.documents[0].all_models).find(m => m.name === 'campaign');"
@@ -78,8 +78,8 @@ def test_so_does_its_point(opened: Opened, compared: Path) -> None:
     opened.requests[:] = opened.requests[:1]
 
 
-def test_links_alone_are_compared_too(opened: Opened, tmp_path: Path) -> None:
-    """Without a transfer there is nothing to lay over one another: the page says so, and can be used."""
+def test_link_logs_without_captures_can_be_compared(opened: Opened, tmp_path: Path) -> None:
+    """Without a TCP transfer there are no curves to compare: the page says so, and works."""
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "rlpdump.txt").write_bytes((EXAMPLES / "rlp-reset" / "rlpdump.mobile.txt").read_bytes())

@@ -9,7 +9,7 @@ import pytest
 from browsing import Opened, figure
 
 from multitracer import Analysis
-from multitracer.report import analysis_page, panel_data
+from multitracer.report import panel_data
 
 pytestmark = pytest.mark.browser
 
@@ -54,8 +54,8 @@ def test_what_is_drawn_by_marks_are_the_records_in_view(opened: Opened, report: 
     assert exact > 20
 
 
-def test_a_picture_of_many_shows_them(opened: Opened, report: Path) -> None:
-    """In the overview the panel is painted, and hiding its series takes the paint away."""
+def test_many_records_are_drawn_as_a_picture(opened: Opened, report: Path) -> None:
+    """In the overview the panel is an image; hiding a series removes it from the image."""
     page = opened.open(report)
     page.evaluate("MT.engine.exactLimit = 20")
     page.keyboard.press("d")
@@ -93,7 +93,7 @@ def test_a_million_records_are_drawn_at_once_and_exactly(
     """Overview and every zoom; what is marked one by one is the table's, to the last bit."""
     made = transfer(700_000)
     monkeypatch.setattr(panel_data, "connection", lambda *_: made)
-    monkeypatch.setattr(analysis_page, "_extent", lambda _: (0.0, float(made.sources["segments"]["x"][-1]) / 1e9))
+    monkeypatch.setattr(panel_data, "extent", lambda _: (0.0, float(made.sources["segments"]["x"][-1]) / 1e9))
     analysis.report(tmp_path / "report.html")
     page = opened.open(tmp_path / "report.html")
     assert page.locator("#mt-status").inner_text().startswith("overview")
@@ -129,8 +129,8 @@ def test_beyond_what_a_page_holds_it_thins_and_says_so(
     assert next(row for row in counted if row.startswith("sent")).split("\t")[1] == "not counted: thinned"
 
 
-def test_many_stretches_are_drawn_by_what_most_of_each_part_went_to(opened: Opened, report: Path) -> None:
-    """Then the view is not called exact; few are drawn each."""
+def test_many_stretches_are_drawn_by_the_largest_cause_of_each_part(opened: Opened, report: Path) -> None:
+    """The view is then not called exact; a few stretches are drawn one by one."""
     page = opened.open(report)
     page.evaluate("MT.engine.stretchLimit = 100")
     opened.look(0, 50)

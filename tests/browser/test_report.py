@@ -21,8 +21,8 @@ def test_it_opens_from_disk_without_a_network(opened: Opened, report: Path) -> N
     assert page.locator("#mt-panels canvas").count() > 0
 
 
-def test_what_is_drawn_are_the_tables_values(opened: Opened, report: Path, analysis: Analysis) -> None:
-    """Every data segment sent once, at its time and from its first byte to its last."""
+def test_the_panels_draw_the_values_of_the_tables(opened: Opened, report: Path, analysis: Analysis) -> None:
+    """Every data segment that was sent once is drawn at its time and from its first byte to its last."""
     opened.open(report)
     segments = analysis.tables["segments"]
     point = analysis.paths.sender_point[0, 0]
@@ -77,8 +77,8 @@ def test_help_opens_and_closes(opened: Opened, report: Path) -> None:
     assert not page.locator("#mt-help").is_visible()
 
 
-def test_light_and_dark(opened: Opened, report: Path) -> None:
-    """The theme changes page and plots, and stands in the address."""
+def test_the_theme_can_be_switched_between_light_and_dark(opened: Opened, report: Path) -> None:
+    """The theme changes page and plots, and is kept in the address."""
     page = opened.open(report, "#theme=light")
     light = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.keyboard.press("t")
@@ -94,8 +94,8 @@ def test_the_address_holds_the_view(opened: Opened, report: Path) -> None:
 
 
 @pytest.mark.parametrize("asked", ["NaN,1", "5,1", "1e99,2e99", "-1e12,1e12", "5,5.0000000001", "1,2,3", "%25"])
-def test_an_address_of_nonsense_shows_what_there_is(opened: Opened, report: Path, asked: str) -> None:
-    """Never far from the trace, nor narrower than its times can be told apart; a theme is light or dark."""
+def test_a_damaged_address_shows_a_valid_view(opened: Opened, report: Path, asked: str) -> None:
+    """The view is never far from the trace, nor narrower than the resolution of times; the theme is light or dark."""
     page = opened.open(report, f"#t={asked}&theme=pink")
     start, end = opened.view()
     assert 1e-6 < end - start < 130
@@ -213,8 +213,8 @@ def test_a_part_that_is_dragged_over_is_counted(opened: Opened, report: Path, an
     assert not page.locator("#mt-selection").is_visible()
 
 
-def test_all_of_the_trace_stays_in_sight(opened: Opened, report: Path, analysis: Analysis) -> None:
-    """The strip adds up to all that was sent, whatever is in view."""
+def test_the_overview_always_shows_the_whole_trace(opened: Opened, report: Path, analysis: Analysis) -> None:
+    """The overview adds up to all bytes sent, whatever part is in view."""
     page = opened.open(report, "#t=20,21")
     total = page.evaluate(
         "(() => { const d = Bokeh.documents[0].get_model_by_name('overview sent').data;"
@@ -226,8 +226,8 @@ def test_all_of_the_trace_stays_in_sight(opened: Opened, report: Path, analysis:
     assert page.evaluate("Bokeh.documents[0].get_model_by_name('whole').end") > 50
 
 
-def test_what_is_hidden_stays_hidden_by_the_address(opened: Opened, report: Path) -> None:
-    """A series that a click on the legend hid is in the address, and hidden when that is opened."""
+def test_hidden_series_are_kept_in_the_address(opened: Opened, report: Path) -> None:
+    """A series hidden by a click on the legend is in the address, and hidden when that address is opened."""
     page = opened.open(report)
     acks = f"{figure('Sequence')}.renderers.filter(r => r.data_source.name === 'acks')"
     page.evaluate(f"{acks}.forEach(r => {{ r.visible = false; }})")
@@ -238,7 +238,7 @@ def test_what_is_hidden_stays_hidden_by_the_address(opened: Opened, report: Path
 
 
 def test_the_bar_zooms_to_the_longest_stretch_of_a_cause(opened: Opened, report: Path, analysis: Analysis) -> None:
-    """And at the next click to the next."""
+    """A click on a cause shows its longest stretch, the next click the second longest."""
     page = opened.open(report)
     table = analysis.main_accounting
     own = table[table["cause"] == "idle_recovery"]
@@ -251,8 +251,8 @@ def test_the_bar_zooms_to_the_longest_stretch_of_a_cause(opened: Opened, report:
     assert opened.view() != (start, end)
 
 
-def test_everything_that_is_read_can_be_had_by_keys(opened: Opened, report: Path) -> None:
-    """m counts what is in view; the arrows move the cursor."""
+def test_readings_are_available_by_keyboard(opened: Opened, report: Path) -> None:
+    """m counts the records in view; the arrows move the cursor."""
     page = opened.open(report, "#t=2,10")
     page.keyboard.press("m")
     assert page.locator("#mt-selection tbody tr").count() > 5
@@ -264,7 +264,7 @@ def test_everything_that_is_read_can_be_had_by_keys(opened: Opened, report: Path
 
 
 def test_the_axis_reaches_the_last_record_of_a_staircase(opened: Opened, report: Path) -> None:
-    """Also where nothing follows it."""
+    """Also if no record follows it."""
     page = opened.open(report)
     last = page.evaluate("(one => one.x[one.n - 1])(MT.engine.series.get('acks'))")
     page.evaluate("MT.engine.hide(MT.engine.panels[0].parts.map(part => part.name).filter(name => name !== 'acks'))")
@@ -275,10 +275,10 @@ def test_the_axis_reaches_the_last_record_of_a_staircase(opened: Opened, report:
     assert shown[0] < top < shown[1]
 
 
-def test_what_is_counted_of_all_is_what_was_sent_and_acknowledged(
+def test_the_totals_of_the_whole_trace_are_the_bytes_sent_and_acknowledged(
     opened: Opened, report: Path, analysis: Analysis
 ) -> None:
-    """Every byte acknowledged counts, the first acknowledgement's too; SACK blocks are no traffic."""
+    """Every acknowledged byte counts, those of the first acknowledgement too; SACK blocks are not traffic."""
     page = opened.open(report)
     page.keyboard.press("m")
     rows = {row.split("\t")[0]: row.split("\t") for row in page.locator("#mt-selection tbody tr").all_inner_texts()}
@@ -289,15 +289,15 @@ def test_what_is_counted_of_all_is_what_was_sent_and_acknowledged(
 
 
 def test_the_cursor_reads_the_last_of_records_at_one_time(opened: Opened, report: Path) -> None:
-    """Of a staircase the value in force."""
+    """If several records of a staircase have the same time, the cursor shows the last one's value."""
     page = opened.open(report)
     page.evaluate("MT.engine.put('cwnd', 'line', {x: [1, 2, 2, 3], y: [10, 20, 30, 40]})")
     found = page.evaluate("MT.values.valuesAt(MT.engine, 2).find(one => one.name === 'cwnd').y")
     assert found == 30
 
 
-def test_a_quick_way_back_leads_to_the_view_before(opened: Opened, report: Path) -> None:
-    """Without waiting for the view to settle."""
+def test_going_back_at_once_shows_the_previous_view(opened: Opened, report: Path) -> None:
+    """Also before the new view has settled."""
     page = opened.open(report)
     before = opened.view()
     page.keyboard.press("w")
@@ -352,7 +352,7 @@ def test_wheel_and_drag_move_the_time_axis(opened: Opened, report: Path) -> None
     assert opened.view()[1] - opened.view()[0] == pytest.approx(right - left)
 
 
-def test_pointing_at_a_panel_reads_all(opened: Opened, report: Path) -> None:
+def test_pointing_at_a_panel_reads_all_series(opened: Opened, report: Path) -> None:
     """The table below follows the pointer."""
     page = opened.open(report)
     page.mouse.move(*opened.place("Sequence", 10, 20_000))

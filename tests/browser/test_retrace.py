@@ -34,7 +34,7 @@ def test_each_minutes_best_size_is_drawn(opened: Opened, made: Path) -> None:
     assert page.evaluate("Array.from(MT.engine.series.get('best 0').x)") == [60.0 * minute for minute in range(11)]
 
 
-def test_the_curve_has_every_size_and_the_table_too(opened: Opened, made: Path) -> None:
+def test_the_curve_and_the_table_have_every_size(opened: Opened, made: Path) -> None:
     """Throughput in kbit/s, and its interval."""
     page = opened.open(made / "retrace.html")
     row = json.loads((made / "retrace.json").read_text())["traces"][0]
@@ -73,7 +73,7 @@ def test_a_described_trace_shows_its_bursts(opened: Opened, made: Path) -> None:
 
 
 def test_a_traces_name_never_becomes_markup(opened: Opened, tmp_path: Path) -> None:
-    """Also in what the pointer shows."""
+    """Also not in tooltips."""
     name = "<img src=x onerror=alert(1)> @x"
     (tmp_path / "t.txt").write_text(f"# name: {name}\n" + "0000000001" * 300 + "\n")
     assert cli.run(["retrace", str(tmp_path / "t.txt"), "-o", str(tmp_path), "-q", "--bootstrap", "0"]) == 0

@@ -44,13 +44,13 @@ def test_times_are_the_seconds_that_python_computes(scripts: Scripts, values: np
 
 @given(arrays(np.float64, st.integers(0, 60)))
 def test_floats_are_decoded_to_the_last_bit(scripts: Scripts, values: np.ndarray) -> None:
-    """Infinities and not-a-number too."""
+    """Also infinities and not-a-number."""
     np.testing.assert_array_equal(np.array(decoded(scripts, values), dtype=np.float64), values)
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]))))
 def test_texts_are_decoded(scripts: Scripts, values: list[str]) -> None:
-    """Whatever they hold."""
+    """Strings with any characters are decoded unchanged."""
     assert decoded(scripts, np.array(values, dtype=object)) == values
 
 
@@ -62,7 +62,7 @@ def test_search_finds_what_bisect_finds(scripts: Scripts, column: list[float], v
 
 
 @given(st.lists(st.tuples(FINITE, FINITE), min_size=1, max_size=400), st.data())
-def test_an_extent_is_the_least_and_the_most(scripts: Scripts, bars: list[tuple[float, float]], data: Any) -> None:
+def test_an_extent_is_the_minimum_and_the_maximum(scripts: Scripts, bars: list[tuple[float, float]], data: Any) -> None:
     """Over any part of a series of bars, whether it covers whole blocks of records or not."""
     start = data.draw(st.integers(0, len(bars) - 1))
     end = data.draw(st.integers(start + 1, len(bars)))
@@ -75,6 +75,6 @@ def test_an_extent_is_the_least_and_the_most(scripts: Scripts, bars: list[tuple[
 
 
 def test_an_empty_part_has_no_extent(scripts: Scripts) -> None:
-    """Its least value is above its greatest."""
+    """Its minimum is above its maximum."""
     found = scripts.call("() => MT.series.extent(MT.series.create('s', 'line', {x: [1], y: [1]}), 1, 1)")
     assert found == [np.inf, -np.inf]

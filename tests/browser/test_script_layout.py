@@ -46,8 +46,8 @@ def test_rare_kinds_are_painted_over_dense_ones(scripts: Scripts, kinds: list[st
     assert found == sorted(kinds, key=["cloud", "line", "beam", "event"].index)
 
 
-def test_events_are_many_earlier_than_points(scripts: Scripts) -> None:
-    """Because their marks are large."""
+def test_events_are_drawn_as_a_picture_at_a_smaller_number_than_points(scripts: Scripts) -> None:
+    """Because their marks are larger."""
     few = "(kind, inside) => MT.layout.isFew(kind, inside, 100)"
     assert [scripts.call(few, "cloud", count) for count in (0, 100, 101)] == [True, True, False]
     assert [scripts.call(few, "event", count) for count in (0, 20, 21)] == [True, True, False]
@@ -88,8 +88,8 @@ def test_an_address_is_read_as_it_was_written(
 
 
 @pytest.mark.parametrize("asked", ["", "#", "#t=", "#t=1", "#t=1,2,3", "#t=a,b&theme=pink", "#%25"])
-def test_an_address_of_nonsense_asks_for_nothing(scripts: Scripts, asked: str) -> None:
-    """Neither a view nor a theme."""
+def test_a_damaged_address_is_ignored(scripts: Scripts, asked: str) -> None:
+    """It sets neither a view nor a theme."""
     assert scripts.call("MT.address.parse", asked) == {"view": None, "theme": None, "hidden": []}
 
 

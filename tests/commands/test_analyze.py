@@ -82,7 +82,7 @@ def test_series_carry_the_original_names(both: tuple[Path, dict[str, Any]]) -> N
     assert len(series) == both[1]["connections"][0]["directions"]["client"]["data_segments"]
 
 
-def test_exports_are_written_where_they_are_asked_for(both: tuple[Path, dict[str, Any]]) -> None:
+def test_each_export_is_written_to_its_own_folder(both: tuple[Path, dict[str, Any]]) -> None:
     """Each export has a folder of its name."""
     assert (both[0] / "xgraph" / "TcpSnd-data").read_text().startswith("TitleText: TcpSnd-data")
     assert (both[0] / "xplot" / "0.client_tsg.xpl").read_text().startswith("timeval double\n")
@@ -146,8 +146,8 @@ def test_any_directory_name_is_compared_and_written_to(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_results_of_an_earlier_run_are_no_inputs(tmp_path: Path) -> None:
-    """Analysing a folder twice, into itself, reads the same inputs."""
+def test_results_of_an_earlier_run_are_not_read_as_inputs(tmp_path: Path) -> None:
+    """Analysing a folder twice with results in the same folder reads the same inputs."""
     folder = tmp_path / "recordings"
     shutil.copytree(RLP, folder)
     first = analyze(folder / "results", folder, "--no-report")
@@ -158,8 +158,8 @@ def test_results_of_an_earlier_run_are_no_inputs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_earlier_series_does_not_outlive_its_inputs(tmp_path: Path) -> None:
-    """Series that the inputs of this run do not support are taken away; a stranger's file is not."""
+def test_series_of_an_earlier_run_are_removed(tmp_path: Path) -> None:
+    """Series that this run's inputs do not support are deleted; files of other origin are kept."""
     analyze(tmp_path, RLP, "--no-report")
     (tmp_path / "series" / "mine.csv").write_text("kept")
     analyze(tmp_path, RLP / "snd.pcap", "--no-report")
@@ -175,8 +175,8 @@ def test_a_forced_role_is_obeyed(tmp_path: Path) -> None:
     assert list(roles.values()) == ["receiver"]
 
 
-def test_a_link_rate_gives_the_accounting_that_no_log_tells(tmp_path: Path) -> None:
-    """Without a link log accounting is null, and says what would give it; --link-rate gives it."""
+def test_a_link_rate_gives_accounting_without_a_link_log(tmp_path: Path) -> None:
+    """Without a link log accounting is null, and the report says which input would give it; --link-rate gives it."""
     without = analyze(tmp_path, RLP / "snd.pcap", "--summary-only")
     assert (without["accounting"], without["utilization"]) == (None, None)
     assert any("--link-rate" in said for said in without["missing"])
@@ -232,10 +232,10 @@ def test_one_connection_can_be_kept(tmp_path: Path) -> None:
     ],
     ids=" ".join,
 )  # fmt: skip
-def test_what_cannot_be_meant_is_wrong_usage(
+def test_impossible_option_values_are_wrong_usage(
     arguments: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """No number, no such connection, nothing in the window, the reference's own clock: status 2 and why."""
+    """Not a number, no such connection, nothing in the window, the reference's own clock: status 2 with the reason."""
     captures = [str(RLP / name) for name in ("snd.pcap", "rcv.pcap")]
     assert cli.run(["analyze", *captures, "-o", str(tmp_path), "-q", *arguments]) == 2
     assert cli.run(["analyze", *captures, "-o", str(tmp_path), *arguments]) == 2
@@ -245,8 +245,8 @@ def test_what_cannot_be_meant_is_wrong_usage(
 
 
 @pytest.mark.slow
-def test_a_window_in_which_only_the_link_spoke_is_explained_by_it(tmp_path: Path) -> None:
-    """While TCP waits for its timer no packet is captured; the idle link is found all the same."""
+def test_an_idle_link_is_found_in_a_window_without_packets(tmp_path: Path) -> None:
+    """While TCP waits for its timer no packet is captured; the idle link is still found."""
     whole = analyze(tmp_path / "whole", RLP, "--summary-only")
     idle = max(
         (one for one in whole["findings"] if one["kind"] == "idle-link"), key=lambda one: one["end_s"] - one["start_s"]
@@ -258,7 +258,7 @@ def test_a_window_in_which_only_the_link_spoke_is_explained_by_it(tmp_path: Path
 
 
 @pytest.mark.data
-def test_a_rate_accounts_for_all_that_its_host_sent(tmp_path: Path) -> None:
+def test_a_link_rate_accounts_for_all_transfers_of_the_host(tmp_path: Path) -> None:
     """Two transfers one after the other, and their control connections: the session is from first to last."""
     capture = shared("public", "tcp_both_ends", "mptcp_client_1_tcp_only_clean.pcapng")
     summary = analyze(tmp_path, capture, "--link-rate", "2000000", "--summary-only")
@@ -270,8 +270,8 @@ def test_a_rate_accounts_for_all_that_its_host_sent(tmp_path: Path) -> None:
     assert sent < carried < 1.06 * sent  # headers come on top
 
 
-def test_a_rate_without_a_capture_beside_the_sender_is_said_to_tell_nothing(tmp_path: Path) -> None:
-    """At the receiver packets come after the link: when it was busy with them is not to be seen."""
+def test_a_link_rate_needs_a_capture_at_the_sender(tmp_path: Path) -> None:
+    """A capture at the receiver, behind the link, does not show when the link was busy, and a note says so."""
     summary = analyze(tmp_path, RLP / "rcv.pcap", "--link-rate", "9600", "--summary-only")
     assert summary["accounting"] is None
     assert any("rate alone tells nothing" in text for text in summary["missing"])
@@ -312,7 +312,7 @@ def test_comparing_needs_two(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_each_compared_experiment_has_a_directory_of_its_own(tmp_path: Path) -> None:
-    """Whatever they are called."""
+    """Also if two experiments have the same name."""
     for name in ("2024.01.02", "2024.01.03", "run"):
         (tmp_path / name).mkdir()
     names = ("run-2", "run", "2024.01.02", "2024.01.03", "a.pcap.gz", "b/run", "a.pcap")
@@ -321,8 +321,8 @@ def test_each_compared_experiment_has_a_directory_of_its_own(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_strict_holds_for_what_is_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A cut capture makes it 4; --summary-only leaves the page out."""
+def test_strict_applies_to_compared_experiments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A cut capture gives status 4; --summary-only writes no page."""
     cut = tmp_path / "cut.pcap"
     cut.write_bytes((EXAMPLES / "loss2" / "snd.pcap").read_bytes()[:-7])
     arguments = ["analyze", "--compare", str(cut), str(EXAMPLES / "loss2"), "-q", "--summary-only"]
@@ -332,7 +332,7 @@ def test_strict_holds_for_what_is_compared(tmp_path: Path, capsys: pytest.Captur
 
 @pytest.mark.slow
 def test_a_transfer_whose_acknowledgements_were_not_captured_is_compared(tmp_path: Path) -> None:
-    """One direction alone has nothing to lay over another."""
+    """It is listed, without curves to compare."""
     packets = [ipv4(tcp(seq=1000 + 500 * number, ack=1, payload=bytes(500))) for number in range(40)]
     pcap.write(tmp_path / "oneway.pcap", [(10**8 * number, one) for number, one in enumerate(packets)], 101)
     arguments = ["analyze", "--compare", str(tmp_path / "oneway.pcap"), str(EXAMPLES / "loss2"), "-q"]
@@ -341,10 +341,10 @@ def test_a_transfer_whose_acknowledgements_were_not_captured_is_compared(tmp_pat
 
 
 @pytest.mark.parametrize("command", [["analyze"], ["analyze", "--compare", str(RLP)], ["export"]], ids=str)
-def test_a_place_where_nothing_can_be_written_is_named(
+def test_an_output_directory_that_cannot_be_written_is_wrong_usage(
     command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file where the directory should be is the user's mistake, and found before the work."""
+    """If DIR is a file, the error names it before the analysis begins."""
     place = tmp_path / "taken"
     place.write_text("")
     monkeypatch.setattr(experiment, "read", lambda *_, **__: pytest.fail("the work was begun"))
@@ -352,8 +352,8 @@ def test_a_place_where_nothing_can_be_written_is_named(
     assert "taken: no results can be written there" in capsys.readouterr().err
 
 
-def test_a_window_of_nothing_is_the_users_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of inputs without any TCP packet, too."""
+def test_an_empty_window_is_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also if the inputs have no TCP packet at all."""
     line = "8.0 10.0.0.2:5001 10.0.0.1:54321 1480 0x80000010 0x80000008 10 2147483647 14848 1\n"
     (tmp_path / "state.txt").write_text(line)
     arguments = ["analyze", str(tmp_path / "state.txt"), "--from", "5", "-o", str(tmp_path / "out")]

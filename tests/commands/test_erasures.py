@@ -48,7 +48,7 @@ def test_every_model_makes_a_trace(
 
 
 def test_a_file_of_parameters_can_be_overridden(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Its name is the trace's; what the command line says goes first."""
+    """The trace is named after the file; options on the command line take precedence."""
     arguments = ("generate", str(BAD), "--blocks", "5000", "--set", "p_bad=0", "-o", str(tmp_path), "--json", "-q")
     row = run(capsys, *arguments)
     assert (row["name"], row["blocks"], row["erased"]) == ("bad-0", 5000, 0)
@@ -99,18 +99,18 @@ def trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
         ("model = ", "is no TOML"),
     ],
 )
-def test_a_file_of_nonsense_is_refused(
+def test_a_file_with_invalid_parameters_is_refused(
     content: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With the key and what it must be, and never as a defect."""
+    """The error names the key and the allowed values, and is not reported as a defect."""
     (tmp_path / "made.toml").write_text(content + "\n")
     status = cli.run(["erasures", "generate", str(tmp_path / "made.toml"), "-o", str(tmp_path / "out")])
     assert status in (2, 3)
     assert said in capsys.readouterr().err
 
 
-def test_minutes_asked_for_override_blocks_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What the command line says goes first, in whichever unit."""
+def test_minutes_given_override_blocks_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Options on the command line take precedence, in whichever unit."""
     (tmp_path / "m.toml").write_text('model = "uniform"\nprobability = 0.1\nblocks = 400\n')
     row = run(capsys, "generate", str(tmp_path / "m.toml"), "--minutes", "1", "-o", str(tmp_path), "--json", "-q")
     assert row["blocks"] == 3000
@@ -131,10 +131,10 @@ def test_fits_are_compared_and_one_recommended(
     assert 0 <= best["burst_distance"] < 0.1
 
 
-def test_a_description_is_told_written_and_drawn(
+def test_a_description_is_printed_and_written(
     trace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Words, describe.json and describe.html."""
+    """On the terminal, as describe.json and as describe.html."""
     assert cli.run(["erasures", "describe", trace, "-o", str(tmp_path), "-q"]) == 0
     told = capsys.readouterr().out
     row = json.loads((tmp_path / "describe.json").read_text())["traces"][0]
@@ -146,10 +146,10 @@ def test_a_description_is_told_written_and_drawn(
 
 
 @pytest.mark.slow
-def test_traces_without_losses_and_without_anything_else_are_described(
+def test_traces_of_losses_only_and_without_losses_are_described(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What cannot be known is null, and the page is written all the same."""
+    """What cannot be computed is null, and the page is still written."""
     for name, character in (("none", "0"), ("all", "1"), ("short", "01")):
         (tmp_path / f"{name}.txt").write_text(character * 40 + "\n")
         found = run(capsys, "describe", str(tmp_path / f"{name}.txt"), "-o", str(tmp_path), "--json", "-q")

@@ -29,6 +29,6 @@ def test_as_json_it_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(pages()))
-def test_the_made_pages_are_up_to_date(name: str) -> None:
-    """docs/ says what the program says; `python -m multitracer.commands.docs` writes it."""
+def test_the_generated_pages_are_up_to_date(name: str) -> None:
+    """The pages in docs/ equal what `python -m multitracer.commands.docs` writes."""
     assert (DOCS / name).read_text(encoding="utf-8") == pages()[name]

@@ -42,15 +42,15 @@ def worked(
     return screen.getvalue()
 
 
-def test_long_work_on_a_terminal_has_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It names the step, and cannot be made to obey a file's name."""
+def test_a_long_step_shows_a_progress_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It names the step, and escapes control characters of file names."""
     screen = Screen()
     told = worked(screen, lambda: wait_for(screen, "file"), monkeypatch)
     assert "reading a\\x1b[2Jfile" in told
 
 
-def test_compiling_is_said_in_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the place of the step, until it is done; nowhere else on the screen."""
+def test_compiling_is_shown_in_the_progress_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the place of the step until it ends, and nowhere else on the screen."""
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr(messages, "PATIENCE_S", 0.05)
@@ -68,12 +68,12 @@ def test_compiling_is_said_in_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     assert kernels.on_compiling == [kernels.say_once]
 
 
-def test_short_work_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is done at once is not announced."""
+def test_a_short_step_shows_no_progress_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step that ends at once is not shown."""
     assert worked(Screen(), lambda: None, monkeypatch) == ""
 
 
-def test_where_nobody_watches_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither into a file nor under -q."""
+def test_no_progress_bar_without_a_terminal_or_with_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither if stderr is a file nor with -q."""
     assert worked(io.StringIO(), lambda: time.sleep(0.3), monkeypatch) == ""
     assert worked(Screen(), lambda: time.sleep(0.3), monkeypatch, shown=False) == ""

@@ -24,8 +24,8 @@ def trace(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_results_are_written_and_told(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """JSON, CSV and a page; the summary names the best frame."""
+def test_results_are_written_and_printed(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """JSON, CSV and a page; the summary names the best frame size."""
     out = tmp_path / "out"
     assert cli.run(["retrace", str(trace), "-o", str(out)]) == 0
     told = capsys.readouterr()
@@ -51,8 +51,8 @@ def test_json_is_all_that_is_printed(trace: Path, tmp_path: Path, capsys: pytest
     assert found == multitracer.retrace(str(trace))
 
 
-def test_another_radio_is_told_by_its_blocks(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """100 octets every millisecond with 4 octets of overhead: one block carries 96 octets a ms when all is well."""
+def test_options_set_block_size_and_duration(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """100 octets every millisecond with 4 octets of overhead: without losses one block carries 96 octets per ms."""
     arguments = ["--block-bytes", "100", "--block-ms", "1", "--overhead", "4", "--frame-sizes", "100:200:100"]
     assert cli.run(["retrace", str(trace), "-o", str(tmp_path), "--json", "--no-report", "-q", *arguments]) == 0
     row = json.loads(capsys.readouterr().out)["traces"][0]
@@ -60,10 +60,10 @@ def test_another_radio_is_told_by_its_blocks(trace: Path, tmp_path: Path, capsys
 
 
 @pytest.mark.slow
-def test_losses_spread_evenly_are_a_trace_of_their_own(
+def test_a_trace_with_evenly_spread_losses_can_be_added(
     trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With as many losses."""
+    """It has as many losses as the original."""
     assert cli.run(["retrace", str(trace), "--even", "-o", str(tmp_path), "--json", "--no-report", "-q"]) == 0
     rows = json.loads(capsys.readouterr().out)["traces"]
     assert [row["name"] for row in rows] == ["every 20th", "every 20th-even"]
@@ -71,10 +71,10 @@ def test_losses_spread_evenly_are_a_trace_of_their_own(
 
 
 @pytest.mark.slow
-def test_several_models_stand_beside_one_another(
+def test_several_models_are_run_side_by_side(
     trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each with its own parameters."""
+    """Each has its own parameters."""
     arguments = ["--model", "raw", "--model", "rlp", "--set", "rlp.n2=9", "--frame-sizes", "30,60"]
     assert cli.run(["retrace", str(trace), *arguments, "-o", str(tmp_path), "--json", "--no-report", "-q"]) == 0
     rows = json.loads(capsys.readouterr().out)["traces"]
@@ -104,10 +104,10 @@ def test_a_run_is_recorded_and_analysed(trace: Path, tmp_path: Path, capsys: pyt
         (b"# name: nothing\n\n", 3, "none of the formats"),
     ],
 )
-def test_a_trace_that_is_none_is_refused(
+def test_a_file_that_is_not_a_trace_is_refused(
     content: bytes, status: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With the file, the place and what was expected."""
+    """The error names the file, the place and what was expected."""
     (tmp_path / "t.txt").write_bytes(content)
     assert cli.run(["retrace", str(tmp_path / "t.txt"), "-o", str(tmp_path / "out")]) == status
     assert said in capsys.readouterr().err
@@ -135,7 +135,7 @@ def test_a_trace_that_is_none_is_refused(
         (["--model", "rlc-am", "--set", "tti_ms=1"], "follows from the frame size"),
     ],
 )
-def test_nonsense_is_wrong_usage(
+def test_values_out_of_range_are_wrong_usage(
     arguments: list[str], said: str, trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Status 2, with the value and its range."""
@@ -144,10 +144,10 @@ def test_nonsense_is_wrong_usage(
 
 
 @pytest.mark.slow
-def test_the_other_direction_is_that_of_the_evenly_spread_trace_too(
+def test_the_evenly_spread_trace_has_the_same_reverse_direction(
     trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its answers are lost as those of the trace it is made of."""
+    """Its acknowledgements are lost as those of the original trace."""
     (tmp_path / "dead.txt").write_text("1" * 6000 + "\n")
     arguments = ["--even", "--reverse", str(tmp_path / "dead.txt"), "--model", "rlp", "--frame-sizes", "30"]
     assert cli.run(["retrace", str(trace), *arguments, "-o", str(tmp_path), "--json", "--no-report", "-q"]) == 0
@@ -156,8 +156,8 @@ def test_the_other_direction_is_that_of_the_evenly_spread_trace_too(
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_an_extracted_trace_is_read_again(packed: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As text or packed, with its blocks' geometry."""
+def test_an_extracted_trace_can_be_read(packed: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As text or packed, with the size and duration of its blocks."""
     log = "# rlpdump 1\n# side: mobile\n" + "".join(
         f"1700000000.{20 * n:03d}000 < {'BAD' if n % 7 == 3 else 'RR nr=0'}\n" for n in range(40)
     )

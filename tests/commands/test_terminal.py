@@ -42,8 +42,8 @@ def printed(document: dict[str, Any], totals: Totals) -> str:
 
 
 @pytest.mark.slow
-def test_it_fits_a_screen_and_says_what_matters(totals: Totals, summary: dict[str, Any]) -> None:
-    """Captured, verdict, bar, findings, where results are: within 25 lines."""
+def test_the_summary_fits_a_screen(totals: Totals, summary: dict[str, Any]) -> None:
+    """What was captured, verdict, bar, findings and where the results are, within 25 lines."""
     text = printed(summary, totals)
     assert len(text.splitlines()) <= 25
     for said in ("5 inputs", "10.9.0.1:43142 > 10.9.0.2:5301", "40.0 kbyte", "link-reset", "in multitracer-out"):
@@ -51,8 +51,8 @@ def test_it_fits_a_screen_and_says_what_matters(totals: Totals, summary: dict[st
     assert "\x1b" not in text
 
 
-def test_the_bar_is_as_long_as_the_session(totals: Totals, summary: dict[str, Any]) -> None:
-    """Letters in the proportions of the accounting, each named below."""
+def test_the_bar_has_the_proportions_of_the_accounting(totals: Totals, summary: dict[str, Any]) -> None:
+    """One letter per cause, each explained below."""
     letters = {letter: name for name, (letter, _, _) in _CAUSES.items()}
     lines = printed(summary, totals).splitlines()
     bar = next(line for line in lines if len(line) == BAR_CELLS and set(line) <= set(letters))
@@ -66,8 +66,8 @@ def test_every_cause_has_a_letter_of_its_own() -> None:
     assert len({letter for letter, _, _ in _CAUSES.values()}) == len(CAUSES)
 
 
-def test_what_is_not_known_is_said_to_be_so(summary: dict[str, Any]) -> None:
-    """No accounting, no findings, no numbers: still a summary, with what would tell more."""
+def test_a_summary_without_values_says_what_is_unknown(summary: dict[str, Any]) -> None:
+    """No accounting, findings or numbers: the summary says which inputs would tell more."""
     bare = copy.deepcopy(summary)
     bare |= {"accounting": None, "utilization": None, "findings": [], "links": [], "missing": ["Give more."]}
     for one in bare["connections"]:
@@ -82,8 +82,8 @@ def test_what_is_not_known_is_said_to_be_so(summary: dict[str, Any]) -> None:
     assert "None" not in text
 
 
-def test_of_many_connections_those_with_most_data_are_told(summary: dict[str, Any]) -> None:
-    """A line for each of the busiest, and how many more there are."""
+def test_the_connections_with_most_data_are_listed(summary: dict[str, Any]) -> None:
+    """A line for each of the busiest, and the number of the others."""
     one = summary["connections"][0]
     totals = Totals(100_000, 128, dict.fromkeys(SPURIOUS, 0), [one | {"id": number} for number in (7, 3)])
     lines = printed(summary, totals).splitlines()
@@ -92,7 +92,7 @@ def test_of_many_connections_those_with_most_data_are_told(summary: dict[str, An
     assert lines[3] == "  and 99,998 connections with less data"
 
 
-def test_text_from_outside_is_shown_not_obeyed() -> None:
-    """Escapes and newlines become visible; ordinary letters of any script stay."""
+def test_control_characters_of_inputs_are_escaped() -> None:
+    """Escape sequences and newlines become visible; letters of any script are unchanged."""
     assert printable("a\x1b[2Jb\nc\u202e") == "a\\x1b[2Jb\\nc\\u202e"
     assert printable("Messung größer 測") == "Messung größer 測"

@@ -18,14 +18,14 @@ BITS = arrays(np.uint16, st.integers(0, 40), elements=st.integers(0, 15))
 
 
 @given(BITS, st.integers(0, 15))
-def test_rows_with_any_of_the_bits(values: np.ndarray, bits: int) -> None:
-    """The rows that a mask of the bits leaves."""
+def test_rows_with_any_of_the_bits_are_found(values: np.ndarray, bits: int) -> None:
+    """The rows that a mask of the bits selects."""
     assert rows_with(values, bits).tolist() == np.flatnonzero(values & bits).tolist()
 
 
 @given(BITS)
 def test_runs_cover_the_column_and_each_holds_one_value(values: np.ndarray) -> None:
-    """One after the other they are all rows; neighbours differ."""
+    """Together they are all rows; neighbouring runs have different values."""
     found = runs(values)
     assert [row for start, stop in found for row in range(start, stop)] == list(range(len(values)))
     kinds = [set(values[start:stop].tolist()) for start, stop in found]
@@ -34,14 +34,14 @@ def test_runs_cover_the_column_and_each_holds_one_value(values: np.ndarray) -> N
 
 
 @given(arrays(np.int64, st.integers(0, 40), elements=st.integers(-100, 100)))
-def test_the_deepest_fall(values: np.ndarray) -> None:
-    """The largest step down, 0 where there is none."""
+def test_the_deepest_fall_is_the_largest_decrease(values: np.ndarray) -> None:
+    """The largest decrease between neighbours, 0 if there is none."""
     assert deepest_fall(values) == max([0, *(values[:-1] - values[1:]).tolist()])
 
 
 @given(arrays(np.int8, st.integers(0, 40), elements=st.integers(0, 5)))
 def test_a_tally_counts_each_code(codes: np.ndarray) -> None:
-    """As bincount does."""
+    """The counts are those of NumPy's bincount."""
     counts = np.zeros(6, dtype=np.int64)
     tally(codes, counts)
     assert counts.tolist() == np.bincount(codes, minlength=6).tolist()
@@ -49,8 +49,8 @@ def test_a_tally_counts_each_code(codes: np.ndarray) -> None:
 
 @pytest.mark.parametrize("told_apart", [True, False], ids=["by their sums", "by all columns"])
 @given(arrays(np.int64, st.tuples(st.integers(0, 20), st.integers(1, 4)), elements=st.integers(-2, 2)))
-def test_rows_that_are_alike_share_one_of_them(told_apart: bool, table: np.ndarray) -> None:
-    """Each row equals the one it is told by, of which there are as many as different rows."""
+def test_equal_rows_are_found(told_apart: bool, table: np.ndarray) -> None:
+    """Each row equals the distinct row that it refers to, and there are as many as different rows."""
     with pytest.MonkeyPatch.context() as patch:
         if not told_apart:
             patch.setattr(columns, "_SPREAD", np.ones(16, dtype=np.uint64))
@@ -59,8 +59,8 @@ def test_rows_that_are_alike_share_one_of_them(told_apart: bool, table: np.ndarr
     assert len(first) == len({tuple(row) for row in table.tolist()})
 
 
-def test_a_table_with_columns_shares_them_and_the_first_stays_as_it_was() -> None:
-    """Nothing is copied, neither new columns nor those that stay, whatever the table's index."""
+def test_adding_columns_copies_nothing_and_keeps_the_original() -> None:
+    """No data is copied, neither of new columns nor of the others, whatever the table's index."""
     table = pd.DataFrame({"a": [1, 2, 3], "c": [0, 0, 0]}, index=[7, 8, 9])
     values = np.array([4, 5, 6])
     made = with_columns(table, b=values, c=values)

@@ -92,8 +92,8 @@ def test_a_kernel_is_compiled_anew_when_what_it_depends_on_changes(package: Path
 
 
 @pytest.mark.compiled
-def test_bounds_checked_code_is_kept_apart(package: Path, tmp_path: Path) -> None:
-    """Neither is run in the other's place."""
+def test_bounds_checked_code_has_its_own_cache_entries(package: Path, tmp_path: Path) -> None:
+    """Neither version is loaded in place of the other."""
     assert run(package, tmp_path)[1:] == COMPILED
     assert run(package, tmp_path, NUMBA_BOUNDSCHECK="1")[1:] == COMPILED
     assert run(package, tmp_path)[1:] == FOUND
@@ -101,8 +101,8 @@ def test_bounds_checked_code_is_kept_apart(package: Path, tmp_path: Path) -> Non
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("place", ["a file", "nowhere", "full"])
-def test_where_nothing_can_be_kept_kernels_are_compiled(place: str, package: Path, tmp_path: Path) -> None:
-    """A cache that is no directory, no home at all, and a disk without room."""
+def test_without_a_usable_cache_kernels_are_compiled(place: str, package: Path, tmp_path: Path) -> None:
+    """If the cache is not a directory, there is no home, or the disk is full."""
     code = RUN
     cache = tmp_path / "cache"
     settings = {}
@@ -121,8 +121,8 @@ def test_where_nothing_can_be_kept_kernels_are_compiled(place: str, package: Pat
 
 
 @pytest.mark.compiled
-def test_threads_that_begin_together_compile_once(package: Path, tmp_path: Path) -> None:
-    """Each has the right sum."""
+def test_threads_that_start_together_compile_once(package: Path, tmp_path: Path) -> None:
+    """Each thread gets the right sum."""
     code = (
         "import numpy as np\nfrom concurrent.futures import ThreadPoolExecutor\nfrom kept import caller\n"
         "with ThreadPoolExecutor(8) as pool:\n"
@@ -133,8 +133,8 @@ def test_threads_that_begin_together_compile_once(package: Path, tmp_path: Path)
 
 
 @pytest.mark.compiled
-def test_small_inputs_wait_for_no_compiler(package: Path, tmp_path: Path) -> None:
-    """A few records never need numba; more of them use what an earlier run compiled, and compile nothing."""
+def test_small_inputs_are_not_compiled_for(package: Path, tmp_path: Path) -> None:
+    """A few records do not load numba; more of them use cached code, and compile nothing."""
     code = (
         "import sys, numpy as np\nfrom kept import caller\nfrom multitracer.compute import kernels\n"
         "kernels.choose({records})\nprint(caller.summed(np.arange(4)), 'numba' in sys.modules)"
@@ -148,7 +148,7 @@ def test_small_inputs_wait_for_no_compiler(package: Path, tmp_path: Path) -> Non
 
 @pytest.mark.compiled
 def test_progress_names_each_kernel_that_is_compiled(package: Path, tmp_path: Path) -> None:
-    """Those that it calls count, and numba's own functions do not; in the end there is nothing more to say."""
+    """Kernels called by others count, numba's own functions do not; at the end the text is empty."""
     code = (
         "import numpy as np\nfrom kept import caller\nfrom multitracer.compute import kernels\n"
         "kernels.on_compiling.append(lambda text: print(text or 'done', end=';'))\ncaller.summed(np.arange(4))"
@@ -178,7 +178,7 @@ def test_a_directory_that_others_can_write_is_not_used(
 
 @pytest.mark.usefixtures("fresh")
 def test_another_users_directory_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Though it may be written to."""
+    """Even if this user can write to it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     directory = kernel_cache._directory()
     assert directory is not None
@@ -188,8 +188,8 @@ def test_another_users_directory_is_not_used(tmp_path: Path, monkeypatch: pytest
     assert kernel_cache._directory() is None
 
 
-def test_entries_that_nobody_used_for_long_are_removed(tmp_path: Path) -> None:
-    """Those in use stay."""
+def test_unused_entries_are_removed(tmp_path: Path) -> None:
+    """Entries used within UNUSED_S stay."""
     for name, days in (("old", 31), ("used", 29)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "code.nbc").write_bytes(b"x")

@@ -11,8 +11,8 @@ import pytest
 from multitracer.compute import memory
 
 
-def test_rings_are_sought_less_often() -> None:
-    """At every half a million new objects; in the end they are not sought at all."""
+def test_garbage_is_collected_less_often() -> None:
+    """At every half a million new objects, and not at all at exit."""
     code = (
         "import gc\n"
         "from multitracer.compute import memory\n"
@@ -23,7 +23,7 @@ def test_rings_are_sought_less_often() -> None:
     assert done.stdout.split() == ["500000", "0"]
 
 
-def test_a_library_without_the_setting_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_c_library_without_mallopt_is_not_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not every system has glibc."""
     monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: object())
     before = gc.get_threshold()

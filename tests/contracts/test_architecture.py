@@ -52,8 +52,8 @@ def test_no_files_import_one_another_in_a_circle() -> None:
     assert circles() == []
 
 
-def test_the_house_stays_one_that_can_be_surveyed() -> None:
-    """At most 16 rooms on at most 11 floors; beside the rooms stand the package itself and its two entry points."""
+def test_the_number_of_packages_and_floors_is_limited() -> None:
+    """At most 16 rooms on at most 11 floors; beside the rooms only the package itself and its two entry points."""
     rooms = {name.split(".")[1] for name, path in sources() if (ROOT / "multitracer") in path.parents and "." in name}
     loose = {path.stem for path in (ROOT / "multitracer").glob("*.py")}
     assert len(rooms) <= 16
@@ -66,8 +66,8 @@ def test_the_drawing_is_of_these_imports() -> None:
     assert DRAWING.read_text() == drawing()
 
 
-def test_parsers_know_nothing_of_replay() -> None:
-    """The two halves of floor two do not know each other's insides; only replay's recorder uses the writers."""
+def test_parsers_and_replay_do_not_import_one_another() -> None:
+    """Only replay's recorder uses the writers of parsers."""
     for module, path in sources():
         if module.startswith("multitracer.parsers"):
             assert not [name for _, name, _ in imports(path) if name.startswith("multitracer.replay")], module
@@ -125,7 +125,7 @@ def test_only_the_command_line_catches_everything() -> None:
                 assert caught not in ("Exception", "BaseException", "everything"), f"{module}, line {node.lineno}"
 
 
-def test_the_product_knows_no_truth_file() -> None:
+def test_the_product_names_no_truth_file() -> None:
     """No module of the product names the files that only tests may read."""
     for module, path in sources():
         text = path.read_text()
@@ -133,8 +133,8 @@ def test_the_product_knows_no_truth_file() -> None:
             assert not re.search(rf"""["']{re.escape(name)}["']""", text), f"{module} names {name}"
 
 
-def test_every_test_says_what_it_holds_true() -> None:
-    """Each test has a docstring: one sentence that states the behaviour."""
+def test_every_test_has_a_docstring() -> None:
+    """One sentence that states the behaviour."""
     silent = [
         f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
         for path in sorted((ROOT / "tests").rglob("test_*.py"))

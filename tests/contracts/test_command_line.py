@@ -125,14 +125,14 @@ def test_a_lossy_input_is_named_and_strict_makes_it_4(
     assert "--strict" in err
 
 
-def test_quiet_silences_talk_but_not_the_status(cut: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_quiet_suppresses_messages_only(cut: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """-q leaves stderr empty, also with skipped records and errors."""
     for arguments, expected in (([cut], 0), ([cut, "--strict"], 4), ([tmp_path / "nowhere"], 3)):
         status, _, err = called(capsys, "analyze", *arguments, "-q", "--summary-only", "-o", tmp_path / "out")
         assert (status, err) == (expected, "")
 
 
-def test_a_defect_is_1_and_called_one(
+def test_an_unexpected_exception_is_1_and_called_a_defect(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """An unexpected exception ends with 1 and says that it is ours; a traceback is shown only with -v."""
@@ -149,10 +149,10 @@ def test_a_defect_is_1_and_called_one(
     assert "Traceback" in called(capsys, "analyze", SND, "-o", tmp_path, "-v")[2]
 
 
-def test_what_the_machine_lacks_is_5(
+def test_a_full_disk_is_5(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A full disk ends with 5 and says what to do."""
+    """The message says what to do."""
 
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device", "out/summary.json")
@@ -187,7 +187,7 @@ def test_a_closed_pipe_is_no_defect(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (141, b"")
 
 
-def test_names_cannot_command_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_of_file_names_are_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Control characters in a file name are escaped on stderr."""
     path = tmp_path / "a\x1b[31mred.pcap"
     path.write_bytes((RLP / "snd.pcap").read_bytes()[:5000])

@@ -24,7 +24,7 @@ from multitracer.export.json_text import json_text
 kernels.choose = lambda records: None  # compiled, however few records there are
 sys.stdout.buffer.write(json_text(analyze(sys.argv[1:]).summary()))
 """
-LIVES = {
+MODES = {
     "compiled": {},
     "plain": {"NUMBA_DISABLE_JIT": "1"},
     "bounds-checked": {"NUMBA_BOUNDSCHECK": "1"},
@@ -32,9 +32,9 @@ LIVES = {
 
 
 @cache
-def summary(life: str) -> dict[str, Any]:
+def summary(mode: str) -> dict[str, Any]:
     """The summary of the example with both layers, made by a process with these settings."""
-    environment = {**os.environ, **LIVES[life]}
+    environment = {**os.environ, **MODES[mode]}
     inputs = [str(path) for path in sorted((EXAMPLES / "rlp-reset").iterdir())]
     command = [sys.executable, "-W", "error", "-c", COMPILED, *inputs]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
@@ -43,10 +43,10 @@ def summary(life: str) -> dict[str, Any]:
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("life", ["compiled", "bounds-checked"])
-def test_each_life_comes_to_the_same_conclusions(life: str) -> None:
-    """Every key of the summary, against the plain run; no warning, and nothing read out of bounds."""
-    assert summary(life) == summary("plain")
+@pytest.mark.parametrize("mode", ["compiled", "bounds-checked"])
+def test_each_way_of_running_kernels_gives_the_same_summary(mode: str) -> None:
+    """Compiled and bounds-checked against plain: every key of the summary; no warning, no access out of bounds."""
+    assert summary(mode) == summary("plain")
 
 
 RECORDS = """
@@ -69,11 +69,11 @@ print([int(step(ends, number, room)) for number in (0, 1, 2, 2, 2)], ends.lost.t
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("life", LIVES)
-def test_a_record_is_the_same_state_in_each_life(life: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", MODES)
+def test_record_fields_work_in_each_way_of_running(mode: str, tmp_path: Path) -> None:
     """A kernel reads and writes the fields of a record array's element by name, also when given the element."""
     (tmp_path / "script.py").write_text(RECORDS)
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), **LIVES[life]}
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), **MODES[mode]}
     command = [sys.executable, "-W", "error", str(tmp_path / "script.py")]
     printed = {
         subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout for _ in range(2)
@@ -82,7 +82,7 @@ def test_a_record_is_the_same_state_in_each_life(life: str, tmp_path: Path) -> N
 
 
 @pytest.mark.compiled
-def test_a_compiler_without_the_undocumented_option_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernels_work_without_numbas_undocumented_option(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without numba's option that omits reference counting a kernel gives the same result, more slowly."""
     monkeypatch.setattr(kernels, "_UNCOUNTED", {"_unknown_to_numba": True})
     monkeypatch.setattr(kernels, "_state", dict.fromkeys(kernels._state, False))

@@ -34,8 +34,8 @@ def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.data
 @pytest.mark.parametrize("capture", CAPTURES)
-def test_parts_come_to_the_same_conclusions(capture: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The summary is the same text."""
+def test_processing_in_parts_gives_the_same_summary(capture: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text of summary.json is the same."""
     path = shared(*capture.split("/"))
     whole = json.loads(json_text(analyze([path]).summary()))
     in_parts(monkeypatch)
@@ -60,7 +60,7 @@ def many_flows(path: Path, count: int) -> None:
 
 
 @pytest.mark.parametrize("parts", [1, 2, 3])
-def test_flows_are_told_apart_whatever_their_number(
+def test_any_number_of_flows_is_distinguished(
     parts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More flows than the initial table has room for are found, IPv4 and IPv6, with both directions in one flow."""
@@ -77,8 +77,8 @@ def test_flows_are_told_apart_whatever_their_number(
     assert packets["flow"].tolist() == [*range(300), *reversed(range(300))]
 
 
-def test_a_capture_is_read_alike_by_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every column of every table."""
+def test_any_number_of_threads_reads_a_capture_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every column of every table is equal."""
     source = EXAMPLES / "loss2" / "snd.pcap"
     whole = pcap.read(open_source(str(source))).tables
     in_parts(monkeypatch)

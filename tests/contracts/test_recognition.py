@@ -44,7 +44,7 @@ def test_a_format_s_files_are_recognised_as_it_and_as_no_other(entry: Format) ->
 
 
 @pytest.mark.data
-def test_files_beside_the_recordings_are_taken_for_no_format() -> None:
+def test_files_of_other_programs_are_not_recognised() -> None:
     """Output of iperf, ping and scripts, and unknown tables, JSON and text are not recognised."""
     found = {path.name: claims(open_source(str(path)).head) for path in files(None) if path.stat().st_size}
     assert len(found) > 20
@@ -68,13 +68,13 @@ def test_files_beside_the_recordings_are_taken_for_no_format() -> None:
     ],
     ids=repr,
 )
-def test_nearly_nothing_is_no_format(head: bytes) -> None:
+def test_a_nearly_empty_file_is_not_recognised(head: bytes) -> None:
     """A file with hardly any content is not recognised."""
     assert claims(head) == []
 
 
 @given(st.binary(max_size=600))
-def test_no_sniff_raises_or_claims_noise(head: bytes) -> None:
+def test_no_sniff_raises_or_accepts_random_octets(head: bytes) -> None:
     """A sniff accepts any octets without an error, and random octets, if more than a few, are not recognised."""
     names = claims(head)
     assert len(names) <= 1
@@ -82,8 +82,8 @@ def test_no_sniff_raises_or_claims_noise(head: bytes) -> None:
 
 @pytest.mark.data
 @given(st.data())
-def test_a_sniff_bears_a_head_cut_anywhere(data: st.DataObject) -> None:
-    """A shorter head is never recognised as another format."""
+def test_a_file_cut_anywhere_is_not_recognised_as_another_format(data: st.DataObject) -> None:
+    """A sniff that gets a shorter head accepts it for its own format or not at all."""
     name = data.draw(st.sampled_from(sorted(PARSERS)))
     source = sources(name)[0]
     head = source.head[: data.draw(st.integers(0, min(len(source), HEAD_BYTES)))]
@@ -94,7 +94,7 @@ def test_a_sniff_bears_a_head_cut_anywhere(data: st.DataObject) -> None:
     "shape", ["{}", "ESTAB 0 0 {}", "# a: {}", "x-1 [0] {}", "1 {}", "timeval {}", '{{"{}']
 )
 @pytest.mark.parametrize("filling", [" ", ":", "1", "-1 ", '"', "{", "a", ". "])
-def test_no_line_is_long_enough_to_keep_a_sniff_busy(shape: str, filling: str) -> None:
+def test_a_sniff_is_fast_for_long_lines(shape: str, filling: str) -> None:
     """Each sniff returns quickly for every kind of long line."""
     head = (shape.format(filling * (60_000 // len(filling))) + "\n").encode()
     started = perf_counter()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from multitracer.correlation.headers import header
 from multitracer.correlation.log_clocks import tie_clock
 from multitracer.correlation.segment_frames import Correlation, correlate
-from multitracer.link.frames import numbered
+from multitracer.link.frames import number_frames
 from multitracer.model.paths import NOWHERE, Paths
 from multitracer.model.schema import ACK, build, empty
 
@@ -109,7 +109,7 @@ def frames_of(sent: Sequence[Pdu], *, payload: bool = True, by_sender: bool = Tr
         "framing": np.zeros(rows),
     })  # fmt: skip
     links = build("links", {"link": [0], "protocol": ["rlc-umts"], "bearer": ["1"], "sender": ["mobile"]})
-    frames = numbered(frames, links, empty("link_events"))
+    frames = number_frames(frames, links, empty("link_events"))
     return {"frames": frames, "links": links}
 
 
@@ -151,7 +151,7 @@ def test_a_segment_knows_its_first_and_last_frame_and_their_repeats() -> None:
     assert (row["matched_by"], row["queue_ns"], row["transmission"]) == ("payload", 5 * MS, 0)
 
 
-def test_a_retransmission_that_differs_in_its_ip_id_is_told_from_its_original() -> None:
+def test_the_ip_id_distinguishes_a_retransmission_from_its_original() -> None:
     """The original was dropped before the link; only the later copy has frames."""
     numbers = [(-20, 901), (0, 1), (1, 101), (300, 1), (310, 201)]
     segments = [Sent(ms, seq=seq, ip_id=at) for at, (ms, seq) in enumerate(numbers)]
@@ -161,8 +161,8 @@ def test_a_retransmission_that_differs_in_its_ip_id_is_told_from_its_original() 
     assert table["transmission"].tolist() == [0, 0, 0, 1, 0]
 
 
-def test_copies_alike_in_every_field_are_told_apart_by_an_idle_link() -> None:
-    """A link that was idle takes a packet at once, so the frames are those of the later copy."""
+def test_an_idle_link_distinguishes_identical_copies() -> None:
+    """An idle link transmits a packet at once, so the frames are those of the later copy."""
     first, second = Sent(0, seq=101), Sent(400, seq=101)
     segments = [Sent(-20, seq=1), first, second, Sent(500, seq=201)]
     carried = [(-15, packet(segments[0])), (405, packet(second)), (505, packet(segments[3]))]
@@ -171,7 +171,7 @@ def test_copies_alike_in_every_field_are_told_apart_by_an_idle_link() -> None:
     assert table["frames"].tolist()[1] == 0
 
 
-def test_copies_alike_that_were_both_carried_are_matched_in_order() -> None:
+def test_identical_copies_that_were_both_carried_are_matched_in_order() -> None:
     """Each takes its own frames."""
     segments = [Sent(0), Sent(100)]
     table = join(segments, pdus([(5, packet(segments[0])), (105, packet(segments[1]))])).segment_frames
@@ -188,7 +188,7 @@ def test_no_frame_is_given_to_a_segment_that_was_sent_after_it() -> None:
 
 
 def test_a_segment_between_carried_ones_was_never_carried() -> None:
-    """It is a row without frames; the last of all is none, since the log may have ended."""
+    """It is a row without frames; the last segment has no row, since the log may have ended before."""
     segments = [Sent(i, seq=1 + 100 * i, ip_id=i + 1) for i in range(4)]
     carried = [(5, packet(segments[0])), (10, packet(segments[2]))]
     table = join(segments, pdus(carried)).segment_frames.sort_values("seq")
@@ -223,8 +223,8 @@ def test_a_packet_cut_off_within_its_header_is_recognised_by_what_there_is() -> 
     assert found.segment_frames["carried_bytes"].tolist() == [140, 32]
 
 
-def test_the_capture_behind_the_link_gives_frames_but_no_time_of_sending() -> None:
-    """What the sender's capture alone could tell is null."""
+def test_a_capture_behind_the_link_gives_frames_but_no_send_times() -> None:
+    """Values that only the sender's capture has are null."""
     one = Sent(40)
     row = join([one], pdus([(5, packet(one))]), before_link=False).segment_frames.iloc[0]
     assert row["first_frame_ns"] == START + 5 * MS
@@ -239,8 +239,8 @@ def test_a_packet_that_the_capture_behind_the_link_never_saw_is_a_row_by_its_own
     assert table["segment"].tolist() == [0, -1]
 
 
-def test_the_receiving_ends_log_tells_delivery_only() -> None:
-    """When the first frame was sent, and how many were, is not in it."""
+def test_the_receivers_log_gives_delivery_times_only() -> None:
+    """It does not show when the first frame was sent, nor how many frames were sent."""
     one = Sent(0)
     row = join([one], pdus([(60, packet(one))]), by_sender=False).segment_frames.iloc[0]
     assert row["delivered_ns"] == START + 63 * MS
@@ -258,8 +258,8 @@ def test_a_second_log_of_the_same_frames_makes_no_repeats() -> None:
     assert (row["frames"], row["frame_retransmissions"]) == (4, 0)
 
 
-def test_sizes_tell_packets_where_the_log_has_no_payload() -> None:
-    """What was offered between two idle instants is what was carried between them."""
+def test_packets_are_matched_by_size_if_the_log_has_no_payload() -> None:
+    """The bytes offered between two idle instants are the bytes carried between them."""
     segments = [Sent(0, size=20), Sent(50, seq=21, size=300), Sent(51, seq=321, size=300), Sent(52, seq=621, size=80)]
     carried = [
         (1, packet(segments[0])),
@@ -272,8 +272,8 @@ def test_sizes_tell_packets_where_the_log_has_no_payload() -> None:
     assert set(found.segment_frames["matched_by"]) == {"bytes"}
 
 
-def test_sizes_that_leave_two_places_match_none() -> None:
-    """One of two equal packets was dropped: which of them, sizes do not tell; the others they do."""
+def test_packets_with_ambiguous_sizes_are_not_matched() -> None:
+    """One of two equal packets was dropped, and sizes do not show which; the other packets are matched."""
     segments = [
         Sent(0, size=20),
         Sent(50, seq=21, size=200),
@@ -309,8 +309,8 @@ def test_the_clock_of_a_log_is_found_within_its_bound(offset_ms: int, ppm: int) 
     assert abs(clock.offset_s - true_s) <= clock.error_s <= 0.02
 
 
-def test_without_a_packet_in_common_a_clock_is_not_placed() -> None:
-    """Nothing is assumed."""
+def test_without_a_common_packet_no_clock_is_estimated() -> None:
+    """No offset is assumed."""
     tables, table = captured([Sent(0, seq=999)])
     clock = tie_clock(
         {**tables, **frames_of(pdus([(5, packet(Sent(0)))]))}, table, CONNECTIONS, paths(1), 1, "reference"
@@ -319,8 +319,8 @@ def test_without_a_packet_in_common_a_clock_is_not_placed() -> None:
     assert clock.error_s is None
 
 
-def test_a_log_that_tells_neither_payload_nor_sizes_is_said_to() -> None:
-    """RLP frames without their octets show no packet: no segment is guessed to be theirs."""
+def test_a_log_without_payload_and_sizes_is_noted() -> None:
+    """RLP frames without their octets show no packet: no segment is matched to them, and a note says so."""
     tables, table = captured([Sent(0)])
     log = frames_of(pdus([(5, packet(Sent(0)))]), payload=False)
     log["links"] = log["links"].assign(protocol="rlp")
@@ -330,7 +330,7 @@ def test_a_log_that_tells_neither_payload_nor_sizes_is_said_to() -> None:
 
 
 def test_a_trace_without_frames_or_without_packets_gives_an_empty_map() -> None:
-    """Nothing is no reason to fail."""
+    """Missing inputs are no error."""
     tables, table = captured([])
     assert not len(join([Sent(0)], []).segment_frames)
     log = frames_of(pdus([(5, packet(Sent(0)))]))

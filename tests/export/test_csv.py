@@ -11,7 +11,7 @@ from multitracer.export import csv
 from multitracer.model.schema import SCHEMA, build
 
 
-def test_nulls_are_empty_and_infinity_is_said(tmp_path: Path) -> None:
+def test_nulls_are_empty_fields_and_infinity_is_written(tmp_path: Path) -> None:
     """Headings are the schema's, in its order; what is unknown is an empty field."""
     state = build(
         "tcp_state",
@@ -51,7 +51,7 @@ def test_private_columns_and_tables_not_for_writing_stay_out(tmp_path: Path) -> 
     assert columns.set_index("column").loc["payload_bytes", "unit"] == "bytes"
 
 
-def test_sentences_survive(tmp_path: Path) -> None:
+def test_sentences_are_read_back_unchanged(tmp_path: Path) -> None:
     """A finding's sentence with commas and quotes is read again as it was."""
     because = 'it said "no", twice'
     finding = build(

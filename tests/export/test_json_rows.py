@@ -37,7 +37,7 @@ TREES = st.recursive(COLUMNS, lambda inner: st.dictionaries(st.text(), inner, mi
 @pytest.mark.slow
 @given(TREES)
 def test_a_line_is_the_text_of_its_item(tree: dict[str, Any]) -> None:
-    """Whatever the names and the values: both ways tell the same."""
+    """The JSON text and the dict of an item agree, for any names and values."""
     assert [json.loads(line) for line in lines(tree)] == dicts(tree)
     assert all(b"\n" not in line for line in lines(tree))
 
@@ -49,14 +49,14 @@ def test_unknown_values_are_none_and_known_ones_pythons_own() -> None:
     assert lines(tree)[1:] == [b'{"s":null,"in":{"n":null}}', b'{"s":null,"in":{"n":3}}']
 
 
-def test_an_items_values_are_its_own() -> None:
-    """Changing one changes no other."""
+def test_items_do_not_share_values() -> None:
+    """Changing one item changes no other."""
     first, second = dicts({"in": {"n": np.array([1, 2])}})
     first["in"]["n"] = 7
     assert second == {"in": {"n": 2}}
 
 
-def test_no_rows_are_no_items() -> None:
-    """Of either kind."""
+def test_no_rows_give_no_items() -> None:
+    """Neither as dicts nor as JSON."""
     tree = {"a": np.zeros(0), "in": {"b": np.zeros(0, dtype=object)}}
     assert dicts(tree) == lines(tree) == []

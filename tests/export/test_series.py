@@ -113,8 +113,8 @@ def test_windows_are_in_bytes_and_at_their_changes() -> None:
     assert "TcpSnd-vrtt" not in made
 
 
-def test_a_log_that_tells_the_segment_s_size_is_believed() -> None:
-    """ss gives cwnd in segments and bytes; a capture's offloaded segments do not spoil the others."""
+def test_the_segment_size_of_a_log_is_used() -> None:
+    """ss gives cwnd in segments and bytes; offloaded segments of a capture do not change its size."""
     log = state([1], cwnd_segments=[10.0], cwnd_bytes=[14480.0])
     fuller = state([1, 2], source=1, cwnd_segments=[10.0, 12.0])
     tables = {
@@ -125,8 +125,8 @@ def test_a_log_that_tells_the_segment_s_size_is_believed() -> None:
     assert points(made["TcpSnd-cwnd"]) == [(1, 14480), (2, 12 * 1448)]
 
 
-def test_the_peer_s_mss_bounds_the_segment() -> None:
-    """Both captures may show offloaded segments; what the SYN allowed is the most that was sent."""
+def test_the_peer_s_mss_limits_the_segment_size() -> None:
+    """Both captures may show offloaded segments; no segment was sent that is larger than the MSS of the SYN."""
     connections = build(
         "connections",
         {

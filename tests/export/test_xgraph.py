@@ -16,8 +16,8 @@ def frame(*points: tuple[float, float | None]) -> pd.DataFrame:
     )
 
 
-def test_everything_stands_in_bytes(tmp_path: Path) -> None:
-    """A second of SRTT is 10,000 bytes, a frame what it carries; an instant stands at the last number."""
+def test_all_series_are_scaled_to_bytes(tmp_path: Path) -> None:
+    """A second of SRTT is 10,000 bytes, a frame what it carries; an event is drawn at the last number."""
     named = {
         "TcpSnd-cwnd": frame((1.5, 2896)),
         "TcpSnd-srtt": frame((1.5, 0.25)),

@@ -47,7 +47,7 @@ def test_each_resend_is_reported_with_the_first_segment_that_it_competed_with(
 
 @pytest.mark.parametrize("segments", [100, 10_000])
 def test_a_resend_is_compared_with_the_segments_around_its_bytes_only(segments: int) -> None:
-    """However long the transfer, the candidates are the copies of these bytes and the segment before."""
+    """However long the transfer, the candidates are the copies of these bytes and the segment before them."""
     rows = [
         {"seq": 1 + 1000 * n, "first": n, "last": n + 9, "delivered": n + 9, "frame_retransmissions": 1}
         for n in range(segments)

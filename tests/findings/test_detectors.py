@@ -170,19 +170,19 @@ def confirmed(subject: Observations) -> set[str]:
     return set(found.loc[found["verdict"] == "confirmed", "kind"])
 
 
-def test_every_kind_is_tried() -> None:
-    """No kind that a detector can report is left without its two traces."""
+def test_every_kind_has_its_two_traces() -> None:
+    """No kind that a detector can report is without a trace that shows it and a near miss."""
     assert set(SPEAKS) == set(KINDS)
 
 
 @pytest.mark.parametrize("kind", SPEAKS)
-def test_it_speaks_where_it_must(kind: str) -> None:
-    """The trace that shows it has a confirmed finding of the kind."""
+def test_a_detector_finds_its_kind(kind: str) -> None:
+    """The trace that shows the kind has a confirmed finding of it."""
     assert kind in confirmed(SPEAKS[kind][0])
 
 
 @pytest.mark.parametrize("kind", SPEAKS)
-def test_it_keeps_silent_at_a_near_miss(kind: str) -> None:
+def test_a_detector_finds_nothing_in_a_near_miss(kind: str) -> None:
     """The near miss has no confirmed finding of the kind."""
     assert kind not in confirmed(SPEAKS[kind][1])
 
@@ -198,33 +198,33 @@ def test_a_resend_of_data_lost_in_delivery_out_of_order_is_not_the_links_fault_f
     assert list(found.loc[found["kind"] == "competing-recovery", "verdict"]) == ["likely"]
 
 
-def test_a_drop_that_nothing_passed_is_undecided() -> None:
-    """Without a later packet on the link the log may simply have ended."""
+def test_a_drop_without_a_later_packet_is_undecided() -> None:
+    """Without a later packet on the link the log may have ended before."""
     found = find(dropped(later=False)).table
     assert list(found.loc[found["kind"] == "local-drop", "verdict"]) == ["undecided"]
 
 
 def test_stray_arrivals_that_were_answered_are_undecided() -> None:
-    """A receiver that answers while the strays come may have taken them."""
+    """If the receiver sends while the stray packets arrive, it may have accepted them."""
     found = find(stale(checksum_ok=0, answered=True)).table
     assert "confirmed" not in set(found.loc[found["kind"] == "header-decompression-failure", "verdict"])
 
 
-def test_another_bearers_reset_flushes_nothing_here() -> None:
+def test_a_reset_of_another_bearer_does_not_explain_a_drop() -> None:
     """A drop stays a drop when only the other link was reset meanwhile."""
     elsewhere = replace(dropped(later=True), link_intervals=intervals(("reset", 15, 25), link=2))
     assert "local-drop" in confirmed(elsewhere)
 
 
-def test_a_reset_is_charged_to_a_connection_that_was_open() -> None:
-    """A reset before the only connection began cost it nothing."""
+def test_a_reset_is_attributed_to_an_open_connection() -> None:
+    """A reset before the only connection began did not affect it."""
     early = scene(DATA, link_intervals=intervals(("reset", -5000, -4000)))
     found = find(early).table
     assert found.loc[found["kind"] == "link-reset", "connection"].tolist() == [-1]
 
 
-def test_a_timeout_of_data_whose_acknowledgement_nobody_saw_is_undecided() -> None:
-    """The first copy arrived; that no acknowledgement of it was seen to leave proves nothing."""
+def test_a_timeout_of_data_without_a_captured_acknowledgement_is_undecided() -> None:
+    """The first copy arrived; that no acknowledgement of it was captured does not prove that none was sent."""
     original, copy = Seen(sent=0, came=50, seq=1, size=1000), Seen(sent=1000, came=1050, seq=1, size=1000)
     seen = [original, copy, Seen(sent=1060, came=1110, sender=1, ack=1001)]
     row = int((scene(seen).segments["time_ns"] == at(1000)).to_numpy().argmax())
@@ -232,15 +232,15 @@ def test_a_timeout_of_data_whose_acknowledgement_nobody_saw_is_undecided() -> No
     assert found.loc[found["kind"].str.contains("timeout"), "verdict"].tolist() == ["undecided"]
 
 
-def test_delayed_acknowledgements_are_no_queue() -> None:
-    """Segments that are sent one at a time, and acknowledged 200 ms late, waited nowhere."""
+def test_delayed_acknowledgements_are_not_taken_for_queueing() -> None:
+    """Segments sent one at a time and acknowledged 200 ms late did not wait in a queue."""
     talk = [Seen(sent=300 * n, came=300 * n + 50, seq=1 + 100 * n, size=100) for n in range(40)]
     answers = [Seen(sent=300 * n + 200, came=300 * n + 250, sender=1, ack=101 + 100 * n) for n in range(40)]
     found = find(scene(sorted([*talk, *answers], key=lambda one: one.sent)))
     assert "excessive-queueing" not in set(found.table["kind"])
 
 
-def test_round_trips_alone_tell_of_a_queue() -> None:
+def test_a_queue_is_found_from_round_trips_alone() -> None:
     """Ten segments always outstanding, each acknowledged a second after it was sent."""
     data = [Seen(sent=100 * n, came=100 * n + 950, seq=1 + 100 * n, size=100) for n in range(60)]
     answers = [Seen(sent=100 * n + 950, came=100 * n + 1000, sender=1, ack=101 + 100 * n) for n in range(60)]
@@ -258,8 +258,8 @@ def test_a_burst_lasts_a_round_trip_at_most() -> None:
 
 
 @pytest.mark.parametrize(("reset", "layer"), [(False, "host"), (True, "path")])
-def test_a_burst_that_the_link_was_never_given_is_the_hosts(reset: bool, layer: str) -> None:
-    """When the link carried what was sent later, and no reset can have flushed it; else nobody's for sure."""
+def test_a_burst_that_did_not_reach_the_link_is_the_hosts(reset: bool, layer: str) -> None:
+    """If the link carried later data, and no reset can have flushed the burst; otherwise no layer is confirmed."""
     subject = lost(3, 4)
     sent = [int(row) for row in subject.rows(0, 0, 0)]
     rows = [
@@ -272,8 +272,8 @@ def test_a_burst_that_the_link_was_never_given_is_the_hosts(reset: bool, layer: 
     assert found.loc[found["kind"] == "burst-loss", "layer"].tolist() == [layer]
 
 
-def test_a_recovery_is_told_with_its_fast_retransmission() -> None:
-    """What is resent within it belongs to the latest fast one of the same end, until a timeout ends it."""
+def test_a_recovery_is_reported_with_its_fast_retransmission() -> None:
+    """Its retransmissions belong to the latest fast one of the same end, until a timeout ends the recovery."""
     rows = [
         {"ms": 1000, "trigger": "recovery"}, {"ms": 1010, "trigger": "fast"},
         {"ms": 1015, "trigger": "recovery", "sender": SERVER}, {"ms": 1020, "trigger": "recovery"},

@@ -87,7 +87,7 @@ def test_a_kind_is_listed_exactly_where_its_tables_are_missing(given: str) -> No
         ),
     ],
 )  # fmt: skip
-def test_what_is_asked_for_is_what_is_not_there(given: str, kind: str, needs: str) -> None:
+def test_only_missing_inputs_are_asked_for(given: str, kind: str, needs: str) -> None:
     """An input that was given is not asked for again."""
     assert find(LOOKED_FOR[given][0]).not_looked_for[kind] == needs
 

@@ -67,8 +67,8 @@ def test_the_same_frames_at_a_constant_distance_are_one_link(offset_ms: float, l
     assert duplicates[0].offset_ns == pytest.approx(offset_ms * MS, abs=2)
 
 
-def test_two_links_in_step_are_two() -> None:
-    """The same numbers at the same distance with other octets are another terminal's."""
+def test_two_links_with_equal_numbers_but_other_octets_are_two() -> None:
+    """Equal numbers at a constant distance with other octets are of another terminal."""
     both = joined(recording(0, 0, payload(100, 1)), recording(1, 2, payload(100, 2)))
     frames, _, links, duplicates = without_duplicates(both, EVENTS, LINKS)
     assert len(frames) == 200
@@ -76,8 +76,8 @@ def test_two_links_in_step_are_two() -> None:
     assert duplicates == []
 
 
-def test_frames_whose_octets_nobody_logged_are_one_links_only_at_the_same_time() -> None:
-    """Links in step look alike without octets: what tells them apart is the clock, if it is common."""
+def test_frames_without_octets_are_one_link_only_at_the_same_time() -> None:
+    """Without octets, links in step look alike: only a common clock distinguishes them."""
     octets = payload(100)
     for offset_ms, one in ((0.5, True), (5000.0, False)):
         second = recording(1, 2, octets, offset_ms=offset_ms, octets_logged=False)
@@ -85,8 +85,8 @@ def test_frames_whose_octets_nobody_logged_are_one_links_only_at_the_same_time()
         assert duplicates == ([Duplicate(1, 0, round(offset_ms * MS))] if one else [])
 
 
-def test_what_arrived_is_not_given_up() -> None:
-    """Of two recordings the one stays that also tells what came, whichever was read first."""
+def test_the_recording_that_shows_arrivals_is_kept() -> None:
+    """Of two recordings of a link the one that also has received frames is kept, in either order of inputs."""
     octets = payload(100)
     heard = recording(1, 3, octets).assign(sent=False)
     both = joined(recording(0, 0, octets), recording(1, 2, octets), heard)
@@ -97,8 +97,8 @@ def test_what_arrived_is_not_given_up() -> None:
 
 
 @pytest.mark.data
-def test_a_capture_of_the_air_adds_nothing_to_both_ends_logs(tmp_path: Path) -> None:
-    """The reset is counted once, the link is one, and the capture is said to be left out."""
+def test_a_capture_of_the_air_is_left_out_beside_both_ends_logs(tmp_path: Path) -> None:
+    """The reset is counted once, the link is one, and a note says that the capture is left out."""
     (tmp_path / "in").mkdir()
     folder = instruments(shared("linux", "rlc-reset"), tmp_path / "in")
     assert cli.run(["analyze", str(folder), "-o", str(tmp_path), "--summary-only", "-q"]) == 0
@@ -111,8 +111,8 @@ def test_a_capture_of_the_air_adds_nothing_to_both_ends_logs(tmp_path: Path) -> 
 
 
 @pytest.mark.data
-def test_by_a_capture_of_the_air_alone_nobody_is_blamed_for_a_full_window(tmp_path: Path) -> None:
-    """When acknowledgements came is not seen there: the link's standing still with data waiting is unknown."""
+def test_a_capture_of_the_air_alone_shows_no_full_window(tmp_path: Path) -> None:
+    """It does not show when acknowledgements arrived: why the link stood still with data waiting is unknown."""
     (tmp_path / "in").mkdir()
     dumps = ("rlcdump.mobile.txt.gz", "rlcdump.network.txt.gz")
     folder = instruments(shared("linux", "rlc-outseq"), tmp_path / "in", leave_out=dumps)

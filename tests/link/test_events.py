@@ -7,7 +7,7 @@ import pytest
 from shared_data import shared
 
 from multitracer.link.events import FLOW_CONTROL, RELEASE, RESET, intervals
-from multitracer.link.frames import numbered
+from multitracer.link.frames import number_frames
 from multitracer.link.summary import rows
 from multitracer.link.timing import timing
 from multitracer.link.window import full_window
@@ -104,7 +104,7 @@ def test_the_request_that_sets_a_link_up_is_no_reset() -> None:
 
 
 def test_a_request_repeated_while_data_is_in_flight_is_the_same_reset() -> None:
-    """What the peer had sent before it heard of the reset does not end it."""
+    """Frames that the peer sent before it received the request do not end the reset."""
     log = frames(
         (0, True, "I RR"), (10, True, "SABM"), (20, False, "I RR"), (510, True, "SABM"), (520, False, "I RR"),
         (700, False, "UA"), (720, True, "I RR"),
@@ -113,7 +113,7 @@ def test_a_request_repeated_while_data_is_in_flight_is_the_same_reset() -> None:
 
 
 def test_a_request_repeated_because_its_answer_was_lost_is_the_same_reset() -> None:
-    """By the log of the end that answered, and went on."""
+    """In the log of the end that answered, and went on."""
     log = frames(
         (0, False, "I RR"), (10, False, "SABM"), (20, True, "UA"), (40, True, "I RR"), (500, False, "SABM"),
         (520, True, "UA"), (900, False, "I RR"),
@@ -121,8 +121,8 @@ def test_a_request_repeated_because_its_answer_was_lost_is_the_same_reset() -> N
     assert found(log) == [(RESET, 10, 20)]
 
 
-def test_a_reset_that_only_the_log_tells_ends_when_its_end_goes_on() -> None:
-    """It does not run to the end of the log; one beside the frame that says so is no second."""
+def test_a_reset_known_from_an_event_only_ends_with_the_next_data() -> None:
+    """It does not last to the end of the log; an event beside the frame of the same reset is no second reset."""
     log = frames((0, True, "I RR"), (300, True, "I RR"), (5000, True, "I RR"))
     assert found(log, events((100, 0, "reset"))) == [(RESET, 100, 300)]
     told = frames((0, True, "I RR"), (10, True, "SABM"), (400, False, "UA"), (420, True, "I RR"))
@@ -136,14 +136,14 @@ def test_every_reason_says_whose_log_to_look_into() -> None:
 
 
 def test_a_reset_without_an_answer_runs_to_the_end_of_the_log() -> None:
-    """And says so."""
+    """The finding says that no answer was seen."""
     log = frames((0, True, "I RR"), (10, True, "SABM"), (200, False, "BAD"))
     assert found(log) == [(RESET, 10, 200)]
     assert "no answer" in intervals(log, events(), LINKS)["because"].iloc[0]
 
 
-def test_disc_releases() -> None:
-    """From DISC to its answer."""
+def test_disc_releases_the_link() -> None:
+    """The release lasts from DISC to its answer."""
     assert found(frames((0, True, "I RR"), (50, False, "DISC"), (60, True, "UA"))) == [(RELEASE, 50, 60)]
 
 
@@ -177,22 +177,22 @@ def test_receive_not_ready_stops_until_receive_ready() -> None:
     ("folder", "kind", "count"),
     [("rlp-xonxoff", FLOW_CONTROL, 7), ("rlp-reset", RESET, 1), ("rlc-reset", RESET, 1), ("rlp-good", RESET, 0)],
 )
-def test_real_logs_have_what_happened(folder: str, kind: str, count: int) -> None:
-    """As many as the link made."""
+def test_events_of_real_logs_are_those_that_the_link_made(folder: str, kind: str, count: int) -> None:
+    """As many of each kind as the link itself counted."""
     tables = read(*map(str, sorted(shared("linux", folder).glob("rl?dump.*")))).tables
     table = intervals(tables["frames"], tables["link_events"], tables["links"])
     assert int((table["kind"] == kind).sum()) == count
 
 
 @pytest.mark.data
-def test_a_link_knows_its_timing() -> None:
+def test_the_timing_of_real_links_is_found() -> None:
     """RLP: 20 ms a frame, 9.6 kbit/s, an answer after some 400 ms; RLC: twelve PDUs in 10 ms."""
     for folder, dump, frame_ms, rate in (
         ("rlp-bad", "rlpdump.mobile.txt", 20.0, 9600.0),
         ("rlc-outseq", "rlcdump.network.txt.gz", 10 / 12, 364800.0),
     ):
         tables = read(str(shared("linux", folder, dump))).tables
-        tables["frames"] = numbered(tables["frames"], tables["links"], tables["link_events"])
+        tables["frames"] = number_frames(tables["frames"], tables["links"], tables["link_events"])
         measured = timing(tables["frames"], 0, 1, str(tables["links"]["protocol"].iloc[0]))
         assert measured.frame_ns is not None
         assert measured.frame_ns / MS == pytest.approx(frame_ms, abs=1e-5)
@@ -206,23 +206,23 @@ def test_a_full_window_is_found() -> None:
     log = frames(
         *((20.0 * n, True, "I RR") for n in range(61)), (3000, False, "RR"), sn=[*range(61), -1], nr=[0] * 61 + [30]
     )
-    log = numbered(log, LINKS, events())
+    log = number_frames(log, LINKS, events())
     found = full_window(log, LINKS, 0, 1)
     assert found is not None
     start, end = found
     assert [((a - START) / MS, (b - START) / MS) for a, b in zip(start, end, strict=True)] == [(1200, 3000)]
 
 
-def test_whether_a_window_was_full_is_unknown_where_no_acknowledgement_is_seen_to_come() -> None:
-    """A log of what left, both ways, does not tell when it arrived."""
+def test_a_full_window_is_unknown_without_received_acknowledgements() -> None:
+    """A log of sent frames, of both ends, does not show when acknowledgements arrived."""
     log = frames(*((20.0 * n, True, "I RR") for n in range(61)), sn=list(range(61)), nr=[0] * 61)
-    log = numbered(log, LINKS, events())
+    log = number_frames(log, LINKS, events())
     assert full_window(log, LINKS, 0, 1) is None
 
 
 @pytest.mark.data
-def test_what_one_log_cannot_tell_is_null() -> None:
-    """The sender's log knows nothing of what arrived, the receiver's nothing of what was sent."""
+def test_values_that_one_log_does_not_show_are_null() -> None:
+    """The sender's log does not show what arrived, the receiver's not what was sent."""
     folder = shared("linux", "rlp-bad")
     for dump, known, unknown in (
         ("rlpdump.mobile.txt", "frames_sent", "frames_received"),
@@ -230,7 +230,7 @@ def test_what_one_log_cannot_tell_is_null() -> None:
     ):
         tables = read(str(folder / dump)).tables
         links = tables["links"]
-        tables["frames"] = numbered(tables["frames"], links, tables["link_events"])
+        tables["frames"] = number_frames(tables["frames"], links, tables["link_events"])
         uplink = int(links.loc[links["sender"] == "mobile", "link"].iloc[0])
         row = rows(
             links,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shared_data import shared
 
-from multitracer.link.frames import numbered
+from multitracer.link.frames import number_frames
 from multitracer.model.schema import build
 from multitracer.parsers.shared.experiment import read
 
@@ -48,7 +48,7 @@ def log(
         },
     )
     events = build("link_events", {name: [] for name in ("record", "time_ns", "recorded_ns", "link", "side", "event")})
-    return numbered(frames, links, events)
+    return number_frames(frames, links, events)
 
 
 def sent(*numbers: int) -> list[tuple[bool, str, int]]:
@@ -72,7 +72,7 @@ def test_a_number_that_is_not_the_next_is_a_repeat() -> None:
 
 @given(st.lists(st.integers(0, 60), max_size=150))
 @settings(deadline=None, max_examples=50)
-def test_a_senders_repeats_are_always_told_from_new_frames(choices: list[int]) -> None:
+def test_a_senders_repeats_are_distinguished_from_new_frames(choices: list[int]) -> None:
     """Whatever a sender within its window of 61 repeats."""
     truth, top = [], 0
     for choice in choices:
@@ -145,7 +145,7 @@ def test_a_reset_leaves_other_bearers_alone() -> None:
             "sender": ["network", "mobile"] * 2, "reverse": [1, 0, 3, 2],
         },
     )  # fmt: skip
-    frames = numbered(frames, links, build("link_events", dict.fromkeys(NO_EVENTS, ())))
+    frames = number_frames(frames, links, build("link_events", dict.fromkeys(NO_EVENTS, ())))
     assert frames["epoch"].tolist() == [0, 0, 1, 1, 0, 1]
     assert frames["sn_unwrapped"].tolist() == [10, 500, -1, -1, 501, 0]
 
@@ -194,7 +194,7 @@ def test_supervisory_frames_have_no_number() -> None:
 def test_real_logs_have_the_repeats_that_their_links_made(folder: str, dump: str, repeats: int) -> None:
     """As the links themselves counted."""
     tables = read(str(shared("linux", folder, dump))).tables
-    frames = numbered(tables["frames"], tables["links"], tables["link_events"])
+    frames = number_frames(tables["frames"], tables["links"], tables["link_events"])
     assert int((frames["sent"] & (frames["transmission"] > 0)).sum()) == repeats
 
 
@@ -203,7 +203,7 @@ def test_both_ends_number_alike() -> None:
     """Of what arrived, the receiver's numbers are among the sender's, epoch by epoch."""
     folder = shared("linux", "rlp-reset")
     tables = read(str(folder / "rlpdump.mobile.txt"), str(folder / "rlpdump.network.txt")).tables
-    frames = numbered(tables["frames"], tables["links"], tables["link_events"])
+    frames = number_frames(tables["frames"], tables["links"], tables["link_events"])
     frames = frames[frames["sn_unwrapped"] >= 0]
     for link in (0, 1):
         own = frames[frames["link"] == link]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from shared_data import shared
 
 from multitracer.link.events import intervals
-from multitracer.link.frames import numbered
+from multitracer.link.frames import number_frames
 from multitracer.link.summary import rows
 from multitracer.link.timing import Timing, timing
 from multitracer.model.schema import build, empty
@@ -29,7 +29,7 @@ def summarised(*logs: Path) -> dict[str, dict[str, Any]]:
     """The rows of the link that these logs are of, by sender."""
     tables = read(*map(str, logs)).tables
     frames, events, links = tables["frames"], tables["link_events"], tables["links"]
-    frames = numbered(frames, links, events)
+    frames = number_frames(frames, links, events)
     named = zip(links["link"].tolist(), links["reverse"].tolist(), links["protocol"], strict=True)
     timings = {link: timing(frames, link, reverse, str(protocol)) for link, reverse, protocol in named}
     found = rows(links, frames, events, intervals(frames, events, links), timings)
@@ -70,8 +70,8 @@ def test_times_of_a_link_add_up(folder: str) -> None:
 
 @pytest.mark.data
 @pytest.mark.parametrize("folder", ["rlp-bad", "rlc-inseq"])
-def test_what_one_log_cannot_tell_is_null_and_the_rest_unchanged(folder: str) -> None:
-    """Leaving a log out makes values null, never other values."""
+def test_without_a_log_values_are_null_or_unchanged(folder: str) -> None:
+    """Leaving a log out makes values null, and changes no other value."""
     logs = sorted(shared("linux", folder).glob("rl?dump.*"))
     both = summarised(*logs)
     for log in logs:
@@ -87,8 +87,8 @@ def test_what_one_log_cannot_tell_is_null_and_the_rest_unchanged(folder: str) ->
 
 
 @pytest.mark.data
-def test_the_transfer_under_flow_control() -> None:
-    """Seven stops of about 1.6 s by the sender's log; the far end's alone tells of none."""
+def test_stops_by_flow_control_are_counted() -> None:
+    """Seven stops of about 1.6 s in the sender's log; the far end's log alone shows none."""
     folder = shared("linux", "rlp-xonxoff")
     row = summarised(folder / "rlpdump.mobile.txt")["mobile"]
     assert row["xoff"] == 7
@@ -97,7 +97,7 @@ def test_the_transfer_under_flow_control() -> None:
     assert (far["xoff"], far["flow_controlled_s"]) == (None, None)
 
 
-def test_protocols_that_show_no_resets_do_not_claim_none() -> None:
+def test_the_number_of_resets_is_null_if_the_protocol_has_none() -> None:
     """LTE's RLC is re-established by another layer."""
     links = build(
         "links", {"link": [0], "protocol": ["rlc-lte"], "bearer": ["drb 1"], "sender": ["network"], "reverse": [-1]}
@@ -110,14 +110,14 @@ def test_protocols_that_show_no_resets_do_not_claim_none() -> None:
         },
     )  # fmt: skip
     events = empty("link_events")
-    frames = numbered(frames, links, events)
+    frames = number_frames(frames, links, events)
     assert rows(links, frames, events, intervals(frames, events, links), {})[0]["resets"] is None
 
 
 def test_no_link_gives_no_rows() -> None:
-    """And no error."""
+    """A trace without link frames gives an empty list, and no error."""
     frames, events, links = empty("frames"), empty("link_events"), empty("links")
-    frames = numbered(frames, links, events)
+    frames = number_frames(frames, links, events)
     assert rows(links, frames, events, intervals(frames, events, links), {}) == []
 
 
@@ -177,7 +177,7 @@ def test_any_log_is_summarised(logged: list[tuple[Any, ...]], protocol: str) -> 
             "side": ["mobile"], "event": ["reset"],
         },
     )  # fmt: skip
-    frames = numbered(frames, links, events)
+    frames = number_frames(frames, links, events)
     shown = intervals(frames, events, links)
     assert (shown["end_ns"] >= shown["start_ns"]).all()
     for row in rows(links, frames, events, shown, dict.fromkeys(range(3), Timing(20_000_000, 1, None, 10**8))):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from shared_data import shared
 
-from multitracer.link.frames import modulus_of, numbered
+from multitracer.link.frames import modulus_of, number_frames
 from multitracer.link.recovery import recoveries
 from multitracer.link.timing import timing
 from multitracer.model.schema import build
@@ -36,7 +36,7 @@ def frames(*rows: tuple[int, int, int, bool, str, int, int]) -> pd.DataFrame:
             "nacks": [()] * len(rows),
         },
     )  # fmt: skip
-    return numbered(table, LINKS, NO_EVENTS)
+    return number_frames(table, LINKS, NO_EVENTS)
 
 
 def found(table: pd.DataFrame, rtt_ms: int | None = 400) -> list[float] | None:
@@ -55,7 +55,7 @@ def came(ms: int, sn: int) -> tuple[int, int, int, bool, str, int, int]:
     return (ms, 1, 0, False, "I RR", sn, 0)
 
 
-def told(ms: int, kind: str, nr: int) -> tuple[int, int, int, bool, str, int, int]:
+def answer(ms: int, kind: str, nr: int) -> tuple[int, int, int, bool, str, int, int]:
     """An answer in the sender's log."""
     return (ms, 0, 1, False, kind, -1, nr)
 
@@ -74,31 +74,31 @@ def test_what_never_arrived_is_no_sample() -> None:
     assert found(frames(sent(0, 0), sent(20, 1), sent(420, 1), came(200, 0))) == []
 
 
-def test_without_the_far_log_answers_decide() -> None:
-    """SREJ tells what was missing: the repeat sent since, not the needless one before the acknowledgement."""
+def test_without_the_far_log_answers_end_the_recovery() -> None:
+    """SREJ names the missing frame: the repeat sent since counts, not the needless one before the acknowledgement."""
     log = frames(
-        sent(0, 0), sent(20, 1), sent(40, 2), told(400, "RR", 1), told(440, "SREJ", 1), sent(460, 1), sent(700, 1),
-        told(860, "RR", 3),
+        sent(0, 0), sent(20, 1), sent(40, 2), answer(400, "RR", 1), answer(440, "SREJ", 1), sent(460, 1), sent(700, 1),
+        answer(860, "RR", 3),
     )  # fmt: skip
     assert found(log) == [440]
 
 
 def test_an_unacknowledged_frame_is_no_sample() -> None:
     """Nothing says that it got through."""
-    assert found(frames(sent(0, 0), sent(20, 1), sent(460, 1), told(500, "RR", 1))) == []
+    assert found(frames(sent(0, 0), sent(20, 1), sent(460, 1), answer(500, "RR", 1))) == []
 
 
-def test_one_log_without_answers_tells_nothing() -> None:
-    """Nor does one of which the round trip is unknown."""
+def test_one_log_without_answers_gives_no_samples() -> None:
+    """Nor does a log whose round trip is unknown."""
     assert found(frames(sent(0, 0), sent(20, 0))) is None
-    assert found(frames(sent(0, 0), sent(20, 0), told(400, "RR", 1)), rtt_ms=None) is None
+    assert found(frames(sent(0, 0), sent(20, 0), answer(400, "RR", 1)), rtt_ms=None) is None
 
 
 def of_folder(files: list[Path], sender: str, shift_ns: int = 0) -> list[int] | None:
     """Recovery times from these logs, the far one's clock put off by so much."""
     tables = read(*map(str, files)).tables
     table, links = tables["frames"], tables["links"]
-    table = numbered(table, links, tables["link_events"])
+    table = number_frames(table, links, tables["link_events"])
     table["time_ns"] += np.where(table["side"] == sender, 0, shift_ns)
     link = int(links.loc[links["sender"] == sender, "link"].iloc[0])
     reverse = int(links["reverse"].iloc[link])

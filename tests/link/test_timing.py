@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from shared_data import shared
 
-from multitracer.link.frames import numbered
+from multitracer.link.frames import number_frames
 from multitracer.link.timing import Timing, timing
 from multitracer.model.schema import build
 from multitracer.parsers.shared.experiment import read
@@ -65,14 +65,14 @@ def test_the_round_trip_is_to_the_answer_that_acknowledges_the_frame() -> None:
     assert measured.rtt_ns == 137 * MS
 
 
-def test_too_few_frames_tell_nothing() -> None:
+def test_too_few_frames_give_no_timing() -> None:
     """Nor does a log of the far end."""
     assert timing(log([(0, 0), (10, 1)]), 0, 1, "rlc-umts") == Timing()
     assert timing(log([(10 * n, n) for n in range(20)]), 1, 0, "rlc-umts") == Timing()
 
 
 def test_a_damaged_number_is_left_out() -> None:
-    """Nothing is made as large as it says."""
+    """No array is allocated by the size of a damaged number."""
     measured = timing(log([(10 * n, n) for n in range(20)], [(137, 1), (150, 10**15)]), 0, 1, "rlc-umts")
     assert measured.rtt_ns == 137 * MS
 
@@ -92,7 +92,7 @@ def test_real_links_have_the_timing_they_were_made_with(
     """20 ms and 180 ms each way; four 40-octet PDUs in 10 ms and 57.5 ms each way."""
     tables = read(str(shared("linux", folder, dump))).tables
     links = tables["links"]
-    tables["frames"] = numbered(tables["frames"], links, tables["link_events"])
+    tables["frames"] = number_frames(tables["frames"], links, tables["link_events"])
     measured = timing(tables["frames"], 0, 1, str(links["protocol"].iloc[0]))
     assert measured.frame_ns == frame_us * 1000
     assert measured.rate_bps == rate_bps

@@ -55,7 +55,7 @@ def test_durations_and_histograms_are_kept() -> None:
     assert recording.metadata["tcprtt"][0]["unit"] == "usecs"
 
 
-def test_headings_alone_are_no_input() -> None:
+def test_a_file_of_headings_only_is_refused() -> None:
     """Nothing was traced."""
     assert not bcc.sniff(_HEADING.encode())
     with pytest.raises(InputError):

@@ -26,8 +26,8 @@ def test_what_was_written_is_read(blocks: list[bool]) -> None:
     assert found.skips == []
 
 
-def test_white_space_means_nothing() -> None:
-    """Any between the characters."""
+def test_white_space_is_ignored() -> None:
+    """White space may stand between any characters."""
     found = erasures.read(Source("x", b"# name: a\n0 1\t1\r\n\n000\n"))
     assert found.metadata["erased"].tolist() == [False, True, True, False, False, False]
 
@@ -40,14 +40,14 @@ def test_other_characters_are_counted() -> None:
 
 
 @pytest.mark.parametrize("text", [b"# block_ms: -3\n01\n", b"# block_bytes: many\n01\n", b"# block_ms: 0\n01\n"])
-def test_nonsense_in_the_header_is_named(text: bytes) -> None:
-    """The default stands."""
+def test_an_invalid_header_value_is_reported(text: bytes) -> None:
+    """The default is used instead."""
     found = erasures.read(Source("x", text))
     assert (found.metadata["block_bytes"], found.metadata["block_ms"]) == (30, 20)
     assert len(found.skips) == 1
 
 
-def test_a_trace_of_nothing_is_refused() -> None:
+def test_an_empty_trace_is_refused() -> None:
     """Only comments."""
     with pytest.raises(InputError, match="no block"):
         erasures.read(Source("x", b"# name: nothing\n"))

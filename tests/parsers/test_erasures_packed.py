@@ -51,14 +51,14 @@ def test_a_header_that_ends_early_is_refused(size: int) -> None:
         erasures_packed.read(Source("x", packed([True] * 99)[:size]))
 
 
-def test_no_block_is_refused() -> None:
-    """A trace of nothing."""
+def test_a_trace_without_blocks_is_refused() -> None:
+    """A header with zero blocks is an error."""
     with pytest.raises(InputError, match="no block"):
         erasures_packed.read(Source("x", packed([])))
 
 
 @given(st.binary(max_size=60))
-def test_any_octets_are_borne(octets: bytes) -> None:
+def test_any_octets_are_read_or_refused(octets: bytes) -> None:
     """Whatever stands behind the magic is read, or refused with a reason."""
     with contextlib.suppress(InputError):
         found = erasures_packed.read(Source("x", erasures_packed.MAGIC + octets))

@@ -39,8 +39,8 @@ def test_a_cut_document_gives_the_samples_that_are_whole() -> None:
 @pytest.mark.parametrize(
     "text", ['{"metadata": {}, "results": {}, "x_values": []}', "[" * 100_000, '{"raw_values": 3}']
 )
-def test_nothing_of_use_is_an_input_error(text: str) -> None:
-    """No samples, no JSON that anyone nests so deep, and no values."""
+def test_a_file_without_samples_is_an_input_error(text: str) -> None:
+    """No samples, JSON that is nested too deep, and samples without values."""
     with pytest.raises(InputError):
         flent.read(Source("x", text.encode()))
 

@@ -47,7 +47,7 @@ def test_a_snapshot_is_decoded() -> None:
     assert recording.clock == "epoch"
 
 
-def test_what_is_no_snapshot_is_counted() -> None:
+def test_lines_without_a_snapshot_are_counted() -> None:
     """A line that describes the connection is no loss; damage is; a socket without tcp_info has no state."""
     good = snapshot("2019-04-01T12:00:00Z")
     text = '{"Metadata": {"UUID": "a"}}\n' + good + "{}\n" + snapshot("2019-04-01T12:00:00Z", family=7)
@@ -58,7 +58,7 @@ def test_what_is_no_snapshot_is_counted() -> None:
     assert [(skip.reason, skip.record, skip.count) for skip in recording.skips] == [("not a snapshot", 3, 4)]
 
 
-def test_the_zero_time_is_no_time() -> None:
+def test_go_s_zero_time_is_no_time() -> None:
     """Snapshots that carry Go's zero time are kept, on a clock that claims nothing."""
     recording = mlab_tcpinfo.read(Source("x", snapshot("0001-01-01T00:00:00Z").encode()))
     assert recording.clock == "relative"

@@ -87,7 +87,7 @@ def test_garbage_between_records_is_passed_over() -> None:
     assert [(skip.record, skip.offset) for skip in found.skips] == [(2, first)]
 
 
-def test_a_gigantic_length_is_no_reason_to_read_nothing() -> None:
+def test_a_record_with_a_gigantic_length_is_skipped() -> None:
     """A length field beyond the file costs its own record only, when records follow."""
     sound = bytearray(capture([*three(), *three()]))
     size = 16 + len(three()[0][1])
@@ -114,7 +114,7 @@ def test_snap_lengths_that_cut_headers_are_counted() -> None:
     assert [(skip.record, skip.count) for skip in found.skips if "snap length" in skip.reason] == [(2, 1)]
 
 
-def test_other_protocols_are_counted_and_said_to_be_out_of_scope() -> None:
+def test_other_protocols_are_counted_and_noted() -> None:
     """UDP and QUIC have counts, and a note."""
     import dpkt
 
@@ -125,7 +125,7 @@ def test_other_protocols_are_counted_and_said_to_be_out_of_scope() -> None:
     assert any("out of scope" in note for note in found.notes)
 
 
-def test_a_clock_that_was_set_back_is_said() -> None:
+def test_a_clock_that_was_set_back_is_noted() -> None:
     """Times that jump back by seconds are kept as recorded, with a note."""
     packets = three()
     late = [(packets[0][0] + 10**10, packets[0][1]), *packets[1:]]

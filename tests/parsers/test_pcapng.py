@@ -108,7 +108,7 @@ def test_other_blocks_are_passed_over() -> None:
     assert times(data) == [1000]
 
 
-def test_a_damaged_block_costs_its_section_only() -> None:
+def test_a_damaged_block_loses_its_section_only() -> None:
     """The next section is found, and the loss named."""
     broken = bytearray(section() + interface() + packet(1, SEGMENT))
     struct.pack_into("<I", broken, len(section()) + len(interface()) + 4, 0xFFFFFFF0)
@@ -146,6 +146,6 @@ def test_decimal_resolutions_round_down(ticks: int, power: int) -> None:
         assert pcapng.to_ns(np.array([ticks], dtype=np.int64), False, power).tolist() == [exact]
 
 
-def test_a_time_beyond_all_clocks_is_borne() -> None:
+def test_a_time_out_of_range_never_raises() -> None:
     """All ones but one in the time field, compiled or not."""
     assert len(times(section() + interface() + packet(2**64 - 2, SEGMENT))) == 1

@@ -50,7 +50,7 @@ def test_each_kind_of_line_has_its_fields() -> None:
 @pytest.mark.parametrize(
     "line", ["1.4 > AMD sn=4096 p=0 li= len=40", "1.4 > AMD sn=x p=0", "1.4 < STATUS ack=99999 nack=", "what"]
 )
-def test_lines_that_are_none_are_counted(line: str) -> None:
+def test_lines_that_cannot_be_read_are_counted(line: str) -> None:
     """Among them numbers that no field holds; the loss has its line."""
     found = rlcdump.read(Source("x", (SMALL + line + "\n").encode()))
     assert len(found.tables["frames"]) == 4

@@ -85,7 +85,7 @@ def test_each_kind_of_line_has_its_fields() -> None:
         "1.0 > I RR ns=0 len=3 data=0102", "1.0 > EVENT boom", "99999999999.0 > RR nr=0",
     ],
 )  # fmt: skip
-def test_lines_that_are_none_are_counted(line: str) -> None:
+def test_lines_that_cannot_be_read_are_counted(line: str) -> None:
     """The others stay; the loss has line number and offset."""
     found = read(SMALL + line + "\n")
     assert len(found.tables["frames"]) == 4

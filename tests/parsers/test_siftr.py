@@ -34,6 +34,6 @@ def test_without_their_unit_times_are_left_out() -> None:
 
 
 def test_a_line_of_other_fields_is_counted() -> None:
-    """It costs itself."""
+    """A line with another number of fields is skipped and counted; the others are read."""
     recording = siftr.read(Source("x", (SIFTR + "o,1,2\n").encode()))
     assert (recording.records, recording.skips[0].count, recording.skips[0].record) == (9, 1, 12)

@@ -74,7 +74,7 @@ def test_a_log_without_times_is_refused_with_what_to_do() -> None:
 
 
 def test_stray_lines_are_counted() -> None:
-    """What is neither a socket nor statistics costs itself."""
+    """A line that is neither a socket nor statistics is skipped and counted."""
     recording = ss.read(
         Source("x", (STYLES["comment"] + "Cannot open netlink socket\n" + STYLES["comment"]).encode())
     )

@@ -22,8 +22,8 @@ _SOCKET = (
 )
 
 
-def test_a_probe_tells_the_sender_s_state() -> None:
-    """Windows, numbers and SRTT stand in their columns, in their units."""
+def test_a_probe_has_the_sender_s_state() -> None:
+    """Windows, numbers and SRTT are in their columns, in their units."""
     recording = tcp_probe.read(Source("x", ("# tracer: nop\n" + _HEAD + _PROBE).encode()))
     row = recording.tables["tcp_state"].iloc[0]
     assert (row["record"], row["time_ns"], row["event"]) == (2, 2_256_150_205_000, "recv")
@@ -81,7 +81,7 @@ def test_what_the_ring_buffer_lost_is_reported() -> None:
 @pytest.mark.data
 @pytest.mark.parametrize("name", [name for name in LINUX if name != "rlc-inseq"])
 def test_every_line_of_real_traces_is_read(name: str) -> None:
-    """Of what a kernel of today wrote, nothing is skipped; one row for each line that is no comment."""
+    """Nothing is skipped in what a current kernel wrote; one row for each line that is no comment."""
     for file in ("tcp_probe.txt.gz", "retransmit.txt"):
         source = open_source(str(shared("linux", name, file)))
         recording = tcp_probe.read(source)

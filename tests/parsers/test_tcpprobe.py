@@ -15,7 +15,7 @@ _ELEVEN = "2.000000001 10.0.0.2:5001 10.0.0.1:54321 32 0xd0000010 0xd0000008 45 
 
 
 def test_ten_fields_are_read_but_not_srtt() -> None:
-    """Before Linux 3.12 srtt was in jiffies, whose length the file does not tell: null, and said so."""
+    """Before Linux 3.12 srtt was in jiffies, whose length the file does not give: null, with a note."""
     recording = tcpprobe.read(Source("x", _TEN.encode()))
     row = recording.tables["tcp_state"].iloc[0]
     assert (row["time_ns"], row["local"], row["remote"]) == (8_000_000_001, "10.0.0.2:5001", "10.0.0.1:54321")
@@ -27,7 +27,7 @@ def test_ten_fields_are_read_but_not_srtt() -> None:
     assert "jiffies" in recording.notes[0]
 
 
-def test_eleven_fields_tell_srtt_only_when_it_cannot_be_jiffies() -> None:
+def test_eleven_fields_give_srtt_only_if_it_cannot_be_jiffies() -> None:
     """257 may be either; 250,000 jiffies would be minutes, so these are microseconds."""
     unsure = tcpprobe.read(Source("x", _ELEVEN.encode()))
     assert unsure.tables["tcp_state"]["srtt_s"].isna().all()

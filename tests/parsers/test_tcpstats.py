@@ -23,7 +23,7 @@ def read(text: str) -> Recording:
 
 
 def test_any_subset_of_the_keys_is_read() -> None:
-    """Values stand in bytes and seconds, what a line does not tell is null."""
+    """Values are in bytes and seconds; values missing in a line are null."""
     recording = read(
         "# tcpstats 1\n# connection: 10.0.0.1:5000 > [::ffff:10.0.0.2]:80\n# host: a\n\n"
         "1238556193.000001 cwnd=2896 ssthresh=inf srtt=0.25 rttvar=1e-3 rto=1\n1238556194 cwnd=1448\n"
@@ -55,7 +55,7 @@ def test_times_from_zero_are_relative() -> None:
     assert read("# tcpstats 1\n# clock: monotonic\n0.5 cwnd=1\n").clock == "monotonic"
 
 
-def test_bad_values_cost_themselves_only() -> None:
+def test_a_bad_value_does_not_affect_the_rest_of_its_line() -> None:
     """The rest of the line is kept; each kind of defect is counted with its first place."""
     recording = read(
         "# tcpstats 1\n1.0 cwnd=x rto=1\n2.0 cwnd=-5\nnoon cwnd=1\n3.0\n4.0 wind=3\n"
@@ -72,7 +72,7 @@ def test_bad_values_cost_themselves_only() -> None:
     ]
 
 
-def test_only_comments_are_no_input() -> None:
+def test_a_file_of_comments_only_is_refused() -> None:
     """A log without a sample is refused."""
     with pytest.raises(InputError, match="no record"):
         read("# tcpstats 1\n# connection: 10.0.0.1:1 > 10.0.0.2:2\n")

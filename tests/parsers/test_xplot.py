@@ -30,7 +30,7 @@ def test_commands_take_their_colour_and_text() -> None:
     assert table["record"].tolist() == [9, 10, 13]
 
 
-def test_what_is_no_command_is_counted() -> None:
+def test_lines_that_are_not_commands_are_counted() -> None:
     """Unknown words and numbers that are none cost their line."""
     text = _HEAD + "dot 1 2\nscribble 1 2\ndot one two\ndot 3 4\n"
     recording = xplot.read(Source("x", text.encode()))

@@ -11,8 +11,8 @@ from multitracer.report.column_encoding import EXACT, decode, encode
 
 
 @given(arrays(np.int64, st.integers(0, 200), elements=st.integers(1 - EXACT, EXACT - 1)))
-def test_integers_come_back(values: np.ndarray) -> None:
-    """Any that a browser's number holds, rising or not."""
+def test_integers_are_decoded_unchanged(values: np.ndarray) -> None:
+    """Any integer that a browser's number can hold, ascending or not."""
     assert decode(encode(values)).tolist() == values.tolist()
 
 
@@ -23,14 +23,14 @@ def test_times_are_seconds_as_python_has_them(values: np.ndarray) -> None:
 
 
 @given(arrays(np.float64, st.integers(0, 100)))
-def test_floats_come_back(values: np.ndarray) -> None:
+def test_floats_are_decoded_unchanged(values: np.ndarray) -> None:
     """Also infinities and not-a-number; a negative zero may lose its sign."""
     np.testing.assert_array_equal(decode(encode(values)), values)
 
 
 @given(st.lists(st.text()))
-def test_strings_come_back(values: list[str]) -> None:
-    """Whatever they hold."""
+def test_strings_are_decoded_unchanged(values: list[str]) -> None:
+    """Strings with any characters."""
     assert decode(encode(np.array(values, dtype=object))) == values
 
 

@@ -3,20 +3,44 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from bokeh.embed import json_item
+from bokeh.models import DataRange1d, Div, Plot
 from repository import EXAMPLES
 
-from multitracer import Analysis, AnalyzeOptions, analyze, read
+from multitracer import Analysis, AnalyzeOptions, UsageError, analyze, read
 from multitracer.model.analysis import Analysis as Concluded
+from multitracer.report import colours, notebook_panels, panel_data
 
 CAPTURE = EXAMPLES / "loss2" / "snd.pcap"
+LINK_LOG = EXAMPLES / "rlp-reset" / "rlpdump.mobile.txt"
 
 
 @pytest.fixture(scope="module")
 def analysis() -> Analysis:
     """The analysis of one end's capture."""
     return analyze(CAPTURE)
+
+
+def plots(layout: Any) -> list[Any]:
+    """The figures of a layout, from top to bottom."""
+    grid = layout.children[1]
+    return [child for child, *_ in grid.children]
+
+
+def heading(layout: Any) -> str:
+    """The text above the figures."""
+    [found] = layout.select({"type": Div})
+    text: str = found.text
+    return text
+
+
+def drawn(layout: Any, name: str) -> dict[str, Any]:
+    """The data of the series of that name."""
+    data: dict[str, Any] = layout.select_one({"name": name}).data
+    return data
 
 
 @pytest.mark.slow
@@ -28,11 +52,11 @@ def test_a_trace_a_path_and_several_paths_give_the_same(analysis: Analysis) -> N
 
 @pytest.mark.slow
 def test_options_are_the_second_argument() -> None:
-    """As with a Trace, so with a path."""
+    """`analyze` takes options with a path as it does with a Trace."""
     assert [one["id"] for one in analyze(CAPTURE, AnalyzeOptions(connections=(1,))).summary()["connections"]] == [1]
 
 
-def test_it_is_the_conclusions_and_shows_the_verdict(analysis: Analysis) -> None:
+def test_an_analysis_shows_its_verdict(analysis: Analysis) -> None:
     """`repr` names the input, counts, and ends with the verdict; in a notebook the findings follow."""
     assert isinstance(analysis, Concluded)
     first, second = repr(analysis).splitlines()
@@ -45,15 +69,75 @@ def test_it_is_the_conclusions_and_shows_the_verdict(analysis: Analysis) -> None
     assert html.count("<tr>") == 1 + len({(one["kind"], one["verdict"]) for one in analysis.summary()["findings"]})
 
 
-def test_text_from_the_inputs_is_no_markup(tmp_path: Path) -> None:
-    """A file's name may hold anything."""
+def test_text_from_the_inputs_is_escaped(tmp_path: Path) -> None:
+    """A file name may contain markup."""
     path = tmp_path / "<b>.pcap"
     path.write_bytes(CAPTURE.read_bytes())
     assert "<b>" not in analyze(path)._repr_html_()
 
 
 @pytest.mark.slow
-def test_the_report_is_written_where_it_is_asked_for(analysis: Analysis, tmp_path: Path) -> None:
-    """A str or a Path names the file."""
+def test_the_report_is_written_to_the_given_path(analysis: Analysis, tmp_path: Path) -> None:
+    """The path is a str or a Path."""
     analysis.report(str(tmp_path / "report.html"))
     assert (tmp_path / "report.html").read_text().startswith("<!")
+
+
+def test_the_plot_is_the_reports_panels_on_one_time_axis(analysis: Analysis) -> None:
+    """Panning or zooming one panel moves all; Bokeh fits each y axis to what is in view."""
+    layout = analysis.plot()
+    found = plots(layout)
+    assert [each.title.text for each in found][1:3] == ["Sequence numbers", "Windows of the sender"]
+    assert len({each.x_range.id for each in found}) == 1
+    for each in found[1:]:
+        assert isinstance(each.y_range, DataRange1d)
+        assert each.window_axis == "x"
+    assert all(isinstance(each, Plot) for each in found)
+    assert json_item(layout)["doc"]["roots"]  # what bokeh.io.show gives to a notebook
+
+
+def test_the_plot_holds_every_record_of_the_busiest_connection(analysis: Analysis) -> None:
+    """By default it shows the connection with most data, and every segment of it."""
+    busiest = panel_data.largest_first(analysis)[0]
+    layout = analysis.plot()
+    assert heading(layout).startswith(f"Connection {busiest}: ")
+    expected = panel_data.connection(analysis, busiest).sources["segments"]
+    assert (drawn(layout, "segments")["x"] * 1e9).round().astype(int).tolist() == expected["x"].tolist()
+    assert drawn(layout, "segments")["top"].tolist() == expected["top"].tolist()
+
+
+def test_another_connection_can_be_plotted(analysis: Analysis) -> None:
+    """`connection` chooses by the number in the table of connections; an unknown number is a usage error."""
+    other = panel_data.largest_first(analysis)[1]
+    assert heading(analysis.plot(connection=other)).startswith(f"Connection {other}: ")
+    with pytest.raises(UsageError, match="There are: 0, 1"):
+        analysis.plot(connection=2)
+
+
+def test_a_long_series_is_thinned_and_the_heading_says_so(
+    analysis: Analysis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a series with more records than a browser pans smoothly every n-th is drawn."""
+    assert "every n-th is drawn" not in heading(analysis.plot())
+    whole = len(drawn(analysis.plot(), "segments")["x"])
+    monkeypatch.setattr(notebook_panels, "MOST_POINTS", whole - 1)
+    layout = analysis.plot()
+    assert len(drawn(layout, "segments")["x"]) == -(-whole // 2)
+    assert "every n-th is drawn" in heading(layout)
+
+
+def test_a_link_log_alone_can_be_plotted() -> None:
+    """Without a capture the plot shows the link's frames, and says which panels it has no input for."""
+    layout = analyze(LINK_LOG).plot()
+    assert any(each.title.text.startswith("Link frames") for each in plots(layout))
+    assert heading(layout).startswith("Sender state: no recording shows windows.")
+    with pytest.raises(UsageError, match="There are: none"):
+        analyze(LINK_LOG).plot(connection=0)
+
+
+def test_the_plot_shows_where_the_time_went() -> None:
+    """The bar has every stretch of the accounting, in the report's colours."""
+    found = analyze(CAPTURE, AnalyzeOptions(link_rate_bps=1e6))
+    bars = drawn(found.plot(), "accounting")
+    assert len(bars["left"]) == len(found.main_accounting) > 0
+    assert set(bars["colour"]) <= set(colours.CAUSES.values())

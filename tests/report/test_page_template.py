@@ -15,14 +15,14 @@ MARKUP = "</script><script>alert('x')</script>"
 
 
 def test_every_script_is_in_a_page() -> None:
-    """And every name in the lists is a script's."""
+    """And every name in the lists is a script of assets/."""
     there = {path.relative_to(ASSETS / "scripts").with_suffix("").as_posix() for path in ASSETS.rglob("*.js")}
     listed = [*page_template.SCRIPTS, *(name for names in page_template.OWN_SCRIPTS.values() for name in names)]
     assert sorted(listed) == sorted(there)
 
 
 def test_every_style_is_in_a_page() -> None:
-    """And every name in the list is a style sheet's."""
+    """And every name in the list is a style sheet of assets/."""
     assert sorted(page_template.STYLES) == sorted(path.stem for path in (ASSETS / "styles").iterdir())
 
 
@@ -32,7 +32,7 @@ def test_lines_of_assets_are_short(path: Path) -> None:
     assert max(len(line) for line in path.read_text(encoding="utf-8").splitlines()) <= 120
 
 
-def test_a_script_declares_nothing_for_the_others() -> None:
+def test_a_script_declares_no_globals() -> None:
     """Each is a function of its own, in strict mode."""
     joined = page_template.script("namespace", "columns/search")
     assert joined.count('(() => {\n"use strict";') == joined.count("})();") == 2

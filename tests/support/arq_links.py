@@ -97,7 +97,7 @@ def rows(driven: Engine) -> list[Row]:
     return found
 
 
-def told(driven: Engine, but: tuple[str, ...] = ("RECEIVED",)) -> list[str]:
+def log_lines(driven: Engine, but: tuple[str, ...] = ("RECEIVED",)) -> list[str]:
     """The log as lines like `10 A SENT DATA 1 echo 0`, times in ms, without some events."""
     return [
         f"{row.time_ns / MS:g} {'AB'[row.side]} {row.event}{_said(row)}" for row in rows(driven) if row.event not in but

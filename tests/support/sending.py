@@ -12,6 +12,7 @@ from two_ends import segments as segments_table
 
 from multitracer.model.schema import ACK, MARKS, OPTION_SACK, OPTION_SACK_PERMITTED, OPTION_TIMESTAMPS, SYN
 from multitracer.tcp import sender as sending
+from multitracer.tcp import sender_state as state
 from multitracer.tcp.connection_rows import Groups
 from multitracer.tcp.retransmissions import classify
 from multitracer.tcp.scoreboard import EVENT_FIELDS, FACT_FIELDS, PAIR_FIELDS, Scoreboard, SegmentColumns
@@ -56,6 +57,10 @@ def ack(ms: float, number: int, *sacks: Block, dsack: Block | None = None, echo:
 def syn_ack(ms: float) -> Segment:
     """The SYN+ACK of a receiver that permits SACK, and so reports duplicates."""
     return Segment(ms, 1, flags=SYN | ACK, options=OPTION_SACK_PERMITTED)
+
+
+FLIGHT = [data(n, 1 + 100 * n, 101 + 100 * n) for n in range(5)]
+"""Five segments of 100 bytes, 1 ms apart from 0 ms on."""
 
 
 def table(segments: tuple[Segment, ...]) -> pd.DataFrame:
@@ -111,23 +116,23 @@ def replayed(*segments: Segment, room: int = 64) -> Replayed:
         sending.pack_word(one.sender, int(one.resent), one.flags, one.options, one.size) for one in segments
     ]
     found = Replayed(
-        np.zeros(sending.SENDER_FIELDS, dtype=np.int64), np.empty(count, dtype=np.int64),
+        np.zeros(state.SENDER_FIELDS, dtype=np.int64), np.empty(count, dtype=np.int64),
         np.empty((count, 2), dtype=np.int32), np.full((room, FACT_FIELDS), 7, dtype=np.int64),
         np.full((count, EVENT_FIELDS), 7, dtype=np.int64), np.full((room, PAIR_FIELDS), 7, dtype=np.int64),
     )  # fmt: skip
     own = {name: frame[name].to_numpy() for name in SegmentColumns._fields if name != "arrived"}
     columns = SegmentColumns(**own, arrived=arrivals(segments))
     fetched = np.empty((sending.BATCH, 2), dtype=np.int64)
-    sending.new_sender(found.sender, -1)
+    state.new_sender(found.sender, -1)
     while not sending.replay_sender(
         np.arange(count, dtype=np.int32), np.array(words, dtype=np.int64), 0, columns,
         blocks(segments).to_numpy().T.copy(), found.sender,
         Scoreboard(found.ends, found.notes, found.facts, found.pairs), found.events, fetched,
     ):  # fmt: skip
         found.facts, found.pairs = (np.concatenate([rows, rows]) for rows in (found.facts, found.pairs))
-    found.ends, found.notes = found.ends[: found[sending.ROWS]], found.notes[: found[sending.ROWS]]
-    found.facts, found.pairs = found.facts[: found[sending.FACTS]], found.pairs[: found[sending.PAIRS]]
-    found.events = found.events[: found[sending.EVENTS]]
+    found.ends, found.notes = found.ends[: found[state.ROWS]], found.notes[: found[state.ROWS]]
+    found.facts, found.pairs = found.facts[: found[state.FACTS]], found.pairs[: found[state.PAIRS]]
+    found.events = found.events[: found[state.EVENTS]]
     return found
 
 

@@ -43,7 +43,7 @@ def test_what_happened_is_confirmed() -> None:
 
 @pytest.mark.parametrize("left_out", [(), ("rcv",), ("rlp", "rlc"), ("tcp_probe", "ss"), ("snd",)], ids=str)
 @pytest.mark.parametrize("folder", LINUX)
-def test_no_layer_is_accused_wrongly(folder: str, left_out: tuple[str, ...]) -> None:
+def test_no_confirmed_finding_blames_the_wrong_layer(folder: str, left_out: tuple[str, ...]) -> None:
     """No confirmed finding accuses a layer of what did not happen, whatever recording is missing."""
     events = truth(folder, "findings.csv")
     found = confirmed(folder, *left_out)

@@ -34,7 +34,7 @@ def happened(folder: str) -> pd.DataFrame:
 
 @pytest.mark.parametrize("sides", [("mobile", "network"), ("mobile",), ("network",)], ids="+".join)
 @pytest.mark.parametrize("folder", BOTH_LAYERS)
-def test_nothing_is_told_that_did_not_happen(folder: str, sides: tuple[str, ...]) -> None:
+def test_no_event_is_reported_that_did_not_happen(folder: str, sides: tuple[str, ...]) -> None:
     """As many of each kind as there were; the far end's log alone does not know when the sender was stopped."""
     shown, events = found(folder, *sides), happened(folder)
     for kind, name in KINDS.items():

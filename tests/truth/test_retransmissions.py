@@ -36,7 +36,7 @@ def test_both_captures_tell_whether_each_was_needless(folder: str) -> None:
     assert (joined["spurious"] == joined["spurious_true"]).all()
 
 
-def test_triggers_are_named_right() -> None:
+def test_triggers_agree_with_the_kernels() -> None:
     """Over all transfers at least 95 % of the triggers are the kernel's."""
     joined = pd.concat([compared(folder)[2] for folder in LINUX])
     assert len(joined) > 300
@@ -44,7 +44,7 @@ def test_triggers_are_named_right() -> None:
 
 
 @pytest.mark.parametrize("folder", LINUX)
-def test_the_senders_capture_alone_never_misleads(folder: str) -> None:
+def test_verdicts_from_the_senders_capture_alone_are_right_or_unknown(folder: str) -> None:
     """From the sender's capture alone a verdict is right or unknown."""
     others = ("rcv", "rlp", "rlc", "tcp_probe", "ss")
     expected, found, joined = compared(folder, *others)

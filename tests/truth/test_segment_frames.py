@@ -15,7 +15,7 @@ from shared_data import shared
 
 from multitracer.correlation.log_clocks import tie_clock
 from multitracer.correlation.segment_frames import Correlation, correlate
-from multitracer.link.frames import numbered
+from multitracer.link.frames import number_frames
 from multitracer.model.paths import Paths
 from multitracer.model.trace import Clock, Trace
 from multitracer.parsers.shared.experiment import read
@@ -50,7 +50,7 @@ def joined(folder: str, captures: Sequence[str], logs: Sequence[str]) -> Joined:
     files += [next(source.glob(f"r??dump.{side}.txt*")) for side in logs]
     trace = read(*map(str, files))
     tables = trace.tables
-    tables["frames"] = numbered(tables["frames"], tables["links"], tables["link_events"])
+    tables["frames"] = number_frames(tables["frames"], tables["links"], tables["link_events"])
     points = find_points(tables, trace.inputs)
     found = find_connections(tables, points.point, points.captured_twice)
     alignment = clocks.align(found.segments, points, trace.inputs)
@@ -143,7 +143,7 @@ def test_rlp_delivers_in_sequence(folder: str) -> None:
 @pytest.mark.data
 @pytest.mark.parametrize("folder", ["rlc-reset", "rlp-reset"])
 def test_what_a_reset_flushed_was_never_delivered(folder: str) -> None:
-    """Whatever of it the frames had carried."""
+    """Whatever part of it the frames had carried."""
     both = compared(joined(folder, ("snd", "rcv"), ("network", "mobile")), folder, data_side(folder))
     assert (both.loc[both["fate"] == "flushed", "delivered_ns"] < 0).all()
     assert (both.loc[both["fate"] == "delivered", "delivered_ns"] > 0).all()
@@ -152,7 +152,7 @@ def test_what_a_reset_flushed_was_never_delivered(folder: str) -> None:
 @pytest.mark.data
 @pytest.mark.parametrize("folder", [*RLC, *RLP])
 def test_segments_that_the_link_was_never_given_are_rows_without_frames(folder: str) -> None:
-    """No octet carried, as the truth has it, and no other segment."""
+    """They carry no octet, as in the truth, and no other segment is without frames."""
     both = compared(joined(folder, ("snd", "rcv"), ("network", "mobile")), folder, data_side(folder))
     never = both["frames"] == 0
     assert (never == (both["frames_sent"] == 0)).all()
@@ -163,7 +163,7 @@ def test_segments_that_the_link_was_never_given_are_rows_without_frames(folder: 
 @pytest.mark.data
 @pytest.mark.parametrize("folder", [*RLC, *RLP])
 def test_without_the_senders_capture_only_its_times_are_missing(folder: str) -> None:
-    """The frames are told all the same; when and how often TCP sent is not known."""
+    """The frames are still found; when and how often TCP sent is unknown."""
     one = joined(folder, ("rcv",), (data_side(folder),))
     both = compared(one, folder, data_side(folder))
     assert len(both)
@@ -176,8 +176,8 @@ def test_without_the_senders_capture_only_its_times_are_missing(folder: str) -> 
 
 @pytest.mark.data
 @pytest.mark.parametrize("folder", [*RLC, *RLP])
-def test_the_receivers_log_alone_tells_arrivals_but_not_what_was_sent(folder: str) -> None:
-    """First and last frame, and how many there were, stay null; nothing is said never to have been carried."""
+def test_the_receivers_log_alone_gives_arrivals_only(folder: str) -> None:
+    """First and last frame, and their number, stay null; no segment is reported as never carried."""
     far = "mobile" if data_side(folder) == "network" else "network"
     both = compared(joined(folder, ("snd",), (far,)), folder, data_side(folder))
     assert len(both)
@@ -220,8 +220,8 @@ def test_a_log_on_another_clock_is_placed_within_its_bound(folder: str, offset_n
 
 @pytest.mark.data
 @pytest.mark.parametrize("folder", [*RLC, *RLP])
-def test_a_log_that_may_be_on_the_captures_clock_is_held_to_be(folder: str) -> None:
-    """No correction is made where none is needed, and how little it can be off is said."""
+def test_a_log_that_fits_the_captures_clock_is_not_corrected(folder: str) -> None:
+    """No offset is applied where none is needed, and the stated error is below 20 ms."""
     clock = tied(joined(folder, ("snd",), (data_side(folder),)), 0, 0.0)
     assert clock.offset_s == 0.0
     assert clock.error_s is not None

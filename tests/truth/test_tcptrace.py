@@ -98,7 +98,7 @@ def compared(file: str, rows: list[dict[str, str]]) -> Iterator[tuple[str, bool]
 
 
 def test_at_least_98_percent_of_the_figures_agree() -> None:
-    """Over all captures together; docs/tcptrace.md tells why the others differ."""
+    """Over all captures together; docs/tcptrace.md explains why the others differ."""
     rows: dict[str, list[dict[str, str]]] = defaultdict(list)
     with shared("tcptrace.csv").open() as file:
         for row in csv.DictReader(file):

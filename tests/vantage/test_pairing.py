@@ -92,7 +92,7 @@ def test_copies_captured_twice_are_left_out():
     assert pair(here, at([50], payload_bytes=[10], ip_id=[3])).tolist() == [0, -1]
 
 
-def test_nothing_to_pair():
+def test_empty_tables_have_no_pairs():
     """Empty tables have no pairs."""
     assert pair(at([]), at([1])).tolist() == []
     assert pair(at([1]), at([])).tolist() == [-1]

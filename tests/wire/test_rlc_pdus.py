@@ -10,7 +10,7 @@ from multitracer.wire import rlc_lte, rlc_nr, rlc_umts
 from multitracer.wire.bits import MalformedPduError
 
 
-def test_umts_vector() -> None:
+def test_a_umts_vector_is_encoded_and_decoded() -> None:
     """An AMD PDU with a poll and two length indicators has the octets of the vector, and decodes from them."""
     data = bytes(range(36))
     pdu = rlc_umts.Amd(0x123, True, data, (10, 127))
@@ -25,7 +25,7 @@ LTE = {
 
 
 @pytest.mark.parametrize("header", LTE)
-def test_lte_vectors(header: str) -> None:
+def test_lte_vectors_are_encoded_and_decoded(header: str) -> None:
     """AMD PDUs with length indicators and AMD PDU segments have the headers of 36.322 6.2.1."""
     pdu = LTE[header]
     octets = rlc_lte.encode(pdu)
@@ -33,7 +33,7 @@ def test_lte_vectors(header: str) -> None:
     assert rlc_lte.decode(octets) == pdu
 
 
-def test_lte_status_vectors() -> None:
+def test_lte_status_vectors_are_decoded() -> None:
     """STATUS PDUs decode to ACK_SN 30 without NACKs, and to ACK_SN 8 with four NACKs."""
     assert rlc_lte.decode(bytes.fromhex("0078")) == rlc_lte.Status(30)
     found = rlc_lte.decode(bytes.fromhex("002200400C01C020"))
@@ -55,7 +55,7 @@ NR = {
 
 
 @pytest.mark.parametrize("key", NR, ids=str)
-def test_nr_vectors(key: tuple[str, int]) -> None:
+def test_nr_vectors_are_encoded_and_decoded(key: tuple[str, int]) -> None:
     """Whole, last and middle segments, with 12 and 18 bit sequence numbers, match the vectors."""
     header, bits = key
     spec = rlc_nr.am_spec(bits)

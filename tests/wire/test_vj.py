@@ -81,7 +81,7 @@ def test_after_a_loss_numbers_are_too_low_by_what_was_lost() -> None:
 
 
 @pytest.mark.parametrize("octets", [b"", b"\x4f", b"\x00\x12", b"\x0f\x12\x34"])
-def test_without_context_nothing_comes_out(octets: bytes) -> None:
+def test_a_packet_without_context_is_not_decompressed(octets: bytes) -> None:
     """A compressed packet of an unknown connection, or one cut short, gives None."""
     assert Decompressor().compressed(octets) is None
 

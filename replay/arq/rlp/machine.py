@@ -22,7 +22,7 @@ from multitracer.replay.arq.rlp.receiver import (
     watch,
     xon_after,
 )
-from multitracer.replay.arq.rlp.sender import acknowledge, go_back, mark, selected, unmark
+from multitracer.replay.arq.rlp.sender import acknowledge, go_back, mark, next_information, unmark
 from multitracer.replay.arq.rlp.state import (
     ABM,
     COMMAND,
@@ -99,7 +99,7 @@ def chosen(e: Any, frame: Any, now: int) -> int:
         watch(e, now)
     if e.requests > 0 and e.piggyback == 0:
         return request(e, now) | S_FRAME | COMMAND
-    n = selected(e)
+    n = next_information(e)
     if n >= 0:
         frame.position = e.s_position[n]
         return information(e, n, now)
@@ -161,13 +161,13 @@ def receive(e: Any, frame: Any, octets: int, now: int) -> None:
     ns = header & NUMBER
     if ns == U_FRAME:
         if header != NULL:
-            unnumbered(e, header >> NR_AT & NUMBER)
+            on_unnumbered(e, header >> NR_AT & NUMBER)
         return
     if e.state != ABM or (ns != S_FRAME and header & FINAL and header & COMMAND):
         return  # 24.022 5.3: an I+S command with P=1 is ignored
     supervisory(e, header, now)
     if ns != S_FRAME:
-        numbered(e, ns, header, frame.position, now)
+        on_information(e, ns, header, frame.position, now)
 
 
 @kernel
@@ -176,9 +176,9 @@ def supervisory(e: Any, header: int, now: int) -> None:
     s, nr = header >> S_AT & 3, header >> NR_AT & NUMBER
     if header & FINAL:
         if header & COMMAND:
-            polled(e)
+            on_poll(e)
         elif e.poll_state == WAITING and s <= RNR:
-            answered(e, nr, now)
+            on_poll_answer(e, nr, now)
     if s <= RNR:
         e.peer_busy = s
         if s == RNR and e.t_due == NEVER:
@@ -193,7 +193,7 @@ def supervisory(e: Any, header: int, now: int) -> None:
 
 
 @kernel
-def answered(e: Any, nr: int, now: int) -> None:
+def on_poll_answer(e: Any, nr: int, now: int) -> None:
     """The answer to a poll: what it does not acknowledge is sent again (checkpointing)."""
     e.poll_state = IDLE
     e.poll_count = 0
@@ -202,14 +202,14 @@ def answered(e: Any, nr: int, now: int) -> None:
 
 
 @kernel
-def polled(e: Any) -> None:
+def on_poll(e: Any) -> None:
     """A poll: answer with F=1, and forget what came out of sequence, for the peer will go back to N(R)."""
     e.urgent |= DUE_F
     forget(e)
 
 
 @kernel
-def numbered(e: Any, n: int, header: int, position: int, now: int) -> None:
+def on_information(e: Any, n: int, header: int, position: int, now: int) -> None:
     """The information part of a frame: deliver it, buffer it and ask for what is missing, or drop it."""
     if e.ack == 0:
         e.ack = 1
@@ -233,7 +233,7 @@ def numbered(e: Any, n: int, header: int, position: int, now: int) -> None:
 
 
 @kernel
-def unnumbered(e: Any, m: int) -> None:
+def on_unnumbered(e: Any, m: int) -> None:
     """A U frame: SABM resets, UA ends the reset that this end began, DISC and DM end the link."""
     if e.state == FAILED:
         return

@@ -54,7 +54,7 @@ def keep(e: Any, n: int, place: int, content: int, position: int, now: int) -> N
         e.duplicates += 1
         return
     else:
-        found(e, n)
+        clear_missing(e, n)
     e.r_state[n] = RECEIVED
     e.r_position[n] = position
     e.r_content[n] = content
@@ -77,7 +77,7 @@ def miss(e: Any, places: int) -> None:
 
 
 @kernel
-def found(e: Any, n: int) -> None:
+def clear_missing(e: Any, n: int) -> None:
     """Frame n, which was missing, is here: it is not asked for any more."""
     if e.r_state[n] == WANTED:
         e.requests -= 1
@@ -104,7 +104,7 @@ def forget(e: Any) -> None:
 def catch_up(e: Any, content: int, position: int, now: int) -> None:
     """Deliver the first missing frame, and what was waiting behind it."""
     n = e.vr
-    found(e, n)
+    clear_missing(e, n)
     e.r_state[n] = 0
     deliver(e, content, position, now, now)
     n = after(n)

@@ -20,13 +20,13 @@ from multitracer.replay.arq.rlp.state import (
 
 
 @kernel
-def selected(e: Any) -> int:
+def next_information(e: Any) -> int:
     """The number of the information frame to send: a retransmission first, else a new one.
 
     -1 when there is none, -2 when one was retransmitted N2 times and is needed again.
     """
     if e.resend > 0 or e.back > 0 or e.poll_state == WAITING:
-        return repeated(e)
+        return next_retransmission(e)
     if e.filled >= e.window or e.peer_busy:
         return -1
     count = min(e.offered - e.next_octet, e.room) if e.xoff == 0 else 0
@@ -45,8 +45,8 @@ def selected(e: Any) -> int:
 
 
 @kernel
-def repeated(e: Any) -> int:
-    """The number of the frame to send again, as `selected`; none while the answer to a poll is awaited."""
+def next_retransmission(e: Any) -> int:
+    """The number of the frame to send again, as `next_information`; none while the answer to a poll is awaited."""
     if e.poll_state == WAITING:
         return -1
     if e.resend > 0:

@@ -85,7 +85,7 @@ def test_options_are_read() -> None:
 
 
 @pytest.mark.parametrize("options", [b"\x08\x00\x00\x00", b"\x05\x02\x01\x01", b"\x08\xff\x00\x00", b"\x02\x04\x01"])
-def test_malformed_options_cost_nothing_else(options: bytes) -> None:
+def test_malformed_options_do_not_affect_the_rest(options: bytes) -> None:
     """The segment stays, with the options before the bad one."""
     found = decoded([ipv4(tcp(b"abc", options=options))])
     assert found.tables["packets"]["payload_bytes"].tolist() == [3]
@@ -213,7 +213,7 @@ def test_later_fragments_are_counted() -> None:
 
 
 def test_a_length_field_of_zero_is_segmentation_offload() -> None:
-    """The record's length on the wire stands in for it."""
+    """The record's length on the wire is used instead."""
     packet = bytearray(SEGMENT)
     packet[2:4] = b"\0\0"
     assert decoded([bytes(packet)], originals=[5040]).tables["packets"]["payload_bytes"].tolist() == [5000]
@@ -234,7 +234,7 @@ def test_checksums_are_right_wrong_or_left_to_the_card() -> None:
 @pytest.mark.slow
 @given(st.sampled_from([*layers.LINK_TYPES]), st.lists(st.binary(max_size=120), min_size=1, max_size=8))
 @settings(max_examples=150, deadline=None)
-def test_no_octets_make_it_crash(link_type: int, records: list[bytes]) -> None:
+def test_random_octets_never_raise(link_type: int, records: list[bytes]) -> None:
     """Every record becomes a packet, a count or a named loss."""
     found = decoded(records, link_type)
     packets = len(found.tables["packets"]) if "packets" in found.tables else 0
@@ -243,7 +243,7 @@ def test_no_octets_make_it_crash(link_type: int, records: list[bytes]) -> None:
 
 @given(st.integers(0, 60), st.integers(0, 255), st.integers(0, 60))
 @settings(max_examples=100, deadline=None)
-def test_damaged_packets_make_it_no_crash(place: int, value: int, cut: int) -> None:
+def test_damaged_packets_never_raise(place: int, value: int, cut: int) -> None:
     """A real packet with an octet changed and its end cut off."""
     packet = bytearray(ethernet(ipv4(tcp(b"abc", options=TIMESTAMPS))))
     packet[place % len(packet)] = value

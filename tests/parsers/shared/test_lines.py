@@ -31,7 +31,7 @@ def test_times_are_exact(text: str, expected: int) -> None:
 @pytest.mark.parametrize(
     "text", ["", ".", "1.", ".5", "-1", "1e9", "nan", "1_0", "١", "99999999999", "9999999999.0"]
 )
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_a_text_that_is_not_a_time_is_refused(text: str) -> None:
     """No sign, no exponent, no other digits, nothing beyond int64."""
     with pytest.raises(ValueError, match="a time"):
         lines.nanoseconds(text)
@@ -54,19 +54,19 @@ def test_seconds_and_nanoseconds_undo_each_other(time_ns: int) -> None:
         ("10.0.0.1%lo:22", "10.0.0.1:22"),
     ],
 )
-def test_ends_are_spelt_one_way(text: str, expected: str) -> None:
-    """Mapped addresses become IPv4, scopes go, IPv6 stands in brackets."""
+def test_addresses_have_one_notation(text: str, expected: str) -> None:
+    """Mapped addresses become IPv4, scopes are removed, IPv6 is in brackets."""
     assert lines.split_endpoint(text) == expected
 
 
 @pytest.mark.parametrize("text", ["", "10.0.0.1", "10.0.0.1:", ":80", "10.0.0.1:*", "10.0.0.1:70000", "a:-1"])
-def test_what_is_no_end_is_refused(text: str) -> None:
-    """An address without a port, or with one that cannot be."""
+def test_a_text_that_is_not_an_address_with_port_is_refused(text: str) -> None:
+    """An address without a port, or with an impossible one."""
     with pytest.raises(ValueError, match="not an address"):
         lines.split_endpoint(text)
 
 
-def test_losses_are_told_once_a_reason() -> None:
+def test_losses_are_reported_once_per_reason() -> None:
     """The first place and the count of each reason are kept, in the order in which they came up."""
     losses = lines.Losses()
     losses.add("late", 3, 30)
@@ -86,7 +86,7 @@ def test_a_last_line_without_an_end_is_a_loss() -> None:
 
 
 def test_a_line_too_long_for_a_log_is_not_searched() -> None:
-    """Its length bounds what a pattern can cost."""
+    """So the time that a pattern takes is limited."""
     losses = lines.Losses()
     data = b"x" * (lines.LINE_BYTES + 1) + b"\nok\n"
     assert [text for _, _, text in lines.whole_lines(Source("x", data), losses)] == ["ok"]

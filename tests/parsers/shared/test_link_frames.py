@@ -31,7 +31,7 @@ def test_both_directions_are_links_of_one_bearer() -> None:
 
 
 def test_a_frame_with_a_wrong_check_is_an_erasure() -> None:
-    """Its header is not believed."""
+    """Its header is not used."""
     bad = bytes([FRAME[0] ^ 8]) + FRAME[1:]
     tables, _ = link_frames.read_linkframes([datagram(1, gsmtap.encode(bad, uplink=True))])
     assert tables["frames"]["type"].tolist() == ["BAD"]
@@ -60,8 +60,8 @@ def test_real_frames_decode_as_the_implementation_says() -> None:
 
 @pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from([gsmtap.PORT, 9999]), st.binary(max_size=100)), max_size=10))
-def test_any_datagram_is_borne(datagrams: list[tuple[int, bytes]]) -> None:
-    """Random payloads never make it fail."""
+def test_any_datagram_is_read_without_an_error(datagrams: list[tuple[int, bytes]]) -> None:
+    """Random payloads never raise."""
     made = [datagram(number, octets, port) for number, (port, octets) in enumerate(datagrams, start=1)]
     if made:
         link_frames.read_linkframes(made)

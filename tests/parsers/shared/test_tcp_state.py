@@ -11,7 +11,7 @@ from multitracer.parsers.shared.source import Source
 from multitracer.parsers.shared.tcp_state import StateLog, ssthresh
 
 
-def test_what_a_row_does_not_tell_is_null() -> None:
+def test_values_missing_in_a_row_are_null() -> None:
     """Columns first told in a later row are null in the earlier ones, and the other way round."""
     log = StateLog()
     log.add(1, 10, "recv", "a:1", "b:2", cwnd_segments=10)
@@ -27,7 +27,7 @@ def test_what_a_row_does_not_tell_is_null() -> None:
 
 
 def test_times_that_step_back_are_noted() -> None:
-    """A log out of order is kept as it is, and says so."""
+    """A log out of order is kept in its order, with a note."""
     log = StateLog()
     for record, time_ns in enumerate((10, 30, 20), start=1):
         log.add(record, time_ns, "recv", None, None)

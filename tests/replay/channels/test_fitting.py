@@ -48,7 +48,7 @@ def test_the_recommended_model_has_the_traces_runs() -> None:
     assert (found["uniform"].burst_distance or 0) > 0.8
 
 
-def test_models_that_cannot_be_told_apart_are_named() -> None:
+def test_models_that_cannot_be_distinguished_are_named() -> None:
     """Seen in blocks, two_state is Gilbert-Elliott's process; Gilbert's is both with certain losses."""
     found = compare(TwoState(10, 0.5, 1e-6, 1e-2).generate(60_000, 2))
     assert found.recommended == "gilbert_elliott"
@@ -84,7 +84,7 @@ def test_errors_are_binomial_where_shares_are_counted() -> None:
 @pytest.mark.slow
 @given(st.lists(st.booleans(), min_size=1, max_size=80))
 @settings(deadline=None, max_examples=40)
-def test_any_trace_is_answered(trace: list[bool]) -> None:
+def test_any_trace_can_be_fitted(trace: list[bool]) -> None:
     """However short or odd: finite numbers, one recommendation, each model either fitted or excused."""
     found = compare(trace)
     json.dumps(asdict(found), allow_nan=False)
@@ -101,7 +101,7 @@ def test_a_trace_of_one_kind_is_uniform(trace: list[bool]) -> None:
     assert found.best.fit.estimates["probability"].standard_error is None
 
 
-def test_the_top_of_a_hill_is_found_with_its_width() -> None:
+def test_the_maximum_of_a_function_is_found_with_its_width() -> None:
     """A bent ridge from a start far off; a parameter of no influence has no error."""
 
     def hill(points: Any) -> Any:

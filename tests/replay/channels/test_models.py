@@ -50,8 +50,8 @@ def blocks(text: str) -> Any:
 
 
 @pytest.mark.parametrize("channel", CHANNELS, ids=lambda channel: channel.name)
-def test_a_seed_says_which_trace(channel: Channel) -> None:
-    """The same one again, of bools and as long as wanted; another one from another seed, but for the even one."""
+def test_the_seed_determines_the_trace(channel: Channel) -> None:
+    """The same seed gives the same trace, of any length; another seed another trace, but not for the even model."""
     trace = channel.generate(5000, 7)
     assert trace.dtype == np.bool_
     assert len(trace) == 5000
@@ -158,7 +158,7 @@ def test_made_phases_are_found_again() -> None:
 
 
 def test_impossible_traces_have_no_likelihood() -> None:
-    """None, and never the logarithm of nothing."""
+    """The likelihood is None; the logarithm of 0 is never taken."""
     trace = blocks("0100")
     for channel in (Uniform(0), Uniform(1), Even(0.25), Gilbert(0.5, 0), GilbertElliott(0.1, 0.1, 0, 0),
                     TwoState(1, 1, 0, 0), MarkovChain((0.5, 0.5, 1, 0))):  # fmt: skip
@@ -198,9 +198,9 @@ def test_compiled_and_plain_chains_make_the_same_traces() -> None:
     made = [
         subprocess.run(
             [sys.executable, "-W", "error", "-c", MAKE], capture_output=True, text=True, check=True,
-            env={**os.environ, "NUMBA_DISABLE_JIT": life},
+            env={**os.environ, "NUMBA_DISABLE_JIT": mode},
         ).stdout
-        for life in ("0", "1")
+        for mode in ("0", "1")
     ]  # fmt: skip
     assert made[0] == made[1]
     assert "1" in made[0]

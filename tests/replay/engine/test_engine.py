@@ -66,7 +66,7 @@ def test_a_busy_serialised_link_is_a_slotted_one_of_its_rate(name: str, there: l
 
 @settings(max_examples=20, deadline=None)
 @given(offered, few_losses)
-def test_what_has_no_timers_does_not_care_when_frames_are_made(offers: list[tuple[int, ...]], lost: list[int]) -> None:
+def test_raw_frames_leave_at_the_same_times_either_way(offers: list[tuple[int, ...]], lost: list[int]) -> None:
     """Raw frames leave at the same times whether they wait above the entity or below."""
     given_ = [(at * MS, side, octets) for at, side, octets in offers]
     logs = []
@@ -180,7 +180,7 @@ def test_each_direction_has_its_rate_and_delay() -> None:
 
 
 @pytest.mark.parametrize("block", [1, 3, 4096])
-def test_numbers_are_drawn_as_they_are_needed(block: int) -> None:
+def test_random_numbers_decide_about_erasures_in_order(block: int) -> None:
     """However many at a time: frame k is lost if number k is below the rate."""
     generator = np.random.default_rng(3)
     channel = Drawn(generator.random, 0.3, block=block)
@@ -208,7 +208,7 @@ def test_bad_times_lose_what_touches_them_or_ends_in_them(rule: str, lost: list[
     assert [k for k, gone in enumerate(fate) if gone] == lost
 
 
-def test_rings_and_ledgers_grow_where_more_is_under_way() -> None:
+def test_queues_grow_with_the_number_of_packets_in_flight() -> None:
     """A thousand small packets in flight at once on a long fast path, all kept apart."""
     ways = [Direction(1000 * MS, rate_bps=10**9) for _ in (0, 1)]
     run = engine("raw", *ways, source([(k * 1000, 0, 1 + k % 50) for k in range(1000)])).run(5000 * MS)
@@ -230,13 +230,13 @@ def test_what_a_reset_loses_is_reported_by_sdu() -> None:
 
 
 def test_an_endless_source_needs_a_limit_below_an_eager_entity() -> None:
-    """Else frames would be made for ever."""
+    """Otherwise frames would be made without end."""
     way = Direction(DELAY_NS, SLOT_NS, eager=True)
     with pytest.raises(UsageError, match="queue of limited length"):
         engine("raw", way, way, source(saturated=(10, 0)))
 
 
-LIVES = {"compiled": {}, "plain": {"NUMBA_DISABLE_JIT": "1"}, "bounds-checked": {"NUMBA_BOUNDSCHECK": "1"}}
+MODES = {"compiled": {}, "plain": {"NUMBA_DISABLE_JIT": "1"}, "bounds-checked": {"NUMBA_BOUNDSCHECK": "1"}}
 RUNS = """
 import hashlib, numpy as np
 from multitracer.replay.engine.direction import BadTimes, Direction, Drawn, Erased
@@ -259,15 +259,15 @@ print(digest.hexdigest())
 
 
 @cache
-def digest(life: str) -> str:
+def digest(mode: str) -> str:
     """Of whole runs, as one process of that kind makes them."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("NUMBA_")}
     run = [sys.executable, "-W", "error", "-c", RUNS]
-    return subprocess.run(run, capture_output=True, text=True, env={**kept, **LIVES[life]}, check=True).stdout
+    return subprocess.run(run, capture_output=True, text=True, env={**kept, **MODES[mode]}, check=True).stdout
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("life", ["compiled", "bounds-checked"])
-def test_compiled_and_plain_runs_are_equal(life: str) -> None:
+@pytest.mark.parametrize("mode", ["compiled", "bounds-checked"])
+def test_compiled_and_plain_runs_are_equal(mode: str) -> None:
     """Every event, stretch and SDU of three protocols on either kind of link; nothing is read out of bounds."""
-    assert digest(life) == digest("plain") != ""
+    assert digest(mode) == digest("plain") != ""

@@ -27,7 +27,7 @@ STATIONARY: list[Channel] = [
 
 
 def test_runs_are_counted() -> None:
-    """Bursts and gaps with counts for each length, mean, longest and quantiles."""
+    """Bursts and gaps: counts for each length, mean, longest and quantiles."""
     found = describe([False, True, True, False, True, False, False, False, True])
     assert (found.blocks, found.erased_blocks, found.error_rate) == (9, 4, 4 / 9)
     assert found.bursts.histogram == [(1, 2), (2, 1)]
@@ -66,7 +66,7 @@ def test_autocorrelation_is_that_of_the_definition() -> None:
         assert found[lag] == pytest.approx(0.88**lag, abs=0.03)
 
 
-def test_memory_is_the_sum_of_correlations() -> None:
+def test_the_correlation_length_is_the_sum_of_correlations() -> None:
     """(1 + r) / (1 - r) blocks for Gilbert's; 1 for independent blocks; none for even ones."""
     for channel, blocks in ((Gilbert(0.02, 0.1), 15.7), (Uniform(0.05), 1.0)):
         correlations = autocorrelation(channel.generate(300_000, 3), 5000)
@@ -76,7 +76,7 @@ def test_memory_is_the_sum_of_correlations() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("channel", [*STATIONARY, Even(0.03)], ids=str)
-def test_a_stationary_channel_rarely_seems_to_change(channel: Channel) -> None:
+def test_a_stationary_channel_rarely_shows_a_change_point(channel: Channel) -> None:
     """In at most one trace of twenty."""
     cut = [len(describe(channel.generate(20_000, seed)).stretches) > 1 for seed in range(100)]
     assert np.mean(cut) <= 0.05
@@ -117,7 +117,7 @@ def test_any_trace_is_described(trace: list[bool]) -> None:
 @pytest.mark.parametrize("lost", [False, True])
 @pytest.mark.parametrize("count", [1, 10_000])
 def test_what_cannot_be_known_is_none(lost: bool, count: int) -> None:
-    """Without errors, or with nothing else, there is no interval, no correlation, and one stretch."""
+    """Without errors, or with errors only, there is no interval and no correlation, and one stretch."""
     found = describe([lost] * count)
     assert found.error_rate == lost
     assert (found.error_rate_low, found.correlation_blocks, found.autocorrelation) == (None, None, None)
@@ -125,7 +125,7 @@ def test_what_cannot_be_known_is_none(lost: bool, count: int) -> None:
     assert (found.gaps if lost else found.bursts).mean_blocks is None
 
 
-def test_a_trace_of_nothing_is_refused() -> None:
+def test_an_empty_trace_is_refused() -> None:
     """As is a block that takes no time."""
     with pytest.raises(UsageError, match="at least 1 block"):
         describe([])

@@ -28,7 +28,7 @@ def extracted(tmp_path: Path, text: str) -> str:
 
 
 def test_frames_that_failed_are_losses(tmp_path: Path) -> None:
-    """What this end sent itself tells nothing."""
+    """Frames that this end sent itself do not count."""
     log = rlpdump([(0, "< RR nr=0"), (0, "> RR nr=0"), (20, "< BAD"), (40, "< RR nr=0"), (60, "< BAD")])
     assert extracted(tmp_path, log) == "0101"
 

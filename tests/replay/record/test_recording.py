@@ -403,7 +403,7 @@ def test_a_run_recorded_in_parts_is_as_one_recorded_whole(model: str, given: dic
 
 @pytest.mark.slow
 def test_the_ends_may_be_the_other_way_round(tmp_path: Path) -> None:
-    """Where A is the network its frames go downlink, and its log is the network's."""
+    """If A is the network, its frames go downlink, and its log is the network's."""
     record("rlp", {}, air(slots=500), tmp_path / "one")
     record("rlp", {}, air(slots=500), tmp_path / "other", side_a="network", start_ns=0)
     tables = [read(str(tmp_path / name / "frames.pcap")).tables for name in ("one", "other")]

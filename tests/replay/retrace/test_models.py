@@ -41,7 +41,7 @@ def test_a_clean_trace_carries_what_frames_have_room_for(model: str, octets: int
 
 @pytest.mark.parametrize("model", RELIABLE)
 @pytest.mark.parametrize("lost", ["every block is lost", "every frame of the answers' direction is lost"])
-def test_where_nothing_gets_through_it_says_why(model: str, lost: str) -> None:
+def test_a_dead_direction_gives_throughput_0_with_the_reason(model: str, lost: str) -> None:
     """Throughput 0, and an end, whichever direction is dead; without answers only what a window holds arrives."""
     dead = ErasureTrace("dead", np.ones(1500, dtype=bool))
     both = lost == "every block is lost"
@@ -118,7 +118,7 @@ def test_nonsense_is_refused_with_its_range(model: str, given: dict[str, str], s
 
 
 def test_times_may_be_given_in_milliseconds() -> None:
-    """t1_ms for t1_ns."""
+    """t1_ms sets t1_ns."""
     assert named("rlp", {"t1_ms": "520"}).parameters["t1_ns"] == 520_000_000
     assert named("rlp", {"N2": "10"}).parameters["n2"] == 10
 
@@ -142,8 +142,8 @@ def test_the_other_direction_is_read_at_the_same_times() -> None:
 
 
 @pytest.mark.slow
-def test_a_timer_below_the_round_trip_is_said_to_spoil_the_data() -> None:
-    """Frames taken for others are told, with the reason, and do not count as throughput."""
+def test_a_timer_below_the_round_trip_gives_a_warning() -> None:
+    """Frames taken for others are counted, with the reason, and are not part of the throughput."""
     trace = ErasureTrace("t", np.random.default_rng(1).random(3000) < 0.1)
     found = row(trace, "rlp", (30,), rtt_ms=600.0)
     (said,) = found["warnings"]["30"]  # type: ignore[index]
@@ -153,8 +153,8 @@ def test_a_timer_below_the_round_trip_is_said_to_spoil_the_data() -> None:
 
 
 @pytest.mark.slow
-def test_a_link_given_up_after_a_while_says_so() -> None:
-    """What it carried before counts; the reason is a warning, not an end."""
+def test_a_link_that_gave_up_gives_a_warning() -> None:
+    """What it carried before counts; the reason is a warning, not an error."""
     trace = ErasureTrace("t", np.repeat([False, True, False], 1000))
     found = row(trace, "rlp", (30,), parameters={"persistent": "no"})
     assert found["ended"] == {}
@@ -164,8 +164,8 @@ def test_a_link_given_up_after_a_while_says_so() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["rlp", "sr", "asr", "raw", "rlc-am", "rlc-um", "rlc-tm"])
-def test_both_ends_counts_are_told(model: str) -> None:
-    """What was delivered is among the receiver's."""
+def test_the_counts_of_both_ends_are_in_the_result(model: str) -> None:
+    """The receiver's counts include what was delivered."""
     counts = row(CLEAN, model, (30,))["counts"]["30"]  # type: ignore[index]
     assert set(counts) == {"sender", "receiver"}
     assert max(counts["receiver"].get(name, 0) for name in ("delivered", "delivered_octets")) > 0

@@ -99,9 +99,9 @@ def test_a_size_of_its_own_for_each_minute_gains_where_the_channel_changes() -> 
     bad = np.arange(3000) % 20 == 10
     erased = np.concatenate([np.zeros(6000, dtype=bool), bad, bad] * 5)
     gains = retrace([ErasureTrace("t", erased)], Settings(resamples=0))[0].by_minute
-    fixed = max(gains.fixed(place) or 0 for place in range(50))
+    fixed = max(gains.throughput_of_size(place) or 0 for place in range(50))
     # Clean minutes carry most at 50 blocks, bad ones at what 3 blocks make of a loss every 20.
-    chosen = (gains.following(gains.chosen) or 0) / fixed
+    chosen = (gains.throughput_of_choice(gains.chosen) or 0) / fixed
     assert gains.gains()["hindsight_gain_percent"] == pytest.approx(100 * (chosen - 1))
     assert gains.gains()["hindsight_gain_percent"] > 4
     assert gains.gains()["minute_before_gain_percent"] < gains.gains()["hindsight_gain_percent"]
@@ -130,7 +130,7 @@ def test_intervals_cover_the_true_throughput() -> None:
     assert all(52 <= count <= 60 for count in covered.values()), covered
 
 
-def test_dependent_stretches_are_drawn_together() -> None:
+def test_dependent_stretches_are_resampled_together() -> None:
     """A block spans the time over which the errors' count depends on itself."""
     slow = np.repeat(np.random.default_rng(1).integers(0, 50, 40), 10)
     assert bootstrap.block_stretches(np.random.default_rng(2).integers(0, 50, 400)) <= 3
@@ -139,7 +139,7 @@ def test_dependent_stretches_are_drawn_together() -> None:
 
 
 def test_every_resample_is_as_long_as_the_trace() -> None:
-    """Blocks are drawn round a circle, and cut to its length."""
+    """Blocks of the bootstrap are drawn circularly, and cut to the trace's length."""
     drawn = bootstrap.weights(37, 5, 20)
     assert drawn.shape == (37, 20)
     assert (drawn.sum(axis=0) == 37).all()
@@ -153,7 +153,7 @@ def test_what_is_too_short_or_loses_nothing_has_no_interval() -> None:
         assert row["gain_ci95_percent"] is None
 
 
-def test_a_minute_in_which_nothing_came_has_no_best_size() -> None:
+def test_a_minute_without_deliveries_has_no_best_size() -> None:
     """It is null; a size chosen by the minute before stays that of the last one that told."""
     bad = np.arange(3000) % 20 == 10
     erased = np.concatenate([bad, np.ones(3000, dtype=bool), bad])
@@ -171,8 +171,8 @@ def test_frames_that_outlast_minutes_cannot_be_chosen_by_them() -> None:
     assert set(found.by_minute.gains().values()) == {None}
 
 
-def test_what_befell_many_sizes_alike_is_said_once() -> None:
-    """With how many those are."""
+def test_a_warning_of_many_sizes_is_given_once() -> None:
+    """It says for how many sizes it holds."""
     found = retrace([ErasureTrace("t", np.arange(3000) % 4 == 1)], Settings(frame_bytes=(30, 120, 150, 180)))[0]
     assert found.remarks == [
         "at 120 octets and 2 more sizes up to 180 nothing came through: every frame holds a lost block"

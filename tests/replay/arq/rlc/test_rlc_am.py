@@ -138,7 +138,7 @@ def test_the_log_holds_every_octet_sent() -> None:
     assert logs[0] == logs[1]
 
 
-def test_a_dead_radio_delivers_nothing_and_ends() -> None:
+def test_if_all_frames_are_lost_the_link_ends() -> None:
     """MaxDAT, then MaxRST: the counters say that the link was given up."""
     p = Parameters(max_dat=3, max_rst=3, poll_ns=50 * MS)
     link = Run(p, saturated_bytes=50, erased=(np.ones(2000), np.ones(2000))).carry(2000)
@@ -197,7 +197,7 @@ def test_combinations_that_make_no_sense_are_refused() -> None:
 
 
 def test_small_sdus_fill_large_pdus() -> None:
-    """SDUs of ten octets in PDUs of 1500: all the room but the header and the indicators is theirs."""
+    """SDUs of ten octets in PDUs of 1500 use all room but the header and the length indicators."""
     link = Run(Parameters(pdu_bytes=1500, in_sequence=False), saturated_bytes=10, delay_ns=20 * MS).carry(7)
     assert link.counts(B)["delivered"] == 5 * 1498 // 12
 
@@ -234,7 +234,7 @@ def clean_air(frame_bytes: int) -> Air:
 
 
 def test_timer_discard_does_not_grow_with_the_frame() -> None:
-    """What waits for an answer does."""
+    """Timers that wait for an answer do."""
     model = named("rlc-am", {"discard": "timer", "discard_ms": "900", "mrw_ms": "500"})
     assert isinstance(model, Acknowledged)
     a = model.engine(clean_air(60)).a

@@ -12,7 +12,7 @@ from rlc_scene import MS, play, sdus, tell
 from multitracer.wire import rlc_umts as codec
 
 
-def test_max_dat_discards() -> None:
+def test_an_sdu_is_discarded_after_max_dat_transmissions() -> None:
     """Two transmissions, then an MRW just behind the SDU given up; what is complete behind it is delivered."""
     scene = play(
         4, "A 1", "A 1", missing_pdu_indication=True, status_periodic_ns=50 * MS, discard="max_dat", max_dat=3,
@@ -36,7 +36,7 @@ def test_mrw_with_n_length() -> None:
     ]  # fmt: skip
 
 
-def test_timer_discards() -> None:
+def test_an_sdu_is_discarded_after_timer_discard() -> None:
     """All that is not acknowledged after 100 ms is given up."""
     scene = play(
         4, "A 1", "A 1", "A 1", missing_pdu_indication=True, status_periodic_ns=50 * MS, discard="timer",
@@ -49,7 +49,7 @@ def test_timer_discards() -> None:
     ]  # fmt: skip
 
 
-def test_lost_mrw_ack() -> None:
+def test_an_mrw_is_repeated_if_its_acknowledgement_is_lost() -> None:
     """Timer_MRW 60 ms sends the same MRW again; Send MRW names the PDU of every SDU discarded."""
     scene = play(
         4, "A 1", "A 2", "B MRW_ACK 4 N=0 .", send_mrw=True, discard="timer", discard_ns=100 * MS, mrw_ns=60 * MS,
@@ -235,7 +235,7 @@ def test_both_sides_reset_at_once() -> None:
 
 
 @pytest.mark.slow
-def test_max_mrw_resets() -> None:
+def test_unanswered_mrws_cause_a_reset() -> None:
     """Two MRWs unanswered, then a RESET."""
     scene = play(3, "A MRW 3 N=0 .", "A MRW 3 N=0 .", discard="timer", discard_ns=50 * MS, mrw_ns=40 * MS, max_mrw=2)
     assert scene.run(20) == [
@@ -245,7 +245,7 @@ def test_max_mrw_resets() -> None:
 
 
 @pytest.mark.slow
-def test_no_discard_resets() -> None:
+def test_max_dat_without_discard_causes_a_reset() -> None:
     """MaxDAT = 2: a RESET instead of a second transmission; again when the RESET ACK was lost."""
     scene = play(4, "A 1", "B RESET_ACK 0", missing_pdu_indication=True, max_dat=2, rst_ns=70 * MS)
     assert scene.run(24) == [
@@ -255,7 +255,7 @@ def test_no_discard_resets() -> None:
 
 
 @pytest.mark.slow
-def test_duplicate_reset() -> None:
+def test_a_duplicate_reset_is_only_acknowledged() -> None:
     """Timer_RST is shorter than the way: the second RESET comes after the new beginning, and is only acknowledged."""
     scene = play(6, "A 1", missing_pdu_indication=True, max_dat=2, rst_ns=30 * MS)
     assert scene.run(16) == [
@@ -264,7 +264,7 @@ def test_duplicate_reset() -> None:
     ]  # fmt: skip
 
 
-def test_max_rst_ends() -> None:
+def test_the_link_ends_after_max_rst_resets() -> None:
     """MaxRST = 3: two RESETs, then never again anything."""
     scene = play(
         3, "A 1", "A RESET 0", "A RESET 0", missing_pdu_indication=True, max_dat=2, rst_ns=50 * MS, max_rst=3,

@@ -76,8 +76,8 @@ def test_poll_by_window() -> None:
     ]  # fmt: skip
 
 
-def test_poll_periodic() -> None:
-    """Trigger 7: as long as there is something to ask for."""
+def test_a_poll_is_sent_periodically() -> None:
+    """Trigger 7: while PDUs are unacknowledged."""
     scene = play(3, poll_periodic_ns=30 * MS)
     assert scene.run(14) == [
         "0 A 0", "1 A 1", "2 B gets a*13", "2 A 2", "3 B gets b*13", "3 A 2 P", "4 B gets c*13", "5 B ACK 3",
@@ -140,7 +140,7 @@ def test_timer_poll_that_starts_with_unacknowledged_data_finds_a_tail_loss() -> 
     ]  # fmt: skip
 
 
-def test_missing_pdu_indication() -> None:
+def test_a_missing_pdu_is_reported_at_once() -> None:
     """A gap makes a report at once."""
     scene = play(4, "A 1", missing_pdu_indication=True)
     assert scene.run(9) == [
@@ -149,7 +149,7 @@ def test_missing_pdu_indication() -> None:
     ]  # fmt: skip
 
 
-def test_status_periodic() -> None:
+def test_reports_are_sent_periodically() -> None:
     """A report every 50 ms, of both sides."""
     scene = play(3, "A 1", status_periodic_ns=50 * MS)
     assert scene.run(12) == [
@@ -159,7 +159,7 @@ def test_status_periodic() -> None:
 
 
 @pytest.mark.slow
-def test_epc() -> None:
+def test_timer_epc_expires_and_the_report_is_repeated() -> None:
     """Two PDUs asked for at 5; Timer_EPC 50 ms, one PDU a TTI: at 12 both should have come."""
     scene = play(6, "A 1", "A 2", "A 2", missing_pdu_indication=True, epc_ns=50 * MS)
     assert scene.run(18) == [
@@ -195,7 +195,7 @@ def test_status_prohibit_delays_no_window_mrw_or_mrw_ack() -> None:
 
 
 @pytest.mark.slow
-def test_a_pdu_tells_of_as_many_ends_as_it_has_room_for() -> None:
+def test_a_pdu_has_as_many_length_indicators_as_fit() -> None:
     """30 SDUs of two octets in one PDU; where an MRW may have to name an end, 15 a PDU."""
     whole = play(0, pdu_bytes=126).offer(*sdus(26, 2))
     assert whole.run(3) == ["0 A 0", *[f"2 B gets {chr(97 + i)}*2" for i in range(26)]]

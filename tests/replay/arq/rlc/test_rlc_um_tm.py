@@ -123,7 +123,7 @@ def test_what_is_discarded_leaves_the_rest_whole(
 
 
 def test_small_sdus_fill_large_pdus() -> None:
-    """100 SDUs of two octets are told of in one PDU."""
+    """100 SDUs of two octets share one PDU, with a length indicator each."""
     sdus = [bytes([i]) * 2 for i in range(100)]
     parameters = UmParameters(pdu_bytes=410)
     assert carried(parameters, sdus, {1, 2, 3}) == sdus

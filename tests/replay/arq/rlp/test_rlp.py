@@ -67,7 +67,7 @@ def test_an_entity_sends_the_vectors() -> None:
 
 
 def test_sabm_is_sent_as_the_vector() -> None:
-    """By an end that gives up."""
+    """An end that gives up sends the SABM of the vector."""
     end = Rlp()
     machine.begin_reset(end.entity)
     assert end.next_frame(0).hex() == VECTORS[0]

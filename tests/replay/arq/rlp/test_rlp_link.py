@@ -1,4 +1,4 @@
-"""The driver: rates, conservation of the stream over any erasures, resumption, and the same log in every life."""
+"""The driver: rates, conservation of the stream over any erasures, resumption, and equal logs compiled and plain."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def joined(stretches: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize(("blocks", "rate"), [(1, 1200.0), (2, 1350.0), (50, 1494.0)])
-def test_lossless_air_is_used_to_the_full(blocks: int, rate: float) -> None:
+def test_a_link_without_losses_is_fully_used(blocks: int, rate: float) -> None:
     """From first to last delivery: 24 octets of 30 in 20 ms are 1200 bytes/s; larger frames lose less."""
     parameters = Parameters(frame_bytes=30 * blocks, t1_ns=480_000_000 + 80_000_000 * (blocks - 1))
     nothing = np.zeros(400)
@@ -62,7 +62,7 @@ def test_lossless_air_is_used_to_the_full(blocks: int, rate: float) -> None:
     assert run.summary(A)["retransmissions"] == 0
 
 
-def test_nothing_through_is_nothing_delivered() -> None:
+def test_if_all_frames_are_lost_nothing_is_delivered() -> None:
     """All erased: throughput 0, the link fails, and the run ends."""
     run = link(600, a=None, lost_a=tuple(range(600)), lost_b=tuple(range(600))).carry()
     assert run.summary(B)["delivered"] == 0
@@ -163,8 +163,8 @@ def test_numbers_and_windows_are_kept(lost: list[tuple[bool, bool]], window: int
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(patterns, st.sampled_from([7, 30, 60, 72, 90, 1500]), st.integers(0, 3000))
-def test_every_frame_sent_survives_its_octets(lost: list[tuple[bool, bool]], size: int, there: int) -> None:
-    """Header word to octets and back; the characters come back, too."""
+def test_every_frame_sent_decodes_to_itself(lost: list[tuple[bool, bool]], size: int, there: int) -> None:
+    """From header word to octets and back, characters included."""
     far = {"drain_bytes_per_s": 500, "xoff_bytes": 200, "xon_bytes": 50}
     run = link(**over(lost, 60), a=((0, there), (20, 31)), b=((0, 77),), frame_bytes=size, parameters_b=far).carry()
     stream = bytes(position % 251 for position in range(there + 108))
@@ -187,15 +187,15 @@ def test_a_run_can_be_made_in_parts() -> None:
     assert whole.summary(B) == parts.summary(B)
 
 
-def test_the_window_of_the_paper_works_on_lossless_air() -> None:
-    """62 frames of modulus 62 may be out; only after a loss is nobody sure which."""
+def test_the_window_of_the_paper_works_without_losses() -> None:
+    """62 frames of modulus 62 may be outstanding; numbers are ambiguous only after a loss."""
     run = link(300, a=None, delay_slots=40, window=62, as_in_paper=True, t1_ns=90 * SLOT_NS).carry()
     sent = run.log[(run.log[:, SIDE] == A) & (run.log[:, EVENT] == SENT)][:, HEADER]
     assert sum(frame_of(int(header)).ns >= 0 for header in sent[:79]) == 62
     assert run.summary(B)["misdelivered"] == 0
 
 
-def test_delivery_times_tell_when_each_packet_was_there() -> None:
+def test_delivery_times_are_those_of_each_packets_last_frame() -> None:
     """A packet of 500 octets offered at 0 takes 21 frames; the last arrives in slot 22."""
     run = link(30, a=((0, 500), (1, 500))).carry()
     ends = run.deliveries[:, END]
@@ -228,7 +228,7 @@ def test_offers_without_octets_are_refused() -> None:
         source([(2, 0, 0)])
 
 
-LIVES = {"compiled": {}, "plain": {"NUMBA_DISABLE_JIT": "1"}, "bounds-checked": {"NUMBA_BOUNDSCHECK": "1"}}
+MODES = {"compiled": {}, "plain": {"NUMBA_DISABLE_JIT": "1"}, "bounds-checked": {"NUMBA_BOUNDSCHECK": "1"}}
 STORY = """
 import hashlib, numpy as np
 from rlp_story import link
@@ -246,19 +246,19 @@ print(digest.hexdigest())
 
 
 @cache
-def told(life: str) -> str:
+def log_digest(mode: str) -> str:
     """A digest of whole runs as one process of that kind makes them."""
     support = ROOT / "tests" / "support"
     kept = {key: value for key, value in os.environ.items() if not key.startswith("NUMBA_")}
-    environment = {**kept, "PYTHONPATH": str(support), **LIVES[life]}
+    environment = {**kept, "PYTHONPATH": str(support), **MODES[mode]}
     command = [sys.executable, "-W", "error", "-c", STORY]
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=True).stdout.strip()
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("life", ["compiled", "bounds-checked"])
-def test_each_life_tells_the_same_to_the_nanosecond(life: str) -> None:
+@pytest.mark.parametrize("mode", ["compiled", "bounds-checked"])
+def test_each_way_of_running_gives_the_same_log(mode: str) -> None:
     """Logs, deliveries and every variable of both entities; nothing is read out of bounds."""
-    digest = told(life)
+    digest = log_digest(mode)
     assert len(digest) == len(hashlib.sha256().hexdigest())
-    assert digest == told("plain")
+    assert digest == log_digest("plain")

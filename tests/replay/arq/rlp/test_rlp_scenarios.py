@@ -22,7 +22,7 @@ def lines(text: str) -> list[str]:
     return [line.strip() for line in text.strip().splitlines()]
 
 
-def told(run: Run, *sides: str) -> list[str]:
+def log_lines(run: Run, *sides: str) -> list[str]:
     """The story of a run, of all sides or some."""
     return [line for line in story(run.carry().log) if not sides or line.split()[1] in sides]
 
@@ -30,7 +30,7 @@ def told(run: Run, *sides: str) -> list[str]:
 def test_a_single_loss_is_repaired_by_srej() -> None:
     """B asks for frame 1 as soon as frame 2 shows that it is missing; SREJ acknowledges nothing."""
     run = link(11, a=((0, 3 * FULL),), lost_a=(1,))
-    assert told(run) == lines("""
+    assert log_lines(run) == lines("""
         0 A > I RR 0 0
         1 A > I RR 1 0
         2 B < I RR 0 0
@@ -53,7 +53,7 @@ def test_a_single_loss_is_repaired_by_srej() -> None:
 def test_a_lost_srej_is_repeated_by_its_timer() -> None:
     """T_RCVS (six slots) runs out before T1 does, and the same frame is asked for again."""
     run = link(17, a=((0, 3 * FULL),), lost_a=(1,), lost_b=(4,), t1_ns=20 * SLOT_NS, t_rcvs_ns=6 * SLOT_NS)
-    assert told(run, "B") == lines("""
+    assert log_lines(run, "B") == lines("""
         2 B < I RR 0 0
         2 B > RR 1
         3 B x I RR 1 0
@@ -67,9 +67,9 @@ def test_a_lost_srej_is_repeated_by_its_timer() -> None:
 
 
 def test_the_loss_of_the_last_frame_is_repaired_by_a_checkpoint() -> None:
-    """No later frame betrays it: A polls when T1 runs out, and B answers with F=1 at once."""
+    """No later frame shows the loss: A polls when T1 runs out, and B answers with F=1 at once."""
     run = link(17, a=((0, 2 * FULL),), lost_a=(1,))
-    assert told(run) == lines("""
+    assert log_lines(run) == lines("""
         0 A > I RR 0 0
         1 A > I RR 1 0
         2 B < I RR 0 0
@@ -88,7 +88,7 @@ def test_the_loss_of_the_last_frame_is_repaired_by_a_checkpoint() -> None:
 def test_a_polled_receiver_drops_what_is_out_of_sequence() -> None:
     """B had frames 2 and 3; A goes back to 1 and sends them again, and B takes them as new."""
     run = link(20, a=((0, 4 * FULL),), lost_a=(1,), lost_b=(4,), t_rcvs_ns=40 * SLOT_NS)
-    assert told(run, "B") == lines("""
+    assert log_lines(run, "B") == lines("""
         2 B < I RR 0 0
         2 B > RR 1
         3 B x I RR 1 0
@@ -110,7 +110,7 @@ def test_a_polled_receiver_drops_what_is_out_of_sequence() -> None:
 def test_rej_makes_the_sender_go_back() -> None:
     """Everything from N(R) is sent again, in order; what B got out of sequence it had not kept."""
     run = link(11, a=((0, 4 * FULL),), lost_a=(1,), reject=True)
-    assert told(run, "A") == lines("""
+    assert log_lines(run, "A") == lines("""
         0 A > I RR 0 0
         1 A > I RR 1 0
         2 A > I RR 2 0
@@ -130,7 +130,7 @@ def test_rnr_stops_new_frames_until_rr() -> None:
     machine.set_busy(run.engine.b, 1, 0)
     run.carry(13)
     machine.set_busy(run.engine.b, 0, 13 * SLOT_NS)
-    assert told(run, "A") == lines("""
+    assert log_lines(run, "A") == lines("""
         0 A > I RR 0 0
         2 A < RNR 0
         4 A < RNR 1
@@ -145,7 +145,7 @@ def test_rnr_stops_new_frames_until_rr() -> None:
 def test_n2_unanswered_polls_reset_the_link_and_both_sides_flush() -> None:
     """With N2 = 1 the second timeout is one too many; what was offered before is lost, what comes after is not."""
     run = link(24, a=((0, FULL), (11, FULL), (13, FULL)), b=((13, FULL),), lost_a=tuple(range(12)), n2=1)
-    assert told(run) == lines("""
+    assert log_lines(run) == lines("""
         0 A > I RR 0 0
         2 B x I RR 0 0
         6 A > RR 0 P
@@ -172,20 +172,20 @@ def test_n2_unanswered_polls_reset_the_link_and_both_sides_flush() -> None:
 def test_a_reset_nobody_answers_ends_the_link() -> None:
     """SABM goes 1 + N2 times; then the link has failed, and nothing is sent any more."""
     run = link(200, a=((0, FULL),), lost_a=tuple(range(200)), n2=2)
-    sabm = [line for line in told(run, "A") if "SABM" in line]
+    sabm = [line for line in log_lines(run, "A") if "SABM" in line]
     assert sabm == ["18 A > SABM P", "24 A > SABM P", "30 A > SABM P"]
     assert run.summary(A)["state"] == state.FAILED
 
 
 def test_a_persistent_end_never_gives_up() -> None:
-    """The link comes back when the radio does."""
+    """The link recovers when frames arrive again."""
     run = link(260, a=((0, FULL), (40, FULL)), lost_a=tuple(range(200)), n2=2, persistent=True)
     run.carry()
     assert run.summary(A)["state"] == state.ABM
     assert run.summary(B)["delivered"] == FULL
 
 
-def test_crossing_resets_are_survived() -> None:
+def test_the_link_works_after_crossing_resets() -> None:
     """Both ends give up at the same time; each answers the other's SABM, and data flows again."""
     run = link(60, a=((0, FULL), (40, FULL)), b=((0, FULL), (40, FULL)), lost_a=tuple(range(18)),
                lost_b=tuple(range(18)), n2=1, delay_slots=4, t1_ns=9 * SLOT_NS)  # fmt: skip
@@ -198,7 +198,7 @@ def test_xoff_stops_characters_and_xon_lets_them_go() -> None:
     """A buffer of 72 octets fills by 12 a slot (24 come, 12 leave); the gap is what drains 48, and the way there."""
     far = {"drain_bytes_per_s": 600, "xoff_bytes": 72, "xon_bytes": 24}
     run = link(24, a=((0, 10 * FULL),), parameters_b=far)
-    assert told(run) == lines("""
+    assert log_lines(run) == lines("""
         0 A > I RR 0 0
         1 A > I RR 1 0
         2 B < I RR 0 0
@@ -253,7 +253,7 @@ def test_an_srej_is_sent_n2_times_again(n2: int) -> None:
     """With none of them arriving B then resets the link."""
     slots = 6 * (n2 + 2) + 10
     run = link(slots, a=None, lost_a=(0,), lost_b=tuple(range(slots)), n2=n2, window=61, parameters_b={})
-    before_reset = [line for line in told(run, "B") if " > " in line]
+    before_reset = [line for line in log_lines(run, "B") if " > " in line]
     before_reset = before_reset[: [line.split()[3] for line in before_reset].index("SABM")]
     assert sum(line.split()[3] == "SREJ" for line in before_reset) == 1 + n2
 
@@ -265,7 +265,7 @@ def test_a_frame_is_sent_n2_times_again(n2: int) -> None:
     lost: set[int] = set()
     while True:
         run = link(80 + 20 * n2, a=((0, FULL * 400),), lost_a=tuple(lost), n2=n2, window=20)
-        sent = [line.split() for line in told(run, "A") if " > " in line]
+        sent = [line.split() for line in log_lines(run, "A") if " > " in line]
         kinds = [words[3] for words in sent]
         until = sent[: kinds.index("SABM")] if "SABM" in kinds else sent
         zeros = {int(words[0]) for words in until if words[3] == "I" and words[5] == "0"}

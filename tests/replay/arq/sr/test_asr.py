@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from arq_links import counters, delivered, scene, told
+from arq_links import counters, delivered, log_lines, scene
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -101,7 +101,7 @@ def test_resent_frame_is_sampled_from_its_last_sending_unless_karn() -> None:
 def test_timer_never_expires_before_one_set_earlier() -> None:
     """Frame 1 is sent at 30 with 300 ms; the ACK at 35 shortens that to 260, yet frame 2, sent at 40, waits to 330."""
     parameters = AsrParameters(alpha=1, beta=0, initial_srtt_ms=300, ack_delay_ms=0)
-    lines = told(scene(parameters, offers=([0, 30, 40], []), lost=({3, 4}, set())), ("RECEIVED", "DELIVERED"))
+    lines = log_lines(scene(parameters, offers=([0, 30, 40], []), lost=({3, 4}, set())), ("RECEIVED", "DELIVERED"))
     assert lines[3:8] == [
         "30 A ERASED DATA 1 echo 0",
         "40 A ERASED DATA 2 echo 0",
@@ -150,7 +150,7 @@ def test_everything_arrives_once_and_in_order(
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 40), st.integers(0, 3)), max_size=60))
 def test_chain_of_timers_is_in_order_of_expiry(steps: list[tuple[int, int]]) -> None:
-    """After any sendings, ACKs and expiries the pending timers stand in the order in which they expire."""
+    """After any transmissions, ACKs and expiries the pending timers are in the order in which they expire."""
     side, frame, now = entity(AsrParameters(alpha=1, beta=4, initial_srtt_ms=60)), record(FRAME), 0
     for k, (later, what) in enumerate(steps):
         now += later * MS

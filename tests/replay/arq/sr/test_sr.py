@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from arq_links import Wires, counters, delivered, link, rows, run, scene, told
+from arq_links import Wires, counters, delivered, link, log_lines, rows, run, scene
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -32,7 +32,7 @@ OFFERS = st.tuples(*[st.lists(st.integers(0, 300), max_size=20)] * 2)
 
 def test_lost_frame_is_reported_and_repaired() -> None:
     """The next frame shows the gap; a NACK leaves at once, the resend echoes it, and all behind is handed up."""
-    assert told(scene(QUICK, offers=([0] * 4, []), lost=({1}, set()))) == [
+    assert log_lines(scene(QUICK, offers=([0] * 4, []), lost=({1}, set()))) == [
         "0 A SENT DATA 0 echo 0",
         "10 A ERASED DATA 1 echo 0",
         "15 B DELIVERED 0",
@@ -52,7 +52,7 @@ def test_lost_frame_is_reported_and_repaired() -> None:
 
 def test_lost_resend_is_reported_again_through_the_echo() -> None:
     """A frame behind the lost resend echoes its NACK: the receiver reports the gap a second time."""
-    lines = told(scene(QUICK, offers=([0, 0, 0, 70], []), lost=({1, 6}, set())), WORTH_NOTING)
+    lines = log_lines(scene(QUICK, offers=([0, 0, 0, 70], []), lost=({1, 6}, set())), WORTH_NOTING)
     assert lines[3:] == [
         "40 B SENT NACK 1 id 1",
         "60 A ERASED DATA 1 echo 1",
@@ -66,7 +66,7 @@ def test_lost_resend_is_reported_again_through_the_echo() -> None:
 
 def test_lost_nack_is_repeated_when_a_later_one_is_echoed() -> None:
     """An answer to the second NACK tells that the first was lost, before any timer does."""
-    lines = told(scene(QUICK, offers=([0] * 5, []), lost=({1, 3}, {4})), WORTH_NOTING)
+    lines = log_lines(scene(QUICK, offers=([0] * 5, []), lost=({1, 3}, {4})), WORTH_NOTING)
     assert lines[5:] == [
         "40 B ERASED NACK 1 id 1",
         "60 B SENT NACK 3 id 2",
@@ -82,7 +82,7 @@ def test_lost_nack_is_repeated_when_a_later_one_is_echoed() -> None:
 def test_lost_nack_is_repaired_by_the_timer(renack: str) -> None:
     """When nothing follows, each frame is sent again a timeout after it was, under either rule."""
     parameters = SrParameters(timeout_ms=200, ack_delay_ms=40, renack=renack)
-    lines = told(scene(parameters, offers=([0] * 3, []), lost=({1}, {4})), WORTH_NOTING)
+    lines = log_lines(scene(parameters, offers=([0] * 3, []), lost=({1}, {4})), WORTH_NOTING)
     assert lines[3:] == [
         "40 B ERASED NACK 1 id 1",
         "60 B SENT ACK nr 1",
@@ -97,7 +97,7 @@ def test_lost_nack_is_repaired_by_the_timer(renack: str) -> None:
 def test_one_nack_each_without_renack() -> None:
     """Under `none` the lost resend waits for its timer, whatever is echoed."""
     parameters = SrParameters(timeout_ms=200, ack_delay_ms=40, renack="none")
-    lines = told(scene(parameters, offers=([0, 0, 0, 70], []), lost=({1, 6}, set())), WORTH_NOTING)
+    lines = log_lines(scene(parameters, offers=([0, 0, 0, 70], []), lost=({1, 6}, set())), WORTH_NOTING)
     assert [line for line in lines if "NACK" in line or "DATA 1" in line] == [
         "10 A ERASED DATA 1 echo 0",
         "40 B SENT NACK 1 id 1",
@@ -110,7 +110,8 @@ def scene_of(nack: str, *, back: frozenset[int] = frozenset(), resend_lost: bool
     """What concerns frames 1 and 3 of six, both lost: their NACKs, sendings, timers, and what is handed up."""
     parameters = SrParameters(timeout_ms=200, ack_delay_ms=40, nack=nack)
     lost = {1, 3, 6} if resend_lost else {1, 3}
-    lines = told(scene(parameters, offers=([0] * 5 + [70], []), lost=(lost, set(back))), ("RECEIVED", "ACK_TIMEOUT"))
+    driven = scene(parameters, offers=([0] * 5 + [70], []), lost=(lost, set(back)))
+    lines = log_lines(driven, ("RECEIVED", "ACK_TIMEOUT"))
     return [line for line in lines if re.search(r"NACK|DATA [13] |TIMEOUT [13]|DELIVERED [134]", line)]
 
 
@@ -155,10 +156,10 @@ def test_lost_resend_is_reported_again_by_multireject_only() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(erasures=ERASURES, offers=OFFERS, window=st.sampled_from([3, 127]))
-def test_one_outstanding_nack_is_one(
+def test_at_most_one_nack_is_outstanding(
     erasures: tuple[list[bool], list[bool]], offers: tuple[list[int], list[int]], window: int
 ) -> None:
-    """Between two NACKs of a side the frame that the first asked for arrives there; none is asked for twice."""
+    """Between two NACKs of a side the frame that the first asked for arrives; none is asked for twice."""
     parameters = SrParameters(window=window, timeout_ms=60, ack_delay_ms=30, nack="one-outstanding")
     lost = [{i for i, erased in enumerate(each) if erased} for each in erasures]
     times = sorted(offers[0]), sorted(offers[1])
@@ -189,7 +190,7 @@ def test_simpler_variants_carry_less(erased: float) -> None:
 
 def test_lost_ack_is_sent_again_for_a_duplicate() -> None:
     """The frame comes a second time, is not handed up again, and is acknowledged once more."""
-    assert told(scene(QUICK, offers=([0], []), lost=(set(), {6}))) == [
+    assert log_lines(scene(QUICK, offers=([0], []), lost=(set(), {6}))) == [
         "0 A SENT DATA 0 echo 0",
         "15 B DELIVERED 0",
         "55 B ACK_TIMEOUT",
@@ -203,7 +204,7 @@ def test_lost_ack_is_sent_again_for_a_duplicate() -> None:
 
 def test_ack_travels_with_data_or_alone_after_half_a_second() -> None:
     """Data within the delay carries the ACK; else it leaves in the first opportunity after 0.5 s."""
-    assert told(scene(SrParameters(), offers=([0, 600], [300]), opportunities=125)) == [
+    assert log_lines(scene(SrParameters(), offers=([0, 600], [300]), opportunities=125)) == [
         "0 A SENT DATA 0 echo 0",
         "15 B DELIVERED 0",
         "300 B SENT DATA 0 nr 1 echo 0",
@@ -217,7 +218,7 @@ def test_ack_travels_with_data_or_alone_after_half_a_second() -> None:
 
 def test_each_of_several_missing_frames_has_its_nack() -> None:
     """NACKs leave one an opportunity before the ACK that is due, and the answers follow their order."""
-    assert told(scene(QUICK, offers=([0] * 6, []), lost=({1, 2, 4}, set())), WORTH_NOTING)[5:] == [
+    assert log_lines(scene(QUICK, offers=([0] * 6, []), lost=({1, 2, 4}, set())), WORTH_NOTING)[5:] == [
         "50 A SENT DATA 5 echo 0",
         "50 B SENT NACK 1 id 1",
         "60 B SENT NACK 2 id 2",
@@ -267,7 +268,7 @@ def within_window(wires: Wires, window: int) -> bool:
 @pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.sampled_from([1, 5, 128]), ERASURES, st.lists(st.binary(min_size=1, max_size=9), max_size=40))
-def test_octets_survive_and_the_window_holds(
+def test_octets_arrive_and_the_window_is_kept(
     window: int, erasures: tuple[list[bool], list[bool]], sdus: list[bytes]
 ) -> None:
     """The same in real octets in both directions, V(S) never more than the window ahead of V(A)."""
@@ -327,7 +328,7 @@ def test_delivery_says_when_an_sdu_came_and_when_it_was_handed_over() -> None:
     assert wires.sides[0].flushed() == []
 
 
-def told_to_send(side: Entity, kind: int, **fields: int) -> list[int]:
+def frame_sent_after(side: Entity, kind: int, **fields: int) -> list[int]:
     """The header of the next frame after a control frame with these fields, at 0."""
     frame = record(FRAME)
     frame.kind = kind
@@ -343,9 +344,9 @@ def test_echo_goes_round_with_the_numbers_of_nacks() -> None:
     """After NACK 255 comes NACK 0, and is echoed; new frames go on echoing the last that was answered."""
     side = entity(SrParameters(window=3))
     machine.offer(side, 0, 0, 100, 0)
-    assert told_to_send(side, ACK) == [DATA, 0, 0, 0, 0]
-    assert told_to_send(side, NACK, ns=0, id=255) == [DATA, 0, 0, 0, 255]
-    assert told_to_send(side, NACK, ns=0, id=0) == [DATA, 0, 0, 0, 0]
+    assert frame_sent_after(side, ACK) == [DATA, 0, 0, 0, 0]
+    assert frame_sent_after(side, NACK, ns=0, id=255) == [DATA, 0, 0, 0, 255]
+    assert frame_sent_after(side, NACK, ns=0, id=0) == [DATA, 0, 0, 0, 0]
 
 
 def test_nack_of_what_is_not_outstanding_is_ignored() -> None:
@@ -353,13 +354,13 @@ def test_nack_of_what_is_not_outstanding_is_ignored() -> None:
     side = entity(SrParameters(window=1))
     for n in range(130):
         machine.offer(side, n, 100 * n, 100, 0)
-        assert told_to_send(side, ACK, has_nr=1, nr=n) == [DATA, n, 0, 0, 0]
-        assert told_to_send(side, NACK, ns=n + 1, id=9) == []
+        assert frame_sent_after(side, ACK, has_nr=1, nr=n) == [DATA, n, 0, 0, 0]
+        assert frame_sent_after(side, NACK, ns=n + 1, id=9) == []
         answering = record(FRAME)
         answering.kind, answering.ns, answering.id = NACK, n, 7
         machine.receive(side, answering, 6, 0)
-    assert told_to_send(side, ACK, has_nr=1, nr=130) == []
-    assert told_to_send(side, NACK, ns=129, id=8) == []
+    assert frame_sent_after(side, ACK, has_nr=1, nr=130) == []
+    assert frame_sent_after(side, NACK, ns=129, id=8) == []
     assert side.counts.retransmissions == 0
 
 
@@ -429,7 +430,7 @@ def test_octets_are_a_frame_or_refused(octets: bytes) -> None:
     st.sampled_from([DATA, ACK, NACK]), st.integers(0, 255), st.booleans(), st.integers(0, 255), st.integers(0, 255),
     st.integers(4, 64), st.binary(min_size=1),
 )  # fmt: skip
-def test_frames_survive_their_octets(
+def test_frames_decode_to_themselves(
     kind: int, ns: int, nr: bool, vr: int, identifier: int, size: int, sdu: bytes
 ) -> None:
     """Every frame that can be sent decodes to itself, for every size of header."""
@@ -473,8 +474,8 @@ def test_nonsense_is_refused_with_its_range(name: str, value: object, bounds: st
         SrParameters(**{name: value})  # type: ignore[arg-type]
 
 
-def test_links_that_cannot_be_are_refused() -> None:
-    """No delay, and SDUs without octets."""
+def test_impossible_links_are_refused() -> None:
+    """A link without delay, and SDUs without octets."""
     with pytest.raises(UsageError, match="delay_ns 0"):
         Direction(0, slot_ns=10)
     with pytest.raises(UsageError, match="1 octet or more"):
@@ -486,14 +487,14 @@ def test_links_that_cannot_be_are_refused() -> None:
 def test_sdus_are_offered_in_the_order_of_their_times() -> None:
     """Whatever order they are given in."""
     driven = run(link(QUICK, offers=([20, 0], [])), 40)
-    assert told(driven, ("RECEIVED", "ACK_TIMEOUT"))[:3] == [
+    assert log_lines(driven, ("RECEIVED", "ACK_TIMEOUT"))[:3] == [
         "0 A SENT DATA 0 echo 0",
         "15 B DELIVERED 0",
         "20 A SENT DATA 1 echo 0",
     ]
 
 
-LIVES = {"compiled": {}, "plain": {"NUMBA_DISABLE_JIT": "1"}, "bounds-checked": {"NUMBA_BOUNDSCHECK": "1"}}
+MODES = {"compiled": {}, "plain": {"NUMBA_DISABLE_JIT": "1"}, "bounds-checked": {"NUMBA_BOUNDSCHECK": "1"}}
 ALL_LINKS = """
 import hashlib
 import numpy as np
@@ -520,10 +521,10 @@ for protocol, parameters in links:
 
 
 @pytest.mark.compiled
-def test_each_life_makes_the_same_log() -> None:
+def test_each_way_of_running_gives_the_same_log() -> None:
     """Compiled, plain and bounds-checked runs of all these links log the same to the nanosecond."""
     running = []
-    for switches in LIVES.values():
+    for switches in MODES.values():
         environment = {**os.environ, "NUMBA_DISABLE_JIT": "0", **switches}
         command = [sys.executable, "-W", "error", "-c", ALL_LINKS]
         running.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment))

@@ -1,0 +1,49 @@
+"""The state of a replayed TCP sender: one array of int64, with its retransmission timer (RFC 6298)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from multitracer.compute.kernels import inlined, kernel
+from multitracer.tcp.scoreboard import NEVER
+
+SECOND = 1_000_000_000
+MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which is longer
+
+# Columns of a sender; times and round trips in ns.
+# Bytes below UNA are acknowledged, below TOP sent, below HIGH_SACK selectively acknowledged except for holes; a
+# recovery lasts until RECOVERY_END is acknowledged (-1: none). Bytes from SIMPLE_FROM on were sent once, in order of
+# time, and not selectively acknowledged.
+# NEWEST_ARRIVED is the latest send time of a segment known to have arrived and sent only once, ACKED_SEND_TIME that of
+# the last segment covered by the latest cumulative acknowledgement (-1: none), TIMER_START when the retransmission
+# timer was last restarted.
+# PROBE_SENT: a tail loss probe was sent since UNA advanced; REORDERED: the path reordered packets; DSACK_CAPABLE:
+# the receiver permits or sends SACK, and so reports duplicates by DSACK.
+# FIRST_UNACKED is the first scoreboard row that is not fully acknowledged, ROWS the number of rows; FACTS, EVENTS and
+# PAIRS count facts, events and pairs; NEXT_BLOCK follows the latest SACK block, NEXT_ROW is the next row to replay.
+(UNA, TOP, HIGH_SACK, RECOVERY_END, SIMPLE_FROM, DUPACKS, SRTT, RTTVAR, RTO, LEAST_RTT,
+ LAST_SENT, LAST_ACK, NEWEST_ARRIVED, ACKED_SEND_TIME, TIMER_START, PROBE_SENT, REORDERED, DSACK_CAPABLE,
+ FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW, SENDER_FIELDS) = range(26)  # fmt: skip
+
+
+@kernel
+def new_sender(sender: Any, first_sample: int) -> None:
+    """Initialise a sender of which only the handshake's round trip is known (ns; -1 unknown)."""
+    sender[:] = 0
+    sender[RECOVERY_END] = sender[ACKED_SEND_TIME] = -1
+    sender[RTO], sender[LEAST_RTT], sender[SIMPLE_FROM], sender[LAST_ACK] = SECOND, NEVER, NEVER, NEVER
+    if first_sample > 0:
+        update_rto(sender, first_sample)
+
+
+@inlined
+def update_rto(sender: Any, sample: int) -> None:
+    """RFC 6298 2.2-2.3 with a clock granularity of 0, and the minimum RTO of Linux."""
+    if sender[SRTT] == 0:
+        sender[SRTT] = sample
+        sender[RTTVAR] = sample // 2
+    else:
+        sender[RTTVAR] += (abs(sender[SRTT] - sample) - sender[RTTVAR]) // 4
+        sender[SRTT] += (sample - sender[SRTT]) // 8
+    sender[RTO] = sender[SRTT] + max(MIN_RTO_NS, 4 * sender[RTTVAR])
+    sender[LEAST_RTT] = min(sender[LEAST_RTT], sample)
