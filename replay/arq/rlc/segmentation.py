@@ -91,7 +91,7 @@ def _put(queue: Any, frame: Any, head: int, size: int, li_octets: int, count: in
             frame.octets[at] = v.lis[i] >> 7
             frame.octets[at + 1] = (v.lis[i] & 0x7F) << 1 | more
         at += li_octets
-    front, ring = v.front, len(queue.octets)
+    front, ring = v.front, queue.v.ring
     frame.kept = at
     if ring > 0:
         for i in range(data):
