@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.replay.arq.fields import NEVER, codes
@@ -48,18 +48,22 @@ class Link(NamedTuple):
     upper: Upper
 
 
-def run(link: Link, until: int) -> int:
-    """Let everything happen up to `until`, that instant included; returns DONE, or what is missing to go on."""
+def run(link: Link, untils: Any, delivered: Any, first: int) -> int:
+    """Let everything happen up to each of several times, that instant included, from number `first` on.
+
+    `delivered` is what B has handed over by each. Returns DONE, or what is missing to go on.
+    """
     a, b, forth, back, upper = link.a, link.b, link.forth, link.back, link.upper
-    short = DONE
-    while short == DONE:
+    k, short = first, DONE
+    while k < len(untils) and short == DONE:
         arrival = min(forth.state.arrives_ns, back.state.arrives_ns)
         sending = min(forth.state.next_ns, back.state.next_ns)
         timer = min(next_timer(a), next_timer(b))
         now = min(upper.source.state.next_ns, arrival, timer, sending)
-        if now > until:
-            break
-        if upper.source.state.next_ns == now:
+        if now > untils[k]:
+            delivered[k] = total_delivered(b)
+            k += 1
+        elif upper.source.state.next_ns == now:
             short = take_offers(link, now)
         elif arrival == now:
             land(link, now)
@@ -72,16 +76,6 @@ def run(link: Link, until: int) -> int:
             if back.state.next_ns == now and short == DONE:
                 short = use(b, back, upper, now)
     return short
-
-
-def run_through(link: Link, untils: Any, delivered: Any, first: int) -> int:
-    """The same up to each of several times, from number `first` on; `delivered` is what B has handed over by then."""
-    for k in range(first, len(untils)):
-        short = run(link, untils[k])
-        if short != DONE:
-            return short
-        delivered[k] = total_delivered(link.b)
-    return DONE
 
 
 def take_offers(link: Link, now: int) -> int:
@@ -241,7 +235,11 @@ def use(e: Any, way: Any, upper: Upper, now: int) -> int:
             schedule(state)
         return short
     if state.free_ns <= now:
-        sent = send(e, way, upper, state.sent, now)
+        sent = int(state.made > state.sent)
+        if sent == 0 and state.eager == 0:
+            sent = make(e, way, upper, now)
+        if sent > 0:
+            send(e, way, upper, state.sent, now)
         short = max(-sent, 0)
         state.asks = int(sent > 0 and state.eager == 0)
     schedule(state)
@@ -254,7 +252,11 @@ def use_slot(e: Any, way: Any, upper: Upper, now: int) -> int:
     used, first = state.used, state.slot * state.per_slot
     sent = 1
     while sent > 0 and used < state.per_slot:
-        sent = send(e, way, upper, first + used, now)
+        sent = int(state.made > state.sent)
+        if sent == 0 and state.eager == 0:
+            sent = make(e, way, upper, now)
+        if sent > 0:
+            send(e, way, upper, first + used, now)
         used += 1
     state.used = used - 1 if sent < 0 else 0
     if sent < 0:
@@ -265,13 +267,9 @@ def use_slot(e: Any, way: Any, upper: Upper, now: int) -> int:
     return DONE
 
 
-def send(e: Any, way: Any, upper: Upper, opportunity: int, now: int) -> int:
-    """Put the frame on the air that waits longest, or (lazy) one made now: 1, 0 for none, what is lacking negative."""
+def send(e: Any, way: Any, upper: Upper, opportunity: int, now: int) -> None:
+    """Put the frame on the air that waits longest."""
     state = way.state
-    if state.made == state.sent:
-        made = 0 if state.eager else make(e, way, upper, now)
-        if made <= 0:
-            return made
     place = state.sent & state.mask
     row = way.air[place]
     end = now + state.slot_ns
@@ -289,7 +287,6 @@ def send(e: Any, way: Any, upper: Upper, opportunity: int, now: int) -> int:
     if len(upper.log.rows) > 0:
         note(e, upper.log, now, state.side, SENDING)
         log_frame(upper.log, way, place, SENT, state.side, now)
-    return 1
 
 
 def make(e: Any, way: Any, upper: Upper, now: int) -> int:
@@ -336,19 +333,16 @@ def hand_down(e: Any, way: Any, upper: Upper, now: int) -> int:
 PARTS = {
     drop: kernel, queue: inlined, give: inlined, put_past: kernel, put_in: kernel, to_side: kernel, take_offers: kernel,
     tell: inlined, log_frame: kernel, arrive: inlined, land: inlined, wake: inlined, make: inlined, send: inlined,
-    use_slot: inlined, hand_down: kernel, use: inlined, run: kernel, run_through: kernel,
+    use_slot: inlined, hand_down: kernel, use: inlined, run: kernel,
 }  # fmt: skip
 """The loop's functions, each behind those that it calls; what every frame goes through is compiled into the loop."""
 
 
-class Loop(NamedTuple):
-    """A protocol's loop."""
-
-    run: Callable[[Link, int], int]
-    run_through: Callable[[Link, Any, Any, int], int]
+Run: TypeAlias = Callable[[Link, Any, Any, int], int]
+"""A protocol's loop: `run`, bound to its kernels."""
 
 
-def bind(name: str, machine: Any, *, large: bool = False) -> Loop:
+def bind(name: str, machine: Any, *, large: bool = False) -> Run:
     """The loop of a protocol: its functions anew, with the machine's kernels as globals and names of their own.
 
     A large machine's loop is not compiled into one function, which would take minutes.
@@ -358,4 +352,5 @@ def bind(name: str, machine: Any, *, large: bool = False) -> Loop:
         own = FunctionType(part.__code__, namespace, f"{part.__name__}_{name}")
         own.__qualname__, own.__doc__, own.__module__ = own.__name__, part.__doc__, __name__
         namespace[part.__name__] = kernel(own) if large else decorated(own)
-    return Loop(namespace["run"], namespace["run_through"])
+    bound: Run = namespace["run"]
+    return bound
