@@ -63,11 +63,11 @@ TIMERS = numbers(
 
 FOUND = dtype(
     [
-        *((name, np.int64) for name in ("window", "mrw_sn", "mrw_n", "mrw_ack_sn", "mrw_ack_n", "poll_sn")),
+        *((name, np.int64) for name in ("window", "mrw_sn", "mrw_n", "mrw_ack_sn", "mrw_ack_n", "poll_sn", "padding")),
         ("scratch", np.uint8, (FRAME_OCTETS,)),
     ]
 )
-"""What a STATUS PDU says besides gaps and ACK, -1: nothing; and room to compose one that may be piggybacked."""
+"""What a STATUS PDU says besides gaps and ACK, -1: nothing; and one to be piggybacked, with the `padding` it is for."""
 
 COUNTS = numbers(
     "sent", "resent", "polls", "reports", "status_pdus", "mrws", "resets", "resets_done", "resets_taken", "discarded",
