@@ -37,7 +37,7 @@ from multitracer.replay.arq.rlc.am_sender import (
     take_report,
     take_window,
 )
-from multitracer.replay.arq.rlc.frames import copy_frame
+from multitracer.replay.arq.rlc.frames import clear_octets, copy_frame
 from multitracer.replay.arq.rlc.queue import append_sdu, has_room, room_left
 from multitracer.replay.arq.rlc.status import N1, ZERO, committed, compose, get, put, read_status, status_due
 
@@ -105,8 +105,7 @@ def next_frame(e: Entity, frame: Any, now: int) -> int:
 @kernel
 def _filled(e: Entity, frame: Any, length: int) -> int:
     """Fill a control PDU up to the size configured."""
-    for i in range(length, e.p.control_pdu_bytes):
-        frame.octets[i] = 0
+    clear_octets(frame.octets, length, e.p.control_pdu_bytes)
     frame.kept = max(length, e.p.control_pdu_bytes)
     return frame.kept
 
@@ -150,8 +149,7 @@ def _put_in_padding(e: Entity, now: int, frame: Any, length: int, used: int) -> 
     scratch, begin = e.found.scratch, length - e.found.padding
     if used & 1:
         used = put(scratch, used, ZERO, N1)
-    for i in range(frame.kept, begin + used // 2):
-        frame.octets[i] = 0  # the data, where they are not carried
+    clear_octets(frame.octets, frame.kept, begin)  # the data, where they are not carried
     for i in range(used // 2):
         frame.octets[begin + i] = scratch[i]
     frame.kept = max(frame.kept, begin + used // 2)
