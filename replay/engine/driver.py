@@ -12,7 +12,7 @@ from multitracer.model.errors import UsageError
 from multitracer.replay.arq.notes import Log, log
 from multitracer.replay.engine import ledger, way
 from multitracer.replay.engine.direction import Direction
-from multitracer.replay.engine.loop import AIR_FULL, DONE, NUMBERS_USED, A, B, Link, Loop
+from multitracer.replay.engine.loop import AIR_FULL, DONE, NUMBERS_USED, A, B, Link, Run
 from multitracer.replay.engine.reports import CAME, WENT, Upper, reports
 from multitracer.replay.engine.source import Source, source
 from multitracer.replay.engine.way import Way
@@ -29,7 +29,7 @@ class Protocol:
     """An entity of these parameters."""
     frames: Callable[[int, Any], Any]
     """A table for so many frames of entities with these parameters."""
-    loop: Loop
+    run: Run
     """Its loop, made by `loop.bind`."""
     counters: Callable[[Any], dict[str, int]]
     """What an entity counted, by name."""
@@ -80,9 +80,7 @@ class Engine:
 
     def run(self, until: int) -> Engine:
         """Let everything happen up to a time (ns), that instant included."""
-        while (short := self.protocol.loop.run(self.link, until)) != DONE:
-            self._provide(int(short))
-        self.until = until
+        self.run_through([until])
         return self
 
     def run_through(self, untils: Any) -> Any:
@@ -90,7 +88,7 @@ class Engine:
         untils = np.ascontiguousarray(untils, dtype=np.int64)
         delivered = np.full(len(untils), -1, dtype=np.int64)
         first = 0
-        while (short := self.protocol.loop.run_through(self.link, untils, delivered, first)) != DONE:
+        while (short := self.protocol.run(self.link, untils, delivered, first)) != DONE:
             self._provide(int(short))
             first = int((delivered >= 0).sum())
         self.until = int(untils[-1])

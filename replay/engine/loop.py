@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.replay.arq.fields import NEVER, codes
@@ -29,12 +29,14 @@ from multitracer.replay.engine.protocol import (
 )
 from multitracer.replay.engine.reports import Upper, collect, end_past
 from multitracer.replay.engine.source import endless_octets, is_open, plan
-from multitracer.replay.engine.way import is_lost, lacks, next_slot, poke, schedule
+from multitracer.replay.engine.way import is_lost, lacks, poke, schedule
 
 A, B = codes(2)
 DONE, AIR_FULL, NUMBERS_USED, LEDGER_FULL = codes(4)
 """Why `run` came back: it is done, or it needs room for frames or SDUs, or more of the channel's numbers, to go on."""
 NO_SDU, *_ = codes(1)
+NO_MORE, MORE = codes(2)
+"""Whether an entity that may send has another frame, as far as was tried."""
 
 
 class Link(NamedTuple):
@@ -48,21 +50,29 @@ class Link(NamedTuple):
     upper: Upper
 
 
-def run(link: Link, until: int) -> int:
-    """Let everything happen up to `until`, that instant included; returns DONE, or what is missing to go on."""
+def run(link: Link, untils: Any, delivered: Any, first: int) -> int:
+    """Let everything happen up to each of several times, that instant included, from number `first` on.
+
+    `delivered` is what B has handed over by each. Returns DONE, or what is missing to go on.
+    """
     a, b, forth, back, upper = link.a, link.b, link.forth, link.back, link.upper
-    short = DONE
-    while short == DONE:
+    k, short = first, DONE
+    while k < len(untils) and short == DONE:
         arrival = min(forth.state.arrives_ns, back.state.arrives_ns)
         sending = min(forth.state.next_ns, back.state.next_ns)
         timer = min(next_timer(a), next_timer(b))
         now = min(upper.source.state.next_ns, arrival, timer, sending)
-        if now > until:
-            break
-        if upper.source.state.next_ns == now:
+        if now > untils[k]:
+            delivered[k] = total_delivered(b)
+            k += 1
+        elif upper.source.state.next_ns == now:
             short = take_offers(link, now)
         elif arrival == now:
-            land(link, now)
+            while back.state.arrives_ns == now:
+                arrive(a, back, forth.state, upper, now)
+            while forth.state.arrives_ns == now:
+                arrive(b, forth, back.state, upper, now)
+            note_arrivals(link, now)
         elif timer == now:
             wake(a, forth.state, upper, now)
             wake(b, back.state, upper, now)
@@ -72,16 +82,6 @@ def run(link: Link, until: int) -> int:
             if back.state.next_ns == now and short == DONE:
                 short = use(b, back, upper, now)
     return short
-
-
-def run_through(link: Link, untils: Any, delivered: Any, first: int) -> int:
-    """The same up to each of several times, from number `first` on; `delivered` is what B has handed over by then."""
-    for k in range(first, len(untils)):
-        short = run(link, untils[k])
-        if short != DONE:
-            return short
-        delivered[k] = total_delivered(link.b)
-    return DONE
 
 
 def take_offers(link: Link, now: int) -> int:
@@ -108,16 +108,10 @@ def take_offers(link: Link, now: int) -> int:
 
 def to_side(link: Link, side: int, octets: int, flow: int, past: int, now: int) -> int:
     """Offer an SDU to a side's entity or put it past that: 1 taken, 0 refused, else what is missing, negative."""
-    if side == A:
-        return put_in(link.a, link.forth, link.upper, octets, flow, past, now)
-    return put_in(link.b, link.back, link.upper, octets, flow, past, now)
-
-
-def put_in(e: Any, way: Any, upper: Upper, octets: int, flow: int, past: int, now: int) -> int:
-    """Offer an SDU to an entity or put it past that: 1 taken, 0 refused, else what the link lacks, negative."""
+    way = link.forth if side == A else link.back
     if past:
-        return put_past(way, upper, octets, flow, now)
-    return give(e, way.state, upper, octets, flow, now)
+        return put_past(way, link.upper, octets, flow, now)
+    return give(link.a if side == A else link.b, way.state, link.upper, octets, flow, now)
 
 
 def give(e: Any, state: Any, upper: Upper, octets: int, flow: int, now: int) -> int:
@@ -142,11 +136,12 @@ def put_past(way: Any, upper: Upper, octets: int, flow: int, now: int) -> int:
     state = way.state
     if not has_place(upper.books, 2 + state.side):
         return -LEDGER_FULL
-    if lacks(way, state.per_slot):
-        return -lacks(way, state.per_slot)
+    short = lacks(way)
+    if short:
+        return -short
     number = enter(upper.books, 2 + state.side, flow, octets, now)
     write(upper.log, now, state.side, OFFERED, octets, number, flow)
-    if state.limit > 0 and state.made - state.sent >= state.limit:
+    if is_full(state):
         drop(state, upper, octets, number, flow, now)
         return 0
     if state.made == state.sent and (state.eager or state.asks == 0):
@@ -172,16 +167,11 @@ def queue(way: Any, octets: int, flow: int, number: int) -> None:
     way.state.made += 1
 
 
-def land(link: Link, now: int) -> None:
-    """Let all frames arrive that do so now."""
-    forth, back = link.forth, link.back
-    while back.state.arrives_ns == now:
-        arrive(link.a, back, forth.state, link.upper, now)
-    while forth.state.arrives_ns == now:
-        arrive(link.b, forth, back.state, link.upper, now)
+def note_arrivals(link: Link, now: int) -> None:
+    """Log what arrivals did to the entities."""
     if len(link.upper.log.rows) > 0:
-        note(link.a, link.upper.log, now, forth.state.side, ARRIVED)
-        note(link.b, link.upper.log, now, back.state.side, ARRIVED)
+        note(link.a, link.upper.log, now, link.forth.state.side, ARRIVED)
+        note(link.b, link.upper.log, now, link.back.state.side, ARRIVED)
 
 
 def arrive(e: Any, way: Any, answers: Any, upper: Upper, now: int) -> None:
@@ -227,55 +217,70 @@ def wake(e: Any, state: Any, upper: Upper, now: int) -> None:
 
 
 def use(e: Any, way: Any, upper: Upper, now: int) -> int:
-    """Send what may be sent now, and (eager) make what frames there are; DONE, or what is missing to do so."""
-    state = way.state
-    short = lacks(way, state.per_slot)
-    if short == DONE and state.eager:
-        short = hand_down(e, way, upper, now)
-    if short != DONE:
-        return short
-    if state.slotted:
-        if state.eager == 0 or now == state.slot * state.slot_ns:
-            short = use_slot(e, way, upper, now)
-        if state.eager:
-            schedule(state)
-        return short
-    if state.free_ns <= now:
-        sent = send(e, way, upper, state.sent, now)
-        short = max(-sent, 0)
-        state.asks = int(sent > 0 and state.eager == 0)
-    schedule(state)
-    return short
+    """Make the frames that are wanted now, and send those that may be sent; DONE, or what is missing to do so."""
+    state, sent = way.state, way.state.sent
+    more = MORE
+    while more >= NO_MORE:
+        if may_send(state, more, now):
+            send(e, way, upper, now)
+        elif more == NO_MORE:
+            end_use(state, sent, now)
+            return DONE
+        elif may_make(state, upper, now):
+            more = stock(e, way, upper, now)
+            if more == MORE:
+                octets = next_frame(e, way.frames[state.made & state.mask], now)
+                tell(e, upper, state.side, now)
+                more = hand_down(way, upper, octets, now)
+        else:
+            more = NO_MORE
+    return -more
 
 
-def use_slot(e: Any, way: Any, upper: Upper, now: int) -> int:
-    """Use the opportunity that begins now; DONE, or what is missing to do so."""
-    state = way.state
-    used, first = state.used, state.slot * state.per_slot
-    sent = 1
-    while sent > 0 and used < state.per_slot:
-        sent = send(e, way, upper, first + used, now)
-        used += 1
-    state.used = used - 1 if sent < 0 else 0
-    if sent < 0:
-        return -sent
-    next_slot(state, now)
-    if state.eager and state.drops == 0:
-        state.make_ns = now
-    return DONE
-
-
-def send(e: Any, way: Any, upper: Upper, opportunity: int, now: int) -> int:
-    """Put the frame on the air that waits longest, or (lazy) one made now: 1, 0 for none, what is lacking negative."""
-    state = way.state
+def may_send(state: Any, more: int, now: int) -> bool:
+    """Whether a frame waits and the air is free; in an eager sender's slot, not before it has made all it can."""
     if state.made == state.sent:
-        made = 0 if state.eager else make(e, way, upper, now)
-        if made <= 0:
-            return made
+        return False
+    if state.slotted == 0:
+        return state.free_ns <= now
+    return now == state.slot * state.slot_ns and state.used < state.per_slot and (state.eager == 0 or more == NO_MORE)
+
+
+def may_make(state: Any, upper: Upper, now: int) -> bool:
+    """Whether a frame is wanted: lazy, when it can go; eager, always, but where a full queue holds back its source."""
+    if state.eager:
+        held = state.drops == 0 or endless_octets(upper.source, state.side) > 0
+        return not (held and is_full(state))
+    return state.used < state.per_slot if state.slotted else state.free_ns <= now
+
+
+def is_full(state: Any) -> bool:
+    """Whether the device's queue takes no more."""
+    return state.limit > 0 and state.made - state.sent >= state.limit
+
+
+def end_use(state: Any, sent: int, now: int) -> None:
+    """Work out when to go on, after `use` began with `sent` frames sent."""
+    state.make_ns = NEVER
+    if state.slotted == 0:
+        state.asks = int(state.sent > sent and state.eager == 0)
+    elif now == state.slot * state.slot_ns:
+        state.used = 0
+        state.slot += 1
+        if state.eager and state.drops == 0:
+            state.make_ns = now
+    schedule(state)
+
+
+def send(e: Any, way: Any, upper: Upper, now: int) -> None:
+    """Put the frame on the air that waits longest."""
+    state = way.state
     place = state.sent & state.mask
     row = way.air[place]
-    end = now + state.slot_ns
+    opportunity, end = state.sent, now + state.slot_ns
     if state.slotted:
+        opportunity = state.slot * state.per_slot + state.used
+        state.used += 1
         row.arrives_ns = now + state.delay_ns
     else:
         end = now + (row.octets * 8_000_000_000 + state.rate_bps - 1) // state.rate_bps
@@ -289,66 +294,48 @@ def send(e: Any, way: Any, upper: Upper, opportunity: int, now: int) -> int:
     if len(upper.log.rows) > 0:
         note(e, upper.log, now, state.side, SENDING)
         log_frame(upper.log, way, place, SENT, state.side, now)
-    return 1
 
 
-def make(e: Any, way: Any, upper: Upper, now: int) -> int:
-    """Make a frame and let it wait: 1, 0 when there is none, what the link lacks for it, negative."""
+def stock(e: Any, way: Any, upper: Upper, now: int) -> int:
+    """Offer what a source that never ends has for the next frame: MORE, or what the link lacks for it, negative."""
+    short = lacks(way)
+    endless = endless_octets(upper.source, way.state.side)
+    while short == DONE and endless > 0 and wants(e, endless):
+        taken = give(e, way.state, upper, endless, NO_SDU, now)
+        if taken <= 0:
+            short = -taken
+            break
+    return MORE if short == DONE else -short
+
+
+def hand_down(way: Any, upper: Upper, octets: int, now: int) -> int:
+    """Let the frame just made wait, or drop it; MORE, or NO_MORE when none was made."""
     state = way.state
-    endless = endless_octets(upper.source, state.side)
-    if endless > 0:
-        taken = 1
-        while taken > 0 and wants(e, endless):
-            taken = give(e, state, upper, endless, 0, now)
-        if taken < 0:
-            return taken
-    octets = next_frame(e, way.frames[state.made & state.mask], now)
-    tell(e, upper, state.side, now)
     if octets < 0 and state.slotted and state.eager == 0:
         octets = -octets
     if octets <= 0:
-        return 0
-    queue(way, octets, NO_SDU, NO_SDU)
-    return 1
-
-
-def hand_down(e: Any, way: Any, upper: Upper, now: int) -> int:
-    """Make frames until there are no more; a full queue drops them, or has none made. DONE, or what is missing."""
-    state = way.state
-    holds = state.drops == 0 or endless_octets(upper.source, state.side) > 0
-    while True:
-        if state.slotted == 0 and state.free_ns <= now and state.made > state.sent:
-            send(e, way, upper, state.sent, now)
-        full = state.limit > 0 and state.made - state.sent >= state.limit
-        busy = state.slotted or state.free_ns > now
-        short = lacks(way, state.per_slot)
-        if short:
-            return short
-        if (full and holds and busy) or make(e, way, upper, now) <= 0:
-            break
-        if full and busy:
-            state.made -= 1
-            drop(state, upper, way.air[state.made & state.mask].octets, NO_SDU, NO_SDU, now)
-    state.make_ns = NEVER
-    return DONE
+        return NO_MORE
+    if is_full(state):
+        drop(state, upper, octets, NO_SDU, NO_SDU, now)
+    else:
+        queue(way, octets, NO_SDU, NO_SDU)
+    return MORE
 
 
 PARTS = {
-    drop: kernel, queue: inlined, give: inlined, put_past: kernel, put_in: kernel, to_side: kernel, take_offers: kernel,
-    tell: inlined, log_frame: kernel, arrive: inlined, land: inlined, wake: inlined, make: inlined, send: inlined,
-    use_slot: inlined, hand_down: kernel, use: inlined, run: kernel, run_through: kernel,
+    is_full: inlined, drop: kernel, queue: inlined, give: inlined, put_past: kernel, to_side: kernel,
+    take_offers: kernel, tell: inlined, log_frame: kernel, arrive: inlined, note_arrivals: kernel, wake: inlined,
+    stock: inlined, hand_down: inlined, send: inlined, may_send: inlined, may_make: inlined, end_use: inlined,
+    use: inlined, run: kernel,
 }  # fmt: skip
 """The loop's functions, each behind those that it calls; what every frame goes through is compiled into the loop."""
 
 
-class Loop(NamedTuple):
-    """A protocol's loop."""
-
-    run: Callable[[Link, int], int]
-    run_through: Callable[[Link, Any, Any, int], int]
+Run: TypeAlias = Callable[[Link, Any, Any, int], int]
+"""A protocol's loop: `run`, bound to its kernels."""
 
 
-def bind(name: str, machine: Any, *, large: bool = False) -> Loop:
+def bind(name: str, machine: Any, *, large: bool = False) -> Run:
     """The loop of a protocol: its functions anew, with the machine's kernels as globals and names of their own.
 
     A large machine's loop is not compiled into one function, which would take minutes.
@@ -358,4 +345,5 @@ def bind(name: str, machine: Any, *, large: bool = False) -> Loop:
         own = FunctionType(part.__code__, namespace, f"{part.__name__}_{name}")
         own.__qualname__, own.__doc__, own.__module__ = own.__name__, part.__doc__, __name__
         namespace[part.__name__] = kernel(own) if large else decorated(own)
-    return Loop(namespace["run"], namespace["run_through"])
+    bound: Run = namespace["run"]
+    return bound

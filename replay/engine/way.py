@@ -89,19 +89,12 @@ def poke(state: Any, now: int) -> None:
 
 
 @inlined
-def next_slot(state: Any, now: int) -> None:
-    """The opportunity that began now was used, or there was nothing to use it for."""
-    state.slot += 1
-    state.next_ns = now + state.slot_ns
-
-
-@inlined
-def lacks(way: Any, frames: int) -> int:
-    """What is missing to make and send so many more frames: 1 room in the ring, 2 the channel's numbers, 0 nothing."""
+def lacks(way: Any) -> int:
+    """What is missing to make and send one more frame: 1 room in the ring, 2 the channel's numbers, 0 nothing."""
     state = way.state
-    if state.made - state.arrived + frames > state.mask + 1:
+    if state.made - state.arrived > state.mask:
         return 1
-    if state.channel == DRAWN and state.made - state.first_number + frames > len(way.numbers):
+    if state.channel == DRAWN and state.made - state.first_number >= len(way.numbers):
         return 2
     return 0
 

@@ -37,7 +37,7 @@ from multitracer.replay.arq.rlc.am_sender import (
     take_report,
     take_window,
 )
-from multitracer.replay.arq.rlc.frames import copy_frame
+from multitracer.replay.arq.rlc.frames import clear_octets, copy_frame
 from multitracer.replay.arq.rlc.queue import append_sdu, has_room, room_left
 from multitracer.replay.arq.rlc.status import N1, ZERO, committed, compose, get, put, read_status, status_due
 
@@ -88,33 +88,24 @@ def next_frame(e: Entity, frame: Any, now: int) -> int:
         return 0
     if v.reset_ack_due:
         return _filled(e, frame, next_reset_ack(e, frame))
-    if not v.resetting:
-        length = _status_or_data(e, now, frame)
-        if length or not v.resetting:
+    used = _report_for_padding(e) if status_due(e) and e.p.piggyback and not v.resetting else 0
+    while not v.resetting and (used or not status_due(e)):
+        floor = v.floor
+        length = next_data(e, now, frame)
+        if used:
+            _put_in_padding(e, now, frame, length, used)
+        if length or (v.floor == floor and not v.resetting and not status_due(e)):
             return length
+    if not v.resetting:
+        return _next_status(e, now, frame)
     length = next_reset(e, now, frame)
     return _filled(e, frame, length) if length else 0
 
 
 @kernel
-def _status_or_data(e: Entity, now: int, frame: Any) -> int:
-    if status_due(e) and e.p.piggyback:
-        length = _piggyback(e, now, frame)
-        if length:
-            return length
-    while not status_due(e):
-        floor = e.v.floor
-        length = next_data(e, now, frame)
-        if length or e.v.resetting or (e.v.floor == floor and not status_due(e)):
-            return length
-    return _next_status(e, now, frame)
-
-
-@kernel
 def _filled(e: Entity, frame: Any, length: int) -> int:
     """Fill a control PDU up to the size configured."""
-    for i in range(length, e.p.control_pdu_bytes):
-        frame.octets[i] = 0
+    clear_octets(frame.octets, length, e.p.control_pdu_bytes)
     frame.kept = max(length, e.p.control_pdu_bytes)
     return frame.kept
 
@@ -139,30 +130,32 @@ def _status_sent(e: Entity, now: int) -> None:
 
 
 @kernel
-def _piggyback(e: Entity, now: int, frame: Any) -> int:
-    """The last new AMD PDU with what is due behind its data, if there is such a PDU and all fits (9.2.1.5)."""
-    v, li = e.v, e.p.li_octets
+def _report_for_padding(e: Entity) -> int:
+    """Compose what is due if all of it fits behind the data of the last new AMD PDU (9.2.1.5); its nibbles, or 0."""
+    v = e.v
     if lowest_nacked(e) >= 0 or not can_send_new(e):
         return 0
-    room = room_left(e.queue, e.p.pdu_bytes - HEAD_BYTES, li)
+    room = room_left(e.queue, e.p.pdu_bytes - HEAD_BYTES, e.p.li_octets)
     if room < 3:
         return 0
-    scratch = e.found.scratch
-    used = compose(e, scratch, 2 * room)
-    if used > 2 * room or not v.composed_report or v.composed_to >= 0:
-        return 0
+    e.found.padding = room
+    used = compose(e, e.found.scratch, 2 * room)
+    return used if used <= 2 * room and v.composed_report and v.composed_to < 0 else 0
+
+
+@kernel
+def _put_in_padding(e: Entity, now: int, frame: Any, length: int, used: int) -> None:
+    """Put what was composed behind the data of the PDU just made."""
+    scratch, begin = e.found.scratch, length - e.found.padding
     if used & 1:
         used = put(scratch, used, ZERO, N1)
-    length = next_data(e, now, frame)
-    for i in range(frame.kept, length - room + used // 2):
-        frame.octets[i] = 0  # the data, where they are not carried
+    clear_octets(frame.octets, frame.kept, begin)  # the data, where they are not carried
     for i in range(used // 2):
-        frame.octets[length - room + i] = scratch[i]
-    frame.kept = max(frame.kept, length - room + used // 2)
-    _mark_piggyback(frame.octets, li)
+        frame.octets[begin + i] = scratch[i]
+    frame.kept = max(frame.kept, begin + used // 2)
+    _mark_piggyback(frame.octets, e.p.li_octets)
     e.counts.piggybacked += 1
     _status_sent(e, now)
-    return length
 
 
 @kernel

@@ -6,7 +6,7 @@ Sequence numbers are kept unwrapped (they count on behind 4095) and are cut to 1
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,11 +15,18 @@ from multitracer.replay.arq.fields import NEVER, dtype, joined, numbers, record
 from multitracer.replay.arq.rlc import queue as queues
 from multitracer.replay.arq.rlc import reassembly as reassemblies
 from multitracer.replay.arq.rlc.frames import FRAME_OCTETS
-from multitracer.replay.arq.rlc.parameters import DISCARD_MODES, LARGEST_PDU_BYTES, STATUS_FORMATS, Parameters
-from multitracer.replay.arq.rlc.queue import Queue
-from multitracer.replay.arq.rlc.reassembly import HANDED_OVER, Reassembly, restart
+from multitracer.replay.arq.rlc.parameters import (
+    DISCARD_MODES,
+    LARGEST_PDU_BYTES,
+    LARGEST_WINDOW,
+    MOST_QUEUE_SDUS,
+    STATUS_FORMATS,
+    Parameters,
+)
+from multitracer.replay.arq.rlc.queue import QUEUE
+from multitracer.replay.arq.rlc.reassembly import HANDED_OVER, MOST_PIECES, REASSEMBLY, restart
 from multitracer.replay.arq.rlc.segmentation import MOST_SIGNALLED, most_ends
-from multitracer.replay.arq.stretches import above
+from multitracer.replay.arq.stretches import above_dtype
 
 SN_MASK = 4095
 NEW_PDU = SN_MASK + 1
@@ -56,11 +63,11 @@ TIMERS = numbers(
 
 FOUND = dtype(
     [
-        *((name, np.int64) for name in ("window", "mrw_sn", "mrw_n", "mrw_ack_sn", "mrw_ack_n", "poll_sn")),
+        *((name, np.int64) for name in ("window", "mrw_sn", "mrw_n", "mrw_ack_sn", "mrw_ack_n", "poll_sn", "padding")),
         ("scratch", np.uint8, (FRAME_OCTETS,)),
     ]
 )
-"""What a STATUS PDU says besides gaps and ACK, -1: nothing; and room to compose one that may be piggybacked."""
+"""What a STATUS PDU says besides gaps and ACK, -1: nothing; and one to be piggybacked, with the `padding` it is for."""
 
 COUNTS = numbers(
     "sent", "resent", "polls", "reports", "status_pdus", "mrws", "resets", "resets_done", "resets_taken", "discarded",
@@ -78,6 +85,8 @@ whether it is there, and what its header says. `named` is a list by itself: the 
 missing."""
 
 
+MOST_HANDED = MOST_QUEUE_SDUS + LARGEST_WINDOW + MOST_PIECES
+"""Pieces of SDUs that one PDU can complete: the sender's queue of SDUs, some of them in several PDUs."""
 STORE = dtype(
     [
         ("slot", SLOT, (SN_MASK + 2,)),
@@ -91,20 +100,14 @@ sequence (mode with octets), and their length indicators. There is room for the 
 memory."""
 
 
-class Entity(NamedTuple):
-    """An RLC AM entity: few parts, for each is handed over in every call."""
-
-    p: Any
-    v: Any
-    timer: Any
-    counts: Any
-    queue: Queue
-    r: Reassembly
-    store: Any
-    """PDUs sent and received (STORE)."""
-    found: Any
-    """What the STATUS just read says besides."""
-    above: Any
+ENTITY = dtype(
+    [
+        ("p", PARAMETERS), ("v", STATE), ("timer", TIMERS), ("counts", COUNTS), ("queue", QUEUE), ("r", REASSEMBLY),
+        ("store", STORE), ("found", FOUND), ("above", above_dtype(MOST_HANDED, MOST_QUEUE_SDUS)),
+    ]
+)  # fmt: skip
+"""An RLC AM entity in one record: each part more would be handed over in every call of a kernel."""
+Entity: TypeAlias = Any
 
 
 def entity(parameters: Parameters) -> Entity:
@@ -123,33 +126,26 @@ def live_entity(parameters: Parameters) -> Entity:
 
 
 def _made(q: Parameters, *, keeps_octets: bool, hands_out: bool = False) -> Entity:
-    size = q.pdu_bytes
-    ends = most_ends(size, q.li_octets)
+    ends = most_ends(q.pdu_bytes, q.li_octets)
     # Where an MRW may have to stop behind any end in a PDU, a PDU has no more than it can name.
     told = ends if q.discard == "no_discard" else min(ends, MOST_SIGNALLED)
-    out_bytes = (q.rx_window + 2) * size + 2 * q.max_sdu_bytes
-    handed = (q.rx_window + 2) * (ends + 1) + reassemblies.MOST_PIECES
-    made = Entity(
-        _numbers(q), record(STATE), record(TIMERS), record(COUNTS),
-        queues.queue(q.queue_sdus, q.queue_bytes, told, keeps_octets),
-        reassemblies.reassembly(q.max_sdu_bytes, keeps_octets, out_bytes if hands_out else 0),
-        record(STORE), record(FOUND), above(handed, q.queue_sdus),
-    )  # fmt: skip
+    made = record(ENTITY)
+    _set(made.p, q)
+    queues.set_up(made.queue, q.queue_sdus, q.queue_bytes, told, keeps_octets)
+    reassemblies.set_up(made.r, q.max_sdu_bytes, keeps_octets, hands_out)
     made.store.slot[NEW_PDU].li = NEW_PDU * ends
     made.v.last_rsn = -1
     clear(made, 0)
     return made
 
 
-def _numbers(q: Parameters) -> Any:
+def _set(p: Any, q: Parameters) -> None:
     """The parameters as kernels see them."""
-    p = record(PARAMETERS)
     for field in fields(Parameters):
         if field.name not in ("discard", "status_format"):
             setattr(p, field.name, getattr(q, field.name))
     p.discard, p.status_format = DISCARD_MODES.index(q.discard), STATUS_FORMATS.index(q.status_format)
     p.li_octets = q.li_octets
-    return p
 
 
 def counters(e: Entity) -> dict[str, int]:

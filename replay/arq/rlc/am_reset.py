@@ -11,6 +11,8 @@ from multitracer.replay.arq.rlc.queue import drop_waiting, report_lost
 
 RESET, RESET_ACK = codes(2, 1)
 """Types of control PDUs, 9.2.1."""
+RESET_OCTETS, *_ = codes(1, 4)
+"""Type, RSN, R1 and HFNI, 9.2.1.6."""
 
 
 @kernel
@@ -54,7 +56,7 @@ def _put_reset(e: Entity, out: Any, kind: int, rsn: int) -> int:
     hfni = (e.v.hfn + (e.v.vt_s >> 12)) & 0xFFFFF
     out[0] = kind << 4 | rsn << 3
     out[1], out[2], out[3] = hfni >> 12, (hfni >> 4) & 0xFF, (hfni & 15) << 4
-    return 4
+    return RESET_OCTETS
 
 
 @kernel

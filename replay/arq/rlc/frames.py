@@ -37,3 +37,10 @@ def copy_frame(frame: Any, to: Any, octets: int) -> None:
     to.kept = frame.kept
     for i in range(frame.kept):
         to.octets[i] = frame.octets[i]
+
+
+@kernel
+def clear_octets(octets: Any, first: int, last: int) -> None:
+    """Set octets [first, last) to 0. A kernel of its own: compiled into each caller it would take as long as they."""
+    for i in range(first, last):
+        octets[i] = 0

@@ -24,7 +24,7 @@ from multitracer.replay.arq.stretches import Delivered, Flushed, clear
 @kernel
 def put_octets(queue: Any, sdu: Any) -> None:
     """Give the SDU that was offered last these octets."""
-    first, ring = queue.v.back - len(sdu), len(queue.octets)
+    first, ring = queue.v.back - len(sdu), queue.v.ring
     for i in range(len(sdu)):
         queue.octets[(first + i) % ring] = sdu[i]
 

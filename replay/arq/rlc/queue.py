@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from multitracer.compute.kernels import kernel
-from multitracer.replay.arq.fields import dtype, numbers, record
+from multitracer.replay.arq.fields import dtype, numbers
 from multitracer.replay.arq.rlc.parameters import LARGEST_PDU_BYTES, MOST_QUEUE_SDUS
 from multitracer.replay.arq.stretches import lose
 
 EXACT, SHORT, GIVEN_UP = 1, 2, 3
 """What the next PDU has to tell of the one before (`ending`, 0: nothing): an SDU filled it exactly; but for an octet
 that is not there; or it ended with the beginning of an SDU that was given up."""
+MOST_KEPT_BYTES = 1 << 24
+"""Octets that may wait in the mode with octets."""
 UNKNOWN = -1
 """The end of an SDU that no length indicator has told yet."""
 
@@ -25,7 +27,7 @@ STATE = dtype(
     [
         *((name, np.int64) for name in (
             "head", "next", "tail", "taken", "front", "back", "ending", "moved", "refused", "most_ends",
-            "octets", "sdus",
+            "octets", "sdus", "ring",
         )),
         ("sdu", SDU, (MOST_QUEUE_SDUS,)),
         ("lis", np.int64, (LARGEST_PDU_BYTES // 2 + 2,)),
@@ -36,22 +38,21 @@ STATE = dtype(
 Numbers of SDUs count up for ever: [head, next) are sent but not acknowledged, `taken` octets of `next` are sent, `tail`
 is the next to come. `front` and `back` count octets likewise: positions in the stream of all SDUs. What is left of the
 SDU begun is `moved` octets before `front`: SDUs behind it have been dropped. `octets`: so many may wait, of `sdus` SDUs
-at most. `sdu`: a ring of what is known of each, as large as it can be set: what is not used takes no memory. `lis`:
-length indicators of the PDU being filled, `most_ends` of them and one for padding.
+at most; `ring`: so many are kept, 0 without octets. `sdu`: a ring of what is known of each SDU, as large as it can be
+set: what is not used takes no memory. `lis`: length indicators of the PDU being filled, `most_ends` of them and one for
+padding.
 """
 
-class Queue(NamedTuple):
-    """A ring of what is known of each SDU (in `v`), and in the mode with octets one of their octets."""
-
-    v: Any
-    octets: Any
+QUEUE = dtype([("v", STATE), ("octets", np.uint8, (MOST_KEPT_BYTES,))])
+"""A queue, and in the mode with octets a ring of them."""
 
 
-def queue(sdus: int, octets: int, ends: int, keeps_octets: bool) -> Queue:
-    """An empty queue with room for so many SDUs and octets; `fill` tells so many ends of SDUs in a PDU, at most."""
-    state = record(STATE)
-    state.most_ends, state.octets, state.sdus = ends, octets, sdus
-    return Queue(state, np.zeros(octets if keeps_octets else 0, np.uint8))
+def set_up(queue: Any, sdus: int, octets: int, ends: int, keeps_octets: bool) -> None:
+    """Give an empty queue room for so many SDUs and octets; `fill` tells so many ends of SDUs in a PDU, at most."""
+    v = queue.v
+    v.most_ends, v.octets, v.sdus, v.ring = ends, octets, sdus, 0
+    if keeps_octets:
+        v.ring = v.octets = min(octets, MOST_KEPT_BYTES)
 
 
 @kernel
@@ -68,7 +69,7 @@ def append_sdu(queue: Any, length: int, due: int) -> bool:
     if not has_room(queue, length):
         v.refused += 1
         return False
-    number, back, ring = v.tail, v.back, len(queue.octets)
+    number, back, ring = v.tail, v.back, queue.v.ring
     if ring > 0:
         for i in range(length):
             queue.octets[(back + i) % ring] = numbered_octet(number, i)
@@ -124,7 +125,7 @@ def drop_waiting(queue: Any, first: int) -> None:
 @kernel
 def drop_behind_begun(queue: Any) -> None:
     """Give up the first SDU not begun; the rest of the one begun moves up to those behind."""
-    v, ring = queue.v, len(queue.octets)
+    v, ring = queue.v, queue.v.ring
     begun, gone = queue.v.sdu[v.next % queue.v.sdus], queue.v.sdu[(v.next + 1) % queue.v.sdus]
     rest, length = begun.length - v.taken, gone.length
     if ring > 0:

@@ -6,18 +6,20 @@ an SDU is whole when its pieces are one behind the other. In the mode with octet
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from multitracer.compute.kernels import kernel
-from multitracer.replay.arq.fields import dtype, numbers, record
+from multitracer.replay.arq.fields import dtype, numbers
 from multitracer.replay.arq.rlc.parameters import LARGEST_PDU_BYTES, LARGEST_WINDOW
 from multitracer.replay.arq.rlc.queue import numbered_octet
 from multitracer.replay.arq.rlc.segmentation import ENDED_BEFORE, ENDED_SHORT, STARTS
 from multitracer.replay.arq.stretches import STRETCH, hand_over
 
 LONGEST_SDU_BYTES = 65_535
+MOST_OUT_BYTES = (LARGEST_WINDOW + 2) * LARGEST_PDU_BYTES + 2 * (LONGEST_SDU_BYTES + 1)
+"""Octets that one PDU can complete: a window of PDUs, and SDUs begun."""
 MOST_PIECES = 16_384
 """Pieces that the longest SDU can come in: an UMD PDU has room for five octets of it at least."""
 
@@ -29,7 +31,7 @@ indicators begin; what its frame says; and when it came."""
 STATE = dtype(
     [
         *((name, np.int64) for name in (
-            "held", "skipping", "sdu", "start", "broken", "pieces", "too_long", "longest", "keeps_octets",
+            "held", "skipping", "sdu", "start", "broken", "pieces", "too_long", "longest", "keeps_octets", "hands_out",
             "out_count", "out_octets", "delivered", "delivered_octets", "garbled", "misordered", "last",
             "delivered_last_ns", "aside", "aside_sdu",
         )),
@@ -48,21 +50,13 @@ and when. `aside`: octets of an SDU that is put together beside the one in seque
 HANDED_OVER = ("delivered", "delivered_octets", "garbled", "misordered", "last", "delivered_last_ns")
 
 
-class Reassembly(NamedTuple):
-    """SDUs being put together, and (`out`) the octets of those that wait to be taken away.
-
-    Where nobody takes SDUs away there is no room for them.
-    """
-
-    v: Any
-    out: Any
+REASSEMBLY = dtype([("v", STATE), ("out", np.uint8, (MOST_OUT_BYTES,))])
+"""SDUs being put together, and (`out`) the octets of those that wait to be taken away, where somebody does so."""
 
 
-def reassembly(max_sdu_bytes: int, keeps_octets: bool, out_bytes: int) -> Reassembly:
-    """Nothing received yet; room for so many octets that wait to be taken away."""
-    state = record(STATE)
-    state.longest, state.keeps_octets = max_sdu_bytes + 1, int(keeps_octets)
-    return Reassembly(state, np.zeros(out_bytes, np.uint8))
+def set_up(r: Any, max_sdu_bytes: int, keeps_octets: bool, hands_out: bool) -> None:
+    """Give a reassembly what it is to do: put octets together, and keep them until they are taken away."""
+    r.v.longest, r.v.keeps_octets, r.v.hands_out = max_sdu_bytes + 1, int(keeps_octets), int(hands_out)
 
 
 @kernel
@@ -111,7 +105,7 @@ def close(r: Any, above: Any, wanted: int, now: int) -> None:
     if wanted and not v.skipping and held > 0:
         if v.keeps_octets and v.sdu >= 0 and not is_numbered(r.v.partial, held, v.sdu):
             v.broken = 1
-        if len(r.out) > 0:
+        if r.v.hands_out:
             _take_out(r)
         if above.count.wanted:
             for i in range(v.pieces):
@@ -178,7 +172,7 @@ def append_aside(
     if v.aside == 0:
         v.aside_sdu = sdu
     hand_over(above, position, position + size, sdu, came_ns)
-    if len(r.out) > 0:
+    if r.v.hands_out:
         start = v.out_octets + v.aside
         for i in range(size):
             r.out[start + i] = octets[first + i]
@@ -194,7 +188,7 @@ def close_aside(r: Any, above: Any, surplus: int, now: int) -> bool:
         return False
     if above.count.wanted and surplus:
         above.handed[above.count.handed - 1].end -= surplus
-    if len(r.out) > 0:
+    if r.v.hands_out:
         v.out_octets += size
         _end_out(v)
     _count(v, size, v.aside_sdu, 0, now)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.compute.kernels import kernel
+from multitracer.replay.arq.rlc.frames import clear_octets
 from multitracer.replay.arq.rlc.queue import EXACT, GIVEN_UP, SHORT, ends_at
 
 ENDED_BEFORE, ENDED_SHORT, STARTS, PIGGYBACK, PADDING = 0, 0x7FFB, 0x7FFC, 0x7FFE, 0x7FFF
@@ -91,13 +92,12 @@ def _put(queue: Any, frame: Any, head: int, size: int, li_octets: int, count: in
             frame.octets[at] = v.lis[i] >> 7
             frame.octets[at + 1] = (v.lis[i] & 0x7F) << 1 | more
         at += li_octets
-    front, ring = v.front, len(queue.octets)
+    front, ring = v.front, queue.v.ring
     frame.kept = at
     if ring > 0:
         for i in range(data):
             frame.octets[at + i] = queue.octets[(front + i) % ring]
-        for i in range(at + data, size):
-            frame.octets[i] = 0
+        clear_octets(frame.octets, at + data, size)
         frame.kept = size
     v.front = front + data
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from multitracer.compute.kernels import kernel
-from multitracer.replay.arq.fields import NEVER, numbers, record, table
+from multitracer.replay.arq.fields import NEVER, dtype, numbers, record, table
 from multitracer.replay.arq.rlc import queue as queues
 from multitracer.replay.arq.rlc.parameters import MOST_QUEUE_SDUS, check
-from multitracer.replay.arq.rlc.queue import Queue, append_sdu, drop_waiting
-from multitracer.replay.arq.stretches import above, hand_over, lose
+from multitracer.replay.arq.rlc.queue import QUEUE, append_sdu, drop_waiting
+from multitracer.replay.arq.stretches import above_dtype, hand_over, lose
 
 __all__ = [
     "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered",
@@ -40,23 +40,17 @@ class TmParameters:
         check("queue_sdus", self.queue_sdus, 1, MOST_QUEUE_SDUS)
 
 
-class TmEntity(NamedTuple):
-    """An RLC TM entity, both ways."""
-
-    counts: Any
-    queue: Queue
-    above: Any
+TM_ENTITY = dtype([("counts", TM_COUNTS), ("queue", QUEUE), ("above", above_dtype(1, MOST_QUEUE_SDUS))])
+"""An RLC TM entity, both ways."""
+TmEntity: TypeAlias = Any
 
 
 def tm_entity(parameters: TmParameters) -> TmEntity:
     """A new entity."""
-    q = parameters
-    counts = record(TM_COUNTS)
-    counts.discard_ns = q.discard_ns
-    return TmEntity(
-        counts, queues.queue(q.queue_sdus, q.queue_sdus * q.max_sdu_bytes, 0, keeps_octets=False),
-        above(1, q.queue_sdus),
-    )  # fmt: skip
+    q, made = parameters, record(TM_ENTITY)
+    made.counts.discard_ns = q.discard_ns
+    queues.set_up(made.queue, q.queue_sdus, q.queue_sdus * q.max_sdu_bytes, 0, keeps_octets=False)
+    return made
 
 
 def tm_frames(capacity: int, parameters: Any) -> Any:

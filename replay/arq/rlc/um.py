@@ -6,21 +6,21 @@ An SDU of which a PDU is missing is dropped. 128 PDUs lost in a row are not noti
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from multitracer.compute.kernels import kernel
 from multitracer.model.errors import UsageError
-from multitracer.replay.arq.fields import NEVER, joined, numbers, record
+from multitracer.replay.arq.fields import NEVER, dtype, joined, numbers, record
 from multitracer.replay.arq.rlc import queue as queues
 from multitracer.replay.arq.rlc import reassembly as reassemblies
 from multitracer.replay.arq.rlc.frames import copy_frame
 from multitracer.replay.arq.rlc.parameters import LARGEST_PDU_BYTES, MOST_QUEUE_BYTES, MOST_QUEUE_SDUS, check
-from multitracer.replay.arq.rlc.queue import Queue, append_sdu, drop_behind_begun, drop_waiting, has_data, has_room
-from multitracer.replay.arq.rlc.reassembly import PDU, Reassembly, feed, skip_to_end
+from multitracer.replay.arq.rlc.queue import QUEUE, append_sdu, drop_behind_begun, drop_waiting, has_data, has_room
+from multitracer.replay.arq.rlc.reassembly import MOST_PIECES, PDU, REASSEMBLY, feed, skip_to_end
 from multitracer.replay.arq.rlc.segmentation import fill, most_ends, read_indicators
-from multitracer.replay.arq.stretches import above, lose
+from multitracer.replay.arq.stretches import above_dtype, lose
 
 __all__ = [
     "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered",
@@ -76,16 +76,14 @@ class UmParameters:
         return (bits + 1) // 8
 
 
-class UmEntity(NamedTuple):
-    """An RLC UM entity, both ways."""
-
-    p: Any
-    v: Any
-    counts: Any
-    queue: Queue
-    r: Reassembly
-    pdu: Any
-    above: Any
+UM_ENTITY = dtype(
+    [
+        ("p", UM_PARAMETERS), ("v", UM_STATE), ("counts", UM_COUNTS), ("queue", QUEUE), ("r", REASSEMBLY),
+        ("pdu", UM_PDU), ("above", above_dtype(LARGEST_PDU_BYTES + MOST_PIECES, MOST_QUEUE_SDUS)),
+    ]
+)  # fmt: skip
+"""An RLC UM entity, both ways."""
+UmEntity: TypeAlias = Any
 
 
 def um_entity(parameters: UmParameters) -> UmEntity:
@@ -104,15 +102,13 @@ def live_um_entity(parameters: UmParameters) -> UmEntity:
 
 
 def _made(q: UmParameters, *, keeps_octets: bool, hands_out: bool = False) -> UmEntity:
-    ends = most_ends(q.pdu_bytes, q.li_octets)
-    p = record(UM_PARAMETERS)
+    made = record(UM_ENTITY)
+    p = made.p
     p.pdu_bytes, p.li_octets, p.marks_start, p.discard_ns = q.pdu_bytes, q.li_octets, q.marks_start, q.discard_ns
-    out_bytes = q.pdu_bytes + q.max_sdu_bytes + 1
-    return UmEntity(
-        p, record(UM_STATE), record(UM_COUNTS), queues.queue(q.queue_sdus, q.queue_bytes, ends, keeps_octets),
-        reassemblies.reassembly(q.max_sdu_bytes, keeps_octets, out_bytes if hands_out else 0), record(UM_PDU),
-        above(ends + 1 + reassemblies.MOST_PIECES, q.queue_sdus),
-    )  # fmt: skip
+    ends = most_ends(q.pdu_bytes, q.li_octets)
+    queues.set_up(made.queue, q.queue_sdus, q.queue_bytes, ends, keeps_octets)
+    reassemblies.set_up(made.r, q.max_sdu_bytes, keeps_octets, hands_out)
+    return made
 
 
 def um_counters(e: UmEntity) -> dict[str, int]:
