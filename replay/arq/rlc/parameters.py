@@ -191,10 +191,11 @@ PAPER_TWO_STATE = replace(
 """Papers 000 and 003 over the two-state channel."""
 
 PAPER_001 = Parameters(
-    pdu_bytes=80, tx_window=256, rx_window=256, poll_pdu=217, poll_last_new=False, poll_last_retransmission=False,
-    poll_ns=0, poll_periodic_ns=540 * MS, poll_window_percent=85, max_dat=0,
+    pdu_bytes=80, tx_window=256, rx_window=256, tti_ns=20 * MS, pdus_per_tti=4, poll_pdu=217, poll_ns=40 * MS,
+    poll_periodic_ns=1080 * MS, poll_prohibit_ns=20 * MS, poll_window_percent=85, mrw_ns=80 * MS, max_dat=0,
 )  # fmt: skip
-"""Paper 001: 85 % of 256 PDUs and as many TTIs of four PDUs and 10 ms."""
+"""Paper 001, Table III, where a TTI is 20 ms: Timer_Poll 2 TTIs, Timer_Poll_Periodic 54, Timer_Poll_Prohibit 1,
+Timer_MRW 4, polls in the last PDU of both buffers, no discard. 54 TTIs of four PDUs are 85 % of the window."""
 
 PAPER_002 = Parameters(
     pdu_bytes=40, poll_ns=300 * MS, poll_window_percent=0, poll_when_unacknowledged=True, status_prohibit_ns=100 * MS,
