@@ -6,6 +6,7 @@ came through in each stretch of the trace; `result` draws its conclusions from t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -94,27 +95,23 @@ def _simulated(
 ) -> Retraced:
     """A protocol over the trace at each size; sizes share no data, so each can have its own thread."""
     sizes, starts = settings.sizes(trace), stretches(trace)
-    octets = np.zeros((len(sizes), len(starts)), dtype=np.int64)
-    frames = np.zeros_like(octets)
-    counts: dict[int, models.Counts] = {}
-    ended: dict[int, str] = {}
-    warnings: dict[int, tuple[str, ...]] = {}
+    frames = np.zeros((len(sizes), len(starts)), dtype=np.int64)
+    finished = itertools.count(1)
 
-    def run(place: int) -> None:
-        size = sizes[place]
-        air = air_of(trace, other, size, settings.rtt_ms)
+    def run(place: int) -> models.Carried:
+        air = air_of(trace, other, sizes[place], settings.rtt_ms)
         firsts = np.minimum(-(-np.append(starts, len(trace.erased)) // air.blocks), len(air.forth))
+        frames[place] = np.diff(firsts)
         carried = model.carry(air, firsts)
-        octets[place], frames[place] = carried.octets, np.diff(firsts)
-        counts[size] = carried.counts
-        if carried.ended:
-            ended[size] = carried.ended
-        if carried.warnings:
-            warnings[size] = carried.warnings
-        report(len(counts) / len(sizes))
+        report(next(finished) / len(sizes))
+        return carried
 
     with ThreadPoolExecutor(settings.jobs) as pool:
-        list(pool.map(run, range(len(sizes))))
+        by_size = dict(zip(sizes, pool.map(run, range(len(sizes))), strict=True))
+    octets = np.array([carried.octets for carried in by_size.values()], dtype=np.int64).reshape(frames.shape)
+    counts = {size: carried.counts for size, carried in by_size.items()}
+    ended = {size: carried.ended for size, carried in by_size.items() if carried.ended}
+    warnings = {size: carried.warnings for size, carried in by_size.items() if carried.warnings}
     return Retraced(trace, settings, sizes, starts, octets, frames, model.parameters, counts, ended, warnings)
 
 

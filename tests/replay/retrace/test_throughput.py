@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from typing import Any, ClassVar
+
 import numpy as np
 import pytest
 
 from multitracer.model.errors import InputError, UsageError
 from multitracer.replay.erasures.trace import ErasureTrace, bursts, frames_lost
-from multitracer.replay.retrace import bootstrap
+from multitracer.replay.retrace import bootstrap, models
 from multitracer.replay.retrace.document import document
+from multitracer.replay.retrace.models import Air, Carried
 from multitracer.replay.retrace.result import MINUTE_NS
 from multitracer.replay.retrace.settings import Settings
 from multitracer.replay.retrace.throughput import retrace, stretches
@@ -177,3 +181,19 @@ def test_a_warning_of_many_sizes_is_given_once() -> None:
     assert found.remarks == [
         "at 120 octets and 2 more sizes up to 180 nothing came through: every frame holds a lost block"
     ]
+
+
+def test_reasons_are_in_the_order_of_the_sizes_whichever_is_done_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that takes long at the first size, on two threads."""
+
+    class Slow:
+        parameters: ClassVar[dict[str, int]] = {}
+
+        def carry(self, air: Air, firsts: Any) -> Carried:
+            time.sleep(0.2 if air.frame_bytes == 30 else 0)
+            return Carried(np.zeros(len(firsts) - 1, dtype=np.int64), {}, f"at {air.frame_bytes}")
+
+    monkeypatch.setattr(models, "named", lambda *_: Slow())
+    settings = Settings(model="raw", frame_bytes=(30, 60, 90), resamples=0, jobs=2)
+    found = retrace([ErasureTrace("t", np.zeros(100, dtype=bool))], settings)[0]
+    assert list(found.ended.values()) == ["at 30", "at 60", "at 90"]
