@@ -26,11 +26,17 @@ _FIRST = np.int64(0)
 
 @kernel
 def trigger_status(e: Entity) -> None:
-    """A report is due: at once, or when Timer_Status_Prohibit has expired."""
-    if e.timer.status_prohibit != NEVER:
+    """A report is due: at once, or when nothing prohibits it any more (9.7.2)."""
+    if e.timer.status_prohibit != NEVER or _estimates(e):
         e.v.status_delayed = 1
     else:
         e.v.status_wanted = 1
+
+
+@kernel
+def _estimates(e: Entity) -> bool:
+    """Whether the EPC mechanism is active: PDUs that the last report asked for may still be on their way."""
+    return e.timer.epc != NEVER or e.timer.epc_tick != NEVER
 
 
 @kernel
@@ -253,23 +259,24 @@ def epc_expired(e: Entity, now: int) -> None:
 
 @kernel
 def epc_tti_over(e: Entity, now: int) -> None:
-    """A TTI of expected PDUs is over; when all should have come and some have not, report."""
+    """A TTI of expected PDUs is over; when all should have come, report if some have not or a report was delayed."""
     v = e.v
     v.vr_ep -= e.p.pdus_per_tti
     e.timer.epc_tick = NEVER
     if v.vr_ep > 0:
         e.timer.epc_tick = after(now, e.p.tti_ns)
-    elif v.vr_r < v.epc_to:
+    elif v.vr_r < v.epc_to or v.status_delayed:
+        v.status_delayed = 0
         trigger_status(e)
 
 
 @kernel
 def status_prohibit_expired(e: Entity) -> None:
-    """Timer_Status_Prohibit: send the one delayed report."""
+    """Timer_Status_Prohibit: send the one delayed report, unless the EPC mechanism is active."""
     e.timer.status_prohibit = NEVER
     if e.v.status_delayed:
         e.v.status_delayed = 0
-        e.v.status_wanted = 1
+        trigger_status(e)
 
 
 @kernel

@@ -157,6 +157,15 @@ def test_the_papers_settings_carry_data(p: Parameters) -> None:
     assert link.counts(B)["misordered"] == 0
 
 
+def test_paper_001_counts_its_timers_in_ttis_of_20_ms() -> None:
+    """Its Table III: Timer_Poll 2 TTIs, periodic 54, prohibit 1, MRW 4; a periodic poll for 85 % of the window."""
+    p = PAPER_001
+    timers = (p.poll_ns, p.poll_periodic_ns, p.poll_prohibit_ns, p.mrw_ns)
+    assert [timer / p.tti_ns for timer in timers] == [2, 54, 1, 4]
+    assert (p.tti_ns, p.poll_last_new, p.poll_last_retransmission) == (20 * MS, True, True)
+    assert 54 * p.pdus_per_tti * 100 // p.tx_window == p.poll_pdu * 100 // p.tx_window == 84
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

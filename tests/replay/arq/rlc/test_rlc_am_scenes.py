@@ -169,6 +169,22 @@ def test_timer_epc_expires_and_the_report_is_repeated() -> None:
     ]  # fmt: skip
 
 
+def test_a_report_waits_for_the_end_of_the_epc_mechanism() -> None:
+    """The gap at 7 is reported at 10, when PDU 1, asked for at 4, should have come: it is sent again once only."""
+    scene = play(9, "A 1", "A 4", missing_pdu_indication=True, epc_ns=50 * MS)
+    assert scene.run(15) == [
+        "0 A 0", "1 A 1 lost", "2 B gets a*13", "2 A 2", "3 A 3", "4 A 4 lost", "4 B NACK 1 ACK 3", "5 A 5", "6 A 1",
+        "7 A 6", "8 B gets b*13", "8 B gets c*13", "8 B gets d*13", "8 A 7", "9 A 8", "10 B NACK 4 ACK 8", "12 A 4",
+        "14 B gets e*13", "14 B gets f*13", "14 B gets g*13", "14 B gets h*13", "14 B gets i*13",
+    ]  # fmt: skip
+
+
+def test_a_report_waits_for_the_later_of_the_epc_mechanism_and_status_prohibit() -> None:
+    """The same where Timer_Status_Prohibit runs from 4 to 13."""
+    scene = play(9, "A 1", "A 4", missing_pdu_indication=True, epc_ns=50 * MS, status_prohibit_ns=90 * MS)
+    assert scene.run(14)[-4:] == ["8 B gets d*13", "8 A 7", "9 A 8", "13 B NACK 4 ACK 9"]
+
+
 def test_status_prohibit_delays_one_report() -> None:
     """The gap at 6 is reported at 10."""
     scene = play(6, "A 1", "A 3", missing_pdu_indication=True, status_prohibit_ns=60 * MS)
