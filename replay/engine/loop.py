@@ -223,17 +223,17 @@ def use(e: Any, way: Any, upper: Upper, now: int) -> int:
     while more >= NO_MORE:
         if may_send(state, more, now):
             send(e, way, upper, now)
-        elif more == NO_MORE:
-            end_use(state, sent, now)
-            return DONE
-        elif may_make(state, upper, now):
+        elif more == MORE and may_make(state, upper, now):
             more = stock(e, way, upper, now)
             if more == MORE:
                 octets = next_frame(e, way.frames[state.made & state.mask], now)
                 tell(e, upper, state.side, now)
                 more = hand_down(way, upper, octets, now)
-        else:
+        elif more == MORE and state.eager:
             more = NO_MORE
+        else:
+            end_use(state, sent, now)
+            return DONE
     return -more
 
 
