@@ -14,11 +14,8 @@ from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.arq.rlc.am_discard import discard_due, discard_expired, mrw_expired, mrw_sent
 from multitracer.replay.arq.rlc.am_entity import NEW_PDU, Entity
 from multitracer.replay.arq.rlc.am_receiver import (
-    epc_expired,
-    epc_tti_over,
+    expire_reports,
     report_sent,
-    status_periodic_expired,
-    status_prohibit_expired,
     take_data,
     take_mrw,
     trigger_status,
@@ -28,11 +25,9 @@ from multitracer.replay.arq.rlc.am_reset import RESET_ACK, next_reset, next_rese
 from multitracer.replay.arq.rlc.am_sender import (
     HEAD_BYTES,
     can_send_new,
+    expire_polls,
     lowest_nacked,
     next_data,
-    poll_periodic_expired,
-    poll_prohibit_expired,
-    poll_timer_expired,
     take_mrw_ack,
     take_report,
     take_window,
@@ -250,28 +245,5 @@ def expire(e: Entity, now: int) -> None:
     if timer.mrw <= now:
         timer.mrw = NEVER
         mrw_expired(e)
-    _expire_polls(e, now)
-    _expire_reports(e, now)
-
-
-@kernel
-def _expire_polls(e: Entity, now: int) -> None:
-    # The prohibits first: what another timer asks for at the same time is not to wait for the next expiry.
-    if e.timer.poll_prohibit <= now:
-        poll_prohibit_expired(e)
-    if e.timer.poll <= now:
-        poll_timer_expired(e)
-    if e.timer.poll_periodic <= now:
-        poll_periodic_expired(e, now)
-
-
-@kernel
-def _expire_reports(e: Entity, now: int) -> None:
-    if e.timer.status_prohibit <= now:
-        status_prohibit_expired(e)
-    if e.timer.status_periodic <= now:
-        status_periodic_expired(e, now)
-    if e.timer.epc <= now:
-        epc_expired(e, now)
-    if e.timer.epc_tick <= now:
-        epc_tti_over(e, now)
+    expire_polls(e, now)
+    expire_reports(e, now)

@@ -251,14 +251,29 @@ def _missing(e: Entity) -> int:
 
 
 @kernel
-def epc_expired(e: Entity, now: int) -> None:
-    """Timer_EPC: from now on a TTI's PDUs are expected each TTI."""
-    e.timer.epc = NEVER
-    e.timer.epc_tick = after(now, e.p.tti_ns)
+def expire_reports(e: Entity, now: int) -> None:
+    """Timer_Status_Prohibit, Timer_Status_Periodic and Timer_EPC: what is due of them by `now`.
+
+    The prohibit first: what another timer asks for at the same time must not wait for its next expiry.
+    """
+    v, timer = e.v, e.timer
+    if timer.status_prohibit <= now:
+        timer.status_prohibit = NEVER
+        if v.status_delayed:
+            v.status_delayed = 0
+            trigger_status(e)
+    if timer.status_periodic <= now:
+        timer.status_periodic = after(now, e.p.status_periodic_ns)
+        trigger_status(e)
+    if timer.epc <= now:
+        timer.epc = NEVER
+        timer.epc_tick = after(now, e.p.tti_ns)
+    if timer.epc_tick <= now:
+        _epc_tti_over(e, now)
 
 
 @kernel
-def epc_tti_over(e: Entity, now: int) -> None:
+def _epc_tti_over(e: Entity, now: int) -> None:
     """A TTI of expected PDUs is over; when all should have come, report if some have not or a report was delayed."""
     v = e.v
     v.vr_ep -= e.p.pdus_per_tti
@@ -268,19 +283,3 @@ def epc_tti_over(e: Entity, now: int) -> None:
     elif v.vr_r < v.epc_to or v.status_delayed:
         v.status_delayed = 0
         trigger_status(e)
-
-
-@kernel
-def status_prohibit_expired(e: Entity) -> None:
-    """Timer_Status_Prohibit: send the one delayed report, unless the EPC mechanism is active."""
-    e.timer.status_prohibit = NEVER
-    if e.v.status_delayed:
-        e.v.status_delayed = 0
-        trigger_status(e)
-
-
-@kernel
-def status_periodic_expired(e: Entity, now: int) -> None:
-    """Timer_Status_Periodic: report."""
-    e.timer.status_periodic = after(now, e.p.status_periodic_ns)
-    trigger_status(e)

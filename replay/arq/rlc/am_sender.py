@@ -283,25 +283,21 @@ def take_window(e: Entity, size: int) -> None:
 
 
 @kernel
-def poll_timer_expired(e: Entity) -> None:
-    """Timer_Poll: poll again; it starts anew when the poll is sent."""
-    e.timer.poll = NEVER
-    if e.v.vt_a < e.v.vt_s:
-        trigger_poll(e)
+def expire_polls(e: Entity, now: int) -> None:
+    """Timer_Poll_Prohibit, Timer_Poll and Timer_Poll_Periodic: what is due of them by `now`.
 
-
-@kernel
-def poll_periodic_expired(e: Entity, now: int) -> None:
-    """Timer_Poll_Periodic: poll if there is anything to poll for."""
-    e.timer.poll_periodic = after(now, e.p.poll_periodic_ns)
-    if e.v.vt_a < e.v.vt_s or has_data(e.queue):
-        trigger_poll(e)
-
-
-@kernel
-def poll_prohibit_expired(e: Entity) -> None:
-    """Timer_Poll_Prohibit: send the one delayed poll."""
-    e.timer.poll_prohibit = NEVER
-    if e.v.poll_delayed:
-        e.v.poll_delayed = 0
-        e.v.poll_wanted = 1
+    The prohibit first: what another timer asks for at the same time must not wait for its next expiry.
+    """
+    v, timer = e.v, e.timer
+    if timer.poll_prohibit <= now:
+        timer.poll_prohibit = NEVER
+        v.poll_wanted = max(v.poll_wanted, v.poll_delayed)
+        v.poll_delayed = 0
+    if timer.poll <= now:
+        timer.poll = NEVER  # it starts anew when the poll is sent
+        if v.vt_a < v.vt_s:
+            trigger_poll(e)
+    if timer.poll_periodic <= now:
+        timer.poll_periodic = after(now, e.p.poll_periodic_ns)
+        if v.vt_a < v.vt_s or has_data(e.queue):
+            trigger_poll(e)
