@@ -18,7 +18,7 @@ import click
 
 from multitracer import __version__
 from multitracer.commands.messages import QUIET, VERBOSE, say
-from multitracer.compute import memory
+from multitracer.compute import garbage
 from multitracer.model.errors import MissingCapabilityError, MultiTracerError
 
 DEFECT, USAGE = 1, 2
@@ -65,9 +65,9 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """Run the program with the shell's arguments and exit with its status."""
-    memory.settle()
+    garbage.settle()
     status = run(sys.argv[1:])
-    memory.leave()
+    garbage.leave()
     sys.exit(status)
 
 

@@ -1,0 +1,18 @@
+"""How one command collects garbage."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+
+def test_garbage_is_collected_less_often() -> None:
+    """At every half a million new objects, and not at all at exit."""
+    code = (
+        "import gc\n"
+        "from multitracer.compute import garbage\n"
+        "garbage.settle(); print(gc.get_threshold()[0])\n"
+        "garbage.leave(); print(len(gc.get_objects()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["500000", "0"]
