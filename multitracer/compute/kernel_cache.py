@@ -33,6 +33,8 @@ _WITHOUT_EFFECT = {
 }
 """numba's settings that do not change the compiled code."""
 
+_ABSENT = object()
+
 Function: TypeAlias = Callable[..., Any]
 Callee: TypeAlias = Callable[[Any], Function | None]
 """Gives the function of a global that is a kernel, and None for any other global."""
@@ -188,24 +190,33 @@ def _constant(name: str, value: Any) -> bytes:
     if isinstance(value, np.ndarray):
         return f"{name} {value.dtype} {value.shape} ".encode() + value.tobytes()
     if isinstance(value, types.ModuleType):
-        return f"{name} {value.__name__}".encode() + _own_source(value)
+        return f"{name} {value.__name__}".encode()
     if isinstance(value, type) or callable(value):
         known = (getattr(value, "__module__", ""), getattr(value, "__qualname__", ""), getattr(value, "_fields", ""))
         return f"{name} {known}".encode()
     return f"{name} {value!r}".encode()
 
 
-def _own_source(module: types.ModuleType) -> bytes:
-    """The source of a module of this package, since its attributes may be constants of a kernel; of others b""."""
-    if not module.__name__.startswith("multitracer") or not module.__file__:
-        return b""
-    return Path(module.__file__).read_bytes()
-
-
 def _globals(function: Function) -> list[tuple[str, Any]]:
-    """The globals that a function names, with their values."""
-    known = function.__globals__
-    return [(name, known[name]) for name in function.__code__.co_names if name in known]
+    """The globals that a function names, with their values, and what it may read from those that are modules.
+
+    The code names the attributes that it reads, but not of which object; so each module's attributes of these names
+    are taken.
+    """
+    names = function.__code__.co_names
+    found: list[tuple[str, Any]] = []
+    spaces = [("", function.__globals__)]
+    modules = set()
+    while spaces:
+        place, known = spaces.pop()
+        for name in names:
+            value = known.get(name, _ABSENT)
+            if value is not _ABSENT:
+                found.append((place + name, value))
+            if isinstance(value, types.ModuleType) and value not in modules:
+                modules.add(value)
+                spaces.append((f"{place}{name}.", vars(value)))
+    return found
 
 
 @cache

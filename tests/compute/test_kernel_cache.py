@@ -91,6 +91,33 @@ def test_a_kernel_is_compiled_anew_when_what_it_depends_on_changes(package: Path
     assert run(package, tmp_path) == ("128", *COMPILED)
 
 
+MODULE_CONSTANT = """
+from multitracer.compute.kernels import kernel
+from kept import plain
+
+@kernel
+def summed(values):
+    return plain.FACTOR * len(values) + plain.inner.OFFSET
+"""
+
+
+@pytest.mark.compiled
+def test_a_kernel_is_compiled_anew_when_a_constant_that_it_reads_from_a_module_changes(
+    package: Path, tmp_path: Path
+) -> None:
+    """In any package, and in a module within a module; another constant of that module does not matter."""
+    (package / "caller.py").write_text(MODULE_CONSTANT)
+    (package / "inner.py").write_text("OFFSET = 1\n")
+    (package / "plain.py").write_text("from kept import inner\nFACTOR = 10\nOTHER = 1\n")
+    assert run(package, tmp_path) == ("41", *COMPILED)
+    (package / "plain.py").write_text("from kept import inner\nFACTOR = 10\nOTHER = 2\n")
+    assert run(package, tmp_path) == ("41", *FOUND)
+    (package / "plain.py").write_text("from kept import inner\nFACTOR = 20\n")
+    assert run(package, tmp_path) == ("81", *COMPILED)
+    (package / "inner.py").write_text("OFFSET = 2\n")
+    assert run(package, tmp_path) == ("82", *COMPILED)
+
+
 @pytest.mark.compiled
 def test_bounds_checked_code_has_its_own_cache_entries(package: Path, tmp_path: Path) -> None:
     """Neither version is loaded in place of the other."""
