@@ -28,7 +28,6 @@ BY_TCP = {"timeout", "spurious-timeout", "fast-retransmit", "spurious-fast-retra
 BY_PACKETS = {*BY_TCP, "zero-window", "handshake-retry"}
 BY_BOTH_ENDS = {"burst-loss", "header-decompression-failure", "ack-loss", "ack-compression", "reordering"}
 BY_LOG = {"link-reset", "link-release", "flow-control-gap"}
-BY_BOTH_LAYERS = {"competing-recovery", "local-drop"}
 
 SENT = [Seen(sent=0, came=50, size=1000), Seen(sent=60, came=110, sender=1, ack=1001)]
 NOWHERE = scene(directions=[])

@@ -41,10 +41,7 @@ from multitracer.replay.arq.rlc.frames import clear_octets, copy_frame
 from multitracer.replay.arq.rlc.queue import append_sdu, has_room, room_left
 from multitracer.replay.arq.rlc.status import N1, ZERO, committed, compose, get, put, read_status, status_due
 
-__all__ = [
-    "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered",
-    "waiting", "wants",
-]  # fmt: skip
+__all__ = ["copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered", "wants"]
 
 
 @kernel
@@ -58,12 +55,6 @@ def wants(e: Entity, octets: int) -> int:
     """Whether less waits than a PDU and an SDU, and an SDU of so many octets has room."""
     q = e.queue
     return 1 if q.v.back - q.v.front < e.p.pdu_bytes + octets and has_room(q, octets) and not e.v.ended else 0
-
-
-@kernel
-def waiting(e: Entity) -> int:
-    """Octets that no PDU has carried yet."""
-    return e.queue.v.back - e.queue.v.front
 
 
 @kernel

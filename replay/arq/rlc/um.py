@@ -22,10 +22,7 @@ from multitracer.replay.arq.rlc.reassembly import MOST_PIECES, PDU, REASSEMBLY, 
 from multitracer.replay.arq.rlc.segmentation import fill, most_ends, read_indicators
 from multitracer.replay.arq.stretches import above_dtype, lose
 
-__all__ = [
-    "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered",
-    "waiting", "wants",
-]  # fmt: skip
+__all__ = ["copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered", "wants"]
 
 HEAD_BYTES = 1
 MODULUS = 128
@@ -128,12 +125,6 @@ def offer(e: UmEntity, sdu: int, start: int, octets: int, now: int) -> int:
 def wants(e: UmEntity, octets: int) -> int:
     """Whether less waits than a PDU, and an SDU of so many octets has room."""
     return 1 if e.queue.v.back - e.queue.v.front < e.p.pdu_bytes and has_room(e.queue, octets) else 0
-
-
-@kernel
-def waiting(e: UmEntity) -> int:
-    """Octets that no PDU has carried yet."""
-    return e.queue.v.back - e.queue.v.front
 
 
 @kernel
