@@ -69,12 +69,12 @@ def read(source: Source) -> Recording:
         source,
         Records(
             data, offset, captured, original, time_ns, np.zeros(count, dtype=np.int16),
-            np.arange(1, count + 1, dtype=np.uint32), [link_type], *_losses(state, len(data)),
+            np.arange(1, count + 1, dtype=np.uint32), [link_type], *_losses(state),
         ),
     )  # fmt: skip
 
 
-def _losses(state: Any, size: int) -> tuple[list[Skip], bool]:
+def _losses(state: Any) -> tuple[list[Skip], bool]:
     skips = []
     if state[_GARBAGE_COUNT]:
         reason = "octets between records that are no record"

@@ -33,9 +33,9 @@ class Protocol:
     """Its loop, made by `loop.bind`."""
     counters: Callable[[Any], dict[str, int]]
     """What an entity counted, by name."""
-    frame_bytes: Callable[[Any], int] = lambda parameters: 0
+    frame_bytes: Callable[[Any], int] = lambda _: 0
     """The size of full frames by these parameters, where they have one size."""
-    check: Callable[[Any, Any], None] = lambda a, b: None
+    check: Callable[[Any, Any], None] = lambda *_: None
     """Raises UsageError for parameters of A and B that do not go together."""
 
 

@@ -102,7 +102,7 @@ def test_an_end_that_was_not_captured_has_null_values(example: str, options: Ana
         assert list(unseen[inner]) == list(seen[inner])
 
 
-def test_numbers_of_an_item_are_plain_python_numbers(tmp_path: Path) -> None:
+def test_numbers_of_an_item_are_plain_python_numbers() -> None:
     """Counts are int, rates and times are float, and an item can be changed without changing another."""
     first, second = analyze(read(str(LOSS))).summary()["connections"]
     assert {type(leaf) for leaf in leaves(second)} <= {int, float, str, bool, type(None)}
