@@ -12,10 +12,10 @@ from multitracer.model.errors import UsageError
 from multitracer.replay.arq.notes import Log, log
 from multitracer.replay.engine import ledger, way
 from multitracer.replay.engine.direction import Direction
-from multitracer.replay.engine.loop import AIR_FULL, DONE, NUMBERS_USED, A, B, Link, Run
+from multitracer.replay.engine.loop import A, B, Link, Run
 from multitracer.replay.engine.reports import CAME, WENT, Upper, reports
 from multitracer.replay.engine.source import Source, source
-from multitracer.replay.engine.way import Way
+from multitracer.replay.engine.way import AIR_FULL, DONE, NUMBERS_USED, Way
 
 __all__ = ["A", "B", "Engine", "Keep", "Protocol"]
 
