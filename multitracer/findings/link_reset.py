@@ -75,8 +75,8 @@ def _lost(observed: Observations, direction: Direction, end: int) -> Any:
     rows = rows[(observed.column("payload_bytes")[rows] > 0) & (observed.column("time_ns")[rows] <= end)]
     came = np.flatnonzero((observed.arrived[rows] == 1) & (observed.arrival[rows] >= 0))
     came = came[observed.column("time_ns")[observed.arrival[rows[came]]] <= end]
-    behind = rows[came[-1] + 1 :] if len(came) else rows
-    return behind[observed.arrived[behind] == 0]
+    later = rows[came[-1] + 1 :] if len(came) else rows
+    return later[observed.arrived[later] == 0]
 
 
 def _standstill_ns(observed: Observations, direction: Direction, end: int) -> int | None:

@@ -29,7 +29,7 @@ class Channel(Protocol):
 
 @dataclass(frozen=True)
 class Erased:
-    """Erasures (1) by opportunity, or by frame on a serialised link; behind the end nothing is lost."""
+    """Erasures (1) by opportunity, or by frame on a serialised link; after its end nothing is lost."""
 
     trace: Any = ()
 

@@ -28,7 +28,7 @@ class Protocol:
     entity: Callable[[Any], Any]
     """An entity of these parameters."""
     frames: Callable[[int, Any], Any]
-    """A table for so many frames of entities with these parameters."""
+    """A table for a number of frames of entities with these parameters."""
     run: Run
     """Its loop, made by `loop.bind`."""
     counters: Callable[[Any], dict[str, int]]

@@ -326,7 +326,7 @@ PARTS = {
     stock: inlined, hand_down: inlined, send: inlined, may_send: inlined, may_make: inlined, end_use: inlined,
     use: inlined, run: kernel,
 }  # fmt: skip
-"""The loop's functions, each behind those that it calls; what every frame goes through is compiled into the loop."""
+"""The loop's functions, each after those that it calls; what every frame goes through is compiled into the loop."""
 
 
 Run: TypeAlias = Callable[[Link, Any, Any, int], int]

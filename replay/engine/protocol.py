@@ -17,7 +17,7 @@ def offer(e: Any, sdu: int, start: int, octets: int, now: int) -> int:
 
 
 def wants(e: Any, octets: int) -> int:
-    """Whether too little waits to fill the next opportunity, and an SDU of so many octets would have room."""
+    """Whether too little waits to fill the next opportunity, and an SDU of `octets` octets would have room."""
     raise NotImplementedError
 
 
@@ -37,7 +37,7 @@ def next_timer(e: Any) -> int:
 
 
 def expire(e: Any, now: int) -> None:
-    """Do what is due until now; the next timer lies behind it then."""
+    """Do what is due until now; the next timer is later than that then."""
     raise NotImplementedError
 
 

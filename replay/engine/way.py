@@ -45,7 +45,7 @@ class Way(NamedTuple):
     frames: Any
     """The protocol's, row by row beside `air`."""
     trace: Any
-    """Erasures (1) by opportunity; behind its end nothing is lost."""
+    """Erasures (1) by opportunity; after its end nothing is lost."""
     numbers: Any
     """The channel's: one for each frame on the air, or times (ns), bad from each one of even place to the next."""
 

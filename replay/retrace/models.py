@@ -26,7 +26,7 @@ MS = 1_000_000
 Counts = dict[str, dict[str, int]]
 """The counters of sender and receiver, by name."""
 ANSWERED_AFTER = 4
-"""So many frame durations pass between a frame and its answer."""
+"""Frame durations that pass between a frame and its answer."""
 
 
 @dataclass(frozen=True)

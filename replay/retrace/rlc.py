@@ -68,11 +68,14 @@ def tally(engine: Engine, side: int) -> dict[str, int]:
     offered = {"offered": int(e.queue.v.tail), "refused": int(e.queue.v.refused)}
     frames = {"frames": int(way.state.sent), "erased": int(way.state.erased)}
     handed = {name: counted.pop(name) for name in HANDED_OVER}
-    # An SDU is handed over again only where some of its PDUs are: the receiver drops them by their numbers.
     return {**offered, **frames, **_with_repeated(handed), **counted}
 
 
 def _with_repeated(handed: dict[str, int]) -> dict[str, int]:
+    """The counts with `repeated`, the SDUs handed over again, which is always 0 and kept for readers of earlier files.
+
+    The receiver drops repeated PDUs by their numbers.
+    """
     found: dict[str, int] = {}
     for name, count in handed.items():
         found[name] = count

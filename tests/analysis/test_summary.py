@@ -31,7 +31,7 @@ def leaves(document: dict[str, Any]) -> list[Any]:
 
 
 def uploads(path: Path, sizes: list[int]) -> Analysis:
-    """A capture of clients that each send so many bytes, and are never answered."""
+    """A capture of clients of which each sends one of `sizes` (bytes), and is never answered."""
     sent = [ipv4(tcp(b"x" * size, ports=(1000 + place, 80))) for place, size in enumerate(sizes)]
     pcap.write(path, [(place * 1_000_000, packet) for place, packet in enumerate(sent)], 101)
     return analyze(read(str(path)))

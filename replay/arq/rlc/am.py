@@ -52,7 +52,7 @@ def offer(e: Entity, sdu: int, start: int, octets: int, now: int) -> int:
 
 @kernel
 def wants(e: Entity, octets: int) -> int:
-    """Whether less waits than a PDU and an SDU, and an SDU of so many octets has room."""
+    """Whether less waits than a PDU and an SDU, and an SDU of `octets` octets has room."""
     q = e.queue
     return 1 if q.v.back - q.v.front < e.p.pdu_bytes + octets and has_room(q, octets) and not e.v.ended else 0
 
@@ -122,7 +122,7 @@ def _status_sent(e: Entity, now: int) -> None:
 
 @kernel
 def _report_for_padding(e: Entity) -> int:
-    """Compose what is due if all of it fits behind the data of the last new AMD PDU (9.2.1.5); its nibbles, or 0."""
+    """Compose what is due if all of it fits after the data of the last new AMD PDU (9.2.1.5); its nibbles, or 0."""
     v = e.v
     if lowest_nacked(e) >= 0 or not can_send_new(e):
         return 0
@@ -136,7 +136,7 @@ def _report_for_padding(e: Entity) -> int:
 
 @kernel
 def _put_in_padding(e: Entity, now: int, frame: Any, length: int, used: int) -> None:
-    """Put what was composed behind the data of the PDU just made."""
+    """Put what was composed after the data of the PDU just made."""
     scratch, begin = e.found.scratch, length - e.found.padding
     if used & 1:
         used = put(scratch, used, ZERO, N1)

@@ -51,7 +51,7 @@ def tm_entity(parameters: TmParameters) -> TmEntity:
 
 
 def tm_frames(capacity: int, parameters: Any) -> Any:
-    """A table of so many PDUs."""
+    """A table of `capacity` PDUs."""
     return table(capacity, TM_FRAME)
 
 
