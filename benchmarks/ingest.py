@@ -127,7 +127,7 @@ def analyze(capture: Path, out: Path, python: str = sys.executable) -> list[str]
 
 
 def in_turn(commands: dict[str, list[str]], turns: int) -> dict[str, float]:
-    """The median of the seconds that each command takes; they run one after the other, so many times."""
+    """The median of the seconds that each command takes; they run one after the other, `turns` times."""
     took = [{name: timed(command) for name, command in commands.items()} for _ in range(turns)]
     return {name: statistics.median(turn[name] for turn in took) for name in commands}
 

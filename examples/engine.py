@@ -4,7 +4,7 @@ from collections import deque
 from random import Random
 
 from multitracer.replay.arq.notes import DELIVERED, ERASED, OFFERED, RECEIVED, SENT
-from multitracer.replay.engine.direction import Direction, Drawn
+from multitracer.replay.engine.direction import Direction, RandomErasures
 from multitracer.replay.engine.driver import Engine, Keep
 from multitracer.replay.engine.protocols import PROTOCOLS
 from multitracer.replay.engine.source import source
@@ -24,7 +24,8 @@ def drawn(side):
 def compiled(name, settings, total, offers, loss, until):
     """Events of the compiled loop: windows of packets both ways, and packets offered at times; one queue a side."""
     known = PROTOCOLS[name]
-    ways = [Direction(DELAY_NS, rate_bps=RATES_BPS[k], eager=True, channel=Drawn(drawn(k), loss)) for k in SIDES]
+    channels = [RandomErasures(drawn(k), loss) for k in SIDES]
+    ways = [Direction(DELAY_NS, rate_bps=RATES_BPS[k], eager=True, channel=channels[k]) for k in SIDES]
     offered = source([(time, side, PACKET_BYTES, 2) for time, side in offers],
                      [(side, PACKET_BYTES, 1, WINDOW, total) for side in SIDES])  # fmt: skip
     engine = Engine(known.protocol, [known.parameters(**settings)] * 2, *ways, offered, Keep(log=1 << 20)).run(until)

@@ -28,7 +28,7 @@ _PAD_BYTES = {2: 2}
 _KNOWN_TYPES = frozenset(range(1, 49))
 _CHAIN = 3
 _TEXT_BYTES = 64
-"""A file that begins with so many printable characters is text: a record's lengths and flags are small numbers."""
+"""A file whose first 64 octets are printable is text: a record's lengths and flags are small numbers."""
 _EARLIEST_S, _LATEST_S = 631152000, 4102444800  # the years 1990 to 2100
 
 

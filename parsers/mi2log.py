@@ -29,12 +29,10 @@ if TYPE_CHECKING:
 LOG_PACKET = 0x10
 DOWNLINK_PDUS, UPLINK_PDUS = 0xB082, 0xB092
 GPS_EPOCH_NS = 315_964_800_000_000_000
-TICKS_PER_S = 52_428_800  # of the diagnostic timestamp: 1.25 ms is 65536
 CYCLE_MS = 10_240  # system frame numbers count 1024 frames of 10 ms: 36.331 6.2.2
 ACKNOWLEDGED = 1
 _LOG_HEAD = struct.Struct("<BxHHHQ")
 _SUBPACKET = struct.Struct("<BBH")
-_DOWNLINK_HEAD = struct.Struct("<BBBxH4xHHH")
 _PDU = struct.Struct("<HHHB")
 _REVERSED = bytes(int(f"{octet:08b}"[::-1], 2) for octet in range(256))
 _CYCLE_SLACK_MS = 200
@@ -55,7 +53,6 @@ def sniff(head: bytes) -> bool:
 class _Packet(NamedTuple):
     """The PDUs of one bearer in one log packet, in order, with the packet's time."""
 
-    first_row: int
     logged_ns: int
     ticks: list[int]
     """For each row, its milliseconds within the cycle of system frame numbers."""
@@ -163,7 +160,7 @@ def _subpacket(log: _Log, number: int, logged_ns: int, uplink: bool, body: bytes
     spec = rlc_lte.am_spec(sn_bits)
     link = log.links.number("rlc-lte", f"RB {bearer}", "mobile" if uplink else "network")
     rows, at, ticks = log.pdus.rows, head, list[int]()
-    place, first = At(number, logged_ns, link, uplink), len(rows)
+    place = At(number, logged_ns, link, uplink)
     for _ in range(count):
         if at + _PDU.size > len(body):
             log.losses.add("log packet cut off", number)
@@ -175,7 +172,7 @@ def _subpacket(log: _Log, number: int, logged_ns: int, uplink: bool, body: bytes
         if len(rows) > known:
             ticks.append((frame >> 4) % 1024 * 10 + min(frame & 15, 9))
         at += logged
-    log.packets.append(_Packet(first, logged_ns, ticks))
+    log.packets.append(_Packet(logged_ns, ticks))
     return None
 
 

@@ -35,11 +35,11 @@ _LINK_TYPE_MASK = 0x03FFFFFF
 _LARGEST_RECORD = 1 << 18
 """tcpdump's largest snap length: a header with more octets than that is damaged."""
 _FAR_SECONDS = 10 * 366 * 86400
-"""After garbage, a record is plausible only within so long of the last good one."""
+"""After garbage, a record is plausible only within this time (seconds) of the last good one."""
 _FIRST_GUESS = 4096
-"""After so many records the number of all records is estimated from their size."""
+"""Records that are read before the number of all records is estimated from their size."""
 _CHAIN = 3
-"""A search ends at so many plausible headers in a row, or fewer at the file's end."""
+"""Plausible headers in a row at which a search ends; fewer at the file's end."""
 
 # Columns of `state` in `walk`.
 _AT, _FOUND, _LAST_SECOND, _GARBAGE_AT, _GARBAGE_COUNT, _GARBAGE_RECORD, _CUT_AT = range(7)
@@ -69,12 +69,12 @@ def read(source: Source) -> Recording:
         source,
         Records(
             data, offset, captured, original, time_ns, np.zeros(count, dtype=np.int16),
-            np.arange(1, count + 1, dtype=np.uint32), [link_type], *_losses(state, len(data)),
+            np.arange(1, count + 1, dtype=np.uint32), [link_type], *_losses(state),
         ),
     )  # fmt: skip
 
 
-def _losses(state: Any, size: int) -> tuple[list[Skip], bool]:
+def _losses(state: Any) -> tuple[list[Skip], bool]:
     skips = []
     if state[_GARBAGE_COUNT]:
         reason = "octets between records that are no record"

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from multitracer.model.trace import Recording
     from multitracer.parsers.shared.source import Source
 
-CA_STATES = {"open": 0, "disorder": 1, "cwr": 2, "recovery": 3, "loss": 4}
 _STAMP = re.compile(r"(?:Time:|#)\s*(\d{9,10}(?:\.\d+)?)\s*\Z", re.ASCII)
 _STAMPED_LINE = re.compile(r"(\d{9,10}\.\d+)(\t|\s)(.*)\Z", re.ASCII | re.DOTALL)
 _HEADING = re.compile(r"State\s+Recv-Q\s+Send-Q\s")

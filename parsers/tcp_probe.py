@@ -62,9 +62,11 @@ def read(source: Source) -> Recording:
             counts[name] = counts.get(name, 0) + 1
             continue
         try:
-            (_probe if name == "tcp_probe" else _socket)(
-                log, ends, number, nanoseconds(event["time"]), name, text, event.end()
-            )
+            time_ns = nanoseconds(event["time"])
+            if name == "tcp_probe":
+                _probe(log, ends, number, time_ns, text, event.end())
+            else:
+                _socket(log, number, time_ns, name, text, event.end())
         except ValueError:
             log.losses.add(f"{name} without the fields it should have", number, offset)
     return log.recording("tcp_probe", source, clock="monotonic", counts=counts)
@@ -81,9 +83,7 @@ def _not_an_event(log: StateLog, number: int, offset: int, text: str) -> None:
         log.losses.add("not a line of a kernel trace", number, offset)
 
 
-def _probe(
-    log: StateLog, ends: dict[str, str], number: int, time_ns: int, _: str, text: str, start: int
-) -> None:
+def _probe(log: StateLog, ends: dict[str, str], number: int, time_ns: int, text: str, start: int) -> None:
     match = _PROBE.match(text, start)
     if match is None:
         raise ValueError(text)
@@ -104,9 +104,7 @@ def _end(ends: dict[str, str], text: str) -> str:
     return ends[text]
 
 
-def _socket(
-    log: StateLog, ends: dict[str, str], number: int, time_ns: int, name: str, text: str, start: int
-) -> None:
+def _socket(log: StateLog, number: int, time_ns: int, name: str, text: str, start: int) -> None:
     match = _SOCKET.match(text, start)
     state = match[7] if match else None
     if match is None or (name == "tcp_cong_state_set" and state is None):

@@ -54,7 +54,7 @@ def join_layers(captures: Captures, streams: Streams, logs: Logs) -> LinkLayer:
     stops = intervals(frames, events, links)
     named = zip(*(links[name].tolist() for name in ("link", "reverse", "protocol")), strict=True)
     timings = {link: timing(frames, link, reverse, str(protocol)) for link, reverse, protocol in named}
-    counted = rows(links, frames, events, stops, timings)
+    counted = rows(links, frames, stops, timings)
     main = _main(counted, frames)
     if not len(captures.segments):
         return LinkLayer(logs.link, stops, timings, counted, main)

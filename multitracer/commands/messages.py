@@ -65,10 +65,13 @@ def verbose() -> bool:
 class Progress:
     """A progress bar on stderr, shown if stderr is a terminal and the work takes more than a second.
 
-    A context manager; it is called with the current step and the fraction that is done, 0 to 1.
+    A context manager; it is called with the current step and the fraction that is done, 0 to 1. At its end it says,
+    also where there is no terminal, if the kernels that were compiled could not be kept. With `shown` false it says
+    nothing.
     """
 
     def __init__(self, shown: bool) -> None:
+        self._quiet = not shown
         self._shown = shown and sys.stderr.isatty()
         self._lock = threading.Lock()
         self._state = ("", 0.0)
@@ -100,7 +103,7 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        from multitracer.compute.kernels import on_compiling
+        from multitracer.compute.kernels import on_compiling, refusal_to_say
 
         on_compiling.remove(self.compiling)
         self._timer.cancel()
@@ -108,6 +111,8 @@ class Progress:
             self._shown = False
             if self._bar:
                 self._bar.stop()
+        if not self._quiet and (refusal := refusal_to_say()):
+            say(refusal)
 
     def _start(self) -> None:
         from rich.console import Console

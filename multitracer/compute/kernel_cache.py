@@ -33,6 +33,8 @@ _WITHOUT_EFFECT = {
 }
 """numba's settings that do not change the compiled code."""
 
+_ABSENT = object()
+
 Function: TypeAlias = Callable[..., Any]
 Callee: TypeAlias = Callable[[Any], Function | None]
 """Gives the function of a global that is a kernel, and None for any other global."""
@@ -96,33 +98,56 @@ def reachable(function: Function, callee: Callee) -> list[Function]:
     return list(found)
 
 
-@cache
+def refusal() -> str:
+    """Why the directory of all entries is not used although it exists; "" if it is used, or cannot be created."""
+    return _checked()[1]
+
+
 def _directory() -> Path | None:
-    """The directory of all entries; None if it cannot be created, or if others can write to it."""
+    """The directory of all entries; None if it cannot be created, or if others could write there."""
+    return _checked()[0]
+
+
+@cache
+def _checked() -> tuple[Path | None, str]:
+    """The directory of all entries if only this user can write there, and otherwise the reason that it is refused.
+
+    All links in its path are resolved: what is checked is what compiled code is loaded from.
+    """
     try:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         directory = (base / "multitracer" / "kernels").absolute()
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return directory if _only_ours(directory) else None
+        _create(directory)
+        directory = directory.resolve()
+        refused = _exposed(directory)
     except (OSError, RuntimeError):  # Path.home() raises RuntimeError without a home directory
-        return None
+        return None, ""
+    return (None, refused) if refused else (directory, "")
 
 
-def _only_ours(directory: Path) -> bool:
-    """Whether the directory belongs to this user, and nobody else can write to it or replace it."""
+def _create(directory: Path) -> None:
+    """Create a directory and the missing ones above it, all with mode 0700; `parents=True` heeds only the umask."""
+    for place in (*reversed(directory.parents), directory):
+        if not place.exists():
+            place.mkdir(mode=0o700, exist_ok=True)
+
+
+def _exposed(directory: Path) -> str:
+    """How others could write to a resolved directory, or put another in its place; "" if they cannot.
+
+    Above it, directories may also belong to root, and others may write if the sticky bit keeps them from renaming
+    this user's entries, as in /tmp.
+    """
     if not hasattr(os, "getuid"):  # Windows: a user's folders are private
-        return True
-    me, directory = os.getuid(), directory.resolve()
-    own = directory.stat()
-    if own.st_uid != me or own.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return False
-    return all(_keeps_names(parent.stat(), me) for parent in directory.parents)
-
-
-def _keeps_names(parent: os.stat_result, me: int) -> bool:
-    """Whether only this user and root can rename this user's entries of a directory, as in /tmp by its sticky bit."""
-    writable = parent.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return parent.st_uid in (0, me) and (not writable or bool(parent.st_mode & stat.S_ISVTX))
+        return ""
+    me = os.getuid()
+    for place in (directory, *directory.parents):
+        status, is_above = place.stat(), place != directory
+        if status.st_uid != me and not (is_above and status.st_uid == 0):
+            return f"{place} belongs to another user"
+        if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not (is_above and status.st_mode & stat.S_ISVTX):
+            return f"others can write to {place}"
+    return ""
 
 
 def _digest(function: Function, callee: Callee) -> str:
@@ -165,24 +190,33 @@ def _constant(name: str, value: Any) -> bytes:
     if isinstance(value, np.ndarray):
         return f"{name} {value.dtype} {value.shape} ".encode() + value.tobytes()
     if isinstance(value, types.ModuleType):
-        return f"{name} {value.__name__}".encode() + _own_source(value)
+        return f"{name} {value.__name__}".encode()
     if isinstance(value, type) or callable(value):
         known = (getattr(value, "__module__", ""), getattr(value, "__qualname__", ""), getattr(value, "_fields", ""))
         return f"{name} {known}".encode()
     return f"{name} {value!r}".encode()
 
 
-def _own_source(module: types.ModuleType) -> bytes:
-    """The source of a module of this package, since its attributes may be constants of a kernel; of others b""."""
-    if not module.__name__.startswith("multitracer") or not module.__file__:
-        return b""
-    return Path(module.__file__).read_bytes()
-
-
 def _globals(function: Function) -> list[tuple[str, Any]]:
-    """The globals that a function names, with their values."""
-    known = function.__globals__
-    return [(name, known[name]) for name in function.__code__.co_names if name in known]
+    """The globals that a function names, with their values, and what it may read from those that are modules.
+
+    The code names the attributes that it reads, but not of which object; so each module's attributes of these names
+    are taken.
+    """
+    names = function.__code__.co_names
+    found: list[tuple[str, Any]] = []
+    spaces = [("", function.__globals__)]
+    modules = set()
+    while spaces:
+        place, known = spaces.pop()
+        for name in names:
+            value = known.get(name, _ABSENT)
+            if value is not _ABSENT:
+                found.append((place + name, value))
+            if isinstance(value, types.ModuleType) and value not in modules:
+                modules.add(value)
+                spaces.append((f"{place}{name}.", vars(value)))
+    return found
 
 
 @cache

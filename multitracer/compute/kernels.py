@@ -43,7 +43,7 @@ _UNCOUNTED = {"_nrt": False}
 _CALLED_BY_KERNELS_ONLY = {"no_cpython_wrapper": True}
 """Without the entry for Python; no kernel has one for C. Both together would take a third of the compile time."""
 
-_state = {"plain": False, "small": False, "few": False, "said": False}
+_state = {"plain": False, "small": False, "few": False, "said": False, "refused": False, "refusal_said": False}
 _making = RLock()
 
 
@@ -122,6 +122,7 @@ class Kernel:
         import numba
 
         if self._place is None:
+            _state["refused"] = bool(kernel_cache.refusal())
             return None
         if not self._is_kept:  # must be evaluated before the entry is created
             kernel_cache.tidy()
@@ -175,8 +176,16 @@ def choose(records: int) -> None:
 def say_once(progress: str) -> None:
     """Print once, on a terminal, that kernels are being compiled."""
     if progress and not _state["said"] and sys.stderr.isatty():
-        print("compiling (first run only)", file=sys.stderr)
+        print(refusal_to_say() or "compiling (first run only)", file=sys.stderr)
         _state["said"] = True
+
+
+def refusal_to_say() -> str:
+    """Why what this process compiles is not kept, although there is a directory for it; only the first call says it."""
+    if not _state["refused"] or _state["refusal_said"]:
+        return ""
+    _state["refusal_said"] = True
+    return f"compiled kernels are not kept, so that each run compiles them again: {kernel_cache.refusal()}"
 
 
 on_compiling: list[Callable[[str], None]] = [say_once]

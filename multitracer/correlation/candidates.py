@@ -129,7 +129,7 @@ class CandidateSegments:
         """Whether an observation point captured the stream between its sender and the link."""
         return int(self.paths.sender_point[stream // 2, stream % 2]) != NOWHERE
 
-    def relative_seq(self, stream: int, raw_seq: int, near_row: int) -> int:
+    def relative_seq(self, raw_seq: int, near_row: int) -> int:
         """`raw_seq` relative to the stream's ISN, unwrapped to the value nearest to the segment in `near_row`."""
         there = int(self.packets["raw_seq"].to_numpy()[near_row])
         step = (raw_seq - there + _HALF) % _WHOLE - _HALF

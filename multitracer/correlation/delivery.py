@@ -54,7 +54,7 @@ def _identity(packet: CarriedPacket, sn: Ints) -> tuple[frozenset[int], bytes]:
 def _in_sequence(packets: Sequence[CarriedPacket], whole: list[int], *, always: bool) -> list[int]:
     """Delivery times after in-sequence delivery.
 
-    Unless it is certain (`always`), only packets behind a gap that a reset may have discarded become NEVER.
+    Unless it is certain (`always`), only packets after a gap that a reset may have discarded become NEVER.
     """
     last_epoch = max((packet.epoch for packet in packets), default=0)
     epoch, latest, gap = -1, NEVER, False

@@ -39,7 +39,7 @@ class Header(NamedTuple):
 def header(octets: bytes) -> Header | None:
     """The header of the TCP packet that begins with `octets`; None if they do not begin with one.
 
-    The octets must reach at least to the ports; the fields behind the last octet are -1.
+    The octets must reach at least to the ports; the fields beyond the last octet are -1.
     """
     version = octets[0] >> 4 if octets else 0
     if version == 4 and len(octets) >= _IPV4_BYTES:

@@ -242,7 +242,7 @@ class _LinkMatcher:
         streams = [stream for stream in self.ends.get(head[:4], []) if stream in references]
         if len(streams) != 1:
             return None
-        seq = self.candidates.relative_seq(streams[0], head.raw_seq, references[streams[0]])
+        seq = self.candidates.relative_seq(head.raw_seq, references[streams[0]])
         return _Row(streams[0], self.link, seq, head.payload_bytes, head.wire_bytes, NONE, self.matched_by)
 
     def _note_frames(self, row: _Row, packet: CarriedPacket) -> None:

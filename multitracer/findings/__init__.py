@@ -30,7 +30,7 @@ from multitracer.findings import (
     zero_window,
 )
 from multitracer.findings.finding import Finding
-from multitracer.findings.needs import missing_inputs
+from multitracer.findings.needs import inputs_asked_for
 from multitracer.findings.observations import Observations
 from multitracer.model.schema import build
 from multitracer.model.thresholds import Thresholds
@@ -60,7 +60,7 @@ class Findings(NamedTuple):
 
 def find(observed: Observations) -> Findings:
     """Call every detector whose needs are met."""
-    missing = [missing_inputs(detector.NEEDS, observed) for detector in DETECTORS]
+    missing = [inputs_asked_for(detector.NEEDS, observed) for detector in DETECTORS]
     found = [
         finding
         for detector, inputs in zip(DETECTORS, missing, strict=True)

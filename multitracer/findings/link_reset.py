@@ -42,7 +42,7 @@ def _cost(observed: Observations, link: int, start: int, end: int) -> dict[str, 
             f"of what was sent after the last segment that was delivered before it {len(lost)} segments ({size} bytes) "
             "never arrived: flushed with it, or dropped by a queue before"
         )
-    still = _standstill_ns(observed, direction, start, end)
+    still = _standstill_ns(observed, direction, end)
     if still is not None:
         cost["standstill_s"] = still / 1e9
         texts.append(f"TCP made no progress for {still / 1e9:.2f} s around it")
@@ -75,11 +75,11 @@ def _lost(observed: Observations, direction: Direction, end: int) -> Any:
     rows = rows[(observed.column("payload_bytes")[rows] > 0) & (observed.column("time_ns")[rows] <= end)]
     came = np.flatnonzero((observed.arrived[rows] == 1) & (observed.arrival[rows] >= 0))
     came = came[observed.column("time_ns")[observed.arrival[rows[came]]] <= end]
-    behind = rows[came[-1] + 1 :] if len(came) else rows
-    return behind[observed.arrived[behind] == 0]
+    later = rows[came[-1] + 1 :] if len(came) else rows
+    return later[observed.arrived[later] == 0]
 
 
-def _standstill_ns(observed: Observations, direction: Direction, start: int, end: int) -> int | None:
+def _standstill_ns(observed: Observations, direction: Direction, end: int) -> int | None:
     """From the last acknowledgement of new data before the reset's end to the first after it."""
     rows = observed.rows(direction.connection, direction.sender_point, 1 - direction.sender)
     ack = observed.column("ack")[rows]

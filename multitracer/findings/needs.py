@@ -22,11 +22,11 @@ class Need:
     made_from: tuple[Need, ...] = ()
     """Needs that it depends on: where one of these is not met, that one's input is asked for instead."""
 
-    def missing_inputs(self, observed: Observations) -> Iterator[str]:
+    def inputs_asked_for(self, observed: Observations) -> Iterator[str]:
         """The inputs that would meet it; none where it is met."""
         if self.met(observed):
             return
-        deeper = [text for need in self.made_from for text in need.missing_inputs(observed)]
+        deeper = [text for need in self.made_from for text in need.inputs_asked_for(observed)]
         yield from deeper or [self.input]
 
 
@@ -38,9 +38,9 @@ def either(*needs: Need) -> Need:
     )
 
 
-def missing_inputs(needs: Iterable[Need], observed: Observations) -> str:
+def inputs_asked_for(needs: Iterable[Need], observed: Observations) -> str:
     """The inputs that would meet all of the needs, as text; empty where all are met."""
-    texts = [text for need in needs for text in need.missing_inputs(observed)]
+    texts = [text for need in needs for text in need.inputs_asked_for(observed)]
     return " and ".join(dict.fromkeys(texts))
 
 

@@ -24,7 +24,6 @@ _STATUS = ("RR", "RNR", "REJ", "SREJ", "STATUS")
 def rows(
     links: pd.DataFrame,
     frames: pd.DataFrame,
-    events: pd.DataFrame,
     intervals: pd.DataFrame,
     timings: Mapping[int, Timing],
 ) -> list[dict[str, Any]]:

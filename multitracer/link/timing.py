@@ -57,7 +57,7 @@ def timing(frames: pd.DataFrame, link: int, reverse: int, protocol: str) -> Timi
         count = at_once(times, interval)
     largest = _fixed_payload(data)
     rate = 8e9 * count * largest / interval if interval and largest > 0 else None
-    return Timing(interval, count if interval else None, rate, _rtt(frames, data, link, reverse))
+    return Timing(interval, count if interval else None, rate, _rtt(frames, data, reverse))
 
 
 def _fixed_payload(data: pd.DataFrame) -> int:
@@ -90,7 +90,7 @@ def at_once(times: Any, interval: int | None) -> int:
     return int(common.max()) if len(common) else int(values.max())
 
 
-def _rtt(frames: pd.DataFrame, data: pd.DataFrame, link: int, reverse: int) -> int | None:
+def _rtt(frames: pd.DataFrame, data: pd.DataFrame, reverse: int) -> int | None:
     """The least time in ns from a data frame sent once to its acknowledgement; None without one."""
     log = data["input"].iloc[0] if len(data) else -1
     back = frames[(frames["link"] == reverse) & ~frames["sent"] & (frames["input"] == log)]

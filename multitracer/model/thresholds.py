@@ -14,9 +14,9 @@ class Thresholds:
     outage_link_rtts: float = 2.0
     """link-outage: no frame through either way for more link round trips than this."""
     queue_pipes: float = 1.0
-    """excessive-queueing: the wait is longer than so many least round trips."""
+    """excessive-queueing: the wait is longer than this many least round trips."""
     queue_rtts: float = 10.0
-    """excessive-queueing: and such waits go on for so many least round trips."""
+    """excessive-queueing: and such waits go on for this many least round trips."""
     queue_least_ms: float = 20.0
     """excessive-queueing: and the wait exceeds this where only round trips show it, as hosts delay packets too."""
     idle_rtts: float = 1.0
@@ -28,8 +28,8 @@ class Thresholds:
     compression_ratio: float = 0.5
     """ack-compression: acknowledgements come at less than this share of the spacing they left with."""
     compression_acks: int = 4
-    """ack-compression: so many in a row."""
+    """ack-compression: the least number in a row."""
     decompression_segments: int = 2
-    """header-decompression-failure: so many segments in a row with the same shift of sequence numbers."""
+    """header-decompression-failure: the least number of segments in a row with the same shift of sequence numbers."""
     group_rtts: float = 1.0
-    """Events of one kind closer together than so many round trips make one finding."""
+    """Events of one kind closer together than this many round trips make one finding."""

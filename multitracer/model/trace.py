@@ -60,9 +60,11 @@ class ClockPiece:
 
 @dataclass(frozen=True)
 class Clock:
-    """How an input's clock stands to the reference clock; see CONTRACT for the meanings.
+    """How an input's clock stands to the reference clock.
 
-    `pieces` say the same exactly, in order; a clock that was set during the recording has several.
+    `offset_s` is this clock minus the reference at the input's first record, `drift_ppm` its rate against the
+    reference. `error_s` bounds the error if both ways take equally long, `worst_s` whatever they take: half the least
+    round trip. `pieces` say the same exactly, in order; a clock that was set during the recording has several.
     """
 
     reference: str

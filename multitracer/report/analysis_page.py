@@ -108,7 +108,7 @@ def _thinned(shown: dict[int, PanelData], link: PanelData) -> list[str]:
 
 def _accounting_columns(analysis: Analysis) -> list[page_template.Values]:
     """Where the time went, stretch by stretch; a cause is its place in colours.CAUSES."""
-    table = analysis_panels.accounted(analysis)
+    table = analysis.main_accounting
     if not len(table):
         return []
     place = {name: number for number, name in enumerate(colours.CAUSES)}

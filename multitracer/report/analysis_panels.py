@@ -12,7 +12,6 @@ from multitracer.report.panel_data import PanelData
 from multitracer.report.panels import FIRST_POINTS, Panels, add_figure, add_tooltip, place_legend, range_figure
 
 if TYPE_CHECKING:
-    import pandas as pd
     from bokeh.plotting import figure as Figure  # noqa: N812 - a class, though Bokeh names it like a function
 
     from multitracer.model.analysis import Analysis
@@ -37,12 +36,6 @@ def build(
     return panels
 
 
-def accounted(analysis: Analysis) -> pd.DataFrame:
-    """The stretches of the link and direction that carried most data, in order of time."""
-    table = analysis.tables["accounting"]
-    return table[table["link"] == (-1 if analysis.links.main is None else analysis.links.main)]
-
-
 def link_rate(analysis: Analysis) -> float | None:
     """What the link can carry, in bit/s of user data; None where no log tells."""
     if analysis.options.link_rate_bps:
@@ -52,7 +45,7 @@ def link_rate(analysis: Analysis) -> float | None:
 
 def _causes_and_findings(analysis: Analysis, panels: Panels, _: dict[str, Any]) -> None:
     """Where the time went, and the findings, one lane for each layer."""
-    has_causes = bool(len(accounted(analysis)))
+    has_causes = bool(len(analysis.main_accounting))
     lanes = [layer for layer in LAYERS if (analysis.tables["findings"]["layer"] == layer).any()]
     names = (["time"] if has_causes else []) + lanes
     if not names:

@@ -39,7 +39,7 @@ def layout(analysis: Analysis, number: int | None = None) -> LayoutDOM:
         toolbar_options={"logo": None, "autohide": False},
     )  # fmt: skip
     drawn = [source for name, source in (shown.sources | link.sources).items() if panel_data.KINDS[name] != "map"]
-    records = [len(analysis_panels.accounted(analysis)), *(len(source["x"]) for source in drawn)]
+    records = [len(analysis.main_accounting), *(len(source["x"]) for source in drawn)]
     heading = Div(text=_heading(analysis, number, panels, records), render_as_text=True)
     return column(heading, grid, sizing_mode="stretch_width")
 
@@ -57,7 +57,7 @@ def _chosen(analysis: Analysis, number: int | None) -> int | None:
 
 def _fill_causes(analysis: Analysis, panels: Panels) -> None:
     """Give the bar of where the time went its stretches, the longest where they are many."""
-    table = analysis_panels.accounted(analysis)
+    table = analysis.main_accounting
     start, end = table["start_ns"].to_numpy(), table["end_ns"].to_numpy()
     longest = np.sort(np.argsort(start - end, kind="stable")[:MOST_POINTS])
     cause = table["cause"].astype(str).to_numpy(dtype=object)[longest]

@@ -44,7 +44,7 @@ MILLISECONDS = ("rtt", "queue")
 """Series whose values are kept in ns, and drawn in ms."""
 _RATE_BINS = 400
 CLASSES = ("no", "yes", "unknown")
-"""Needed, needless, and undecided retransmissions: the codes of tables.SPURIOUS."""
+"""Needed, needless, and undecided retransmissions: the codes of schema.SPURIOUS."""
 
 
 @dataclass

@@ -51,7 +51,6 @@ COUNTS = (
     MOST_OUTSTANDING, LARGEST,
 ) = range(18, 31)  # fmt: skip
 STATE_FIELDS = 31
-UNKNOWN_TIME = -1
 
 RETRANSMISSION, OUT_OF_ORDER_MARK = MARKS["retransmission"], MARKS["out_of_order"]
 DUPLICATE_ACK = MARKS["duplicate_ack"]

@@ -93,7 +93,7 @@ def split_into_connections(
 
 
 def _initial_connections(flows: int, most: int) -> LocalConnections:
-    """Room for `most` local connections on so many flows at points."""
+    """Room for `most` local connections on `flows` flows at points."""
     ends = np.full((2 * most, END_FIELDS), NONE, dtype=np.int64)
     ends[:, [PACKETS, FINS]] = 0
     ends[:, [MSS, WSCALE]] = -1

@@ -170,9 +170,7 @@ def next_was_missing(k: int, ends: Any, notes: Any, facts: Any, seq: Any, before
 
 
 @kernel
-def late_ack(
-    rows: Any, copies: int, copy: int, fact: Any, time_ns: Any, tsval: Any, least_rtt: int, dsack_capable: int
-) -> int:
+def late_ack(rows: Any, copy: int, fact: Any, time_ns: Any, tsval: Any, least_rtt: int, dsack_capable: int) -> int:
     """Whether an acknowledgement of an earlier copy arrived after this copy was sent: 1, 0, or -1 unknown.
 
     It separates a timer that expired too early (the acknowledgement was on its way) from a lost
@@ -247,7 +245,7 @@ def judge(
                 event[R_COPY] = copy
                 if copy < copies:
                     event[R_LATE_ACK] = late_ack(
-                        rows, copies, copy, fact, segments.time_ns, segments.tsval, least_rtt, dsack_capable
+                        rows, copy, fact, segments.time_ns, segments.tsval, least_rtt, dsack_capable
                     )
             if number == event[R_PAIRS] or verdict != YES or not undecided:
                 rule, event[R_COPIES], event[R_DSACKS] = pair_rule, fact[COPIES], fact[DSACKS]

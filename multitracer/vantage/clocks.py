@@ -284,24 +284,6 @@ def _scaled(since: Ints, rate_ppt: int) -> Ints:
     return scaled
 
 
-def from_reference(time_ns: Ints, clock: Clock) -> Ints:
-    """Times of the reference clock (int64 ns) as a clock would show them: the inverse, to the nanosecond."""
-    if not clock.pieces:
-        return time_ns
-    result = _on_point_clock(time_ns, clock.pieces[0])
-    for piece in clock.pieces[1:]:
-        set_at = int(_on_piece(np.array([piece.start_ns], dtype=np.int64), piece)[0])
-        result = np.where(time_ns >= set_at, _on_point_clock(time_ns, piece), result)
-    return result
-
-
-def _on_point_clock(time_ns: Ints, piece: ClockPiece) -> Ints:
-    guess = time_ns + piece.offset_ns
-    for _ in range(4):  # each iteration reduces the error by a factor above 1000
-        guess = guess + (time_ns - _on_piece(guess, piece))
-    return guess
-
-
 def times_on_reference(alignment: Alignment, segments: pd.DataFrame) -> Ints:
     """`time_ns` of segments on the reference clock, int64.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from multitracer.wire.bits import BitReader, BitWriter, MalformedPduError
 
@@ -18,7 +17,6 @@ class Umts25322:
     """Constants of TS 25.322."""
 
     am_modulus: int = 4096  # 9.2.2.3
-    um_modulus: int = 128
     am_short_li_octets: int = 126  # 9.2.2.8: PDUs up to this size have 7-bit length indicators
     um_short_li_octets: int = 125
     sufi_entries: int = 15  # 9.2.2.11: LENGTH is 4 bits
@@ -247,42 +245,6 @@ def missing(status: Status) -> tuple[int, ...]:
     return tuple(sn for sufi in status.sufis for sn in _missing_in(sufi))
 
 
-def list_of(sns: Sequence[int]) -> list[List]:
-    """LIST SUFIs that report `sns` (ascending, modulo 4096) as missing, up to 15 pairs in each."""
-    pairs: list[tuple[int, int]] = []
-    for sn in sns:
-        if pairs and pairs[-1][1] < 15 and sn == (pairs[-1][0] + pairs[-1][1] + 1) % SPEC.am_modulus:
-            pairs[-1] = (pairs[-1][0], pairs[-1][1] + 1)
-        else:
-            pairs.append((sn, 0))
-    step = SPEC.sufi_entries
-    return [List(tuple(pairs[i : i + step])) for i in range(0, len(pairs), step)]
-
-
-def bitmap_of(fsn: int, count: int, sns: Sequence[int]) -> Bitmap:
-    """A BITMAP SUFI over `count` PDUs from `fsn` (at most 128, padded with "received"), `sns` missing."""
-    octets = max(1, (count + 7) // 8)
-    bits = (1 << 8 * octets) - 1
-    for sn in sns:
-        bits &= ~(1 << (8 * octets - 1 - (sn - fsn) % SPEC.am_modulus))
-    return Bitmap(fsn, bits.to_bytes(octets, "big"))
-
-
-def rlist_of(sns: Sequence[int]) -> Rlist:
-    """An RLIST SUFI with as many of `sns`, from the first, as fit into 15 code words."""
-    codewords: list[int] = []
-    distances = [(b - a) % SPEC.am_modulus for a, b in pairwise(sns)]
-    index = 0
-    while index < len(distances):
-        run = next((i for i, d in enumerate(distances[index:]) if d != 1), len(distances) - index)
-        words = [1, *_codewords(run)] if run > 1 else _codewords(distances[index])
-        if len(codewords) + len(words) > SPEC.sufi_entries:
-            break
-        codewords += words
-        index += max(run, 1)
-    return Rlist(sns[0], tuple(codewords))
-
-
 def _amd(octets: bytes, li_bits: int) -> Amd:
     head = octets[0] << 8 | octets[1]
     he = head & 3
@@ -401,17 +363,6 @@ def _missing_in_rlist(sufi: Rlist) -> Iterator[int]:
         steps = range(1, number + 1) if burst else (number,)
         yield from ((sn + step) % SPEC.am_modulus for step in steps)
         sn, burst, number, shift = sn + number, False, 0, 0
-
-
-def _codewords(number: int) -> list[int]:
-    """`number` in code words, least significant three bits first, stop bit set in the last."""
-    words = []
-    while True:
-        words.append((number & 7) << 1)
-        number >>= 3
-        if not number:
-            # 0001 is the burst marker. No number ends with it: the last code word of a number above 0 is not 000.
-            return [*words[:-1], words[-1] | 1]
 
 
 def _encode_status(status: Status) -> bytes:

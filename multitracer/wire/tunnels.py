@@ -36,14 +36,14 @@ class TunnelDecoder:
             return self._slip(octets)
         if link_type in (9, 50):
             return self._ppp(octets, 0)
-        return self._tunnel(_link_payload(octets, link_type), link_type)
+        return self._tunnel(_link_payload(octets, link_type))
 
     def _stream(self, number: int) -> Decompressor:
         from multitracer.wire.vj import Decompressor
 
         return self._headers.setdefault(number, Decompressor())
 
-    def _tunnel(self, packet: bytes | None, link_type: int) -> bytes | None:
+    def _tunnel(self, packet: bytes | None) -> bytes | None:
         if packet is None:
             return None
         if packet[:1] and packet[0] >> 4 not in (4, 6):  # PPPoE with compressed headers

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SECOND_NS = 1_000_000_000
 _MAPPED = "::ffff:"
 HEAD_LINES = 50
-"""A sniff compares so many lines with a pattern."""
+"""The number of lines that a sniff compares with a pattern, at most."""
 
 
 def nanoseconds(text: str) -> int:

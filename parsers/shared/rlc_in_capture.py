@@ -62,11 +62,6 @@ def read(
     return tables, capture.losses.skips
 
 
-def is_rlc(payload: bytes) -> bool:
-    """Whether a UDP payload carries one of the framings read here."""
-    return payload.startswith(SIGNATURES)
-
-
 class _Capture:
     """Collects the RLC PDUs of datagrams, one after the other."""
 

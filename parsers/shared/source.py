@@ -15,7 +15,7 @@ from multitracer.model.errors import InputError
 from multitracer.model.trace import Skip
 
 HEAD_BYTES = 65536
-"""A `sniff` is given so many of an input's octets."""
+"""The number of octets of an input that a `sniff` is given, at most."""
 
 INFLATE_LIMIT = 8 << 30
 """Decompressed octets beyond this are left out, and said to be: it bounds the memory that a file can use."""

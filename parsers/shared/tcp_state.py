@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 LINUX_UNSET_SSTHRESH = 0x7FFFFFFF
 """TCP_INFINITE_SSTHRESH: the slow start threshold is not set yet."""
 
-NUMBERS = tuple(column.name for column in SCHEMA["tcp_state"].columns if column.dtype == "float64")
 EVENTS = SCHEMA["tcp_state"]["event"].dtype
 _CODES = {event: code for code, event in enumerate(EVENTS)}
 

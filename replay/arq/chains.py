@@ -1,6 +1,6 @@
 """Chains: doubly linked lists within a table, which a row can leave from the middle at a constant cost.
 
-The rows have the fields `previous` and `next`. Chain k is headed by the row `places + k` behind all places; a
+The rows have the fields `previous` and `next`. Chain k is headed by the row `places + k` after all places; a
 place is in at most one chain of its table.
 """
 
@@ -15,7 +15,7 @@ from multitracer.replay.arq.fields import table
 
 
 def chained(places: int, chains: int, dtype: Any) -> Any:
-    """A table of zeros with so many places and empty chains; `dtype` has the fields `previous` and `next`."""
+    """A table of zeros with `places` places and `chains` empty chains; `dtype` has the fields `previous` and `next`."""
     rows = table(places + chains, dtype)
     rows["previous"] = rows["next"] = np.arange(places + chains)
     return rows

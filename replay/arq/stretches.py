@@ -1,6 +1,6 @@
 """What an entity reports to the layer above: stretches of octets handed over, and stretches that it lost.
 
-A stretch is octets [start, end) of one direction's stream: its SDUs one behind the other, as they were offered.
+A stretch is octets [start, end) of one direction's stream: its SDUs one after the other, as they were offered.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from multitracer.replay.erasures.run_lengths import trace_of
 from multitracer.replay.erasures.trace import evenly_spaced
 
 FEWEST = 4
-"""So many erased blocks, and as many decoded ones, are needed before regular distances are evidence."""
+"""The least number of erased blocks, and of decoded ones, for which regular distances are evidence."""
 
 
 @dataclass(frozen=True)

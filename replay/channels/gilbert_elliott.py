@@ -23,9 +23,9 @@ from multitracer.replay.erasures.run_lengths import trace_of
 
 _LOGIT_BOUND = 18.0
 _STARTS = 2
-"""The search begins at so many of the grid's best points."""
+"""The number of the grid's best points at which the search begins."""
 _FIRST_RUNS = 4000
-"""The first searches look at so many runs of a long trace; only the last one looks at all, to save time."""
+"""Runs of a long trace that the first searches look at; only the last one looks at all, to save time."""
 
 
 @dataclass(frozen=True)

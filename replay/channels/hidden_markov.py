@@ -17,9 +17,9 @@ from multitracer.replay.erasures.run_lengths import runs_of
 
 GOOD, BAD = range(2)
 _UNSCALED = 3
-"""Products are scaled after so many doublings: often enough that they do not underflow."""
+"""Doublings after which products are scaled: few enough that they do not underflow."""
 _AT_ONCE = 1 << 18
-"""So many matrices are multiplied at once: they fit into the processor's cache."""
+"""Matrices that are multiplied at once: they fit into the processor's cache."""
 
 
 class Doubling(NamedTuple):

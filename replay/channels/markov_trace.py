@@ -168,7 +168,7 @@ def _mean_length(value: float, excess: float, count: int) -> Estimate:
 
 @kernel
 def walk_phases(free: Any, lossy: Any, draws: Any, probabilities: Any, erased: Any, start: int, change: int) -> int:
-    """Fill `erased` from block `start` on, phase by phase; returns the block behind the last phase."""
+    """Fill `erased` from block `start` on, phase by phase; returns the block after the last phase."""
     mask, block, count = len(probabilities) - 1, start, len(erased)
     for cycle in range(len(free)):
         block += free[cycle]

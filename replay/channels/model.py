@@ -109,7 +109,7 @@ def block_count(count: int) -> int:
 
 
 def bernoulli(erased: Any, decoded: Any, chance: Any) -> float:
-    """Log likelihood of so many erased and decoded blocks at each loss probability; -inf if it is impossible."""
+    """Log likelihood of these numbers of erased and decoded blocks at each loss probability; -inf if impossible."""
     erased, decoded, chance = np.atleast_1d(erased), np.atleast_1d(decoded), np.atleast_1d(chance)
     if ((chance == 0) & (erased > 0)).any() or ((chance == 1) & (decoded > 0)).any():
         return -math.inf

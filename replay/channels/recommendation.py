@@ -72,7 +72,7 @@ def compare(erased: Any, block_bytes: float = 30, block_ms: float = 20) -> Compa
 def simplest_first() -> list[type[Channel]]:
     """All models; of those with equally many parameters, the first is recommended.
 
-    The deterministic one has no chance in it, and those that need times and bits besides stand behind in the table.
+    The deterministic one has no chance in it, and those that need times and bits besides come last in the table.
     """
     return sorted(channel_classes().values(), key=lambda kind: not kind.deterministic)
 

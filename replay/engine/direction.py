@@ -29,7 +29,7 @@ class Channel(Protocol):
 
 @dataclass(frozen=True)
 class Erased:
-    """Erasures (1) by opportunity, or by frame on a serialised link; behind the end nothing is lost."""
+    """Erasures (1) by opportunity, or by frame on a serialised link; after its end nothing is lost."""
 
     trace: Any = ()
 
@@ -44,7 +44,7 @@ class Erased:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class RandomErasures:
     """A frame is lost with a probability of its own or by its bits; `draw(n)` gives the next n uniform numbers.
 
     Number k belongs to the k-th frame on the air.
@@ -57,17 +57,17 @@ class Drawn:
 
     def begin(self, made: Way) -> Way:
         """The way with the first numbers."""
-        made.state.channel, made.state.threshold = way.DRAWN, math.ceil(self.loss_rate * way.SCALE)
+        made.state.channel, made.state.threshold = way.RANDOM, math.ceil(self.loss_rate * way.SCALE)
         made.state.log_good_bit = math.log1p(-self.bit_error_rate)
-        return made._replace(numbers=self._drawn())
+        return made._replace(numbers=self._numbers())
 
     def go_on(self, made: Way) -> Way:
         """The way with the numbers not used yet, and more."""
         left = made.numbers[int(made.state.sent - made.state.first_number) :]
         made.state.first_number = made.state.sent
-        return made._replace(numbers=np.concatenate([left, self._drawn()]))
+        return made._replace(numbers=np.concatenate([left, self._numbers()]))
 
-    def _drawn(self) -> Any:
+    def _numbers(self) -> Any:
         return (np.asarray(self.draw(self.block)) * way.SCALE).astype(np.int64)
 
 

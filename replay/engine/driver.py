@@ -12,10 +12,10 @@ from multitracer.model.errors import UsageError
 from multitracer.replay.arq.notes import Log, log
 from multitracer.replay.engine import ledger, way
 from multitracer.replay.engine.direction import Direction
-from multitracer.replay.engine.loop import AIR_FULL, DONE, NUMBERS_USED, A, B, Link, Run
+from multitracer.replay.engine.loop import A, B, Link, Run
 from multitracer.replay.engine.reports import CAME, WENT, Upper, reports
 from multitracer.replay.engine.source import Source, source
-from multitracer.replay.engine.way import Way
+from multitracer.replay.engine.way import AIR_FULL, DONE, NUMBERS_USED, Way
 
 __all__ = ["A", "B", "Engine", "Keep", "Protocol"]
 
@@ -28,14 +28,14 @@ class Protocol:
     entity: Callable[[Any], Any]
     """An entity of these parameters."""
     frames: Callable[[int, Any], Any]
-    """A table for so many frames of entities with these parameters."""
+    """A table for a number of frames of entities with these parameters."""
     run: Run
     """Its loop, made by `loop.bind`."""
     counters: Callable[[Any], dict[str, int]]
     """What an entity counted, by name."""
-    frame_bytes: Callable[[Any], int] = lambda parameters: 0
+    frame_bytes: Callable[[Any], int] = lambda _: 0
     """The size of full frames by these parameters, where they have one size."""
-    check: Callable[[Any, Any], None] = lambda a, b: None
+    check: Callable[[Any, Any], None] = lambda *_: None
     """Raises UsageError for parameters of A and B that do not go together."""
 
 

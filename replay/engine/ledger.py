@@ -26,7 +26,7 @@ class Ledgers(NamedTuple):
 
 
 def ledgers(rows: int) -> Ledgers:
-    """Empty ledgers with room for at least so many SDUs at a time, or (0) without rows."""
+    """Empty ledgers with room for at least `rows` SDUs at a time, or (0) without rows."""
     size = 1 << max(rows - 1, 0).bit_length()
     made = Ledgers(table(4, STATE), table((4, size), SDU))
     made.state["mask"], made.state["kept"] = size - 1, int(rows > 0)
@@ -90,7 +90,7 @@ def conclude(row: Any, now: int) -> int:
 
 @kernel
 def at_position(books: Any, k: int, position: int) -> int:
-    """The SDU with the octet at a position of the stream, none before the last one asked for; -1: none."""
+    """The number of the SDU with the octet at `position`, -1 for none; positions never fall from call to call."""
     state = books.state[k]
     while state.reached < state.offered and books.rows[k, state.reached & state.mask].end <= position:
         state.reached += 1

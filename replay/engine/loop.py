@@ -29,11 +29,9 @@ from multitracer.replay.engine.protocol import (
 )
 from multitracer.replay.engine.reports import Upper, collect, end_past
 from multitracer.replay.engine.source import endless_octets, is_open, plan
-from multitracer.replay.engine.way import is_lost, lacks, poke, schedule
+from multitracer.replay.engine.way import DONE, LEDGER_FULL, is_lost, lacks, poke, schedule
 
 A, B = codes(2)
-DONE, AIR_FULL, NUMBERS_USED, LEDGER_FULL = codes(4)
-"""Why `run` came back: it is done, or it needs room for frames or SDUs, or more of the channel's numbers, to go on."""
 NO_SDU, *_ = codes(1)
 NO_MORE, MORE = codes(2)
 """Whether an entity that may send has another frame, as far as was tried."""
@@ -328,7 +326,7 @@ PARTS = {
     stock: inlined, hand_down: inlined, send: inlined, may_send: inlined, may_make: inlined, end_use: inlined,
     use: inlined, run: kernel,
 }  # fmt: skip
-"""The loop's functions, each behind those that it calls; what every frame goes through is compiled into the loop."""
+"""The loop's functions, each after those that it calls; what every frame goes through is compiled into the loop."""
 
 
 Run: TypeAlias = Callable[[Link, Any, Any, int], int]

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-KERNELS = (
-    "offer", "wants", "waiting", "next_frame", "receive", "next_timer", "expire", "total_delivered", "note",
-    "copy_frame",
-)  # fmt: skip
+KERNELS = ("offer", "wants", "next_frame", "receive", "next_timer", "expire", "total_delivered", "note", "copy_frame")
 
 
 def offer(e: Any, sdu: int, start: int, octets: int, now: int) -> int:
@@ -20,12 +17,7 @@ def offer(e: Any, sdu: int, start: int, octets: int, now: int) -> int:
 
 
 def wants(e: Any, octets: int) -> int:
-    """Whether too little waits to fill the next opportunity, and an SDU of so many octets would have room."""
-    raise NotImplementedError
-
-
-def waiting(e: Any) -> int:
-    """How much was offered that no frame has carried yet, in the protocol's own measure."""
+    """Whether too little waits to fill the next opportunity, and an SDU of `octets` octets would have room."""
     raise NotImplementedError
 
 
@@ -45,7 +37,7 @@ def next_timer(e: Any) -> int:
 
 
 def expire(e: Any, now: int) -> None:
-    """Do what is due until now; the next timer lies behind it then."""
+    """Do what is due until now; the next timer is later than that then."""
     raise NotImplementedError
 
 

@@ -38,7 +38,7 @@ class Upper(NamedTuple):
 
 
 def reports(stretches: int, sdus: int) -> Reports:
-    """Room for so many stretches and SDUs of each kind."""
+    """Room for `stretches` stretches and `sdus` SDUs of each kind."""
     return Reports(table(2, STATE), table((2, stretches), STRETCH), table((2, sdus), SDU))
 
 

@@ -1,4 +1,4 @@
-"""What is offered to a link: SDUs at given times, windows that keep so many under way, or sources that never end."""
+"""What is offered to a link: SDUs at given times, windows that keep SDUs under way, or sources that never end."""
 
 from __future__ import annotations
 
@@ -68,7 +68,10 @@ def is_open(window: Any) -> bool:
 
 @kernel
 def settle(source: Any, sender: int, flow: int, delivered: int, lost: int, now: int) -> None:
-    """A packet of a flow is not under way any more: delivered, or lost for good; -1 of the one takes it back."""
+    """Count a packet of a flow, no longer under way, in `sender`'s windows: as delivered (1, 0) or lost (0, 1).
+
+    (1, -1): it was counted as lost before, and is delivered after all.
+    """
     for k in range(len(source.windows)):
         window = source.windows[k]
         if window.flow == flow and window.side == sender:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multitracer.compute.kernels import inlined, kernel
-from multitracer.replay.arq.fields import NEVER, joined, numbers, record, table
+from multitracer.replay.arq.fields import NEVER, codes, joined, numbers, record, table
 
 _NUMBERS = numbers(
     # Fixed: which side sends; slotted or by octets; eager or lazy; whether a full queue drops frames; the ring's mask.
@@ -27,7 +27,9 @@ STATE = joined(_NUMBERS, tables=[("log_good_bit", np.float64)])
 AIR = numbers("arrives_ns octets flow number lost")
 """A frame's own row; `flow` is 0 for the entity's frames, `number` an SDU's that goes past the entity."""
 
-TRACE, DRAWN, BAD_TIMES = range(3)
+DONE, AIR_FULL, NUMBERS_USED, LEDGER_FULL = codes(4)
+"""Why a run came back: it is done, or it needs room for frames or SDUs, or more of the channel's numbers, to go on."""
+TRACE, RANDOM, BAD_TIMES = range(3)
 """What loses frames: a trace by opportunity, a number drawn for each frame, times in which nothing gets through."""
 TOUCH, END = range(2)
 """Of bad times: a frame is lost when it touches one, or when it ends in one."""
@@ -43,7 +45,7 @@ class Way(NamedTuple):
     frames: Any
     """The protocol's, row by row beside `air`."""
     trace: Any
-    """Erasures (1) by opportunity; behind its end nothing is lost."""
+    """Erasures (1) by opportunity; after its end nothing is lost."""
     numbers: Any
     """The channel's: one for each frame on the air, or times (ns), bad from each one of even place to the next."""
 
@@ -90,13 +92,13 @@ def poke(state: Any, now: int) -> None:
 
 @inlined
 def lacks(way: Any) -> int:
-    """What is missing to make and send one more frame: 1 room in the ring, 2 the channel's numbers, 0 nothing."""
+    """What is missing to make and send one more frame: AIR_FULL, NUMBERS_USED, or nothing (DONE)."""
     state = way.state
     if state.made - state.arrived > state.mask:
-        return 1
-    if state.channel == DRAWN and state.made - state.first_number >= len(way.numbers):
-        return 2
-    return 0
+        return AIR_FULL
+    if state.channel == RANDOM and state.made - state.first_number >= len(way.numbers):
+        return NUMBERS_USED
+    return DONE
 
 
 @inlined
@@ -106,7 +108,7 @@ def is_lost(way: Any, opportunity: int, start: int, end: int, octets: int) -> in
     if state.channel == TRACE:
         lost: Any = np.int64(way.trace[opportunity]) if opportunity < len(way.trace) else 0
         return lost
-    if state.channel == DRAWN:
+    if state.channel == RANDOM:
         threshold = state.threshold
         if state.log_good_bit < 0.0:
             threshold = int(-np.expm1(8 * octets * state.log_good_bit) * SCALE)

@@ -25,7 +25,7 @@ def autocorrelation(erased: Any, lags: int) -> Any:
 
 
 def correlation_blocks(correlations: Any) -> float:
-    """The sum of the autocorrelations on both sides: so many blocks tell as much as one independent block does."""
+    """The sum of the autocorrelations on both sides: as many blocks as tell what one independent block does."""
     sums = 2 * np.cumsum(correlations) - 1
     settled = np.flatnonzero(np.arange(len(sums)) >= _WINDOW * sums)
     return max(float(sums[settled[0] if len(settled) else -1]), 0.0)

@@ -18,7 +18,7 @@ from multitracer.replay.erasures.confidence import batch_rates
 LEVEL = 0.01
 """The share of traces without a change in which one is found, at most, if batches are independent."""
 _MEMORIES = 10
-"""A batch is at least so many times as long as its blocks are correlated."""
+"""The least length of a batch, in multiples of the length over which its blocks are correlated."""
 _MOST_BATCHES = 200
 _FEWEST_BATCHES = 10
 _SHORTEST = 3

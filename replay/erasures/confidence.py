@@ -40,6 +40,6 @@ def interval(erased: Any) -> Interval | None:
 
 
 def batch_rates(erased: Any, batches: int) -> Any:
-    """The error rates of so many parts of equal length, to a block."""
+    """The error rates of `batches` parts of equal length, to a block."""
     bounds = np.arange(batches + 1) * len(erased) // batches
     return np.diff(np.concatenate(([0], np.cumsum(erased)))[bounds]) / np.diff(bounds)

@@ -57,7 +57,7 @@ class ErasureTrace:
 
 
 def frames_lost(erased: Bools, blocks: int) -> npt.NDArray[np.uint8]:
-    """Whether any block was lost, for each aligned group of so many; an incomplete group at the end is left out."""
+    """Whether any block was lost, for each aligned group of `blocks`; an incomplete group at the end is left out."""
     groups = len(erased) // blocks
     lost: Bools = np.any(erased[: groups * blocks].reshape(groups, blocks), axis=1)
     return lost.astype(np.uint8)

@@ -26,7 +26,7 @@ MS = 1_000_000
 Counts = dict[str, dict[str, int]]
 """The counters of sender and receiver, by name."""
 ANSWERED_AFTER = 4
-"""So many frame durations pass between a frame and its answer."""
+"""Frame durations that pass between a frame and its answer."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Air:
 
 
 @dataclass(frozen=True)
-class Carried:
+class Outcome:
     """The result of one run."""
 
     octets: Ints
@@ -89,7 +89,7 @@ class Model(Protocol):
     def parameters(self) -> dict[str, Any]:
         """Its parameters by name, at frames of one block."""
 
-    def carry(self, air: Air, firsts: Ints) -> Carried:
+    def carry(self, air: Air, firsts: Ints) -> Outcome:
         """Run it from end to end; stretch i holds the frames `firsts[i]` to `firsts[i + 1]`."""
 
 

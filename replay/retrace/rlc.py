@@ -18,7 +18,7 @@ from multitracer.replay.engine.direction import Direction, Erased
 from multitracer.replay.engine.driver import A, B, Engine, Keep, Protocol
 from multitracer.replay.engine.rlc import RLC_AM, RLC_UM
 from multitracer.replay.engine.source import source
-from multitracer.replay.retrace.models import Air, Carried, Extra, Ints, Kind, Model, stretch_octets, why_nothing
+from multitracer.replay.retrace.models import Air, Extra, Ints, Kind, Model, Outcome, stretch_octets, why_nothing
 
 SDU_BYTES = 1500
 """An IP packet of a saturated source."""
@@ -52,13 +52,13 @@ class Acknowledged:
         endless = source(saturated=(self.sdu_bytes, 0))
         return Engine(protocol, (own, own), forth, back, endless, Keep(log=log_rows))
 
-    def carry(self, air: Air, firsts: Ints) -> Carried:
+    def carry(self, air: Air, firsts: Ints) -> Outcome:
         """Run it from end to end."""
         engine = self.engine(air)
         octets = stretch_octets(engine, air, firsts)
         counts = {"sender": tally(engine, A), "receiver": tally(engine, B)}
         over = ("the link was given up: MaxRST RESETs found no answer",) if counts["sender"]["ended"] else ()
-        return Carried(octets, counts, why_nothing(octets, air), over)
+        return Outcome(octets, counts, why_nothing(octets, air), over)
 
 
 def tally(engine: Engine, side: int) -> dict[str, int]:
@@ -68,11 +68,14 @@ def tally(engine: Engine, side: int) -> dict[str, int]:
     offered = {"offered": int(e.queue.v.tail), "refused": int(e.queue.v.refused)}
     frames = {"frames": int(way.state.sent), "erased": int(way.state.erased)}
     handed = {name: counted.pop(name) for name in HANDED_OVER}
-    # An SDU is handed over again only where some of its PDUs are: the receiver drops them by their numbers.
     return {**offered, **frames, **_with_repeated(handed), **counted}
 
 
 def _with_repeated(handed: dict[str, int]) -> dict[str, int]:
+    """The counts with `repeated`, the SDUs handed over again, which is always 0 and kept for readers of earlier files.
+
+    The receiver drops repeated PDUs by their numbers.
+    """
     found: dict[str, int] = {}
     for name, count in handed.items():
         found[name] = count
@@ -107,7 +110,7 @@ class Unacknowledged:
         own = {name: value for name, value in asdict(self.settings).items() if name != "pdu_bytes"}
         return {**own, "sdu_bytes": self.sdu_bytes}
 
-    def carry(self, air: Air, firsts: Ints) -> Carried:
+    def carry(self, air: Air, firsts: Ints) -> Outcome:
         """One entity sends, the other reassembles."""
         own = replace(self.settings, pdu_bytes=air.frame_bytes)
         check_queue(own.queue_sdus, own.queue_bytes, own.pdu_bytes, self.sdu_bytes)
@@ -118,7 +121,7 @@ class Unacknowledged:
         counted = um.um_counters(engine.b)
         received = {name: counted[name] for name in ("delivered", "delivered_octets", "wrong")}
         counts = {"sender": sender, "receiver": received}
-        return Carried(octets, counts, why_nothing(octets, air))
+        return Outcome(octets, counts, why_nothing(octets, air))
 
 
 @dataclass(frozen=True)
@@ -137,12 +140,12 @@ class Transparent:
         """None."""
         return {}
 
-    def carry(self, air: Air, firsts: Ints) -> Carried:
+    def carry(self, air: Air, firsts: Ints) -> Outcome:
         """What was not lost came through."""
         parts = [int(np.count_nonzero(air.forth[first:last] == 0)) for first, last in pairwise(firsts.tolist())]
         octets = np.array(parts, dtype=np.int64) * air.frame_bytes
         counts = {"sender": {"sent": int(firsts[-1])}, "receiver": {"delivered": sum(parts)}}
-        return Carried(octets, counts, why_nothing(octets, air))
+        return Outcome(octets, counts, why_nothing(octets, air))
 
 
 def _check_sdu(size: int, longest: int) -> None:

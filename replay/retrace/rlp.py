@@ -11,7 +11,7 @@ from multitracer.replay.arq.rlp.state import FAILED, UNLIMITED
 from multitracer.replay.engine.direction import Direction, Erased
 from multitracer.replay.engine.driver import Engine, Keep
 from multitracer.replay.engine.rlp import RLP
-from multitracer.replay.retrace.models import MS, Air, Carried, Ints, Kind, stretch_octets, why_nothing
+from multitracer.replay.retrace.models import MS, Air, Ints, Kind, Outcome, stretch_octets, why_nothing
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,13 @@ class Rlp:
         made.a.offered = UNLIMITED
         return made
 
-    def carry(self, air: Air, firsts: Ints) -> Carried:
+    def carry(self, air: Air, firsts: Ints) -> Outcome:
         """Run it from end to end."""
         engine = self.engine(air)
         octets = stretch_octets(engine, air, firsts)
         counts = {"sender": _counted(engine.a), "receiver": _counted(engine.b)}
         resets = counts["sender"]["resets"] + counts["receiver"]["resets"]
-        return Carried(octets, counts, why_nothing(octets, air, resets), tuple(_rlp_warnings(engine, air)))
+        return Outcome(octets, counts, why_nothing(octets, air, resets), tuple(_rlp_warnings(engine, air)))
 
 
 def _counted(e: Any) -> dict[str, int]:

@@ -98,7 +98,7 @@ def _simulated(
     frames = np.zeros((len(sizes), len(starts)), dtype=np.int64)
     finished = itertools.count(1)
 
-    def run(place: int) -> models.Carried:
+    def run(place: int) -> models.Outcome:
         air = air_of(trace, other, sizes[place], settings.rtt_ms)
         firsts = np.minimum(-(-np.append(starts, len(trace.erased)) // air.blocks), len(air.forth))
         frames[place] = np.diff(firsts)

@@ -14,7 +14,7 @@ from multitracer.replay.engine.driver import Engine, Protocol
 from multitracer.replay.engine.raw import RAW
 from multitracer.replay.engine.source import source
 from multitracer.replay.engine.sr import SR
-from multitracer.replay.retrace.models import MS, Air, Carried, Ints, Kind, stretch_octets, why_nothing
+from multitracer.replay.retrace.models import MS, Air, Ints, Kind, Outcome, stretch_octets, why_nothing
 
 WindowSettings = SrParameters | AsrParameters | RawParameters
 
@@ -30,7 +30,7 @@ class Window:
         """By name, at frames of one block."""
         return asdict(self.settings)
 
-    def carry(self, air: Air, firsts: Ints) -> Carried:
+    def carry(self, air: Air, firsts: Ints) -> Outcome:
         """Run it from end to end: A sends frames without end, B only answers."""
         room = air.frame_bytes - self.settings.header_bytes
         if room < 1:
@@ -45,7 +45,7 @@ class Window:
         engine = Engine(protocol, (own, own), forth, back, source(saturated=(room, 0)))
         octets = stretch_octets(engine, air, firsts)
         counts = {"sender": protocol.counters(engine.a), "receiver": protocol.counters(engine.b)}
-        return Carried(octets, counts, why_nothing(octets, air))
+        return Outcome(octets, counts, why_nothing(octets, air))
 
     def _scaled(self, air: Air) -> WindowSettings:
         """The timeout grows with the frame; of ASR's only the first, since it then follows what it measures."""

@@ -31,7 +31,7 @@ def leaves(document: dict[str, Any]) -> list[Any]:
 
 
 def uploads(path: Path, sizes: list[int]) -> Analysis:
-    """A capture of clients that each send so many bytes, and are never answered."""
+    """A capture of clients of which each sends one of `sizes` (bytes), and is never answered."""
     sent = [ipv4(tcp(b"x" * size, ports=(1000 + place, 80))) for place, size in enumerate(sizes)]
     pcap.write(path, [(place * 1_000_000, packet) for place, packet in enumerate(sent)], 101)
     return analyze(read(str(path)))
@@ -102,7 +102,7 @@ def test_an_end_that_was_not_captured_has_null_values(example: str, options: Ana
         assert list(unseen[inner]) == list(seen[inner])
 
 
-def test_numbers_of_an_item_are_plain_python_numbers(tmp_path: Path) -> None:
+def test_numbers_of_an_item_are_plain_python_numbers() -> None:
     """Counts are int, rates and times are float, and an item can be changed without changing another."""
     first, second = analyze(read(str(LOSS))).summary()["connections"]
     assert {type(leaf) for leaf in leaves(second)} <= {int, float, str, bool, type(None)}

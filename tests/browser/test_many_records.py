@@ -71,7 +71,7 @@ def test_many_records_are_drawn_as_a_picture(opened: Opened, report: Path) -> No
 
 
 def transfer(count: int) -> panel_data.PanelData:
-    """A made transfer: so many segments, half as many acknowledgements, one resend in a hundred."""
+    """A made transfer: `count` segments, half as many acknowledgements, one resend in a hundred."""
     chance = np.random.default_rng(3)
     times = np.cumsum(chance.integers(1, 60_000, count)) * 1000
     rows = np.arange(count, dtype=np.int64)

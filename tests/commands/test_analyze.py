@@ -321,7 +321,7 @@ def test_each_compared_experiment_has_a_directory_of_its_own(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_strict_applies_to_compared_experiments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_strict_applies_to_compared_experiments(tmp_path: Path) -> None:
     """A cut capture gives status 4; --summary-only writes no page."""
     cut = tmp_path / "cut.pcap"
     cut.write_bytes((EXAMPLES / "loss2" / "snd.pcap").read_bytes()[:-7])

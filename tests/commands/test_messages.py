@@ -1,4 +1,4 @@
-"""The progress bar."""
+"""The progress bar, and what is said at its end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from multitracer.commands import messages
-from multitracer.compute import kernels
+from multitracer.compute import kernel_cache, kernels
 
 
 class Screen(io.StringIO):
@@ -77,3 +77,18 @@ def test_no_progress_bar_without_a_terminal_or_with_quiet(monkeypatch: pytest.Mo
     """Neither if stderr is a file nor with -q."""
     assert worked(io.StringIO(), lambda: time.sleep(0.3), monkeypatch) == ""
     assert worked(Screen(), lambda: time.sleep(0.3), monkeypatch, shown=False) == ""
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_refused_kernel_cache_is_said_once(shown: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the path and the reason, also where there is no terminal; not with -q."""
+    stderr = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stderr)
+    monkeypatch.setattr(kernel_cache, "_checked", lambda: (None, "others can write to /shared"))
+    monkeypatch.setattr(kernels, "_state", dict.fromkeys(kernels._state, False))
+    assert kernels.Kernel(wait_for)._kept_function() is None
+    for _ in range(2):
+        with messages.Progress(shown=shown):
+            pass
+    said = "compiled kernels are not kept, so that each run compiles them again: others can write to /shared"
+    assert stderr.getvalue() == (f"multitracer: {said}\n" if shown else "")

@@ -58,9 +58,9 @@ def package(tmp_path: Path) -> Path:
 @pytest.fixture
 def fresh() -> Iterator[None]:
     """Directories are looked for anew."""
-    kernel_cache._directory.cache_clear()
+    kernel_cache._checked.cache_clear()
     yield
-    kernel_cache._directory.cache_clear()
+    kernel_cache._checked.cache_clear()
 
 
 def run(package: Path, cache: Path, code: str = RUN, **settings: str) -> tuple[str, ...]:
@@ -89,6 +89,33 @@ def test_a_kernel_is_compiled_anew_when_what_it_depends_on_changes(package: Path
     assert run(package, tmp_path) == ("68", *COMPILED)
     (package / "plain.py").write_text("FACTOR = 20\n")
     assert run(package, tmp_path) == ("128", *COMPILED)
+
+
+MODULE_CONSTANT = """
+from multitracer.compute.kernels import kernel
+from kept import plain
+
+@kernel
+def summed(values):
+    return plain.FACTOR * len(values) + plain.inner.OFFSET
+"""
+
+
+@pytest.mark.compiled
+def test_a_kernel_is_compiled_anew_when_a_constant_that_it_reads_from_a_module_changes(
+    package: Path, tmp_path: Path
+) -> None:
+    """In any package, and in a module within a module; another constant of that module does not matter."""
+    (package / "caller.py").write_text(MODULE_CONSTANT)
+    (package / "inner.py").write_text("OFFSET = 1\n")
+    (package / "plain.py").write_text("from kept import inner\nFACTOR = 10\nOTHER = 1\n")
+    assert run(package, tmp_path) == ("41", *COMPILED)
+    (package / "plain.py").write_text("from kept import inner\nFACTOR = 10\nOTHER = 2\n")
+    assert run(package, tmp_path) == ("41", *FOUND)
+    (package / "plain.py").write_text("from kept import inner\nFACTOR = 20\n")
+    assert run(package, tmp_path) == ("81", *COMPILED)
+    (package / "inner.py").write_text("OFFSET = 2\n")
+    assert run(package, tmp_path) == ("82", *COMPILED)
 
 
 @pytest.mark.compiled
@@ -170,10 +197,53 @@ def test_a_directory_that_others_can_write_is_not_used(
     (own / "kernels").mkdir(parents=True, mode=0o700)
     own.chmod(mode)
     assert (kernel_cache._directory() is not None) == (mode == 0o1777)
-    kernel_cache._directory.cache_clear()
+    kernel_cache._checked.cache_clear()
     own.chmod(0o755)
     (own / "kernels").chmod(mode)
     assert kernel_cache._directory() is None
+
+
+@pytest.mark.usefixtures("fresh")
+def test_the_cache_is_used_under_a_umask_that_lets_the_group_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All new directories can be written by this user only, also those above the cache."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home" / "cache"))
+    before = os.umask(0o002)
+    try:
+        directory = kernel_cache._directory()
+    finally:
+        os.umask(before)
+    assert directory == tmp_path / "home" / "cache" / "multitracer" / "kernels"
+    made = [directory, *directory.parents][: -len(tmp_path.parents) - 1]
+    assert [place.stat().st_mode & 0o777 for place in made] == [0o700] * 4
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_refused_directory_is_named_with_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A directory that is used or cannot be created has no such reason."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert kernel_cache.refusal() == ""
+    (tmp_path / "multitracer").chmod(0o775)
+    kernel_cache._checked.cache_clear()
+    assert kernel_cache.refusal() == f"others can write to {tmp_path / 'multitracer'}"
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
+    kernel_cache._checked.cache_clear()
+    assert (kernel_cache._directory(), kernel_cache.refusal()) == (None, "")
+
+
+@pytest.mark.usefixtures("fresh")
+def test_the_directory_that_was_checked_is_the_one_that_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A link that others can replace is followed once, when the directory is checked."""
+    own, shared = tmp_path / "own", tmp_path / "shared"
+    own.mkdir(mode=0o700)
+    shared.mkdir()
+    shared.chmod(0o777)
+    (shared / "cache").symlink_to(own)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(shared / "cache"))
+    assert kernel_cache._directory() == own / "multitracer" / "kernels"
 
 
 @pytest.mark.usefixtures("fresh")
@@ -183,7 +253,7 @@ def test_another_users_directory_is_not_used(tmp_path: Path, monkeypatch: pytest
     directory = kernel_cache._directory()
     assert directory is not None
     assert directory.stat().st_mode & 0o777 == 0o700
-    kernel_cache._directory.cache_clear()
+    kernel_cache._checked.cache_clear()
     monkeypatch.setattr(os, "getuid", lambda: directory.stat().st_uid + 1)
     assert kernel_cache._directory() is None
 

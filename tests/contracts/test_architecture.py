@@ -66,11 +66,42 @@ def test_the_drawing_is_of_these_imports() -> None:
     assert DRAWING.read_text() == drawing()
 
 
-def test_parsers_and_replay_do_not_import_one_another() -> None:
-    """Only replay's recorder uses the writers of parsers."""
+def test_parsers_do_not_import_replay() -> None:
+    """What a model makes is not needed to read what was recorded."""
     for module, path in sources():
         if module.startswith("multitracer.parsers"):
             assert not [name for _, name, _ in imports(path) if name.startswith("multitracer.replay")], module
+
+
+def test_who_uses_the_writers_of_parsers() -> None:
+    """Replay's recorder, and the command that saves an erasure trace; nothing else writes recorded formats."""
+    writers = {
+        module
+        for module, path in sources()
+        if module.startswith("multitracer.parsers.")
+        and any(isinstance(node, ast.FunctionDef) and node.name == "write" for node in ast.parse(path.read_text()).body)
+    }
+    users = {
+        module
+        for module, path in sources()
+        for _, name, _ in imports(path)
+        if name in writers and writes_with(path, name.split(".")[-1])
+    }
+    assert {"multitracer.parsers.pcap", "multitracer.parsers.rlpdump"} <= writers
+    assert users == {"multitracer.replay.record.instruments", "multitracer.commands.erasures"}
+
+
+def writes_with(path: Path, parser: str) -> bool:
+    """Whether a file calls the function `write` of a parser that it imports, or imports that function."""
+    tree = ast.parse(path.read_text())
+    called = any(isinstance(node, ast.Attribute) and ast.unparse(node) == f"{parser}.write" for node in ast.walk(tree))
+    imported = any(
+        isinstance(node, ast.ImportFrom)
+        and (node.module or "").endswith(f".{parser}")
+        and "write" in {alias.name for alias in node.names}
+        for node in ast.walk(tree)
+    )
+    return called or imported
 
 
 def test_packages_listed_are_the_folders() -> None:

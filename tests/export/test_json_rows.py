@@ -17,7 +17,7 @@ ROWS = 3
 
 
 def columns(elements: st.SearchStrategy[Any], dtype: type) -> st.SearchStrategy[Any]:
-    """A column of so many of these."""
+    """A column of ROWS of these."""
     return st.lists(elements, min_size=ROWS, max_size=ROWS).map(lambda values: np.array(values, dtype=dtype))
 
 

@@ -15,7 +15,7 @@ from two_ends import MS
 from multitracer import findings
 from multitracer.analysis.pipeline import analyze
 from multitracer.findings import DETECTORS, KINDS, Observations, find
-from multitracer.findings.needs import SEGMENTS, either, missing_inputs
+from multitracer.findings.needs import SEGMENTS, either, inputs_asked_for
 from multitracer.findings.observations import Direction
 from multitracer.parsers.shared.experiment import read
 
@@ -28,7 +28,6 @@ BY_TCP = {"timeout", "spurious-timeout", "fast-retransmit", "spurious-fast-retra
 BY_PACKETS = {*BY_TCP, "zero-window", "handshake-retry"}
 BY_BOTH_ENDS = {"burst-loss", "header-decompression-failure", "ack-loss", "ack-compression", "reordering"}
 BY_LOG = {"link-reset", "link-release", "flow-control-gap"}
-BY_BOTH_LAYERS = {"competing-recovery", "local-drop"}
 
 SENT = [Seen(sent=0, came=50, size=1000), Seen(sent=60, came=110, sender=1, ack=1001)]
 NOWHERE = scene(directions=[])
@@ -96,9 +95,9 @@ def test_one_of_several_alternatives_is_enough() -> None:
     """A need that can be met in two ways is met by either, and asks for both while it is not met."""
     rtt = replace(SEGMENTS, input="a round trip", met=lambda observed: observed.usual_rtt_ns > 0)
     both = either(SEGMENTS, rtt)
-    assert missing_inputs([both], NOWHERE) == f"{CAPTURE} or a round trip"
-    assert missing_inputs([both], AT_SENDER) == ""
-    assert missing_inputs([both], replace(NOWHERE, usual_rtt_ns=1)) == ""
+    assert inputs_asked_for([both], NOWHERE) == f"{CAPTURE} or a round trip"
+    assert inputs_asked_for([both], AT_SENDER) == ""
+    assert inputs_asked_for([both], replace(NOWHERE, usual_rtt_ns=1)) == ""
 
 
 def test_idle_links_of_a_window_are_judged_by_the_round_trips_outside_it() -> None:

@@ -232,12 +232,7 @@ def test_values_that_one_log_does_not_show_are_null() -> None:
         links = tables["links"]
         tables["frames"] = number_frames(tables["frames"], links, tables["link_events"])
         uplink = int(links.loc[links["sender"] == "mobile", "link"].iloc[0])
-        row = rows(
-            links,
-            tables["frames"],
-            tables["link_events"],
-            intervals(tables["frames"], tables["link_events"], links),
-            {},
-        )[uplink]
+        stops = intervals(tables["frames"], tables["link_events"], links)
+        row = rows(links, tables["frames"], stops, {})[uplink]
         assert row[known] is not None
         assert row[unknown] is None

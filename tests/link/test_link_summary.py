@@ -32,7 +32,7 @@ def summarised(*logs: Path) -> dict[str, dict[str, Any]]:
     frames = number_frames(frames, links, events)
     named = zip(links["link"].tolist(), links["reverse"].tolist(), links["protocol"], strict=True)
     timings = {link: timing(frames, link, reverse, str(protocol)) for link, reverse, protocol in named}
-    found = rows(links, frames, events, intervals(frames, events, links), timings)
+    found = rows(links, frames, intervals(frames, events, links), timings)
     return {row["sender"]: row for row in found}
 
 
@@ -111,14 +111,14 @@ def test_the_number_of_resets_is_null_if_the_protocol_has_none() -> None:
     )  # fmt: skip
     events = empty("link_events")
     frames = number_frames(frames, links, events)
-    assert rows(links, frames, events, intervals(frames, events, links), {})[0]["resets"] is None
+    assert rows(links, frames, intervals(frames, events, links), {})[0]["resets"] is None
 
 
 def test_no_link_gives_no_rows() -> None:
     """A trace without link frames gives an empty list, and no error."""
     frames, events, links = empty("frames"), empty("link_events"), empty("links")
     frames = number_frames(frames, links, events)
-    assert rows(links, frames, events, intervals(frames, events, links), {}) == []
+    assert rows(links, frames, intervals(frames, events, links), {}) == []
 
 
 TYPES = (
@@ -180,6 +180,6 @@ def test_any_log_is_summarised(logged: list[tuple[Any, ...]], protocol: str) -> 
     frames = number_frames(frames, links, events)
     shown = intervals(frames, events, links)
     assert (shown["end_ns"] >= shown["start_ns"]).all()
-    for row in rows(links, frames, events, shown, dict.fromkeys(range(3), Timing(20_000_000, 1, None, 10**8))):
+    for row in rows(links, frames, shown, dict.fromkeys(range(3), Timing(20_000_000, 1, None, 10**8))):
         assert all(row[name] is None or row[name] >= 0 for name in ("busy_s", "idle_s", "flow_controlled_s"))
         assert row["recovery_ms"]["max"] is None or row["recovery_ms"]["max"] >= 0

@@ -59,7 +59,7 @@ def test_a_trace_without_blocks_is_refused() -> None:
 
 @given(st.binary(max_size=60))
 def test_any_octets_are_read_or_refused(octets: bytes) -> None:
-    """Whatever stands behind the magic is read, or refused with a reason."""
+    """Whatever follows the magic is read, or refused with a reason."""
     with contextlib.suppress(InputError):
         found = erasures_packed.read(Source("x", erasures_packed.MAGIC + octets))
         assert len(found.metadata["erased"]) <= 8 * len(octets)

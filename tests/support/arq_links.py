@@ -44,7 +44,7 @@ def link(
 
 
 def run(driven: Engine, opportunities: int) -> Engine:
-    """Let opportunities up to so many pass, and all that happens until the last of them."""
+    """Run until the first `opportunities` opportunities, and all that happens until the last of them, have passed."""
     return driven.run((opportunities - 1) * FRAME_MS * MS)
 
 

@@ -90,7 +90,7 @@ def link(
     parameters_b: dict[str, Any] | None = None,
     **parameters: Any,
 ) -> Run:
-    """A link over so many slots; what is lost by slot, what is offered as (slot, octets); T1 is 6 slots."""
+    """A link over `slots` slots; what is lost by slot, what is offered as (slot, octets); T1 is 6 slots."""
     erased = np.zeros((2, slots), dtype=np.uint8)
     erased[0, [slot for slot in lost_a if slot < slots]] = 1
     erased[1, [slot for slot in lost_b if slot < slots]] = 1

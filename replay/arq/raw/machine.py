@@ -60,12 +60,6 @@ def wants(e: Any, octets: int) -> int:
 
 
 @kernel
-def waiting(e: Any) -> int:
-    """SDUs that no frame has carried yet."""
-    return length(e.queue)
-
-
-@kernel
 def next_frame(e: Any, frame: Any, now: int) -> int:
     """Write the SDU that waits longest into `frame`, and return its octets on the air; 0 when there is none."""
     if length(e.queue) == 0:

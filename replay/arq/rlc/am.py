@@ -36,10 +36,7 @@ from multitracer.replay.arq.rlc.frames import clear_octets, copy_frame
 from multitracer.replay.arq.rlc.queue import append_sdu, has_room, room_left
 from multitracer.replay.arq.rlc.status import N1, ZERO, committed, compose, get, put, read_status, status_due
 
-__all__ = [
-    "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered",
-    "waiting", "wants",
-]  # fmt: skip
+__all__ = ["copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered", "wants"]
 
 
 @kernel
@@ -50,15 +47,9 @@ def offer(e: Entity, sdu: int, start: int, octets: int, now: int) -> int:
 
 @kernel
 def wants(e: Entity, octets: int) -> int:
-    """Whether less waits than a PDU and an SDU, and an SDU of so many octets has room."""
+    """Whether less waits than a PDU and an SDU, and an SDU of `octets` octets has room."""
     q = e.queue
     return 1 if q.v.back - q.v.front < e.p.pdu_bytes + octets and has_room(q, octets) and not e.v.ended else 0
-
-
-@kernel
-def waiting(e: Entity) -> int:
-    """Octets that no PDU has carried yet."""
-    return e.queue.v.back - e.queue.v.front
 
 
 @kernel
@@ -126,7 +117,7 @@ def _status_sent(e: Entity, now: int) -> None:
 
 @kernel
 def _report_for_padding(e: Entity) -> int:
-    """Compose what is due if all of it fits behind the data of the last new AMD PDU (9.2.1.5); its nibbles, or 0."""
+    """Compose what is due if all of it fits after the data of the last new AMD PDU (9.2.1.5); its nibbles, or 0."""
     v = e.v
     if lowest_nacked(e) >= 0 or not can_send_new(e):
         return 0
@@ -140,7 +131,7 @@ def _report_for_padding(e: Entity) -> int:
 
 @kernel
 def _put_in_padding(e: Entity, now: int, frame: Any, length: int, used: int) -> None:
-    """Put what was composed behind the data of the PDU just made."""
+    """Put what was composed after the data of the PDU just made."""
     scratch, begin = e.found.scratch, length - e.found.padding
     if used & 1:
         used = put(scratch, used, ZERO, N1)

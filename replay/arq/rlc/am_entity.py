@@ -1,6 +1,6 @@
 """What an RLC AM entity consists of, in named fields (3GPP TS 25.322 9.4 to 9.6).
 
-Sequence numbers are kept unwrapped (they count on behind 4095) and are cut to 12 bits in the air only.
+Sequence numbers are kept unwrapped (they count on after 4095) and are cut to 12 bits in the air only.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def live_entity(parameters: Parameters) -> Entity:
 
 def _made(q: Parameters, *, keeps_octets: bool, hands_out: bool = False) -> Entity:
     ends = most_ends(q.pdu_bytes, q.li_octets)
-    # Where an MRW may have to stop behind any end in a PDU, a PDU has no more than it can name.
+    # Where an MRW may have to stop after any end in a PDU, a PDU has no more than it can name.
     told = ends if q.discard == "no_discard" else min(ends, MOST_SIGNALLED)
     made = record(ENTITY)
     _set(made.p, q)

@@ -127,7 +127,7 @@ def _deliver_around(e: Entity, sn: int, now: int) -> None:
     ends = pdu.count + (1 if pdu.he == 2 else 0)
     for k in range(ends):
         _deliver_if_whole(e, sn, k, now)
-    pdu.done |= 2  # what ends behind the first end lies in this PDU alone
+    pdu.done |= 2  # what ends after the first end lies in this PDU alone
     later = sn + 1
     while later < e.v.vr_h and e.store.slot[later & SN_MASK].have:
         other = e.store.slot[later & SN_MASK]
@@ -182,7 +182,7 @@ def _deliver_if_whole(e: Entity, sn: int, k: int, now: int) -> None:
 
 @kernel
 def _append_part(e: Entity, slot: int, k: int, stop: int) -> None:
-    """Octets of a PDU from behind its k-th end (-1: from the first) to `stop` belong to the SDU put together aside."""
+    """Octets of a PDU from after its k-th end (-1: from the first) to `stop` belong to the SDU put together aside."""
     pdu, begin = e.store.slot[slot], _end_of(e, slot, k)
     sdu = pdu.sdu
     if sdu >= 0 and k >= 0:

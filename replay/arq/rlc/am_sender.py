@@ -181,7 +181,7 @@ def _polled(e: Entity, now: int) -> None:
 
 @kernel
 def take_report(e: Entity, now: int) -> None:
-    """What a STATUS PDU says of our PDUs (`rlc_status.read`): move VT(A), send again; an invalid one resets."""
+    """What a STATUS PDU says of our PDUs (`status.read_status`): move VT(A), send again; an invalid one resets."""
     v = e.v
     first = v.vt_s
     for i in range(v.listed):

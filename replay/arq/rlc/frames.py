@@ -19,14 +19,14 @@ FRAME = dtype(
         ("octets", np.uint8, (FRAME_OCTETS,)),
     ]
 )
-"""`start`: the position in the sender's stream of the first octet of data; behind the first end of an SDU positions go
+"""`start`: the position in the sender's stream of the first octet of data; after the first end of an SDU positions go
 on `jump` later. `sdu`: the number of the SDU with that octet, `skip` of its octets came before; -1: not known. `cut`:
-the first indicator ends an SDU that is not whole. `kept`: so many octets are in `octets`: all, or those before the
-data."""
+the first indicator ends an SDU that is not whole. `kept`: the number of octets in `octets`: all, or those
+before the data."""
 
 
 def frames(capacity: int, parameters: Any) -> Any:
-    """A table of so many PDUs."""
+    """A table of `capacity` PDUs."""
     return table(capacity, FRAME)
 
 
@@ -41,6 +41,6 @@ def copy_frame(frame: Any, to: Any, octets: int) -> None:
 
 @kernel
 def clear_octets(octets: Any, first: int, last: int) -> None:
-    """Set octets [first, last) to 0. A kernel of its own: compiled into each caller it would take as long as they."""
+    """Set octets [first, last) to 0. A kernel of its own: inlined, it would double the compile time of each caller."""
     for i in range(first, last):
         octets[i] = 0

@@ -52,12 +52,12 @@ class Parameters:
     poll_ns: int = 300 * MS
     """Timer_Poll."""
     poll_pdu: int = 0
-    """Poll_PDU: every so many PDUs; 0: not."""
+    """Poll_PDU: poll in every n-th PDU; 0: not."""
     poll_sdu: int = 0
-    """Poll_SDU: in the PDU with the last octet of every so manieth SDU; 0: not."""
+    """Poll_SDU: poll in the PDU with the last octet of every n-th SDU; 0: not."""
     poll_window_percent: int = 80
-    """Poll_Window: when so much of the window is used; 0: not. Something must poll before a window is full, or a
-    sender with more data than that waits for ever."""
+    """Poll_Window: when this part of the window is used, in percent; 0: not. Something must poll before a window is
+    full, or a sender with more data than that waits for ever."""
     poll_periodic_ns: int = 0
     """Timer_Poll_Periodic."""
     poll_prohibit_ns: int = 0

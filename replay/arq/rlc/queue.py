@@ -17,7 +17,7 @@ that is not there; or it ended with the beginning of an SDU that was given up.""
 MOST_KEPT_BYTES = 1 << 24
 """Octets that may wait in the mode with octets."""
 UNKNOWN = -1
-"""The end of an SDU that no length indicator has told yet."""
+"""`end_sn` of an SDU whose end no length indicator has named yet: its last octet is not in a PDU."""
 
 SDU = numbers("length due end_sn end_n")
 """What is known of an SDU: octets; when Timer_Discard expires, ns; its end as an MRW names it: the N_LENGTH-th
@@ -37,10 +37,10 @@ STATE = dtype(
 
 Numbers of SDUs count up for ever: [head, next) are sent but not acknowledged, `taken` octets of `next` are sent, `tail`
 is the next to come. `front` and `back` count octets likewise: positions in the stream of all SDUs. What is left of the
-SDU begun is `moved` octets before `front`: SDUs behind it have been dropped. `octets`: so many may wait, of `sdus` SDUs
-at most; `ring`: so many are kept, 0 without octets. `sdu`: a ring of what is known of each SDU, as large as it can be
-set: what is not used takes no memory. `lis`: length indicators of the PDU being filled, `most_ends` of them and one for
-padding.
+SDU begun is `moved` octets before `front`: SDUs after it have been dropped. `octets` octets may wait, of `sdus` SDUs
+at most; `ring` octets are kept, 0 in the mode without octets. `sdu`: a ring of what is known of each SDU, as large as
+it can be set: what is not used takes no memory. `lis`: length indicators of the PDU being filled, `most_ends` of them
+and one for padding.
 """
 
 QUEUE = dtype([("v", STATE), ("octets", np.uint8, (MOST_KEPT_BYTES,))])
@@ -48,7 +48,7 @@ QUEUE = dtype([("v", STATE), ("octets", np.uint8, (MOST_KEPT_BYTES,))])
 
 
 def set_up(queue: Any, sdus: int, octets: int, ends: int, keeps_octets: bool) -> None:
-    """Give an empty queue room for so many SDUs and octets; `fill` tells so many ends of SDUs in a PDU, at most."""
+    """Give an empty queue room for `sdus` SDUs of `octets` octets in all; `fill` puts at most `ends` ends in a PDU."""
     v = queue.v
     v.most_ends, v.octets, v.sdus, v.ring = ends, octets, sdus, 0
     if keeps_octets:
@@ -123,8 +123,8 @@ def drop_waiting(queue: Any, first: int) -> None:
 
 
 @kernel
-def drop_behind_begun(queue: Any) -> None:
-    """Give up the first SDU not begun; the rest of the one begun moves up to those behind."""
+def drop_after_begun(queue: Any) -> None:
+    """Give up the first SDU not begun; the rest of the one begun moves up to those after it."""
     v, ring = queue.v, queue.v.ring
     begun, gone = queue.v.sdu[v.next % queue.v.sdus], queue.v.sdu[(v.next + 1) % queue.v.sdus]
     rest, length = begun.length - v.taken, gone.length

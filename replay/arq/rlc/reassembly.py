@@ -1,7 +1,7 @@
 """Reassembly of SDUs from PDUs in their order, in acknowledged and unacknowledged mode of UMTS RLC.
 
 What a PDU carries is known by its length indicators and, where the frame says so, by positions in the sender's stream:
-an SDU is whole when its pieces are one behind the other. In the mode with octets these are put together, too.
+an SDU is whole when its pieces follow one another. In the mode with octets these are put together, too.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ STATE = dtype(
 """State of a reassembly: octets `held` of an SDU begun, its number and the position of its first octet; whether its
 beginning is missing (`skipping`), or it was put together of what does not belong together (`broken`); the `pieces` that
 it came in, and its octets so far (`partial`); what waits to be taken away (`out_`, `ends`); and what was handed over:
-SDUs and octets, how many SDUs were not whole and how many came behind a later one, the number handed over last, plus 1,
+SDUs and octets, how many SDUs were not whole and how many came after a later one, the number handed over last, plus 1,
 and when. `aside`: octets of an SDU that is put together beside the one in sequence, and its number."""
 
 
@@ -148,7 +148,7 @@ def _count(v: Any, octets: int, sdu: int, broken: int, now: int) -> None:
 
 @kernel
 def is_numbered(octets: Any, count: int, number: int) -> bool:
-    """Whether so many octets are those of SDU `number` where no others are given."""
+    """Whether the first `count` octets are those of SDU `number` where no others are given."""
     wrong = 0
     for i in range(count):
         wrong += octets[i] != numbered_octet(number, i)

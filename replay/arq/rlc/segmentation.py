@@ -1,6 +1,6 @@
 """Segmentation and concatenation of UMTS RLC with length indicators (3GPP TS 25.322 9.2.2.8).
 
-`fill` puts waiting SDUs into a PDU behind its header; `read_indicators` finds their ends again.
+`fill` puts waiting SDUs into a PDU after its header; `read_indicators` finds their ends again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _first_mark(queue: Any, sn: int, marks_start: int) -> int:
 def fill(
     queue: Any, sn: int, frame: Any, head: int, size: int, li_octets: int, special_he: int, marks_start: int
 ) -> int:
-    """Fill PDU `sn` behind its `head` octets up to `size`; gives HE: 0 data, 1 indicators, 2 data ending an SDU."""
+    """Fill PDU `sn` after its `head` octets up to `size`; gives HE: 0 data, 1 indicators, 2 data ending an SDU."""
     v, data, he = queue.v, 0, 0
     frame.cut = 1 if v.ending == GIVEN_UP else 0
     alone = v.ending != 0  # the last thing in the PDU is the end of an SDU
@@ -106,7 +106,7 @@ def _put(queue: Any, frame: Any, head: int, size: int, li_octets: int, count: in
 def read_indicators(
     octets: Any, head: int, length: int, li_octets: int, pdu: Any, lis: Any, unacknowledged: int
 ) -> bool:
-    """The length indicators behind `head` octets, in 15-bit form; False when they contradict themselves."""
+    """The length indicators after `head` octets, in 15-bit form; False when they contradict themselves."""
     first, most = pdu.li, length // li_octets
     at, more, count = head, 1, 0
     while more:
@@ -145,7 +145,7 @@ def _consistent(pdu: Any, lis: Any, li_octets: int, unacknowledged: int) -> bool
             return False
         else:
             end = li
-    # 9.2.2.8: one octet behind a 15-bit indicator of an end is nobody's.
+    # 9.2.2.8: one octet after a 15-bit indicator of an end is nobody's.
     if li_octets == 2 and data - end == 1 and end > 0:
         pdu.stop = end
     return True

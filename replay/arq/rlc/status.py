@@ -27,7 +27,7 @@ MALFORMED_STATUS = -1
 
 @kernel
 def put(out: Any, at: int, value: int, nibbles: int) -> int:
-    """Write `value` in so many nibbles from nibble `at`; gives where the next one stands."""
+    """Write `value` in `nibbles` nibbles from nibble `at`; gives where the next one stands."""
     for i in range(nibbles):
         nibble = (value >> (4 * (nibbles - 1 - i))) & 15
         k = (at + i) >> 1
@@ -37,7 +37,7 @@ def put(out: Any, at: int, value: int, nibbles: int) -> int:
 
 @kernel
 def get(pdu: Any, at: int, nibbles: int) -> int:
-    """The number in so many nibbles from nibble `at`."""
+    """The number in `nibbles` nibbles from nibble `at`."""
     value: Any = 0
     for i in range(at, at + nibbles):
         octet = np.int64(pdu[i >> 1])
@@ -55,7 +55,7 @@ def next_gap(e: Entity, sn: int) -> int:
 
 @kernel
 def gap_end(e: Entity, sn: int) -> int:
-    """Behind the missing PDUs that begin with `sn`."""
+    """The first PDU after the missing ones that begin with `sn`, or VR(H)."""
     while sn < e.v.vr_h and not e.store.slot[sn & SN_MASK].have:
         sn += 1
     return sn
@@ -70,7 +70,7 @@ def status_due(e: Entity) -> bool:
 
 @kernel
 def compose(e: Entity, out: Any, nibbles: int) -> int:
-    """Write what is due into `out`, a report within so many nibbles; gives the nibbles used."""
+    """Write what is due into `out`, a report within `nibbles` nibbles; gives the nibbles used."""
     v = e.v
     at = put(out, ZERO, ZERO, N1)
     if v.mrw_due:
@@ -110,7 +110,7 @@ def _put_report(e: Entity, out: Any, at: int, nibbles: int) -> int:
 
     LSN is VR(H) only where all gaps below it are named in this PDU, else how far they are; a
     continuation, which names none of the earlier ones, acknowledges up to VR(R) alone. So does a
-    BITMAP, whose filling behind VR(H) says nothing.
+    BITMAP, whose filling after VR(H) says nothing.
     """
     v = e.v
     begin = v.vr_r if v.report_from < v.vr_r else v.report_from
@@ -315,7 +315,7 @@ def _read_words(e: Entity, pdu: Any, at: int, count: int, sn: int) -> bool:
 
 @kernel
 def _name(e: Entity, sn: int, count: int) -> None:
-    """So many SNs from `sn` are called missing."""
+    """`count` SNs from `sn` are called missing."""
     for i in range(sn, sn + count):
         listed = e.v.listed
         if listed <= SN_MASK:

@@ -12,10 +12,7 @@ from multitracer.replay.arq.rlc.parameters import MOST_QUEUE_SDUS, check
 from multitracer.replay.arq.rlc.queue import QUEUE, append_sdu, drop_waiting
 from multitracer.replay.arq.stretches import above_dtype, hand_over, lose
 
-__all__ = [
-    "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered",
-    "waiting", "wants",
-]  # fmt: skip
+__all__ = ["copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered", "wants"]
 
 TM_FRAME = numbers("sdu start")
 """The SDU that is the PDU, and where it begins in the stream."""
@@ -54,7 +51,7 @@ def tm_entity(parameters: TmParameters) -> TmEntity:
 
 
 def tm_frames(capacity: int, parameters: Any) -> Any:
-    """A table of so many PDUs."""
+    """A table of `capacity` PDUs."""
     return table(capacity, TM_FRAME)
 
 
@@ -73,12 +70,6 @@ def offer(e: TmEntity, sdu: int, start: int, octets: int, now: int) -> int:
 def wants(e: TmEntity, octets: int) -> int:
     """Whether nothing waits."""
     return 1 if e.queue.v.next >= e.queue.v.tail else 0
-
-
-@kernel
-def waiting(e: TmEntity) -> int:
-    """SDUs that were not sent yet."""
-    return e.queue.v.tail - e.queue.v.next
 
 
 @kernel

@@ -17,15 +17,12 @@ from multitracer.replay.arq.rlc import queue as queues
 from multitracer.replay.arq.rlc import reassembly as reassemblies
 from multitracer.replay.arq.rlc.frames import copy_frame
 from multitracer.replay.arq.rlc.parameters import LARGEST_PDU_BYTES, MOST_QUEUE_BYTES, MOST_QUEUE_SDUS, check
-from multitracer.replay.arq.rlc.queue import QUEUE, append_sdu, drop_behind_begun, drop_waiting, has_data, has_room
+from multitracer.replay.arq.rlc.queue import QUEUE, append_sdu, drop_after_begun, drop_waiting, has_data, has_room
 from multitracer.replay.arq.rlc.reassembly import MOST_PIECES, PDU, REASSEMBLY, feed, skip_to_end
 from multitracer.replay.arq.rlc.segmentation import fill, most_ends, read_indicators
 from multitracer.replay.arq.stretches import above_dtype, lose
 
-__all__ = [
-    "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered",
-    "waiting", "wants",
-]  # fmt: skip
+__all__ = ["copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered", "wants"]
 
 HEAD_BYTES = 1
 MODULUS = 128
@@ -126,14 +123,8 @@ def offer(e: UmEntity, sdu: int, start: int, octets: int, now: int) -> int:
 
 @kernel
 def wants(e: UmEntity, octets: int) -> int:
-    """Whether less waits than a PDU, and an SDU of so many octets has room."""
+    """Whether less waits than a PDU, and an SDU of `octets` octets has room."""
     return 1 if e.queue.v.back - e.queue.v.front < e.p.pdu_bytes and has_room(e.queue, octets) else 0
-
-
-@kernel
-def waiting(e: UmEntity) -> int:
-    """Octets that no PDU has carried yet."""
-    return e.queue.v.back - e.queue.v.front
 
 
 @kernel
@@ -211,7 +202,7 @@ def expire(e: UmEntity, now: int) -> None:
         start = v.front + (q.v.sdu[v.next % q.v.sdus].length - v.taken if v.taken else 0)
         lose(e.above, start, start + q.v.sdu[number % q.v.sdus].length, -1)
         if v.taken:
-            drop_behind_begun(q)
+            drop_after_begun(q)
         else:
             drop_waiting(q, v.next + 1)
         e.counts.discarded += 1

@@ -39,7 +39,7 @@ class Parameters:
     """T2, how long an acknowledgement waits for information to go with; 0 sends it at once, which costs nothing where
     every opportunity is used anyway."""
     n2: int = 6
-    """N2: a frame, an SREJ or SABM is sent again, and a poll is sent, so many times; then the link is reset or given
+    """N2: how many times a frame, an SREJ or SABM is sent again, and a poll is sent; then the link is reset or given
     up."""
     persistent: bool = False
     """SABM is repeated for as long as it takes, where else the link fails after N2 repeats."""

@@ -76,12 +76,6 @@ def wants(e: Any, octets: int) -> int:
 
 
 @kernel
-def waiting(e: Any) -> int:
-    """Characters that no frame has carried yet."""
-    return e.offered - e.next_octet
-
-
-@kernel
 def next_frame(e: Any, frame: Any, now: int) -> int:
     """Write the frame of this opportunity; its octets, negative for NULL: there is nothing to say."""
     frame.position = 0

@@ -102,7 +102,7 @@ def forget(e: Any) -> None:
 
 @kernel
 def catch_up(e: Any, content: int, position: int, now: int) -> None:
-    """Deliver the first missing frame, and what was waiting behind it."""
+    """Deliver the first missing frame, and what was waiting for it."""
     n = e.vr
     clear_missing(e, n)
     e.r_state[n] = 0

@@ -42,7 +42,7 @@ class Header(NamedTuple):
 
 
 def encode(frame: Any, sdu: bytes = b"", header_bytes: int = 6) -> bytes:
-    """The octets of a frame with these header fields, `sdu` behind them; raises ValueError where they do not fit."""
+    """The octets of a frame with these header fields, `sdu` after them; raises ValueError where they do not fit."""
     header = Header(*(int(getattr(frame, name)) for name in Header._fields))
     if header_bytes < SMALLEST_HEADER:
         raise ValueError(f"a header has at least {SMALLEST_HEADER} octets, not {header_bytes}")
@@ -74,7 +74,7 @@ def decode(octets: bytes, header_bytes: int = 6, control_bytes: int = 6) -> tupl
 
 
 def _misfit(header: Header, octets: int) -> str:
-    """Why no frame has this header and so many octets of SDU; empty when one has."""
+    """Why no frame has this header and `octets` octets of SDU; empty when one has."""
     kind, ns, has_nr, nr, identifier = header
     if not DATA <= kind <= NACK:
         return f"kind {kind} must be {DATA} to {NACK}"

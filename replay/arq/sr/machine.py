@@ -49,12 +49,6 @@ def wants(e: Any, octets: int) -> int:
 
 
 @kernel
-def waiting(e: Any) -> int:
-    """SDUs that no frame has carried yet."""
-    return length(e.queue)
-
-
-@kernel
 def number(base: int, place: int) -> int:
     """The frame kept at `place`, of the SLOTS frames from `base` on."""
     return base + ((place - base) & (SLOTS - 1))

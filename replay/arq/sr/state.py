@@ -16,7 +16,7 @@ SLOTS = MODULUS // 2
 """As many frames as the largest window: frame n is kept at place n modulo SLOTS."""
 
 STATE = numbers("vs va vr vh", "echo nack_ids", "ack_at ack_due", "expired ack_expired")
-"""vs: next new frame; va: oldest not acknowledged; vr: next to deliver; vh: one behind the highest received.
+"""vs: next new frame; va: oldest not acknowledged; vr: next to deliver; vh: one after the highest received.
 echo: number of the last NACK answered; nack_ids: NACKs sent. ack_at: when the ACK timer expires (ns); ack_due:
 whether it did. expired, ack_expired: the frames' timers, and the ACK timer, that expired in the last `expire`."""
 

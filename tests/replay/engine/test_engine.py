@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from multitracer.model.errors import UsageError
 from multitracer.replay.arq.notes import DELIVERED, DROPPED, ERASED, RECEIVED, SENT
-from multitracer.replay.engine.direction import BadTimes, Direction, Drawn, Erased
+from multitracer.replay.engine.direction import BadTimes, Direction, Erased, RandomErasures
 from multitracer.replay.engine.driver import Engine, Keep
 from multitracer.replay.engine.protocols import PROTOCOLS
 from multitracer.replay.engine.source import source
@@ -183,7 +183,7 @@ def test_each_direction_has_its_rate_and_delay() -> None:
 def test_random_numbers_decide_about_erasures_in_order(block: int) -> None:
     """However many at a time: frame k is lost if number k is below the rate."""
     generator = np.random.default_rng(3)
-    channel = Drawn(generator.random, 0.3, block=block)
+    channel = RandomErasures(generator.random, 0.3, block=block)
     ways = Direction(DELAY_NS, SLOT_NS, channel=channel), Direction(DELAY_NS, SLOT_NS)
     run = engine("raw", *ways, source([(0, 0, 60)] * 50)).run(1000 * MS)
     fate = [event == ERASED for _, _, event, *_ in events(run, RECEIVED, ERASED)]
@@ -192,8 +192,9 @@ def test_random_numbers_decide_about_erasures_in_order(block: int) -> None:
 
 def test_bit_errors_hit_by_octets() -> None:
     """With number u a frame of n octets is lost if u is below 1 - (1 - ber)^(8 n)."""
-    ways = [Direction(DELAY_NS, SLOT_NS, channel=Drawn(lambda n: np.full(n, 0.4), bit_error_rate=1e-3)) for _ in (0, 1)]
-    run = engine("raw", *ways, source([(0, 0, octets) for octets in (20, 50, 60, 200)])).run(1000 * MS)
+    channel = RandomErasures(lambda n: np.full(n, 0.4), bit_error_rate=1e-3)
+    way = Direction(DELAY_NS, SLOT_NS, channel=channel)
+    run = engine("raw", way, way, source([(0, 0, octets) for octets in (20, 50, 60, 200)])).run(1000 * MS)
     fate = [(octets, event == ERASED) for _, _, event, octets, _ in events(run, RECEIVED, ERASED)]
     assert fate == [(n, 1 - 0.999 ** (8 * n) > 0.4) for n in (26, 56, 66, 206)]
     assert {lost for _, lost in fate} == {False, True}
@@ -239,7 +240,7 @@ def test_an_endless_source_needs_a_limit_below_an_eager_entity() -> None:
 MODES = {"compiled": {}, "plain": {"NUMBA_DISABLE_JIT": "1"}, "bounds-checked": {"NUMBA_BOUNDSCHECK": "1"}}
 RUNS = """
 import hashlib, numpy as np
-from multitracer.replay.engine.direction import BadTimes, Direction, Drawn, Erased
+from multitracer.replay.engine.direction import BadTimes, Direction, RandomErasures, Erased
 from multitracer.replay.engine.driver import Engine, Keep
 from multitracer.replay.engine.protocols import PROTOCOLS
 from multitracer.replay.engine.source import source
@@ -249,7 +250,7 @@ for name in ("raw", "rlp", "sr"):
     for air in ({"slot_ns": 10 * MS, "per_slot": 2}, {"rate_bps": 48_000}):
         for eager in (False, True):
             ways = [Direction(35 * MS, eager=eager, queue_frames=8, channel=channel, **air) for channel in
-                    (Drawn(np.random.default_rng(1).random, 0.1, block=50), BadTimes([300 * MS, 340 * MS]))]
+                    (RandomErasures(np.random.default_rng(1).random, 0.1, block=50), BadTimes([300 * MS, 340 * MS]))]
             given = source([(k * 7 * MS, k % 2, 40, k % 3, int(k % 3 == 2)) for k in range(60)], [(0, 50, 1, 20, 40)])
             run = Engine(known.protocol, [known.parameters()] * 2, *ways, given, Keep(9000, 900, 900, 2)).run(2000 * MS)
             for array in (run.log.rows, run.log.frames, run.handed, run.lost, run.sdus, run.gone):

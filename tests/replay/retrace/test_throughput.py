@@ -12,7 +12,7 @@ from multitracer.model.errors import InputError, UsageError
 from multitracer.replay.erasures.trace import ErasureTrace, bursts, frames_lost
 from multitracer.replay.retrace import bootstrap, models
 from multitracer.replay.retrace.document import document
-from multitracer.replay.retrace.models import Air, Carried
+from multitracer.replay.retrace.models import Air, Outcome
 from multitracer.replay.retrace.result import MINUTE_NS
 from multitracer.replay.retrace.settings import Settings
 from multitracer.replay.retrace.throughput import retrace, stretches
@@ -189,9 +189,9 @@ def test_reasons_are_in_the_order_of_the_sizes_whichever_is_done_first(monkeypat
     class Slow:
         parameters: ClassVar[dict[str, int]] = {}
 
-        def carry(self, air: Air, firsts: Any) -> Carried:
+        def carry(self, air: Air, firsts: Any) -> Outcome:
             time.sleep(0.2 if air.frame_bytes == 30 else 0)
-            return Carried(np.zeros(len(firsts) - 1, dtype=np.int64), {}, f"at {air.frame_bytes}")
+            return Outcome(np.zeros(len(firsts) - 1, dtype=np.int64), {}, f"at {air.frame_bytes}")
 
     monkeypatch.setattr(models, "named", lambda *_: Slow())
     settings = Settings(model="raw", frame_bytes=(30, 60, 90), resamples=0, jobs=2)

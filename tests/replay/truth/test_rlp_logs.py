@@ -201,7 +201,7 @@ def test_frames_go_in_the_same_slots(folder: str, same: float, side: str) -> Non
     ("folder", "slots"), [("rlp-good", 1), ("rlp-bad", 1), ("rlp-reset", 1), ("rlp-vj-reset", 3), ("rlp-xonxoff", 0)]
 )
 def test_information_goes_in_the_same_order(folder: str, slots: int, side: str) -> None:
-    """Retransmissions in their places, each frame within so many slots of its time."""
+    """Retransmissions in their places, each frame within `slots` slots of its time."""
     model, log = ([s for s in sent if s.ns >= 0] for sent in (modelled(folder, side), dumped(folder, side)[0]))
     assert [s.ns for s in model] == [s.ns for s in log]
     assert max(abs(a.slot - b.slot) for a, b in zip(model, log, strict=True)) <= slots

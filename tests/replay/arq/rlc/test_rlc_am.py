@@ -110,7 +110,7 @@ def test_with_discard_or_reset_sdus_arrive_at_most_once(
 
 
 def test_sequence_numbers_wrap() -> None:
-    """The largest window, begun shortly before 4095, each eighth PDU lost: all goes on behind 0."""
+    """The largest window, begun shortly before 4095, each eighth PDU lost: all goes on after 0."""
     p = Parameters(pdu_bytes=16, tx_window=2047, rx_window=2047, max_dat=0)
     erased = np.arange(8 * 400) % 8 == 3
     link = Run(p, saturated_bytes=20, per_frame=(8, 4), erased=(erased, ()))
@@ -212,7 +212,7 @@ def test_small_sdus_fill_large_pdus() -> None:
 
 
 def test_every_end_of_a_large_pdu_is_handed_over_once_out_of_sequence() -> None:
-    """PDU 0 comes last; 100 SDUs end in each of those behind it."""
+    """PDU 0 comes last; 100 SDUs end in each of those after it."""
     p = Parameters(pdu_bytes=1500, in_sequence=False, max_dat=0, poll_ns=50 * MS)
     offers = (([0] * 700, [13] * 700), ((), ()))
     link = Run(p, offers=offers, erased=([1], ()), delay_ns=20 * MS, sdus=800)

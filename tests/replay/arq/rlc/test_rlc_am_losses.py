@@ -13,7 +13,7 @@ from multitracer.wire import rlc_umts as codec
 
 
 def test_an_sdu_is_discarded_after_max_dat_transmissions() -> None:
-    """Two transmissions, then an MRW just behind the SDU given up; what is complete behind it is delivered."""
+    """Two transmissions, then an MRW just after the SDU given up; what is complete after it is delivered."""
     scene = play(
         4, "A 1", "A 1", missing_pdu_indication=True, status_periodic_ns=50 * MS, discard="max_dat", max_dat=3,
     )
@@ -83,7 +83,7 @@ def test_new_data_wait_for_the_mrw_ack_of_an_sdu_cut_short() -> None:
 
 
 def test_an_old_mrw_ack_does_not_end_an_mrw_that_was_not_sent() -> None:
-    """One STATUS: its ACK 3 makes MRW 1 needless, its MRW_ACK, also of MRW 1, says nothing of b, cut short behind 3."""
+    """One STATUS: its ACK 3 makes MRW 1 needless, its MRW_ACK, also of MRW 1, says nothing of b, cut short after 3."""
     scene = play(1, "A 0", tx_window=3, discard="timer", discard_ns=100 * MS, status_periodic_ns=130 * MS)
     scene.delay = 3
     scene.lose = lambda side, line: line == "0 A 0"

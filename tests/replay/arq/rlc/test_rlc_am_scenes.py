@@ -13,7 +13,7 @@ from multitracer.wire import rlc_umts as codec
 
 
 def test_poll_in_the_last_new_pdu() -> None:
-    """Trigger 1: nothing waits behind it."""
+    """Trigger 1: nothing waits after it."""
     scene = play(3, poll_last_new=True)
     assert scene.run(8) == [
         "0 A 0", "1 A 1", "2 B gets a*13", "2 A 2 P", "3 B gets b*13", "4 B gets c*13", "4 B ACK 3",

@@ -82,7 +82,7 @@ def test_timer_discard_drops_what_waits() -> None:
 
 
 def test_timer_discard_drops_what_waits_behind_an_sdu_begun() -> None:
-    """a is begun and finished, b and c, too old, are dropped from behind it; there is room again, and d follows a."""
+    """a is begun and finished, b and c, too old, which follow it, are dropped; there is room again, and d follows a."""
     end = RlcUm(UmParameters(pdu_bytes=20, discard_ns=50, queue_sdus=3, queue_bytes=50, max_sdu_bytes=40))
     other = RlcUm(end.parameters)
     for sdu in (b"a" * 30, b"b" * 4, b"c" * 5):
@@ -130,7 +130,7 @@ def test_small_sdus_fill_large_pdus() -> None:
 
 
 def test_retrace_discards_what_waits_too_long() -> None:
-    """A PDU holds three SDUs and a part: what waits behind those is 20 ms old when the next PDU goes out."""
+    """A PDU holds three SDUs and a part: what waits after those is 20 ms old when the next PDU goes out."""
     air = Air(np.zeros(50, np.uint8), np.zeros(50, np.uint8), 30, 20_000_000, 1, 400_000_000)
     counts = [
         named("rlc-um", {"sdu_bytes": "8", "discard_ms": given}).carry(air, np.array([0, 50])).counts

@@ -31,7 +31,7 @@ OFFERS = st.tuples(*[st.lists(st.integers(0, 300), max_size=20)] * 2)
 
 
 def test_lost_frame_is_reported_and_repaired() -> None:
-    """The next frame shows the gap; a NACK leaves at once, the resend echoes it, and all behind is handed up."""
+    """The next frame shows the gap; a NACK leaves at once, the resend echoes it, and all after it is handed up."""
     assert log_lines(scene(QUICK, offers=([0] * 4, []), lost=({1}, set()))) == [
         "0 A SENT DATA 0 echo 0",
         "10 A ERASED DATA 1 echo 0",
@@ -51,7 +51,7 @@ def test_lost_frame_is_reported_and_repaired() -> None:
 
 
 def test_lost_resend_is_reported_again_through_the_echo() -> None:
-    """A frame behind the lost resend echoes its NACK: the receiver reports the gap a second time."""
+    """A frame after the lost resend echoes its NACK: the receiver reports the gap a second time."""
     lines = log_lines(scene(QUICK, offers=([0, 0, 0, 70], []), lost=({1, 6}, set())), WORTH_NOTING)
     assert lines[3:] == [
         "40 B SENT NACK 1 id 1",
@@ -309,7 +309,7 @@ def test_entity_fills_a_queue_below_at_once() -> None:
 
 
 def test_delivery_says_when_an_sdu_came_and_when_it_was_handed_over() -> None:
-    """Behind a lost frame the others come long before they are handed over; numbers and octets are the sender's."""
+    """After a lost frame the others come long before they are handed over; numbers and octets are the sender's."""
     wires = Wires(Sr(QUICK), Sr(QUICK))
     for sdu in (b"one", b"two", b"three"):
         wires.sides[0].offer(sdu)
@@ -365,7 +365,7 @@ def test_nack_of_what_is_not_outstanding_is_ignored() -> None:
 
 
 def saturated(parameters: SrParameters, opportunities: int, both: bool, erased: bool = False) -> Engine:
-    """A link that always has 250 octets to send, after so many opportunities of 10 ms."""
+    """A link that always has 250 octets to send, after `opportunities` opportunities of 10 ms."""
     gone = np.full(opportunities, erased)
     return run(link(parameters, saturated=(250, 250 if both else 0), lost=(gone, gone)), opportunities)
 
