@@ -15,7 +15,7 @@ class Rlp:
     Where every opportunity has a frame, `fill` sends NULL in those that have nothing else.
     """
 
-    def __init__(self, parameters: Parameters | None = None, *, fill: bool = True) -> None:
+    def __init__(self, parameters: Parameters | None = None, *, fill: bool = False) -> None:
         self.parameters = parameters or Parameters()
         self.entity = entity(self.parameters)
         self.entity.above.count.wanted = 1
