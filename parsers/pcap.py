@@ -147,40 +147,39 @@ def walk(
         if size < 0:
             state[_CUT_AT] = at
             break
-        if size > _LARGEST_RECORD:
-            start = at
-            at += 1
-            while at < len(data) and not chained(data, at, little, header, scale, state[_LAST_SECOND]):
-                at += 1
-            if state[_GARBAGE_COUNT] == 0:
-                state[_GARBAGE_AT], state[_GARBAGE_RECORD] = start, count + 1
-            state[_GARBAGE_COUNT] += 1
-            continue
-        second = word(data, at, little)
-        offset[count] = at + header
-        original[count] = min(word(data, at + 12, little), np.int64(0x7FFFFFFF))
-        time_ns[count] = second * 1_000_000_000 + word(data, at + 4, little) * scale
-        if at + header + size > len(data):
-            # The length reaches beyond the end: the file was cut, or the header is garbage with records after it.
-            following = at + 1
-            while following < len(data) and not chained(data, following, little, header, scale, state[_LAST_SECOND]):
-                following += 1
-            if following >= len(data):
-                state[_CUT_AT] = at
+        if size > _LARGEST_RECORD or at + header + size > len(data):
+            following = next_chain(data, at + 1, little, header, scale, state[_LAST_SECOND])
+            if size <= _LARGEST_RECORD and following >= len(data):
+                state[_CUT_AT] = at  # the length reaches beyond the end, and no records follow: the file was cut
                 break
-            if state[_GARBAGE_COUNT] == 0:
-                state[_GARBAGE_AT], state[_GARBAGE_RECORD] = at, count + 1
-            state[_GARBAGE_COUNT] += 1
+            note_garbage(state, at, count + 1)
             at = following
             continue
-        captured[count] = size
-        if original[count] < size:
-            original[count] = size
+        second = word(data, at, little)
+        offset[count], captured[count] = at + header, size
+        original[count] = max(min(word(data, at + 12, little), np.int64(0x7FFFFFFF)), size)
+        time_ns[count] = second * 1_000_000_000 + word(data, at + 4, little) * scale
         state[_LAST_SECOND] = second
         count += 1
         at += header + size
     state[_AT], state[_FOUND] = at, count
     return False
+
+
+@kernel
+def next_chain(data: Any, at: int, little: bool, header: int, scale: int, last: int) -> int:
+    """The first place from `at` on where records begin, or the end of the data."""
+    while at < len(data) and not chained(data, at, little, header, scale, last):
+        at += 1
+    return at
+
+
+@kernel
+def note_garbage(state: Any, at: int, record: int) -> None:
+    """Count octets at `at` that are no record; the first ones are remembered."""
+    if state[_GARBAGE_COUNT] == 0:
+        state[_GARBAGE_AT], state[_GARBAGE_RECORD] = at, record
+    state[_GARBAGE_COUNT] += 1
 
 
 def write(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.compute.kernels import kernel, octets
+from multitracer.compute.kernels import inlined, kernel, octets
 from multitracer.model.errors import InputError
 from multitracer.model.trace import Skip
 from multitracer.parsers.shared.capture import Records, recording
@@ -209,13 +209,7 @@ def walk_blocks(
             break
         kind = word(data, at, little)
         if kind == _SECTION:
-            sound = at + 28 <= len(data)
-            own = word(data, at + 8, True) == _BYTE_ORDER_MAGIC
-            if not sound or not (own or word(data, at + 8, False) == _BYTE_ORDER_MAGIC):
-                result = _BROKEN
-                break
-            size = word(data, at + 4, own)
-            result = _SECTION_HERE if size >= 28 and size % 4 == 0 and at + size <= len(data) else _BROKEN
+            result = section_at(data, at)
             break
         size = word(data, at + 4, little)
         if size < 12 or size % 4 or size > _LARGEST_BLOCK or at + size > len(data):
@@ -225,41 +219,61 @@ def walk_blocks(
             result = _INTERFACE_HERE if size >= 20 else _BROKEN
             break
         if kind in (_ENHANCED, _OLD_PACKET, _SIMPLE):
-            if count == len(offset):
-                result = _FULL
+            result = note_packet(
+                data, little, at, size, kind, first, interfaces, snap_bytes, count,
+                offset, captured, original, ticks, interface,
+            )  # fmt: skip
+            if result != _END:
                 break
-            body = at + (12 if kind == _SIMPLE else 28)
-            if body + 4 > at + size:
-                result = _BROKEN
-                break
-            number = np.int64(0)
-            if kind == _ENHANCED:
-                number = word(data, at + 8, little)
-            elif kind == _OLD_PACKET:
-                number = word(data, at + 8, little) & 0xFFFF if little else word(data, at + 8, little) >> 16
-            if number >= interfaces:
-                result = _NO_INTERFACE
-                break
-            length = word(data, at + 8, little) if kind == _SIMPLE else word(data, at + 24, little)
-            here = length if kind == _SIMPLE else word(data, at + 20, little)
-            if kind == _SIMPLE:
-                if snap_bytes[number] > 0:
-                    here = min(here, snap_bytes[number])
-                here = min(here, at + size - 4 - body)
-            if body + here > at + size - 4:
-                result = _BROKEN
-                break
-            offset[count] = body
-            captured[count] = here
-            original[count] = max(min(length, np.int64(0x7FFFFFFF)), here)
-            interface[count] = first + number
-            if kind == _SIMPLE:
-                ticks[count] = _NO_TIME
-            else:
-                high = word(data, at + 12, little)
-                # A signed number with the same 64 bits.
-                ticks[count] = (high - (high >> 31 << 32)) << 32 | word(data, at + 16, little)
             count += 1
         at += size
     state[0], state[1] = at, count
     return result
+
+
+@kernel
+def section_at(data: Any, at: int) -> int:
+    """Whether a whole section header of either byte order is at `at` (_SECTION_HERE), or not (_BROKEN)."""
+    if at + 28 > len(data):
+        return _BROKEN
+    little = word(data, at + 8, True) == _BYTE_ORDER_MAGIC
+    if not little and word(data, at + 8, False) != _BYTE_ORDER_MAGIC:
+        return _BROKEN
+    size = word(data, at + 4, little)
+    return _SECTION_HERE if size >= 28 and size % 4 == 0 and at + size <= len(data) else _BROKEN
+
+
+@inlined
+def note_packet(
+    data: Any, little: bool, at: int, size: int, kind: int, first: int, interfaces: int, snap_bytes: Any, count: int,
+    offset: Any, captured: Any, original: Any, ticks: Any, interface: Any,
+) -> int:  # fmt: skip
+    """Write down the packet of a block as record `count`: _END, or why not."""
+    if count == len(offset):
+        return _FULL
+    body = at + (12 if kind == _SIMPLE else 28)
+    if body + 4 > at + size:
+        return _BROKEN
+    number = np.int64(0)
+    if kind == _ENHANCED:
+        number = word(data, at + 8, little)
+    elif kind == _OLD_PACKET:
+        number = word(data, at + 8, little) & 0xFFFF if little else word(data, at + 8, little) >> 16
+    if number >= interfaces:
+        return _NO_INTERFACE
+    if kind == _SIMPLE:
+        length = word(data, at + 8, little)
+        here = min(length, at + size - 4 - body)
+        if snap_bytes[number] > 0:
+            here = min(here, snap_bytes[number])
+        ticks[count] = _NO_TIME
+    else:
+        length, here = word(data, at + 24, little), word(data, at + 20, little)
+        high = word(data, at + 12, little)
+        # A signed number with the same 64 bits.
+        ticks[count] = (high - (high >> 31 << 32)) << 32 | word(data, at + 16, little)
+    if body + here > at + size - 4:
+        return _BROKEN
+    offset[count], captured[count], interface[count] = body, here, first + number
+    original[count] = max(min(length, np.int64(0x7FFFFFFF)), here)
+    return _END

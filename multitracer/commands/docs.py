@@ -91,6 +91,7 @@ def models_page() -> str:
     )
     protocols = [
         _parameters(name, kind.parameters, kind.defaults, kind.from_frame, kind.extras)
+        + (f"\n{kind.note}\n" if kind.note else "")
         for name, kind in kinds().items()
     ]
     channels = [_parameters(name, kind, {}, GEOMETRY) for name, kind in channel_classes().items()]

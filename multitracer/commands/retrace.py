@@ -14,7 +14,7 @@ import click
 from multitracer.commands.messages import Progress, quiet, say, verbosity_options
 from multitracer.commands.parameters import Number, output_option, prepare
 from multitracer.model.errors import UsageError
-from multitracer.replay.retrace import IDEAL, MODEL_NAMES
+from multitracer.replay.retrace import IDEAL, MODEL_NAMES, RECORDABLE
 
 if TYPE_CHECKING:
     from multitracer.replay.erasures.trace import ErasureTrace
@@ -104,7 +104,7 @@ def geometry_options(function: Any) -> Any:
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, metavar="N",
               help="Sizes worked on at once.")  # fmt: skip
 @click.option("--record", "recorded", is_flag=True,
-              help="Write what instruments on the link would have logged of each run (rlp and rlc-am).")  # fmt: skip
+              help=f"Write what instruments on the link would have logged of each run ({' and '.join(RECORDABLE)}).")
 @output_option
 @click.option("--json", "as_json", is_flag=True, help="Print retrace.json instead of the summary for people.")
 @click.option("--no-report", is_flag=True, help="Leave retrace.html out.")
@@ -205,7 +205,7 @@ def _recorded(
 ) -> list[tuple[str, Callable[[Path], object]]]:
     """A directory name and a function that writes the recording there, for every trace, model and size."""
     from multitracer.replay.erasures.loading import file_name
-    from multitracer.replay.record.recording import recordable, recorder
+    from multitracer.replay.record.recording import recordable, recording_of
 
     wanted = [(one, trace, size) for one in asked for trace in traces for size in one.sizes(trace)]
     for one in asked:
@@ -213,7 +213,7 @@ def _recorded(
     if len(wanted) > MOST_RECORDED:
         raise UsageError(f"--record of {len(wanted)} runs; at most {MOST_RECORDED}: name some --frame-sizes")
     return [
-        (f"{file_name(trace.name)}-{one.model}-{size}", recorder(trace, reverse.get(trace.name, trace), one, size))
+        (f"{file_name(trace.name)}-{one.model}-{size}", recording_of(trace, reverse.get(trace.name, trace), one, size))
         for one, trace, size in wanted
     ]
 

@@ -251,16 +251,21 @@ def measure_rows(
             note_highest(ends, end, seq[at], length, flag)
         if flag & ACK:
             mark |= count_ack(ends, end, ack[at], length, flag, window, time_ns[at])
-            sample = take_sample(nodes, ends, end ^ 1, ack[at], time_ns[at])
-            if sample >= 0:
-                found.time_ns[found.count[0]] = sample
-                found.end[found.count[0]] = end ^ 1
-                found.count[0] += 1
+            note_sample(found, end ^ 1, take_sample(nodes, ends, end ^ 1, ack[at], time_ns[at]))
         if not flag & RST and flag & (ACK | SYN):
             ends[end, WINDOW] = window
         if mark:  # most rows have none; parallel writes to one cache line slow each other down
             marks[at] |= mark
     return stop
+
+
+@inlined
+def note_sample(found: RoundTrips, end: int, time_ns: int) -> None:
+    """Write down a round trip of an end's segments; negative: there is none."""
+    if time_ns >= 0:
+        found.time_ns[found.count[0]] = time_ns
+        found.end[found.count[0]] = end
+        found.count[0] += 1
 
 
 @inlined

@@ -190,50 +190,58 @@ def note_close(ends: Ints, uses: Ints, number: int, end: int, flags: int) -> Non
 
 
 @kernel
+def is_reused(ends: Ints, uses: Ints, number: int, side: int, answers: bool, seq: int, ack: int) -> bool:
+    """Whether a SYN of one side opens a new connection between the ends of connection `number`."""
+    mine, peer = 2 * number + side, 2 * number + 1 - side
+    closed = uses[number, RESETS] > 0 or ends[mine, FINS] > 0 or ends[peer, FINS] > 0
+    return opens_new_connection(ends, mine, peer, closed, answers, seq, ack)
+
+
+@kernel
+def note_syn_options(ends: Ints, end: int, syns: SynOptions, option: int, row: int) -> int:
+    """Note the options of the SYN in packet `row`; the first row of `syns`, from `option` on, that is not before it."""
+    while option < len(syns.packet) and syns.packet[option] < row:
+        option += 1
+    if option < len(syns.packet) and syns.packet[option] == row:
+        ends[end, MSS] = syns.mss_bytes[option]
+        ends[end, WSCALE] = syns.wscale[option]
+    return option
+
+
+@kernel
 def split_flows(
     start: int, stop: int, found: int, flows: int,
     packets: PacketColumns, syns: SynOptions, connections: LocalConnections, placed: Placed,
 ) -> int:  # fmt: skip
     """Place the packets start..stop-1; returns the number of local connections."""
-    current, ends, uses = connections.current, connections.ends, connections.uses
-    seq, ack = placed.seq, placed.ack
+    ends, uses, seq, ack = connections.ends, connections.uses, placed.seq, placed.ack
     option = np.searchsorted(syns.packet, start)
     for row in range(start, stop):
         at = np.uint64(row)
         slot = np.int64(packets.point[at]) * flows + packets.flow[at]
-        number = np.int64(current[slot])
+        number = np.int64(connections.current[slot])
         flag, side = np.int64(packets.flags[at]), np.int64(packets.direction[at])
         number_raw, ack_raw = np.int64(packets.raw_seq[at]), np.int64(packets.raw_ack[at])
         answers = (flag & ACK) != 0
-        new = number < 0
-        if not new and flag & SYN:
-            mine, peer = 2 * number + side, 2 * number + 1 - side
-            closed = uses[number, RESETS] > 0 or ends[mine, FINS] > 0 or ends[peer, FINS] > 0
-            new = opens_new_connection(ends, mine, peer, closed, answers, number_raw, ack_raw)
-        if new:
+        if number < 0 or (flag & SYN and is_reused(ends, uses, number, side, answers, number_raw, ack_raw)):
             number = np.int64(found)
             found += 1
-            current[slot] = number
+            connections.current[slot] = number
             open_use(uses, number, packets.flow[at], packets.point[at], side, flag, packets.time_ns[at])
         placed.local[at] = number
         uses[number, END] = max(uses[number, END], packets.time_ns[at])
         mine, peer = 2 * number + side, 2 * number + 1 - side
         ends[mine, PACKETS] += 1
-        trusted = (flag & RST) == 0
         seq[at] = number_raw if ends[mine, TOP] == NONE else unwrap(ends[mine, TOP], number_raw)
         if flag & SYN:
             note_syn(ends, mine, seq[at])
-            while option < len(syns.packet) and syns.packet[option] < row:
-                option += 1
-            if option < len(syns.packet) and syns.packet[option] == row:
-                ends[mine, MSS] = syns.mss_bytes[option]
-                ends[mine, WSCALE] = syns.wscale[option]
+            option = note_syn_options(ends, mine, syns, option, row)
         length = np.int64(packets.payload_bytes[at]) + ((flag & SYN) != 0) + ((flag & FIN) != 0)
-        note_range(ends, mine, seq[at], seq[at] + length, trusted)
+        note_range(ends, mine, seq[at], seq[at] + length, (flag & RST) == 0)
         ack[at] = -1
         if answers:
             ack[at] = ack_raw if ends[peer, TOP] == NONE else unwrap(ends[peer, TOP], ack_raw)
-            note_range(ends, peer, ack[at], ack[at], trusted)
+            note_range(ends, peer, ack[at], ack[at], (flag & RST) == 0)
         if flag & (FIN | RST):
             note_close(ends, uses, number, mine, flag)
     return found

@@ -129,17 +129,29 @@ def transport(data: Any, ip: int, end: int) -> Any:
         return np.int64(-1 - CUT), np.int64(0), np.int64(0)
     version = np.int64(data[ip]) >> 4
     if version == 4:
-        if ip + 20 > end:
-            return np.int64(-1 - CUT), np.int64(0), np.int64(0)
-        header = np.int64(data[ip] & 15) * 4
-        length = big16(data, ip + 2)
-        if header < 20 or (length != 0 and length < header):
-            return np.int64(-1 - MALFORMED), np.int64(0), np.int64(0)
-        if big16(data, ip + 6) & 0x1FFF:
-            return np.int64(-1 - FRAGMENT), np.int64(0), np.int64(0)
-        return np.int64(data[ip + 9]), np.int64(ip + header), np.int64(0 if length == 0 else ip + length)
-    if version != 6:
-        return np.int64(-1 - OTHER), np.int64(0), np.int64(0)
+        return transport_of_4(data, ip, end)
+    if version == 6:
+        return transport_of_6(data, ip, end)
+    return np.int64(-1 - OTHER), np.int64(0), np.int64(0)
+
+
+@inlined
+def transport_of_4(data: Any, ip: int, end: int) -> Any:
+    """The same of an IPv4 packet."""
+    if ip + 20 > end:
+        return np.int64(-1 - CUT), np.int64(0), np.int64(0)
+    header = np.int64(data[ip] & 15) * 4
+    length = big16(data, ip + 2)
+    if header < 20 or (length != 0 and length < header):
+        return np.int64(-1 - MALFORMED), np.int64(0), np.int64(0)
+    if big16(data, ip + 6) & 0x1FFF:
+        return np.int64(-1 - FRAGMENT), np.int64(0), np.int64(0)
+    return np.int64(data[ip + 9]), np.int64(ip + header), np.int64(0 if length == 0 else ip + length)
+
+
+@inlined
+def transport_of_6(data: Any, ip: int, end: int) -> Any:
+    """The same of an IPv6 packet, behind its extension headers."""
     if ip + 40 > end:
         return np.int64(-1 - CUT), np.int64(0), np.int64(0)
     length = big16(data, ip + 4)

@@ -258,11 +258,11 @@ def decode_rows(
         read_headers(data, offset, captured, records.interface, kinds, row, count, batch)
         look_up_batch(batch[_SOURCE, :count], batch[_DESTINATION, :count], table, known, batch[_FOUND, :count])
         for index in range(count):
-            this, out = np.uint64(row), np.uint64(packet)
+            this = np.uint64(row)
             at = offset[this]
             end = at + captured[this]
-            result, ip = batch[_RESULT, index], batch[_IP, index]
-            tcp, stop = batch[_TRANSPORT, index], batch[_STOP, index]
+            result, ip, tcp = batch[_RESULT, index], batch[_IP, index], batch[_TRANSPORT, index]
+            stop = batch[_STOP, index] if batch[_STOP, index] else at + original[this]
             if result == PROTOCOL_UDP:
                 status[this] = udp_status(data, tcp, end)
                 records.where[this] = tcp - at
@@ -271,26 +271,36 @@ def decode_rows(
             elif tcp + _LEAST_TCP > end:
                 status[this] = CUT if at + original[this] > end else MALFORMED
             else:
-                if stop == 0:
-                    stop = at + original[this]
-                length_and_flags = big16(data, tcp + 12)
-                header = (length_and_flags >> 12) * 4
-                if header < _LEAST_TCP or tcp + header > stop:
-                    status[this] = MALFORMED
-                    row += 1
-                    continue
-                status[this] = TCP
                 found = batch[_FOUND, index]
-                if found == NO_FLOW:
-                    found = find_flow(data, ip, tcp, table, known, flows)
-                packets.flow[out], packets.direction[out] = found >> 1, found & 1
-                flows = max(flows, (found >> 1) + 1)
-                read_tcp(data, ip, tcp, stop, end, length_and_flags, packets, out)
-                options_end, is_syn = min(tcp + header, end), length_and_flags & SYN
-                read_all_options(data, tcp, options_end, packet, is_syn, state, sack, syn, packets)
-                packet += 1
+                now_known = decode_tcp(
+                    data, ip, tcp, stop, end, found, flows, packet, state, table, known, sack, syn, packets
+                )
+                status[this] = MALFORMED if now_known < 0 else TCP
+                if now_known >= 0:
+                    flows = now_known
+                    packet += 1
             row += 1
     state[_ROW], state[_PACKET], state[_FLOW] = row, packet, flows
+
+
+@inlined
+def decode_tcp(
+    data: Any, ip: int, tcp: int, stop: int, end: int, found: int, flows: int, packet: int, state: Any, table: Any,
+    known: Any, sack: Any, syn: Any, packets: PacketColumns,
+) -> int:  # fmt: skip
+    """Decode a TCP packet as row `packet`; how many flows are known then, -1 for a malformed header."""
+    length_and_flags = big16(data, tcp + 12)
+    header = (length_and_flags >> 12) * 4
+    if header < _LEAST_TCP or tcp + header > stop:
+        return -1
+    out = np.uint64(packet)
+    if found == NO_FLOW:
+        found = find_flow(data, ip, tcp, table, known, flows)
+    packets.flow[out], packets.direction[out] = found >> 1, found & 1
+    read_tcp(data, ip, tcp, stop, end, length_and_flags, packets, out)
+    options_end, is_syn = min(tcp + header, end), length_and_flags & SYN
+    read_all_options(data, tcp, options_end, packet, is_syn, state, sack, syn, packets)
+    return max(flows, (found >> 1) + 1)
 
 
 @inlined
@@ -364,9 +374,7 @@ def read_options(
     is_syn: int,
 ) -> None:  # fmt: skip
     """Decode TCP options (RFC 9293 3.2); a malformed option ends the list."""
-    found = 0
-    mss: int = -1
-    wscale: int = -1
+    found, mss, wscale = 0, -1, -1
     while at < end:
         kind = data[at]
         if kind == 0:
@@ -374,22 +382,15 @@ def read_options(
         if kind == 1:
             at += 1
             continue
-        if at + 1 >= end:
-            break
-        size = int(np.int64(data[at + 1]))
+        size = int(np.int64(data[at + 1])) if at + 1 < end else 0
         if size < 2 or at + size > end:
             break
         if kind == 8 and size == 10:
-            tsval[packet] = big32(data, at + 2)
-            tsecr[packet] = big32(data, at + 6)
+            tsval[packet], tsecr[packet] = big32(data, at + 2), big32(data, at + 6)
             found |= OPTION_TIMESTAMPS
         elif kind == 5 and size >= 10:
             found |= OPTION_SACK
-            for block in range(at + 2, at + size - 7, 8):
-                sack[state[_BLOCK], 0] = packet
-                sack[state[_BLOCK], 1] = big32(data, block)
-                sack[state[_BLOCK], 2] = big32(data, block + 4)
-                state[_BLOCK] += 1
+            note_blocks(data, at, size, packet, state, sack)
         elif kind == 4 and size == 2:
             found |= OPTION_SACK_PERMITTED
         elif kind == 2 and size == 4:
@@ -401,7 +402,15 @@ def read_options(
         at += size
     options[packet] |= found
     if is_syn:
-        syn[state[_SYN], 0] = packet
-        syn[state[_SYN], 1] = mss
-        syn[state[_SYN], 2] = wscale
+        syn[state[_SYN], 0], syn[state[_SYN], 1], syn[state[_SYN], 2] = packet, mss, wscale
         state[_SYN] += 1
+
+
+@kernel
+def note_blocks(data: Any, at: int, size: int, packet: int, state: Any, sack: Any) -> None:
+    """Write down the blocks of the SACK option at `at`."""
+    for block in range(at + 2, at + size - 7, 8):
+        sack[state[_BLOCK], 0] = packet
+        sack[state[_BLOCK], 1] = big32(data, block)
+        sack[state[_BLOCK], 2] = big32(data, block + 4)
+        state[_BLOCK] += 1

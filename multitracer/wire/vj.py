@@ -233,41 +233,52 @@ def _same_constants(before: bytes, now: bytes) -> bool:
 def _encode_changes(before: bytes, now: bytes) -> tuple[int, bytes] | None:
     """(Change mask, deltas) between two packets' headers; None when the packet must be sent uncompressed."""
     ip = (now[0] & 15) * 4
-
-    def value(headers: bytes, at: int, size: int) -> int:
-        return int.from_bytes(headers[at : at + size], "big")
-
-    def moved(at: int, size: int) -> int:
-        return (value(now, at, size) - value(before, at, size)) & ((1 << 8 * size) - 1)
-
-    mask, deltas = 0, b""
-    urgent = value(now, ip + 18, 2)
-    if now[ip + 13] & _URG_FLAG:
-        mask, deltas = _URGENT, _encode_delta(urgent)
-    elif urgent != value(before, ip + 18, 2):
+    changed = _changed_fields(before, now, ip)
+    if changed is None:
         return None
-    for bit, place, size in ((_WINDOW, 14, 2), (_ACK, 8, 4), (_SEQ, 4, 4)):
-        delta = moved(ip + place, size)
-        if delta > 0xFFFF:
-            return None
-        if delta:
-            mask |= bit
-            deltas += _encode_delta(delta)
-    payload = value(before, 2, 2) - len(before)
-    sequence, acknowledged = moved(ip + 4, 4), moved(ip + 8, 4)
+    mask, deltas = changed
+    payload = _value(before, 2, 2) - len(before)
+    sequence, acknowledged = _moved(before, now, ip + 4, 4), _moved(before, now, ip + 8, 4)
     if mask in (_ECHOED, _UNIDIRECTIONAL):
         return None  # these masks encode the special cases
-    if mask == 0 and not (value(now, 2, 2) != value(before, 2, 2) and payload == 0):
+    if mask == 0 and not (_value(now, 2, 2) != _value(before, 2, 2) and payload == 0):
         return None  # RFC 1144 3.2.3: probably a retransmission
     if mask == _SEQ | _ACK and sequence == acknowledged == payload:
         mask, deltas = _ECHOED, b""
     elif mask == _SEQ and sequence == payload:
         mask, deltas = _UNIDIRECTIONAL, b""
-    identification = moved(4, 2)
+    identification = _moved(before, now, 4, 2)
     if identification != 1:
         mask |= _ID
         deltas += _encode_delta(identification)
     return mask | (_PUSH if now[ip + 13] & _PSH_FLAG else 0), deltas
+
+
+def _changed_fields(before: bytes, now: bytes, ip: int) -> tuple[int, bytes] | None:
+    """The same for the TCP header's numbers alone; None when one changed in a way that cannot be encoded."""
+    mask, deltas = 0, b""
+    urgent = _value(now, ip + 18, 2)
+    if now[ip + 13] & _URG_FLAG:
+        mask, deltas = _URGENT, _encode_delta(urgent)
+    elif urgent != _value(before, ip + 18, 2):
+        return None
+    for bit, place, size in ((_WINDOW, 14, 2), (_ACK, 8, 4), (_SEQ, 4, 4)):
+        delta = _moved(before, now, ip + place, size)
+        if delta > 0xFFFF:
+            return None
+        if delta:
+            mask |= bit
+            deltas += _encode_delta(delta)
+    return mask, deltas
+
+
+def _value(headers: bytes, at: int, size: int) -> int:
+    return int.from_bytes(headers[at : at + size], "big")
+
+
+def _moved(before: bytes, now: bytes, at: int, size: int) -> int:
+    """By how much a field grew, modulo its width."""
+    return (_value(now, at, size) - _value(before, at, size)) & ((1 << 8 * size) - 1)
 
 
 def _encode_delta(delta: int) -> bytes:

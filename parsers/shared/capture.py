@@ -145,33 +145,16 @@ def _tables(parts: list[_Part], found: Recording) -> None:
     columns: dict[str, list[Any]] = {}
     sacks, syns, base = [], [], 0
     for part in parts:
-        number_of, swapped = _flow_numbers(part, flows)
-        packets = dict(part.decoded.columns)
-        rows = part.decoded.rows
-        flow = packets.pop("flow")
-        if len(parts) > 1 or swapped.any():
-            packets["direction"] = packets["direction"] ^ swapped[flow]
-            flow = number_of[flow]
-        packets |= {
-            "flow": flow,
-            "record": _at_rows(part.number, rows).astype(np.uint32, copy=False),
-            "time_ns": _at_rows(part.time_ns, rows),
-            "interface": _at_rows(part.interface, rows).astype(np.int16, copy=False),
-        }
+        packets = _packet_columns(part, flows, alone=len(parts) == 1)
         for name, values in packets.items():
             columns.setdefault(name, []).append(values)
         sacks.append(part.decoded.sack + np.array([base, 0, 0]))
         syns.append(part.decoded.syn + np.array([base, 0, 0]))
-        base += len(flow)
+        base += len(packets["flow"])
     joined = {name: values[0] if len(values) == 1 else np.concatenate(values) for name, values in columns.items()}
     sack, syn = np.concatenate(sacks), np.concatenate(syns)
     if len(parts) > 1:
-        order = np.argsort(joined["record"], kind="stable")
-        joined = {name: values[order] for name, values in joined.items()}
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
-        sack[:, 0], syn[:, 0] = place[sack[:, 0]], place[syn[:, 0]]
-        sack, syn = (table[np.argsort(table[:, 0], kind="stable")] for table in (sack, syn))
+        joined, sack, syn = _in_file_order(joined, sack, syn)
     joined["input"] = np.zeros(len(joined["record"]), dtype=np.int16)
     found.tables["packets"] = build("packets", joined)
     found.tables["flows"] = _flows_table(list(flows))
@@ -181,6 +164,32 @@ def _tables(parts: list[_Part], found: Recording) -> None:
     found.tables["sack_blocks"] = build("sack_blocks", blocks)
     packet = np.ascontiguousarray(syn[:, 0])
     found.tables["syn_options"] = build("syn_options", {"packet": packet, "mss_bytes": syn[:, 1], "wscale": syn[:, 2]})
+
+
+def _packet_columns(part: _Part, flows: dict[tuple[str, int, str, int], int], alone: bool) -> dict[str, Any]:
+    """A part's packets, with the numbers that their flows have over all parts."""
+    number_of, swapped = _flow_numbers(part, flows)
+    packets, rows = dict(part.decoded.columns), part.decoded.rows
+    flow = packets.pop("flow")
+    if not alone or swapped.any():
+        packets["direction"] = packets["direction"] ^ swapped[flow]
+        flow = number_of[flow]
+    return packets | {
+        "flow": flow,
+        "record": _at_rows(part.number, rows).astype(np.uint32, copy=False),
+        "time_ns": _at_rows(part.time_ns, rows),
+        "interface": _at_rows(part.interface, rows).astype(np.int16, copy=False),
+    }
+
+
+def _in_file_order(packets: dict[str, Any], sack: Any, syn: Any) -> tuple[dict[str, Any], Any, Any]:
+    """Packets in the order of their records, and the tables whose first column names their places."""
+    order = np.argsort(packets["record"], kind="stable")
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    sack[:, 0], syn[:, 0] = place[sack[:, 0]], place[syn[:, 0]]
+    sack, syn = (table[np.argsort(table[:, 0], kind="stable")] for table in (sack, syn))
+    return {name: values[order] for name, values in packets.items()}, sack, syn
 
 
 def _at_rows(values: Any, rows: Any) -> Any:

@@ -52,3 +52,15 @@ def take(queue: Any) -> int:
     row = queue.ends.first & (ROOM - 1)
     queue.ends.first += 1
     return row
+
+
+@kernel
+def offer(e: Any, sdu: int, start: int, octets: int, now: int) -> int:
+    """Let an SDU wait to be sent, in the `queue` of entity `e`; 0 when there is no room for it."""
+    return put(e.queue, sdu, start, octets)
+
+
+@kernel
+def wants(e: Any, octets: int) -> int:
+    """Whether no SDU waits for the next opportunity."""
+    return int(length(e.queue) == 0)

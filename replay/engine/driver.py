@@ -25,6 +25,10 @@ class Protocol:
     """What the engine needs of a protocol."""
 
     name: str
+    parameters: type[Any]
+    """The dataclass of what can be chosen about an entity."""
+    octets: Callable[[Any], Any]
+    """One end in octets with these parameters, for Python; it sends nothing where it has nothing to say."""
     entity: Callable[[Any], Any]
     """An entity of these parameters."""
     frames: Callable[[int, Any], Any]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from multitracer.model.errors import UsageError
 from multitracer.replay.arq.rlp import machine
 from multitracer.replay.arq.rlp.entity import Parameters, counters, entity, frames
+from multitracer.replay.arq.rlp.octets import Rlp
 from multitracer.replay.engine.driver import Protocol
 from multitracer.replay.engine.loop import bind
 
@@ -14,4 +15,6 @@ def _check(a: Parameters, b: Parameters) -> None:
         raise UsageError("both entities must use frames of the same size")
 
 
-RLP = Protocol("rlp", entity, frames, bind("rlp", machine), counters, lambda p: p.frame_bytes, _check)
+RLP = Protocol(
+    "rlp", Parameters, Rlp, entity, frames, bind("rlp", machine), counters, lambda p: p.frame_bytes, _check,
+)  # fmt: skip

@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
 
 from multitracer.model.errors import UsageError
-from multitracer.parsers import erasures, pcap, rlcdump, rlpdump
-from multitracer.parsers.shared import rlc_frames
+from multitracer.parsers import erasures, pcap, rlcdump
 from multitracer.parsers.shared.rlc_frames import OTHER_END, At
-from multitracer.replay.record import datagrams
-from multitracer.wire import rlp
+from multitracer.replay.arq import notes
 from multitracer.wire.layers import RAW_IP
 
 if TYPE_CHECKING:
@@ -33,6 +30,8 @@ CAPTURE = "frames.pcap"
 MS = 1_000_000
 
 SENT, RECEIVED, ERASED = "sent", "received", "erased"
+ARRIVALS = {notes.RECEIVED: RECEIVED, notes.ERASED: ERASED}
+"""What a run's log calls an arrival, and what the instruments do."""
 
 
 class Happening(NamedTuple):
@@ -81,58 +80,6 @@ class Medium(Protocol):
 
     def packet(self, octets: bytes, uplink: bool, time_ns: int) -> bytes:
         """The IP packet in which a monitor passes a frame on."""
-
-
-@dataclass(frozen=True)
-class RlpMedium:
-    """GSM RLP: rlpdump, and GSMTAP. Every opportunity has a frame, NULL if there is no other, and all are logged."""
-
-    dump: str = "rlpdump"
-
-    def table(self, logged: Sequence[Logged], side: str) -> pd.DataFrame:
-        """The frames table of what one end logged."""
-        bad = rlp.Frame("BAD")
-        rows = [rlpdump.row_of(*at, bad if damaged else _decoded(octets)) for at, octets, damaged in logged]
-        return rlpdump.frames_table(rows, side)
-
-    def write(self, stream: TextIO, frames: pd.DataFrame, side: str, events: pd.DataFrame) -> None:
-        """Write a log with its header."""
-        rlpdump.write(stream, frames, side=side, events=events, header={"nulls": "logged"})
-
-    def packet(self, octets: bytes, uplink: bool, time_ns: int) -> bytes:
-        """A packet of GSMTAP."""
-        return datagrams.of_rlp(octets, uplink=uplink, time_ns=time_ns)
-
-
-@lru_cache(1024)
-def _decoded(octets: bytes) -> rlp.Frame:
-    return rlp.decode(octets, any_size=True)
-
-
-@dataclass(frozen=True)
-class RlcMedium:
-    """UMTS RLC in acknowledged mode: rlcdump, and Wireshark's umts-rlc."""
-
-    li_bits: int
-    dump: str = "rlcdump"
-
-    def table(self, logged: Sequence[Logged], side: str) -> pd.DataFrame:
-        """The frames table of what one end logged; a PDU with several reports has several rows."""
-        pdus = rlc_frames.PduRows()
-        for at, octets, damaged in logged:
-            if damaged:
-                pdus.rows.append(rlc_frames.FrameRow(*at, "BAD", length_bytes=len(octets)))
-            else:
-                pdus.umts_am(at, octets, self.li_bits)
-        return rlc_frames.frames_table(pdus.rows, [side, OTHER_END[side]])
-
-    def write(self, stream: TextIO, frames: pd.DataFrame, side: str, events: pd.DataFrame) -> None:
-        """Write a log with its header."""
-        rlcdump.write(stream, frames, side=side, rat="umts", events=events, header={"li_bits": self.li_bits})
-
-    def packet(self, octets: bytes, uplink: bool, time_ns: int) -> bytes:
-        """A packet of umts-rlc."""
-        return datagrams.of_umts_rlc(octets, uplink=uplink, li_bits=self.li_bits)
 
 
 @dataclass

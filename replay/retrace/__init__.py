@@ -1,7 +1,8 @@
 """Retrace: the throughput that a link would have had at every frame size, given which blocks it lost.
 
-To add a link protocol, write its module with a `KINDS` (see `multitracer.replay.retrace.models.Kind`) and add a line
-to PROTOCOLS: the commands, the results and the documentation all read this table.
+Here is the one table of link protocols. To add one, write its `Kind` (see `multitracer.replay.retrace.models`) and add
+a row to PROTOCOLS: the commands, the results, the recorder, the documentation, the engine's example and the tests of
+every protocol read this table. Nothing here imports a protocol before it is needed.
 """
 
 from __future__ import annotations
@@ -14,19 +15,23 @@ IDEAL = "ideal"
 
 @dataclass(frozen=True)
 class Entry:
-    """One link protocol: its name on the command line, and the module that has it in its KINDS."""
+    """One link protocol: its name on the command line, and where it is defined."""
 
     name: str
-    module: str
+    kind: str
+    """Module and name of its `Kind`, in this room."""
+    recorder: str = ""
+    """Module and name of its `Recorder`, in the room `record`; without one its runs cannot be recorded."""
 
 
 PROTOCOLS = (
-    Entry("raw", "window"),
-    Entry("rlp", "rlp"),
-    Entry("rlc-am", "rlc"),
-    Entry("rlc-um", "rlc"),
-    Entry("rlc-tm", "rlc"),
-    Entry("sr", "window"),
-    Entry("asr", "window"),
+    Entry("raw", "window.RAW_KIND"),
+    Entry("rlp", "rlp.RLP_KIND", "rlp.RLP_RECORDER"),
+    Entry("rlc-am", "rlc.AM_KIND", "rlc.AM_RECORDER"),
+    Entry("rlc-um", "rlc.UM_KIND"),
+    Entry("rlc-tm", "rlc.TM_KIND"),
+    Entry("sr", "window.SR_KIND"),
+    Entry("asr", "window.ASR_KIND"),
 )
 MODEL_NAMES = (IDEAL, *(entry.name for entry in PROTOCOLS))
+RECORDABLE = tuple(entry.name for entry in PROTOCOLS if entry.recorder)

@@ -63,15 +63,15 @@ def _row(one: Retraced) -> dict[str, Any]:
         "gain_percent": one.gain_percent,
         "gain_ci95_percent": one.gain_ci95_percent,
         "baseline_frame_bytes": one.sizes[one.baseline],
-        "each_minute": {
-            "optimal_frame_bytes": [
-                one.sizes[place] if known else None
-                for place, known in zip(one.by_minute.chosen, one.by_minute.known, strict=True)
-            ],
-            **one.by_minute.gains(),
-        },
+        "each_minute": _each_minute(one),
         "counts": {str(size): found for size, found in sorted(one.counts.items())},
         "warnings": {str(size): list(said) for size, said in sorted(one.warnings.items())},
         "ended": {str(size): why for size, why in sorted(one.ended.items())},
         "notes": list(trace.notes),
     }
+
+
+def _each_minute(one: Retraced) -> dict[str, Any]:
+    minutes = zip(one.by_minute.chosen, one.by_minute.known, strict=True)
+    chosen = [one.sizes[place] if known else None for place, known in minutes]
+    return {"optimal_frame_bytes": chosen, **one.by_minute.gains()}

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from multitracer.model.errors import UsageError
 from multitracer.model.settings import parse_parameters
 from multitracer.replay.engine.driver import Engine
+from multitracer.replay.engine.driver import Protocol as Machine
 from multitracer.replay.retrace import MODEL_NAMES, PROTOCOLS
 
 Ints = npt.NDArray[np.int64]
@@ -104,15 +105,22 @@ class Extra:
 
 @dataclass(frozen=True)
 class Kind:
-    """A link protocol as retrace offers it: its parameters, and how they make a model."""
+    """A link protocol as retrace offers it: what runs under the engine, and how its parameters make a model."""
 
-    parameters: type[Any]
+    protocol: Machine
     model: Callable[..., Model]
     defaults: Mapping[str, str] = field(default_factory=dict)
     """Parameters that retrace sets where the user does not."""
     from_frame: tuple[str, ...] = ()
     """Parameters that follow from the frame size; the user cannot set them."""
     extras: tuple[Extra, ...] = ()
+    note: str = ""
+    """What the documentation says of its parameters beside what each means."""
+
+    @property
+    def parameters(self) -> type[Any]:
+        """The dataclass of the protocol's parameters."""
+        return self.protocol.parameters
 
     def build(self, name: str, given: Mapping[str, str]) -> Model:
         """The model with the given parameters; raises UsageError for unknown ones and wrong values."""
@@ -128,7 +136,12 @@ class Kind:
 
 def kinds() -> dict[str, Kind]:
     """Every link protocol by its name, in the order of the table."""
-    return {entry.name: import_module(f"{__package__}.{entry.module}").KINDS[entry.name] for entry in PROTOCOLS}
+    return {entry.name: _kind(*entry.kind.split(".")) for entry in PROTOCOLS}
+
+
+def _kind(module: str, name: str) -> Kind:
+    found: Kind = getattr(import_module(f"{__package__}.{module}"), name)
+    return found
 
 
 def named(name: str, given: Mapping[str, str]) -> Model:

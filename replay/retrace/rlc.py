@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from multitracer.model.errors import UsageError
 from multitracer.model.settings import value
-from multitracer.replay.arq.rlc import um
-from multitracer.replay.arq.rlc.parameters import Parameters, check_queue
+from multitracer.replay.arq.rlc import tm, um
+from multitracer.replay.arq.rlc.parameters import Parameters, check, check_queue
 from multitracer.replay.arq.rlc.reassembly import HANDED_OVER
 from multitracer.replay.engine.direction import Direction, Erased
 from multitracer.replay.engine.driver import A, B, Engine, Keep, Protocol
-from multitracer.replay.engine.rlc import RLC_AM, RLC_UM
+from multitracer.replay.engine.rlc import RLC_AM, RLC_TM, RLC_UM
 from multitracer.replay.engine.source import source
 from multitracer.replay.retrace.models import Air, Extra, Ints, Kind, Model, Outcome, stretch_octets, why_nothing
 
 SDU_BYTES = 1500
 """An IP packet of a saturated source."""
+LONGEST_SDU_BYTES = 65_535
+"""What an entity can be set to at most; in transparent mode a queue of such SDUs has room for longer ones."""
 LEAST_SDU_BYTES = 8
 """Every made-up SDU begins with its number in eight octets."""
 
@@ -114,9 +115,7 @@ class Unacknowledged:
         """One entity sends, the other reassembles."""
         own = replace(self.settings, pdu_bytes=air.frame_bytes)
         check_queue(own.queue_sdus, own.queue_bytes, own.pdu_bytes, self.sdu_bytes)
-        forth, back = (Direction(_AT_ONCE_NS, air.frame_ns, channel=Erased(lost)) for lost in (air.forth, ()))
-        engine = Engine(RLC_UM, (own, own), forth, back, source(saturated=(self.sdu_bytes, 0)))
-        octets = np.diff(engine.run_through((firsts[1:] - 1) * air.frame_ns + _AT_ONCE_NS), prepend=0)
+        engine, octets = _one_way(RLC_UM, own, self.sdu_bytes, air, firsts)
         sender = {"offered": int(engine.a.queue.v.tail), "discarded": int(engine.a.counts.discarded)}
         counted = um.um_counters(engine.b)
         received = {name: counted[name] for name in ("delivered", "delivered_octets", "wrong")}
@@ -125,27 +124,31 @@ class Unacknowledged:
 
 
 @dataclass(frozen=True)
-class NoParameters:
-    """Transparent mode has none."""
-
-
-@dataclass(frozen=True)
 class Transparent:
     """UMTS RLC in transparent mode: an SDU is a PDU."""
 
-    settings: NoParameters
+    settings: tm.TmParameters
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """None."""
+        """None that has an effect."""
         return {}
 
     def carry(self, air: Air, firsts: Ints) -> Outcome:
-        """What was not lost came through."""
-        parts = [int(np.count_nonzero(air.forth[first:last] == 0)) for first, last in pairwise(firsts.tolist())]
-        octets = np.array(parts, dtype=np.int64) * air.frame_bytes
-        counts = {"sender": {"sent": int(firsts[-1])}, "receiver": {"delivered": sum(parts)}}
-        return Outcome(octets, counts, why_nothing(octets, air))
+        """One entity sends SDUs of a frame's size, the other hands over what was not lost."""
+        own = self.settings
+        check("frame_bytes", air.frame_bytes, 1, own.queue_sdus * own.max_sdu_bytes)
+        engine, octets = _one_way(RLC_TM, own, air.frame_bytes, air, firsts)
+        sender = {"sent": int(engine.a.counts.sent)}
+        receiver = {"delivered": int(engine.b.counts.delivered)}
+        return Outcome(octets, {"sender": sender, "receiver": receiver}, why_nothing(octets, air))
+
+
+def _one_way(protocol: Protocol, own: Any, sdu_bytes: int, air: Air, firsts: Ints) -> tuple[Engine, Ints]:
+    """A run in which A sends SDUs without end and nothing is answered, and the octets that B delivered by stretch."""
+    forth, back = (Direction(_AT_ONCE_NS, air.frame_ns, channel=Erased(lost)) for lost in (air.forth, ()))
+    engine = Engine(protocol, (own, own), forth, back, source(saturated=(sdu_bytes, 0)))
+    return engine, np.diff(engine.run_through((firsts[1:] - 1) * air.frame_ns + _AT_ONCE_NS), prepend=0)
 
 
 def _check_sdu(size: int, longest: int) -> None:
@@ -162,8 +165,8 @@ def _with_sdu(given: Mapping[str, str]) -> tuple[dict[str, str], int]:
         else:
             rest[key] = said
     size = int(value("sdu_bytes", text, int))
-    if not LEAST_SDU_BYTES <= size <= 65_535:
-        raise UsageError(f"sdu_bytes {size} must be {LEAST_SDU_BYTES} to 65535")
+    if not LEAST_SDU_BYTES <= size <= LONGEST_SDU_BYTES:
+        raise UsageError(f"sdu_bytes {size} must be {LEAST_SDU_BYTES} to {LONGEST_SDU_BYTES}")
     longest = max(size, Parameters.max_sdu_bytes)
     return {"max_sdu_bytes": str(longest), **rest}, size
 
@@ -177,16 +180,27 @@ class SduKind(Kind):
         return self.model(self.parse(name, rest), size)
 
 
+class TransparentKind(Kind):
+    """Transparent mode, whose parameters have no effect where SDUs are as long as frames and none waits."""
+
+    def parse(self, name: str, given: Mapping[str, str]) -> tm.TmParameters:
+        """The entity's parameters; raises UsageError if any is given."""
+        for key in given:
+            raise UsageError(f"{name} has no parameter '{key}'\nIt has none.")
+        return tm.TmParameters(max_sdu_bytes=LONGEST_SDU_BYTES)
+
+
 _SDU = (Extra("sdu_bytes", SDU_BYTES, "Octets of the packets that are offered."),)
-KINDS = {
-    "rlc-am": SduKind(
-        Parameters,
-        Acknowledged,
-        # A source that never ends has no last PDU to poll in: the timer must run by itself.
-        {"poll_when_unacknowledged": "yes"},
-        ("pdu_bytes", "tti_ns", "tti_ms", "pdus_per_tti"),
-        _SDU,
-    ),
-    "rlc-um": SduKind(um.UmParameters, Unacknowledged, {}, ("pdu_bytes",), _SDU),
-    "rlc-tm": Kind(NoParameters, Transparent),
-}
+AM_KIND = SduKind(
+    RLC_AM,
+    Acknowledged,
+    # A source that never ends has no last PDU to poll in: the timer must run by itself.
+    {"poll_when_unacknowledged": "yes"},
+    ("pdu_bytes", "tti_ns", "tti_ms", "pdus_per_tti"),
+    _SDU,
+)
+UM_KIND = SduKind(RLC_UM, Unacknowledged, {}, ("pdu_bytes",), _SDU)
+TM_KIND = TransparentKind(
+    RLC_TM, Transparent, from_frame=("max_sdu_bytes", "discard_ns", "queue_sdus"),
+    note="`retrace` has none to set: an SDU is as long as a frame, and none waits for the next one.",
+)  # fmt: skip

@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from multitracer.replay.arq.rlp import entity
-from multitracer.replay.arq.rlp.state import FAILED, UNLIMITED
+from multitracer.replay.arq.rlp.state import FAILED
 from multitracer.replay.engine.direction import Direction, Erased
 from multitracer.replay.engine.driver import Engine, Keep
 from multitracer.replay.engine.rlp import RLP
+from multitracer.replay.engine.source import source
 from multitracer.replay.retrace.models import MS, Air, Ints, Kind, Outcome, stretch_octets, why_nothing
 
 
@@ -26,16 +27,18 @@ class Rlp:
         return {name: value for name, value in asdict(self.settings).items() if name != "frame_bytes"}
 
     def engine(self, air: Air, log_rows: int = 0) -> Engine:
-        """Both ends, not yet run; T1, and T_RCVS where it is one of its own, grow with the frame."""
+        """Both ends, not yet run; T1, and T_RCVS where it is one of its own, grow with the frame.
+
+        With a source that never ends, a reset drops what was sent only, whatever `flush_queue` says: how much waits
+        to be sent is then the engine's choice, and would be counted as lost.
+        """
         base = self.settings
         own = replace(
             base, frame_bytes=air.frame_bytes, t1_ns=base.t1_ns + air.patience_ns,
-            t_rcvs_ns=base.t_rcvs_ns and base.t_rcvs_ns + air.patience_ns,
+            t_rcvs_ns=base.t_rcvs_ns and base.t_rcvs_ns + air.patience_ns, flush_queue=False,
         )  # fmt: skip
         forth, back = (Direction(air.delay_ns, air.frame_ns, channel=Erased(lost)) for lost in (air.forth, air.back))
-        made = Engine(RLP, (own, own), forth, back, keep=Keep(log=log_rows))
-        made.a.offered = UNLIMITED
-        return made
+        return Engine(RLP, (own, own), forth, back, source(saturated=(own.room, 0)), Keep(log=log_rows))
 
     def carry(self, air: Air, firsts: Ints) -> Outcome:
         """Run it from end to end."""
@@ -66,7 +69,5 @@ def _rlp_warnings(engine: Engine, air: Air) -> Iterator[str]:
         )
 
 
-KINDS = {
-    # A link that gave up for good after one long outage would say nothing of the frame size.
-    "rlp": Kind(entity.Parameters, Rlp, {"persistent": "yes"}, ("frame_bytes",)),
-}
+# A link that gave up for good after one long outage would say nothing of the frame size.
+RLP_KIND = Kind(RLP, Rlp, {"persistent": "yes"}, ("frame_bytes",))

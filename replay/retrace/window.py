@@ -13,7 +13,7 @@ from multitracer.replay.engine.direction import Direction, Erased
 from multitracer.replay.engine.driver import Engine, Protocol
 from multitracer.replay.engine.raw import RAW
 from multitracer.replay.engine.source import source
-from multitracer.replay.engine.sr import SR
+from multitracer.replay.engine.sr import ASR, SR
 from multitracer.replay.retrace.models import MS, Air, Ints, Kind, Outcome, stretch_octets, why_nothing
 
 WindowSettings = SrParameters | AsrParameters | RawParameters
@@ -57,8 +57,6 @@ class Window:
         return self.settings
 
 
-KINDS = {
-    "raw": Kind(RawParameters, Window),
-    "sr": Kind(SrParameters, Window),
-    "asr": Kind(AsrParameters, Window),
-}
+RAW_KIND = Kind(RAW, Window)
+SR_KIND = Kind(SR, Window)
+ASR_KIND = Kind(ASR, Window)

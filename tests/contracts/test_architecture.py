@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import configparser
+import math
 import re
 import tomllib
 from pathlib import Path
@@ -145,6 +146,38 @@ def parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     """How many named parameters a function has."""
     given = function.args
     return len(given.posonlyargs) + len(given.args) + len(given.kwonlyargs)
+
+
+LONGEST_BODIES = {0.5: 6, 0.9: 17, 0.99: 31}
+"""Lines of a function's body, docstring left out, by the share of all functions that have no more."""
+LONGEST_MODULE = 450
+FOLDERS_OF_CODE = ("multitracer", "parsers", "replay", "tests", "benchmarks", "examples")
+
+
+def test_functions_are_read_at_a_glance() -> None:
+    """Half of all functions have at most 6 lines, nine tenths 17, and 99 of 100 have 31."""
+    lines = sorted(
+        body_lines(node)
+        for _, path in sources()
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    assert len(lines) > 1000
+    found = {share: lines[math.ceil(share * len(lines)) - 1] for share in LONGEST_BODIES}
+    assert {share: longest for share, longest in found.items() if longest > LONGEST_BODIES[share]} == {}
+
+
+def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """The lines of a function's body, blank ones and comments included, without its docstring."""
+    body = function.body if ast.get_docstring(function) is None else function.body[1:]
+    return (function.end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+def test_no_module_has_more_than_450_lines() -> None:
+    """Neither of the product nor of its tests, benchmarks and examples."""
+    files = [path for folder in FOLDERS_OF_CODE for path in (ROOT / folder).rglob("*.py")]
+    assert len(files) > 400
+    assert [str(path.relative_to(ROOT)) for path in files if len(path.read_text().splitlines()) > LONGEST_MODULE] == []
 
 
 def test_only_the_command_line_catches_everything() -> None:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import click
+import pytest
 
 from multitracer.commands.docs import models_page
 from multitracer.commands.erasures import generate
 from multitracer.commands.retrace import command as retrace
-from multitracer.replay import channels
+from multitracer.replay import channels, engine, record
 from multitracer.replay.channels import CHANNELS, channel_classes
 from multitracer.replay.channels.recommendation import simplest_first
-from multitracer.replay.retrace import MODEL_NAMES, PROTOCOLS
+from multitracer.replay.engine.direction import Direction
+from multitracer.replay.engine.driver import Engine, Keep, Protocol
+from multitracer.replay.engine.source import source
+from multitracer.replay.record.recording import recorder_of
+from multitracer.replay.retrace import MODEL_NAMES, PROTOCOLS, RECORDABLE
 from multitracer.replay.retrace.models import kinds
 
 
@@ -46,6 +52,41 @@ def test_every_protocol_of_the_table_can_be_built() -> None:
     """With its defaults, and its parameters in plain values."""
     for name, kind in kinds().items():
         assert all(isinstance(value, int | float | str) for value in kind.build(name, {}).parameters.values())
+
+
+def test_every_protocol_under_the_engine_is_in_the_table() -> None:
+    """By its own name; RLC whose PDUs carry octets is for the recorder."""
+    room = Path(engine.__file__).parent
+    modules = [import_module(f"{engine.__name__}.{path.stem}") for path in room.glob("*.py") if path.stem != "__init__"]
+    machines = {each.name: each for module in modules for each in vars(module).values() if isinstance(each, Protocol)}
+    named = {name: kind.protocol for name, kind in kinds().items()}
+    assert {name: machine for name, machine in machines.items() if " with octets" not in name} == named
+
+
+@pytest.mark.parametrize("name", [entry.name for entry in PROTOCOLS])
+def test_every_protocol_runs_in_octets_and_under_the_engine(name: str) -> None:
+    """One packet, from Python and compiled: offered, made into frames, and delivered whole."""
+    protocol = kinds()[name].protocol
+    parameters = protocol.parameters()
+    one, other = protocol.octets(parameters), protocol.octets(parameters)
+    packet = bytes(range(20))
+    assert one.offer(packet, 0)
+    assert one.flushed() == []
+    other.receive(one.next_frame(0), 1)
+    other.expire(other.next_timer() or 1)
+    assert b"".join(piece.octets for piece in other.delivered()) == packet
+    way = Direction(1000, 1000)
+    run = Engine(protocol, (parameters, parameters), way, way, source([(0, 0, 20)]), Keep(sdus=1)).run(10_000)
+    assert run.sdus["octets"].tolist() == [20]
+
+
+def test_every_recorder_is_in_the_table() -> None:
+    """Modules of the recorder's room that define one, by the protocols that can be recorded."""
+    room = Path(record.__file__).parent
+    modules = [import_module(f"{record.__name__}.{path.stem}") for path in room.glob("*.py") if path.stem != "__init__"]
+    defined = {id(found) for module in modules for name, found in vars(module).items() if name.endswith("_RECORDER")}
+    assert {id(recorder_of(name)) for name in RECORDABLE} == defined
+    assert len(defined) == len(RECORDABLE)
 
 
 def test_the_deterministic_channel_is_the_simplest() -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from multitracer.replay.arq.notes import ERASED, RECEIVED, SENT
 from multitracer.replay.arq.rlp.entity import Parameters, counters, frame_of
-from multitracer.replay.arq.rlp.state import FLUSH, RESET, UNLIMITED, XOFF, XON
+from multitracer.replay.arq.rlp.state import FLUSH, RESET, XOFF, XON
 from multitracer.replay.engine.direction import Direction, Erased
 from multitracer.replay.engine.driver import Engine, Keep
 from multitracer.replay.engine.rlp import RLP
@@ -34,11 +35,12 @@ class Run:
         forth, back = (Direction(delay_ns, slot_ns, channel=Erased(lost)) for lost in erased)
         given = [(time, side, octets) for side in (A, B) for time, octets in offers[side] or () if octets]
         keep = Keep(log=20 * slots, stretches=2 * slots)
-        self.engine = Engine(RLP, parameters, forth, back, source(given), keep)
+        # Of a stream without end a reset drops only what was sent, as in retrace.
+        a, b = (p if o is not None else replace(p, flush_queue=False) for p, o in zip(parameters, offers, strict=True))
+        saturated = (a.room if offers[A] is None else 0, b.room if offers[B] is None else 0)
+        self.engine = Engine(RLP, (a, b), forth, back, source(given, saturated=saturated), keep)
         self.slots, self.slot_ns, self.done = slots, slot_ns, 0
         self.erased_a, self.erased_b = (way.trace for way in (self.engine.link.forth, self.engine.link.back))
-        for entity, offered in zip((self.engine.a, self.engine.b), offers, strict=True):
-            entity.offered = UNLIMITED if offered is None else 0
 
     def carry(self, last: int | None = None) -> Run:
         """Run the slots up to `last` (all there are when None) that have not been run."""

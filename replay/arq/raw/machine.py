@@ -11,9 +11,13 @@ from typing import Any, NamedTuple
 from multitracer.compute.kernels import kernel
 from multitracer.replay.arq.fields import NEVER, numbers, record, table
 from multitracer.replay.arq.raw.parameters import RawParameters
-from multitracer.replay.arq.sdu_queue import SduQueue, length, put, sdu_queue, take
-from multitracer.replay.arq.sr.frames import DATA, FRAME, MODULUS
+from multitracer.replay.arq.sdu_queue import SduQueue, length, offer, sdu_queue, take, wants
+from multitracer.replay.arq.sr.frames import DATA, FRAME, MODULUS, copy_frame
 from multitracer.replay.arq.stretches import Above, above, hand_over
+
+__all__ = [
+    "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered", "wants",
+]  # fmt: skip
 
 RULES = numbers("header_bytes")
 COUNTS = numbers("delivered_sdus delivered_octets sent")
@@ -45,18 +49,6 @@ def counters(e: Entity) -> dict[str, int]:
     """What the entity counted, and the SDUs that still wait."""
     counted = {name: int(e.counts[name]) for name in COUNTS.names}
     return {**counted, "waiting": int(length(e.queue))}
-
-
-@kernel
-def offer(e: Any, sdu: int, start: int, octets: int, now: int) -> int:
-    """Let an SDU wait to be sent; 0 when there is no room for it."""
-    return put(e.queue, sdu, start, octets)
-
-
-@kernel
-def wants(e: Any, octets: int) -> int:
-    """Whether no SDU waits for the next opportunity."""
-    return int(length(e.queue) == 0)
 
 
 @kernel
@@ -103,10 +95,3 @@ def total_delivered(e: Any) -> int:
 def note(e: Any, log: Any, now: int, side: int, why: int) -> None:
     """Nothing ever happens to the entity itself."""
     return
-
-
-@kernel
-def copy_frame(frame: Any, to: Any, octets: int) -> None:
-    """Copy a frame into another."""
-    to.kind, to.ns, to.has_nr, to.nr, to.id = frame.kind, frame.ns, frame.has_nr, frame.nr, frame.id
-    to.sdu, to.start, to.octets = frame.sdu, frame.start, frame.octets

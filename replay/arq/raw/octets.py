@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections import deque
 
 from multitracer.model.errors import UsageError
+from multitracer.replay.arq.ends import End
 from multitracer.replay.arq.fields import record
 from multitracer.replay.arq.raw import machine
 from multitracer.replay.arq.raw.parameters import RawParameters
 from multitracer.replay.arq.sr.frames import FRAME, decode, encode
-from multitracer.replay.arq.stretches import Delivered, Flushed, clear
+from multitracer.replay.arq.stretches import Delivered, clear
 
 
-class Raw:
-    """One side of a Raw link in real octets, with the calls of every protocol; it has no timers."""
+class Raw(End):
+    """One side of a Raw link in real octets; it has no timers, and does not know what it lost.
+
+    SDUs delivered are numbered as they came, lost ones left out.
+    """
 
     def __init__(self, parameters: RawParameters | None = None) -> None:
         self.parameters = parameters or RawParameters()
-        self.entity = machine.entity(self.parameters)
-        self.entity.above.count.wanted = 1
+        super().__init__(machine, machine.entity(self.parameters))
         self._frame = record(FRAME)
         self._sdus: deque[bytes] = deque()
         self._sent = self._handed_up = 0
-        self._delivered: list[Delivered] = []
 
     def offer(self, sdu: bytes, now: int = 0) -> bool:
         """Let an SDU wait to be sent, without limit; raises UsageError for one without octets."""
@@ -52,19 +54,3 @@ class Raw:
             self._delivered.append(Delivered(sdu, self._handed_up, now, now, now))
             self._handed_up += 1
             clear(self.entity.above)
-
-    def delivered(self) -> list[Delivered]:
-        """The SDUs delivered since the last call, in order; numbered as they came, lost ones left out."""
-        out, self._delivered = self._delivered, []
-        return out
-
-    def flushed(self) -> list[Flushed]:
-        """Nothing: a Raw link does not know what it lost."""
-        return []
-
-    def next_timer(self) -> int | None:
-        """No timer ever runs."""
-        return None
-
-    def expire(self, now: int) -> None:
-        """Nothing ever expires."""

@@ -9,7 +9,8 @@ import numpy as np
 
 from multitracer.compute.kernels import kernel
 from multitracer.compute.kernels import octets as octets_of
-from multitracer.replay.arq.fields import NEVER, record
+from multitracer.replay.arq.ends import End
+from multitracer.replay.arq.fields import record
 from multitracer.replay.arq.rlc import am, tm, um
 from multitracer.replay.arq.rlc.am_entity import COUNTS, live_entity
 from multitracer.replay.arq.rlc.am_receiver import set_window, trigger_status
@@ -29,17 +30,13 @@ def put_octets(queue: Any, sdu: Any) -> None:
         queue.octets[(first + i) % ring] = sdu[i]
 
 
-class _End:
-    """What the ends of an acknowledged and of an unacknowledged link have in common."""
+class _End(End):
+    """What the ends of an acknowledged and of an unacknowledged link have in common; they number no SDUs delivered."""
 
     def __init__(self, machine: Any, entity: Any) -> None:
-        self.entity = entity
-        self.entity.above.count.wanted = 1
-        self._machine = machine
+        super().__init__(machine, entity)
         self._frame = record(FRAME)
         self._offered = 0
-        self._delivered: list[Delivered] = []
-        self._flushed: list[Flushed] = []
 
     def _offer(self, sdu: bytes, now: int) -> bool:
         if not self._machine.offer(self.entity, self._offered, 0, len(sdu), now):
@@ -63,24 +60,9 @@ class _End:
         self._take_delivered(now)
         self._take_flushed(now)
 
-    def delivered(self) -> list[Delivered]:
-        """SDUs for above since the last call; their numbers are not known here."""
-        sdus, self._delivered = self._delivered, []
-        return sdus
-
-    def flushed(self) -> list[Flushed]:
-        """SDUs offered here that were given up since the last call."""
-        sdus, self._flushed = self._flushed, []
-        return sdus
-
-    def next_timer(self) -> int | None:
-        """When to call `expire`."""
-        soonest = int(self._machine.next_timer(self.entity))
-        return None if soonest == NEVER else soonest
-
     def expire(self, now: int) -> None:
         """Timers that are due by `now` expire."""
-        self._machine.expire(self.entity, now)
+        super().expire(now)
         self._take_flushed(now)
 
     def _take_delivered(self, now: int) -> None:
@@ -161,18 +143,15 @@ class RlcUm(_End):
         return dict(zip(UM_COUNTS.names, self.entity.counts.item(), strict=True))
 
 
-class RlcTm:
+class RlcTm(End):
     """One end of a transparent-mode link."""
 
     def __init__(self, parameters: TmParameters | None = None) -> None:
         self.parameters = parameters or TmParameters()
-        self.entity = tm_entity(self.parameters)
-        self.entity.above.count.wanted = 1
+        super().__init__(tm, tm_entity(self.parameters))
         self._frame = record(TM_FRAME)
         self._waiting: deque[bytes] = deque()
         self._offered = self._octets = 0
-        self._delivered: list[Delivered] = []
-        self._flushed: list[Flushed] = []
 
     def offer(self, sdu: bytes, now: int = 0) -> bool:
         """An SDU from above; False when the queue is full."""
@@ -195,24 +174,9 @@ class RlcTm:
         clear(self.entity.above)
         self._delivered.append(Delivered(frame, -1, now, now, now))
 
-    def delivered(self) -> list[Delivered]:
-        """SDUs for above since the last call."""
-        sdus, self._delivered = self._delivered, []
-        return sdus
-
-    def flushed(self) -> list[Flushed]:
-        """SDUs offered here that were given up since the last call."""
-        sdus, self._flushed = self._flushed, []
-        return sdus
-
-    def next_timer(self) -> int | None:
-        """When to call `expire`."""
-        soonest = int(tm.next_timer(self.entity))
-        return None if soonest == NEVER else soonest
-
     def expire(self, now: int) -> None:
         """SDUs whose time has come are discarded, 11.1.5."""
-        tm.expire(self.entity, now)
+        super().expire(now)
         above = self.entity.above
         for start, end, sdu, _ in above.lost[: int(above.count.lost)].tolist():
             self._waiting.popleft()

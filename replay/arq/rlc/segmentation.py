@@ -58,12 +58,8 @@ def fill(
             data, v.taken, room = data + room, v.taken + room, 0
             break
         data += rest
-        if rest + li_octets > room:  # no room for its indicator: the next PDU tells the end
-            if rest == room and special_he and count == 0:
-                he = 2
-                ends_at(queue, v.next, sn + 1, 0)
-            else:
-                v.ending = EXACT if rest == room else SHORT
+        if rest + li_octets > room:
+            he = _end_without_room(queue, sn, rest == room, special_he and count == 0)
             room = 0
         else:
             v.lis[count] = data
@@ -78,6 +74,16 @@ def fill(
         count += 1
     _put(queue, frame, head, size, li_octets, count, data)
     return 1 if count else he
+
+
+@kernel
+def _end_without_room(queue: Any, sn: int, exact: bool, special: bool) -> int:
+    """PDU `sn` ends an SDU and has no room for its indicator: its HE tells the end (2), or the next PDU does (0)."""
+    if exact and special:
+        ends_at(queue, queue.v.next, sn + 1, 0)
+        return 2
+    queue.v.ending = EXACT if exact else SHORT
+    return 0
 
 
 @kernel

@@ -52,7 +52,6 @@ from multitracer.replay.arq.rlp.state import (
     SREJ,
     U_FRAME,
     UA,
-    UNLIMITED,
     WAITING,
     XOFF,
     XON,
@@ -263,7 +262,7 @@ def begin_reset(e: Any) -> None:
 def flush(e: Any) -> None:
     """Empty both buffers and set all variables to zero; user data in them is lost."""
     first = e.s_position[e.va] if e.filled > 0 else e.next_octet
-    if e.flush_queue and e.offered < UNLIMITED:
+    if e.flush_queue:
         e.next_octet = e.offered
     e.flushed += e.next_octet - first
     if e.next_octet > first:

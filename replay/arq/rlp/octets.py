@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from multitracer.replay.arq.fields import NEVER, record
+from multitracer.replay.arq.ends import End
+from multitracer.replay.arq.fields import record
 from multitracer.replay.arq.rlp import l2r, machine, state
 from multitracer.replay.arq.rlp.entity import Parameters, entity, header_of, octets_of
 from multitracer.replay.arq.stretches import Delivered, Flushed, clear
 from multitracer.wire import rlp
 
 
-class Rlp:
+class Rlp(End):
     """An entity that sends and receives real frames; all times are given to it, in ns.
 
-    Where every opportunity has a frame, `fill` sends NULL in those that have nothing else.
+    Where every opportunity has a frame, `fill` sends NULL in those that have nothing else. What is delivered are the
+    characters of one frame each; what resets flush includes characters that had arrived, unacknowledged.
     """
 
-    def __init__(self, parameters: Parameters | None = None, *, fill: bool = True) -> None:
+    def __init__(self, parameters: Parameters | None = None, *, fill: bool = False) -> None:
         self.parameters = parameters or Parameters()
-        self.entity = entity(self.parameters)
-        self.entity.above.count.wanted = 1
+        super().__init__(machine, entity(self.parameters))
         self.fill = fill
         self._frame = record(state.FRAME)
         self._sent = bytearray()
         self._dropped = 0
         self._buffered: dict[int, bytes] = {}
-        self._delivered: list[Delivered] = []
-        self._flushed: list[Flushed] = []
 
     def offer(self, sdu: bytes, now: int = 0) -> bool:
         """Characters to send; RLP keeps no boundaries between packets, and has room for all."""
@@ -60,24 +59,9 @@ class Rlp:
         self._drop_unkept()
         self._take_flushed(now)
 
-    def delivered(self) -> list[Delivered]:
-        """What came since the last call, in order: the characters of one frame each."""
-        out, self._delivered = self._delivered, []
-        return out
-
-    def flushed(self) -> list[Flushed]:
-        """What resets lost since the last call; characters that had arrived, unacknowledged, are among it."""
-        out, self._flushed = self._flushed, []
-        return out
-
-    def next_timer(self) -> int | None:
-        """When `expire` wants to be called; None when no timer runs."""
-        due = int(machine.next_timer(self.entity))
-        return due if due < NEVER else None
-
     def expire(self, now: int) -> None:
         """Timers that ran out until now take effect."""
-        machine.expire(self.entity, now)
+        super().expire(now)
         self._drop_unkept()
         self._take_flushed(now)
 

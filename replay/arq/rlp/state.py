@@ -15,9 +15,6 @@ from multitracer.replay.arq.notes import OWN
 from multitracer.replay.arq.stretches import above_dtype
 from multitracer.wire.rlp import MODULUS
 
-UNLIMITED = 2**61
-"""Where the stream of a saturated source ends."""
-
 # The header word: N(S) field, N(R) or M, S, C/R, P/F, then the content: L2R status octet and characters.
 NR_AT, S_AT, COMMAND_AT, POLL_AT, STATUS_AT, COUNT_AT = 6, 12, 14, 15, 16, 24
 COMMAND, FINAL, NUMBER, CONTENT = 1 << COMMAND_AT, 1 << POLL_AT, 63, -(1 << STATUS_AT)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from multitracer.compute.kernels import kernel
 from multitracer.replay.arq.fields import codes, numbers
 
 MODULUS = 256
@@ -85,3 +86,10 @@ def _misfit(header: Header, octets: int) -> str:
     if kind == ACK and (ns or identifier):
         return f"an ACK has neither N(S) {ns} nor identifier {identifier}"
     return ""
+
+
+@kernel
+def copy_frame(frame: Any, to: Any, octets: int) -> None:
+    """Copy a frame into another."""
+    to.kind, to.ns, to.has_nr, to.nr, to.id = frame.kind, frame.ns, frame.has_nr, frame.nr, frame.id
+    to.sdu, to.start, to.octets = frame.sdu, frame.start, frame.octets

@@ -26,26 +26,18 @@ from multitracer.replay.arq.chains import append, remove
 from multitracer.replay.arq.fields import NEVER, codes
 from multitracer.replay.arq.notes import EXPIRED, OWN
 from multitracer.replay.arq.notes import note as write
-from multitracer.replay.arq.sdu_queue import length, put, take
+from multitracer.replay.arq.sdu_queue import length, offer, take, wants
 from multitracer.replay.arq.sr.asr import learn
-from multitracer.replay.arq.sr.frames import ACK, DATA, MODULUS, NACK
+from multitracer.replay.arq.sr.frames import ACK, DATA, MODULUS, NACK, copy_frame
 from multitracer.replay.arq.sr.state import NACKED, NACKS_DUE, RESENDS, SLOTS, TIMERS
 from multitracer.replay.arq.stretches import hand_over
 
+__all__ = [
+    "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered", "wants",
+]  # fmt: skip
+
 TIMEOUT, ACK_TIMEOUT = codes(2, OWN)
 """Events of the log: a frame's timer expired (its `number` is N(S)), and the ACK timer."""
-
-
-@kernel
-def offer(e: Any, sdu: int, start: int, octets: int, now: int) -> int:
-    """Let an SDU wait to be sent; 0 when there is no room for it."""
-    return put(e.queue, sdu, start, octets)
-
-
-@kernel
-def wants(e: Any, octets: int) -> int:
-    """Whether no SDU waits for the next opportunity."""
-    return int(length(e.queue) == 0)
 
 
 @kernel
@@ -306,10 +298,3 @@ def note(e: Any, log: Any, now: int, side: int, why: int) -> None:
     for _ in range(e.state.expired):
         write(log, now, side, TIMEOUT, 0, number(e.state.va, place) % MODULUS, 0)
         place = e.sent[place].next
-
-
-@kernel
-def copy_frame(frame: Any, to: Any, octets: int) -> None:
-    """Copy a frame into another."""
-    to.kind, to.ns, to.has_nr, to.nr, to.id = frame.kind, frame.ns, frame.has_nr, frame.nr, frame.id
-    to.sdu, to.start, to.octets = frame.sdu, frame.start, frame.octets

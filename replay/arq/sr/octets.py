@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from multitracer.model.errors import UsageError
-from multitracer.replay.arq.fields import NEVER, record
+from multitracer.replay.arq.ends import End
+from multitracer.replay.arq.fields import record
 from multitracer.replay.arq.sr import machine
 from multitracer.replay.arq.sr.frames import DATA, FRAME, decode, encode
 from multitracer.replay.arq.sr.parameters import WindowParameters
 from multitracer.replay.arq.sr.state import entity
-from multitracer.replay.arq.stretches import Delivered, Flushed, clear
+from multitracer.replay.arq.stretches import Delivered, clear
 
 
-class Sr:
-    """One side of an SR link in real octets, or of an ASR link when given AsrParameters; times in ns."""
+class Sr(End):
+    """One side of an SR link in real octets, or of an ASR link when given AsrParameters; nothing is ever given up."""
 
     def __init__(self, parameters: WindowParameters) -> None:
         self.parameters = parameters
-        self.entity = entity(parameters)
-        self.entity.above.count.wanted = 1
+        super().__init__(machine, entity(parameters))
         self._frame = record(FRAME)
         self._sdus: dict[int, bytes] = {}
         self._starts = [0]
         self._handed_down = self._handed_up = 0
         self._arrived: dict[int, bytes] = {}
-        self._delivered: list[Delivered] = []
 
     def offer(self, sdu: bytes, now: int = 0) -> bool:
         """Let an SDU wait to be sent, without limit; raises UsageError for one without octets."""
@@ -57,24 +56,6 @@ class Sr:
         self._take_delivered(now)
         for acknowledged in range(oldest, int(self.entity.state.va)):
             del self._sdus[acknowledged]
-
-    def delivered(self) -> list[Delivered]:
-        """The SDUs delivered since the last call, in order."""
-        out, self._delivered = self._delivered, []
-        return out
-
-    def flushed(self) -> list[Flushed]:
-        """Nothing: SR repeats a frame until it is acknowledged."""
-        return []
-
-    def next_timer(self) -> int | None:
-        """When `expire` wants to be called; None when no timer runs."""
-        when = int(machine.next_timer(self.entity))
-        return None if when == NEVER else when
-
-    def expire(self, now: int) -> None:
-        """Let all timers expire that are due."""
-        machine.expire(self.entity, now)
 
     def _feed(self, now: int) -> None:
         """Offer the machine as many SDUs as it has room for."""

@@ -17,8 +17,8 @@ from multitracer.model.errors import UsageError
 from multitracer.replay.arq.notes import DELIVERED, DROPPED, ERASED, RECEIVED, SENT
 from multitracer.replay.engine.direction import BadTimes, Direction, Erased, RandomErasures
 from multitracer.replay.engine.driver import Engine, Keep
-from multitracer.replay.engine.protocols import PROTOCOLS
 from multitracer.replay.engine.source import source
+from multitracer.replay.retrace.models import kinds
 
 MS = 1_000_000
 SLOT_NS, DELAY_NS = 10 * MS, 35 * MS
@@ -34,7 +34,7 @@ offered = st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 1), st.integer
 
 def engine(name: str, forth: Direction, back: Direction, given_: Any, **chosen: Any) -> Engine:
     """A protocol's entities over two directions, all logged."""
-    known = PROTOCOLS[name]
+    known = kinds()[name]
     parameters = known.parameters(**chosen)
     return Engine(known.protocol, (parameters, parameters), forth, back, given_, Keep(20_000, 5_000, 5_000, 4))
 
@@ -105,7 +105,7 @@ def test_everything_offered_is_delivered_once_and_in_order(
 
 @pytest.mark.slow
 @settings(max_examples=15, deadline=None)
-@given(st.sampled_from(sorted(PROTOCOLS)), st.booleans(), offered, few_losses, st.lists(st.integers(0, 9000)))
+@given(st.sampled_from(sorted(kinds())), st.booleans(), offered, few_losses, st.lists(st.integers(0, 9000)))
 def test_a_run_in_parts_is_the_run_at_once(
     name: str, eager: bool, offers: list[tuple[int, ...]], lost: list[int], stops: list[int]
 ) -> None:  # fmt: skip
@@ -242,11 +242,11 @@ RUNS = """
 import hashlib, numpy as np
 from multitracer.replay.engine.direction import BadTimes, Direction, RandomErasures, Erased
 from multitracer.replay.engine.driver import Engine, Keep
-from multitracer.replay.engine.protocols import PROTOCOLS
 from multitracer.replay.engine.source import source
+from multitracer.replay.retrace.models import kinds
 MS, digest = 10**6, hashlib.sha256()
 for name in ("raw", "rlp", "sr"):
-    known = PROTOCOLS[name]
+    known = kinds()[name]
     for air in ({"slot_ns": 10 * MS, "per_slot": 2}, {"rate_bps": 48_000}):
         for eager in (False, True):
             ways = [Direction(35 * MS, eager=eager, queue_frames=8, channel=channel, **air) for channel in

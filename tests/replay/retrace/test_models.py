@@ -9,12 +9,15 @@ from hypothesis import strategies as st
 
 from multitracer.model.errors import UsageError
 from multitracer.replay.erasures.trace import ErasureTrace
+from multitracer.replay.retrace import PROTOCOLS
 from multitracer.replay.retrace.document import document
 from multitracer.replay.retrace.models import Air, kinds, named
 from multitracer.replay.retrace.settings import Settings
 from multitracer.replay.retrace.throughput import air_of, retrace
 
 RELIABLE = ("rlp", "rlc-am", "sr", "asr")
+ROOM = {"raw": 24, "rlp": 24, "sr": 24, "asr": 24, "rlc-tm": 30, "rlc-um": 29, "rlc-am": 28}
+"""Octets of user data in a frame of 30."""
 CLEAN = ErasureTrace("clean", np.zeros(1500, dtype=bool))
 
 
@@ -26,16 +29,13 @@ def row(trace: ErasureTrace, model: str, sizes: tuple[int, ...] = (30, 120), **m
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("model", "octets"),
-    [("raw", 24), ("rlp", 24), ("sr", 24), ("asr", 24), ("rlc-tm", 30), ("rlc-um", 29), ("rlc-am", 28)],
-)
-def test_a_clean_trace_carries_what_frames_have_room_for(model: str, octets: int) -> None:
+@pytest.mark.parametrize("model", [entry.name for entry in PROTOCOLS])
+def test_a_clean_trace_carries_what_frames_have_room_for(model: str) -> None:
     """All but the first round trip, less RLC's length indicators, and ASR's own needless repeats."""
     sdu = {"sdu_bytes": "1500"} if model in ("rlc-um", "rlc-am") else {}
     more = {"alpha": "4", "beta": "2"} if model == "asr" else {}
     found = row(CLEAN, model, (30,), parameters={**sdu, **more})
-    share = found["throughput_bps"]["30"] / (8 * octets / 0.02)  # type: ignore[index]
+    share = found["throughput_bps"]["30"] / (8 * ROOM[model] / 0.02)  # type: ignore[index]
     assert 0.93 < share <= 1
 
 
@@ -64,6 +64,18 @@ def test_every_model_has_its_parameters_in_the_result(model: str) -> None:
     assert isinstance(parameters, dict)
     assert all(isinstance(value, int | float | str | bool) for value in parameters.values())
     assert parameters or model == "rlc-tm"
+
+
+@pytest.mark.slow
+@given(st.lists(st.booleans(), min_size=100, max_size=600), st.integers(1, 9))
+@settings(deadline=None, max_examples=20)
+def test_transparent_mode_carries_the_frames_that_are_not_lost(erased: list[bool], blocks: int) -> None:
+    """Each frame sent is counted, and the octets of each that came."""
+    found = retrace([ErasureTrace("t", np.array(erased))], Settings("rlc-tm", (30 * blocks,), resamples=0))[0]
+    whole = np.array(erased[: len(erased) // blocks * blocks]).reshape(-1, blocks)
+    came = int((~whole.any(axis=1)).sum())
+    assert found.octets.sum() == 30 * blocks * came
+    assert found.counts[30 * blocks] == {"sender": {"sent": len(whole)}, "receiver": {"delivered": came}}
 
 
 @pytest.mark.slow

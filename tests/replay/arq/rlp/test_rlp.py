@@ -34,7 +34,7 @@ def test_vectors_keep_their_fields_in_a_header_word(octets: str) -> None:
 def test_an_entity_takes_every_vector(octets: str) -> None:
     """Each does to a fresh entity what it says."""
     octets_of_frame = bytes.fromhex(octets)
-    end = Rlp(Parameters(frame_bytes=len(octets_of_frame)))
+    end = Rlp(Parameters(frame_bytes=len(octets_of_frame)), fill=True)
     end.receive(octets_of_frame, 0)
     frame, answer = rlp.decode(octets_of_frame), rlp.decode(end.next_frame(0))
     expected = {"SABM": "UA", "DISC": "UA", "UA": "NULL"}.get(frame.type, "NULL")
@@ -50,7 +50,7 @@ def test_an_entity_takes_every_vector(octets: str) -> None:
 
 def test_an_entity_sends_the_vectors() -> None:
     """What a connected entity says first, to the octet: data, a request, the answer to a poll, UA."""
-    end = Rlp()
+    end = Rlp(fill=True)
     assert rlp.decode(end.next_frame(0)).type == "NULL"
     end.offer(b"A" * 24)
     end.entity.vd = end.entity.vs = end.entity.va = 5
@@ -68,7 +68,7 @@ def test_an_entity_sends_the_vectors() -> None:
 
 def test_sabm_is_sent_as_the_vector() -> None:
     """An end that gives up sends the SABM of the vector."""
-    end = Rlp()
+    end = Rlp(fill=True)
     machine.begin_reset(end.entity)
     assert end.next_frame(0).hex() == VECTORS[0]
     end.receive(bytes.fromhex(VECTORS[1]), 0)
@@ -77,7 +77,7 @@ def test_sabm_is_sent_as_the_vector() -> None:
 
 def test_an_information_command_that_polls_is_ignored() -> None:
     """24.022 has no such frame."""
-    end = Rlp()
+    end = Rlp(fill=True)
     end.receive(rlp.encode(rlp.Frame("I RR", 0, 0, 1, 1, b"\x01x\x1f")), 0)
     assert end.delivered() == []
     assert rlp.decode(end.next_frame(0)).type == "NULL"
@@ -154,7 +154,7 @@ def test_octets_arrive_once_and_in_order(
     parameters = Parameters(
         frame_bytes=size, window=window, reject=reject, piggyback_srej=piggyback, n2=1000, t1_ns=8 * SLOT_NS
     )
-    ends = Rlp(parameters), Rlp(parameters)
+    ends = Rlp(parameters, fill=True), Rlp(parameters, fill=True)
     ends[0].offer(there)
     ends[1].offer(back)
     needed = 6 * (len(there) + len(back)) // min(parameters.room, 24) // min(window, 6)
@@ -167,7 +167,7 @@ def test_octets_arrive_once_and_in_order(
 def test_resets_leave_gaps_only(lost: list[tuple[bool, bool]], n2: int, window: int) -> None:
     """What is delivered is the stream in order with stretches left out, and nothing left out without a reset."""
     parameters = Parameters(n2=n2, window=window, persistent=True, flush_queue=False, t1_ns=8 * SLOT_NS)
-    ends = Rlp(parameters), Rlp(parameters)
+    ends = Rlp(parameters, fill=True), Rlp(parameters, fill=True)
     stream = b"".join(number.to_bytes(2, "big") for number in range(600))
     ends[0].offer(stream)
     arrived = transfer(ends, lost, len(lost) + 200)[1]

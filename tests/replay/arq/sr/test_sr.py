@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -13,16 +10,12 @@ from arq_links import Wires, counters, delivered, link, log_lines, rows, run, sc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from multitracer.model.errors import UsageError
 from multitracer.replay.arq.fields import record
 from multitracer.replay.arq.sr import machine
-from multitracer.replay.arq.sr.frames import ACK, DATA, FRAME, NACK, Header, decode, encode
+from multitracer.replay.arq.sr.frames import ACK, DATA, FRAME, NACK
 from multitracer.replay.arq.sr.octets import Sr
 from multitracer.replay.arq.sr.parameters import MS, NACKS, SrParameters
 from multitracer.replay.arq.sr.state import Entity, entity
-from multitracer.replay.engine.direction import Direction
-from multitracer.replay.engine.driver import Engine
-from multitracer.replay.engine.source import source
 
 QUICK = SrParameters(timeout_ms=200, ack_delay_ms=40)
 WORTH_NOTING = ("RECEIVED", "DELIVERED", "ACK_TIMEOUT")
@@ -362,173 +355,3 @@ def test_nack_of_what_is_not_outstanding_is_ignored() -> None:
     assert frame_sent_after(side, ACK, has_nr=1, nr=130) == []
     assert frame_sent_after(side, NACK, ns=129, id=8) == []
     assert side.counts.retransmissions == 0
-
-
-def saturated(parameters: SrParameters, opportunities: int, both: bool, erased: bool = False) -> Engine:
-    """A link that always has 250 octets to send, after `opportunities` opportunities of 10 ms."""
-    gone = np.full(opportunities, erased)
-    return run(link(parameters, saturated=(250, 250 if both else 0), lost=(gone, gone)), opportunities)
-
-
-@pytest.mark.parametrize("window", [1, 2, 3, 4, 127])
-def test_saturated_throughput_is_the_window_over_the_round_trip(window: int) -> None:
-    """Without errors: min(1, window / 4) frames an opportunity, as an ACK takes 4 opportunities to come back."""
-    driven = saturated(SrParameters(window=window, ack_delay_ms=0), 402, both=False)
-    assert counters(driven)[1]["delivered_sdus"] == 100 * min(window, 4)
-
-
-def test_saturated_directions_do_not_disturb_each_other() -> None:
-    """With data both ways every opportunity carries data, and every ACK travels with it."""
-    for side in counters(saturated(SrParameters(), 402, both=True)):
-        assert (side["delivered_octets"], side["acks"], side["timeouts"]) == (400 * 250, 0, 0)
-
-
-def test_all_erased_ends_with_nothing() -> None:
-    """No frame ever arrives: 0 octets, and the frames sent within a timeout again and again, until the end."""
-    a, b = counters(saturated(SrParameters(), 400, both=False, erased=True))
-    assert (b["delivered_octets"], a["unacknowledged"], a["first_sendings"]) == (0, 110, 110)
-    assert a["first_sendings"] + a["retransmissions"] == 400
-
-
-def test_run_goes_on_where_it_ended() -> None:
-    """One call or many make the same log, and the log begins anew when it was emptied."""
-    erased = [np.isin(np.arange(40), sorted(each)) for each in ({1, 4, 9}, {5})]
-    whole, driven = (
-        link(QUICK, offers=([0] * 8, [30] * 5), lost=(erased[0], erased[1])) for _ in range(2)
-    )
-    run(whole, 40)
-    pieces: list[tuple[int, ...]] = []
-    for first in range(0, 40, 7):
-        run(driven, min(first + 7, 40))
-        pieces += driven.log.rows.tolist()
-        driven.clear()
-    assert pieces == whole.log.rows.tolist()
-    assert len(driven.log.rows) == 0
-
-
-def test_log_rebuilds_the_octets_of_each_frame() -> None:
-    """A frame encoded from its row of the log decodes to that row; only the SDU's number is not on the air."""
-    driven = scene(QUICK, offers=([0] * 6, [20] * 3), lost=({1, 2}, {4}))
-    frames = [row.frame for row in rows(driven) if row.event == "RECEIVED"]
-    assert {DATA, ACK, NACK} == {int(frame.kind) for frame in frames}
-    for frame in frames:
-        header, sdu = decode(encode(frame, bytes(int(frame.octets))))
-        assert (header, len(sdu)) == (frame.tolist()[:5], frame.octets)
-
-
-@given(st.binary(max_size=12))
-def test_octets_are_a_frame_or_refused(octets: bytes) -> None:
-    """What decodes encodes to the same octets; all else is a ValueError."""
-    try:
-        header, sdu = decode(octets)
-    except ValueError:
-        return
-    assert encode(header, sdu) == octets
-
-
-@given(
-    st.sampled_from([DATA, ACK, NACK]), st.integers(0, 255), st.booleans(), st.integers(0, 255), st.integers(0, 255),
-    st.integers(4, 64), st.binary(min_size=1),
-)  # fmt: skip
-def test_frames_decode_to_themselves(
-    kind: int, ns: int, nr: bool, vr: int, identifier: int, size: int, sdu: bytes
-) -> None:
-    """Every frame that can be sent decodes to itself, for every size of header."""
-    carried = sdu if kind == DATA else b""
-    has_nr = int(kind == ACK or (kind == DATA and nr))
-    header = Header(kind, 0 if kind == ACK else ns, has_nr, vr * has_nr, 0 if kind == ACK else identifier)
-    octets = encode(header, carried, size)
-    assert len(octets) == size + len(carried)
-    assert decode(octets, size, size) == (header, carried)
-
-
-@pytest.mark.parametrize("octets", ["", "000000", "030000000000", "080000000000ff", "000000000000", "000001000000ff",
-                                    "010000000000", "020000000000ff", "050100000000", "000000000100ff"])  # fmt: skip
-def test_malformed_octets_are_refused(octets: str) -> None:
-    """Too short, unknown kind or bits, no SDU, N(R) without its bit or the bit without need, octets left over."""
-    with pytest.raises(ValueError, match=r"frame|header|kind|ACK"):
-        Sr(SrParameters()).receive(bytes.fromhex(octets), 0)
-
-
-@pytest.mark.parametrize(
-    ("row", "sdu"), [([DATA, 256, 0, 0, 0], b"x"), ([3, 0, 0, 0, 0], b""), ([ACK, 0, 1, 0, 0], b"x"), ([DATA] * 5, b"")]
-)
-def test_impossible_frames_are_not_encoded(row: list[int], sdu: bytes) -> None:
-    """A number above 8 bits, an unknown kind, an ACK with data, data without."""
-    with pytest.raises(ValueError, match=r"must be|cannot carry"):
-        encode(Header(*row), sdu)
-    with pytest.raises(ValueError, match="at least 4"):
-        encode(Header(0, 0, 0, 0, 0), b"x", 3)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "bounds"),
-    [("window", 0, "1 to 128"), ("window", 129, "1 to 128"), ("timeout_ms", 0, "1 to"), ("ack_delay_ms", -1, "0 to"),
-     ("renack", "often", "none, echo"), ("nack", "two", "multireject, one-outstanding, one-per-frame"),
-     ("header_bytes", 3, "4 to 64"), ("control_bytes", 65, "4 to 64"),
-     ("timeout_ms", 1.5, "whole number")],
-)  # fmt: skip
-def test_nonsense_is_refused_with_its_range(name: str, value: object, bounds: str) -> None:
-    """A parameter out of range is named with its value and what it may be."""
-    with pytest.raises(UsageError, match=rf"{name} '?{value}'? must be .*{bounds}"):
-        SrParameters(**{name: value})  # type: ignore[arg-type]
-
-
-def test_impossible_links_are_refused() -> None:
-    """A link without delay, and SDUs without octets."""
-    with pytest.raises(UsageError, match="delay_ns 0"):
-        Direction(0, slot_ns=10)
-    with pytest.raises(UsageError, match="1 octet or more"):
-        source([(1, 0, 0)])
-    with pytest.raises(UsageError, match="1 or more"):
-        Sr(QUICK).offer(b"")
-
-
-def test_sdus_are_offered_in_the_order_of_their_times() -> None:
-    """Whatever order they are given in."""
-    driven = run(link(QUICK, offers=([20, 0], [])), 40)
-    assert log_lines(driven, ("RECEIVED", "ACK_TIMEOUT"))[:3] == [
-        "0 A SENT DATA 0 echo 0",
-        "15 B DELIVERED 0",
-        "20 A SENT DATA 1 echo 0",
-    ]
-
-
-MODES = {"compiled": {}, "plain": {"NUMBA_DISABLE_JIT": "1"}, "bounds-checked": {"NUMBA_BOUNDSCHECK": "1"}}
-ALL_LINKS = """
-import hashlib
-import numpy as np
-from multitracer.replay.arq.raw.parameters import RawParameters
-from multitracer.replay.arq.sr.asr import AsrParameters
-from multitracer.replay.arq.sr.parameters import SrParameters
-from multitracer.replay.engine.direction import Direction, Erased
-from multitracer.replay.engine.driver import Engine, Keep
-from multitracer.replay.engine.raw import RAW
-from multitracer.replay.engine.source import source
-from multitracer.replay.engine.sr import SR
-sdus = [(k * 70_000_000, 1, k + 1) for k in range(900)]
-links = (RAW, RawParameters()), (SR, SrParameters()), (SR, SrParameters(window=9, renack="none")), (
-    SR, AsrParameters(alpha=1, beta=4)), (SR, SrParameters(nack="one-outstanding"))
-for protocol, parameters in links:
-    erased = np.random.default_rng(3).random((2, 3000)) < 0.15
-    forth, back = (Direction(82_000_001, slot_ns=32_000_000, channel=Erased(each)) for each in erased)
-    keep = Keep(log=30_000, ledger=64)
-    engine = Engine(protocol, (parameters, parameters), forth, back, source(sdus, saturated=(250, 0)), keep)
-    engine.run(2999 * 32_000_000)
-    digest = hashlib.sha256(engine.log.rows.tobytes() + engine.log.frames.tobytes()).hexdigest()
-    print(protocol.counters(engine.a), protocol.counters(engine.b), digest)
-"""
-
-
-@pytest.mark.compiled
-def test_each_way_of_running_gives_the_same_log() -> None:
-    """Compiled, plain and bounds-checked runs of all these links log the same to the nanosecond."""
-    running = []
-    for switches in MODES.values():
-        environment = {**os.environ, "NUMBA_DISABLE_JIT": "0", **switches}
-        command = [sys.executable, "-W", "error", "-c", ALL_LINKS]
-        running.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment))
-    logs = {process.communicate()[0] for process in running}
-    assert [process.returncode for process in running] == [0, 0, 0]
-    assert len(logs) == 1
-    assert min(logs).count("\n") == 5

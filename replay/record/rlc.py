@@ -1,0 +1,84 @@
+"""Recording UMTS RLC in acknowledged mode: rlcdump and umts-rlc; its resets are in its frames, and no events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TextIO
+
+from multitracer.parsers import rlcdump
+from multitracer.parsers.shared import rlc_frames
+from multitracer.parsers.shared.rlc_frames import OTHER_END
+from multitracer.replay.arq import notes
+from multitracer.replay.arq.notes import Log
+from multitracer.replay.arq.rlc.parameters import Parameters
+from multitracer.replay.engine.driver import Engine
+from multitracer.replay.engine.rlc import RLC_AM_OCTETS
+from multitracer.replay.record import datagrams
+from multitracer.replay.record.instruments import ARRIVALS, SENT, Happening, Logged
+from multitracer.replay.record.recorder import Reader
+from multitracer.replay.retrace.models import Air
+from multitracer.replay.retrace.rlc import Acknowledged
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class RlcMedium:
+    """UMTS RLC in acknowledged mode: rlcdump, and Wireshark's umts-rlc."""
+
+    li_bits: int
+    dump: str = "rlcdump"
+
+    def table(self, logged: Sequence[Logged], side: str) -> pd.DataFrame:
+        """The frames table of what one end logged; a PDU with several reports has several rows."""
+        pdus = rlc_frames.PduRows()
+        for at, octets, damaged in logged:
+            if damaged:
+                pdus.rows.append(rlc_frames.FrameRow(*at, "BAD", length_bytes=len(octets)))
+            else:
+                pdus.umts_am(at, octets, self.li_bits)
+        return rlc_frames.frames_table(pdus.rows, [side, OTHER_END[side]])
+
+    def write(self, stream: TextIO, frames: pd.DataFrame, side: str, events: pd.DataFrame) -> None:
+        """Write a log with its header."""
+        rlcdump.write(stream, frames, side=side, rat="umts", events=events, header={"li_bits": self.li_bits})
+
+    def packet(self, octets: bytes, uplink: bool, time_ns: int) -> bytes:
+        """A packet of umts-rlc."""
+        return datagrams.of_umts_rlc(octets, uplink=uplink, li_bits=self.li_bits)
+
+
+class AmRecorder:
+    """Runs of RLC AM, of PDUs with octets."""
+
+    def check(self, frame_bytes: int) -> None:
+        """Any size can be logged."""
+
+    def engine(self, model: Acknowledged, air: Air, opportunities: int) -> Engine:
+        """Both ends, not yet run, with room in the log for so many opportunities at a time."""
+        # Each opportunity brings two PDUs sent, two that arrive, and the SDUs that one has room for; these may wait.
+        sdus = air.frame_bytes // model.sdu_bytes + 2
+        rows = opportunities * (4 + 2 * sdus) + model.settings.queue_sdus
+        return model.engine(air, rows + 1, RLC_AM_OCTETS)
+
+    def medium(self, parameters: Parameters) -> RlcMedium:
+        """Logs with the length indicators of these parameters."""
+        return RlcMedium(8 * parameters.li_octets - 1)
+
+    def reader(self, parameters: Parameters) -> Reader:
+        """Each part of a log is read by itself."""
+        return _happenings
+
+
+def _happenings(log: Log) -> Iterator[Happening]:
+    """The rows of RLC's log that are about PDUs."""
+    for at, (time_ns, side, event, octets, *_) in enumerate(log.rows.tolist()):
+        if event == notes.SENT:
+            yield Happening(time_ns, side, SENT, log.frames["octets"][at, :octets].tobytes())
+        elif event in ARRIVALS:
+            yield Happening(time_ns, side, ARRIVALS[event])
+
+
+AM_RECORDER = AmRecorder()

@@ -1,0 +1,119 @@
+"""Recording GSM RLP: rlpdump and GSMTAP, resets and flow control among the events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, TextIO
+
+from multitracer.model.errors import UsageError
+from multitracer.parsers import rlpdump
+from multitracer.replay.arq import notes
+from multitracer.replay.arq.notes import Log
+from multitracer.replay.arq.rlp import entity, state
+from multitracer.replay.engine.driver import Engine
+from multitracer.replay.record import datagrams
+from multitracer.replay.record.instruments import ARRIVALS, SENT, Happening, Logged
+from multitracer.replay.record.recorder import Reader
+from multitracer.replay.retrace.models import Air
+from multitracer.replay.retrace.rlp import Rlp
+from multitracer.wire import rlp
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LARGEST_BYTES = rlp.HEADER_BYTES + 255 + rlp.FCS_BYTES
+"""An rlpdump counts up to 255 octets of information."""
+CHARACTERS_A_LINE = 16
+
+_ROWS_EACH = 20
+"""Rows that an opportunity adds to the log at most: four frames, and twice four events of each side."""
+
+
+@dataclass(frozen=True)
+class RlpMedium:
+    """GSM RLP: rlpdump, and GSMTAP. Every opportunity has a frame, NULL if there is no other, and all are logged."""
+
+    dump: str = "rlpdump"
+
+    def table(self, logged: Sequence[Logged], side: str) -> pd.DataFrame:
+        """The frames table of what one end logged."""
+        bad = rlp.Frame("BAD")
+        rows = [rlpdump.row_of(*at, bad if damaged else _decoded(octets)) for at, octets, damaged in logged]
+        return rlpdump.frames_table(rows, side)
+
+    def write(self, stream: TextIO, frames: pd.DataFrame, side: str, events: pd.DataFrame) -> None:
+        """Write a log with its header."""
+        rlpdump.write(stream, frames, side=side, events=events, header={"nulls": "logged"})
+
+    def packet(self, octets: bytes, uplink: bool, time_ns: int) -> bytes:
+        """A packet of GSMTAP."""
+        return datagrams.of_rlp(octets, uplink=uplink, time_ns=time_ns)
+
+
+@lru_cache(1024)
+def _decoded(octets: bytes) -> rlp.Frame:
+    return rlp.decode(octets, any_size=True)
+
+
+class RlpRecorder:
+    """Runs of RLP, whose characters are made up by `characters`."""
+
+    def check(self, frame_bytes: int) -> None:
+        """Raise UsageError for frames that an rlpdump has no numbers for."""
+        if not entity.OVERHEAD_BYTES < frame_bytes <= LARGEST_BYTES:
+            raise UsageError(
+                f"RLP frames of {frame_bytes} octets cannot be recorded; they must have {entity.OVERHEAD_BYTES + 1} to "
+                f"{LARGEST_BYTES} octets"
+            )
+
+    def engine(self, model: Rlp, air: Air, opportunities: int) -> Engine:
+        """Both ends, not yet run, with room in the log for so many opportunities at a time."""
+        return model.engine(air, opportunities * _ROWS_EACH + 1)
+
+    def medium(self, parameters: entity.Parameters) -> RlpMedium:
+        """The same whatever the parameters."""
+        return RlpMedium()
+
+    def reader(self, parameters: entity.Parameters) -> Reader:
+        """Reads the log of one run, part by part."""
+        came = [(-1, -1), (-1, -1)]
+        return lambda log: _happenings(log, parameters, came)
+
+
+def characters(first: int, count: int) -> bytes:
+    """Characters [first, first + count) of the stream that an RLP entity sends: lines of 16, each its own position.
+
+    A line is 15 hexadecimal digits, the position of its first character, and a line end.
+    """
+    line = first // CHARACTERS_A_LINE * CHARACTERS_A_LINE
+    text = b"".join(b"%015x\n" % at for at in range(line, first + count, CHARACTERS_A_LINE))
+    return text[first - line : first - line + count]
+
+
+_EVENTS = {state.RESET: "reset", state.XOFF: "xoff", state.XON: "xon"}
+_SABM = state.U_FRAME | state.SABM << state.NR_AT
+_TYPE = (1 << state.S_AT) - 1
+"""The bits of a header that hold N(S) and N(R), or M."""
+
+
+def _happenings(log: Log, parameters: entity.Parameters, came: list[tuple[int, int]]) -> Iterator[Happening]:
+    """The rows of RLP's log; a reset is the peer's where a SABM has just come, flow control always is.
+
+    `came` keeps from one part to the next what came to each side last: when, and its type.
+    """
+    for (time_ns, side, event, *_), (header, position) in zip(log.rows.tolist(), log.frames.tolist(), strict=True):
+        if event == notes.SENT:
+            text = characters(position, header >> state.COUNT_AT)
+            yield Happening(time_ns, side, SENT, entity.octets_of(header, text, parameters))
+        elif event in ARRIVALS:
+            if event == notes.RECEIVED:
+                came[side] = (time_ns, header & _TYPE)
+            yield Happening(time_ns, side, ARRIVALS[event])
+        elif event in _EVENTS:
+            by_peer = event != state.RESET or came[side] == (time_ns, _SABM)
+            yield Happening(time_ns, side, _EVENTS[event], by_peer=by_peer)
+
+
+RLP_RECORDER = RlpRecorder()
