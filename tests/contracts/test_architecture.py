@@ -89,7 +89,8 @@ def test_who_uses_the_writers_of_parsers() -> None:
         if name in writers and writes_with(path, name.split(".")[-1])
     }
     assert {"multitracer.parsers.pcap", "multitracer.parsers.rlpdump"} <= writers
-    assert users == {"multitracer.replay.record.instruments", "multitracer.commands.erasures"}
+    recorders = {"multitracer.replay.record." + name for name in ("instruments", "rlp", "rlc")}
+    assert users == recorders | {"multitracer.commands.erasures"}
 
 
 def writes_with(path: Path, parser: str) -> bool:
