@@ -67,9 +67,15 @@ def run(link: Link, untils: Any, delivered: Any, first: int) -> int:
             short = take_offers(link, now)
         elif arrival == now:
             while back.state.arrives_ns == now:
-                arrive(a, back, forth.state, upper, now)
+                place = arrive(back, upper, now)
+                if place >= 0:
+                    receive(a, back.frames[place], back.air[place].octets, now)
+                    heed(a, forth.state, upper, now)
             while forth.state.arrives_ns == now:
-                arrive(b, forth, back.state, upper, now)
+                place = arrive(forth, upper, now)
+                if place >= 0:
+                    receive(b, forth.frames[place], forth.air[place].octets, now)
+                    heed(b, back.state, upper, now)
             note_arrivals(link, now)
         elif timer == now:
             wake(a, forth.state, upper, now)
@@ -172,21 +178,24 @@ def note_arrivals(link: Link, now: int) -> None:
         note(link.b, link.upper.log, now, link.back.state.side, ARRIVED)
 
 
-def arrive(e: Any, way: Any, answers: Any, upper: Upper, now: int) -> None:
-    """The frame that is on the air longest reaches the side that sends `answers`, or does not."""
+def arrive(way: Any, upper: Upper, now: int) -> int:
+    """Take the frame from the air that is on it longest: its place if an entity's came undamaged, else -1."""
     state = way.state
     place = state.arrived & state.mask
     row = way.air[place]
     state.arrived += 1
     state.arrives_ns = way.air[state.arrived & state.mask].arrives_ns if state.arrived < state.sent else NEVER
     if len(upper.log.rows) > 0:
-        log_frame(upper.log, way, place, ERASED if row.lost else RECEIVED, answers.side, now)
+        log_frame(upper.log, way, place, ERASED if row.lost else RECEIVED, 1 - state.side, now)
     if row.flow > 0:
         end_past(upper, row.number, row.lost, state.side, now)
-    elif row.lost == 0:
-        receive(e, way.frames[place], row.octets, now)
-        tell(e, upper, answers.side, now)
-        poke(answers, now)
+    return -1 if row.flow > 0 or row.lost else int(place)
+
+
+def heed(e: Any, state: Any, upper: Upper, now: int) -> None:
+    """Book what an entity has to report, and let it send if something happened to it."""
+    tell(e, upper, state.side, now)
+    poke(state, now)
 
 
 def tell(e: Any, upper: Upper, side: int, now: int) -> None:
@@ -210,8 +219,7 @@ def wake(e: Any, state: Any, upper: Upper, now: int) -> None:
     expire(e, now)
     if len(upper.log.rows) > 0:
         note(e, upper.log, now, state.side, EXPIRED)
-    tell(e, upper, state.side, now)
-    poke(state, now)
+    heed(e, state, upper, now)
 
 
 def use(e: Any, way: Any, upper: Upper, now: int) -> int:
@@ -322,9 +330,9 @@ def hand_down(way: Any, upper: Upper, octets: int, now: int) -> int:
 
 PARTS = {
     is_full: inlined, drop: kernel, queue: inlined, give: inlined, put_past: kernel, to_side: kernel,
-    take_offers: kernel, tell: inlined, log_frame: kernel, arrive: inlined, note_arrivals: kernel, wake: inlined,
-    stock: inlined, hand_down: inlined, send: inlined, may_send: inlined, may_make: inlined, end_use: inlined,
-    use: inlined, run: kernel,
+    take_offers: kernel, tell: inlined, log_frame: kernel, arrive: inlined, heed: inlined, note_arrivals: kernel,
+    wake: inlined, stock: inlined, hand_down: inlined, send: inlined, may_send: inlined, may_make: inlined,
+    end_use: inlined, use: inlined, run: kernel,
 }  # fmt: skip
 """The loop's functions, each after those that it calls; what every frame goes through is compiled into the loop."""
 
