@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from multitracer.analysis.captures import Captures
+from multitracer.compute.arrays import rows_with
 from multitracer.findings.observations import Direction
 from multitracer.model.analysis import Ends, Ints
 from multitracer.model.options import Progress
 from multitracer.model.paths import Paths
-from multitracer.model.schema import SPURIOUS, TRIGGERS
+from multitracer.model.schema import MARKS, SPURIOUS, TRIGGERS
 from multitracer.tcp.connection_rows import Groups
 from multitracer.tcp.measures import measure
+from multitracer.tcp.receipt import received_before
 from multitracer.tcp.retransmissions import classify
 from multitracer.vantage.clocks import Alignment
 from multitracer.vantage.paths import find_paths
@@ -43,7 +45,9 @@ def follow_streams(captures: Captures, progress: Progress) -> Streams:
     paths = find_paths(segments, connections, alignment)
     progress("judging retransmissions", 0.5)
     groups, error_ns = Groups(segments, len(connections)), _arrival_errors(segments, paths, alignment)
-    resent = classify(segments, captures.sack, connections, groups, paths.seen_at, paths.arrived, error_ns)
+    marked = rows_with(segments["marks"].to_numpy(), MARKS["retransmission"])
+    received = received_before(segments, captures.sack, groups, paths, marked)
+    resent = classify(segments, captures.sack, connections, groups, paths.seen_at, received, error_ns)
     return Streams(segments, connections, measures, paths, groups, resent)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import inlined, kernel
 from multitracer.tcp.scoreboard import (
     R_ACKED_SEND_TIME,
     R_DUPACKS,
@@ -17,12 +17,17 @@ from multitracer.tcp.scoreboard import (
 )  # fmt: skip
 from multitracer.tcp.sender_state import (
     ACKED_SEND_TIME,
+    BACKOFF,
+    DSACK_CAPABLE,
     DUPACKS,
     HIGH_SACK,
-    LAST_ACK,
+    LAST_PROGRESS,
     MIN_RTO_NS,
+    PROBE_END,
     PROBE_SENT,
     RECOVERY_END,
+    RECOVERY_RESENT,
+    RECOVERY_STAMP,
     RTO,
     SRTT,
     TIMER_START,
@@ -32,53 +37,94 @@ from multitracer.tcp.sender_state import (
 
 # Codes of schema.TRIGGERS, in its order.
 TIMEOUT, FAST, RECOVERY, PROBE, UNKNOWN = range(5)
+MOST_BACKOFF = 10
+"""Doublings of the timer that are counted."""
+LEAST_PROBE_NS = 2_000_000
+"""A probe waits two ticks at least, of 1 ms where ticks are shortest (Linux TCP_TIMEOUT_MIN)."""
+FIRST_PROBES_NS = 1_328_054_400_000_000_000
+"""February 2012, when tail loss probes were first described (draft-dukkipati-tcpm-tcp-loss-probe-00)."""
 
 
 @kernel
-def classify_trigger(
-    sender: Any, start: int, end: int, again: bool, since_ack: int, elapsed: int, sacked_above: int
-) -> int:
-    """Why a sender retransmitted start..end-1: a code of TRIGGERS.
+def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int, now: int) -> int:
+    """Why a sender retransmitted start..end-1 at `now`: a code of TRIGGERS.
 
-    `again`: these bytes were retransmitted before; `since_ack` and `elapsed`: ns since the last
-    acknowledgement and since the timer was last restarted; `sacked_above`: bytes above them selectively
-    acknowledged. RFC 8985 7 (probe), 6298 5 (timeout), 6675 5 (fast).
+    `quiet`: ns since an acknowledgement last told something new; `elapsed`: ns since the timer was last restarted.
+    RFC 8985 7 (probe), 6298 5 (timeout), 6675 5 (fast).
     """
     una = sender[UNA]
-    waited = since_ack >= max(MIN_RTO_NS, sender[SRTT] + MIN_RTO_NS) // 10 * 9
-    signalled = sender[DUPACKS] > 0 or sacked_above > 0
+    oldest = start <= una
+    signalled = sender[DUPACKS] > 0 or sender[HIGH_SACK] > end
+    # The timer is doubled at each timeout (RFC 6298 5.5); its variable part is at least the least RTO.
+    least = ((sender[SRTT] + MIN_RTO_NS) // 10 * 9) << min(sender[BACKOFF], MOST_BACKOFF)
+    ran_out = oldest and quiet >= least and elapsed >= least
     if una < sender[RECOVERY_END]:
-        if start <= una and again and waited:
-            return TIMEOUT
-        return RECOVERY
-    if signalled and not waited:
+        return TIMEOUT if ran_out else RECOVERY
+    if signalled and quiet < (sender[SRTT] + MIN_RTO_NS) // 10 * 9:
         return FAST
-    # A tail loss probe retransmits the last segment, once. If that is also the oldest, it is a probe only when
-    # it was sent before the RTO (RFC 8985 7.2: 2 SRTT, and 200 ms more for a delayed ACK).
-    last = end >= sender[TOP] and sender[PROBE_SENT] == 0 and elapsed >= MIN_RTO_NS // 20
-    if last and (start > una or elapsed < sender[RTO] // 10 * 9):
+    if end >= sender[TOP] and may_probe(sender, now) and elapsed >= LEAST_PROBE_NS:
         return PROBE
-    if start <= una and waited:
+    if ran_out:
         return TIMEOUT
-    if signalled:
-        return FAST
-    return UNKNOWN
+    return FAST if signalled else UNKNOWN
+
+
+@inlined
+def may_probe(sender: Any, now: int) -> bool:
+    """Whether the next retransmission by a timer is a tail loss probe, if it is of the last segment.
+
+    Senders without SACK, or of a time when none had it yet, send none; no second one until UNA advances, and none
+    while an earlier one is open (RFC 8985 7.3, 7.4).
+    """
+    capable = sender[DSACK_CAPABLE] != 0 and now >= FIRST_PROBES_NS
+    return capable and sender[PROBE_SENT] == 0 and sender[PROBE_END] < 0 and sender[BACKOFF] == 0
 
 
 @kernel
-def note_trigger(sender: Any, event: Any, start: int, end: int, again: bool, sent_before: int, now: int) -> None:
-    """Enter the trigger of retransmitting start..end-1 into `event`; update the timer and the recovery."""
-    since_ack = now - sender[LAST_ACK]
-    elapsed = now - max(sender[TIMER_START], sent_before)
-    sacked_above = max(0, sender[HIGH_SACK] - end)
-    trigger = classify_trigger(sender, start, end, again, since_ack, elapsed, sacked_above)
-    event[R_TRIGGER], event[R_SINCE_ACK], event[R_ELAPSED] = trigger, since_ack, elapsed
-    event[R_DUPACKS], event[R_SACKED_ABOVE], event[R_RTO] = sender[DUPACKS], sacked_above, sender[RTO]
+def note_trigger(
+    sender: Any, event: Any, start: int, end: int, sent_before: int, stamp: int, now: int
+) -> None:
+    """Enter the trigger of retransmitting start..end-1 into `event`; update the timer, the probe and the recovery."""
+    began = max(sender[TIMER_START], sent_before)
+    quiet, elapsed = now - max(sender[LAST_PROGRESS], sender[TIMER_START]), now - began
+    trigger = classify_trigger(sender, start, end, quiet, elapsed, now)
+    event[R_TRIGGER], event[R_SINCE_ACK], event[R_ELAPSED] = trigger, now - sender[LAST_PROGRESS], elapsed
+    event[R_DUPACKS], event[R_SACKED_ABOVE] = sender[DUPACKS], max(0, sender[HIGH_SACK] - end)
+    event[R_RTO] = sender[RTO] << min(sender[BACKOFF], MOST_BACKOFF)
     event[R_OLDEST] = 1 if start <= sender[UNA] else 0
     event[R_ACKED_SEND_TIME] = sender[ACKED_SEND_TIME]
-    if trigger in (FAST, TIMEOUT) and sender[RECOVERY_END] <= sender[UNA]:
-        sender[RECOVERY_END] = sender[TOP]
     if trigger == PROBE:
-        sender[PROBE_SENT] = 1
+        sender[PROBE_SENT], sender[PROBE_END] = 1, sender[TOP]
+    elif trigger == TIMEOUT or (trigger == FAST and sender[RECOVERY_END] <= sender[UNA]):
+        begin_recovery(sender, stamp)
+    if trigger == TIMEOUT:
+        sender[BACKOFF] += 1
     if trigger in (PROBE, TIMEOUT):
         sender[TIMER_START] = now
+    if sender[RECOVERY_END] > sender[UNA]:
+        sender[RECOVERY_RESENT] += 1
+
+
+@inlined
+def begin_recovery(sender: Any, stamp: int) -> None:
+    """A recovery of all that is outstanding begins with a retransmission that carries the timestamp `stamp`."""
+    sender[RECOVERY_END], sender[PROBE_END] = sender[TOP], -1
+    sender[RECOVERY_STAMP], sender[RECOVERY_RESENT] = stamp, 0
+
+
+@inlined
+def undo_recovery(sender: Any) -> None:
+    """The recovery turned out to be needless, and is given up: what is retransmitted next begins another."""
+    sender[RECOVERY_END] = sender[RECOVERY_STAMP] = -1
+    sender[DUPACKS] = 0
+
+
+@inlined
+def note_probe_answer(sender: Any, number: int, closes: bool) -> None:
+    """An acknowledgement of all below `number` closes the probe if it answers more than what was sent then.
+
+    One that answers just that does so only if it `closes`: with a DSACK, or as one that says nothing else (Linux
+    tcp_process_tlp_ack).
+    """
+    if 0 <= sender[PROBE_END] < number or (closes and sender[PROBE_END] == number):
+        sender[PROBE_END] = -1

@@ -75,16 +75,16 @@ def classify(
     connections: pd.DataFrame,
     groups: Groups,
     point_of: np.ndarray[Any, Any],
-    arrived: np.ndarray[Any, Any],
+    received: np.ndarray[Any, Any],
     error_ns: np.ndarray[Any, Any] | None = None,
 ) -> pd.DataFrame:
     """The `retransmissions` table.
 
     `groups` are those of `segments`; `sacks` has columns segment, left, right (relative) and dsack.
     `point_of` is the observation point nearest to each sender, shape (connections, 2), -1 for none.
-    `arrived` says for each row of `segments` whether the receiver's capture holds it intact: 1 yes, 0 no,
-    -1 unknown. `error_ns` is, per row of `segments`, the clock error of its `arrived`, -1 where no clock
-    was involved.
+    `received` says for each retransmission in `segments` whether its octets had been received before, as
+    `receipt.received_before` does. `error_ns` is, per row of `segments`, the error of the clocks by which its
+    arrival is known, -1 where no clock was involved.
     """
     marks = segments["marks"].to_numpy()
     resent = rows_with(marks, MARKS["retransmission"])
@@ -94,7 +94,7 @@ def classify(
     group = groups.number(ends, point_of[ends, senders])
     begin, end = groups.starts[group], groups.starts[group + 1]
     directions = Directions(begin, end, senders, groups.order, _packed_words(segments, groups))
-    columns = _segment_columns(segments, arrived)
+    columns = _segment_columns(segments, received)
     blocks = np.array([sacks[name].to_numpy() for name in ("segment", "left", "right", "dsack")], dtype=np.int64)
     found = concurrently(
         lambda part: _classify_part(_some(directions, part), columns, blocks, len(resent)), _halves(end - begin)
@@ -102,9 +102,9 @@ def classify(
     return _table(np.concatenate(found), segments, connections, error_ns)
 
 
-def _segment_columns(segments: pd.DataFrame, arrived: Any) -> SegmentColumns:
-    own = {name: segments[name].to_numpy() for name in SegmentColumns._fields if name != "arrived"}
-    return SegmentColumns(**own, arrived=arrived)
+def _segment_columns(segments: pd.DataFrame, received: Any) -> SegmentColumns:
+    own = {name: segments[name].to_numpy() for name in SegmentColumns._fields if name != "received"}
+    return SegmentColumns(**own, received=received)
 
 
 def _some(directions: Directions, part: slice) -> Directions:
@@ -130,7 +130,8 @@ def _packed_words(segments: pd.DataFrame, groups: Groups) -> Any:
 
 def _classify_part(directions: Directions, segments: SegmentColumns, blocks: Any, most: int) -> Any:
     """The events of some directions, which have at most `most` retransmissions."""
-    longest = int((directions.end - directions.begin).max(initial=0))
+    # Twice as many as there are segments: rows of several segments are split where parts of them are lost.
+    longest = 2 * int((directions.end - directions.begin).max(initial=0))
     # Pages that are never written take no memory.
     ends, notes = np.empty(longest, dtype=np.int64), np.empty((longest, 2), dtype=np.int32)
     events = np.empty((most, EVENT_FIELDS), dtype=np.int64)
@@ -283,13 +284,14 @@ _NUMBERS = {
 """Columns that the sentences name; the first four are times (ns)."""
 
 _TRIGGER_TEXTS = {
-    TIMEOUT: "oldest unacknowledged data resent {elapsed:.1f} ms after the timer was last restarted, without any "
-    "acknowledgement for {since:.1f} ms (modelled RTO {rto:.1f} ms)",
+    TIMEOUT: "oldest unacknowledged data resent {elapsed:.1f} ms after the timer was last restarted, and "
+    "{since:.1f} ms after the last acknowledgement of anything new (modelled RTO {rto:.1f} ms)",
     FAST: "{acks} duplicate acknowledgement{s} and {above} bytes selectively acknowledged above it when it was resent",
     RECOVERY: "resent within the recovery that an earlier loss began",
-    PROBE: "last outstanding segment resent {elapsed:.1f} ms after the last transmission, before the RTO of "
-    "{rto:.1f} ms",
-    UNKNOWN: "no timer had run out ({since:.1f} ms without an acknowledgement) and no loss was signalled",
+    PROBE: "last outstanding segment resent {elapsed:.1f} ms after the last transmission, the first time by a timer "
+    "since anything was acknowledged (modelled RTO {rto:.1f} ms)",
+    UNKNOWN: "no timer had run out ({since:.1f} ms after the last acknowledgement of anything new) and no loss was "
+    "signalled",
 }
 
 _RULE_TEXTS = {
@@ -307,6 +309,8 @@ _RULE_TEXTS = {
     rules.NEVER_ACKED: "needless or not cannot be told: never acknowledged in this capture",
     rules.ACK_LOSS: "needless or not cannot be told: a lost acknowledgement would look the same",
     rules.REORDERED: "needless or not cannot be told: this path reorders",
+    rules.CONTRADICTION: "needless or not cannot be told: the captures at the sender and at the receiver contradict "
+    "each other",
     rules.PARTIAL: "needless or not cannot be told: it resent a part of a segment",
 }
 _UNDECIDED = "needless or not cannot be told from this capture"

@@ -48,8 +48,9 @@ class SegmentColumns(NamedTuple):
     flags: Any
     tsval: Any
     tsecr: Any
-    arrived: Any
-    """Whether the receiver's capture holds it intact: 1 yes, 0 no, -1 unknown."""
+    received: Any
+    """Of a retransmission, whether its octets had been received by an earlier copy, by the receiver's capture: 1 yes,
+    0 no, -1 unknown."""
 
 
 class Scoreboard(NamedTuple):

@@ -14,8 +14,10 @@ import numpy as np
 
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.schema import ACK, FIN, OPTION_SACK, OPTION_SACK_PERMITTED, RST, SYN
-from multitracer.tcp.retransmission_trigger import note_trigger
+from multitracer.tcp.retransmission_trigger import note_probe_answer, note_trigger, undo_recovery
 from multitracer.tcp.scoreboard import (
+    ACKED_AT,
+    BOARD_ROW,
     DSACKED_AT,
     DSACKS,
     NEVER,
@@ -37,13 +39,14 @@ from multitracer.tcp.scoreboard import (
 )  # fmt: skip
 from multitracer.tcp.sender_state import (
     ACKED_SEND_TIME,
+    BACKOFF,
     DSACK_CAPABLE,
     DUPACKS,
     EVENTS,
     FACTS,
     FIRST_UNACKED,
     HIGH_SACK,
-    LAST_ACK,
+    LAST_PROGRESS,
     LAST_SENT,
     NEWEST_ARRIVED,
     NEXT_BLOCK,
@@ -51,6 +54,8 @@ from multitracer.tcp.sender_state import (
     PAIRS,
     PROBE_SENT,
     RECOVERY_END,
+    RECOVERY_RESENT,
+    RECOVERY_STAMP,
     REORDERED,
     ROWS,
     SIMPLE_FROM,
@@ -106,6 +111,27 @@ def on_new_data(sender: Any, board: Scoreboard, row: int, end: int, now: int) ->
 
 
 @kernel
+def split_row(sender: Any, board: Scoreboard, seq: Any, number: int) -> None:
+    """Split the row that sequence number `number` lies within, so that a row begins there.
+
+    With segmentation offload a row is a record of several segments, which are acknowledged and sent again apart. A
+    row that was sent again stays whole, and so does every row when the scoreboard is full.
+    """
+    ends, notes, pairs = board.ends, board.notes, board.pairs
+    rows = sender[ROWS]
+    k = first_above(ends, rows, number, sender[FIRST_UNACKED])
+    if k == rows or rows == len(ends) or notes[k, NOTE] >= 0 or row_start(k, ends, notes, seq) >= number:
+        return
+    for i in range(rows, k, -1):
+        ends[i], notes[i, ORIGINAL], notes[i, NOTE] = ends[i - 1], notes[i - 1, ORIGINAL], notes[i - 1, NOTE]
+    ends[k] = number
+    sender[ROWS] = rows + 1
+    for i in range(sender[PAIRS]):
+        if pairs[i, BOARD_ROW] >= k:
+            pairs[i, BOARD_ROW] += 1
+
+
+@kernel
 def on_retransmission(
     sender: Any, board: Scoreboard, events: Any, segments: SegmentColumns, row: int, start: int, end: int, now: int
 ) -> bool:
@@ -115,6 +141,8 @@ def on_retransmission(
     """
     ends, notes, facts, pairs = board.ends, board.notes, board.facts, board.pairs
     time_ns, seq = segments.time_ns, segments.seq
+    split_row(sender, board, seq, start)
+    split_row(sender, board, seq, end)
     first = first_above(ends, sender[ROWS], start, sender[FIRST_UNACKED])
     stop = first
     while stop < sender[ROWS] and row_start(stop, ends, notes, seq) < end:
@@ -126,7 +154,9 @@ def on_retransmission(
         return False
     event = events[sender[EVENTS]]
     event[R_ROW], event[R_PAIRS], event[R_PAIRS_END] = row, number, number + stop - first
-    note_trigger(sender, event, start, end, notes[first, NOTE] >= 0, last_sent(first, notes, facts, time_ns), now)
+    note_trigger(
+        sender, event, start, end, last_sent(first, notes, facts, time_ns), np.int64(segments.tsval[row]), now
+    )
     for k in range(first, stop):
         if notes[k, NOTE] < 0:
             acknowledged = ends[k] <= sender[UNA] or notes[k, NOTE] == SACKED
@@ -155,9 +185,9 @@ def advance_una(sender: Any, ends: Any, number: int, now: int) -> int:
     while stop < sender[ROWS] and ends[stop] <= number:
         stop += 1
     sender[FIRST_UNACKED], sender[UNA], sender[TIMER_START], sender[ACKED_SEND_TIME] = stop, number, now, -1
-    sender[DUPACKS] = sender[PROBE_SENT] = 0
+    sender[DUPACKS] = sender[PROBE_SENT] = sender[BACKOFF] = 0
     if number >= sender[RECOVERY_END]:
-        sender[RECOVERY_END] = -1
+        sender[RECOVERY_END] = sender[RECOVERY_STAMP] = -1
     return first
 
 
@@ -170,30 +200,37 @@ def on_plain_ack(sender: Any, board: Scoreboard, time_ns: Any, number: int, now:
         sender[NEWEST_ARRIVED] = max(sender[NEWEST_ARRIVED], sent)
         if now >= sent:
             update_rto(sender, now - sent)
-    sender[LAST_ACK] = now
+    sender[LAST_PROGRESS] = now
+    note_probe_answer(sender, number, False)
 
 
 @kernel
 def on_cumulative_ack(
     sender: Any, board: Scoreboard, time_ns: Any, seq: Any, number: int, tsecr: int, now: int
-) -> None:
-    """UNA advances to `number`: note the first acknowledgement of each row up to it, and sample the round trip."""
+) -> bool:
+    """UNA advances to `number`: note the first acknowledgement of each row up to it; whether a round trip was sampled.
+
+    A row that had been selectively acknowledged gives no sample any more, and none does beside one sent again.
+    """
     ends, notes, facts = board.ends, board.notes, board.facts
-    una, newest_before, clean = sender[UNA], sender[NEWEST_ARRIVED], True
+    una, newest_before, sampled, resent = sender[UNA], sender[NEWEST_ARRIVED], NEVER, False
     first = advance_una(sender, ends, number, now)
     for k in range(first, sender[FIRST_UNACKED]):
         note, sent = notes[k, NOTE], time_ns[notes[k, ORIGINAL]]
         if note >= 0:
             note_first_ack(facts[note], now, tsecr, 1 if row_start(k, ends, notes, seq) <= una else 0, newest_before)
+            resent = True
         elif note == SENT_ONCE:
             note_delivery(sender, ends[k], sent, newest_before)
+            sampled = sent
         else:
             sender[NEWEST_ARRIVED] = max(sender[NEWEST_ARRIVED], sent)
-        clean = clean and note == SENT_ONCE
     if first < sender[FIRST_UNACKED]:
         sender[ACKED_SEND_TIME] = last_sent(sender[FIRST_UNACKED] - 1, notes, facts, time_ns)
-        if clean and now >= sender[ACKED_SEND_TIME]:
-            update_rto(sender, now - sender[ACKED_SEND_TIME])
+    if resent or sampled == NEVER or now < sampled:
+        return False
+    update_rto(sender, now - sampled)
+    return True
 
 
 @kernel
@@ -210,21 +247,34 @@ def note_delivery(sender: Any, end: int, sent: int, newest_before: int) -> None:
 
 @kernel
 def on_sack_block(
-    sender: Any, board: Scoreboard, time_ns: Any, left: int, right: int, newest_before: int, now: int
-) -> None:
-    """Bytes left..right-1 were selectively acknowledged; only whole segments count (RFC 6675 4)."""
-    ends, notes, facts = board.ends, board.notes, board.facts
+    sender: Any, board: Scoreboard, segments: SegmentColumns, left: int, right: int, newest_before: int, now: int
+) -> int:
+    """Bytes left..right-1 were selectively acknowledged; only whole segments count (RFC 6675 4).
+
+    Returns the earliest send time (ns) of the segments of which that was not known and that were sent once; NEVER
+    when there are none, and 0 when only such are new as were sent again.
+    """
+    ends, notes, facts, time_ns = board.ends, board.notes, board.facts, segments.time_ns
+    split_row(sender, board, segments.seq, left)
+    split_row(sender, board, segments.seq, right)
     k = first_above(ends, sender[ROWS], left, sender[FIRST_UNACKED])
+    if k < sender[ROWS] and row_start(k, ends, notes, segments.seq) < left:
+        k += 1
+    earliest: Any = NEVER
     while k < sender[ROWS] and ends[k] <= right:
         note = notes[k, NOTE]
         if note == SENT_ONCE:
             note_delivery(sender, ends[k], time_ns[notes[k, ORIGINAL]], newest_before)
             notes[k, NOTE] = SACKED
+            earliest = min(earliest, time_ns[notes[k, ORIGINAL]])
         elif note >= 0:
+            if facts[note, ACKED_AT] == NEVER and earliest == NEVER:
+                earliest = 0
             note_first_ack(facts[note], now, -1, 0, newest_before)
         k += 1
     sender[HIGH_SACK] = max(sender[HIGH_SACK], right)
     sender[SIMPLE_FROM] = max(sender[SIMPLE_FROM], right)
+    return int(earliest)
 
 
 @kernel
@@ -237,23 +287,30 @@ def on_dsack_block(sender: Any, board: Scoreboard, seq: Any, left: int, right: i
             fact = facts[notes[k, NOTE]]
             fact[DSACKS] += 1
             fact[DSACKED_AT] = min(fact[DSACKED_AT], now)
+            sender[RECOVERY_RESENT] -= 1
         k += 1
+    if sender[RECOVERY_RESENT] <= 0 and sender[RECOVERY_END] > sender[UNA]:
+        undo_recovery(sender)  # every retransmission of it was a duplicate
 
 
 @kernel
 def on_sack(
-    sender: Any, board: Scoreboard, time_ns: Any, seq: Any, blocks: Any, row: int, newest_before: int, now: int
-) -> None:
-    """Process the SACK blocks of segment `row`."""
+    sender: Any, board: Scoreboard, segments: SegmentColumns, blocks: Any, row: int, newest_before: int, now: int
+) -> int:
+    """Process the SACK blocks of segment `row`; returns what `on_sack_block` does, -1 for a DSACK without news."""
     at = first_above(blocks[SEGMENT], blocks.shape[1], row - 1, sender[NEXT_BLOCK])
+    earliest: Any = NEVER
+    dsack = False
     while at < blocks.shape[1] and blocks[SEGMENT, at] == row:
         left, right = blocks[LEFT, at], blocks[RIGHT, at]
         if blocks[IS_DSACK, at]:
-            on_dsack_block(sender, board, seq, left, right, now)
+            on_dsack_block(sender, board, segments.seq, left, right, now)
+            dsack = True
         else:
-            on_sack_block(sender, board, time_ns, left, right, newest_before, now)
+            earliest = min(earliest, on_sack_block(sender, board, segments, left, right, newest_before, now))
         at += 1
     sender[NEXT_BLOCK] = at
+    return -1 if dsack and earliest == NEVER else int(earliest)
 
 
 @kernel
@@ -267,16 +324,43 @@ def on_ack_segment(
         sender[DSACK_CAPABLE] = 1  # it permits or sends SACK, and so DSACK (RFC 2883)
     if not flags & ACK:
         return
-    sender[LAST_ACK] = now
     if sender[ROWS] == 0:
+        sender[LAST_PROGRESS] = now
         return
-    newest_before = sender[NEWEST_ARRIVED]
-    if number > sender[UNA]:
-        on_cumulative_ack(sender, board, time_ns, seq, number, segments.tsecr[row], now)
-    elif number == sender[UNA] < sender[TOP] and word >> _LENGTH == 0 and not flags & (SYN | FIN | RST):
-        sender[DUPACKS] += 1
+    newest_before, advances = sender[NEWEST_ARRIVED], number > sender[UNA]
+    repeats = number == sender[UNA] < sender[TOP] and word >> _LENGTH == 0 and not flags & (SYN | FIN | RST)
+    sampled = advances and on_cumulative_ack(sender, board, time_ns, seq, number, segments.tsecr[row], now)
+    earliest = int(NEVER)
     if options & OPTION_SACK:
-        on_sack(sender, board, time_ns, seq, blocks, row, newest_before, now)
+        earliest = on_sack(sender, board, segments, blocks, row, newest_before, now)
+    if 0 < earliest < NEVER and not sampled and now >= earliest:
+        update_rto(sender, now - earliest)
+    if repeats and earliest >= 0:
+        sender[DUPACKS] += 1
+    if advances or 0 <= earliest < NEVER:
+        sender[LAST_PROGRESS] = now
+    note_probe_answer(sender, number, earliest < 0 or not (advances or earliest < NEVER or word >> _LENGTH > 0))
+    if advances and sender[RECOVERY_END] > number and was_needless(sender, board, segments.tsecr[row]):
+        undo_recovery(sender)
+
+
+@kernel
+def was_needless(sender: Any, board: Scoreboard, tsecr: int) -> bool:
+    """Whether an acknowledgement that advanced shows that what began the recovery had not been lost (Eifel, RFC 3522).
+
+    It echoes a timestamp from before the recovery's first retransmission; after a fast retransmission only if none
+    is on its way any more.
+    """
+    stamp = sender[RECOVERY_STAMP]
+    if stamp <= 0 or tsecr <= 0 or ((np.int64(tsecr) - stamp) & 0xFFFFFFFF) < 0x80000000:
+        return False
+    if sender[BACKOFF] > 0:
+        return True
+    for k in range(sender[FIRST_UNACKED], sender[ROWS]):
+        note = board.notes[k, NOTE]
+        if note >= 0 and board.facts[note, ACKED_AT] == NEVER:
+            return False
+    return True
 
 
 @kernel
@@ -287,8 +371,8 @@ def replay_sender(
     """Replay one direction of one connection from the sender's NEXT_ROW on.
 
     `rows` are the connection's rows in capture order, `words` their packed words, `blocks` the SACK blocks
-    of all segments. `ends` and `notes` of the scoreboard have at least as many rows as `rows`, `events` as many as
-    there are retransmissions; returns False when `facts` or `pairs` are too short.
+    of all segments. `ends` and `notes` of the scoreboard have at least as many rows as `rows`, and room for rows that
+    are split; `events` as many as there are retransmissions; returns False when `facts` or `pairs` are too short.
     """
     for index in range(sender[NEXT_ROW], len(rows)):
         if index % BATCH == 0:
@@ -303,8 +387,8 @@ def replay_sender(
         elif length > 0:
             if sender[ROWS] == 0:
                 sender[UNA] = sender[TOP] = sender[SIMPLE_FROM] = number
-                if sender[LAST_ACK] == NEVER:  # no acknowledgement was captured before: the wait begins here
-                    sender[LAST_ACK] = now
+                if sender[LAST_PROGRESS] == NEVER:  # no acknowledgement was captured before: the wait begins here
+                    sender[LAST_PROGRESS] = now
             if word & (1 << _RESENT) and not on_retransmission(
                 sender, board, events, segments, row, number, number + length, now
             ):

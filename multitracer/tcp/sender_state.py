@@ -15,23 +15,28 @@ MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which 
 # recovery lasts until RECOVERY_END is acknowledged (-1: none). Bytes from SIMPLE_FROM on were sent once, in order of
 # time, and not selectively acknowledged.
 # NEWEST_ARRIVED is the latest send time of a segment known to have arrived and sent only once, ACKED_SEND_TIME that of
-# the last segment covered by the latest cumulative acknowledgement (-1: none), TIMER_START when the retransmission
-# timer was last restarted.
-# PROBE_SENT: a tail loss probe was sent since UNA advanced; REORDERED: the path reordered packets; DSACK_CAPABLE:
-# the receiver permits or sends SACK, and so reports duplicates by DSACK.
+# the last segment covered by the latest cumulative acknowledgement (-1: none), LAST_PROGRESS when an acknowledgement
+# last advanced UNA or selectively acknowledged something new, TIMER_START when the retransmission timer was last
+# restarted, BACKOFF how many timeouts there were since.
+# PROBE_SENT: a tail loss probe was sent since UNA advanced; PROBE_END: TOP when the probe was sent that is not yet
+# answered (RFC 8985 7.4; -1: none). RECOVERY_STAMP is the timestamp of the recovery's first retransmission (-1:
+# none), RECOVERY_RESENT how many of its retransmissions no DSACK has reported.
+# REORDERED: the path reordered packets; DSACK_CAPABLE: the receiver permits or sends SACK, and so reports duplicates
+# by DSACK.
 # FIRST_UNACKED is the first scoreboard row that is not fully acknowledged, ROWS the number of rows; FACTS, EVENTS and
 # PAIRS count facts, events and pairs; NEXT_BLOCK follows the latest SACK block, NEXT_ROW is the next row to replay.
 (UNA, TOP, HIGH_SACK, RECOVERY_END, SIMPLE_FROM, DUPACKS, SRTT, RTTVAR, RTO, LEAST_RTT,
- LAST_SENT, LAST_ACK, NEWEST_ARRIVED, ACKED_SEND_TIME, TIMER_START, PROBE_SENT, REORDERED, DSACK_CAPABLE,
- FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW, SENDER_FIELDS) = range(26)  # fmt: skip
+ LAST_SENT, LAST_PROGRESS, NEWEST_ARRIVED, ACKED_SEND_TIME, TIMER_START, BACKOFF, PROBE_SENT, PROBE_END,
+ RECOVERY_STAMP, RECOVERY_RESENT, REORDERED, DSACK_CAPABLE,
+ FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW, SENDER_FIELDS) = range(30)  # fmt: skip
 
 
 @kernel
 def new_sender(sender: Any, first_sample: int) -> None:
     """Initialise a sender of which only the handshake's round trip is known (ns; -1 unknown)."""
     sender[:] = 0
-    sender[RECOVERY_END] = sender[ACKED_SEND_TIME] = -1
-    sender[RTO], sender[LEAST_RTT], sender[SIMPLE_FROM], sender[LAST_ACK] = SECOND, NEVER, NEVER, NEVER
+    sender[RECOVERY_END] = sender[ACKED_SEND_TIME] = sender[PROBE_END] = sender[RECOVERY_STAMP] = -1
+    sender[RTO], sender[LEAST_RTT], sender[SIMPLE_FROM], sender[LAST_PROGRESS] = SECOND, NEVER, NEVER, NEVER
     if first_sample > 0:
         update_rto(sender, first_sample)
 

@@ -51,7 +51,7 @@ YES, NO, UNKNOWN = range(3)  # codes of schema.SPURIOUS
 
 # The rules; `because` is made from them.
 (ARRIVED, LOST, ACKED_BEFORE, DSACK, EIFEL_EARLIER, EIFEL_THIS, TOO_SOON, LATER_DELIVERED, STILL_MISSING, NEVER_ACKED,
- ACK_LOSS, REORDERED, NO_EVIDENCE, PARTIAL, NEXT_MISSING, CODES) = range(16)  # fmt: skip
+ ACK_LOSS, REORDERED, NO_EVIDENCE, PARTIAL, NEXT_MISSING, CONTRADICTION, CODES) = range(17)  # fmt: skip
 
 
 @kernel
@@ -71,18 +71,6 @@ def copies_of(pair: Any, pairs: Any, events: Any, notes: Any, fact: Any, out: An
         i -= 1
     out[0] = notes[pair[BOARD_ROW], ORIGINAL]
     return int(min(fact[COPIES], len(out)))
-
-
-@kernel
-def seen_by_receiver(rows: Any, copy: int, arrived: Any) -> int:
-    """From the receiver's capture: the code of SPURIOUS for copy number `copy`."""
-    undecided = False
-    for i in range(copy):
-        if arrived[rows[i]] == 1:
-            return YES
-        if arrived[rows[i]] < 0:
-            undecided = True
-    return UNKNOWN if undecided else NO
 
 
 @kernel
@@ -204,12 +192,9 @@ def judge_pair(
     fact = facts[notes[k, NOTE]]
     if copy >= copies:
         return UNKNOWN, NO_EVIDENCE
-    verdict = seen_by_receiver(rows, copy, segments.arrived)
-    pair_rule = ARRIVED if verdict == YES else LOST
-    if verdict == UNKNOWN:
-        verdict, pair_rule = infer_from_sender(
-            rows, copies, pair, event, fact, time_ns, segments.tsval, least_rtt, dsack_capable, reordered
-        )
+    verdict, pair_rule = infer_from_sender(
+        rows, copies, pair, event, fact, time_ns, segments.tsval, least_rtt, dsack_capable, reordered
+    )
     if verdict == UNKNOWN and not reordered and next_was_missing(
         k, board.ends, notes, facts, segments.seq, time_ns[rows[copy - 1]]
     ):
@@ -255,3 +240,16 @@ def judge(
             undecided = undecided or verdict == UNKNOWN
         event[R_SPURIOUS] = UNKNOWN if undecided else (YES if spurious else NO)
         event[R_RULE] = rule
+        heed_receiver(event, segments.received[event[R_ROW]])
+
+
+@kernel
+def heed_receiver(event: Any, received: int) -> None:
+    """Let the receiver's capture decide, unless the sender's alone proves the contrary: then neither does."""
+    if received < 0:
+        return
+    verdict = YES if received == 1 else NO
+    if event[R_SPURIOUS] not in (verdict, UNKNOWN):
+        event[R_SPURIOUS], event[R_RULE] = UNKNOWN, CONTRADICTION
+    else:
+        event[R_SPURIOUS], event[R_RULE] = verdict, ARRIVED if verdict == YES else LOST

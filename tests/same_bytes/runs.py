@@ -22,8 +22,6 @@ FIRST = "generate/"
 
 _COMMANDS = Path(__file__).with_name("commands.txt")
 _LABELLED = ("linux", "blame", "stacks")
-_TRUTH = ("README.md", "truth.csv", "linkrate.csv", "app.csv.gz", "netstat.txt.gz")
-"""What blame/ and stacks/ hold of truth, beside the files of truth that linux/ has too."""
 _NOT_RECORDINGS = ("README.md", "channels")
 """What examples/ holds besides recordings."""
 _WRITES = ("analyze", "retrace", "export", "erasures")
@@ -81,7 +79,7 @@ def _copy_labelled(folder: Path, inputs: Path) -> set[str]:
     """
     copy = inputs / folder.parent.name / folder.name
     copy.mkdir(parents=True)
-    instruments(folder, copy, leave_out=_TRUTH)
+    instruments(folder, copy)
     for trace in folder.glob("erasures.*"):
         beside = inputs / "erasures" / folder.name
         beside.mkdir(parents=True, exist_ok=True)

@@ -18,8 +18,11 @@ BOTH_LAYERS = (
 
 @cache
 def analysed(folder: str, *left_out: str) -> Analysis:
-    """The analysis of all recordings of a folder except those whose names begin with one of `left_out`."""
-    source = shared("linux", folder)
+    """The analysis of all recordings of a folder except those whose names begin with one of `left_out`.
+
+    A folder is named within linux/, or with its own parent (stacks/paws).
+    """
+    source = labelled(folder)
     names = [file.name for file in source.iterdir()]
     left_out_names = tuple(name for name in names if name.startswith(left_out)) if left_out else ()
     with tempfile.TemporaryDirectory() as directory:
@@ -29,4 +32,9 @@ def analysed(folder: str, *left_out: str) -> Analysis:
 
 def truth(folder: str, name: str) -> pd.DataFrame:
     """One of a folder's truth tables."""
-    return pd.read_csv(shared("linux", folder, name))
+    return pd.read_csv(labelled(folder) / name)
+
+
+def labelled(folder: str) -> Path:
+    """Where a folder is."""
+    return shared(*(folder if "/" in folder else f"linux/{folder}").split("/"))

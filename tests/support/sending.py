@@ -35,17 +35,17 @@ class Segment(NamedTuple):
     echo: int = 0
     sacks: tuple[Block, ...] = ()
     dsack: Block | None = None
-    arrived: int = -1
+    received: int = -1
 
 
-def data(ms: float, start: int, end: int, *, stamp: int = 0, arrived: int = -1) -> Segment:
+def data(ms: float, start: int, end: int, *, stamp: int = 0, received: int = -1) -> Segment:
     """The sender transmits bytes start..end-1."""
-    return Segment(ms, 0, seq=start, size=end - start, stamp=stamp, arrived=arrived)
+    return Segment(ms, 0, seq=start, size=end - start, stamp=stamp, received=received)
 
 
-def again(ms: float, start: int, end: int, *, stamp: int = 0, arrived: int = -1) -> Segment:
+def again(ms: float, start: int, end: int, *, stamp: int = 0, received: int = -1) -> Segment:
     """The sender transmits bytes start..end-1, some of them again."""
-    return data(ms, start, end, stamp=stamp, arrived=arrived)._replace(resent=True)
+    return data(ms, start, end, stamp=stamp, received=received)._replace(resent=True)
 
 
 def ack(ms: float, number: int, *sacks: Block, dsack: Block | None = None, echo: int = 0) -> Segment:
@@ -88,9 +88,9 @@ def blocks(segments: tuple[Segment, ...]) -> pd.DataFrame:
     return pd.DataFrame(np.array(rows, dtype=np.int64).reshape(-1, 4), columns=["segment", "left", "right", "dsack"])
 
 
-def arrivals(segments: tuple[Segment, ...]) -> np.ndarray[Any, Any]:
-    """Whether the receiver's capture holds each segment of a script."""
-    return np.array([one.arrived for one in segments], dtype=np.int8)
+def receipts(segments: tuple[Segment, ...]) -> np.ndarray[Any, Any]:
+    """Whether the octets of each segment of a script had been received before, by the receiver's capture."""
+    return np.array([one.received for one in segments], dtype=np.int8)
 
 
 @dataclass
@@ -116,12 +116,12 @@ def replayed(*segments: Segment, room: int = 64) -> Replayed:
         sending.pack_word(one.sender, int(one.resent), one.flags, one.options, one.size) for one in segments
     ]
     found = Replayed(
-        np.zeros(state.SENDER_FIELDS, dtype=np.int64), np.empty(count, dtype=np.int64),
-        np.empty((count, 2), dtype=np.int32), np.full((room, FACT_FIELDS), 7, dtype=np.int64),
+        np.zeros(state.SENDER_FIELDS, dtype=np.int64), np.empty(2 * count, dtype=np.int64),
+        np.empty((2 * count, 2), dtype=np.int32), np.full((room, FACT_FIELDS), 7, dtype=np.int64),
         np.full((count, EVENT_FIELDS), 7, dtype=np.int64), np.full((room, PAIR_FIELDS), 7, dtype=np.int64),
     )  # fmt: skip
-    own = {name: frame[name].to_numpy() for name in SegmentColumns._fields if name != "arrived"}
-    columns = SegmentColumns(**own, arrived=arrivals(segments))
+    own = {name: frame[name].to_numpy() for name in SegmentColumns._fields if name != "received"}
+    columns = SegmentColumns(**own, received=receipts(segments))
     fetched = np.empty((sending.BATCH, 2), dtype=np.int64)
     state.new_sender(found.sender, -1)
     while not sending.replay_sender(
@@ -141,4 +141,4 @@ def judged(*segments: Segment) -> pd.DataFrame:
     frame = table(segments)
     connections = pd.DataFrame({"client": ["10.0.0.1:1000"], "server": ["10.0.0.2:80"]})
     near = np.zeros((1, 2), dtype=np.int64)
-    return classify(frame, blocks(segments), connections, Groups(frame, 1), near, arrivals(segments))
+    return classify(frame, blocks(segments), connections, Groups(frame, 1), near, receipts(segments))

@@ -33,7 +33,11 @@ def shared(*parts: str) -> Path:
     return path
 
 
-TRUTH_FILES = ("truth.json", "packets.csv", "link.csv.gz", "retransmissions.csv", "findings.csv")
+INPUTS = (
+    "snd.pcap", "rcv.pcap", "rcv_otherclock.pcap", "tcp_probe.txt", "retransmit.txt", "ss.txt", "rlpdump.mobile.txt",
+    "rlpdump.network.txt", "rlcdump.mobile.txt", "rlcdump.network.txt", "rlc.network.pcap",
+)  # fmt: skip
+"""What instruments wrote, of the files of a labelled transfer; all else is truth."""
 
 LINUX = (
     "loss2", "stall", "reset", "overflow", "xonxoff", "rlp-good", "rlp-bad", "rlp-reset", "rlp-vj-reset",
@@ -41,10 +45,13 @@ LINUX = (
 )  # fmt: skip
 
 
+STACKS = ("offload", "paws", "lone-probe", "nosack-timer", "undo")
+"""Transfers with the kernel's call stack at every retransmission."""
+
+
 def instruments(folder: Path, into: Path, *, leave_out: tuple[str, ...] = ()) -> Path:
     """Copy a folder's recordings, without its truth files, to a folder of their own."""
     for file in sorted(folder.iterdir()):
-        truth = file.name in TRUTH_FILES or file.name.startswith("erasures.")
-        if not truth and file.name not in leave_out:
+        if file.name.removesuffix(".gz") in INPUTS and file.name not in leave_out:
             (into / file.name).write_bytes(file.read_bytes())
     return into

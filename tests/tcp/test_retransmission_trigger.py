@@ -9,7 +9,9 @@ from two_ends import MS
 from multitracer.compute import kernels
 from multitracer.tcp.retransmission_trigger import FAST, PROBE, RECOVERY, TIMEOUT, UNKNOWN
 from multitracer.tcp.scoreboard import R_DUPACKS, R_ELAPSED, R_OLDEST, R_SACKED_ABOVE, R_SINCE_ACK, R_TRIGGER
-from multitracer.tcp.sender_state import RECOVERY_END
+from multitracer.tcp.sender_state import LEAST_RTT, RECOVERY_END, SRTT
+
+SACK = syn_ack(-1)
 
 
 @pytest.fixture(autouse=True)
@@ -62,9 +64,80 @@ def test_the_same_data_again_in_a_recovery_is_a_timeout_after_a_wait():
 
 
 def test_the_last_segment_alone_is_a_probe_once():
-    """RFC 8985 7: a resend of the last segment before the RTO is a probe; the next resend is a timeout."""
-    found = replayed(*FLIGHT, ack(50, 101), again(160, 401, 501), again(900, 101, 201))
+    """RFC 8985 7: a timer's first resend of the last segment is a probe; the next resend is a timeout."""
+    found = replayed(SACK, *FLIGHT, ack(50, 101), again(160, 401, 501), again(900, 101, 201))
     assert triggers(found) == [PROBE, TIMEOUT]
+
+
+def test_the_only_outstanding_segment_is_probed_first_too():
+    """PTO = min(2 SRTT + 200 ms, RTO): where a timeout is expected, a probe comes; the timeout is one RTO later."""
+    found = replayed(SACK, *FLIGHT, ack(50, 401), again(400, 401, 501), again(900, 401, 501))
+    assert triggers(found) == [PROBE, TIMEOUT]
+
+
+@pytest.mark.parametrize("start", [(), (syn_ack(-1)._replace(options=0),)])
+def test_without_sack_nothing_is_a_probe(start):
+    """RFC 8985 7.3: probes need SACK."""
+    assert triggers(replayed(*start, *FLIGHT, ack(50, 401), again(400, 401, 501))) == [TIMEOUT]
+
+
+def test_before_probes_were_known_nothing_is_one():
+    """A trace of 1999: the sender cannot have had tail loss probes."""
+    years = -24 * 365 * 86_400_000.0
+    script = [one._replace(ms=one.ms + years) for one in (SACK, *FLIGHT, ack(50, 401), again(400, 401, 501))]
+    assert triggers(replayed(*script)) == [TIMEOUT]
+
+
+PROBED = (SACK, *FLIGHT, ack(50, 401), again(400, 401, 501))
+
+
+@pytest.mark.parametrize(
+    ("answers", "then"),
+    [
+        ([ack(450, 501)], TIMEOUT), ([ack(450, 501, dsack=(401, 501))], PROBE), ([ack(450, 501), ack(451, 501)], PROBE),
+        ([ack(450, 501), ack(460, 501)._replace(size=50)], TIMEOUT),
+    ],
+)  # fmt: skip
+def test_no_probe_is_sent_while_an_earlier_one_is_open(answers, then):
+    """RFC 8985 7.4: one answered exactly, without DSACK, stays open, as data may have been lost; so the RTO acts."""
+    found = replayed(*PROBED, *answers, data(500, 501, 601), again(900, 501, 601))
+    assert triggers(found) == [PROBE, then]
+
+
+def test_an_acknowledgement_of_later_data_closes_a_probe():
+    """The next loss at the tail is probed again."""
+    later = (data(500, 501, 601), data(501, 601, 701), ack(550, 601))
+    assert triggers(replayed(*PROBED, ack(450, 501), *later, again(900, 601, 701))) == [PROBE, PROBE]
+
+
+def test_a_timer_that_runs_out_in_a_recovery_is_a_timeout():
+    """Also where the oldest data was not sent again before (without SACK a partial acknowledgement stops at it)."""
+    lost = (*FLIGHT, ack(50, 1), ack(51, 1), ack(52, 1), again(52.1, 1, 101), ack(100, 201))
+    found = replayed(*lost, again(700, 201, 301), ack(750, 301), again(751, 301, 401))
+    assert triggers(found) == [FAST, TIMEOUT, RECOVERY]
+
+
+def test_packets_that_acknowledge_nothing_new_do_not_end_the_wait():
+    """What the peer sends meanwhile repeats the acknowledgement: the timer is not restarted by it."""
+    chatter = [ack(100 + 50 * n, 101)._replace(size=10) for n in range(6)]
+    assert triggers(replayed(*FLIGHT, ack(50, 101), *chatter, again(400, 101, 201))) == [TIMEOUT]
+
+
+def test_after_an_undo_what_is_resent_is_a_new_recovery():
+    """Eifel or DSACK show that the first was needless: the sender is as before, and its next resend is fast."""
+    flight = [data(n, 1 + 100 * n, 101 + 100 * n, stamp=10 + n) for n in range(6)]
+    first = (*flight, ack(50, 1, (101, 401)), again(51, 1, 101, stamp=51))
+    second = (ack(70, 401, (501, 601)), again(71, 401, 501, stamp=71))
+    for answer in (ack(60, 401, echo=10), ack(60, 401, dsack=(1, 101))):
+        assert triggers(replayed(SACK, *first, answer, *second)) == [FAST, FAST]
+    assert triggers(replayed(SACK, *first, ack(60, 401, echo=51), *second)) == [FAST, RECOVERY]
+
+
+def test_a_selective_acknowledgement_gives_a_round_trip_sample_when_it_comes():
+    """Not when the cumulative one comes, after the hole below was filled."""
+    found = replayed(*FLIGHT, ack(50, 1, (101, 201)), again(51, 1, 101), ack(900, 501))
+    assert found[LEAST_RTT] == 49 * MS
+    assert found[SRTT] == 49 * MS
 
 
 def test_a_resend_without_a_signal_has_an_unknown_trigger():

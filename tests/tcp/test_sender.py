@@ -110,8 +110,9 @@ def test_segments_captured_after_their_acknowledgement_give_no_sample():
 
 
 def test_only_a_bare_repeat_is_a_duplicate_acknowledgement():
-    """RFC 5681 2: no data, no FIN, data outstanding; an acknowledgement that advances resets the count."""
+    """RFC 5681 2: no data, no FIN, data outstanding, not a DSACK alone; one that advances resets the count."""
     with_data, fin = ack(51, 101)._replace(size=10), ack(52, 101)._replace(flags=ACK | FIN)
+    assert replayed(*FLIGHT, ack(50, 101), ack(51, 101, dsack=(1, 101)))[DUPACKS] == 0
     assert replayed(*FLIGHT, ack(50, 101), ack(51, 101), ack(52, 101))[DUPACKS] == 2
     assert replayed(*FLIGHT, ack(50, 101), with_data, fin)[DUPACKS] == 0
     assert replayed(*FLIGHT, ack(50, 501), ack(51, 501))[DUPACKS] == 0
@@ -119,11 +120,26 @@ def test_only_a_bare_repeat_is_a_duplicate_acknowledgement():
 
 
 def test_a_resend_is_a_pair_with_each_row_it_repeats():
-    """A retransmission over two rows and half of a third makes three pairs, the last not whole."""
+    """A retransmission over two rows and half of a third makes three pairs: the third row is split."""
     found = replayed(*FLIGHT, again(60, 101, 351))
     assert found.events[0, [R_PAIRS, R_PAIRS_END]].tolist() == [0, 3]
-    assert found.pairs[:, [BOARD_ROW, WHOLE]].tolist() == [[1, 1], [2, 1], [3, 0]]
-    assert found.notes[:, NOTE].tolist() == [SENT_ONCE, 0, 1, 2, SENT_ONCE]
+    assert found.pairs[:, [BOARD_ROW, WHOLE]].tolist() == [[1, 1], [2, 1], [3, 1]]
+    assert found.ends.tolist() == [101, 201, 301, 351, 401, 501]
+    assert found.notes[:, NOTE].tolist() == [SENT_ONCE, 0, 1, 2, SENT_ONCE, SENT_ONCE]
+
+
+def test_a_row_that_was_sent_again_is_not_split():
+    """The second retransmission repeats the half of it: that pair is not whole."""
+    found = replayed(*FLIGHT, again(60, 101, 201), again(90, 101, 151))
+    assert found.pairs[:, [BOARD_ROW, WHOLE]].tolist() == [[1, 1], [1, 0]]
+
+
+def test_a_split_moves_the_rows_above_with_what_is_known_of_them():
+    """The pair of a row that was sent again follows its row when one below it is split."""
+    found = replayed(*FLIGHT, again(60, 401, 501), again(70, 101, 151), ack(80, 151))
+    assert found.pairs[:, BOARD_ROW].tolist() == [5, 1]
+    assert found.ends.tolist() == [101, 151, 201, 301, 401, 501]
+    assert found.notes[:, NOTE].tolist() == [SENT_ONCE, 1, SENT_ONCE, SENT_ONCE, SENT_ONCE, 0]
 
 
 def test_bytes_above_the_top_in_a_resend_are_new():
@@ -142,12 +158,13 @@ def test_bytes_that_were_not_seen_before_make_no_retransmission():
     assert len(replayed(data(0, 1, 101), data(1, 301, 401), again(9, 101, 201)).events) == 0
 
 
-def test_a_block_covers_whole_segments_only():
-    """RFC 6675 4: a segment of which only half is in the block is not SACKed."""
-    found = replayed(*FLIGHT, ack(50, 1, (101, 351)))
-    assert found.notes[:, NOTE].tolist() == [SENT_ONCE, SACKED, SACKED, SENT_ONCE, SENT_ONCE]
+def test_a_record_of_several_segments_is_sacked_by_the_segment():
+    """Segmentation offload: a row is split where a SACK block begins or ends within it."""
+    found = replayed(*FLIGHT, ack(50, 1, (151, 351)))
+    assert found.ends.tolist() == [101, 151, 201, 301, 351, 401, 501]
+    assert found.notes[:, NOTE].tolist() == [SENT_ONCE, SENT_ONCE, SACKED, SACKED, SACKED, SENT_ONCE, SENT_ONCE]
     assert found[HIGH_SACK] == 351
-    assert found[NEWEST_ARRIVED] == at(2)
+    assert found[NEWEST_ARRIVED] == at(3)
 
 
 def test_a_sack_block_may_be_the_first_acknowledgement_of_a_resend():
