@@ -100,11 +100,11 @@ def _connection(one: dict[str, Any]) -> str:
 
 def _trust(summary: dict[str, Any]) -> str:
     """The largest clock error, and how many inputs and records were skipped."""
-    errors = [entry["clock"]["error_s"] for entry in summary["inputs"] if entry["clock"]]
-    known = [error for error in errors if error is not None]
-    parts = [f"clocks known within {1e3 * max(known):.1f} ms" if any(known) else "one clock"]
-    if len(known) < len(errors):
-        parts.append(f"{_many(len(errors) - len(known), 'clock')} unknown")
+    clocks = [entry["clock"] for entry in summary["inputs"] if entry["clock"]]
+    known = [clock for clock in clocks if clock["error_s"] is not None]
+    parts = [_clock_error(known) if any(clock["error_s"] for clock in known) else "one clock"]
+    if len(known) < len(clocks):
+        parts.append(f"{_many(len(clocks) - len(known), 'clock')} unknown")
     unread = [entry for entry in summary["inputs"] if not entry["records"] and entry["skipped"]]
     skipped = sum(entry["skipped"] for entry in summary["inputs"] if entry not in unread)
     if unread:
@@ -112,6 +112,12 @@ def _trust(summary: dict[str, Any]) -> str:
     if skipped or not unread:
         parts.append(f"{_many(skipped, 'record')} skipped" if skipped else "nothing skipped")
     return ", ".join(parts)
+
+
+def _clock_error(clocks: list[dict[str, Any]]) -> str:
+    """How well the clocks are known, by the one that is known least."""
+    error, worst = (1e3 * max(clock[name] or 0 for clock in clocks) for name in ("error_s", "worst_s"))
+    return f"clocks known within {error:.1f} ms if both ways take equally long, at worst {worst:.1f} ms"
 
 
 def _notes(summary: dict[str, Any]) -> list[str]:
