@@ -15,6 +15,7 @@ from multitracer.tcp.connections import Connections, find_connections
 from multitracer.vantage import clocks
 from multitracer.vantage.address_translation import match_translated
 from multitracer.vantage.clocks import Alignment
+from multitracer.vantage.completeness import lost_records
 from multitracer.vantage.pairing import match
 from multitracer.vantage.points import Points, find_points
 
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _LATEST = np.iinfo(np.int64).max
+
+_LOST = (
+    "This capture lost records: it lacks octets, in {count} place{s}, that were acknowledged. What else it lacks is "
+    "not taken for lost by the network."
+)
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,8 @@ class Captures:
     sack: pd.DataFrame
     connections: pd.DataFrame
     alignment: Alignment
+    lost: list[int]
+    """Per point, how many stretches of acknowledged octets its capture lacks."""
 
     @property
     def reference(self) -> str:
@@ -61,9 +69,13 @@ def _on_one_clock(trace: Trace, points: Points, found: Connections, options: Ana
     alignment = clocks.align(found.segments, points, trace.inputs, roles=roles, stated=stated)
     segments = with_columns(found.segments, time_ns=clocks.times_on_reference(alignment, found.segments))
     noted = [entry.with_notes(*points.notes.get(entry.number, ())) for entry in trace.inputs]
+    lost = lost_records(segments, len(found.connections), len(points.points))
+    for point, count in enumerate(lost):
+        for number in points.points[point].inputs if count else ():
+            noted[number] = noted[number].with_loss(_LOST.format(count=count, s="" if count == 1 else "s"))
     return Captures(
         clocks.with_clocks(noted, points, alignment), trace.tables["packets"], trace.tables["flows"], segments,
-        found.sack, with_extents(found.connections, segments), alignment,
+        found.sack, with_extents(found.connections, segments), alignment, lost,
     )  # fmt: skip
 
 
@@ -83,6 +95,7 @@ def select_rows(captures: Captures, keep: Any) -> Captures:
     return Captures(
         captures.inputs, captures.packets[keep].reset_index(drop=True), captures.flows, segments,
         with_columns(sack, segment=row[sack["segment"].to_numpy()]), with_extents(captures.connections, segments), cut,
+        captures.lost,
     )  # fmt: skip
 
 

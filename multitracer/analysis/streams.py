@@ -46,7 +46,7 @@ def follow_streams(captures: Captures, progress: Progress) -> Streams:
     progress("judging retransmissions", 0.5)
     groups, error_ns = Groups(segments, len(connections)), _arrival_errors(segments, paths, alignment)
     marked = rows_with(segments["marks"].to_numpy(), MARKS["retransmission"])
-    received = received_before(segments, captures.sack, groups, paths, marked)
+    received = received_before(segments, captures.sack, groups, paths, marked, captures.lost)
     resent = classify(segments, captures.sack, connections, groups, paths.seen_at, received, error_ns)
     return Streams(segments, connections, measures, paths, groups, resent)
 

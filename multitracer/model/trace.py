@@ -104,6 +104,10 @@ class Input:
         """The same input with further notes for the reader of the report."""
         return replace(self, recording=replace(self.recording, notes=[*self.recording.notes, *notes]))
 
+    def with_loss(self, note: str) -> Input:
+        """The same input, of which it turned out that it lacks records."""
+        return replace(self, recording=replace(self.recording, complete=False)).with_notes(note)
+
 
 @dataclass
 class Trace:

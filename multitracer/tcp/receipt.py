@@ -72,11 +72,12 @@ class Stream(NamedTuple):
 
 
 def received_before(
-    segments: pd.DataFrame, sacks: pd.DataFrame, groups: Groups, paths: Paths, resent: Any
+    segments: pd.DataFrame, sacks: pd.DataFrame, groups: Groups, paths: Paths, resent: Any, lost: list[int]
 ) -> Any:
     """For each row of `segments` BEFORE, NOT_BEFORE or UNDECIDED; the last for all rows but those in `resent`.
 
-    `resent` are the rows that were marked as retransmissions.
+    `resent` are the rows that were marked as retransmissions. `lost` counts what each point's capture lost itself
+    (`vantage.completeness`): where that is not 0, what it lacks is undecided.
     """
     verdicts = np.full(len(segments), UNDECIDED, dtype=np.int8)
     connection, sender = (segments[name].to_numpy()[resent].astype(np.int64) for name in ("connection", "sender"))
@@ -91,6 +92,9 @@ def received_before(
         mine = np.flatnonzero(judged & (key == one))
         stream = _stream(columns, groups, int(one >> 1), int(one & 1), int(near[mine[0]]), int(far[mine[0]]))
         judge_stream(resent[mine], stream, columns, blocks, np.empty((2, MOST_RANGES, 2), dtype=np.int64), verdicts)
+        if lost[far[mine[0]]]:
+            rows = resent[mine]
+            verdicts[rows[verdicts[rows] == NOT_BEFORE]] = UNDECIDED
     return verdicts
 
 

@@ -54,7 +54,7 @@ SACK = Row(NEAR, 0.5, ack=1, blocks=((901, 902),))
 """An acknowledgement in the sender's capture that shows that the receiver sends SACK."""
 
 
-def verdict(resent: int, *rows: Row) -> int:
+def verdict(resent: int, *rows: Row, lost: int = 0) -> int:
     """The verdict on row number `resent`, which is in the sender's capture."""
     is_answer = [not one.size for one in rows]
     frame = segments_table(
@@ -75,7 +75,7 @@ def verdict(resent: int, *rows: Row) -> int:
             arrival[one.copy_of] = n
     arrived = np.array([one.arrived for one in rows], dtype=np.int8)
     paths = Paths(np.array([[NEAR, FAR]]), np.array([[FAR, NEAR]]), arrival, arrived)
-    return int(received_before(frame, sacks, Groups(frame, 1), paths, np.array([resent]))[resent])
+    return int(received_before(frame, sacks, Groups(frame, 1), paths, np.array([resent]), [0, lost])[resent])
 
 
 @pytest.fixture(autouse=True)
@@ -157,3 +157,11 @@ def test_a_part_that_several_records_can_have_had_decides_nothing():
 def test_a_capture_that_may_have_missed_it_decides_nothing():
     """Whether the original came cannot be told."""
     assert verdict(2, SACK, sent(0, 1, 101), RESENT, came(350, 1, 101, 2), answer(351, 101)) == UNDECIDED
+
+
+def test_what_a_capture_lacks_that_lost_records_decides_nothing():
+    """What it holds still does."""
+    absent = (LOST, RESENT, came(350, 1, 101, 2), answer(351, 101))
+    assert verdict(2, SACK, *absent, lost=1) == UNDECIDED
+    held = (ORIGINAL, RESENT, came(50, 1, 101, 1), answer(51, 101), came(350, 1, 101, 2))
+    assert verdict(2, SACK, *held, lost=1) == BEFORE

@@ -1,0 +1,77 @@
+"""Which captures lost records: those that lack octets which were acknowledged.
+
+Wireshark says "ACKed segment that wasn't captured". Octets before the first and after the last that a capture holds of
+a stream prove nothing: it may have begun later or ended sooner.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from multitracer.compute.kernels import kernel
+from multitracer.model.schema import ACK
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NONE = -1
+
+
+def lost_records(segments: pd.DataFrame, connections: int, points: int) -> list[int]:
+    """Per point, how many stretches of octets its capture lacks though they were acknowledged."""
+    names = ("connection", "point", "sender", "seq", "payload_bytes", "ack", "flags")
+    columns = [segments[name].to_numpy() for name in names]
+    top = np.full(2 * connections * points, _NONE, dtype=np.int64)
+    acknowledged = np.full(2 * connections, _NONE, dtype=np.int64)
+    above, below = (np.empty((len(segments), 3), dtype=np.int64) for _ in range(2))  # unwritten pages take no memory
+    counts = np.zeros(2, dtype=np.int64)
+    find_gaps(*columns, points, top, acknowledged, above, below, counts)
+    gaps, later = above[: counts[0]], below[: counts[1]]
+    lost = [0] * points
+    for stream in np.unique(gaps[:, 0]).tolist():
+        mine = gaps[gaps[:, 0] == stream]
+        mine = mine[mine[:, 2] <= acknowledged[stream // points]]
+        filled = later[later[:, 0] == stream]
+        lost[stream % points] += sum(not _covered(first, end, filled) for _, first, end in mine.tolist())
+    return lost
+
+
+@kernel
+def find_gaps(
+    connection: Any, point: Any, sender: Any, seq: Any, length: Any, ack: Any, flags: Any, points: int, top: Any,
+    acknowledged: Any, gaps: Any, later: Any, counts: Any,
+) -> None:  # fmt: skip
+    """Find what each stream at each point skipped, and what it sent below that later, both as (stream, from, to).
+
+    `top` is the number after the highest octet of each stream at each point, `acknowledged` that which the other end
+    has acknowledged, in any capture.
+    """
+    for row in range(len(connection)):
+        if connection[row] < 0:
+            continue
+        end_of_path = 2 * np.int64(connection[row]) + np.int64(sender[row])
+        if flags[row] & ACK:
+            acknowledged[end_of_path ^ 1] = max(acknowledged[end_of_path ^ 1], np.int64(ack[row]))
+        if length[row] == 0:
+            continue
+        stream = end_of_path * points + np.int64(point[row])
+        first, end = np.int64(seq[row]), np.int64(seq[row]) + np.int64(length[row])
+        if top[stream] >= 0 and first > top[stream]:
+            gaps[counts[0], 0], gaps[counts[0], 1], gaps[counts[0], 2] = stream, top[stream], first
+            counts[0] += 1
+        elif first < top[stream]:
+            later[counts[1], 0], later[counts[1], 1], later[counts[1], 2] = stream, first, end
+            counts[1] += 1
+        top[stream] = max(top[stream], end)
+
+
+def _covered(first: int, end: int, filled: Any) -> bool:
+    """Whether all octets first..end-1 came later."""
+    within = filled[(filled[:, 1] < end) & (filled[:, 2] > first)]
+    for _, start, stop in within[np.argsort(within[:, 1], kind="stable")].tolist():
+        if start > first:
+            return False
+        first = max(first, stop)
+    return first >= end
