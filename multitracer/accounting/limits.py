@@ -1,0 +1,154 @@
+"""What limited each direction of each connection, instant by instant, from the captures alone.
+
+An instant has the first cause that applies: the path stood still, its bottleneck was busy, TCP waited for a timer or
+repaired a loss (`sending_events`, `path_rate` and `bottleneck` find when), the receiver's window, the sender's, the
+application (`limit_shares`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from multitracer.accounting.bottleneck import find_busy, find_stalls
+from multitracer.accounting.limit_shares import WALK_FIELDS, add_up
+from multitracer.accounting.path_rate import BINS, agreeing, least_delay, middle_rate, sample_rates
+from multitracer.accounting.sending_events import (
+    FIELDS,
+    FIRST_NS,
+    LAST_ACKED_NS,
+    LISTS,
+    Capture,
+    Events,
+    follow,
+    note_arrivals,
+    start_state,
+)
+from multitracer.compute.kernels import kernel
+from multitracer.model.limits import LIMITS, Limits
+from multitracer.model.paths import NOWHERE, Paths
+from multitracer.tcp.connection_rows import Groups
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_DECIDED = 0.9
+"""Arrivals are read from the receiver's capture where it decides for this share of a direction's packets."""
+
+
+class Directions(NamedTuple):
+    """The directions to look at, an element each."""
+
+    end: Any
+    """2 * connection + sender."""
+    begin: Any
+    stop: Any
+    """The direction's rows are order[begin:stop]."""
+    arrivals: Any
+    """Whether the receiver's capture tells what arrived; else acknowledgements do."""
+
+
+class Room(NamedTuple):
+    """Arrays that are used anew for each direction."""
+
+    events: Events
+    state: Any
+    samples: Any
+    histogram: Any
+    walk: Any
+    spent: Any
+
+
+def find_limits(
+    segments: pd.DataFrame, sacks: pd.DataFrame, groups: Groups, paths: Paths, resent: pd.DataFrame
+) -> Limits:
+    """What limited each direction that carried data.
+
+    `sacks` has columns segment, left, right (relative) and dsack; `resent` is the retransmissions table.
+    """
+    ends = 2 * len(paths.sender_point)
+    shares, rates = np.full((ends, len(LIMITS)), np.nan), np.full(ends, np.nan)
+    proven, times = np.zeros(ends, dtype=np.bool_), np.full((ends, 2), -1, dtype=np.int64)
+    directions = _directions(segments, groups, paths)
+    blocks = np.array([sacks[name].to_numpy() for name in ("segment", "left", "right", "dsack")], dtype=np.int64)
+    room = _room(int((directions.stop - directions.begin).max(initial=0)))
+    limit_directions(
+        directions, groups.order, _capture(segments, paths, resent), blocks, room, shares, rates, proven, times
+    )
+    return Limits(shares, rates, proven, times[:, 0], times[:, 1])
+
+
+def _capture(segments: pd.DataFrame, paths: Paths, resent: pd.DataFrame) -> Capture:
+    code = np.full(len(segments), -1, dtype=np.int8)
+    trigger, spurious = (resent[name].cat.codes.to_numpy() for name in ("trigger", "spurious"))
+    code[resent["segment"].to_numpy()] = trigger * len(resent["spurious"].cat.categories) + spurious
+    arrival = np.where(paths.arrived == 1, paths.arrival, np.int32(NOWHERE))
+    columns = {name: segments[name].to_numpy() for name in Capture._fields if name in segments.columns}
+    return Capture(**columns, resend=code, arrival=arrival)
+
+
+def _directions(segments: pd.DataFrame, groups: Groups, paths: Paths) -> Directions:
+    """The directions with data that were captured beside their sender."""
+    own = (segments["connection"].to_numpy() >= 0) & (segments["payload_bytes"].to_numpy() > 0)
+    connection, sender = (segments[name].to_numpy()[own].astype(np.int64) for name in ("connection", "sender"))
+    near = paths.sender_point[connection, sender] == segments["point"].to_numpy()[own]
+    end = 2 * connection[near] + sender[near]
+    count = paths.sender_point.size
+    packets, decided = (
+        np.bincount(end, weights=weights, minlength=count)
+        for weights in (None, (paths.arrived[own][near] >= 0).astype(np.float64))
+    )
+    found = np.flatnonzero(packets)
+    number, side = found >> 1, found & 1
+    group = groups.number(number, paths.sender_point[number, side])
+    arrivals = (paths.receiver_point[number, side] != NOWHERE) & (decided[found] >= _DECIDED * packets[found])
+    return Directions(found, groups.starts[group], groups.starts[group + 1], arrivals)
+
+
+def _room(rows: int) -> Room:
+    """Arrays for the longest direction; pages that are never written take no memory."""
+    events = Events(
+        row=np.empty(rows, dtype=np.int32), flag=np.empty(rows, dtype=np.int8),
+        delivered_ns=np.empty(rows, dtype=np.int64), delivered_upto=np.empty(rows, dtype=np.int32),
+        delivered_flag=np.empty(rows, dtype=np.int8), trip_ns=np.empty((rows, 2), dtype=np.int64),
+        needed=np.empty((rows, 3), dtype=np.int64), spans=np.empty((LISTS, rows + 1, 2), dtype=np.int64),
+        counts=np.zeros(LISTS, dtype=np.int64),
+    )  # fmt: skip
+    fields, bins, causes, walk = (np.zeros(count, dtype=np.int64) for count in (FIELDS, BINS, len(LIMITS), WALK_FIELDS))
+    return Room(events, fields, np.empty((rows, 4), dtype=np.int64), bins, walk, causes)
+
+
+@kernel
+def limit_directions(
+    directions: Directions, order: Any, capture: Capture, blocks: Any, room: Room, shares: Any, rates: Any,
+    proven: Any, times: Any,
+) -> None:  # fmt: skip
+    """Fill the rows of `shares`, `rates`, `proven` and `times` (start and end in ns) of each direction."""
+    for number in range(len(directions.end)):
+        end = directions.end[number]
+        rows = order[directions.begin[number] : directions.stop[number]]
+        events, state = room.events, room.state
+        start_state(state, events.counts)
+        follow(rows, end & 1, capture, blocks, events, state)
+        times[end, 0], times[end, 1] = state[FIRST_NS], state[LAST_ACKED_NS]
+        if state[LAST_ACKED_NS] <= state[FIRST_NS]:
+            continue
+        if directions.arrivals[number]:
+            note_arrivals(capture, events, state)
+        rates[end], proven[end] = find_spans(capture, room, not directions.arrivals[number])
+        add_up(rows, end & 1, capture, events, state, room.walk, room.spent)
+        shares[end] = room.spent / (state[LAST_ACKED_NS] - state[FIRST_NS])
+
+
+@kernel
+def find_spans(capture: Capture, room: Room, by_acknowledgement: bool) -> tuple[float, bool]:
+    """Find when the path was busy and when it stood still; returns its rate, and whether that is proven."""
+    events, state, samples = room.events, room.state, room.samples
+    count = sample_rates(capture, events, state, least_delay(capture, events, state, 0.0), samples)
+    rate = middle_rate(samples, count, room.histogram)
+    find_busy(capture, events, state, least_delay(capture, events, state, rate), rate)
+    find_stalls(capture, events, state, by_acknowledgement)
+    if rate > 0:
+        return rate, agreeing(samples, count, rate)
+    return np.nan, False

@@ -1,0 +1,277 @@
+"""What one direction's data did, from the capture beside its sender: sent, delivered, resent, repaired.
+
+One pass over the packets of a connection in both directions. What is delivered is known from acknowledgements, at the
+time when they come; where the receiver's capture shows arrivals, `note_arrivals` replaces them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multitracer.compute.kernels import inlined, kernel
+from multitracer.model.limits import LIMITS
+from multitracer.model.schema import ACK, MARKS, OPTION_SACK, SPURIOUS, SYN, TRIGGERS
+
+APPLICATION, RECEIVER_WINDOW, SENDER_WINDOW, TIMEOUT, FAST, STALL, RATE, UNKNOWN = range(len(LIMITS))
+
+# Bits of `Sent.flag`: it was the first copy of its last octet; an acknowledgement that brought news set it off.
+NEW, RELEASED = 1, 2
+# Bits of `Delivered.flag`: which copy was delivered is certain; the receiver did not delay the acknowledgement.
+CLEAN, PROMPT = 1, 2
+EXACT = CLEAN | PROMPT
+
+AT_ONCE_NS = 3_000_000
+"""What is sent within this time of an acknowledgement was set off by it."""
+PROBES = MARKS["window_probe"] | MARKS["keep_alive"]
+MOST_HOLES = 256
+"""Resends of holes that are looked over, at each acknowledgement, for later data that was delivered."""
+
+# Lists of spans (start, end), in order of precedence; each is sorted and does not overlap itself.
+UNSURE_STALLS, STALLS, BUSY, TIMEOUTS, UNSURE, FASTS, LISTS = range(7)
+LIST_OF = (-1, -1, -1, TIMEOUTS, FASTS, -1, -1, UNSURE)
+"""The list of a recovery, by its cause."""
+# Codes of the retransmissions table, and of `Capture.resend`: spurious + len(SPURIOUS) * trigger.
+YES, NO = SPURIOUS.index("yes"), SPURIOUS.index("no")
+TIMER_TRIGGERS = (TRIGGERS.index("timeout"), TRIGGERS.index("probe"))
+ACK_TRIGGERS = (TRIGGERS.index("fast"), TRIGGERS.index("recovery"))
+PROBE = TRIGGERS.index("probe")
+VERDICTS = len(SPURIOUS)
+
+# Columns of the state of a direction; times in ns, numbers relative as in `segments`.
+# Octets below UNA are acknowledged, below TOP sent; EDGE is the end of the advertised window (-1 unknown); octets below
+# RESENT_TOP may have been resent. PROGRESS is when an acknowledgement last brought news, OUTSTANDING since when there
+# has been unacknowledged data. RECOVERY is the cause of the recovery in progress (-1: none), which began at
+# RECOVERY_START and lasts until RECOVERY_END is acknowledged. SENT, HEARD, TRIPS and NEEDED count rows of the arrays;
+# FRONT is the first sent row above all that was delivered.
+(NOW, UNA, TOP, HIGH, EDGE, RESENT_TOP, FIRST_NS, LAST_ACKED_NS, PROGRESS, OUTSTANDING, RECOVERY, RECOVERY_START,
+ RECOVERY_END, RECOVERY_BY_PROBE, SENT, FRONT, HEARD, TRIPS, NEEDED, NEXT_BLOCK, FIELDS) = range(21)  # fmt: skip
+
+
+class Capture(NamedTuple):
+    """Columns of all segments, one element per row."""
+
+    time_ns: Any
+    sender: Any
+    seq: Any
+    ack: Any
+    payload_bytes: Any
+    flags: Any
+    options: Any
+    window_bytes: Any
+    wire_bytes: Any
+    marks: Any
+    resend: Any
+    """The code of its retransmission's verdict and trigger; -1 for what was not resent."""
+    arrival: Any
+    """The row of the same packet at the receiving point; -1 none."""
+
+
+class Events(NamedTuple):
+    """What is collected of one direction; the arrays are longer than what `state` counts."""
+
+    row: Any
+    """Of each data segment in order of sending, its row in the capture."""
+    flag: Any
+    delivered_ns: Any
+    """When data was seen to be delivered, in order of sending, all of it up to a sent row; with flags."""
+    delivered_upto: Any
+    delivered_flag: Any
+    trip_ns: Any
+    """Round trips, shape (rows, 2): when each was measured, and how long it was."""
+    needed: Any
+    """Resends that were not needless, shape (rows, 3): time, first octet, whether that is certain."""
+    spans: Any
+    """Shape (LISTS, rows, 2)."""
+    counts: Any
+    """The number of spans in each list."""
+
+
+@kernel
+def start_state(state: Any, counts: Any) -> None:
+    """Prepare for a direction of which nothing was seen."""
+    state[:] = 0
+    counts[:] = 0
+    state[EDGE] = state[RECOVERY] = state[FIRST_NS] = state[LAST_ACKED_NS] = state[HIGH] = -1
+
+
+@inlined
+def add_span(events: Events, which: int, start: int, end: int) -> None:
+    """Append a span to a list; what it shares with the latest span of the list is left out."""
+    count = events.counts[which]
+    if count > 0:
+        start = max(start, events.spans[which, count - 1, 1])
+    if end > start:
+        events.spans[which, count, 0], events.spans[which, count, 1] = start, end
+        events.counts[which] += 1
+
+
+@kernel
+def follow(rows: Any, direction: int, capture: Capture, blocks: Any, events: Events, state: Any) -> None:
+    """Follow one direction through the rows of its connection at the point beside the sender."""
+    for row in rows:
+        state[NOW] = max(state[NOW], capture.time_ns[row])
+        length = np.int64(capture.payload_bytes[row])
+        if capture.sender[row] != direction:
+            if capture.flags[row] & ACK:
+                on_acknowledgement(row, capture, blocks, events, state)
+        elif length > 1 or (length == 1 and not capture.marks[row] & PROBES):
+            on_data(row, capture, events, state)
+    end_recovery(events, state)
+
+
+@inlined
+def on_data(row: int, capture: Capture, events: Events, state: Any) -> None:
+    """The sender transmitted data in segment `row`."""
+    start = capture.seq[row] + (1 if capture.flags[row] & SYN else 0)
+    end, now, at = start + capture.payload_bytes[row], state[NOW], state[SENT]
+    if at == 0:
+        state[FIRST_NS] = now
+        state[UNA] = state[TOP] = start
+    if state[UNA] >= state[TOP]:
+        state[OUTSTANDING] = now
+    released = state[PROGRESS] > 0 and now - state[PROGRESS] <= AT_ONCE_NS
+    events.row[at] = row
+    events.flag[at] = (NEW if end > state[TOP] else 0) | (RELEASED if released else 0)
+    state[SENT] = at + 1
+    if capture.resend[row] >= 0:
+        on_resend(start, end, capture.resend[row], events, state)
+    state[TOP] = max(state[TOP], end)
+
+
+@kernel
+def on_resend(start: int, end: int, code: int, events: Events, state: Any) -> None:
+    """Octets start..end-1 were resent: a recovery begins, unless it was needless or one is in progress."""
+    trigger, verdict = code // VERDICTS, code % VERDICTS
+    state[RESENT_TOP] = max(state[RESENT_TOP], end)
+    if verdict == YES:
+        return
+    at, now = state[NEEDED], state[NOW]
+    events.needed[at, 0], events.needed[at, 1], events.needed[at, 2] = now, start, 1 if verdict == NO else 0
+    state[NEEDED] = at + 1
+    timer = trigger in TIMER_TRIGGERS
+    cause = TIMEOUT if timer else FAST if trigger in ACK_TRIGGERS else UNKNOWN
+    cause = cause if verdict == NO else UNKNOWN
+    if not replaces(cause, state):
+        if timer and trigger != PROBE:
+            state[RECOVERY_BY_PROBE] = 0
+        return
+    end_recovery(events, state)
+    waited_from = max(state[PROGRESS], state[OUTSTANDING])
+    state[RECOVERY], state[RECOVERY_START] = cause, waited_from if timer else now
+    state[RECOVERY_BY_PROBE] = 1 if trigger == PROBE else 0
+    state[RECOVERY_END] = max(state[TOP], end)
+
+
+@inlined
+def replaces(cause: int, state: Any) -> bool:
+    """Whether a recovery of this cause begins, although another may be in progress."""
+    current = state[RECOVERY]
+    if current in (-1, UNKNOWN):
+        return current != cause
+    return (current == FAST and cause == TIMEOUT) or (cause == FAST and state[RECOVERY_BY_PROBE] == 1)
+
+
+@inlined
+def end_recovery(events: Events, state: Any) -> None:
+    """The recovery in progress, if any, ends now."""
+    if state[RECOVERY] >= 0:
+        add_span(events, LIST_OF[state[RECOVERY]], state[RECOVERY_START], state[NOW])
+    state[RECOVERY] = -1
+    state[RECOVERY_BY_PROBE] = 0
+
+
+@kernel
+def on_acknowledgement(row: int, capture: Capture, blocks: Any, events: Events, state: Any) -> None:
+    """The sender received segment `row`, which acknowledges and advertises a window."""
+    number, window, edge = capture.ack[row], np.int64(capture.window_bytes[row]), state[EDGE]
+    sacked = capture.options[row] & OPTION_SACK and read_blocks(row, blocks, state)
+    if number < state[UNA]:
+        return  # overtaken by a later one
+    state[EDGE] = -1 if window < 0 else number + window
+    if state[SENT] == 0:
+        return
+    advanced = state[UNA] < state[TOP] and number > state[UNA]
+    if advanced:
+        state[UNA], state[LAST_ACKED_NS] = min(number, state[TOP]), state[NOW]
+    if advanced or sacked:
+        state[PROGRESS] = state[NOW]
+        note_delivery(advanced, sacked or state[EDGE] > edge, sacked, capture, events, state)
+    if state[RECOVERY] >= 0 and state[UNA] >= state[RECOVERY_END]:
+        end_recovery(events, state)
+
+
+@kernel
+def read_blocks(row: int, blocks: Any, state: Any) -> bool:
+    """Read the SACK blocks of segment `row`; whether it has any that is no DSACK."""
+    at, sacked = state[NEXT_BLOCK], False
+    while at < blocks.shape[1] and blocks[0, at] < row:
+        at += 1
+    while at < blocks.shape[1] and blocks[0, at] == row:
+        if not blocks[3, at]:
+            state[HIGH], sacked = max(state[HIGH], blocks[2, at]), True
+        at += 1
+    state[NEXT_BLOCK] = at
+    return sacked
+
+
+@inlined
+def note_delivery(advanced: bool, prompt: bool, sacked: bool, capture: Capture, events: Events, state: Any) -> None:
+    """An acknowledgement brought news: note up to which sent row data was delivered, and the round trip."""
+    gained, last = move_front(capture, events, state)
+    if not advanced and gained == 0:
+        return
+    flag, now = 0, state[NOW]
+    if gained > 0:
+        row = events.row[last]
+        resent = capture.resend[row]
+        if not events.flag[last] & NEW:
+            flag = EXACT if resent >= 0 and resent % VERDICTS == NO else 0
+        elif capture.seq[row] >= state[RESENT_TOP]:
+            flag = CLEAN | (PROMPT if prompt and (gained > 1 or sacked) else 0)
+            add_trip(events, state, now - capture.time_ns[row])
+    at = state[HEARD]
+    events.delivered_ns[at], events.delivered_upto[at], events.delivered_flag[at] = now, state[FRONT] - 1, flag
+    state[HEARD] = at + 1
+
+
+@inlined
+def add_trip(events: Events, state: Any, trip: int) -> None:
+    """Note a round trip, measured now."""
+    at = state[TRIPS]
+    events.trip_ns[at, 0], events.trip_ns[at, 1] = state[NOW], trip
+    state[TRIPS] = at + 1
+
+
+@kernel
+def move_front(capture: Capture, events: Events, state: Any) -> tuple[int, int]:
+    """Move FRONT past the rows that are known to be delivered; returns how many, and the last of them (-1 none)."""
+    front, gained, last, holes = max(state[UNA], min(state[HIGH], state[TOP])), 0, -1, 0
+    at = state[FRONT]
+    while at < state[SENT] and holes < MOST_HOLES:
+        row = events.row[at]
+        end = capture.seq[row] + (1 if capture.flags[row] & SYN else 0) + capture.payload_bytes[row]
+        if end > front:
+            break
+        if events.flag[at] & NEW or end <= state[UNA]:
+            gained, last = gained + 1, at
+        else:
+            holes += 1
+        at += 1
+    if gained > 0:
+        state[FRONT] = last + 1
+    return gained, last
+
+
+@kernel
+def note_arrivals(capture: Capture, events: Events, state: Any) -> None:
+    """Replace the deliveries by the arrivals in the receiver's capture."""
+    count = 0
+    for at in range(state[SENT]):
+        there = capture.arrival[events.row[at]]
+        if there >= 0:
+            events.delivered_ns[count], events.delivered_upto[count] = capture.time_ns[there], at
+            events.delivered_flag[count] = EXACT
+            count += 1
+    state[HEARD] = count
