@@ -13,7 +13,7 @@ import numpy as np
 
 from multitracer.accounting.bottleneck import find_busy, find_stalls
 from multitracer.accounting.limit_shares import WALK_FIELDS, add_up
-from multitracer.accounting.path_rate import BINS, agreeing, least_delay, middle_rate, sample_rates
+from multitracer.accounting.path_rate import AGREE, BINS, agreeing, least_delay, middle_rate, sample_rates
 from multitracer.accounting.sending_events import (
     FIELDS,
     FIRST_NS,
@@ -26,13 +26,14 @@ from multitracer.accounting.sending_events import (
     start_state,
 )
 from multitracer.compute.kernels import kernel
-from multitracer.model.limits import LIMITS, Limits
+from multitracer.model.limits import LIMITS, RATE_FROM, Limits
 from multitracer.model.paths import NOWHERE, Paths
 from multitracer.tcp.connection_rows import Groups
 
 if TYPE_CHECKING:
     import pandas as pd
 
+TOLD, FOUND = RATE_FROM.index("told"), RATE_FROM.index("found")
 _DECIDED = 0.9
 """Arrivals are read from the receiver's capture where it decides for this share of a direction's packets."""
 
@@ -61,22 +62,25 @@ class Room(NamedTuple):
 
 
 def find_limits(
-    segments: pd.DataFrame, sacks: pd.DataFrame, groups: Groups, paths: Paths, resent: pd.DataFrame
-) -> Limits:
+    segments: pd.DataFrame, sacks: pd.DataFrame, groups: Groups, paths: Paths, resent: pd.DataFrame,
+    told_bps: float | None = None,
+) -> Limits:  # fmt: skip
     """What limited each direction that carried data.
 
-    `sacks` has columns segment, left, right (relative) and dsack; `resent` is the retransmissions table.
+    `sacks` has columns segment, left, right (relative) and dsack; `resent` is the retransmissions table; `told_bps` is
+    the path's rate as the user states it.
     """
     ends = 2 * len(paths.sender_point)
     shares, rates = np.full((ends, len(LIMITS)), np.nan), np.full(ends, np.nan)
-    proven, times = np.zeros(ends, dtype=np.bool_), np.full((ends, 2), -1, dtype=np.int64)
+    rate_from, times = np.zeros(ends, dtype=np.int8), np.full((ends, 2), -1, dtype=np.int64)
     directions = _directions(segments, groups, paths)
     blocks = np.array([sacks[name].to_numpy() for name in ("segment", "left", "right", "dsack")], dtype=np.int64)
     room = _room(int((directions.stop - directions.begin).max(initial=0)))
     limit_directions(
-        directions, groups.order, _capture(segments, paths, resent), blocks, room, shares, rates, proven, times
-    )
-    return Limits(shares, rates, proven, times[:, 0], times[:, 1])
+        directions, groups.order, _capture(segments, paths, resent), blocks, told_bps or 0.0, room, shares, rates,
+        rate_from, times,
+    )  # fmt: skip
+    return Limits(shares, rates, rate_from, times[:, 0], times[:, 1])
 
 
 def _capture(segments: pd.DataFrame, paths: Paths, resent: pd.DataFrame) -> Capture:
@@ -121,10 +125,10 @@ def _room(rows: int) -> Room:
 
 @kernel
 def limit_directions(
-    directions: Directions, order: Any, capture: Capture, blocks: Any, room: Room, shares: Any, rates: Any,
-    proven: Any, times: Any,
+    directions: Directions, order: Any, capture: Capture, blocks: Any, told_bps: float, room: Room, shares: Any,
+    rates: Any, rate_from: Any, times: Any,
 ) -> None:  # fmt: skip
-    """Fill the rows of `shares`, `rates`, `proven` and `times` (start and end in ns) of each direction."""
+    """Fill the rows of `shares`, `rates`, `rate_from` and `times` (start and end in ns) of each direction."""
     for number in range(len(directions.end)):
         end = directions.end[number]
         rows = order[directions.begin[number] : directions.stop[number]]
@@ -136,19 +140,31 @@ def limit_directions(
             continue
         if directions.arrivals[number]:
             note_arrivals(capture, events, state)
-        rates[end], proven[end] = find_spans(capture, room, not directions.arrivals[number])
+        rates[end], rate_from[end] = find_rate(capture, room, told_bps)
+        find_spans(capture, room, rates[end], not directions.arrivals[number])
         add_up(rows, end & 1, capture, events, state, room.walk, room.spent)
         shares[end] = room.spent / (state[LAST_ACKED_NS] - state[FIRST_NS])
 
 
 @kernel
-def find_spans(capture: Capture, room: Room, by_acknowledgement: bool) -> tuple[float, bool]:
-    """Find when the path was busy and when it stood still; returns its rate, and whether that is proven."""
+def find_rate(capture: Capture, room: Room, told_bps: float) -> tuple[float, int]:
+    """The path's rate in bit/s (0 unknown), and where it is from.
+
+    A told rate stands in where too few deliveries behind a queue agree, unless they came faster.
+    """
     events, state, samples = room.events, room.state, room.samples
     count = sample_rates(capture, events, state, least_delay(capture, events, state, 0.0), samples)
     rate = middle_rate(samples, count, room.histogram)
-    find_busy(capture, events, state, least_delay(capture, events, state, rate), rate)
+    if rate > 0 and agreeing(samples, count, rate):
+        return rate, FOUND
+    if told_bps > 0 and rate <= told_bps * (1 + AGREE):
+        return told_bps, TOLD
+    return rate, 0
+
+
+@kernel
+def find_spans(capture: Capture, room: Room, rate_bps: float, by_acknowledgement: bool) -> None:
+    """Find when the path was busy, and when it stood still."""
+    events, state = room.events, room.state
+    find_busy(capture, events, state, least_delay(capture, events, state, rate_bps), rate_bps)
     find_stalls(capture, events, state, by_acknowledgement)
-    if rate > 0:
-        return rate, agreeing(samples, count, rate)
-    return np.nan, False

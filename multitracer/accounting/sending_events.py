@@ -144,9 +144,9 @@ def on_data(row: int, capture: Capture, events: Events, state: Any) -> None:
 def on_resend(start: int, end: int, code: int, events: Events, state: Any) -> None:
     """Octets start..end-1 were resent: a recovery begins, unless it was needless or one is in progress."""
     trigger, verdict = code // VERDICTS, code % VERDICTS
-    state[RESENT_TOP] = max(state[RESENT_TOP], end)
     if verdict == YES:
-        return
+        return  # the earlier copy was delivered: there is no doubt which
+    state[RESENT_TOP] = max(state[RESENT_TOP], end)
     at, now = state[NEEDED], state[NOW]
     events.needed[at, 0], events.needed[at, 1], events.needed[at, 2] = now, start, 1 if verdict == NO else 0
     state[NEEDED] = at + 1
@@ -254,7 +254,8 @@ def move_front(capture: Capture, events: Events, state: Any) -> tuple[int, int]:
         end = capture.seq[row] + (1 if capture.flags[row] & SYN else 0) + capture.payload_bytes[row]
         if end > front:
             break
-        if events.flag[at] & NEW or end <= state[UNA]:
+        resent = capture.resend[row]
+        if events.flag[at] & NEW or (end <= state[UNA] and resent >= 0 and resent % VERDICTS != YES):
             gained, last = gained + 1, at
         else:
             holes += 1
@@ -266,7 +267,11 @@ def move_front(capture: Capture, events: Events, state: Any) -> tuple[int, int]:
 
 @kernel
 def note_arrivals(capture: Capture, events: Events, state: Any) -> None:
-    """Replace the deliveries by the arrivals in the receiver's capture."""
+    """Replace the deliveries by the arrivals in the receiver's capture.
+
+    A packet that was overtaken had left the bottleneck, which keeps their order, before what overtook it: it counts as
+    delivered then.
+    """
     count = 0
     for at in range(state[SENT]):
         there = capture.arrival[events.row[at]]
@@ -274,4 +279,6 @@ def note_arrivals(capture: Capture, events: Events, state: Any) -> None:
             events.delivered_ns[count], events.delivered_upto[count] = capture.time_ns[there], at
             events.delivered_flag[count] = EXACT
             count += 1
+    for at in range(count - 2, -1, -1):
+        events.delivered_ns[at] = min(events.delivered_ns[at], events.delivered_ns[at + 1])
     state[HEARD] = count

@@ -14,6 +14,9 @@ LIMITS = (
 )  # fmt: skip
 """What can limit a transfer, in the order of the summary."""
 
+RATE_FROM = ("", "told", "found")
+"""Where a path's rate is from: stated by the user, or found from arrivals or acknowledgements behind a queue."""
+
 Floats: TypeAlias = npt.NDArray[np.float64]
 
 
@@ -27,9 +30,9 @@ class Limits:
     NaN for an end that sent no data, or whose data was never acknowledged.
     """
     rate_bps: Floats
-    """The rate of each end's path, as its arrivals or acknowledgements show it; NaN unknown."""
-    rate_proven: npt.NDArray[np.bool_]
-    """Whether enough of them agree on that rate to report it."""
+    """The rate of the path of each end, in bit/s; 0 unknown, NaN where `shares` is."""
+    rate_from: npt.NDArray[np.int8]
+    """Where that rate is from, an index of RATE_FROM; 0 where too little agrees on it to report it."""
     start_ns: npt.NDArray[np.int64]
     """When each end sent its first data octet; -1 for none."""
     end_ns: npt.NDArray[np.int64]
