@@ -8,6 +8,7 @@ import numpy as np
 
 from multitracer.accounting.path_rate import FAR_NS
 from multitracer.accounting.sending_events import (
+    ANSWERS_COPY,
     BUSY,
     EXACT,
     HEARD,
@@ -75,7 +76,7 @@ def find_stalls(capture: Capture, events: Events, state: Any, by_acknowledgement
             trip = trip_before(events, state, trip, begin)
             if trip >= 0 and now - begin > longest_wait(events.trip_ns[trip, 1], by_acknowledgement):
                 read, top = top_at(capture, events, state, read, top, now)
-                note_stall(begin, now, top, events, state)
+                note_stall(begin, now, top, events.delivered_flag[at] & ANSWERS_COPY == 0, events, state)
             first = upto + 1
         latest = max(latest, now)
 
@@ -92,16 +93,16 @@ def top_at(capture: Capture, events: Events, state: Any, read: int, top: int, no
     """Read sent rows from `read` on up to a time; returns the next row, and the end of all data sent by then."""
     while read < state[SENT] and capture.time_ns[events.row[read]] <= now:
         row = events.row[read]
-        if events.flag[read] & NEW:
+        if events.kind[read] == NEW:
             top = capture.seq[row] + capture.payload_bytes[row]
         read += 1
     return read, top
 
 
 @kernel
-def note_stall(begin: int, end: int, top: int, events: Events, state: Any) -> None:
+def note_stall(begin: int, end: int, top: int, certain: bool, events: Events, state: Any) -> None:
     """The path may have stood still from begin to end, when octets up to `top` had been sent: look what was resent."""
-    at, certain = first_needed(events, state, begin), True
+    at = first_needed(events, state, begin)
     while at < state[NEEDED] and (events.needed[at, 0] <= end or events.needed[at, 1] < top):
         if events.needed[at, 1] < top:
             if events.needed[at, 2]:

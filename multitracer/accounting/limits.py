@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from multitracer.accounting.bottleneck import find_busy, find_stalls
-from multitracer.accounting.limit_shares import WALK_FIELDS, add_up
+from multitracer.accounting.limit_shares import add_up
 from multitracer.accounting.path_rate import AGREE, BINS, agreeing, least_delay, middle_rate, sample_rates
 from multitracer.accounting.sending_events import (
     FIELDS,
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TOLD, FOUND = RATE_FROM.index("told"), RATE_FROM.index("found")
-_DECIDED = 0.9
-"""Arrivals are read from the receiver's capture where it decides for this share of a direction's packets."""
 
 
 class Directions(NamedTuple):
@@ -47,7 +45,7 @@ class Directions(NamedTuple):
     stop: Any
     """The direction's rows are order[begin:stop]."""
     arrivals: Any
-    """Whether the receiver's capture tells what arrived; else acknowledgements do."""
+    """Whether there is a capture beside the receiver."""
 
 
 class Room(NamedTuple):
@@ -57,23 +55,24 @@ class Room(NamedTuple):
     state: Any
     samples: Any
     histogram: Any
-    walk: Any
+    pointers: Any
     spent: Any
 
 
 def find_limits(
-    segments: pd.DataFrame, sacks: pd.DataFrame, groups: Groups, paths: Paths, resent: pd.DataFrame,
-    told_bps: float | None = None,
+    segments: pd.DataFrame, sacks: pd.DataFrame, measures: pd.DataFrame, groups: Groups, paths: Paths,
+    resent: pd.DataFrame, told_bps: float | None = None,
 ) -> Limits:  # fmt: skip
     """What limited each direction that carried data.
 
-    `sacks` has columns segment, left, right (relative) and dsack; `resent` is the retransmissions table; `told_bps` is
+    `sacks` has columns segment, left, right (relative) and dsack; `measures` are those of each point and end,
+    `resent` is the retransmissions table, `told_bps` is
     the path's rate as the user states it.
     """
     ends = 2 * len(paths.sender_point)
     shares, rates = np.full((ends, len(LIMITS)), np.nan), np.full(ends, np.nan)
     rate_from, times = np.zeros(ends, dtype=np.int8), np.full((ends, 2), -1, dtype=np.int64)
-    directions = _directions(segments, groups, paths)
+    directions = _directions(measures, groups, paths)
     blocks = np.array([sacks[name].to_numpy() for name in ("segment", "left", "right", "dsack")], dtype=np.int64)
     room = _room(int((directions.stop - directions.begin).max(initial=0)))
     limit_directions(
@@ -87,40 +86,33 @@ def _capture(segments: pd.DataFrame, paths: Paths, resent: pd.DataFrame) -> Capt
     code = np.full(len(segments), -1, dtype=np.int8)
     trigger, spurious = (resent[name].cat.codes.to_numpy() for name in ("trigger", "spurious"))
     code[resent["segment"].to_numpy()] = trigger * len(resent["spurious"].cat.categories) + spurious
-    arrival = np.where(paths.arrived == 1, paths.arrival, np.int32(NOWHERE))
     columns = {name: segments[name].to_numpy() for name in Capture._fields if name in segments.columns}
-    return Capture(**columns, resend=code, arrival=arrival)
+    return Capture(**columns, resend=code, arrival=paths.arrival, arrived=paths.arrived)
 
 
-def _directions(segments: pd.DataFrame, groups: Groups, paths: Paths) -> Directions:
+def _directions(measures: pd.DataFrame, groups: Groups, paths: Paths) -> Directions:
     """The directions with data that were captured beside their sender."""
-    own = (segments["connection"].to_numpy() >= 0) & (segments["payload_bytes"].to_numpy() > 0)
-    connection, sender = (segments[name].to_numpy()[own].astype(np.int64) for name in ("connection", "sender"))
-    near = paths.sender_point[connection, sender] == segments["point"].to_numpy()[own]
-    end = 2 * connection[near] + sender[near]
-    count = paths.sender_point.size
-    packets, decided = (
-        np.bincount(end, weights=weights, minlength=count)
-        for weights in (None, (paths.arrived[own][near] >= 0).astype(np.float64))
-    )
-    found = np.flatnonzero(packets)
-    number, side = found >> 1, found & 1
-    group = groups.number(number, paths.sender_point[number, side])
-    arrivals = (paths.receiver_point[number, side] != NOWHERE) & (decided[found] >= _DECIDED * packets[found])
-    return Directions(found, groups.starts[group], groups.starts[group + 1], arrivals)
+    names = ("connection", "sender", "point", "data_segments")
+    connection, sender, point, data = (measures[name].to_numpy() for name in names)
+    found = (paths.sender_point[connection, sender] == point) & (data > 0)
+    connection, sender, point = connection[found], sender[found], point[found]
+    group = groups.number(connection, point)
+    arrivals = paths.receiver_point[connection, sender] != NOWHERE
+    return Directions(2 * connection + sender, groups.starts[group], groups.starts[group + 1], arrivals)
 
 
 def _room(rows: int) -> Room:
     """Arrays for the longest direction; pages that are never written take no memory."""
     events = Events(
-        row=np.empty(rows, dtype=np.int32), flag=np.empty(rows, dtype=np.int8),
+        row=np.empty(rows, dtype=np.int32), kind=np.empty(rows, dtype=np.int8),
         delivered_ns=np.empty(rows, dtype=np.int64), delivered_upto=np.empty(rows, dtype=np.int32),
         delivered_flag=np.empty(rows, dtype=np.int8), trip_ns=np.empty((rows, 2), dtype=np.int64),
-        needed=np.empty((rows, 3), dtype=np.int64), spans=np.empty((LISTS, rows + 1, 2), dtype=np.int64),
+        needed=np.empty((rows, 3), dtype=np.int64), waits=np.empty((rows, 3), dtype=np.int64),
+        causes=np.empty((rows + 1, 2), dtype=np.int64), spans=np.empty((LISTS, rows + 1, 2), dtype=np.int64),
         counts=np.zeros(LISTS, dtype=np.int64),
     )  # fmt: skip
-    fields, bins, causes, walk = (np.zeros(count, dtype=np.int64) for count in (FIELDS, BINS, len(LIMITS), WALK_FIELDS))
-    return Room(events, fields, np.empty((rows, 4), dtype=np.int64), bins, walk, causes)
+    fields, bins, lists, causes = (np.zeros(count, dtype=np.int64) for count in (FIELDS, BINS, LISTS, len(LIMITS)))
+    return Room(events, fields, np.empty((rows, 4), dtype=np.int64), bins, lists, causes)
 
 
 @kernel
@@ -138,12 +130,12 @@ def limit_directions(
         times[end, 0], times[end, 1] = state[FIRST_NS], state[LAST_ACKED_NS]
         if state[LAST_ACKED_NS] <= state[FIRST_NS]:
             continue
-        if directions.arrivals[number]:
-            note_arrivals(capture, events, state)
+        arrivals = directions.arrivals[number] and note_arrivals(capture, events, state)
         rates[end], rate_from[end] = find_rate(capture, room, told_bps)
-        find_spans(capture, room, rates[end], not directions.arrivals[number])
-        add_up(rows, end & 1, capture, events, state, room.walk, room.spent)
-        shares[end] = room.spent / (state[LAST_ACKED_NS] - state[FIRST_NS])
+        find_spans(capture, room, rates[end], not arrivals)
+        add_up(events, state, room.pointers, room.spent)
+        for cause in range(len(room.spent)):
+            shares[end, cause] = room.spent[cause] / (state[LAST_ACKED_NS] - state[FIRST_NS])
 
 
 @kernel

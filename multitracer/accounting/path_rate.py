@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.accounting.sending_events import CLEAN, HEARD, NEW, Capture, Events
+from multitracer.accounting.sending_events import AGAIN, CLEAN, HEARD, Capture, Events
 from multitracer.compute.kernels import inlined, kernel
 
 RUN = 16
@@ -43,7 +43,7 @@ def carried(capture: Capture, events: Events, first: int, last: int) -> int:
     """Octets of the sent rows first..last on the wire; -1 if any was a resend."""
     octets = np.int64(0)
     for at in range(first, last + 1):
-        if not events.flag[at] & NEW:
+        if events.kind[at] == AGAIN:
             return -1
         octets += capture.wire_bytes[events.row[at]]
     return octets

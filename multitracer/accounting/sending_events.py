@@ -16,14 +16,19 @@ from multitracer.model.schema import ACK, MARKS, OPTION_SACK, SPURIOUS, SYN, TRI
 
 APPLICATION, RECEIVER_WINDOW, SENDER_WINDOW, TIMEOUT, FAST, STALL, RATE, UNKNOWN = range(len(LIMITS))
 
-# Bits of `Sent.flag`: it was the first copy of its last octet; an acknowledgement that brought news set it off.
-NEW, RELEASED = 1, 2
-# Bits of `Delivered.flag`: which copy was delivered is certain; the receiver did not delay the acknowledgement.
-CLEAN, PROMPT = 1, 2
+# Codes of `Events.kind`: sent before; the first copy of its last octet.
+AGAIN, NEW = range(2)
+# Bits of `Events.delivered_flag`: which copy was delivered is certain; the receiver did not delay the acknowledgement;
+# it reported a duplicate (DSACK), so that it may have acknowledged the data before, and that was lost.
+CLEAN, PROMPT, ANSWERS_COPY = 1, 2, 4
 EXACT = CLEAN | PROMPT
+SACKS, DSACKS = 1, 2
+"""Kinds of SACK blocks, as bits."""
 
 AT_ONCE_NS = 3_000_000
 """What is sent within this time of an acknowledgement was set off by it."""
+DECIDED = 0.9
+"""Arrivals are read from the receiver's capture where it decides for this share of a direction's packets."""
 PROBES = MARKS["window_probe"] | MARKS["keep_alive"]
 MOST_HOLES = 256
 """Resends of holes that are looked over, at each acknowledgement, for later data that was delivered."""
@@ -41,12 +46,13 @@ VERDICTS = len(SPURIOUS)
 
 # Columns of the state of a direction; times in ns, numbers relative as in `segments`.
 # Octets below UNA are acknowledged, below TOP sent; EDGE is the end of the advertised window (-1 unknown); octets below
-# RESENT_TOP may have been resent. PROGRESS is when an acknowledgement last brought news, OUTSTANDING since when there
+# RESENT_TOP may have been resent. LAST_NEW is when new data was last sent, PROGRESS is when an acknowledgement last brought news, OUTSTANDING since when there
 # has been unacknowledged data. RECOVERY is the cause of the recovery in progress (-1: none), which began at
-# RECOVERY_START and lasts until RECOVERY_END is acknowledged. SENT, HEARD, TRIPS and NEEDED count rows of the arrays;
-# FRONT is the first sent row above all that was delivered.
-(NOW, UNA, TOP, HIGH, EDGE, RESENT_TOP, FIRST_NS, LAST_ACKED_NS, PROGRESS, OUTSTANDING, RECOVERY, RECOVERY_START,
- RECOVERY_END, RECOVERY_BY_PROBE, SENT, FRONT, HEARD, TRIPS, NEEDED, NEXT_BLOCK, FIELDS) = range(21)  # fmt: skip
+# RECOVERY_START and lasts until RECOVERY_END is acknowledged. SENT, HEARD, TRIPS, NEEDED, WAITS and CAUSES count rows of
+# the arrays; FRONT is the first sent row above all that was delivered.
+(NOW, UNA, TOP, HIGH, EDGE, RESENT_TOP, FIRST_NS, LAST_NEW, LAST_ACKED_NS, PROGRESS, OUTSTANDING, RECOVERY, RECOVERY_START,
+ RECOVERY_END, RECOVERY_BY_PROBE, SENT, FRONT, HEARD, TRIPS, NEEDED, WAITS, CAUSES, NEXT_BLOCK,
+ FIELDS) = range(24)  # fmt: skip
 
 
 class Capture(NamedTuple):
@@ -66,6 +72,8 @@ class Capture(NamedTuple):
     """The code of its retransmission's verdict and trigger; -1 for what was not resent."""
     arrival: Any
     """The row of the same packet at the receiving point; -1 none."""
+    arrived: Any
+    """Whether it got there intact: 1 yes, 0 no, -1 unknown."""
 
 
 class Events(NamedTuple):
@@ -73,7 +81,7 @@ class Events(NamedTuple):
 
     row: Any
     """Of each data segment in order of sending, its row in the capture."""
-    flag: Any
+    kind: Any
     delivered_ns: Any
     """When data was seen to be delivered, in order of sending, all of it up to a sent row; with flags."""
     delivered_upto: Any
@@ -82,6 +90,10 @@ class Events(NamedTuple):
     """Round trips, shape (rows, 2): when each was measured, and how long it was."""
     needed: Any
     """Resends that were not needless, shape (rows, 3): time, first octet, whether that is certain."""
+    waits: Any
+    """Since new data was last sent, shape (rows, 3): from when on which octet was unacknowledged, and the edge."""
+    causes: Any
+    """Shape (rows, 2): from when on what limited the sender while the path was idle and nothing was repaired."""
     spans: Any
     """Shape (LISTS, rows, 2)."""
     counts: Any
@@ -119,6 +131,7 @@ def follow(rows: Any, direction: int, capture: Capture, blocks: Any, events: Eve
         elif length > 1 or (length == 1 and not capture.marks[row] & PROBES):
             on_data(row, capture, events, state)
     end_recovery(events, state)
+    add_cause(state[LAST_NEW], APPLICATION, events, state)  # waiting for the last acknowledgements
 
 
 @inlined
@@ -131,13 +144,49 @@ def on_data(row: int, capture: Capture, events: Events, state: Any) -> None:
         state[UNA] = state[TOP] = start
     if state[UNA] >= state[TOP]:
         state[OUTSTANDING] = now
-    released = state[PROGRESS] > 0 and now - state[PROGRESS] <= AT_ONCE_NS
-    events.row[at] = row
-    events.flag[at] = (NEW if end > state[TOP] else 0) | (RELEASED if released else 0)
+    events.row[at], events.kind[at] = row, NEW if end > state[TOP] else AGAIN
     state[SENT] = at + 1
     if capture.resend[row] >= 0:
         on_resend(start, end, capture.resend[row], events, state)
-    state[TOP] = max(state[TOP], end)
+    if end > state[TOP]:
+        tell_waits(capture.payload_bytes[row], events, state)
+        state[TOP], state[LAST_NEW], state[WAITS] = end, now, 0
+        note_wait(events, state)
+
+
+@inlined
+def note_wait(events: Events, state: Any) -> None:
+    """Note what is acknowledged and advertised now, until the sender sends new data."""
+    at = state[WAITS]
+    events.waits[at, 0], events.waits[at, 1], events.waits[at, 2] = state[NOW], state[UNA], state[EDGE]
+    state[WAITS] = at + 1
+
+
+@kernel
+def tell_waits(length: int, events: Events, state: Any) -> None:
+    """New data of `length` octets is sent now: say what limited the sender since it last sent new data."""
+    released = state[PROGRESS] > 0 and state[NOW] - state[PROGRESS] <= AT_ONCE_NS
+    top = state[TOP]
+    for at in range(state[WAITS]):
+        una, edge = events.waits[at, 1], events.waits[at, 2]
+        if edge >= 0 and top + length > edge:
+            cause = RECEIVER_WINDOW
+        elif una >= top:
+            cause = APPLICATION
+        elif edge < 0:
+            cause = UNKNOWN
+        else:
+            cause = SENDER_WINDOW if released else APPLICATION
+        add_cause(events.waits[at, 0], cause, events, state)
+
+
+@inlined
+def add_cause(start: int, cause: int, events: Events, state: Any) -> None:
+    """Append a cause that limits from `start` on, if it is another one than before."""
+    at = state[CAUSES]
+    if at == 0 or events.causes[at - 1, 1] != cause:
+        events.causes[at, 0], events.causes[at, 1] = start, cause
+        state[CAUSES] = at + 1
 
 
 @kernel
@@ -186,7 +235,8 @@ def end_recovery(events: Events, state: Any) -> None:
 def on_acknowledgement(row: int, capture: Capture, blocks: Any, events: Events, state: Any) -> None:
     """The sender received segment `row`, which acknowledges and advertises a window."""
     number, window, edge = capture.ack[row], np.int64(capture.window_bytes[row]), state[EDGE]
-    sacked = capture.options[row] & OPTION_SACK and read_blocks(row, blocks, state)
+    found = read_blocks(row, blocks, state) if capture.options[row] & OPTION_SACK else 0
+    sacked = found & SACKS != 0
     if number < state[UNA]:
         return  # overtaken by a later one
     state[EDGE] = -1 if window < 0 else number + window
@@ -195,41 +245,48 @@ def on_acknowledgement(row: int, capture: Capture, blocks: Any, events: Events, 
     advanced = state[UNA] < state[TOP] and number > state[UNA]
     if advanced:
         state[UNA], state[LAST_ACKED_NS] = min(number, state[TOP]), state[NOW]
+    note_wait(events, state)
     if advanced or sacked:
         state[PROGRESS] = state[NOW]
-        note_delivery(advanced, sacked or state[EDGE] > edge, sacked, capture, events, state)
+        prompt = PROMPT if sacked or state[EDGE] > edge else 0
+        note_delivery(advanced, prompt, found, capture, events, state)
     if state[RECOVERY] >= 0 and state[UNA] >= state[RECOVERY_END]:
         end_recovery(events, state)
 
 
 @kernel
-def read_blocks(row: int, blocks: Any, state: Any) -> bool:
-    """Read the SACK blocks of segment `row`; whether it has any that is no DSACK."""
-    at, sacked = state[NEXT_BLOCK], False
+def read_blocks(row: int, blocks: Any, state: Any) -> int:
+    """Read the SACK blocks of segment `row`; returns which kinds it has."""
+    at, found = state[NEXT_BLOCK], 0
     while at < blocks.shape[1] and blocks[0, at] < row:
         at += 1
     while at < blocks.shape[1] and blocks[0, at] == row:
-        if not blocks[3, at]:
-            state[HIGH], sacked = max(state[HIGH], blocks[2, at]), True
+        if blocks[3, at]:
+            found |= DSACKS
+        else:
+            state[HIGH], found = max(state[HIGH], blocks[2, at]), found | SACKS
         at += 1
     state[NEXT_BLOCK] = at
-    return sacked
+    return found
 
 
 @inlined
-def note_delivery(advanced: bool, prompt: bool, sacked: bool, capture: Capture, events: Events, state: Any) -> None:
-    """An acknowledgement brought news: note up to which sent row data was delivered, and the round trip."""
+def note_delivery(advanced: bool, prompt: int, found: int, capture: Capture, events: Events, state: Any) -> None:
+    """An acknowledgement brought news: note up to which sent row data was delivered, and the round trip.
+
+    `prompt` is PROMPT if it was not delayed, provided that it was for several segments or has the SACKS of `found`.
+    """
     gained, last = move_front(capture, events, state)
     if not advanced and gained == 0:
         return
-    flag, now = 0, state[NOW]
-    if gained > 0:
+    flag, now = ANSWERS_COPY if found & DSACKS else 0, state[NOW]
+    if gained > 0 and flag == 0:
         row = events.row[last]
         resent = capture.resend[row]
-        if not events.flag[last] & NEW:
+        if events.kind[last] == AGAIN:
             flag = EXACT if resent >= 0 and resent % VERDICTS == NO else 0
         elif capture.seq[row] >= state[RESENT_TOP]:
-            flag = CLEAN | (PROMPT if prompt and (gained > 1 or sacked) else 0)
+            flag = CLEAN | (prompt if gained > 1 or found & SACKS else 0)
             add_trip(events, state, now - capture.time_ns[row])
     at = state[HEARD]
     events.delivered_ns[at], events.delivered_upto[at], events.delivered_flag[at] = now, state[FRONT] - 1, flag
@@ -255,7 +312,7 @@ def move_front(capture: Capture, events: Events, state: Any) -> tuple[int, int]:
         if end > front:
             break
         resent = capture.resend[row]
-        if events.flag[at] & NEW or (end <= state[UNA] and resent >= 0 and resent % VERDICTS != YES):
+        if events.kind[at] == NEW or (end <= state[UNA] and resent >= 0 and resent % VERDICTS != YES):
             gained, last = gained + 1, at
         else:
             holes += 1
@@ -266,19 +323,24 @@ def move_front(capture: Capture, events: Events, state: Any) -> tuple[int, int]:
 
 
 @kernel
-def note_arrivals(capture: Capture, events: Events, state: Any) -> None:
-    """Replace the deliveries by the arrivals in the receiver's capture.
+def note_arrivals(capture: Capture, events: Events, state: Any) -> bool:
+    """Replace the deliveries by the arrivals in the receiver's capture, where it decides for nearly all packets.
 
-    A packet that was overtaken had left the bottleneck, which keeps their order, before what overtook it: it counts as
+    Returns whether it does. A packet that was overtaken had left the bottleneck, which keeps their order, before what overtook it: it counts as
     delivered then.
     """
-    count = 0
+    count, decided = 0, 0
+    for at in range(state[SENT]):
+        decided += 1 if capture.arrived[events.row[at]] >= 0 else 0
+    if decided < DECIDED * state[SENT]:
+        return False
     for at in range(state[SENT]):
         there = capture.arrival[events.row[at]]
-        if there >= 0:
+        if there >= 0 and capture.arrived[events.row[at]] == 1:
             events.delivered_ns[count], events.delivered_upto[count] = capture.time_ns[there], at
             events.delivered_flag[count] = EXACT
             count += 1
     for at in range(count - 2, -1, -1):
         events.delivered_ns[at] = min(events.delivered_ns[at], events.delivered_ns[at + 1])
     state[HEARD] = count
+    return True

@@ -120,8 +120,8 @@ def limits_of(joined: Joined, options: AnalyzeOptions) -> Limits:
     """What limited each direction, from the captures alone."""
     streams = joined.streams
     return find_limits(
-        streams.segments, joined.captures.sack, streams.groups, streams.paths, streams.retransmissions,
-        options.link_rate_bps,
+        streams.segments, joined.captures.sack, streams.measures, streams.groups, streams.paths,
+        streams.retransmissions, options.link_rate_bps,
     )  # fmt: skip
 
 
