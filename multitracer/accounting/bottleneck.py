@@ -21,6 +21,7 @@ from multitracer.accounting.sending_events import (
     Capture,
     Events,
     add_span,
+    is_needless,
 )
 from multitracer.compute.kernels import inlined, kernel
 
@@ -78,7 +79,16 @@ def find_stalls(capture: Capture, events: Events, state: Any, by_acknowledgement
                 read, top = top_at(capture, events, state, read, top, now)
                 note_stall(begin, now, top, events.delivered_flag[at] & ANSWERS_COPY == 0, events, state)
             first = upto + 1
+        first = next_in_flight(capture, events, state, first, by_acknowledgement)
         latest = max(latest, now)
+
+
+@inlined
+def next_in_flight(capture: Capture, events: Events, state: Any, first: int, by_acknowledgement: bool) -> int:
+    """The first sent row from `first` on that is in flight; of needless resends acknowledgements do not tell."""
+    while by_acknowledgement and first < state[SENT] and is_needless(capture.resend[events.row[first]]):
+        first += 1
+    return first
 
 
 @inlined

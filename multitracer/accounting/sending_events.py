@@ -109,6 +109,12 @@ def start_state(state: Any, counts: Any) -> None:
 
 
 @inlined
+def is_needless(code: int) -> bool:
+    """Whether a code of `Capture.resend` is that of a needless retransmission."""
+    return code >= 0 and code % VERDICTS == YES
+
+
+@inlined
 def add_span(events: Events, which: int, start: int, end: int) -> None:
     """Append a span to a list; what it shares with the latest span of the list is left out."""
     count = events.counts[which]
@@ -311,8 +317,7 @@ def move_front(capture: Capture, events: Events, state: Any) -> tuple[int, int]:
         end = capture.seq[row] + (1 if capture.flags[row] & SYN else 0) + capture.payload_bytes[row]
         if end > front:
             break
-        resent = capture.resend[row]
-        if events.kind[at] == NEW or (end <= state[UNA] and resent >= 0 and resent % VERDICTS != YES):
+        if events.kind[at] == NEW or (end <= state[UNA] and not is_needless(capture.resend[row])):
             gained, last = gained + 1, at
         else:
             holes += 1
