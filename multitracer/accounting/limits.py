@@ -45,7 +45,9 @@ class Directions(NamedTuple):
     stop: Any
     """The direction's rows are order[begin:stop]."""
     arrivals: Any
-    """Whether there is a capture beside the receiver."""
+    """Whether there is a capture beside the receiver, too."""
+    beside_receiver: Any
+    """Whether the only capture is beside the receiver."""
 
 
 class Room(NamedTuple):
@@ -91,14 +93,14 @@ def _capture(segments: pd.DataFrame, paths: Paths, resent: pd.DataFrame) -> Capt
 
 
 def _directions(measures: pd.DataFrame, groups: Groups, paths: Paths) -> Directions:
-    """The directions with data that were captured beside their sender."""
+    """The directions with data, each at the point that saw it best."""
     names = ("connection", "sender", "point", "data_segments")
     connection, sender, point, data = (measures[name].to_numpy() for name in names)
-    found = (paths.sender_point[connection, sender] == point) & (data > 0)
+    found = (paths.seen_at[connection, sender] == point) & (data > 0)
     connection, sender, point = connection[found], sender[found], point[found]
     group = groups.number(connection, point)
-    arrivals = paths.receiver_point[connection, sender] != NOWHERE
-    return Directions(2 * connection + sender, groups.starts[group], groups.starts[group + 1], arrivals)
+    near, far = (points[connection, sender] != NOWHERE for points in (paths.sender_point, paths.receiver_point))
+    return Directions(2 * connection + sender, groups.starts[group], groups.starts[group + 1], near & far, ~near)
 
 
 def _room(rows: int) -> Room:
@@ -125,14 +127,17 @@ def limit_directions(
         end = directions.end[number]
         rows = order[directions.begin[number] : directions.stop[number]]
         events, state = room.events, room.state
-        start_state(state, events.counts)
+        start_state(state, events.counts, directions.beside_receiver[number])
         follow(rows, end & 1, capture, blocks, events, state)
         times[end, 0], times[end, 1] = state[FIRST_NS], state[LAST_ACKED_NS]
         if state[LAST_ACKED_NS] <= state[FIRST_NS]:
             continue
-        arrivals = directions.arrivals[number] and note_arrivals(capture, events, state)
-        rates[end], rate_from[end] = find_rate(capture, room, told_bps)
-        find_spans(capture, room, rates[end], not arrivals)
+        if not directions.beside_receiver[number]:
+            arrivals = directions.arrivals[number] and note_arrivals(capture, events, state)
+            rates[end], rate_from[end] = find_rate(capture, room, told_bps)
+            find_spans(capture, room, rates[end], not arrivals)
+        else:
+            events.counts[:] = 0
         add_up(events, state, room.pointers, room.spent)
         for cause in range(len(room.spent)):
             shares[end, cause] = room.spent[cause] / (state[LAST_ACKED_NS] - state[FIRST_NS])

@@ -35,7 +35,7 @@ def least_delay(capture: Capture, events: Events, state: Any, rate_bps: float) -
             row = events.row[events.delivered_upto[at]]
             took = events.delivered_ns[at] - capture.time_ns[row] - np.int64(capture.wire_bytes[row] * byte_ns)
             least = min(least, took)
-    return least
+    return int(least)
 
 
 @inlined
@@ -46,7 +46,7 @@ def carried(capture: Capture, events: Events, first: int, last: int) -> int:
         if events.kind[at] == AGAIN:
             return -1
         octets += capture.wire_bytes[events.row[at]]
-    return octets
+    return int(octets)
 
 
 @kernel

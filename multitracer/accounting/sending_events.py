@@ -45,14 +45,15 @@ PROBE = TRIGGERS.index("probe")
 VERDICTS = len(SPURIOUS)
 
 # Columns of the state of a direction; times in ns, numbers relative as in `segments`.
-# Octets below UNA are acknowledged, below TOP sent; EDGE is the end of the advertised window (-1 unknown); octets below
-# RESENT_TOP may have been resent. LAST_NEW is when new data was last sent, PROGRESS is when an acknowledgement last brought news, OUTSTANDING since when there
-# has been unacknowledged data. RECOVERY is the cause of the recovery in progress (-1: none), which began at
-# RECOVERY_START and lasts until RECOVERY_END is acknowledged. SENT, HEARD, TRIPS, NEEDED, WAITS and CAUSES count rows of
-# the arrays; FRONT is the first sent row above all that was delivered.
-(NOW, UNA, TOP, HIGH, EDGE, RESENT_TOP, FIRST_NS, LAST_NEW, LAST_ACKED_NS, PROGRESS, OUTSTANDING, RECOVERY, RECOVERY_START,
- RECOVERY_END, RECOVERY_BY_PROBE, SENT, FRONT, HEARD, TRIPS, NEEDED, WAITS, CAUSES, NEXT_BLOCK,
- FIELDS) = range(24)  # fmt: skip
+# Octets below UNA are acknowledged, below TOP sent, below HIGH selectively acknowledged but for holes; EDGE is the end
+# of the advertised window (-1 unknown); octets below RESENT_TOP may have been resent. LAST_NEW is when new data was
+# last sent, PROGRESS when an acknowledgement last brought news, OUTSTANDING since when there has been unacknowledged
+# data. RECOVERY is the cause of the recovery in progress (-1: none), which began at RECOVERY_START and lasts until
+# RECOVERY_END is acknowledged. SENT, HEARD, TRIPS, NEEDED, WAITS and CAUSES count rows of the arrays; FRONT is the first
+# sent row above all that was delivered. BESIDE_RECEIVER: the only capture is that.
+(NOW, UNA, TOP, HIGH, EDGE, RESENT_TOP, FIRST_NS, LAST_NEW, LAST_ACKED_NS, PROGRESS, OUTSTANDING, RECOVERY,
+ RECOVERY_START, RECOVERY_END, RECOVERY_BY_PROBE, SENT, FRONT, HEARD, TRIPS, NEEDED, WAITS, CAUSES, NEXT_BLOCK,
+ BESIDE_RECEIVER, FIELDS) = range(25)  # fmt: skip
 
 
 class Capture(NamedTuple):
@@ -101,11 +102,12 @@ class Events(NamedTuple):
 
 
 @kernel
-def start_state(state: Any, counts: Any) -> None:
-    """Prepare for a direction of which nothing was seen."""
+def start_state(state: Any, counts: Any, beside_receiver: bool) -> None:
+    """Prepare for a direction of which nothing was seen; `beside_receiver`: the only capture is there."""
     state[:] = 0
     counts[:] = 0
     state[EDGE] = state[RECOVERY] = state[FIRST_NS] = state[LAST_ACKED_NS] = state[HIGH] = -1
+    state[BESIDE_RECEIVER] = 1 if beside_receiver else 0
 
 
 @inlined
@@ -137,7 +139,8 @@ def follow(rows: Any, direction: int, capture: Capture, blocks: Any, events: Eve
         elif length > 1 or (length == 1 and not capture.marks[row] & PROBES):
             on_data(row, capture, events, state)
     end_recovery(events, state)
-    add_cause(state[LAST_NEW], APPLICATION, events, state)  # waiting for the last acknowledgements
+    # Waiting for the last acknowledgements.
+    add_cause(state[LAST_NEW], UNKNOWN if state[BESIDE_RECEIVER] else APPLICATION, events, state)
 
 
 @inlined
@@ -170,7 +173,10 @@ def note_wait(events: Events, state: Any) -> None:
 
 @kernel
 def tell_waits(length: int, events: Events, state: Any) -> None:
-    """New data of `length` octets is sent now: say what limited the sender since it last sent new data."""
+    """New data of `length` octets is sent now: say what limited the sender since it last sent new data.
+
+    Seen from the receiver only a window that is closed to it, with nothing on the way, is certain.
+    """
     released = state[PROGRESS] > 0 and state[NOW] - state[PROGRESS] <= AT_ONCE_NS
     top = state[TOP]
     for at in range(state[WAITS]):
@@ -183,6 +189,8 @@ def tell_waits(length: int, events: Events, state: Any) -> None:
             cause = UNKNOWN
         else:
             cause = SENDER_WINDOW if released else APPLICATION
+        if state[BESIDE_RECEIVER] and (cause != RECEIVER_WINDOW or una < top):
+            cause = UNKNOWN
         add_cause(events.waits[at, 0], cause, events, state)
 
 
@@ -331,8 +339,8 @@ def move_front(capture: Capture, events: Events, state: Any) -> tuple[int, int]:
 def note_arrivals(capture: Capture, events: Events, state: Any) -> bool:
     """Replace the deliveries by the arrivals in the receiver's capture, where it decides for nearly all packets.
 
-    Returns whether it does. A packet that was overtaken had left the bottleneck, which keeps their order, before what overtook it: it counts as
-    delivered then.
+    Returns whether it does. A packet that was overtaken had left the bottleneck, which keeps their order, before what
+    overtook it: it counts as delivered then.
     """
     count, decided = 0, 0
     for at in range(state[SENT]):

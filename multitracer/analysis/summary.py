@@ -192,7 +192,8 @@ def _path_rate(analysis: Analysis) -> list[dict[str, Any]] | None:
     if end is None or analysis.links.rows or not limits.rate_from[end]:
         return None
     start, stop = (float(times[end] - analysis.origin_ns) / 1e9 for times in (limits.start_ns, limits.end_ns))
-    return [{"start_s": start, "end_s": stop, "rate_bps": limits.rate_bps[end], "how": RATE_FROM[limits.rate_from[end]]}]
+    how = RATE_FROM[limits.rate_from[end]]
+    return [{"start_s": start, "end_s": stop, "rate_bps": limits.rate_bps[end], "how": how}]
 
 
 def _rates(values: Any, rows: Ints) -> Any:
