@@ -49,8 +49,8 @@ VERDICTS = len(SPURIOUS)
 # of the advertised window (-1 unknown); octets below RESENT_TOP may have been resent. LAST_NEW is when new data was
 # last sent, PROGRESS when an acknowledgement last brought news, OUTSTANDING since when there has been unacknowledged
 # data. RECOVERY is the cause of the recovery in progress (-1: none), which began at RECOVERY_START and lasts until
-# RECOVERY_END is acknowledged. SENT, HEARD, TRIPS, NEEDED, WAITS and CAUSES count rows of the arrays; FRONT is the first
-# sent row above all that was delivered. BESIDE_RECEIVER: the only capture is that.
+# RECOVERY_END is acknowledged. SENT, HEARD, TRIPS, NEEDED, WAITS and CAUSES count rows of the arrays; FRONT is the
+# first sent row above all that was delivered. BESIDE_RECEIVER: the only capture is that.
 (NOW, UNA, TOP, HIGH, EDGE, RESENT_TOP, FIRST_NS, LAST_NEW, LAST_ACKED_NS, PROGRESS, OUTSTANDING, RECOVERY,
  RECOVERY_START, RECOVERY_END, RECOVERY_BY_PROBE, SENT, FRONT, HEARD, TRIPS, NEEDED, WAITS, CAUSES, NEXT_BLOCK,
  BESIDE_RECEIVER, FIELDS) = range(25)  # fmt: skip

@@ -41,6 +41,9 @@ LINUX = (
 )  # fmt: skip
 
 
+BLAME = ("application", "receiver", "sendbuffer", "slowlink", "stall", "timeout")
+
+
 def instruments(folder: Path, into: Path, *, leave_out: tuple[str, ...] = ()) -> Path:
     """Copy a folder's recordings, without its truth files, to a folder of their own."""
     for file in sorted(folder.iterdir()):
