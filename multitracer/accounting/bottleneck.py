@@ -10,6 +10,7 @@ from multitracer.accounting.path_rate import FAR_NS
 from multitracer.accounting.sending_events import (
     ANSWERS_COPY,
     BUSY,
+    CLEAN,
     EXACT,
     HEARD,
     NEEDED,
@@ -68,19 +69,23 @@ def trip_before(events: Events, state: Any, at: int, now: int) -> int:
 @kernel
 def find_stalls(capture: Capture, events: Events, state: Any, by_acknowledgement: bool) -> None:
     """Fill the spans in which data was in flight, none of it was to be resent, and nothing arrived for too long."""
-    trip, first, top, read = -1, 0, np.int64(0), 0
+    place, trip, first, top, read = -1, np.int64(-1), 0, np.int64(0), 0
     latest = np.int64(0)
     for at in range(state[HEARD]):
         now, upto = events.delivered_ns[at], events.delivered_upto[at]
         if first < state[SENT] and upto >= first:
             begin = max(latest, capture.time_ns[events.row[first]])
-            trip = trip_before(events, state, trip, begin)
-            if trip >= 0 and now - begin > longest_wait(events.trip_ns[trip, 1], by_acknowledgement):
+            if not by_acknowledgement:
+                place = trip_before(events, state, place, begin)
+                trip = events.trip_ns[place, 1] if place >= 0 else np.int64(-1)
+            if trip >= 0 and now - begin > longest_wait(trip, by_acknowledgement):
                 read, top = top_at(capture, events, state, read, top, now)
                 note_stall(begin, now, top, events.delivered_flag[at] & ANSWERS_COPY == 0, events, state)
             first = upto + 1
         first = next_in_flight(capture, events, state, first, by_acknowledgement)
         latest = max(latest, now)
+        if by_acknowledgement and events.delivered_flag[at] & CLEAN and events.kind[upto] == NEW:
+            trip = now - capture.time_ns[events.row[upto]]
 
 
 @inlined

@@ -6,6 +6,7 @@ from typing import Any
 
 from multitracer.accounting.sending_events import (
     CAUSES,
+    CODES,
     FAST,
     FIRST_NS,
     LAST_ACKED_NS,
@@ -28,11 +29,11 @@ def add_up(events: Events, state: Any, pointers: Any, spent: Any) -> None:
     spent[:] = 0
     pointers[:] = 0
     for at in range(state[CAUSES]):
-        start, end = max(events.causes[at, 0], state[FIRST_NS]), state[LAST_ACKED_NS]
+        start, end = state[FIRST_NS] + events.causes[at] // CODES, state[LAST_ACKED_NS]
         if at + 1 < state[CAUSES]:
-            end = min(end, events.causes[at + 1, 0])
+            end = min(end, state[FIRST_NS] + events.causes[at + 1] // CODES)
         if end > start:
-            spend(start, end, events.causes[at, 1], events, pointers, spent)
+            spend(start, end, events.causes[at] % CODES, events, pointers, spent)
 
 
 @kernel

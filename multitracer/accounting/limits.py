@@ -110,7 +110,7 @@ def _room(rows: int) -> Room:
         delivered_ns=np.empty(rows, dtype=np.int64), delivered_upto=np.empty(rows, dtype=np.int32),
         delivered_flag=np.empty(rows, dtype=np.int8), trip_ns=np.empty((rows, 2), dtype=np.int64),
         needed=np.empty((rows, 3), dtype=np.int64), waits=np.empty((rows, 3), dtype=np.int64),
-        causes=np.empty((rows + 1, 2), dtype=np.int64), spans=np.empty((LISTS, rows + 1, 2), dtype=np.int64),
+        causes=np.empty(rows + 1, dtype=np.int64), spans=np.empty((LISTS, rows + 1, 2), dtype=np.int64),
         counts=np.zeros(LISTS, dtype=np.int64),
     )  # fmt: skip
     fields, bins, lists, causes = (np.zeros(count, dtype=np.int64) for count in (FIELDS, BINS, LISTS, len(LIMITS)))
@@ -127,7 +127,7 @@ def limit_directions(
         end = directions.end[number]
         rows = order[directions.begin[number] : directions.stop[number]]
         events, state = room.events, room.state
-        start_state(state, events.counts, directions.beside_receiver[number])
+        start_state(state, events.counts, directions.beside_receiver[number], directions.arrivals[number])
         follow(rows, end & 1, capture, blocks, events, state)
         times[end, 0], times[end, 1] = state[FIRST_NS], state[LAST_ACKED_NS]
         if state[LAST_ACKED_NS] <= state[FIRST_NS]:

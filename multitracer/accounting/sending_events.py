@@ -16,6 +16,8 @@ from multitracer.model.schema import ACK, MARKS, OPTION_SACK, SPURIOUS, SYN, TRI
 
 APPLICATION, RECEIVER_WINDOW, SENDER_WINDOW, TIMEOUT, FAST, STALL, RATE, UNKNOWN = range(len(LIMITS))
 
+CODES = len(LIMITS)
+
 # Codes of `Events.kind`: sent before; the first copy of its last octet.
 AGAIN, NEW = range(2)
 # Bits of `Events.delivered_flag`: which copy was delivered is certain; the receiver did not delay the acknowledgement;
@@ -53,7 +55,7 @@ VERDICTS = len(SPURIOUS)
 # first sent row above all that was delivered. BESIDE_RECEIVER: the only capture is that.
 (NOW, UNA, TOP, HIGH, EDGE, RESENT_TOP, FIRST_NS, LAST_NEW, LAST_ACKED_NS, PROGRESS, OUTSTANDING, RECOVERY,
  RECOVERY_START, RECOVERY_END, RECOVERY_BY_PROBE, SENT, FRONT, HEARD, TRIPS, NEEDED, WAITS, CAUSES, NEXT_BLOCK,
- BESIDE_RECEIVER, FIELDS) = range(25)  # fmt: skip
+ BESIDE_RECEIVER, KEEP_TRIPS, FIELDS) = range(26)  # fmt: skip
 
 
 class Capture(NamedTuple):
@@ -88,13 +90,13 @@ class Events(NamedTuple):
     delivered_upto: Any
     delivered_flag: Any
     trip_ns: Any
-    """Round trips, shape (rows, 2): when each was measured, and how long it was."""
+    """Round trips, shape (rows, 2): when each was measured, and how long it was; kept where arrivals are known."""
     needed: Any
     """Resends that were not needless, shape (rows, 3): time, first octet, whether that is certain."""
     waits: Any
     """Since new data was last sent, shape (rows, 3): from when on which octet was unacknowledged, and the edge."""
     causes: Any
-    """Shape (rows, 2): from when on what limited the sender while the path was idle and nothing was repaired."""
+    """What limited the sender while the path was idle and nothing was repaired: ns after FIRST_NS * CODES + cause."""
     spans: Any
     """Shape (LISTS, rows, 2)."""
     counts: Any
@@ -102,12 +104,12 @@ class Events(NamedTuple):
 
 
 @kernel
-def start_state(state: Any, counts: Any, beside_receiver: bool) -> None:
+def start_state(state: Any, counts: Any, beside_receiver: bool, keep_trips: bool) -> None:
     """Prepare for a direction of which nothing was seen; `beside_receiver`: the only capture is there."""
     state[:] = 0
     counts[:] = 0
     state[EDGE] = state[RECOVERY] = state[FIRST_NS] = state[LAST_ACKED_NS] = state[HIGH] = -1
-    state[BESIDE_RECEIVER] = 1 if beside_receiver else 0
+    state[BESIDE_RECEIVER], state[KEEP_TRIPS] = 1 if beside_receiver else 0, 1 if keep_trips else 0
 
 
 @inlined
@@ -198,8 +200,8 @@ def tell_waits(length: int, events: Events, state: Any) -> None:
 def add_cause(start: int, cause: int, events: Events, state: Any) -> None:
     """Append a cause that limits from `start` on, if it is another one than before."""
     at = state[CAUSES]
-    if at == 0 or events.causes[at - 1, 1] != cause:
-        events.causes[at, 0], events.causes[at, 1] = start, cause
+    if at == 0 or events.causes[at - 1] % CODES != cause:
+        events.causes[at] = (start - state[FIRST_NS]) * CODES + cause
         state[CAUSES] = at + 1
 
 
@@ -301,7 +303,8 @@ def note_delivery(advanced: bool, prompt: int, found: int, capture: Capture, eve
             flag = EXACT if resent >= 0 and resent % VERDICTS == NO else 0
         elif capture.seq[row] >= state[RESENT_TOP]:
             flag = CLEAN | (prompt if gained > 1 or found & SACKS else 0)
-            add_trip(events, state, now - capture.time_ns[row])
+            if state[KEEP_TRIPS]:
+                add_trip(events, state, now - capture.time_ns[row])
     at = state[HEARD]
     events.delivered_ns[at], events.delivered_upto[at], events.delivered_flag[at] = now, state[FRONT] - 1, flag
     state[HEARD] = at + 1
