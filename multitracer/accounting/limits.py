@@ -26,6 +26,7 @@ from multitracer.accounting.sending_events import (
     start_state,
 )
 from multitracer.compute.kernels import kernel
+from multitracer.compute.threads import concurrently, halves
 from multitracer.model.limits import LIMITS, RATE_FROM, Limits
 from multitracer.model.paths import NOWHERE, Paths
 from multitracer.tcp.connection_rows import Groups
@@ -68,19 +69,21 @@ def find_limits(
     """What limited each direction that carried data.
 
     `sacks` has columns segment, left, right (relative) and dsack; `measures` are those of each point and end,
-    `resent` is the retransmissions table, `told_bps` is
-    the path's rate as the user states it.
+    `resent` is the retransmissions table, `told_bps` is the path's rate as the user states it.
     """
     ends = 2 * len(paths.sender_point)
     shares, rates = np.full((ends, len(LIMITS)), np.nan), np.full(ends, np.nan)
     rate_from, times = np.zeros(ends, dtype=np.int8), np.full((ends, 2), -1, dtype=np.int64)
     directions = _directions(measures, groups, paths)
     blocks = np.array([sacks[name].to_numpy() for name in ("segment", "left", "right", "dsack")], dtype=np.int64)
-    room = _room(int((directions.stop - directions.begin).max(initial=0)))
-    limit_directions(
-        directions, groups.order, _capture(segments, paths, resent), blocks, told_bps or 0.0, room, shares, rates,
-        rate_from, times,
-    )  # fmt: skip
+    capture, order = _capture(segments, paths, resent), groups.order
+
+    def look_at(part: slice) -> None:
+        mine = Directions(*(column[part] for column in directions))
+        room = _room(int((mine.stop - mine.begin).max(initial=0)))
+        limit_directions(mine, order, capture, blocks, told_bps or 0.0, room, shares, rates, rate_from, times)
+
+    concurrently(look_at, halves(directions.stop - directions.begin))
     return Limits(shares, rates, rate_from, times[:, 0], times[:, 1])
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.limits import LIMITS
 from multitracer.model.schema import ACK, MARKS, OPTION_SACK, SPURIOUS, SYN, TRIGGERS
+from multitracer.tcp.scoreboard import first_above
 
 APPLICATION, RECEIVER_WINDOW, SENDER_WINDOW, TIMEOUT, FAST, STALL, RATE, UNKNOWN = range(len(LIMITS))
 
@@ -273,9 +274,7 @@ def on_acknowledgement(row: int, capture: Capture, blocks: Any, events: Events, 
 @kernel
 def read_blocks(row: int, blocks: Any, state: Any) -> int:
     """Read the SACK blocks of segment `row`; returns which kinds it has."""
-    at, found = state[NEXT_BLOCK], 0
-    while at < blocks.shape[1] and blocks[0, at] < row:
-        at += 1
+    at, found = first_above(blocks[0], blocks.shape[1], row - 1, state[NEXT_BLOCK]), 0
     while at < blocks.shape[1] and blocks[0, at] == row:
         if blocks[3, at]:
             found |= DSACKS
