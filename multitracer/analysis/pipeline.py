@@ -6,6 +6,7 @@
     frames -> packets that they carried -> segment_frames                                     link_layer
     all of it -> accounting of the time
     with --from, --to or --connection: select packets, logs and accounting, and join again    window
+    segments, paths, retransmissions -> what limited each direction
     all of it -> findings -> the analysis
 
 A step returns new values and does not change its arguments; unchanged columns are shared, not copied.
@@ -17,6 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from multitracer import findings
+from multitracer.accounting.limits import find_limits
 from multitracer.accounting.session import Accounting
 from multitracer.analysis.anonymize import anonymize_analysis
 from multitracer.analysis.captures import Captures, place_captures
@@ -28,6 +30,7 @@ from multitracer.analysis.window import cut_accounts, cut_captures, cut_logs, wi
 from multitracer.findings import Findings
 from multitracer.findings.observations import Direction, Observations
 from multitracer.model.analysis import Analysis
+from multitracer.model.limits import Limits
 from multitracer.model.options import AnalyzeOptions, Progress
 from multitracer.model.trace import Trace
 
@@ -58,7 +61,7 @@ def analyze(trace: Trace, options: AnalyzeOptions | None = None, progress: Progr
         part, usual_rtt_ns = cut(whole, options, origin_ns, progress), least_rtt_ns(directions(whole.streams))
     progress("looking for findings", 0.9)
     found = findings.find(observations(part, options, usual_rtt_ns))
-    analysis = conclude(trace, part, found, options, origin_ns)
+    analysis = conclude(trace, part, found, limits_of(part, options), options, origin_ns)
     return anonymize_analysis(analysis) if options.anonymize else analysis
 
 
@@ -113,8 +116,17 @@ def observations(joined: Joined, options: AnalyzeOptions, usual_rtt_ns: int) -> 
     )  # fmt: skip
 
 
+def limits_of(joined: Joined, options: AnalyzeOptions) -> Limits:
+    """What limited each direction, from the captures alone."""
+    streams = joined.streams
+    return find_limits(
+        streams.segments, joined.captures.sack, streams.measures, streams.groups, streams.paths,
+        streams.retransmissions, options.link_rate_bps,
+    )  # fmt: skip
+
+
 def conclude(
-    trace: Trace, joined: Joined, found: Findings, options: AnalyzeOptions, origin_ns: int
+    trace: Trace, joined: Joined, found: Findings, limits: Limits, options: AnalyzeOptions, origin_ns: int
 ) -> Analysis:
     """The result with all tables, as the summary and the report read it."""
     captures, streams, logs = joined.captures, joined.streams, joined.logs
@@ -127,5 +139,5 @@ def conclude(
     missing = missing_inputs(tables, options, accounted=links.shares is not None, link_logged=logs.link is not None)
     part = Trace(logs.inputs, {**trace.tables, "packets": captures.packets})
     return Analysis(
-        part, tables, streams.paths, ends(streams), links, origin_ns, options, missing, found.not_looked_for
+        part, tables, streams.paths, ends(streams, limits), links, origin_ns, options, missing, found.not_looked_for
     )

@@ -11,6 +11,7 @@ from multitracer.analysis.captures import Captures
 from multitracer.compute.arrays import rows_with
 from multitracer.findings.observations import Direction
 from multitracer.model.analysis import Ends, Ints
+from multitracer.model.limits import Limits
 from multitracer.model.options import Progress
 from multitracer.model.paths import Paths
 from multitracer.model.schema import MARKS, SPURIOUS, TRIGGERS
@@ -82,7 +83,7 @@ def directions(streams: Streams) -> list[Direction]:
     return list(map(Direction, *(values.tolist() for values in (connection, sender, near, far, least, greatest))))
 
 
-def ends(streams: Streams) -> Ends:
+def ends(streams: Streams, limits: Limits) -> Ends:
     """What every end of every connection sent, measured at the point nearest to it."""
     measures, connections, resent = streams.measures, streams.connections, streams.retransmissions
     connection, sender, point = (measures[name].to_numpy() for name in ("connection", "sender", "point"))
@@ -96,4 +97,4 @@ def ends(streams: Streams) -> Ends:
         {kind: np.bincount(end[resent[name] == kind], minlength=len(row)) for kind in kinds}
         for name, kinds in (("trigger", TRIGGERS), ("spurious", SPURIOUS))
     )
-    return Ends(measures, row, triggers, spurious)
+    return Ends(measures, row, triggers, spurious, limits)

@@ -11,6 +11,7 @@ import numpy as np
 from multitracer.analysis.plain_values import Tree, dicts, plain
 from multitracer.analysis.verdict import verdict
 from multitracer.model.analysis import Analysis, Ends, Ints, Totals
+from multitracer.model.limits import LIMITS, RATE_FROM, Limits
 from multitracer.model.trace import Input
 from multitracer.model.version import VERSION
 from multitracer.tcp.rtt import STATISTICS
@@ -58,6 +59,8 @@ def summarize(analysis: Analysis) -> Summary:
             "links": analysis.links.rows,
             "utilization": analysis.links.utilization,
             "accounting": analysis.links.shares,
+            "limits": _largest_limits(analysis.ends),
+            "path_rate": _path_rate(analysis),
             "not_looked_for": [{"kind": kind, "needs": needs} for kind, needs in analysis.not_looked_for.items()],
             "findings": _findings(analysis.tables["findings"], analysis.origin_ns),
             "missing": analysis.missing,
@@ -165,7 +168,32 @@ def _sent(ends: Ends, numbers: Ints) -> Tree:
         "rtt_ms": {"samples": _counts(own["rtt_samples"], row), **trips},
         "retransmissions": {kind: _counts(counts, seen) for kind, counts in ends.triggers.items()},
         "spurious": {kind: _counts(counts, seen) for kind, counts in ends.spurious.items()},
+        "limits": _limits(ends.limits, numbers),
     }
+
+
+def _limits(limits: Limits, numbers: Ints) -> Any:
+    """What limited the ends, one dict each; None where nothing can be said."""
+    items = np.full(len(numbers), None)
+    known = np.isfinite(limits.shares[numbers, 0])
+    shares = limits.shares[numbers[known]]
+    items[known] = dicts({name: shares[:, cause] for cause, name in enumerate(LIMITS)})
+    return items
+
+
+def _largest_limits(ends: Ends) -> dict[str, float] | None:
+    """What limited the end that sent most data."""
+    return None if ends.largest is None else _limits(ends.limits, np.array([ends.largest]))[0]
+
+
+def _path_rate(analysis: Analysis) -> list[dict[str, Any]] | None:
+    """The rate of the path of the end that sent most data; None where a link's log has it, or nothing shows it."""
+    limits, end = analysis.ends.limits, analysis.ends.largest
+    if end is None or analysis.links.rows or not limits.rate_from[end]:
+        return None
+    start, stop = (float(times[end] - analysis.origin_ns) / 1e9 for times in (limits.start_ns, limits.end_ns))
+    how = RATE_FROM[limits.rate_from[end]]
+    return [{"start_s": start, "end_s": stop, "rate_bps": limits.rate_bps[end], "how": how}]
 
 
 def _rates(values: Any, rows: Ints) -> Any:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
+
 from multitracer.compute.kernels import plain
 
 WORTH_SHARING = 500_000
@@ -28,3 +30,12 @@ def shares(rows: int, most: int | None = None) -> list[slice]:
     parts = max(1, min(processors, processors if most is None else most, rows // WORTH_SHARING))
     edges = [rows * part // parts for part in range(parts + 1)]
     return [slice(start, stop) for start, stop in itertools.pairwise(edges)]
+
+
+def halves(rows: Any) -> list[slice]:
+    """Groups of so many rows each, in two parts of about equally many rows, where a second thread is worth it."""
+    reached = np.cumsum(rows)
+    if not len(reached) or len(shares(int(reached[-1]), 2)) == 1:
+        return [slice(0, len(rows))]
+    half = int(np.searchsorted(reached, reached[-1] / 2)) + 1
+    return [slice(0, half), slice(half, len(rows))]

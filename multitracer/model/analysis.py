@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.model.limits import Limits
 from multitracer.model.options import AnalyzeOptions
 from multitracer.model.paths import Paths
 from multitracer.model.trace import Trace
@@ -34,6 +35,8 @@ class Ends:
     """How often each end retransmitted, by what made it."""
     spurious: Mapping[str, Ints]
     """How often each end retransmitted, by whether that was needless: "yes", "no" or "unknown"."""
+    limits: Limits
+    """What limited each end, as far as it sent data."""
 
     def counts(self, name: str) -> Ints:
         """A column of counts of `measures`, shape (connections, 2); 0 where nothing was seen."""
@@ -45,6 +48,12 @@ class Ends:
     def main(self) -> Ints:
         """Which end of each connection sent more data: 0 the client, 1 the server."""
         return self.counts("unique_bytes").argmax(axis=1)
+
+    @cached_property
+    def largest(self) -> int | None:
+        """The end that sent most data of all; None if none sent any."""
+        data = self.counts("unique_bytes").ravel()
+        return int(data.argmax()) if data.any() else None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from multitracer.compute.arrays import distinct, rows_with
 from multitracer.compute.kernels import kernel
-from multitracer.compute.threads import concurrently, shares
+from multitracer.compute.threads import concurrently, halves
 from multitracer.model.schema import MARKS, SPURIOUS, TRIGGERS, build, empty
 from multitracer.tcp import spurious as rules
 from multitracer.tcp.connection_rows import Groups
@@ -97,7 +97,7 @@ def classify(
     columns = _segment_columns(segments, received)
     blocks = np.array([sacks[name].to_numpy() for name in ("segment", "left", "right", "dsack")], dtype=np.int64)
     found = concurrently(
-        lambda part: _classify_part(_some(directions, part), columns, blocks, len(resent)), _halves(end - begin)
+        lambda part: _classify_part(_some(directions, part), columns, blocks, len(resent)), halves(end - begin)
     )
     return _table(np.concatenate(found), segments, connections, error_ns)
 
@@ -143,14 +143,6 @@ def _classify_part(directions: Directions, segments: SegmentColumns, blocks: Any
         facts, pairs = (np.concatenate([rows, np.empty_like(rows)]) for rows in (board.facts, board.pairs))
         board = Scoreboard(ends, notes, facts, pairs)
     return events[: done[FOUND]]
-
-
-def _halves(rows: Any) -> list[slice]:
-    """The directions in two parts with about equally many rows, where two threads are worth it."""
-    reached = np.cumsum(rows)
-    half = int(np.searchsorted(reached, reached[-1] / 2)) + 1
-    one_part = len(shares(int(reached[-1]), 2)) == 1
-    return [slice(0, len(rows))] if one_part else [slice(0, half), slice(half, len(rows))]
 
 
 def _directions(segments: pd.DataFrame, point_of: Any, resent: Any) -> tuple[Any, Any]:

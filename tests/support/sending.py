@@ -36,6 +36,7 @@ class Segment(NamedTuple):
     sacks: tuple[Block, ...] = ()
     dsack: Block | None = None
     received: int = -1
+    window: int = 65535
 
 
 def data(ms: float, start: int, end: int, *, stamp: int = 0, received: int = -1) -> Segment:
@@ -48,10 +49,12 @@ def again(ms: float, start: int, end: int, *, stamp: int = 0, received: int = -1
     return data(ms, start, end, stamp=stamp, received=received)._replace(resent=True)
 
 
-def ack(ms: float, number: int, *sacks: Block, dsack: Block | None = None, echo: int = 0) -> Segment:
+def ack(
+    ms: float, number: int, *sacks: Block, dsack: Block | None = None, echo: int = 0, window: int = 65535
+) -> Segment:
     """The receiver acknowledges all below `number`, the blocks selectively, and reports `dsack` as received twice."""
     options = OPTION_SACK if sacks or dsack else 0
-    return Segment(ms, 1, ack=number, options=options, sacks=sacks, dsack=dsack, echo=echo)
+    return Segment(ms, 1, ack=number, options=options, sacks=sacks, dsack=dsack, echo=echo, window=window)
 
 
 def syn_ack(ms: float) -> Segment:
@@ -72,6 +75,7 @@ def table(segments: tuple[Segment, ...]) -> pd.DataFrame:
             "ack": [one.ack for one in segments], "payload_bytes": [one.size for one in segments],
             "flags": [one.flags for one in segments],
             "options": [one.options | (OPTION_TIMESTAMPS if one.stamp or one.echo else 0) for one in segments],
+            "window_bytes": [one.window for one in segments],
             "tsval": [one.stamp for one in segments], "tsecr": [one.echo for one in segments],
             "marks": [MARKS["retransmission"] if one.resent else 0 for one in segments],
         }

@@ -47,6 +47,8 @@ LINUX = (
 
 STACKS = ("offload", "paws", "lone-probe", "nosack-timer", "undo")
 """Transfers with the kernel's call stack at every retransmission."""
+BLAME = ("application", "receiver", "sendbuffer", "slowlink", "stall", "timeout")
+"""Transfers of which it is known what limited them."""
 
 
 def instruments(folder: Path, into: Path, *, leave_out: tuple[str, ...] = ()) -> Path:

@@ -1,0 +1,140 @@
+"""When the bottleneck of a path held octets of one direction, and when the path stood still with data in flight."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from multitracer.accounting.path_rate import FAR_NS
+from multitracer.accounting.sending_events import (
+    ANSWERS_COPY,
+    BUSY,
+    CLEAN,
+    EXACT,
+    HEARD,
+    NEEDED,
+    NEW,
+    SENT,
+    STALLS,
+    TRIPS,
+    UNSURE_STALLS,
+    Capture,
+    Events,
+    add_span,
+    is_needless,
+)
+from multitracer.compute.kernels import inlined, kernel
+
+DELAYED_ACK_NS = 500_000_000
+"""For this long a receiver may delay an acknowledgement (RFC 9293 3.8.6.3)."""
+STALL_TRIPS = 2
+"""A path stood still when nothing arrived for more than this many round trips."""
+
+
+@kernel
+def find_busy(capture: Capture, events: Events, state: Any, least_ns: int, rate_bps: float) -> None:
+    """Fill the spans in which the bottleneck had octets of this direction to deliver.
+
+    A packet leaves it `least_ns` before its delivery. Where the time of its delivery is not known (it was lost, or its
+    acknowledgement may have been delayed), it leaves after its time on the bottleneck behind the packet before it, but
+    no later than what was sent after it.
+    """
+    byte_ns = 8e9 / rate_bps if rate_bps > 0 else 0.0
+    delivery, left, begin, end = 0, np.int64(0), np.int64(0), np.int64(0)
+    for at in range(state[SENT]):
+        row = events.row[at]
+        sent = capture.time_ns[row]
+        while delivery < state[HEARD] and events.delivered_upto[delivery] < at:
+            delivery += 1
+        known = delivery < state[HEARD] and least_ns < FAR_NS
+        latest = max(sent, events.delivered_ns[delivery] - least_ns) if known else FAR_NS
+        exact = known and events.delivered_upto[delivery] == at and events.delivered_flag[delivery] & EXACT == EXACT
+        left = latest if exact else min(max(sent, left) + np.int64(capture.wire_bytes[row] * byte_ns), latest)
+        if sent > end:
+            add_span(events, BUSY, begin, end)
+            begin = sent
+        end = max(end, left)
+    add_span(events, BUSY, begin, end)
+
+
+@inlined
+def trip_before(events: Events, state: Any, at: int, now: int) -> int:
+    """The index of the latest round trip measured by `now`, searched from index `at` on; -1 none."""
+    while at + 1 < state[TRIPS] and events.trip_ns[at + 1, 0] <= now:
+        at += 1
+    return at
+
+
+@kernel
+def find_stalls(capture: Capture, events: Events, state: Any, by_acknowledgement: bool) -> None:
+    """Fill the spans in which data was in flight, none of it was to be resent, and nothing arrived for too long."""
+    place, trip, first, top, read = -1, np.int64(-1), 0, np.int64(0), 0
+    latest = np.int64(0)
+    for at in range(state[HEARD]):
+        now, upto = events.delivered_ns[at], events.delivered_upto[at]
+        if first < state[SENT] and upto >= first:
+            begin = max(latest, capture.time_ns[events.row[first]])
+            if not by_acknowledgement:
+                place = trip_before(events, state, place, begin)
+                trip = events.trip_ns[place, 1] if place >= 0 else np.int64(-1)
+            if trip >= 0 and now - begin > longest_wait(trip, by_acknowledgement):
+                read, top = top_at(capture, events, state, read, top, now)
+                note_stall(begin, now, top, events.delivered_flag[at] & ANSWERS_COPY == 0, events, state)
+            first = upto + 1
+        first = next_in_flight(capture, events, state, first, by_acknowledgement)
+        latest = max(latest, now)
+        if by_acknowledgement and events.delivered_flag[at] & CLEAN and events.kind[upto] == NEW:
+            trip = now - capture.time_ns[events.row[upto]]
+
+
+@inlined
+def next_in_flight(capture: Capture, events: Events, state: Any, first: int, by_acknowledgement: bool) -> int:
+    """The first sent row from `first` on that is in flight; of needless resends acknowledgements do not tell."""
+    while by_acknowledgement and first < state[SENT] and is_needless(capture.resend[events.row[first]]):
+        first += 1
+    return first
+
+
+@inlined
+def longest_wait(trip: int, by_acknowledgement: bool) -> int:
+    """How long nothing may arrive, or be acknowledged, on a path that does not stand still."""
+    wait = STALL_TRIPS * trip
+    return max(wait, trip + DELAYED_ACK_NS) if by_acknowledgement else wait
+
+
+@inlined
+def top_at(capture: Capture, events: Events, state: Any, read: int, top: int, now: int) -> tuple[int, int]:
+    """Read sent rows from `read` on up to a time; returns the next row, and the end of all data sent by then."""
+    while read < state[SENT] and capture.time_ns[events.row[read]] <= now:
+        row = events.row[read]
+        if events.kind[read] == NEW:
+            top = capture.seq[row] + capture.payload_bytes[row]
+        read += 1
+    return read, top
+
+
+@kernel
+def note_stall(begin: int, end: int, top: int, certain: bool, events: Events, state: Any) -> None:
+    """The path may have stood still from begin to end, when octets up to `top` had been sent: look what was resent."""
+    at = first_needed(events, state, begin)
+    while at < state[NEEDED] and (events.needed[at, 0] <= end or events.needed[at, 1] < top):
+        if events.needed[at, 1] < top:
+            if events.needed[at, 2]:
+                return
+            certain = False
+        at += 1
+    add_span(events, STALLS if certain else UNSURE_STALLS, begin, end)
+
+
+@inlined
+def first_needed(events: Events, state: Any, begin: int) -> int:
+    """The index of the first needed resend at or after a time."""
+    low, high = 0, state[NEEDED]
+    while low < high:
+        middle = (low + high) // 2
+        if events.needed[middle, 0] < begin:
+            low = middle + 1
+        else:
+            high = middle
+    return low

@@ -1,0 +1,361 @@
+"""What one direction's data did, from the capture beside its sender: sent, delivered, resent, repaired.
+
+One pass over the packets of a connection in both directions. What is delivered is known from acknowledgements, at the
+time when they come; where the receiver's capture shows arrivals, `note_arrivals` replaces them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multitracer.compute.kernels import inlined, kernel
+from multitracer.model.limits import LIMITS
+from multitracer.model.schema import ACK, MARKS, OPTION_SACK, SPURIOUS, SYN, TRIGGERS
+from multitracer.tcp.scoreboard import first_above
+
+APPLICATION, RECEIVER_WINDOW, SENDER_WINDOW, TIMEOUT, FAST, STALL, RATE, UNKNOWN = range(len(LIMITS))
+
+CODES = len(LIMITS)
+
+# Codes of `Events.kind`: sent before; the first copy of its last octet.
+AGAIN, NEW = range(2)
+# Bits of `Events.delivered_flag`: which copy was delivered is certain; the receiver did not delay the acknowledgement;
+# it reported a duplicate (DSACK), so that it may have acknowledged the data before, and that was lost.
+CLEAN, PROMPT, ANSWERS_COPY = 1, 2, 4
+EXACT = CLEAN | PROMPT
+SACKS, DSACKS = 1, 2
+"""Kinds of SACK blocks, as bits."""
+
+AT_ONCE_NS = 3_000_000
+"""What is sent within this time of an acknowledgement was set off by it."""
+DECIDED = 0.9
+"""Arrivals are read from the receiver's capture where it decides for this share of a direction's packets."""
+PROBES = MARKS["window_probe"] | MARKS["keep_alive"]
+MOST_HOLES = 256
+"""Resends of holes that are looked over, at each acknowledgement, for later data that was delivered."""
+
+# Lists of spans (start, end), in order of precedence; each is sorted and does not overlap itself.
+UNSURE_STALLS, STALLS, BUSY, TIMEOUTS, UNSURE, FASTS, LISTS = range(7)
+LIST_OF = (-1, -1, -1, TIMEOUTS, FASTS, -1, -1, UNSURE)
+"""The list of a recovery, by its cause."""
+# Codes of the retransmissions table, and of `Capture.resend`: spurious + len(SPURIOUS) * trigger.
+YES, NO = SPURIOUS.index("yes"), SPURIOUS.index("no")
+TIMER_TRIGGERS = (TRIGGERS.index("timeout"), TRIGGERS.index("probe"))
+ACK_TRIGGERS = (TRIGGERS.index("fast"), TRIGGERS.index("recovery"))
+PROBE = TRIGGERS.index("probe")
+VERDICTS = len(SPURIOUS)
+
+# Columns of the state of a direction; times in ns, numbers relative as in `segments`.
+# Octets below UNA are acknowledged, below TOP sent, below HIGH selectively acknowledged but for holes; EDGE is the end
+# of the advertised window (-1 unknown); octets below RESENT_TOP may have been resent. LAST_NEW is when new data was
+# last sent, PROGRESS when an acknowledgement last brought news, OUTSTANDING since when there has been unacknowledged
+# data. RECOVERY is the cause of the recovery in progress (-1: none), which began at RECOVERY_START and lasts until
+# RECOVERY_END is acknowledged. SENT, HEARD, TRIPS, NEEDED, WAITS and CAUSES count rows of the arrays; FRONT is the
+# first sent row above all that was delivered. BESIDE_RECEIVER: the only capture is that.
+(NOW, UNA, TOP, HIGH, EDGE, RESENT_TOP, FIRST_NS, LAST_NEW, LAST_ACKED_NS, PROGRESS, OUTSTANDING, RECOVERY,
+ RECOVERY_START, RECOVERY_END, RECOVERY_BY_PROBE, SENT, FRONT, HEARD, TRIPS, NEEDED, WAITS, CAUSES, NEXT_BLOCK,
+ BESIDE_RECEIVER, KEEP_TRIPS, FIELDS) = range(26)  # fmt: skip
+
+
+class Capture(NamedTuple):
+    """Columns of all segments, one element per row."""
+
+    time_ns: Any
+    sender: Any
+    seq: Any
+    ack: Any
+    payload_bytes: Any
+    flags: Any
+    options: Any
+    window_bytes: Any
+    wire_bytes: Any
+    marks: Any
+    resend: Any
+    """The code of its retransmission's verdict and trigger; -1 for what was not resent."""
+    arrival: Any
+    """The row of the same packet at the receiving point; -1 none."""
+    arrived: Any
+    """Whether it got there intact: 1 yes, 0 no, -1 unknown."""
+
+
+class Events(NamedTuple):
+    """What is collected of one direction; the arrays are longer than what `state` counts."""
+
+    row: Any
+    """Of each data segment in order of sending, its row in the capture."""
+    kind: Any
+    delivered_ns: Any
+    """When data was seen to be delivered, in order of sending, all of it up to a sent row; with flags."""
+    delivered_upto: Any
+    delivered_flag: Any
+    trip_ns: Any
+    """Round trips, shape (rows, 2): when each was measured, and how long it was; kept where arrivals are known."""
+    needed: Any
+    """Resends that were not needless, shape (rows, 3): time, first octet, whether that is certain."""
+    waits: Any
+    """Since new data was last sent, shape (rows, 3): from when on which octet was unacknowledged, and the edge."""
+    causes: Any
+    """What limited the sender while the path was idle and nothing was repaired: ns after FIRST_NS * CODES + cause."""
+    spans: Any
+    """Shape (LISTS, rows, 2)."""
+    counts: Any
+    """The number of spans in each list."""
+
+
+@kernel
+def start_state(state: Any, counts: Any, beside_receiver: bool, keep_trips: bool) -> None:
+    """Prepare for a direction of which nothing was seen; `beside_receiver`: the only capture is there."""
+    state[:] = 0
+    counts[:] = 0
+    state[EDGE] = state[RECOVERY] = state[FIRST_NS] = state[LAST_ACKED_NS] = state[HIGH] = -1
+    state[BESIDE_RECEIVER], state[KEEP_TRIPS] = 1 if beside_receiver else 0, 1 if keep_trips else 0
+
+
+@inlined
+def is_needless(code: int) -> bool:
+    """Whether a code of `Capture.resend` is that of a needless retransmission."""
+    return code >= 0 and code % VERDICTS == YES
+
+
+@inlined
+def add_span(events: Events, which: int, start: int, end: int) -> None:
+    """Append a span to a list; what it shares with the latest span of the list is left out."""
+    count = events.counts[which]
+    if count > 0:
+        start = max(start, events.spans[which, count - 1, 1])
+    if end > start:
+        events.spans[which, count, 0], events.spans[which, count, 1] = start, end
+        events.counts[which] += 1
+
+
+@kernel
+def follow(rows: Any, direction: int, capture: Capture, blocks: Any, events: Events, state: Any) -> None:
+    """Follow one direction through the rows of its connection at the point beside the sender."""
+    for row in rows:
+        state[NOW] = max(state[NOW], capture.time_ns[row])
+        length = np.int64(capture.payload_bytes[row])
+        if capture.sender[row] != direction:
+            if capture.flags[row] & ACK:
+                on_acknowledgement(row, capture, blocks, events, state)
+        elif length > 1 or (length == 1 and not capture.marks[row] & PROBES):
+            on_data(row, capture, events, state)
+    end_recovery(events, state)
+    # Waiting for the last acknowledgements.
+    add_cause(state[LAST_NEW], UNKNOWN if state[BESIDE_RECEIVER] else APPLICATION, events, state)
+
+
+@inlined
+def on_data(row: int, capture: Capture, events: Events, state: Any) -> None:
+    """The sender transmitted data in segment `row`."""
+    start = capture.seq[row] + (1 if capture.flags[row] & SYN else 0)
+    end, now, at = start + capture.payload_bytes[row], state[NOW], state[SENT]
+    if at == 0:
+        state[FIRST_NS] = now
+        state[UNA] = state[TOP] = start
+    if state[UNA] >= state[TOP]:
+        state[OUTSTANDING] = now
+    events.row[at], events.kind[at] = row, NEW if end > state[TOP] else AGAIN
+    state[SENT] = at + 1
+    if capture.resend[row] >= 0:
+        on_resend(start, end, capture.resend[row], events, state)
+    if end > state[TOP]:
+        tell_waits(capture.payload_bytes[row], events, state)
+        state[TOP], state[LAST_NEW], state[WAITS] = end, now, 0
+        note_wait(events, state)
+
+
+@inlined
+def note_wait(events: Events, state: Any) -> None:
+    """Note what is acknowledged and advertised now, until the sender sends new data."""
+    at = state[WAITS]
+    events.waits[at, 0], events.waits[at, 1], events.waits[at, 2] = state[NOW], state[UNA], state[EDGE]
+    state[WAITS] = at + 1
+
+
+@kernel
+def tell_waits(length: int, events: Events, state: Any) -> None:
+    """New data of `length` octets is sent now: say what limited the sender since it last sent new data.
+
+    Seen from the receiver only a window that is closed to it, with nothing on the way, is certain.
+    """
+    released = state[PROGRESS] > 0 and state[NOW] - state[PROGRESS] <= AT_ONCE_NS
+    top = state[TOP]
+    for at in range(state[WAITS]):
+        una, edge = events.waits[at, 1], events.waits[at, 2]
+        if edge >= 0 and top + length > edge:
+            cause = RECEIVER_WINDOW
+        elif una >= top:
+            cause = APPLICATION
+        elif edge < 0:
+            cause = UNKNOWN
+        else:
+            cause = SENDER_WINDOW if released else APPLICATION
+        if state[BESIDE_RECEIVER] and (cause != RECEIVER_WINDOW or una < top):
+            cause = UNKNOWN
+        add_cause(events.waits[at, 0], cause, events, state)
+
+
+@inlined
+def add_cause(start: int, cause: int, events: Events, state: Any) -> None:
+    """Append a cause that limits from `start` on, if it is another one than before."""
+    at = state[CAUSES]
+    if at == 0 or events.causes[at - 1] % CODES != cause:
+        events.causes[at] = (start - state[FIRST_NS]) * CODES + cause
+        state[CAUSES] = at + 1
+
+
+@kernel
+def on_resend(start: int, end: int, code: int, events: Events, state: Any) -> None:
+    """Octets start..end-1 were resent: a recovery begins, unless it was needless or one is in progress."""
+    trigger, verdict = code // VERDICTS, code % VERDICTS
+    if verdict == YES:
+        return  # the earlier copy was delivered: there is no doubt which
+    state[RESENT_TOP] = max(state[RESENT_TOP], end)
+    at, now = state[NEEDED], state[NOW]
+    events.needed[at, 0], events.needed[at, 1], events.needed[at, 2] = now, start, 1 if verdict == NO else 0
+    state[NEEDED] = at + 1
+    timer = trigger in TIMER_TRIGGERS
+    cause = TIMEOUT if timer else FAST if trigger in ACK_TRIGGERS else UNKNOWN
+    cause = cause if verdict == NO else UNKNOWN
+    if not replaces(cause, state):
+        if timer and trigger != PROBE:
+            state[RECOVERY_BY_PROBE] = 0
+        return
+    end_recovery(events, state)
+    waited_from = max(state[PROGRESS], state[OUTSTANDING])
+    state[RECOVERY], state[RECOVERY_START] = cause, waited_from if timer else now
+    state[RECOVERY_BY_PROBE] = 1 if trigger == PROBE else 0
+    state[RECOVERY_END] = max(state[TOP], end)
+
+
+@inlined
+def replaces(cause: int, state: Any) -> bool:
+    """Whether a recovery of this cause begins, although another may be in progress."""
+    current = state[RECOVERY]
+    if current in (-1, UNKNOWN):
+        return current != cause
+    return (current == FAST and cause == TIMEOUT) or (cause == FAST and state[RECOVERY_BY_PROBE] == 1)
+
+
+@inlined
+def end_recovery(events: Events, state: Any) -> None:
+    """The recovery in progress, if any, ends now."""
+    if state[RECOVERY] >= 0:
+        add_span(events, LIST_OF[state[RECOVERY]], state[RECOVERY_START], state[NOW])
+    state[RECOVERY] = -1
+    state[RECOVERY_BY_PROBE] = 0
+
+
+@kernel
+def on_acknowledgement(row: int, capture: Capture, blocks: Any, events: Events, state: Any) -> None:
+    """The sender received segment `row`, which acknowledges and advertises a window."""
+    number, window, edge = capture.ack[row], np.int64(capture.window_bytes[row]), state[EDGE]
+    found = read_blocks(row, blocks, state) if capture.options[row] & OPTION_SACK else 0
+    sacked = found & SACKS != 0
+    if number < state[UNA]:
+        return  # overtaken by a later one
+    state[EDGE] = -1 if window < 0 else number + window
+    if state[SENT] == 0:
+        return
+    advanced = state[UNA] < state[TOP] and number > state[UNA]
+    if advanced:
+        state[UNA], state[LAST_ACKED_NS] = min(number, state[TOP]), state[NOW]
+    note_wait(events, state)
+    if advanced or sacked:
+        state[PROGRESS] = state[NOW]
+        prompt = PROMPT if sacked or state[EDGE] > edge else 0
+        note_delivery(advanced, prompt, found, capture, events, state)
+    if state[RECOVERY] >= 0 and state[UNA] >= state[RECOVERY_END]:
+        end_recovery(events, state)
+
+
+@kernel
+def read_blocks(row: int, blocks: Any, state: Any) -> int:
+    """Read the SACK blocks of segment `row`; returns which kinds it has."""
+    at, found = first_above(blocks[0], blocks.shape[1], row - 1, state[NEXT_BLOCK]), 0
+    while at < blocks.shape[1] and blocks[0, at] == row:
+        if blocks[3, at]:
+            found |= DSACKS
+        else:
+            state[HIGH], found = max(state[HIGH], blocks[2, at]), found | SACKS
+        at += 1
+    state[NEXT_BLOCK] = at
+    return found
+
+
+@inlined
+def note_delivery(advanced: bool, prompt: int, found: int, capture: Capture, events: Events, state: Any) -> None:
+    """An acknowledgement brought news: note up to which sent row data was delivered, and the round trip.
+
+    `prompt` is PROMPT if it was not delayed, provided that it was for several segments or has the SACKS of `found`.
+    """
+    gained, last = move_front(capture, events, state)
+    if not advanced and gained == 0:
+        return
+    flag, now = ANSWERS_COPY if found & DSACKS else 0, state[NOW]
+    if gained > 0 and flag == 0:
+        row = events.row[last]
+        resent = capture.resend[row]
+        if events.kind[last] == AGAIN:
+            flag = EXACT if resent >= 0 and resent % VERDICTS == NO else 0
+        elif capture.seq[row] >= state[RESENT_TOP]:
+            flag = CLEAN | (prompt if gained > 1 or found & SACKS else 0)
+            if state[KEEP_TRIPS]:
+                add_trip(events, state, now - capture.time_ns[row])
+    at = state[HEARD]
+    events.delivered_ns[at], events.delivered_upto[at], events.delivered_flag[at] = now, state[FRONT] - 1, flag
+    state[HEARD] = at + 1
+
+
+@inlined
+def add_trip(events: Events, state: Any, trip: int) -> None:
+    """Note a round trip, measured now."""
+    at = state[TRIPS]
+    events.trip_ns[at, 0], events.trip_ns[at, 1] = state[NOW], trip
+    state[TRIPS] = at + 1
+
+
+@kernel
+def move_front(capture: Capture, events: Events, state: Any) -> tuple[int, int]:
+    """Move FRONT past the rows that are known to be delivered; returns how many, and the last of them (-1 none)."""
+    front, gained, last, holes = max(state[UNA], min(state[HIGH], state[TOP])), 0, -1, 0
+    at = state[FRONT]
+    while at < state[SENT] and holes < MOST_HOLES:
+        row = events.row[at]
+        end = capture.seq[row] + (1 if capture.flags[row] & SYN else 0) + capture.payload_bytes[row]
+        if end > front:
+            break
+        if events.kind[at] == NEW or (end <= state[UNA] and not is_needless(capture.resend[row])):
+            gained, last = gained + 1, at
+        else:
+            holes += 1
+        at += 1
+    if gained > 0:
+        state[FRONT] = last + 1
+    return gained, last
+
+
+@kernel
+def note_arrivals(capture: Capture, events: Events, state: Any) -> bool:
+    """Replace the deliveries by the arrivals in the receiver's capture, where it decides for nearly all packets.
+
+    Returns whether it does. A packet that was overtaken had left the bottleneck, which keeps their order, before what
+    overtook it: it counts as delivered then.
+    """
+    count, decided = 0, 0
+    for at in range(state[SENT]):
+        decided += 1 if capture.arrived[events.row[at]] >= 0 else 0
+    if decided < DECIDED * state[SENT]:
+        return False
+    for at in range(state[SENT]):
+        there = capture.arrival[events.row[at]]
+        if there >= 0 and capture.arrived[events.row[at]] == 1:
+            events.delivered_ns[count], events.delivered_upto[count] = capture.time_ns[there], at
+            events.delivered_flag[count] = EXACT
+            count += 1
+    for at in range(count - 2, -1, -1):
+        events.delivered_ns[at] = min(events.delivered_ns[at], events.delivered_ns[at + 1])
+    state[HEARD] = count
+    return True

@@ -1,0 +1,39 @@
+"""What limited each direction of each connection: the type that the analysis computes and the summary shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+LIMITS = (
+    "application", "receiver_window", "sender_window", "timeout_recovery", "fast_recovery", "path_stall", "path_rate",
+    "unknown",
+)  # fmt: skip
+"""What can limit a transfer, in the order of the summary."""
+
+RATE_FROM = ("", "told", "found")
+"""Where a path's rate is from: stated by the user, or found from arrivals or acknowledgements behind a queue."""
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What limited what each end sent; ends are numbered 2 * connection + sender."""
+
+    shares: Floats
+    """Shape (ends, causes): shares of the time from the first data octet to its last acknowledgement.
+
+    NaN for an end that sent no data, or whose data was never acknowledged.
+    """
+    rate_bps: Floats
+    """The rate of the path of each end, in bit/s; 0 unknown, NaN where `shares` is."""
+    rate_from: npt.NDArray[np.int8]
+    """Where that rate is from, an index of RATE_FROM; 0 where too little agrees on it to report it."""
+    start_ns: npt.NDArray[np.int64]
+    """When each end sent its first data octet; -1 for none."""
+    end_ns: npt.NDArray[np.int64]
+    """When the last of its data was acknowledged; -1 for never."""
