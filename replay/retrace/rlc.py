@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -58,8 +58,17 @@ class Acknowledged:
         engine = self.engine(air)
         octets = stretch_octets(engine, air, firsts)
         counts = {"sender": tally(engine, A), "receiver": tally(engine, B)}
-        over = ("the link was given up: MaxRST RESETs found no answer",) if counts["sender"]["ended"] else ()
-        return Outcome(octets, counts, why_nothing(octets, air), over)
+        return Outcome(octets, counts, why_nothing(octets, air), tuple(_am_warnings(counts["sender"])))
+
+
+def _am_warnings(sender: Mapping[str, int]) -> Iterator[str]:
+    """What became of resets that found no answer, in words."""
+    times = sender["reestablished"]
+    if times:
+        often = "once" if times == 1 else f"{times} times"
+        yield f"the link was re-established {often}: MaxRST RESETs found no answer"
+    if sender["ended"]:
+        yield "the link was given up: MaxRST RESETs found no answer"
 
 
 def tally(engine: Engine, side: int) -> dict[str, int]:
@@ -194,8 +203,9 @@ _SDU = (Extra("sdu_bytes", SDU_BYTES, "Octets of the packets that are offered.")
 AM_KIND = SduKind(
     RLC_AM,
     Acknowledged,
-    # A source that never ends has no last PDU to poll in: the timer must run by itself.
-    {"poll_when_unacknowledged": "yes"},
+    # A source that never ends has no last PDU to poll in: the timer must run by itself. And a link that gave up for
+    # good after one long outage would say nothing of the frame size.
+    {"poll_when_unacknowledged": "yes", "after_max_rst": "reestablish"},
     ("pdu_bytes", "tti_ns", "tti_ms", "pdus_per_tti"),
     _SDU,
 )

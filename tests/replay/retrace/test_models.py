@@ -174,6 +174,30 @@ def test_a_link_that_gave_up_gives_a_warning() -> None:
     assert found["throughput_bps"]["30"] > 0  # type: ignore[index]
 
 
+OUTAGE = ErasureTrace("t", np.repeat([False, True, False], [1000, 3000, 2000]))
+
+
+@pytest.mark.slow
+def test_rlc_am_goes_on_after_an_outage_beyond_max_rst() -> None:
+    """Each re-establishment is counted and said; what the link carries afterwards counts."""
+    found = row(OUTAGE, "rlc-am", (30,))
+    counts = found["counts"]["30"]["sender"]  # type: ignore[index]
+    assert counts["ended"] == 0
+    assert counts["reestablished"] > 1
+    said = f"the link was re-established {counts['reestablished']} times: MaxRST RESETs found no answer"
+    assert found["warnings"] == {"30": [said]}
+    assert found["throughput_bps"]["30"] > 0.4 * 30 * 400  # type: ignore[index]
+
+
+@pytest.mark.slow
+def test_rlc_am_ends_at_max_rst_where_that_is_wanted() -> None:
+    """Only what came before the outage counts."""
+    found = row(OUTAGE, "rlc-am", (30,), parameters={"after_max_rst": "end"})
+    assert found["counts"]["30"]["sender"]["ended"] == 1  # type: ignore[index]
+    assert found["warnings"] == {"30": ["the link was given up: MaxRST RESETs found no answer"]}
+    assert found["throughput_bps"]["30"] < 0.2 * 30 * 400  # type: ignore[index]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["rlp", "sr", "asr", "raw", "rlc-am", "rlc-um", "rlc-tm"])
 def test_the_counts_of_both_ends_are_in_the_result(model: str) -> None:
