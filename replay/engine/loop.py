@@ -27,7 +27,7 @@ from multitracer.replay.engine.protocol import (
     total_delivered,
     wants,
 )
-from multitracer.replay.engine.reports import Upper, collect, end_past
+from multitracer.replay.engine.reports import Marks, Upper, collect, end_past, pass_mark
 from multitracer.replay.engine.source import endless_octets, is_open, plan
 from multitracer.replay.engine.way import DONE, LEDGER_FULL, is_lost, lacks, poke, schedule
 
@@ -48,22 +48,28 @@ class Link(NamedTuple):
     upper: Upper
 
 
-def run(link: Link, untils: Any, delivered: Any, first: int) -> int:
-    """Let everything happen up to each of several times, that instant included, from number `first` on.
+def run_through(link: Link, marks: Marks) -> int:
+    """Let everything happen up to each mark; DONE, or what is missing to go on."""
+    k, short = marks.state.passed, DONE
+    while k < len(marks.times) and short == DONE:
+        short = run(link, marks.times[k])
+        if short == DONE:
+            k = pass_mark(marks, link.b.above, total_delivered(link.b))
+    return short
 
-    `delivered` is what B has handed over by each. Returns DONE, or what is missing to go on.
-    """
+
+def run(link: Link, until: int) -> int:
+    """Let everything happen up to a time, that instant included; DONE, or what is missing to go on."""
     a, b, forth, back, upper = link.a, link.b, link.forth, link.back, link.upper
-    k, short = first, DONE
-    while k < len(untils) and short == DONE:
+    short = DONE
+    while short == DONE:
         arrival = min(forth.state.arrives_ns, back.state.arrives_ns)
         sending = min(forth.state.next_ns, back.state.next_ns)
         timer = min(next_timer(a), next_timer(b))
         now = min(upper.source.state.next_ns, arrival, timer, sending)
-        if now > untils[k]:
-            delivered[k] = total_delivered(b)
-            k += 1
-        elif upper.source.state.next_ns == now:
+        if now > until:
+            break
+        if upper.source.state.next_ns == now:
             short = take_offers(link, now)
         elif arrival == now:
             while back.state.arrives_ns == now:
@@ -324,13 +330,13 @@ PARTS = {
     is_full: inlined, drop: kernel, queue: inlined, give: inlined, put_past: kernel, to_side: kernel,
     take_offers: kernel, tell: inlined, log_frame: kernel, arrive: inlined, note_arrivals: kernel, wake: inlined,
     stock: inlined, hand_down: inlined, send: inlined, may_send: inlined, may_make: inlined, end_use: inlined,
-    use: inlined, run: kernel,
+    use: inlined, run: kernel, run_through: kernel,
 }  # fmt: skip
 """The loop's functions, each after those that it calls; what every frame goes through is compiled into the loop."""
 
 
-Run: TypeAlias = Callable[[Link, Any, Any, int], int]
-"""A protocol's loop: `run`, bound to its kernels."""
+Run: TypeAlias = Callable[[Link, Marks], int]
+"""A protocol's loop: `run_through`, bound to its kernels."""
 
 
 def bind(name: str, machine: Any, *, large: bool = False) -> Run:
@@ -343,5 +349,5 @@ def bind(name: str, machine: Any, *, large: bool = False) -> Run:
         own = FunctionType(part.__code__, namespace, f"{part.__name__}_{name}")
         own.__qualname__, own.__doc__, own.__module__ = own.__name__, part.__doc__, __name__
         namespace[part.__name__] = kernel(own) if large else decorated(own)
-    bound: Run = namespace["run"]
+    bound: Run = namespace["run_through"]
     return bound

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from multitracer.model.errors import UsageError
-from multitracer.replay.erasures.trace import ErasureTrace
+from multitracer.replay.erasures.trace import ErasureTrace, frames_lost
 from multitracer.replay.retrace import PROTOCOLS
 from multitracer.replay.retrace.document import document
 from multitracer.replay.retrace.models import Air, kinds, named
@@ -90,6 +90,44 @@ def test_no_model_carries_more_than_its_frames_hold(erased: list[bool], model: s
         groups = np.array(erased[: len(erased) // blocks * blocks]).reshape(-1, blocks)
         assert found.octets[place].sum() <= size * int((~groups.any(axis=1)).sum())
         assert (found.octets[place] >= 0).all()
+
+
+runs_of_blocks = st.lists(st.tuples(st.integers(1, 200), st.integers(1, 120)), min_size=8, max_size=30)
+
+
+@pytest.mark.slow
+@given(runs_of_blocks, st.sampled_from(sorted(kinds())), st.booleans())
+@settings(deadline=None, max_examples=60)
+def test_no_stretch_books_more_than_its_own_frames_brought(
+    runs: list[tuple[int, int]], model: str, in_sequence: bool
+) -> None:
+    """However long octets wait for others before them, they count where they came; all of them count somewhere."""
+    erased = np.repeat(np.arange(2 * len(runs)) % 2 == 1, [length for run in runs for length in run])
+    more = {} if model != "rlc-am" or in_sequence else {"in_sequence": "no"}
+    asked = Settings(model, (30, 90), parameters=more, resamples=0)
+    found = retrace([ErasureTrace("t", erased)], asked)[0]
+    for place, size in enumerate(found.sizes):
+        came = frames_lost(erased, size // 30) == 0
+        edges = np.minimum(-(-np.append(found.starts, len(erased)) // (size // 30)), len(came))
+        brought = np.diff(np.concatenate([[0], np.cumsum(came)])[edges])
+        assert (found.octets[place] >= 0).all()
+        assert (found.octets[place] <= size * brought).all()
+        counted = found.counts[size]["receiver"]
+        in_all = counted["delivered"] * size if model == "rlc-tm" else counted.get("delivered_octets")
+        assert found.octets[place].sum() == (counted["delivered"] if model == "rlp" else in_all)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["rlp", "sr"])
+def test_no_choice_of_sizes_by_the_minute_exceeds_the_channel(model: str) -> None:
+    """With hindsight too, a protocol that hands over in order carries no more than the ideal link."""
+    generator = np.random.default_rng(5)
+    runs = np.stack([generator.geometric(0.002, 400), generator.geometric(0.01, 400)], axis=1).ravel()
+    trace = ErasureTrace("t", np.repeat(np.arange(800) % 2 == 1, runs)[:60_000])
+    sizes = (30, 90, 210, 480)
+    ideal, real = (retrace([trace], Settings(name, sizes, resamples=0))[0].by_minute for name in ("ideal", model))
+    assert (real.octets <= ideal.octets).all()
+    assert (real.throughput_of_choice(real.chosen) or 0) <= (ideal.throughput_of_choice(ideal.chosen) or 0)
 
 
 def test_timers_wait_longer_for_longer_frames() -> None:
