@@ -90,6 +90,9 @@ class Model(Protocol):
     def parameters(self) -> dict[str, Any]:
         """Its parameters by name, at frames of one block."""
 
+    def check(self, air: Air) -> None:
+        """Raise UsageError where it cannot have frames of that size."""
+
     def carry(self, air: Air, firsts: Ints) -> Outcome:
         """Run it from end to end; stretch i holds the frames `firsts[i]` to `firsts[i + 1]`."""
 

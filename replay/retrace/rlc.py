@@ -43,12 +43,21 @@ class Acknowledged:
         own = {name: value for name, value in asdict(self.settings).items() if name != "pdu_bytes"}
         return {**own, "sdu_bytes": self.sdu_bytes}
 
-    def engine(self, air: Air, log_rows: int = 0, protocol: Protocol = RLC_AM) -> Engine:
-        """Both ends, not yet run; every timer that runs grows with the frame, but Timer_Discard."""
+    def check(self, air: Air) -> None:
+        """Raise UsageError where it cannot have frames of that size."""
+        self._scaled(air)
+
+    def _scaled(self, air: Air) -> Parameters:
+        """Every timer that runs grows with the frame, but Timer_Discard."""
         base = self.settings
         timers = {name: getattr(base, name) + air.patience_ns for name in _TIMERS if getattr(base, name)}
         own = replace(base, pdu_bytes=air.frame_bytes, tti_ns=air.frame_ns, **timers)
         check_queue(own.queue_sdus, own.queue_bytes, own.pdu_bytes, self.sdu_bytes)
+        return own
+
+    def engine(self, air: Air, log_rows: int = 0, protocol: Protocol = RLC_AM) -> Engine:
+        """Both ends, not yet run."""
+        own = self._scaled(air)
         forth, back = (Direction(air.delay_ns, air.frame_ns, channel=Erased(lost)) for lost in (air.forth, air.back))
         endless = source(saturated=(self.sdu_bytes, 0))
         return Engine(protocol, (own, own), forth, back, endless, Keep(log=log_rows))
@@ -120,10 +129,18 @@ class Unacknowledged:
         own = {name: value for name, value in asdict(self.settings).items() if name != "pdu_bytes"}
         return {**own, "sdu_bytes": self.sdu_bytes}
 
-    def carry(self, air: Air, firsts: Ints) -> Outcome:
-        """One entity sends, the other reassembles."""
+    def check(self, air: Air) -> None:
+        """Raise UsageError where it cannot have frames of that size."""
+        self._sized(air)
+
+    def _sized(self, air: Air) -> um.UmParameters:
         own = replace(self.settings, pdu_bytes=air.frame_bytes)
         check_queue(own.queue_sdus, own.queue_bytes, own.pdu_bytes, self.sdu_bytes)
+        return own
+
+    def carry(self, air: Air, firsts: Ints) -> Outcome:
+        """One entity sends, the other reassembles."""
+        own = self._sized(air)
         engine, octets = _one_way(RLC_UM, own, self.sdu_bytes, air, firsts)
         sender = {"offered": int(engine.a.queue.v.tail), "discarded": int(engine.a.counts.discarded)}
         counted = um.um_counters(engine.b)
@@ -143,10 +160,14 @@ class Transparent:
         """None that has an effect."""
         return {}
 
+    def check(self, air: Air) -> None:
+        """Raise UsageError where it cannot have frames of that size."""
+        check("frame_bytes", air.frame_bytes, 1, self.settings.queue_sdus * self.settings.max_sdu_bytes)
+
     def carry(self, air: Air, firsts: Ints) -> Outcome:
         """One entity sends SDUs of a frame's size, the other hands over what was not lost."""
+        self.check(air)
         own = self.settings
-        check("frame_bytes", air.frame_bytes, 1, own.queue_sdus * own.max_sdu_bytes)
         engine, octets = _one_way(RLC_TM, own, air.frame_bytes, air, firsts)
         sender = {"sent": int(engine.a.counts.sent)}
         receiver = {"delivered": int(engine.b.counts.delivered)}

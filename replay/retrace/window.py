@@ -30,13 +30,17 @@ class Window:
         """By name, at frames of one block."""
         return asdict(self.settings)
 
-    def carry(self, air: Air, firsts: Ints) -> Outcome:
-        """Run it from end to end: A sends frames without end, B only answers."""
-        room = air.frame_bytes - self.settings.header_bytes
-        if room < 1:
+    def check(self, air: Air) -> None:
+        """Raise UsageError where a frame has no room behind its header."""
+        if air.frame_bytes <= self.settings.header_bytes:
             raise UsageError(
                 f"frames of {air.frame_bytes} octets have no room behind a header of {self.settings.header_bytes}"
             )
+
+    def carry(self, air: Air, firsts: Ints) -> Outcome:
+        """Run it from end to end: A sends frames without end, B only answers."""
+        self.check(air)
+        room = air.frame_bytes - self.settings.header_bytes
         own = self._scaled(air)
         protocol: Protocol = RAW if isinstance(own, RawParameters) else SR
         forth, back = (

@@ -212,6 +212,38 @@ def test_a_link_that_gave_up_gives_a_warning() -> None:
     assert found["throughput_bps"]["30"] > 0  # type: ignore[index]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "block_bytes", "first", "last", "said"),
+    [
+        ("rlc-am", 10, 20, 500, "frames of 10 octets are left out: pdu_bytes is 10"),
+        ("rlc-um", 100, 100, 4000, "frames of 4100 to 5000 octets are left out: pdu_bytes is 4100"),
+        ("sr", 2, 8, 100, "frames of 2 to 6 octets are left out: frames of 2 octets have no room"),
+        ("rlp", 4, 8, 200, "frames of 4 octets are left out: RLP frame_bytes is 4"),
+        ("ideal", 3, 9, 150, "frames of 3 to 6 octets are left out: the overhead of 6 fills them"),
+    ],
+)
+def test_default_sizes_that_a_protocol_cannot_have_are_left_out(
+    model: str, block_bytes: int, first: int, last: int, said: str
+) -> None:
+    """The others are tried, and a note says which are missing and why."""
+    trace = ErasureTrace("t", np.zeros(400, dtype=bool), block_bytes=block_bytes)
+    one = retrace([trace], Settings(model, resamples=0))[0]
+    assert (one.sizes[0], one.sizes[-1]) == (first, last)
+    assert one.remarks[0].startswith(said)
+    assert document([one])["traces"][0]["notes"] == list(one.left_out)
+    refused = 3 if model == "ideal" else last + block_bytes if last < 50 * block_bytes else first - block_bytes
+    with pytest.raises(UsageError):
+        retrace([trace], Settings(model, (refused,), resamples=0))
+
+
+def test_where_no_default_size_is_possible_the_reason_is_an_error() -> None:
+    """As for a size that was asked for."""
+    trace = ErasureTrace("t", np.zeros(99, dtype=bool), block_bytes=1)
+    with pytest.raises(UsageError, match="no room behind a header of 60"):
+        retrace([trace], Settings("raw", parameters={"header_bytes": "60"}))
+
+
 OUTAGE = ErasureTrace("t", np.repeat([False, True, False], [1000, 3000, 2000]))
 
 
