@@ -156,6 +156,7 @@ def test_a_round_trip_holds_two_blocks_at_least() -> None:
         ("rlc-am", {"tx_window": "5000"}, "tx_window is 5000; it must be from 1 to 2047"),
         ("rlc-am", {"sdu_bytes": "4"}, "sdu_bytes 4 must be 8 to 65535"),
         ("rlc-um", {"li_bits": "9"}, "li_bits is 9"),
+        ("asr", {"max_timeout_ms": "9"}, "max_timeout_ms 9 must be 0 or from 10"),
         ("raw", {"header_bytes": "-1"}, "header_bytes -1"),
         ("rlc-tm", {"x": "1"}, "It has none"),
     ],
@@ -171,6 +172,22 @@ def test_times_may_be_given_in_milliseconds() -> None:
     """t1_ms sets t1_ns."""
     assert named("rlp", {"t1_ms": "520"}).parameters["t1_ns"] == 520_000_000
     assert named("rlp", {"N2": "10"}).parameters["n2"] == 10
+
+
+@pytest.mark.slow
+def test_an_asr_timeout_that_runs_away_is_said_and_can_be_limited() -> None:
+    """At 7 blocks a frame, each lost with 10 %, the timeout feeds on itself; at single blocks it does not."""
+    trace = ErasureTrace("t", np.random.default_rng(3).random(180_000) < 0.1)
+    found = row(trace, "asr", (30, 210))
+    capped = row(trace, "asr", (30, 210), parameters={"max_timeout_ms": "5000"})
+    (said,) = found["warnings"]["210"]  # type: ignore[index]
+    largest_ms = found["counts"]["210"]["sender"]["largest_timeout_ms"]  # type: ignore[index]
+    assert said.startswith(f"the timeout ran away, to {largest_ms / 1000:.0f} s")
+    assert list(found["warnings"]) == ["210"]  # type: ignore[call-overload]
+    assert capped["warnings"] == {}
+    assert capped["counts"]["210"]["sender"]["largest_timeout_ms"] == 5000  # type: ignore[index]
+    bps, bps_capped = (each["throughput_bps"]["210"] for each in (found, capped))  # type: ignore[index]
+    assert bps_capped > 1.5 * bps
 
 
 @pytest.mark.slow
