@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.replay.erasures.trace import ErasureTrace
-from multitracer.replay.retrace import bootstrap
+from multitracer.replay.retrace import REPEATING, bootstrap, resonance
 from multitracer.replay.retrace.models import Counts
 from multitracer.replay.retrace.settings import Settings
 
@@ -150,6 +150,9 @@ class Retraced:
             found.append(f"at {sizes[0]} octets{more} nothing came through: {why}")
         found += [f"at {size} octets: {why}" for size, all_of in sorted(self.warnings.items()) for why in all_of]
         more_said = [f"and so at {len(found) - _MOST_REMARKS} more sizes"] if len(found) > _MOST_REMARKS else []
+        if self.settings.model in REPEATING:
+            found.insert(0, resonance.remark(self.trace.erased, self.trace.block_bytes, self.sizes))
+        found = [sentence for sentence in found if sentence]
         return [*self.left_out, *found[:_MOST_REMARKS], *more_said]
 
     @cached_property
