@@ -17,8 +17,6 @@ from multitracer.report.erasure_figures import MOST_OVERLAID, Line, OverTime, le
 from multitracer.report.panels import place_legend
 
 _KILO = 1000
-_BY_FRAME = ("ideal", "raw", "rlc-tm")
-"""Models that deliver a frame when it arrives, and never hold one back for another."""
 
 
 def write(results: Sequence[Retraced], path: Path) -> None:
@@ -49,7 +47,6 @@ def html(results: Sequence[Retraced]) -> str:
             *(f"{trace.name}: {note}" for trace in traces for note in trace.notes),
             *(f"{one.trace.name}, {one.settings.model}, {sentence}." for one in results for sentence in one.remarks),
         ],
-        "in_order": any(one.settings.model not in _BY_FRAME for one in results),
         "columns": over_time.columns(),
     }
     figures = [_curves(drawn, labels), lengths(traces), *over_time.figures()]

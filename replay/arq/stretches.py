@@ -12,8 +12,11 @@ from multitracer.replay.arq.fields import dtype, numbers, record, table
 
 STRETCH = numbers("start end sdu first_ns")
 """`sdu` is -1 where a protocol knows positions only; `first_ns` is when these octets came first."""
-COUNT = numbers("handed lost wanted")
-"""Rows in use; without `wanted` nobody reads them and none is written."""
+LATE = numbers("octets first_ns")
+COUNT = numbers("handed lost late wanted since")
+"""Rows in use; without `wanted` nobody reads those of handed and lost, and none is written. Octets handed over that
+came before the time `since` stand in `late` until somebody counts them there: what one call can hand over at most, as
+they all waited at that time."""
 
 
 class Above(NamedTuple):
@@ -22,6 +25,7 @@ class Above(NamedTuple):
     count: Any
     handed: Any
     lost: Any
+    late: Any
 
 
 class Delivered(NamedTuple):
@@ -49,17 +53,22 @@ class Flushed(NamedTuple):
 
 def above(handed: int, lost: int) -> Above:
     """Room for as many stretches as one call of a kernel can hand over, and lose."""
-    return Above(record(COUNT), table(handed, STRETCH), table(lost, STRETCH))
+    return Above(record(COUNT), table(handed, STRETCH), table(lost, STRETCH), table(handed, LATE))
 
 
 def above_dtype(handed: int, lost: int) -> Any:
     """The same as a dtype, for a field `above` of an entity that is a record."""
-    return dtype([("count", COUNT), ("handed", STRETCH, (handed,)), ("lost", STRETCH, (lost,))])
+    fields = [("count", COUNT), ("handed", STRETCH, (handed,)), ("lost", STRETCH, (lost,)), ("late", LATE, (handed,))]
+    return dtype(fields)
 
 
 @kernel
 def hand_over(above: Any, start: int, end: int, sdu: int, first_ns: int) -> None:
-    """Report that octets [start, end) go up."""
+    """Report that octets [start, end) go up, which came at `first_ns`."""
+    if first_ns < above.count.since:
+        late = above.late[above.count.late]
+        late.octets, late.first_ns = end - start, first_ns
+        above.count.late += 1
     if above.count.wanted:
         row = above.handed[above.count.handed]
         row.start, row.end, row.sdu, row.first_ns = start, end, sdu, first_ns

@@ -6,14 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from multitracer.model.errors import UsageError
 from multitracer.replay.arq.notes import Log, log
 from multitracer.replay.engine import ledger, way
 from multitracer.replay.engine.direction import Direction
 from multitracer.replay.engine.loop import A, B, Link, Run
-from multitracer.replay.engine.reports import CAME, WENT, Upper, reports
+from multitracer.replay.engine.reports import CAME, WENT, Upper, marks, reports
 from multitracer.replay.engine.source import Source, source
 from multitracer.replay.engine.way import AIR_FULL, DONE, NUMBERS_USED, Way
 
@@ -88,15 +86,15 @@ class Engine:
         return self
 
     def run_through(self, untils: Any) -> Any:
-        """The same up to each of several times (ns); the octets that B had handed over by each."""
-        untils = np.ascontiguousarray(untils, dtype=np.int64)
-        delivered = np.full(len(untils), -1, dtype=np.int64)
-        first = 0
-        while (short := self.protocol.run(self.link, untils, delivered, first)) != DONE:
+        """The same up to each of several times (ns), the last of them the end.
+
+        Of the octets that B has handed over by the end: how many had come by each time.
+        """
+        passing = marks(untils)
+        while (short := self.protocol.run(self.link, passing)) != DONE:
             self._provide(int(short))
-            first = int((delivered >= 0).sum())
         self.until = int(untils[-1])
-        return delivered
+        return passing.octets
 
     def _provide(self, short: int) -> None:
         """More room for frames or SDUs, or more of the channel's numbers, wherever they have run out."""

@@ -27,7 +27,7 @@ from multitracer.replay.engine.protocol import (
     total_delivered,
     wants,
 )
-from multitracer.replay.engine.reports import Upper, collect, end_past
+from multitracer.replay.engine.reports import Marks, Upper, collect, end_past, pass_mark
 from multitracer.replay.engine.source import endless_octets, is_open, plan
 from multitracer.replay.engine.way import DONE, LEDGER_FULL, is_lost, lacks, poke, schedule
 
@@ -48,21 +48,17 @@ class Link(NamedTuple):
     upper: Upper
 
 
-def run(link: Link, untils: Any, delivered: Any, first: int) -> int:
-    """Let everything happen up to each of several times, that instant included, from number `first` on.
-
-    `delivered` is what B has handed over by each. Returns DONE, or what is missing to go on.
-    """
+def run(link: Link, marks: Marks) -> int:
+    """Let everything happen up to each mark, that instant included; DONE, or what is missing to go on."""
     a, b, forth, back, upper = link.a, link.b, link.forth, link.back, link.upper
-    k, short = first, DONE
-    while k < len(untils) and short == DONE:
+    k, short = marks.state.passed, DONE
+    while k < len(marks.times) and short == DONE:
         arrival = min(forth.state.arrives_ns, back.state.arrives_ns)
         sending = min(forth.state.next_ns, back.state.next_ns)
         timer = min(next_timer(a), next_timer(b))
         now = min(upper.source.state.next_ns, arrival, timer, sending)
-        if now > untils[k]:
-            delivered[k] = total_delivered(b)
-            k += 1
+        if now > marks.times[k]:
+            k = pass_mark(marks, b.above, total_delivered(b))
         elif upper.source.state.next_ns == now:
             short = take_offers(link, now)
         elif arrival == now:
@@ -337,7 +333,7 @@ PARTS = {
 """The loop's functions, each after those that it calls; what every frame goes through is compiled into the loop."""
 
 
-Run: TypeAlias = Callable[[Link, Any, Any, int], int]
+Run: TypeAlias = Callable[[Link, Marks], int]
 """A protocol's loop: `run`, bound to its kernels."""
 
 

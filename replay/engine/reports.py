@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from multitracer.compute.kernels import kernel
-from multitracer.replay.arq.fields import codes, numbers, table
+from multitracer.replay.arq.fields import codes, numbers, record, table
 from multitracer.replay.arq.notes import DELIVERED, LOST, note
 from multitracer.replay.arq.stretches import clear
 from multitracer.replay.engine.ledger import FOUND, GONE, UNDER_WAY, at_position, conclude
@@ -28,6 +30,17 @@ class Reports(NamedTuple):
     sdus: Any
 
 
+MARKS = numbers("passed")
+
+
+class Marks(NamedTuple):
+    """Times (ns) in their order, those `passed` first; what B has handed over of the octets that came by each."""
+
+    state: Any
+    times: Any
+    octets: Any
+
+
 class Upper(NamedTuple):
     """All above the entities, and the log."""
 
@@ -40,6 +53,30 @@ class Upper(NamedTuple):
 def reports(stretches: int, sdus: int) -> Reports:
     """Room for `stretches` stretches and `sdus` SDUs of each kind."""
     return Reports(table(2, STATE), table((2, stretches), STRETCH), table((2, sdus), SDU))
+
+
+def marks(times: Any) -> Marks:
+    """Times to be passed."""
+    made = np.ascontiguousarray(times, dtype=np.int64)
+    return Marks(record(MARKS), made, np.zeros(len(made), dtype=np.int64))
+
+
+@kernel
+def pass_mark(marks: Any, above: Any, delivered: int) -> int:
+    """B has handed over so many octets by the next mark; how many are passed.
+
+    What it handed over late since the mark before counts for every mark by which it had come.
+    """
+    passed = marks.state.passed
+    for k in range(above.count.late):
+        late, at = above.late[k], passed - 1
+        while at >= 0 and late.first_ns <= marks.times[at]:
+            marks.octets[at] += late.octets
+            at -= 1
+    marks.octets[passed] = delivered
+    above.count.late, above.count.since = 0, marks.times[passed] + 1
+    marks.state.passed = passed + 1
+    return passed + 1
 
 
 @kernel

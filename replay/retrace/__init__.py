@@ -22,16 +22,19 @@ class Entry:
     """Module and name of its `Kind`, in this room."""
     recorder: str = ""
     """Module and name of its `Recorder`, in the room `record`; without one its runs cannot be recorded."""
+    repeats: bool = False
+    """Whether lost frames are sent again."""
 
 
 PROTOCOLS = (
     Entry("raw", "window.RAW_KIND"),
-    Entry("rlp", "rlp.RLP_KIND", "rlp.RLP_RECORDER"),
-    Entry("rlc-am", "rlc.AM_KIND", "rlc.AM_RECORDER"),
+    Entry("rlp", "rlp.RLP_KIND", "rlp.RLP_RECORDER", repeats=True),
+    Entry("rlc-am", "rlc.AM_KIND", "rlc.AM_RECORDER", repeats=True),
     Entry("rlc-um", "rlc.UM_KIND"),
     Entry("rlc-tm", "rlc.TM_KIND"),
-    Entry("sr", "window.SR_KIND"),
-    Entry("asr", "window.ASR_KIND"),
+    Entry("sr", "window.SR_KIND", repeats=True),
+    Entry("asr", "window.ASR_KIND", repeats=True),
 )
 MODEL_NAMES = (IDEAL, *(entry.name for entry in PROTOCOLS))
+REPEATING = tuple(entry.name for entry in PROTOCOLS if entry.repeats)
 RECORDABLE = tuple(entry.name for entry in PROTOCOLS if entry.recorder)

@@ -67,7 +67,7 @@ def _row(one: Retraced) -> dict[str, Any]:
         "counts": {str(size): found for size, found in sorted(one.counts.items())},
         "warnings": {str(size): list(said) for size, said in sorted(one.warnings.items())},
         "ended": {str(size): why for size, why in sorted(one.ended.items())},
-        "notes": list(trace.notes),
+        "notes": [*trace.notes, *one.left_out],
     }
 
 

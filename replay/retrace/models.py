@@ -75,7 +75,7 @@ class Outcome:
     """The result of one run."""
 
     octets: Ints
-    """User octets delivered in each stretch of the trace."""
+    """User octets delivered, by the stretch of the trace in which the frames were sent that brought them first."""
     counts: Counts
     ended: str = ""
     """Why nothing came through, in words."""
@@ -89,6 +89,9 @@ class Model(Protocol):
     @property
     def parameters(self) -> dict[str, Any]:
         """Its parameters by name, at frames of one block."""
+
+    def check(self, air: Air) -> None:
+        """Raise UsageError where it cannot have frames of that size."""
 
     def carry(self, air: Air, firsts: Ints) -> Outcome:
         """Run it from end to end; stretch i holds the frames `firsts[i]` to `firsts[i + 1]`."""
@@ -153,8 +156,9 @@ def named(name: str, given: Mapping[str, str]) -> Model:
 
 
 def stretch_octets(engine: Engine, air: Air, firsts: Ints) -> Ints:
-    """Octets that B delivered in each stretch, after this run of all opportunities."""
-    return np.diff(engine.run_through((firsts[1:] - 1) * air.frame_ns), prepend=0)
+    """Octets that B delivered, by the stretch whose frames brought them first, after this run of all opportunities."""
+    begun = (firsts[1:] - 1) * air.frame_ns
+    return np.diff(engine.run_through(np.minimum(begun + air.delay_ns, begun[-1])), prepend=0)
 
 
 def why_nothing(octets: Ints, air: Air, resets: int = 0) -> str:

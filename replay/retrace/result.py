@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.replay.erasures.trace import ErasureTrace
-from multitracer.replay.retrace import bootstrap
+from multitracer.replay.retrace import REPEATING, bootstrap, resonance
 from multitracer.replay.retrace.models import Counts
 from multitracer.replay.retrace.settings import Settings
 
@@ -48,6 +48,8 @@ class Retraced:
     """By frame size, why nothing came through, in words."""
     warnings: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """By frame size, warnings for whoever reads the result."""
+    left_out: tuple[str, ...] = ()
+    """Notes on frame sizes of the default that the model cannot have."""
 
     @cached_property
     def exact_bps(self) -> list[Fraction | None]:
@@ -139,7 +141,8 @@ class Retraced:
 
     @property
     def remarks(self) -> list[str]:
-        """Remarks on some sizes for the reader: at most three sentences, and how many more there are."""
+        """Remarks on some sizes for the reader: sizes left out; at most three sentences, and how many more there
+        are."""
         found = []
         for why in dict.fromkeys(self.ended.values()):
             sizes = sorted(size for size, other in self.ended.items() if other == why)
@@ -147,7 +150,10 @@ class Retraced:
             found.append(f"at {sizes[0]} octets{more} nothing came through: {why}")
         found += [f"at {size} octets: {why}" for size, all_of in sorted(self.warnings.items()) for why in all_of]
         more_said = [f"and so at {len(found) - _MOST_REMARKS} more sizes"] if len(found) > _MOST_REMARKS else []
-        return found[:_MOST_REMARKS] + more_said
+        if self.settings.model in REPEATING:
+            found.insert(0, resonance.remark(self.trace.erased, self.trace.block_bytes, self.sizes))
+        found = [sentence for sentence in found if sentence]
+        return [*self.left_out, *found[:_MOST_REMARKS], *more_said]
 
     @cached_property
     def by_minute(self) -> Minutes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -43,12 +43,21 @@ class Acknowledged:
         own = {name: value for name, value in asdict(self.settings).items() if name != "pdu_bytes"}
         return {**own, "sdu_bytes": self.sdu_bytes}
 
-    def engine(self, air: Air, log_rows: int = 0, protocol: Protocol = RLC_AM) -> Engine:
-        """Both ends, not yet run; every timer that runs grows with the frame, but Timer_Discard."""
+    def check(self, air: Air) -> None:
+        """Raise UsageError where it cannot have frames of that size."""
+        self._scaled(air)
+
+    def _scaled(self, air: Air) -> Parameters:
+        """Every timer that runs grows with the frame, but Timer_Discard."""
         base = self.settings
         timers = {name: getattr(base, name) + air.patience_ns for name in _TIMERS if getattr(base, name)}
         own = replace(base, pdu_bytes=air.frame_bytes, tti_ns=air.frame_ns, **timers)
         check_queue(own.queue_sdus, own.queue_bytes, own.pdu_bytes, self.sdu_bytes)
+        return own
+
+    def engine(self, air: Air, log_rows: int = 0, protocol: Protocol = RLC_AM) -> Engine:
+        """Both ends, not yet run."""
+        own = self._scaled(air)
         forth, back = (Direction(air.delay_ns, air.frame_ns, channel=Erased(lost)) for lost in (air.forth, air.back))
         endless = source(saturated=(self.sdu_bytes, 0))
         return Engine(protocol, (own, own), forth, back, endless, Keep(log=log_rows))
@@ -58,8 +67,17 @@ class Acknowledged:
         engine = self.engine(air)
         octets = stretch_octets(engine, air, firsts)
         counts = {"sender": tally(engine, A), "receiver": tally(engine, B)}
-        over = ("the link was given up: MaxRST RESETs found no answer",) if counts["sender"]["ended"] else ()
-        return Outcome(octets, counts, why_nothing(octets, air), over)
+        return Outcome(octets, counts, why_nothing(octets, air), tuple(_am_warnings(counts["sender"])))
+
+
+def _am_warnings(sender: Mapping[str, int]) -> Iterator[str]:
+    """What became of resets that found no answer, in words."""
+    times = sender["reestablished"]
+    if times:
+        often = "once" if times == 1 else f"{times} times"
+        yield f"the link was re-established {often}: MaxRST RESETs found no answer"
+    if sender["ended"]:
+        yield "the link was given up: MaxRST RESETs found no answer"
 
 
 def tally(engine: Engine, side: int) -> dict[str, int]:
@@ -111,10 +129,18 @@ class Unacknowledged:
         own = {name: value for name, value in asdict(self.settings).items() if name != "pdu_bytes"}
         return {**own, "sdu_bytes": self.sdu_bytes}
 
-    def carry(self, air: Air, firsts: Ints) -> Outcome:
-        """One entity sends, the other reassembles."""
+    def check(self, air: Air) -> None:
+        """Raise UsageError where it cannot have frames of that size."""
+        self._sized(air)
+
+    def _sized(self, air: Air) -> um.UmParameters:
         own = replace(self.settings, pdu_bytes=air.frame_bytes)
         check_queue(own.queue_sdus, own.queue_bytes, own.pdu_bytes, self.sdu_bytes)
+        return own
+
+    def carry(self, air: Air, firsts: Ints) -> Outcome:
+        """One entity sends, the other reassembles."""
+        own = self._sized(air)
         engine, octets = _one_way(RLC_UM, own, self.sdu_bytes, air, firsts)
         sender = {"offered": int(engine.a.queue.v.tail), "discarded": int(engine.a.counts.discarded)}
         counted = um.um_counters(engine.b)
@@ -134,10 +160,14 @@ class Transparent:
         """None that has an effect."""
         return {}
 
+    def check(self, air: Air) -> None:
+        """Raise UsageError where it cannot have frames of that size."""
+        check("frame_bytes", air.frame_bytes, 1, self.settings.queue_sdus * self.settings.max_sdu_bytes)
+
     def carry(self, air: Air, firsts: Ints) -> Outcome:
         """One entity sends SDUs of a frame's size, the other hands over what was not lost."""
+        self.check(air)
         own = self.settings
-        check("frame_bytes", air.frame_bytes, 1, own.queue_sdus * own.max_sdu_bytes)
         engine, octets = _one_way(RLC_TM, own, air.frame_bytes, air, firsts)
         sender = {"sent": int(engine.a.counts.sent)}
         receiver = {"delivered": int(engine.b.counts.delivered)}
@@ -194,8 +224,9 @@ _SDU = (Extra("sdu_bytes", SDU_BYTES, "Octets of the packets that are offered.")
 AM_KIND = SduKind(
     RLC_AM,
     Acknowledged,
-    # A source that never ends has no last PDU to poll in: the timer must run by itself.
-    {"poll_when_unacknowledged": "yes"},
+    # A source that never ends has no last PDU to poll in: the timer must run by itself. And a link that gave up for
+    # good after one long outage would say nothing of the frame size.
+    {"poll_when_unacknowledged": "yes", "after_max_rst": "reestablish"},
     ("pdu_bytes", "tti_ns", "tti_ms", "pdus_per_tti"),
     _SDU,
 )

@@ -26,17 +26,25 @@ class Rlp:
         """By name, at frames of one block."""
         return {name: value for name, value in asdict(self.settings).items() if name != "frame_bytes"}
 
-    def engine(self, air: Air, log_rows: int = 0) -> Engine:
-        """Both ends, not yet run; T1, and T_RCVS where it is one of its own, grow with the frame.
+    def check(self, air: Air) -> None:
+        """Raise UsageError where it cannot have frames of that size."""
+        self._scaled(air)
+
+    def _scaled(self, air: Air) -> entity.Parameters:
+        """T1, and T_RCVS where it is one of its own, grow with the frame.
 
         With a source that never ends, a reset drops what was sent only, whatever `flush_queue` says: how much waits
         to be sent is then the engine's choice, and would be counted as lost.
         """
         base = self.settings
-        own = replace(
+        return replace(
             base, frame_bytes=air.frame_bytes, t1_ns=base.t1_ns + air.patience_ns,
             t_rcvs_ns=base.t_rcvs_ns and base.t_rcvs_ns + air.patience_ns, flush_queue=False,
         )  # fmt: skip
+
+    def engine(self, air: Air, log_rows: int = 0) -> Engine:
+        """Both ends, not yet run."""
+        own = self._scaled(air)
         forth, back = (Direction(air.delay_ns, air.frame_ns, channel=Erased(lost)) for lost in (air.forth, air.back))
         return Engine(RLP, (own, own), forth, back, source(saturated=(own.room, 0)), Keep(log=log_rows))
 

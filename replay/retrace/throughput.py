@@ -20,7 +20,7 @@ from multitracer.replay.erasures.trace import ErasureTrace, frames_lost
 from multitracer.replay.retrace import IDEAL, models
 from multitracer.replay.retrace.ideal import good_groups
 from multitracer.replay.retrace.result import MINUTE_NS, Retraced
-from multitracer.replay.retrace.settings import LARGEST_BLOCKS, Settings
+from multitracer.replay.retrace.settings import LARGEST_BLOCKS, Settings, note
 
 Ints = npt.NDArray[np.int64]
 Progress = Callable[[str, float], None]
@@ -71,7 +71,8 @@ def _one(trace: ErasureTrace, settings: Settings, other: ErasureTrace, report: C
         octets = good * (np.array(sizes)[:, None] - settings.overhead)
         ended = _why_nothing(trace, sizes, good, frames)
         parameters = {"overhead_bytes": settings.overhead}
-        return Retraced(trace, settings, sizes, starts, octets, frames, parameters, ended=ended)
+        left_out = settings.left_out(trace)
+        return Retraced(trace, settings, sizes, starts, octets, frames, parameters, ended=ended, left_out=left_out)
     model = models.named(settings.model, settings.parameters)
     return _simulated(trace, settings, other, model, report)
 
@@ -94,7 +95,8 @@ def _simulated(
     trace: ErasureTrace, settings: Settings, other: ErasureTrace, model: models.Model, report: Callable[[float], None]
 ) -> Retraced:
     """A protocol over the trace at each size; sizes share no data, so each can have its own thread."""
-    sizes, starts = settings.sizes(trace), stretches(trace)
+    sizes, left_out = _possible(trace, settings, model)
+    starts = stretches(trace)
     frames = np.zeros((len(sizes), len(starts)), dtype=np.int64)
     finished = itertools.count(1)
 
@@ -112,7 +114,37 @@ def _simulated(
     counts = {size: carried.counts for size, carried in by_size.items()}
     ended = {size: carried.ended for size, carried in by_size.items() if carried.ended}
     warnings = {size: carried.warnings for size, carried in by_size.items() if carried.warnings}
-    return Retraced(trace, settings, sizes, starts, octets, frames, model.parameters, counts, ended, warnings)
+    return Retraced(trace, settings, sizes, starts, octets, frames, model.parameters, counts, ended, warnings, left_out)
+
+
+def _possible(
+    trace: ErasureTrace, settings: Settings, model: models.Model
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The sizes without those of the default that the protocol cannot have, and a note on each range left out.
+
+    A size that was asked for, and a default of which none is possible, fail when they are run.
+    """
+    sizes = settings.sizes(trace)
+    if settings.frame_bytes:
+        return sizes, ()
+    refused = {size: why for size in sizes if (why := _refusal(trace, settings, model, size))}
+    if len(refused) == len(sizes):
+        return sizes, ()
+    ranges = [list(run) for out, run in itertools.groupby(sizes, key=refused.__contains__) if out]
+    notes = tuple(note(run[0], run[-1], refused[run[0]]) for run in ranges)
+    return tuple(size for size in sizes if size not in refused), notes
+
+
+def _refusal(trace: ErasureTrace, settings: Settings, model: models.Model, size: int) -> str:
+    """Why a protocol cannot have frames of a size; empty when it can."""
+    nothing = np.zeros(0, dtype=np.uint8)
+    blocks = size // trace.block_bytes
+    air = models.Air(nothing, nothing, size, trace.block_ns, blocks, round(settings.rtt_ms * 1e6))
+    try:
+        model.check(air)
+    except UsageError as error:
+        return str(error)
+    return ""
 
 
 def _beside(trace: ErasureTrace, other: ErasureTrace) -> Any:

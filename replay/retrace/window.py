@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from multitracer.replay.engine.source import source
 from multitracer.replay.engine.sr import ASR, SR
 from multitracer.replay.retrace.models import MS, Air, Ints, Kind, Outcome, stretch_octets, why_nothing
 
+_RUN_AWAY = 2
 WindowSettings = SrParameters | AsrParameters | RawParameters
 
 
@@ -30,13 +32,17 @@ class Window:
         """By name, at frames of one block."""
         return asdict(self.settings)
 
-    def carry(self, air: Air, firsts: Ints) -> Outcome:
-        """Run it from end to end: A sends frames without end, B only answers."""
-        room = air.frame_bytes - self.settings.header_bytes
-        if room < 1:
+    def check(self, air: Air) -> None:
+        """Raise UsageError where a frame has no room behind its header."""
+        if air.frame_bytes <= self.settings.header_bytes:
             raise UsageError(
                 f"frames of {air.frame_bytes} octets have no room behind a header of {self.settings.header_bytes}"
             )
+
+    def carry(self, air: Air, firsts: Ints) -> Outcome:
+        """Run it from end to end: A sends frames without end, B only answers."""
+        self.check(air)
+        room = air.frame_bytes - self.settings.header_bytes
         own = self._scaled(air)
         protocol: Protocol = RAW if isinstance(own, RawParameters) else SR
         forth, back = (
@@ -45,7 +51,12 @@ class Window:
         engine = Engine(protocol, (own, own), forth, back, source(saturated=(room, 0)))
         octets = stretch_octets(engine, air, firsts)
         counts = {"sender": protocol.counters(engine.a), "receiver": protocol.counters(engine.b)}
-        return Outcome(octets, counts, why_nothing(octets, air))
+        warnings: tuple[str, ...] = ()
+        if isinstance(own, AsrParameters):
+            largest_ns = int(engine.a.estimate.largest_ns)
+            counts["sender"]["largest_timeout_ms"] = largest_ns // MS
+            warnings = tuple(_asr_warnings(own, largest_ns))
+        return Outcome(octets, counts, why_nothing(octets, air), warnings)
 
     def _scaled(self, air: Air) -> WindowSettings:
         """The timeout grows with the frame; of ASR's only the first, since it then follows what it measures."""
@@ -55,6 +66,15 @@ class Window:
         if isinstance(self.settings, AsrParameters):
             return replace(self.settings, initial_srtt_ms=self.settings.initial_srtt_ms + longer)
         return self.settings
+
+
+def _asr_warnings(own: AsrParameters, largest_ns: int) -> Iterator[str]:
+    """Say that the timeout ran away: far above what the policy makes of a round trip that varies by all of itself."""
+    if largest_ns > _RUN_AWAY * (own.alpha + own.beta) * own.initial_srtt_ms * MS:
+        yield (
+            f"the timeout ran away, to {largest_ns / 1e9:.0f} s: ACKs that waited for a repair by timeout counted as "
+            "round trips; max_timeout_ms limits it"
+        )
 
 
 RAW_KIND = Kind(RAW, Window)

@@ -120,7 +120,7 @@ def test_a_file_that_is_not_a_trace_is_refused(
         (["--frame-sizes", "60:30:10"], "must name 1 to"),
         (["--frame-sizes", "a:b"], "FIRST:LAST:STEP"),
         (["--frame-sizes", "300000"], "shorter than one frame"),
-        (["--overhead", "31"], "below the overhead"),
+        (["--overhead", "31", "--frame-sizes", "30"], "below the overhead"),
         (["--rtt-ms", "nan"], "finite"),
         (["--set", "N2"], "KEY=VALUE"),
         (["--set", "N2=6"], "no parameters"),

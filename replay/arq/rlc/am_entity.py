@@ -16,6 +16,7 @@ from multitracer.replay.arq.rlc import queue as queues
 from multitracer.replay.arq.rlc import reassembly as reassemblies
 from multitracer.replay.arq.rlc.frames import FRAME_OCTETS
 from multitracer.replay.arq.rlc.parameters import (
+    AFTER_MAX_RST,
     DISCARD_MODES,
     LARGEST_PDU_BYTES,
     LARGEST_WINDOW,
@@ -36,9 +37,12 @@ NO_DISCARD, DISCARD_AT_MAX_DAT, DISCARD_BY_TIMER = range(3)
 """Values of `discard`, in the order of DISCARD_MODES."""
 LIST, BITMAP, RLIST = range(3)
 """Values of `status_format`, in the order of STATUS_FORMATS."""
+END, REESTABLISH = range(2)
+"""Values of `after_max_rst`, in the order of AFTER_MAX_RST."""
+_WORDS = {"discard": DISCARD_MODES, "status_format": STATUS_FORMATS, "after_max_rst": AFTER_MAX_RST}
 
 PARAMETERS = numbers(*(field.name for field in fields(Parameters)), "li_octets")
-"""Parameters by their names; `discard` and `status_format` as numbers."""
+"""Parameters by their names; words as numbers."""
 
 STATE = numbers(
     "vt_s", "vt_a", "vt_ws", "vt_pdu", "vt_sdu", "vt_rst", "vt_mrw", "poll_wanted", "poll_delayed", "poll_x", "nacked",
@@ -70,12 +74,12 @@ FOUND = dtype(
 """What a STATUS PDU says besides gaps and ACK, -1: nothing; and one to be piggybacked, with the `padding` it is for."""
 
 COUNTS = numbers(
-    "sent", "resent", "polls", "reports", "status_pdus", "mrws", "resets", "resets_done", "resets_taken", "discarded",
-    "received", "duplicate", "outside", "malformed", "invalid", "piggybacked",
+    "sent", "resent", "polls", "reports", "status_pdus", "mrws", "resets", "resets_done", "resets_taken",
+    "reestablished", "discarded", "received", "duplicate", "outside", "malformed", "invalid", "piggybacked",
 )  # fmt: skip
 """AMD PDUs sent, and sent again; polls; status reports and STATUS PDUs; MRWs and RESETs sent; resets completed as
-their initiator and undergone as the peer; SDUs discarded; AMD PDUs received, known already, and outside the window;
-PDUs not understood; invalid STATUS PDUs; piggybacked ones sent."""
+their initiator and undergone as the peer; how often the link was re-established; SDUs discarded; AMD PDUs received,
+known already, and outside the window; PDUs not understood; invalid STATUS PDUs; piggybacked ones sent."""
 
 _SENT = numbers("vt_dat nack last_sdu called named head tx_start tx_sdu tx_skip tx_cut have")
 SLOT = joined(_SENT, reassemblies.PDU)
@@ -142,9 +146,8 @@ def _made(q: Parameters, *, keeps_octets: bool, hands_out: bool = False) -> Enti
 def _set(p: Any, q: Parameters) -> None:
     """The parameters as kernels see them."""
     for field in fields(Parameters):
-        if field.name not in ("discard", "status_format"):
-            setattr(p, field.name, getattr(q, field.name))
-    p.discard, p.status_format = DISCARD_MODES.index(q.discard), STATUS_FORMATS.index(q.status_format)
+        given = getattr(q, field.name)
+        setattr(p, field.name, _WORDS[field.name].index(given) if field.name in _WORDS else given)
     p.li_octets = q.li_octets
 
 

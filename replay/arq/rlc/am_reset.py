@@ -6,7 +6,7 @@ from typing import Any
 
 from multitracer.compute.kernels import kernel
 from multitracer.replay.arq.fields import NEVER, codes
-from multitracer.replay.arq.rlc.am_entity import Entity, after, clear, stop_timers
+from multitracer.replay.arq.rlc.am_entity import REESTABLISH, Entity, after, clear, stop_timers
 from multitracer.replay.arq.rlc.queue import drop_waiting, report_lost
 
 RESET, RESET_ACK = codes(2, 1)
@@ -27,16 +27,19 @@ def begin_reset(e: Entity) -> None:
 
 @kernel
 def next_reset(e: Entity, now: int, frame: Any) -> int:
-    """The RESET that is due; at MaxRST the link is given up instead."""
+    """The RESET that is due; at MaxRST the link is given up instead, or re-established, from VT(RST) = 0 on."""
     v = e.v
     if not v.reset_due:
         return 0
     v.reset_due = 0
     v.vt_rst += 1
     if v.vt_rst >= e.p.max_rst:
-        v.ended = 1
-        stop_timers(e)
-        return 0
+        if e.p.after_max_rst != REESTABLISH:
+            v.ended = 1
+            stop_timers(e)
+            return 0
+        e.counts.reestablished += 1
+        v.vt_rst = 1
     e.counts.resets += 1
     e.timer.rst = after(now, e.p.rst_ns)
     return _put_reset(e, frame.octets, RESET, v.rsn)

@@ -16,6 +16,7 @@ SHORT_LI_PDU_BYTES = 126
 
 STATUS_FORMATS = ("list", "bitmap", "rlist")
 DISCARD_MODES = ("no_discard", "max_dat", "timer")
+AFTER_MAX_RST = ("end", "reestablish")
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,10 @@ class Parameters:
     rst_ns: int = 500 * MS
     """Timer_RST."""
     max_rst: int = 4
-    """MaxRST: at most MaxRST - 1 RESETs, then the link is given up."""
+    """MaxRST: after MaxRST - 1 RESETs without an answer `after_max_rst` says how it goes on."""
+    after_max_rst: str = "end"
+    """25.322 11.4.4.1 only tells the upper layers. end: they give the link up. reestablish: they re-establish it at
+    once; their signalling goes over the same radio, so RESETs stand for it, sent until one is answered."""
     reset_discards_all: bool = False
     """A reset also discards SDUs of which nothing was sent yet."""
 
@@ -126,6 +130,8 @@ class Parameters:
             raise UsageError(f"status_format is {self.status_format!r}; it must be one of {', '.join(STATUS_FORMATS)}")
         if self.discard not in DISCARD_MODES:
             raise UsageError(f"discard is {self.discard!r}; it must be one of {', '.join(DISCARD_MODES)}")
+        if self.after_max_rst not in AFTER_MAX_RST:
+            raise UsageError(f"after_max_rst is {self.after_max_rst!r}; it must be one of {', '.join(AFTER_MAX_RST)}")
         if self.discard == "timer" and not self.discard_ns:
             raise UsageError("discard_ns is 0; with discard = timer it must be above 0")
         if self.discard == "max_dat" and not self.max_dat:

@@ -33,7 +33,7 @@ STATE = dtype(
         *((name, np.int64) for name in (
             "held", "skipping", "sdu", "start", "broken", "pieces", "too_long", "longest", "keeps_octets", "hands_out",
             "out_count", "out_octets", "delivered", "delivered_octets", "garbled", "misordered", "last",
-            "delivered_last_ns", "aside", "aside_sdu",
+            "delivered_last_ns", "aside", "aside_sdu", "aside_came_ns",
         )),
         ("piece", STRETCH, (MOST_PIECES,)),
         ("partial", np.uint8, (LONGEST_SDU_BYTES + 1,)),
@@ -44,7 +44,8 @@ STATE = dtype(
 beginning is missing (`skipping`), or it was put together of what does not belong together (`broken`); the `pieces` that
 it came in, and its octets so far (`partial`); what waits to be taken away (`out_`, `ends`); and what was handed over:
 SDUs and octets, how many SDUs were not whole and how many came after a later one, the number handed over last, plus 1,
-and when. `aside`: octets of an SDU that is put together beside the one in sequence, and its number."""
+and when. `aside`: octets of an SDU that is put together beside the one in sequence, its number, and when its last
+piece came."""
 
 
 HANDED_OVER = ("delivered", "delivered_octets", "garbled", "misordered", "last", "delivered_last_ns")
@@ -61,7 +62,7 @@ def set_up(r: Any, max_sdu_bytes: int, keeps_octets: bool, hands_out: bool) -> N
 
 @kernel
 def append(
-    r: Any, above: Any, octets: Any, first: int, last: int, position: int, sdu: int, begins: int, came_ns: int
+    r: Any, octets: Any, first: int, last: int, position: int, sdu: int, begins: int, came_ns: int
 ) -> None:
     """Octets [first, last), at this position of the stream, belong to the SDU that is being put together."""
     v, size = r.v, last - first
@@ -76,10 +77,9 @@ def append(
         v.sdu, v.start, v.pieces, v.broken = sdu, position, 0, 1 - begins
     elif position != v.start + held or sdu != v.sdu:
         v.broken = 1
-    if above.count.wanted:
-        piece = v.piece[v.pieces]
-        piece.start, piece.end, piece.first_ns = position, position + size, came_ns
-        v.pieces += 1
+    piece = v.piece[v.pieces]
+    piece.start, piece.end, piece.first_ns = position, position + size, came_ns
+    v.pieces += 1
     if v.keeps_octets:
         for i in range(size):
             r.v.partial[held + i] = octets[first + i]
@@ -87,14 +87,13 @@ def append(
 
 
 @kernel
-def shorten(r: Any, above: Any) -> None:
+def shorten(r: Any) -> None:
     """The last octet appended is nobody's."""
     v = r.v
     if v.held == 0:
         return
     v.held -= 1
-    if above.count.wanted:
-        v.piece[v.pieces - 1].end -= 1
+    v.piece[v.pieces - 1].end -= 1
 
 
 @kernel
@@ -107,10 +106,9 @@ def close(r: Any, above: Any, wanted: int, now: int) -> None:
             v.broken = 1
         if r.v.hands_out:
             _take_out(r)
-        if above.count.wanted:
-            for i in range(v.pieces):
-                piece = v.piece[i]
-                hand_over(above, piece.start, piece.end, v.sdu, piece.first_ns)
+        for i in range(v.pieces):
+            piece = v.piece[i]
+            hand_over(above, piece.start, piece.end, v.sdu, piece.first_ns)
         _count(v, held, v.sdu, v.broken, now)
     v.held, v.skipping = 0, 0
 
@@ -176,6 +174,7 @@ def append_aside(
         start = v.out_octets + v.aside
         for i in range(size):
             r.out[start + i] = octets[first + i]
+    v.aside_came_ns = came_ns
     v.aside += size
 
 
@@ -186,8 +185,10 @@ def close_aside(r: Any, above: Any, surplus: int, now: int) -> bool:
     size = v.aside - surplus
     if size <= 0:
         return False
-    if above.count.wanted and surplus:
+    if surplus and above.count.wanted:
         above.handed[above.count.handed - 1].end -= surplus
+    if surplus and v.aside_came_ns < above.count.since:
+        above.late[above.count.late - 1].octets -= surplus
     if r.v.hands_out:
         v.out_octets += size
         _end_out(v)
@@ -226,9 +227,9 @@ def feed(r: Any, above: Any, octets: Any, pdu: Any, lis: Any, skip: int, now: in
             restart(r)
             continue
         if li == ENDED_SHORT:
-            shorten(r, above)
+            shorten(r)
         elif li != ENDED_BEFORE:
-            append(r, above, octets, begin + at, begin + li, position + at, sdu, begins, pdu.first_ns)
+            append(r, octets, begin + at, begin + li, position + at, sdu, begins, pdu.first_ns)
             if at == 0:
                 position += pdu.jump
             at, begins = li, 1
@@ -236,6 +237,6 @@ def feed(r: Any, above: Any, octets: Any, pdu: Any, lis: Any, skip: int, now: in
         if i == 0 and pdu.cut:
             r.v.broken = 1
         close(r, above, i >= skip and not (pdu.done >> min(i, 1)) & 1, now)
-    append(r, above, octets, begin + at, begin + pdu.stop, position + at, sdu, begins, pdu.first_ns)
+    append(r, octets, begin + at, begin + pdu.stop, position + at, sdu, begins, pdu.first_ns)
     if pdu.he == 2:
         close(r, above, not (pdu.done >> min(pdu.count, 1)) & 1, now)

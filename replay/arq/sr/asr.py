@@ -16,8 +16,9 @@ from multitracer.model.errors import UsageError
 from multitracer.replay.arq.fields import numbers, record
 from multitracer.replay.arq.sr.parameters import LONGEST_MS, MS, WindowParameters, within
 
-ESTIMATE = numbers("srtt8 var4 rtxto_ns")
-"""The smoothed round trip in ticks times 8, its variation in ticks times 4, and the timeout that follows (ns)."""
+ESTIMATE = numbers("srtt8 var4 rtxto_ns largest_ns")
+"""The smoothed round trip in ticks times 8, its variation in ticks times 4, the timeout that follows, and the largest
+there was (ns)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +31,9 @@ class AsrParameters(WindowParameters):
     """Weight of its variation (paper: 0, 2 or 4)."""
     initial_srtt_ms: int = 1100
     """The smoothed round trip before any sample (paper: 1.1 s; the variation begins at 0)."""
+    max_timeout_ms: int = 0
+    """The timeout is at most this; 0: no limit (paper: none). Without one it can run away: the sample of an ACK that
+    had to wait for a repair by timeout holds that timeout, and the next timeout is `alpha` times as long."""
     tick_ms: int = 10
     """What all times are counted in (paper: 10 ms)."""
     karn: bool = False
@@ -43,6 +47,9 @@ class AsrParameters(WindowParameters):
         within("alpha", self.alpha, 1, 16)
         within("beta", self.beta, 0, 16)
         within("tick_ms", self.tick_ms, 1, 1000)
+        within("max_timeout_ms", self.max_timeout_ms, 0, LONGEST_MS)
+        if 0 < self.max_timeout_ms < self.tick_ms:
+            raise UsageError(f"max_timeout_ms {self.max_timeout_ms} must be 0 or from {self.tick_ms}, a tick")
         within("initial_srtt_ms", self.initial_srtt_ms, self.tick_ms, LONGEST_MS)
         for name in ("karn", "var_uses_new_srtt"):
             if not isinstance(getattr(self, name), bool):
@@ -54,6 +61,7 @@ class AsrParameters(WindowParameters):
         rules.tick_ns = self.tick_ms * MS
         rules.alpha, rules.beta = self.alpha, self.beta
         rules.srtt_ticks = self.initial_srtt_ms // self.tick_ms
+        rules.most_ns = self.max_timeout_ms * MS
         rules.karn, rules.new_srtt = self.karn, self.var_uses_new_srtt
         return rules
 
@@ -62,15 +70,16 @@ def estimate(rules: Any) -> Any:
     """The estimate before any sample; for SR the constant timeout."""
     first = record(ESTIMATE)
     first.srtt8 = rules.srtt_ticks << 3
-    first.rtxto_ns = timeout_ns(first, rules) if rules.tick_ns else rules.timeout_ns
+    first.rtxto_ns = first.largest_ns = timeout_ns(first, rules) if rules.tick_ns else rules.timeout_ns
     return first
 
 
 @kernel
 def timeout_ns(estimate: Any, rules: Any) -> int:
-    """The timeout that the policy makes of an estimate, at least a tick."""
+    """The timeout that the policy makes of an estimate, at least a tick, and at most the limit if there is one."""
     ticks = rules.alpha * (estimate.srtt8 >> 3) + rules.beta * (estimate.var4 >> 2)
-    return max(ticks, 1) * rules.tick_ns
+    timeout = max(ticks, 1) * rules.tick_ns
+    return min(timeout, rules.most_ns) if rules.most_ns > 0 else timeout
 
 
 @kernel
@@ -83,3 +92,4 @@ def learn(estimate: Any, rules: Any, sample_ns: int) -> None:
         off = sample - (estimate.srtt8 >> 3)
     estimate.var4 += abs(off) - (estimate.var4 >> 2)
     estimate.rtxto_ns = timeout_ns(estimate, rules)
+    estimate.largest_ns = max(estimate.largest_ns, estimate.rtxto_ns)

@@ -23,10 +23,10 @@ LARGEST_HEADER = 64
 
 RULES = numbers(
     "window ack_delay_ns", "one_outstanding renacks", "header_bytes control_bytes", "timeout_ns",
-    "tick_ns alpha beta srtt_ticks karn new_srtt",
+    "tick_ns alpha beta srtt_ticks karn new_srtt most_ns",
 )  # fmt: skip
 """one_outstanding: whether a NACK waits for the frame that the NACK before it asked for; renacks: whether a frame may
-have several. The last six are ASR's; tick_ns is 0 when the timeout is constant (timeout_ns)."""
+have several. The last seven are ASR's; tick_ns is 0 when the timeout is constant (timeout_ns)."""
 
 
 def within(name: str, value: int, low: int, high: int) -> None:

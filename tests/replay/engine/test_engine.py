@@ -64,6 +64,25 @@ def test_a_busy_serialised_link_is_a_slotted_one_of_its_rate(name: str, there: l
     assert len(logs[0]) >= 4 * 140
 
 
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from(sorted(kinds())), few_losses, few_losses, st.integers(1, 40))
+def test_octets_count_for_the_times_by_which_they_had_come(
+    name: str, there: list[int], back: list[int], slots: int
+) -> None:
+    """As the reports of a second run say, in which everything is reported."""
+    ways = [Direction(DELAY_NS, SLOT_NS, channel=erased(lost)) for lost in (there, back)]
+    times = np.arange(1, 10) * slots * SLOT_NS
+    known, offers = kinds()[name], source(saturated=(20, 0))
+    parameters = known.parameters()
+    alone = Engine(known.protocol, (parameters, parameters), *ways, offers).run_through(times)
+    full = engine(name, *ways, source(saturated=(20, 0)))
+    assert (full.run_through(times) == alone).all()
+    rows = full.handed[full.handed["side"] == 1]
+    sizes = rows["end"] - rows["start"]
+    assert alone.tolist() == [int(sizes[rows["first_ns"] <= time].sum()) for time in times]
+
+
 @settings(max_examples=20, deadline=None)
 @given(offered, few_losses)
 def test_raw_frames_leave_at_the_same_times_either_way(offers: list[tuple[int, ...]], lost: list[int]) -> None:

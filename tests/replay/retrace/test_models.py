@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from multitracer.model.errors import UsageError
-from multitracer.replay.erasures.trace import ErasureTrace
+from multitracer.replay.erasures.trace import ErasureTrace, frames_lost
 from multitracer.replay.retrace import PROTOCOLS
 from multitracer.replay.retrace.document import document
 from multitracer.replay.retrace.models import Air, kinds, named
@@ -92,6 +92,44 @@ def test_no_model_carries_more_than_its_frames_hold(erased: list[bool], model: s
         assert (found.octets[place] >= 0).all()
 
 
+runs_of_blocks = st.lists(st.tuples(st.integers(1, 200), st.integers(1, 120)), min_size=8, max_size=30)
+
+
+@pytest.mark.slow
+@given(runs_of_blocks, st.sampled_from(sorted(kinds())), st.booleans())
+@settings(deadline=None, max_examples=60)
+def test_no_stretch_books_more_than_its_own_frames_brought(
+    runs: list[tuple[int, int]], model: str, in_sequence: bool
+) -> None:
+    """However long octets wait for others before them, they count where they came; all of them count somewhere."""
+    erased = np.repeat(np.arange(2 * len(runs)) % 2 == 1, [length for run in runs for length in run])
+    more = {} if model != "rlc-am" or in_sequence else {"in_sequence": "no"}
+    asked = Settings(model, (30, 90), parameters=more, resamples=0)
+    found = retrace([ErasureTrace("t", erased)], asked)[0]
+    for place, size in enumerate(found.sizes):
+        came = frames_lost(erased, size // 30) == 0
+        edges = np.minimum(-(-np.append(found.starts, len(erased)) // (size // 30)), len(came))
+        brought = np.diff(np.concatenate([[0], np.cumsum(came)])[edges])
+        assert (found.octets[place] >= 0).all()
+        assert (found.octets[place] <= size * brought).all()
+        counted = found.counts[size]["receiver"]
+        in_all = counted["delivered"] * size if model == "rlc-tm" else counted.get("delivered_octets")
+        assert found.octets[place].sum() == (counted["delivered"] if model == "rlp" else in_all)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["rlp", "sr"])
+def test_no_choice_of_sizes_by_the_minute_exceeds_the_channel(model: str) -> None:
+    """With hindsight too, a protocol that hands over in order carries no more than the ideal link."""
+    generator = np.random.default_rng(5)
+    runs = np.stack([generator.geometric(0.002, 400), generator.geometric(0.01, 400)], axis=1).ravel()
+    trace = ErasureTrace("t", np.repeat(np.arange(800) % 2 == 1, runs)[:60_000])
+    sizes = (30, 90, 210, 480)
+    ideal, real = (retrace([trace], Settings(name, sizes, resamples=0))[0].by_minute for name in ("ideal", model))
+    assert (real.octets <= ideal.octets).all()
+    assert (real.throughput_of_choice(real.chosen) or 0) <= (ideal.throughput_of_choice(ideal.chosen) or 0)
+
+
 def test_timers_wait_longer_for_longer_frames() -> None:
     """T1(k) = T1 + 4 (k - 1) block_ms; the link's round trip is that of one-block frames."""
     air = Air(np.zeros(1), np.zeros(1), 120, 20_000_000, 4, 400_000_000)
@@ -118,6 +156,7 @@ def test_a_round_trip_holds_two_blocks_at_least() -> None:
         ("rlc-am", {"tx_window": "5000"}, "tx_window is 5000; it must be from 1 to 2047"),
         ("rlc-am", {"sdu_bytes": "4"}, "sdu_bytes 4 must be 8 to 65535"),
         ("rlc-um", {"li_bits": "9"}, "li_bits is 9"),
+        ("asr", {"max_timeout_ms": "9"}, "max_timeout_ms 9 must be 0 or from 10"),
         ("raw", {"header_bytes": "-1"}, "header_bytes -1"),
         ("rlc-tm", {"x": "1"}, "It has none"),
     ],
@@ -133,6 +172,22 @@ def test_times_may_be_given_in_milliseconds() -> None:
     """t1_ms sets t1_ns."""
     assert named("rlp", {"t1_ms": "520"}).parameters["t1_ns"] == 520_000_000
     assert named("rlp", {"N2": "10"}).parameters["n2"] == 10
+
+
+@pytest.mark.slow
+def test_an_asr_timeout_that_runs_away_is_said_and_can_be_limited() -> None:
+    """At 7 blocks a frame, each lost with 10 %, the timeout feeds on itself; at single blocks it does not."""
+    trace = ErasureTrace("t", np.random.default_rng(3).random(180_000) < 0.1)
+    found = row(trace, "asr", (30, 210))
+    capped = row(trace, "asr", (30, 210), parameters={"max_timeout_ms": "5000"})
+    (said,) = found["warnings"]["210"]  # type: ignore[index]
+    largest_ms = found["counts"]["210"]["sender"]["largest_timeout_ms"]  # type: ignore[index]
+    assert said.startswith(f"the timeout ran away, to {largest_ms / 1000:.0f} s")
+    assert list(found["warnings"]) == ["210"]  # type: ignore[call-overload]
+    assert capped["warnings"] == {}
+    assert capped["counts"]["210"]["sender"]["largest_timeout_ms"] == 5000  # type: ignore[index]
+    bps, bps_capped = (each["throughput_bps"]["210"] for each in (found, capped))  # type: ignore[index]
+    assert bps_capped > 1.5 * bps
 
 
 @pytest.mark.slow
@@ -172,6 +227,62 @@ def test_a_link_that_gave_up_gives_a_warning() -> None:
     assert found["ended"] == {}
     assert found["warnings"] == {"30": ["the link was given up: SABM found no answer"]}
     assert found["throughput_bps"]["30"] > 0  # type: ignore[index]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "block_bytes", "first", "last", "said"),
+    [
+        ("rlc-am", 10, 20, 500, "frames of 10 octets are left out: pdu_bytes is 10"),
+        ("rlc-um", 100, 100, 4000, "frames of 4100 to 5000 octets are left out: pdu_bytes is 4100"),
+        ("sr", 2, 8, 100, "frames of 2 to 6 octets are left out: frames of 2 octets have no room"),
+        ("rlp", 4, 8, 200, "frames of 4 octets are left out: RLP frame_bytes is 4"),
+        ("ideal", 3, 9, 150, "frames of 3 to 6 octets are left out: the overhead of 6 fills them"),
+    ],
+)
+def test_default_sizes_that_a_protocol_cannot_have_are_left_out(
+    model: str, block_bytes: int, first: int, last: int, said: str
+) -> None:
+    """The others are tried, and a note says which are missing and why."""
+    trace = ErasureTrace("t", np.zeros(400, dtype=bool), block_bytes=block_bytes)
+    one = retrace([trace], Settings(model, resamples=0))[0]
+    assert (one.sizes[0], one.sizes[-1]) == (first, last)
+    assert one.remarks[0].startswith(said)
+    assert document([one])["traces"][0]["notes"] == list(one.left_out)
+    refused = 3 if model == "ideal" else last + block_bytes if last < 50 * block_bytes else first - block_bytes
+    with pytest.raises(UsageError):
+        retrace([trace], Settings(model, (refused,), resamples=0))
+
+
+def test_where_no_default_size_is_possible_the_reason_is_an_error() -> None:
+    """As for a size that was asked for."""
+    trace = ErasureTrace("t", np.zeros(99, dtype=bool), block_bytes=1)
+    with pytest.raises(UsageError, match="no room behind a header of 60"):
+        retrace([trace], Settings("raw", parameters={"header_bytes": "60"}))
+
+
+OUTAGE = ErasureTrace("t", np.repeat([False, True, False], [1000, 3000, 2000]))
+
+
+@pytest.mark.slow
+def test_rlc_am_goes_on_after_an_outage_beyond_max_rst() -> None:
+    """Each re-establishment is counted and said; what the link carries afterwards counts."""
+    found = row(OUTAGE, "rlc-am", (30,))
+    counts = found["counts"]["30"]["sender"]  # type: ignore[index]
+    assert counts["ended"] == 0
+    assert counts["reestablished"] > 1
+    said = f"the link was re-established {counts['reestablished']} times: MaxRST RESETs found no answer"
+    assert found["warnings"] == {"30": [said]}
+    assert found["throughput_bps"]["30"] > 0.4 * 30 * 400  # type: ignore[index]
+
+
+@pytest.mark.slow
+def test_rlc_am_ends_at_max_rst_where_that_is_wanted() -> None:
+    """Only what came before the outage counts."""
+    found = row(OUTAGE, "rlc-am", (30,), parameters={"after_max_rst": "end"})
+    assert found["counts"]["30"]["sender"]["ended"] == 1  # type: ignore[index]
+    assert found["warnings"] == {"30": ["the link was given up: MaxRST RESETs found no answer"]}
+    assert found["throughput_bps"]["30"] < 0.2 * 30 * 400  # type: ignore[index]
 
 
 @pytest.mark.slow

@@ -274,6 +274,22 @@ def test_the_link_ends_after_max_rst_resets() -> None:
     ]  # fmt: skip
 
 
+def test_the_link_is_reestablished_after_max_rst_resets() -> None:
+    """MaxRST = 3: two RESETs, and again two; the answer to the fourth begins the link anew, and new data arrive."""
+    scene = play(
+        3, "A 1", "A RESET 0", "A RESET 0", "A RESET 0",
+        missing_pdu_indication=True, max_dat=2, rst_ns=50 * MS, max_rst=3, after_max_rst="reestablish",
+    )  # fmt: skip
+    assert scene.run(25) == [
+        "0 A 0", "1 A 1 lost", "2 B gets a*13", "2 A 2", "4 B NACK 1 ACK 3", "6 A RESET 0 lost", "11 A RESET 0 lost",
+        "16 A RESET 0 lost", "21 A RESET 0", "23 B RESET_ACK 0",
+    ]  # fmt: skip
+    assert scene.ends["A"].counts["reestablished"] == 1
+    assert not scene.ends["A"].ended
+    scene.offer(b"d" * 13)
+    assert scene.run(4)[-2:] == ["25 A 0", "27 B gets d*13"]
+
+
 @pytest.mark.slow
 def test_an_invalid_status_resets() -> None:
     """LSN above VT(S), and a NACK of a PDU never sent."""

@@ -33,7 +33,7 @@ def test_arithmetic_is_tcps_in_whole_ticks(alpha: int, beta: int, first: int, ti
     """Five round trips from 1.1 s on, worked out by hand: srtt times 8, variation times 4, and the timeout."""
     rules = AsrParameters(alpha=alpha, beta=beta).rules()
     found = estimate(rules)
-    assert found.tolist() == (880, 0, first * TICK_NS)
+    assert found.tolist() == (880, 0, first * TICK_NS, first * TICK_NS)
     steps = []
     for ticks in (80, 85, 90, 78, 120):
         learn(found, rules, ticks * TICK_NS + 9_999_999)
