@@ -42,9 +42,7 @@ def found(*segments: Segment, paths: Paths | None = None, told_bps: float | None
     """What limited the client in a script, from the capture beside it unless `paths` says otherwise."""
     frame = table(segments)
     where = paths or paths_of(len(frame))
-    return find_limits(
-        frame, blocks(segments), measured(frame), Groups(frame, 1), where, judged(*segments), told_bps
-    )
+    return find_limits(frame, blocks(segments), measured(frame), Groups(frame, 1), where, judged(*segments), told_bps)
 
 
 def milliseconds(limits: Limits, end: int = 0) -> dict[str, float]:
