@@ -8,11 +8,18 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-LIMITS = (
-    "application", "receiver_window", "sender_window", "timeout_recovery", "fast_recovery", "path_stall", "path_rate",
-    "unknown",
-)  # fmt: skip
-"""What can limit a transfer, in the order of the summary."""
+LIMIT_NAMES = {
+    "application": "the application",
+    "receiver_window": "the receiver's window",
+    "sender_window": "the sender's window or buffer",
+    "timeout_recovery": "waiting for timers, and repairing after them",
+    "fast_recovery": "fast recovery",
+    "path_stall": "a path that stood still",
+    "path_rate": "the path's rate",
+    "unknown": "not known",
+}
+"""What can limit a transfer, in the order of the summary, with its name for people."""
+LIMITS = tuple(LIMIT_NAMES)
 
 RATE_FROM = ("", "told", "found")
 """Where a path's rate is from: stated by the user, or found from arrivals or acknowledgements behind a queue."""

@@ -16,6 +16,7 @@ from multitracer.analysis.verdict import verdict
 from multitracer.commands.terminal import _CAUSES, BAR_CELLS, print_summary, printable
 from multitracer.export.json_text import json_text
 from multitracer.model.analysis import Totals
+from multitracer.model.limits import LIMITS
 from multitracer.model.schema import CAUSES, SPURIOUS
 
 EXAMPLE = EXAMPLES / "rlp-reset"
@@ -58,6 +59,13 @@ def test_the_bar_has_the_proportions_of_the_accounting(totals: Totals, summary: 
     bar = next(line for line in lines if len(line) == BAR_CELLS and set(line) <= set(letters))
     for letter, name in letters.items():
         assert abs(bar.count(letter) - BAR_CELLS * summary["accounting"][name]) <= 1
+
+
+def test_without_an_accounting_it_says_what_limited_the_transfer(totals: Totals, summary: dict[str, Any]) -> None:
+    """The largest share first, and nothing below 1 %."""
+    shares = dict.fromkeys(LIMITS, 0.0) | {"path_rate": 0.375, "receiver_window": 0.62, "application": 0.005}
+    text = printed(copy.deepcopy(summary) | {"accounting": None, "limits": shares}, totals)
+    assert "What limited it: the receiver's window 62 %, the path's rate 38 %." in text
 
 
 def test_every_cause_has_a_letter_of_its_own() -> None:
