@@ -7,7 +7,7 @@
     all of it -> accounting of the time
     with --from, --to or --connection: select packets, logs and accounting, and join again    window
     segments, paths, retransmissions -> what limited each direction
-    all of it -> findings -> the analysis
+    all of it -> findings, in chains -> who is to blame for the time -> the analysis
 
 A step returns new values and does not change its arguments; unchanged columns are shared, not copied.
 """
@@ -17,7 +17,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from multitracer import findings
+from multitracer.accounting.blame import Resends, find_blame
 from multitracer.accounting.limits import find_limits
 from multitracer.accounting.session import Accounting
 from multitracer.analysis.anonymize import anonymize_analysis
@@ -29,7 +32,7 @@ from multitracer.analysis.streams import Streams, directions, ends, follow_strea
 from multitracer.analysis.window import cut_accounts, cut_captures, cut_logs, window_of
 from multitracer.findings import Findings
 from multitracer.findings.observations import Direction, Observations
-from multitracer.model.analysis import Analysis
+from multitracer.model.analysis import Analysis, Blame
 from multitracer.model.limits import Limits
 from multitracer.model.options import AnalyzeOptions, Progress
 from multitracer.model.trace import Trace
@@ -61,7 +64,8 @@ def analyze(trace: Trace, options: AnalyzeOptions | None = None, progress: Progr
         part, usual_rtt_ns = cut(whole, options, origin_ns, progress), least_rtt_ns(directions(whole.streams))
     progress("looking for findings", 0.9)
     found = findings.find(observations(part, options, usual_rtt_ns))
-    analysis = conclude(trace, part, found, limits_of(part, options), options, origin_ns)
+    found, blame = blamed(part, found)
+    analysis = conclude(trace, part, found, blame, limits_of(part, options), options, origin_ns)
     return anonymize_analysis(analysis) if options.anonymize else analysis
 
 
@@ -106,7 +110,7 @@ def least_rtt_ns(seen: list[Direction]) -> int:
 def observations(joined: Joined, options: AnalyzeOptions, usual_rtt_ns: int) -> Observations:
     """The input of the detectors; `usual_rtt_ns` is that of the whole trace if this is a part of it, else 0."""
     streams, layer, log = joined.streams, joined.layer, joined.layer.log
-    main = joined.accounts.get(-1 if layer.main is None else layer.main)
+    main = main_account(joined)
     return Observations(
         streams.segments, streams.connections, streams.retransmissions, directions(streams), streams.paths.arrival,
         streams.paths.arrived, pair_errors(joined.captures.alignment), links=log.links if log else None,
@@ -125,9 +129,40 @@ def limits_of(joined: Joined, options: AnalyzeOptions) -> Limits:
     )  # fmt: skip
 
 
+def blamed(joined: Joined, found: Findings) -> tuple[Findings, list[Blame] | None]:
+    """The findings with the time lost to each, and who is to blame; without an accounting neither is known."""
+    main = main_account(joined)
+    if main is None:
+        return found, None
+    lost, blame = find_blame(main, found.table, resends_on_air(joined, main, found))
+    return found._replace(table=found.table.assign(lost_s=lost)), blame
+
+
+def resends_on_air(joined: Joined, main: Accounting, found: Findings) -> Resends:
+    """When the link carried what TCP sent again; without a log's frames when it was on its way."""
+    streams, table = joined.streams, joined.layer.segment_frames
+    segment = streams.retransmissions["segment"].to_numpy()
+    if main.link < 0 or table is None:
+        return Resends(*(np.empty(0, dtype=np.int64) for _ in Resends._fields))
+    finding = np.full(len(streams.segments), -1, dtype=np.int64)
+    finding[segment] = found.resent_for
+    table = table[((table["link"] == main.link) & (table["segment"] >= 0) & (table["first_frame_ns"] >= 0)).to_numpy()]
+    frame_ns = joined.layer.timings[main.link].interval_ns or 0
+    return Resends(
+        table["first_frame_ns"].to_numpy(), table["last_frame_ns"].to_numpy() + frame_ns,
+        finding[table["segment"].to_numpy()],
+    )  # fmt: skip
+
+
+def main_account(joined: Joined) -> Accounting | None:
+    """The accounting of the link that carried most data, or by the stated rate."""
+    return joined.accounts.get(-1 if joined.layer.main is None else joined.layer.main)
+
+
 def conclude(
-    trace: Trace, joined: Joined, found: Findings, limits: Limits, options: AnalyzeOptions, origin_ns: int
-) -> Analysis:
+    trace: Trace, joined: Joined, found: Findings, blame: list[Blame] | None, limits: Limits, options: AnalyzeOptions,
+    origin_ns: int,
+) -> Analysis:  # fmt: skip
     """The result with all tables, as the summary and the report read it."""
     captures, streams, logs = joined.captures, joined.streams, joined.logs
     links = conclude_links(joined.layer, joined.accounts)
@@ -139,5 +174,6 @@ def conclude(
     missing = missing_inputs(tables, options, accounted=links.shares is not None, link_logged=logs.link is not None)
     part = Trace(logs.inputs, {**trace.tables, "packets": captures.packets})
     return Analysis(
-        part, tables, streams.paths, ends(streams, limits), links, origin_ns, options, missing, found.not_looked_for
-    )
+        part, tables, streams.paths, ends(streams, limits), links, origin_ns, options, missing, found.not_looked_for,
+        blame,
+    )  # fmt: skip

@@ -61,6 +61,7 @@ def summarize(analysis: Analysis) -> Summary:
             "accounting": analysis.links.shares,
             "limits": _largest_limits(analysis.ends),
             "path_rate": _path_rate(analysis),
+            "blame": _blame(analysis),
             "not_looked_for": [{"kind": kind, "needs": needs} for kind, needs in analysis.not_looked_for.items()],
             "findings": _findings(analysis.tables["findings"], analysis.origin_ns),
             "missing": analysis.missing,
@@ -147,8 +148,10 @@ def _findings(table: pd.DataFrame, origin: int) -> list[dict[str, Any]]:
             "verdict": str(verdict),
             "because": because,
             "evidence": evidence,
+            "caused_by": caused_by if caused_by >= 0 else None,
+            "lost_s": lost_s,
         }
-        for kind, layer, connection, start, end, verdict, because, evidence in rows
+        for kind, layer, connection, start, end, verdict, because, evidence, caused_by, lost_s in rows
     ]
 
 
@@ -194,6 +197,17 @@ def _path_rate(analysis: Analysis) -> list[dict[str, Any]] | None:
     start, stop = (float(times[end] - analysis.origin_ns) / 1e9 for times in (limits.start_ns, limits.end_ns))
     how = RATE_FROM[limits.rate_from[end]]
     return [{"start_s": start, "end_s": stop, "rate_bps": limits.rate_bps[end], "how": how}]
+
+
+def _blame(analysis: Analysis) -> list[dict[str, Any]] | None:
+    """Who is to blame for the time that carried no new data, dearest first; None without an accounting."""
+    if analysis.blame is None:
+        return None
+    return [
+        {"cause": one.cause, "layer": one.layer, "seconds": one.lost_ns / 1e9, "share": one.share,
+         "findings": one.findings, "because": one.because}
+        for one in analysis.blame
+    ]  # fmt: skip
 
 
 def _rates(values: Any, rows: Ints) -> Any:

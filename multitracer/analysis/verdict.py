@@ -4,38 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from multitracer.model.vocabulary import CAUSES, KINDS
+
 if TYPE_CHECKING:
     from multitracer.model.analysis import Totals
 
 FULL = 0.9
 """If the link carries new data for at least this share of the session, the link is the limit."""
 
-CAUSE_NAMES = {
-    "new_data": "new data", "tcp_retransmitted": "resent by TCP", "link_retransmitted": "repeated by the link",
-    "link_overhead": "link overhead", "link_control": "link control", "flow_controlled": "flow controlled",
-    "link_reset": "link reset", "idle_window_limited": "idle: window limited", "idle_sender": "idle: sender",
-    "idle_recovery": "idle: recovery", "unknown": "unknown",
-}  # fmt: skip
-"""The names of the accounting's causes in HTML pages."""
-
-_PHRASES = {
-    "tcp_retransmitted": "TCP sending again what the link had already carried",
-    "link_retransmitted": "the link's own repeats",
-    "link_control": "the link's control frames, sent while data waited,",
-    "flow_controlled": "the link standing still, stopped by its peer or with its own window full,",
-    "link_reset": "link resets",
-    "idle_window_limited": "TCP waiting for a larger window",
-    "idle_sender": "the sender having nothing to send",
-    "idle_recovery": "TCP waiting for its timer or repairing a loss",
-    "unknown": "idleness whose cause these inputs cannot tell",
-}
-
-RANK = (
-    "link-release", "link-reset", "link-outage", "header-decompression-failure", "spurious-timeout", "local-drop",
-    "competing-recovery", "flow-control-gap", "timeout", "burst-loss", "excessive-queueing",
-    "spurious-fast-retransmit", "link-recovery-hole", "zero-window", "fast-retransmit", "ack-loss", "reordering",
-    "idle-link", "ack-compression", "probe", "handshake-retry",
-)  # fmt: skip
+RANK = tuple(KINDS)
 """Kinds of finding, the most severe first."""
 
 _SURENESS = ("confirmed", "likely", "undecided")
@@ -74,8 +51,8 @@ def _by_shares(shares: dict[str, float]) -> str:
     carrying = shares["new_data"] + shares["link_overhead"]
     if carrying >= FULL:
         return f"The link was the limit: it carried new data {_percent(carrying)} of the session"
-    cause = max(_PHRASES, key=lambda name: shares[name])
-    phrase = _PHRASES[cause]
+    cause = max((name for name in CAUSES if name not in ("new_data", "link_overhead")), key=lambda name: shares[name])
+    phrase = CAUSES[cause].phrase
     return (
         f"{phrase[0].upper()}{phrase[1:]} took {_percent(shares[cause])} of the session;"
         f" the link carried new data {_percent(carrying)} of it"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
 from multitracer.analysis.verdict import group_findings
+from multitracer.model.vocabulary import CAUSES
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -17,19 +18,12 @@ BAR_CELLS = 72
 SHOWN_FINDINGS, SHOWN_NOTES = 6, 3
 
 _CAUSES = {
-    "new_data": ("#", "green", "new data"),
-    "link_overhead": ("+", "dark_green", "link overhead"),
-    "tcp_retransmitted": ("T", "red", "sent again by TCP"),
-    "link_retransmitted": ("L", "magenta", "repeated by the link"),
-    "link_control": ("c", "bright_magenta", "link control"),
-    "flow_controlled": ("x", "yellow", "stopped by flow control"),
-    "link_reset": ("R", "bright_red", "link reset"),
-    "idle_recovery": ("!", "dark_orange", "idle: TCP waits or repairs"),
-    "idle_window_limited": ("w", "cyan", "idle: window full"),
-    "idle_sender": (".", "blue", "idle: nothing to send"),
-    "unknown": ("?", "grey50", "unknown"),
-}
-"""Each cause's letter in the bar (for output without colours), its colour, and its name in the legend."""
+    "new_data": ("#", "green"), "link_overhead": ("+", "dark_green"), "tcp_retransmitted": ("T", "red"),
+    "link_retransmitted": ("L", "magenta"), "link_control": ("c", "bright_magenta"), "flow_controlled": ("x", "yellow"),
+    "link_reset": ("R", "bright_red"), "path_held": ("h", "dark_cyan"), "idle_recovery": ("!", "dark_orange"),
+    "idle_window_limited": ("w", "cyan"), "idle_sender": (".", "blue"), "unknown": ("?", "grey50"),
+}  # fmt: skip
+"""Each cause's letter in the bar (for output without colours) and its colour."""
 
 _STYLES = {"confirmed": "bold red", "likely": "yellow", "undecided": "dim"}
 
@@ -148,7 +142,7 @@ def _bar(shares: dict[str, float], *, colour: bool) -> Iterator[Text]:
 
     bar, legend = Text(), Text()
     reached = drawn = 0.0
-    for name, (letter, style, called) in _CAUSES.items():
+    for name, (letter, style) in _CAUSES.items():
         reached += shares[name]
         cells = round(reached * BAR_CELLS) - round(drawn * BAR_CELLS)
         drawn = reached
@@ -156,7 +150,7 @@ def _bar(shares: dict[str, float], *, colour: bool) -> Iterator[Text]:
         bar.append(letter * cells, style=paint)
         if shares[name] >= 0.005:
             legend.append(letter, style=paint)
-            legend.append(f" {called} {100 * shares[name]:.0f} %   ")
+            legend.append(f" {CAUSES[name].name} {100 * shares[name]:.0f} %   ")
     yield bar
     yield legend
 

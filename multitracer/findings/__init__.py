@@ -23,13 +23,15 @@ from multitracer.findings import (
     link_outage,
     link_recovery_hole,
     link_reset,
+    link_retransmissions,
     local_drop,
     probe,
     reordering,
     timeout,
     zero_window,
 )
-from multitracer.findings.finding import Finding
+from multitracer.findings.chains import Ints, find_chains
+from multitracer.findings.finding import COLUMNS, Finding
 from multitracer.findings.needs import inputs_asked_for
 from multitracer.findings.observations import Observations
 from multitracer.model.schema import build
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 
 DETECTORS: tuple[ModuleType, ...] = (
     timeout, fast_retransmit, probe, competing_recovery, burst_loss, local_drop, link_reset,
-    header_decompression_failure, link_recovery_hole, link_outage, flow_control_gap, excessive_queueing, idle_link,
+    header_decompression_failure, link_recovery_hole, link_outage, link_retransmissions, flow_control_gap, excessive_queueing, idle_link,
     ack_loss, ack_compression, reordering, zero_window, handshake_retry,
 )  # fmt: skip
 
@@ -56,6 +58,8 @@ class Findings(NamedTuple):
     """The findings table, in order of time."""
     not_looked_for: dict[str, str]
     """Kinds whose detector was not called, each with the inputs that it would need."""
+    resent_for: Ints
+    """Of each row of `retransmissions`, the row of the table to which its air time belongs; -1 unknown."""
 
 
 def find(observed: Observations) -> Findings:
@@ -70,10 +74,7 @@ def find(observed: Observations) -> Findings:
     not_looked_for = {
         kind: inputs for detector, inputs in zip(DETECTORS, missing, strict=True) if inputs for kind in detector.KINDS
     }
-    return Findings(_table(found), not_looked_for)
-
-
-def _table(found: list[Finding]) -> pd.DataFrame:
-    ordered = sorted(found, key=lambda finding: (finding.start_ns, finding.kind))
-    columns = {name: [getattr(finding, name) for finding in ordered] for name in Finding._fields}
-    return build("findings", columns)
+    found.sort(key=lambda finding: (finding.start_ns, finding.kind))
+    chains = find_chains(found, observed)
+    columns = {name: [getattr(finding, name) for finding in found] for name in COLUMNS}
+    return Findings(build("findings", {**columns, "caused_by": chains.caused_by}), not_looked_for, chains.resent_for)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from multitracer.findings.carrier import carrier
 from multitracer.findings.finding import Finding
 from multitracer.findings.needs import BOTH_ENDS
 from multitracer.findings.observations import Direction, Observations
@@ -38,8 +39,9 @@ def _in_direction(observed: Observations, direction: Direction, acks: Any) -> It
         group = came[start : stop + 1]
         first, last = time[observed.arrival[group[[0, -1]]]]
         yield Finding(
-            "ack-compression", "path", direction.connection, int(first), int(last), "confirmed",
+            "ack-compression", carrier(observed, group), direction.connection, int(first), int(last), "confirmed",
             f"{len(group)} acknowledgements that left over {there / 1e6:.1f} ms came within {here / 1e6:.1f} ms",
             {"count": len(group), "left_over_ms": there / 1e6, "came_within_ms": here / 1e6,
              "records": observed.references(group)},
+            segments=group,
         )  # fmt: skip

@@ -5,28 +5,36 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from multitracer.findings.finding import Finding
 from multitracer.findings.grouping import groups_without_gap
 from multitracer.findings.needs import BOTH_ENDS
 from multitracer.findings.observations import Direction, Observations
+from multitracer.findings.place_of_loss import IN_QUEUE, WHERE, places_of_loss
 
 KINDS = ("ack-loss",)
 NEEDS = (BOTH_ENDS,)
 
 
 def detect(observed: Observations) -> Iterator[Finding]:
-    """One finding for each group of lost acknowledgements that left close together."""
+    """One finding for each group of acknowledgements lost in the same layer that left close together."""
+    places = places_of_loss(observed)
     for direction in observed.captured_at_both_ends:
-        yield from _in_direction(observed, direction, observed.pure_acks(direction))
+        acks = observed.pure_acks(direction)
+        lost = acks[observed.arrived[acks] == 0]
+        for place in np.unique(places[lost]).tolist():
+            yield from _in_layer(observed, direction, lost[places[lost] == place], place)
 
 
-def _in_direction(observed: Observations, direction: Direction, acks: Any) -> Iterator[Finding]:
-    lost = acks[observed.arrived[acks] == 0]
-    time = observed.column("time_ns")
+def _in_layer(observed: Observations, direction: Direction, lost: Any, place: int) -> Iterator[Finding]:
+    time, (layer, where) = observed.column("time_ns"), WHERE[place]
+    if place == IN_QUEUE:
+        layer = "receiver"  # the host between this capture and the link is the acknowledgements' sender, not the data's
     for run in groups_without_gap(time[lost], max(direction.least_rtt_ns, 1) * observed.thresholds.group_rtts):
         group = lost[run]
         yield Finding(
-            "ack-loss", "path", direction.connection, int(time[group[0]]), int(time[group[-1]]), "confirmed",
-            f"{len(group)} acknowledgements left the receiver and never reached the sender's capture",
-            {"count": len(group), "records": observed.references(group)},
+            "ack-loss", layer, direction.connection, int(time[group[0]]), int(time[group[-1]]), "confirmed",
+            f"{len(group)} acknowledgements left the receiver and never reached the sender's capture{where}",
+            {"count": len(group), "records": observed.references(group)}, segments=group,
         )  # fmt: skip

@@ -40,7 +40,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
             if times[-1] - times[0] < observed.thresholds.queue_rtts * pipe:
                 continue
             yield Finding(
-                "excessive-queueing", "host", direction.connection, int(times[0]), int(times[-1]),
+                "excessive-queueing", _layer(observed, direction, how, times), direction.connection, int(times[0]), int(times[-1]),
                 "confirmed" if how == "measured" else "likely",
                 f"{len(times)} segments waited {np.median(waits) / 1e6:.0f} ms"
                 f" (median; longest {waits.max() / 1e6:.0f} ms) "
@@ -48,6 +48,25 @@ def detect(observed: Observations) -> Iterator[Finding]:
                 {"count": len(times), "median_wait_ms": float(np.median(waits)) / 1e6,
                  "longest_wait_ms": float(waits.max()) / 1e6, "pipe_ms": pipe / 1e6},
             )  # fmt: skip
+
+
+def _layer(observed: Observations, direction: Direction, how: str, times: Any) -> str:
+    """The layer in which segments sent at `times` waited.
+
+    Round trips alone do not tell it; with both captures and no link's log, the way between them took longer by the
+    same limit than it ever took.
+    """
+    if how == "measured":
+        return "host"
+    if observed.frames is not None or direction.receiver_point < 0:
+        return "unknown"
+    rows = observed.rows_sent(direction)
+    rows = rows[(observed.arrived[rows] == 1) & (observed.arrival[rows] >= 0)]
+    sent, time = observed.column("time_ns")[rows], observed.column("time_ns")
+    way = time[observed.arrival[rows]] - sent
+    within = (sent >= times[0]) & (sent <= times[-1])
+    excess = np.median(way[within]) - way.min() if within.any() else 0
+    return "path" if excess > observed.thresholds.queue_pipes * direction.least_rtt_ns else "unknown"
 
 
 def _waits(observed: Observations, direction: Direction) -> tuple[Any, Any, str]:

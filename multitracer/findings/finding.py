@@ -1,4 +1,4 @@
-"""One finding: a row of the findings table."""
+"""One finding: a row of the findings table, and what it is about."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class Finding(NamedTuple):
-    """One row of the findings table; `evidence` holds numbers and record references."""
+    """One finding; `evidence` holds numbers and record references."""
 
     kind: str
     layer: str
@@ -16,3 +16,11 @@ class Finding(NamedTuple):
     verdict: str
     because: str
     evidence: dict[str, Any]
+    segments: Any = ()
+    """Rows of `segments` that it is about: those lost, dropped, flushed or sent again; not in the table."""
+    resends: Any = ()
+    """Rows of `retransmissions` that it is about; not in the table."""
+
+
+COLUMNS = Finding._fields[:8]
+"""The fields that are columns of the findings table."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from multitracer.compute.arrays import rows_with
 from multitracer.findings.finding import Finding
 from multitracer.findings.needs import SEGMENTS
 from multitracer.findings.observations import Observations
+from multitracer.findings.place_of_loss import WHERE, places_of_loss
 from multitracer.model.schema import MARKS, SYN
 
 KINDS = ("handshake-retry",)
@@ -33,8 +35,17 @@ def detect(observed: Observations) -> Iterator[Finding]:
             continue
         time = observed.column("time_ns")[rows]
         yield Finding(
-            "handshake-retry", "path", end[0], int(time[0]), int(time[-1]), "confirmed",
+            "handshake-retry", _layer(observed, rows), end[0], int(time[0]), int(time[-1]), "confirmed",
             f"the {'client' if end[1] == 0 else 'server'} sent its SYN {len(rows)} times over "
             f"{(time[-1] - time[0]) / 1e6:.1f} ms",
-            {"count": len(rows), "records": observed.references(rows)},
+            {"count": len(rows), "records": observed.references(rows)}, segments=rows,
         )  # fmt: skip
+
+
+def _layer(observed: Observations, rows: Any) -> str:
+    """The layer that lost the SYN, where the other end's capture lacks every copy but the last."""
+    lost = rows[:-1]
+    if not (observed.arrived[lost] == 0).all():
+        return "unknown"
+    layers = {WHERE[place][0] for place in places_of_loss(observed)[lost].tolist()}
+    return layers.pop() if len(layers) == 1 else "unknown"

@@ -37,12 +37,11 @@ def _in_direction(observed: Observations, direction: Direction) -> Iterator[Find
     if not len(stray):
         return
     shift = observed.column("seq")[originals] - observed.column("seq")[stray]
-    time = observed.column("time_ns")
     for run in groups_without_gap(np.cumsum(np.concatenate([[0], np.diff(shift) != 0])), 0):
         group, offset = stray[run], int(shift[run][0])
         if len(group) < observed.thresholds.decompression_segments or offset <= 0:
             continue
-        yield _finding(observed, direction, group, offset, time)
+        yield _finding(observed, direction, group, originals[run], offset)
 
 
 def _originals(observed: Observations, stray: Any, lost: Any) -> Any:
@@ -63,7 +62,8 @@ def _originals(observed: Observations, stray: Any, lost: Any) -> Any:
     return found
 
 
-def _finding(observed: Observations, direction: Direction, group: Any, offset: int, time: Any) -> Finding:
+def _finding(observed: Observations, direction: Direction, group: Any, originals: Any, offset: int) -> Finding:
+    time = observed.column("time_ns")
     start, end = int(time[group[0]]), int(time[group[-1]])
     verified = observed.column("checksum_ok")[group]
     acks = observed.rows(direction.connection, direction.receiver_point, 1 - direction.sender)
@@ -82,4 +82,5 @@ def _finding(observed: Observations, direction: Direction, group: Any, offset: i
         f"{offset} bytes: {reason}" + ("; a link reset came before" if resets else ""),
         {"count": len(group), "offset_bytes": offset, "acks_meanwhile": answers, "resets_before": len(resets),
          "records": observed.references(group)},
+        segments=originals,
     )  # fmt: skip

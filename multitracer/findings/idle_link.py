@@ -12,11 +12,15 @@ KINDS = ("idle-link",)
 NEEDS = (ACCOUNTING, either(ROUND_TRIPS, ROUND_TRIPS_OUTSIDE_WINDOW))
 
 _CAUSE = {
-    "idle_window_limited": "the sender had filled its usable window",
-    "idle_sender": "the sender had nothing to send, or did not send it",
-    "idle_recovery": "TCP was waiting for its timer, or repairing a loss",
-    "unknown": "the cause cannot be told without the sender's state",
+    "idle_window_limited": ("unknown", "the sender had filled its usable window"),
+    "idle_sender": ("sender", "the sender had nothing to send, or did not send it"),
+    "idle_recovery": ("sender", "TCP was waiting for its timer, or repairing a loss"),
+    "unknown": ("unknown", "the cause cannot be told without the sender's state"),
 }
+"""Of each idle cause the layer, and how the reason says it.
+
+A full usable window may be the congestion window or the receiver's: other findings tell which.
+"""
 
 
 def detect(observed: Observations) -> Iterator[Finding]:
@@ -27,10 +31,9 @@ def detect(observed: Observations) -> Iterator[Finding]:
     idle = table[table["cause"].isin(list(_CAUSE))]
     for link, start, end, cause in zip(idle["link"], idle["start_ns"], idle["end_ns"], idle["cause"], strict=True):
         if end - start > observed.thresholds.idle_rtts * rtt:
+            layer, why = _CAUSE[cause]
             yield Finding(
-                "idle-link", "tcp" if cause != "unknown" else "link", -1, int(start), int(end),
-                "confirmed" if cause != "unknown" else "undecided",
-                f"the link carried nothing for {(end - start) / 1e6:.0f} ms"
-                f" (round trip {rtt / 1e6:.0f} ms): {_CAUSE[cause]}",
+                "idle-link", layer, -1, int(start), int(end), "confirmed" if cause != "unknown" else "undecided",
+                f"the link carried nothing for {(end - start) / 1e6:.0f} ms (round trip {rtt / 1e6:.0f} ms): {why}",
                 {"duration_ms": (end - start) / 1e6, "cause": str(cause), "link": int(link)},
             )  # fmt: skip

@@ -10,6 +10,7 @@ import numpy as np
 from multitracer.findings.finding import Finding
 from multitracer.findings.needs import LINK_INTERVALS
 from multitracer.findings.observations import Direction, Observations
+from multitracer.findings.place_of_loss import IN_LINK, IN_RESET, NOT_PROVEN, places_of_loss
 
 KINDS = ("link-reset", "link-release")
 NEEDS = (LINK_INTERVALS,)
@@ -23,7 +24,8 @@ def detect(observed: Observations) -> Iterator[Finding]:
             yield Finding(
                 name, "link", cost.pop("connection", -1), start, end, "confirmed",
                 because + (f"; {cost['text']}" if cost.get("text") else ""),
-                {name: value for name, value in cost.items() if name != "text"},
+                {name: value for name, value in cost.items() if name not in ("text", "segments")},
+                segments=cost.get("segments", ()),
             )  # fmt: skip
 
 
@@ -36,12 +38,13 @@ def _cost(observed: Observations, link: int, start: int, end: int) -> dict[str, 
     texts = []
     lost = _lost(observed, direction, end)
     if lost is not None:
-        size = int(observed.column("payload_bytes")[lost].sum())
-        cost |= {"segments_lost": len(lost), "bytes_lost": size, "records": observed.references(lost)}
-        texts.append(
-            f"of what was sent after the last segment that was delivered before it {len(lost)} segments ({size} bytes) "
-            "never arrived: flushed with it, or dropped by a queue before"
-        )
+        flushed, others = _flushed(observed, lost)
+        size = int(observed.column("payload_bytes")[flushed].sum())
+        cost |= {"segments_lost": len(flushed), "bytes_lost": size, "segments": flushed,
+                 "records": observed.references(flushed)}
+        texts.append(f"it flushed {len(flushed)} segments ({size} bytes)" + (
+            f", and perhaps {len(others)} more that a queue may have dropped before" if len(others) else ""
+        ))
     still = _standstill_ns(observed, direction, end)
     if still is not None:
         cost["standstill_s"] = still / 1e9
@@ -77,6 +80,12 @@ def _lost(observed: Observations, direction: Direction, end: int) -> Any:
     came = came[observed.column("time_ns")[observed.arrival[rows[came]]] <= end]
     later = rows[came[-1] + 1 :] if len(came) else rows
     return later[observed.arrived[later] == 0]
+
+
+def _flushed(observed: Observations, lost: Any) -> tuple[Any, Any]:
+    """Of what was lost around a reset, the rows that it flushed, and those that a queue may have dropped before it."""
+    places = places_of_loss(observed)[lost]
+    return lost[np.isin(places, (IN_RESET, IN_LINK))], lost[places == NOT_PROVEN]
 
 
 def _standstill_ns(observed: Observations, direction: Direction, end: int) -> int | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from multitracer.correlation.queue_fates import DROPPED, NOT_OVERTAKEN, UNKNOWN
 from multitracer.findings.finding import Finding
 from multitracer.findings.grouping import groups_without_gap
 from multitracer.findings.needs import SEGMENT_FRAMES
@@ -18,70 +19,47 @@ NEEDS = (SEGMENT_FRAMES,)
 
 def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each group of dropped segments that were sent close together."""
-    for columns, never, passed in _by_link(observed):
-        yield from _on_link(observed, columns, never, passed)
+    table, fates = observed.segment_frames, observed.fates
+    assert table is not None  # by NEEDS
+    assert fates is not None  # by NEEDS
+    columns = {name: table[name].to_numpy() for name in ("link", "connection", "sent_ns", "matched_by")}
+    never = (fates.fate == UNKNOWN) & (columns["sent_ns"] >= 0) & (fates.overtaken_by == NOT_OVERTAKEN)
+    keys = columns["link"].astype(np.int64) << 32 | columns["connection"].astype(np.int64)
+    for key in np.unique(keys[(fates.fate == DROPPED) | never]):
+        for verdict, which in (("confirmed", fates.fate == DROPPED), ("undecided", never)):
+            yield from _of_connection(observed, columns, np.flatnonzero((keys == key) & which), verdict)
 
 
-def dropped(observed: Observations) -> set[int]:
-    """Rows of the segments that were certainly dropped before the link; none without a link log."""
-    rows: set[int] = set()
-    for columns, never, passed in _by_link(observed):
-        rows.update(columns["segment"][never & (passed >= 0) & (columns["matched_by"] == "payload")].tolist())
-    return rows
-
-
-def _by_link(observed: Observations) -> Iterator[tuple[dict[str, Any], Any, Any]]:
-    """For each link its packets in the order sent: columns, which were never on the air, and `_passed_by`."""
-    table = observed.segment_frames
-    if table is None or not len(table):
+def _of_connection(observed: Observations, columns: dict[str, Any], rows: Any, verdict: str) -> Iterator[Finding]:
+    rows = rows[np.argsort(columns["sent_ns"][rows], kind="stable")]
+    if not len(rows):
         return
-    table = table[(table["sent_ns"] >= 0).to_numpy()].sort_values("sent_ns", kind="stable")
-    for link in table["link"].unique():
-        columns = {name: table.loc[table["link"] == link, name].to_numpy() for name in table.columns}
-        never = (columns["first_frame_ns"] < 0) & (columns["carried_bytes"] == 0)
-        yield columns, never, _passed_by(columns["sent_ns"], columns["first_frame_ns"], observed.resets(int(link)))
+    gap_ns = observed.rtt_ns(int(columns["connection"][rows[0]])) * observed.thresholds.group_rtts
+    for run in groups_without_gap(columns["sent_ns"][rows], gap_ns):
+        group = rows[run]
+        certain = verdict == "confirmed" and set(columns["matched_by"][group]) <= {"payload"}
+        yield _finding(observed, columns["sent_ns"], group, "confirmed" if certain else "undecided")
 
 
-def _on_link(observed: Observations, columns: dict[str, Any], never: Any, passed: Any) -> Iterator[Finding]:
-    sent = columns["sent_ns"]
-    for connection in np.unique(columns["connection"][never]):
-        gap_ns = observed.rtt_ns(int(connection)) * observed.thresholds.group_rtts
-        mine = np.flatnonzero(never & (columns["connection"] == connection))
-        for verdict, rows in (("confirmed", mine[passed[mine] >= 0]), ("undecided", mine[passed[mine] == -2])):
-            for run in groups_without_gap(sent[rows], gap_ns):
-                group = rows[run]
-                yield _finding(observed, columns, group, verdict, passed)
-
-
-def _passed_by(sent: Any, first: Any, resets: list[tuple[int, int]]) -> Any:
-    """For each packet the row of a later one that the link carried: it overtook the packet, which was dropped.
-
-    -1 where a reset in between may have flushed the packet; -2 where the link carried none later.
-    """
-    passed = np.full(len(sent), -2, dtype=np.int64)
-    following = -1
-    for row in range(len(sent) - 1, -1, -1):
-        if following >= 0:
-            flushed = any(start <= first[following] and end >= sent[row] for start, end in resets)
-            passed[row] = -1 if flushed else following
-        if first[row] >= 0:
-            following = row
-    return passed
-
-
-def _finding(observed: Observations, columns: dict[str, Any], group: Any, verdict: str, passed: Any) -> Finding:
-    sent = columns["sent_ns"]
-    later = passed[group[-1]]
-    because = (
-        f"the link put no octet of {len(group)} segments on the air, and carried a packet that was sent "
-        f"{(sent[later] - sent[group[-1]]) / 1e6:.1f} ms after the last of them, with no reset between"
-        if verdict == "confirmed"
-        else f"the link put no octet of {len(group)} segments on the air; undecided, because its log shows nothing "
-        "that was sent after them"
-    )
+def _finding(observed: Observations, sent: Any, group: Any, verdict: str) -> Finding:
+    table, fates = observed.segment_frames, observed.fates
+    assert table is not None
+    assert fates is not None
+    own, later = table.iloc[group], fates.overtaken_by[group[-1]]
+    because = f"the link put no octet of {len(group)} segments on the air"
+    if later >= 0:
+        because += (
+            f", and carried a packet that was sent {(sent[later] - sent[group[-1]]) / 1e6:.1f} ms after the last of"
+            " them, with no reset between"
+        )
+    elif fates.fate[group[-1]] == DROPPED:
+        because += ", and as many packets waited when they were sent as whenever the queue dropped one elsewhere"
+    if verdict == "undecided":
+        because += "; undecided, because its log shows nothing that was sent after them"
+    segments = own["segment"].to_numpy()
     return Finding(
-        "local-drop", "host", int(columns["connection"][group[0]]), int(sent[group[0]]), int(sent[group[-1]]),
-        verdict if set(columns["matched_by"][group]) <= {"payload"} else "undecided", because,
-        {"count": len(group), "bytes": int(columns["payload_bytes"][group].sum()),
-         "records": observed.references(columns["segment"][group])},
+        "local-drop", "host" if verdict == "confirmed" else "unknown", int(own["connection"].iloc[0]),
+        int(sent[group[0]]), int(sent[group[-1]]), verdict, because,
+        {"count": len(group), "bytes": int(own["payload_bytes"].sum()), "records": observed.references(segments)},
+        segments=segments,
     )  # fmt: skip

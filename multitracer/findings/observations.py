@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.correlation.queue_fates import Fates, queue_fates
 from multitracer.model.thresholds import Thresholds
 from multitracer.tcp.connection_rows import Groups
 from multitracer.tcp.rtt import segment_round_trips
@@ -130,6 +131,11 @@ class Observations:
         """Start and end of each reset of a link, or of its reverse."""
         bearer = self.bearer(link)
         return [(start, end) for number, start, end, _ in self.intervals("reset") if number in bearer]
+
+    @cached_property
+    def fates(self) -> Fates | None:
+        """What became of each packet of `segment_frames`; None without that table."""
+        return None if self.segment_frames is None else queue_fates(self.segment_frames, self.resets)
 
     def bearer(self, link: int) -> tuple[int, int]:
         """A link and its reverse, -1 where there is none."""

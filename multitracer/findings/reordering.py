@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
+from multitracer.findings.carrier import carrier
 from multitracer.findings.finding import Finding
 from multitracer.findings.grouping import groups_without_gap
 from multitracer.findings.needs import BOTH_ENDS
@@ -39,7 +41,20 @@ def _in_direction(observed: Observations, direction: Direction) -> Iterator[Find
         group = overtaken[run]
         came = time[observed.arrival[group]]
         yield Finding(
-            "reordering", "path", direction.connection, int(came.min()), int(came.max()), "confirmed",
+            "reordering", _layer(observed, group), direction.connection, int(came.min()), int(came.max()), "confirmed",
             f"{len(group)} segments, each sent once, arrived after segments that were sent later",
-            {"count": len(group), "records": observed.references(group)},
+            {"count": len(group), "records": observed.references(group)}, segments=group,
         )  # fmt: skip
+
+
+def _layer(observed: Observations, group: Any) -> str:
+    """The layer that let later segments overtake these: the link only where it delivered them out of order itself."""
+    layer, table = carrier(observed, group), observed.segment_frames
+    if layer != "link" or table is None:
+        return layer
+    own = table[((table["first_frame_ns"] >= 0) & (table["segment"] >= 0)).to_numpy()]
+    own = own.sort_values("first_frame_ns", kind="stable")
+    delivered, segment = own["delivered_ns"].to_numpy(), own["segment"].to_numpy()
+    later = np.minimum.accumulate(np.where(delivered >= 0, delivered, np.iinfo(np.int64).max)[::-1])[::-1]
+    passed = np.append(later[1:], np.iinfo(np.int64).max) < delivered
+    return "link" if np.isin(group, segment[passed]).all() else "unknown"

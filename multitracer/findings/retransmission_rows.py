@@ -20,6 +20,6 @@ def finding(kind: str, columns: Columns, rows: list[int], verdict: str, because:
         "records": [{"input": int(columns["input"][row]), "record": int(columns["record"][row])} for row in rows[:5]],
     }
     return Finding(
-        kind, "tcp", int(columns["connection"][rows[0]]), int(time[rows[0]]), int(time[rows[-1]]), verdict,
-        because, evidence,
+        kind, "sender", int(columns["connection"][rows[0]]), int(time[rows[0]]), int(time[rows[-1]]), verdict,
+        because, evidence, segments=columns["segment"][rows], resends=rows,
     )  # fmt: skip

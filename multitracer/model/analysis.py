@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -97,6 +97,24 @@ class Links:
     """What could not be matched and why, one sentence each."""
 
 
+class Blame(NamedTuple):
+    """Time of the session that is charged to the roots of one kind and layer."""
+
+    cause: str
+    """Their kind of finding, or `vocabulary.UNEXPLAINED`."""
+    layer: str
+    lost_ns: int
+    session_ns: int
+    findings: list[int]
+    """Rows of the findings table."""
+    because: str
+
+    @property
+    def share(self) -> float:
+        """Its share of the session."""
+        return self.lost_ns / self.session_ns if self.session_ns else 0.0
+
+
 @dataclass(frozen=True)
 class Analysis:
     """Everything concluded about one trace; `tables` are those of `multitracer.model.schema`."""
@@ -114,6 +132,8 @@ class Analysis:
     """Which further input would answer what is not known, one sentence each."""
     not_looked_for: dict[str, str] = field(default_factory=dict)
     """Kinds of finding that these inputs do not allow, each with the inputs that it needs."""
+    blame: list[Blame] | None = None
+    """Who is to blame for the time that carried no new data, dearest first; None without an accounting."""
 
     @property
     def connections(self) -> pd.DataFrame:

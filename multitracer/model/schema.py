@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multitracer.model import vocabulary
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -50,10 +52,7 @@ LINK_EVENTS = ("reset", "reset-done", "release", "xoff", "xon", "drop", "lost-co
 TRIGGERS = ("timeout", "fast", "recovery", "probe", "unknown")
 SPURIOUS = ("yes", "no", "unknown")
 VERDICTS = ("confirmed", "likely", "undecided")
-CAUSES = (
-    "new_data", "tcp_retransmitted", "link_retransmitted", "link_overhead", "link_control",
-    "flow_controlled", "link_reset", "idle_window_limited", "idle_sender", "idle_recovery", "unknown",
-)  # fmt: skip
+CAUSES = tuple(vocabulary.CAUSES)
 MATCHES = ("payload", "bytes", "time")
 
 
@@ -350,13 +349,15 @@ SCHEMA: dict[str, Table] = {
             "what the layers say together",
             (
                 C("kind", "object", "kind, as listed in the docs"),
-                C("layer", "object", "the layer held responsible: tcp, link, host, path, capture"),
+                C("layer", "object", f"the layer held responsible: {', '.join(vocabulary.LAYERS)}"),
                 _CONNECTION,
                 C("start_ns", "int64", "start", "ns"),
                 C("end_ns", "int64", "end", "ns"),
                 C("verdict", VERDICTS, "how sure"),
                 C("because", "object", "one sentence a person can check"),
                 C("evidence", "object", "numbers and record references, JSON"),
+                C("caused_by", "int32", "row of the finding that set this one off; null for a root", null=-1),
+                C("lost_s", "float64", "time of the session that was lost to a root and what it caused", "s", null=np.nan),
             ),
         ),
         Table(

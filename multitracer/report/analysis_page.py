@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.analysis.summary import Summary
-from multitracer.analysis.verdict import CAUSE_NAMES
+from multitracer.model.vocabulary import CAUSES
 from multitracer.report import analysis_panels, colours, page_template, panel_data
 from multitracer.report.panel_data import PanelData
 
@@ -81,7 +81,7 @@ def _bar(shares: dict[str, float] | None) -> list[dict[str, Any]]:
     if shares is None:
         return []
     return [
-        {"key": name, "cause": CAUSE_NAMES[name], "share": share, "colour": colours.CAUSES[name]}
+        {"key": name, "cause": CAUSES[name].name, "share": share, "colour": colours.CAUSES[name]}
         for name, share in shares.items()
         if share > 0
     ]

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from multitracer.model.analysis import Analysis
 
-LAYERS = ("tcp", "link", "host", "path", "capture")
 MOST_BANDS = 200
 NOT_FITTED = "not fitted"
 """The name of what a panel's y axis is not fitted to; the page's scripts know it too."""

@@ -15,7 +15,8 @@ FINDING = ORANGE
 CAUSES = {
     "new_data": BLUE, "tcp_retransmitted": RED, "link_retransmitted": ORANGE, "link_overhead": SKY,
     "link_control": "#999933", "flow_controlled": PURPLE, "link_reset": "#882255", "idle_window_limited": "#bbbbbb",
-    "idle_sender": "#dddddd", "idle_recovery": "#661100", "unknown": "#f0e442",
+    "idle_sender": "#dddddd", "idle_recovery": "#661100", "path_held": "#44aa99",
+    "unknown": "#f0e442",
 }  # fmt: skip
 """Of the causes between which a session's time is divided, in the order of the accounting bar."""
 

@@ -13,7 +13,7 @@ import numpy as np
 from bokeh.models import ColumnDataSource, HoverTool, NumeralTickFormatter, Range1d, Span
 from bokeh.plotting import figure
 
-from multitracer.analysis.verdict import CAUSE_NAMES
+from multitracer.model.vocabulary import CAUSES
 from multitracer.report import colours, page_template
 from multitracer.report.comparison import WELL_USED, Experiment, document, percent
 from multitracer.report.panel_data import divisor
@@ -37,7 +37,7 @@ def html(experiments: list[Experiment], version: str) -> str:
         "version": version,
         "experiments": [one.row for one in experiments],
         "below": document(experiments, version)["at_or_below_95_percent"],
-        "called": CAUSE_NAMES,
+        "called": {name: cause.name for name, cause in CAUSES.items()},
         "kinds": list(dict.fromkeys(kind for one in overlaid for kind in one.row["align_s"])),
         "left_out": len(with_lines) - len(overlaid),
         "laid": page_template.script_json(
@@ -114,7 +114,7 @@ def _points(made: Any, rows: list[dict[str, Any]], name: str, label: str, marker
     source = ColumnDataSource({
         "x": [row["throughput_bps"] / 1e3 for row in rows], "y": [percent(row) for row in rows],
         "name": [row["name"] for row in rows], "report": [row["report"] or "" for row in rows],
-        "causes": [", ".join(CAUSE_NAMES[cause] for cause in row["causes"]) for row in rows],
+        "causes": [", ".join(CAUSES[cause].name for cause in row["causes"]) for row in rows],
     }, name=name)  # fmt: skip
     marks = made.scatter("x", "y", source=source, marker=marker, size=9, color=colour, legend_label=label)
     made.add_tools(HoverTool(renderers=[marks], tooltips=[

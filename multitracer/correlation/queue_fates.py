@@ -1,0 +1,109 @@
+"""What became of the packets that the link's log never shows on the air: dropped by a queue before it, or flushed.
+
+The queue before the link is first in, first out. A packet that a later one overtook, with no reset between, was
+dropped (`DROPPED`). Where a reset lies between, the packet may have waited until the reset flushed it. The queue's own
+behaviour elsewhere decides: it took packets with up to `took` others waiting, and dropped those that met `full` or
+more. Where it never dropped one, nothing shows that it has a limit, and the reset flushed what was waiting.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ON_AIR, DROPPED, FLUSHED, UNKNOWN = range(4)
+NOT_OVERTAKEN, RESET_BETWEEN = -2, -1
+Resets = list[tuple[int, int]]
+
+
+class Fates(NamedTuple):
+    """Arrays of shape (rows of segment_frames,)."""
+
+    fate: npt.NDArray[np.int8]
+    """ON_AIR, DROPPED, FLUSHED or UNKNOWN; UNKNOWN also for packets that the sender's capture lacks."""
+    overtaken_by: npt.NDArray[np.int64]
+    """The row of a later packet that the link carried, NOT_OVERTAKEN, or RESET_BETWEEN."""
+
+
+def queue_fates(table: pd.DataFrame, resets_of: Callable[[int], Resets]) -> Fates:
+    """The fate of each packet of segment_frames; `resets_of` gives start and end (ns) of a link's resets."""
+    fates = Fates(np.full(len(table), UNKNOWN, dtype=np.int8), np.full(len(table), NOT_OVERTAKEN, dtype=np.int64))
+    names = ("link", "sent_ns", "first_frame_ns", "carried_bytes")
+    link, sent, first, carried = (table[name].to_numpy() for name in names)
+    for number in np.unique(link):
+        rows = np.flatnonzero((link == number) & (sent >= 0))
+        rows = rows[np.argsort(sent[rows], kind="stable")]
+        never = (first[rows] < 0) & (carried[rows] == 0)
+        resets = resets_of(int(number))
+        passed = overtaken_by(sent[rows], first[rows], resets)
+        fates.fate[rows] = _of_link(sent[rows], first[rows], never, passed, resets)
+        fates.overtaken_by[rows] = np.where(passed >= 0, rows[passed], passed)
+    return fates
+
+
+def overtaken_by(sent: Any, first: Any, resets: Resets) -> npt.NDArray[np.int64]:
+    """For each packet, in the order sent, the place of the next one that the link carried.
+
+    RESET_BETWEEN where a reset in between may have flushed the packet; NOT_OVERTAKEN where the link carried none later.
+    """
+    passed = np.full(len(sent), NOT_OVERTAKEN, dtype=np.int64)
+    following = -1
+    for row in range(len(sent) - 1, -1, -1):
+        if following >= 0:
+            flushed = any(start <= first[following] and end >= sent[row] for start, end in resets)
+            passed[row] = RESET_BETWEEN if flushed else following
+        if first[row] >= 0:
+            following = row
+    return passed
+
+
+def _of_link(sent: Any, first: Any, never: Any, passed: Any, resets: Resets) -> npt.NDArray[np.int8]:
+    """The fates of one link's packets, in the order sent."""
+    fate = np.where(never, UNKNOWN, ON_AIR).astype(np.int8)
+    fate[never & (passed >= 0)] = DROPPED
+    open_ = never & (passed < 0)
+    flushed_ns = np.array([min((end for _, end in resets if end >= at), default=-1) for at in sent[open_].tolist()])
+    leaves = np.where(first >= 0, first, -1)
+    leaves[open_] = flushed_ns
+    took, full = _limit(sent, leaves, fate, open_)
+    if full is not None and took >= full:
+        return fate
+    waiting: list[int] = []
+    for at in range(len(sent)):
+        while waiting and waiting[0] <= sent[at]:
+            heapq.heappop(waiting)
+        if open_[at] and leaves[at] >= 0:
+            if full is None or len(waiting) <= took:
+                fate[at] = FLUSHED
+            elif len(waiting) >= full:
+                fate[at] = DROPPED
+        if fate[at] in (ON_AIR, FLUSHED) and leaves[at] > sent[at]:
+            heapq.heappush(waiting, int(leaves[at]))
+    return fate
+
+
+def _limit(sent: Any, leaves: Any, fate: Any, open_: Any) -> tuple[int, int | None]:
+    """(The most that waited when the queue took a packet, the fewest that waited when it dropped one or None).
+
+    What was sent while a packet of unknown fate may have been waiting tells neither.
+    """
+    took, full, unclear_until = 0, None, -1
+    waiting: list[int] = []
+    for at in range(len(sent)):
+        while waiting and waiting[0] <= sent[at]:
+            heapq.heappop(waiting)
+        if open_[at]:
+            unclear_until = max(unclear_until, int(leaves[at]) if leaves[at] >= 0 else np.iinfo(np.int64).max)
+        elif fate[at] == DROPPED and sent[at] > unclear_until:
+            full = len(waiting) if full is None else min(full, len(waiting))
+        elif fate[at] == ON_AIR:
+            took = took if sent[at] <= unclear_until else max(took, len(waiting))
+            heapq.heappush(waiting, int(leaves[at]))
+    return took, full

@@ -1,0 +1,200 @@
+"""What set each finding off: chains of findings, from a root to what it caused.
+
+A kind can be caused only by kinds on an earlier step of STEPS, so that chains have no circle. What lost a segment is
+found by the segment; what held one up, or made the link stand still, by the interval of time that they share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.findings.finding import Finding
+from multitracer.findings.observations import Observations
+
+Ints = npt.NDArray[np.int64]
+
+STEPS = (
+    ("link-outage", "path-stall", "local-drop", "excessive-queueing", "zero-window", "receiver-window-limited",
+     "application-limited"),
+    ("link-reset", "link-release"),
+    ("link-retransmissions",),
+    ("link-recovery-hole",),
+    ("flow-control-gap", "header-decompression-failure", "reordering"),
+    ("burst-loss", "ack-loss", "ack-compression"),
+    ("timeout", "spurious-timeout", "fast-retransmit", "spurious-fast-retransmit", "probe", "handshake-retry"),
+    ("competing-recovery", "idle-link"),
+)  # fmt: skip
+"""Kinds in the order in which one can cause another."""
+
+RETRANSMISSIONS = STEPS[6]
+_LOSSES = ("header-decompression-failure", "local-drop", "link-reset", "link-release", "burst-loss")
+"""Kinds that lose segments, the one that says most about where first."""
+_STANDSTILLS = ("link-outage", "link-reset", "path-stall", "link-recovery-hole", "flow-control-gap")
+"""Kinds that hold segments or acknowledgements up."""
+NONE = -1
+
+
+class Chains(NamedTuple):
+    """What caused what, as places in the list of findings; NONE where nothing did, or nobody knows."""
+
+    caused_by: Ints
+    """Of each finding."""
+    resent_for: Ints
+    """Of each row of `retransmissions`, the finding to which its air time belongs: what lost the earlier copy, or if
+    it was needless what made TCP send it again."""
+
+
+def find_chains(found: Sequence[Finding], observed: Observations) -> Chains:
+    """The cause of each finding and of each retransmission."""
+    return Chains(*_Search(found, observed).chains())
+
+
+class _Search:
+    """Looks for causes among the findings that are not undecided."""
+
+    def __init__(self, found: Sequence[Finding], observed: Observations) -> None:
+        self.found, self.observed = found, observed
+        self.start, self.end = (
+            np.array([getattr(one, name) for one in found], dtype=np.int64) for name in ("start_ns", "end_ns")
+        )
+        self.of_kind: dict[str, Ints] = {kind: np.empty(0, dtype=np.int64) for kinds in STEPS for kind in kinds}
+        kinds = np.array([one.kind if one.verdict != "undecided" else "" for one in found], dtype=object)
+        for kind in set(kinds) - {""}:
+            self.of_kind[kind] = np.flatnonzero(kinds == kind)
+        self.lost_by = self._losses()
+        self.finding_of = self._retransmission_findings()
+
+    def chains(self) -> tuple[Ints, Ints]:
+        caused_by = np.array([self._cause(number) for number in range(len(self.found))], dtype=np.int64)
+        return caused_by, self._resent_for(caused_by)
+
+    def _losses(self) -> Ints:
+        """For each row of segments the finding that lost it."""
+        lost_by = np.full(len(self.observed.segments), NONE, dtype=np.int64)
+        for kind in reversed(_LOSSES):
+            for number in self.of_kind[kind].tolist():
+                rows = np.asarray(self.found[number].segments, dtype=np.int64)
+                lost_by[rows] = number
+        return lost_by
+
+    def _retransmission_findings(self) -> Ints:
+        """For each row of retransmissions the finding that reports it."""
+        finding_of = np.full(len(self.observed.retransmissions), NONE, dtype=np.int64)
+        for kind in RETRANSMISSIONS:
+            for number in self.of_kind[kind].tolist():
+                finding_of[np.asarray(self.found[number].resends, dtype=np.int64)] = number
+        return finding_of
+
+    def _cause(self, number: int) -> int:
+        """The finding that set this one off."""
+        one = self.found[number]
+        if one.kind in RETRANSMISSIONS:
+            return self._cause_of_resends(one)
+        if one.kind == "competing-recovery":
+            return self._nearest_resend(one)
+        if one.kind == "idle-link":
+            return self._cause_of_idleness(number, one)
+        if one.kind in ("burst-loss", "ack-loss"):
+            return self._cause_of_loss(number, one)
+        if one.kind == "header-decompression-failure":
+            return self._latest_before(("link-reset",), one.end_ns)
+        if one.kind in ("link-reset", "link-release"):
+            return self._outage_before(one)
+        return self._most_overlap(_CAUSES_BY_TIME.get(one.kind, ()), one.start_ns, one.end_ns)
+
+    def _cause_of_resends(self, one: Finding) -> int:
+        """Needed: what lost most of the earlier copies. Needless: what held the earlier copy up."""
+        columns = self.observed.retransmission_columns
+        rows = np.asarray(one.resends, dtype=np.int64)
+        copies = columns["copy"][rows] if len(rows) else np.empty(0, dtype=np.int64)
+        lost_by = self.lost_by[copies[copies >= 0]]
+        if (lost_by >= 0).any():
+            return int(np.bincount(lost_by[lost_by >= 0]).argmax())
+        if not len(copies) or copies[0] < 0:
+            return NONE
+        sent = int(self.observed.column("time_ns")[copies[0]])
+        if one.kind == "spurious-fast-retransmit":
+            return self._most_overlap(("reordering",), sent, one.start_ns)
+        standstill = self._most_overlap(_STANDSTILLS, sent, one.start_ns)
+        if standstill >= 0 or columns["spurious"][rows[0]] != "yes":
+            return standstill
+        lost_ack = self._most_overlap(("ack-loss",), sent, one.start_ns)
+        return lost_ack if lost_ack >= 0 else self._most_overlap(("excessive-queueing",), sent, one.start_ns)
+
+    def _nearest_resend(self, one: Finding) -> int:
+        """The finding that reports the resend that competes with the link."""
+        starts = np.concatenate([self.of_kind[kind] for kind in RETRANSMISSIONS])
+        near = starts[(self.start[starts] <= one.start_ns) & (self.end[starts] >= one.start_ns)]
+        return int(near[np.argmax(self.start[near])]) if len(near) else NONE
+
+    def _cause_of_idleness(self, number: int, one: Finding) -> int:
+        """By its cause: TCP's resend that ends the wait or began the repair; a closed window; the application."""
+        cause = one.evidence.get("cause")
+        if cause == "idle_recovery":
+            slack = self.observed.link_rtt_ns or 0
+            return self._latest_before(RETRANSMISSIONS, one.end_ns + slack)
+        kinds = _IDLE.get(str(cause), ())
+        return self._most_overlap(kinds, one.start_ns, one.end_ns)
+
+    def _cause_of_loss(self, number: int, one: Finding) -> int:
+        """What lost the same segments and says where; of acknowledgements else what held the link then."""
+        rows = np.asarray(one.segments, dtype=np.int64)
+        others = self.lost_by[rows]
+        others = others[(others >= 0) & (others != number)]
+        if len(others):
+            return int(np.bincount(others).argmax())
+        if one.layer in ("link", "unknown"):
+            return self._most_overlap(("link-reset", "link-release", "link-outage"), one.start_ns, one.end_ns)
+        return NONE
+
+    def _outage_before(self, one: Finding) -> int:
+        """The outage that ended when this reset began, or held it."""
+        outages = self.of_kind["link-outage"]
+        slack = self.observed.link_rtt_ns or 0
+        near = outages[(self.start[outages] <= one.start_ns) & (self.end[outages] >= one.start_ns - slack)]
+        return int(near[np.argmax(self.end[near] - self.start[near])]) if len(near) else NONE
+
+    def _latest_before(self, kinds: Iterable[str], time_ns: int) -> int:
+        """The finding of these kinds that began last, up to a time."""
+        all_ = np.concatenate([self.of_kind[kind] for kind in kinds])
+        all_ = all_[self.start[all_] <= time_ns]
+        return int(all_[np.argmax(self.start[all_])]) if len(all_) else NONE
+
+    def _most_overlap(self, kinds: Iterable[str], start: int, end: int) -> int:
+        """The finding of these kinds that shares most time with an interval; the first of equals."""
+        best, most = NONE, 0
+        for kind in kinds:
+            numbers = self.of_kind[kind]
+            shared = np.minimum(self.end[numbers], end) - np.maximum(self.start[numbers], start)
+            # Instants inside the interval share no time with it, but lie in it.
+            shared = np.where((shared == 0) & (self.start[numbers] == self.end[numbers]), 1, shared)
+            if len(shared) and shared.max() > most:
+                best, most = int(numbers[shared.argmax()]), int(shared.max())
+        return best
+
+    def _resent_for(self, caused_by: Ints) -> Ints:
+        columns = self.observed.retransmission_columns
+        copy = columns["copy"] if len(columns["copy"]) else np.empty(0, dtype=np.int64)
+        lost_by = np.where(copy >= 0, self.lost_by[np.maximum(copy, 0)], NONE) if len(self.lost_by) else copy
+        needed = columns["spurious"] == "no"
+        return np.where(needed & (lost_by >= 0), lost_by, self.finding_of)
+
+
+_CAUSES_BY_TIME = {
+    "link-recovery-hole": ("link-outage",),
+    "link-retransmissions": ("link-outage",),
+    "flow-control-gap": ("link-outage", "link-reset", "link-recovery-hole", "link-retransmissions"),
+    "reordering": ("link-retransmissions",),
+    "ack-compression": ("link-outage", "link-recovery-hole", "link-retransmissions"),
+}
+"""Of each kind the kinds that can set it off, told by the time that they share."""
+_IDLE = {
+    "idle_window_limited": ("zero-window", "receiver-window-limited", "link-outage", "path-stall"),
+    "idle_sender": ("zero-window", "application-limited"),
+}
+"""Of each cause of an idle link the kinds that can set it off."""
+

@@ -1,0 +1,39 @@
+"""The link sent frames again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from multitracer.findings.finding import Finding
+from multitracer.findings.grouping import groups_without_gap
+from multitracer.findings.needs import LINK_RTT
+from multitracer.findings.observations import Observations
+
+KINDS = ("link-retransmissions",)
+NEEDS = (LINK_RTT,)
+
+
+def detect(observed: Observations) -> Iterator[Finding]:
+    """One finding for each stretch in which the link repeated frames, with no longer pause than a link round trip."""
+    frames, link_rtt = observed.frames, observed.link_rtt_ns
+    assert frames is not None  # by NEEDS
+    assert link_rtt is not None  # by NEEDS
+    for link in sorted(link for link in frames["link"].unique().tolist() if link >= 0):
+        mine = frames[((frames["link"] == link) & frames["sent"]).to_numpy()]
+        time, repeat = mine["time_ns"].to_numpy(), (mine["transmission"] > 0).to_numpy()
+        order = np.argsort(time, kind="stable")
+        time, repeat = time[order], repeat[order]
+        again = time[repeat]
+        for run in groups_without_gap(again, link_rtt * observed.thresholds.group_rtts):
+            first, last = int(again[run][0]), int(again[run][-1])
+            # To the end of the last repeat's air time: the next frame's start.
+            after = int(np.searchsorted(time, last, side="right"))
+            end = int(time[after]) if after < len(time) else last
+            sent = after - int(np.searchsorted(time, first))
+            yield Finding(
+                "link-retransmissions", "link", -1, first, min(end, last + link_rtt), "confirmed",
+                f"{run.stop - run.start} of {sent} frames sent were repeats",
+                {"count": run.stop - run.start, "sent": sent, "link": int(link)},
+            )  # fmt: skip
