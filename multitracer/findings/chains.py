@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.findings.earlier_copies import earlier_copies
 from multitracer.findings.finding import Finding
 from multitracer.findings.observations import Observations
 
@@ -65,12 +66,12 @@ class _Search:
         kinds = np.array([one.kind if one.verdict != "undecided" else "" for one in found], dtype=object)
         for kind in set(kinds) - {""}:
             self.of_kind[kind] = np.flatnonzero(kinds == kind)
-        self.lost_by = self._losses()
+        self.lost_by, self.copy = self._losses(), earlier_copies(observed)
         self.finding_of = self._retransmission_findings()
 
     def chains(self) -> tuple[Ints, Ints]:
         caused_by = np.array([self._cause(number) for number in range(len(self.found))], dtype=np.int64)
-        return caused_by, self._resent_for(caused_by)
+        return caused_by, self._resent_for()
 
     def _losses(self) -> Ints:
         """For each row of segments the finding that lost it."""
@@ -87,6 +88,17 @@ class _Search:
         for kind in RETRANSMISSIONS:
             for number in self.of_kind[kind].tolist():
                 finding_of[np.asarray(self.found[number].resends, dtype=np.int64)] = number
+        return self._with_repairs(finding_of)
+
+    def _with_repairs(self, finding_of: Ints) -> Ints:
+        """What is resent after a timeout, until all is repaired, is reported by no finding: it belongs to the timeout."""
+        columns = self.observed.retransmission_columns
+        streams: dict[tuple[int, str], int] = {}
+        for row, stream in enumerate(zip(columns["connection"].tolist(), columns["sender"].tolist(), strict=True)):
+            if finding_of[row] >= 0:
+                streams[stream] = int(finding_of[row])
+            elif columns["trigger"][row] == "recovery":
+                finding_of[row] = streams.get(stream, NONE)
         return finding_of
 
     def _cause(self, number: int) -> int:
@@ -110,7 +122,7 @@ class _Search:
         """Needed: what lost most of the earlier copies. Needless: what held the earlier copy up."""
         columns = self.observed.retransmission_columns
         rows = np.asarray(one.resends, dtype=np.int64)
-        copies = columns["copy"][rows] if len(rows) else np.empty(0, dtype=np.int64)
+        copies = self.copy[rows]
         lost_by = self.lost_by[copies[copies >= 0]]
         if (lost_by >= 0).any():
             return int(np.bincount(lost_by[lost_by >= 0]).argmax())
@@ -156,7 +168,7 @@ class _Search:
         outages = self.of_kind["link-outage"]
         slack = self.observed.link_rtt_ns or 0
         near = outages[(self.start[outages] <= one.start_ns) & (self.end[outages] >= one.start_ns - slack)]
-        return int(near[np.argmax(self.end[near] - self.start[near])]) if len(near) else NONE
+        return max(near.tolist(), key=lambda number: self.found[number].evidence["erased"], default=NONE)
 
     def _latest_before(self, kinds: Iterable[str], time_ns: int) -> int:
         """The finding of these kinds that began last, up to a time."""
@@ -176,11 +188,9 @@ class _Search:
                 best, most = int(numbers[shared.argmax()]), int(shared.max())
         return best
 
-    def _resent_for(self, caused_by: Ints) -> Ints:
-        columns = self.observed.retransmission_columns
-        copy = columns["copy"] if len(columns["copy"]) else np.empty(0, dtype=np.int64)
-        lost_by = np.where(copy >= 0, self.lost_by[np.maximum(copy, 0)], NONE) if len(self.lost_by) else copy
-        needed = columns["spurious"] == "no"
+    def _resent_for(self) -> Ints:
+        lost_by = np.where(self.copy >= 0, self.lost_by[self.copy], NONE)
+        needed = self.observed.retransmission_columns["spurious"] == "no"
         return np.where(needed & (lost_by >= 0), lost_by, self.finding_of)
 
 

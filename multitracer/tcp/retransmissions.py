@@ -18,7 +18,6 @@ from multitracer.tcp.scoreboard import (
     FACT_FIELDS,
     PAIR_FIELDS,
     R_COPIES,
-    R_COPY,
     R_DSACKS,
     R_DUPACKS,
     R_ELAPSED,
@@ -236,7 +235,6 @@ def _table(found: Any, segments: pd.DataFrame, connections: pd.DataFrame, error_
             "because": _reasons(found),
             "error_ns": error_ns[rows] if error_ns is not None else np.full(len(rows), -1),
             "segment": rows,
-            "copy": found[:, R_COPY],
             "late_ack": found[:, R_LATE_ACK],
         },
     )

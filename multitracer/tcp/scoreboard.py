@@ -34,8 +34,8 @@ EVENT, BOARD_ROW, COPY, PREVIOUS, WHOLE, ALREADY_ACKED, PAIR_FIELDS = range(7)
 # Columns of an event, one retransmission: the sender's state when it was sent, and the judgement. R_OLDEST: it was the
 # oldest unacknowledged data; R_ACKED_SEND_TIME is the sender's ACKED_SEND_TIME then.
 (R_ROW, R_TRIGGER, R_SINCE_ACK, R_ELAPSED, R_DUPACKS, R_SACKED_ABOVE, R_RTO, R_OLDEST, R_ACKED_SEND_TIME, R_PAIRS,
- R_PAIRS_END, R_SPURIOUS, R_RULE, R_COPIES, R_DSACKS, R_COPY, R_LATE_ACK, R_LEAST_RTT,
- EVENT_FIELDS) = range(19)  # fmt: skip
+ R_PAIRS_END, R_SPURIOUS, R_RULE, R_COPIES, R_DSACKS, R_LATE_ACK, R_LEAST_RTT, EVENT_FIELDS,
+) = range(18)  # fmt: skip
 
 
 class SegmentColumns(NamedTuple):

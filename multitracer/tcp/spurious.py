@@ -31,7 +31,6 @@ from multitracer.tcp.scoreboard import (
     PREVIOUS,
     R_ACKED_SEND_TIME,
     R_COPIES,
-    R_COPY,
     R_DSACKS,
     R_LATE_ACK,
     R_OLDEST,
@@ -227,7 +226,6 @@ def judge(
                 pair, event, rows, copies, board, segments, least_rtt, dsack_capable, reordered
             )
             if number == event[R_PAIRS]:
-                event[R_COPY] = copy
                 if copy < copies:
                     event[R_LATE_ACK] = late_ack(
                         rows, copy, fact, segments.time_ns, segments.tsval, least_rtt, dsack_capable
