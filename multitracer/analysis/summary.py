@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.analysis.plain_values import Tree, dicts, plain
-from multitracer.analysis.verdict import verdict
+from multitracer.analysis.story import story
 from multitracer.model.analysis import Analysis, Ends, Ints, Totals
 from multitracer.model.limits import LIMITS, RATE_FROM, Limits
 from multitracer.model.trace import Input
@@ -44,8 +44,13 @@ class Summary:
 
     document: dict[str, Any]
     totals: Totals
-    verdict: str
-    """What limited the transfer, in one sentence."""
+    story: list[str]
+    """Where the time went and why, in sentences."""
+
+    @property
+    def verdict(self) -> str:
+        """The first sentence of the story."""
+        return self.story[0]
 
 
 def summarize(analysis: Analysis) -> Summary:
@@ -68,7 +73,9 @@ def summarize(analysis: Analysis) -> Summary:
         }
     )
     document["connections"], totals = connections, connections.totals()
-    return Summary(document, totals, verdict(document, totals))
+    told = story(document, totals)
+    document["story"] = "\n".join(told)
+    return Summary(document, totals, told)
 
 
 def _input(entry: Input) -> dict[str, Any]:

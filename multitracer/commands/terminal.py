@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
-from multitracer.analysis.verdict import group_findings
+from multitracer.analysis.finding_groups import group_findings
 from multitracer.model.vocabulary import CAUSES
 
 if TYPE_CHECKING:
@@ -52,8 +52,7 @@ def _lines(concluded: Summary, results: str, width: int, *, colour: bool) -> Ite
     yield Text(_inputs(summary, concluded.totals))
     yield Text(_trust(summary), style="dim")
     yield Text("\n" + concluded.verdict, style="bold")
-    if summary["limits"] and not summary["accounting"]:
-        yield Text(_limits(summary["limits"]))
+    yield from (Text(printable(line)) for line in concluded.story[1:])
     yield from map(Text, _notes(summary))
     if summary["accounting"]:
         yield Text()
@@ -114,14 +113,6 @@ def _clock_error(clocks: list[dict[str, Any]]) -> str:
     """How well the clocks are known, by the one that is known least."""
     error, worst = (1e3 * max(clock[name] or 0 for clock in clocks) for name in ("error_s", "worst_s"))
     return f"clocks known within {error:.1f} ms if both ways take equally long, at worst {worst:.1f} ms"
-
-
-def _limits(shares: dict[str, float]) -> str:
-    """What limited the busiest direction, the largest share of its time first; what took less than 1 % is left out."""
-    from multitracer.model.limits import LIMIT_NAMES
-
-    largest = sorted(((share, name) for name, share in shares.items() if share >= 0.01), reverse=True)
-    return "What limited it: " + ", ".join(f"{LIMIT_NAMES[name]} {100 * share:.0f} %" for share, name in largest) + "."
 
 
 def _notes(summary: dict[str, Any]) -> list[str]:

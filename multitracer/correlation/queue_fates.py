@@ -3,7 +3,7 @@
 The queue before the link is first in, first out. A packet that a later one overtook, with no reset between, was
 dropped (`DROPPED`). Where a reset lies between, the packet may have waited until the reset flushed it. The queue's own
 behaviour elsewhere decides: it took packets with up to `took` others waiting, and dropped those that met `full` or
-more. Where it never dropped one, nothing shows that it has a limit, and the reset flushed what was waiting.
+more. Where it never dropped one, nothing shows that it has a limit, and the reset has likely flushed what was waiting.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     import pandas as pd
 
-ON_AIR, DROPPED, FLUSHED, UNKNOWN = range(4)
+ON_AIR, DROPPED, FLUSHED, LIKELY_FLUSHED, UNKNOWN = range(5)
 NOT_OVERTAKEN, RESET_BETWEEN = -2, -1
 Resets = list[tuple[int, int]]
 
@@ -27,7 +27,7 @@ class Fates(NamedTuple):
     """Arrays of shape (rows of segment_frames,)."""
 
     fate: npt.NDArray[np.int8]
-    """ON_AIR, DROPPED, FLUSHED or UNKNOWN; UNKNOWN also for packets that the sender's capture lacks."""
+    """ON_AIR, DROPPED, FLUSHED, LIKELY_FLUSHED or UNKNOWN; UNKNOWN also for packets that the sender's capture lacks."""
     overtaken_by: npt.NDArray[np.int64]
     """The row of a later packet that the link carried, NOT_OVERTAKEN, or RESET_BETWEEN."""
 
@@ -80,11 +80,13 @@ def _of_link(sent: Any, first: Any, never: Any, passed: Any, resets: Resets) -> 
         while waiting and waiting[0] <= sent[at]:
             heapq.heappop(waiting)
         if open_[at] and leaves[at] >= 0:
-            if full is None or len(waiting) <= took:
+            if len(waiting) <= took:
                 fate[at] = FLUSHED
+            elif full is None:
+                fate[at] = LIKELY_FLUSHED
             elif len(waiting) >= full:
                 fate[at] = DROPPED
-        if fate[at] in (ON_AIR, FLUSHED) and leaves[at] > sent[at]:
+        if fate[at] in (ON_AIR, FLUSHED, LIKELY_FLUSHED) and leaves[at] > sent[at]:
             heapq.heappush(waiting, int(leaves[at]))
     return fate
 

@@ -11,7 +11,7 @@ from multitracer.findings.finding import Finding
 from multitracer.findings.grouping import groups_within
 from multitracer.findings.needs import BOTH_ENDS, ROUND_TRIPS
 from multitracer.findings.observations import Direction, Observations
-from multitracer.findings.place_of_loss import WHERE, places_of_loss
+from multitracer.findings.place_of_loss import LIKELY_IN_RESET, WHERE, places_of_loss
 
 KINDS = ("burst-loss",)
 NEEDS = (BOTH_ENDS, ROUND_TRIPS)
@@ -44,7 +44,8 @@ def _in_layer(observed: Observations, direction: Direction, data: Any, lost: Any
         between = data[(time[data] >= start) & (time[data] <= end)]
         got_through = int((observed.arrived[between] == 1).sum())
         yield Finding(
-            "burst-loss", layer, direction.connection, start, end, "confirmed",
+            "burst-loss", layer, direction.connection, start, end,
+            "likely" if place == LIKELY_IN_RESET else "confirmed",
             f"{len(group)} segments sent within {(end - start) / 1e6:.1f} ms (round trip "
             f"{direction.least_rtt_ns / 1e6:.1f} ms) never reached the receiver's capture; "
             f"{got_through} sent among them did{where}",

@@ -10,7 +10,7 @@ import numpy as np
 from multitracer.findings.finding import Finding
 from multitracer.findings.needs import LINK_INTERVALS
 from multitracer.findings.observations import Direction, Observations
-from multitracer.findings.place_of_loss import IN_LINK, IN_RESET, NOT_PROVEN, places_of_loss
+from multitracer.findings.place_of_loss import IN_LINK, IN_RESET, LIKELY_IN_RESET, NOT_PROVEN, places_of_loss
 
 KINDS = ("link-reset", "link-release")
 NEEDS = (LINK_INTERVALS,)
@@ -85,7 +85,7 @@ def _lost(observed: Observations, direction: Direction, end: int) -> Any:
 def _flushed(observed: Observations, lost: Any) -> tuple[Any, Any]:
     """Of what was lost around a reset, the rows that it flushed, and those that a queue may have dropped before it."""
     places = places_of_loss(observed)[lost]
-    return lost[np.isin(places, (IN_RESET, IN_LINK))], lost[places == NOT_PROVEN]
+    return lost[np.isin(places, (IN_RESET, LIKELY_IN_RESET, IN_LINK))], lost[places == NOT_PROVEN]
 
 
 def _standstill_ns(observed: Observations, direction: Direction, end: int) -> int | None:

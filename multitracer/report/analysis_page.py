@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.analysis.summary import Summary
-from multitracer.model.vocabulary import CAUSES
+from multitracer.model.vocabulary import CAUSES, LAYERS
 from multitracer.report import analysis_panels, colours, page_template, panel_data
 from multitracer.report.panel_data import PanelData
 
@@ -38,6 +38,8 @@ def html(analysis: Analysis, concluded: Summary) -> str:
         "summary": summary,
         "version": summary["multitracer"],
         "verdict": concluded.verdict,
+        "story": concluded.story[1:],
+        "layers": LAYERS,
         "bar": _bar(summary["accounting"]),
         "findings": summary["findings"][:MOST_ROWS],
         "more_findings": max(len(summary["findings"]) - MOST_ROWS, 0),

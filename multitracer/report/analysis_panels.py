@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from bokeh.models import BoxAnnotation, ColumnDataSource, FactorRange, NumeralTickFormatter, Range1d, Slope, Span
 
+from multitracer.model.vocabulary import LAYERS
 from multitracer.report import colours
 from multitracer.report.panel_data import PanelData
 from multitracer.report.panels import FIRST_POINTS, Panels, add_figure, add_tooltip, place_legend, range_figure

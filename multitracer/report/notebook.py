@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from multitracer.analysis import pipeline
 from multitracer.analysis.summary import Summary, summarize
-from multitracer.analysis.verdict import group_findings
+from multitracer.analysis.finding_groups import group_findings
 from multitracer.model import analysis as model
 from multitracer.model.options import AnalyzeOptions, Progress
 from multitracer.model.trace import Trace
@@ -59,7 +59,7 @@ class Analysis(model.Analysis):
             f"{self._summary.totals.connections} connections, {len(self.links.rows)} link directions, "
             f"{len(self.tables['findings'])} findings"
         )
-        return f"Analysis of {names}: {counted}\n{self.verdict}"
+        return f"Analysis of {names}: {counted}\n" + "\n".join(self._summary.story)
 
     def _repr_html_(self) -> str:
         """The same, and the findings by kind, as a notebook shows them."""

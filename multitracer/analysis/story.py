@@ -1,0 +1,124 @@
+"""The story of a transfer: where its time went, dearest cause first, each with what it set off."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from multitracer.model.limits import LIMIT_NAMES
+from multitracer.model.vocabulary import KINDS, UNEXPLAINED
+
+if TYPE_CHECKING:
+    from multitracer.model.analysis import Totals
+
+FULL = 0.9
+"""If the link carries new data for at least this share of the session, the link is the limit."""
+LEAST = 0.01
+"""What took a smaller share of the time is left out."""
+MOST_CAUSES, MOST_EFFECTS = 4, 5
+
+
+def story(summary: dict[str, Any], totals: Totals) -> list[str]:
+    """The story in sentences, the verdict first; `summary` is the summary document with its findings and blame."""
+    if summary["accounting"]:
+        return [_carried(summary), *_blamed(summary), *_left_over(summary)]
+    if not totals.connections:
+        return ["There is no TCP connection here."]
+    return [*_limited(summary["limits"]), _resent(totals)]
+
+
+def _carried(summary: dict[str, Any]) -> str:
+    """What the session was used for."""
+    shares, lasted = summary["accounting"], summary["utilization"]["session_s"]
+    new, overhead = shares["new_data"], shares["link_overhead"]
+    if new + overhead >= FULL:
+        return f"The link was the limit: it carried new data {_percent(new + overhead)} of {lasted:.1f} s, headers included."
+    lost = 1 - new - overhead
+    headers = f" and its headers {_percent(overhead)}" if overhead >= LEAST else ""
+    return f"Of {lasted:.1f} s new data took {_percent(new)}{headers}; {_percent(lost)} ({lost * lasted:.1f} s) went elsewhere."
+
+
+def _blamed(summary: dict[str, Any]) -> list[str]:
+    """A sentence for each of the dearest causes: what it cost, whose it was, what happened and what followed."""
+    effects = _effects(summary["findings"])
+    named = [one for one in summary["blame"] or () if one["cause"] != UNEXPLAINED and one["share"] >= LEAST]
+    return [f"{_cost(one)}, {_where(one['layer'])}: {_happened(summary, one, effects)}." for one in named[:MOST_CAUSES]]
+
+
+def _left_over(summary: dict[str, Any]) -> list[str]:
+    """What no finding explains, by the accounting's largest causes."""
+    nobody = [one for one in summary["blame"] or () if one["cause"] == UNEXPLAINED and one["share"] >= LEAST]
+    if not nobody:
+        return []
+    return [f"{_cost(nobody[0])}: no finding explains it; each part is too short to be one, or these inputs do not tell."]
+
+
+def _happened(summary: dict[str, Any], blame: dict[str, Any], effects: dict[int, list[int]]) -> str:
+    """The root that cost most, and what followed from it; how many others of its kind there are."""
+    findings = summary["findings"]
+    root = max(blame["findings"], key=lambda number: findings[number]["lost_s"])
+    clauses = [_clause([findings[root]])]
+    followed = [findings[number] for number in _all_effects(root, effects)]
+    for kind in dict.fromkeys(one["kind"] for one in followed):
+        clauses.append(_clause([one for one in followed if one["kind"] == kind]))
+    others = len(blame["findings"]) - 1
+    more = f" (dearest of {others + 1})" if others else ""
+    return clauses[0] + more + "".join(f", so {clause}" for clause in clauses[1 : MOST_EFFECTS + 1])
+
+
+def _clause(findings: list[dict[str, Any]]) -> str:
+    """What findings of one kind say: the phrase of the kind, when, and for how long or how often."""
+    first = findings[0]
+    phrase = f"{KINDS[first['kind']].phrase} at {first['start_s']:.1f} s"
+    if len(findings) > 1:
+        return f"{phrase} and {len(findings) - 1} more times"
+    lasted = first["end_s"] - first["start_s"]
+    return f"{phrase} for {lasted:.1f} s" if lasted >= 0.05 else phrase
+
+
+def _effects(findings: list[dict[str, Any]]) -> dict[int, list[int]]:
+    """For each finding what it set off, in order of time."""
+    effects: dict[int, list[int]] = {}
+    for number, one in enumerate(findings):
+        if one["caused_by"] is not None and one["verdict"] != "undecided":
+            effects.setdefault(one["caused_by"], []).append(number)
+    return effects
+
+
+def _all_effects(root: int, effects: dict[int, list[int]]) -> list[int]:
+    """What a finding set off, and what that set off, nearest first."""
+    found, level = [], [root]
+    while level:
+        level = [effect for number in level for effect in effects.get(number, ())]
+        found += level
+    return found
+
+
+def _limited(limits: dict[str, float] | None) -> list[str]:
+    """What limited the busiest direction, the largest share of its time first."""
+    if not limits:
+        return []
+    largest = sorted(((share, name) for name, share in limits.items() if share >= LEAST), reverse=True)
+    return ["What limited it: " + ", ".join(f"{LIMIT_NAMES[name]} {_percent(share)}" for share, name in largest) + "."]
+
+
+def _resent(totals: Totals) -> str:
+    """TCP's retransmissions, where neither a log nor a rate of the link tells more."""
+    segments, spurious = totals.data_segments, totals.spurious
+    resent = sum(spurious.values())
+    if not resent:
+        return f"TCP sent none of {segments} data segments again; neither a log of the link nor its rate tells more."
+    judged = f"{spurious['no']} needed, {spurious['yes']} needless, {spurious['unknown']} not known"
+    return f"TCP sent {resent} of {segments} data segments again: {judged}."
+
+
+def _cost(blame: dict[str, Any]) -> str:
+    return f"{blame['seconds']:.1f} s ({_percent(blame['share'])})"
+
+
+def _where(layer: str) -> str:
+    return "layer not proven" if layer == "unknown" else layer
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
