@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -64,7 +65,7 @@ def find_blame(accounting: Accounting, findings: pd.DataFrame, resends: Resends)
         for key, numbers in entries.items()
     ]
     if charged.unexplained_ns:
-        nobody = "no finding explains it: each part is shorter than the findings' thresholds, or these inputs do not tell"
+        nobody = "no finding explains it: each part is too short to be one, or these inputs do not tell"
         blame.append(Blame(UNEXPLAINED, "unknown", charged.unexplained_ns, charged.session_ns, [], nobody))
     return np.where(root == np.arange(len(root)), lost / 1e9, np.nan), sorted(blame, key=lambda one: -one.lost_ns)
 
@@ -118,7 +119,7 @@ def latest_to_begin(intervals: Iterable[tuple[int, int, int]]) -> Iterator[tuple
     edges = sorted({edge for start, end, _ in ordered for edge in (start, end)})
     open_: list[tuple[int, int, int]] = []
     at = 0
-    for begin, stop in zip(edges, edges[1:], strict=False):
+    for begin, stop in pairwise(edges):
         while at < len(ordered) and ordered[at][0] <= begin:
             start, end, number = ordered[at]
             heapq.heappush(open_, (-start, end, number))

@@ -31,10 +31,12 @@ def _carried(summary: dict[str, Any]) -> str:
     shares, lasted = summary["accounting"], summary["utilization"]["session_s"]
     new, overhead = shares["new_data"], shares["link_overhead"]
     if new + overhead >= FULL:
-        return f"The link was the limit: it carried new data {_percent(new + overhead)} of {lasted:.1f} s, headers included."
+        carried = _percent(new + overhead)
+        return f"The link was the limit: it carried new data {carried} of {lasted:.1f} s, headers included."
     lost = 1 - new - overhead
     headers = f" and its headers {_percent(overhead)}" if overhead >= LEAST else ""
-    return f"Of {lasted:.1f} s new data took {_percent(new)}{headers}; {_percent(lost)} ({lost * lasted:.1f} s) went elsewhere."
+    elsewhere = f"{_percent(lost)} ({lost * lasted:.1f} s) went elsewhere"
+    return f"Of {lasted:.1f} s new data took {_percent(new)}{headers}; {elsewhere}."
 
 
 def _blamed(summary: dict[str, Any]) -> list[str]:
@@ -49,7 +51,7 @@ def _left_over(summary: dict[str, Any]) -> list[str]:
     nobody = [one for one in summary["blame"] or () if one["cause"] == UNEXPLAINED and one["share"] >= LEAST]
     if not nobody:
         return []
-    return [f"{_cost(nobody[0])}: no finding explains it; each part is too short to be one, or these inputs do not tell."]
+    return [f"{_cost(nobody[0])}: {nobody[0]['because']}."]
 
 
 def _happened(summary: dict[str, Any], blame: dict[str, Any], effects: dict[int, list[int]]) -> str:

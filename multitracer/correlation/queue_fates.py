@@ -44,7 +44,7 @@ def queue_fates(table: pd.DataFrame, resets_of: Callable[[int], Resets]) -> Fate
         resets = resets_of(int(number))
         passed = overtaken_by(sent[rows], first[rows], resets)
         fates.fate[rows] = _of_link(sent[rows], first[rows], never, passed, resets)
-        fates.overtaken_by[rows] = np.where(passed >= 0, rows[passed], passed)
+        fates.overtaken_by[rows] = np.where(passed >= 0, rows[np.maximum(passed, 0)], passed)
     return fates
 
 

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 DETECTORS: tuple[ModuleType, ...] = (
     timeout, fast_retransmit, probe, competing_recovery, burst_loss, local_drop, link_reset,
-    header_decompression_failure, link_recovery_hole, link_outage, link_retransmissions, flow_control_gap, excessive_queueing, idle_link,
-    ack_loss, ack_compression, reordering, zero_window, handshake_retry,
+    header_decompression_failure, link_recovery_hole, link_outage, link_retransmissions, flow_control_gap,
+    excessive_queueing, idle_link, ack_loss, ack_compression, reordering, zero_window, handshake_retry,
 )  # fmt: skip
 
 KINDS: tuple[str, ...] = tuple(kind for detector in DETECTORS for kind in detector.KINDS)

@@ -11,7 +11,7 @@ from multitracer.findings.finding import Finding
 from multitracer.findings.grouping import groups_without_gap
 from multitracer.findings.needs import BOTH_ENDS
 from multitracer.findings.observations import Direction, Observations
-from multitracer.findings.place_of_loss import IN_QUEUE, WHERE, places_of_loss
+from multitracer.findings.place_of_loss import IN_QUEUE, LAYER_OF, places_of_loss, said
 
 KINDS = ("ack-loss",)
 NEEDS = (BOTH_ENDS,)
@@ -28,13 +28,13 @@ def detect(observed: Observations) -> Iterator[Finding]:
 
 
 def _in_layer(observed: Observations, direction: Direction, lost: Any, place: int) -> Iterator[Finding]:
-    time, (layer, where) = observed.column("time_ns"), WHERE[place]
+    time, layer = observed.column("time_ns"), str(LAYER_OF[place])
     if place == IN_QUEUE:
         layer = "receiver"  # the host between this capture and the link is the acknowledgements' sender, not the data's
     for run in groups_without_gap(time[lost], max(direction.least_rtt_ns, 1) * observed.thresholds.group_rtts):
         group = lost[run]
         yield Finding(
             "ack-loss", layer, direction.connection, int(time[group[0]]), int(time[group[-1]]), "confirmed",
-            f"{len(group)} acknowledgements left the receiver and never reached the sender's capture{where}",
+            f"{len(group)} acknowledgements left the receiver and never reached the sender's capture{said(place)}",
             {"count": len(group), "records": observed.references(group)}, segments=group,
         )  # fmt: skip

@@ -11,7 +11,7 @@ from multitracer.findings.finding import Finding
 from multitracer.findings.grouping import groups_within
 from multitracer.findings.needs import BOTH_ENDS, ROUND_TRIPS
 from multitracer.findings.observations import Direction, Observations
-from multitracer.findings.place_of_loss import LIKELY_IN_RESET, WHERE, places_of_loss
+from multitracer.findings.place_of_loss import LAYER_OF, LIKELY_IN_RESET, places_of_loss, said
 
 KINDS = ("burst-loss",)
 NEEDS = (BOTH_ENDS, ROUND_TRIPS)
@@ -29,13 +29,13 @@ def _in_direction(observed: Observations, direction: Direction, places: Any) -> 
     rows = observed.rows_sent(direction)
     data = rows[observed.column("payload_bytes")[rows] > 0]
     lost = data[observed.arrived[data] == 0]
-    for place in np.unique(places[lost]).tolist():
-        yield from _in_layer(observed, direction, data, lost[places[lost] == place], place)
+    layers = LAYER_OF[places[lost]]
+    for layer in sorted(set(layers)):
+        yield from _in_layer(observed, direction, data, lost[layers == layer], places)
 
 
-def _in_layer(observed: Observations, direction: Direction, data: Any, lost: Any, place: int) -> Iterator[Finding]:
+def _in_layer(observed: Observations, direction: Direction, data: Any, lost: Any, places: Any) -> Iterator[Finding]:
     limits, time = observed.thresholds, observed.column("time_ns")
-    layer, where = WHERE[place]
     for run in groups_within(time[lost], limits.burst_rtts * direction.least_rtt_ns):
         group = lost[run]
         if len(group) < limits.burst_segments:
@@ -44,11 +44,11 @@ def _in_layer(observed: Observations, direction: Direction, data: Any, lost: Any
         between = data[(time[data] >= start) & (time[data] <= end)]
         got_through = int((observed.arrived[between] == 1).sum())
         yield Finding(
-            "burst-loss", layer, direction.connection, start, end,
-            "likely" if place == LIKELY_IN_RESET else "confirmed",
+            "burst-loss", LAYER_OF[places[group[0]]], direction.connection, start, end,
+            "likely" if (places[group] == LIKELY_IN_RESET).any() else "confirmed",
             f"{len(group)} segments sent within {(end - start) / 1e6:.1f} ms (round trip "
             f"{direction.least_rtt_ns / 1e6:.1f} ms) never reached the receiver's capture; "
-            f"{got_through} sent among them did{where}",
+            f"{got_through} sent among them did{said(places[group])}",
             {
                 "count": len(group),
                 "bytes": int(observed.column("payload_bytes")[group].sum()),

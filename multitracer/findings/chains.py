@@ -7,7 +7,7 @@ found by the segment; what held one up, or made the link stand still, by the int
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -91,7 +91,7 @@ class _Search:
         return self._with_repairs(finding_of)
 
     def _with_repairs(self, finding_of: Ints) -> Ints:
-        """What is resent after a timeout, until all is repaired, is reported by no finding: it belongs to the timeout."""
+        """What a timeout's recovery resends no finding reports: it belongs to the timeout's."""
         columns = self.observed.retransmission_columns
         streams: dict[tuple[int, str], int] = {}
         for row, stream in enumerate(zip(columns["connection"].tolist(), columns["sender"].tolist(), strict=True)):
@@ -109,7 +109,7 @@ class _Search:
         if one.kind == "competing-recovery":
             return self._nearest_resend(one)
         if one.kind == "idle-link":
-            return self._cause_of_idleness(number, one)
+            return self._cause_of_idleness(one)
         if one.kind in ("burst-loss", "ack-loss"):
             return self._cause_of_loss(number, one)
         if one.kind == "header-decompression-failure":
@@ -143,7 +143,7 @@ class _Search:
         near = starts[(self.start[starts] <= one.start_ns) & (self.end[starts] >= one.start_ns)]
         return int(near[np.argmax(self.start[near])]) if len(near) else NONE
 
-    def _cause_of_idleness(self, number: int, one: Finding) -> int:
+    def _cause_of_idleness(self, one: Finding) -> int:
         """By its cause: TCP's resend that ends the wait or began the repair; a closed window; the application."""
         cause = one.evidence.get("cause")
         if cause == "idle_recovery":

@@ -15,11 +15,13 @@ def earlier_copies(observed: Observations) -> Any:
     """Rows of `segments`, int64, one for each row of `retransmissions`; NONE where no earlier copy was captured."""
     segment = observed.retransmission_columns["segment"].astype(np.int64)
     found = np.full(len(segment), NONE, dtype=np.int64)
-    stream = 2 * observed.column("connection")[segment].astype(np.int64) + observed.column("sender")[segment]
+    known = np.flatnonzero(segment >= 0)
+    connection, sender = (observed.column(name)[segment[known]].astype(np.int64) for name in ("connection", "sender"))
+    stream = 2 * connection + sender
     for end in np.unique(stream).tolist():
         direction = observed.direction(end // 2, end % 2)
         if direction is not None:
-            mine = stream == end
+            mine = known[stream == end]
             found[mine] = _in_stream(observed, observed.rows_sent(direction), segment[mine])
     return found
 
@@ -28,6 +30,8 @@ def _in_stream(observed: Observations, sent: Any, resent: Any) -> Any:
     """The copies of `resent` among the rows `sent`, which are in the order sent."""
     payload = observed.column("payload_bytes")[sent]
     sent, payload = sent[payload > 0], payload[payload > 0]
+    if not len(sent):
+        return np.full(len(resent), NONE, dtype=np.int64)
     seq = observed.column("seq")[sent]
     order = np.argsort(seq, kind="stable")  # of one sequence number, in the order sent
     place_of = np.full(int(max(sent.max(initial=0), resent.max(initial=0))) + 1, NONE, dtype=np.int64)

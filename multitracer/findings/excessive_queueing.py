@@ -40,7 +40,8 @@ def detect(observed: Observations) -> Iterator[Finding]:
             if times[-1] - times[0] < observed.thresholds.queue_rtts * pipe:
                 continue
             yield Finding(
-                "excessive-queueing", _layer(observed, direction, how, times), direction.connection, int(times[0]), int(times[-1]),
+                "excessive-queueing", _layer(observed, direction, how, times), direction.connection,
+                int(times[0]), int(times[-1]),
                 "confirmed" if how == "measured" else "likely",
                 f"{len(times)} segments waited {np.median(waits) / 1e6:.0f} ms"
                 f" (median; longest {waits.max() / 1e6:.0f} ms) "

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
-from multitracer.accounting.intervals import covers, union
 from multitracer.findings.finding import Finding
 from multitracer.findings.grouping import groups_without_gap
 from multitracer.findings.needs import LINK_INTERVALS
@@ -18,23 +15,23 @@ NEEDS = (LINK_INTERVALS,)
 
 def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each interval under flow control, and for each stretch with a full transmit window."""
-    stops = [(start, end) for _, start, end, _ in observed.intervals("flow-control")]
     for _, start, end, because in observed.intervals("flow-control"):
         yield Finding(
             "flow-control-gap", "link", -1, start, end, "confirmed", because, {"duration_s": (end - start) / 1e9}
         )
-    yield from _full_windows(observed, *union(*np.array(stops, dtype=np.int64).reshape(-1, 2).T))
+    yield from _full_windows(observed)
 
 
-def _full_windows(observed: Observations, starts: np.ndarray, ends: np.ndarray) -> Iterator[Finding]:
+def _full_windows(observed: Observations) -> Iterator[Finding]:
     """Stretches in which data waited for the link's window: likely, as logs do not say how large the window is."""
     table = observed.accounting
     if table is None or observed.link_rtt_ns is None:
         return
     table = table[(table["cause"] == "flow_controlled").to_numpy()]
     start, end = table["start_ns"].to_numpy(), table["end_ns"].to_numpy()
-    other = ~covers(starts, ends, start)
-    start, end = start[other], end[other]
+    for _, stopped, until, _ in observed.intervals("flow-control"):
+        other = (start < stopped) | (start >= until)
+        start, end = start[other], end[other]
     for run in groups_without_gap(start, observed.link_rtt_ns):
         waited = int((end[run] - start[run]).sum())
         yield Finding(

@@ -11,7 +11,7 @@ from multitracer.compute.arrays import rows_with
 from multitracer.findings.finding import Finding
 from multitracer.findings.needs import SEGMENTS
 from multitracer.findings.observations import Observations
-from multitracer.findings.place_of_loss import WHERE, places_of_loss
+from multitracer.findings.place_of_loss import LAYER_OF, places_of_loss
 from multitracer.model.schema import MARKS, SYN
 
 KINDS = ("handshake-retry",)
@@ -47,5 +47,5 @@ def _layer(observed: Observations, rows: Any) -> str:
     lost = rows[:-1]
     if not (observed.arrived[lost] == 0).all():
         return "unknown"
-    layers = {WHERE[place][0] for place in places_of_loss(observed)[lost].tolist()}
-    return layers.pop() if len(layers) == 1 else "unknown"
+    layers = set(LAYER_OF[places_of_loss(observed)[lost]])
+    return str(layers.pop()) if len(layers) == 1 else "unknown"

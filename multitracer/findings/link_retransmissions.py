@@ -8,11 +8,11 @@ import numpy as np
 
 from multitracer.findings.finding import Finding
 from multitracer.findings.grouping import groups_without_gap
-from multitracer.findings.needs import LINK_RTT
+from multitracer.findings.needs import FRAMES, LINK_RTT
 from multitracer.findings.observations import Observations
 
 KINDS = ("link-retransmissions",)
-NEEDS = (LINK_RTT,)
+NEEDS = (FRAMES, LINK_RTT)
 
 
 def detect(observed: Observations) -> Iterator[Finding]:

@@ -10,25 +10,27 @@ from multitracer.correlation.queue_fates import DROPPED, FLUSHED, LIKELY_FLUSHED
 from multitracer.findings.observations import Observations
 
 NO_LOG, IN_QUEUE, IN_LINK, IN_RESET, LIKELY_IN_RESET, NOT_PROVEN = range(6)
-WHERE = {
-    NO_LOG: ("path", ""),
-    IN_QUEUE: ("host", "; the link put none of them on the air, and carried what was sent after them"),
-    IN_LINK: ("link", "; the link had them all on the air"),
-    IN_RESET: ("link", "; the link put none of them on the air before a reset flushed what waited for it"),
-    LIKELY_IN_RESET: (
-        "link",
-        "; likely a reset flushed them: the link put none of them on the air before it, and nothing shows that a queue ever"
-        " dropped one",
-    ),
-    NOT_PROVEN: ("unknown", "; the link's log does not show where"),
+LAYER_OF = np.array(["path", "host", "link", "link", "link", "unknown"], dtype=object)
+"""The layer of each place."""
+_SAID = {
+    NO_LOG: "",
+    IN_QUEUE: "; the link put none of them on the air, and carried what was sent after them",
+    IN_LINK: "; the link had them on the air",
+    IN_RESET: "; a reset flushed them",
+    LIKELY_IN_RESET: "; likely a reset flushed them, as nothing shows that a queue ever dropped one",
+    NOT_PROVEN: "; the link's log does not show where",
 }
-"""The layer that lost a segment, and how the reason says so."""
 
 _PLACES = {DROPPED: IN_QUEUE, FLUSHED: IN_RESET, LIKELY_FLUSHED: LIKELY_IN_RESET, ON_AIR: IN_LINK}
 
 
+def said(places: Any) -> str:
+    """How a reason says where segments of one layer were lost, from the place of each: by the least certain of them."""
+    return _SAID[int(np.max(places))]
+
+
 def places_of_loss(observed: Observations) -> Any:
-    """For each row of `segments`, where it was lost if it was: int8, keys of WHERE.
+    """For each row of `segments`, where it was lost if it was: int8.
 
     Without a link's log what is lost between two captures is lost on the path; with one nothing is.
     """

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from multitracer.analysis import pipeline
-from multitracer.analysis.summary import Summary, summarize
 from multitracer.analysis.finding_groups import group_findings
+from multitracer.analysis.summary import Summary, summarize
 from multitracer.model import analysis as model
 from multitracer.model.options import AnalyzeOptions, Progress
 from multitracer.model.trace import Trace

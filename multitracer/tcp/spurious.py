@@ -225,11 +225,10 @@ def judge(
             verdict, pair_rule = judge_pair(
                 pair, event, rows, copies, board, segments, least_rtt, dsack_capable, reordered
             )
-            if number == event[R_PAIRS]:
-                if copy < copies:
-                    event[R_LATE_ACK] = late_ack(
-                        rows, copy, fact, segments.time_ns, segments.tsval, least_rtt, dsack_capable
-                    )
+            if number == event[R_PAIRS] and copy < copies:
+                event[R_LATE_ACK] = late_ack(
+                    rows, copy, fact, segments.time_ns, segments.tsval, least_rtt, dsack_capable
+                )
             if number == event[R_PAIRS] or verdict != YES or not undecided:
                 rule, event[R_COPIES], event[R_DSACKS] = pair_rule, fact[COPIES], fact[DSACKS]
             if verdict == NO:

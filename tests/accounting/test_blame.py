@@ -45,7 +45,9 @@ def seconds(blame: list[Any]) -> dict[str, float]:
 def test_time_is_charged_to_the_root_of_the_chain() -> None:
     """Idle time that a timeout explains, which a reset caused, which an outage caused, is the outage's."""
     session = accounting((10, "new_data"), (3, "link_retransmitted"), (1, "link_reset"), (12, "idle_recovery"))
-    table = findings(("link-outage", 10, 13, -1), ("link-reset", 13, 14, 0), ("timeout", 26, 26, 1), ("idle-link", 14, 26, 2))
+    table = findings(
+        ("link-outage", 10, 13, -1), ("link-reset", 13, 14, 0), ("timeout", 26, 26, 1), ("idle-link", 14, 26, 2)
+    )
     lost, blame = find_blame(session, table, NOTHING)
     assert seconds(blame) == {"link-outage": 16.0}
     assert lost[0] == 16.0
@@ -64,7 +66,8 @@ def test_a_finding_explains_only_causes_that_its_kind_can_leave() -> None:
 def test_of_several_findings_the_latest_to_begin_explains() -> None:
     """A recovery hole inside a stretch of link repeats takes its own part of the repeats' time."""
     session = accounting((10, "link_retransmitted"))
-    _, blame = find_blame(session, findings(("link-retransmissions", 0, 10, -1), ("link-recovery-hole", 4, 6, -1)), NOTHING)
+    table = findings(("link-retransmissions", 0, 10, -1), ("link-recovery-hole", 4, 6, -1))
+    _, blame = find_blame(session, table, NOTHING)
     assert seconds(blame) == {"link-retransmissions": 8.0, "link-recovery-hole": 2.0}
 
 

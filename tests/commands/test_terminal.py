@@ -11,8 +11,8 @@ import pytest
 from repository import EXAMPLES
 
 from multitracer import analyze, read
+from multitracer.analysis.story import story
 from multitracer.analysis.summary import Summary, summarize
-from multitracer.analysis.verdict import verdict
 from multitracer.commands.terminal import _CAUSES, BAR_CELLS, print_summary, printable
 from multitracer.export.json_text import json_text
 from multitracer.model.analysis import Totals
@@ -38,7 +38,7 @@ def summary() -> dict[str, Any]:
 def printed(document: dict[str, Any], totals: Totals) -> str:
     """What goes to a file."""
     out = io.StringIO()
-    print_summary(Summary(document, totals, verdict(document, totals)), "in multitracer-out", out)
+    print_summary(Summary(document, totals, story(document, totals)), "in multitracer-out", out)
     return out.getvalue()
 
 
@@ -54,7 +54,7 @@ def test_the_summary_fits_a_screen(totals: Totals, summary: dict[str, Any]) -> N
 
 def test_the_bar_has_the_proportions_of_the_accounting(totals: Totals, summary: dict[str, Any]) -> None:
     """One letter per cause, each explained below."""
-    letters = {letter: name for name, (letter, _, _) in _CAUSES.items()}
+    letters = {letter: name for name, (letter, _) in _CAUSES.items()}
     lines = printed(summary, totals).splitlines()
     bar = next(line for line in lines if len(line) == BAR_CELLS and set(line) <= set(letters))
     for letter, name in letters.items():
@@ -71,7 +71,7 @@ def test_without_an_accounting_it_says_what_limited_the_transfer(totals: Totals,
 def test_every_cause_has_a_letter_of_its_own() -> None:
     """The bar can show any cause."""
     assert set(_CAUSES) == set(CAUSES)
-    assert len({letter for letter, _, _ in _CAUSES.values()}) == len(CAUSES)
+    assert len({letter for letter, _ in _CAUSES.values()}) == len(CAUSES)
 
 
 def test_a_summary_without_values_says_what_is_unknown(summary: dict[str, Any]) -> None:

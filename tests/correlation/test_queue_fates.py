@@ -7,13 +7,22 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multitracer.correlation.queue_fates import DROPPED, FLUSHED, LIKELY_FLUSHED, NOT_OVERTAKEN, ON_AIR, UNKNOWN, queue_fates
+from multitracer.correlation.queue_fates import (
+    DROPPED,
+    FLUSHED,
+    LIKELY_FLUSHED,
+    NOT_OVERTAKEN,
+    ON_AIR,
+    UNKNOWN,
+    queue_fates,
+)
 
 
 def fates(packets: list[tuple[int, int]], resets: list[tuple[int, int]]) -> list[int]:
     """The fates of packets (sent, first frame; -1 never) of one link."""
     sent, first = (np.array(column, dtype=np.int64) for column in zip(*packets, strict=True))
-    table = pd.DataFrame({"link": 0, "sent_ns": sent, "first_frame_ns": first, "carried_bytes": np.where(first >= 0, 9, 0)})
+    carried = np.where(first >= 0, 9, 0)
+    table = pd.DataFrame({"link": 0, "sent_ns": sent, "first_frame_ns": first, "carried_bytes": carried})
     return queue_fates(table, lambda _: resets).fate.tolist()
 
 

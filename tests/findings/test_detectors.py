@@ -156,6 +156,9 @@ SPEAKS: dict[str, tuple[Observations, Observations]] = {
         scene(DATA, accounting=accounting((0, 10, "new_data"), (10, 400, "idle_sender"))),
         scene(DATA, accounting=accounting((0, 10, "new_data"), (10, 100, "idle_sender"))),
     ),
+    "link-retransmissions": (
+        silence(erased=True), scene(DATA, frames=frames((10, True, "I RR", 0)), link_rtt_ns=100 * MS)
+    ),
     "ack-loss": (acks(20, lost=True), acks(20)),
     "ack-compression": (acks(2), acks(18)),
     "reordering": (moved(overtaken=True), moved(overtaken=False)),
@@ -257,9 +260,9 @@ def test_a_burst_lasts_a_round_trip_at_most() -> None:
     assert (bursts["end_ns"] - bursts["start_ns"] <= LEAST_RTT_MS * MS).all()
 
 
-@pytest.mark.parametrize(("reset", "layer"), [(False, "host"), (True, "path")])
+@pytest.mark.parametrize(("reset", "layer"), [(False, "host"), (True, "link")])
 def test_a_burst_that_did_not_reach_the_link_is_the_hosts(reset: bool, layer: str) -> None:
-    """If the link carried later data, and no reset can have flushed the burst; otherwise no layer is confirmed."""
+    """If the link carried later data; a reset between has likely flushed the burst, where no queue dropped anything."""
     subject = lost(3, 4)
     sent = [int(row) for row in subject.rows(0, 0, 0)]
     rows = [

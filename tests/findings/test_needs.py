@@ -42,14 +42,14 @@ LOOKED_FOR: dict[str, tuple[Observations, set[str]]] = {
     "receiver's capture": (AT_RECEIVER, BY_PACKETS),
     "sender's capture": (AT_SENDER, {*BY_PACKETS, "excessive-queueing"}),
     "both captures": (AT_BOTH, {*BY_PACKETS, *BY_BOTH_ENDS, "excessive-queueing"}),
-    "link log": (replace(NOWHERE, **LOGGED), {*BY_LOG, "link-outage"}),
+    "link log": (replace(NOWHERE, **LOGGED), {*BY_LOG, "link-outage", "link-retransmissions"}),
     "link log without acknowledgements": (replace(NOWHERE, **{**LOGGED, "link_rtt_ns": None}), BY_LOG),
     "link rate": (
         replace(AT_SENDER, accounting=JOINED["accounting"]), {*BY_PACKETS, "excessive-queueing", "idle-link"}
     ),
     "link log that fits no packet": (
         replace(AT_SENDER, **LOGGED, segment_frames=segment_frames()),
-        {*BY_PACKETS, *BY_LOG, "excessive-queueing", "link-outage"},
+        {*BY_PACKETS, *BY_LOG, "excessive-queueing", "link-outage", "link-retransmissions"},
     ),
     "all but the receiver's capture": (replace(AT_SENDER, **JOINED), {*KINDS} - BY_BOTH_ENDS),
     "everything": (replace(AT_BOTH, **JOINED), {*KINDS}),

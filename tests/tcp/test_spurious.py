@@ -161,12 +161,6 @@ def test_a_late_acknowledgement_is_distinguished_from_a_lost_one():
     assert [judged(*script, answer)["late_ack"].iloc[0] for answer in answers] == [1, 0, -1]
 
 
-def test_each_copy_is_numbered():
-    """Three retransmissions of one segment are copies 1, 2 and 3."""
-    resends = [again(500 * n, 101, 201) for n in (1, 2, 3)]
-    assert judged(*WARM, *PAIR, *resends)["copy"].tolist() == [1, 2, 3]
-
-
 def test_short_arrays_change_nothing(monkeypatch):
     """When `facts` and `pairs` begin with one row and grow, the verdicts are the same."""
     script = (*WARM, *PAIR, ack(301, 101, (201, 301)), again(302, 101, 301), again(700, 101, 301), ack(810, 301))
