@@ -79,7 +79,8 @@ def recoveries(
 ) -> tuple[Ints, Ints]:
     """(Start, end) of the times in which TCP waited for a timer or repaired a loss.
 
-    An interval ends when all that had been sent before the retransmission is acknowledged.
+    An interval ends when all that had been sent before the retransmission is acknowledged. The time before a needless
+    one is no wait for it: nothing was lost.
     """
     own = segments.take(rows)
     times = own["time_ns"].to_numpy()
@@ -87,10 +88,11 @@ def recoveries(
     top = np.maximum.accumulate(np.where(mine, own["seq"].to_numpy() + own["payload_bytes"].to_numpy(), -1))
     covered = np.maximum.accumulate(np.where(~mine, own["ack"].to_numpy(), -1))
     start, end = [], []
-    for when, trigger in zip(resent["time_ns"].tolist(), resent["trigger"].astype(str), strict=True):
+    columns = (resent[name].tolist() for name in ("time_ns", "trigger", "spurious"))
+    for when, trigger, needless in zip(*columns, strict=True):
         at = int(np.searchsorted(times, when))
         begun = when
-        if trigger in ("timeout", "probe") and at > 0:
+        if trigger in ("timeout", "probe") and needless != "yes" and at > 0:
             begun = int(times[at - 1])  # no segment since then: TCP waited for the timer
         reached = np.searchsorted(covered, top[max(at - 1, 0)])
         start.append(begun)

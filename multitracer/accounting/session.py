@@ -275,8 +275,6 @@ def _idle_layers_of(stream: tuple[int, int], transfer: Transfer) -> list[tuple[I
     resent = transfer.retransmissions
     name = transfer.connections[("client", "server")[sender]].iat[connection]
     resent = resent[(resent["connection"] == connection) & (resent["sender"] == name)]
-    # Nothing was lost where a resend was needless: neither the wait before it nor what follows repairs anything.
-    resent = resent[(resent["spurious"] != "yes").to_numpy()]
     waits = recoveries(sent, transfer.segments, rows, sender, resent)
     layers = idle_causes(sent, cwnd, waits, {**CODES, "unknown": _IDLE_UNKNOWN})
     return [_clipped(layer, sent.first_ns, sent.last_acked_ns) for layer in layers]

@@ -88,17 +88,6 @@ class _Search:
         for kind in RETRANSMISSIONS:
             for number in self.of_kind[kind].tolist():
                 finding_of[np.asarray(self.found[number].resends, dtype=np.int64)] = number
-        return self._with_repairs(finding_of)
-
-    def _with_repairs(self, finding_of: Ints) -> Ints:
-        """What a timeout's recovery resends no finding reports: it belongs to the timeout's."""
-        columns = self.observed.retransmission_columns
-        streams: dict[tuple[int, str], int] = {}
-        for row, stream in enumerate(zip(columns["connection"].tolist(), columns["sender"].tolist(), strict=True)):
-            if finding_of[row] >= 0:
-                streams[stream] = int(finding_of[row])
-            elif columns["trigger"][row] == "recovery":
-                finding_of[row] = streams.get(stream, NONE)
         return finding_of
 
     def _cause(self, number: int) -> int:

@@ -38,7 +38,7 @@ def _cost(observed: Observations, link: int, start: int, end: int) -> dict[str, 
     texts = []
     lost = _lost(observed, direction, end)
     if lost is not None:
-        flushed, others = _flushed(observed, lost)
+        flushed, others = _flushed(observed, lost, end)
         size = int(observed.column("payload_bytes")[flushed].sum())
         cost |= {"segments_lost": len(flushed), "bytes_lost": size, "segments": flushed,
                  "records": observed.references(flushed)}
@@ -82,8 +82,13 @@ def _lost(observed: Observations, direction: Direction, end: int) -> Any:
     return later[observed.arrived[later] == 0]
 
 
-def _flushed(observed: Observations, lost: Any) -> tuple[Any, Any]:
+def _flushed(observed: Observations, lost: Any, end: int) -> tuple[Any, Any]:
     """Of what was lost around a reset, the rows that it flushed, and those that a queue may have dropped before it."""
+    table = observed.segment_frames
+    if table is not None:
+        # What was first on the air after the reset was lost otherwise: its header may have been decompressed wrongly.
+        later = table["segment"].to_numpy()[(table["first_frame_ns"] >= end).to_numpy()]
+        lost = lost[~np.isin(lost, later)]
     places = places_of_loss(observed)[lost]
     return lost[np.isin(places, (IN_RESET, LIKELY_IN_RESET, IN_LINK))], lost[places == NOT_PROVEN]
 

@@ -14,7 +14,7 @@ import numpy as np
 from multitracer.findings.finding import Finding
 from multitracer.findings.needs import SEGMENTS
 from multitracer.findings.observations import MS, Direction, Observations
-from multitracer.findings.retransmission_rows import Columns, finding
+from multitracer.findings.retransmission_rows import Columns, finding, recoveries
 
 KINDS = ("timeout", "spurious-timeout")
 NEEDS = (SEGMENTS,)
@@ -23,8 +23,12 @@ NEEDS = (SEGMENTS,)
 def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each timeout."""
     columns = observed.retransmission_columns
+    repairs = recoveries(observed.retransmissions, begun_by="timeout", ended_by="fast")
     for row in np.flatnonzero(observed.retransmissions["trigger"] == "timeout").tolist():
-        yield _finding(observed, columns, row)
+        one = _finding(observed, columns, row)
+        # The finding lasts until the last resend of the recovery; how many those are is told by the first alone.
+        resends = [row, *repairs.get(row, ())]
+        yield one._replace(end_ns=int(columns["time_ns"][resends[-1]]), resends=resends)
 
 
 def _finding(observed: Observations, columns: Columns, row: int) -> Finding:

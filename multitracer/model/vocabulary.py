@@ -78,7 +78,7 @@ KINDS = {
     "zero-window": Kind("the receiver closed its window", ("idle_window_limited", "idle_sender", "path_held")),
     "receiver-window-limited": Kind("the receiver's window was full", ("idle_window_limited", "idle_sender")),
     "fast-retransmit": Kind("TCP repaired losses", _TCP_REPAIRS),
-    "link-retransmissions": Kind("the link repeated frames", (*_REPEATS, "flow_controlled")),
+    "link-retransmissions": Kind("the link repeated frames", (*_REPEATS, "flow_controlled", *IDLE)),
     "ack-loss": Kind("acknowledgements were lost"),
     "reordering": Kind("segments overtook one another"),
     "application-limited": Kind("the application had nothing to send", ("idle_sender",)),

@@ -7,6 +7,8 @@ import pytest
 from labelled import BOTH_LAYERS, analysed, truth
 from shared_data import LINUX
 
+from multitracer.model.vocabulary import LAYERS
+
 pytestmark = pytest.mark.data
 
 NEAR_NS = 500_000_000
@@ -61,4 +63,4 @@ def test_every_finding_says_why(folder: str) -> None:
     found = analysed(folder).tables["findings"]
     assert found["because"].str.len().min() > 10
     assert (found["end_ns"] >= found["start_ns"]).all()
-    assert set(found["layer"]) <= {"tcp", "link", "host", "path", "capture"}
+    assert set(found["layer"]) <= set(LAYERS)
