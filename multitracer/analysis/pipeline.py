@@ -63,9 +63,10 @@ def analyze(trace: Trace, options: AnalyzeOptions | None = None, progress: Progr
     if options.cuts:
         part, usual_rtt_ns = cut(whole, options, origin_ns, progress), least_rtt_ns(directions(whole.streams))
     progress("looking for findings", 0.9)
-    found = findings.find(observations(part, options, usual_rtt_ns))
+    limits = limits_of(part, options)
+    found = findings.find(observations(part, limits, options, usual_rtt_ns))
     found, blame = blamed(part, found)
-    analysis = conclude(trace, part, found, blame, limits_of(part, options), options, origin_ns)
+    analysis = conclude(trace, part, found, blame, limits, options, origin_ns)
     return anonymize_analysis(analysis) if options.anonymize else analysis
 
 
@@ -80,9 +81,7 @@ def join_all(trace: Trace, options: AnalyzeOptions, progress: Progress) -> Joine
     progress("joining the layers", 0.6)
     logs = place_logs(trace, captures, streams, options)
     layer = join_layers(captures, streams, logs)
-    return Joined(
-        captures, streams, logs, layer, account_links(layer, streams, logs.tcp_state, options.link_rate_bps)
-    )
+    return Joined(captures, streams, logs, layer, account_links(layer, streams, logs.tcp_state, options.link_rate_bps))
 
 
 def cut(whole: Joined, options: AnalyzeOptions, origin_ns: int, progress: Progress) -> Joined:
@@ -107,7 +106,7 @@ def least_rtt_ns(seen: list[Direction]) -> int:
     return max((direction.least_rtt_ns for direction in seen), default=0)
 
 
-def observations(joined: Joined, options: AnalyzeOptions, usual_rtt_ns: int) -> Observations:
+def observations(joined: Joined, limits: Limits, options: AnalyzeOptions, usual_rtt_ns: int) -> Observations:
     """The input of the detectors; `usual_rtt_ns` is that of the whole trace if this is a part of it, else 0."""
     streams, layer, log = joined.streams, joined.layer, joined.layer.log
     main = main_account(joined)
@@ -116,7 +115,7 @@ def observations(joined: Joined, options: AnalyzeOptions, usual_rtt_ns: int) -> 
         streams.paths.arrived, pair_errors(joined.captures.alignment), links=log.links if log else None,
         frames=log.frames if log else None, link_intervals=layer.intervals, segment_frames=layer.segment_frames,
         accounting=main.table if main else None, link_rtt_ns=layer.rtt_ns, groups=streams.groups,
-        usual_rtt_ns=usual_rtt_ns, thresholds=options.thresholds,
+        limits=limits, usual_rtt_ns=usual_rtt_ns, thresholds=options.thresholds,
     )  # fmt: skip
 
 
@@ -125,7 +124,7 @@ def limits_of(joined: Joined, options: AnalyzeOptions) -> Limits:
     streams = joined.streams
     return find_limits(
         streams.segments, joined.captures.sack, streams.measures, streams.groups, streams.paths,
-        streams.retransmissions, options.link_rate_bps,
+        streams.retransmissions, options.link_rate_bps, options.thresholds.limited_rtts,
     )  # fmt: skip
 
 

@@ -61,4 +61,4 @@ def test_every_finding_says_why(folder: str) -> None:
     found = analysed(folder).tables["findings"]
     assert found["because"].str.len().min() > 10
     assert (found["end_ns"] >= found["start_ns"]).all()
-    assert set(found["layer"]) <= {"tcp", "link", "host", "path", "capture"}
+    assert set(found["layer"]) <= {"tcp", "sender", "host", "link", "path", "receiver", "capture", "unknown"}

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import csv
-import tempfile
-from functools import cache
-from pathlib import Path
 
 import pytest
+from blamed import BOTH, RECEIVER, SENDER, analysed
 from shared_data import BLAME, shared
 
-from multitracer import Analysis, AnalyzeOptions, analyze, read
 from multitracer.model.limits import LIMITS
 
 pytestmark = pytest.mark.data
 
-BOTH, SENDER, RECEIVER = ("snd.pcap", "rcv.pcap"), ("snd.pcap",), ("rcv.pcap",)
-INPUTS = {*BOTH, "tcp_probe.txt.gz", "retransmit.txt.gz"}
 WITHIN = {BOTH: 0.007, SENDER: 0.007}
 """How near each share comes to the truth, whose milliseconds are whole."""
 CAUSE_OF = {
@@ -24,17 +19,6 @@ CAUSE_OF = {
     "loss-recovery-fast": "fast_recovery", "receiver-window": "receiver_window", "sender-window": "sender_window",
     "application": "application",
 }  # fmt: skip
-
-
-@cache
-def analysed(folder: str, names: tuple[str, ...], rate_bps: float | None = None) -> Analysis:
-    """The analysis of some of a folder's inputs."""
-    assert set(names) <= INPUTS
-    with tempfile.TemporaryDirectory() as directory:
-        for name in names:
-            (Path(directory) / name).write_bytes(shared("blame", folder, name).read_bytes())
-        paths = sorted(map(str, Path(directory).iterdir()))
-        return analyze(read(*paths), AnalyzeOptions(link_rate_bps=rate_bps))
 
 
 def found(folder: str, names: tuple[str, ...], rate_bps: float | None = None) -> dict[str, float]:
