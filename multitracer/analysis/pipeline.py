@@ -36,6 +36,7 @@ from multitracer.model.analysis import Analysis, Blame
 from multitracer.model.limits import Limits
 from multitracer.model.options import AnalyzeOptions, Progress
 from multitracer.model.trace import Trace
+from multitracer.tcp.kernel_clocks import kernel_clocks
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,7 @@ def conclude(
     """The result with all tables, as the summary and the report read it."""
     captures, streams, logs = joined.captures, joined.streams, joined.logs
     links = conclude_links(joined.layer, joined.accounts)
+    clocks = kernel_clocks(logs.tcp_state, len(streams.connections), of_part=options.from_s is not None)
     tables = {
         "segments": streams.segments, "sack": captures.sack, "tcp_state": logs.tcp_state,
         "retransmissions": streams.retransmissions, "connections": streams.connections, "findings": found.table,
@@ -173,6 +175,6 @@ def conclude(
     missing = missing_inputs(tables, options, accounted=links.shares is not None, link_logged=logs.link is not None)
     part = Trace(logs.inputs, {**trace.tables, "packets": captures.packets})
     return Analysis(
-        part, tables, streams.paths, ends(streams, limits), links, origin_ns, options, missing, found.not_looked_for,
-        blame,
+        part, tables, streams.paths, ends(streams, limits, clocks), links, origin_ns, options, missing,
+        found.not_looked_for, blame,
     )  # fmt: skip

@@ -6,6 +6,7 @@ import csv
 
 import pytest
 from blamed import BOTH, RECEIVER, SENDER, analysed
+from labelled import analysed as labelled_analysis
 from shared_data import BLAME, shared
 
 from multitracer.model.limits import LIMITS
@@ -70,6 +71,20 @@ def test_the_paths_rate_is_found(folder: str) -> None:
     for names in (BOTH, SENDER):
         (rate,) = analysed(folder, names).summary()["path_rate"]
         assert rate["rate_bps"] == pytest.approx(true, rel=0.02)
+
+
+@pytest.mark.parametrize("folder", ["loss2", "overflow", "reset", "stall", "xonxoff"])
+def test_the_kernels_clock_of_a_full_window_runs_at_least_as_long(folder: str) -> None:
+    """Where ss recorded it: it counts a full window also while the path is busy."""
+    analysis = labelled_analysis(folder)
+    ends = analysis.ends
+    limits = analysis.summary()["limits"]
+    session_s = (ends.limits.end_ns[ends.largest] - ends.limits.start_ns[ends.largest]) / 1e9
+    connection, sender = divmod(ends.largest, 2)
+    sent = analysis.summary()["connections"][connection]["directions"][("client", "server")[sender]]
+    clocks = sent["kernel_clocks"]
+    assert clocks["rwnd_limited_s"] / session_s >= limits["receiver_window"] - 0.02
+    assert 0 < clocks["busy_s"] <= session_s + 1
 
 
 @pytest.mark.parametrize("folder", BLAME)
