@@ -85,13 +85,12 @@ def find_limits(
     `stretch_rtts` least round trips are kept.
     """
     found = _nothing_found(2 * len(paths.sender_point))
-    directions = _directions(measures, groups, paths, stretch_rtts)
-    blocks = np.array([sacks[name].to_numpy() for name in ("segment", "left", "right", "dsack")], dtype=np.int64)
-    capture, order = _capture(segments, paths, resent), groups.order
+    directions = directions_of(measures, groups, paths, stretch_rtts)
+    capture, blocks, order = capture_of(segments, paths, resent), blocks_of(sacks), groups.order
 
     def look_at(part: slice) -> Any:
         mine = Directions(*(column[part] for column in directions))
-        room = _room(mine.stop - mine.begin)
+        room = room_for(mine.stop - mine.begin)
         limit_directions(mine, order, capture, blocks, told_bps or 0.0, room, found)
         return room.ledger.kept[: room.ledger.current[KEPT]].copy()
 
@@ -109,7 +108,13 @@ def _nothing_found(ends: int) -> Results:
     )  # fmt: skip
 
 
-def _capture(segments: pd.DataFrame, paths: Paths, resent: pd.DataFrame) -> Capture:
+def blocks_of(sacks: pd.DataFrame) -> Any:
+    """The SACK blocks as `follow` reads them: rows of segment, left, right and dsack."""
+    return np.array([sacks[name].to_numpy() for name in ("segment", "left", "right", "dsack")], dtype=np.int64)
+
+
+def capture_of(segments: pd.DataFrame, paths: Paths, resent: pd.DataFrame) -> Capture:
+    """The columns of the segments, each retransmission with its verdict."""
     code = np.full(len(segments), -1, dtype=np.int8)
     trigger, spurious = (resent[name].cat.codes.to_numpy() for name in ("trigger", "spurious"))
     code[resent["segment"].to_numpy()] = trigger * len(resent["spurious"].cat.categories) + spurious
@@ -117,7 +122,7 @@ def _capture(segments: pd.DataFrame, paths: Paths, resent: pd.DataFrame) -> Capt
     return Capture(**columns, resend=code, arrival=paths.arrival, arrived=paths.arrived)
 
 
-def _directions(measures: pd.DataFrame, groups: Groups, paths: Paths, stretch_rtts: float) -> Directions:
+def directions_of(measures: pd.DataFrame, groups: Groups, paths: Paths, stretch_rtts: float = 1.0) -> Directions:
     """The directions with data, each at the point that saw it best."""
     names = ("connection", "sender", "point", "data_segments")
     connection, sender, point, data = (measures[name].to_numpy() for name in names)
@@ -130,7 +135,7 @@ def _directions(measures: pd.DataFrame, groups: Groups, paths: Paths, stretch_rt
     return Directions(2 * connection + sender, begin, stop, near & far, ~near, np.where(near, trips, 0))
 
 
-def _room(lengths: Any) -> Room:
+def room_for(lengths: Any) -> Room:
     """Arrays for the longest of directions of so many rows each; pages that are never written take no memory."""
     rows = int(lengths.max(initial=0))
     events = Events(

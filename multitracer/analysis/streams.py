@@ -84,6 +84,15 @@ def directions(streams: Streams) -> list[Direction]:
     return list(map(Direction, *(values.tolist() for values in (connection, sender, near, far, least, greatest))))
 
 
+def largest_end(streams: Streams) -> int | None:
+    """The end that sent most data, 2 * connection + sender; None if none sent any."""
+    measures, paths = streams.measures, streams.paths
+    connection, sender, point = (measures[name].to_numpy() for name in ("connection", "sender", "point"))
+    data = np.where(paths.seen_at[connection, sender] == point, np.nan_to_num(measures["unique_bytes"].to_numpy()), 0)
+    end = 2 * connection.astype(np.int64) + sender
+    return int(end[data == data.max()].min()) if len(data) and data.max() > 0 else None
+
+
 def ends(streams: Streams, limits: Limits, clocks: npt.NDArray[np.float64]) -> Ends:
     """What every end of every connection sent, measured at the point nearest to it.
 

@@ -16,4 +16,4 @@ NEEDS = (LIMITS,)
 def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each time that the application limited one end."""
     for one in limited(observed, "application", group_rtts=observed.thresholds.group_rtts):
-        yield finding(observed, "application-limited", "sender", one, "TCP had nothing more to send")
+        yield finding("application-limited", "sender", one, "TCP had nothing more to send")

@@ -29,7 +29,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
         seen = bool(observed.limits.by_arrivals[2 * direction.connection + direction.sender])
         what = "nothing arrived at the receiver" if seen else "nothing was acknowledged"
         yield finding(
-            observed, "path-stall", "path" if seen else "unknown", one._replace(hole=direction.connection in holes),
+            "path-stall", "path" if seen else "unknown", one._replace(hole=direction.connection in holes),
             f"data was in flight, nothing of it had to be resent, and {what}",
         )  # fmt: skip
 

@@ -18,4 +18,4 @@ _WHAT = "the next segment did not fit the window that the receiver advertised, a
 def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each time that the receiver's window limited one end."""
     for one in limited(observed, "receiver_window", group_rtts=observed.thresholds.group_rtts):
-        yield finding(observed, "receiver-window-limited", "receiver", one, _WHAT)
+        yield finding("receiver-window-limited", "receiver", one, _WHAT)
