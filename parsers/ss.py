@@ -29,6 +29,7 @@ _SOCKET = re.compile(
 )
 _TOKENS = re.compile(r"(?:.*\s)?(?:rto:[\d.]+|cwnd:\d+)(?:\s|\Z)", re.ASCII)
 _TOKEN = re.compile(r"(?<!\S)(\w+):([\d.]+)(?:/([\d.]+))?(?=\s|\Z)", re.ASCII)
+_CLOCK = re.compile(r"(?<!\S)(busy|rwnd_limited|sndbuf_limited):(\d+)ms(?:\([\d.]+%\))?(?=\s|\Z)", re.ASCII)
 _QUIET = ("LISTEN", "TIME-WAIT", "UNCONN")
 
 
@@ -122,9 +123,16 @@ def _add(log: StateLog, number: int, time_ns: int, socket: tuple[str, str], text
         "rttvar_s": rttvar / 1e3 if rttvar is not None else None,
         "rto_s": rto / 1e3 if rto is not None else None,
         "retransmits": of("retrans") or 0.0,
+        **_clocks(text),
     }
     known = {name: value for name, value in values.items() if value is not None}
     log.add(number, time_ns, "sample", socket[0], socket[1], **known)
+
+
+def _clocks(text: str) -> dict[str, float]:
+    """The kernel's clocks in s; ss leaves out those at zero, and its older versions all."""
+    found = {f"{name}_s": int(ms) / 1e3 for name, ms in _CLOCK.findall(text)}
+    return {"busy_s": 0.0, "rwnd_limited_s": 0.0, "sndbuf_limited_s": 0.0, **found} if found else {}
 
 
 def _float(text: str) -> float | None:

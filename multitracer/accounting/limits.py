@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from multitracer.accounting.bottleneck import find_busy, find_stalls
-from multitracer.accounting.limit_shares import add_up
+from multitracer.accounting.limit_shares import CURRENT, KEPT, Ledger, add_up
 from multitracer.accounting.path_rate import AGREE, BINS, agreeing, least_delay, middle_rate, sample_rates
 from multitracer.accounting.sending_events import (
     FIELDS,
@@ -27,7 +27,7 @@ from multitracer.accounting.sending_events import (
 )
 from multitracer.compute.kernels import kernel
 from multitracer.compute.threads import concurrently, halves
-from multitracer.model.limits import LIMITS, RATE_FROM, Limits
+from multitracer.model.limits import LIMITS, RATE_FROM, Limits, Stretches
 from multitracer.model.paths import NOWHERE, Paths
 from multitracer.tcp.connection_rows import Groups
 
@@ -49,6 +49,19 @@ class Directions(NamedTuple):
     """Whether there is a capture beside the receiver, too."""
     beside_receiver: Any
     """Whether the only capture is beside the receiver."""
+    least_ns: Any
+    """Stretches longer than this are kept; 0 none, as the round trip is not known."""
+
+
+class Results(NamedTuple):
+    """What is found of each end, an element each."""
+
+    shares: Any
+    rates: Any
+    rate_from: Any
+    times: Any
+    """Start and end in ns, shape (ends, 2)."""
+    by_arrivals: Any
 
 
 class Room(NamedTuple):
@@ -58,36 +71,50 @@ class Room(NamedTuple):
     state: Any
     samples: Any
     histogram: Any
-    pointers: Any
-    spent: Any
+    ledger: Ledger
 
 
 def find_limits(
     segments: pd.DataFrame, sacks: pd.DataFrame, measures: pd.DataFrame, groups: Groups, paths: Paths,
-    resent: pd.DataFrame, told_bps: float | None = None,
+    resent: pd.DataFrame, told_bps: float | None = None, stretch_rtts: float = 1.0,
 ) -> Limits:  # fmt: skip
     """What limited each direction that carried data.
 
     `sacks` has columns segment, left, right (relative) and dsack; `measures` are those of each point and end,
-    `resent` is the retransmissions table, `told_bps` is the path's rate as the user states it.
+    `resent` is the retransmissions table, `told_bps` is the path's rate as the user states it. Stretches longer than
+    `stretch_rtts` least round trips are kept.
     """
-    ends = 2 * len(paths.sender_point)
-    shares, rates = np.full((ends, len(LIMITS)), np.nan), np.full(ends, np.nan)
-    rate_from, times = np.zeros(ends, dtype=np.int8), np.full((ends, 2), -1, dtype=np.int64)
-    directions = _directions(measures, groups, paths)
-    blocks = np.array([sacks[name].to_numpy() for name in ("segment", "left", "right", "dsack")], dtype=np.int64)
-    capture, order = _capture(segments, paths, resent), groups.order
+    found = _nothing_found(2 * len(paths.sender_point))
+    directions = directions_of(measures, groups, paths, stretch_rtts)
+    capture, blocks, order = capture_of(segments, paths, resent), blocks_of(sacks), groups.order
 
-    def look_at(part: slice) -> None:
+    def look_at(part: slice) -> Any:
         mine = Directions(*(column[part] for column in directions))
-        room = _room(int((mine.stop - mine.begin).max(initial=0)))
-        limit_directions(mine, order, capture, blocks, told_bps or 0.0, room, shares, rates, rate_from, times)
+        room = room_for(mine.stop - mine.begin)
+        limit_directions(mine, order, capture, blocks, told_bps or 0.0, room, found)
+        return room.ledger.kept[: room.ledger.current[KEPT]].copy()
 
-    concurrently(look_at, halves(directions.stop - directions.begin))
-    return Limits(shares, rates, rate_from, times[:, 0], times[:, 1])
+    kept = np.concatenate(concurrently(look_at, halves(directions.stop - directions.begin)))
+    stretches = Stretches(*np.ascontiguousarray(kept[np.argsort(kept[:, 0], kind="stable")].T))
+    return Limits(
+        found.shares, found.rates, found.rate_from, found.times[:, 0], found.times[:, 1], stretches, found.by_arrivals
+    )
 
 
-def _capture(segments: pd.DataFrame, paths: Paths, resent: pd.DataFrame) -> Capture:
+def _nothing_found(ends: int) -> Results:
+    return Results(
+        shares=np.full((ends, len(LIMITS)), np.nan), rates=np.full(ends, np.nan), rate_from=np.zeros(ends, np.int8),
+        times=np.full((ends, 2), -1, dtype=np.int64), by_arrivals=np.zeros(ends, dtype=np.bool_),
+    )  # fmt: skip
+
+
+def blocks_of(sacks: pd.DataFrame) -> Any:
+    """The SACK blocks as `follow` reads them: rows of segment, left, right and dsack."""
+    return np.array([sacks[name].to_numpy() for name in ("segment", "left", "right", "dsack")], dtype=np.int64)
+
+
+def capture_of(segments: pd.DataFrame, paths: Paths, resent: pd.DataFrame) -> Capture:
+    """The columns of the segments, each retransmission with its verdict."""
     code = np.full(len(segments), -1, dtype=np.int8)
     trigger, spurious = (resent[name].cat.codes.to_numpy() for name in ("trigger", "spurious"))
     code[resent["segment"].to_numpy()] = trigger * len(resent["spurious"].cat.categories) + spurious
@@ -95,19 +122,22 @@ def _capture(segments: pd.DataFrame, paths: Paths, resent: pd.DataFrame) -> Capt
     return Capture(**columns, resend=code, arrival=paths.arrival, arrived=paths.arrived)
 
 
-def _directions(measures: pd.DataFrame, groups: Groups, paths: Paths) -> Directions:
+def directions_of(measures: pd.DataFrame, groups: Groups, paths: Paths, stretch_rtts: float = 1.0) -> Directions:
     """The directions with data, each at the point that saw it best."""
     names = ("connection", "sender", "point", "data_segments")
     connection, sender, point, data = (measures[name].to_numpy() for name in names)
     found = (paths.seen_at[connection, sender] == point) & (data > 0)
+    trips = np.rint(np.nan_to_num(measures["rtt_min_ms"].to_numpy()[found]) * stretch_rtts * 1e6).astype(np.int64)
     connection, sender, point = connection[found], sender[found], point[found]
     group = groups.number(connection, point)
     near, far = (points[connection, sender] != NOWHERE for points in (paths.sender_point, paths.receiver_point))
-    return Directions(2 * connection + sender, groups.starts[group], groups.starts[group + 1], near & far, ~near)
+    begin, stop = groups.starts[group], groups.starts[group + 1]
+    return Directions(2 * connection + sender, begin, stop, near & far, ~near, np.where(near, trips, 0))
 
 
-def _room(rows: int) -> Room:
-    """Arrays for the longest direction; pages that are never written take no memory."""
+def room_for(lengths: Any) -> Room:
+    """Arrays for the longest of directions of so many rows each; pages that are never written take no memory."""
+    rows = int(lengths.max(initial=0))
     events = Events(
         row=np.empty(rows, dtype=np.int32), kind=np.empty(rows, dtype=np.int8),
         delivered_ns=np.empty(rows, dtype=np.int64), delivered_upto=np.empty(rows, dtype=np.int32),
@@ -116,34 +146,36 @@ def _room(rows: int) -> Room:
         causes=np.empty(rows + 1, dtype=np.int64), spans=np.empty((LISTS, rows + 1, 2), dtype=np.int64),
         counts=np.zeros(LISTS, dtype=np.int64),
     )  # fmt: skip
-    fields, bins, lists, causes = (np.zeros(count, dtype=np.int64) for count in (FIELDS, BINS, LISTS, len(LIMITS)))
-    return Room(events, fields, np.empty((rows, 4), dtype=np.int64), bins, lists, causes)
+    counts = (FIELDS, BINS, LISTS, len(LIMITS), CURRENT)
+    fields, bins, pointers, spent, current = (np.zeros(count, dtype=np.int64) for count in counts)
+    kept = np.empty((2 * int(lengths.sum()), 4), dtype=np.int64)
+    return Room(events, fields, np.empty((rows, 4), dtype=np.int64), bins, Ledger(pointers, spent, current, kept))
 
 
 @kernel
 def limit_directions(
-    directions: Directions, order: Any, capture: Capture, blocks: Any, told_bps: float, room: Room, shares: Any,
-    rates: Any, rate_from: Any, times: Any,
-) -> None:  # fmt: skip
-    """Fill the rows of `shares`, `rates`, `rate_from` and `times` (start and end in ns) of each direction."""
+    directions: Directions, order: Any, capture: Capture, blocks: Any, told_bps: float, room: Room, found: Results
+) -> None:
+    """Fill the elements of `found` of each direction, and the stretches that are kept."""
     for number in range(len(directions.end)):
         end = directions.end[number]
         rows = order[directions.begin[number] : directions.stop[number]]
         events, state = room.events, room.state
         start_state(state, events.counts, directions.beside_receiver[number], directions.arrivals[number])
         follow(rows, end & 1, capture, blocks, events, state)
-        times[end, 0], times[end, 1] = state[FIRST_NS], state[LAST_ACKED_NS]
+        found.times[end, 0], found.times[end, 1] = state[FIRST_NS], state[LAST_ACKED_NS]
         if state[LAST_ACKED_NS] <= state[FIRST_NS]:
             continue
         if not directions.beside_receiver[number]:
             arrivals = directions.arrivals[number] and note_arrivals(capture, events, state)
-            rates[end], rate_from[end] = find_rate(capture, room, told_bps)
-            find_spans(capture, room, rates[end], not arrivals)
+            found.by_arrivals[end] = arrivals
+            found.rates[end], found.rate_from[end] = find_rate(capture, room, told_bps)
+            find_spans(capture, room, found.rates[end], not arrivals)
         else:
             events.counts[:] = 0
-        add_up(events, state, room.pointers, room.spent)
-        for cause in range(len(room.spent)):
-            shares[end, cause] = room.spent[cause] / (state[LAST_ACKED_NS] - state[FIRST_NS])
+        add_up(end, directions.least_ns[number], events, state, room.ledger)
+        for cause in range(len(found.shares[end])):
+            found.shares[end, cause] = room.ledger.spent[cause] / (state[LAST_ACKED_NS] - state[FIRST_NS])
 
 
 @kernel

@@ -22,9 +22,8 @@ from multitracer.accounting.intervals import Ints, Timeline, covers, union
 from multitracer.correlation.headers import header
 from multitracer.link.events import FLOW_CONTROL, RESET
 from multitracer.link.timing import Timing
-from multitracer.model.paths import NOWHERE, Paths
-from multitracer.model.schema import CAUSES, MARKS, build
-from multitracer.vantage.paths import host
+from multitracer.model.paths import Paths
+from multitracer.model.schema import CAUSES, build
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,9 +34,9 @@ if TYPE_CHECKING:
 CODES = {name: code for code, name in enumerate(CAUSES)}
 _PLACE = ("connection", "sender", "seq", "payload_bytes")
 IDLE = ("idle_window_limited", "idle_sender", "idle_recovery")
-_MOST_STREAMS = 100
+MOST_STREAMS = 100
 """The causes of idle time are looked for in this many streams, those with most data."""
-_IDLE_UNKNOWN = len(CAUSES)
+IDLE_UNKNOWN = len(CAUSES)
 """Code of idle time with unknown cause: `unknown` in the table and the shares, idle in the utilization."""
 
 
@@ -45,7 +44,7 @@ _IDLE_UNKNOWN = len(CAUSES)
 class Accounting:
     """The accounting of one link direction: `table` as in the schema, shares and utilization as in summary.json.
 
-    `intervals` are (start, end, cause code), arrays in ns; `link` is -1 for the accounting by a stated rate.
+    `intervals` are (start, end, cause code), arrays in ns; `link` is -1 for the accounting by the path's rate.
     """
 
     table: pd.DataFrame
@@ -59,7 +58,7 @@ class Accounting:
         start, stop = np.clip(self.intervals[0], begin, end), np.clip(self.intervals[1], begin, end)
         keep = stop > start
         stops_known = self.utilization["flow_controlled_s"] is not None
-        return _totalled(self.link, start[keep], stop[keep], self.intervals[2][keep], stops_known=stops_known)
+        return totalled(self.link, start[keep], stop[keep], self.intervals[2][keep], stops_known=stops_known)
 
 
 @dataclass(frozen=True)
@@ -106,13 +105,13 @@ def account(
     enter_packets(air, match.packets, _carried_before(match, transfer))
     streams = _streams(segment_frames, link, transfer)
     start, end = _session(air, streams, transfer)
-    timeline = Timeline(start, end, _IDLE_UNKNOWN)
+    timeline = Timeline(start, end, IDLE_UNKNOWN)
     for layer in _idle_layers(streams, transfer):
         timeline.overlay(*layer)
     resets = _intervals_of(logged.intervals, (link, logged.reverse), RESET)
     waiting = _data_waiting(match, segment_frames, link, air, resets[0])
     if window_full is None:
-        timeline.overlay(*waiting, _IDLE_UNKNOWN)
+        timeline.overlay(*waiting, IDLE_UNKNOWN)
     supervisory = ~air.data & covers(*waiting, air.start_ns)
     timeline.overlay(air.start_ns[supervisory], air.end_ns[supervisory], CODES["link_control"])
     timeline.overlay(*union(*_intervals_of(logged.intervals, (link,), FLOW_CONTROL)), CODES["flow_controlled"])
@@ -120,47 +119,12 @@ def account(
         timeline.overlay(*_intersection(union(*window_full), waiting), CODES["flow_controlled"])
     timeline.overlay(*frame_parts(air, CODES))
     timeline.overlay(*union(*resets), CODES["link_reset"])
-    return _totalled(link, *timeline.intervals(), stops_known=window_full is not None)
+    return totalled(link, *timeline.intervals(), stops_known=window_full is not None)
 
 
-def account_by_rate(rate_bps: float, transfer: Transfer) -> Accounting | None:
-    """The accounting without a link log: captured packets are sent one after the other at the stated rate.
-
-    The packets are those of the host that sent most data, at the point beside it; None without such a point.
-    """
-    largest = _largest(transfer)
-    point = transfer.paths.sender_point[largest] if largest is not None else NOWHERE
-    if largest is None or point == NOWHERE:
-        return None
-    ends = _ends_of_host(transfer, *largest, int(point))
-    segments = transfer.segments
-    connection, sender = (segments[name].to_numpy() for name in ("connection", "sender"))
-    here = (segments["point"].to_numpy() == point) & (connection >= 0)
-    here &= segments["marks"].to_numpy() & MARKS["captured_twice"] == 0
-    here[here] = ends[connection[here], sender[here]]
-    mine = segments.take(np.flatnonzero(here))
-    streams = _by_data(mine)
-    sent, size = mine["time_ns"].to_numpy(), mine["wire_bytes"].to_numpy().astype(np.int64)
-    lasts = np.rint(size * 8e9 / rate_bps).astype(np.int64)
-    # A FIFO queue: each packet begins when it arrives, or when all before it are sent.
-    out = np.cumsum(lasts)
-    begin = np.maximum.accumulate(sent - (out - lasts)) + (out - lasts)
-    known = SentBytes()
-    spans = zip(*(mine[name].tolist() for name in _PLACE), strict=True)
-    before = np.array([known.add((a, b), seq, length, wraps=False) for a, b, seq, length in spans], dtype=np.int64)
-    nothing = np.zeros(len(mine), dtype=np.int64)
-    data = np.ones(len(mine), dtype=np.bool_)
-    air = FramesOnAir(nothing, begin, begin + lasts, data, ~data, np.maximum(size, 1), size, before, nothing)
-    start, end = _session(air, streams, transfer)
-    timeline = Timeline(start, end, _IDLE_UNKNOWN)
-    for layer in _idle_layers(streams, transfer):
-        timeline.overlay(*layer)
-    timeline.overlay(*frame_parts(air, CODES))
-    return _totalled(-1, *timeline.intervals(), stops_known=False)
-
-
-def _totalled(link: int, start: Ints, end: Ints, cause: Ints, *, stops_known: bool) -> Accounting:
-    shown = np.where(cause == _IDLE_UNKNOWN, CODES["unknown"], cause)
+def totalled(link: int, start: Ints, end: Ints, cause: Ints, *, stops_known: bool) -> Accounting:
+    """An accounting from its intervals; `stops_known`: whether flow control would have shown."""
+    shown = np.where(cause == IDLE_UNKNOWN, CODES["unknown"], cause)
     table = build(
         "accounting",
         {
@@ -174,7 +138,7 @@ def _totalled(link: int, start: Ints, end: Ints, cause: Ints, *, stops_known: bo
     spent = np.bincount(cause, weights=end - start, minlength=len(CAUSES) + 1)
     by_name = np.bincount(shown, weights=end - start, minlength=len(CAUSES))
     shares = {name: float(by_name[code] / total) if total else 0.0 for name, code in CODES.items()}
-    idle = sum(spent[CODES[name]] for name in IDLE) + spent[_IDLE_UNKNOWN]
+    idle = sum(spent[CODES[name]] for name in IDLE) + spent[IDLE_UNKNOWN]
     again = spent[CODES["tcp_retransmitted"]]
     utilization = {
         "percent": float(100 * (1 - (idle + again) / total)) if total else None,
@@ -214,26 +178,6 @@ def _streams(table: pd.DataFrame | None, link: int, transfer: Transfer | None) -
     return sorted(ends, key=lambda end: -ends[end])
 
 
-def _largest(transfer: Transfer) -> tuple[int, int] | None:
-    """(Connection, sender) of the stream with most data; None without any."""
-    segments = transfer.segments
-    return next(iter(_by_data(segments[(segments["connection"] >= 0).to_numpy()])), None)
-
-
-def _by_data(segments: pd.DataFrame) -> list[tuple[int, int]]:
-    """(Connection, sender) of all streams with data, most data first."""
-    sums = segments.groupby(["connection", "sender"])["payload_bytes"].sum()
-    sums = sums[sums > 0].sort_values(ascending=False, kind="stable")
-    return [(int(connection), int(sender)) for connection, sender in sums.index]
-
-
-def _ends_of_host(transfer: Transfer, connection: int, sender: int, point: int) -> Any:
-    """A mask of shape (connections, 2): ends on the same host as this one, captured by the point beside it."""
-    columns = [transfer.connections[name] for name in ("client", "server")]
-    names = np.stack([np.array([host(end) for end in column], dtype=object) for column in columns], axis=1)
-    return (names == names[connection, sender]) & (transfer.paths.sender_point == point)
-
-
 def _rows_beside(transfer: Transfer, connection: int, sender: int) -> Any:
     """Rows of a connection's segments at the point beside one of its ends; empty without such a point."""
     return transfer.groups.rows(connection, int(transfer.paths.sender_point[connection, sender]))
@@ -258,7 +202,7 @@ def _idle_layers(streams: Sequence[tuple[int, int]], transfer: Transfer | None) 
     """Layers with the cause of idle time: of the streams active at an instant, that with most data decides."""
     if transfer is None:
         return []
-    layers = [_idle_layers_of(stream, transfer) for stream in streams[:_MOST_STREAMS]]
+    layers = [_idle_layers_of(stream, transfer) for stream in streams[:MOST_STREAMS]]
     return [layer for stream in reversed(layers) for layer in stream]
 
 
@@ -276,7 +220,7 @@ def _idle_layers_of(stream: tuple[int, int], transfer: Transfer) -> list[tuple[I
     name = transfer.connections[("client", "server")[sender]].iat[connection]
     resent = resent[(resent["connection"] == connection) & (resent["sender"] == name)]
     waits = recoveries(sent, transfer.segments, rows, sender, resent)
-    layers = idle_causes(sent, cwnd, waits, {**CODES, "unknown": _IDLE_UNKNOWN})
+    layers = idle_causes(sent, cwnd, waits, {**CODES, "unknown": IDLE_UNKNOWN})
     return [_clipped(layer, sent.first_ns, sent.last_acked_ns) for layer in layers]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.accounting.session import Accounting, Logged, Transfer, account, account_by_rate
+from multitracer.accounting.session import Accounting, Logged, Transfer, account
 from multitracer.analysis.captures import Captures
 from multitracer.analysis.logs import LinkLog, Logs
 from multitracer.analysis.streams import Streams
@@ -88,15 +88,14 @@ def _main(found: list[dict[str, Any]], frames: pd.DataFrame) -> int | None:
 
 
 def account_links(
-    layer: LinkLayer, streams: Streams, tcp_state: pd.DataFrame, rate_bps: float | None
+    layer: LinkLayer, streams: Streams, tcp_state: pd.DataFrame
 ) -> dict[int, Accounting]:
-    """The accounting of every link whose sender logged, by link; without a log that by the stated rate, under -1."""
+    """The accounting of every link whose sender logged, by link."""
     transfer = Transfer(
         streams.segments, streams.connections, streams.retransmissions, tcp_state, streams.paths, streams.groups
     )
     if layer.log is None or layer.intervals is None:
-        found = account_by_rate(rate_bps, transfer) if rate_bps else None
-        return {} if found is None else {found.link: found}
+        return {}
     made: dict[int, Accounting] = {}
     links, frames = layer.log.links, layer.log.frames
     for link, reverse in zip(links["link"].tolist(), links["reverse"].tolist(), strict=True):

@@ -21,6 +21,7 @@ import numpy as np
 
 from multitracer import findings
 from multitracer.accounting.blame import Resends, find_blame
+from multitracer.accounting.by_rate import Captured, account_by_rate
 from multitracer.accounting.limits import find_limits
 from multitracer.accounting.session import Accounting
 from multitracer.analysis.anonymize import anonymize_analysis
@@ -28,7 +29,7 @@ from multitracer.analysis.captures import Captures, place_captures
 from multitracer.analysis.link_layer import LinkLayer, account_links, conclude_links, join_layers, link_tables
 from multitracer.analysis.logs import Logs, place_logs
 from multitracer.analysis.missing_inputs import missing_inputs
-from multitracer.analysis.streams import Streams, directions, ends, follow_streams, pair_errors
+from multitracer.analysis.streams import Streams, directions, ends, largest_end, follow_streams, pair_errors
 from multitracer.analysis.window import cut_accounts, cut_captures, cut_logs, window_of
 from multitracer.findings import Findings
 from multitracer.findings.observations import Direction, Observations
@@ -36,6 +37,7 @@ from multitracer.model.analysis import Analysis, Blame
 from multitracer.model.limits import Limits
 from multitracer.model.options import AnalyzeOptions, Progress
 from multitracer.model.trace import Trace
+from multitracer.tcp.kernel_clocks import kernel_clocks
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,9 @@ class Joined:
     logs: Logs
     layer: LinkLayer
     accounts: Mapping[int, Accounting]
-    """By link; -1 is the accounting by the stated link rate."""
+    """By link; -1 is the accounting by the path's rate."""
+    limits: Limits
+    """What limited each direction, from the captures alone."""
 
 
 def analyze(trace: Trace, options: AnalyzeOptions | None = None, progress: Progress | None = None) -> Analysis:
@@ -65,7 +69,7 @@ def analyze(trace: Trace, options: AnalyzeOptions | None = None, progress: Progr
     progress("looking for findings", 0.9)
     found = findings.find(observations(part, options, usual_rtt_ns))
     found, blame = blamed(part, found)
-    analysis = conclude(trace, part, found, blame, limits_of(part, options), options, origin_ns)
+    analysis = conclude(trace, part, found, blame, options, origin_ns)
     return anonymize_analysis(analysis) if options.anonymize else analysis
 
 
@@ -80,9 +84,9 @@ def join_all(trace: Trace, options: AnalyzeOptions, progress: Progress) -> Joine
     progress("joining the layers", 0.6)
     logs = place_logs(trace, captures, streams, options)
     layer = join_layers(captures, streams, logs)
-    return Joined(
-        captures, streams, logs, layer, account_links(layer, streams, logs.tcp_state, options.link_rate_bps)
-    )
+    limits = limits_of(captures, streams, options)
+    accounts = account_links(layer, streams, logs.tcp_state) if logs.link else account_path(captures, streams, limits)
+    return Joined(captures, streams, logs, layer, accounts, limits)
 
 
 def cut(whole: Joined, options: AnalyzeOptions, origin_ns: int, progress: Progress) -> Joined:
@@ -92,7 +96,8 @@ def cut(whole: Joined, options: AnalyzeOptions, origin_ns: int, progress: Progre
     streams = follow_streams(captures, progress)
     progress("joining the layers", 0.6)
     logs = cut_logs(whole.logs, window)
-    return Joined(captures, streams, logs, join_layers(captures, streams, logs), cut_accounts(whole.accounts, window))
+    layer, accounts = join_layers(captures, streams, logs), cut_accounts(whole.accounts, window)
+    return Joined(captures, streams, logs, layer, accounts, limits_of(captures, streams, options))
 
 
 def first_ns(joined: Joined) -> int:
@@ -116,17 +121,29 @@ def observations(joined: Joined, options: AnalyzeOptions, usual_rtt_ns: int) -> 
         streams.paths.arrived, pair_errors(joined.captures.alignment), links=log.links if log else None,
         frames=log.frames if log else None, link_intervals=layer.intervals, segment_frames=layer.segment_frames,
         accounting=main.table if main else None, link_rtt_ns=layer.rtt_ns, groups=streams.groups,
-        usual_rtt_ns=usual_rtt_ns, thresholds=options.thresholds,
+        limits=joined.limits, usual_rtt_ns=usual_rtt_ns, thresholds=options.thresholds,
     )  # fmt: skip
 
 
-def limits_of(joined: Joined, options: AnalyzeOptions) -> Limits:
+def limits_of(captures: Captures, streams: Streams, options: AnalyzeOptions) -> Limits:
     """What limited each direction, from the captures alone."""
-    streams = joined.streams
     return find_limits(
-        streams.segments, joined.captures.sack, streams.measures, streams.groups, streams.paths,
-        streams.retransmissions, options.link_rate_bps,
+        streams.segments, captures.sack, streams.measures, streams.groups, streams.paths,
+        streams.retransmissions, options.link_rate_bps, options.thresholds.limited_rtts,
     )  # fmt: skip
+
+
+def account_path(captures: Captures, streams: Streams, limits: Limits) -> dict[int, Accounting]:
+    """The accounting by the path's rate, of the host that sent most data; none where that is not known."""
+    end = largest_end(streams)
+    if end is None:
+        return {}
+    captured = Captured(
+        streams.segments, captures.sack, streams.connections, streams.measures, streams.retransmissions,
+        streams.groups, streams.paths,
+    )  # fmt: skip
+    found = account_by_rate(end, limits, captured)
+    return {} if found is None else {found.link: found}
 
 
 def blamed(joined: Joined, found: Findings) -> tuple[Findings, list[Blame] | None]:
@@ -160,12 +177,12 @@ def main_account(joined: Joined) -> Accounting | None:
 
 
 def conclude(
-    trace: Trace, joined: Joined, found: Findings, blame: list[Blame] | None, limits: Limits, options: AnalyzeOptions,
-    origin_ns: int,
+    trace: Trace, joined: Joined, found: Findings, blame: list[Blame] | None, options: AnalyzeOptions, origin_ns: int,
 ) -> Analysis:  # fmt: skip
     """The result with all tables, as the summary and the report read it."""
     captures, streams, logs = joined.captures, joined.streams, joined.logs
     links = conclude_links(joined.layer, joined.accounts)
+    clocks = kernel_clocks(logs.tcp_state, len(streams.connections), of_part=options.from_s is not None)
     tables = {
         "segments": streams.segments, "sack": captures.sack, "tcp_state": logs.tcp_state,
         "retransmissions": streams.retransmissions, "connections": streams.connections, "findings": found.table,
@@ -174,6 +191,6 @@ def conclude(
     missing = missing_inputs(tables, options, accounted=links.shares is not None, link_logged=logs.link is not None)
     part = Trace(logs.inputs, {**trace.tables, "packets": captures.packets})
     return Analysis(
-        part, tables, streams.paths, ends(streams, limits), links, origin_ns, options, missing, found.not_looked_for,
-        blame,
+        part, tables, streams.paths, ends(streams, joined.limits, clocks), links, origin_ns, options, missing,
+        found.not_looked_for, blame,
     )  # fmt: skip

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from multitracer.analysis.captures import Captures
 from multitracer.compute.arrays import rows_with
@@ -83,8 +84,20 @@ def directions(streams: Streams) -> list[Direction]:
     return list(map(Direction, *(values.tolist() for values in (connection, sender, near, far, least, greatest))))
 
 
-def ends(streams: Streams, limits: Limits) -> Ends:
-    """What every end of every connection sent, measured at the point nearest to it."""
+def largest_end(streams: Streams) -> int | None:
+    """The end that sent most data, 2 * connection + sender; None if none sent any."""
+    measures, paths = streams.measures, streams.paths
+    connection, sender, point = (measures[name].to_numpy() for name in ("connection", "sender", "point"))
+    data = np.where(paths.seen_at[connection, sender] == point, np.nan_to_num(measures["unique_bytes"].to_numpy()), 0)
+    end = 2 * connection.astype(np.int64) + sender
+    return int(end[data == data.max()].min()) if len(data) and data.max() > 0 else None
+
+
+def ends(streams: Streams, limits: Limits, clocks: npt.NDArray[np.float64]) -> Ends:
+    """What every end of every connection sent, measured at the point nearest to it.
+
+    `clocks` are the kernel's own of each end.
+    """
     measures, connections, resent = streams.measures, streams.connections, streams.retransmissions
     connection, sender, point = (measures[name].to_numpy() for name in ("connection", "sender", "point"))
     best = np.flatnonzero(streams.paths.seen_at[connection, sender] == point)
@@ -97,4 +110,4 @@ def ends(streams: Streams, limits: Limits) -> Ends:
         {kind: np.bincount(end[resent[name] == kind], minlength=len(row)) for kind in kinds}
         for name, kinds in (("trigger", TRIGGERS), ("spurious", SPURIOUS))
     )
-    return Ends(measures, row, triggers, spurious, limits)
+    return Ends(measures, row, triggers, spurious, limits, clocks)

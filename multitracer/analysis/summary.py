@@ -14,6 +14,7 @@ from multitracer.model.analysis import Analysis, Ends, Ints, Totals
 from multitracer.model.limits import LIMITS, RATE_FROM, Limits
 from multitracer.model.trace import Input
 from multitracer.model.version import VERSION
+from multitracer.tcp.kernel_clocks import CLOCKS
 from multitracer.tcp.rtt import STATISTICS
 
 if TYPE_CHECKING:
@@ -179,6 +180,7 @@ def _sent(ends: Ends, numbers: Ints) -> Tree:
         "retransmissions": {kind: _counts(counts, seen) for kind, counts in ends.triggers.items()},
         "spurious": {kind: _counts(counts, seen) for kind, counts in ends.spurious.items()},
         "limits": _limits(ends.limits, numbers),
+        "kernel_clocks": _kernel_clocks(ends, numbers),
     }
 
 
@@ -188,6 +190,15 @@ def _limits(limits: Limits, numbers: Ints) -> Any:
     known = np.isfinite(limits.shares[numbers, 0])
     shares = limits.shares[numbers[known]]
     items[known] = dicts({name: shares[:, cause] for cause, name in enumerate(LIMITS)})
+    return items
+
+
+def _kernel_clocks(ends: Ends, numbers: Ints) -> Any:
+    """The kernel's own clocks of the ends, one dict each; None where no log has them."""
+    items = np.full(len(numbers), None)
+    values = ends.kernel_clocks[numbers]
+    known = np.isfinite(values[:, 0])
+    items[known] = dicts({name: values[known, place] for place, name in enumerate(CLOCKS)})
     return items
 
 

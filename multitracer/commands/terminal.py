@@ -53,6 +53,8 @@ def _lines(concluded: Summary, results: str, width: int, *, colour: bool) -> Ite
     yield Text(_trust(summary), style="dim")
     yield Text("\n" + concluded.verdict, style="bold")
     yield from (Text(printable(line)) for line in concluded.story[1:])
+    if clocks := _kernel_clocks(concluded.totals):
+        yield Text(clocks)
     yield from map(Text, _notes(summary))
     if summary["accounting"]:
         yield Text()
@@ -113,6 +115,19 @@ def _clock_error(clocks: list[dict[str, Any]]) -> str:
     """How well the clocks are known, by the one that is known least."""
     error, worst = (1e3 * max(clock[name] or 0 for clock in clocks) for name in ("error_s", "worst_s"))
     return f"clocks known within {error:.1f} ms if both ways take equally long, at worst {worst:.1f} ms"
+
+
+def _kernel_clocks(totals: Totals) -> str:
+    """The kernel's own clocks of the connection and direction with most data; empty where no log has them."""
+    ends = [end for one in totals.busiest[:1] for end in one["directions"].values()]
+    sent = max(ends, key=lambda end: end["unique_bytes"] or 0, default=None)
+    clocks = sent and sent["kernel_clocks"]
+    if not clocks:
+        return ""
+    return (
+        f"The kernel's own clocks: busy {clocks['busy_s']:.1f} s, of that {clocks['rwnd_limited_s']:.1f} s with the"
+        f" receiver's window full, {clocks['sndbuf_limited_s']:.1f} s with the send buffer full."
+    )
 
 
 def _notes(summary: dict[str, Any]) -> list[str]:

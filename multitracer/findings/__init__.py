@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from multitracer.findings import (
     ack_compression,
     ack_loss,
+    application_limited,
     burst_loss,
     competing_recovery,
     excessive_queueing,
@@ -25,7 +26,9 @@ from multitracer.findings import (
     link_reset,
     link_retransmissions,
     local_drop,
+    path_stall,
     probe,
+    receiver_window_limited,
     reordering,
     timeout,
     zero_window,
@@ -44,6 +47,7 @@ DETECTORS: tuple[ModuleType, ...] = (
     timeout, fast_retransmit, probe, competing_recovery, burst_loss, local_drop, link_reset,
     header_decompression_failure, link_recovery_hole, link_outage, link_retransmissions, flow_control_gap,
     excessive_queueing, idle_link, ack_loss, ack_compression, reordering, zero_window, handshake_retry,
+    path_stall, receiver_window_limited, application_limited,
 )  # fmt: skip
 
 KINDS: tuple[str, ...] = tuple(kind for detector in DETECTORS for kind in detector.KINDS)

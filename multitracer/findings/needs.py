@@ -60,6 +60,8 @@ BOTH_ENDS = Need(
 
 FRAMES = Need("a log of the link's frames", lambda observed: observed.frames is not None)
 
+LIMITS = Need(ROUND_TRIPS.input, lambda observed: observed.limits is not None and ROUND_TRIPS.met(observed))
+
 LINK_INTERVALS = Need(FRAMES.input, lambda observed: observed.link_intervals is not None)
 
 LINK_RTT = Need(

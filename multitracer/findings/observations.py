@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.correlation.queue_fates import Fates, queue_fates
+from multitracer.model.limits import Limits
 from multitracer.model.thresholds import Thresholds
 from multitracer.tcp.connection_rows import Groups
 from multitracer.tcp.rtt import segment_round_trips
@@ -58,6 +59,8 @@ class Observations:
     link_rtt_ns: int | None = None
     groups: Groups | None = None
     """Rows of `segments` by connection and point, where the caller has grouped them already."""
+    limits: Limits | None = None
+    """What limited what each end sent."""
     usual_rtt_ns: int = 0
     """Where these tables are a window of a recording: the largest of its connections' least round trips, else 0."""
     thresholds: Thresholds = field(default_factory=Thresholds)
@@ -99,6 +102,11 @@ class Observations:
     def rows_sent(self, direction: Direction) -> npt.NDArray[np.int64]:
         """Rows of the segments that a direction's sender sent, at the point beside it; none where there is none."""
         return self.rows(direction.connection, direction.sender_point, direction.sender)
+
+    def rows_seen(self, direction: Direction) -> npt.NDArray[np.int64]:
+        """Rows of the segments that a direction's sender sent, at the point beside it, else where they arrived."""
+        point = direction.sender_point if direction.sender_point >= 0 else direction.receiver_point
+        return self.rows(direction.connection, point, direction.sender)
 
     def pure_acks(self, direction: Direction) -> npt.NDArray[np.int64]:
         """Rows of the acknowledgements without data that a direction's sender sent, at the point beside it."""

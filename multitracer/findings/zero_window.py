@@ -27,7 +27,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
     for direction in observed.directions:
         if direction.connection not in connections:
             continue
-        rows = observed.rows_sent(direction)
+        rows = observed.rows_seen(direction)
         closed = marks[rows] & MARKS["zero_window"] != 0
         edges = np.flatnonzero(np.diff(np.concatenate([[False], closed]).astype(np.int8)))
         for start, stop in zip(edges[::2], [*edges[1::2].tolist(), len(rows)][: len(edges[::2])], strict=True):
@@ -35,7 +35,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
             until = rows[stop] if stop < len(rows) else rows[-1]
             wait = (int(time[until]) - int(time[group[0]])) / 1e6
             yield Finding(
-                "zero-window", "host", direction.connection, int(time[group[0]]), int(time[until]), "confirmed",
+                "zero-window", "receiver", direction.connection, int(time[group[0]]), int(time[until]), "confirmed",
                 f"the window was advertised as zero {len(group)} times, and opened {wait:.1f} ms after the first"
                 if stop < len(rows)
                 else f"the window was advertised as zero {len(group)} times, and was not seen to open again",

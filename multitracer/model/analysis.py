@@ -37,6 +37,8 @@ class Ends:
     """How often each end retransmitted, by whether that was needless: "yes", "no" or "unknown"."""
     limits: Limits
     """What limited each end, as far as it sent data."""
+    kernel_clocks: npt.NDArray[np.float64]
+    """The kernel's own clocks of each end where a log has them, columns as in multitracer.tcp.kernel_clocks."""
 
     def counts(self, name: str) -> Ints:
         """A column of counts of `measures`, shape (connections, 2); 0 where nothing was seen."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,22 @@ RATE_FROM = ("", "told", "found")
 """Where a path's rate is from: stated by the user, or found from arrivals or acknowledgements behind a queue."""
 
 Floats: TypeAlias = npt.NDArray[np.float64]
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+
+class Stretches(NamedTuple):
+    """Stretches of time in which one cause limited one end without a break; arrays, an element each, by end and time.
+
+    Only those that may make a finding are kept: of the application, the receiver's window, and a path that stood still,
+    and longer than a threshold of round trips.
+    """
+
+    end: Ints
+    """2 * connection + sender."""
+    cause: Ints
+    """An index of LIMITS."""
+    start_ns: Ints
+    stop_ns: Ints
 
 
 @dataclass(frozen=True)
@@ -44,3 +60,6 @@ class Limits:
     """When each end sent its first data octet; -1 for none."""
     end_ns: npt.NDArray[np.int64]
     """When the last of its data was acknowledged; -1 for never."""
+    stretches: Stretches
+    by_arrivals: npt.NDArray[np.bool_]
+    """Whether the receiver's capture showed when each end's data arrived; else acknowledgements stand for it."""

@@ -21,6 +21,10 @@ class Thresholds:
     """excessive-queueing: and the wait exceeds this where only round trips show it, as hosts delay packets too."""
     idle_rtts: float = 1.0
     """idle-link: an idle interval of more round trips than this."""
+    stall_rtts: float = 2.0
+    """path-stall: nothing arrives for more round trips than this; what limits say begins at two."""
+    limited_rtts: float = 1.0
+    """receiver-window-limited, application-limited: a stretch of more round trips than this."""
     burst_rtts: float = 1.0
     """burst-loss: segments sent within this many round trips are lost together."""
     burst_segments: int = 2

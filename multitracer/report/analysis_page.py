@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.analysis.summary import Summary
+from multitracer.model.limits import LIMIT_NAMES
 from multitracer.model.vocabulary import CAUSES, LAYERS
 from multitracer.report import analysis_panels, colours, page_template, panel_data
 from multitracer.report.panel_data import PanelData
@@ -45,6 +46,7 @@ def html(analysis: Analysis, concluded: Summary) -> str:
         "more_findings": max(len(summary["findings"]) - MOST_ROWS, 0),
         "not_looked_for": _not_looked_for(summary["not_looked_for"]),
         "connections": summary["connections"].of(np.array(order, dtype=np.int64)),
+        "limit_names": LIMIT_NAMES,
         "left_out": len(analysis.connections) - len(order),
         "absent": [*panels.absent, *_unshaded(analysis)],
         "thinned": _thinned(shown, link),

@@ -17,6 +17,7 @@ from multitracer.model.paths import Paths
 from multitracer.tcp.connection_rows import Groups
 
 NEAR, NOWHERE = 0, -1
+ROUND_TRIP_MS = 100.0
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +36,15 @@ def paths_of(rows: int, *, sender: int = NEAR, receiver: int = NOWHERE) -> Paths
 def measured(frame: pd.DataFrame, sender: int = 0, point: int = 0) -> pd.DataFrame:
     """The part of the measures that says who sent data where."""
     count = int((frame["payload_bytes"] > 0).sum())
-    return pd.DataFrame({"connection": [0], "sender": [sender], "point": [point], "data_segments": [count]})
+    return pd.DataFrame(
+        {
+            "connection": [0],
+            "sender": [sender],
+            "point": [point],
+            "data_segments": [count],
+            "rtt_min_ms": [ROUND_TRIP_MS],
+        }
+    )
 
 
 def found(*segments: Segment, paths: Paths | None = None, told_bps: float | None = None) -> Limits:

@@ -175,12 +175,22 @@ def test_a_forced_role_is_obeyed(tmp_path: Path) -> None:
     assert list(roles.values()) == ["receiver"]
 
 
-def test_a_link_rate_gives_accounting_without_a_link_log(tmp_path: Path) -> None:
-    """Without a link log accounting is null, and the report says which input would give it; --link-rate gives it."""
-    without = analyze(tmp_path, RLP / "snd.pcap", "--summary-only")
-    assert (without["accounting"], without["utilization"]) == (None, None)
+def test_the_paths_rate_gives_accounting_without_a_link_log(tmp_path: Path) -> None:
+    """Where arrivals show it, a stated one changes nothing."""
+    found = analyze(tmp_path, RLP / "snd.pcap", "--summary-only")
+    assert [rate["how"] for rate in found["path_rate"]] == ["found"]
+    assert sum(found["accounting"].values()) == pytest.approx(1, abs=1e-9)
+    assert analyze(tmp_path, RLP / "snd.pcap", "--summary-only", "--link-rate", "9600")["accounting"] == found["accounting"]
+
+
+def test_without_any_rate_the_summary_says_what_would_give_an_accounting(tmp_path: Path) -> None:
+    """Of the first packets too few are acknowledged to show one; a stated one then gives it."""
+    short = tmp_path / "short.pcap"
+    short.write_bytes((RLP / "snd.pcap").read_bytes()[:4000])
+    without = analyze(tmp_path / "without", short, "--summary-only")
+    assert (without["accounting"], without["utilization"], without["path_rate"]) == (None, None, None)
     assert any("--link-rate" in said for said in without["missing"])
-    shares = analyze(tmp_path, RLP / "snd.pcap", "--summary-only", "--link-rate", "9600")["accounting"]
+    shares = analyze(tmp_path / "with", short, "--summary-only", "--link-rate", "9600")["accounting"]
     assert sum(shares.values()) == pytest.approx(1, abs=1e-9)
 
 

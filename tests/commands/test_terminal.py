@@ -68,6 +68,17 @@ def test_without_an_accounting_it_says_what_limited_the_transfer(totals: Totals,
     assert "What limited it: the receiver's window 62 %, the path's rate 38 %." in text
 
 
+def test_the_kernels_own_clocks_are_shown(totals: Totals, summary: dict[str, Any]) -> None:
+    """Of the direction with most data, where a log has them."""
+    assert "kernel's own clocks" not in printed(summary, totals)
+    known = copy.deepcopy(totals)
+    clocks = {"busy_s": 9.98, "rwnd_limited_s": 0.47, "sndbuf_limited_s": 0.86}
+    for sent in known.busiest[0]["directions"].values():
+        sent["kernel_clocks"] = clocks if sent["unique_bytes"] > 10_000 else None
+    text = printed(summary, known)
+    assert "busy 10.0 s, of that 0.5 s with the receiver's window full, 0.9 s with the send buffer full." in text
+
+
 def test_every_cause_has_a_letter_of_its_own() -> None:
     """The bar can show any cause."""
     assert set(_CAUSES) == set(CAUSES)

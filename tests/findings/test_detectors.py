@@ -5,7 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from scenes import LEAST_RTT_MS, SERVER, Seen, accounting, at, frames, intervals, retransmissions, scene, segment_frames
+from scenes import (
+    LEAST_RTT_MS,
+    SERVER,
+    Seen,
+    accounting,
+    at,
+    frames,
+    intervals,
+    limits,
+    retransmissions,
+    scene,
+    segment_frames,
+)
 from two_ends import MS
 
 from multitracer.findings import KINDS, Observations, find
@@ -107,9 +119,7 @@ def moved(*, overtaken: bool) -> Observations:
 
 def lost(*numbers: int) -> Observations:
     """Ten segments 10 ms apart of which some never arrive."""
-    return scene(
-        [Seen(10 * n, None if n in numbers else 10 * n + 50, seq=1 + 100 * n, size=100) for n in range(10)]
-    )
+    return scene([Seen(10 * n, None if n in numbers else 10 * n + 50, seq=1 + 100 * n, size=100) for n in range(10)])
 
 
 def window(*, closed: bool) -> Observations:
@@ -164,6 +174,18 @@ SPEAKS: dict[str, tuple[Observations, Observations]] = {
     "reordering": (moved(overtaken=True), moved(overtaken=False)),
     "zero-window": (window(closed=True), window(closed=False)),
     "handshake-retry": (opened(twice=True), opened(twice=False)),
+    "path-stall": (
+        scene(DATA, limits=limits(("path_stall", 0, 250))),
+        scene(DATA, limits=limits(("path_stall", 0, 200))),
+    ),
+    "receiver-window-limited": (
+        scene(DATA, limits=limits(("receiver_window", 0, 250))),
+        scene(DATA, limits=limits(("application", 0, 250))),
+    ),
+    "application-limited": (
+        scene(DATA, limits=limits(("application", 0, 250))),
+        scene(DATA, limits=limits(("receiver_window", 0, 250))),
+    ),
 }
 
 

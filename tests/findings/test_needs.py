@@ -9,7 +9,7 @@ from itertools import combinations
 
 import pytest
 from repository import EXAMPLES
-from scenes import LEAST_RTT_MS, Seen, accounting, frames, intervals, scene, segment_frames
+from scenes import LEAST_RTT_MS, Seen, accounting, frames, intervals, limits, scene, segment_frames
 from two_ends import MS
 
 from multitracer import findings
@@ -27,29 +27,33 @@ LOG = "a log of the link's frames"
 BY_TCP = {"timeout", "spurious-timeout", "fast-retransmit", "spurious-fast-retransmit", "probe"}
 BY_PACKETS = {*BY_TCP, "zero-window", "handshake-retry"}
 BY_BOTH_ENDS = {"burst-loss", "header-decompression-failure", "ack-loss", "ack-compression", "reordering"}
+BY_LIMITS = {"path-stall", "receiver-window-limited", "application-limited"}
 BY_LOG = {"link-reset", "link-release", "flow-control-gap"}
 
 SENT = [Seen(sent=0, came=50, size=1000), Seen(sent=60, came=110, sender=1, ack=1001)]
 NOWHERE = scene(directions=[])
-AT_RECEIVER = scene(SENT, directions=[Direction(0, 0, -1, 0, 0), Direction(0, 1, 0, -1, 0)])
-AT_SENDER = scene(SENT, directions=[Direction(0, 0, 0, -1, LEAST_RTT_MS * MS), Direction(0, 1, -1, 0, 0)])
-AT_BOTH = scene(SENT)
+AT_RECEIVER = scene(SENT, directions=[Direction(0, 0, -1, 0, 0), Direction(0, 1, 0, -1, 0)], limits=limits())
+AT_SENDER = scene(
+    SENT, directions=[Direction(0, 0, 0, -1, LEAST_RTT_MS * MS), Direction(0, 1, -1, 0, 0)], limits=limits()
+)
+AT_BOTH = scene(SENT, limits=limits())
 LOGGED = {"frames": frames(), "link_intervals": intervals(), "link_rtt_ns": 100 * MS}
 JOINED = {**LOGGED, "segment_frames": segment_frames({"sent": 0}), "accounting": accounting((0, 10, "new_data"))}
 
 LOOKED_FOR: dict[str, tuple[Observations, set[str]]] = {
     "nothing": (NOWHERE, set()),
     "receiver's capture": (AT_RECEIVER, BY_PACKETS),
-    "sender's capture": (AT_SENDER, {*BY_PACKETS, "excessive-queueing"}),
-    "both captures": (AT_BOTH, {*BY_PACKETS, *BY_BOTH_ENDS, "excessive-queueing"}),
+    "sender's capture": (AT_SENDER, {*BY_PACKETS, *BY_LIMITS, "excessive-queueing"}),
+    "both captures": (AT_BOTH, {*BY_PACKETS, *BY_LIMITS, *BY_BOTH_ENDS, "excessive-queueing"}),
     "link log": (replace(NOWHERE, **LOGGED), {*BY_LOG, "link-outage", "link-retransmissions"}),
     "link log without acknowledgements": (replace(NOWHERE, **{**LOGGED, "link_rtt_ns": None}), BY_LOG),
     "link rate": (
-        replace(AT_SENDER, accounting=JOINED["accounting"]), {*BY_PACKETS, "excessive-queueing", "idle-link"}
+        replace(AT_SENDER, accounting=JOINED["accounting"]),
+        {*BY_PACKETS, *BY_LIMITS, "excessive-queueing", "idle-link"},
     ),
     "link log that fits no packet": (
         replace(AT_SENDER, **LOGGED, segment_frames=segment_frames()),
-        {*BY_PACKETS, *BY_LOG, "excessive-queueing", "link-outage", "link-retransmissions"},
+        {*BY_PACKETS, *BY_LIMITS, *BY_LOG, "excessive-queueing", "link-outage", "link-retransmissions"},
     ),
     "all but the receiver's capture": (replace(AT_SENDER, **JOINED), {*KINDS} - BY_BOTH_ENDS),
     "everything": (replace(AT_BOTH, **JOINED), {*KINDS}),

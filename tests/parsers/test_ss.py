@@ -54,6 +54,15 @@ def test_what_ss_leaves_out_is_unset_or_zero() -> None:
     assert row[["snd_wnd_bytes", "rcv_wnd_bytes", "snd_nxt"]].isna().all()
 
 
+def test_the_kernels_clocks_are_read_where_ss_prints_them() -> None:
+    """One that is left out stands at zero; where all are, ss may be too old to know them."""
+    text = STYLES["comment"].replace("busy:100ms", "busy:1500ms rwnd_limited:468ms(31.2%)")
+    row = ss.read(Source("x", text.encode())).tables["tcp_state"].iloc[0]
+    assert row[["busy_s", "rwnd_limited_s", "sndbuf_limited_s"]].tolist() == [1.5, 0.468, 0]
+    old = ss.read(Source("x", STYLES["comment"].replace(" busy:100ms", "").encode())).tables["tcp_state"].iloc[0]
+    assert old[["busy_s", "rwnd_limited_s", "sndbuf_limited_s"]].isna().all()
+
+
 def test_sockets_without_a_window_are_counted_not_read() -> None:
     """LISTEN and TIME-WAIT send nothing; their statistics are not given to another socket."""
     text = (

@@ -12,6 +12,7 @@ from two_ends import segments as segments_table
 
 from multitracer.findings import Observations
 from multitracer.findings.observations import Direction
+from multitracer.model.limits import LIMITS, Limits, Stretches
 from multitracer.model.schema import ACK, MARKS, build
 
 CLIENT, SERVER = "10.0.0.1:1000", "10.0.0.2:80"
@@ -83,6 +84,21 @@ def scene(seen: Sequence[Seen] = (), **parts: Any) -> Observations:
     return Observations(**{**given, **parts})
 
 
+def limits(*stretches: tuple[str, float, float], by_arrivals: bool = True) -> Limits:
+    """What limited the client: stretches of a cause, in ms."""
+    cause, start, stop = ([one[place] for one in stretches] for place in range(3))
+    columns = (
+        np.zeros(len(stretches)),
+        [LIMITS.index(name) for name in cause],
+        *(list(map(at, x)) for x in (start, stop)),
+    )
+    return Limits(
+        np.full((2, len(LIMITS)), np.nan), np.full(2, np.nan), np.zeros(2, dtype=np.int8), np.full(2, -1),
+        np.full(2, -1), Stretches(*(np.array(column, dtype=np.int64) for column in columns)),
+        np.array([by_arrivals, False]),
+    )  # fmt: skip
+
+
 def _connections() -> pd.DataFrame:
     return build(
         "connections",
@@ -112,9 +128,7 @@ def segment_frames(*rows: dict[str, Any]) -> pd.DataFrame:
         "frames": 10, "frame_retransmissions": 0, "matched_by": "payload", "carried_bytes": 1040,
     }  # fmt: skip
     times = {"sent": "sent_ns", "first": "first_frame_ns", "last": "last_frame_ns", "delivered": "delivered_ns"}
-    columns: dict[str, list[Any]] = {
-        name: [row.get(name, value) for row in rows] for name, value in plain.items()
-    }
+    columns: dict[str, list[Any]] = {name: [row.get(name, value) for row in rows] for name, value in plain.items()}
     for short, name in times.items():
         columns[name] = [-1 if row.get(short) is None else at(row[short]) for row in rows]
     columns["queue_ns"] = [-1 if row.get("queue") is None else round(row["queue"] * MS) for row in rows]

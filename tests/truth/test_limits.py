@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import csv
-import tempfile
-from functools import cache
-from pathlib import Path
 
 import pytest
+from blamed import BOTH, RECEIVER, SENDER, analysed
+from labelled import analysed as labelled_analysis
 from shared_data import BLAME, shared
 
-from multitracer import Analysis, AnalyzeOptions, analyze, read
 from multitracer.model.limits import LIMITS
 
 pytestmark = pytest.mark.data
 
-BOTH, SENDER, RECEIVER = ("snd.pcap", "rcv.pcap"), ("snd.pcap",), ("rcv.pcap",)
-INPUTS = {*BOTH, "tcp_probe.txt.gz", "retransmit.txt.gz"}
 WITHIN = {BOTH: 0.007, SENDER: 0.007}
 """How near each share comes to the truth, whose milliseconds are whole."""
 CAUSE_OF = {
@@ -24,17 +20,6 @@ CAUSE_OF = {
     "loss-recovery-fast": "fast_recovery", "receiver-window": "receiver_window", "sender-window": "sender_window",
     "application": "application",
 }  # fmt: skip
-
-
-@cache
-def analysed(folder: str, names: tuple[str, ...], rate_bps: float | None = None) -> Analysis:
-    """The analysis of some of a folder's inputs."""
-    assert set(names) <= INPUTS
-    with tempfile.TemporaryDirectory() as directory:
-        for name in names:
-            (Path(directory) / name).write_bytes(shared("blame", folder, name).read_bytes())
-        paths = sorted(map(str, Path(directory).iterdir()))
-        return analyze(read(*paths), AnalyzeOptions(link_rate_bps=rate_bps))
 
 
 def found(folder: str, names: tuple[str, ...], rate_bps: float | None = None) -> dict[str, float]:
@@ -86,6 +71,20 @@ def test_the_paths_rate_is_found(folder: str) -> None:
     for names in (BOTH, SENDER):
         (rate,) = analysed(folder, names).summary()["path_rate"]
         assert rate["rate_bps"] == pytest.approx(true, rel=0.02)
+
+
+@pytest.mark.parametrize("folder", ["loss2", "overflow", "reset", "stall", "xonxoff"])
+def test_the_kernels_clock_of_a_full_window_runs_at_least_as_long(folder: str) -> None:
+    """Where ss recorded it: it counts a full window also while the path is busy."""
+    analysis = labelled_analysis(folder)
+    ends = analysis.ends
+    limits = analysis.summary()["limits"]
+    session_s = (ends.limits.end_ns[ends.largest] - ends.limits.start_ns[ends.largest]) / 1e9
+    connection, sender = divmod(ends.largest, 2)
+    sent = analysis.summary()["connections"][connection]["directions"][("client", "server")[sender]]
+    clocks = sent["kernel_clocks"]
+    assert clocks["rwnd_limited_s"] / session_s >= limits["receiver_window"] - 0.02
+    assert 0 < clocks["busy_s"] <= session_s + 1
 
 
 @pytest.mark.parametrize("folder", BLAME)

@@ -1,0 +1,66 @@
+"""Stretches in which one cause limited a sender: what makes one finding, whose layer, and when it is undecided."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from scenes import Seen, frames, limits, scene, segment_frames
+
+from multitracer.findings import Observations, find
+
+DATA = [Seen(sent=10 * n, came=10 * n + 50, seq=1 + 1000 * n, size=1000) for n in range(20)]
+STALL = limits(("path_stall", 0, 500))
+
+
+def of(kind: str, observed: Observations) -> pd.DataFrame:
+    """The findings of a kind."""
+    found = find(observed).table
+    return found[found["kind"] == kind].reset_index(drop=True)
+
+
+def test_stretches_close_together_make_one_finding() -> None:
+    """Its cost is theirs, without the gaps; a gap of more than a round trip divides it."""
+    spans = (("application", 0, 200), ("application", 300, 500), ("application", 700, 900))
+    found = of("application-limited", scene(DATA, limits=limits(*spans)))
+    assert [evidence["limited_s"] for evidence in found["evidence"]] == [0.4, 0.2]
+    assert "in 2 stretches it cost 0.40 s (4 round trips)" in found["because"][0]
+
+
+@pytest.mark.parametrize(("by_arrivals", "layer"), [(True, "path"), (False, "unknown")])
+def test_a_stall_is_the_paths_only_if_both_captures_say_so(*, by_arrivals: bool, layer: str) -> None:
+    """From one capture the receiver may have held its acknowledgements back."""
+    found = of("path-stall", scene(DATA, limits=limits(("path_stall", 0, 500), by_arrivals=by_arrivals)))
+    assert found["layer"].tolist() == [layer]
+
+
+def test_a_stall_is_not_the_paths_where_a_link_log_shows_what_happened() -> None:
+    """The log covers that time, and the transfer's segments are in it."""
+    log = {"frames": frames((0, True, "I RR", 0), (600, True, "I RR", 0)), "limits": STALL}
+    assert of("path-stall", scene(DATA, **log, segment_frames=segment_frames({"sent": 0}))).empty
+    assert len(of("path-stall", scene(DATA, **log, segment_frames=segment_frames()))) == 1
+    early = {**log, "frames": frames((-900, True, "I RR", 0), (-600, True, "I RR", 0))}
+    assert len(of("path-stall", scene(DATA, **early, segment_frames=segment_frames({"sent": 0})))) == 1
+
+
+def test_in_a_capture_with_holes_it_is_undecided() -> None:
+    """The resend that repaired a loss, or the data that the application sent, may be among what is missing."""
+    hole = [*DATA, Seen(sent=300, came=350, sender=1, ack=50_000, marks=("acks_unseen",))]
+    spans = limits(("path_stall", 400, 900), ("application", 0, 310), ("receiver_window", 1000, 1300))
+    found = find(scene(hole, limits=spans)).table.set_index("kind")["verdict"]
+    assert found["path-stall"] == "undecided"
+    assert found["application-limited"] == "undecided"
+    assert found["receiver-window-limited"] == "confirmed"
+
+
+def test_a_closed_window_is_found_beside_either_end() -> None:
+    """The sender's capture has the acknowledgements that closed it and opened it, too."""
+    closed = Seen(sent=100, came=150, sender=1, ack=1001, window=0, marks=("zero_window",))
+    seen = scene([*DATA, closed, Seen(sent=700, came=750, sender=1, ack=1001)])
+    for near, far in ((0, -1), (-1, 0)):
+        ends = [one._replace(sender_point=near if one.sender == 0 else far) for one in seen.directions]
+        ends = [one._replace(receiver_point=far if one.sender == 0 else near) for one in ends]
+        found = of("zero-window", replace(seen, directions=ends))
+        assert found["layer"].tolist() == ["receiver"]
+        assert "opened 600.0 ms after" in found["because"][0]
