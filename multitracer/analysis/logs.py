@@ -95,10 +95,11 @@ def _frames_clock(
     if entry.clock is not None and entry.clock.pieces:
         return entry.clock  # a capture with packets and frames has one clock
     tables = {"packets": captures.packets, "flows": captures.flows, "frames": log.frames, "links": log.links}
-    errors = captures.alignment.errors_ns
+    alignment = captures.alignment
     tied = tie_clock(
-        tables, streams.segments, captures.connections, streams.paths, entry.number, reference, errors
-    )
+        tables, streams.segments, captures.connections, streams.paths, entry.number, reference,
+        (alignment.errors_ns, alignment.worsts_ns),
+    )  # fmt: skip
     if tied.pieces or entry.recording.clock != "epoch":
         return tied
     how = "is the host's calendar, taken to be the capture's: nothing in it could be matched to a packet"

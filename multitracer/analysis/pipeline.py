@@ -109,9 +109,9 @@ def observations(joined: Joined, options: AnalyzeOptions, usual_rtt_ns: int) -> 
     main = joined.accounts.get(-1 if layer.main is None else layer.main)
     return Observations(
         streams.segments, streams.connections, streams.retransmissions, directions(streams), streams.paths.arrival,
-        streams.paths.arrived, pair_errors(joined.captures.alignment), links=log.links if log else None,
-        frames=log.frames if log else None, link_intervals=layer.intervals, segment_frames=layer.segment_frames,
-        accounting=main.table if main else None, link_rtt_ns=layer.rtt_ns, groups=streams.groups,
+        streams.paths.arrived, pair_errors(joined.captures.alignment), layer.log_error_ns,
+        links=log.links if log else None, frames=log.frames if log else None, link_intervals=layer.intervals,
+        segment_frames=layer.segment_frames, accounting=main.table if main else None, link_rtt_ns=layer.rtt_ns, groups=streams.groups,
         usual_rtt_ns=usual_rtt_ns, thresholds=options.thresholds,
     )  # fmt: skip
 

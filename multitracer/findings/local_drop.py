@@ -39,7 +39,10 @@ def _by_link(observed: Observations) -> Iterator[tuple[dict[str, Any], Any, Any]
     for link in table["link"].unique():
         columns = {name: table.loc[table["link"] == link, name].to_numpy() for name in table.columns}
         never = (columns["first_frame_ns"] < 0) & (columns["carried_bytes"] == 0)
-        yield columns, never, _passed_by(columns["sent_ns"], columns["first_frame_ns"], observed.resets(int(link)))
+        # The resets are on the link's clock, the times of sending on the capture's.
+        late = max((error for (one, *_), error in observed.log_error_ns.items() if one == link), default=0)
+        resets = [(start, end + late) for start, end in observed.resets(int(link))]
+        yield columns, never, _passed_by(columns["sent_ns"], columns["first_frame_ns"], resets)
 
 
 def _on_link(observed: Observations, columns: dict[str, Any], never: Any, passed: Any) -> Iterator[Finding]:
