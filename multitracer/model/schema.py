@@ -234,6 +234,7 @@ SCHEMA: dict[str, Table] = {
                 C("retransmits", "float64", "retransmissions outstanding", null=np.nan),
                 C("data_bytes", "float64", "payload of the packet that made it log", "bytes", null=np.nan),
                 C("ca_state", "float64", "0 Open 1 Disorder 2 CWR 3 Recovery 4 Loss", null=np.nan),
+                C("resent_by", "float64", "what made it resend: 0 its timer 1 a loss probe 2 acknowledgements", null=np.nan),
             ),
         ),
         Table(
