@@ -81,10 +81,11 @@ def place(pairs: Sequence[Times], reference: str, start_ns: int, known: Sequence
         if expected and agreeing >= _SHARE * expected:
             how = f"is the clock of {name}: with it {agreeing} of {expected} retransmissions are those in the capture"
             return Clock(reference, offset / 1e9, 0.0, error, error, how, (ClockPiece(start_ns, offset),))
-    offset = _by_pattern(pairs)
-    if offset is None:
+    found = _by_pattern(pairs)
+    if found is None:
         how = "its clock is the machine's uptime, and its retransmissions could not be matched to those in a capture"
         return Clock(reference, how=how)
+    offset = found
     differences = np.concatenate([_partners(one, offset, 2 * _SAME_NS) for one in pairs]) - offset
     middle = int(np.median(differences))
     offset += middle
@@ -115,9 +116,7 @@ def _by_pattern(pairs: Sequence[Times]) -> int | None:
     """The offset in ns with which nearly all events are resends, if no other is near as good; None if there is none."""
     if sum(len(one.logged) * len(one.resent) for one in pairs) > _MOST_DIFFERENCES:
         pairs = [Times(one.logged[:1000], one.resent[:4000]) for one in pairs[:1]]
-    differences = np.sort(np.concatenate([(one.logged[:, None] - one.resent).ravel() for one in pairs] or [[]]))
-    if not len(differences):
-        return None
+    differences = np.sort(np.concatenate([(one.logged[:, None] - one.resent).ravel() for one in pairs]))
     within = np.searchsorted(differences, differences + 2 * _SAME_NS, side="right") - np.arange(len(differences))
     best, best_count, second = 0, 0, 0
     for at in np.argsort(-within, kind="stable")[:200].tolist():
