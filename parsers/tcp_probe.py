@@ -3,13 +3,14 @@
 tcp_probe fires on every segment that arrives, before it is processed: cwnd and ssthresh are those before
 the segment. Where both ends run on one kernel, both sockets of a connection are logged. Times are the
 trace clock's, by default the time since the machine started. `srtt` is in microseconds; `length=` of
-older kernels includes the TCP header, and is left out.
+older kernels includes the TCP header, and is left out. A kernel stack below a tcp_retransmit_skb says what
+made TCP resend.
 """
 
 from __future__ import annotations
 
 import re
-from math import nan
+from math import isnan, nan
 from typing import TYPE_CHECKING
 
 from multitracer.parsers.shared.lines import endpoint, head_lines, nanoseconds, split_endpoint, whole_lines
@@ -21,10 +22,17 @@ if TYPE_CHECKING:
 
 # comm-pid [cpu] flags time: event: ...; perf's output has no flags.
 _EVENT = re.compile(
-    r"\s*\S.*?[\s-]\d+(?:/\d+)?\s+(?:\(\s*[\d-]+\)\s+)?\[\d+\]\s+(?:\S+\s+)?"
+    r"\s*\S.*?[\s-]\d+(?:/\d+)?\s+(?:\(\s*[\d-]+\)\s+)?\[(?P<cpu>\d+)\]\s+(?:\S+\s+)?"
     r"(?P<time>\d+\.\d+): +(?:\w+:)?(?P<event>\w+): +",
     re.ASCII,
 )
+_STACK = re.compile(r"\s*\S.*?\s\[(\d+)\]\s.*: <stack trace>\s*\Z", re.ASCII)
+_FRAME = re.compile(r"\s*(?:=> |[0-9a-f]{8,16} )\s*([\w.]+)", re.ASCII)  # ftrace's, perf's
+_CALLERS = {
+    "tcp_retransmit_timer": 0, "tcp_send_loss_probe": 1, "tcp_xmit_retransmit_queue": 2, "tcp_rack_reo_timeout": 2,
+    "tcp_simple_retransmit": 2,
+}  # fmt: skip
+"""What a function in the stack says of the resend: the column `resent_by`."""
 _LOST = re.compile(r"CPU:\d+ \[LOST (\d{1,15}) EVENTS\]", re.ASCII)
 _ENTRIES = re.compile(r"#\s*entries-in-buffer/entries-written: (\d{1,15})/(\d{1,15})\b", re.ASCII)
 _PROBE = re.compile(
@@ -51,13 +59,15 @@ def sniff(head: bytes) -> bool:
 
 def read(source: Source) -> Recording:
     """The three events as rows of `tcp_state`; other events are only counted."""
-    log, counts, ends = StateLog(), dict[str, int](), dict[str, str]()
+    log, counts, ends, stacks = StateLog(), dict[str, int](), dict[str, str](), _Stacks()
     for number, offset, text in whole_lines(source, log.losses):
         event = _EVENT.match(text)
         if event is None:
-            _not_an_event(log, number, offset, text)
+            if not stacks.note(log, text):
+                _not_an_event(log, number, offset, text)
             continue
         name = event["event"]
+        stacks.open(event["cpu"], len(log.records) if name == "tcp_retransmit_skb" else -1)
         if name not in _OURS:
             counts[name] = counts.get(name, 0) + 1
             continue
@@ -70,6 +80,29 @@ def read(source: Source) -> Recording:
         except ValueError:
             log.losses.add(f"{name} without the fields it should have", number, offset)
     return log.recording("tcp_probe", source, clock="monotonic", counts=counts)
+
+
+class _Stacks:
+    """Which row of a log the stack being read belongs to: the latest event of its processor, if a retransmission."""
+
+    def __init__(self) -> None:
+        self._latest: dict[str, int] = {}
+        self._row = -1
+
+    def open(self, cpu: str, row: int) -> None:
+        """An event of a processor that is the log's row `row`, -1 if it is no retransmission."""
+        self._latest[cpu] = self._row = row
+
+    def note(self, log: StateLog, text: str) -> bool:
+        """Note a line of a stack in its row; False for a line of something else."""
+        head, frame = _STACK.match(text), _FRAME.match(text)
+        if head:
+            self._row = self._latest.get(head[1], -1)
+        elif frame and 0 <= self._row < len(log.records):
+            code = _CALLERS.get(frame[1].partition(".")[0])
+            if code is not None and isnan(log.numbers["resent_by"][self._row]):
+                log.numbers["resent_by"][self._row] = code
+        return bool(head or frame)
 
 
 def _not_an_event(log: StateLog, number: int, offset: int, text: str) -> None:
@@ -112,6 +145,6 @@ def _socket(log: StateLog, number: int, time_ns: int, name: str, text: str, star
     v6 = ":" in match[5] and match[5] not in ("::", "::0")
     local, remote = (endpoint(match[5 if v6 else 3], match[1]), endpoint(match[6 if v6 else 4], match[2]))
     if state is None:
-        log.add(number, time_ns, "retransmit", local, remote)
+        log.add(number, time_ns, "retransmit", local, remote, resent_by=nan)
     else:
         log.add(number, time_ns, "state", local, remote, ca_state=int(state))

@@ -39,6 +39,8 @@ class LinkLayer:
     """By link, the packets that it carried and their segments."""
     segment_frames: pd.DataFrame | None = None
     notes: list[str] = field(default_factory=list)
+    log_error_ns: dict[tuple[int, bool, int], int] = field(default_factory=dict)
+    """What `Observations.log_error_ns` says."""
 
     @property
     def rtt_ns(self) -> int | None:
@@ -58,24 +60,38 @@ def join_layers(captures: Captures, streams: Streams, logs: Logs) -> LinkLayer:
     main = _main(counted, frames)
     if not len(captures.segments):
         return LinkLayer(logs.link, stops, timings, counted, main)
-    found = _correlated(captures, streams, logs, logs.link)
-    return LinkLayer(logs.link, stops, timings, counted, main, found.links, found.segment_frames, found.notes)
+    errors = _log_errors(captures.alignment.worsts_ns, logs, frames)
+    found = _correlated(captures, streams, logs.link, errors)
+    return LinkLayer(logs.link, stops, timings, counted, main, found.links, found.segment_frames, found.notes, errors)
 
 
-def _correlated(captures: Captures, streams: Streams, logs: Logs, log: LinkLog) -> Correlation:
+def _correlated(
+    captures: Captures, streams: Streams, log: LinkLog, errors: Mapping[tuple[int, bool, int], int]
+) -> Correlation:
     tables = {"packets": captures.packets, "flows": captures.flows, "frames": log.frames, "links": log.links}
-    errors = _errors_with_logs(captures.alignment.errors_ns, logs, log.frames)
-    return correlate(tables, streams.segments, streams.connections, streams.paths, errors)
+    largest = []
+    for point in range(len(captures.alignment.clocks)):
+        known = [errors.get((link, sent, point), -1) for link, sent in _logged(log.frames)]
+        largest.append(-1 if min(known, default=-1) < 0 else max(known))
+    return correlate(tables, streams.segments, streams.connections, streams.paths, largest)
 
 
-def _errors_with_logs(errors: list[int], logs: Logs, frames: pd.DataFrame) -> list[int]:
-    """Each point's clock error in ns against the frames' clock: its own plus the logs'; -1 if unknown."""
-    clocks = [logs.inputs[number].clock for number in np.unique(frames["input"].to_numpy())]
-    known = [clock.error_s for clock in clocks if clock is not None and clock.error_s is not None]
-    if len(known) < len(clocks):
-        return [-1] * len(errors)
-    more = int(np.ceil(max(known, default=0.0) * 1e9))
-    return [error + more if error >= 0 else -1 for error in errors]
+def _log_errors(worsts: list[int], logs: Logs, frames: pd.DataFrame) -> dict[tuple[int, bool, int], int]:
+    """The bounds of `Observations.log_error_ns`: each point's against the reference and each log's, added."""
+    found: dict[tuple[int, bool, int], int] = {}
+    for (link, sent), numbers in _logged(frames).items():
+        clocks = [logs.inputs[number].clock for number in numbers]
+        known = [clock.worst_s for clock in clocks if clock is not None and clock.worst_s is not None]
+        if len(known) == len(clocks):
+            log = int(np.ceil(max(known) * 1e9))
+            found |= {(link, sent, point): worst + log for point, worst in enumerate(worsts) if worst >= 0}
+    return found
+
+
+def _logged(frames: pd.DataFrame) -> dict[tuple[int, bool], list[int]]:
+    """The inputs that logged each link, by link and whether its sender wrote them."""
+    numbers = frames.groupby(["link", "sent"])["input"].unique()
+    return {(int(link), bool(sent)): inputs.tolist() for (link, sent), inputs in numbers.items()}
 
 
 def _main(found: list[dict[str, Any]], frames: pd.DataFrame) -> int | None:

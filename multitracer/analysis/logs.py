@@ -17,6 +17,7 @@ from multitracer.link.frames import number_frames
 from multitracer.model.options import AnalyzeOptions
 from multitracer.model.trace import Clock, ClockPiece, Input, Trace
 from multitracer.tcp import state_logs
+from multitracer.tcp.resend_log import with_kernel_triggers
 from multitracer.vantage.clocks import stated_clock, to_reference
 
 if TYPE_CHECKING:
@@ -62,9 +63,15 @@ def _place_state(
         return state, captures.inputs
     raw_ack = captures.packets["raw_ack"].to_numpy()
     return state_logs.align_log(
-        state, captures.segments, raw_ack, captures.connections, streams.paths.sender_point, captures.inputs,
+        state, streams.segments, raw_ack, captures.connections, streams.paths.sender_point, captures.inputs,
         captures.reference, stated,
     )  # fmt: skip
+
+
+def told_by_kernel(streams: Streams, logs: Logs) -> Streams:
+    """The streams with the triggers of retransmissions that a kernel's own log shows."""
+    resent = with_kernel_triggers(streams.retransmissions, logs.tcp_state, logs.inputs)
+    return replace(streams, retransmissions=resent)
 
 
 def _place_frames(
@@ -95,10 +102,11 @@ def _frames_clock(
     if entry.clock is not None and entry.clock.pieces:
         return entry.clock  # a capture with packets and frames has one clock
     tables = {"packets": captures.packets, "flows": captures.flows, "frames": log.frames, "links": log.links}
-    errors = captures.alignment.errors_ns
+    alignment = captures.alignment
     tied = tie_clock(
-        tables, streams.segments, captures.connections, streams.paths, entry.number, reference, errors
-    )
+        tables, streams.segments, captures.connections, streams.paths, entry.number, reference,
+        (alignment.errors_ns, alignment.worsts_ns),
+    )  # fmt: skip
     if tied.pieces or entry.recording.clock != "epoch":
         return tied
     how = "is the host's calendar, taken to be the capture's: nothing in it could be matched to a packet"

@@ -27,9 +27,9 @@ from multitracer.accounting.session import Accounting
 from multitracer.analysis.anonymize import anonymize_analysis
 from multitracer.analysis.captures import Captures, place_captures
 from multitracer.analysis.link_layer import LinkLayer, account_links, conclude_links, join_layers, link_tables
-from multitracer.analysis.logs import Logs, place_logs
+from multitracer.analysis.logs import Logs, place_logs, told_by_kernel
 from multitracer.analysis.missing_inputs import missing_inputs
-from multitracer.analysis.streams import Streams, directions, ends, largest_end, follow_streams, pair_errors
+from multitracer.analysis.streams import Streams, directions, ends, follow_streams, largest_end, pair_errors
 from multitracer.analysis.window import cut_accounts, cut_captures, cut_logs, window_of
 from multitracer.findings import Findings
 from multitracer.findings.observations import Direction, Observations
@@ -83,6 +83,7 @@ def join_all(trace: Trace, options: AnalyzeOptions, progress: Progress) -> Joine
     streams = follow_streams(captures, progress)
     progress("joining the layers", 0.6)
     logs = place_logs(trace, captures, streams, options)
+    streams = told_by_kernel(streams, logs)
     layer = join_layers(captures, streams, logs)
     limits = limits_of(captures, streams, options)
     accounts = account_links(layer, streams, logs.tcp_state) if logs.link else account_path(captures, streams, limits)
@@ -93,7 +94,7 @@ def cut(whole: Joined, options: AnalyzeOptions, origin_ns: int, progress: Progre
     """The part that the options select: its packets and log records, joined again, and its accounting."""
     window = window_of(options, origin_ns)
     captures = cut_captures(whole.captures, window, origin_ns, other_logs=whole.logs.link is not None)
-    streams = follow_streams(captures, progress)
+    streams = told_by_kernel(follow_streams(captures, progress), whole.logs)
     progress("joining the layers", 0.6)
     logs = cut_logs(whole.logs, window)
     layer, accounts = join_layers(captures, streams, logs), cut_accounts(whole.accounts, window)
@@ -118,10 +119,10 @@ def observations(joined: Joined, options: AnalyzeOptions, usual_rtt_ns: int) -> 
     main = main_account(joined)
     return Observations(
         streams.segments, streams.connections, streams.retransmissions, directions(streams), streams.paths.arrival,
-        streams.paths.arrived, pair_errors(joined.captures.alignment), links=log.links if log else None,
-        frames=log.frames if log else None, link_intervals=layer.intervals, segment_frames=layer.segment_frames,
-        accounting=main.table if main else None, link_rtt_ns=layer.rtt_ns, groups=streams.groups,
-        limits=joined.limits, usual_rtt_ns=usual_rtt_ns, thresholds=options.thresholds,
+        streams.paths.arrived, pair_errors(joined.captures.alignment), layer.log_error_ns,
+        links=log.links if log else None, frames=log.frames if log else None, link_intervals=layer.intervals,
+        segment_frames=layer.segment_frames, accounting=main.table if main else None, link_rtt_ns=layer.rtt_ns,
+        groups=streams.groups, limits=joined.limits, usual_rtt_ns=usual_rtt_ns, thresholds=options.thresholds,
     )  # fmt: skip
 
 

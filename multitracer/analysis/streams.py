@@ -64,8 +64,8 @@ def _arrival_errors(segments: pd.DataFrame, paths: Paths, alignment: Alignment) 
 
 
 def pair_errors(alignment: Alignment) -> dict[tuple[int, int], int]:
-    """The clock error in ns between every two points whose clocks are known, in both orders."""
-    known = {point: error for point, error in enumerate(alignment.errors_ns) if error >= 0}
+    """The clock error in ns between every two points whose clocks are known, in both orders, at worst."""
+    known = {point: error for point, error in enumerate(alignment.worsts_ns) if error >= 0}
     return {(a, b): known[a] + known[b] for a in known for b in known if a != b}
 
 

@@ -8,7 +8,7 @@ above or below. The tightest bounds leave an interval: its middle is the estimat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
@@ -56,21 +56,21 @@ def tie_clock(
     paths: Paths,
     number: int,
     reference: str,
-    error_ns: Sequence[int] | None = None,
+    error_ns: tuple[Sequence[int], Sequence[int]] | None = None,
 ) -> Clock:
     """Estimate the clock of the link log that is input `number` against the reference clock.
 
-    `segments.time_ns` are on the reference clock to within `error_ns` of their point; segments of a
-    point with -1 are not used. If the bounds allow the reference clock itself, it is taken. Without
-    packets in both the clock has no pieces.
+    `error_ns` are two bounds of how far `segments.time_ns` are from the reference clock, for each point: if both
+    ways take equally long, and at worst; segments of a point with -1 are not used. If the bounds allow the
+    reference clock itself, it is taken. Without packets in both the clock has no pieces.
     """
     frames = tables["frames"]
     own = frames[frames["input"].to_numpy() == number].reset_index(drop=True)
     own = own.assign(time_ns=own["recorded_ns"].to_numpy())
     points = int(segments["point"].max()) + 1 if len(segments) else 0
     found = correlate({**tables, "frames": own}, segments, connections, paths, [-1] * points)
-    errors = np.zeros(points, dtype=np.int64) if error_ns is None else np.asarray(error_ns, dtype=np.int64)
-    after, before = _bounds(found.links.values(), own, segments, paths, errors)
+    bounds = [np.zeros(points, dtype=np.int64)] * 2 if error_ns is None else [np.asarray(one) for one in error_ns]
+    after, before = _bounds(found.links.values(), own, segments, paths, bounds[0])
     count = sum(int((match.segments >= 0).sum()) for match in found.links.values())
     if not len(after.log_ns):
         return Clock(reference, how="shares no packets with a capture")
@@ -81,8 +81,12 @@ def tie_clock(
         return _clock(reference, high - _frame_time(own), high, own, how)
     low, high = int(before.difference_ns.max()), int(after.difference_ns.min())
     if low <= 0 <= high:
-        return _clock(reference, low, high, own, how)
-    return _clock_with_drift(reference, after, before, own, how)
+        clock = _clock(reference, low, high, own, how)
+    else:
+        clock = _clock_with_drift(reference, after, before, own, how)
+    latest, earliest = _bounds(found.links.values(), own, segments, paths, bounds[1])
+    wider = max(int(latest.difference_ns.min()) - high, low - int(earliest.difference_ns.max()), 0)
+    return clock if clock.error_s is None else replace(clock, worst_s=clock.error_s + wider / 1e9)
 
 
 def _bounds(

@@ -40,7 +40,8 @@ def detect(observed: Observations) -> Iterator[Finding]:
             & (columns["last_frame_ns"][rows] > resend.time_ns)
         ]
         if len(mine):
-            yield _finding(columns, int(mine.min()), resend)
+            row = int(mine.min())
+            yield _finding(columns, row, resend, _clocks_leave_it(observed, columns, row, resend))
 
 
 class Repaired:
@@ -69,17 +70,34 @@ class Repaired:
         return rows, self.columns["seq"][rows].tolist(), int(self.columns["payload_bytes"][rows].max())
 
 
-def _finding(columns: dict[str, Any], row: int, resend: Any) -> Finding:
+def _clocks_leave_it(observed: Observations, columns: dict[str, Any], row: int, resend: Any) -> bool:
+    """Whether the earlier copy was on its way at the time of the resend however far the clocks are apart."""
+    clients = dict(zip(observed.connections["connection"], observed.connections["client"], strict=True))
+    direction = observed.direction(int(resend.connection), int(resend.sender != clients.get(resend.connection)))
+    if direction is None:
+        return False
+    link, point = int(columns["link"][row]), direction.sender_point
+    near, far = observed.log_error(link, point), observed.log_error(link, point, by_sender=False)
+    far = observed.error_ns(direction) if far is None else far  # only a capture tells when it was delivered
+    if near is None or far is None:
+        return False
+    begun, repeated, came = (columns[name][row] for name in ("first_frame_ns", "last_frame_ns", "delivered_ns"))
+    return bool(begun + near < resend.time_ns < min(repeated - near, came - far))
+
+
+def _finding(columns: dict[str, Any], row: int, resend: Any, sure_of_clocks: bool) -> Finding:
     late = (columns["delivered_ns"][row] - resend.time_ns) / 1e6
     repeats = int(columns["frame_retransmissions"][row])
     timer = resend.trigger in ("timeout", "probe")
-    certain = timer and columns["matched_by"][row] == "payload"
+    certain = timer and sure_of_clocks and columns["matched_by"][row] == "payload"
     because = (
         f"TCP resent {resend.payload_bytes} bytes while the link was repeating the frames that carried them "
         f"({repeats} repeats); the earlier copy got through {late:.1f} ms later"
     )
     if not timer:
         because += "; likely only, because TCP acted on data delivered out of order, not on its timer"
+    elif not sure_of_clocks:
+        because += "; likely only, because the clocks of the link's log and of the capture may be that far apart"
     return Finding(
         "competing-recovery", "link", int(resend.connection), int(resend.time_ns), int(columns["delivered_ns"][row]),
         "confirmed" if certain else "likely", because,

@@ -31,7 +31,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
         short = greatest is not None and greatest - pipe <= observed.thresholds.queue_pipes * pipe
         if short and observed.segment_frames is None:
             continue
-        sent, waited, how = _waits(observed, direction)
+        sent, waited, how, error = _waits(observed, direction)
         least = observed.thresholds.queue_least_ms * MS if how == "inferred" else 0
         high = waited > max(observed.thresholds.queue_pipes * pipe, least)
         # A single short wait does not end a stretch: waits must stay short for a round trip.
@@ -39,13 +39,16 @@ def detect(observed: Observations) -> Iterator[Finding]:
             times, waits = sent[high][run], waited[high][run]
             if times[-1] - times[0] < observed.thresholds.queue_rtts * pipe:
                 continue
+            doubtful = how == "measured" and np.median(waits) - error <= pipe
+            doubt = f"; likely only, because the two clocks may be {error / 1e6:.0f} ms apart" if doubtful else ""
             yield Finding(
                 "excessive-queueing", _layer(observed, direction, how, times), direction.connection,
                 int(times[0]), int(times[-1]),
-                "confirmed" if how == "measured" else "likely",
+                "confirmed" if how == "measured" and not doubtful else "likely",
                 f"{len(times)} segments waited {np.median(waits) / 1e6:.0f} ms"
                 f" (median; longest {waits.max() / 1e6:.0f} ms) "
-                f"{_WAITED[how]}, against a pipe of {pipe / 1e6:.0f} ms, for {(times[-1] - times[0]) / 1e9:.1f} s",
+                f"{_WAITED[how]}, against a pipe of {pipe / 1e6:.0f} ms, for {(times[-1] - times[0]) / 1e9:.1f} s"
+                f"{doubt}",
                 {"count": len(times), "median_wait_ms": float(np.median(waits)) / 1e6,
                  "longest_wait_ms": float(waits.max()) / 1e6, "pipe_ms": pipe / 1e6},
             )  # fmt: skip
@@ -70,14 +73,16 @@ def _layer(observed: Observations, direction: Direction, how: str, times: Any) -
     return "path" if excess > observed.thresholds.queue_pipes * direction.least_rtt_ns else "unknown"
 
 
-def _waits(observed: Observations, direction: Direction) -> tuple[Any, Any, str]:
-    """When each segment was sent, how long it waited, and whether the link's log or its round trip shows that."""
+def _waits(observed: Observations, direction: Direction) -> tuple[Any, Any, str, int]:
+    """When each segment was sent, how long it waited, what shows that (link's log or round trip), and its error."""
     table = observed.segment_frames
     if table is not None:
         end = observed.connections.loc[direction.connection, "client" if direction.sender == 0 else "server"]
         ours = (table["connection"] == direction.connection) & (table["sender"] == end)
         mine = table[ours & (table["queue_ns"] >= 0)]
-        if len(mine):
-            return mine["sent_ns"].to_numpy(), mine["queue_ns"].to_numpy(), "measured"
+        errors = [observed.log_error(int(link), direction.sender_point) for link in mine["link"].unique()]
+        known = [error for error in errors if error is not None]
+        if known and len(known) == len(errors):
+            return mine["sent_ns"].to_numpy(), mine["queue_ns"].to_numpy(), "measured", max(known)
     sent, rtt = observed.round_trips(direction)
-    return sent, rtt - direction.least_rtt_ns, "inferred"
+    return sent, rtt - direction.least_rtt_ns, "inferred", 0

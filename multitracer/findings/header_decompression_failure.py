@@ -31,8 +31,10 @@ def _in_direction(observed: Observations, direction: Direction) -> Iterator[Find
     sent = observed.rows_sent(direction)
     came = observed.rows(direction.connection, direction.receiver_point, direction.sender)
     stray = came[~observed.paired[came] & (observed.column("payload_bytes")[came] > 0)]
-    lost = sent[(observed.arrived[sent] == 0) & (observed.column("payload_bytes")[sent] > 0)]
+    lost = sent[(observed.arrived[sent] != 1) & (observed.column("payload_bytes")[sent] > 0)]
     originals = _originals(observed, stray, lost)
+    if not (observed.column("checksum_ok")[sent] == 1).any():
+        yield from _of_unknown_origin(observed, direction, stray[originals < 0])
     stray, originals = stray[originals >= 0], originals[originals >= 0]
     if not len(stray):
         return
@@ -42,6 +44,19 @@ def _in_direction(observed: Observations, direction: Direction) -> Iterator[Find
         if len(group) < observed.thresholds.decompression_segments or offset <= 0:
             continue
         yield _finding(observed, direction, group, originals[run], offset)
+
+
+def _of_unknown_origin(observed: Observations, direction: Direction, stray: Any) -> Iterator[Finding]:
+    """Damaged arrivals of which the sender's capture, without checksums of its own, cannot tell the originals."""
+    damaged, time = stray[observed.column("checksum_ok")[stray] == 0], observed.column("time_ns")
+    if len(damaged) >= observed.thresholds.decompression_segments:
+        yield Finding(
+            "header-decompression-failure", "link", direction.connection, int(time[damaged[0]]),
+            int(time[damaged[-1]]), "undecided",
+            f"{len(damaged)} segments arrived with wrong checksums: undecided, because checksums were filled in after "
+            "the sender's capture, so that none tells which segment it was when it was sent",
+            {"count": len(damaged), "records": observed.references(damaged)},
+        )  # fmt: skip
 
 
 def _originals(observed: Observations, stray: Any, lost: Any) -> Any:

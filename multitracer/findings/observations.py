@@ -40,7 +40,9 @@ class Observations:
 
     `arrival` gives for each row of `segments` the row of the same packet at the receiving point, -1
     where there is none; `arrived` whether it got there intact: 1 yes, 0 no, -1 unknown.
-    `clock_error_ns` bounds the error between two points; absent where their clocks could not be related.
+    `clock_error_ns` bounds the error between two points, however long either way takes; absent where their clocks
+    could not be related. `log_error_ns` likewise bounds that between a point and the log of a link: by link, whether
+    the link's sender wrote the log (else its receiver), and point.
     Tables of the link are None where no link was logged.
     """
 
@@ -51,6 +53,7 @@ class Observations:
     arrival: npt.NDArray[np.int32]
     arrived: npt.NDArray[np.int8]
     clock_error_ns: dict[tuple[int, int], int] = field(default_factory=dict)
+    log_error_ns: dict[tuple[int, bool, int], int] = field(default_factory=dict)
     links: pd.DataFrame | None = None
     frames: pd.DataFrame | None = None
     link_intervals: pd.DataFrame | None = None
@@ -123,10 +126,14 @@ class Observations:
         return self._by_end.get((connection, sender))
 
     def error_ns(self, direction: Direction) -> int | None:
-        """The clock error between the two ends of a direction, None where their clocks could not be related."""
+        """The clock error between the two ends of a direction at worst, None where their clocks are not related."""
         if direction.sender_point == direction.receiver_point:
             return 0
         return self.clock_error_ns.get((direction.sender_point, direction.receiver_point))
+
+    def log_error(self, link: int, point: int, *, by_sender: bool = True) -> int | None:
+        """The clock error between a point and the log that a link's sender (or its receiver) wrote; None unknown."""
+        return self.log_error_ns.get((link, by_sender, point))
 
     def intervals(self, kind: str) -> Iterator[tuple[int, int, int, str]]:
         """Intervals of one kind on any link: the link, start, end, and the reason."""
@@ -143,7 +150,12 @@ class Observations:
     @cached_property
     def fates(self) -> Fates | None:
         """What became of each packet of `segment_frames`; None without that table."""
-        return None if self.segment_frames is None else queue_fates(self.segment_frames, self.resets)
+        return None if self.segment_frames is None else queue_fates(self.segment_frames, self._resets_at_latest)
+
+    def _resets_at_latest(self, link: int) -> list[tuple[int, int]]:
+        """The resets of a link, each to the latest time on the captures' clocks at which it may have ended."""
+        late = max((error for (one, *_), error in self.log_error_ns.items() if one == link), default=0)
+        return [(start, end + late) for start, end in self.resets(link)]
 
     def bearer(self, link: int) -> tuple[int, int]:
         """A link and its reverse, -1 where there is none."""

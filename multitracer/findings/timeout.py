@@ -79,8 +79,14 @@ def _late_by_arrivals(observed: Observations, segment: int) -> tuple[int, str] |
     if first > sent + error:
         return 1, f"an earlier copy reached the receiver {(first - sent) / MS:.1f} ms after the timer had run out"
     copies = rows[(seq[rows] < end) & (seq[rows] + length[rows] > seq[segment]) & (time[rows] >= sent)]
-    acks = _acks_of_earlier_copy(observed, direction, end, first - error, copies)
-    return _late_by_acks(observed, direction, acks, sent)
+    acks = _acks_of_earlier_copy(observed, direction, end, first, copies)
+    late = _late_by_acks(observed, direction, acks, sent)
+    if late is not None and late[0] == 0 and first > sent - error:
+        return -1, (
+            f"undecided, because the clocks, at worst {error / MS:.1f} ms apart, do not tell whether the earlier copy "
+            "came before the timer had run out, and no acknowledgement of it came back"
+        )
+    return late
 
 
 def _acks_of_earlier_copy(observed: Observations, direction: Direction, end: int, since_ns: int, copies: Any) -> Any:

@@ -236,6 +236,7 @@ SCHEMA: dict[str, Table] = {
                 C("rwnd_limited_s", "float64", "of it, with the receiver's window full", "s", null=np.nan),
                 C("sndbuf_limited_s", "float64", "of it, with the send buffer full", "s", null=np.nan),
                 C("ca_state", "float64", "0 Open 1 Disorder 2 CWR 3 Recovery 4 Loss", null=np.nan),
+                C("resent_by", "float64", "what made it resend: 0 its timer 1 a loss probe 2 acknowledgements", null=np.nan),
             ),
         ),
         Table(

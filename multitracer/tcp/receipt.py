@@ -37,6 +37,7 @@ class Columns(NamedTuple):
     ack: Any
     flags: Any
     options: Any
+    checksum: Any
     checksum_ok: Any
     tsval: Any
     sender: Any
@@ -104,8 +105,8 @@ def _columns(segments: pd.DataFrame, paths: Paths) -> Columns:
     origin[paths.arrival[paired]] = np.flatnonzero(paired)
     own = {name: segments[name].to_numpy() for name in ("seq", "ack", "flags", "options", "tsval", "sender")}
     return Columns(
-        **own, length=segments["payload_bytes"].to_numpy(), checksum_ok=segments["checksum_ok"].to_numpy(),
-        arrived=paths.arrived, paired=paired, origin=origin,
+        **own, length=segments["payload_bytes"].to_numpy(), checksum=segments["checksum"].to_numpy(),
+        checksum_ok=segments["checksum_ok"].to_numpy(), arrived=paths.arrived, paired=paired, origin=origin,
     )  # fmt: skip
 
 
@@ -196,23 +197,25 @@ def sent_before(row: int, copy: int, low: int, high: int, stream: Stream, column
     """Whether what came as `copy` had been sent before `row`: 1, 0, or -1 when it may have been.
 
     A copy without a partner in the sender's capture is a part of a record of several segments, or one of several
-    that cannot be told apart: it can have been any record without a partner that has its octets and timestamp.
+    that cannot be told apart: it can have been any record without a partner that has its octets and timestamp. One
+    of the same octets with another checksum it only may have been: a header may have been rebuilt wrongly.
     """
     if columns.origin[copy] >= 0:
         return 1 if columns.origin[copy] < row else 0
-    before, after = 0, 0
+    before, after, same = 0, 0, True
     at = first_from(stream.sent, columns.seq, low - stream.longest_sent)
     while at < len(stream.sent) and columns.seq[stream.sent[at]] <= low:
         one = stream.sent[at]
         reaches = np.int64(columns.seq[one]) + np.int64(columns.length[one]) >= high
         same_stamp = columns.tsval[one] == columns.tsval[copy] or columns.tsval[one] == 0 or columns.tsval[copy] == 0
         if reaches and same_stamp and not columns.paired[one]:
+            same &= columns.length[one] != columns.length[copy] or columns.checksum[one] == columns.checksum[copy]
             if one < row:
                 before = 1
             else:
                 after = 1
         at += 1
-    return -1 if before == after else before
+    return -1 if before == after or not same else before
 
 
 @kernel

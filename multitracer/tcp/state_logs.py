@@ -2,7 +2,7 @@
 
 A kernel's trace clock starts at boot. Its offset follows from the acknowledgements that both the log and
 the capture at the same end saw: a log that fires before a segment is processed shows snd_una change one
-record after the acknowledgement that moved it.
+record after the acknowledgement that moved it. A log of retransmissions alone is placed by `resend_log`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from multitracer.compute.arrays import with_columns
 from multitracer.model.trace import Clock, ClockPiece, Input
+from multitracer.tcp import resend_log
 from multitracer.vantage.clocks import stated_clock, to_reference
 
 if TYPE_CHECKING:
@@ -65,21 +66,47 @@ def align_log(
     observation point at each end, shape (connections, 2), -1 for none.
     """
     time_ns, keep = state["time_ns"].to_numpy().copy(), np.ones(len(state), dtype=np.bool_)
+    rows_of = {entry.number: np.flatnonzero(state["input"].to_numpy() == entry.number) for entry in inputs}
+    clocks: dict[int, Clock] = {}
+    for entry in inputs:
+        rows = rows_of[entry.number]
+        if len(rows):
+            records = assign_connections(state.iloc[rows], connections)
+            clocks[entry.number] = _clock(entry, records, segments, raw_ack, beside, reference, stated)
+    _place_by_resends(clocks, rows_of, state, segments, connections, beside, inputs)
     with_clock = list(inputs)
     for number, entry in enumerate(inputs):
-        rows = np.flatnonzero(state["input"].to_numpy() == entry.number)
-        if not len(rows):
+        if entry.number not in clocks:
             continue
-        records = assign_connections(state.iloc[rows], connections)
-        clock = _clock(entry, records, segments, raw_ack, beside, reference, stated)
+        rows, clock = rows_of[entry.number], clocks[entry.number]
         with_clock[number] = replace(entry, clock=clock)
         if clock.pieces:
-            time_ns[rows] = to_reference(records["recorded_ns"].to_numpy(), clock)
+            time_ns[rows] = to_reference(state["recorded_ns"].to_numpy()[rows], clock)
         else:
             keep[rows] = False
             with_clock[number] = with_clock[number].with_notes(f"Left out: {clock.how}.")
     state = with_columns(state, time_ns=time_ns)[keep].reset_index(drop=True)
     return assign_connections(state, connections), with_clock
+
+
+def _place_by_resends(
+    clocks: dict[int, Clock], rows_of: Mapping[int, Ints], state: pd.DataFrame, segments: pd.DataFrame,
+    connections: pd.DataFrame, beside: Ints, inputs: Sequence[Input],
+) -> None:  # fmt: skip
+    """Place the logs that have no acknowledgements by their retransmissions, in `clocks`."""
+    kernels = {entry.number: entry.path for entry in inputs if entry.recording.clock == "monotonic"}
+    known = [
+        (kernels[number], clock.pieces[0].offset_ns, clock.error_s or 0.0)
+        for number, clock in clocks.items()
+        if number in kernels and clock.pieces
+    ]
+    for number, clock in clocks.items():
+        if not clock.pieces:
+            mine = state.iloc[rows_of[number]]
+            pairs = resend_log.sockets(mine, segments, connections, beside)
+            if pairs:
+                start = int(mine["recorded_ns"].iloc[0])
+                clocks[number] = resend_log.place(pairs, clock.reference, start, known)
 
 
 def _clock(

@@ -53,14 +53,19 @@ class Alignment:
         return [np.flatnonzero(self.point == number) for number in range(len(self.clocks))]
 
     def error_ns(self, point: int) -> int:
-        """Error bound of a time of this point against the reference (ns); -1 unknown."""
+        """Error bound of a time of this point against the reference (ns) as in `errors_ns`; -1 unknown."""
         error = self.clocks[point].error_s
         return -1 if error is None else int(np.ceil(error * 1e9))
 
     @property
     def errors_ns(self) -> list[int]:
-        """Error bound of each point against the reference (ns); -1 unknown."""
+        """Error bound of each point against the reference (ns) if both ways take equally long; -1 unknown."""
         return [self.error_ns(point) for point in range(len(self.clocks))]
+
+    @property
+    def worsts_ns(self) -> list[int]:
+        """Error bound of each point against the reference (ns) however long either way takes; -1 unknown."""
+        return [-1 if clock.worst_s is None else int(np.ceil(clock.worst_s * 1e9)) for clock in self.clocks]
 
 
 def align(

@@ -4,6 +4,9 @@ A packet is identified by what no router changes: connection, sequence numbers, 
 where the path left them unchanged, IP ID and checksum, which distinguish a retransmission from its
 original. Copies that are equal in all of these (IP ID 0, no timestamps) are paired only when the order in
 which neighbouring packets arrived, or their delay, allows one pairing.
+
+A packet whose checksum verifies wrong is damaged: it never pairs with a packet of another checksum. A header
+decompressor with a stale context rebuilds a segment with the numbers of another one (RFC 1144 4.1).
 """
 
 from __future__ import annotations
@@ -63,27 +66,42 @@ def match(sent: pd.DataFrame, received: pd.DataFrame) -> Pairing:
     """Pair the segments of two points, with what is ambiguous and what segmentation offload joined or split."""
     ours, theirs = _Side(sent), _Side(received)
     ip_id, checksum = _unchanged_fields(ours, theirs)
-    nothing = np.zeros(len(checksum), dtype=np.bool_)
     paired = np.full(len(ours.rows), -1, dtype=np.int64)
     ambiguous = np.zeros(len(ours.rows), dtype=np.bool_)
     # With checksum offload some checksums differ: the second pass pairs the rest without them.
-    for unchanged in ((ip_id, checksum), (ip_id, nothing)):
-        mine, other = _unpaired(paired, len(theirs.rows))
-        if len(mine) and len(other) and unchanged[0].size:
-            _pair_equal(ours, theirs, unchanged, mine, other, paired, ambiguous)
+    for compared in (checksum, np.zeros(len(checksum), dtype=np.bool_)):
+        mine, other = _unpaired(ours, theirs, paired, compared)
+        if len(mine) and len(other):
+            _pair_equal(ours, theirs, (ip_id, compared), mine, other, paired, ambiguous)
+    _separate_unverified(ours, theirs, checksum, paired, ambiguous)
     ambiguous &= paired < 0
     rows = np.full(len(sent), -1, dtype=np.int64)
     rows[ours.rows[paired >= 0]] = theirs.rows[paired[paired >= 0]]
     ambiguous_rows = np.zeros(len(sent), dtype=np.bool_)
     ambiguous_rows[ours.rows] = ambiguous
-    return Pairing(rows, ambiguous_rows, _find_pieces(sent, received, rows, ambiguous_rows))
+    damaged = ours.damaged_rows(len(sent)), theirs.damaged_rows(len(received))
+    return Pairing(rows, ambiguous_rows, _find_pieces(sent, received, rows, ambiguous_rows, damaged))
 
 
-def _unpaired(paired: Ints, theirs: int) -> tuple[Ints, Ints]:
-    """Positions not paired yet, on each side."""
-    taken = np.zeros(theirs, dtype=np.bool_)
+def _unpaired(ours: _Side, theirs: _Side, paired: Ints, compared: Bools) -> tuple[Ints, Ints]:
+    """Positions not paired yet, on each side; damaged ones only in streams whose checksums are `compared`."""
+    taken = np.zeros(len(theirs.rows), dtype=np.bool_)
     taken[paired[paired >= 0]] = True
-    return np.flatnonzero(paired < 0), np.flatnonzero(~taken)
+    mine, other = ((compared[side.stream] | ~side.damaged) for side in (ours, theirs))
+    return np.flatnonzero((paired < 0) & mine), np.flatnonzero(~taken & other)
+
+
+def _separate_unverified(ours: _Side, theirs: _Side, checksum: Bools, paired: Ints, ambiguous: Bools) -> None:
+    """Undo pairs with different checksums where the path keeps checksums and one of the two cannot be verified.
+
+    Such a packet may be damaged, and be another one; its partner is marked ambiguous.
+    """
+    place = np.flatnonzero(paired >= 0)
+    partner = paired[place]
+    doubtful = checksum[ours.stream[place]] & (ours.checksum[place] != theirs.checksum[partner])
+    doubtful &= ~((ours.checksum_ok[place] == 1) & (theirs.checksum_ok[partner] == 1))
+    paired[place[doubtful]] = -1
+    ambiguous[place[doubtful]] = True
 
 
 def _pair_equal(
@@ -134,6 +152,14 @@ class _Side:
             (column("tsval") << 32) | column("tsecr"),
         ]
         self.ip_id, self.checksum = np.maximum(column("ip_id"), 0) & 0xFFFF, column("checksum")
+        self.checksum_ok = column("checksum_ok")
+        self.damaged: Bools = (self.checksum_ok == 0) & _some_right(self.stream, self.checksum_ok)
+
+    def damaged_rows(self, rows: int) -> Bools:
+        """Which of all `rows` at this point are damaged."""
+        result = np.zeros(rows, dtype=np.bool_)
+        result[self.rows] = self.damaged
+        return result
 
     def invariant_key(self) -> Words:
         """Fingerprints of the fields that no router changes."""
@@ -147,6 +173,14 @@ class _Side:
         ip_id, checksum = (kept[self.stream] for kept in unchanged)
         id_and_checksum = (np.where(ip_id, self.ip_id, 0) << 16) | np.where(checksum, self.checksum, 0)
         return mix(self.invariant_key(), id_and_checksum)
+
+
+def _some_right(stream: Ints, checksum_ok: Ints) -> Bools:
+    """Whether a checksum in each row's stream is right; if none is, the host fills them in below the capture."""
+    right = np.zeros(int(stream.max(initial=-1)) + 1, dtype=np.bool_)
+    right[stream[checksum_ok == 1]] = True
+    result: Bools = right[stream]
+    return result
 
 
 def _unchanged_fields(ours: _Side, theirs: _Side) -> tuple[Bools, Bools]:
@@ -163,6 +197,8 @@ def _unchanged_fields(ours: _Side, theirs: _Side) -> tuple[Bools, Bools]:
     single = start[(ours_in == 1) & (theirs_in == 1)]
     a = pick[0][order[single]]
     b = pick[1][order[single + 1] - len(pick[0])]
+    whole = ~ours.damaged[a] & ~theirs.damaged[b]
+    a, b = a[whole], b[whole]
 
     def kept(one: Ints, two: Ints) -> Bools:
         total = np.bincount(ours.stream[a], minlength=streams)
@@ -312,8 +348,13 @@ def _greedy_pairing(ours, theirs, early, late, least, most, order, base, n, m, t
                 break
 
 
-def _find_pieces(sent: pd.DataFrame, received: pd.DataFrame, rows: Ints, ambiguous_rows: Bools) -> Ints:
-    """For unpaired data, the unpaired row at the other point with its last byte, else -1."""
+def _find_pieces(
+    sent: pd.DataFrame, received: pd.DataFrame, rows: Ints, ambiguous_rows: Bools, damaged: tuple[Bools, Bools]
+) -> Ints:
+    """For unpaired data, the unpaired row at the other point with its last byte, else -1.
+
+    A damaged packet is no piece of another; of a record that was joined, the checksum says nothing.
+    """
     result = np.full(len(sent), -1, dtype=np.int64)
     taken = np.zeros(len(received), dtype=np.bool_)
     taken[rows[rows >= 0]] = True
@@ -335,7 +376,8 @@ def _find_pieces(sent: pd.DataFrame, received: pd.DataFrame, rows: Ints, ambiguo
         place = np.minimum(at + further, len(other) - 1)
         row = other[place]
         fits = open_ & (at + further < len(other)) & (starts[place] <= last) & (ends[place] > last)
-        fits &= sizes[0][mine] != sizes[1][row]
+        size, its_size = sizes[0][mine], sizes[1][row]
+        fits &= ((size < its_size) & ~damaged[0][mine]) | ((size > its_size) & ~damaged[1][row])
         fits &= ~(stamped[0][mine] & stamped[1][row]) | (stamps[0][mine] == stamps[1][row])
         result[mine[fits]] = row[fits]
         open_ &= ~fits

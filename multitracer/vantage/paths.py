@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 UNKNOWN, LOST, INTACT = -1, 0, 1
-_NO_DELAY = np.iinfo(np.int64).max
+_NO_DELAY, _NEVER = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 
 
 def find_paths(segments: pd.DataFrame, connections: pd.DataFrame, alignment: Alignment) -> Paths:
@@ -131,7 +131,7 @@ def _note_pairing(
     pieces = leaves & ~found & (in_pieces >= 0)
     paths.arrived[ours[pieces]] = INTACT
     missing = leaves & ~found & ~pieces & ~ambiguous
-    _note_missing(segments, paths, ours[missing], theirs)
+    _note_missing(segments, paths, ours[missing], theirs, (ours[found], theirs[rows[found]]))
     reverse_rows = np.full(len(theirs), NOWHERE, dtype=np.int64)
     reverse_rows[rows[rows >= 0]] = np.flatnonzero(rows >= 0)
     known = connection[theirs] >= 0
@@ -140,7 +140,7 @@ def _note_pairing(
     found = returns & (reverse_rows >= 0)
     _note_arrival(segments, paths, theirs[found], ours[reverse_rows[found]])
     if not ambiguous.any() and not (in_pieces >= 0).any():
-        _note_missing(segments, paths, theirs[returns & ~found], ours)
+        _note_missing(segments, paths, theirs[returns & ~found], ours, (theirs[found], ours[reverse_rows[found]]))
 
 
 def _goes_between(paths: Paths, connection: Ints, sender: Ints, one: int, other: int) -> npt.NDArray[np.bool_]:
@@ -155,13 +155,17 @@ def _note_arrival(segments: pd.DataFrame, paths: Paths, left: Ints, arrivals: In
     paths.arrived[left] = np.where(segments["checksum_ok"].to_numpy()[arrivals] == 0, LOST, INTACT)
 
 
-def _note_missing(segments: pd.DataFrame, paths: Paths, missing: Ints, theirs: Ints) -> None:
-    """A segment that the other capture does not hold was lost, unless that capture may have missed it."""
+def _note_missing(
+    segments: pd.DataFrame, paths: Paths, missing: Ints, theirs: Ints, arrivals: tuple[Ints, Ints]
+) -> None:
+    """A segment that the other capture does not hold was lost, unless that capture may have missed it.
+
+    `arrivals` are the rows of those that arrived, where they left and where they came.
+    """
     if not len(missing) or not len(theirs):
         return
     time_ns = segments["time_ns"].to_numpy()
-    first, last = time_ns[theirs].min(), time_ns[theirs].max()
-    within = (time_ns[missing] >= first) & (time_ns[missing] <= last)
+    within = _due_while_captured(time_ns[missing], time_ns[theirs], *(time_ns[rows] for rows in arrivals))
     paths.arrived[missing[within]] = LOST
     stream = 2 * segments["connection"].to_numpy().astype(np.int64) + segments["sender"].to_numpy()
     for key in np.unique(stream[missing[within]]):
@@ -170,6 +174,20 @@ def _note_missing(segments: pd.DataFrame, paths: Paths, missing: Ints, theirs: I
             seq = segments["seq"].to_numpy()[rows]
             stop = seq + segments["payload_bytes"].to_numpy()[rows]
             paths.arrived[rows[(seq < end) & (stop > start)]] = UNKNOWN
+
+
+def _due_while_captured(sent: Ints, captured: Ints, left: Ints, came: Ints) -> npt.NDArray[np.bool_]:
+    """Whether packets sent at these times would have come while the other capture ran.
+
+    They were sent before one that came, or long enough before its end for the slowest: the error of the clocks is in
+    the delays too, and so does not matter.
+    """
+    delay = came - left if len(came) else np.zeros(1, dtype=np.int64)
+    begun = sent + delay.min() >= captured.min()
+    result: npt.NDArray[np.bool_] = begun & (
+        (sent <= left.max(initial=_NEVER)) | (sent + delay.max() <= captured.max())
+    )
+    return result
 
 
 def _holes(segments: pd.DataFrame, rows: Ints, sender: int) -> list[tuple[int, int]]:

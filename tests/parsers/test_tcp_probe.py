@@ -64,6 +64,23 @@ def test_retransmissions_and_states_are_events_of_their_own() -> None:
     assert recording.counts == {"sched_switch": 1}
 
 
+def test_a_stack_says_what_made_tcp_resend() -> None:
+    """The stack below an event belongs to it, also when another processor logged between; others are ignored."""
+    resend = f"tcp_retransmit_skb: skbaddr=1 skaddr=2 family=AF_INET {_SOCKET} state=TCP_ESTABLISHED err=0\n"
+    one, other = (f"   iperf3-1   [00{cpu}] b..1.   10.00000{cpu}: " for cpu in (1, 2))
+    text = (
+        f"{one}{resend}{other}tcp_cong_state_set: family=AF_INET {_SOCKET} cong_state=3\n"
+        f"{one}<stack trace>\n => __tcp_retransmit_skb\n => tcp_xmit_retransmit_queue.part.0\n => tcp_ack\n"
+        f"{other}<stack trace>\n => tcp_retransmit_timer\n"
+        f"{one}{resend}\tffffffff81a2 tcp_send_loss_probe+0x1f ([kernel.kallsyms])\n{one}{resend}"
+        f"{one}{resend}{one}<stack trace>\n => tcp_retransmit_skb\n => tcp_retransmit_timer+0x7/0x9\n"
+    )
+    recording = tcp_probe.read(Source("x", text.encode()))
+    table = recording.tables["tcp_state"]
+    assert table["resent_by"].fillna(-1).tolist() == [2, -1, 1, -1, 0]
+    assert not recording.skips
+
+
 def test_what_the_ring_buffer_lost_is_reported() -> None:
     """Both the header's count of overwritten entries and LOST EVENTS lines are losses."""
     text = (

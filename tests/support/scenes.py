@@ -79,6 +79,7 @@ def scene(seen: Sequence[Seen] = (), **parts: Any) -> Observations:
         "arrival": arrival,
         "arrived": arrived[order],
         "clock_error_ns": {(0, 1): MS, (1, 0): MS},
+        "log_error_ns": {(link, by_sender, 0): MS for link in range(4) for by_sender in (True, False)},
         "links": links(),
     }
     return Observations(**{**given, **parts})

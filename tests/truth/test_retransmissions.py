@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pandas as pd
 import pytest
-from labelled import analysed, truth
+from labelled import analysed, labelled, truth
 from shared_data import LINUX, STACKS
 
 pytestmark = pytest.mark.data
@@ -55,6 +57,25 @@ def test_triggers_agree_where_the_sender_undid_no_recovery() -> None:
     differs = joined[joined["trigger"] != joined["trigger_true"]]
     assert set(zip(differs["trigger_true"], differs["trigger"], strict=True)) <= {("recovery", "fast")}
     assert len(differs) <= 0.03 * len(joined)
+
+
+@pytest.mark.parametrize("beside", [(), ("tcp_probe",)], ids=["beside tcp_probe", "alone"])
+@pytest.mark.parametrize("folder", [folder for folder in TRANSFERS if folder != "rlc-inseq"])  # nothing was resent
+def test_the_kernels_log_of_resends_is_placed_and_never_contradicts(folder: str, beside: tuple[str, ...]) -> None:
+    """With retransmit.txt every trigger that differed is the kernel's, and no other one changes."""
+    with_log = ("rlp", "rlc", "ss", *beside)
+    joined, without = compared(folder, *with_log)[2], compared(folder, *with_log, "retransmit")[2]
+    shown = joined["because"].str.startswith("the kernel's log")
+    assert (joined["trigger"][shown] == joined["trigger_true"][shown]).all()
+    assert (joined["trigger"] == without["trigger"])[~shown].all()
+    assert shown.mean() >= (0.45 if folder.startswith("stacks") else 0)
+    clock = next(one.clock for one in analysed(folder, *with_log).trace.inputs if "retransmit" in one.path)
+    at_zero = json.loads((labelled(folder) / "truth.json").read_text())
+    true_s = at_zero["monotonic_at_zero"] - at_zero["wall_clock_at_zero"]
+    assert clock is not None
+    assert clock.offset_s is not None
+    assert clock.error_s is not None
+    assert abs(clock.offset_s - true_s) <= clock.error_s < 0.002
 
 
 def sent_here(folder: str) -> tuple[pd.DataFrame, pd.DataFrame]:

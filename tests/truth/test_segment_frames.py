@@ -38,7 +38,7 @@ class Joined:
     segments: pd.DataFrame
     connections: pd.DataFrame
     paths: Paths
-    errors: list[int]
+    errors: tuple[list[int], list[int]]
     correlation: Correlation
 
 
@@ -57,8 +57,9 @@ def joined(folder: str, captures: Sequence[str], logs: Sequence[str]) -> Joined:
     segments = found.segments.assign(time_ns=clocks.times_on_reference(alignment, found.segments))
     _, segments = measure(segments, found.sack, tables["packets"]["raw_window"].to_numpy())
     paths = find_paths(segments, found.connections, alignment)
-    correlation = correlate(tables, segments, found.connections, paths, alignment.errors_ns)
-    return Joined(trace, segments, found.connections, paths, alignment.errors_ns, correlation)
+    correlation = correlate(tables, segments, found.connections, paths, alignment.worsts_ns)
+    errors = alignment.errors_ns, alignment.worsts_ns
+    return Joined(trace, segments, found.connections, paths, errors, correlation)
 
 
 def data_side(folder: str) -> str:
@@ -214,6 +215,8 @@ def test_a_log_on_another_clock_is_placed_within_its_bound(folder: str, offset_n
     there = np.array([recorded.min(), recorded.max()])
     shown = there + offset_ns + ((there - there[0]) * rate).astype(np.int64)
     assert (np.abs(clocks.to_reference(shown, clock) - there) <= clock.error_s * 1e9).all()
+    assert clock.worst_s is not None
+    assert clock.worst_s >= clock.error_s
     if side == "sender":
         assert clock.error_s < 0.02
 

@@ -111,3 +111,31 @@ def test_compiled_and_plain_agree(monkeypatch):
     compiled = match(here, far)
     assert plain.rows.tolist() == compiled.rows.tolist()
     assert plain.ambiguous.tolist() == compiled.ambiguous.tolist()
+
+
+def test_a_damaged_packet_is_not_the_one_whose_numbers_it_has():
+    """A packet with a wrong checksum is not paired with the lost one whose number and IP ID it has."""
+    here = at(range(6), payload_bytes=[100] * 6, seq=range(1, 601, 100), ip_id=range(1, 7), checksum=range(10, 16))
+    far = at(
+        [50, 51, 55], payload_bytes=[100, 100, 100], seq=[1, 101, 201], ip_id=[1, 2, 3], checksum=[10, 11, 15],
+        checksum_ok=[1, 1, 0],
+    )  # fmt: skip
+    found = match(here, far)
+    assert found.rows.tolist() == [0, 1, -1, -1, -1, -1]
+    assert not found.ambiguous.any()
+    assert match(far, here).rows.tolist() == [0, 1, -1]
+
+
+def test_a_packet_of_another_checksum_that_cannot_be_verified_is_undecided():
+    """Where checksums come unchanged, one that differs in a packet cut short makes its namesake ambiguous, not lost."""
+    here = at(range(30), payload_bytes=[100] * 30, seq=range(1, 3001, 100), ip_id=range(1, 31), checksum=range(10, 40))
+    far = here.assign(checksum_ok=-1, checksum=[*range(10, 39), 99])
+    found = match(here, far)
+    assert found.rows.tolist() == [*range(29), -1]
+    assert found.ambiguous.tolist() == [False] * 29 + [True]
+
+
+def test_checksums_that_are_all_wrong_at_a_point_are_filled_in_below_it():
+    """A host whose checksums are all wrong in its own capture sends whole packets: they are paired."""
+    here = at(range(10), seq=range(10), checksum=[7] * 10, checksum_ok=[0] * 10)
+    assert pair(here, at(range(50, 60), seq=range(10), checksum=range(1, 11))).tolist() == [*range(10)]

@@ -110,3 +110,18 @@ def test_segments_in_the_receivers_capture_alone_arrived() -> None:
     assert (paths.arrived[mine] == 1).all()
 
 
+
+
+@pytest.mark.parametrize("offset_ns", [0, -1500 * MS])
+@pytest.mark.parametrize("end_s", [2.0, 3.1, 4.7])
+def test_packets_on_the_way_when_the_other_capture_ends_are_not_lost(end_s: float, offset_ns: int) -> None:
+    """What arrived after the receiver's capture had been stopped is lost for nobody; what it missed before is."""
+    sent, came, row_of = transfer(Path(loss=0.05, forward_ns=300 * MS, offset_ns=offset_ns), 6)
+    sent, came = (table.assign(ack=np.int64(1)) for table in (sent, came))
+    kept = came["recorded_ns"].to_numpy() <= came["recorded_ns"].min() + end_s * 1e9
+    segments, alignment = aligned(sent, came[kept])
+    paths = find_paths(segments, one_connection(segments), alignment)
+    lost = np.flatnonzero(paths.arrived[: len(sent)] == LOST)
+    lost = lost[sent["sender"].to_numpy()[lost] == CLIENT]
+    assert len(lost) > 3
+    assert (row_of[lost] < 0).all()
