@@ -15,6 +15,10 @@ FULL = 0.9
 LEAST = 0.01
 """What took a smaller share of the time is left out."""
 MOST_CAUSES, MOST_EFFECTS = 4, 5
+_INSTANTS = ("timeout", "spurious-timeout", "probe")
+"""Kinds of which the beginning is told: their intervals go on to the last resend of the recovery."""
+_PART_OF_CAUSE = ("burst-loss", "ack-loss")
+"""Kinds that are not told where something else set them off: what that flushed or dropped."""
 
 
 def story(summary: dict[str, Any], totals: Totals) -> list[str]:
@@ -60,6 +64,7 @@ def _happened(summary: dict[str, Any], blame: dict[str, Any], effects: dict[int,
     root = max(blame["findings"], key=lambda number: findings[number]["lost_s"])
     clauses = [_clause([findings[root]])]
     followed = [findings[number] for number in _all_effects(root, effects)]
+    followed = sorted((one for one in followed if one["kind"] not in _PART_OF_CAUSE), key=lambda one: one["start_s"])
     for kind in dict.fromkeys(one["kind"] for one in followed):
         clauses.append(_clause([one for one in followed if one["kind"] == kind]))
     others = len(blame["findings"]) - 1
@@ -74,7 +79,7 @@ def _clause(findings: list[dict[str, Any]]) -> str:
     if len(findings) > 1:
         return f"{phrase} and {len(findings) - 1} more times"
     lasted = first["end_s"] - first["start_s"]
-    return f"{phrase} for {lasted:.1f} s" if lasted >= 0.05 else phrase
+    return phrase if lasted < 0.05 or first["kind"] in _INSTANTS else f"{phrase} for {lasted:.1f} s"
 
 
 def _effects(findings: list[dict[str, Any]]) -> dict[int, list[int]]:

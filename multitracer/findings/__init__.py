@@ -81,4 +81,5 @@ def find(observed: Observations) -> Findings:
     found.sort(key=lambda finding: (finding.start_ns, finding.kind))
     chains = find_chains(found, observed)
     columns = {name: [getattr(finding, name) for finding in found] for name in COLUMNS}
-    return Findings(build("findings", {**columns, "caused_by": chains.caused_by}), not_looked_for, chains.resent_for)
+    table = build("findings", {**columns, "layer": chains.layer, "caused_by": chains.caused_by})
+    return Findings(table, not_looked_for, chains.resent_for)

@@ -34,6 +34,7 @@ STEPS = (
 RETRANSMISSIONS = STEPS[6]
 _LOSSES = ("header-decompression-failure", "local-drop", "link-reset", "link-release", "burst-loss")
 """Kinds that lose segments, the one that says most about where first."""
+_REPAIRS = ("timeout", "fast-retransmit", "probe")
 _STANDSTILLS = ("link-outage", "link-reset", "path-stall", "link-recovery-hole", "flow-control-gap")
 """Kinds that hold segments or acknowledgements up."""
 NONE = -1
@@ -44,6 +45,8 @@ class Chains(NamedTuple):
 
     caused_by: Ints
     """Of each finding."""
+    layer: list[str]
+    """Of each finding; that of TCP's repairs is the layer that lost the data."""
     resent_for: Ints
     """Of each row of `retransmissions`, the finding to which its air time belongs: what lost the earlier copy, or if
     it was needless what made TCP send it again."""
@@ -69,9 +72,24 @@ class _Search:
         self.lost_by, self.copy = self._losses(), earlier_copies(observed)
         self.finding_of = self._retransmission_findings()
 
-    def chains(self) -> tuple[Ints, Ints]:
+    def chains(self) -> tuple[Ints, list[str], Ints]:
         caused_by = np.array([self._cause(number) for number in range(len(self.found))], dtype=np.int64)
-        return caused_by, self._resent_for()
+        return caused_by, self._layers(caused_by), self._resent_for()
+
+    def _layers(self, caused_by: Ints) -> list[str]:
+        """TCP repairs what others lost: its needed resends, and the wait for them, are the layer's that lost the data.
+
+        Where the evidence does not show which did, the layer is unknown, never the sender.
+        """
+        layers = [one.layer for one in self.found]
+        steps = {kind: step for step, kinds in enumerate(STEPS) for kind in kinds}
+        for number in sorted(range(len(self.found)), key=lambda number: steps[self.found[number].kind]):
+            one = self.found[number]
+            waits = one.kind == "idle-link" and one.evidence.get("cause") == "idle_recovery"
+            if waits or (one.kind in _REPAIRS and not self._needless_probe(one)):
+                cause = caused_by[number]
+                layers[number] = layers[cause] if cause >= 0 else "unknown"
+        return layers
 
     def _losses(self) -> Ints:
         """For each row of segments the finding that lost it."""
@@ -108,15 +126,17 @@ class _Search:
         return self._most_overlap(_CAUSES_BY_TIME.get(one.kind, ()), one.start_ns, one.end_ns)
 
     def _cause_of_resends(self, one: Finding) -> int:
-        """Needed: what lost most of the earlier copies. Needless: what held the earlier copy up."""
+        """Needed: what lost the first earlier copy, else most of them. Needless: what held the earlier copy up."""
         columns = self.observed.retransmission_columns
         rows = np.asarray(one.resends, dtype=np.int64)
         copies = self.copy[rows]
-        lost_by = self.lost_by[copies[copies >= 0]]
-        if (lost_by >= 0).any():
-            return int(np.bincount(lost_by[lost_by >= 0]).argmax())
         if not len(copies) or copies[0] < 0:
             return NONE
+        lost_by = self.lost_by[copies[copies >= 0]]
+        if lost_by[0] >= 0:
+            return int(lost_by[0])
+        if (lost_by >= 0).any():
+            return int(np.bincount(lost_by[lost_by >= 0]).argmax())
         sent = int(self.observed.column("time_ns")[copies[0]])
         if one.kind == "spurious-fast-retransmit":
             return self._most_overlap(("reordering",), sent, one.start_ns)
@@ -176,6 +196,11 @@ class _Search:
             if len(shared) and shared.max() > most:
                 best, most = int(numbers[shared.argmax()]), int(shared.max())
         return best
+
+    def _needless_probe(self, one: Finding) -> bool:
+        """Whether TCP probed though nothing was lost."""
+        needless = self.observed.retransmission_columns["spurious"]
+        return one.kind == "probe" and needless[one.resends[0]] == "yes"
 
     def _resent_for(self) -> Ints:
         lost_by = np.where(self.copy >= 0, self.lost_by[self.copy], NONE)

@@ -57,7 +57,7 @@ def test_a_chain_is_told_from_its_root_with_what_the_root_cost() -> None:
     assert told[0] == "Of 100.0 s new data took 80 %; 20 % (20.0 s) went elsewhere."
     assert told[1] == (
         "16.0 s (16 %), link: the link was dead at 18.0 s for 3.5 s, so the link was reset at 21.5 s for 1.2 s, "
-        "so TCP's timer ran out at 35.0 s, so the link stood idle at 22.7 s for 12.3 s."
+        "so the link stood idle at 22.7 s for 12.3 s, so TCP's timer ran out at 35.0 s."
     )
     assert told[2].startswith("4.0 s (4 %): no finding explains it")
 

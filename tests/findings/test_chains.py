@@ -1,0 +1,80 @@
+"""What set each finding off."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from scenes import Seen, retransmissions, scene
+from two_ends import MS
+
+from multitracer.findings import KINDS
+from multitracer.findings.chains import STEPS, find_chains
+from multitracer.findings.finding import Finding
+
+
+def one(kind: str, start: int, end: int, **more: object) -> Finding:
+    """A confirmed finding, in milliseconds."""
+    return Finding(kind, "link", -1, start * MS, end * MS, "confirmed", "because", {"erased": 1}, **more)  # type: ignore[arg-type]
+
+
+def caused_by(*findings: Finding) -> list[int]:
+    """The cause of each, where nothing was captured."""
+    return find_chains(findings, scene()).caused_by.tolist()
+
+
+def test_every_kind_has_its_step() -> None:
+    """A kind that has no place among the steps could cause a circle."""
+    steps = list(itertools.chain(*STEPS))
+    assert sorted(steps) == sorted(KINDS)
+
+
+def test_a_reset_is_caused_by_the_outage_before_it() -> None:
+    """The outage ends where the reset begins; one long before is another matter."""
+    assert caused_by(one("link-outage", 0, 5), one("link-outage", 100, 400), one("link-reset", 400, 500))[2] == 1
+
+
+def test_a_full_window_is_caused_by_what_held_the_acknowledgements() -> None:
+    """Of an outage and a recovery hole, by the one that shares most time with it."""
+    outage, hole = one("link-outage", 0, 400), one("link-recovery-hole", 390, 500)
+    found = caused_by(outage, hole, one("flow-control-gap", 300, 410))
+    assert found == [-1, 0, 0]
+
+
+def test_a_needed_resend_is_caused_by_what_lost_the_earlier_copy() -> None:
+    """By the segment, not by the time: the drop was long before."""
+    sent = [Seen(0, None, seq=1, size=100), Seen(10, 60, seq=101, size=100), Seen(300, 350, seq=1, size=100)]
+    observed = scene(sent, retransmissions=retransmissions({"ms": 300}))
+    first, other, again = observed.rows(0, 0, 0).tolist()
+    observed = replace(observed, retransmissions=observed.retransmissions.assign(segment=[again]))
+    for segment, cause in ((first, 0), (other, -1)):
+        drop = one("local-drop", 0, 0, segments=np.array([segment]))
+        chains = find_chains([drop, one("timeout", 300, 300, segments=[again], resends=[0])], observed)
+        assert chains.caused_by.tolist() == [-1, cause]
+        assert chains.resent_for.tolist() == [0 if cause == 0 else 1]
+
+
+def test_without_proof_of_what_lost_the_data_a_timeout_has_no_layer() -> None:
+    """Neither the sender nor the link is accused."""
+    chains = find_chains([one("timeout", 300, 300, resends=[])], scene())
+    assert chains.layer == ["unknown"]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(KINDS), st.integers(0, 100), st.integers(0, 100)), max_size=12
+    )
+)
+def test_no_chain_is_a_circle(drawn: list[tuple[str, int, int]]) -> None:
+    """Following causes always ends at a root."""
+    findings = [one(kind, min(a, b), max(a, b)) for kind, a, b in drawn]
+    causes = caused_by(*findings)
+    for number in range(len(findings)):
+        seen = set()
+        while number >= 0:
+            assert number not in seen
+            seen.add(number)
+            number = causes[number]
