@@ -200,7 +200,7 @@ class _Search:
     def _needless_probe(self, one: Finding) -> bool:
         """Whether TCP probed though nothing was lost."""
         needless = self.observed.retransmission_columns["spurious"]
-        return one.kind == "probe" and needless[one.resends[0]] == "yes"
+        return one.kind == "probe" and len(one.resends) > 0 and needless[one.resends[0]] == "yes"
 
     def _resent_for(self) -> Ints:
         lost_by = np.where(self.copy >= 0, self.lost_by[self.copy], NONE)
