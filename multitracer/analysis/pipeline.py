@@ -31,6 +31,7 @@ from multitracer.analysis.logs import Logs, place_logs, told_by_kernel
 from multitracer.analysis.missing_inputs import missing_inputs
 from multitracer.analysis.streams import Streams, directions, ends, follow_streams, largest_end, pair_errors
 from multitracer.analysis.window import cut_accounts, cut_captures, cut_logs, window_of
+from multitracer.analysis.wrong_inputs import check_usable, noted
 from multitracer.findings import Findings
 from multitracer.findings.observations import Direction, Observations
 from multitracer.model.analysis import Analysis, Blame
@@ -58,8 +59,9 @@ def analyze(trace: Trace, options: AnalyzeOptions | None = None, progress: Progr
     """Analyse a trace: which layer was responsible, when, and on what evidence.
 
     `progress` is called with each step and the fraction done. Raises UsageError if the options ask for a part
-    without packets, or for a connection that does not exist.
+    without packets, or for a connection that does not exist; NoUsableInputError if no input has anything to analyse.
     """
+    check_usable(trace)
     options, progress = options or AnalyzeOptions(), progress or _silent
     whole = join_all(trace, options, progress)
     origin_ns, usual_rtt_ns = first_ns(whole), 0
@@ -82,7 +84,7 @@ def join_all(trace: Trace, options: AnalyzeOptions, progress: Progress) -> Joine
     captures = place_captures(trace, options, progress)
     streams = follow_streams(captures, progress)
     progress("joining the layers", 0.6)
-    logs = place_logs(trace, captures, streams, options)
+    logs = noted(place_logs(trace, captures, streams, options), captures)
     streams = told_by_kernel(streams, logs)
     layer = join_layers(captures, streams, logs)
     limits = limits_of(captures, streams, options)

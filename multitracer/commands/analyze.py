@@ -71,8 +71,11 @@ def command(
 
 
 def skipped_in(analysis: Analysis) -> dict[str, int]:
-    """The number of skipped records by path, for inputs with any."""
-    return {entry.path: entry.skipped for entry in analysis.trace.inputs if entry.recording.skips}
+    """The number of skipped records by path, for inputs with any; all of an input with nothing to analyse."""
+    from multitracer.analysis.wrong_inputs import unusable
+
+    skipped = {entry.path: entry.skipped for entry in analysis.trace.inputs if entry.recording.skips}
+    return skipped | unusable(analysis.trace)
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,8 @@ class Alignment:
     point: npt.NDArray[np.int16]
     """Observation point of each row of segments."""
     pairings: dict[tuple[int, int], Pairing] = field(default_factory=dict)
+    contradicted: dict[int, str] = field(default_factory=dict)
+    """By input whose role was stated, the role that its content shows, where that is the other one."""
 
     @cached_property
     def rows(self) -> list[Ints]:
@@ -83,13 +85,17 @@ def align(
     reference.
     """
     count = len(points.points)
-    found = find_roles(segments, count)
+    shown = find_roles(segments, count)
     by_point = _roles_by_point(points, roles or {})
-    found = [by_point.get(number, role) for number, role in enumerate(found)]
+    found = [by_point.get(number, role) for number, role in enumerate(shown)]
     reference = nearest_to_sender(segments, count, by_point)
     path = inputs[points.points[reference].inputs[0]].path if count else ""
     clocks = [Clock(path, how="shares no packets with the reference") for _ in range(count)]
     alignment = Alignment(reference, clocks, found, segments["point"].to_numpy())
+    for point in points.points:
+        role, stated_role = shown[point.number], by_point.get(point.number)
+        if role and stated_role and role != stated_role:
+            alignment.contradicted |= dict.fromkeys(set(point.inputs) & set(roles or {}), role)
     if count:
         clocks[reference] = _reference_clock(path, "is the reference", points.points[reference].first_ns)
         _apply_stated(alignment, points, stated or {})

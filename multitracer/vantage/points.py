@@ -272,10 +272,20 @@ def _continues_capture(packets: pd.DataFrame, inputs: Sequence[Input], early: _S
         return False
     if _link_type(inputs[early.number]) != _link_type(inputs[late.number]):
         return False
-    before = _progress(packets.take(_rows(early)[-_EDGE_PACKETS:]))
-    after = _progress(packets.take(_rows(late)[:_EDGE_PACKETS]))
-    verdicts = [_progresses(before[key], after[key]) for key in before.keys() & after.keys()]
+    begins = packets.take(_rows(late)[:_EDGE_PACKETS])
+    before, after = _progress(packets.take(_rows(early)[-_EDGE_PACKETS:])), _progress(begins)
+    opened = _opened(begins)
+    verdicts = [
+        key not in opened and _progresses(before[key], after[key]) for key in before.keys() & after.keys()
+    ]
     return bool(verdicts) and sum(verdicts) * 2 > len(verdicts)
+
+
+def _opened(some: pd.DataFrame) -> set[tuple[int, int]]:
+    """The (flow, direction) of which the first packet opens a connection."""
+    first = some.drop_duplicates(["flow", "direction"])
+    first = first[first["flags"].to_numpy() & SYN > 0]
+    return set(zip(first["flow"].tolist(), first["direction"].tolist(), strict=True))
 
 
 def _link_type(one: Input) -> Any:

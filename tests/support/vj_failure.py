@@ -35,6 +35,10 @@ class Failure:
     offload: bool = False
     """Whether the sender's capture holds the pseudo-header's sum instead of the checksum."""
     seed: int = 1
+    start_ns: int = START
+    isn: int = ISN
+    port: int = 1000
+    """The client's."""
     sent: list[tuple[int, bytes]] = field(default_factory=list)
     came: list[tuple[int, bytes]] = field(default_factory=list)
     damaged: list[int] = field(default_factory=list)
@@ -44,11 +48,11 @@ class Failure:
         random = np.random.default_rng(self.seed)
         self._payload = [random.integers(0, 256, self.size, dtype=np.uint8).tobytes() for _ in range(self.segments)]
         self._compressor, self._decompressor = Compressor(), Decompressor()
-        self._now, self._count = START, 0
-        self._send(tcp(seq=ISN, ack=0, flags=SYN), self._now)
-        self._answer(self._now + ONE_WAY + MS, 1, SYN | ACK, seq=5000)
-        self._send(tcp(seq=ISN + 1, ack=5001), self._now + 2 * ONE_WAY + 2 * MS)
-        self._now += 2 * ONE_WAY + 3 * MS
+        self._now, self._count, self._their_isn = self.start_ns, 0, self.isn + 4000
+        self._send(self._segment(b"", self.isn, 0, SYN), self._now)
+        self._answer(self._now + ONE_WAY + SERIAL + MS, 1, SYN | ACK, seq=0)
+        self._now += 2 * ONE_WAY + SERIAL + 2 * MS
+        self._send(self._segment(b"", self.isn + 1, self._their_isn + 1, ACK), self._now)
         self._transfer()
 
     def _transfer(self) -> None:
@@ -75,11 +79,14 @@ class Failure:
     def _send_segment(self, number: int, inside: bool) -> bool:
         """Send a segment; whether it came as it was sent."""
         place = number * self.size
-        segment = tcp(self._payload[number], seq=ISN + 1 + place, ack=5001)
+        segment = self._segment(self._payload[number], self.isn + 1 + place, self._their_isn + 1, ACK)
         came = self._send(segment, self._now, lost=inside)
         if came is False:
             self.damaged.append(place + 1)
         return bool(came)
+
+    def _segment(self, payload: bytes, seq: int, ack: int, flags: int) -> object:
+        return tcp(payload, seq=seq, ack=ack, flags=flags, ports=(self.port, 80))
 
     def _send(self, segment: object, time_ns: int, *, lost: bool = False) -> bool | None:
         """Send a packet over the link; whether it arrived unchanged, None if it was lost."""
@@ -97,8 +104,8 @@ class Failure:
         self.came.append((time_ns + ONE_WAY + SERIAL, rebuilt))
         return rebuilt == packet
 
-    def _answer(self, time_ns: int, acknowledged: int, flags: int, seq: int = 5001) -> None:
-        segment = tcp(seq=seq, ack=ISN + acknowledged, flags=flags, ports=(80, 1000))
+    def _answer(self, time_ns: int, acknowledged: int, flags: int, seq: int = 1) -> None:
+        segment = tcp(seq=self._their_isn + seq, ack=self.isn + acknowledged, flags=flags, ports=(80, self.port))
         packet = ipv4(segment, source="10.0.0.2", destination="10.0.0.1", number=acknowledged & 0xFFFF)
         self.came.append((time_ns, packet))
         self.sent.append((time_ns + ONE_WAY, packet))
