@@ -49,9 +49,15 @@ if TYPE_CHECKING:
     from multitracer.tcp.connection_rows import Groups
 
 _CODES = Codes(
-    *(CAUSE_CODES[name] for name in ("new_data", "tcp_retransmitted", "unknown", "path_held", "idle_recovery")),
-    doubt=IDLE_UNKNOWN, fast=IDLE_UNKNOWN + 1, timeout=IDLE_UNKNOWN + 2,
-)  # fmt: skip
+    new_data=CAUSE_CODES["new_data"],
+    resent=CAUSE_CODES["tcp_retransmitted"],
+    unclear=CAUSE_CODES["unknown"],
+    held=CAUSE_CODES["path_held"],
+    recovery=CAUSE_CODES["idle_recovery"],
+    doubt=IDLE_UNKNOWN,
+    fast=IDLE_UNKNOWN + 1,
+    timeout=IDLE_UNKNOWN + 2,
+)
 _IDLE = {
     "application": "idle_sender", "receiver_window": "idle_window_limited", "sender_window": "idle_window_limited",
 }  # fmt: skip

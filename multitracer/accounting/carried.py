@@ -20,8 +20,8 @@ from multitracer.tcp.scoreboard import first_above
 NEW_DATA, RESENT, UNCLEAR = range(3)
 """Codes of what is carried: octets that arrived first, octets that had arrived before, and either of the two."""
 DOUBTS, ACKED, SEEN, PARTS = range(4)
-"""Lists of `Carried`, in `counts`: when data may have been in flight; when it was by its acknowledgement, or surely: by its
-arrival at the receiver's capture; and what was carried."""
+"""Lists of `Carried`, in `counts`: when data may have been in flight; when it was, by its acknowledgement; when it
+surely was, by its arrival at the receiver's capture; and what was carried."""
 END_OF_TIME = np.int64(2**62)
 # State of a direction while its segments are followed: octets below UNA are acknowledged, below TOP sent. FIRST and
 # AGAIN count first copies and resends; first copies below LOW, and resends below OPEN, are delivered.

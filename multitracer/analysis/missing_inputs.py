@@ -35,4 +35,4 @@ def _for_accounting(options: AnalyzeOptions, *, link_logged: bool) -> str:
         return "Accounting and utilization need the link log of the end that sends the data over the link."
     if options.link_rate_bps:
         return "The link's rate alone tells nothing without a capture beside the end that sent most data."
-    return "Accounting and utilization need a log of the link's frames, or its rate (--link-rate BPS), as these captures show none."
+    return "Accounting and utilization need a log of the link's frames, or its rate (--link-rate BPS); none shows it."

@@ -24,7 +24,8 @@ _PART_OF_CAUSE = ("burst-loss", "ack-loss")
 def story(summary: dict[str, Any], totals: Totals) -> list[str]:
     """The story in sentences, the verdict first; `summary` is the summary document with its findings and blame."""
     if summary["accounting"]:
-        return [_carried(summary), *_blamed(summary), *_left_over(summary)]
+        limited = _limited(summary["limits"]) if summary.get("path_rate") else []
+        return [_carried(summary), *limited, *_blamed(summary), *_left_over(summary)]
     if not totals.connections:
         return ["There is no TCP connection here."]
     return [*_limited(summary["limits"]), _resent(totals)]

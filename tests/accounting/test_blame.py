@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from multitracer.accounting.blame import Resends, find_blame, latest_to_begin, roots
-from multitracer.accounting.session import CODES, Accounting, _totalled
+from multitracer.accounting.session import CODES, Accounting, totalled
 
 S = 10**9
 NOTHING = Resends(*(np.empty(0, dtype=np.int64) for _ in Resends._fields))
@@ -21,7 +21,7 @@ def accounting(*parts: tuple[float, str]) -> Accounting:
     """A session of these parts (seconds, cause), one after the other from 0."""
     ends = np.cumsum([round(long * S) for long, _ in parts])
     starts = np.concatenate([[0], ends[:-1]])
-    return _totalled(0, starts, ends, np.array([CODES[cause] for _, cause in parts]), stops_known=True)
+    return totalled(0, starts, ends, np.array([CODES[cause] for _, cause in parts]), stops_known=True)
 
 
 def findings(*rows: tuple[str, float, float, int]) -> pd.DataFrame:

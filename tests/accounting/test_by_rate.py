@@ -14,6 +14,7 @@ from multitracer.accounting.by_rate import Captured, account_by_rate
 from multitracer.accounting.limits import find_limits
 from multitracer.accounting.session import Accounting
 from multitracer.compute import kernels
+from multitracer.model.limits import Limits
 from multitracer.model.paths import Paths
 from multitracer.tcp.connection_rows import Groups
 
@@ -44,8 +45,14 @@ def accounted(*segments: Segment, rate_bps: float | None = RATE_BPS) -> Accounti
     frame["wire_bytes"] = frame["payload_bytes"] + 40
     nowhere = (np.full(len(frame), -1, dtype=np.int32), np.full(len(frame), -1, dtype=np.int8))
     tables = captured(segments, frame, Paths(np.array([[0, -1]]), np.array([[-1, 0]]), *nowhere), judged(*segments))
-    limits = find_limits(frame, tables.sacks, tables.measures, tables.groups, tables.paths, tables.retransmissions, rate_bps)
-    return account_by_rate(0, limits, tables)
+    return account_by_rate(0, limited(tables, rate_bps), tables)
+
+
+def limited(tables: Captured, rate_bps: float | None) -> Limits:
+    """What limited the client, by a stated rate."""
+    return find_limits(
+        tables.segments, tables.sacks, tables.measures, tables.groups, tables.paths, tables.retransmissions, rate_bps
+    )
 
 
 def milliseconds(found: Accounting | None) -> dict[str, float]:
@@ -120,7 +127,7 @@ def test_every_instant_has_one_cause(seed: int, loss: float, spacing_ms: float, 
     frame["time_ns"] = np.maximum.accumulate(frame["time_ns"].to_numpy())
     nowhere = (np.full(len(frame), -1, dtype=np.int32), np.full(len(frame), -1, dtype=np.int8))
     tables = captured((), frame, Paths(np.array([[0, -1]]), np.array([[-1, 0]]), *nowhere), judged())
-    limits = find_limits(frame, tables.sacks, tables.measures, tables.groups, tables.paths, judged(), rate_bps)
+    limits = limited(tables, rate_bps)
     found = account_by_rate(0, limits, tables)
     if found is None:
         assert not limits.rate_from[0] or limits.end_ns[0] < 0

@@ -64,7 +64,7 @@ def test_an_analysis_shows_its_verdict(analysis: Analysis) -> None:
     found = len(analysis.tables["findings"])
     assert first == f"Analysis of snd.pcap: 2 connections, 0 link directions, {found} findings"
     assert second == analysis.verdict
-    assert analysis.verdict.startswith("What limited it")
+    assert analysis.verdict.startswith("Of 20.9 s new data took 78 %")
     html = analysis._repr_html_()
     assert escape(analysis.verdict) in html
     assert html.count("<tr>") == 1 + len({(one["kind"], one["verdict"]) for one in analysis.summary()["findings"]})
