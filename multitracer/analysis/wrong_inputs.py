@@ -88,6 +88,8 @@ def _strange_captures(captures: Captures, inputs: Sequence[Input]) -> Iterable[t
     """Captures that have no connection with those of the reference, directly or by way of others."""
     points, connection = captures.segments["point"].to_numpy(), captures.segments["connection"].to_numpy()
     of_input = captures.segments["input"].to_numpy()
+    if len(inputs) < 2:
+        return
     ours = _connected(points, connection, captures.alignment.reference)
     mine, theirs = (np.isin(points, ours, invert=other) for other in (False, True))
     near = [entry for entry in inputs if (of_input[mine] == entry.number).any()]
@@ -99,14 +101,17 @@ def _strange_captures(captures: Captures, inputs: Sequence[Input]) -> Iterable[t
 
 def _connected(points: Ints, connection: Ints, reference: int) -> list[int]:
     """The points that share a connection with `reference`, or with one that does."""
-    pairs = np.unique(np.stack([connection, points]).astype(np.int64)[:, connection >= 0], axis=1)
-    found, reached = {reference}, set[int]()
+    shape = max(int(points.max(initial=0)), reference) + 1, int(connection.max(initial=0)) + 2
+    seen = np.zeros(shape, dtype=np.bool_)
+    seen[points, connection] = True  # those of no connection, -1, in the last column
+    seen = seen[:, :-1]
+    found = np.zeros(len(seen), dtype=np.bool_)
+    found[reference] = True
     while True:
-        more = set(pairs[0][np.isin(pairs[1], list(found))].tolist()) - reached
-        if not more:
-            return sorted(found)
-        reached |= more
-        found |= set(pairs[1][np.isin(pairs[0], list(reached))].tolist())
+        more = seen[:, seen[found].any(axis=0)].any(axis=1)
+        if not (more & ~found).any():
+            return np.flatnonzero(found).tolist()
+        found |= more
 
 
 def _same_ports(captures: Captures, mine: npt.NDArray[np.bool_], theirs: npt.NDArray[np.bool_]) -> bool:
