@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.accounting.path_rate import FAR_NS
+from multitracer.accounting.path_rate import FAR_NS, Rates, piece_at
 from multitracer.accounting.sending_events import (
     ANSWERS_COPY,
     BUSY,
@@ -33,15 +33,14 @@ STALL_TRIPS = 2
 
 
 @kernel
-def find_busy(capture: Capture, events: Events, state: Any, least_ns: int, rate_bps: float) -> None:
+def find_busy(capture: Capture, events: Events, state: Any, least_ns: int, rates: Rates) -> None:
     """Fill the spans in which the bottleneck had octets of this direction to deliver.
 
     A packet leaves it `least_ns` before its delivery. Where the time of its delivery is not known (it was lost, or its
     acknowledgement may have been delayed), it leaves after its time on the bottleneck behind the packet before it, but
     no later than what was sent after it.
     """
-    byte_ns = 8e9 / rate_bps if rate_bps > 0 else 0.0
-    delivery, left, begin, end = 0, np.int64(0), np.int64(0), np.int64(0)
+    delivery, piece, left, begin, end = 0, 0, np.int64(0), np.int64(0), np.int64(0)
     for at in range(state[SENT]):
         row = events.row[at]
         sent = capture.time_ns[row]
@@ -50,7 +49,9 @@ def find_busy(capture: Capture, events: Events, state: Any, least_ns: int, rate_
         known = delivery < state[HEARD] and least_ns < FAR_NS
         latest = max(sent, events.delivered_ns[delivery] - least_ns) if known else FAR_NS
         exact = known and events.delivered_upto[delivery] == at and events.delivered_flag[delivery] & EXACT == EXACT
-        left = latest if exact else min(max(sent, left) + np.int64(capture.wire_bytes[row] * byte_ns), latest)
+        piece = piece_at(rates, piece, max(sent, left))
+        lasts = np.int64(capture.wire_bytes[row] * rates.byte_ns[piece])
+        left = latest if exact else min(max(sent, left) + lasts, latest)
         if sent > end:
             add_span(events, BUSY, begin, end)
             begin = sent

@@ -24,6 +24,7 @@ from multitracer.accounting.carried import (
 )
 from multitracer.accounting.intervals import Ints, Timeline
 from multitracer.accounting.limits import Directions, Room, blocks_of, capture_of, directions_of, room_for
+from multitracer.accounting.path_rate import Rates
 from multitracer.accounting.sending_events import (
     CAUSES,
     CODES,
@@ -93,7 +94,7 @@ def account_by_rate(end: int, limits: Limits, captured: Captured) -> Accounting 
     mine, directions = _rows_of_host(connection, sender, point, captured)
     capture = capture_of(captured.segments, captured.paths, captured.retransmissions)
     blocks, room = blocks_of(captured.sacks), room_for(directions.stop - directions.begin)
-    carried = _carried(mine, directions, capture, blocks, captured.groups.order, float(limits.rate_bps[end]))
+    carried = _carried(mine, directions, capture, blocks, captured.groups.order, _rates(end, limits))
     ended = limits.end_ns[directions.end]
     timeline = Timeline(int(capture.time_ns[mine[0]]), int(ended.max()), _between(len(directions.end)))
     for layer in _idle(directions, capture, blocks, room, captured):
@@ -108,6 +109,14 @@ def _decided(timeline: Timeline, carried: Carried) -> tuple[Ints, Ints, Ints]:
     count = decide(start, end, base, carried, _CODES, np.zeros(PARTS + 1, dtype=np.int64), decided)
     found = np.ascontiguousarray(decided[:count].T)
     return found[0], found[1], found[2]
+
+
+def _rates(end: int, limits: Limits) -> Rates:
+    """The rates of the path of an end, one after the other."""
+    start, rate_bps = limits.changes.of(end)
+    if not len(start):
+        start, rate_bps = limits.start_ns[end : end + 1], limits.rate_bps[end : end + 1]
+    return Rates(start.copy(), 8e9 / rate_bps)
 
 
 def _between(streams: int) -> int:
@@ -131,7 +140,7 @@ def _rows_of_host(connection: int, sender: int, point: int, captured: Captured) 
 
 
 def _carried(
-    mine: Ints, directions: Directions, capture: Capture, blocks: Any, order: Any, rate_bps: float
+    mine: Ints, directions: Directions, capture: Capture, blocks: Any, order: Any, rates: Rates
 ) -> Carried:
     """What was carried, and when data was in flight; arrays that are not written take no memory."""
     rows, longest = len(capture.time_ns), int((directions.stop - directions.begin).max(initial=0))
@@ -143,7 +152,7 @@ def _carried(
     find_fates(directions, order, capture, blocks, places, np.zeros(FIELDS, dtype=np.int64), fates)
     parts, flights = np.empty((2 * len(mine), 3), dtype=np.int64), np.empty((PARTS, len(mine), 2), dtype=np.int64)
     carried = Carried(parts, flights, np.zeros(PARTS + 1, dtype=np.int64))
-    carry(mine, capture, fates, rate_bps, carried)
+    carry(mine, capture, fates, rates, carried)
     return carried
 
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multitracer.accounting.limits import Directions
+from multitracer.accounting.path_rate import Rates, piece_at
 from multitracer.accounting.sending_events import MOST_HOLES, NO, VERDICTS, YES, Capture
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.schema import ACK, SYN
@@ -225,10 +226,9 @@ def note_lost_copy(copy: int, row: int, capture: Capture, fates: Fates) -> None:
 
 
 @kernel
-def carry(mine: Any, capture: Capture, fates: Fates, rate_bps: float, carried: Carried) -> None:
+def carry(mine: Any, capture: Capture, fates: Fates, rates: Rates, carried: Carried) -> None:
     """Fill `carried` from the packets of one host, whose rows `mine` are in order of sending."""
-    byte_ns = 8e9 / rate_bps
-    now, free = np.int64(0), np.int64(0)
+    now, free, piece = np.int64(0), np.int64(0), 0
     for row in mine:
         now = max(now, capture.time_ns[row])
         gone, arrives = fates.lost_bytes[row], fates.delivered_ns[row]
@@ -236,7 +236,8 @@ def carry(mine: Any, capture: Capture, fates: Fates, rate_bps: float, carried: C
         if capture.arrived[row] == 0 or (payload > 0 and gone >= payload):
             continue
         begin = max(now, free)
-        end = begin + np.int64(np.rint((capture.wire_bytes[row] - gone) * byte_ns))
+        piece = piece_at(rates, piece, begin)
+        end = begin + np.int64(np.rint((capture.wire_bytes[row] - gone) * rates.byte_ns[piece]))
         if arrives >= 0:
             end = min(end, max(now, arrives))
         if end > begin:

@@ -13,7 +13,24 @@ import numpy as np
 
 from multitracer.accounting.bottleneck import find_busy, find_stalls
 from multitracer.accounting.limit_shares import CURRENT, KEPT, Ledger, add_up
-from multitracer.accounting.path_rate import AGREE, BINS, agreeing, least_delay, middle_rate, sample_rates
+from multitracer.accounting.path_rate import (
+    AGREE,
+    BINS,
+    BLOCK,
+    LASTED,
+    LEAST_SHARE,
+    MOST_PIECES,
+    OCTETS,
+    PIECE_FIELDS,
+    START,
+    Rates,
+    agreeing,
+    find_pieces,
+    least_delay,
+    middle_rate,
+    one_rate,
+    sample_rates,
+)
 from multitracer.accounting.sending_events import (
     FIELDS,
     FIRST_NS,
@@ -27,7 +44,7 @@ from multitracer.accounting.sending_events import (
 )
 from multitracer.compute.kernels import kernel
 from multitracer.compute.threads import concurrently, halves
-from multitracer.model.limits import LIMITS, RATE_FROM, Limits, Stretches
+from multitracer.model.limits import LIMITS, RATE_FROM, Limits, RateChanges, Stretches
 from multitracer.model.paths import NOWHERE, Paths
 from multitracer.tcp.connection_rows import Groups
 
@@ -71,6 +88,12 @@ class Room(NamedTuple):
     state: Any
     samples: Any
     histogram: Any
+    pieces: Any
+    rates: Rates
+    changes: Any
+    """Of each end whose path had several rates: end, when each began, the octets that show it, and in how many ns."""
+    changed: Any
+    """The number of rows of `changes`, one element."""
     ledger: Ledger
 
 
@@ -92,13 +115,15 @@ def find_limits(
         mine = Directions(*(column[part] for column in directions))
         room = room_for(mine.stop - mine.begin)
         limit_directions(mine, order, capture, blocks, told_bps or 0.0, room, found)
-        return room.ledger.kept[: room.ledger.current[KEPT]].copy()
+        return room.ledger.kept[: room.ledger.current[KEPT]].copy(), room.changes[: room.changed[0]].copy()
 
-    kept = np.concatenate(concurrently(look_at, halves(directions.stop - directions.begin)))
+    lists = concurrently(look_at, halves(directions.stop - directions.begin))
+    kept, changes = (np.concatenate(parts) for parts in zip(*lists, strict=True))
     stretches = Stretches(*np.ascontiguousarray(kept[np.argsort(kept[:, 0], kind="stable")].T))
     return Limits(
-        found.shares, found.rates, found.rate_from, found.times[:, 0], found.times[:, 1], stretches, found.by_arrivals
-    )
+        found.shares, found.rates, found.rate_from, found.times[:, 0], found.times[:, 1], stretches, found.by_arrivals,
+        RateChanges(changes[:, 0], changes[:, 1], 8e9 * changes[:, 2] / changes[:, 3]),
+    )  # fmt: skip
 
 
 def _nothing_found(ends: int) -> Results:
@@ -149,7 +174,13 @@ def room_for(lengths: Any) -> Room:
     counts = (FIELDS, BINS, LISTS, len(LIMITS), CURRENT)
     fields, bins, pointers, spent, current = (np.zeros(count, dtype=np.int64) for count in counts)
     kept = np.empty((2 * int(lengths.sum()), 4), dtype=np.int64)
-    return Room(events, fields, np.empty((rows, 4), dtype=np.int64), bins, Ledger(pointers, spent, current, kept))
+    pieces = np.zeros((MOST_PIECES, PIECE_FIELDS), dtype=np.int64)
+    changes = np.empty((int(lengths.sum()) // BLOCK, 4), dtype=np.int64)
+    return Room(
+        events, fields, np.empty((rows, 4), dtype=np.int64), bins, pieces,
+        Rates(np.zeros(MOST_PIECES, dtype=np.int64), np.zeros(MOST_PIECES)), changes, np.zeros(1, dtype=np.int64),
+        Ledger(pointers, spent, current, kept),
+    )  # fmt: skip
 
 
 @kernel
@@ -169,8 +200,11 @@ def limit_directions(
         if not directions.beside_receiver[number]:
             arrivals = directions.arrivals[number] and note_arrivals(capture, events, state)
             found.by_arrivals[end] = arrivals
-            found.rates[end], found.rate_from[end] = find_rate(capture, room, told_bps)
-            find_spans(capture, room, found.rates[end], not arrivals)
+            found.rates[end], found.rate_from[end], pieces = find_rate(capture, room, told_bps)
+            rates = one_rate(room.rates, found.rates[end])
+            if pieces > 1:
+                rates = several_rates(end, pieces, room)
+            find_spans(capture, room, rates, not arrivals)
         else:
             events.counts[:] = 0
         add_up(end, directions.least_ns[number], events, state, room.ledger)
@@ -179,24 +213,41 @@ def limit_directions(
 
 
 @kernel
-def find_rate(capture: Capture, room: Room, told_bps: float) -> tuple[float, int]:
-    """The path's rate in bit/s (0 unknown), and where it is from.
+def find_rate(capture: Capture, room: Room, told_bps: float) -> tuple[float, int, int]:
+    """The path's rate in bit/s (0 unknown), where it is from, and how many rates it had one after the other.
 
     A told rate stands in where too few deliveries behind a queue agree, unless they came faster.
     """
     events, state, samples = room.events, room.state, room.samples
-    count = sample_rates(capture, events, state, least_delay(capture, events, state, 0.0), samples)
+    least = least_delay(capture, events, state, one_rate(room.rates, 0.0))
+    count = sample_rates(capture, events, state, least, samples)
     rate = middle_rate(samples, count, room.histogram)
+    pieces = find_pieces(samples, count, room.pieces) if rate > 0 else 0
+    if pieces > 1 and room.pieces[:pieces, OCTETS].sum() >= LEAST_SHARE * samples[:count, 1].sum():
+        return rate, FOUND, pieces
     if rate > 0 and agreeing(samples, count, rate):
-        return rate, FOUND
+        return rate, FOUND, 1
     if told_bps > 0 and rate <= told_bps * (1 + AGREE):
-        return told_bps, TOLD
-    return rate, 0
+        return told_bps, TOLD, 1
+    return rate, 0, 1
 
 
 @kernel
-def find_spans(capture: Capture, room: Room, rate_bps: float, by_acknowledgement: bool) -> None:
+def several_rates(end: int, count: int, room: Room) -> Rates:
+    """The rates of the pieces of an end, which are noted as changes."""
+    for piece in range(count):
+        at = room.changed[0]
+        start, octets, lasted = room.pieces[piece, START], room.pieces[piece, OCTETS], room.pieces[piece, LASTED]
+        room.changes[at, 0], room.changes[at, 1] = end, start
+        room.changes[at, 2], room.changes[at, 3] = octets, lasted
+        room.changed[0] = at + 1
+        room.rates.start_ns[piece], room.rates.byte_ns[piece] = start, lasted / octets
+    return Rates(room.rates.start_ns[:count], room.rates.byte_ns[:count])
+
+
+@kernel
+def find_spans(capture: Capture, room: Room, rates: Rates, by_acknowledgement: bool) -> None:
     """Find when the path was busy, and when it stood still."""
     events, state = room.events, room.state
-    find_busy(capture, events, state, least_delay(capture, events, state, rate_bps), rate_bps)
+    find_busy(capture, events, state, least_delay(capture, events, state, rates), rates)
     find_stalls(capture, events, state, by_acknowledgement)

@@ -6,7 +6,7 @@ earlier one without waiting: earlier than that, less the least time that any del
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,17 +23,49 @@ AGREE = 0.05
 LEAST_SAMPLES, LEAST_SHARE = 30, 1 / 3
 """A rate is reported when at least so many deliveries agree on it, and this share of all behind a queue."""
 FAR_NS = np.int64(2**62)
+BLOCK = LEAST_SAMPLES * 3 // 2
+"""Deliveries in a row of which LEAST_SAMPLES must agree for a rate of their own."""
+DIFFER = 2 * AGREE
+"""Rates that differ by more, relatively, are two: each may be wrong by AGREE."""
+MOST_PIECES = 64
+"""A rate that changes more often has no pieces."""
+# Columns of pieces: when a rate began to hold (ns), the octets that show it, in how many ns, and their last sample.
+START, OCTETS, LASTED, LAST, PIECE_FIELDS = range(5)
+
+
+class Rates(NamedTuple):
+    """The rates of a path, one after the other; the first holds from the beginning."""
+
+    start_ns: Any
+    byte_ns: Any
+    """The time that an octet takes; 0 unknown."""
 
 
 @kernel
-def least_delay(capture: Capture, events: Events, state: Any, rate_bps: float) -> int:
+def one_rate(rates: Rates, rate_bps: float) -> Rates:
+    """The first of `rates` set to a rate in bit/s that holds all the time; 0 unknown."""
+    rates.start_ns[0], rates.byte_ns[0] = 0, 8e9 / rate_bps if rate_bps > 0 else 0.0
+    return Rates(rates.start_ns[:1], rates.byte_ns[:1])
+
+
+@inlined
+def piece_at(rates: Rates, piece: int, now: int) -> int:
+    """The index of the rate that holds at a time, not before `piece`."""
+    while piece + 1 < len(rates.start_ns) and rates.start_ns[piece + 1] <= now:
+        piece += 1
+    return piece
+
+
+@kernel
+def least_delay(capture: Capture, events: Events, state: Any, rates: Rates) -> int:
     """The least time (ns) from sending to delivery without the time on the bottleneck itself; FAR_NS if unknown."""
-    least = FAR_NS
-    byte_ns = 8e9 / rate_bps if rate_bps > 0 else 0.0
+    least, piece = FAR_NS, 0
     for at in range(state[HEARD]):
+        piece = piece_at(rates, piece, events.delivered_ns[at])
         if events.delivered_flag[at] & CLEAN:
             row = events.row[events.delivered_upto[at]]
-            took = events.delivered_ns[at] - capture.time_ns[row] - np.int64(capture.wire_bytes[row] * byte_ns)
+            took = events.delivered_ns[at] - capture.time_ns[row]
+            took -= np.int64(capture.wire_bytes[row] * rates.byte_ns[piece])
             least = min(least, took)
     return int(least)
 
@@ -101,3 +133,71 @@ def agreeing(samples: Any, count: int, rate_bps: float) -> bool:
         if samples[at, 2] > 0 and abs(8e9 * samples[at, 1] / samples[at, 2] - rate_bps) <= AGREE * rate_bps:
             agree += samples[at, 3]
     return bool(agree >= LEAST_SAMPLES and agree >= LEAST_SHARE * total)
+
+
+@kernel
+def find_pieces(samples: Any, count: int, pieces: Any) -> int:
+    """Fill `pieces` with the rates that held one after the other; returns how many, 0 if they are too many.
+
+    A rate is another one when LEAST_SAMPLES deliveries of BLOCK in a row agree on it.
+    """
+    found, first, total = 0, 0, np.int64(0)
+    for at in range(count):
+        total += samples[at, 3]
+        if total < BLOCK:
+            continue
+        octets, lasted = agreed(samples, first, at + 1)
+        if lasted > 0 and not continues(pieces, found, octets / lasted):
+            if found == MOST_PIECES:
+                return 0
+            begin = begins(samples, first, octets / lasted, pieces, found)
+            pieces[found, START] = samples[begin, 0] - samples[begin, 2]
+            pieces[found, OCTETS] = pieces[found, LASTED] = 0
+            found += 1
+        if lasted > 0:
+            pieces[found - 1, OCTETS] += octets
+            pieces[found - 1, LASTED] += lasted
+            pieces[found - 1, LAST] = at
+        first, total = at + 1, np.int64(0)
+    return found
+
+
+@inlined
+def continues(pieces: Any, found: int, rate: float) -> bool:
+    """Whether a rate (octets per ns) is that of the latest piece."""
+    if found == 0:
+        return False
+    latest = pieces[found - 1, OCTETS] / pieces[found - 1, LASTED]
+    return abs(rate - latest) <= DIFFER * min(rate, latest)
+
+
+@inlined
+def agreed(samples: Any, first: int, stop: int) -> tuple[int, int]:
+    """The octets and ns of the samples first..stop-1 that agree on a rate, if LEAST_SAMPLES of their deliveries do."""
+    best, best_octets, best_ns = np.int64(0), np.int64(0), np.int64(0)
+    for centre in range(first, stop):
+        deliveries, octets, lasted = np.int64(0), np.int64(0), np.int64(0)
+        for at in range(first, stop):
+            # octets / ns of both, multiplied by both times
+            ours, theirs = samples[at, 1] * samples[centre, 2], samples[centre, 1] * samples[at, 2]
+            if samples[at, 2] > 0 and abs(ours - theirs) <= AGREE * theirs:
+                deliveries, octets = deliveries + samples[at, 3], octets + samples[at, 1]
+                lasted += samples[at, 2]
+        if deliveries > best:
+            best, best_octets, best_ns = deliveries, octets, lasted
+    if best < LEAST_SAMPLES:
+        return 0, 0
+    return int(best_octets), int(best_ns)
+
+
+@inlined
+def begins(samples: Any, first: int, rate: float, pieces: Any, found: int) -> int:
+    """The sample with which a new rate (octets per ns) begins: back from `first` while samples are nearer to it."""
+    if found == 0:
+        return first
+    middle = (rate + pieces[found - 1, OCTETS] / pieces[found - 1, LASTED]) / 2
+    while first - 1 > pieces[found - 1, LAST] and (samples[first - 1, 1] > middle * samples[first - 1, 2]) == (
+        rate > middle
+    ):
+        first -= 1
+    return first

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multitracer.analysis.path_rates import path_notes, path_rate
 from multitracer.analysis.plain_values import Tree, dicts, plain
 from multitracer.analysis.story import story
 from multitracer.model.analysis import Analysis, Ends, Ints, Totals
-from multitracer.model.limits import LIMITS, RATE_FROM, Limits
+from multitracer.model.limits import LIMITS, Limits
 from multitracer.model.trace import Input
 from multitracer.model.version import VERSION
 from multitracer.tcp.kernel_clocks import CLOCKS
@@ -66,11 +67,12 @@ def summarize(analysis: Analysis) -> Summary:
             "utilization": analysis.links.utilization,
             "accounting": analysis.links.shares,
             "limits": _largest_limits(analysis.ends),
-            "path_rate": _path_rate(analysis),
+            "path_rate": path_rate(analysis),
             "blame": _blame(analysis),
             "not_looked_for": [{"kind": kind, "needs": needs} for kind, needs in analysis.not_looked_for.items()],
             "findings": _findings(analysis.tables["findings"], analysis.origin_ns),
             "missing": analysis.missing,
+            "notes": path_notes(analysis),
         }
     )
     document["connections"], totals = connections, connections.totals()
@@ -205,16 +207,6 @@ def _kernel_clocks(ends: Ends, numbers: Ints) -> Any:
 def _largest_limits(ends: Ends) -> dict[str, float] | None:
     """What limited the end that sent most data."""
     return None if ends.largest is None else _limits(ends.limits, np.array([ends.largest]))[0]
-
-
-def _path_rate(analysis: Analysis) -> list[dict[str, Any]] | None:
-    """The rate of the path of the end that sent most data; None where a link's log has it, or nothing shows it."""
-    limits, end = analysis.ends.limits, analysis.ends.largest
-    if end is None or analysis.links.rows or not limits.rate_from[end]:
-        return None
-    start, stop = (float(times[end] - analysis.origin_ns) / 1e9 for times in (limits.start_ns, limits.end_ns))
-    how = RATE_FROM[limits.rate_from[end]]
-    return [{"start_s": start, "end_s": stop, "rate_bps": limits.rate_bps[end], "how": how}]
 
 
 def _blame(analysis: Analysis) -> list[dict[str, Any]] | None:

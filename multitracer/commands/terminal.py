@@ -139,7 +139,8 @@ def _notes(summary: dict[str, Any]) -> list[str]:
         if entry["clock"] and entry["clock"]["offset_s"] is None and not entry["notes"]
     ]
     more = [f"and {_many(len(notes) - SHOWN_NOTES, 'note')} more (in summary.json)"] if len(notes) > SHOWN_NOTES else []
-    return [printable(text) for text in [*notes[:SHOWN_NOTES], *more, *summary.get("missing", [])]]
+    notes = [*notes[:SHOWN_NOTES], *more, *summary.get("notes", []), *summary.get("missing", [])]
+    return [printable(text) for text in notes]
 
 
 def _bar(shares: dict[str, float], *, colour: bool) -> Iterator[Text]:

@@ -43,6 +43,20 @@ class Stretches(NamedTuple):
     stop_ns: Ints
 
 
+class RateChanges(NamedTuple):
+    """The rates of paths that had several, one after the other; arrays, by end and time."""
+
+    end: Ints
+    start_ns: Ints
+    """When each began to hold; the first holds before, too."""
+    rate_bps: Floats
+
+    def of(self, end: int) -> tuple[Ints, Floats]:
+        """When the rates of an end began, and what they are; empty where its path had one, or it is not known."""
+        mine = self.end == end
+        return self.start_ns[mine], self.rate_bps[mine]
+
+
 @dataclass(frozen=True)
 class Limits:
     """What limited what each end sent; ends are numbered 2 * connection + sender."""
@@ -63,3 +77,4 @@ class Limits:
     stretches: Stretches
     by_arrivals: npt.NDArray[np.bool_]
     """Whether the receiver's capture showed when each end's data arrived; else acknowledgements stand for it."""
+    changes: RateChanges

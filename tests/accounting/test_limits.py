@@ -134,22 +134,28 @@ def test_a_path_that_stood_still_is_told_from_a_delayed_acknowledgement() -> Non
     assert "path_stall" not in milliseconds(found(*flight, ack(101, 201), ack(601, 401)))
 
 
-def queue(came: float = 10, count: int = 40) -> tuple[list[Segment], Paths]:
-    """Segments sent at once, which arrive one every `came` ms, each captured at both ends and acknowledged."""
+def queue(*spacing: float) -> tuple[pd.DataFrame, Paths]:
+    """Segments sent at once, which arrive so many ms after one another, captured at both ends and acknowledged."""
+    count = len(spacing)
     sent = [data(0, 1 + 960 * n, 961 + 960 * n) for n in range(count)]
-    seen = [data(50 + came * (n + 1), 1 + 960 * n, 961 + 960 * n) for n in range(count)]
-    acks = [ack(100 + came * (n + 1), 961 + 960 * n) for n in range(count)]
+    seen = [one._replace(ms=50 + sum(spacing[: n + 1])) for n, one in enumerate(sent)]
+    acks = [ack(100 + sum(spacing[: n + 1]), 961 + 960 * n) for n in range(count)]
     paths = paths_of(3 * count, receiver=1)
     paths.arrival[:count], paths.arrived[:count] = np.arange(count) + count, 1
-    return [*sent, *seen, *acks], paths
+    frame = table((*sent, *seen, *acks))
+    frame["point"] = np.repeat([0, 1, 0], count).astype(np.int16)
+    return frame, paths
+
+
+def queued(*spacing: float, told_bps: float | None = None) -> Limits:
+    """What limited the client of such a queue."""
+    frame, paths = queue(*spacing)
+    return find_limits(frame, blocks(()), measured(frame), Groups(frame, 1), paths, judged(), told_bps)
 
 
 def test_a_queue_at_the_bottleneck_is_the_paths_rate() -> None:
     """The bottleneck is busy until the last packet left it, a path's delay before that arrived."""
-    segments, paths = queue()
-    frame = table(tuple(segments))
-    frame["point"] = np.repeat([0, 1, 0], 40).astype(np.int16)
-    limits = find_limits(frame, blocks(()), measured(frame), Groups(frame, 1), paths, judged())
+    limits = queued(*[10] * 40)
     assert milliseconds(limits) == {"path_rate": 400, "application": 100}
     assert limits.rate_bps[0] == pytest.approx(800_000)
     assert limits.rate_from[0] == 2
@@ -157,15 +163,26 @@ def test_a_queue_at_the_bottleneck_is_the_paths_rate() -> None:
 
 def test_a_told_rate_stands_in_only_where_arrivals_do_not_contradict_it() -> None:
     """A rate found from many arrivals wins; without any the told one counts."""
-    segments, paths = queue()
-    frame = table(tuple(segments))
-    frame["point"] = np.repeat([0, 1, 0], 40).astype(np.int16)
     for told in (400_000, 1_600_000):
-        limits = find_limits(frame, blocks(()), measured(frame), Groups(frame, 1), paths, judged(), told)
-        assert limits.rate_bps[0] == pytest.approx(800_000)
+        assert queued(*[10] * 40, told_bps=told).rate_bps[0] == pytest.approx(800_000)
     alone = found(data(0, 1, 961), ack(100, 961), told_bps=800_000)
     assert (alone.rate_bps[0], alone.rate_from[0]) == (800_000, 1)
     assert milliseconds(alone)["path_rate"] == 10
+
+
+def test_a_change_of_the_rate_is_found() -> None:
+    """Each rate with the time from which it holds; the path is busy all the time."""
+    limits = queued(*[10] * 120, *[30] * 120)
+    start, rates = limits.changes.of(0)
+    assert rates == pytest.approx([800_000, 800_000 / 3], rel=0.01)
+    assert abs(start[1] - START - (50 + 1200) * MS) <= 16 * 30 * MS
+    assert milliseconds(limits)["path_rate"] == 1200 + 3600
+
+
+def test_a_rate_that_varies_without_holding_has_no_changes() -> None:
+    """Neither a few packets at another rate nor jitter is a change."""
+    for spacing in ([10] * 100 + [30] * 20 + [10] * 100, [6, 14] * 120, [9.8, 10.2] * 120):
+        assert len(queued(*spacing).changes.of(0)[0]) == 0
 
 
 def test_the_receivers_capture_alone_tells_a_closed_window_only() -> None:

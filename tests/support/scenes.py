@@ -12,7 +12,7 @@ from two_ends import segments as segments_table
 
 from multitracer.findings import Observations
 from multitracer.findings.observations import Direction
-from multitracer.model.limits import LIMITS, Limits, Stretches
+from multitracer.model.limits import LIMITS, Limits, RateChanges, Stretches
 from multitracer.model.schema import ACK, MARKS, build
 
 CLIENT, SERVER = "10.0.0.1:1000", "10.0.0.2:80"
@@ -96,7 +96,7 @@ def limits(*stretches: tuple[str, float, float], by_arrivals: bool = True) -> Li
     return Limits(
         np.full((2, len(LIMITS)), np.nan), np.full(2, np.nan), np.zeros(2, dtype=np.int8), np.full(2, -1),
         np.full(2, -1), Stretches(*(np.array(column, dtype=np.int64) for column in columns)),
-        np.array([by_arrivals, False]),
+        np.array([by_arrivals, False]), RateChanges(*(np.empty(0) for _ in range(3))),
     )  # fmt: skip
 
 
