@@ -9,7 +9,6 @@ import numpy as np
 from multitracer.accounting.path_rate import FAR_NS, Rates, piece_at
 from multitracer.accounting.sending_events import (
     ANSWERS_COPY,
-    BUSY,
     CLEAN,
     EXACT,
     HEARD,
@@ -33,8 +32,12 @@ STALL_TRIPS = 2
 
 
 @kernel
-def find_busy(capture: Capture, events: Events, state: Any, least_ns: int, rates: Rates) -> None:
-    """Fill the spans in which the bottleneck had octets of this direction to deliver.
+def find_busy(
+    capture: Capture, events: Events, state: Any, least_ns: int, rates: Rates, which: int, longer_ns: int
+) -> None:
+    """Fill a list of spans in which the bottleneck had octets of this direction to deliver.
+
+    Only packets that it had for longer than `longer_ns` are looked at.
 
     A packet leaves it `least_ns` before its delivery. Where the time of its delivery is not known (it was lost, or its
     acknowledgement may have been delayed), it leaves after its time on the bottleneck behind the packet before it, but
@@ -52,11 +55,13 @@ def find_busy(capture: Capture, events: Events, state: Any, least_ns: int, rates
         piece = piece_at(rates, piece, max(sent, left))
         lasts = np.int64(capture.wire_bytes[row] * rates.byte_ns[piece])
         left = latest if exact else min(max(sent, left) + lasts, latest)
+        if left - sent <= longer_ns:
+            continue
         if sent > end:
-            add_span(events, BUSY, begin, end)
+            add_span(events, which, begin, end)
             begin = sent
         end = max(end, left)
-    add_span(events, BUSY, begin, end)
+    add_span(events, which, begin, end)
 
 
 @inlined

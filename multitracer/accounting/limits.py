@@ -32,10 +32,12 @@ from multitracer.accounting.path_rate import (
     sample_rates,
 )
 from multitracer.accounting.sending_events import (
+    BUSY,
     FIELDS,
     FIRST_NS,
     LAST_ACKED_NS,
     LISTS,
+    UNSURE_BUSY,
     Capture,
     Events,
     follow,
@@ -66,6 +68,8 @@ class Directions(NamedTuple):
     """Whether there is a capture beside the receiver, too."""
     beside_receiver: Any
     """Whether the only capture is beside the receiver."""
+    trip_ns: Any
+    """The least round trip in ns, 0 unknown."""
     least_ns: Any
     """Stretches longer than this are kept; 0 none, as the round trip is not known."""
 
@@ -152,12 +156,14 @@ def directions_of(measures: pd.DataFrame, groups: Groups, paths: Paths, stretch_
     names = ("connection", "sender", "point", "data_segments")
     connection, sender, point, data = (measures[name].to_numpy() for name in names)
     found = (paths.seen_at[connection, sender] == point) & (data > 0)
-    trips = np.rint(np.nan_to_num(measures["rtt_min_ms"].to_numpy()[found]) * stretch_rtts * 1e6).astype(np.int64)
+    trips = np.rint(np.nan_to_num(measures["rtt_min_ms"].to_numpy()[found]) * 1e6).astype(np.int64)
     connection, sender, point = connection[found], sender[found], point[found]
     group = groups.number(connection, point)
     near, far = (points[connection, sender] != NOWHERE for points in (paths.sender_point, paths.receiver_point))
     begin, stop = groups.starts[group], groups.starts[group + 1]
-    return Directions(2 * connection + sender, begin, stop, near & far, ~near, np.where(near, trips, 0))
+    trips = np.where(near, trips, 0)
+    least = np.rint(stretch_rtts * trips).astype(np.int64)
+    return Directions(2 * connection + sender, begin, stop, near & far, ~near, trips, least)
 
 
 def room_for(lengths: Any) -> Room:
@@ -204,7 +210,8 @@ def limit_directions(
             rates = one_rate(room.rates, found.rates[end])
             if pieces > 1:
                 rates = several_rates(end, pieces, room)
-            find_spans(capture, room, rates, not arrivals)
+            find_stalls(capture, events, state, not arrivals)
+            find_queue(capture, room, rates, 0 if found.rate_from[end] else directions.trip_ns[number])
         else:
             events.counts[:] = 0
         add_up(end, directions.least_ns[number], events, state, room.ledger)
@@ -246,8 +253,13 @@ def several_rates(end: int, count: int, room: Room) -> Rates:
 
 
 @kernel
-def find_spans(capture: Capture, room: Room, rates: Rates, by_acknowledgement: bool) -> None:
-    """Find when the path was busy, and when it stood still."""
+def find_queue(capture: Capture, room: Room, rates: Rates, longer_ns: int) -> None:
+    """Find when the bottleneck was busy, for certain if it had a packet for longer than `longer_ns`.
+
+    Without a rate on which deliveries agree, what waits for less than a round trip may be delayed by jitter.
+    """
     events, state = room.events, room.state
-    find_busy(capture, events, state, least_delay(capture, events, state, rates), rates)
-    find_stalls(capture, events, state, by_acknowledgement)
+    least = least_delay(capture, events, state, rates)
+    find_busy(capture, events, state, least, rates, BUSY, longer_ns)
+    if longer_ns > 0:
+        find_busy(capture, events, state, least, rates, UNSURE_BUSY, 0)

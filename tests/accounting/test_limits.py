@@ -161,6 +161,12 @@ def test_a_queue_at_the_bottleneck_is_the_paths_rate() -> None:
     assert limits.rate_from[0] == 2
 
 
+def test_without_an_agreed_rate_a_short_wait_is_no_queue_for_certain() -> None:
+    """It may be jitter, unless it is longer than a round trip."""
+    assert milliseconds(queued(*[10] * 5)) == {"unknown": 50, "application": 100}
+    assert milliseconds(queued(*[10] * 15)) == {"path_rate": 150, "application": 100}
+
+
 def test_a_told_rate_stands_in_only_where_arrivals_do_not_contradict_it() -> None:
     """A rate found from many arrivals wins; without any the told one counts."""
     for told in (400_000, 1_600_000):
