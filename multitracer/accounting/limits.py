@@ -107,9 +107,9 @@ def find_limits(
 ) -> Limits:  # fmt: skip
     """What limited each direction that carried data.
 
-    `sacks` has columns segment, left, right (relative) and dsack; `measures` are those of each point and end,
-    `resent` is the retransmissions table, `told_bps` is the path's rate as the user states it. Stretches longer than
-    `stretch_rtts` least round trips are kept.
+    `segments` may have the column `cwnd_bytes` of `with_windows`. `sacks` has columns segment, left, right (relative)
+    and dsack; `measures` are those of each point and end, `resent` is the retransmissions table, `told_bps` is the
+    path's rate as the user states it. Stretches longer than `stretch_rtts` least round trips are kept.
     """
     found = _nothing_found(2 * len(paths.sender_point))
     directions = directions_of(measures, groups, paths, stretch_rtts)
@@ -148,6 +148,7 @@ def capture_of(segments: pd.DataFrame, paths: Paths, resent: pd.DataFrame) -> Ca
     trigger, spurious = (resent[name].cat.codes.to_numpy() for name in ("trigger", "spurious"))
     code[resent["segment"].to_numpy()] = trigger * len(resent["spurious"].cat.categories) + spurious
     columns = {name: segments[name].to_numpy() for name in Capture._fields if name in segments.columns}
+    columns.setdefault("cwnd_bytes", np.empty(0, dtype=np.int64))
     return Capture(**columns, resend=code, arrival=paths.arrival, arrived=paths.arrived)
 
 
@@ -173,7 +174,7 @@ def room_for(lengths: Any) -> Room:
         row=np.empty(rows, dtype=np.int32), kind=np.empty(rows, dtype=np.int8),
         delivered_ns=np.empty(rows, dtype=np.int64), delivered_upto=np.empty(rows, dtype=np.int32),
         delivered_flag=np.empty(rows, dtype=np.int8), trip_ns=np.empty((rows, 2), dtype=np.int64),
-        needed=np.empty((rows, 3), dtype=np.int64), waits=np.empty((rows, 3), dtype=np.int64),
+        needed=np.empty((rows, 3), dtype=np.int64), waits=np.empty((rows, 4), dtype=np.int64),
         causes=np.empty(rows + 1, dtype=np.int64), spans=np.empty((LISTS, rows + 1, 2), dtype=np.int64),
         counts=np.zeros(LISTS, dtype=np.int64),
     )  # fmt: skip

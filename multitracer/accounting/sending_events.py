@@ -78,6 +78,8 @@ class Capture(NamedTuple):
     """The row of the same packet at the receiving point; -1 none."""
     arrived: Any
     """Whether it got there intact: 1 yes, 0 no, -1 unknown."""
+    cwnd_bytes: Any
+    """The congestion window of the sender beside whom it was captured, as a state log has it, -1 unknown; or empty."""
 
 
 class Events(NamedTuple):
@@ -95,7 +97,8 @@ class Events(NamedTuple):
     needed: Any
     """Resends that were not needless, shape (rows, 3): time, first octet, whether that is certain."""
     waits: Any
-    """Since new data was last sent, shape (rows, 3): from when on which octet was unacknowledged, and the edge."""
+    """Since new data was last sent, shape (rows, 4): from when on which octet was unacknowledged, the edge of the
+    advertised window, and the congestion window (-1 unknown)."""
     causes: Any
     """What limited the sender while the path was idle and nothing was repaired: ns after FIRST_NS * CODES + cause."""
     spans: Any
@@ -163,13 +166,14 @@ def on_data(row: int, capture: Capture, events: Events, state: Any) -> None:
     if end > state[TOP]:
         tell_waits(capture.payload_bytes[row], events, state)
         state[TOP], state[LAST_NEW], state[WAITS] = end, now, 0
-        note_wait(events, state)
+        note_wait(row, capture, events, state)
 
 
 @inlined
-def note_wait(events: Events, state: Any) -> None:
-    """Note what is acknowledged and advertised now, until the sender sends new data."""
+def note_wait(row: int, capture: Capture, events: Events, state: Any) -> None:
+    """Note what is acknowledged and which windows hold now, until the sender sends new data."""
     at = state[WAITS]
+    events.waits[at, 3] = capture.cwnd_bytes[row] if len(capture.cwnd_bytes) else -1
     events.waits[at, 0], events.waits[at, 1], events.waits[at, 2] = state[NOW], state[UNA], state[EDGE]
     state[WAITS] = at + 1
 
@@ -191,7 +195,8 @@ def tell_waits(length: int, events: Events, state: Any) -> None:
         elif edge < 0:
             cause = UNKNOWN
         else:
-            cause = SENDER_WINDOW if released else APPLICATION
+            full = 0 <= events.waits[at, 3] < top - una + length
+            cause = SENDER_WINDOW if released or full else APPLICATION
         if state[BESIDE_RECEIVER] and (cause != RECEIVER_WINDOW or una < top):
             cause = UNKNOWN
         add_cause(events.waits[at, 0], cause, events, state)
@@ -262,7 +267,7 @@ def on_acknowledgement(row: int, capture: Capture, blocks: Any, events: Events, 
     advanced = state[UNA] < state[TOP] and number > state[UNA]
     if advanced:
         state[UNA], state[LAST_ACKED_NS] = min(number, state[TOP]), state[NOW]
-    note_wait(events, state)
+    note_wait(row, capture, events, state)
     if advanced or sacked:
         state[PROGRESS] = state[NOW]
         prompt = PROMPT if sacked or state[EDGE] > edge else 0

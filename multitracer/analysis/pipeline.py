@@ -23,6 +23,7 @@ from multitracer import findings
 from multitracer.accounting.blame import Resends, find_blame
 from multitracer.accounting.by_rate import Captured, account_by_rate
 from multitracer.accounting.limits import find_limits
+from multitracer.accounting.logged_windows import with_windows
 from multitracer.accounting.session import Accounting
 from multitracer.analysis.anonymize import anonymize_analysis
 from multitracer.analysis.captures import Captures, place_captures
@@ -87,8 +88,11 @@ def join_all(trace: Trace, options: AnalyzeOptions, progress: Progress) -> Joine
     logs = noted(place_logs(trace, captures, streams, options), captures)
     streams = told_by_kernel(streams, logs)
     layer = join_layers(captures, streams, logs)
-    limits = limits_of(captures, streams, options)
-    accounts = account_links(layer, streams, logs.tcp_state) if logs.link else account_path(captures, streams, limits)
+    limits = limits_of(captures, streams, logs, options)
+    if logs.link:
+        accounts = account_links(layer, streams, logs.tcp_state)
+    else:
+        accounts = account_path(captures, streams, logs, limits)
     return Joined(captures, streams, logs, layer, accounts, limits)
 
 
@@ -100,7 +104,7 @@ def cut(whole: Joined, options: AnalyzeOptions, origin_ns: int, progress: Progre
     progress("joining the layers", 0.6)
     logs = cut_logs(whole.logs, window)
     layer, accounts = join_layers(captures, streams, logs), cut_accounts(whole.accounts, window)
-    return Joined(captures, streams, logs, layer, accounts, limits_of(captures, streams, options))
+    return Joined(captures, streams, logs, layer, accounts, limits_of(captures, streams, logs, options))
 
 
 def first_ns(joined: Joined) -> int:
@@ -128,22 +132,23 @@ def observations(joined: Joined, options: AnalyzeOptions, usual_rtt_ns: int) -> 
     )  # fmt: skip
 
 
-def limits_of(captures: Captures, streams: Streams, options: AnalyzeOptions) -> Limits:
-    """What limited each direction, from the captures alone."""
+def limits_of(captures: Captures, streams: Streams, logs: Logs, options: AnalyzeOptions) -> Limits:
+    """What limited each direction, from the captures and the senders' windows."""
     return find_limits(
-        streams.segments, captures.sack, streams.measures, streams.groups, streams.paths,
-        streams.retransmissions, options.link_rate_bps, options.thresholds.limited_rtts,
+        with_windows(streams.segments, logs.tcp_state, streams.groups, streams.paths), captures.sack,
+        streams.measures, streams.groups, streams.paths, streams.retransmissions,
+        options.link_rate_bps, options.thresholds.limited_rtts,
     )  # fmt: skip
 
 
-def account_path(captures: Captures, streams: Streams, limits: Limits) -> dict[int, Accounting]:
+def account_path(captures: Captures, streams: Streams, logs: Logs, limits: Limits) -> dict[int, Accounting]:
     """The accounting by the path's rate, of the host that sent most data; none where that is not known."""
     end = largest_end(streams)
     if end is None:
         return {}
     captured = Captured(
-        streams.segments, captures.sack, streams.connections, streams.measures, streams.retransmissions,
-        streams.groups, streams.paths,
+        with_windows(streams.segments, logs.tcp_state, streams.groups, streams.paths), captures.sack,
+        streams.connections, streams.measures, streams.retransmissions, streams.groups, streams.paths,
     )  # fmt: skip
     found = account_by_rate(end, limits, captured)
     return {} if found is None else {found.link: found}

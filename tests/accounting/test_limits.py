@@ -75,6 +75,16 @@ def test_what_an_acknowledgement_sets_off_waited_for_the_senders_window() -> Non
     assert milliseconds(limits) == {"sender_window": 100 + 99, "application": 1 + 1 + 99}
 
 
+def test_a_full_congestion_window_in_a_log_is_the_senders() -> None:
+    """Although the next segment leaves later than at once after the acknowledgement, as with pacing."""
+    script = (ack(-1, 1), data(0, 1, 101), data(1, 101, 201), ack(100, 101), data(110, 201, 301), ack(200, 301))
+    frame = table(script)
+    for cwnd, sender_ms in ((200, 100 - 1), (400, 0)):
+        logged = frame.assign(cwnd_bytes=[cwnd, cwnd, cwnd, 400, 400, 400])
+        limits = find_limits(logged, blocks(script), measured(frame), Groups(frame, 1), paths_of(6), judged())
+        assert milliseconds(limits).get("sender_window", 0) == sender_ms
+
+
 def test_a_closed_window_is_the_receivers() -> None:
     """From the acknowledgement that closes it to the one that opens it, although nothing is outstanding."""
     limits = found(data(0, 1, 101), ack(100, 101, window=0), ack(600, 101), data(601, 101, 201), ack(700, 201))
