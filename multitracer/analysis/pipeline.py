@@ -128,7 +128,8 @@ def observations(joined: Joined, options: AnalyzeOptions, usual_rtt_ns: int) -> 
         streams.paths.arrived, pair_errors(joined.captures.alignment), layer.log_error_ns,
         links=log.links if log else None, frames=log.frames if log else None, link_intervals=layer.intervals,
         segment_frames=layer.segment_frames, accounting=main.table if main else None, link_rtt_ns=layer.rtt_ns,
-        groups=streams.groups, limits=joined.limits, usual_rtt_ns=usual_rtt_ns, thresholds=options.thresholds,
+        groups=streams.groups, limits=joined.limits, lost_records=joined.captures.lost, usual_rtt_ns=usual_rtt_ns,
+        thresholds=options.thresholds,
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -64,6 +64,8 @@ class Observations:
     """Rows of `segments` by connection and point, where the caller has grouped them already."""
     limits: Limits | None = None
     """What limited what each end sent."""
+    lost_records: Sequence[int] = ()
+    """Per point, how many stretches of octets its capture lacks though they were acknowledged; none if empty."""
     usual_rtt_ns: int = 0
     """Where these tables are a window of a recording: the largest of its connections' least round trips, else 0."""
     thresholds: Thresholds = field(default_factory=Thresholds)
@@ -110,6 +112,11 @@ class Observations:
         """Rows of the segments that a direction's sender sent, at the point beside it, else where they arrived."""
         point = direction.sender_point if direction.sender_point >= 0 else direction.receiver_point
         return self.rows(direction.connection, point, direction.sender)
+
+    def incomplete(self, direction: Direction) -> bool:
+        """Whether a capture beside an end of this direction lost records."""
+        points = [point for point in (direction.sender_point, direction.receiver_point) if point >= 0]
+        return any(self.lost_records[point] > 0 for point in points if point < len(self.lost_records))
 
     def pure_acks(self, direction: Direction) -> npt.NDArray[np.int64]:
         """Rows of the acknowledgements without data that a direction's sender sent, at the point beside it."""

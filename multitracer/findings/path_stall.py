@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from multitracer.compute.arrays import rows_with
 from multitracer.findings.finding import Finding
 from multitracer.findings.limited_stretches import Limited, finding, limited
 from multitracer.findings.needs import LIMITS
 from multitracer.findings.observations import Observations
-from multitracer.model.schema import MARKS
 
 KINDS = ("path-stall",)
 NEEDS = (LIMITS,)
@@ -21,7 +19,7 @@ NEEDS = (LIMITS,)
 def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each stretch in which a path stood still that no log describes."""
     assert observed.limits is not None  # by NEEDS
-    logged, holes = _logged(observed), _incomplete(observed)
+    logged = _logged(observed)
     for one in limited(observed, "path_stall", group_rtts=0):
         direction = one.direction
         if _described(observed, one, logged) or one.cost_ns <= observed.thresholds.stall_rtts * one.rtt_ns:
@@ -29,7 +27,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
         seen = bool(observed.limits.by_arrivals[2 * direction.connection + direction.sender])
         what = "nothing arrived at the receiver" if seen else "nothing was acknowledged"
         yield finding(
-            "path-stall", "path" if seen else "unknown", one._replace(hole=direction.connection in holes),
+            "path-stall", "path" if seen else "unknown", one._replace(hole=one.hole or observed.incomplete(direction)),
             f"data was in flight, nothing of it had to be resent, and {what}",
         )  # fmt: skip
 
@@ -51,9 +49,3 @@ def _described(observed: Observations, one: Limited, logged: set[tuple[int, str]
     if frames is None or (connection, str(name)) not in logged:
         return False
     return bool(frames["time_ns"].min() < one.stop_ns and frames["time_ns"].max() > one.start_ns)
-
-
-def _incomplete(observed: Observations) -> set[int]:
-    """Connections of which a capture lost records: a resend may be among them."""
-    marked = rows_with(observed.column("marks"), MARKS["acks_unseen"])
-    return set(observed.column("connection")[marked].tolist())
