@@ -94,7 +94,7 @@ def account_by_rate(end: int, limits: Limits, captured: Captured) -> Accounting 
     mine, directions = _rows_of_host(connection, sender, point, captured)
     capture = capture_of(captured.segments, captured.paths, captured.retransmissions)
     blocks, room = blocks_of(captured.sacks), room_for(directions.stop - directions.begin)
-    carried = _carried(mine, directions, capture, blocks, captured.groups.order, _rates(end, limits))
+    carried = _carried(mine, directions, capture, blocks, captured.groups.order, _rates(end, limits, directions.end))
     ended = limits.end_ns[directions.end]
     timeline = Timeline(int(capture.time_ns[mine[0]]), int(ended.max()), _between(len(directions.end)))
     for layer in _idle(directions, capture, blocks, room, captured):
@@ -111,12 +111,23 @@ def _decided(timeline: Timeline, carried: Carried) -> tuple[Ints, Ints, Ints]:
     return found[0], found[1], found[2]
 
 
-def _rates(end: int, limits: Limits) -> Rates:
-    """The rates of the path of an end, one after the other."""
+def _rates(end: int, limits: Limits, ends: Ints) -> Rates:
+    """The rates of the path of an end one after the other; before and after its data those of the host's other ends."""
+    begin, stop = limits.start_ns[end], limits.end_ns[end]
+    outside = (limits.rate_from[ends] > 0) & ((limits.start_ns[ends] >= stop) | (limits.end_ns[ends] <= begin))
+    pieces = [piece for one in (end, *ends[outside].tolist()) for piece in _pieces(one, limits)]
+    start, byte_ns = (np.array(column) for column in zip(*sorted(pieces), strict=True))
+    return Rates(start, byte_ns)
+
+
+def _pieces(end: int, limits: Limits) -> list[tuple[int, float]]:
+    """When each rate of the path of an end began to hold, and how long an octet takes then, in ns."""
     start, rate_bps = limits.changes.of(end)
     if not len(start):
         start, rate_bps = limits.start_ns[end : end + 1], limits.rate_bps[end : end + 1]
-    return Rates(start.copy(), 8e9 / rate_bps)
+    begins = np.maximum(start, limits.start_ns[end])
+    begins[0] = limits.start_ns[end]
+    return list(zip(begins.tolist(), (8e9 / rate_bps).tolist(), strict=True))
 
 
 def _between(streams: int) -> int:
