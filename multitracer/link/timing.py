@@ -40,7 +40,7 @@ class Timing:
 
 
 def timing(frames: pd.DataFrame, link: int, reverse: int, protocol: str, told: Pace = NOT_TOLD) -> Timing:
-    """The timing of a link: its pace as its log tells or from at least 10 frames that its sender logged, and the rest."""
+    """The timing of a link, from its log's header or from at least 10 frames that its sender logged."""
     sent = frames[(frames["link"] == link) & frames["sent"]]
     if len(sent) < _LEAST_FRAMES:
         return Timing(*told) if told.frames else Timing()

@@ -66,6 +66,7 @@ def _row(one: Retraced) -> dict[str, Any]:
         "each_minute": _each_minute(one),
         "counts": {str(size): found for size, found in sorted(one.counts.items())},
         "warnings": {str(size): list(said) for size, said in sorted(one.warnings.items())},
+        "no_interval": {str(size): why for size, why in sorted(one.no_interval.items())},
         "ended": {str(size): why for size, why in sorted(one.ended.items())},
         "notes": [*trace.notes, *one.left_out],
     }
