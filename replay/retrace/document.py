@@ -60,6 +60,7 @@ def _row(one: Retraced) -> dict[str, Any]:
         "ci95_bps": dict(zip(map(str, one.sizes), one.ci95_bps, strict=True)),
         "optimal_frame_bytes": one.optimal_frame_bytes,
         "plateau_frame_bytes": one.plateau,
+        "optimal_ci95_bytes": one.optimal_ci95_bytes,
         "gain_percent": one.gain_percent,
         "gain_ci95_percent": one.gain_ci95_percent,
         "baseline_frame_bytes": one.sizes[one.baseline],

@@ -131,6 +131,20 @@ class Retraced:
         return bootstrap.intervals([gain], self.settings.resamples)[0]
 
     @cached_property
+    def optimal_ci95_bytes(self) -> list[int] | None:
+        """The smallest and the largest size of which it is not certain (95 %) that the best one carries more."""
+        if not self.optimal_frame_bytes or not self.ci95_bps[self.best]:
+            return None
+        best, every = self._series[self.best], self._series
+        less = [
+            bootstrap.Series(best.estimate - one.estimate, best.influence - one.influence, best.telling & one.telling)
+            for one in every
+        ]
+        bounds = bootstrap.intervals(less, self.settings.resamples)
+        equal = [size for size, bound in zip(self.sizes, bounds, strict=True) if bound and bound[0] <= 0]
+        return [min(equal), max(equal)]
+
+    @cached_property
     def no_interval(self) -> dict[int, str]:
         """Why a size has no interval, in words, by size; empty without resampling."""
         if not self.settings.resamples:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from multitracer.model.errors import UsageError
+from multitracer.replay.channels.gilbert import Gilbert
 from multitracer.replay.erasures.trace import ErasureTrace, frames_lost
 from multitracer.replay.retrace import PROTOCOLS
 from multitracer.replay.retrace.document import document
@@ -137,6 +138,20 @@ def test_no_choice_of_sizes_by_the_minute_exceeds_the_channel(model: str, seed: 
     ideal, real = (retrace([trace], each)[0].by_minute for each in asked)
     assert (real.octets <= ideal.octets).all()
     assert (real.throughput_of_choice(real.chosen) or 0) <= (ideal.throughput_of_choice(ideal.chosen) or 0)
+
+
+@pytest.mark.slow
+def test_the_best_size_does_not_depend_on_the_length_of_the_trace() -> None:
+    """Of RLC AM over one bursty channel: that of 300 minutes may be the best by the first 10 and 60 of them."""
+    erased = Gilbert(0.0042, 0.08).generate(900_000, 78)
+    asked = Settings("rlc-am", (30, 90, 150, 210, 270, 390, 600, 900), resamples=400)
+    found = [retrace([ErasureTrace("t", erased[: 3000 * minutes])], asked)[0] for minutes in (10, 60, 300)]
+    longest = found[-1].optimal_frame_bytes
+    assert longest is not None
+    for one in found:
+        assert one.optimal_ci95_bytes is not None
+        low, high = one.optimal_ci95_bytes
+        assert low <= longest <= high < 900
 
 
 def test_timers_wait_longer_for_longer_frames() -> None:
