@@ -19,7 +19,7 @@ LEVELS = (2.5, 97.5)
 """Percentiles that bound an interval of 95 %."""
 LEAST_BLOCKS = 10
 """Of a block's length, and of the series' memory, a trace must have so many."""
-MOST_STRETCHES = 1000
+MOST_STRETCHES = 250
 """Longer series are summed to this many at most: their correlation is long over in what is summed."""
 
 

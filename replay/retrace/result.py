@@ -133,15 +133,17 @@ class Retraced:
     @cached_property
     def optimal_ci95_bytes(self) -> list[int] | None:
         """The smallest and the largest size of which it is not certain (95 %) that the best one carries more."""
-        if not self.optimal_frame_bytes or not self.ci95_bps[self.best]:
+        own, best = self.ci95_bps[self.best], self._series[self.best]
+        if not self.optimal_frame_bytes or not own:
             return None
-        best, every = self._series[self.best], self._series
+        # Where intervals do not even meet, that of the difference is on one side of 0.
+        near = [place for place, other in enumerate(self.ci95_bps) if other and other[1] >= own[0]]
         less = [
             bootstrap.Series(best.estimate - one.estimate, best.influence - one.influence, best.telling & one.telling)
-            for one in every
+            for one in (self._series[place] for place in near)
         ]
         bounds = bootstrap.intervals(less, self.settings.resamples)
-        equal = [size for size, bound in zip(self.sizes, bounds, strict=True) if bound and bound[0] <= 0]
+        equal = [self.sizes[place] for place, bound in zip(near, bounds, strict=True) if bound and bound[0] <= 0]
         return [min(equal), max(equal)]
 
     @cached_property
