@@ -49,7 +49,7 @@ class ErasureTrace:
     def known_ms(self) -> float:
         """How long a block lasts; raises InputError where that is unknown."""
         if self.block_ms is None:
-            hint = "Extract the trace with `multitracer erasures extract`, and write it as its `# block_ms:`."
+            hint = "Say it: `retrace --block-ms MS`, or `# block_ms: MS` in the extracted trace."
             raise InputError(self.name, "does not tell how long a block lasts", hint=hint)
         return self.block_ms
 
