@@ -22,6 +22,8 @@ _PER_LINE = 100
 OTHER_CHARACTERS = "characters that are neither 0 nor 1"
 DEFAULTS = {"block_bytes": 30, "block_ms": 20}
 """A GSM block on a full-rate channel (05.03)."""
+UNKNOWN = "unknown"
+"""What `# block_ms:` says where the log that a trace was extracted from does not tell."""
 
 
 def sniff(head: bytes) -> bool:
@@ -91,8 +93,10 @@ def _note(metadata: dict[str, Any], key: str, value: bytes, losses: Losses, numb
     text = value.decode("utf-8", "backslashreplace")
     if key not in DEFAULTS:
         metadata[key] = text
-    elif re.fullmatch(r"\d{1,6}(\.\d{1,6})?", text) and float(text) > 0:
+    elif re.fullmatch(r"\d{1,7}(\.\d{1,6})?", text) and float(text) > 0:
         metadata[key] = float(text) if "." in text else int(text)
+    elif key == "block_ms" and text == UNKNOWN:
+        metadata[key] = None
     else:
         losses.add(f"{key} that is no positive number", number, offset)
 

@@ -3,7 +3,7 @@
 The format is ours (`# rlcdump 1`), and `write` is the inverse of `read`. Some keys are of one protocol
 or PDU type only: `fi=` and `lsf=` (LTE), `he=10` (UMTS: the PDU ends an SDU), `n=` (N_LENGTH of an MRW).
 The header `# sn_bits: N` gives the size of sequence numbers; without it the smaller size is assumed
-unless a number is larger.
+unless a number is larger. `# tti_ms:` and `# frames_per_tti:` say how often PDUs can be sent, and how many at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from multitracer.model.errors import InputError
 from multitracer.model.schema import build
 from multitracer.model.trace import Recording
-from multitracer.parsers.shared.lines import CUT, SECOND_NS, Losses
+from multitracer.parsers.shared.lines import CUT, SECOND_NS, Losses, keep_header
 from multitracer.parsers.shared.rlc_frames import OTHER_END, FrameRow, Links, Nacks, frames_table
 from multitracer.wire import rlc_lte, rlc_nr, rlc_umts
 
@@ -188,7 +188,7 @@ def _other_line(dump: _Dump, number: int, line: str) -> bool:
     if line.lstrip("\ufeff").startswith("#"):
         header = _HEADER.match(line)
         if header:
-            dump.header.setdefault(header[1].lower(), header[2])
+            return keep_header(dump.header, header[1].lower(), header[2])
         return True
     match = _LINE.match(line)
     if not match:

@@ -1,6 +1,6 @@
 """rlpdump: the RLP frames that one end of a GSM data call sent and received, as text.
 
-The format is ours; the README's page on formats describes it. A line that is not of the format is
+The format is ours; the header `# frame_ms:` says how long a frame takes. A line that is not of the format is
 counted and reported.
 """
 
@@ -15,7 +15,7 @@ from multitracer.model.errors import InputError
 from multitracer.model.schema import build
 from multitracer.model.trace import Recording
 from multitracer.parsers.rlcdump import events_table, stamp
-from multitracer.parsers.shared.lines import Losses, head_lines, whole_lines
+from multitracer.parsers.shared.lines import Losses, head_lines, keep_header, whole_lines
 from multitracer.parsers.shared.rlc_frames import OTHER_END, Links
 from multitracer.wire import rlp
 
@@ -30,7 +30,7 @@ _LINE = re.compile(r"(\d{1,10})\.(\d{1,9}) ([<>]) (I \w{2,4}|\w{2,5})((?: [\w-]+
 _TYPES = frozenset({*rlp.SUPERVISORY, *(f"I {name}" for name in rlp.SUPERVISORY), *rlp.UNNUMBERED.values(), "BAD"})
 _EVENTS = frozenset({"reset", "xoff", "xon", "drop", "release", "lost-context"})
 _NUMBER = re.compile(r"\d{1,9}\Z", re.ASCII)
-_KEYS = {"ns": 61, "nr": 61, "pf": 1, "cr": 1, "len": 255}
+_KEYS = {"ns": 61, "nr": 61, "pf": 1, "cr": 1, "len": 65_535}
 _LATEST_NS = 9_000_000_000 * 10**9
 
 
@@ -163,7 +163,7 @@ def _line(dump: _Dump, number: int, line: str) -> bool:
     if text.startswith("#"):
         header = _HEADER.match(text)
         if header:
-            dump.header.setdefault(header[1].lower(), header[2].strip())
+            return keep_header(dump.header, header[1].lower(), header[2].strip())
         return True
     match = _LINE.match(text)
     if not match:

@@ -14,6 +14,7 @@ from multitracer.analysis.logs import LinkLog, Logs
 from multitracer.analysis.streams import Streams
 from multitracer.correlation.segment_frames import Correlation, LinkMatch, correlate
 from multitracer.link.events import intervals
+from multitracer.link.pace import Pace, first_stated
 from multitracer.link.summary import rows
 from multitracer.link.timing import Timing, timing
 from multitracer.link.window import full_window
@@ -55,7 +56,10 @@ def join_layers(captures: Captures, streams: Streams, logs: Logs) -> LinkLayer:
     links, frames, events = logs.link.links, logs.link.frames, logs.link.events
     stops = intervals(frames, events, links)
     named = zip(*(links[name].tolist() for name in ("link", "reverse", "protocol")), strict=True)
-    timings = {link: timing(frames, link, reverse, str(protocol)) for link, reverse, protocol in named}
+    timings = {
+        link: timing(frames, link, reverse, str(protocol), _told(logs, frames, link))
+        for link, reverse, protocol in named
+    }
     counted = rows(links, frames, stops, timings)
     main = _main(counted, frames)
     if not len(captures.segments):
@@ -63,6 +67,13 @@ def join_layers(captures: Captures, streams: Streams, logs: Logs) -> LinkLayer:
     errors = _log_errors(captures.alignment.worsts_ns, logs, frames)
     found = _correlated(captures, streams, logs.link, errors)
     return LinkLayer(logs.link, stops, timings, counted, main, found.links, found.segment_frames, found.notes, errors)
+
+
+def _told(logs: Logs, frames: pd.DataFrame, link: int) -> Pace:
+    """How long a frame takes by the header of a log of the link, the sender's before the receiver's."""
+    own = frames[frames["link"] == link]
+    named = [log for sent in (True, False) for log in np.unique(own.loc[own["sent"] == sent, "input"]).tolist()]
+    return first_stated(logs.inputs[log].recording.metadata for log in named)
 
 
 def _correlated(

@@ -79,8 +79,10 @@ def save(trace: ErasureTrace, output: Path, *, packed: bool) -> Path:
     """Write a trace to a file of its name in the directory; returns the path."""
     from multitracer.parsers import erasures, erasures_packed
     from multitracer.replay.erasures.loading import file_name
+    from multitracer.replay.erasures.trace import ms_text
 
-    header = {"block_bytes": trace.block_bytes, "block_ms": f"{trace.block_ms:g}", "name": trace.name}
+    block_ms = erasures.UNKNOWN if trace.block_ms is None else ms_text(trace.block_ns)
+    header = {"block_bytes": trace.block_bytes, "block_ms": block_ms, "name": trace.name}
     path = output / f"{file_name(trace.name)}.{'bin' if packed else 'txt'}"
     if packed:
         with path.open("wb") as stream:
@@ -163,7 +165,7 @@ def fit(traces: tuple[str, ...], as_json: bool, output: Path) -> None:
     with Progress(shown=not quiet()) as progress:
         for place, trace in enumerate(found):
             progress(f"fitting {trace.name}", place / len(found))
-            rows.append(fit_row(trace, compare(trace.erased, trace.block_bytes, trace.block_ms)))
+            rows.append(fit_row(trace, compare(trace.erased, trace.block_bytes, trace.known_ms)))
     document = {"traces": rows}
     (output / FIT).write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     click.echo(json.dumps(document) if as_json else "\n\n".join(map(_fit_lines, rows)) + f"\n\n{output / FIT}")
@@ -232,7 +234,7 @@ def describe(traces: tuple[str, ...], no_report: bool, as_json: bool, output: Pa
         descriptions = []
         for place, trace in enumerate(found):
             progress(f"describing {trace.name}", place / len(found))
-            descriptions.append(described(trace.erased, trace.block_bytes, trace.block_ms))
+            descriptions.append(described(trace.erased, trace.block_bytes, trace.known_ms))
         rows = [
             {"name": trace.name, **asdict(one), "notes": list(trace.notes)}
             for trace, one in zip(found, descriptions, strict=True)
@@ -286,7 +288,8 @@ def _row(trace: ErasureTrace, path: Path) -> dict[str, Any]:
 
 
 def _line(row: dict[str, Any]) -> str:
+    every = "" if row["block_ms"] is None else f" every {row['block_ms']:g} ms"
     return (
-        f"{row['path']}: {row['blocks']:,} blocks of {row['block_bytes']} octets every {row['block_ms']:g} ms, "
+        f"{row['path']}: {row['blocks']:,} blocks of {row['block_bytes']} octets{every}, "
         f"{100 * row['error_rate']:.2f} % lost"
     )

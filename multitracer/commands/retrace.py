@@ -233,6 +233,12 @@ def _summary(results: Sequence[Retraced], output: Path, written: Sequence[str]) 
     return "\n".join([*(_result_text(one) for one in results), "", ", ".join(str(output / name) for name in written)])
 
 
+def _not_told_apart(one: Retraced) -> str:
+    """The sizes that may as well be the best, in words; empty where that is not known."""
+    bounds = one.optimal_ci95_bytes
+    return "" if bounds is None else f"; may be the best (95 %): {bounds[0]} to {bounds[1]}"
+
+
 def _result_text(one: Retraced) -> str:
     """The lines of the summary for one trace and model."""
     trace = one.trace
@@ -248,7 +254,7 @@ def _result_text(one: Retraced) -> str:
         head,
         f"  best frame: {one.optimal_frame_bytes} octets, {float(best or 0) / 1000:.2f} kbit/s; "
         f"against {one.sizes[one.baseline]} octets: {gain}",
-        f"  within 1 % of it: {one.plateau[0]} to {one.plateau[1]} octets",
+        f"  within 1 % of it: {one.plateau[0]} to {one.plateau[1]} octets{_not_told_apart(one)}",
     ]
     gains = one.by_minute.gains()
     if one.by_minute.octets.shape[1] > 1 and gains["hindsight_gain_percent"] is not None:

@@ -85,10 +85,11 @@ def _seconds(spans: pd.DataFrame) -> float:
 
 
 def _busy(sent: pd.DataFrame, timing: Timing) -> float | None:
-    """Air time in s of all frames with user data; None if a frame's is unknown."""
+    """Air time in s of all frames with user data; None if there are any and a frame's is unknown."""
+    count = int(sent["type"].isin(DATA_TYPES).sum())
     if timing.frame_ns is None:
-        return None
-    return int(sent["type"].isin(DATA_TYPES).sum()) * timing.frame_ns / 1e9
+        return None if count else 0.0
+    return count * timing.frame_ns / 1e9
 
 
 def _recovery(times_ns: npt.NDArray[np.int64] | None) -> dict[str, Any]:

@@ -9,17 +9,15 @@ import numpy as np
 
 from multitracer.compute.kernels import kernel
 from multitracer.link.frames import DATA_TYPES, LARGEST_NUMBER
+from multitracer.link.pace import Pace, pace_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MS = 1_000_000
-RLP_FRAME_MS = {25: 20, 67: 40}
-"""Octets of information in a frame, and the time between frames in ms: TCH/F9.6 and TCH/F14.4 (24.022 4.1)."""
-_LONGEST_INTERVAL_MS = 100
 _LEAST_FRAMES = 10
 _ONE_SIZE = 0.9
 """A link has a fixed rate if at least this share of its frames has one size."""
+NOT_TOLD = Pace()
 
 
 @dataclass(frozen=True)
@@ -41,23 +39,33 @@ class Timing:
         return None if self.interval_ns is None or not self.frames else self.interval_ns // self.frames
 
 
-def timing(frames: pd.DataFrame, link: int, reverse: int, protocol: str) -> Timing:
-    """The timing of a link, from at least 10 frames that its sender logged."""
+def timing(frames: pd.DataFrame, link: int, reverse: int, protocol: str, told: Pace = NOT_TOLD) -> Timing:
+    """The timing of a link, from its log's header or from at least 10 frames that its sender logged."""
     sent = frames[(frames["link"] == link) & frames["sent"]]
     if len(sent) < _LEAST_FRAMES:
-        return Timing()
-    times = np.sort(sent["time_ns"].to_numpy())
+        return Timing(*told) if told.frames else Timing()
+    sent = sent.sort_values("time_ns", kind="stable")
     data = sent[sent["type"].isin(DATA_TYPES)]
-    interval = interval_of(times)
-    if protocol == "rlp":
-        size = int(data["length_bytes"].max()) if len(data) else 25
-        interval = RLP_FRAME_MS.get(size, 20) * MS
-        count = 1
-    else:
-        count = at_once(times, interval)
-    largest = _fixed_payload(data)
-    rate = 8e9 * count * largest / interval if interval and largest > 0 else None
-    return Timing(interval, count if interval else None, rate, _rtt(frames, data, reverse))
+    rtt = _rtt(frames, data, reverse)
+    pace = _pace(sent, protocol, told, rtt)
+    rate = None
+    if pace.interval_ns and pace.frames and (largest := _fixed_payload(data)) > 0:
+        rate = 8e9 * pace.frames * largest / pace.interval_ns
+    return Timing(*pace, rate, rtt)
+
+
+def _pace(sent: pd.DataFrame, protocol: str, told: Pace, rtt: int | None) -> Pace:
+    """How often the sender of these frames may send: told, or by the spacing of its data frames.
+
+    A spacing that is no shorter than a round trip may be that of frames that waited for an answer each. Where an RLP
+    entity has little to send, it fills the opportunities with RR: then the spacing of all frames tells.
+    """
+    times, data = sent["time_ns"].to_numpy(), sent["type"].isin(DATA_TYPES).to_numpy()
+    pace = pace_of(told, times, data, one_each=protocol == "rlp")
+    if told.interval_ns is None and pace.interval_ns is None and protocol == "rlp" and rtt is not None:
+        pace = pace_of(told, times, np.ones(len(times), dtype=np.bool_), one_each=True)
+    waited = rtt is not None and pace.interval_ns is not None and rtt <= pace.interval_ns
+    return NOT_TOLD if waited and told.interval_ns is None else pace
 
 
 def _fixed_payload(data: pd.DataFrame) -> int:
@@ -67,27 +75,6 @@ def _fixed_payload(data: pd.DataFrame) -> int:
     size = data["length_bytes"].to_numpy()
     _, counts = np.unique(size, return_counts=True)
     return int(data["payload_bytes"].max()) if counts.max() >= _ONE_SIZE * len(size) else -1
-
-
-def interval_of(times: Any) -> int | None:
-    """The most common spacing of `times` (int64 ns), rounded to whole ms to remove timer jitter; None if too few."""
-    spacing = np.rint(np.diff(times) / MS).astype(np.int64)
-    spacing = spacing[(spacing > 0) & (spacing <= _LONGEST_INTERVAL_MS)]
-    if len(spacing) < _LEAST_FRAMES:
-        return None
-    values, counts = np.unique(spacing, return_counts=True)
-    return int(values[np.argmax(counts)]) * MS
-
-
-def at_once(times: Any, interval: int | None) -> int:
-    """The largest number of frames in one opportunity that occurs more than once; 1 without an interval."""
-    if interval is None:
-        return 1
-    starts = np.flatnonzero(np.concatenate([[True], np.diff(times) > interval // 2]))
-    counts = np.diff(np.concatenate([starts, [len(times)]]))
-    values, often = np.unique(counts, return_counts=True)
-    common = values[often > 1]
-    return int(common.max()) if len(common) else int(values.max())
 
 
 def _rtt(frames: pd.DataFrame, data: pd.DataFrame, reverse: int) -> int | None:

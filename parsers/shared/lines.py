@@ -54,6 +54,22 @@ def split_endpoint(text: str) -> str:
     return endpoint(address, int(port))
 
 
+_PACE = {
+    "frame_ms": re.compile(r"\d{1,6}(\.\d{1,6})?\Z", re.ASCII),
+    "tti_ms": re.compile(r"\d{1,6}(\.\d{1,6})?\Z", re.ASCII),
+    "frames_per_tti": re.compile(r"\d{1,4}\Z", re.ASCII),
+}
+
+
+def keep_header(header: dict[str, str], key: str, text: str) -> bool:
+    """Keep a header's first value; False for a frame's duration, or number in a TTI, that is no positive number."""
+    form = _PACE.get(key)
+    if form is not None and not (form.match(text) and float(text) > 0):
+        return False
+    header.setdefault(key, text)
+    return True
+
+
 @dataclass
 class Losses:
     """What had to be skipped: for each reason one Skip, with its first place and its count."""

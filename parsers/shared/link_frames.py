@@ -44,9 +44,8 @@ def _rlp(datagrams: Sequence[Datagram]) -> tuple[dict[str, pd.DataFrame], list[S
         if tap is None or tap.type != gsmtap.GSM_RLP:
             losses.add("GSMTAP of another type than RLP" if tap else "no GSMTAP header", record)
             continue
-        try:
-            frame = rlp.decode(tap.payload)
-        except ValueError:
+        frame = _frame(tap.payload)
+        if frame is None:
             losses.add("RLP frame of neither 240 nor 576 bits", record)
             continue
         bearer = f"carrier {tap.arfcn} timeslot {tap.timeslot}"
@@ -55,6 +54,14 @@ def _rlp(datagrams: Sequence[Datagram]) -> tuple[dict[str, pd.DataFrame], list[S
     senders = links.senders
     frames = rlpdump.frames_table(rows, [senders[row.link] for row in rows])
     return {"links": links.table(), "frames": frames, "link_events": build("link_events", _no_events())}, losses.skips
+
+
+def _frame(octets: bytes) -> rlp.Frame | None:
+    """The frame; of a size that the specification does not know only if its check sequence proves it whole."""
+    if len(octets) in rlp.FRAME_BYTES.values():
+        return rlp.decode(octets)
+    frame = rlp.decode(octets, any_size=True) if len(octets) >= rlp.SMALLEST_BYTES else None
+    return None if frame is None or frame.type == "BAD" else frame
 
 
 def _no_events() -> dict[str, list[object]]:

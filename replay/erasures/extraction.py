@@ -1,6 +1,6 @@
 """Extracts erasure traces from the logs of a link's ends: which blocks were lost.
 
-RLP has a block every 20 ms (40 ms for 576 bits), so the log of the receiving end is enough: a block whose
+RLP has a block in every opportunity, so the log of the receiving end is enough: a block whose
 check failed was lost. RLC sends PDUs only when it has something to send, so both ends' logs are needed: a PDU that
 one end sent and the other never logged was lost. Without the sender's log, the PDUs that the receiver logged as
 damaged are the lost ones.
@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.compute.kernels import kernel
+from multitracer.link.frames import DATA_TYPES
+from multitracer.link.pace import MS, first_stated, pace_of, stated
 from multitracer.link.recovery import PAIRED, latest
-from multitracer.link.timing import MS, RLP_FRAME_MS, at_once, interval_of
 from multitracer.model.errors import InputError
 from multitracer.replay.erasures.trace import Bools, ErasureTrace, Ints
 from multitracer.wire.rlp import FCS_BYTES, HEADER_BYTES
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
     from multitracer.model.trace import Trace
 
 BAD = "BAD"
-TTI_MS = 10
-"""25.302's usual transmission time interval."""
+_LEAST_INFORMATION = 25
+"""Octets of information in the smallest frame (24.022 4.1), taken where none was logged."""
+_UNKNOWN_PACE = "How long a block lasts is not in the log's header, nor does it show: block_ms is unknown."
+_REPORTS = ("STATUS", "MRW", "MRW_ACK")
 _KEY = ("type", "sn", "nr", "poll", "so", "length_bytes")
 """Columns that are the same in both ends' logs of one PDU."""
 _HINT = (
@@ -57,7 +60,7 @@ def _each(trace: Trace, frames: pd.DataFrame, links: pd.DataFrame, name: str) ->
         own = frames[frames["link"] == link]
         several = len(links) > 2
         label = f"{name}, sent by {sender or 'one end'}" + (f", bearer {bearer}" if several and bearer else "")
-        made = _rlp(trace, own, label) if protocol == "rlp" else _rlc(own, label)
+        made = _rlp(trace, own, label) if protocol == "rlp" else _rlc(trace, own, label)
         yield from (replace(one, link=f"{name} {min(link, reverse)}") for one in made)
 
 
@@ -72,12 +75,39 @@ def _rlp(trace: Trace, own: pd.DataFrame, label: str) -> Iterator[ErasureTrace]:
         return
     log = int(received["input"].mode().iloc[0])
     received = received[received["input"] == log].sort_values("record", kind="stable")
-    information = int(received["length_bytes"].max())
-    block_ms = RLP_FRAME_MS.get(information, 20)
-    nulls = str(trace.inputs[log].recording.metadata.get("nulls", "")).lower() == "logged"
-    slots, early = slots_of(np.maximum.accumulate(received["time_ns"].to_numpy()), block_ms * MS)
+    frames = trace.tables["frames"]
+    whole = frames[(frames["input"] == log) & (frames["type"].isin(DATA_TYPES))]
+    header = trace.inputs[log].recording.metadata
+    nulls = str(header.get("nulls", "")).lower() == "logged"
+    times = np.maximum.accumulate(received["time_ns"].to_numpy())
+    waiting = np.ones(len(times), dtype=np.bool_) if nulls else _carrying(received)
+    block_ns = pace_of(stated(header), times, waiting, one_each=True).interval_ns
+    erased, notes = _on_grid(times, (received["type"] == BAD).to_numpy(), block_ns, nulls)
+    yield ErasureTrace(label, erased, _frame_bytes(received, whole), _in_ms(block_ns), notes=notes)
+
+
+def _frame_bytes(received: pd.DataFrame, log: pd.DataFrame) -> int:
+    """The size of a direction's frames; if none with information came, that of any frame in the log."""
+    information = [int(rows["length_bytes"].max()) for rows in (received, log) if len(rows)]
+    return next((size for size in information if size > 0), _LEAST_INFORMATION) + HEADER_BYTES + FCS_BYTES
+
+
+def _carrying(frames: pd.DataFrame) -> Bools:
+    """Frames that a sender with more to send follows with another; of a damaged one it cannot be seen."""
+    return frames["type"].isin((*DATA_TYPES, BAD)).to_numpy()
+
+
+def _in_ms(time_ns: int | None) -> float | None:
+    return None if time_ns is None else time_ns // MS if time_ns % MS == 0 else time_ns / MS
+
+
+def _on_grid(times: Ints, bad: Bools, block_ns: int | None, nulls: bool) -> tuple[Bools, tuple[str, ...]]:
+    """Which blocks were lost, those without a line too, and notes on these; without a block's length, those logged."""
+    if block_ns is None:
+        return bad, (_UNKNOWN_PACE, "Blocks without a line are left out.")
+    slots, early = slots_of(times, block_ns)
     erased = np.full(int(slots[-1]) + 1, nulls, dtype=np.bool_)
-    erased[slots] = (received["type"] == BAD).to_numpy()
+    erased[slots] = bad
     silent = len(erased) - len(slots)
     notes = []
     if silent:
@@ -85,8 +115,7 @@ def _rlp(trace: Trace, own: pd.DataFrame, label: str) -> Iterator[ErasureTrace]:
         notes.append(f"{silent} blocks without a line count as {counted}.")
     if early:
         notes.append(f"{early} frames came sooner after one another than a block lasts, and count as the next block.")
-    size = max(information, 25) + HEADER_BYTES + FCS_BYTES
-    yield ErasureTrace(label, erased, size, block_ms, notes=tuple(notes))
+    return erased, tuple(notes)
 
 
 def slots_of(time_ns: Any, slot_ns: int) -> tuple[Ints, int]:
@@ -117,45 +146,47 @@ def place_slots(time_ns: Any, slot_ns: int, slots: Any) -> int:
 # RLC: PDUs as they were sent
 
 
-def _rlc(own: pd.DataFrame, label: str) -> Iterator[ErasureTrace]:
+def _rlc(trace: Trace, own: pd.DataFrame, label: str) -> Iterator[ErasureTrace]:
     sent, came = _one_log(own[own["sent"] & (own["type"] != BAD)]), _one_log(own[~own["sent"]])
     if not len(came) or not (own["length_bytes"] > 0).any():
         return
     seen = sent if len(sent) else came
-    block_ms, notes = _pace_ms(np.sort(seen["time_ns"].to_numpy()))
-    block_bytes = int(np.median(seen.loc[seen["length_bytes"] > 0, "length_bytes"].to_numpy()))
-    if not len(sent):
-        if (came["type"] == BAD).any():
-            note = "Its blocks are the PDUs that the receiving end logged, those that failed included."
-            yield ErasureTrace(label, (came["type"] == BAD).to_numpy(), block_bytes, block_ms, notes=(note, *notes))
-        return
-    lost = _never_arrived(sent, came[came["type"] != BAD])
+    headers = (trace.inputs[int(log)].recording.metadata for log in seen["input"].unique())
+    block_ns = pace_of(first_stated(headers), seen["time_ns"].to_numpy(), _carrying(seen), one_each=False).frame_ns
+    note, lost = "Its blocks are the PDUs that were sent: time in which none was sent is left out.", None
+    if len(sent):
+        lost = _never_arrived(sent, came, block_ns)
+    elif (came["type"] == BAD).any():
+        note = "Its blocks are the PDUs that the receiving end logged, those that failed included."
+        lost = (came["type"] == BAD).to_numpy()
     if lost is not None and len(lost):
-        note = "Its blocks are the PDUs that were sent: time in which none was sent is left out."
-        yield ErasureTrace(label, lost, block_bytes, block_ms, notes=(note, *notes))
+        notes = (note,) if block_ns else (note, _UNKNOWN_PACE)
+        yield ErasureTrace(label, lost, _pdu_bytes(seen), _in_ms(block_ns), notes=notes)
 
 
-def _pace_ms(times: Ints) -> tuple[float, tuple[str, ...]]:
-    """The time from one PDU to the next while the sender always has one, and a note where it is not known."""
-    interval_ns = interval_of(times)
-    if interval_ns is None:
-        return TTI_MS, (f"How long a block lasts does not show in the log: {TTI_MS} ms is taken.",)
-    return interval_ns / at_once(times, interval_ns) / MS, ()
+def _pdu_bytes(seen: pd.DataFrame) -> int:
+    """The usual size of data PDUs; of all if there are none."""
+    sized = seen[seen["length_bytes"] > 0]
+    data = sized[sized["type"].isin(DATA_TYPES)]
+    return int(np.median((data if len(data) else sized)["length_bytes"].to_numpy()))
 
 
 def _one_log(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the log that has most of them, in order."""
+    """The PDUs of the log that has most of them, in order: without further reports that one PDU carries."""
     if not len(rows):
         return rows
-    return rows[rows["input"] == rows["input"].mode().iloc[0]].sort_values(["time_ns", "record"], kind="stable")
+    rows = rows[rows["input"] == rows["input"].mode().iloc[0]].sort_values(["time_ns", "record"], kind="stable")
+    carried = (rows["type"].isin(_REPORTS) & (rows["length_bytes"] < 0)).to_numpy()
+    return rows[~carried | (np.diff(rows["time_ns"].to_numpy(), prepend=-1) > 0)]
 
 
-def _never_arrived(sent: pd.DataFrame, came: pd.DataFrame) -> Bools | None:
-    """For each PDU sent, whether it was lost; None where the two logs do not match.
+def _never_arrived(sent: pd.DataFrame, logged: pd.DataFrame, block_ns: int | None) -> Bools | None:
+    """For each PDU sent, whether it was lost; None where it does not match what the far end `logged`.
 
     An arrival belongs to the transmission one transit time before it. PDUs in flight when the far log ends,
     or sent before it begins, are left out.
     """
+    came, moments = logged[logged["type"] != BAD], logged["time_ns"].to_numpy()
     key, far = _keys(sent, came)
     time, at = sent["time_ns"].to_numpy(), came["time_ns"].to_numpy()
     transit = _transit(key, time, far, at)
@@ -171,8 +202,8 @@ def _never_arrived(sent: pd.DataFrame, came: pd.DataFrame) -> Bools | None:
         return None
     lost = np.ones(len(time), dtype=np.bool_)
     lost[order[left[fits]]] = False
-    within = (time >= at[0] - transit - apart // 2) & (time <= at[-1] - transit + apart // 2)
-    return lost[within]
+    near = min(apart, block_ns or apart) // 2
+    return lost[(time >= moments[0] - transit - near) & (time <= moments[-1] - transit + near)]
 
 
 def _keys(sent: pd.DataFrame, came: pd.DataFrame) -> tuple[Ints, Ints]:

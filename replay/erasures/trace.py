@@ -19,6 +19,10 @@ BLOCK_BYTES, BLOCK_MS = 30, 20
 """A block of GSM's full-rate traffic channel (05.03 3.3): 240 bits every 20 ms."""
 
 
+LONGEST_BLOCK_MS = 3_000_000
+"""50 blocks of a minute: the frames of a recorded run are the blocks of its trace."""
+
+
 @dataclass(frozen=True)
 class ErasureTrace:
     """One direction of a link, block by block: True where the block was lost."""
@@ -26,7 +30,8 @@ class ErasureTrace:
     name: str
     erased: Bools
     block_bytes: int = BLOCK_BYTES
-    block_ms: float = BLOCK_MS
+    block_ms: float | None = BLOCK_MS
+    """None where a log does not tell it."""
     link: str = ""
     """The same for both directions of one link; empty where only one is known."""
     notes: tuple[str, ...] = ()
@@ -37,13 +42,21 @@ class ErasureTrace:
             raise InputError(self.name, "holds no block", hint="An erasure trace is made of the characters 0 and 1.")
         if not 1 <= self.block_bytes <= 65_535:
             raise UsageError(f"{self.name}: block_bytes {self.block_bytes:g} must be 1 to 65535")
-        if not 0.001 <= self.block_ms <= 60_000:
-            raise UsageError(f"{self.name}: block_ms {self.block_ms:g} must be 0.001 to 60000")
+        if self.block_ms is not None and not 0.001 <= self.block_ms <= LONGEST_BLOCK_MS:
+            raise UsageError(f"{self.name}: block_ms {self.block_ms:g} must be 0.001 to {LONGEST_BLOCK_MS}")
+
+    @property
+    def known_ms(self) -> float:
+        """How long a block lasts; raises InputError where that is unknown."""
+        if self.block_ms is None:
+            hint = "Say it: `retrace --block-ms MS`, or `# block_ms: MS` in the extracted trace."
+            raise InputError(self.name, "does not tell how long a block lasts", hint=hint)
+        return self.block_ms
 
     @property
     def block_ns(self) -> int:
-        """How long a block lasts."""
-        return round(self.block_ms * 1e6)
+        """How long a block lasts; raises InputError where that is unknown."""
+        return round(self.known_ms * 1e6)
 
     @property
     def minutes(self) -> float:
@@ -82,6 +95,11 @@ def spread_evenly(trace: ErasureTrace) -> ErasureTrace:
     """The same number of losses, as far apart as possible."""
     erased = evenly_spaced(trace.count, len(trace.erased))
     return replace(trace, name=even_name(trace.name), erased=erased, notes=("Its losses are spread evenly.",))
+
+
+def ms_text(time_ns: int) -> str:
+    """A duration in ms as a header has it: exact, without an exponent."""
+    return f"{time_ns // 1_000_000}.{time_ns % 1_000_000:06d}".rstrip("0").rstrip(".")
 
 
 def even_name(name: str) -> str:

@@ -17,6 +17,9 @@ RLC_PORT = 9999
 RADIO_BEARER = 5
 """The first radio bearer with user data: 0 to 4 are for signalling (25.331 13.6)."""
 
+LARGEST_BYTES = 65_400
+"""Of a frame, so that it has room in an IPv4 packet behind its headers."""
+
 _IP_BYTES, _UDP_BYTES, _HOPS = 20, 8, 64
 _HYPERFRAME, _TDMA_FRAMES, _TDMA_NS = 2_715_648, 26, 120_000_000
 """Frame numbers are counted modulo the first (45.002 4.3.3); 26 TDMA frames last 120 ms."""

@@ -17,6 +17,7 @@ from multitracer.model.errors import UsageError
 from multitracer.parsers import erasures, pcap, rlcdump
 from multitracer.parsers.shared.rlc_frames import OTHER_END, At
 from multitracer.replay.arq import notes
+from multitracer.replay.erasures.trace import ms_text
 from multitracer.wire.layers import RAW_IP
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ START_NS = 978_307_200 * 10**9
 LATEST_START_NS = 4_000_000_000 * 10**9
 """A capture has 32 bits for the second."""
 CAPTURE = "frames.pcap"
-MS = 1_000_000
 
 SENT, RECEIVED, ERASED = "sent", "received", "erased"
 ARRIVALS = {notes.RECEIVED: RECEIVED, notes.ERASED: ERASED}
@@ -123,8 +123,7 @@ class Instruments:
         return [*(end.path for end in self._ends), capture, *traces]
 
     def _write_lost(self, end: _End, lost: Lost) -> Path:
-        path, whole_ms = self.directory / f"erasures.{end.name}.txt", lost.block_ns % MS == 0
-        block_ms = lost.block_ns // MS if whole_ms else lost.block_ns / MS
+        path, block_ms = self.directory / f"erasures.{end.name}.txt", ms_text(lost.block_ns)
         header = {"block_bytes": lost.block_bytes, "block_ms": block_ms, "name": f"sent by {end.name}"}
         with path.open("w", encoding="utf-8", newline="\n") as stream:
             erasures.write(stream, lost.erased, header)

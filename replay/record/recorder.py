@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeAlias
 
+from multitracer.link.pace import Pace
 from multitracer.replay.arq.notes import Log
 from multitracer.replay.engine.driver import Engine
 from multitracer.replay.record.instruments import Happening, Medium
@@ -23,8 +24,8 @@ class Recorder(Protocol):
     def engine(self, model: Any, air: Air, opportunities: int) -> Engine:
         """Both ends of a model of retrace, not yet run, with room in the log for so many opportunities at a time."""
 
-    def medium(self, parameters: Any) -> Medium:
-        """How frames of entities with these parameters are logged and captured."""
+    def medium(self, parameters: Any, pace: Pace) -> Medium:
+        """How frames of entities with these parameters, sent at that pace both ways, are logged and captured."""
 
     def reader(self, parameters: Any) -> Reader:
         """Reads the log of one run, part by part."""

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.compute import kernels
+from multitracer.link.pace import Pace
 from multitracer.model.errors import UsageError
 from multitracer.replay.arq.notes import Log
 from multitracer.replay.engine.driver import Engine
@@ -91,11 +92,17 @@ def _write(
     recorder: Recorder, engine: Engine, parts: Iterable[Log], directory: Path | str, side_a: str, start_ns: int
 ) -> list[Path]:
     parameters = engine.parameters[0]
-    instruments = Instruments(recorder.medium(parameters), directory, side_a, start_ns)
+    instruments = Instruments(recorder.medium(parameters, _pace(engine)), directory, side_a, start_ns)
     happenings = recorder.reader(parameters)
     for part in parts:
         instruments.note(happenings(part))
     return instruments.finish(lost_blocks(engine))
+
+
+def _pace(engine: Engine) -> Pace:
+    """How often both ends may send; unknown where they differ."""
+    forth, back = (Pace(direction.slot_ns, direction.per_slot) for direction in engine.directions)
+    return forth if forth == back else Pace()
 
 
 def _parts(engine: Engine) -> Iterator[Log]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
+from multitracer.link.pace import Pace
+from multitracer.model.errors import UsageError
 from multitracer.parsers import rlcdump
 from multitracer.parsers.shared import rlc_frames
 from multitracer.parsers.shared.rlc_frames import OTHER_END
@@ -14,6 +16,7 @@ from multitracer.replay.arq.notes import Log
 from multitracer.replay.arq.rlc.parameters import Parameters
 from multitracer.replay.engine.driver import Engine
 from multitracer.replay.engine.rlc import RLC_AM_OCTETS
+from multitracer.replay.erasures.trace import ms_text
 from multitracer.replay.record import datagrams
 from multitracer.replay.record.instruments import ARRIVALS, SENT, Happening, Logged
 from multitracer.replay.record.recorder import Reader
@@ -29,6 +32,7 @@ class RlcMedium:
     """UMTS RLC in acknowledged mode: rlcdump, and Wireshark's umts-rlc."""
 
     li_bits: int
+    pace: Pace
     dump: str = "rlcdump"
 
     def table(self, logged: Sequence[Logged], side: str) -> pd.DataFrame:
@@ -43,7 +47,10 @@ class RlcMedium:
 
     def write(self, stream: TextIO, frames: pd.DataFrame, side: str, events: pd.DataFrame) -> None:
         """Write a log with its header."""
-        rlcdump.write(stream, frames, side=side, rat="umts", events=events, header={"li_bits": self.li_bits})
+        header: dict[str, Any] = {"li_bits": self.li_bits}
+        if self.pace.interval_ns:
+            header |= {"tti_ms": ms_text(self.pace.interval_ns), "frames_per_tti": self.pace.frames}
+        rlcdump.write(stream, frames, side=side, rat="umts", events=events, header=header)
 
     def packet(self, octets: bytes, uplink: bool, time_ns: int) -> bytes:
         """A packet of umts-rlc."""
@@ -54,7 +61,11 @@ class AmRecorder:
     """Runs of RLC AM, of PDUs with octets."""
 
     def check(self, frame_bytes: int) -> None:
-        """Any size can be logged."""
+        """Raise UsageError for PDUs that a packet of the capture has no room for."""
+        if frame_bytes > datagrams.LARGEST_BYTES:
+            raise UsageError(
+                f"PDUs of {frame_bytes} octets cannot be recorded; they must have at most {datagrams.LARGEST_BYTES}"
+            )
 
     def engine(self, model: Acknowledged, air: Air, opportunities: int) -> Engine:
         """Both ends, not yet run, with room in the log for so many opportunities at a time."""
@@ -63,9 +74,9 @@ class AmRecorder:
         rows = opportunities * (4 + 2 * sdus) + model.settings.queue_sdus
         return model.engine(air, rows + 1, RLC_AM_OCTETS)
 
-    def medium(self, parameters: Parameters) -> RlcMedium:
+    def medium(self, parameters: Parameters, pace: Pace) -> RlcMedium:
         """Logs with the length indicators of these parameters."""
-        return RlcMedium(8 * parameters.li_octets - 1)
+        return RlcMedium(8 * parameters.li_octets - 1, pace)
 
     def reader(self, parameters: Parameters) -> Reader:
         """Each part of a log is read by itself."""

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, TextIO
 
+from multitracer.link.pace import Pace
 from multitracer.model.errors import UsageError
 from multitracer.parsers import rlpdump
 from multitracer.replay.arq import notes
 from multitracer.replay.arq.notes import Log
 from multitracer.replay.arq.rlp import entity, state
 from multitracer.replay.engine.driver import Engine
+from multitracer.replay.erasures.trace import ms_text
 from multitracer.replay.record import datagrams
 from multitracer.replay.record.instruments import ARRIVALS, SENT, Happening, Logged
 from multitracer.replay.record.recorder import Reader
@@ -23,8 +25,8 @@ from multitracer.wire import rlp
 if TYPE_CHECKING:
     import pandas as pd
 
-LARGEST_BYTES = rlp.HEADER_BYTES + 255 + rlp.FCS_BYTES
-"""An rlpdump counts up to 255 octets of information."""
+LARGEST_BYTES = datagrams.LARGEST_BYTES
+"""What a packet of the capture has room for."""
 CHARACTERS_A_LINE = 16
 
 _ROWS_EACH = 20
@@ -35,6 +37,7 @@ _ROWS_EACH = 20
 class RlpMedium:
     """GSM RLP: rlpdump, and GSMTAP. Every opportunity has a frame, NULL if there is no other, and all are logged."""
 
+    pace: Pace
     dump: str = "rlpdump"
 
     def table(self, logged: Sequence[Logged], side: str) -> pd.DataFrame:
@@ -45,7 +48,8 @@ class RlpMedium:
 
     def write(self, stream: TextIO, frames: pd.DataFrame, side: str, events: pd.DataFrame) -> None:
         """Write a log with its header."""
-        rlpdump.write(stream, frames, side=side, events=events, header={"nulls": "logged"})
+        header = {"frame_ms": ms_text(self.pace.frame_ns)} if self.pace.frame_ns else {}
+        rlpdump.write(stream, frames, side=side, events=events, header={**header, "nulls": "logged"})
 
     def packet(self, octets: bytes, uplink: bool, time_ns: int) -> bytes:
         """A packet of GSMTAP."""
@@ -72,9 +76,9 @@ class RlpRecorder:
         """Both ends, not yet run, with room in the log for so many opportunities at a time."""
         return model.engine(air, opportunities * _ROWS_EACH + 1)
 
-    def medium(self, parameters: entity.Parameters) -> RlpMedium:
+    def medium(self, parameters: entity.Parameters, pace: Pace) -> RlpMedium:
         """The same whatever the parameters."""
-        return RlpMedium()
+        return RlpMedium(pace)
 
     def reader(self, parameters: entity.Parameters) -> Reader:
         """Reads the log of one run, part by part."""

@@ -1,12 +1,12 @@
 """The result of a retrace: throughput of each frame size, the optimum, its plateau and gain, and intervals.
 
 All is worked out from the octets that came through and the frames sent in each stretch of the trace. Intervals come
-from a bootstrap over stretches.
+from a bootstrap over stretches, in blocks as long as the octets' own correlation asks for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -100,54 +100,67 @@ class Retraced:
         return float(100 * (best / base - 1)) if base and best else None
 
     @cached_property
-    def block_stretches(self) -> int:
-        """Consecutive stretches that the bootstrap draws together, as one block."""
-        return bootstrap.block_stretches(np.add.reduceat(self.trace.erased.astype(np.int64), self.starts))
-
-    @property
-    def independent_blocks(self) -> float:
-        """How many of these blocks the trace has."""
-        return len(self.starts) / self.block_stretches
+    def _series(self) -> list[bootstrap.Series]:
+        """What each stretch adds to each size's throughput, in bit/s."""
+        errors = np.add.reduceat(self.trace.erased.astype(np.int64), self.starts)[None]
+        octets, frames, errors = (bootstrap.summed(table) for table in (self.octets, self.frames, errors))
+        found = []
+        for row, bps in enumerate(self.exact_bps):
+            estimate, mean = float(bps or 0), max(frames[row].mean(), 1e-9)
+            each_bps = 8e9 / (self.sizes[row] // self.trace.block_bytes * self.trace.block_ns)
+            influence = (octets[row] * each_bps - estimate * frames[row]) / mean
+            found.append(bootstrap.Series(estimate, influence, np.stack([errors[0] > 0, octets[row] > 0])))
+        return found
 
     @cached_property
-    def resampled_bps(self) -> npt.NDArray[np.float64] | None:
-        """Throughput of each size in each resample.
-
-        None without resampling, for a trace that is too short, and for one without losses: how bursty its losses
-        would be is unknown.
-        """
-        block = self.block_stretches
-        if not self.settings.resamples or not self.trace.count or self.independent_blocks < bootstrap.LEAST_BLOCKS:
-            return None
-        drawn = bootstrap.weights(len(self.starts), block, self.settings.resamples)
-        per_frame = np.array([8e9 / (size // self.trace.block_bytes * self.trace.block_ns) for size in self.sizes])
-        return bootstrap.ratios(self.octets * per_frame[:, None], self.frames, drawn)
+    def ci95_bps(self) -> list[list[float] | None]:
+        """The confidence interval of each size's throughput; None without resampling, and where there can be none."""
+        if not self.settings.resamples:
+            return [None] * len(self.sizes)
+        found = bootstrap.intervals(self._series, self.settings.resamples)
+        return [bounds and [max(bounds[0], 0.0), bounds[1]] for bounds in found]
 
     @property
     def gain_ci95_percent(self) -> list[float] | None:
         """The confidence interval of the best size's gain."""
-        if self.resampled_bps is None or self.gain_percent is None:
+        base, best = self._series[self.baseline], self._series[self.best]
+        if not self.settings.resamples or self.gain_percent is None:
             return None
-        base = self.resampled_bps[self.baseline]
-        ratio = np.divide(self.resampled_bps[self.best], base, out=np.full_like(base, np.nan), where=base > 0)
-        return bootstrap.interval(100 * (ratio - 1), self.independent_blocks)
+        influence = 100 * (best.influence - best.estimate / base.estimate * base.influence) / base.estimate
+        gain = bootstrap.Series(self.gain_percent, influence, best.telling & base.telling)
+        return bootstrap.intervals([gain], self.settings.resamples)[0]
 
-    @property
-    def ci95_bps(self) -> list[list[float] | None]:
-        """The confidence interval of each size's throughput."""
-        if self.resampled_bps is None:
-            return [None] * len(self.sizes)
-        return [bootstrap.interval(row, self.independent_blocks) for row in self.resampled_bps]
+    @cached_property
+    def optimal_ci95_bytes(self) -> list[int] | None:
+        """The smallest and the largest size of which it is not certain (95 %) that the best one carries more."""
+        own, best = self.ci95_bps[self.best], self._series[self.best]
+        if not self.optimal_frame_bytes or not own:
+            return None
+        # Where intervals do not even meet, that of the difference is on one side of 0.
+        near = [place for place, other in enumerate(self.ci95_bps) if other and other[1] >= own[0]]
+        less = [
+            bootstrap.Series(best.estimate - one.estimate, best.influence - one.influence, best.telling & one.telling)
+            for one in (self._series[place] for place in near)
+        ]
+        bounds = bootstrap.intervals(less, self.settings.resamples)
+        equal = [self.sizes[place] for place, bound in zip(near, bounds, strict=True) if bound and bound[0] <= 0]
+        return [min(equal), max(equal)]
+
+    @cached_property
+    def no_interval(self) -> dict[int, str]:
+        """Why a size has no interval, in words, by size; empty without resampling."""
+        if not self.settings.resamples:
+            return {}
+        reasons = zip(self.sizes, map(bootstrap.why_none, self._series), strict=True)
+        return {size: why for size, why in reasons if why and size not in self.ended}
 
     @property
     def remarks(self) -> list[str]:
         """Remarks on some sizes for the reader: sizes left out; at most three sentences, and how many more there
         are."""
         found = []
-        for why in dict.fromkeys(self.ended.values()):
-            sizes = sorted(size for size, other in self.ended.items() if other == why)
-            more = f" and {len(sizes) - 1} more sizes up to {sizes[-1]}" if len(sizes) > 1 else ""
-            found.append(f"at {sizes[0]} octets{more} nothing came through: {why}")
+        found += [f"{where} nothing came through: {why}" for where, why in _by_reason(self.ended)]
+        found += [f"{where} there is no interval: {why}" for where, why in _by_reason(self.no_interval)]
         found += [f"at {size} octets: {why}" for size, all_of in sorted(self.warnings.items()) for why in all_of]
         more_said = [f"and so at {len(found) - _MOST_REMARKS} more sizes"] if len(found) > _MOST_REMARKS else []
         if self.settings.model in REPEATING:
@@ -215,6 +228,14 @@ class Minutes:
         fixed = max((self.throughput_of_size(place, first) or 0.0 for place in range(len(self.octets))), default=0.0)
         chosen = self.throughput_of_choice(places, first)
         return 100 * (chosen / fixed - 1) if chosen is not None and fixed > 0 else None
+
+
+def _by_reason(reasons: Mapping[int, str]) -> Iterator[tuple[str, str]]:
+    """Each reason once, after the sizes that have it."""
+    for why in dict.fromkeys(reasons.values()):
+        sizes = sorted(size for size, other in reasons.items() if other == why)
+        more = f" and {len(sizes) - 1} more sizes up to {sizes[-1]}" if len(sizes) > 1 else ""
+        yield f"at {sizes[0]} octets{more}", why
 
 
 def _best(values: Sequence[Fraction | None]) -> int:

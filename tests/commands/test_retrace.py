@@ -126,7 +126,7 @@ def test_a_file_that_is_not_a_trace_is_refused(
         (["--set", "N2=6"], "no parameters"),
         (["--record"], "'ideal' cannot be recorded"),
         (["--model", "rlp", "--record"], "at most 20"),
-        (["--model", "rlp", "--record", "--frame-sizes", "300"], "7 to 260"),
+        (["--model", "rlp", "--record", "--frame-sizes", "65460"], "7 to 65400"),
         (["--model", "rlp", "--model", "sr", "--set", "n2=6"], "give MODEL.KEY=VALUE"),
         (["--block-bytes", "70000"], "1 to 65535"),
         (["--frame-sizes", "30:99999999999999:30"], "1 to 10000 sizes"),
@@ -158,7 +158,7 @@ def test_the_evenly_spread_trace_has_the_same_reverse_direction(
 @pytest.mark.parametrize("packed", [False, True])
 def test_an_extracted_trace_can_be_read(packed: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As text or packed, with the size and duration of its blocks."""
-    log = "# rlpdump 1\n# side: mobile\n" + "".join(
+    log = "# rlpdump 1\n# side: mobile\n# frame_ms: 20\n" + "".join(
         f"1700000000.{20 * n:03d}000 < {'BAD' if n % 7 == 3 else 'RR nr=0'}\n" for n in range(40)
     )
     (tmp_path / "log.txt").write_text(log)

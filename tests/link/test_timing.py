@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 import pytest
 from shared_data import shared
 
 from multitracer.link.frames import number_frames
+from multitracer.link.pace import stated
 from multitracer.link.timing import Timing, timing
 from multitracer.model.schema import build
 from multitracer.parsers.shared.experiment import read
@@ -63,6 +65,28 @@ def test_the_round_trip_is_to_the_answer_that_acknowledges_the_frame() -> None:
         log([(10 * n, n) for n in range(20)], [(137, 1), (150, 2), (155, 2), (400, 20)]), 0, 1, "rlc-umts"
     )
     assert measured.rtt_ns == 137 * MS
+
+
+def test_frames_that_wait_for_answers_are_not_back_to_back() -> None:
+    """Their spacing is the round trip, which says nothing of how long a frame lasts; a header does."""
+    waiting = log([(60 * n, n) for n in range(20)], [(60 * n + 50, n + 1) for n in range(20)])
+    assert timing(waiting, 0, 1, "rlc-umts").interval_ns is None
+    told = timing(waiting, 0, 1, "rlc-umts", stated({"tti_ms": "20", "frames_per_tti": "2"}))
+    assert (told.interval_ns, told.frames, told.frame_ns) == (20 * MS, 2, 10 * MS)
+
+
+def test_many_closer_frames_contradict_the_most_common_spacing() -> None:
+    """Then there is none to be told from the spacing."""
+    times = [at for n in range(30) for at in (50 * n, 50 * n + 3 + n % 7, 50 * n + 20)]
+    assert timing(log([(at, n) for n, at in enumerate(times)]), 0, 1, "rlc-umts") == Timing()
+
+
+@pytest.mark.parametrize(("every_ms", "jitter_ms", "found_ms"), [(4.615, 0, 4.615), (20, 0.3, 20), (20.4, 0, 20.4)])
+def test_exact_spacings_are_kept_and_scattered_ones_rounded(every_ms: float, jitter_ms: float, found_ms: float) -> None:
+    """To whole ms."""
+    jitter = np.random.default_rng(3).normal(0, jitter_ms, 400)
+    frames = log([(every_ms * n + jitter[n], n) for n in range(400)])
+    assert timing(frames, 0, 1, "rlc-umts").interval_ns == round(found_ms * MS)
 
 
 def test_too_few_frames_give_no_timing() -> None:

@@ -92,6 +92,15 @@ def test_lines_that_cannot_be_read_are_counted(line: str) -> None:
     assert [(skip.record, skip.offset, skip.count) for skip in found.skips] == [(9, len(SMALL), 1)]
 
 
+@pytest.mark.parametrize("value", ["0", "-20", "twenty", "", "1e3", "20 ms"])
+def test_a_frame_duration_that_is_no_positive_number_is_counted(value: str) -> None:
+    """And not kept; a good one is."""
+    found = read(SMALL.replace("# side", f"# frame_ms: {value}\n# side"))
+    assert [skip.record for skip in found.skips] == [2]
+    assert "frame_ms" not in found.metadata
+    assert read(SMALL.replace("# side", "# frame_ms: 4.615\n# side")).metadata["frame_ms"] == "4.615"
+
+
 def test_a_dump_without_side_says_so() -> None:
     """Its links have no sender, and a note tells why."""
     found = read(SMALL.replace("# side: mobile\n", ""))

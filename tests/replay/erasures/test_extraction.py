@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from shared_data import shared
 
+from multitracer import cli
 from multitracer.model.errors import InputError
 from multitracer.replay.erasures.extraction import slots_of
 from multitracer.replay.erasures.loading import file_name, load, load_all
@@ -15,7 +16,7 @@ from multitracer.replay.erasures.loading import file_name, load, load_all
 MS = 1_000_000
 
 
-def rlpdump(lines: list[tuple[float, str]], header: str = "") -> str:
+def rlpdump(lines: list[tuple[float, str]], header: str = "# frame_ms: 20\n") -> str:
     """A log of one end; times in ms."""
     body = "".join(f"{1_700_000_000 + at / 1000:.6f} {said}\n" for at, said in lines)
     return f"# rlpdump 1\n# side: network\n{header}{body}"
@@ -38,7 +39,33 @@ def test_a_slot_without_a_line_is_a_loss_only_where_fillers_are_logged(
     tmp_path: Path, header: str, wanted: str
 ) -> None:
     """Otherwise a NULL frame may have come in it."""
-    assert extracted(tmp_path, rlpdump([(0, "< RR nr=0"), (60, "< BAD")], header)) == wanted
+    log = rlpdump([(0, "< RR nr=0"), (60, "< BAD")], "# frame_ms: 20\n" + header)
+    assert extracted(tmp_path, log) == wanted
+
+
+@pytest.mark.parametrize("every_ms", [20, 40, 140, 1000])
+def test_without_a_header_the_spacing_of_frames_is_that_of_blocks(tmp_path: Path, every_ms: int) -> None:
+    """Whatever the frames' size says."""
+    frames = [(every_ms * n, f"< I RR ns={n} nr=0 len=25") for n in range(20)]
+    (tmp_path / "log.txt").write_text(rlpdump([*frames, (every_ms * 22, "< BAD")], ""))
+    (trace,) = load(str(tmp_path / "log.txt"))
+    assert trace.block_ms == every_ms
+    assert "".join("01"[int(lost)] for lost in trace.erased) == "0" * 22 + "1"
+
+
+def test_a_block_of_unknown_length_has_none(tmp_path: Path) -> None:
+    """The blocks logged are the trace, it is said, and what needs their length asks for it."""
+    (tmp_path / "log.txt").write_text(rlpdump([(0, "< I RR ns=0 nr=0 len=25"), (60, "< BAD")], ""))
+    assert cli.run(["erasures", "extract", str(tmp_path / "log.txt"), "-o", str(tmp_path / "out"), "-q"]) == 0
+    (written,) = (tmp_path / "out").iterdir()
+    assert "# block_ms: unknown" in written.read_text()
+    (trace,) = load(str(written))
+    assert (trace.block_ms, trace.erased.tolist()) == (None, [False, True])
+    with pytest.raises(InputError, match="how long a block lasts"):
+        trace.minutes  # noqa: B018  (raising is what is tested)
+    given = ["retrace", str(written), "-o", str(tmp_path / "r"), "-q"]
+    assert cli.run(given) == 3
+    assert cli.run([*given, "--block-ms", "20"]) == 0
 
 
 def test_jitter_and_drift_do_not_move_the_grid() -> None:

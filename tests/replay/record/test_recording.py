@@ -93,8 +93,10 @@ def test_frames_of_other_sizes_are_read_back(size: int, tmp_path: Path) -> None:
 
 def test_what_cannot_be_recorded_is_refused(tmp_path: Path) -> None:
     """With the value and its range."""
-    with pytest.raises(UsageError, match=r"261 octets.* 7 to 260"):
-        record("rlp", {}, air(261), tmp_path)
+    with pytest.raises(UsageError, match=r"65500 octets.* 7 to 65400"):
+        record("rlp", {}, air(65_500), tmp_path)
+    with pytest.raises(UsageError, match=r"65500 octets.* at most 65400"):
+        record("rlc-am", {}, air(65_500), tmp_path)
     with pytest.raises(UsageError, match=r"'sr' cannot be recorded\nThose that can are: rlp, rlc-am"):
         record("sr", {}, air(), tmp_path)
     with pytest.raises(UsageError, match="'handset'; it must be mobile or network"):

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from multitracer.model.errors import UsageError
+from multitracer.replay.channels.gilbert import Gilbert
 from multitracer.replay.erasures.trace import ErasureTrace, frames_lost
 from multitracer.replay.retrace import PROTOCOLS
 from multitracer.replay.retrace.document import document
@@ -117,17 +118,40 @@ def test_no_stretch_books_more_than_its_own_frames_brought(
         assert found.octets[place].sum() == (counted["delivered"] if model == "rlp" else in_all)
 
 
+LEAST_OVERHEAD = {"rlp": 6, "rlc-am": 2, "rlc-um": 1, "rlc-tm": 0}
+"""Octets of a frame that are no user data at least: 24.022 5.1 with L2R's status; 25.322 9.2.1."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("model", ["rlp", "sr"])
-def test_no_choice_of_sizes_by_the_minute_exceeds_the_channel(model: str) -> None:
-    """With hindsight too, a protocol that hands over in order carries no more than the ideal link."""
-    generator = np.random.default_rng(5)
-    runs = np.stack([generator.geometric(0.002, 400), generator.geometric(0.01, 400)], axis=1).ravel()
-    trace = ErasureTrace("t", np.repeat(np.arange(800) % 2 == 1, runs)[:60_000])
-    sizes = (30, 90, 210, 480)
-    ideal, real = (retrace([trace], Settings(name, sizes, resamples=0))[0].by_minute for name in ("ideal", model))
+@pytest.mark.parametrize("model", sorted(kinds()))
+@given(seed=st.integers(0, 10**6), sizes=st.sets(st.integers(1, 40), min_size=2, max_size=5))
+@settings(deadline=None, max_examples=8)
+def test_no_choice_of_sizes_by_the_minute_exceeds_the_channel(model: str, seed: int, sizes: set[int]) -> None:
+    """With hindsight too, no protocol carries more than the ideal link with its overhead."""
+    generator = np.random.default_rng(seed)
+    means = generator.uniform(50, 1000), generator.uniform(1, 200)
+    runs = np.stack([generator.geometric(1 / mean, 400) for mean in means], axis=1).ravel()
+    trace = ErasureTrace("t", np.repeat(np.arange(800) % 2 == 1, runs)[:30_000])
+    bytes_of = tuple(30 * blocks for blocks in sorted(sizes))
+    overhead = LEAST_OVERHEAD.get(model) or named(model, {}).parameters.get("header_bytes", 0)
+    asked = Settings("ideal", bytes_of, overhead=overhead, resamples=0), Settings(model, bytes_of, resamples=0)
+    ideal, real = (retrace([trace], each)[0].by_minute for each in asked)
     assert (real.octets <= ideal.octets).all()
     assert (real.throughput_of_choice(real.chosen) or 0) <= (ideal.throughput_of_choice(ideal.chosen) or 0)
+
+
+@pytest.mark.slow
+def test_the_best_size_does_not_depend_on_the_length_of_the_trace() -> None:
+    """Of RLC AM over one bursty channel: that of 300 minutes may be the best by the first 10 and 60 of them."""
+    erased = Gilbert(0.0042, 0.08).generate(900_000, 78)
+    asked = Settings("rlc-am", (30, 90, 150, 210, 270, 390, 600, 900), resamples=400)
+    found = [retrace([ErasureTrace("t", erased[: 3000 * minutes])], asked)[0] for minutes in (10, 60, 300)]
+    longest = found[-1].optimal_frame_bytes
+    assert longest is not None
+    for one in found:
+        assert one.optimal_ci95_bytes is not None
+        low, high = one.optimal_ci95_bytes
+        assert low <= longest <= high < 900
 
 
 def test_timers_wait_longer_for_longer_frames() -> None:

@@ -135,18 +135,48 @@ def test_intervals_cover_the_true_throughput() -> None:
 
 
 def test_dependent_stretches_are_resampled_together() -> None:
-    """A block spans the time over which the errors' count depends on itself."""
-    slow = np.repeat(np.random.default_rng(1).integers(0, 50, 40), 10)
-    assert bootstrap.block_stretches(np.random.default_rng(2).integers(0, 50, 400)) <= 3
-    assert bootstrap.block_stretches(slow) >= 5
-    assert bootstrap.block_stretches(np.zeros(10)) == 1
+    """A block spans the time over which what is carried depends on itself, a tenth of the series at most."""
+    independent = np.random.default_rng(2).normal(size=1000)
+    slow = np.convolve(independent, np.ones(10), "same")
+    assert bootstrap.blocks_of(independent) <= (2, 4)
+    assert bootstrap.blocks_of(slow).memory in range(6, 30)
+    assert bootstrap.blocks_of(slow).length in range(10, 60)
+    assert bootstrap.blocks_of(np.repeat(independent[:10], 10)).length <= 10
+    assert bootstrap.blocks_of(np.zeros(10)) == (0, 1)
 
 
-def test_every_resample_is_as_long_as_the_trace() -> None:
-    """Blocks of the bootstrap are drawn circularly, and cut to the trace's length."""
-    drawn = bootstrap.weights(37, 5, 20)
+def autoregressive(count: int, memory: float, seed: int) -> Any:
+    """A series in which each value keeps this share of the one before; its mean is 0 in the long run."""
+    noise = np.random.default_rng(seed).normal(size=count + 200)
+    for at in range(1, len(noise)):
+        noise[at] += memory * noise[at - 1]
+    return noise[200:]
+
+
+@pytest.mark.parametrize("memory", [0, 0.5])
+def test_intervals_of_dependent_values_cover_their_mean(memory: float) -> None:
+    """About 95 % of 300 series of 300 values; their mean is 0."""
+    held = 0
+    for seed in range(300):
+        drawn = autoregressive(300, memory, seed)
+        told = np.ones((2, len(drawn)), dtype=np.bool_)
+        ((low, high),) = bootstrap.intervals([bootstrap.Series(drawn.mean(), drawn - drawn.mean(), told)], 300)
+        held += low <= 0 <= high
+    assert 0.91 <= held / 300 <= 0.985
+
+
+def test_every_resample_has_all_its_blocks() -> None:
+    """So many are drawn with replacement."""
+    drawn = bootstrap.draws(37, 7, 20)
     assert drawn.shape == (37, 20)
-    assert (drawn.sum(axis=0) == 37).all()
+    assert (drawn.sum(axis=0) == 7).all()
+
+
+def test_summed_stretches_lose_nothing() -> None:
+    """Neighbours are added up."""
+    table = np.arange(22).reshape(2, 11)
+    assert bootstrap.summed(table, 5).tolist() == [[3, 12, 21, 19], [36, 45, 54, 41]]
+    assert bootstrap.summed(table, 11).tolist() == table.tolist()
 
 
 def test_what_is_too_short_or_loses_nothing_has_no_interval() -> None:
@@ -155,6 +185,28 @@ def test_what_is_too_short_or_loses_nothing_has_no_interval() -> None:
         row = document(retrace([ErasureTrace("t", erased)], Settings(frame_bytes=(30, 60))))["traces"][0]
         assert row["ci95_bps"] == {"30": None, "60": None}
         assert row["gain_ci95_percent"] is None
+        assert set(row["no_interval"]) == {"30", "60"}
+
+
+@pytest.mark.parametrize(("bursts", "known"), [(1, False), (3, False), (5, True), (20, True)])
+def test_few_bursts_give_no_interval_and_it_is_said(bursts: int, known: bool) -> None:
+    """A resample that holds none of them must be rarer than what an interval leaves out."""
+    erased = np.zeros(180_000, dtype=bool)
+    for start in np.random.default_rng(bursts).integers(0, 179_000, bursts).tolist():
+        erased[start : start + 40] = True
+    (found,) = retrace([ErasureTrace("t", erased)], Settings(frame_bytes=(30, 60)))
+    assert [bounds is not None for bounds in found.ci95_bps] == [known, known]
+    said = "at 30 octets and 1 more sizes up to 60 there is no interval: too few parts of the trace hold losses"
+    assert (said in found.remarks) is not known
+
+
+def test_a_trace_that_hardly_carries_anything_has_no_interval() -> None:
+    """Three blocks that came through in an hour."""
+    erased = np.ones(180_000, dtype=bool)
+    erased[[5_000, 60_000, 90_000]] = False
+    (found,) = retrace([ErasureTrace("t", erased)], Settings(frame_bytes=(30,)))
+    assert found.ci95_bps == [None]
+    assert found.no_interval == {30: "too few parts of the trace carried anything"}
 
 
 def test_a_minute_without_deliveries_has_no_best_size() -> None:
