@@ -27,21 +27,53 @@ from multitracer.compute.kernels import inlined, kernel
 
 DELAYED_ACK_NS = 500_000_000
 """For this long a receiver may delay an acknowledgement (RFC 9293 3.8.6.3)."""
+LEAST_SINGLES = 3
+"""From so many losses of a packet whose successor got through, a path is one that loses single packets."""
 STALL_TRIPS = 2
 """A path stood still when nothing arrived for more than this many round trips."""
 
 
 @kernel
+def mark_lost(capture: Capture, events: Events, state: Any) -> bool:
+    """Fill `events.lost`: the first copy of each octet that was certainly resent because it had been lost.
+
+    Returns whether the path loses single packets: what is lost then need not have been on the bottleneck.
+    """
+    count = 0
+    for at in range(state[SENT]):
+        events.lost[at] = 0
+        if events.kind[at] == NEW:
+            events.firsts[count] = at
+            count += 1
+    for resend in range(state[NEEDED]):
+        low, high = 0, count
+        while low < high:
+            middle = (low + high) // 2
+            if capture.seq[events.row[events.firsts[middle]]] <= events.needed[resend, 1]:
+                low = middle + 1
+            else:
+                high = middle
+        if low > 0 and events.needed[resend, 2]:
+            events.lost[events.firsts[low - 1]] = 1
+    singles = 0
+    for place in range(count - 1):
+        singles += events.lost[events.firsts[place]] and not events.lost[events.firsts[place + 1]]
+    return bool(singles >= LEAST_SINGLES)
+
+
+@kernel
 def find_busy(
-    capture: Capture, events: Events, state: Any, least_ns: int, rates: Rates, which: int, longer_ns: int
-) -> None:
+    capture: Capture, events: Events, state: Any, least_ns: int, rates: Rates, which: int, longer_ns: int,
+    loses_singles: bool,
+) -> None:  # fmt: skip
     """Fill a list of spans in which the bottleneck had octets of this direction to deliver.
 
     Only packets that it had for longer than `longer_ns` are looked at.
 
     A packet leaves it `least_ns` before its delivery. Where the time of its delivery is not known (it was lost, or its
     acknowledgement may have been delayed), it leaves after its time on the bottleneck behind the packet before it, but
-    no later than what was sent after it.
+    no later than what was sent after it. Where the path `loses_singles`, as a full queue does, a lost packet behind
+    which nothing was waiting that got through may have been lost before the bottleneck: it is left out.
     """
     delivery, piece, left, begin, end = 0, 0, np.int64(0), np.int64(0), np.int64(0)
     for at in range(state[SENT]):
@@ -54,7 +86,11 @@ def find_busy(
         exact = known and events.delivered_upto[delivery] == at and events.delivered_flag[delivery] & EXACT == EXACT
         piece = piece_at(rates, piece, max(sent, left))
         lasts = np.int64(capture.wire_bytes[row] * rates.byte_ns[piece])
-        left = latest if exact else min(max(sent, left) + lasts, latest)
+        leaves = max(sent, left) + lasts
+        in_doubt = loses_singles and events.lost[at] and not exact
+        if in_doubt and not (known and followed(capture, events, delivery, leaves)):
+            continue
+        left = latest if exact else min(leaves, latest)
         if left - sent <= longer_ns:
             continue
         if sent > end:
@@ -62,6 +98,13 @@ def find_busy(
             begin = sent
         end = max(end, left)
     add_span(events, which, begin, end)
+
+
+@inlined
+def followed(capture: Capture, events: Events, delivery: int, leaves: int) -> bool:
+    """Whether what was delivered, and not lost before, had been sent by the time at which a lost packet leaves."""
+    upto = events.delivered_upto[delivery]
+    return not events.lost[upto] and capture.time_ns[events.row[upto]] <= leaves
 
 
 @inlined

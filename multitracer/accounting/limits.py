@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from multitracer.accounting.bottleneck import find_busy, find_stalls
+from multitracer.accounting.bottleneck import find_busy, find_stalls, mark_lost
 from multitracer.accounting.limit_shares import CURRENT, KEPT, Ledger, add_up
 from multitracer.accounting.path_rate import (
     AGREE,
@@ -171,7 +171,8 @@ def room_for(lengths: Any) -> Room:
     """Arrays for the longest of directions of so many rows each; pages that are never written take no memory."""
     rows = int(lengths.max(initial=0))
     events = Events(
-        row=np.empty(rows, dtype=np.int32), kind=np.empty(rows, dtype=np.int8),
+        row=np.empty(rows, dtype=np.int32), kind=np.empty(rows, dtype=np.int8), firsts=np.empty(rows, dtype=np.int32),
+        lost=np.empty(rows, dtype=np.int8),
         delivered_ns=np.empty(rows, dtype=np.int64), delivered_upto=np.empty(rows, dtype=np.int32),
         delivered_flag=np.empty(rows, dtype=np.int8), trip_ns=np.empty((rows, 2), dtype=np.int64),
         needed=np.empty((rows, 3), dtype=np.int64), waits=np.empty((rows, 4), dtype=np.int64),
@@ -261,6 +262,7 @@ def find_queue(capture: Capture, room: Room, rates: Rates, longer_ns: int) -> No
     """
     events, state = room.events, room.state
     least = least_delay(capture, events, state, rates)
-    find_busy(capture, events, state, least, rates, BUSY, longer_ns)
+    loses_singles = mark_lost(capture, events, state)
+    find_busy(capture, events, state, least, rates, BUSY, longer_ns, loses_singles)
     if longer_ns > 0:
-        find_busy(capture, events, state, least, rates, UNSURE_BUSY, 0)
+        find_busy(capture, events, state, least, rates, UNSURE_BUSY, 0, loses_singles)

@@ -88,6 +88,10 @@ class Events(NamedTuple):
     row: Any
     """Of each data segment in order of sending, its row in the capture."""
     kind: Any
+    firsts: Any
+    """Of those that are the first copy of their last octet, the place among `row`."""
+    lost: Any
+    """Whether a needed resend shows that it was lost."""
     delivered_ns: Any
     """When data was seen to be delivered, in order of sending, all of it up to a sent row; with flags."""
     delivered_upto: Any
@@ -265,13 +269,14 @@ def on_acknowledgement(row: int, capture: Capture, blocks: Any, events: Events, 
     if state[SENT] == 0:
         return
     advanced = state[UNA] < state[TOP] and number > state[UNA]
+    answers_resend = advanced and state[UNA] < state[RESENT_TOP]
     if advanced:
         state[UNA], state[LAST_ACKED_NS] = min(number, state[TOP]), state[NOW]
     note_wait(row, capture, events, state)
     if advanced or sacked:
         state[PROGRESS] = state[NOW]
         prompt = PROMPT if sacked or state[EDGE] > edge else 0
-        note_delivery(advanced, prompt, found, capture, events, state)
+        note_delivery(advanced, answers_resend, prompt, found, capture, events, state)
     if state[RECOVERY] >= 0 and state[UNA] >= state[RECOVERY_END]:
         end_recovery(events, state)
 
@@ -291,10 +296,13 @@ def read_blocks(row: int, blocks: Any, state: Any) -> int:
 
 
 @inlined
-def note_delivery(advanced: bool, prompt: int, found: int, capture: Capture, events: Events, state: Any) -> None:
+def note_delivery(
+    advanced: bool, answers_resend: bool, prompt: int, found: int, capture: Capture, events: Events, state: Any
+) -> None:
     """An acknowledgement brought news: note up to which sent row data was delivered, and the round trip.
 
-    `prompt` is PROMPT if it was not delayed, provided that it was for several segments or has the SACKS of `found`.
+    Where it `answers_resend`, what it tells of later data may have been delivered long before. `prompt` is PROMPT if it
+    was not delayed, provided that it was for several segments or has the SACKS of `found`.
     """
     gained, last = move_front(capture, events, state)
     if not advanced and gained == 0:
@@ -305,7 +313,7 @@ def note_delivery(advanced: bool, prompt: int, found: int, capture: Capture, eve
         resent = capture.resend[row]
         if events.kind[last] == AGAIN:
             flag = EXACT if resent >= 0 and resent % VERDICTS == NO else 0
-        elif capture.seq[row] >= state[RESENT_TOP]:
+        elif capture.seq[row] >= state[RESENT_TOP] and not answers_resend:
             flag = CLEAN | (prompt if gained > 1 or found & SACKS else 0)
             if state[KEEP_TRIPS]:
                 add_trip(events, state, now - capture.time_ns[row])
