@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
 from multitracer.analysis.finding_groups import group_findings
-from multitracer.model.vocabulary import CAUSES
+from multitracer.analysis.story import LEAST
+from multitracer.model.vocabulary import CAUSES, LAYERS
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -53,6 +54,8 @@ def _lines(concluded: Summary, results: str, width: int, *, colour: bool) -> Ite
     yield Text(_trust(summary), style="dim")
     yield Text("\n" + concluded.verdict, style="bold")
     yield from (Text(printable(line)) for line in concluded.story[1:])
+    if layers := _layers(summary):
+        yield Text(layers, style="dim")
     if clocks := _kernel_clocks(concluded.totals):
         yield Text(clocks)
     yield from map(Text, _notes(summary))
@@ -128,6 +131,13 @@ def _kernel_clocks(totals: Totals) -> str:
         f"The kernel's own clocks: busy {clocks['busy_s']:.1f} s, of that {clocks['rwnd_limited_s']:.1f} s with the"
         f" receiver's window full, {clocks['sndbuf_limited_s']:.1f} s with the send buffer full."
     )
+
+
+def _layers(summary: dict[str, Any]) -> str:
+    """What the layer words of the story mean; empty where it has none."""
+    told = (one["layer"] for one in summary.get("blame") or () if one["share"] >= LEAST and one["layer"] != "unknown")
+    used = dict.fromkeys(told)
+    return f"({'; '.join(f'{name}: {LAYERS[name]}' for name in used)})" if used else ""
 
 
 def _notes(summary: dict[str, Any]) -> list[str]:
