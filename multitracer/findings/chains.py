@@ -65,12 +65,25 @@ class _Search:
         self.start, self.end = (
             np.array([getattr(one, name) for one in found], dtype=np.int64) for name in ("start_ns", "end_ns")
         )
-        self.of_kind: dict[str, Ints] = {kind: np.empty(0, dtype=np.int64) for kinds in STEPS for kind in kinds}
-        kinds = np.array([one.kind if one.verdict != "undecided" else "" for one in found], dtype=object)
-        for kind in set(kinds) - {""}:
-            self.of_kind[kind] = np.flatnonzero(kinds == kind)
+        self._by_kind: dict[str, list[int]] = {}
+        self._by_connection: dict[tuple[str, int], list[int]] = {}
+        for number, one in enumerate(found):
+            if one.verdict != "undecided":
+                self._by_kind.setdefault(one.kind, []).append(number)
+                self._by_connection.setdefault((one.kind, one.connection), []).append(number)
         self.lost_by, self.copy = self._losses(), earlier_copies(observed)
         self.finding_of = self._retransmission_findings()
+
+    def _of(self, kinds: Iterable[str], connection: int = NONE) -> Ints:
+        """The findings of these kinds; with a connection those about it, and those about no connection."""
+        numbers: list[int] = []
+        for kind in kinds:
+            if connection == NONE:
+                numbers += self._by_kind.get(kind, ())
+            else:
+                numbers += self._by_connection.get((kind, connection), ())
+                numbers += self._by_connection.get((kind, NONE), ())
+        return np.array(numbers, dtype=np.int64)
 
     def chains(self) -> tuple[Ints, list[str], Ints]:
         caused_by = np.array([self._cause(number) for number in range(len(self.found))], dtype=np.int64)
@@ -95,7 +108,7 @@ class _Search:
         """For each row of segments the finding that lost it."""
         lost_by = np.full(len(self.observed.segments), NONE, dtype=np.int64)
         for kind in reversed(_LOSSES):
-            for number in self.of_kind[kind].tolist():
+            for number in self._by_kind.get(kind, ()):
                 rows = np.asarray(self.found[number].segments, dtype=np.int64)
                 lost_by[rows] = number
         return lost_by
@@ -104,7 +117,7 @@ class _Search:
         """For each row of retransmissions the finding that reports it."""
         finding_of = np.full(len(self.observed.retransmissions), NONE, dtype=np.int64)
         for kind in RETRANSMISSIONS:
-            for number in self.of_kind[kind].tolist():
+            for number in self._by_kind.get(kind, ()):
                 finding_of[np.asarray(self.found[number].resends, dtype=np.int64)] = number
         return finding_of
 
@@ -120,10 +133,10 @@ class _Search:
         if one.kind in ("burst-loss", "ack-loss"):
             return self._cause_of_loss(number, one)
         if one.kind == "header-decompression-failure":
-            return self._latest_before(("link-reset",), one.end_ns)
+            return self._latest_before(("link-reset",), one, one.end_ns)
         if one.kind in ("link-reset", "link-release"):
             return self._outage_before(one)
-        return self._most_overlap(_CAUSES_BY_TIME.get(one.kind, ()), one.start_ns, one.end_ns)
+        return self._most_overlap(_CAUSES_BY_TIME.get(one.kind, ()), one, one.start_ns, one.end_ns)
 
     def _cause_of_resends(self, one: Finding) -> int:
         """Needed: what lost the first earlier copy, else most of them. Needless: what held the earlier copy up."""
@@ -139,16 +152,16 @@ class _Search:
             return int(np.bincount(lost_by[lost_by >= 0]).argmax())
         sent = int(self.observed.column("time_ns")[copies[0]])
         if one.kind == "spurious-fast-retransmit":
-            return self._most_overlap(("reordering",), sent, one.start_ns)
-        standstill = self._most_overlap(_STANDSTILLS, sent, one.start_ns)
+            return self._most_overlap(("reordering",), one, sent, one.start_ns)
+        standstill = self._most_overlap(_STANDSTILLS, one, sent, one.start_ns)
         if standstill >= 0 or columns["spurious"][rows[0]] != "yes":
             return standstill
-        lost_ack = self._most_overlap(("ack-loss",), sent, one.start_ns)
-        return lost_ack if lost_ack >= 0 else self._most_overlap(("excessive-queueing",), sent, one.start_ns)
+        lost_ack = self._most_overlap(("ack-loss",), one, sent, one.start_ns)
+        return lost_ack if lost_ack >= 0 else self._most_overlap(("excessive-queueing",), one, sent, one.start_ns)
 
     def _nearest_resend(self, one: Finding) -> int:
         """The finding that reports the resend that competes with the link."""
-        starts = np.concatenate([self.of_kind[kind] for kind in RETRANSMISSIONS])
+        starts = self._of(RETRANSMISSIONS, one.connection)
         near = starts[(self.start[starts] <= one.start_ns) & (self.end[starts] >= one.start_ns)]
         return int(near[np.argmax(self.start[near])]) if len(near) else NONE
 
@@ -157,9 +170,9 @@ class _Search:
         cause = one.evidence.get("cause")
         if cause == "idle_recovery":
             slack = self.observed.link_rtt_ns or 0
-            return self._latest_before(RETRANSMISSIONS, one.end_ns + slack)
+            return self._latest_before(RETRANSMISSIONS, one, one.end_ns + slack)
         kinds = _IDLE.get(str(cause), ())
-        return self._most_overlap(kinds, one.start_ns, one.end_ns)
+        return self._most_overlap(kinds, one, one.start_ns, one.end_ns)
 
     def _cause_of_loss(self, number: int, one: Finding) -> int:
         """What lost the same segments and says where; of acknowledgements else what held the link then."""
@@ -169,33 +182,31 @@ class _Search:
         if len(others):
             return int(np.bincount(others).argmax())
         if one.layer in ("link", "unknown"):
-            return self._most_overlap(("link-reset", "link-release", "link-outage"), one.start_ns, one.end_ns)
+            return self._most_overlap(("link-reset", "link-release", "link-outage"), one, one.start_ns, one.end_ns)
         return NONE
 
     def _outage_before(self, one: Finding) -> int:
         """The outage that ended when this reset began, or held it."""
-        outages = self.of_kind["link-outage"]
+        outages = self._of(("link-outage",))
         slack = self.observed.link_rtt_ns or 0
         near = outages[(self.start[outages] <= one.start_ns) & (self.end[outages] >= one.start_ns - slack)]
         return max(near.tolist(), key=lambda number: self.found[number].evidence["erased"], default=NONE)
 
-    def _latest_before(self, kinds: Iterable[str], time_ns: int) -> int:
+    def _latest_before(self, kinds: Iterable[str], one: Finding, time_ns: int) -> int:
         """The finding of these kinds that began last, up to a time."""
-        all_ = np.concatenate([self.of_kind[kind] for kind in kinds])
-        all_ = all_[self.start[all_] <= time_ns]
-        return int(all_[np.argmax(self.start[all_])]) if len(all_) else NONE
+        numbers = self._of(kinds, one.connection)
+        numbers = numbers[self.start[numbers] <= time_ns]
+        return int(numbers[np.argmax(self.start[numbers])]) if len(numbers) else NONE
 
-    def _most_overlap(self, kinds: Iterable[str], start: int, end: int) -> int:
+    def _most_overlap(self, kinds: Iterable[str], one: Finding, start: int, end: int) -> int:
         """The finding of these kinds that shares most time with an interval; the first of equals."""
-        best, most = NONE, 0
-        for kind in kinds:
-            numbers = self.of_kind[kind]
-            shared = np.minimum(self.end[numbers], end) - np.maximum(self.start[numbers], start)
-            # Instants inside the interval share no time with it, but lie in it.
-            shared = np.where((shared == 0) & (self.start[numbers] == self.end[numbers]), 1, shared)
-            if len(shared) and shared.max() > most:
-                best, most = int(numbers[shared.argmax()]), int(shared.max())
-        return best
+        numbers = self._of(kinds, one.connection)
+        if not len(numbers):
+            return NONE
+        shared = np.minimum(self.end[numbers], end) - np.maximum(self.start[numbers], start)
+        # Instants inside the interval share no time with it, but lie in it.
+        shared = np.where((shared == 0) & (self.start[numbers] == self.end[numbers]), 1, shared)
+        return int(numbers[shared.argmax()]) if shared.max() > 0 else NONE
 
     def _needless_probe(self, one: Finding) -> bool:
         """Whether TCP probed though nothing was lost."""
