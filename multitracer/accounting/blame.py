@@ -18,6 +18,7 @@ import numpy.typing as npt
 from multitracer.accounting.intervals import Ints
 from multitracer.model.analysis import Blame
 from multitracer.model.schema import CAUSES
+from multitracer.model.vocabulary import CAUSES as CAUSE_WORDS
 from multitracer.model.vocabulary import KINDS, UNEXPLAINED
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ class Charged(NamedTuple):
 
     finding_ns: Ints
     """Charged to each finding itself, not yet to its root."""
-    unexplained_ns: int
+    unexplained_ns: dict[str, int]
+    """Charged to nothing, by the cause of the accounting."""
     session_ns: int
 
 
@@ -64,10 +66,20 @@ def find_blame(accounting: Accounting, findings: pd.DataFrame, resends: Resends)
         Blame(*key, int(lost[numbers].sum()), charged.session_ns, numbers, _because(numbers, lost, because))
         for key, numbers in entries.items()
     ]
-    if charged.unexplained_ns:
-        nobody = "no finding explains it: each part is too short to be one, or these inputs do not tell"
-        blame.append(Blame(UNEXPLAINED, "unknown", charged.unexplained_ns, charged.session_ns, [], nobody))
+    left = sum(charged.unexplained_ns.values())
+    if left:
+        blame.append(Blame(UNEXPLAINED, "unknown", left, charged.session_ns, [], _nobody(charged.unexplained_ns)))
     return np.where(root == np.arange(len(root)), lost / 1e9, np.nan), sorted(blame, key=lambda one: -one.lost_ns)
+
+
+def _nobody(unexplained: dict[str, int]) -> str:
+    """What is unexplained, in words: the causes that make up nine tenths of it."""
+    total, told, parts = sum(unexplained.values()), 0, []
+    for name, lost in sorted(unexplained.items(), key=lambda one: -one[1]):
+        if told < 0.9 * total:
+            parts.append(f"{CAUSE_WORDS[name].name} {lost / 1e9:.1f} s")
+            told += lost
+    return "no finding explains it (" + ", ".join(parts) + ")"
 
 
 def _because(numbers: list[int], lost: Ints, because: list[str]) -> str:
@@ -91,13 +103,13 @@ def charge(accounting: Accounting, findings: pd.DataFrame, resends: Resends) -> 
     start, end, cause = accounting.intervals
     charged = np.zeros(len(findings), dtype=np.int64)
     decided = (findings["verdict"] != "undecided").to_numpy()
-    lost = 0
+    left: dict[str, int] = {}
     for code, name in enumerate((*CAUSES, "unknown")):
         mine = cause == code
         if name in CARRIED or not mine.any():
             continue
         time = _TimeOf(start[mine], end[mine])
-        lost += time.total
+        left[name] = left.get(name, 0) + time.total
         leaving = decided & findings["kind"].map(lambda kind, name=name: name in KINDS[kind].leaves).to_numpy()
         numbers = np.flatnonzero(leaving)
         explaining = list(
@@ -109,8 +121,10 @@ def charge(accounting: Accounting, findings: pd.DataFrame, resends: Resends) -> 
             # What was on the air tells more than any finding's interval.
             explaining = list(zip(*(column[own].tolist() for column in resends), strict=True)) or explaining
         for begin, stop, number in latest_to_begin(explaining):
-            charged[number] += time.between(begin, stop)
-    return Charged(charged, lost - int(charged.sum()), int((end - start).sum()))
+            explained = time.between(begin, stop)
+            charged[number] += explained
+            left[name] -= explained
+    return Charged(charged, left, int((end - start).sum()))
 
 
 def latest_to_begin(intervals: Iterable[tuple[int, int, int]]) -> Iterator[tuple[int, int, int]]:

@@ -75,7 +75,7 @@ def find_busy(
     no later than what was sent after it. Where the path `loses_singles`, as a full queue does, a lost packet behind
     which nothing was waiting that got through may have been lost before the bottleneck: it is left out.
     """
-    delivery, piece, left, begin, end = 0, 0, np.int64(0), np.int64(0), np.int64(0)
+    delivery, piece, stall, left, begin, end = 0, 0, 0, np.int64(0), np.int64(0), np.int64(0)
     for at in range(state[SENT]):
         row = events.row[at]
         sent = capture.time_ns[row]
@@ -86,6 +86,11 @@ def find_busy(
         exact = known and events.delivered_upto[delivery] == at and events.delivered_flag[delivery] & EXACT == EXACT
         piece = piece_at(rates, piece, max(sent, left))
         lasts = np.int64(capture.wire_bytes[row] * rates.byte_ns[piece])
+        if known:
+            stall = stalls_until(events, stall, events.delivered_ns[delivery])
+            if stall > 0 and sent < events.spans[STALLS, stall - 1, 1] - least_ns:
+                # The path stood still and delivered it afterwards.
+                left = max(left, events.spans[STALLS, stall - 1, 1] - least_ns - lasts)
         leaves = max(sent, left) + lasts
         in_doubt = loses_singles and events.lost[at] and not exact
         if in_doubt and not (known and followed(capture, events, delivery, leaves)):
@@ -98,6 +103,14 @@ def find_busy(
             begin = sent
         end = max(end, left)
     add_span(events, which, begin, end)
+
+
+@inlined
+def stalls_until(events: Events, stall: int, time_ns: int) -> int:
+    """How many stalls of the path were over by a time, counted on from `stall`."""
+    while stall < events.counts[STALLS] and events.spans[STALLS, stall, 1] <= time_ns:
+        stall += 1
+    return stall
 
 
 @inlined

@@ -45,6 +45,7 @@ YES, NO = SPURIOUS.index("yes"), SPURIOUS.index("no")
 TIMER_TRIGGERS = (TRIGGERS.index("timeout"), TRIGGERS.index("probe"))
 ACK_TRIGGERS = (TRIGGERS.index("fast"), TRIGGERS.index("recovery"))
 PROBE = TRIGGERS.index("probe")
+RTO_TRIGGER, FAST_TRIGGER, REPAIR_TRIGGER = (TRIGGERS.index(name) for name in ("timeout", "fast", "recovery"))
 VERDICTS = len(SPURIOUS)
 
 # Columns of the state of a direction; times in ns, numbers relative as in `segments`.
@@ -53,10 +54,11 @@ VERDICTS = len(SPURIOUS)
 # last sent, PROGRESS when an acknowledgement last brought news, OUTSTANDING since when there has been unacknowledged
 # data. RECOVERY is the cause of the recovery in progress (-1: none), which began at RECOVERY_START and lasts until
 # RECOVERY_END is acknowledged. SENT, HEARD, TRIPS, NEEDED, WAITS and CAUSES count rows of the arrays; FRONT is the
-# first sent row above all that was delivered. BESIDE_RECEIVER: the only capture is that.
+# first sent row above all that was delivered. BESIDE_RECEIVER: the only capture is that. TIMER_FROM is since when a
+# timer was waited for that resent needlessly (0: none): what is repaired next, the timer found.
 (NOW, UNA, TOP, HIGH, EDGE, RESENT_TOP, FIRST_NS, LAST_NEW, LAST_ACKED_NS, PROGRESS, OUTSTANDING, RECOVERY,
  RECOVERY_START, RECOVERY_END, RECOVERY_BY_PROBE, SENT, FRONT, HEARD, TRIPS, NEEDED, WAITS, CAUSES, NEXT_BLOCK,
- BESIDE_RECEIVER, KEEP_TRIPS, FIELDS) = range(26)  # fmt: skip
+ BESIDE_RECEIVER, KEEP_TRIPS, TIMER_FROM, FIELDS) = range(27)  # fmt: skip
 
 
 class Capture(NamedTuple):
@@ -219,13 +221,20 @@ def add_cause(start: int, cause: int, events: Events, state: Any) -> None:
 def on_resend(start: int, end: int, code: int, events: Events, state: Any) -> None:
     """Octets start..end-1 were resent: a recovery begins, unless it was needless or one is in progress."""
     trigger, verdict = code // VERDICTS, code % VERDICTS
+    waited_from = max(state[PROGRESS], state[OUTSTANDING])
+    if trigger == FAST_TRIGGER:
+        state[TIMER_FROM] = 0
     if verdict == YES:
+        if trigger == RTO_TRIGGER:
+            state[TIMER_FROM] = waited_from
         return  # the earlier copy was delivered: there is no doubt which
     state[RESENT_TOP] = max(state[RESENT_TOP], end)
     at, now = state[NEEDED], state[NOW]
     events.needed[at, 0], events.needed[at, 1], events.needed[at, 2] = now, start, 1 if verdict == NO else 0
     state[NEEDED] = at + 1
     timer = trigger in TIMER_TRIGGERS
+    if trigger == REPAIR_TRIGGER and state[TIMER_FROM] > 0 and state[RECOVERY] == -1:
+        timer, waited_from = True, state[TIMER_FROM]
     cause = TIMEOUT if timer else FAST if trigger in ACK_TRIGGERS else UNKNOWN
     cause = cause if verdict == NO else UNKNOWN
     if not replaces(cause, state):
@@ -233,7 +242,6 @@ def on_resend(start: int, end: int, code: int, events: Events, state: Any) -> No
             state[RECOVERY_BY_PROBE] = 0
         return
     end_recovery(events, state)
-    waited_from = max(state[PROGRESS], state[OUTSTANDING])
     state[RECOVERY], state[RECOVERY_START] = cause, waited_from if timer else now
     state[RECOVERY_BY_PROBE] = 1 if trigger == PROBE else 0
     state[RECOVERY_END] = max(state[TOP], end)
@@ -254,7 +262,7 @@ def end_recovery(events: Events, state: Any) -> None:
     if state[RECOVERY] >= 0:
         add_span(events, LIST_OF[state[RECOVERY]], state[RECOVERY_START], state[NOW])
     state[RECOVERY] = -1
-    state[RECOVERY_BY_PROBE] = 0
+    state[RECOVERY_BY_PROBE] = state[TIMER_FROM] = 0
 
 
 @kernel

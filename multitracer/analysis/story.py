@@ -62,15 +62,19 @@ def _left_over(summary: dict[str, Any]) -> list[str]:
 def _happened(summary: dict[str, Any], blame: dict[str, Any], effects: dict[int, list[int]]) -> str:
     """The root that cost most, and what followed from it; how many others of its kind there are."""
     findings = summary["findings"]
-    root = max(blame["findings"], key=lambda number: findings[number]["lost_s"])
-    clauses = [_clause([findings[root]])]
-    followed = [findings[number] for number in _all_effects(root, effects)]
+    number = max(blame["findings"], key=lambda number: findings[number]["lost_s"])
+    root, followed = findings[number], [findings[effect] for effect in _all_effects(number, effects)]
     followed = sorted((one for one in followed if one["kind"] not in _PART_OF_CAUSE), key=lambda one: one["start_s"])
-    for kind in dict.fromkeys(one["kind"] for one in followed):
-        clauses.append(_clause([one for one in followed if one["kind"] == kind]))
-    others = len(blame["findings"]) - 1
-    more = f" (dearest of {others + 1})" if others else ""
-    return clauses[0] + more + "".join(f", so {clause}" for clause in clauses[1 : MOST_EFFECTS + 1])
+    told = _clause([root])
+    waits = [one for one in followed if one["kind"] == "idle-link" and one["start_s"] < root["start_s"]]
+    if waits and root["kind"] in _INSTANTS:
+        # A timer ends the wait that it caused: told in the order of time.
+        followed = [one for one in followed if one not in waits]
+        told += f", after the link had stood idle for {sum(one['end_s'] - one['start_s'] for one in waits):.1f} s"
+    if len(blame["findings"]) > 1:
+        told += f" (dearest of {len(blame['findings'])})"
+    kinds = list(dict.fromkeys(one["kind"] for one in followed))[:MOST_EFFECTS]
+    return told + "".join(f", so {_clause([one for one in followed if one['kind'] == kind])}" for kind in kinds)
 
 
 def _clause(findings: list[dict[str, Any]]) -> str:
@@ -78,7 +82,7 @@ def _clause(findings: list[dict[str, Any]]) -> str:
     first = findings[0]
     phrase = f"{KINDS[first['kind']].phrase} at {first['start_s']:.1f} s"
     if len(findings) > 1:
-        return f"{phrase} and {len(findings) - 1} more times"
+        return f"{phrase} and {len(findings) - 1} more time{'s' if len(findings) > 2 else ''}"
     lasted = first["end_s"] - first["start_s"]
     return phrase if lasted < 0.05 or first["kind"] in _INSTANTS else f"{phrase} for {lasted:.1f} s"
 

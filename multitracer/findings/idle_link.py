@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from multitracer.findings.finding import Finding
 from multitracer.findings.needs import ACCOUNTING, ROUND_TRIPS, ROUND_TRIPS_OUTSIDE_WINDOW, either
 from multitracer.findings.observations import Observations
@@ -24,16 +26,23 @@ A full usable window may be the congestion window or the receiver's: other findi
 
 
 def detect(observed: Observations) -> Iterator[Finding]:
-    """One finding for each idle interval longer than the threshold."""
+    """One finding for each idle interval longer than the threshold; a handshake is no idleness."""
     table = observed.accounting
     assert table is not None  # by NEEDS
     rtt = max((d.least_rtt_ns for d in observed.directions if d.least_rtt_ns > 0), default=0) or observed.usual_rtt_ns
     idle = table[table["cause"].isin(list(_CAUSE))]
+    begun = _first_data_ns(observed)
     for link, start, end, cause in zip(idle["link"], idle["start_ns"], idle["end_ns"], idle["cause"], strict=True):
-        if end - start > observed.thresholds.idle_rtts * rtt:
+        if end - start > observed.thresholds.idle_rtts * rtt and start >= begun:
             layer, why = _CAUSE[cause]
             yield Finding(
                 "idle-link", layer, -1, int(start), int(end), "confirmed" if cause != "unknown" else "undecided",
                 f"the link carried nothing for {(end - start) / 1e6:.0f} ms (round trip {rtt / 1e6:.0f} ms): {why}",
                 {"duration_ms": (end - start) / 1e6, "cause": str(cause), "link": int(link)},
             )  # fmt: skip
+
+
+def _first_data_ns(observed: Observations) -> int:
+    """When the first data was sent; before all times where none was captured."""
+    data = observed.column("payload_bytes") > 0 if len(observed.segments) else np.empty(0, dtype=np.bool_)
+    return int(observed.column("time_ns")[data].min()) if data.any() else np.iinfo(np.int64).min

@@ -67,7 +67,7 @@ def finding(kind: str, layer: str, one: Limited, what: str) -> Finding:
     """A finding of a kind; `what` says what was seen. Undecided where the capture lost records there."""
     seconds = one.cost_ns / (1000 * MS)
     times = f"in {one.pieces} stretches " if one.pieces > 1 else ""
-    because = f"{what}: {times}it cost {seconds:.2f} s ({one.cost_ns / one.rtt_ns:.0f} round trips)"
+    because = f"{what}: {times}it cost {seconds:.2f} s ({one.cost_ns / one.rtt_ns:.1f} round trips)"
     if one.hole:
         because = f"undecided, because the capture lost records here; it looks as if {because}"
     sender = ("client", "server")[one.direction.sender]

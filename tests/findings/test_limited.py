@@ -25,7 +25,7 @@ def test_stretches_close_together_make_one_finding() -> None:
     spans = (("application", 0, 200), ("application", 300, 500), ("application", 700, 900))
     found = of("application-limited", scene(DATA, limits=limits(*spans)))
     assert [evidence["limited_s"] for evidence in found["evidence"]] == [0.4, 0.2]
-    assert "in 2 stretches it cost 0.40 s (4 round trips)" in found["because"][0]
+    assert "in 2 stretches it cost 0.40 s (4.0 round trips)" in found["because"][0]
 
 
 @pytest.mark.parametrize(("by_arrivals", "layer"), [(True, "path"), (False, "unknown")])
