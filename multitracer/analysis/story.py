@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from multitracer.model.limits import LIMIT_NAMES
-from multitracer.model.vocabulary import KINDS, UNEXPLAINED
+from multitracer.model.vocabulary import KINDS, LIMIT_NAMES, UNEXPLAINED
 
 if TYPE_CHECKING:
     from multitracer.model.analysis import Totals

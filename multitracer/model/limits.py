@@ -8,17 +8,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-LIMIT_NAMES = {
-    "application": "the application",
-    "receiver_window": "the receiver's window",
-    "sender_window": "the sender's window or buffer",
-    "timeout_recovery": "waiting for timers, and repairing after them",
-    "fast_recovery": "fast recovery",
-    "path_stall": "a path that stood still",
-    "path_rate": "the path's rate",
-    "unknown": "not known",
-}
-"""What can limit a transfer, in the order of the summary, with its name for people."""
+from multitracer.model.vocabulary import LIMIT_NAMES
+
 LIMITS = tuple(LIMIT_NAMES)
 
 RATE_FROM = ("", "told", "found")

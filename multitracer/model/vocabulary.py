@@ -43,6 +43,18 @@ CAUSES = {
 }
 """The causes of the accounting, in its order."""
 
+LIMIT_NAMES = {
+    "application": "the application",
+    "receiver_window": "the receiver's window",
+    "sender_window": "the sender's window or buffer",
+    "timeout_recovery": "waiting for timers, and repairing after them",
+    "fast_recovery": "fast recovery",
+    "path_stall": "a path that stood still",
+    "path_rate": "the path's rate",
+    "unknown": "not known",
+}
+"""What can limit a transfer, in the order of the summary, with its name for people."""
+
 IDLE = ("idle_window_limited", "idle_sender", "idle_recovery")
 
 
