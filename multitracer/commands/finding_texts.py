@@ -33,15 +33,15 @@ EXPLAINED = {
     ),
     "link-reset": Explained(
         "The link protocol gave up repeating and started anew: SABM and UA in RLP after N2 attempts, RESET and RESET "
-        "ACK in RLC AM after MaxDAT transmissions of one PDU. What both ends held is thrown away, so a link that is "
-        "otherwise reliable loses a whole queue of segments at once.",
-        "Before the reset polls without an answer, after it frame numbers that begin at 0 again. TCP notices nothing "
-        "until its timer runs out, here 12 s after the link was back, and then resends what was flushed.",
+        "ACK in UMTS RLC AM after MaxDAT transmissions of one PDU. What both ends held is thrown away, so a link that "
+        "is otherwise reliable loses a whole queue of segments at once.",
+        "Before the reset there are polls without an answer, after it frame numbers that begin at 0 again. TCP notices "
+        "nothing until its timer runs out, here 12 s after the link was back, and then resends what was flushed.",
         "The records of the first SABM or RESET and of its answer; `segments_lost`, `bytes_lost` and `records` are the "
         "segments that it flushed, `standstill_s` the time without progress of TCP around it.",
-        "Let the link persist for longer than outages last: raise N2 (24.022; `AT+CRLP`, XID), MaxDAT (25.322), or "
-        "maxRetxThreshold (LTE and 5G, where the radio bearer is re-established instead of reset). A short interface "
-        "queue limits what a reset can flush.",
+        "Let the link persist for longer than outages last: raise N2 (24.022; `AT+CRLP`, XID) or MaxDAT (25.322). LTE "
+        "and 5G have no reset: reaching maxRetxThreshold is a radio link failure, after which the connection is "
+        "re-established. A short interface queue limits what a reset can flush.",
     ),
     "link-outage": Explained(
         "The radio was dead: for more than two link round trips no frame got through although frames were sent. "
@@ -71,8 +71,8 @@ EXPLAINED = {
         "Data was in flight, none of it was lost, and nothing arrived for more than two round trips: something on the "
         "path held it. Without a log of the link it cannot be said what; with one, link-outage, link-recovery-hole or "
         "flow-control-gap says it.",
-        "Acknowledgements stop, the sender goes on until its window is full, and after the stall everything is "
-        "acknowledged in one go, without a needed resend. The resends within it (marks in orange) are needless.",
+        "Acknowledgements stop, the sender goes on until its window is full, and after the stall they rise "
+        "again without a needed resend. The resends within it (marks in orange) are needless.",
         "`limited_s` in `count` stretches against `round_trip_ms`. With one capture, acknowledgements stand for "
         "arrivals and the layer is unknown; where the capture has a hole it is undecided.",
         "Record the link (RLP or RLC log, a modem's diagnostic log) to see whether it repeats, is stopped, or hands "
@@ -81,7 +81,7 @@ EXPLAINED = {
     ),
     "spurious-timeout": Explained(
         "TCP's retransmission timer ran out although the data, or its acknowledgement, was still on its way. TCP then "
-        "halves its threshold, sets its window to one segment, and may resend all that was outstanding.",
+        "lowers its threshold, sets its window to one segment, and may resend all that was outstanding.",
         "A resend in orange (a triangle: by the timer) at the level of the acknowledgements, in the midst of a stall "
         "after which they jump past it without its help. The congestion window falls to one segment; here it is "
         "restored when the first acknowledgement proves the timeout needless (undo).",
@@ -97,7 +97,8 @@ EXPLAINED = {
         "them on the air. TCP takes it for congestion, rightly: it sends faster than the link takes.",
         "TCP sends two segments for each acknowledgement (slow start); in the delays the first of each two has its "
         "wait for the first frame (a square), the second has none: it was dropped. The distance between sent and "
-        "acknowledged bytes is the full queue. The resends come much later.",
+        "acknowledged bytes is the full queue. The resends come much later. (The squares end at 11 s because a reset "
+        "flushed what was sent from then on.)",
         "The link carried a packet that was sent after them, with no reset between; `count`, `bytes` and `records` "
         "are the segments. Undecided where the log shows nothing later.",
         "If the queue is smaller than the product of bandwidth and delay, enlarge it (`ip link set DEV txqueuelen N`, "
@@ -132,9 +133,9 @@ EXPLAINED = {
         "TCP's retransmission timer ran out, and the data was indeed missing, or every acknowledgement of it was lost. "
         "TCP waits for a round trip with its variance, doubles that with each further timeout, and begins with a "
         "window of one segment.",
-        "Acknowledgements stand still, then a triangle at their level: the resend by the timer. Here one tail loss "
-        "probe (square) and two timeouts were lost as well; after the third copy the rest is resent in slow start "
-        "(diamonds) while the congestion window grows from one segment.",
+        "Acknowledgements stand still, then a triangle at their level: the resend by the timer. Here a tail loss "
+        "probe (square) and the first timeout's resend were lost, too; after the second timeout the rest is resent in "
+        "slow start (diamonds) while the congestion window grows from one segment.",
         "The wait since the timer was last restarted against the modelled timer, and that no earlier copy came; or "
         "the kernel's log of it. `seq`, `bytes` and `records` name the resend.",
         "Its cause is what `caused_by` says: a reset, an outage, a drop. SACK with RACK-TLP (RFC 8985) repairs most "
@@ -170,7 +171,7 @@ EXPLAINED = {
         "ones. TCP resent it needlessly and reduced its window.",
         "A resend in orange that points down (fast) at the level of the acknowledgements. The link repeats old frames "
         "(triangles) while new ones are delivered past them, and the acknowledgements rise when a repeat gets through; "
-        "then a low SACK block (DSACK) reports the copy.",
+        "SACK blocks below them (DSACK) report such copies.",
         "An earlier copy is in the receiver's capture, or DSACK or an echoed timestamp reports it; `seq`, `bytes` and "
         "`records` name the resends.",
         "Deliver in sequence: in-sequence delivery of RLC AM (UMTS), reordering by PDCP (LTE, 5G: no "

@@ -50,9 +50,10 @@ _LOOK = """
 
 Each picture is a part of a report of a real transfer: the finding's row, where the time went with the findings of each
 layer below it (paler where a finding is only likely), and the panels that show it. The light blue box is the finding's
-own interval: select it in the report with `m` after a click on its row. Resends are red (orange-red) where they were
-needed and orange where they were needless; the mark says what set them off: a triangle pointing up a timeout, one
-pointing down duplicate acknowledgements, SACK or RACK, a diamond the recovery after that, a square a probe.
+own interval, selected as with the box tool; resets and stops of the link are shaded by themselves. Resends are red
+where they were needed and orange where they were needless; the mark says what set them off: a triangle pointing up a
+timeout, one pointing down duplicate acknowledgements, SACK or RACK, a diamond the recovery after either, a square a
+probe.
 """
 
 
@@ -90,10 +91,9 @@ def _link(kind: str) -> str:
 def _section(kind: str) -> str:
     """One kind: what happened, the picture, the evidence, what to do."""
     texts = EXPLAINED[kind]
-    phrase = KINDS[kind].phrase
     return "\n".join([
         f"\n## {kind}\n",
-        _wrapped(f"**{phrase[0].upper()}{phrase[1:]}.** {texts.happened}"),
+        _wrapped(texts.happened),
         f"![{kind} in the report](findings/{kind}.png)\n",
         _wrapped(f"**In the picture:** {texts.seen}"),
         _wrapped(f"**Evidence:** {texts.evidence}"),
