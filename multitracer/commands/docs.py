@@ -12,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from multitracer.findings import DETECTORS
+from multitracer.commands.findings_page import causes_drawing, findings_page
 from multitracer.model.schema import SCHEMA, Column, Table
 from multitracer.parsers import FORMATS
 from multitracer.replay.channels import channel_classes
@@ -27,7 +27,8 @@ def pages() -> dict[str, str]:
     return {
         "tables.md": tables_page(),
         "formats.md": formats_page(),
-        "findings.md": findings_page(),
+        "findings.md": MADE + findings_page(),
+        "findings/causes.svg": causes_drawing(),
         "models.md": models_page(),
     }
 
@@ -63,22 +64,6 @@ def formats_page() -> str:
         "Recognised by content, never by name, in this order; gzip and zstandard are read through.\n\n"
         "| format | holds | recognised by |\n|---|---|---|\n"
     )
-    return MADE + intro + "".join(rows)
-
-
-def findings_page() -> str:
-    """Every kind of finding, and the inputs without which it is not looked for."""
-    intro = (
-        "# Findings\n\n"
-        "Each kind is looked for where the inputs allow it; `not_looked_for` in summary.json and the report list the\n"
-        "others, with the inputs that would make them possible.\n\n"
-        "| kinds | found when | needs |\n|---|---|---|\n"
-    )
-    rows = [
-        f"| {', '.join(detector.KINDS)} | {(detector.__doc__ or '').strip().splitlines()[0]} |"
-        f" {'; '.join(dict.fromkeys(need.input for need in detector.NEEDS))} |\n"
-        for detector in DETECTORS
-    ]
     return MADE + intro + "".join(rows)
 
 
@@ -140,6 +125,6 @@ def _escaped(text: str) -> str:
 
 if __name__ == "__main__":
     directory = Path(sys.argv[1] if len(sys.argv) > 1 else "docs")
-    directory.mkdir(exist_ok=True)
+    (directory / "findings").mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():
         (directory / name).write_text(text, encoding="utf-8")

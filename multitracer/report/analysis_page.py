@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.analysis.summary import Summary
-from multitracer.model.limits import LIMIT_NAMES
-from multitracer.model.vocabulary import CAUSES, LAYERS
+from multitracer.model.vocabulary import CAUSES, LAYERS, LIMIT_NAMES
 from multitracer.report import analysis_panels, colours, page_template, panel_data
 from multitracer.report.panel_data import PanelData
 
