@@ -5,21 +5,17 @@ channel in the long run (by traces of other seeds, 600 hours in all: 13 times le
 Aimed at are 93 to 97 % over all cells of a model, and 91 to 98.5 % in each. Traces for which retrace says that there is
 no interval are counted apart; a cell in which these are more than half is left out. Usage:
 
-    python benchmarks/coverage.py [--traces 200] [--jobs 2] [--first-seed N]
+    python benchmarks/interval_coverage.py [--traces 200] [--jobs 2] [--first-seed N]
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
-
-# numba uses the package `coverage` where it is installed, and would find this file in its place.
-sys.path.pop(0)
 
 from multitracer.replay.channels.gilbert import Gilbert
 from multitracer.replay.channels.model import Channel
