@@ -33,13 +33,15 @@ def story(summary: dict[str, Any], totals: Totals) -> list[str]:
 def _carried(summary: dict[str, Any]) -> str:
     """What the session was used for."""
     shares, lasted = summary["accounting"], summary["utilization"]["session_s"]
-    new, overhead = shares["new_data"], shares["link_overhead"]
+    new, overhead, unknown = (shares[name] for name in ("new_data", "link_overhead", "unknown"))
     if new + overhead >= FULL:
         carried = _percent(new + overhead)
         return f"The link was the limit: it carried new data {carried} of {lasted:.1f} s, headers included."
-    lost = 1 - new - overhead
+    lost = 1 - new - overhead - unknown
     headers = f" and its headers {_percent(overhead)}" if overhead >= LEAST else ""
     elsewhere = f"{_percent(lost)} ({lost * lasted:.1f} s) went elsewhere"
+    if unknown >= LEAST:
+        elsewhere += f", and of {_percent(unknown)} the use is not known"
     return f"Of {lasted:.1f} s new data took {_percent(new)}{headers}; {elsewhere}."
 
 

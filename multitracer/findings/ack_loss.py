@@ -33,8 +33,12 @@ def _in_layer(observed: Observations, direction: Direction, lost: Any, place: in
         layer = "receiver"  # the host between this capture and the link is the acknowledgements' sender, not the data's
     for run in groups_without_gap(time[lost], max(direction.least_rtt_ns, 1) * observed.thresholds.group_rtts):
         group = lost[run]
+        holes = observed.incomplete(direction)
+        doubt = "; undecided, because that capture lost records" if holes else ""
         yield Finding(
-            "ack-loss", layer, direction.connection, int(time[group[0]]), int(time[group[-1]]), "confirmed",
-            f"{len(group)} acknowledgements left the receiver and never reached the sender's capture{said(place)}",
+            "ack-loss", "unknown" if holes else layer, direction.connection, int(time[group[0]]), int(time[group[-1]]),
+            "undecided" if holes else "confirmed",
+            f"{len(group)} acknowledgements left the receiver and never reached the sender's capture"
+            f"{said(place)}{doubt}",
             {"count": len(group), "records": observed.references(group)}, segments=group,
         )  # fmt: skip

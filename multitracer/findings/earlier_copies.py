@@ -34,9 +34,9 @@ def _in_stream(observed: Observations, sent: Any, resent: Any) -> Any:
         return np.full(len(resent), NONE, dtype=np.int64)
     seq = observed.column("seq")[sent]
     order = np.argsort(seq, kind="stable")  # of one sequence number, in the order sent
-    place_of = np.full(int(max(sent.max(initial=0), resent.max(initial=0))) + 1, NONE, dtype=np.int64)
-    place_of[sent[order]] = np.arange(len(order))
-    place = place_of[resent]
+    place_of = np.empty(len(order), dtype=np.int64)
+    place_of[order] = np.arange(len(order))
+    place = place_of[np.minimum(np.searchsorted(sent, resent), len(sent) - 1)]
     before = place - 1
     same = (place > 0) & (seq[order][np.maximum(before, 0)] == observed.column("seq")[resent])
     found = np.where(same, sent[order][np.maximum(before, 0)], NONE)

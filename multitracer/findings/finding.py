@@ -20,6 +20,8 @@ class Finding(NamedTuple):
     """Rows of `segments` that it is about: those lost, dropped, flushed or sent again; not in the table."""
     resends: Any = ()
     """Rows of `retransmissions` that it is about; not in the table."""
+    bearer: int = -1
+    """The lower number of the link's two directions that it is about; not in the table."""
 
 
 COLUMNS = Finding._fields[:8]

@@ -15,10 +15,11 @@ NEEDS = (LINK_INTERVALS,)
 
 def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each interval under flow control, and for each stretch with a full transmit window."""
-    for _, start, end, because in observed.intervals("flow-control"):
+    for link, start, end, because in observed.intervals("flow-control"):
         yield Finding(
-            "flow-control-gap", "link", -1, start, end, "confirmed", because, {"duration_s": (end - start) / 1e9}
-        )
+            "flow-control-gap", "link", -1, start, end, "confirmed", because, {"duration_s": (end - start) / 1e9},
+            bearer=observed.bearer_number(link),
+        )  # fmt: skip
     yield from _full_windows(observed)
 
 
@@ -28,6 +29,9 @@ def _full_windows(observed: Observations) -> Iterator[Finding]:
     if table is None or observed.link_rtt_ns is None:
         return
     table = table[(table["cause"] == "flow_controlled").to_numpy()]
+    if not len(table):
+        return
+    bearer = observed.bearer_number(int(table["link"].iloc[0]))
     start, end = table["start_ns"].to_numpy(), table["end_ns"].to_numpy()
     for _, stopped, until, _ in observed.intervals("flow-control"):
         other = (start < stopped) | (start >= until)
@@ -37,5 +41,5 @@ def _full_windows(observed: Observations) -> Iterator[Finding]:
         yield Finding(
             "flow-control-gap", "link", -1, int(start[run][0]), int(end[run][-1]), "likely",
             f"data waited {waited / 1e6:.0f} ms because as many frames were unacknowledged as the link ever allowed",
-            {"duration_s": waited / 1e9},
+            {"duration_s": waited / 1e9}, bearer=bearer,
         )  # fmt: skip

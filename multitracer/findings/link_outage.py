@@ -20,7 +20,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
     frames = observed.frames
     assert frames is not None  # by NEEDS
     links = [link for link in frames["link"].unique() if link >= 0]
-    bearers = {min(one for one in observed.bearer(link) if one >= 0) for link in links}
+    bearers = {observed.bearer_number(link) for link in links}
     for side, bearer in itertools.product(frames["side"].unique(), sorted(bearers)):
         yield from _heard_by(observed, str(side), bearer)
 
@@ -37,7 +37,9 @@ def _heard_by(observed: Observations, side: str, bearer: int) -> Iterator[Findin
         (mine["transmission"] > 0).to_numpy(),
     )  # fmt: skip
     begins = np.array([start for start, _ in observed.resets(bearer)], dtype=np.int64)
-    for before, after in itertools.pairwise(np.flatnonzero(~sent & ~bad)):
+    good = np.flatnonzero(~sent & ~bad)
+    long = np.flatnonzero(np.diff(time[good]) > observed.thresholds.outage_link_rtts * link_rtt)
+    for before, after in zip(good[long].tolist(), good[long + 1].tolist(), strict=True):
         start, end = int(time[before]), int(time[after])
         reset = begins[(begins > start) & (begins < end)]
         end = int(reset[0]) if len(reset) else end
@@ -50,5 +52,5 @@ def _heard_by(observed: Observations, side: str, bearer: int) -> Iterator[Findin
             "link-outage", "link", -1, start, end, "confirmed" if repeats or len(reset) else "likely",
             f"for {(end - start) / 1e6:.0f} ms {erased} erased frames and no good one came to the {side}, while it "
             f"sent {tried}, of which {repeats} were repeats" + ("; then the link was reset" if len(reset) else ""),
-            {"erased": erased, "sent": tried, "duration_ms": (end - start) / 1e6},
+            {"erased": erased, "sent": tried, "duration_ms": (end - start) / 1e6}, bearer=bearer,
         )  # fmt: skip

@@ -40,4 +40,5 @@ def detect(observed: Observations) -> Iterator[Finding]:
                 " that came next",
                 {"gap_ms": (end - start) / 1e6, "link_rtt_ms": link_rtt / 1e6, "sender": sender,
                  "frame_retransmissions": int(row["frame_retransmissions"]), "seq": int(row["seq"])},
+                bearer=observed.bearer_number(int(link)),
             )  # fmt: skip

@@ -18,18 +18,19 @@ NEEDS = (LINK_INTERVALS,)
 
 def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each reset and each release."""
+    places = places_of_loss(observed)
     for kind, name in (("reset", "link-reset"), ("release", "link-release")):
         for link, start, end, because in observed.intervals(kind):
-            cost = _cost(observed, link, start, end)
+            cost = _cost(observed, places, link, start, end)
             yield Finding(
                 name, "link", cost.pop("connection", -1), start, end, "confirmed",
                 because + (f"; {cost['text']}" if cost.get("text") else ""),
                 {name: value for name, value in cost.items() if name not in ("text", "segments")},
-                segments=cost.get("segments", ()),
+                segments=cost.get("segments", ()), bearer=observed.bearer_number(link),
             )  # fmt: skip
 
 
-def _cost(observed: Observations, link: int, start: int, end: int) -> dict[str, Any]:
+def _cost(observed: Observations, places: Any, link: int, start: int, end: int) -> dict[str, Any]:
     """The segments that a reset flushed, and how long TCP made no progress, as far as captures show it."""
     direction = _most_on(observed, link, start, end)
     if direction is None:
@@ -38,13 +39,12 @@ def _cost(observed: Observations, link: int, start: int, end: int) -> dict[str, 
     texts = []
     lost = _lost(observed, direction, end)
     if lost is not None:
-        flushed, others = _flushed(observed, lost, end)
+        flushed, others = _flushed(observed, places, lost, end)
         size = int(observed.column("payload_bytes")[flushed].sum())
-        cost |= {"segments_lost": len(flushed), "bytes_lost": size, "segments": flushed,
-                 "records": observed.references(flushed)}
-        texts.append(f"it flushed {len(flushed)} segments ({size} bytes)" + (
-            f", and perhaps {len(others)} more that a queue may have dropped before" if len(others) else ""
-        ))
+        known = len(flushed) or not len(others)
+        cost |= {"segments_lost": len(flushed) if known else None, "bytes_lost": size if known else None,
+                 "segments": flushed, "records": observed.references(flushed)}
+        texts += _said(len(flushed), size, len(others), likely=bool((places[flushed] == LIKELY_IN_RESET).any()))
     still = _standstill_ns(observed, direction, end)
     if still is not None:
         cost["standstill_s"] = still / 1e9
@@ -82,14 +82,23 @@ def _lost(observed: Observations, direction: Direction, end: int) -> Any:
     return later[observed.arrived[later] == 0]
 
 
-def _flushed(observed: Observations, lost: Any, end: int) -> tuple[Any, Any]:
+def _said(flushed: int, size: int, others: int, *, likely: bool) -> list[str]:
+    """What a reset flushed, as far as it is known."""
+    word = "likely flushed" if likely else "flushed"
+    texts = [f"it {word} {flushed} segments ({size} bytes)"] if flushed or not others else []
+    if others:
+        texts.append(f"{others} segments sent before it never arrived: flushed, or dropped by a queue before")
+    return texts
+
+
+def _flushed(observed: Observations, places: Any, lost: Any, end: int) -> tuple[Any, Any]:
     """Of what was lost around a reset, the rows that it flushed, and those that a queue may have dropped before it."""
     table = observed.segment_frames
     if table is not None:
         # What was first on the air after the reset was lost otherwise: its header may have been decompressed wrongly.
         later = table["segment"].to_numpy()[(table["first_frame_ns"] >= end).to_numpy()]
         lost = lost[~np.isin(lost, later)]
-    places = places_of_loss(observed)[lost]
+    places = places[lost]
     return lost[np.isin(places, (IN_RESET, LIKELY_IN_RESET, IN_LINK))], lost[places == NOT_PROVEN]
 
 

@@ -36,4 +36,5 @@ def detect(observed: Observations) -> Iterator[Finding]:
                 "link-retransmissions", "link", -1, first, min(end, last + link_rtt), "confirmed",
                 f"{run.stop - run.start} of {sent} frames sent were repeats",
                 {"count": run.stop - run.start, "sent": sent, "link": int(link)},
+                bearer=observed.bearer_number(link),
             )  # fmt: skip

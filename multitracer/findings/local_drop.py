@@ -54,7 +54,9 @@ def _finding(observed: Observations, sent: Any, group: Any, verdict: str) -> Fin
         )
     elif fates.fate[group[-1]] == DROPPED:
         because += ", and as many packets waited when they were sent as whenever the queue dropped one elsewhere"
-    if verdict == "undecided":
+    if verdict == "undecided" and fates.fate[group[-1]] == DROPPED:
+        because += "; undecided, because they are matched by size or time alone"
+    elif verdict == "undecided":
         because += "; undecided, because its log shows nothing that was sent after them"
     segments = own["segment"].to_numpy()
     return Finding(

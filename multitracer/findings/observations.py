@@ -164,6 +164,10 @@ class Observations:
         late = max((error for (one, *_), error in self.log_error_ns.items() if one == link), default=0)
         return [(start, end + late) for start, end in self.resets(link)]
 
+    def bearer_number(self, link: int) -> int:
+        """The lower number of a link's two directions."""
+        return min(one for one in self.bearer(link) if one >= 0)
+
     def bearer(self, link: int) -> tuple[int, int]:
         """A link and its reverse, -1 where there is none."""
         reverse = -1 if self.links is None else int(self.links["reverse"].iat[link])

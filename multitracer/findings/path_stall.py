@@ -26,8 +26,9 @@ def detect(observed: Observations) -> Iterator[Finding]:
             continue
         seen = bool(observed.limits.by_arrivals[2 * direction.connection + direction.sender])
         what = "nothing arrived at the receiver" if seen else "nothing was acknowledged"
+        layer = "path" if seen and observed.frames is None else "unknown"
         yield finding(
-            "path-stall", "path" if seen else "unknown", one._replace(hole=one.hole or observed.incomplete(direction)),
+            "path-stall", layer, one._replace(hole=one.hole or observed.incomplete(direction)),
             f"data was in flight, nothing of it had to be resent, and {what}",
         )  # fmt: skip
 

@@ -22,8 +22,8 @@ def fates(packets: list[tuple[int, int]], resets: list[tuple[int, int]]) -> list
     """The fates of packets (sent, first frame; -1 never) of one link."""
     sent, first = (np.array(column, dtype=np.int64) for column in zip(*packets, strict=True))
     carried = np.where(first >= 0, 9, 0)
-    table = pd.DataFrame({"link": 0, "sent_ns": sent, "first_frame_ns": first, "carried_bytes": carried})
-    return queue_fates(table, lambda _: resets).fate.tolist()
+    columns = {"link": 0, "sent_ns": sent, "first_frame_ns": first, "carried_bytes": carried, "packet_bytes": 500}
+    return queue_fates(pd.DataFrame(columns), lambda _: resets).fate.tolist()
 
 
 def test_a_packet_that_a_later_one_overtook_was_dropped() -> None:
@@ -33,8 +33,8 @@ def test_a_packet_that_a_later_one_overtook_was_dropped() -> None:
 
 def test_without_anything_later_nothing_is_known() -> None:
     """The log may end before the packet's turn."""
-    table = pd.DataFrame({"link": [0, 0], "sent_ns": [0, 1], "first_frame_ns": [10, -1], "carried_bytes": [9, 0]})
-    found = queue_fates(table, lambda _: [])
+    columns = {"link": [0, 0], "sent_ns": [0, 1], "first_frame_ns": [10, -1], "carried_bytes": [9, 0]}
+    found = queue_fates(pd.DataFrame({**columns, "packet_bytes": 500}), lambda _: [])
     assert found.fate.tolist() == [ON_AIR, UNKNOWN]
     assert found.overtaken_by[1] == NOT_OVERTAKEN
 
@@ -54,6 +54,18 @@ def test_the_queue_s_limit_tells_what_was_dropped_before_a_reset() -> None:
     found = fates(before + stalled + after, resets)
     assert found[3] == DROPPED
     assert found[7:10] == [FLUSHED, FLUSHED, DROPPED]
+
+
+def test_a_queue_that_may_be_limited_in_octets_proves_nothing_by_its_packets() -> None:
+    """It held five small packets; that it took two large ones is not certain."""
+    small, large = [(at, 20 + at) for at in range(5)], [(30, -1), (31, -1)]
+    sent, first = (np.array(column) for column in zip(*small, *large, (90, 95), strict=True))
+    sizes = np.array([40] * 5 + [1500, 1500, 40])
+    table = pd.DataFrame(
+        {"link": 0, "sent_ns": sent, "first_frame_ns": first, "carried_bytes": np.where(first >= 0, 9, 0),
+         "packet_bytes": sizes}
+    )  # fmt: skip
+    assert queue_fates(table, lambda _: [(50, 60)]).fate.tolist()[5:7] == [LIKELY_FLUSHED, LIKELY_FLUSHED]
 
 
 @given(

@@ -38,10 +38,32 @@ def test_a_reset_is_caused_by_the_outage_before_it() -> None:
 
 
 def test_a_full_window_is_caused_by_what_held_the_acknowledgements() -> None:
-    """Of an outage and a recovery hole, by the one that shares most time with it."""
+    """Of an outage and a recovery hole, by the one that shares most time with it; XOFF is the peer's own."""
     outage, hole = one("link-outage", 0, 400), one("link-recovery-hole", 390, 500)
-    found = caused_by(outage, hole, one("flow-control-gap", 300, 410))
-    assert found == [-1, 0, 0]
+    full, stopped = one("flow-control-gap", 300, 410)._replace(verdict="likely"), one("flow-control-gap", 300, 410)
+    assert caused_by(outage, hole, full, stopped) == [-1, 0, 0, -1]
+
+
+def test_what_happened_on_another_link_or_connection_sets_nothing_off() -> None:
+    """Two bearers: the reset of one is not caused by the outage of the other; nor do connections share causes."""
+    outage = one("link-outage", 100, 400, bearer=0)
+    assert caused_by(outage, one("link-reset", 400, 500, bearer=2)) == [-1, -1]
+    assert caused_by(outage, one("link-reset", 400, 500, bearer=0)) == [-1, 0]
+    closed = one("zero-window", 0, 900)._replace(connection=1)
+    assert caused_by(closed, one("receiver-window-limited", 100, 800)._replace(connection=2)) == [-1, -1]
+    assert caused_by(closed, one("receiver-window-limited", 100, 800)._replace(connection=1)) == [-1, 0]
+
+
+def test_what_loses_nothing_is_no_cause_of_a_needed_resend() -> None:
+    """XOFF while the lost segment was outstanding did not lose it."""
+    sent = [Seen(0, None, seq=1, size=100), Seen(300, 350, seq=1, size=100)]
+    observed = scene(sent, retransmissions=retransmissions({"ms": 300}))
+    again = int(observed.rows(0, 0, 0)[1])
+    observed = replace(observed, retransmissions=observed.retransmissions.assign(segment=[again]))
+    stop, resend = one("flow-control-gap", 50, 250), one("timeout", 300, 300, segments=[again], resends=[0])
+    chains = find_chains([stop, resend], observed)
+    assert chains.caused_by.tolist() == [-1, -1]
+    assert chains.layer == ["link", "unknown"]
 
 
 def test_a_needed_resend_is_caused_by_what_lost_the_earlier_copy() -> None:

@@ -1,0 +1,88 @@
+"""The findings that can be causes, found by kind, connection, bearer and time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.findings.finding import Finding
+
+Ints = npt.NDArray[np.int64]
+NONE = -1
+
+
+class _Sorted(NamedTuple):
+    """Findings in the order of their begin; `reached` is the latest end up to each."""
+
+    number: Ints
+    start: Ints
+    end: Ints
+    bearer: Ints
+    reached: Ints
+
+
+class FindingIndex:
+    """Findings that are not undecided; with a connection (or bearer) those about it, and those about none."""
+
+    def __init__(self, found: Sequence[Finding]) -> None:
+        self._found = found
+        self._numbers: dict[tuple[str, int], list[int]] = {}
+        self._sorted: dict[tuple[tuple[str, ...], int], _Sorted] = {}
+        for number, one in enumerate(found):
+            if one.verdict != "undecided":
+                for connection in {NONE, one.connection}:
+                    self._numbers.setdefault((one.kind, connection), []).append(number)
+                if one.connection == NONE:
+                    self._numbers.setdefault((one.kind, -2), []).append(number)
+
+    def of_kind(self, kind: str) -> list[int]:
+        """All findings of a kind."""
+        return self._numbers.get((kind, NONE), [])
+
+    def latest(self, kinds: Iterable[str], one: Finding, begun_by: int, not_over_at: int) -> int:
+        """The finding that began last, up to `begun_by`, and did not end before `not_over_at`; times in ns."""
+        near = self._sharing(tuple(kinds), one, not_over_at, begun_by + 1)
+        return int(near.number[-1]) if len(near.number) else NONE
+
+    def most_overlap(self, kinds: Iterable[str], one: Finding, start: int, end: int) -> int:
+        """The finding that shares most time with an interval; of equals the latest to begin."""
+        near = self._sharing(tuple(kinds), one, start, max(end, start + 1))
+        if not len(near.number):
+            return NONE
+        shared = np.minimum(near.end, end) - np.maximum(near.start, start)
+        return int(near.number[len(shared) - 1 - int(shared[::-1].argmax())])
+
+    def share(self, number: int, one: Finding) -> float:
+        """How much of the time of `one` another finding shares, 0 to 1."""
+        other = self._found[number]
+        shared = min(other.end_ns, one.end_ns) - max(other.start_ns, one.start_ns)
+        return max(shared, 0) / max(one.end_ns - one.start_ns, 1)
+
+    def _sharing(self, kinds: tuple[str, ...], one: Finding, start: int, end: int) -> _Sorted:
+        """Those that have an instant in common with an interval, in the order of their begin."""
+        every = self._in_order(kinds, one.connection)
+        low, high = int(np.searchsorted(every.reached, start)), int(np.searchsorted(every.start, end))
+        part = _Sorted(*(column[low:high] for column in every))
+        keep = part.end >= start
+        if one.bearer != NONE:
+            keep &= (part.bearer == one.bearer) | (part.bearer == NONE)
+        return _Sorted(*(column[keep] for column in part))
+
+    def _in_order(self, kinds: tuple[str, ...], connection: int) -> _Sorted:
+        key = kinds, connection
+        if key not in self._sorted:
+            about = (NONE,) if connection == NONE else (connection, -2)
+            numbers = [number for kind in kinds for one in about for number in self._numbers.get((kind, one), ())]
+            numbers.sort(key=lambda number: self._found[number].start_ns)
+            columns = (
+                np.array([getattr(self._found[number], name) for number in numbers], dtype=np.int64)
+                for name in ("start_ns", "end_ns", "bearer")
+            )
+            start, end, bearer = columns
+            self._sorted[key] = _Sorted(
+                np.array(numbers, dtype=np.int64), start, end, bearer, np.maximum.accumulate(end) if len(end) else end
+            )
+        return self._sorted[key]
