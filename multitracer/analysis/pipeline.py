@@ -93,7 +93,7 @@ def join_all(trace: Trace, options: AnalyzeOptions, progress: Progress) -> Joine
         accounts = account_links(layer, streams, logs.tcp_state)
     else:
         accounts = account_path(captures, streams, logs, limits)
-    return Joined(captures, streams, logs, layer, accounts, limits)
+    return Joined(captures, streams, logs, layer, _of_sessions(accounts), limits)
 
 
 def cut(whole: Joined, options: AnalyzeOptions, origin_ns: int, progress: Progress) -> Joined:
@@ -104,7 +104,13 @@ def cut(whole: Joined, options: AnalyzeOptions, origin_ns: int, progress: Progre
     progress("joining the layers", 0.6)
     logs = cut_logs(whole.logs, window)
     layer, accounts = join_layers(captures, streams, logs), cut_accounts(whole.accounts, window)
-    return Joined(captures, streams, logs, layer, accounts, limits_of(captures, streams, logs, options))
+    limits = limits_of(captures, streams, logs, options)
+    return Joined(captures, streams, logs, layer, _of_sessions(accounts), limits)
+
+
+def _of_sessions(accounts: Mapping[int, Accounting]) -> dict[int, Accounting]:
+    """The accountings of sessions that last: of no time there are no shares."""
+    return {link: one for link, one in accounts.items() if one.utilization["session_s"] > 0}
 
 
 def first_ns(joined: Joined) -> int:

@@ -87,7 +87,8 @@ def _of_link(sent: Any, first: Any, size: Any, never: Any, passed: Any, resets: 
 
 def _by_limit(sent: Any, size: Any, leaves: Any, fate: Any, open_: Any) -> npt.NDArray[np.int8]:
     """The fates if the queue's limit counts `size` of each packet."""
-    fate, waiting, held = fate.copy(), [], 0
+    fate, held = fate.copy(), 0
+    waiting: list[tuple[int, int]] = []
     took, full = _limit(sent, size, leaves, fate, open_)
     if full is not None and took >= full:
         return fate

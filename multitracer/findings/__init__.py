@@ -33,8 +33,9 @@ from multitracer.findings import (
     timeout,
     zero_window,
 )
-from multitracer.findings.chains import Ints, find_chains
+from multitracer.findings.chains import find_chains
 from multitracer.findings.finding import COLUMNS, Finding
+from multitracer.findings.finding_index import Ints
 from multitracer.findings.needs import inputs_asked_for
 from multitracer.findings.observations import Observations
 from multitracer.model.schema import build
