@@ -30,7 +30,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
             first, last = int(again[run][0]), int(again[run][-1])
             # To the end of the last repeat's air time: the next frame's start.
             after = int(np.searchsorted(time, last, side="right"))
-            end = int(time[after]) if after < len(time) else last
+            end = int(time[after]) if after < len(time) else last + 1
             sent = after - int(np.searchsorted(time, first))
             yield Finding(
                 "link-retransmissions", "link", -1, first, min(end, last + link_rtt), "confirmed",

@@ -3,7 +3,7 @@
 A gap is a time in which no new packet was on the air. What was next on the air tells who is to blame. A packet sent
 again is charged to what lost its earlier copy: a drop by the queue, else the outage or reset before. Any other packet
 is charged to the outage, reset or stop by flow control that was holding it. A reset in an outage, or soon after it, is
-the outage's.
+the outage's. While the link repeats frames of a packet sent again, the link holds what comes behind it.
 """
 
 from __future__ import annotations
@@ -43,16 +43,40 @@ def blamed_seconds(folder: Path) -> dict[str, float]:
         after = packets[packets["first_frame_s"] >= start - 0.001]
         if not len(after):
             continue
-        root = max(_lost_by(after.iloc[0], events), _held_by(start, events)).root
+        lost, held = _lost_by(after.iloc[0], events), _held_by(start, events)
         within = packets[(packets["first_frame_s"] >= start - 0.001) & (packets["last_frame_s"] <= end)]
-        charged[root] = charged.get(root, 0.0) + end - start - _framing_s(within, frame_octets)
+        repeating = _repeating_s(packets, start, end) if lost > held else 0.0
+        charged["link"] = charged.get("link", 0.0) + repeating
+        root = max(lost, held).root
+        framing = _framing_s(within, frame_octets, _frame_s(packets))
+        charged[root] = charged.get(root, 0.0) + end - start - repeating - framing
     return charged
 
 
-def _framing_s(packets: pd.DataFrame, frame_octets: int) -> float:
-    """The part of these packets' air time that framing, headers and the link's own repeats take."""
-    lasted = packets["last_frame_s"] - packets["first_frame_s"]
-    return float((lasted * (1 - packets["payload"] / (packets["frames_sent"] * frame_octets))).sum())
+def _repeating_s(packets: pd.DataFrame, start: float, end: float) -> float:
+    """How much of a gap the link had nothing on the air but repeats, which held up what came behind them."""
+    own = (packets["frames_sent"] - packets["frame_retransmissions"]) * _frame_s(packets)
+    again = (packets["frame_retransmissions"] > 0) & (packets["fate"] == "delivered")
+    edges = np.arange(start, end, 0.001)
+    held, sent = np.zeros(len(edges), dtype=bool), np.zeros(len(edges), dtype=bool)
+    for first, lasted, last, repeated in zip(
+        packets["first_frame_s"], own, packets["last_frame_s"], again, strict=True
+    ):
+        sent |= (edges >= first) & (edges < first + lasted)
+        held |= repeated & (edges >= first + lasted) & (edges < last)
+    return float((held & ~sent).sum() * 0.001)
+
+
+def _frame_s(packets: pd.DataFrame) -> float:
+    """The time from frame to frame, by the packets of which nothing was repeated."""
+    whole = packets[(packets["frame_retransmissions"] == 0) & (packets["frames_sent"] > 5)]
+    return float(((whole["last_frame_s"] - whole["first_frame_s"]) / (whole["frames_sent"] - 1)).median())
+
+
+def _framing_s(packets: pd.DataFrame, frame_octets: int, frame_s: float) -> float:
+    """The part of these packets' own air time that framing and headers take: it is nobody's fault."""
+    frames = packets["frames_sent"] - packets["frame_retransmissions"]
+    return float((frames * frame_s * (1 - packets["payload"] / (frames * frame_octets))).sum())
 
 
 def _lost_by(packet: Any, events: list[Event]) -> Event:

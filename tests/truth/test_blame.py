@@ -10,14 +10,14 @@ from labelled import BOTH_LAYERS, analysed, labelled, truth
 pytestmark = pytest.mark.data
 
 ROOTS = ("link-outage", "link-reset", "flow-control-gap", "local-drop")
-WITHIN = 0.03
+WITHIN = 0.02
 LOST_BY = {"overflow": "host", "flushed": "link", "garbled": "link"}
 """The layer that each fate of packets.csv means."""
 
 
 @pytest.mark.parametrize("folder", BOTH_LAYERS)
 def test_seconds_by_root_are_those_of_the_gaps(folder: str) -> None:
-    """What each root cost is within three points of the session of what the gaps between packets say."""
+    """What each root cost is within two points of the session of what the gaps between packets say."""
     summary = analysed(folder, "retransmit").summary()
     gaps = blamed_seconds(labelled(folder))
     ours = {root: sum(one["seconds"] for one in summary["blame"] if one["cause"] == root) for root in ROOTS}
