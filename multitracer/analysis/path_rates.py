@@ -8,7 +8,7 @@ from multitracer.model.analysis import Analysis
 from multitracer.model.limits import RATE_FROM
 
 CONTRADICTED = 1.05
-"""Arrivals contradict a stated rate when they come faster than it by more than this factor."""
+"""Arrivals contradict a stated rate that differs by more than this factor: any if faster, enough of them if slower."""
 MOST_TOLD = 4
 """Rates that the note on changes lists."""
 
@@ -37,7 +37,11 @@ def path_notes(analysis: Analysis) -> list[str]:
 
 def _contradiction(analysis: Analysis) -> list[str]:
     limits, end, told = analysis.ends.limits, analysis.ends.largest, analysis.options.link_rate_bps
-    if end is None or analysis.links.rows or not told or not limits.rate_bps[end] > CONTRADICTED * told:
+    if end is None or analysis.links.rows or not told:
+        return []
+    faster = limits.rate_bps[end] > CONTRADICTED * told
+    slower = RATE_FROM[limits.rate_from[end]] == "found" and CONTRADICTED * limits.rate_bps[end] < told
+    if not faster and not slower:
         return []
     instead = "which is used" if limits.rate_from[end] else "but too few of them agree to use that"
     return [
