@@ -121,3 +121,22 @@ def test_reordered_segments_were_sent_once_each(folder: str) -> None:
             own = segments[(segments["input"] == record["input"]) & (segments["connection"] == mine["connection"])]
             own = own[(own["sender"] == mine["sender"]) & (own["payload_bytes"] > 0) & (own["seq"] == mine["seq"])]
             assert len(own) == 1
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_compressed_acknowledgements_came_closer_together(folder: str) -> None:
+    """They came within the interval, and took less than half of the time over which they had left."""
+    for one, _ in found(folder, "ack-compression"):
+        assert (one.end_ns - one.start_ns) / MS == pytest.approx(one.evidence["came_within_ms"])
+        assert one.evidence["came_within_ms"] < 0.5 * one.evidence["left_over_ms"]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_repeated_handshake_has_as_many_syns(folder: str) -> None:
+    """The records named are SYNs of one sender of one connection."""
+    for one, analysis in found(folder, "handshake-retry"):
+        segments = analysis.tables["segments"].set_index(["input", "record"])
+        named = segments.loc[[(record["input"], record["record"]) for record in one.evidence["records"]]]
+        assert (named["flags"] & 2 != 0).all()
+        assert len(set(zip(named["connection"], named["sender"], strict=True))) == 1
+        assert len(named) == min(one.evidence["count"], 5)
