@@ -9,7 +9,7 @@ more. Where it never dropped one, nothing shows that it has a limit, and the res
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -55,12 +55,9 @@ def overtaken_by(sent: Any, first: Any, resets: Resets) -> npt.NDArray[np.int64]
     """
     passed = np.full(len(sent), NOT_OVERTAKEN, dtype=np.int64)
     following = -1
-    begun, over = (np.array(sorted(column), dtype=np.int64) for column in zip(*resets, strict=True)) if resets else (
-        np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    )  # fmt: skip
     # Resets of one bearer do not overlap: those begun by the next packet's first frame less those over before this one.
-    until = np.searchsorted(begun, first, side="right")
-    since = np.searchsorted(over, sent)
+    until = np.searchsorted(_sorted(start for start, _ in resets), first, side="right")
+    since = np.searchsorted(_sorted(end for _, end in resets), sent)
     for row in range(len(sent) - 1, -1, -1):
         if following >= 0:
             flushed = until[following] > since[row]
@@ -76,7 +73,7 @@ def _of_link(sent: Any, first: Any, size: Any, never: Any, passed: Any, resets: 
     fate[never & (passed >= 0)] = DROPPED
     open_ = never & (passed < 0)
     leaves = np.where(first >= 0, first, -1)
-    leaves[open_] = _next(np.array(sorted(end for _, end in resets), dtype=np.int64), sent[open_])
+    leaves[open_] = _next(_sorted(end for _, end in resets), sent[open_])
     # A queue may be limited in packets or in octets: only what both allow is certain.
     packets = _by_limit(sent, np.ones(len(sent), dtype=np.int64), leaves, fate, open_)
     octets = _by_limit(sent, np.maximum(size, 1).astype(np.int64), leaves, fate, open_)
@@ -106,6 +103,10 @@ def _by_limit(sent: Any, size: Any, leaves: Any, fate: Any, open_: Any) -> npt.N
             heapq.heappush(waiting, (int(leaves[at]), int(size[at])))
             held += int(size[at])
     return fate
+
+
+def _sorted(times: Iterable[int]) -> npt.NDArray[np.int64]:
+    return np.array(sorted(times), dtype=np.int64)
 
 
 def _next(times: Any, after: Any) -> Any:
