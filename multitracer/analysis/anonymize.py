@@ -76,7 +76,7 @@ class Pseudonyms:
 
 
 _TEXTS = {
-    "flows": ("address_a", "address_b"),
+    "flows": ("address_a", "address_b", "tunnel", "outer_a", "outer_b"),
     "connections": ("client", "server"),
     "tcp_state": ("local", "remote"),
     "links": ("bearer",),

@@ -144,18 +144,19 @@ def _common_flows(
     present = [(number, table) for number, table in enumerate(tables) if table is not None]
     if len(present) == 1:
         return present[0][1], {}
-    known: dict[tuple[str, int, str, int], int] = {}
+    known: dict[tuple[str, int, str, int, str, str, str], int] = {}
     maps = {}
+    names = SCHEMA["flows"].names[1:]
     for number, table in present:
         new = np.empty(len(table), dtype=np.int32)
         swapped = np.zeros(len(table), dtype=bool)
-        rows = zip(table["address_a"], table["port_a"], table["address_b"], table["port_b"], strict=True)
-        for row, (address_a, port_a, address_b, port_b) in enumerate(rows):
-            forth, back = (address_a, port_a, address_b, port_b), (address_b, port_b, address_a, port_a)
+        for row, forth in enumerate(zip(*(table[name] for name in names), strict=True)):
+            address_a, port_a, address_b, port_b, tunnel, outer_a, outer_b = forth
+            back = (address_b, port_b, address_a, port_a, tunnel, outer_b, outer_a)
             swapped[row] = forth not in known and back in known
             new[row] = known[back] if swapped[row] else known.setdefault(forth, len(known))
         maps[number] = (new, swapped)
-    columns = dict(zip(SCHEMA["flows"].names[1:], zip(*known, strict=True), strict=True)) if known else {}
+    columns = dict(zip(names, zip(*known, strict=True), strict=True)) if known else {}
     return build("flows", {"flow": np.arange(len(known)), **columns}) if known else empty("flows"), maps
 
 
