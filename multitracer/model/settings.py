@@ -42,13 +42,13 @@ def value(key: str, text: Any, kind: Any, scale: int = 1) -> Any:
     """One parameter of a type: text, a number, a truth value, or numbers with commas."""
     if kind is str:
         if not isinstance(text, str):
-            raise UsageError(f"{key}={text} is not a word")
+            raise UsageError(f"{key}={_shown(text)} is not a word")
         return text
     if kind in (int, float, bool):
         return kind(_number(key, text, kind, scale))
     parts = text.split(",") if isinstance(text, str) else text
     if not isinstance(parts, list | tuple):
-        raise UsageError(f"{key}={text} is not a list of numbers")
+        raise UsageError(f"{key}={_shown(text)} is not a list of numbers")
     return tuple(_number(key, part, float, scale) for part in parts)
 
 
@@ -57,12 +57,21 @@ def _number(key: str, text: Any, kind: type, scale: int) -> float:
     try:
         if isinstance(text, bool) and kind is not bool:
             raise ValueError(text)
+        if isinstance(text, list | dict):
+            raise ValueError(key)
         number = float(words.get(str(text).strip().lower(), text)) * scale
         if kind is not float and (number != round(number) or abs(number) > _LARGEST):
             raise ValueError(text)
     except (TypeError, ValueError, OverflowError):
-        raise UsageError(f"{key}={text} is not {_CALLED[kind]}") from None
+        raise UsageError(f"{key}={_shown(text)} is not {_CALLED[kind]}") from None
     return number
+
+
+def _shown(value: Any) -> str:
+    """A wrong value as it is repeated in a message: not all of a long one, nothing of a table."""
+    return f"{str(value)[:60]}..." if isinstance(value, str) and len(value) > 60 else (
+        "[...]" if isinstance(value, list | dict) else str(value)[:60]
+    )
 
 
 def _meant(name: str, known: list[str]) -> str:
