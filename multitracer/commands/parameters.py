@@ -31,6 +31,8 @@ _SLOWEST_BPS, _FASTEST_BPS = 1, 1e13
 """Limits of a stated rate: the fastest link of today has 1.6e12 bit/s."""
 MOST_NUMBER = (1 << 31) - 1
 """The largest number of a connection, of octets, and of what else is counted: tables hold 32 bits."""
+_LEAST = 1e-12
+"""No number that is given is smaller, unless it is 0: times have whole nanoseconds."""
 _SIZE = re.compile(r"(\d{1,15})([KMGT]?)(?:I?B)?", re.IGNORECASE | re.ASCII)
 _SHOWN = 60
 """Characters of a wrong value that are repeated in the message."""
@@ -70,7 +72,7 @@ def _clocks(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> l
 
 def _within(text: str, limit: float) -> float:
     number = float(text)
-    if not abs(number) < limit:  # true for NaN, too
+    if not abs(number) < limit or 0 < abs(number) < _LEAST:  # the first is true for NaN, too
         raise ValueError(text)
     return number
 
@@ -117,8 +119,8 @@ class Number(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number in `value`; a usage error if it is not a finite number in the range."""
         number: float = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{shortened(value)!r} is not a finite number.", param, ctx)
+        if not math.isfinite(number) or 0 < abs(number) < _LEAST:
+            self.fail(f"{shortened(value)!r} is not a finite number, or all but 0.", param, ctx)
         return number
 
 

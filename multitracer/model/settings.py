@@ -12,6 +12,8 @@ from multitracer.model.errors import UsageError
 Parameters = TypeVar("Parameters")
 NS_PER_MS = 1_000_000
 _LARGEST = 2**53
+_SMALLEST = 1e-30
+"""A number nearer to 0, but not 0, is a mistake: no probability and no time is as small."""
 _CALLED = {int: "a whole number", float: "a number", bool: "yes or no"}
 _WORDS = {"true": 1, "yes": 1, "on": 1, "false": 0, "no": 0, "off": 0}
 
@@ -60,6 +62,8 @@ def _number(key: str, text: Any, kind: type, scale: int) -> float:
         if isinstance(text, list | dict):
             raise ValueError(key)
         number = float(words.get(str(text).strip().lower(), text)) * scale
+        if 0 < abs(number) < _SMALLEST:
+            raise ValueError(text)
         if kind is not float and (number != round(number) or abs(number) > _LARGEST):
             raise ValueError(text)
     except (TypeError, ValueError, OverflowError):
