@@ -135,6 +135,7 @@ def _unwrap(records: Records, decoded: tcpip.Decoded) -> _Part | None:
         np.zeros(len(at), dtype=np.int16), np.array([layers.RAW_IP], dtype=np.int64),
     )  # fmt: skip
     again.status[again.status == layers.UNKNOWN] = layers.OTHER
+    again.status[again.status == layers.LINK_FRAME] = layers.UDP  # frames of a link are not looked for in tunnels
     decoded.status[at] = again.status
     return _Part(again, records.number[at], records.time_ns[at], records.interface[at], data, offset)
 
