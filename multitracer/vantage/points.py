@@ -33,8 +33,8 @@ Names: TypeAlias = Mapping[tuple[int, int], str]
 Notes: TypeAlias = dict[int, list[str]]
 
 _ONE_TAP = (
-    "Is one observation point with the other ports of its tap or bonded link: they hold different packets of the same "
-    "connections."
+    "Is one observation point {others}, as the ports of a tap or the lines of a bonded link are: they hold different "
+    "packets of the same connections."
 )
 _UNDECIDED = (
     "{count} packets repeat another one at once and bear neither an IP ID nor a timestamp that tells a copy from a "
@@ -93,7 +93,7 @@ def find_points(
     groups: list[list[Source]] = []
     for source in sorted(find_sources(packets, place), key=lambda s: (s.first_ns, s.key)):
         _place_source(source, groups, packets, inputs, twice, notes)
-    groups = _with_ports_joined(packets, groups, flows, notes)
+    groups = _with_ports_joined(packets, groups, flows, inputs, notes)
     groups.sort(key=lambda group: min(source.key for source in group))
     made = tuple(_points(groups, inputs, names or {}))
     by_input = {number: tuple(texts) for number, texts in notes.items()}
@@ -135,7 +135,7 @@ def _link_type(one: Input) -> Any:
 
 
 def _with_ports_joined(
-    packets: pd.DataFrame, groups: list[list[Source]], flows: int, notes: Notes
+    packets: pd.DataFrame, groups: list[list[Source]], flows: int, inputs: Sequence[Input], notes: Notes
 ) -> list[list[Source]]:
     """The groups, with those that are ports of one tap as one."""
     joined: list[list[Source]] = []
@@ -147,8 +147,35 @@ def _with_ports_joined(
                 break
         else:
             joined.append(list(group))
-    _tell_ports(groups, joined, notes)
+    if len(joined) < len(groups):
+        joined = _with_lines_joined(packets, joined, {source.key: at for at, group in enumerate(groups) for source in group})
+    _tell_ports(groups, joined, inputs, notes)
     return joined
+
+
+def _with_lines_joined(
+    packets: pd.DataFrame, joined: list[list[Source]], part: dict[tuple[int, int], int]
+) -> list[list[Source]]:
+    """The groups, with the lines of a bonded link that carried whole connections joined to the others of their file."""
+    flow = packets["flow"].to_numpy()
+    made: list[list[Source]] = []
+    bonded = {group[0].number for group in joined if len({part[s.key] for s in group}) > 1 and len(_inputs(group)) == 1}
+    seen: dict[int, tuple[list[Source], Ints]] = {}
+    for group in joined:
+        number, own = group[0].number, np.unique(flow[_rows(group)])
+        one_file = number in bonded and len(_inputs(group)) == 1
+        if one_file and number in seen and not np.isin(own, seen[number][1]).any():
+            seen[number][0].extend(group)
+            seen[number] = seen[number][0], np.union1d(own, seen[number][1])
+        else:
+            made.append(group)
+            if one_file:
+                seen.setdefault(number, (group, own))
+    return made
+
+
+def _inputs(group: list[Source]) -> set[int]:
+    return {source.number for source in group}
 
 
 def _rows(group: list[Source]) -> Ints:
@@ -198,11 +225,12 @@ def _copy_notes(found: Copies) -> Notes:
     return notes
 
 
-def _tell_ports(groups: list[list[Source]], joined: list[list[Source]], notes: Notes) -> None:
-    if len(joined) == len(groups):
-        return
-    parts = {source.key: at for at, group in enumerate(groups) for source in group}
+def _tell_ports(groups: list[list[Source]], joined: list[list[Source]], inputs: Sequence[Input], notes: Notes) -> None:
+    part = {source.key: at for at, group in enumerate(groups) for source in group}
     for tap in joined:
-        if len({parts[source.key] for source in tap}) > 1:
-            for number in dict.fromkeys(source.number for source in tap):
-                notes.setdefault(number, []).append(_ONE_TAP)
+        if len({part[source.key] for source in tap}) == 1:
+            continue
+        for number in sorted(_inputs(tap)):
+            others = [inputs[other].path for other in sorted(_inputs(tap) - {number})]
+            with_what = "with " + ", ".join(others) if others else "with all its interfaces that hold them"
+            notes.setdefault(number, []).append(_ONE_TAP.format(others=with_what))

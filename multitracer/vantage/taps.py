@@ -45,7 +45,7 @@ class Fields(NamedTuple):
     tsecr: Any
 
 
-class Ends(NamedTuple):
+class Senders(NamedTuple):
     """Per flow and direction: where the last packet came from, the number after its highest octet, its newest TSval."""
 
     source: Any
@@ -103,39 +103,62 @@ def hash_packets(fields: Fields, rows: Any, mask: int, found: Any) -> int:
 
 
 def _answers(fields: Fields, rows: Ints, which: Any, flows: int, *, strictly: bool) -> tuple[int, int]:
-    """How many packets answer one of the other source, and how many of these come after it."""
-    ends = Ends(
+    """How many packets follow one of the other source, and how many of these can be later than it."""
+    senders = Senders(
         np.full(2 * flows, _NONE, dtype=np.int8), np.zeros(2 * flows, dtype=np.int64),
         np.full(2 * flows, _NONE, dtype=np.int64),
     )  # fmt: skip
     counts = np.zeros(2, dtype=np.int64)
-    count_answers(fields, rows, which, ends, 0 if strictly else _NEAR, counts)
+    count_answers(fields, rows, which, senders, 0 if strictly else _NEAR, counts)
     return int(counts[0]), int(counts[1])
 
 
 @kernel
-def count_answers(fields: Fields, rows: Any, which: Any, ends: Ends, slack: int, counts: Any) -> None:
-    """Count answers to the other source, and those of them that acknowledge and echo only what was sent before.
+def count_answers(fields: Fields, rows: Any, which: Any, senders: Senders, slack: int, counts: Any) -> None:
+    """Count the packets that follow one of the other source, and those of them that can be later than it.
 
-    An acknowledgement may be `slack` octets ahead of what was captured.
+    A packet follows what the other end sent, by its acknowledgement, and what its own end sent before. It may be
+    `slack` octets ahead of what was captured.
     """
     for at in range(len(rows)):
         row = rows[at]
         stream = 2 * np.int64(fields.flow[row]) + np.int64(fields.direction[row])
-        peer = stream ^ 1
-        seq, ack = np.int64(fields.raw_seq[row]), np.int64(fields.raw_ack[row])
-        stamped = fields.options[row] & OPTION_TIMESTAMPS
-        if fields.flags[row] & ACK and ends.source[peer] >= 0 and ends.source[peer] != which[at]:
-            ahead = ((ack - ends.top[peer] + 0x80000000) & 0xFFFFFFFF) - 0x80000000
-            newer = ((np.int64(fields.tsecr[row]) - ends.tsval[peer] + 0x80000000) & 0xFFFFFFFF) - 0x80000000
-            echoed = not stamped or slack or ends.tsval[peer] < 0 or newer <= 0
+        if fields.flags[row] & ACK and senders.source[stream ^ 1] not in (_NONE, which[at]):
             counts[0] += 1
-            counts[1] += 1 if -_NEAR < ahead <= slack and echoed else 0
-        flags = fields.flags[row]
-        end = (seq + fields.payload_bytes[row] + (flags & SYN > 0) + (flags & FIN > 0)) & 0xFFFFFFFF
-        gained = (end - ends.top[stream]) & 0xFFFFFFFF
-        if ends.source[stream] < 0 or gained < 0x80000000 or flags & SYN:
-            ends.top[stream] = end
-        ends.source[stream] = which[at]
-        if stamped and (ends.tsval[stream] < 0 or (np.int64(fields.tsval[row]) - ends.tsval[stream]) & 0xFFFFFFFF < 0x80000000):
-            ends.tsval[stream] = np.int64(fields.tsval[row])
+            counts[1] += answers(fields, row, senders, stream ^ 1, slack)
+        elif senders.source[stream] not in (_NONE, which[at]):
+            beyond = signed32(np.int64(fields.raw_seq[row]) - senders.top[stream])
+            counts[0] += 1
+            counts[1] += -slack <= beyond < _NEAR
+        note_sent(fields, row, senders, stream)
+        senders.source[stream] = which[at]
+
+
+@kernel
+def signed32(difference: int) -> int:
+    """A difference of 32-bit numbers as the nearest signed number (RFC 9293 3.4)."""
+    return ((difference + 0x80000000) & 0xFFFFFFFF) - 0x80000000
+
+
+@kernel
+def answers(fields: Fields, row: int, senders: Senders, peer: int, slack: int) -> bool:
+    """Whether a packet acknowledges and echoes what `peer` had sent, and nothing that it had not."""
+    ahead = signed32(np.int64(fields.raw_ack[row]) - senders.top[peer])
+    if not -_NEAR < ahead <= slack:
+        return False
+    if slack or not fields.options[row] & OPTION_TIMESTAMPS or senders.tsval[peer] < 0:
+        return True
+    return bool(signed32(np.int64(fields.tsecr[row]) - senders.tsval[peer]) <= 0)
+
+
+@kernel
+def note_sent(fields: Fields, row: int, senders: Senders, stream: int) -> None:
+    """Take down the highest octet and the newest timestamp that a sender has sent."""
+    flags = fields.flags[row]
+    end = np.int64(fields.raw_seq[row]) + np.int64(fields.payload_bytes[row])
+    end = (end + (1 if flags & SYN else 0) + (1 if flags & FIN else 0)) & 0xFFFFFFFF
+    if senders.source[stream] < 0 or flags & SYN or signed32(end - senders.top[stream]) > 0:
+        senders.top[stream] = end
+    tsval, newest = np.int64(fields.tsval[row]), senders.tsval[stream]
+    if fields.options[row] & OPTION_TIMESTAMPS and (newest < 0 or signed32(tsval - newest) > 0):
+        senders.tsval[stream] = tsval
