@@ -17,6 +17,7 @@ from multitracer.vantage.address_translation import match_translated
 from multitracer.vantage.arrangement import as_one_input, in_time_order
 from multitracer.vantage.clocks import Alignment
 from multitracer.vantage.completeness import lost_records
+from multitracer.vantage.label_places import join_labels
 from multitracer.vantage.pairing import match
 from multitracer.vantage.points import Points, find_points
 
@@ -55,7 +56,9 @@ class Captures:
 def place_captures(trace: Trace, options: AnalyzeOptions, progress: Progress) -> Captures:
     """Find the observation points, the connections, and the clock of every capture."""
     progress("finding connections", 0.0)
-    tables, points = in_time_order(trace.tables, find_points(trace.tables, trace.inputs))
+    placed = join_labels(trace.tables)
+    points = find_points(placed.tables, trace.inputs, placed.place, placed.names)
+    tables, points = in_time_order(placed.tables, points.with_notes(placed.notes))
     packets = tables["packets"]
     flows = match_translated(packets, len(tables["flows"]), points.point)
     one_input = {**tables, "packets": as_one_input(packets, points)}

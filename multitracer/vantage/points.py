@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -75,6 +75,11 @@ class Points:
     points: tuple[Point, ...]
     notes: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """Notes for the report, by input number."""
+
+    def with_notes(self, more: Mapping[int, str]) -> Points:
+        """With one more note for some inputs."""
+        notes = {number: (*self.notes.get(number, ()), text) for number, text in more.items()}
+        return replace(self, notes={**self.notes, **notes})
 
 
 def find_points(
@@ -193,7 +198,10 @@ def _point_of_rows(total: int, groups: list[list[Source]]) -> npt.NDArray[np.int
 def _points(groups: list[list[Source]], inputs: Sequence[Input], names: Names) -> list[Point]:
     made = []
     for number, group in enumerate(groups):
-        texts = [inputs[source.number].path + _place_name(source.key, names) for source in group]
+        texts = [
+            inputs[number].path + _place_names([source.key for source in group if source.number == number], names)
+            for number in dict.fromkeys(source.number for source in group)
+        ]
         first = min(source.first_ns for source in group)
         keys = tuple(source.key for source in group)
         made.append(Point(number, keys, " + ".join(texts), first, _at_once(group)))
@@ -206,9 +214,10 @@ def _at_once(group: list[Source]) -> bool:
     return any(one.number != two.number and two.first_ns < one.last_ns for one, two in itertools.pairwise(by_time))
 
 
-def _place_name(key: tuple[int, int], names: Names) -> str:
-    name = names.get(key, f"interface {key[1]}" if key[1] else "")
-    return f" ({name})" if name else ""
+def _place_names(keys: list[tuple[int, int]], names: Names) -> str:
+    """What is said behind the path of an input of its places; nothing of an interface that is its only one."""
+    told = [names.get(key, f"interface {key[1]}" if key[1] or len(keys) > 1 else "") for key in keys]
+    return f" ({', '.join(told)})" if any(told) else ""
 
 
 # What is said to people.
