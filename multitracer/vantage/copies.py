@@ -55,7 +55,10 @@ class DelayLimits:
 
 @dataclass(frozen=True)
 class Copies:
-    """`twice`, shape (packets,): packets that were there before. Per (input, place): how many, and how many undecided."""
+    """`twice`, shape (packets,), tells which packets were there before; the counts are by (input, place).
+
+    `undecided` counts packets with data that may be copies or not, and count as packets.
+    """
 
     twice: Bools
     counts: dict[tuple[int, int], int]
@@ -91,7 +94,7 @@ class Recent(NamedTuple):
 
 
 class Senders(NamedTuple):
-    """Per flow and direction: IP ID of the last new packet, how many new ones, how often the ID changed, newest TSval."""
+    """Per sender: the last new packet's IP ID, how many new ones, how often the ID changed, newest TSval."""
 
     last_id: Any
     packets: Any
@@ -314,7 +317,7 @@ def _copied_throughout(fields: PacketFields, after: Any, delay: Ints, packets: i
     """Which packets are copies in a capture without a proven one: if it copied data and all else, and at once."""
     steady = delay <= limits.steady_ns
     with_data = int(_carries(fields, after[steady]).sum())
-    enough = steady.sum() >= max(2, limits.least_share * packets) and with_data >= max(1, limits.least_share * steady.sum())
-    if not enough or steady.sum() < limits.least_steady * len(delay):
+    enough = steady.sum() >= max(2, limits.least_share * packets)
+    if not enough or with_data < max(1, limits.least_share * steady.sum()) or steady.sum() < limits.least_steady * len(delay):
         return np.zeros(len(delay), dtype=np.bool_)
     return steady & (delay <= _usual(delay[steady]))

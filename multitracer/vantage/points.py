@@ -153,7 +153,8 @@ def _with_ports_joined(
         else:
             joined.append(list(group))
     if len(joined) < len(groups):
-        joined = _with_lines_joined(packets, joined, {source.key: at for at, group in enumerate(groups) for source in group})
+        part = {source.key: at for at, group in enumerate(groups) for source in group}
+        joined = _with_lines_joined(packets, joined, part)
     _tell_ports(groups, joined, inputs, notes)
     return joined
 

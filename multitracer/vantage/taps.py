@@ -75,9 +75,8 @@ def _share_flows(flow: Any, one: Ints, other: Ints, flows: int) -> bool:
 
 def _differ(fields: Fields, one: Ints, other: Ints) -> bool:
     """Whether the two sources have next to no packet in common."""
-    keys = [_sample(fields, rows) for rows in (one, other)]
-    fewest = min(map(len, keys))
-    return len(np.intersect1d(*keys)) <= _MOST_SHARED * fewest
+    mine, its = _sample(fields, one), _sample(fields, other)
+    return len(np.intersect1d(mine, its)) <= _MOST_SHARED * min(len(mine), len(its))
 
 
 def _sample(fields: Fields, rows: Ints) -> Ints:
