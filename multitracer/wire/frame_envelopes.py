@@ -26,6 +26,7 @@ from multitracer.wire.inside import (
 from multitracer.wire.layers import ENTROPY_INDICATOR, LAST_RESERVED_LABEL, VLAN_TAGS
 
 _ADDRESSES_BYTES = 12
+_SNAP = b"\xaa\xaa"
 _ISL_DESTINATIONS = (b"\x01\x00\x0c\x00\x00", b"\x03\x00\x0c\x00\x00")
 _ISL_BYTES = 26
 _ANY_SIZE = 1 << 17
@@ -39,13 +40,12 @@ def frame(octets: bytes) -> Inside | None:
         return Inside(ETHERNET, octets[_ISL_BYTES:], f"vlan {number(octets, 20) >> 1}")
     if len(octets) < _ADDRESSES_BYTES + 2:
         return None
-    kind = number(octets, _ADDRESSES_BYTES)
-    return Inside(kind, octets[14:]) if kind >= FIRST_ETHERTYPE else llc(octets[14:])
+    return Inside(number(octets, _ADDRESSES_BYTES), octets[_ADDRESSES_BYTES + 2 :])
 
 
 def llc(octets: bytes) -> Inside | None:
     """What follows LLC (and SNAP) headers (IEEE 802.2, RFC 1042)."""
-    if octets[:2] == b"\xaa\xaa":
+    if octets[:2] == _SNAP:
         return Inside(number(octets, 6), octets[8:])
     return if_ip(octets[3:]) if octets[:3] == b"\x06\x06\x03" else None
 
@@ -54,12 +54,8 @@ def vlan(octets: bytes) -> Inside | None:
     """An 802.1Q or 802.1ad tag; VLAN 0 has a priority only (802.1Q 9.6)."""
     if len(octets) < 4:
         return None
-    tag, kind = number(octets, 0) & 0x0FFF, number(octets, 2)
-    label = f"vlan {tag}" if tag else ""
-    if kind >= FIRST_ETHERTYPE:
-        return Inside(kind, octets[4:], label)
-    content = llc(octets[4:])
-    return content and content._replace(label=label)
+    tag = number(octets, 0) & 0x0FFF
+    return Inside(number(octets, 2), octets[4:], f"vlan {tag}" if tag else "")
 
 
 def pppoe(octets: bytes) -> Inside | None:
@@ -95,7 +91,9 @@ def _under_labels(octets: bytes) -> Inside | None:
 
 
 def opened(kind: int, octets: bytes) -> Inside | Closed | None:
-    """What octets behind an EtherType hold; None where they are no envelope."""
+    """What octets behind an EtherType, or a length in its place, hold; None where they are no envelope."""
+    if kind < FIRST_ETHERTYPE:
+        return llc(octets)
     return OPENERS[kind](octets) if kind in OPENERS else None
 
 
@@ -104,6 +102,8 @@ def is_frame(octets: bytes) -> bool:
     kind, at = number(octets, 12), 14
     while kind in VLAN_TAGS:
         kind, at = number(octets, at + 2), at + 4
+    if kind < FIRST_ETHERTYPE and octets[at : at + 2] == _SNAP:
+        kind, at = number(octets, at + 6), at + 8
     if kind in (IPV4, IPV6):
         return is_sound(octets[at:], _ANY_SIZE) and octets[at] >> 4 == (4 if kind == IPV4 else 6)
     return is_known(kind)
