@@ -75,6 +75,7 @@ def _counted(step: Step) -> tuple[bytes, ...]:
     return ends if step.unique == AT_RECEIVER else tuple(sorted(ends))
 
 
+@lru_cache(maxsize=_TUNNELS_REMEMBERED)
 def address_text(octets: bytes) -> str:
     """An address of 4 or 16 octets as text, empty for none."""
     return str(ip_address(octets)) if octets else ""

@@ -56,14 +56,17 @@ class Packet(NamedTuple):
 
 def packet_of(octets: bytes) -> Packet | None:
     """The fields of a whole IP packet; None for fragments, and what is malformed or cut."""
-    if octets[:1] and octets[0] >> 4 == 4:
+    version = octets[0] >> 4 if octets else 0
+    if version == 4:
         return _packet_of_4(octets)
-    return _packet_of_6(octets) if octets[:1] and octets[0] >> 4 == 6 else None
+    return _packet_of_6(octets) if version == 6 else None
 
 
 def _packet_of_4(octets: bytes) -> Packet | None:
-    header, length = (octets[0] & 15) * 4, number(octets, 2) or len(octets)
-    if len(octets) < 20 or header < 20 or length < header or number(octets, 6) & 0x3FFF:
+    if len(octets) < 20 or octets[6] & 0x3F or octets[7]:
+        return None
+    header, length = (octets[0] & 15) * 4, octets[2] << 8 | octets[3] or len(octets)
+    if not 20 <= header <= length:
         return None
     return Packet(octets, octets[9], header, length - header, octets[12:16], octets[16:20])
 

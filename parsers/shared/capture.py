@@ -87,7 +87,7 @@ def _decode(records: Records, found: Recording) -> None:
         np.array(records.link_types, dtype=np.int64),
     )  # fmt: skip
     parts = [_Part(decoded, records.number, records.time_ns, records.interface, records.data, records.offset)]
-    parts[0].tunnel_of = lambda row: _tunnel_of(records, row)
+    parts[0].tunnels = lambda rows: _tunnels_around(records, rows)
     unwrapped = _unwrap(records, decoded, found)
     if unwrapped is not None:
         parts.append(unwrapped)
@@ -100,7 +100,7 @@ def _decode(records: Records, found: Recording) -> None:
 
 @dataclass
 class _Part:
-    """Decoded records and what they came from; `tunnel_of` gives the tunnel around a record's packet."""
+    """Decoded records and what they came from; `tunnels` gives the tunnels around the packets of some records."""
 
     decoded: tcpip.Decoded
     number: Any
@@ -108,15 +108,15 @@ class _Part:
     interface: Any
     data: Any
     offset: Any
-    tunnel_of: Callable[[int], Tunnel | None] = lambda row: None  # noqa: ARG005
+    tunnels: Callable[[list[int]], list[Tunnel | None]] = lambda rows: [None] * len(rows)
 
     def number_flows(self, flows: FlowTable) -> tuple[Any, Any]:
         """What `FlowTable.add` gives for its flows."""
 
-        def tunnel_at(ip: int) -> Tunnel | None:
-            return self.tunnel_of(int(np.searchsorted(self.offset, ip, side="right")) - 1)
+        def tunnels_at(ip: Any) -> list[Tunnel | None]:
+            return self.tunnels((np.searchsorted(self.offset, ip, side="right") - 1).tolist())
 
-        return flows.add(self.data, self.decoded.flow_first, self.decoded.flow_label, tunnel_at)
+        return flows.add(self.data, self.decoded.flow_first, self.decoded.flow_label, tunnels_at)
 
 
 def _octets(records: Records, row: int) -> bytes:
@@ -128,10 +128,11 @@ def _link_type(records: Records, row: int) -> int:
     return records.link_types[int(records.interface[row])]
 
 
-def _tunnel_of(records: Records, row: int) -> Tunnel | None:
-    """The tunnel around the packet of a record that the fast path decoded."""
-    found = next(tunnels.TunnelDecoder().packets(_octets(records, row), _link_type(records, row)), None)
-    return found.tunnel if isinstance(found, tunnels.Opened) else None
+def _tunnels_around(records: Records, rows: list[int]) -> list[Tunnel | None]:
+    """The tunnels around the packets of records that the fast path decoded."""
+    decoder = tunnels.TunnelDecoder()
+    found = (next(decoder.packets(_octets(records, row), _link_type(records, row)), None) for row in rows)
+    return [one.tunnel if isinstance(one, tunnels.Opened) else None for one in found]
 
 
 def _unwrap(records: Records, decoded: tcpip.Decoded, found: Recording) -> _Part | None:
@@ -175,7 +176,7 @@ def _decode_inner(records: Records, decoded: tcpip.Decoded, inner: list[tuple[in
     decoded.status[at] = again.status
     decoded.status[at[again.status == layers.TCP]] = layers.TCP
     part = _Part(again, records.number[at], records.time_ns[at], records.interface[at], data, offset)
-    part.tunnel_of = lambda row: inner[row][1].tunnel
+    part.tunnels = lambda rows: [inner[row][1].tunnel for row in rows]
     return part
 
 

@@ -108,7 +108,7 @@ ENVELOPES = {
     "802.1ah": Envelope(FRAME, FRAME, "i-sid 77", lambda f: bytes(12) + b"\x88\xe7\x00\x00\x00\x4d" + f),
     "trill": Envelope(FRAME, FRAME, "", lambda f: bytes(12) + b"\x22\xf3\x00\x4a\x00\x01\x00\x02" + bytes(4) + f),
     "nsh": Envelope(
-        FRAME, FRAME, "", lambda f: bytes(12) + b"\x89\x4f\x0f\xc2\x01\x03\x00\x00\x01\xff" + bytes(0) + f
+        FRAME, FRAME, "", lambda f: bytes(12) + b"\x89\x4f\x0f\xc2\x02\x03\x00\x00\x01\xff" + f
     ),
     "snap": Envelope(
         IP, FRAME, "",
