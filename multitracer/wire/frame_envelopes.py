@@ -1,32 +1,53 @@
-"""What link layer envelopes hold, by EtherType: VLAN tags, PPPoE, MPLS.
+"""What link layer envelopes hold, by EtherType: tags of switches, PPPoE, MPLS and its pseudowires, frames in frames.
 
-Each function takes the octets behind the EtherType. Sources: IEEE 802.1Q, RFC 2516 (PPPoE), RFC 3032 and 6790 (MPLS).
+Each function takes the octets behind the EtherType. Sources: IEEE 802.1Q, 802.1ah, 802.1BR, 802.1AE (MACsec), RFC 2516
+(PPPoE), RFC 3032 and 6790 (MPLS), RFC 4385 and 4448 (pseudowires), RFC 6325 (TRILL), RFC 8300 (NSH); as Wireshark and
+Linux read them: Cisco's metadata, FabricPath and VN-Tag, Marvell's and Broadcom's switch tags.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from multitracer.wire.inside import ETHERNET, FIRST_ETHERTYPE, PPP, Inside, if_ip
+from multitracer.wire.inside import (
+    ETHERNET,
+    FIRST_ETHERTYPE,
+    IPV4,
+    IPV6,
+    MPLS,
+    NSH,
+    PPP,
+    Closed,
+    Inside,
+    if_ip,
+    is_sound,
+    number,
+)
 from multitracer.wire.layers import ENTROPY_INDICATOR, LAST_RESERVED_LABEL, VLAN_TAGS
 
-
-def number(octets: bytes, at: int, size: int = 2) -> int:
-    """The number of `size` octets at `at`; what is cut off counts as absent octets."""
-    return int.from_bytes(octets[at : at + size], "big")
+_ADDRESSES_BYTES = 12
+_SNAP = b"\xaa\xaa"
+_ISL_DESTINATIONS = (b"\x01\x00\x0c\x00\x00", b"\x03\x00\x0c\x00\x00")
+_ISL_BYTES = 26
+_ANY_SIZE = 1 << 17
+"""More octets than any packet has."""
+_NSH_KINDS = {1: IPV4, 2: IPV6, 3: ETHERNET, 4: NSH, 5: MPLS}
 
 
 def frame(octets: bytes) -> Inside | None:
-    """An Ethernet frame."""
-    if len(octets) < 14:
+    """An Ethernet frame, or one of Cisco's ISL around it."""
+    if octets[:5] in _ISL_DESTINATIONS and number(octets, 14, 3) == 0xAAAA03:
+        return Inside(ETHERNET, octets[_ISL_BYTES:], f"vlan {number(octets, 20) >> 1}")
+    if len(octets) < _ADDRESSES_BYTES + 2:
         return None
-    kind = number(octets, 12)
-    return Inside(kind, octets[14:]) if kind >= FIRST_ETHERTYPE else _snap(octets[14:])
+    return Inside(number(octets, _ADDRESSES_BYTES), octets[_ADDRESSES_BYTES + 2 :])
 
 
-def _snap(octets: bytes) -> Inside | None:
-    """What follows LLC and SNAP headers (IEEE 802)."""
-    return Inside(number(octets, 6), octets[8:]) if octets[:2] == b"\xaa\xaa" else None
+def llc(octets: bytes) -> Inside | None:
+    """What follows LLC (and SNAP) headers (IEEE 802.2, RFC 1042)."""
+    if octets[:2] == _SNAP:
+        return Inside(number(octets, 6), octets[8:])
+    return if_ip(octets[3:]) if octets[:3] == b"\x06\x06\x03" else None
 
 
 def vlan(octets: bytes) -> Inside | None:
@@ -38,11 +59,13 @@ def vlan(octets: bytes) -> Inside | None:
 
 
 def pppoe(octets: bytes) -> Inside | None:
-    """A PPPoE session (RFC 2516 4)."""
-    return Inside(PPP, octets[6:], f"pppoe session {number(octets, 2)}") if len(octets) > 6 else None
+    """The PPP frame of a PPPoE session (RFC 2516 4), whose code is 0."""
+    if len(octets) < 7 or octets[1]:
+        return None
+    return Inside(PPP, octets[6:], f"pppoe session {number(octets, 2)}")
 
 
-def mpls(octets: bytes) -> Inside | None:
+def mpls(octets: bytes) -> Inside | Closed | None:
     """Labels up to the bottom of the stack (RFC 3032 2.1), without reserved and entropy labels (RFC 6790 3)."""
     labels, at, after_indicator, bottom = [], 0, False, False
     while not bottom and at + 4 <= len(octets):
@@ -52,14 +75,124 @@ def mpls(octets: bytes) -> Inside | None:
         after_indicator = entry >> 12 == ENTROPY_INDICATOR
         bottom = bool(entry & 0x100)
         at += 4
-    return if_ip(octets[at:], "mpls " + "/".join(labels) if labels else "")
+    content = _under_labels(octets[at:])
+    if content is None:
+        return Closed("MPLS pseudowire") if bottom else None
+    return content._replace(label="mpls " + "/".join(labels) if labels else "")
 
 
-OPENERS: dict[int, Callable[[bytes], Inside | None]] = {
-    ETHERNET: frame,
-    0x8864: pppoe,
-    0x8847: mpls,
-    0x8848: mpls,
+def _under_labels(octets: bytes) -> Inside | None:
+    """An IP packet, or a frame of an Ethernet pseudowire with a control word or without (RFC 4385 3, RFC 4448 4.6)."""
+    if is_sound(octets, len(octets)):
+        return if_ip(octets)
+    if octets[:1] and octets[0] >> 4 == 0 and is_frame(octets[4:]):
+        return Inside(ETHERNET, octets[4:])
+    return Inside(ETHERNET, octets) if is_frame(octets) else if_ip(octets)
+
+
+def opened(kind: int, octets: bytes) -> Inside | Closed | None:
+    """What octets behind an EtherType, or a length in its place, hold; None where they are no envelope."""
+    if kind < FIRST_ETHERTYPE:
+        return llc(octets)
+    return OPENERS[kind](octets) if kind in OPENERS else None
+
+
+def is_frame(octets: bytes) -> bool:
+    """Whether octets look as an Ethernet frame with something that is read here: for guesses."""
+    kind, at = number(octets, 12), 14
+    while kind in VLAN_TAGS:
+        kind, at = number(octets, at + 2), at + 4
+    if kind < FIRST_ETHERTYPE and octets[at : at + 2] == _SNAP:
+        kind, at = number(octets, at + 6), at + 8
+    if kind in (IPV4, IPV6):
+        return is_sound(octets[at:], _ANY_SIZE) and octets[at] >> 4 == (4 if kind == IPV4 else 6)
+    return is_known(kind)
+
+
+def is_known(kind: int) -> bool:
+    """Whether an EtherType is IP or an envelope."""
+    return kind in (IPV4, IPV6) or kind in OPENERS
+
+
+def metadata(octets: bytes) -> Inside | None:
+    """Cisco's metadata (TrustSec): version, length in units of four octets, options, EtherType."""
+    if len(octets) < 8:
+        return None
+    size = 2 + 4 * octets[1]
+    return Inside(number(octets, size), octets[size + 2 :])
+
+
+def fabricpath(octets: bytes) -> Inside:
+    """Cisco's FabricPath: a tag of two octets behind outer addresses, and the frame."""
+    return Inside(ETHERNET, octets[2:])
+
+
+def provider_backbone(octets: bytes) -> Inside:
+    """An I-tag of 802.1ah and the customer's frame (802.1Q 9.7)."""
+    return Inside(ETHERNET, octets[4:], f"i-sid {number(octets, 1, 3)}")
+
+
+def port_extender(octets: bytes) -> Inside:
+    """An E-tag of six octets (802.1BR 7.5) and an EtherType."""
+    return Inside(number(octets, 6), octets[8:])
+
+
+def vn_tag(octets: bytes) -> Inside:
+    """Cisco's VN-Tag of four octets and an EtherType."""
+    return Inside(number(octets, 4), octets[6:])
+
+
+def edsa(octets: bytes) -> Inside:
+    """Marvell's tag behind an EtherType of its own: two reserved octets, and the tag."""
+    return dsa(octets[2:])
+
+
+def dsa(octets: bytes) -> Inside:
+    """Marvell's tag of four octets, or eight with bit 12, and an EtherType; it takes the place of a VLAN tag."""
+    size = 8 if number(octets, 2) & 0x1000 and not is_known(number(octets, 4)) else 4
+    tag = number(octets, 2) & 0x0FFF if octets[:1] and octets[0] & 0x20 else 0
+    return Inside(number(octets, size), octets[size + 2 :], f"vlan {tag}" if tag else "")
+
+
+def macsec(octets: bytes) -> Inside | Closed | None:
+    """What MACsec has authenticated only: neither encrypted nor changed (802.1AE 9.5)."""
+    if len(octets) < 8:
+        return None
+    if octets[0] & 0x0C:
+        return Closed("encrypted MACsec")
+    at = 14 if octets[0] & 0x20 else 6
+    return Inside(number(octets, at), octets[at + 2 :])
+
+
+def service_header(octets: bytes) -> Inside | None:
+    """A network service header (RFC 8300 2.2), its length in units of four octets."""
+    if len(octets) < 8 or octets[0] >> 6:
+        return None
+    kind, size = _NSH_KINDS.get(octets[3]), 4 * (octets[1] & 0x3F)
+    return Inside(kind, octets[size:]) if kind and size >= 8 else None
+
+
+def trill(octets: bytes) -> Inside | None:
+    """A TRILL header with its options (RFC 6325 3.1), and the frame."""
+    if len(octets) < 6 or octets[0] >> 6:
+        return None
+    return Inside(ETHERNET, octets[6 + 4 * (number(octets, 0) >> 6 & 0x1F) :])
+
+
+OPENERS: dict[int, Callable[[bytes], Inside | Closed | None]] = {
     **dict.fromkeys(VLAN_TAGS, vlan),
+    ETHERNET: frame,
+    MPLS: mpls,
+    NSH: service_header,
+    0x22F3: trill,
+    0x8848: mpls,
+    0x8864: pppoe,
+    0x88E5: macsec,
+    0x88E7: provider_backbone,
+    0x8903: fabricpath,
+    0x8909: metadata,
+    0x8926: vn_tag,
+    0x893F: port_extender,
+    0xDADA: edsa,
 }
 """What opens an envelope, by its EtherType."""

@@ -16,39 +16,45 @@ from multitracer.wire.octets import big16
 RAW_IP = 101
 
 # Link types grouped by how the IP header is found (tcpdump.org/linktypes).
-(_ETHERNET, _RAW, _SLL, _SLL2, _NULL, _PPP, _CHDLC, _FDDI, _IPNET, _ODD, USER, _NONE) = range(12)
+(_ETHERNET, _RAW, _SLL, _SLL2, _NULL, _PPP, _CHDLC, _FDDI, _IPNET, RARE, USER, NONE) = range(12)
 LINK_TYPES = {
     1: _ETHERNET, 12: _RAW, 14: _RAW, 101: _RAW, 228: _RAW, 229: _RAW, 113: _SLL, 276: _SLL2, 0: _NULL, 108: _NULL,
-    9: _PPP, 50: _PPP, 104: _CHDLC, 10: _FDDI, 226: _IPNET, 8: _ODD, 239: _ODD, 258: _ODD,
+    9: _PPP, 50: _PPP, 104: _CHDLC, 10: _FDDI, 226: _IPNET, 8: RARE, 281: RARE, 282: RARE, 284: RARE, 285: RARE,
 }  # fmt: skip
-_USER_LINK_TYPES = frozenset({*range(147, 163), 252})
+USER_LINK_TYPES = frozenset({*range(147, 163), 252})
 
 # Status codes of a record.
 (TCP, UDP, QUIC, ICMP, OTHER, FRAGMENT, CUT, MALFORMED, EMPTY, UNKNOWN, LINK_FRAME, NO_LINK_TYPE) = range(12)
 CODES = NO_LINK_TYPE + 1
 
 PROTOCOL_TCP, PROTOCOL_UDP, _PROTOCOL_ICMP, _PROTOCOL_ICMP6 = 6, 17, 1, 58
-_IPIP, _IPV6_INSIDE, _GRE = 4, 41, 47
+TUNNEL_PROTOCOLS = (4, 41, 47, 50, 51, 94, 97, 115, 137, 143)
+"""IP in IP (three kinds), GRE, ESP, AH, EtherIP, L2TPv3, MPLS, Ethernet: what `wire.tunnels` looks into."""
+NEXT_HEADERS = (0, 4, 6, 17, 41, 43, 44, 47, 50, 51, 58, 60, 132)
+"""Protocols of most IPv6 packets: headers of its extensions, transports and tunnels."""
 _HOP, _ROUTING, _FRAGMENT_HEADER, _AUTHENTICATION, _DESTINATION = 0, 43, 44, 51, 60
 _GSMTAP_PORT = 4729
 _HTTPS = 443
+RARE_HARDWARE = (770, 801, 802, 803)
+"""ARPHRD of cooked captures whose records begin with a link header: frame relay, 802.11 bare, with Prism, radiotap."""
 
 VLAN_TAGS = (0x8100, 0x88A8, 0x9100, 0x9200, 0x9300)
 """802.1Q, 802.1ad, and what makers of switches used before it."""
 LAST_RESERVED_LABEL, ENTROPY_INDICATOR = 15, 7
 """MPLS labels that name no path (RFC 3032 2.1); the label after the indicator differs by flow (RFC 6790 3)."""
-RARE_ETHERTYPES = (0x8909, 0x8903, 0x88E7, 0x893F, 0x8926, 0xDADA, 0x88E5, 0x894F, 0x22F3, 0x6558, 0x880B)
+RARE_ETHERTYPES = (
+    0x22F3, 0x6558, 0x880B, 0x88E5, 0x88E7, 0x8903, 0x8909, 0x8926, 0x893F, 0x894F, 0xDADA
+)  # fmt: skip
 """What `wire.tunnels` looks into."""
-GTPU_PORT = 2152
-VXLAN_PORTS = (4789, 8472)
-"""RFC 7348 5, and the port of Linux before it was assigned."""
-TUNNEL_PORTS = (GTPU_PORT, *VXLAN_PORTS)
+(GTPU_PORT, GENEVE_PORT, L2TP_PORT, TEREDO_PORT, CAPWAP_PORT, MPLS_PORT, LISP_PORT, GUE_PORT, GRE_PORT, ESP_PORT,
+ TZSP_PORT) = 2152, 6081, 1701, 3544, 5247, 6635, 4341, 6080, 4754, 4500, 37008  # fmt: skip
+VXLAN_PORTS, VXLAN_GPE_PORTS = (4789, 8472), (4790, 48879)
+"""RFC 7348 5, and the port of Linux before it was assigned; of VXLAN-GPE, and of Cisco's fabrics."""
+TUNNEL_PORTS = (
+    GTPU_PORT, *VXLAN_PORTS, *VXLAN_GPE_PORTS, GENEVE_PORT, L2TP_PORT, TEREDO_PORT, CAPWAP_PORT, MPLS_PORT, LISP_PORT,
+    GUE_PORT, GRE_PORT, ESP_PORT, TZSP_PORT,
+)  # fmt: skip
 """UDP ports of tunnels."""
-
-
-def link_kind(kind: int) -> int:
-    """The group of a link type: how the IP header is found in its records."""
-    return USER if kind in _USER_LINK_TYPES else LINK_TYPES.get(kind, _NONE)
 
 
 def transport_of(data: Any, ip: int) -> int:
@@ -84,10 +90,12 @@ def ip_in_frame(data: Any, at: int, end: int, kind: int, label: int) -> Any:
         return ip_in_pppoe(data, at, end, label)
     if kind == 0x8847 or kind == 0x8848:
         return ip_in_mpls(data, at, end, label)
-    if kind <= 1500 and at + 8 <= end and data[at] == 0xAA and data[at + 1] == 0xAA:  # LLC and SNAP
-        kind = big16(data, at + 6)
-        if kind == 0x0800 or kind == 0x86DD:
-            return np.int64(at + 8), np.int64(label)
+    if kind <= 1500:
+        if at + 8 <= end and data[at] == 0xAA and data[at + 1] == 0xAA:  # LLC and SNAP
+            kind = big16(data, at + 6)
+            if kind == 0x0800 or kind == 0x86DD:
+                return np.int64(at + 8), np.int64(label)
+        return np.int64(-1 - UNKNOWN), np.int64(label)
     return np.int64(-1 - (UNKNOWN if kind in RARE_ETHERTYPES else OTHER)), np.int64(label)
 
 
@@ -144,7 +152,7 @@ def ip_after_ppp(data: Any, at: int, end: int) -> int:
         at += 2
     if protocol == 0x21 or protocol == 0x57:
         return at
-    return -1 - (UNKNOWN if protocol == 0x2D or protocol == 0x2F else OTHER)
+    return -1 - UNKNOWN
 
 
 @inlined
@@ -155,8 +163,12 @@ def ip_header(data: Any, at: int, end: int, kind: int, label: int) -> Any:
     if kind == _ETHERNET and at + 14 <= end:
         return ip_after_ethertype(data, at + 14, end, big16(data, at + 12), label)
     if kind == _SLL and at + 16 <= end:
+        if big16(data, at + 2) in RARE_HARDWARE:
+            return np.int64(-1 - UNKNOWN), np.int64(label)
         return ip_after_ethertype(data, at + 16, end, big16(data, at + 14), label)
     if kind == _SLL2 and at + 20 <= end:
+        if big16(data, at + 8) in RARE_HARDWARE:
+            return np.int64(-1 - UNKNOWN), np.int64(label)
         return ip_after_ethertype(data, at + 20, end, big16(data, at), label)
     if kind == _CHDLC and at + 4 <= end:
         return ip_after_ethertype(data, at + 4, end, big16(data, at + 2), label)
@@ -169,7 +181,7 @@ def ip_header(data: Any, at: int, end: int, kind: int, label: int) -> Any:
     if kind == _NULL and at + 4 <= end:
         # The address family is in the byte order of the capturing host; the IP header has the version.
         return np.int64(at + 4), np.int64(label)
-    return np.int64(-1 - (UNKNOWN if kind == _ODD else NO_LINK_TYPE if kind == _NONE else CUT)), np.int64(label)
+    return np.int64(-1 - (UNKNOWN if kind == RARE else NO_LINK_TYPE if kind == NONE else CUT)), np.int64(label)
 
 
 @inlined
@@ -235,7 +247,7 @@ def udp_status(data: Any, at: int, end: int) -> int:
     source, destination = big16(data, at), big16(data, at + 2)
     if source == _GSMTAP_PORT or destination == _GSMTAP_PORT:
         return LINK_FRAME
-    if source in TUNNEL_PORTS or destination in TUNNEL_PORTS:
+    if source in TUNNEL_PORTS or destination in TUNNEL_PORTS or is_ip_alone(data, at, end):
         return UNKNOWN
     if at + 14 <= end:
         a, b, c, d = data[at + 8], data[at + 9], data[at + 10], data[at + 11]
@@ -250,10 +262,21 @@ def udp_status(data: Any, at: int, end: int) -> int:
 
 
 @kernel
+def is_ip_alone(data: Any, at: int, end: int) -> bool:
+    """Whether the UDP datagram at `at` may hold an IP packet and nothing else: their lengths agree."""
+    if at + 28 > end:
+        return False
+    room = big16(data, at + 4) - 8
+    if data[at + 8] >> 4 == 4:
+        return bool(data[at + 8] & 15 >= 5 and big16(data, at + 10) == room)
+    return bool(data[at + 8] >> 4 == 6 and big16(data, at + 12) + 40 == room)
+
+
+@kernel
 def other_status(protocol: int) -> int:
     """Status code of a packet whose protocol is neither TCP nor UDP."""
     if protocol in (_PROTOCOL_ICMP, _PROTOCOL_ICMP6):
         return ICMP
-    if protocol in (_IPIP, _IPV6_INSIDE, _GRE):
+    if protocol in TUNNEL_PROTOCOLS:
         return UNKNOWN
     return OTHER

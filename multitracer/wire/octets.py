@@ -1,4 +1,4 @@
-"""Numbers read from a packet's octets, and a hash of two numbers, inside kernels."""
+"""Numbers read from a packet's octets, their checksum, and a hash of two numbers, inside kernels."""
 
 from __future__ import annotations
 
@@ -44,6 +44,26 @@ def little32(data: Any, at: int) -> int:
 def word(data: Any, at: int, little: bool) -> int:
     """The 32-bit number at `at` in the byte order of a capture file."""
     return little32(data, at) if little else big32(data, at)
+
+
+@kernel
+def ones_sum(data: Any, start: int, end: int, total: int) -> int:
+    """`total` plus the 16-bit words of data[start:end], an odd last octet padded (RFC 1071)."""
+    at = start
+    while at + 1 < end:
+        total += big16(data, at)
+        at += 2
+    if at < end:
+        total += int(np.int64(data[at]) << 8)
+    return total
+
+
+@kernel
+def fold(total: int) -> int:
+    """A sum of 16-bit words in 16 bits, carries added back (RFC 1071)."""
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total
 
 
 @kernel

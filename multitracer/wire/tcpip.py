@@ -32,12 +32,12 @@ from multitracer.wire.layers import (
     TCP,
     USER,
     ip_header,
-    link_kind,
     other_status,
     transport,
     udp_status,
 )
-from multitracer.wire.octets import big16, big32
+from multitracer.wire.link_types import link_kind
+from multitracer.wire.octets import big16, big32, fold, ones_sum
 from multitracer.wire.udp_tunnels import innermost
 
 _LEAST_TCP = 20
@@ -211,26 +211,6 @@ def renumber(flow: Any, direction: Any, packets: int, numbers: Any) -> None:
         number = numbers[flow[packet]]
         flow[packet] = number >> 1
         direction[packet] ^= number & 1
-
-
-@kernel
-def ones_sum(data: Any, start: int, end: int, total: int) -> int:
-    """`total` plus the 16-bit words of data[start:end], an odd last octet padded (RFC 1071)."""
-    at = start
-    while at + 1 < end:
-        total += big16(data, at)
-        at += 2
-    if at < end:
-        total += int(np.int64(data[at]) << 8)
-    return total
-
-
-@kernel
-def fold(total: int) -> int:
-    """A sum of 16-bit words in 16 bits, carries added back (RFC 1071)."""
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return total
 
 
 @inlined

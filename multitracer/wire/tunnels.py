@@ -1,8 +1,9 @@
 """IP packets out of tunnels, compressed headers and rare link layers.
 
 Works on one record at a time in plain Python, since captures hold few of them; what is common is opened in compiled
-code too (`layers`, `udp_tunnels`), with the same results. Sources: RFC 1144 over PPP (RFC 1332 4),
-tcpdump.org/linktypes (SLIP, NFLOG, PKTAP), and those that the modules of envelopes name.
+code too (`layers`, `udp_tunnels`), with the same results. Sources: RFC 1661 and 1662 (PPP), RFC 1332 4 (compressed
+headers over PPP), RFC 3518 (bridging over PPP), tcpdump.org/linktypes (SLIP, switch tags), and those that the modules
+of envelopes name.
 """
 
 from __future__ import annotations
@@ -11,26 +12,58 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from multitracer.wire import frame_envelopes, ip_envelopes
-from multitracer.wire.inside import ETHERNET, IPV4, IPV6, PPP, Inside, Step, Tunnel, if_ip, tunnel_of
+from multitracer.wire.inside import (
+    ETHERNET,
+    IEEE_802_11,
+    IPV4,
+    IPV6,
+    MPLS,
+    PPP,
+    Closed,
+    Inside,
+    Step,
+    Tunnel,
+    if_ip,
+    number,
+    tunnel_of,
+)
+from multitracer.wire.layers import PROTOCOL_UDP, RARE_HARDWARE
+from multitracer.wire.rare_links import RareLinkDecoder
 
 if TYPE_CHECKING:
     from multitracer.wire.vj import Decompressor
 
-SLIP, NFLOG, PKTAP = 8, 239, 258
+_SLIP = 8
 _SLIP_DIRECTION_BYTES = 16
-_NFULA_PAYLOAD = 9
 _MOST_NESTED = 16
 """Envelopes around a packet that are opened."""
-_VJ_UNCOMPRESSED, _VJ_COMPRESSED = 0x2F, 0x2D
-_OF_PPP = {0x21: IPV4, 0x57: IPV6}
-"""EtherTypes of PPP protocols (RFC 1332 2.1, RFC 5072 2)."""
+
+_IP_KINDS = {0x21: IPV4, 0x57: IPV6, 0x281: MPLS, 0x283: MPLS}
+"""EtherTypes of PPP protocols (RFC 1332 2.1, RFC 5072 2, RFC 3032 4.3)."""
+_VJ_UNCOMPRESSED, _VJ_COMPRESSED, _BRIDGED = 0x2F, 0x2D, 0x31
+_BRIDGED_ETHERNET = 1
+_CLOSED_PPP = {0x3D: "multilink PPP", 0x53: "encrypted PPP", 0xFB: "compressed PPP", 0xFD: "compressed PPP"}
+_CISCO_HDLC = (b"\x0f\x00", b"\x8f\x00")
+_NOWHERE = 1 << 20
+_HEADERS = {113: (16, 14), 276: (20, 0), 104: (4, 2)}
+"""Octets before the payload, and where the EtherType is: both kinds of Linux cooked captures, Cisco's HDLC."""
+_HARDWARE_AT = {113: 2, 276: 8, 104: _NOWHERE}
+"""Where the ARPHRD is."""
+_FDDI, _FDDI_BYTES, _IPNET, _IPNET_BYTES = 10, 13, 226, 24
+_BROADCOM, _BROADCOM_FIRST, _MARVELL, _MARVELL_ETHERTYPE = 281, 282, 284, 285
+_ADDRESSES_BYTES, _BROADCOM_BYTES = 12, 4
 
 
 class Opened(NamedTuple):
-    """An IP packet out of a record, and the tunnels that it was in."""
+    """An IP packet out of a record, and the tunnels that it was in, outermost first."""
 
     octets: bytes
-    tunnel: Tunnel | None
+    steps: tuple[Step, ...]
+
+    @property
+    def tunnel(self) -> Tunnel | None:
+        """The tunnels as flows have them."""
+        return tunnel_of(self.steps)
 
 
 class TunnelDecoder:
@@ -38,119 +71,121 @@ class TunnelDecoder:
 
     def __init__(self) -> None:
         self._headers: dict[object, Decompressor] = {}
+        self._links = RareLinkDecoder()
 
-    def packets(self, octets: bytes, link_type: int) -> Iterator[Opened]:
-        """The innermost IP packets of a record, none where there is none or its format is not supported."""
-        if link_type == SLIP:
-            outermost = self._slip(octets)
-        else:
-            outermost = _link_content(octets, link_type)
-        if outermost is not None:
-            opened = self._innermost(outermost)
-            if opened is not None:
-                yield opened
+    def packets(self, octets: bytes, link_type: int, steps: tuple[Step, ...] = ()) -> Iterator[Opened | Closed]:
+        """The innermost IP packets of a record, or the envelope that cannot be opened; nothing for what has no IP.
 
-    def _innermost(self, inside: Inside) -> Opened | None:
-        """The packet within all envelopes, the outermost of which is `inside`."""
-        steps: list[Step] = []
-        packet = None
-        for _ in range(_MOST_NESTED):
-            if inside.kind in (IPV4, IPV6):
-                if not inside.octets:
-                    return None
-                packet = Opened(inside.octets, tunnel_of(steps))
-            opened = self._within(inside, steps)
-            if opened is None:
-                return packet
-            inside = opened
-        return None
+        `steps` are tunnels that the record was taken out of.
+        """
+        for inside in self._link_contents(octets, link_type):
+            yield from self._innermost(inside, steps, 0)
 
-    def _within(self, inside: Inside, steps: list[Step]) -> Inside | None:
-        """The content of one envelope; adds it to `steps` where it is a tunnel."""
+    def _innermost(self, inside: Inside, steps: tuple[Step, ...], depth: int) -> Iterator[Opened | Closed]:
+        """The packets within all envelopes, the outermost of which is `inside`."""
+        for level in range(depth, _MOST_NESTED):
+            if inside.kind == IEEE_802_11:
+                for kind, octets in self._links.payloads(inside.octets, -IEEE_802_11):
+                    yield from self._innermost(Inside(kind, octets), steps, level + 1)
+                return
+            content, step = self._within(inside, steps)
+            if isinstance(content, Closed):
+                yield content
+                return
+            if content is None:
+                if inside.kind in (IPV4, IPV6) and inside.octets:
+                    yield Opened(inside.octets, steps)
+                return
+            inside, steps = content, steps + step
+        yield Closed(f"more than {_MOST_NESTED} envelopes")
+
+    def _within(self, inside: Inside, steps: tuple[Step, ...]) -> tuple[Inside | Closed | None, tuple[Step, ...]]:
+        """The content of one envelope, and the step into it if it is a tunnel."""
         source = destination = b""
         if inside.kind == PPP:
-            opened = self._ppp(inside.octets, tunnel_of(steps))
+            content = self._ppp(inside.octets, steps)
         elif inside.kind in (IPV4, IPV6):
             packet = ip_envelopes.packet_of(inside.octets)
-            opened = ip_envelopes.OPENERS.get(packet.protocol, _nothing)(packet) if packet else None
+            content = packet and ip_envelopes.opened(packet)
             source, destination = (packet.source, packet.destination) if packet else (b"", b"")
         else:
-            opened = frame_envelopes.OPENERS.get(inside.kind, _nothing)(inside.octets)
-        if opened is not None and opened.label:
-            steps.append(Step(opened.label, opened.unique, source, destination))
-        return opened
+            content = frame_envelopes.opened(inside.kind, inside.octets)
+        if not isinstance(content, Inside) or not content.label:
+            return content, ()
+        return content, (Step(content.label, content.unique, source, destination),)
+
+    def _link_contents(self, octets: bytes, link_type: int) -> list[Inside]:
+        """What the link layer of a record carries."""
+        content: Inside | None
+        if link_type in (12, 14, 101, 228, 229):
+            content = if_ip(octets)
+        elif link_type in (0, 108):
+            content = if_ip(octets[4:])
+        elif link_type in (9, 50):
+            content = Inside(PPP, octets)
+        elif link_type == 1:
+            content = Inside(ETHERNET, octets)
+        elif link_type == _SLIP:
+            content = self._slip(octets)
+        elif link_type in _HEADERS and number(octets, _HARDWARE_AT[link_type]) not in RARE_HARDWARE:
+            at, kind_at = _HEADERS[link_type]
+            content = Inside(number(octets, kind_at), octets[at:])
+        elif link_type == _FDDI:
+            content = frame_envelopes.llc(octets[_FDDI_BYTES:])
+        elif link_type == _IPNET:
+            content = if_ip(octets[_IPNET_BYTES:])
+        elif link_type in (_BROADCOM, _BROADCOM_FIRST, _MARVELL, _MARVELL_ETHERTYPE):
+            content = _switch_tagged(octets, link_type)
+        else:
+            return [Inside(kind, rest) for kind, rest in self._links.payloads(octets, link_type)]
+        return [content] if content else []
 
     def _stream(self, name: object) -> Decompressor:
         from multitracer.wire.vj import Decompressor
 
         return self._headers.setdefault(name, Decompressor())
 
-    def _ppp(self, frame: bytes, stream: object) -> Inside | None:
-        """The packet in a PPP frame, with or without flag, address and control octets (RFC 1661 2, RFC 1662 3.1)."""
+    def _ppp(self, frame: bytes, stream: object) -> Inside | Closed | None:
+        """What a PPP frame carries, with or without flag, address and control octets; or Cisco's HDLC in its place."""
+        if frame[:2] in _CISCO_HDLC:
+            return Inside(number(frame, 2), frame[4:])
         frame = frame.removeprefix(b"\x7e").removeprefix(b"\xff\x03")
         if not frame:
             return None
-        if frame[0] & 1:
-            protocol, rest = frame[0], frame[1:]
-        else:
-            protocol, rest = int.from_bytes(frame[:2], "big"), frame[2:]
+        size = 1 if frame[0] & 1 else 2  # RFC 1661 6.5: a compressed protocol field is one odd octet
+        protocol, rest = number(frame, 0, size), frame[size:]
         if protocol == _VJ_UNCOMPRESSED:
             return if_ip(self._stream(stream).uncompressed(rest) or b"")
         if protocol == _VJ_COMPRESSED:
             return if_ip(self._stream(stream).compressed(rest) or b"")
-        return if_ip(rest) if protocol in _OF_PPP else None
+        if protocol == _BRIDGED and rest[1:2] == bytes([_BRIDGED_ETHERNET]):
+            return Inside(ETHERNET, rest[2:])
+        if protocol in _IP_KINDS:
+            return Inside(_IP_KINDS[protocol], rest)
+        return Closed(_CLOSED_PPP[protocol]) if protocol in _CLOSED_PPP else None
 
     def _slip(self, record: bytes) -> Inside | None:
         """Decode a SLIP record: 16 octets of direction and header, then the datagram, compressed or not."""
         body = record[_SLIP_DIRECTION_BYTES:]
         if len(record) < _SLIP_DIRECTION_BYTES + 1:
             return None
-        headers = self._stream((SLIP, record[0]))
+        headers = self._stream((_SLIP, record[0]))
         if record[1] & 0x80:
             return if_ip(headers.compressed(body) or b"")
         return if_ip((headers.uncompressed(body) or b"") if record[1] & 0xF0 == 0x70 else body)
 
 
-def _nothing(_: object) -> None:
-    """Opens nothing."""
+def is_datagram(octets: bytes) -> bool:
+    """Whether an IP packet carries UDP."""
+    packet = ip_envelopes.packet_of(octets)
+    return packet is not None and packet.protocol == PROTOCOL_UDP
 
 
-def _link_content(octets: bytes, link_type: int) -> Inside | None:
-    """What the link layer of a record carries."""
-    if link_type in (12, 14, 101, 228, 229):
-        return if_ip(octets)
-    if link_type in (0, 108):
-        return if_ip(octets[4:])
-    if link_type in (9, 50):
-        return Inside(PPP, octets)
-    if link_type == 1:
-        return Inside(ETHERNET, octets)
-    starts = {113: (16, 14), 276: (20, 0), 104: (4, 2)}
-    if link_type in starts:
-        at, kind_at = starts[link_type]
-        return Inside(int.from_bytes(octets[kind_at : kind_at + 2], "big"), octets[at:])
-    if link_type == NFLOG:
-        return if_ip(_nflog(octets))
-    return _pktap(octets) if link_type == PKTAP else None
-
-
-def _pktap(record: bytes) -> Inside | None:
-    if len(record) < 12:
-        return None
-    header, link_type = int.from_bytes(record[:4], "little"), int.from_bytes(record[8:12], "little")
-    if not 12 <= header < len(record) or link_type == PKTAP:
-        return None
-    return _link_content(record[header:], link_type)
-
-
-def _nflog(record: bytes) -> bytes:
-    """The payload attribute among the type-length-value attributes; empty without one."""
-    at = 4
-    while at + 4 <= len(record):
-        size, kind = int.from_bytes(record[at : at + 2], "little"), int.from_bytes(record[at + 2 : at + 4], "little")
-        if size < 4:
-            return b""
-        if kind & 0x7FFF == _NFULA_PAYLOAD:
-            return record[at + 4 : at + size]
-        at += (size + 3) & ~3
-    return b""
+def _switch_tagged(octets: bytes, link_type: int) -> Inside | None:
+    """A frame with the tag of a switch, before its addresses or behind them."""
+    if link_type == _BROADCOM_FIRST:
+        return Inside(ETHERNET, octets[_BROADCOM_BYTES:])
+    behind = octets[_ADDRESSES_BYTES:]
+    if link_type == _BROADCOM:
+        return Inside(number(behind, _BROADCOM_BYTES), behind[_BROADCOM_BYTES + 2 :])
+    return frame_envelopes.dsa(behind) if link_type == _MARVELL else Inside(ETHERNET, octets)

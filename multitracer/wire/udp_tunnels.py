@@ -12,8 +12,8 @@ import numpy as np
 from multitracer.compute.kernels import kernel
 from multitracer.wire.flows import address
 from multitracer.wire.labels import DESTINATION, GTPU, SOURCE, VXLAN, labelled
-from multitracer.wire.layers import GTPU_PORT, PROTOCOL_UDP, VXLAN_PORTS, ip_after_ethertype, transport
-from multitracer.wire.octets import big16, big32
+from multitracer.wire.layers import GTPU_PORT, NEXT_HEADERS, PROTOCOL_UDP, VXLAN_PORTS, ip_after_ethertype, transport
+from multitracer.wire.octets import big16, big32, fold, ones_sum
 
 _LEAST_BYTES = 8
 """Octets of a UDP header, and of the shortest header of each tunnel."""
@@ -53,7 +53,7 @@ def packet_within(data: Any, ip: int, udp: int, end: int, label: int) -> Any:
     elif port in VXLAN_PORTS and data[at] & 0x7F == 0x08 and at + 22 <= end:
         label = labelled(label, VXLAN, big32(data, at + 4) >> 8)
         inner, label = ip_after_ethertype(data, at + 22, end, big16(data, at + 20), label)
-    if inner < 0 or not fits(data, inner, end, stop):
+    if inner < 0 or not is_sound(data, inner, end, stop):
         return np.int64(_NOT_OPENED), np.int64(label)
     return np.int64(inner), np.int64(label)
 
@@ -86,10 +86,17 @@ def user_packet(data: Any, at: int, end: int, stop: int) -> int:
 
 
 @kernel
-def fits(data: Any, ip: int, end: int, stop: int) -> bool:
-    """Whether a sound IP header is at `ip`, of a packet that ends within the datagram around it, at `stop`."""
+def is_sound(data: Any, ip: int, end: int, stop: int) -> bool:
+    """Whether a sound IP header is at `ip`; the datagram around it ends at `stop`.
+
+    A packet that ends later (some tools cut both, and correct the outer length only) needs a right checksum, and in
+    IPv6 a known next header.
+    """
     if ip + 20 > end:
         return False
     if data[ip] >> 4 == 4:
-        return bool(data[ip] & 15 >= 5 and big16(data, ip + 2) >= 20 and ip + big16(data, ip + 2) <= stop)
-    return bool(data[ip] >> 4 == 6 and ip + 40 + big16(data, ip + 4) <= stop)
+        header, length = np.int64(data[ip] & 15) * 4, big16(data, ip + 2)
+        if header < 20 or length < header:
+            return False
+        return bool(ip + length <= stop or (ip + header <= end and fold(ones_sum(data, ip, ip + header, 0)) == 0xFFFF))
+    return bool(data[ip] >> 4 == 6 and (ip + 40 + big16(data, ip + 4) <= stop or data[ip + 6] in NEXT_HEADERS))

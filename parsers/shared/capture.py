@@ -8,6 +8,7 @@ buffer, which is decoded by the same path.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,11 +17,13 @@ import numpy as np
 
 from multitracer.compute.arrays import deepest_fall, tally
 from multitracer.compute.kernels import octets
+from multitracer.compute.patience import told
 from multitracer.model.errors import InputError
 from multitracer.model.schema import build
 from multitracer.model.trace import Recording, Skip
 from multitracer.parsers.shared.flow_table import FlowTable
-from multitracer.wire import layers, tcpip, tunnels
+from multitracer.wire import layers, link_types, tcpip, tunnels
+from multitracer.wire.inside import Closed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from multitracer.parsers.shared.source import Source
     from multitracer.wire.inside import Tunnel
 
-USER_LINK_TYPES = frozenset({*range(147, 163), 252})
+USER_LINK_TYPES = layers.USER_LINK_TYPES
 """LINKTYPE_USER0..15 and WIRESHARK_UPPER_PDU, which logs of a link layer use for its frames."""
 
 _REASONS = {
@@ -65,7 +68,7 @@ class Records:
 
 def recording(name: str, source: Source, records: Records) -> Recording:
     """Decode every record; raises InputError when no interface's link type is known."""
-    known = [kind for kind in records.link_types if kind in layers.LINK_TYPES or kind in USER_LINK_TYPES]
+    known = [kind for kind in records.link_types if link_types.is_known(kind)]
     if not known and len(records.offset):
         kinds = ", ".join(sorted({str(kind) for kind in records.link_types}))
         problem = f"has link type {kinds}, which is not read here"
@@ -84,8 +87,8 @@ def _decode(records: Records, found: Recording) -> None:
         np.array(records.link_types, dtype=np.int64),
     )  # fmt: skip
     parts = [_Part(decoded, records.number, records.time_ns, records.interface, records.data, records.offset)]
-    parts[0].tunnel_of = lambda row: _tunnel_of(records, row)
-    unwrapped = _unwrap(records, decoded)
+    parts[0].tunnels = lambda rows: _tunnels_around(records, rows)
+    unwrapped = _unwrap(records, decoded, found)
     if unwrapped is not None:
         parts.append(unwrapped)
     _tables(parts, found)
@@ -97,7 +100,7 @@ def _decode(records: Records, found: Recording) -> None:
 
 @dataclass
 class _Part:
-    """Decoded records and what they came from; `tunnel_of` gives the tunnel around a record's packet."""
+    """Decoded records and what they came from; `tunnels` gives the tunnels around the packets of some records."""
 
     decoded: tcpip.Decoded
     number: Any
@@ -105,15 +108,15 @@ class _Part:
     interface: Any
     data: Any
     offset: Any
-    tunnel_of: Callable[[int], Tunnel | None] = lambda row: None  # noqa: ARG005
+    tunnels: Callable[[list[int]], list[Tunnel | None]] = lambda rows: [None] * len(rows)
 
     def number_flows(self, flows: FlowTable) -> tuple[Any, Any]:
         """What `FlowTable.add` gives for its flows."""
 
-        def tunnel_at(ip: int) -> Tunnel | None:
-            return self.tunnel_of(int(np.searchsorted(self.offset, ip, side="right")) - 1)
+        def tunnels_at(ip: Any) -> list[Tunnel | None]:
+            return self.tunnels((np.searchsorted(self.offset, ip, side="right") - 1).tolist())
 
-        return flows.add(self.data, self.decoded.flow_first, self.decoded.flow_label, tunnel_at)
+        return flows.add(self.data, self.decoded.flow_first, self.decoded.flow_label, tunnels_at)
 
 
 def _octets(records: Records, row: int) -> bytes:
@@ -125,23 +128,36 @@ def _link_type(records: Records, row: int) -> int:
     return records.link_types[int(records.interface[row])]
 
 
-def _tunnel_of(records: Records, row: int) -> Tunnel | None:
-    """The tunnel around the packet of a record that the fast path decoded."""
-    opened = next(tunnels.TunnelDecoder().packets(_octets(records, row), _link_type(records, row)), None)
-    return opened and opened.tunnel
+def _tunnels_around(records: Records, rows: list[int]) -> list[Tunnel | None]:
+    """The tunnels around the packets of records that the fast path decoded."""
+    decoder = tunnels.TunnelDecoder()
+    found = (next(decoder.packets(_octets(records, row), _link_type(records, row)), None) for row in rows)
+    return [one.tunnel if isinstance(one, tunnels.Opened) else None for one in found]
 
 
-def _unwrap(records: Records, decoded: tcpip.Decoded) -> _Part | None:
+def _unwrap(records: Records, decoded: tcpip.Decoded, found: Recording) -> _Part | None:
     """The IP packets inside records that the fast path does not know; notes each one's status in `decoded`."""
     rows = np.flatnonzero(decoded.status == layers.UNKNOWN)
     if not len(rows):
         return None
-    decoder, inner = tunnels.TunnelDecoder(), []
-    for row in rows.tolist():
-        decoded.status[row] = layers.OTHER
-        found = decoder.packets(_octets(records, row), _link_type(records, row))
-        inner += [(row, packet) for packet in found]
+    decoded.status[rows] = layers.OTHER
+    decoder, inner, closed = tunnels.TunnelDecoder(), [], Counter[str]()
+    for row in told(rows.tolist(), "opening envelopes"):
+        for packet in decoder.packets(_octets(records, row), _link_type(records, row)):
+            if isinstance(packet, Closed):
+                closed[packet.name] += 1
+            else:
+                inner.append((row, packet))
+    _note_closed(closed, found)
     return _decode_inner(records, decoded, inner) if inner else None
+
+
+def _note_closed(closed: Counter[str], found: Recording) -> None:
+    """Count what could not be opened by name, and say so."""
+    if closed:
+        found.counts |= closed
+        what = ", ".join(f"{count} {name}" for name, count in closed.most_common())
+        found.notes.append(f"Holds packets in envelopes that cannot be opened, so what is in them is missing: {what}.")
 
 
 def _decode_inner(records: Records, decoded: tcpip.Decoded, inner: list[tuple[int, tunnels.Opened]]) -> _Part:
@@ -155,11 +171,12 @@ def _decode_inner(records: Records, decoded: tcpip.Decoded, inner: list[tuple[in
         data, offset, sizes.astype(np.int32), (sizes + missing).astype(np.int32),
         np.zeros(len(at), dtype=np.int16), np.array([layers.RAW_IP], dtype=np.int64), _labels(inner),
     )  # fmt: skip
-    again.status[again.status == layers.UNKNOWN] = layers.OTHER
-    again.status[again.status == layers.LINK_FRAME] = layers.UDP  # frames of a link are not looked for in tunnels
+    for row in np.flatnonzero(np.isin(again.status, (layers.UNKNOWN, layers.LINK_FRAME))).tolist():
+        again.status[row] = layers.UDP if tunnels.is_datagram(inner[row][1].octets) else layers.OTHER
     decoded.status[at] = again.status
+    decoded.status[at[again.status == layers.TCP]] = layers.TCP
     part = _Part(again, records.number[at], records.time_ns[at], records.interface[at], data, offset)
-    part.tunnel_of = lambda row: inner[row][1].tunnel
+    part.tunnels = lambda rows: [inner[row][1].tunnel for row in rows]
     return part
 
 
@@ -230,7 +247,7 @@ def _at_rows(values: Any, rows: Any) -> Any:
 
 def _note_not_analysed(records: Records, status: Any, found: Recording) -> None:
     """Note the records that are not analysed: losses as skips, those out of scope as counts."""
-    if len(status) == len(found.tables["packets"]):
+    if (status == layers.TCP).all():
         return
     counts = np.zeros(layers.CODES, dtype=np.int64)
     tally(status, counts)

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 Ends = tuple[str, int, str, int]
 """Addresses and ports of both ends."""
-TunnelOf = Callable[[int], "Tunnel | None"]
-"""The tunnel around the packet whose IP header is at an offset."""
+TunnelsOf = Callable[[Any], "list[Tunnel | None]"]
+"""The tunnels around the packets whose IP headers are at these offsets."""
 
 _PORT = np.array([256, 1])
 """The weights of a port's two octets."""
@@ -34,13 +34,14 @@ class FlowTable:
         self._numbers: dict[tuple[Ends, Hashable], int] = {}
         self._tunnels: dict[int, Tunnel] = {}
 
-    def add(self, data: Any, first: Any, label: Any, tunnel_of: TunnelOf) -> tuple[Any, Any]:
+    def add(self, data: Any, first: Any, label: Any, tunnels_of: TunnelsOf) -> tuple[Any, Any]:
         """For each flow of a part, its number over all parts, and whether its ends are the other way round there.
 
         `first` has the offset in `data` of the IP header of each flow's first packet, `label` 0 for flows that are
         in no tunnel.
         """
-        tunnels = {int(flow): tunnel_of(int(first[flow])) for flow in np.flatnonzero(label)}
+        inside = np.flatnonzero(label)
+        tunnels = dict(zip(inside.tolist(), tunnels_of(first[inside]), strict=True))
         if not self._numbers and not tunnels:
             self._numbers.update(zip(((ends, None) for ends in _ends(data, first)), itertools.count()))
             return np.arange(len(first), dtype=np.int32), np.zeros(len(first), dtype=np.int8)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import struct
 
 import dpkt
-import numpy as np
 import pytest
+from decoding import decoded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from packets import SYN, ethernet, ipv4, ipv6, tcp
 
 from multitracer.compute import kernels
-from multitracer.compute.kernels import octets
 from multitracer.model.schema import (
     OPTION_MSS,
     OPTION_SACK,
@@ -20,26 +19,9 @@ from multitracer.model.schema import (
     OPTION_TIMESTAMPS,
     OPTION_WSCALE,
 )
-from multitracer.model.trace import Recording
-from multitracer.parsers.shared.capture import Records, recording
-from multitracer.parsers.shared.source import Source
 from multitracer.wire import layers
 
-RAW, ETHERNET = 101, 1
 TIMESTAMPS = struct.pack(">BBBBII", 1, 1, 8, 10, 77, 66)
-
-
-def decoded(packets: list[bytes], link_type: int = RAW, originals: list[int] | None = None) -> Recording:
-    """The recording of these records."""
-    sizes = np.array([len(packet) for packet in packets], dtype=np.int32)
-    offset = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-    count = len(packets)
-    records = Records(
-        octets(b"".join(packets) or b"\0"), offset, sizes, np.array(originals or sizes, dtype=np.int32),
-        np.arange(count, dtype=np.int64), np.zeros(count, dtype=np.int16), np.arange(1, count + 1), [link_type],
-    )  # fmt: skip
-    return recording("pcap", Source("x", b"\0"), records)
-
 
 segments = st.builds(
     lambda payload, seq, ack, flags, window, ports, stamped: tcp(
