@@ -141,7 +141,7 @@ def unwrap(reference: int, raw: int) -> int:
 
 @kernel
 def answers_syn(ends: Ints, mine: int, peer: int, ack: int) -> bool:
-    """Whether a SYN+ACK of the end `mine` that acknowledges `ack` answers the peer's SYN, or one that it answered before.
+    """Whether a SYN+ACK of `mine` that acknowledges `ack` answers the peer's SYN, or one that it answered before.
 
     It acknowledges all, a part or nothing of the data in that SYN (RFC 7413 4.2).
     """
@@ -168,10 +168,10 @@ def place_syn(ends: Ints, uses: Ints, number: int, packet: Packet) -> int:
         return number if is_repeated(ends, uses, number, mine, packet.time_ns) else NEW
     if answers and answers_syn(ends, mine, peer, packet.ack):
         return number
-    previous = np.int64(uses[number, PREVIOUS])
-    if answers and previous >= 0:
-        if answers_syn(ends, 2 * previous + packet.side, 2 * previous + 1 - packet.side, packet.ack):
-            return previous
+    before = np.int64(uses[number, PREVIOUS])
+    its_own = 2 * before + packet.side
+    if answers and before >= 0 and answers_syn(ends, its_own, its_own ^ 1, packet.ack):
+        return before
     if isn != NONE:
         return NEW
     if low != NONE:  # recorded late: known by later packets, or by the peer's acknowledgements
@@ -273,7 +273,7 @@ def note_range(ends: Ints, end: int, first: int, top: int, trusted: bool) -> Non
 
 @kernel
 def note_syn(ends: Ints, uses: Ints, number: int, end: int, seq: int, packet: Packet) -> None:
-    """Note an end's ISN; that of another SYN+ACK replaces it until the client has acknowledged one, or data followed."""
+    """Note an end's ISN; that of another SYN+ACK replaces it until the client acknowledges one, or data follow."""
     isn, opening = ends[end, ISN], uses[number, OPENING]
     if opening == SENT and (packet.flags & ACK or ends[end ^ 1, ISN] != NONE):
         uses[number, OPENING] = ANSWERED

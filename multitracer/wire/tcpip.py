@@ -25,6 +25,7 @@ from multitracer.wire.flows import BATCH, NO_FLOW, Flows, ends_of, find_flow, lo
 from multitracer.wire.layers import (
     CUT,
     EMPTY,
+    FRAGMENT,
     LINK_FRAME,
     MALFORMED,
     PROTOCOL_TCP,
@@ -63,7 +64,8 @@ class Decoded:
     `status` (int8, one per record) is a code of `layers`. `columns` are those of the packets table, one
     element per row of `rows`, the records that are TCP (None: all). `sack` has rows (packet, left, right),
     `syn` rows (packet, mss, wscale or -1). `flow_first` is the offset of the IP header of each flow's first
-    packet, `link_frame_at` the offset of each record's link frame, by record.
+    packet, `link_frame_at` the offset of each record's link frame, by record; `fragment_at` that of the IP header of
+    each fragment.
     """
 
     status: Any
@@ -73,6 +75,7 @@ class Decoded:
     syn: Any
     flow_first: Any
     link_frame_at: dict[int, int]
+    fragment_at: dict[int, int]
 
 
 class Records(NamedTuple):
@@ -84,7 +87,7 @@ class Records(NamedTuple):
     interface: Any
     status: Any
     where: Any
-    """The offset of the transport header from the record's start."""
+    """The offset of the transport header from the record's start; of a fragment that of the IP header."""
 
 
 class PacketColumns(NamedTuple):
@@ -150,9 +153,11 @@ def decode(data: Any, offset: Any, captured: Any, original: Any, interface: Any,
         # Copied, so that the memory reserved for all records is freed.
         columns = PacketColumns(*(_concatenated(at, pieces, found) for at in range(len(columns))))
         rows = np.flatnonzero(status == TCP)
-    frames = np.flatnonzero(status == LINK_FRAME)
-    at = {int(row): int(offset[row]) + int(where[row]) for row in frames}
-    return Decoded(status, rows, columns._asdict(), sack, syn, flows.first, at)
+    frames, fragments = (
+        {int(row): int(offset[row]) + int(where[row]) for row in np.flatnonzero(status == code)}
+        for code in (LINK_FRAME, FRAGMENT)
+    )
+    return Decoded(status, rows, columns._asdict(), sack, syn, flows.first, frames, fragments)
 
 
 def _piece(records: Records, columns: PacketColumns, mine: slice) -> _Piece:
@@ -268,6 +273,7 @@ def decode_rows(
                 records.where[this] = tcp - at
             elif result != PROTOCOL_TCP:
                 status[this] = -1 - result if result < 0 else other_status(result)
+                records.where[this] = ip - at
             elif tcp + _LEAST_TCP > end:
                 status[this] = CUT if at + original[this] > end else MALFORMED
             else:

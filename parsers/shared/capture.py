@@ -3,7 +3,8 @@
 A format's reader finds the records (`Records`); `recording` decodes them. The fast path
 (`wire.tcpip`) decodes Ethernet and similar link layers, IPv4, IPv6 and TCP in one pass. Records that it
 does not know (tunnels, compressed headers, rare link layers) are unwrapped one by one into a second
-buffer, which is decoded by the same path.
+buffer, and fragments of IP datagrams are put together into another; both are decoded by the same path, as deep as
+fragments and tunnels are within one another.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from multitracer.compute.kernels import octets
 from multitracer.model.errors import InputError
 from multitracer.model.schema import build
 from multitracer.model.trace import Recording, Skip
-from multitracer.wire import layers, tcpip, tunnels
+from multitracer.wire import layers, reassembly, tcpip, tunnels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,6 +40,8 @@ _REASONS = {
     layers.CUT: "cut by the snap length within the headers",
     layers.MALFORMED: "not a valid IP or TCP header",
     layers.EMPTY: "record without octets",
+    layers.LACKING: "IP fragments of datagrams that are not complete in the capture",
+    layers.OVERLAPPING: "overlapping IPv6 fragments, which a receiver discards (RFC 5722)",
 }
 _COUNTED = {
     layers.UDP: "udp", layers.QUIC: "quic", layers.ICMP: "icmp", layers.OTHER: "other", layers.FRAGMENT: "fragments",
@@ -83,14 +86,8 @@ def recording(name: str, source: Source, records: Records) -> Recording:
 
 
 def _decode(records: Records, found: Recording) -> None:
-    decoded = tcpip.decode(
-        records.data, records.offset, records.captured, records.original, records.interface,
-        np.array(records.link_types, dtype=np.int64),
-    )  # fmt: skip
-    unwrapped = _unwrap(records, decoded)
-    parts = [_Part(decoded, records.number, records.time_ns, records.interface, records.data, records.offset)]
-    if unwrapped is not None:
-        parts.append(unwrapped)
+    parts = _parts(records)
+    decoded = parts[0].decoded
     _tables(parts, found)
     _note_not_analysed(records, decoded.status, found)
     datagrams = list(_link_frames(records, decoded))
@@ -110,33 +107,73 @@ class _Part:
     offset: Any
 
 
-def _unwrap(records: Records, decoded: tcpip.Decoded) -> _Part | None:
-    """The IP packets inside records that the fast path does not know; notes each one's status in `decoded`."""
-    rows = np.flatnonzero(decoded.status == layers.UNKNOWN)
-    if not len(rows):
-        return None
-    opened, inner = tunnels.TunnelDecoder(), []
-    for row in rows:
-        start = int(records.offset[row])
-        whole = bytes(records.data[start : start + int(records.captured[row])])
-        missing = int(records.original[row] - records.captured[row])
-        packet = opened.packet(whole, records.link_types[int(records.interface[row])])
-        decoded.status[row] = layers.OTHER if packet is None else layers.TCP
-        if packet is not None:
-            inner.append((row, packet, missing))
-    if not inner:
-        return None
-    sizes = np.array([len(packet) for _, packet, _ in inner], dtype=np.int64)
-    data = octets(b"".join(packet for _, packet, _ in inner))
-    offset = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-    at = np.array([row for row, _, _ in inner], dtype=np.int64)
-    again = tcpip.decode(
-        data, offset, sizes.astype(np.int32), (sizes + [missing for _, _, missing in inner]).astype(np.int32),
-        np.zeros(len(at), dtype=np.int16), np.array([layers.RAW_IP], dtype=np.int64),
+def _parts(records: Records, tunnels_open: bool = False) -> list[_Part]:
+    """The records decoded, and what is inside them; a record gets the status of what it holds.
+
+    `tunnels_open`: the records are packets out of tunnels, in which no other tunnel is looked for.
+    """
+    decoded = tcpip.decode(
+        records.data, records.offset, records.captured, records.original, records.interface,
+        np.array(records.link_types, dtype=np.int64),
     )  # fmt: skip
-    again.status[again.status == layers.UNKNOWN] = layers.OTHER
-    decoded.status[at] = again.status
-    return _Part(again, records.number[at], records.time_ns[at], records.interface[at], data, offset)
+    parts = [_Part(decoded, records.number, records.time_ns, records.interface, records.data, records.offset)]
+    fragments = sorted(decoded.fragment_at.items())
+    opened = [] if tunnels_open else _unwrap(records, decoded)
+    decoded.status[decoded.status == layers.UNKNOWN] = layers.OTHER
+    for inner, out_of_tunnels in ((_reassemble(records, decoded, fragments), False), (opened, True)):
+        if inner:
+            further = _parts(_inside(records, inner), out_of_tunnels)
+            decoded.status[[row for row, _, _ in inner]] = further[0].decoded.status
+            parts += further
+    return parts
+
+
+def _inside(records: Records, packets: list[tuple[int, bytes, int]]) -> Records:
+    """IP packets out of records, each with the row of its record and how many octets were not captured."""
+    at = np.array([row for row, _, _ in packets], dtype=np.int64)
+    sizes = np.array([len(packet) for _, packet, _ in packets], dtype=np.int64)
+    missing = np.array([cut for _, _, cut in packets], dtype=np.int64)
+    return Records(
+        octets(b"".join(packet for _, packet, _ in packets)), np.cumsum(sizes) - sizes, sizes.astype(np.int32),
+        (sizes + missing).astype(np.int32), records.time_ns[at], records.interface[at], records.number[at],
+        [layers.RAW_IP] * len(records.link_types),
+    )  # fmt: skip
+
+
+def _octets(records: Records, row: int) -> bytes:
+    """What was captured of a record."""
+    start = int(records.offset[row])
+    return bytes(records.data[start : start + int(records.captured[row])])
+
+
+def _unwrap(records: Records, decoded: tcpip.Decoded) -> list[tuple[int, bytes, int]]:
+    """The IP packets inside records that the fast path does not know, as `_inside` takes them."""
+    decoder, inner = tunnels.TunnelDecoder(), []
+    for row in np.flatnonzero(decoded.status == layers.UNKNOWN).tolist():
+        packet = decoder.packet(_octets(records, row), records.link_types[int(records.interface[row])])
+        if packet is not None:
+            inner.append((row, packet, int(records.original[row] - records.captured[row])))
+    return inner
+
+
+def _reassemble(
+    records: Records, decoded: tcpip.Decoded, fragments: list[tuple[int, int]]
+) -> list[tuple[int, bytes, int]]:
+    """The datagrams of which all fragments were captured, as `_inside` takes them; notes what became of each fragment.
+
+    `fragments` are rows, each with the offset of its IP header.
+    """
+    if not fragments:
+        return []
+    taken = reassembly.Reassembly()
+    for row, ip in fragments:
+        octets, link_header = _octets(records, row), ip - int(records.offset[row])
+        place = (int(records.interface[row]), reassembly.place(octets[:link_header]))
+        taken.add(reassembly.Fragment(row, place, int(records.time_ns[row]), octets[link_header:]))
+    taken.finish()
+    for row, status in taken.fate.items():
+        decoded.status[row] = status
+    return [(one.row, one.octets, one.missing) for one in taken.datagrams]
 
 
 def _tables(parts: list[_Part], found: Recording) -> None:
@@ -244,7 +281,7 @@ def _flows_table(ends: list[tuple[str, int, str, int]]) -> pd.DataFrame:
 
 def _note_not_analysed(records: Records, status: Any, found: Recording) -> None:
     """Note the records that are not analysed: losses as skips, those out of scope as counts."""
-    if len(status) == len(found.tables["packets"]):
+    if (status == layers.TCP).all():
         return
     counts = np.zeros(layers.CODES, dtype=np.int64)
     tally(status, counts)
@@ -260,6 +297,8 @@ def _note_not_analysed(records: Records, status: Any, found: Recording) -> None:
     for code, name in _COUNTED.items():
         if counts[code]:
             found.counts[name] = int(counts[code])
+    if counts[layers.PART]:
+        found.notes.append("Holds IP fragments: a datagram has the time and record of the fragment that completed it.")
     if not len(found.tables["packets"]) and found.counts:
         held = ", ".join(f"{count} {name}" for name, count in found.counts.items())
         found.notes.append(f"Holds no TCP packet that is read here ({held}).")

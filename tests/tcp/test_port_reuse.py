@@ -68,7 +68,9 @@ CHALLENGE: list[Packet] = [("S", ACK, OLD + 500, OLD + 700, 0), ("C", RST, OLD +
 """RFC 5961 4.2: a server that holds the connection before answers a SYN so, and the client resets that one."""
 
 ONE = {
-    "a SYN again after a challenge": [("C", SYN, A, 0, 0), *CHALLENGE, ("C1", SYN, A, 0, 0), *opening()[1:], *exchange()],
+    "a SYN again after a challenge": [
+        ("C", SYN, A, 0, 0), *CHALLENGE, ("C1", SYN, A, 0, 0), *opening()[1:], *exchange(),
+    ],
     "a SYN again after two challenges": [
         ("C", SYN, A, 0, 0), *CHALLENGE, ("C1", SYN, A, 0, 0), *CHALLENGE, ("C2", SYN, A, 0, 0), *opening()[1:],
         *exchange(),
@@ -136,7 +138,9 @@ def test_a_syn_sent_again_after_a_challenge_counts_as_resent(tmp_path: Path) -> 
 
 TWO = {
     "port reuse after FINs": ([*whole(), *whole(A + 10**6, B + 10**6)], [8, 8]),
-    "port reuse without a FIN captured, numbers a little higher": ([*opening(), *exchange(), *whole(A + 64_000)], [5, 8]),
+    "port reuse without a FIN captured, numbers a little higher": (
+        [*opening(), *exchange(), *whole(A + 64_000)], [5, 8],
+    ),
     "port reuse with lower numbers": ([*whole(OLD), *whole(A)], [8, 8]),
     "a SYN with another number after a refusal": (
         [("C", SYN, A, 0, 0), ("S", RST | ACK, 0, A + 1, 0), *whole(A + 10**6)], [2, 8],
