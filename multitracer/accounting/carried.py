@@ -15,7 +15,7 @@ from multitracer.accounting.limits import Directions
 from multitracer.accounting.path_rate import Rates, piece_at
 from multitracer.accounting.sending_events import MOST_HOLES, NO, VERDICTS, YES, Capture
 from multitracer.compute.kernels import inlined, kernel
-from multitracer.model.schema import ACK, SYN
+from multitracer.model.schema import ACK
 from multitracer.tcp.scoreboard import first_above
 
 NEW_DATA, RESENT, UNCLEAR = range(3)
@@ -93,7 +93,7 @@ def find_fates(
 @inlined
 def end_of(row: int, capture: Capture) -> int:
     """The number after the last data octet of segment `row`."""
-    return int(capture.seq[row] + (1 if capture.flags[row] & SYN else 0) + capture.payload_bytes[row])
+    return int(capture.seq[row] + capture.payload_bytes[row])
 
 
 @inlined

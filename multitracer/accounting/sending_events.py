@@ -12,7 +12,7 @@ import numpy as np
 
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.limits import LIMITS
-from multitracer.model.schema import ACK, MARKS, OPTION_SACK, SPURIOUS, SYN, TRIGGERS
+from multitracer.model.schema import ACK, MARKS, OPTION_SACK, SPURIOUS, TRIGGERS
 from multitracer.tcp.scoreboard import first_above
 
 APPLICATION, RECEIVER_WINDOW, SENDER_WINDOW, TIMEOUT, FAST, STALL, RATE, UNKNOWN = range(len(LIMITS))
@@ -159,7 +159,7 @@ def follow(rows: Any, direction: int, capture: Capture, blocks: Any, events: Eve
 @inlined
 def on_data(row: int, capture: Capture, events: Events, state: Any) -> None:
     """The sender transmitted data in segment `row`."""
-    start = capture.seq[row] + (1 if capture.flags[row] & SYN else 0)
+    start = capture.seq[row]
     end, now, at = start + capture.payload_bytes[row], state[NOW], state[SENT]
     if at == 0:
         state[FIRST_NS] = now
@@ -359,7 +359,7 @@ def move_front(capture: Capture, events: Events, state: Any) -> tuple[int, int]:
     at = state[FRONT]
     while at < state[SENT] and holes < MOST_HOLES:
         row = events.row[at]
-        end = capture.seq[row] + (1 if capture.flags[row] & SYN else 0) + capture.payload_bytes[row]
+        end = capture.seq[row] + capture.payload_bytes[row]
         if end > front:
             break
         if events.kind[at] == NEW or (end <= state[UNA] and not is_needless(capture.resend[row])):

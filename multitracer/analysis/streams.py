@@ -100,7 +100,7 @@ def ends(streams: Streams, limits: Limits, clocks: npt.NDArray[np.float64]) -> E
     """
     measures, connections, resent = streams.measures, streams.connections, streams.retransmissions
     connection, sender, point = (measures[name].to_numpy() for name in ("connection", "sender", "point"))
-    best = np.flatnonzero(streams.paths.seen_at[connection, sender] == point)
+    best = np.flatnonzero((streams.paths.seen_at[connection, sender] == point) & measures["captured"].to_numpy())
     row = np.full(2 * len(connections), -1)
     row[(2 * connection + sender)[best]] = best
     number = resent["connection"].to_numpy().astype(np.int64)

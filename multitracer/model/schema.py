@@ -33,6 +33,7 @@ MARKS = {
     "keep_alive": 64,
     "acks_unseen": 128,
     "bad_checksum": 256,
+    "stale": 512,
 }
 
 FRAME_TYPES = (
@@ -195,8 +196,8 @@ SCHEMA: dict[str, Table] = {
                 _RECORDED,
                 _CONNECTION,
                 _SENDER,
-                C("seq", "int64", "sequence number relative to the sender's ISN, unwrapped"),
-                C("ack", "int64", "acknowledgement relative to the peer's ISN", null=-1),
+                C("seq", "int64", "sequence number relative to the sender's ISN, unwrapped; of a SYN with data that of the data; -1 of a stale segment"),
+                C("ack", "int64", "acknowledgement relative to the peer's ISN; none in a stale segment", null=-1),
                 C("payload_bytes", "int32", "TCP payload", "bytes"),
                 C("flags", "uint16", "TCP flags"),
                 C("window_bytes", "int32", "advertised window, scaled", "bytes", null=-1),

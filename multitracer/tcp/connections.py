@@ -18,7 +18,7 @@ from multitracer.compute.kernels import kernel
 from multitracer.compute.threads import concurrently, shares
 from multitracer.model.schema import ACK, MARKS, SYN, build
 from multitracer.tcp.connection_matching import MatchedConnections, match_connections
-from multitracer.tcp.port_reuse import END, FLOW, MASK, START, split_into_connections
+from multitracer.tcp.port_reuse import END, FLOW, MASK, NONE, START, split_into_connections
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +27,8 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
 CLOSINGS = ("open", "fin", "reset")
+STALE_NUMBER = -1
+"""Sequence and acknowledgement number of a packet that belongs to an earlier connection on the same ports."""
 
 
 @dataclass(frozen=True)
@@ -59,14 +61,15 @@ def find_connections(
         captured_twice = np.zeros(rows, dtype=np.bool_)
     seq, ack = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64)
     local, ends, uses = split_into_connections(packets, tables["syn_options"], len(flows), point, seq, ack)
+    marks = _marks(captured_twice, stale=np.flatnonzero(seq == NONE))
     matched = match_connections(ends, uses, same_flow)
     sender = np.empty(rows, dtype=np.int8)
     window = np.empty(rows, dtype=np.int32)
-    packet_columns = (packets[name].to_numpy() for name in ("direction", "flags", "raw_window"))
+    packet_columns = (packets[name].to_numpy() for name in ("direction", "flags", "raw_window", "payload_bytes"))
     columns = (*packet_columns, local, seq, ack, sender, window)
     connection_columns = (matched.connection, matched.swapped, matched.base, matched.shift)
     concurrently(lambda mine: make_relative(*(column[mine] for column in columns), *connection_columns), shares(rows))
-    segments = _segments(packets, point, captured_twice, local, sender, seq, ack, window)
+    segments = _segments(packets, point, marks, local, sender, seq, ack, window)
     sack = relative_sack(tables["sack_blocks"], packets, ack)
     return Connections(_connections(flows, uses, matched), segments, sack)
 
@@ -106,10 +109,13 @@ def _signed(difference: Ints) -> Ints:
 
 @kernel
 def make_relative(
-    direction: Any, flags: Any, raw_window: Any, local: Any, seq: Ints, ack: Ints, sender: Any, window: Any,
+    direction: Any, flags: Any, raw_window: Any, payload_bytes: Any,
+    local: Any, seq: Ints, ack: Ints, sender: Any, window: Any,
     connection: Any, swapped: Any, base: Ints, shift: Any,
 ) -> None:  # fmt: skip
     """Make `seq` and `ack` relative and `local` the connection's number, in place; scale windows.
+
+    A SYN has number 0 whichever of several SYN+ACKs it is, and its data number 1; a stale packet has STALE_NUMBER.
 
     Per local connection: `connection`, and `swapped` (the client is end b). Per end of it: `base` (the
     number that becomes 0) and `shift` (window scale, -1 unknown). Windows are in bytes, -1 unknown.
@@ -118,17 +124,29 @@ def make_relative(
         number = np.int64(local[row])
         side, flag = np.int64(direction[row]), np.int64(flags[row])
         mine, peer = 2 * number + side, 2 * number + 1 - side
-        seq[row] -= base[mine]
-        if flag & ACK:
-            ack[row] -= base[peer]
+        if seq[row] == NONE:
+            seq[row] = ack[row] = STALE_NUMBER
+        else:
+            seq[row] -= base[mine]
+            if flag & ACK:
+                ack[row] -= base[peer]
+            if flag & SYN:
+                seq[row] = 1 if payload_bytes[row] > 0 else 0
         sender[row] = side ^ np.int64(swapped[number])
         local[row] = connection[number]
         scale = 0 if flag & SYN or raw_window[row] == 0 else np.int64(shift[mine])
         window[row] = -1 if scale < 0 else np.int64(raw_window[row]) << scale
 
 
+def _marks(captured_twice: Bools, stale: Ints) -> npt.NDArray[np.uint16]:
+    """The marks that are known before anything is measured."""
+    marks: npt.NDArray[np.uint16] = captured_twice * np.uint16(MARKS["captured_twice"])
+    marks[stale] |= np.uint16(MARKS["stale"])
+    return marks
+
+
 def _segments(
-    packets: pd.DataFrame, point: Any, captured_twice: Bools,
+    packets: pd.DataFrame, point: Any, marks: Any,
     connection: Any, sender: Any, seq: Ints, ack: Ints, window: Any,
 ) -> pd.DataFrame:  # fmt: skip
     """The segments table; columns that it shares with packets are the same arrays."""
@@ -140,7 +158,7 @@ def _segments(
         | {
             "point": point, "recorded_ns": packets["time_ns"].to_numpy(),
             "connection": connection, "sender": sender, "seq": seq, "ack": ack, "window_bytes": window,
-            "marks": captured_twice * np.uint16(MARKS["captured_twice"]),
+            "marks": marks,
         },
     )  # fmt: skip
 

@@ -104,7 +104,8 @@ def measure(
 
     `sack` is that of `find_connections`, `raw_window` the column of packets. The counts have one row per
     point, connection and sender, with the columns of a direction in summary.json; round trips are
-    `rtt_samples`, `rtt_min_ms` and so on. Unknown values are NaN.
+    `rtt_samples`, `rtt_min_ms` and so on. Unknown values are NaN, as what takes packets of both ends is in a capture
+    of one direction. `captured` is False for an end that did send, but of which the point captured nothing.
     """
     point, connection = segments["point"].to_numpy(), segments["connection"].to_numpy()
     connections = int(connection.max(initial=-1)) + 1
@@ -123,7 +124,7 @@ def measure(
     rows[1::2] += 1
     counts, statistics = summarize(found, len(ends))
     table["sack_segments"] = _sack_segments(segments, sack, marks, connections, slot_of, len(ends))[rows]
-    table["rtt_samples"] = counts[rows]
+    table["rtt_samples"] = np.where(ends[rows ^ 1, PACKETS] > 0, counts[rows], np.nan)
     for i, name in enumerate(STATISTICS):
         table[f"rtt_{name}_ms"] = statistics[rows, i]
     return table, with_columns(segments, marks=marks)
@@ -170,9 +171,12 @@ def _table(point: Ints, connection: Ints, ends: Ints, slot: Any) -> pd.DataFrame
     }  # fmt: skip
     for i, name in enumerate(COUNTS):
         table[name] = pairs[:, :, PACKETS + i].ravel()
-    table["max_outstanding_bytes"] = np.where(
-        pairs[:, :, ACKED].ravel() == UNSEEN, np.nan, table["max_outstanding_bytes"]
-    )
+    acknowledged, seen = (pairs[:, :, ACKED] != UNSEEN).ravel(), pairs[:, :, PACKETS] > 0
+    # An end of which no packet was captured, but whose packets are acknowledged, did send: nobody knows what.
+    table["captured"] = seen.ravel() | ~acknowledged
+    table["max_outstanding_bytes"] = np.where(acknowledged, table["max_outstanding_bytes"], np.nan)
+    for name in ("duplicate_acks", "window_probes"):
+        table[name] = np.where(seen[:, ::-1].ravel(), table[name], np.nan)
     table["throughput_bps"] = _throughput(pairs).ravel()
     table["goodput_bps"] = _goodput(pairs).ravel()
     return pd.DataFrame(table)
@@ -302,7 +306,9 @@ def count_sent(
     As in tcptrace, SYN and FIN count as retransmitted bytes, but not as data.
     """
     syn, fin = (flag & SYN) != 0, (flag & FIN) != 0
-    stop = seq + length + syn + fin
+    stop = seq + length + (syn and length == 0) + fin
+    if syn and length > 0:  # the SYN's own number is below that of its data
+        seq -= 1
     high = ends[end, HIGH]
     new, first_copies, last_copies, run = note_sent(nodes, ends, end, seq, stop)
     if seq < high:
@@ -324,19 +330,18 @@ def count_sent(
 @inlined
 def note_highest(ends: Ints, end: int, seq: int, length: int, flag: int) -> None:
     """Note the highest sequence numbers sent, of data and in all, and the data outstanding."""
-    data = seq + ((flag & SYN) != 0)
-    ends[end, TOP] = max(ends[end, TOP], data + length + ((flag & FIN) != 0))
+    ends[end, TOP] = max(ends[end, TOP], seq + length + ((flag & SYN) != 0 and length == 0) + ((flag & FIN) != 0))
     if length > 0:
-        if ends[end, DATA_LOW] == UNSEEN or data < ends[end, DATA_LOW]:
-            ends[end, DATA_LOW] = data
-        ends[end, DATA_TOP] = max(ends[end, DATA_TOP], data + length)
+        if ends[end, DATA_LOW] == UNSEEN or seq < ends[end, DATA_LOW]:
+            ends[end, DATA_LOW] = seq
+        ends[end, DATA_TOP] = max(ends[end, DATA_TOP], seq + length)
         outstanding = ends[end, DATA_TOP] - max(ends[end, ACKED], ends[end, DATA_LOW])
         ends[end, MOST_OUTSTANDING] = max(ends[end, MOST_OUTSTANDING], outstanding)
 
 
 @inlined
 def count_ack(ends: Ints, end: int, ack: int, length: int, flag: int, window: int, time_ns: int) -> int:
-    """Count an acknowledgement that `end` sends; returns its marks. Acknowledgement numbers of RSTs are ignored."""
+    """Count an acknowledgement that `end` sends; returns its marks. The numbers of RSTs and stale ones are ignored."""
     if flag & RST:
         return 0
     peer = end ^ 1
@@ -346,6 +351,8 @@ def count_ack(ends: Ints, end: int, ack: int, length: int, flag: int, window: in
         mark |= ZERO_WINDOW
     if length == 0 and not flag & (SYN | FIN):
         ends[end, PURE_ACKS] += 1
+        if ack < 0:
+            return mark
         # RFC 5681 2: data outstanding, the same number, and the window unchanged.
         if ack == ends[peer, ACKED] and window == ends[end, WINDOW] and ends[peer, TOP] > ack:
             ends[end, DUPLICATE_ACKS] += 1

@@ -1,7 +1,11 @@
 """Port reuse: splitting a flow at one observation point into connections.
 
-A SYN with another initial sequence number on the same port pair opens another connection. A retransmitted
-SYN does not, nor does one that the capture recorded late.
+A SYN with another initial sequence number (ISN) on the same port pair opens another connection. A retransmitted
+SYN does not, also after a RST (RFC 5961 4.2: what answers a challenge), nor does one that the capture recorded late.
+SYN+ACKs that answer one SYN belong to one connection, whatever their numbers (SYN cookies, a server that lost its
+state). Until a SYN is answered, packets of the connection before it, if it was captured, are still that one's;
+acknowledgements and resets of one that was not captured are stale: they have no numbers in the new connection.
+docs/connections.md lists the rules.
 """
 
 from __future__ import annotations
@@ -23,14 +27,22 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 NONE = -(1 << 62)
 """Unknown sequence number; -1 cannot be used, since relative numbers may be negative."""
 MASK = 0xFFFFFFFF
-FAR_BACK, FAR_AHEAD = 1 << 16, 1 << 24
-"""A SYN that many bytes below or above the highest sequence number seen is outside any window."""
+WINDOW = 1 << 24
+"""Numbers further than that many bytes from what an end has sent are hardly in any window of its connection."""
+LATE_NS = 1_000_000_000
+"""A SYN is sent again after a second at the earliest (RFC 6298 2.1), and no network holds a copy of it that long."""
 
-# Columns of `ends`, per end of a local connection (one connection on a flow at one point).
-ISN, TOP, LOW, PACKETS, FINS, MSS, WSCALE, END_FIELDS = 0, 1, 2, 3, 4, 5, 6, 7
-# Columns of `uses`, per local connection. CLIENT is the direction of the client.
-FLOW, POINT, START, END, CLIENT, RESETS, CLOSED, LOCAL_FIELDS = 0, 1, 2, 3, 4, 5, 6, 7
+# Columns of `ends`, per end of a local connection (one connection on a flow at one point). SYN_STOP is the number
+# behind the SYN and its data.
+ISN, TOP, LOW, PACKETS, FINS, MSS, WSCALE, SYN_STOP, END_FIELDS = 0, 1, 2, 3, 4, 5, 6, 7, 8
+# Columns of `uses`, per local connection. CLIENT is the direction of the client; PREVIOUS is the connection before it
+# on its flow and point, or -1.
+FLOW, POINT, START, END, CLIENT, CLOSED, OPENING, PREVIOUS, LOCAL_FIELDS = 0, 1, 2, 3, 4, 5, 6, 7, 8
 OPEN, BY_FIN, BY_RESET = 0, 1, 2
+# Values of OPENING: how far the handshake is, as far as it matters; it is over also when nothing is known of it.
+OVER, SENT, ANSWERED, ANSWERED_ANEW = 0, 1, 2, 3
+# Where a packet belongs, when that is not a local connection: to a new one; to the current one, but stale.
+NEW, STALE = -1, -2
 
 
 class PacketColumns(NamedTuple):
@@ -54,6 +66,17 @@ class SynOptions(NamedTuple):
     wscale: Any
 
 
+class Packet(NamedTuple):
+    """What decides to which connection a packet belongs."""
+
+    side: int
+    flags: int
+    seq: int
+    ack: int
+    payload_bytes: int
+    time_ns: int
+
+
 class LocalConnections(NamedTuple):
     """The local connections found so far, with room for more."""
 
@@ -64,7 +87,10 @@ class LocalConnections(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """What is written of each packet: its local connection, and its numbers, unwrapped, but not yet relative."""
+    """What is written of each packet: its local connection, and its numbers, unwrapped, but not yet relative.
+
+    A stale packet has the number NONE twice.
+    """
 
     local: Any
     seq: Any
@@ -114,39 +140,118 @@ def unwrap(reference: int, raw: int) -> int:
 
 
 @kernel
-def opens_new_connection(
-    ends: Ints, mine: int, peer: int, closed: bool, answers: bool, raw: int, raw_ack: int
-) -> bool:
-    """Whether a SYN opens another connection, rather than belonging to the current one.
+def answers_syn(ends: Ints, mine: int, peer: int, ack: int) -> bool:
+    """Whether a SYN+ACK of `mine` that acknowledges `ack` answers the peer's SYN, or one that it answered before.
 
-    `answers`: the SYN carries an ACK. A SYN with the known ISN is a retransmission.
+    It acknowledges all, a part or nothing of the data in that SYN (RFC 7413 4.2).
     """
-    isn, low, top = ends[mine, ISN], ends[mine, LOW], ends[mine, TOP]
-    peer_isn = ends[peer, ISN]
-    acknowledges_peer = answers and peer_isn != NONE and ((peer_isn + 1 - raw_ack) & MASK) == 0
+    isn = ends[peer, ISN]
     if isn != NONE:
-        if ((isn - raw) & MASK) == 0:
-            return False
-        if acknowledges_peer:  # the server lost its state and answers again
-            return False
-        ahead = unwrap(top, raw) - top
-        return bool(closed or top <= isn + 1 or ahead < -FAR_BACK or ahead > FAR_AHEAD)
-    if low != NONE:  # no SYN seen: known by later packets, or by the peer's acknowledgements
-        return bool(((low - raw - 1) & MASK) != 0)
-    return bool(answers and peer_isn != NONE and not acknowledges_peer)
+        return bool(1 <= (ack - isn) & MASK <= ends[peer, SYN_STOP] - isn)
+    low = ends[peer, LOW]
+    return bool(ends[mine, ISN] != NONE and low != NONE and ((low - ack) & MASK) == 0)
 
 
 @kernel
-def open_use(
-    uses: Ints, number: int, flow: int, point: int, direction: int, flags: int, time_ns: int
-) -> None:
+def is_repeated(ends: Ints, uses: Ints, number: int, end: int, time_ns: int) -> bool:
+    """Whether a SYN with the ISN of an end is its SYN again, and not that of the same transfer made anew (a replay)."""
+    used = ends[end, TOP] > ends[end, SYN_STOP] and uses[number, CLOSED] != OPEN
+    return not (used and time_ns > uses[number, END] + LATE_NS)
+
+
+@kernel
+def place_syn(ends: Ints, uses: Ints, number: int, packet: Packet) -> int:
+    """Where a SYN belongs whose flow has the current connection `number`."""
+    mine, peer = 2 * number + packet.side, 2 * number + 1 - packet.side
+    isn, low, answers = ends[mine, ISN], ends[mine, LOW], (packet.flags & ACK) != 0
+    if isn != NONE and ((isn - packet.seq) & MASK) == 0:
+        return number if is_repeated(ends, uses, number, mine, packet.time_ns) else NEW
+    if answers and answers_syn(ends, mine, peer, packet.ack):
+        return number
+    before = np.int64(uses[number, PREVIOUS])
+    its_own = 2 * before + packet.side
+    if answers and before >= 0 and answers_syn(ends, its_own, its_own ^ 1, packet.ack):
+        return before
+    if isn != NONE:
+        return NEW
+    if low != NONE:  # recorded late: known by later packets, or by the peer's acknowledgements
+        return number if (low - packet.seq - 1) & MASK <= packet.payload_bytes else NEW
+    return STALE if answers and ends[peer, ISN] != NONE else number
+
+
+@kernel
+def continues(ends: Ints, number: int, packet: Packet) -> bool:
+    """Whether a packet's numbers are near those of a connection: both, or exactly the one that it has."""
+    mine, peer = 2 * number + packet.side, 2 * number + 1 - packet.side
+    if ends[mine, TOP] == NONE:
+        return False
+    seq_off = abs(unwrap(ends[mine, TOP], packet.seq) - ends[mine, TOP])
+    if not packet.flags & ACK or ends[peer, TOP] == NONE:
+        return bool(seq_off == 0)
+    return bool(seq_off < WINDOW and abs(unwrap(ends[peer, TOP], packet.ack) - ends[peer, TOP]) < WINDOW)
+
+
+@kernel
+def follows_syn(ends: Ints, mine: int, peer: int, packet: Packet, room: int) -> bool:
+    """Whether a packet of either end can follow the one SYN seen; the sequence numbers of its sender have `room`."""
+    if ends[mine, ISN] != NONE:
+        return bool((packet.seq - ends[mine, ISN]) & MASK <= ends[mine, SYN_STOP] - ends[mine, ISN] + room)
+    if not packet.flags & ACK:
+        return (packet.flags & RST) != 0
+    return bool(1 <= (packet.ack - ends[peer, ISN]) & MASK <= ends[peer, SYN_STOP] - ends[peer, ISN] + room)
+
+
+@kernel
+def place_after_syn(ends: Ints, uses: Ints, number: int, packet: Packet) -> int:
+    """Where a packet without SYN belongs while nothing but the SYN of one end is known of connection `number`."""
+    mine, peer = 2 * number + packet.side, 2 * number + 1 - packet.side
+    previous = np.int64(uses[number, PREVIOUS])
+    names_syn = (packet.flags & ACK) != 0 or ends[mine, ISN] != NONE
+    if not (names_syn and follows_syn(ends, mine, peer, packet, 0)):
+        if previous >= 0 and continues(ends, previous, packet):
+            return previous
+        if not follows_syn(ends, mine, peer, packet, WINDOW):
+            return STALE if packet.payload_bytes == 0 and not packet.flags & FIN else NEW
+    if not packet.flags & RST:
+        uses[number, OPENING] = OVER  # the answer to the SYN was not captured, or is recorded late
+    return number
+
+
+@kernel
+def note_confirmation(ends: Ints, uses: Ints, number: int, packet: Packet) -> None:
+    """Note the acknowledgement that ends the handshake: it tells which of several SYN+ACKs the client took."""
+    server = 2 * number + 1 - uses[number, CLIENT]
+    if packet.side != uses[number, CLIENT] or packet.flags & (ACK | RST) != ACK:
+        return
+    taken = unwrap(ends[server, ISN], packet.ack) - 1
+    if uses[number, OPENING] == ANSWERED_ANEW and abs(taken - ends[server, ISN]) > WINDOW:
+        ends[server, ISN], ends[server, TOP], ends[server, SYN_STOP] = taken, taken + 1, taken + 1
+    uses[number, OPENING] = OVER
+
+
+@kernel
+def place(ends: Ints, uses: Ints, number: int, packet: Packet) -> int:
+    """Where a packet belongs that has a SYN, or comes while connection `number` is opened: there, NEW or STALE."""
+    if packet.flags & SYN:
+        return place_syn(ends, uses, number, packet)
+    if uses[number, OPENING] == SENT:
+        return place_after_syn(ends, uses, number, packet)
+    note_confirmation(ends, uses, number, packet)
+    return number
+
+
+@kernel
+def open_use(uses: Ints, number: int, flow: int, point: int, packet: Packet, previous: int) -> None:
     """Enter a local connection. The client is the sender of the SYN, the receiver of the SYN+ACK, or the first seen."""
-    answer = (flags & SYN) != 0 and (flags & ACK) != 0
+    answer = (packet.flags & SYN) != 0 and (packet.flags & ACK) != 0
     uses[number, FLOW] = flow
     uses[number, POINT] = point
-    uses[number, START] = time_ns
-    uses[number, END] = time_ns
-    uses[number, CLIENT] = 1 - direction if answer else direction
+    uses[number, START] = packet.time_ns
+    uses[number, END] = packet.time_ns
+    uses[number, CLIENT] = 1 - packet.side if answer else packet.side
+    uses[number, PREVIOUS] = previous
+    if packet.flags & SYN:
+        uses[number, OPENING] = ANSWERED if answer else SENT
 
 
 @kernel
@@ -167,11 +272,16 @@ def note_range(ends: Ints, end: int, first: int, top: int, trusted: bool) -> Non
 
 
 @kernel
-def note_syn(ends: Ints, end: int, seq: int) -> None:
-    """Note an end's ISN; that of a second SYN replaces it while nothing followed the first."""
-    isn = ends[end, ISN]
-    if isn == NONE or ends[end, TOP] <= isn + 1:
+def note_syn(ends: Ints, uses: Ints, number: int, end: int, seq: int, packet: Packet) -> None:
+    """Note an end's ISN; that of another SYN+ACK replaces it until the client acknowledges one, or data follow."""
+    isn, opening = ends[end, ISN], uses[number, OPENING]
+    if opening == SENT and (packet.flags & ACK or ends[end ^ 1, ISN] != NONE):
+        uses[number, OPENING] = ANSWERED
+    if isn == NONE or (seq != isn and opening >= ANSWERED and ends[end, TOP] <= ends[end, SYN_STOP]):
+        if isn != NONE:
+            uses[number, OPENING] = ANSWERED_ANEW
         ends[end, ISN] = seq
+        ends[end, SYN_STOP] = seq + 1 + packet.payload_bytes
         ends[end, TOP] = max(ends[end, TOP], seq + 1) if isn == NONE else seq + 1
 
 
@@ -180,21 +290,11 @@ def note_close(ends: Ints, uses: Ints, number: int, end: int, flags: int) -> Non
     """Note a FIN or RST; the connection is closed by whichever was first: both FINs, or a RST."""
     if flags & FIN:
         ends[end, FINS] += 1
-    if flags & RST:
-        uses[number, RESETS] += 1
     if uses[number, CLOSED] == OPEN:
         if flags & RST:
             uses[number, CLOSED] = BY_RESET
         elif ends[2 * number, FINS] > 0 and ends[2 * number + 1, FINS] > 0:
             uses[number, CLOSED] = BY_FIN
-
-
-@kernel
-def is_reused(ends: Ints, uses: Ints, number: int, side: int, answers: bool, seq: int, ack: int) -> bool:
-    """Whether a SYN of one side opens a new connection between the ends of connection `number`."""
-    mine, peer = 2 * number + side, 2 * number + 1 - side
-    closed = uses[number, RESETS] > 0 or ends[mine, FINS] > 0 or ends[peer, FINS] > 0
-    return opens_new_connection(ends, mine, peer, closed, answers, seq, ack)
 
 
 @kernel
@@ -209,39 +309,58 @@ def note_syn_options(ends: Ints, end: int, syns: SynOptions, option: int, row: i
 
 
 @kernel
+def note_numbers(connections: LocalConnections, number: int, packet: Packet, seq: Ints, ack: Ints, at: int) -> None:
+    """Unwrap a packet's numbers, and note what they tell of both ends of its connection."""
+    ends, uses = connections.ends, connections.uses
+    mine, peer = 2 * number + packet.side, 2 * number + 1 - packet.side
+    trusted = (packet.flags & RST) == 0
+    seq[at] = packet.seq if ends[mine, TOP] == NONE else unwrap(ends[mine, TOP], packet.seq)
+    if packet.flags & SYN:
+        note_syn(ends, uses, number, mine, seq[at], packet)
+    length = packet.payload_bytes + ((packet.flags & SYN) != 0) + ((packet.flags & FIN) != 0)
+    note_range(ends, mine, seq[at], seq[at] + length, trusted)
+    ack[at] = -1
+    if packet.flags & ACK:
+        ack[at] = packet.ack if ends[peer, TOP] == NONE else unwrap(ends[peer, TOP], packet.ack)
+        note_range(ends, peer, ack[at], ack[at], trusted)
+    if packet.flags & (FIN | RST):
+        note_close(ends, uses, number, mine, packet.flags)
+
+
+@kernel
 def split_flows(
     start: int, stop: int, found: int, flows: int,
     packets: PacketColumns, syns: SynOptions, connections: LocalConnections, placed: Placed,
 ) -> int:  # fmt: skip
     """Place the packets start..stop-1; returns the number of local connections."""
-    ends, uses, seq, ack = connections.ends, connections.uses, placed.seq, placed.ack
+    ends, uses = connections.ends, connections.uses
     option = np.searchsorted(syns.packet, start)
     for row in range(start, stop):
         at = np.uint64(row)
         slot = np.int64(packets.point[at]) * flows + packets.flow[at]
-        number = np.int64(connections.current[slot])
-        flag, side = np.int64(packets.flags[at]), np.int64(packets.direction[at])
-        number_raw, ack_raw = np.int64(packets.raw_seq[at]), np.int64(packets.raw_ack[at])
-        answers = (flag & ACK) != 0
-        if number < 0 or (flag & SYN and is_reused(ends, uses, number, side, answers, number_raw, ack_raw)):
+        current = np.int64(connections.current[slot])
+        packet = Packet(
+            np.int64(packets.direction[at]), np.int64(packets.flags[at]), np.int64(packets.raw_seq[at]),
+            np.int64(packets.raw_ack[at]), np.int64(packets.payload_bytes[at]), packets.time_ns[at],
+        )  # fmt: skip
+        number = current
+        if current >= 0 and (packet.flags & SYN or uses[current, OPENING] != OVER):
+            number = np.int64(place(ends, uses, current, packet))
+        if number == NEW:
             number = np.int64(found)
             found += 1
+            open_use(uses, number, packets.flow[at], packets.point[at], packet, current)
+        stale = number == STALE
+        number = current if stale else number
+        if number > current or (uses[number, OPENING] == SENT and uses[current, OPENING] != SENT):
             connections.current[slot] = number
-            open_use(uses, number, packets.flow[at], packets.point[at], side, flag, packets.time_ns[at])
         placed.local[at] = number
-        uses[number, END] = max(uses[number, END], packets.time_ns[at])
-        mine, peer = 2 * number + side, 2 * number + 1 - side
-        ends[mine, PACKETS] += 1
-        seq[at] = number_raw if ends[mine, TOP] == NONE else unwrap(ends[mine, TOP], number_raw)
-        if flag & SYN:
-            note_syn(ends, mine, seq[at])
-            option = note_syn_options(ends, mine, syns, option, row)
-        length = np.int64(packets.payload_bytes[at]) + ((flag & SYN) != 0) + ((flag & FIN) != 0)
-        note_range(ends, mine, seq[at], seq[at] + length, (flag & RST) == 0)
-        ack[at] = -1
-        if answers:
-            ack[at] = ack_raw if ends[peer, TOP] == NONE else unwrap(ends[peer, TOP], ack_raw)
-            note_range(ends, peer, ack[at], ack[at], (flag & RST) == 0)
-        if flag & (FIN | RST):
-            note_close(ends, uses, number, mine, flag)
+        uses[number, END] = max(uses[number, END], packet.time_ns)
+        ends[2 * number + packet.side, PACKETS] += 1
+        if packet.flags & SYN:
+            option = note_syn_options(ends, 2 * number + packet.side, syns, option, row)
+        if stale:
+            placed.seq[at] = placed.ack[at] = NONE
+        else:
+            note_numbers(connections, number, packet, placed.seq, placed.ack, at)
     return found

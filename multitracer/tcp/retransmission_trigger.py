@@ -37,6 +37,8 @@ from multitracer.tcp.sender_state import (
 
 # Codes of schema.TRIGGERS, in its order.
 TIMEOUT, FAST, RECOVERY, PROBE, UNKNOWN = range(5)
+DOUBLED_WITHIN = 8
+"""A wait is twice another one if half of it is within an eighth of that: timers run out on ticks, and late."""
 MOST_BACKOFF = 10
 """Doublings of the timer that are counted."""
 LEAST_PROBE_NS = 2_000_000
@@ -63,7 +65,8 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
     if signalled and quiet < (sender[SRTT] + MIN_RTO_NS) // 10 * 9:
         return FAST
     if end >= sender[TOP] and may_probe(sender, now) and elapsed >= LEAST_PROBE_NS:
-        return PROBE
+        # Without a round trip neither PTO nor RTO is known; before the least RTO it cannot be the timer.
+        return PROBE if sender[SRTT] > 0 or elapsed < least else UNKNOWN
     if ran_out:
         return TIMEOUT
     return FAST if signalled else UNKNOWN
@@ -95,14 +98,29 @@ def note_trigger(
     event[R_ACKED_SEND_TIME] = sender[ACKED_SEND_TIME]
     if trigger == PROBE:
         sender[PROBE_SENT], sender[PROBE_END] = 1, sender[TOP]
+    elif trigger == UNKNOWN and end >= sender[TOP] and sender[SRTT] == 0:
+        sender[PROBE_SENT] = 1  # it may have been one: there is no second
     elif trigger == TIMEOUT or (trigger == FAST and sender[RECOVERY_END] <= sender[UNA]):
         begin_recovery(sender, stamp)
     if trigger == TIMEOUT:
         sender[BACKOFF] += 1
-    if trigger in (PROBE, TIMEOUT):
+    if trigger in (PROBE, TIMEOUT) or (trigger == UNKNOWN and sender[PROBE_SENT]):
         sender[TIMER_START] = now
     if sender[RECOVERY_END] > sender[UNA]:
         sender[RECOVERY_RESENT] += 1
+
+
+@inlined
+def tell_first_timeout(first: Any, second: Any) -> None:
+    """Two resends of the same data, of which the second was a timeout: was the first, of which that is not known?
+
+    It was if the wait doubled (RFC 6298 5.5). After a probe the timer runs from the probe, and is not doubled (RFC
+    8985 7.3).
+    """
+    if first[R_TRIGGER] == UNKNOWN and second[R_TRIGGER] == TIMEOUT:
+        wait = first[R_ELAPSED]
+        if wait - wait // DOUBLED_WITHIN <= second[R_ELAPSED] // 2 <= wait + wait // DOUBLED_WITHIN:
+            first[R_TRIGGER] = TIMEOUT
 
 
 @inlined

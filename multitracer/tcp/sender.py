@@ -14,7 +14,7 @@ import numpy as np
 
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.schema import ACK, FIN, OPTION_SACK, OPTION_SACK_PERMITTED, RST, SYN
-from multitracer.tcp.retransmission_trigger import note_probe_answer, note_trigger, undo_recovery
+from multitracer.tcp.retransmission_trigger import note_probe_answer, note_trigger, tell_first_timeout, undo_recovery
 from multitracer.tcp.scoreboard import (
     ACKED_AT,
     BOARD_ROW,
@@ -157,6 +157,8 @@ def on_retransmission(
     note_trigger(
         sender, event, start, end, last_sent(first, notes, facts, time_ns), np.int64(segments.tsval[row]), now
     )
+    if repeats_unanswered(sender, events, segments, start):
+        tell_first_timeout(events[sender[EVENTS] - 1], event)
     for k in range(first, stop):
         if notes[k, NOTE] < 0:
             acknowledged = ends[k] <= sender[UNA] or notes[k, NOTE] == SACKED
@@ -170,6 +172,16 @@ def on_retransmission(
     sender[PAIRS] = number
     sender[EVENTS] += 1
     return True
+
+
+@inlined
+def repeats_unanswered(sender: Any, events: Any, segments: SegmentColumns, start: int) -> bool:
+    """Whether the retransmission before was of data from `start` too, and no acknowledgement told anything since."""
+    last = sender[EVENTS] - 1
+    if last < 0:
+        return False
+    before = events[last, R_ROW]
+    return bool(segments.seq[before] == start and sender[LAST_PROGRESS] <= segments.time_ns[before])
 
 
 @inlined

@@ -25,14 +25,20 @@ USER_LINK_TYPES = frozenset({*range(147, 163), 252})
 
 # Status codes of a record.
 (TCP, UDP, QUIC, ICMP, OTHER, FRAGMENT, CUT, MALFORMED, EMPTY, UNKNOWN, LINK_FRAME, NO_LINK_TYPE) = range(12)
-CODES = NO_LINK_TYPE + 1
+# Of a fragment, after reassembly: of a datagram that is whole; that lacks another; that overlaps another.
+PART, LACKING, OVERLAPPING = range(12, 15)
+CODES = OVERLAPPING + 1
 
 PROTOCOL_TCP, PROTOCOL_UDP, _PROTOCOL_ICMP, _PROTOCOL_ICMP6 = 6, 17, 1, 58
 TUNNEL_PROTOCOLS = (4, 41, 47, 50, 51, 94, 97, 115, 137, 143)
 """IP in IP (three kinds), GRE, ESP, AH, EtherIP, L2TPv3, MPLS, Ethernet: what `wire.tunnels` looks into."""
 NEXT_HEADERS = (0, 4, 6, 17, 41, 43, 44, 47, 50, 51, 58, 60, 132)
 """Protocols of most IPv6 packets: headers of its extensions, transports and tunnels."""
-_HOP, _ROUTING, _FRAGMENT_HEADER, _AUTHENTICATION, _DESTINATION = 0, 43, 44, 51, 60
+_HOP, _ROUTING, FRAGMENT_HEADER, _AUTHENTICATION, _DESTINATION = 0, 43, 44, 51, 60
+EXTENSION_HEADERS = (_HOP, _ROUTING, _DESTINATION)
+"""The headers of IPv6 that come before a fragment header (RFC 8200 4.1)."""
+_FRAGMENT_4, _FRAGMENT_6 = 0x3FFF, 0xFFF9
+"""More fragments, and the offset, in the field of IPv4 and of IPv6; both 0: no fragment (RFC 6946)."""
 _GSMTAP_PORT = 4729
 _HTTPS = 443
 RARE_HARDWARE = (770, 801, 802, 803)
@@ -210,7 +216,7 @@ def transport_of_4(data: Any, ip: int, end: int) -> Any:
     length = big16(data, ip + 2)
     if header < 20 or (length != 0 and length < header):
         return np.int64(-1 - MALFORMED), np.int64(0), np.int64(0)
-    if big16(data, ip + 6) & 0x1FFF:
+    if big16(data, ip + 6) & _FRAGMENT_4:
         return np.int64(-1 - FRAGMENT), np.int64(0), np.int64(0)
     return np.int64(data[ip + 9]), np.int64(ip + header), np.int64(0 if length == 0 else ip + length)
 
@@ -223,11 +229,11 @@ def transport_of_6(data: Any, ip: int, end: int) -> Any:
     length = big16(data, ip + 4)
     stop = np.int64(0 if length == 0 else ip + 40 + length)
     following, at = np.int64(data[ip + 6]), np.int64(ip + 40)
-    while following in (_HOP, _ROUTING, _DESTINATION, _FRAGMENT_HEADER, _AUTHENTICATION):
+    while following in (_HOP, _ROUTING, _DESTINATION, FRAGMENT_HEADER, _AUTHENTICATION):
         if at + 8 > end:
             return np.int64(-1 - CUT), np.int64(0), np.int64(0)
-        if following == _FRAGMENT_HEADER:
-            if big16(data, at + 2) & 0xFFF8:
+        if following == FRAGMENT_HEADER:
+            if big16(data, at + 2) & _FRAGMENT_6:
                 return np.int64(-1 - FRAGMENT), np.int64(0), np.int64(0)
             size = np.int64(8)
         elif following == _AUTHENTICATION:

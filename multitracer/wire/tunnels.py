@@ -29,6 +29,7 @@ from multitracer.wire.inside import (
 )
 from multitracer.wire.layers import PROTOCOL_UDP, RARE_HARDWARE
 from multitracer.wire.rare_links import RareLinkDecoder
+from multitracer.wire.reassembly import is_fragment
 
 if TYPE_CHECKING:
     from multitracer.wire.vj import Decompressor
@@ -87,6 +88,9 @@ class TunnelDecoder:
             if inside.kind == IEEE_802_11:
                 for kind, octets in self._links.payloads(inside.octets, -IEEE_802_11):
                     yield from self._innermost(Inside(kind, octets), steps, level + 1)
+                return
+            if inside.kind in (IPV4, IPV6) and is_fragment(inside.octets):
+                yield Opened(inside.octets, steps)
                 return
             content, step = self._within(inside, steps)
             if isinstance(content, Closed):

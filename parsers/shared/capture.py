@@ -2,8 +2,8 @@
 
 A format's reader finds the records (`Records`); `recording` decodes them. The fast path
 (`wire.tcpip`) decodes Ethernet and similar link layers, IPv4, IPv6 and TCP in one pass. Records that it
-does not know (tunnels, compressed headers, rare link layers) are unwrapped one by one into a second
-buffer, which is decoded by the same path.
+does not know (tunnels, compressed headers, rare link layers) are unwrapped one by one, fragments of IP datagrams
+are put together, and what is inside is decoded by the same path out of a second buffer.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from multitracer.model.errors import InputError
 from multitracer.model.schema import build
 from multitracer.model.trace import Recording, Skip
 from multitracer.parsers.shared.flow_table import FlowTable
-from multitracer.wire import layers, link_types, tcpip, tunnels
+from multitracer.wire import layers, link_types, reassembly, tcpip, tunnels
 from multitracer.wire.inside import Closed
 
 if TYPE_CHECKING:
@@ -38,10 +38,17 @@ _REASONS = {
     layers.CUT: "cut by the snap length within the headers",
     layers.MALFORMED: "not a valid IP or TCP header",
     layers.EMPTY: "record without octets",
+    layers.LACKING: "IP fragments of datagrams that are not complete in the capture",
+    layers.OVERLAPPING: "overlapping IPv6 fragments, which a receiver discards (RFC 5722)",
 }
 _COUNTED = {
     layers.UDP: "udp", layers.QUIC: "quic", layers.ICMP: "icmp", layers.OTHER: "other", layers.FRAGMENT: "fragments",
 }  # fmt: skip
+
+_ADDRESS_OCTETS = {1: 12, 113: 14, 276: 20}
+"""Octets at the start of a record that tell copies of a fragment at two places apart, by link type."""
+_MOST_FRAGMENTED = 4
+"""Fragmented datagrams inside one another that are put together."""
 
 
 @dataclass
@@ -119,7 +126,16 @@ class _Part:
         return flows.add(self.data, self.decoded.flow_first, self.decoded.flow_label, tunnels_at)
 
 
+class _Inner(NamedTuple):
+    """An IP packet from inside a record: the record's row, the packet, and how many of its octets were not captured."""
+
+    row: int
+    packet: tunnels.Opened
+    missing: int
+
+
 def _octets(records: Records, row: int) -> bytes:
+    """What was captured of a record."""
     start = int(records.offset[row])
     return bytes(records.data[start : start + int(records.captured[row])])
 
@@ -136,20 +152,58 @@ def _tunnels_around(records: Records, rows: list[int]) -> list[Tunnel | None]:
 
 
 def _unwrap(records: Records, decoded: tcpip.Decoded, found: Recording) -> _Part | None:
-    """The IP packets inside records that the fast path does not know; notes each one's status in `decoded`."""
-    rows = np.flatnonzero(decoded.status == layers.UNKNOWN)
+    """The IP packets in envelopes and in fragments; notes each record's status in `decoded`."""
+    rows = np.flatnonzero(np.isin(decoded.status, (layers.UNKNOWN, layers.FRAGMENT)))
     if not len(rows):
         return None
-    decoded.status[rows] = layers.OTHER
-    decoder, inner, closed = tunnels.TunnelDecoder(), [], Counter[str]()
-    for row in told(rows.tolist(), "opening envelopes"):
+    decoded.status[decoded.status == layers.UNKNOWN] = layers.OTHER
+    closed = Counter[str]()
+    inner = _open_records(records, rows.tolist(), closed)
+    whole: list[_Inner] = []
+    for _ in range(_MOST_FRAGMENTED):
+        fragments = [one for one in inner if reassembly.is_fragment(one.packet.octets)]
+        whole += [one for one in inner if not reassembly.is_fragment(one.packet.octets)]
+        if not fragments:
+            break
+        inner = _reassemble(records, decoded, fragments, closed)
+    _note_closed(closed, found)
+    return _decode_inner(records, decoded, whole) if whole else None
+
+
+def _open_records(records: Records, rows: list[int], closed: Counter[str]) -> list[_Inner]:
+    """The innermost IP packets of records; counts the envelopes that cannot be opened."""
+    decoder, inner = tunnels.TunnelDecoder(), []
+    for row in told(rows, "opening envelopes"):
+        missing = int(records.original[row] - records.captured[row])
         for packet in decoder.packets(_octets(records, row), _link_type(records, row)):
             if isinstance(packet, Closed):
                 closed[packet.name] += 1
             else:
-                inner.append((row, packet))
-    _note_closed(closed, found)
-    return _decode_inner(records, decoded, inner) if inner else None
+                inner.append(_Inner(row, packet, missing))
+    return inner
+
+
+def _reassemble(
+    records: Records, decoded: tcpip.Decoded, fragments: list[_Inner], closed: Counter[str]
+) -> list[_Inner]:
+    """What is inside the datagrams of which all fragments are there; notes in `decoded` what became of each fragment."""
+    taken = reassembly.Reassembly()
+    for number, (row, packet, _) in enumerate(fragments):
+        addresses = _octets(records, row)[: _ADDRESS_OCTETS.get(_link_type(records, row), 0)]
+        place = (int(records.interface[row]), addresses, packet.steps)
+        taken.add(reassembly.Fragment(number, place, int(records.time_ns[row]), packet.octets))
+    taken.finish()
+    for number, status in taken.fate.items():
+        decoded.status[fragments[number].row] = status
+    decoder, inner = tunnels.TunnelDecoder(), []
+    for whole in taken.datagrams:
+        row, fragment, _ = fragments[whole.row]
+        for packet in decoder.packets(whole.octets, layers.RAW_IP, fragment.steps):
+            if isinstance(packet, Closed):
+                closed[packet.name] += 1
+            else:
+                inner.append(_Inner(row, packet, whole.missing))
+    return inner
 
 
 def _note_closed(closed: Counter[str], found: Recording) -> None:
@@ -160,31 +214,32 @@ def _note_closed(closed: Counter[str], found: Recording) -> None:
         found.notes.append(f"Holds packets in envelopes that cannot be opened, so what is in them is missing: {what}.")
 
 
-def _decode_inner(records: Records, decoded: tcpip.Decoded, inner: list[tuple[int, tunnels.Opened]]) -> _Part:
-    """Decode packets out of tunnels, each with the row of its record."""
-    at = np.array([row for row, _ in inner], dtype=np.int64)
-    sizes = np.array([len(opened.octets) for _, opened in inner], dtype=np.int64)
-    data = octets(b"".join(opened.octets for _, opened in inner))
+def _decode_inner(records: Records, decoded: tcpip.Decoded, inner: list[_Inner]) -> _Part:
+    """Decode packets from inside records."""
+    at = np.array([one.row for one in inner], dtype=np.int64)
+    sizes = np.array([len(one.packet.octets) for one in inner], dtype=np.int64)
+    data = octets(b"".join(one.packet.octets for one in inner))
     offset = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-    missing = (records.original[at] - records.captured[at]).astype(np.int64)
+    missing = np.array([one.missing for one in inner], dtype=np.int64)
     again = tcpip.decode(
         data, offset, sizes.astype(np.int32), (sizes + missing).astype(np.int32),
         np.zeros(len(at), dtype=np.int16), np.array([layers.RAW_IP], dtype=np.int64), _labels(inner),
     )  # fmt: skip
     for row in np.flatnonzero(np.isin(again.status, (layers.UNKNOWN, layers.LINK_FRAME))).tolist():
-        again.status[row] = layers.UDP if tunnels.is_datagram(inner[row][1].octets) else layers.OTHER
+        again.status[row] = layers.UDP if tunnels.is_datagram(inner[row].packet.octets) else layers.OTHER
     decoded.status[at] = again.status
     decoded.status[at[again.status == layers.TCP]] = layers.TCP
     part = _Part(again, records.number[at], records.time_ns[at], records.interface[at], data, offset)
-    part.tunnels = lambda rows: [inner[row][1].tunnel for row in rows]
+    part.tunnels = lambda rows: [inner[row].packet.tunnel for row in rows]
     return part
 
 
-def _labels(inner: list[tuple[int, tunnels.Opened]]) -> Any:
+def _labels(inner: list[_Inner]) -> Any:
     """A number for the tunnel around each packet, 0 for none."""
     numbers: dict[object, int] = {None: 0}
-    found = (opened.tunnel and opened.tunnel.identity for _, opened in inner)
-    return np.array([numbers.setdefault(identity, len(numbers)) for identity in found], dtype=np.int64)
+    tunnel = (one.packet.tunnel for one in inner)
+    identities = (around and around.identity for around in tunnel)
+    return np.array([numbers.setdefault(identity, len(numbers)) for identity in identities], dtype=np.int64)
 
 
 def _tables(parts: list[_Part], found: Recording) -> None:
@@ -263,6 +318,8 @@ def _note_not_analysed(records: Records, status: Any, found: Recording) -> None:
     for code, name in _COUNTED.items():
         if counts[code]:
             found.counts[name] = int(counts[code])
+    if counts[layers.PART]:
+        found.notes.append("Holds IP fragments: a datagram has the time and record of the fragment that completed it.")
     if not len(found.tables["packets"]) and found.counts:
         held = ", ".join(f"{count} {name}" for name, count in found.counts.items())
         found.notes.append(f"Holds no TCP packet that is read here ({held}).")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from sending import FLIGHT, Replayed, ack, again, data, replayed, syn_ack
 from two_ends import MS
@@ -73,6 +75,23 @@ def test_the_only_outstanding_segment_is_probed_first_too():
     """PTO = min(2 SRTT + 200 ms, RTO): where a timeout is expected, a probe comes; the timeout is one RTO later."""
     found = replayed(SACK, *FLIGHT, ack(50, 401), again(400, 401, 501), again(900, 401, 501))
     assert triggers(found) == [PROBE, TIMEOUT]
+
+
+@pytest.mark.parametrize(
+    ("waits", "expected"),
+    [
+        ((400, 800, 1600), [TIMEOUT, TIMEOUT, TIMEOUT]),
+        ((400, 420, 840), [UNKNOWN, TIMEOUT, TIMEOUT]),
+        ((90, 420), [PROBE, TIMEOUT]),
+        ((400,), [UNKNOWN]),
+    ],
+)
+def test_without_a_round_trip_a_wait_that_doubles_shows_the_timer(waits: tuple[int, ...], expected: list[int]) -> None:
+    """One segment alone, sent again and again: neither the timer nor the time of a probe is known."""
+    times = itertools.accumulate((1, *waits))
+    first, *later = times
+    found = replayed(SACK, data(first, 1, 101), *(again(time, 1, 101) for time in later))
+    assert triggers(found) == expected
 
 
 @pytest.mark.parametrize("start", [(), (syn_ack(-1)._replace(options=0),)])

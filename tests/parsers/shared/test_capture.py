@@ -185,17 +185,6 @@ def test_ipv6_extension_headers_are_passed() -> None:
     assert decoded([bytes(packet)]).tables["packets"]["payload_bytes"].tolist() == [3]
 
 
-def test_later_fragments_are_counted() -> None:
-    """The first fragment has the header; later ones are counted."""
-    first = bytearray(ipv4(tcp(b"x" * 16)))
-    first[6:8] = b"\x20\x00"
-    later = bytearray(ipv4(b"y" * 16))
-    later[6:8] = b"\x00\x05"
-    found = decoded([bytes(first), bytes(later)])
-    assert len(found.tables["packets"]) == 1
-    assert found.counts == {"fragments": 1}
-
-
 def test_a_length_field_of_zero_is_segmentation_offload() -> None:
     """The record's length on the wire is used instead."""
     packet = bytearray(SEGMENT)
