@@ -71,7 +71,7 @@ FORMATS = (
     Format("snoop", "captured packets (Solaris, RFC 1761)", "the octets snoop\\0\\0\\0", (PACKETS, FRAMES), endings=(".snoop", ".cap")),
     Format("erf", "captured packets (Endace)", "a chain of plausible ERF record headers", (PACKETS, FRAMES), endings=(".erf",)),
     Format("erasures-packed", "block-erasure trace, a bit a block", "the octets \\x89erased\\n", endings=(".bin",), erasure_trace=True),
-    Format("mi2log", "Qualcomm diagnostic log: LTE RLC PDUs of a handset", "HDLC frames ended by 7e whose CRC is right", (FRAMES,), endings=(".mi2log",)),
+    Format("mi2log", "Qualcomm diagnostic log: LTE RLC PDUs of a handset", "HDLC frames ended by 7e, most with a right CRC, and log packets in them", (FRAMES,), endings=(".mi2log",)),
     Format("flent", "flent data file: cwnd, RTT, rates", "a JSON object with x_values and results", (STATE,), endings=(".flent", ".json")),
     Format("mlab-tcpinfo", "M-Lab tcp-info snapshots", "JSON lines with RawIDM and Attributes", (STATE,), endings=(".jsonl", ".json")),
     Format("rlpdump", "GSM RLP frames of one end", "first line: # rlpdump 1", (FRAMES,)),
