@@ -74,6 +74,7 @@ FORMATS = (
     Format("mi2log", "Qualcomm diagnostic log: LTE RLC PDUs of a handset", "HDLC frames ended by 7e, most with a right CRC, and log packets in them", (FRAMES,), endings=(".mi2log",)),
     Format("flent", "flent data file: cwnd, RTT, rates", "a JSON object with x_values and results", (STATE,), endings=(".flent", ".json")),
     Format("mlab-tcpinfo", "M-Lab tcp-info snapshots", "JSON lines with RawIDM and Attributes", (STATE,), endings=(".jsonl", ".json")),
+    Format("iperf3", "iperf3 test (-J, --json-stream): cwnd, RTT, throughput", "a JSON object that begins with start or event and names iperf 3", (STATE,), endings=(".json",)),
     Format("rlpdump", "GSM RLP frames of one end", "first line: # rlpdump 1", (FRAMES,)),
     Format("rlcdump", "UMTS, LTE or NR RLC PDUs of one end", "first line: # rlcdump 1", (FRAMES,)),
     Format("tcpstats", "sender TCP state", "first line: # tcpstats 1", (STATE,)),
