@@ -80,6 +80,7 @@ FORMATS = (
     Format("tcpstats", "sender TCP state", "first line: # tcpstats 1", (STATE,)),
     Format("siftr", "sender TCP state (FreeBSD)", "first line with enable_time_secs= and siftrver=", (STATE,), endings=(".log", ".csv")),
     Format("ns3-rlc", "RLC, PDCP and PHY traces of ns-3", "its column headings", (FRAMES,)),
+    Format("srsran", "srsRAN gNB's text log: NR RLC AM PDUs", "lines that begin with a time, [LAYER   ] and a level", (FRAMES,)),
     Format("tcp_probe", "kernel tracepoints of TCP (ftrace, perf)", "lines with tcp_probe:, tcp_retransmit_skb: or tcp_cong_state_set:", (STATE,)),
     Format("ss", "socket statistics, sampled", "lines State Recv-Q Send-Q, then tokens such as rto: and cwnd:", (STATE,)),
     Format("tcp_probe_plus", "sender TCP state, 31 hexadecimal fields", "its field count and ranges", (STATE,)),
