@@ -50,6 +50,7 @@ _HEX = re.compile(r"\s+[0-9a-f]{4}: (?:[0-9a-f]{2} ?)+\s*\Z", re.ASCII)
 _SI = {"full": 0, "first": 1, "last": 2, "middle": 3}  # 38.322 6.2.3.4
 _HEADER_BYTES = {12: 2, 18: 3}
 _SO_BYTES = 2
+"""Of a segment but the first: 38.322 6.2.2.4."""
 OTHER_PDU = "an RLC PDU in other words than those of acknowledged mode"
 OUT_OF_RANGE = "an RLC PDU with a number or time out of range"
 _OTHER_LINES = "lines of RLC without a PDU"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from gnb_log import data, line, rlc, transfer
 
+from multitracer.link.frames import number_frames
 from multitracer.model.errors import InputError
+from multitracer.model.schema import empty
 from multitracer.model.trace import Recording
 from multitracer.parsers import recognise, srsran
 from multitracer.parsers.shared.source import Source
@@ -49,6 +51,13 @@ def test_a_segment_shows_the_header_s_size() -> None:
         "".join(rlc(n, f"TX PDU. dc=data p=1 si=full sn={n} pdu_len=53 grant_len=55", "SRB1") + "\n" for n in (0, 1))
     )
     assert signalling.tables["frames"]["payload_bytes"].tolist() == [51, 51]
+
+
+def test_a_segment_is_no_repeat_and_a_retransmission_is_one() -> None:
+    """Of a link's frames only those are repeats whose octets had been sent before."""
+    tables = read(transfer()).tables
+    made = number_frames(tables["frames"], tables["links"], empty("link_events"))
+    assert made.loc[made["transmission"] > 0, "sn"].tolist() == [4]
 
 
 def test_a_status_report_names_what_is_missing() -> None:
