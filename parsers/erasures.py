@@ -57,9 +57,8 @@ def read(source: Source) -> Recording:
 
     Lines may be of any length: octets are taken in pieces, a bool a block.
     """
-    losses, metadata, parts = Losses(), dict[str, Any](DEFAULTS), []
-    data = bytes(source.data)
-    at = 0
+    losses, metadata, parts = Losses(), dict[str, Any](DEFAULTS), list[npt.NDArray[np.bool_]]()
+    data, at = bytes(source.data), 0
     for number, start, end in _comments(data):
         parts += _blocks(data, at, start, losses)
         header = _HEADER.match(data[start:end].strip())

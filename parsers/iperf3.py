@@ -86,7 +86,7 @@ def _recording(source: Source, log: _Log, notes: Sequence[str] = ()) -> Recordin
         problem = "; ".join(["holds no interval of a TCP test", *seen])
         raise InputError(source.path, problem, hint="Record the test again, or leave it out.")
     notes = [*(f"iperf3 says: {error}." for error in log.errors), *notes, WHOLE_SECONDS]
-    extra = {
+    extra: dict[str, Any] = {
         "counts": dict(log.counts), "notes": notes,
         "metadata": {"intervals": log.intervals, "clock_error_s": START_ERROR_S},
     }  # fmt: skip
@@ -197,7 +197,7 @@ def _sample(
     if values and sample.get("sender") is not False:
         time_ns = int(begun) * SECOND_NS + round((shift + span[1]) * 1e9)
         numbers = {column: (value or 0.0) * scale for column, (value, scale) in values.items()}
-        log.state.add(base, time_ns, "sample", *ends, **numbers)
+        log.state.add(base, time_ns, "sample", ends[0], ends[1], **numbers)
     return None
 
 
