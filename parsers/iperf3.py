@@ -163,16 +163,14 @@ def _test(log: _Log, test: dict[str, Any]) -> None:
         log.errors.append(" ".join(test["error"].split())[:200])
     about = _object(start.get("test_start"))
     protocol = about.get("protocol", "TCP")
-    sockets = {
-        entry.get("socket"): entry for entry in _list(start.get("connected")) if isinstance(entry.get("socket"), int)
-    }
+    sockets = {_socket(entry): entry for entry in _list(start.get("connected"))}
     for interval in _list(test.get("intervals")):
         for sample in _list(interval.get("streams")):
             log.records += 1
             if protocol != "TCP":
                 log.counts[f"intervals of {str(protocol)[:10]}"] += 1
             else:
-                _sample(log, sample, sockets.get(sample.get("socket"), {}), start, about)
+                _sample(log, sample, sockets.get(_socket(sample), {}), start, about)
 
 
 def _sample(
@@ -199,6 +197,12 @@ def _sample(
         numbers = {column: (value or 0.0) * scale for column, (value, scale) in values.items()}
         log.state.add(base, time_ns, "sample", ends[0], ends[1], **numbers)
     return None
+
+
+def _socket(entry: dict[str, Any]) -> int:
+    """The number by which iperf3 tells streams apart; -1 where it is none."""
+    number = entry.get("socket")
+    return number if isinstance(number, int) else -1
 
 
 def _ends(connected: dict[str, Any]) -> tuple[str, str] | None:

@@ -113,10 +113,12 @@ def test_a_test_over_udp_is_no_tcp() -> None:
         read(document(test))
 
 
-def test_an_interval_without_a_connection_is_a_loss() -> None:
+@pytest.mark.parametrize("socket", [9, None, {}, []])
+def test_an_interval_without_a_connection_is_a_loss(socket: Any) -> None:
     """State that belongs to no socket is not guessed."""
     test = transfer(2, 3)
-    del test["start"]["connected"][1]
+    for interval in test["intervals"]:
+        interval["streams"][1]["socket"] = socket
     recording = read(document(test))
     assert recording.records == 3
     assert [(skip.reason, skip.count) for skip in recording.skips] == [(iperf3.NO_START, 3)]
