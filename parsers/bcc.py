@@ -1,4 +1,4 @@
-"""Output of the bcc tools tcpretrans, tcpcong and tcprtt.
+"""Output of the bcc tools tcpretrans (bpftrace's too), tcpcong and tcprtt.
 
 tcpretrans gives rows of `tcp_state` (event "retransmit"); its times are times of day, to the second.
 tcpcong's durations and tcprtt's histograms carry no times: they are kept as metadata.
@@ -18,13 +18,13 @@ from multitracer.parsers.shared.tcp_state import StateLog
 if TYPE_CHECKING:
     from multitracer.parsers.shared.source import Source
 
-_RETRANS_HEADING = re.compile(r"TIME\s+PID\s+IP\s+LADDR:LPORT\s+T>\s+RADDR:RPORT\s+STATE\b")
+_RETRANS_HEADING = re.compile(r"TIME\s+PID\s+(?:IP\s+)?LADDR:LPORT\s+(?:T>\s+)?RADDR:RPORT\s+STATE\b")
 _CONG_HEADING = re.compile(
     r"LAddrPort\s+RAddrPort\s+Open_\w+\s+Dod_\w+\s+Rcov_\w+\s+Cwr_\w+\s+Los_\w+\s+Chgs\s*\Z"
 )
 _HISTOGRAM_HEADING = re.compile(r"\s+(\w+)\s+: count\s+distribution\s*\Z")
 _RETRANS = re.compile(
-    r"(\d\d):(\d\d):(\d\d)\s+\d+\s+[46]\s+(\S+:\d{1,5})\s+([RL])>\s+(\S+:\d{1,5})\s+([A-Z_0-9]+)(?:\s+\d+)?\s*\Z",
+    r"(\d\d):(\d\d):(\d\d)\s+\d+\s+(?:[46]\s+)?(\S+:\d{1,5})\s+(?:([RL])>\s+)?(\S+:\d{1,5})\s+([A-Z_0-9]+)(?:\s+\d+)?\s*\Z",
     re.ASCII,
 )
 _CONG = re.compile(r"(\S+/\d{1,5})\s+(\S+/\d{1,5})((?:\s+\d{1,18}){6})\s*\Z", re.ASCII)
@@ -86,7 +86,7 @@ def _frame(text: str) -> bool:
     """Whether a line is a heading, or another line that the tools print around their records."""
     return (
         any(heading.match(text) for heading in _HEADINGS)
-        or text.startswith(("Tracing ", "^C", "# ./", "./", "#", "[...]"))
+        or text.startswith(("Tracing ", "Attaching ", "^C", "# ./", "./", "#", "[...]"))
         or re.fullmatch(r"\d\d:\d\d:\d\d\s*", text, re.ASCII) is not None
     )
 

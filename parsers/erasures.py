@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
+import numpy.typing as npt
 
 from multitracer.model.errors import InputError
 from multitracer.model.trace import Recording
@@ -19,6 +21,12 @@ _BLOCK_HEADER = re.compile(rb"#\s*block_(bytes|ms)\s*:")
 _DIGITS = b"01"
 _SPACE = b" \t\r\n\v\f"
 _PER_LINE = 100
+_OTHER = re.compile(rb"[^01\s]")
+_INDENT = 64
+"""At most this many blanks stand before a comment's #."""
+_PIECE = 1 << 20
+_WRONG, _WRONG_NAMED = 1000, 10
+"""One character in so many may be wrong in what is taken for a trace, without and with its header."""
 OTHER_CHARACTERS = "characters that are neither 0 nor 1"
 DEFAULTS = {"block_bytes": 30, "block_ms": 20}
 """A GSM block on a full-rate channel (05.03)."""
@@ -27,44 +35,68 @@ UNKNOWN = "unknown"
 
 
 def sniff(head: bytes) -> bool:
-    """Whether it holds nothing but the characters 0 and 1, white space and comments.
+    """Whether it holds hardly anything but the characters 0 and 1, white space and comments.
 
     One digit a line needs the header too: without it, it could be a list of numbers.
     """
-    cut = head.rfind(b"\n") + 1 if len(head) >= 4096 else len(head)
-    most, named = 0, False
-    for line in head[: cut or len(head)].splitlines():
+    most, blocks, wrong, named = 0, 0, 0, False
+    for line in head.splitlines():
         text = line.strip()
         if text.startswith(b"#"):
             named = named or bool(_BLOCK_HEADER.match(text))
             continue
-        if text.translate(None, _DIGITS + _SPACE):
-            return False
-        most = max(most, len(text.translate(None, _SPACE)))
-    return most > 1 or (named and most > 0)
+        digits = text.translate(None, _SPACE)
+        wrong += len(digits.translate(None, _DIGITS))
+        blocks += len(digits)
+        most = max(most, len(digits))
+    return (most > 1 or (named and most > 0)) and wrong * (_WRONG_NAMED if named else _WRONG) <= blocks
 
 
 def read(source: Source) -> Recording:
-    """The trace as `metadata["erased"]`, one bool a block, and the header's keys; no table."""
-    losses, metadata, parts = Losses(), dict[str, Any](DEFAULTS), []
-    offset = 0
-    for number, line in enumerate(bytes(source.data).split(b"\n"), start=1):
-        text = line.strip()
-        if text.startswith(b"#"):
-            header = _HEADER.match(text)
-            if header:
-                _note(metadata, header[1].decode().lower(), header[2].strip(), losses, number, offset)
-        elif text:
-            good = np.frombuffer(text.translate(None, _SPACE), dtype=np.uint8)
-            known = (good == ord("0")) | (good == ord("1"))
-            if not known.all():
-                losses.add(OTHER_CHARACTERS, number, offset, int((~known).sum()))
-            parts.append(good[known] == ord("1"))
-        offset += len(line) + 1
-    if source.data[-1:] not in (b"\n", b"\r"):
-        losses.add(CUT, bytes(source.data).count(b"\n") + 1, len(source))
+    """The trace as `metadata["erased"]`, one bool a block, and the header's keys; no table.
+
+    Lines may be of any length: octets are taken in pieces, a bool a block.
+    """
+    losses, metadata, parts = Losses(), dict[str, Any](DEFAULTS), list[npt.NDArray[np.bool_]]()
+    data, at = bytes(source.data), 0
+    for number, start, end in _comments(data):
+        parts += _blocks(data, at, start, losses)
+        header = _HEADER.match(data[start:end].strip())
+        if header:
+            _note(metadata, header[1].decode().lower(), header[2].strip(), losses, number, start)
+        at = end
+    parts += _blocks(data, at, len(data), losses)
+    if data[-1:] not in (b"\n", b"\r"):
+        losses.add(CUT, data.count(b"\n") + 1, len(data))
     erased = np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)
     return recording(source, "erasures", erased, metadata, losses)
+
+
+def _comments(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """The line number, first and last octet of each line that begins with #, blanks before it or not."""
+    number, counted, at = 1, 0, data.find(b"#")
+    while at >= 0:
+        end = at + 1
+        if data[max(at - _INDENT, 0) : at].rstrip(b" \t\r")[-1:] in (b"", b"\n"):
+            end = data.find(b"\n", at)
+            end = len(data) if end < 0 else end
+            number, counted = number + data.count(b"\n", counted, at), at
+            yield number, at, end
+        at = data.find(b"#", end)
+
+
+def _blocks(data: bytes, start: int, end: int, losses: Losses) -> Iterator[npt.NDArray[np.bool_]]:
+    """The blocks of a stretch without comments, in pieces; other characters are counted."""
+    for at in range(start, end, _PIECE):
+        piece = data[at : min(at + _PIECE, end)]
+        wrong = piece.translate(None, _DIGITS + _SPACE)
+        if wrong:
+            first = _OTHER.search(piece)
+            place = at + (first.start() if first else 0)
+            number = data.count(b"\n", 0, place) + 1 if OTHER_CHARACTERS not in losses else None
+            losses.add(OTHER_CHARACTERS, number, place, len(wrong))
+        digits = piece.translate(None, _SPACE + wrong)
+        yield np.frombuffer(digits, dtype=np.uint8) == ord("1")
 
 
 def read_header(octets: bytes, losses: Losses, offset: int) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from multitracer.compute.arrays import with_columns
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.schema import FRAME_TYPES
 from multitracer.wire import rlp
+from multitracer.wire.rlc_nr import SI_FIRST
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +56,7 @@ def number_frames(frames: pd.DataFrame, links: pd.DataFrame, events: pd.DataFram
     """
     if not len(frames):
         return frames
-    columns, numbers = _frame_columns(frames), _link_numbers(frames, links)
+    columns, numbers = _frame_columns(frames, links), _link_numbers(frames, links)
     made = Numbered(*(np.full(len(frames), -1, dtype=dtype) for dtype in (np.int64, np.int32, np.int16)))
     alone = events[lone_resets(frames, events, links)].sort_values("record", kind="stable")
     log_of = frames["input"].to_numpy()
@@ -68,12 +69,14 @@ def number_frames(frames: pd.DataFrame, links: pd.DataFrame, events: pd.DataFram
     return with_columns(frames, **made._asdict())
 
 
-def _frame_columns(frames: pd.DataFrame) -> FrameColumns:
+def _frame_columns(frames: pd.DataFrame, links: pd.DataFrame) -> FrameColumns:
     record, link, sent, sn, so, payload = (
         frames[name].to_numpy() for name in ("record", "link", "sent", "sn", "so", "payload_bytes")
     )
-    code = frame_classes(frames)
-    return FrameColumns(code, record, link.astype(np.int64), sent, sn, so, payload.astype(np.int64))
+    code, link = frame_classes(frames), link.astype(np.int64)
+    of_nr = (links["protocol"] == "rlc-nr").to_numpy()[link]
+    begins = of_nr & (frames["framing"].to_numpy() == SI_FIRST)  # without an SO, which is 0: 38.322 6.2.2.4
+    return FrameColumns(code, record, link, sent, sn, np.where(begins, 0, so), payload.astype(np.int64))
 
 
 def _link_numbers(frames: pd.DataFrame, links: pd.DataFrame) -> LinkNumbers:

@@ -118,8 +118,9 @@ def _clock(
         return stated_clock(reference, *stated[entry.number], start)
     differences = _clock_differences(state, segments, raw_ack, beside)
     if entry.recording.clock == "epoch":
-        how = "is the host's calendar, taken to be the capture's"
-        return Clock(reference, 0.0, 0.0, None, None, how, (ClockPiece(start, 0),))
+        error = entry.recording.metadata.get("clock_error_s")
+        how = "is the host's calendar" + (f", to within {error:g} s" if error else "") + ", taken to be the capture's"
+        return Clock(reference, 0.0, 0.0, error, error, how, (ClockPiece(start, 0),))
     if len(differences) < LEAST_ACKS:
         how = "its clock is the machine's uptime, and no acknowledgement in it could be found in a capture beside it"
         return Clock(reference, how=how)

@@ -109,6 +109,9 @@ class Losses:
         self._first.setdefault(reason, (record, offset))
         self._count[reason] = self._count.get(reason, 0) + count
 
+    def __contains__(self, reason: str) -> bool:
+        return reason in self._count
+
     @property
     def uncut(self) -> bool:
         """Whether the log ends with a line end."""

@@ -180,15 +180,20 @@ class PduRows:
         except MalformedPduError as error:
             return self._malformed("NR", error, at)
         if isinstance(pdu, rlc_nr.Status):
-            if self.nacks_left < sum(max(nack.count, 1) for nack in pdu.nacks):
-                return self._status(at, pdu.ack_sn, None, len(octets), octets)
-            return self._status(at, pdu.ack_sn, rlc_nr.missing(pdu, spec), len(octets), octets)
+            return self.nr_status(at, pdu, spec, len(octets), octets)
         row = FrameRow(
             *at, "AMD", pdu.sn, -1, int(pdu.poll), len(octets), len(pdu.data),
             -1 if pdu.so is None else pdu.so, pdu.si, -1, None, None, pdu.data,
         )  # fmt: skip
         self.rows.append(row)
         return None
+
+    def nr_status(
+        self, at: At, status: rlc_nr.Status, spec: rlc_nr.Nr38322, size: int = -1, octets: bytes | None = None
+    ) -> None:
+        """Add an NR status report, -1 octets long where that is not told."""
+        few = sum(max(nack.count, 1) for nack in status.nacks) <= self.nacks_left
+        self._status(at, status.ack_sn, rlc_nr.missing(status, spec) if few else None, size, octets)
 
     def nr_um(self, at: At, octets: bytes, sn_bits: int) -> None:
         """Add an NR PDU of unacknowledged mode."""

@@ -31,6 +31,20 @@ def test_retransmissions_are_events_across_midnight() -> None:
     assert (recording.clock, recording.skips) == ("relative", [])
 
 
+def test_bpftrace_s_tool_of_that_name_is_read_too() -> None:
+    """It prints neither the version of IP nor the kind of the attempt."""
+    text = (
+        "Attaching 2 probes...\nTracing tcp retransmits. Hit Ctrl-C to end.\n"
+        "TIME     PID      LADDR:LPORT            RADDR:RPORT          STATE\n"
+        "01:55:05 0        10.153.223.157:22      69.53.245.40:34619   ESTABLISHED\n"
+        "01:55:17 0        2001:db8::1:22         2001:db8::2:22957    ESTABLISHED\n"
+    )
+    assert bcc.sniff(text.encode())
+    recording = bcc.read(Source("x", text.encode()))
+    assert recording.tables["tcp_state"]["local"].tolist() == ["10.153.223.157:22", "[2001:db8::1]:22"]
+    assert recording.skips == []
+
+
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("file", "records", "kept"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -37,6 +38,43 @@ def test_other_characters_are_counted() -> None:
     found = erasures.read(Source("x", b"0011\n01x1y\n"))
     assert len(found.metadata["erased"]) == 7
     assert [(skip.record, skip.count) for skip in found.skips] == [(2, 2)]
+
+
+def test_a_wrong_character_is_placed_where_it_stands() -> None:
+    """The loss names the line and the octet of the first one, also in the middle of a long line."""
+    data = b"# name: a\n" + b"01" * 700_000 + b"7" + b"01" * 700_000 + b"89\n"
+    found = erasures.read(Source("x", data))
+    assert len(found.metadata["erased"]) == 2_800_000
+    assert [(skip.record, skip.offset, skip.count) for skip in found.skips] == [(2, 1_400_010, 3)]
+
+
+@pytest.mark.parametrize("between", [b"", b" ", b"\t "])
+@pytest.mark.parametrize("header", [b"", b"# block_ms: 20\n", b"# name: made elsewhere\n"])
+def test_a_trace_on_one_line_of_any_length_is_read(header: bytes, between: bytes) -> None:
+    """It is recognised by the first 64 KiB without a line end, and read in memory for its blocks."""
+    source = Source("x", header + between.join([b"0", b"1", b"1"] * 200_000) + b"\n")
+    assert recognise(source).name == "erasures"
+    tracemalloc.start()
+    found = erasures.read(source)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found.metadata["erased"].tolist() == [False, True, True] * 200_000
+    assert (found.skips, found.complete) == ([], True)
+    assert peak < 4 * 600_000 + (4 << 20)
+
+
+def test_one_wrong_character_in_thousands_is_still_recognised() -> None:
+    """A damaged trace is read with a loss; text that is half digits is no trace."""
+    assert erasures.sniff(b"0110" * 1000 + b"x" + b"01" * 50)
+    assert erasures.sniff(b"# block_ms: 20\n0110x10110101010111\n")
+    assert not erasures.sniff(b"0110x10110101010111\n")
+
+
+def test_a_number_sign_within_a_line_begins_no_comment() -> None:
+    """It is a wrong character; what follows on the line are blocks."""
+    found = erasures.read(Source("x", b"  # name: a\n01#0110\n# name: b\n11\n"))
+    assert len(found.metadata["erased"]) == 8
+    assert [(skip.record, skip.offset, skip.count) for skip in found.skips] == [(2, 14, 1)]
 
 
 @pytest.mark.parametrize("text", [b"# block_ms: -3\n01\n", b"# block_bytes: many\n01\n", b"# block_ms: 0\n01\n"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import inf, isnan
 
 import pytest
@@ -81,6 +82,80 @@ def test_a_stack_says_what_made_tcp_resend() -> None:
     assert not recording.skips
 
 
+SKB = "skbaddr=0xffff888301747000 skaddr=0xffff8881043e3780 "
+V6 = "sport=443 dport=9 saddr=0.0.0.0 daddr=0.0.0.0 saddrv6=2001:db8::1 daddrv6=2001:db8::2"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        f"{_SOCKET}", f"{_SOCKET} state=TCP_ESTABLISHED", f"skbaddr=00000000fcafe9e4 skaddr=00000000a3 {_SOCKET}",
+        f"{SKB}family=AF_INET {_SOCKET} state=0x2 err=0", f"{SKB}family=2 {_SOCKET} state=1",
+    ],
+)  # fmt: skip
+def test_retransmissions_alone_are_a_log_whatever_the_kernel_s_fields(fields: str) -> None:
+    """Fields that came with versions of the kernel, and perf's way to print them, change nothing in what is read."""
+    text = f"swapper     0 [001]  2256.150205556:   tcp:tcp_retransmit_skb: {fields}\n"
+    assert tcp_probe.sniff(text.encode())
+    row = tcp_probe.read(Source("x", text.encode())).tables["tcp_state"].iloc[0]
+    assert (row["time_ns"], row["event"], row["local"]) == (2_256_150_205_556, "retransmit", "10.31.0.1:60708")
+
+
+def test_a_repeated_syn_ack_is_a_retransmission_of_its_listener_s_port() -> None:
+    """tcp_retransmit_synack has no segment and no state; its timer's handler shows in the stack."""
+    text = f"{_HEAD}tcp_retransmit_synack: family=AF_INET6 {V6}\n{_HEAD}<stack trace>\n => reqsk_timer_handler\n"
+    row = tcp_probe.read(Source("x", text.encode())).tables["tcp_state"].iloc[0]
+    assert (row["event"], row["local"], row["remote"]) == ("retransmit", "[2001:db8::1]:443", "[2001:db8::2]:9")
+    assert row["resent_by"] == 0
+
+
+def test_what_the_kernel_could_not_send_is_counted_and_no_retransmission() -> None:
+    """An error below the tracepoint means that nothing left; its stack belongs to no row."""
+    event = f"{_HEAD}tcp_retransmit_skb: {SKB}family=AF_INET {_SOCKET} state=TCP_ESTABLISHED err="
+    stack = f"{_HEAD}<stack trace>\n => tcp_retransmit_timer\n"
+    recording = tcp_probe.read(Source("x", f"{event}0\n{event}-101\n{stack}".encode()))
+    assert recording.tables["tcp_state"]["resent_by"].isna().tolist() == [True]
+    assert (recording.counts, recording.skips) == ({tcp_probe.NOT_SENT: 1}, [])
+
+
+def test_perf_s_stacks_with_user_space_are_read_whole() -> None:
+    """Functions of programs, unknown ones and short addresses are part of a stack, not foreign lines."""
+    text = (
+        f"python 21775 [001]  2401.26:    tcp:tcp_retransmit_skb: {SKB}family=AF_INET {_SOCKET} state=0x1 err=0\n"
+        "\tffffffff820291d2 tcp_retransmit_skb+0x12 ([kernel.kallsyms])\n"
+        "\tffffffff8202ca71 tcp_write_timer+0x91 ([kernel.kallsyms])\n"
+        "\t          2bcabd PyObject_GC_UnTrack+0xd (/usr/lib/libpython3.11.so.1.0)\n"
+        "\t    7ff341c5e380 [unknown] ([unknown])\n\n"
+    )
+    recording = tcp_probe.read(Source("x", text.encode()))
+    assert recording.tables["tcp_state"]["resent_by"].tolist() == [0]
+    assert recording.skips == []
+
+
+def test_trace_cmd_s_report_is_read() -> None:
+    """It begins with the number of processors, and names stacks as events."""
+    text = (
+        "CPU 1 is empty\ncpus=2\n          <idle>-0     [000] ..s2.  5322.616084: tcp_retransmit_skb:   "
+        f"{SKB}family=AF_INET {_SOCKET} state=TCP_ESTABLISHED\n"
+        "          <idle>-0     [000] ..s2.  5322.616123: kernel_stack:         <stack trace >\n"
+        "=> __tcp_retransmit_skb (ffffffff82028c1a)\n=> tcp_send_loss_probe (ffffffff8202c26b)\n"
+    )
+    assert tcp_probe.sniff(text.encode())
+    recording = tcp_probe.read(Source("x", text.encode()))
+    assert recording.tables["tcp_state"]["resent_by"].tolist() == [1]
+    assert recording.skips == []
+
+
+@pytest.mark.parametrize("field", ["sport=70000", "cong_state=" + "9" * 400])
+def test_a_number_out_of_range_is_a_loss_of_its_line(field: str) -> None:
+    """The line is counted with its number; those around it are read."""
+    good = f"{_HEAD}tcp_cong_state_set: family=AF_INET {_SOCKET} cong_state=3\n"
+    name = field.partition("=")[0]
+    bad = re.sub(rf"\b{name}=\d+", field, good)
+    recording = tcp_probe.read(Source("x", (good + bad + good).encode()))
+    assert (recording.records, recording.skips[0].record, recording.skips[0].offset) == (2, 2, len(good))
+
+
 def test_what_the_ring_buffer_lost_is_reported() -> None:
     """Both the header's count of overwritten entries and LOST EVENTS lines are losses."""
     text = (
@@ -98,13 +173,13 @@ def test_what_the_ring_buffer_lost_is_reported() -> None:
 @pytest.mark.data
 @pytest.mark.parametrize("name", [name for name in LINUX if name != "rlc-inseq"])
 def test_every_line_of_real_traces_is_read(name: str) -> None:
-    """Nothing is skipped in what a current kernel wrote; one row for each line that is no comment."""
+    """Nothing is skipped in what a current kernel wrote; each line that is no comment is a row, or was not sent."""
     for file in ("tcp_probe.txt.gz", "retransmit.txt"):
         source = open_source(str(shared("linux", name, file)))
         assert source.data
         recording = tcp_probe.read(source)
         expected = sum(1 for _, _, text in source.lines() if text.strip() and not text.startswith("#"))
-        assert (recording.records, recording.skips) == (expected, [])
+        assert (recording.records + recording.counts.get(tcp_probe.NOT_SENT, 0), recording.skips) == (expected, [])
 
 
 @pytest.mark.data

@@ -5,6 +5,9 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import gnb_log
+from handset import enveloped, hdlc, rlc
+from iperf3_output import document, transfer
 from shared_data import shared, shared_root
 
 from multitracer.parsers import erasures_packed
@@ -72,7 +75,10 @@ FLENT = (
 )
 PACKED = io.BytesIO()
 erasures_packed.write(PACKED, [number % 7 == 0 for number in range(4001)], {"name": "every seventh"})
+MI2LOG = b"".join(hdlc(enveloped(rlc(list(range(at, at + 10)), at / 1000))) for at in range(0, 300, 10))
 INVENTED = {
+    "mi2log": MI2LOG, "iperf3": document(transfer()),
+    "srsran": gnb_log.transfer().encode(),
     "erasures-packed": PACKED.getvalue(),
     "siftr": SIFTR.encode(), "tcpstats": TCPSTATS.encode(), "flent": FLENT.encode(),
 }  # fmt: skip

@@ -53,7 +53,7 @@ def summary(*names: str) -> Any:
 
 def total(document: Any, what: str) -> int:
     """A count over both directions of all connections."""
-    return sum(end[what] for one in document["connections"] for end in one["directions"].values())
+    return sum(end[what] or 0 for one in document["connections"] for end in one["directions"].values())
 
 
 @pytest.mark.parametrize(("names", "packets", "connections"), COUNTED, ids=lambda names: str(names))

@@ -1,0 +1,124 @@
+"""iperf3's JSON: one document or lines, several streams and tests, what was cut off, and what is no TCP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isnan
+from typing import Any
+
+import pytest
+from iperf3_output import SECOND, document, stream, transfer
+
+from multitracer.model.errors import InputError
+from multitracer.model.trace import Recording
+from multitracer.parsers import iperf3, recognise
+from multitracer.parsers.shared.source import Source
+
+
+def read(octets: bytes) -> Recording:
+    source = Source("test.json", octets)
+    assert recognise(source).name == "iperf3"
+    return iperf3.read(source)
+
+
+@pytest.mark.parametrize("written", [document, stream])
+def test_a_sample_is_the_sender_s_state_at_its_interval_s_end(written: Callable[[Any], bytes]) -> None:
+    """Windows are octets and round trips seconds, of each stream's own connection; sums add nothing."""
+    recording = read(written(transfer()))
+    table = recording.tables["tcp_state"]
+    assert (len(table), recording.skips, recording.complete) == (16, [], True)
+    assert table["local"].tolist()[:2] == ["10.0.0.1:5000", "10.0.0.1:5001"]
+    assert table["remote"].tolist()[:2] == ["10.0.0.2:5201"] * 2
+    assert (table["time_ns"].to_numpy()[::2] == [(SECOND + at) * 10**9 for at in range(1, 9)]).all()
+    assert table["cwnd_bytes"].tolist()[:4] == [1000, 2000, 2000, 4000]
+    assert (table["srtt_s"][0], table["rttvar_s"][0]) == (0.02, 0.0005)
+    assert isnan(table["cwnd_segments"][0])
+    assert sum(interval["bytes"] for interval in recording.metadata["intervals"]) == 16 * 125_000
+    assert recording.metadata["clock_error_s"] == 1
+
+
+def test_intervals_that_are_omitted_come_before_those_that_count_anew() -> None:
+    """With -O the seconds begin again at 0 after the omitted ones."""
+    test = transfer(1, 3)
+    test["start"]["test_start"]["omit"] = 1
+    test["intervals"][0]["streams"][0]["omitted"] = True
+    for at in (1, 2):
+        test["intervals"][at]["streams"][0] |= {"start": at - 1, "end": float(at)}
+    times = read(document(test)).tables["tcp_state"]["time_ns"]
+    assert (times // 10**9 - SECOND).tolist() == [1, 2, 3]
+
+
+def test_a_server_s_file_of_several_tests_is_read_whole() -> None:
+    """One document after the other, each with its own start."""
+    later = transfer(1, 2, timestamp={"timesecs": SECOND + 60})
+    times = read(document(transfer(1, 2)) + document(later)).tables["tcp_state"]["time_ns"]
+    assert (times // 10**9 - SECOND).tolist() == [1, 2, 61, 62]
+
+
+def test_a_receiver_s_log_has_throughput_and_no_sender_s_state() -> None:
+    """The intervals are kept, and it is said what they lack."""
+    recording = read(document(transfer(1, 4, sends=False)))
+    assert (recording.records, len(recording.tables["tcp_state"])) == (4, 0)
+    assert len(recording.metadata["intervals"]) == 4
+    assert "receiver" in recording.notes[-1]
+
+
+def test_a_reversed_test_has_the_server_s_samples() -> None:
+    """With --get-server-output the state is the server's; beside the client's own it is only counted."""
+    recording = read(document(transfer(1, 2, sends=False) | {"server_output_json": transfer(1, 2)}))
+    assert len(recording.tables["tcp_state"]) == 2
+    assert iperf3.SERVER_S in recording.notes
+    recording = read(document(transfer(1, 2) | {"server_output_json": transfer(1, 2)}))
+    assert len(recording.tables["tcp_state"]) == 2
+    assert recording.counts == {"outputs of the server, on its own clock": 1}
+
+
+def test_a_document_cut_off_keeps_its_whole_intervals() -> None:
+    """What ends before the cut is read, the loss is counted once with its octet."""
+    whole = document(transfer())
+    recording = read(whole[: whole.rindex(b'"intervals"') + 2500])
+    assert 0 < recording.records < 16
+    assert [(skip.reason, skip.offset, skip.count) for skip in recording.skips] == [(iperf3.DAMAGED, 0, 1)]
+    assert not recording.complete
+    lines = stream(transfer(1, 4)).splitlines(keepends=True)
+    recording = read(b"".join([*lines[:2], lines[2][:40], b"\n", *lines[3:]]))
+    assert (recording.records, recording.skips[0].offset) == (3, len(lines[0]) + len(lines[1]))
+
+
+@pytest.mark.parametrize("value", [10**400, -1, "12", None, float("nan"), True])
+def test_a_number_out_of_range_costs_its_interval(value: Any) -> None:
+    """The interval is counted as a loss; the others are read."""
+    test = transfer(1, 3)
+    test["intervals"][1]["streams"][0]["snd_cwnd"] = value
+    recording = read(stream(test))
+    assert recording.records == 2
+    assert [skip.reason for skip in recording.skips] == [iperf3.OUT_OF_RANGE]
+
+
+def test_an_error_is_said() -> None:
+    """Without an interval it is the reason for refusal; after some it is a note."""
+    refused = transfer(0, 0) | {"error": "unable to connect to server: Connection refused"}
+    with pytest.raises(InputError, match="Connection refused"):
+        read(document(refused))
+    recording = read(document(transfer() | {"error": "control socket has closed unexpectedly"}))
+    assert (recording.records, recording.complete) == (16, False)
+    assert "closed unexpectedly" in recording.notes[0]
+
+
+def test_a_test_over_udp_is_no_tcp() -> None:
+    """It is refused with the number of its intervals."""
+    test = transfer(1, 3)
+    test["start"]["test_start"]["protocol"] = "UDP"
+    with pytest.raises(InputError, match="3 intervals of UDP"):
+        read(document(test))
+
+
+@pytest.mark.parametrize("socket", [9, None, {}, []])
+def test_an_interval_without_a_connection_is_a_loss(socket: Any) -> None:
+    """State that belongs to no socket is not guessed."""
+    test = transfer(2, 3)
+    for interval in test["intervals"]:
+        interval["streams"][1]["socket"] = socket
+    recording = read(document(test))
+    assert recording.records == 3
+    assert [(skip.reason, skip.count) for skip in recording.skips] == [(iperf3.NO_START, 3)]
