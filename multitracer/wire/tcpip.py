@@ -109,12 +109,13 @@ class PacketColumns(NamedTuple):
     checksum: Any
     checksum_ok: Any
     wire_bytes: Any
+    ttl: Any
 
 
 _TYPES = PacketColumns(
     flow=np.int32, direction=np.int8, raw_seq=np.uint32, raw_ack=np.uint32, payload_bytes=np.int32, flags=np.uint16,
     raw_window=np.uint16, tsval=np.uint32, tsecr=np.uint32, options=np.uint8, ip_id=np.int32, checksum=np.uint16,
-    checksum_ok=np.int8, wire_bytes=np.int32,
+    checksum_ok=np.int8, wire_bytes=np.int32, ttl=np.uint8,
 )  # fmt: skip
 
 
@@ -305,7 +306,9 @@ def read_tcp(
     packets.flags[out] = length_and_flags & 0x0FFF
     packets.raw_window[out], packets.checksum[out] = big16(data, tcp + 14), big16(data, tcp + 16)
     packets.payload_bytes[out], packets.wire_bytes[out] = stop - tcp - header, stop - ip
-    packets.ip_id[out] = big16(data, ip + 4) if data[ip] >> 4 == 4 else -1
+    is_v4 = data[ip] >> 4 == 4
+    packets.ip_id[out] = big16(data, ip + 4) if is_v4 else -1
+    packets.ttl[out] = data[ip + 8] if is_v4 else data[ip + 7]
     packets.checksum_ok[out] = checksum_state(data, ip, tcp, stop) if stop <= end else -1
 
 
