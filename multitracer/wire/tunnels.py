@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 _SLIP = 8
 _SLIP_DIRECTION_BYTES = 16
-_MOST_NESTED = 16
-"""Envelopes around a packet that are opened."""
+_MOST_HEADERS = 48
+"""Headers around a packet that are looked behind: of some 16 tunnels."""
 
 _IP_KINDS = {0x21: IPV4, 0x57: IPV6, 0x281: MPLS, 0x283: MPLS}
 """EtherTypes of PPP protocols (RFC 1332 2.1, RFC 5072 2, RFC 3032 4.3)."""
@@ -84,7 +84,7 @@ class TunnelDecoder:
 
     def _innermost(self, inside: Inside, steps: tuple[Step, ...], depth: int) -> Iterator[Opened | Closed]:
         """The packets within all envelopes, the outermost of which is `inside`."""
-        for level in range(depth, _MOST_NESTED):
+        for level in range(depth, _MOST_HEADERS):
             if inside.kind == IEEE_802_11:
                 for kind, octets in self._links.payloads(inside.octets, -IEEE_802_11):
                     yield from self._innermost(Inside(kind, octets), steps, level + 1)
@@ -101,7 +101,7 @@ class TunnelDecoder:
                     yield Opened(inside.octets, steps)
                 return
             inside, steps = content, steps + step
-        yield Closed(f"more than {_MOST_NESTED} envelopes")
+        yield Closed(f"more than {_MOST_HEADERS} headers")
 
     def _within(self, inside: Inside, steps: tuple[Step, ...]) -> tuple[Inside | Closed | None, tuple[Step, ...]]:
         """The content of one envelope, and the step into it if it is a tunnel."""

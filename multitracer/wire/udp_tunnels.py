@@ -77,7 +77,7 @@ def user_packet(data: Any, at: int, end: int, stop: int) -> int:
     following = np.int64(data[at + 11]) if data[at] & 4 else np.int64(0)
     at += 12
     while following:
-        size = 4 * np.int64(data[at]) if at < end else np.int64(0)
+        size = int(4 * np.int64(data[at])) if at < end else 0
         if size == 0 or at + size > end:
             return _NOT_OPENED
         following = np.int64(data[at + size - 1])

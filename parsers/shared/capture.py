@@ -225,6 +225,7 @@ def _decode_inner(records: Records, decoded: tcpip.Decoded, inner: list[_Inner])
         data, offset, sizes.astype(np.int32), (sizes + missing).astype(np.int32),
         np.zeros(len(at), dtype=np.int16), np.array([layers.RAW_IP], dtype=np.int64), _labels(inner),
     )  # fmt: skip
+    # Frames of a link are not looked for in tunnels.
     for row in np.flatnonzero(np.isin(again.status, (layers.UNKNOWN, layers.LINK_FRAME))).tolist():
         again.status[row] = layers.UDP if tunnels.is_datagram(inner[row].packet.octets) else layers.OTHER
     decoded.status[at] = again.status
