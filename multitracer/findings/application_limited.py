@@ -1,19 +1,107 @@
-"""The application left TCP without data to send for longer than a round trip."""
+"""The application left TCP without data to send for longer than a round trip.
+
+That is sure only while nothing is outstanding, for longer than the host was late elsewhere, or when no more data
+followed. While data was outstanding, a full congestion window or send buffer may have held back what was not sent, up
+to the last acknowledgement that advanced; after that it was the application, or a host that was late.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from multitracer.findings.finding import Finding
-from multitracer.findings.limited_stretches import finding, limited
+from multitracer.findings.limited_stretches import Limited, finding, limited
 from multitracer.findings.needs import LIMITS
-from multitracer.findings.observations import Observations
+from multitracer.findings.observations import MS, Direction, Observations
+from multitracer.model.schema import ACK, FIN, RST
 
 KINDS = ("application-limited",)
 NEEDS = (LIMITS,)
 
+SURE_SHARE = 0.5
+"""At least as much of a finding's time has to be beyond doubt."""
+
+Ints = npt.NDArray[np.int64]
+
+
+class Gaps(NamedTuple):
+    """Times between new data of one end and the new data before it, an element each; the last may have no end."""
+
+    stop_ns: Ints
+    """When the sender sent new data again, or heard the last acknowledgement after a FIN."""
+    idle_ns: Ints
+    """Since when nothing was outstanding, or no more data followed; `stop_ns` if data was outstanding all the time."""
+    free_ns: Ints
+    """Since when no acknowledgement advanced, and none was needed therefore to send: `idle_ns` or earlier."""
+    late_ns: int
+    """How late the sender was at most after an acknowledgement that advanced, while other data was outstanding."""
+
 
 def detect(observed: Observations) -> Iterator[Finding]:
-    """One finding for each time that the application limited one end."""
+    """One finding for each time that the application limited one end; sure as far as nothing was outstanding."""
+    gaps: dict[Direction, Gaps] = {}
     for one in limited(observed, "application", group_rtts=observed.thresholds.group_rtts):
-        yield finding("application-limited", "sender", one, "TCP had nothing more to send")
+        if one.direction not in gaps:
+            gaps[one.direction] = _gaps(observed, one.direction)
+        made = finding("application-limited", "sender", one, "TCP had nothing more to send")
+        yield made if made.verdict == "undecided" else _weighed(made, one, gaps[one.direction])
+
+
+def _weighed(made: Finding, one: Limited, gaps: Gaps) -> Finding:
+    """The finding with the verdict that the data outstanding allow."""
+    long = gaps.stop_ns - gaps.idle_ns > gaps.late_ns
+    idle = _within(gaps.idle_ns[long], gaps.stop_ns[long], one)
+    free = _within(gaps.free_ns, gaps.stop_ns, one)
+    evidence = {**made.evidence, "nothing_outstanding_s": idle / (1000 * MS)}
+    if idle >= SURE_SHARE * one.cost_ns:
+        return made._replace(evidence=evidence)
+    likely = free >= SURE_SHARE * one.cost_ns
+    doubt = (
+        f"for all but {idle / MS:.0f} ms of it data was outstanding, or was not for as short a time as this host is "
+        f"late elsewhere ({gaps.late_ns / MS:.0f} ms); for {free / MS:.0f} ms no acknowledgement had "
+        "anything to set off, so that the application or a late host held data back"
+    )
+    if not likely:
+        doubt = f"undecided, because {doubt}; before that a full congestion window or send buffer may have done so"
+    verdict, because = "likely" if likely else "undecided", f"{doubt}; it looks as if {made.because}"
+    return made._replace(verdict=verdict, because=because, evidence=evidence)
+
+
+def _within(since_ns: Ints, stop_ns: Ints, one: Limited) -> int:
+    """How much of a finding's time lies within intervals."""
+    shared = np.minimum(stop_ns, one.stop_ns) - np.maximum(since_ns, one.start_ns)
+    return int(shared[shared > 0].sum())
+
+
+def _gaps(observed: Observations, direction: Direction) -> Gaps:
+    """The times between new data of a direction, as its sender's capture shows them."""
+    time, seq, length, ack, flags = map(observed.column, ("time_ns", "seq", "payload_bytes", "ack", "flags"))
+    rows = observed.rows_sent(direction)
+    data = rows[length[rows] > 0]
+    sent_ns, top = _advances(time[data], seq[data] + length[data])
+    acks = observed.rows(direction.connection, direction.sender_point, 1 - direction.sender)
+    acks = acks[flags[acks] & (ACK | RST) == ACK]
+    heard_ns, una = _advances(time[acks], ack[acks])
+    if len(sent_ns) == 0 or len(heard_ns) == 0:
+        return Gaps(sent_ns[:0], sent_ns[:0], sent_ns[:0], 0)
+    begin, stop = sent_ns[:-1], sent_ns[1:]
+    known = np.append(heard_ns, np.iinfo(np.int64).max)
+    idle = np.clip(known[np.searchsorted(una, top[:-1])], begin, stop)
+    last = np.searchsorted(heard_ns, stop, side="right") - 1
+    free = np.clip(np.where(last >= 0, heard_ns[last], begin), begin, idle)
+    late = (stop - free)[idle == stop].max(initial=0)
+    if (flags[rows] & FIN).any():  # all data that there was had been sent
+        begin, stop = np.append(begin, sent_ns[-1]), np.append(stop, max(heard_ns[-1], sent_ns[-1]))
+        idle, free = np.append(idle, sent_ns[-1]), np.append(free, sent_ns[-1])
+    return Gaps(stop, idle, free, int(late))
+
+
+def _advances(time_ns: Any, number: Any) -> tuple[Ints, Ints]:
+    """The times at which a number rose above all before it, and to what."""
+    highest = np.maximum.accumulate(number.astype(np.int64)) if len(number) else np.empty(0, dtype=np.int64)
+    new = np.flatnonzero(np.append(True, highest[1:] > highest[:-1])[: len(highest)])
+    return np.maximum.accumulate(time_ns[new].astype(np.int64)), highest[new]

@@ -45,6 +45,13 @@ def held(*, delivered: float | None, trigger: str = "timeout", repeats: int = 3)
     return scene(DATA, retransmissions=retransmissions({"ms": 1000, "trigger": trigger}), segment_frames=table)
 
 
+def paused(*, answered: int) -> list[Seen]:
+    """Three segments of data, of which the first `answered` are acknowledged after 100 ms, and a fourth at 250 ms."""
+    burst = [Seen(sent=n, came=n + 50, seq=1 + 1000 * n, size=1000) for n in range(3)]
+    ack = Seen(sent=60, came=100, sender=1, ack=1 + 1000 * answered)
+    return [*burst, ack, Seen(sent=250, came=300, seq=3001, size=1000)]
+
+
 def dropped(*, later: bool, reset: bool = False) -> Observations:
     """A segment of which the link carried nothing, and perhaps a later one that it carried."""
     rows = [{"sent": 0, "first": 5, "last": 9, "delivered": 60}, {"sent": 10, "frames": 0, "carried_bytes": 0}]
@@ -183,8 +190,8 @@ SPEAKS: dict[str, tuple[Observations, Observations]] = {
         scene(DATA, limits=limits(("application", 0, 250))),
     ),
     "application-limited": (
-        scene(DATA, limits=limits(("application", 0, 250))),
-        scene(DATA, limits=limits(("receiver_window", 0, 250))),
+        scene(paused(answered=3), limits=limits(("application", 0, 250))),
+        scene(paused(answered=2), limits=limits(("application", 0, 250))),
     ),
 }
 

@@ -28,6 +28,39 @@ def test_stretches_close_together_make_one_finding() -> None:
     assert "in 2 stretches it cost 0.40 s (4.0 round trips)" in found["because"][0]
 
 
+def ended(*, acked: int, at_ms: float, then_ms: float, flags: int = 0) -> list[Seen]:
+    """Four segments at once, an acknowledgement of the first `acked` of them, and later another segment."""
+    burst = [Seen(sent=0, came=50, seq=1 + 1000 * n, size=1000) for n in range(4)]
+    ack = Seen(sent=at_ms - 50, came=at_ms, sender=1, ack=1 + 1000 * acked)
+    return [*burst, ack, Seen(sent=then_ms, came=then_ms + 50, seq=4001, size=1000, flags=flags)]
+
+
+@pytest.mark.parametrize(
+    ("seen", "verdict"),
+    [
+        (ended(acked=4, at_ms=100, then_ms=300), "confirmed"),
+        (ended(acked=4, at_ms=267, then_ms=300), "undecided"),
+        (ended(acked=2, at_ms=267, then_ms=300), "undecided"),
+        (ended(acked=2, at_ms=100, then_ms=300), "likely"),
+    ],
+)
+def test_the_application_is_sure_only_while_nothing_is_outstanding(seen: list[Seen], verdict: str) -> None:
+    """A host that is 33 ms late under a full send buffer looks much the same up to its last acknowledgement."""
+    found = of("application-limited", scene(seen, limits=limits(("application", 0, 300))))
+    assert found["verdict"].tolist() == [verdict]
+
+
+def test_what_is_shorter_than_the_host_is_late_elsewhere_is_not_sure() -> None:
+    """Nothing outstanding for 200 ms proves nothing of a host that was 250 ms late while data was outstanding."""
+    late = [
+        Seen(sent=1000, came=1050, seq=5001, size=1000), Seen(sent=1000, came=1050, seq=6001, size=1000),
+        Seen(sent=1050, came=1100, sender=1, ack=6001), Seen(sent=1350, came=1400, seq=7001, size=1000),
+    ]  # fmt: skip
+    seen = [*ended(acked=4, at_ms=100, then_ms=300), Seen(sent=400, came=450, sender=1, ack=5001), *late]
+    found = of("application-limited", scene(seen, limits=limits(("application", 0, 300))))
+    assert found["verdict"].tolist() == ["likely"]
+
+
 @pytest.mark.parametrize(("by_arrivals", "layer"), [(True, "path"), (False, "unknown")])
 def test_a_stall_is_the_paths_only_if_both_captures_say_so(*, by_arrivals: bool, layer: str) -> None:
     """From one capture the receiver may have held its acknowledgements back."""
