@@ -156,6 +156,7 @@ def _decode_inner(records: Records, decoded: tcpip.Decoded, inner: list[tuple[in
         np.zeros(len(at), dtype=np.int16), np.array([layers.RAW_IP], dtype=np.int64), _labels(inner),
     )  # fmt: skip
     again.status[again.status == layers.UNKNOWN] = layers.OTHER
+    again.status[again.status == layers.LINK_FRAME] = layers.UDP  # frames of a link are not looked for in tunnels
     decoded.status[at] = again.status
     part = _Part(again, records.number[at], records.time_ns[at], records.interface[at], data, offset)
     part.tunnel_of = lambda row: inner[row][1].tunnel
