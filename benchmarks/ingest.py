@@ -3,10 +3,12 @@
 Makes captures of full-size transfers (headers only; 1 % of the segments resent, SACK and
 timestamps on) and times whole commands: the median of five of ours, of tcptrace's and, with --before, of
 another installed version's, in turn, as machines are shared; one of tshark's, which takes long. Kernels and
-modules are compiled before, as they are for whoever runs an installed command the second time. Usage:
+modules are compiled before, as they are for whoever runs an installed command the second time. With --gtpu, the same
+packets are also read from the tunnels of a mobile network, one a connection and direction; with --mirrored, from a
+mirror port that recorded every packet twice. Usage:
 
     python benchmarks/ingest.py [--packets 10000000] [--connections 1 100 100000] [--no-tshark]
-                                [--before PYTHON] [--turns 5]
+                                [--before PYTHON] [--turns 5] [--gtpu] [--mirrored]
 
 PYTHON is an interpreter in which the version to compare with is installed.
 """
@@ -46,6 +48,20 @@ PACKET = np.dtype(
         ("left", ">u4"), ("right", ">u4"),
     ]
 )  # fmt: skip
+
+TUNNEL = np.dtype(
+    [
+        ("outer_version", ">u2"), ("outer_length", ">u2"), ("outer_id", ">u4"), ("outer_ttl", "u1"),
+        ("outer_protocol", "u1"), ("outer_sum", ">u2"), ("outer_source", ">u4"), ("outer_destination", ">u4"),
+        ("outer_from", ">u2"), ("outer_to", ">u2"), ("datagram", ">u2"), ("outer_check", ">u2"),
+        ("gtp", ">u2"), ("gtp_length", ">u2"), ("teid", ">u4"),
+    ]
+)  # fmt: skip
+"""IPv4, UDP and GTP-U headers."""
+CAPTURE_FIELDS = 4
+"""Fields of PACKET that belong to the capture's record."""
+GTPU_PACKET = np.dtype([*PACKET.descr[:CAPTURE_FIELDS], *TUNNEL.descr, *PACKET.descr[CAPTURE_FIELDS:]])
+GTPU_PORT, G_PDU = 2152, 0x30FF
 
 
 def packets(first: int, count: int, connections: int) -> np.ndarray:
@@ -89,12 +105,32 @@ def packets(first: int, count: int, connections: int) -> np.ndarray:
     return made
 
 
-def make(path: Path, count: int, connections: int) -> None:
-    """Write a pcap file of raw IP packets (LINKTYPE_RAW), without payload."""
+def in_tunnels(plain: np.ndarray) -> np.ndarray:
+    """Packets within GTP-U between a station and the core: a TEID for each connection and direction."""
+    made = np.zeros(len(plain), dtype=GTPU_PACKET)
+    for name in PACKET.names or ():
+        made[name] = plain[name]
+    down = plain["from"] == 80
+    ports = np.where(down, plain["to"], plain["from"]).astype(np.int64)
+    clients = np.where(down, plain["destination"], plain["source"]).astype(np.int64)
+    station, core = 0x0A010101, 0x0A020202
+    made["outer_version"], made["outer_ttl"], made["outer_protocol"], made["gtp"] = 0x4500, 64, 17, G_PDU
+    made["outer_source"], made["outer_destination"] = np.where(down, core, station), np.where(down, station, core)
+    made["outer_from"], made["outer_to"] = GTPU_PORT, GTPU_PORT
+    made["teid"] = ((clients & 0xFF) << 17 | ports << 1 | down) & 0xFFFFFFFF
+    made["gtp_length"] = plain["length"]
+    made["datagram"], made["outer_length"] = plain["length"] + 16, plain["length"] + TUNNEL.itemsize
+    made["captured"], made["original"] = HEADER_BYTES + TUNNEL.itemsize, plain["original"] + TUNNEL.itemsize
+    return made
+
+
+def make(path: Path, count: int, connections: int, *, tunnelled: bool = False) -> None:
+    """Write a pcap file of raw IP packets (LINKTYPE_RAW), without payload, or of the same packets within GTP-U."""
     with path.open("wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 101))
         for first in range(0, count, CHUNK):
-            file.write(packets(first, min(CHUNK, count - first), connections).tobytes())
+            made = packets(first, min(CHUNK, count - first), connections)
+            file.write((in_tunnels(made) if tunnelled else made).tobytes())
 
 
 def timed(command: list[str], settings: dict[str, str] | None = None) -> float:
@@ -152,6 +188,48 @@ def compare(directory: Path, count: int, connections: int, arguments: argparse.N
     capture.unlink()
 
 
+def tunnelled(directory: Path, count: int, connections: int, turns: int) -> None:
+    """The same packets plain and within GTP-U, in turn: the second may take at most twice as long."""
+    plain, inside = directory / "plain.pcap", directory / "gtpu.pcap"
+    make(plain, count, connections)
+    make(inside, count, connections, tunnelled=True)
+    commands = {"plain": analyze(plain, directory / "out"), "gtpu": analyze(inside, directory / "out")}
+    took = in_turn(commands, turns)
+    print(
+        f"{count:>11,} packets {connections:>8,} connections in GTP-U: {took['gtpu']:6.2f} s,"
+        f" plain {took['plain']:6.2f} s ({took['gtpu'] / took['plain']:.2f} times)",
+        flush=True,
+    )
+    plain.unlink()
+    inside.unlink()
+
+
+def mirror(path: Path, count: int, connections: int) -> None:
+    """Write the capture of a mirror port that records each of `count` packets a second time, 2 us later."""
+    with path.open("wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 101))
+        for first in range(0, count, CHUNK):
+            made = np.repeat(packets(first, min(CHUNK, count - first), connections), 2)
+            made["micro"][1::2] += 2
+            file.write(made.tobytes())
+
+
+def mirrored(directory: Path, count: int, connections: int, turns: int) -> None:
+    """The same packets once and, on a mirror port, twice, in turn: the second may take at most twice as long."""
+    plain, twice = directory / "plain.pcap", directory / "twice.pcap"
+    make(plain, count, connections)
+    mirror(twice, count, connections)
+    commands = {"plain": analyze(plain, directory / "out"), "twice": analyze(twice, directory / "out")}
+    took = in_turn(commands, turns)
+    print(
+        f"{count:>11,} packets {connections:>8,} connections on a mirror port with every packet twice:"
+        f" {took['twice']:6.2f} s, plain {took['plain']:6.2f} s ({took['twice'] / took['plain']:.2f} times)",
+        flush=True,
+    )
+    plain.unlink()
+    twice.unlink()
+
+
 def growth(directory: Path, sizes: list[int]) -> None:
     """Time by number of packets: the time per packet must not rise."""
     for count in sizes:
@@ -182,6 +260,8 @@ def main() -> None:
     parser.add_argument("--no-tshark", action="store_true")
     parser.add_argument("--before", metavar="PYTHON")
     parser.add_argument("--turns", type=int, default=TURNS)
+    parser.add_argument("--gtpu", action="store_true")
+    parser.add_argument("--mirrored", action="store_true")
     arguments = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for tool in ("tcptrace", *([] if arguments.no_tshark else ["tshark"])):
@@ -195,6 +275,10 @@ def main() -> None:
             timed(analyze(directory / "made.pcap", directory / "out", python))  # kernels are compiled before
         for connections in arguments.connections:
             compare(directory, arguments.packets, connections, arguments)
+            if arguments.gtpu:
+                tunnelled(directory, arguments.packets, connections, arguments.turns)
+            if arguments.mirrored:
+                mirrored(directory, arguments.packets, connections, arguments.turns)
         growth(directory, [arguments.packets * part // 10 for part in (1, 2, 5, 10)])
 
 

@@ -163,7 +163,7 @@ def part_by_numbers(
         row = rows[at]
         end = np.int64(direction[row]) ^ client
         mine = np.int64(1 if row == far else 0)
-        if row != near and row != far:  # noqa: PLR1714 - compiled code has no tuples of two types
+        if row != near and row != far:
             best = np.int64(1 << 62)
             for one in range(2):
                 if tops[one, 0] < 0 and tops[one, 1] < 0:

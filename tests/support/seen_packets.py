@@ -91,6 +91,13 @@ def later(packets: Iterable[Seen], delay_us: int, **changes: Any) -> list[Seen]:
     return [replace(packet, at_us=packet.at_us + delay_us, **changes) for packet in packets]
 
 
+def beyond(packets: Iterable[Seen], delay_us: int, **changes: Any) -> list[Seen]:
+    """The same packets as a place nearer to the server saw them: the client's so much later, the server's earlier."""
+    return [
+        replace(packet, at_us=packet.at_us + delay_us * (1 - 2 * packet.way), **changes) for packet in packets
+    ]
+
+
 def renumbered(packets: Iterable[Seen], shift: tuple[int, int]) -> list[Seen]:
     """The packets with a constant added to the numbers of the client and to those of the server."""
     return [
