@@ -4,10 +4,11 @@ Makes captures of full-size transfers (headers only; 1 % of the segments resent,
 timestamps on) and times whole commands: the median of five of ours, of tcptrace's and, with --before, of
 another installed version's, in turn, as machines are shared; one of tshark's, which takes long. Kernels and
 modules are compiled before, as they are for whoever runs an installed command the second time. With --gtpu, the same
-packets are also read from the tunnels of a mobile network, one a connection and direction. Usage:
+packets are also read from the tunnels of a mobile network, one a connection and direction; with --mirrored, from a
+mirror port that recorded every packet twice. Usage:
 
     python benchmarks/ingest.py [--packets 10000000] [--connections 1 100 100000] [--no-tshark]
-                                [--before PYTHON] [--turns 5] [--gtpu]
+                                [--before PYTHON] [--turns 5] [--gtpu] [--mirrored]
 
 PYTHON is an interpreter in which the version to compare with is installed.
 """
@@ -203,6 +204,32 @@ def tunnelled(directory: Path, count: int, connections: int, turns: int) -> None
     inside.unlink()
 
 
+def mirror(path: Path, count: int, connections: int) -> None:
+    """Write the capture of a mirror port that records each of `count` packets a second time, 2 us later."""
+    with path.open("wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 101))
+        for first in range(0, count, CHUNK):
+            made = np.repeat(packets(first, min(CHUNK, count - first), connections), 2)
+            made["micro"][1::2] += 2
+            file.write(made.tobytes())
+
+
+def mirrored(directory: Path, count: int, connections: int, turns: int) -> None:
+    """The same packets once and, on a mirror port, twice, in turn: the second may take at most twice as long."""
+    plain, twice = directory / "plain.pcap", directory / "twice.pcap"
+    make(plain, count, connections)
+    mirror(twice, count, connections)
+    commands = {"plain": analyze(plain, directory / "out"), "twice": analyze(twice, directory / "out")}
+    took = in_turn(commands, turns)
+    print(
+        f"{count:>11,} packets {connections:>8,} connections on a mirror port with every packet twice:"
+        f" {took['twice']:6.2f} s, plain {took['plain']:6.2f} s ({took['twice'] / took['plain']:.2f} times)",
+        flush=True,
+    )
+    plain.unlink()
+    twice.unlink()
+
+
 def growth(directory: Path, sizes: list[int]) -> None:
     """Time by number of packets: the time per packet must not rise."""
     for count in sizes:
@@ -234,6 +261,7 @@ def main() -> None:
     parser.add_argument("--before", metavar="PYTHON")
     parser.add_argument("--turns", type=int, default=TURNS)
     parser.add_argument("--gtpu", action="store_true")
+    parser.add_argument("--mirrored", action="store_true")
     arguments = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     for tool in ("tcptrace", *([] if arguments.no_tshark else ["tshark"])):
@@ -249,6 +277,8 @@ def main() -> None:
             compare(directory, arguments.packets, connections, arguments)
             if arguments.gtpu:
                 tunnelled(directory, arguments.packets, connections, arguments.turns)
+            if arguments.mirrored:
+                mirrored(directory, arguments.packets, connections, arguments.turns)
         growth(directory, [arguments.packets * part // 10 for part in (1, 2, 5, 10)])
 
 

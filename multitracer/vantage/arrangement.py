@@ -56,7 +56,7 @@ def _renumbered(table: pd.DataFrame, moved: Ints) -> pd.DataFrame:
 
 
 def as_one_input(packets: pd.DataFrame, points: Points) -> pd.DataFrame:
-    """The packets with one input number for all files that recorded a point at once, whose order is that of the rows."""
+    """The packets with one input number for all files that recorded one point at once; their order is the rows'."""
     first = _first_inputs(points)
     if not first:
         return packets

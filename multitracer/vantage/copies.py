@@ -318,6 +318,7 @@ def _copied_throughout(fields: PacketFields, after: Any, delay: Ints, packets: i
     steady = delay <= limits.steady_ns
     with_data = int(_carries(fields, after[steady]).sum())
     enough = steady.sum() >= max(2, limits.least_share * packets)
-    if not enough or with_data < max(1, limits.least_share * steady.sum()) or steady.sum() < limits.least_steady * len(delay):
+    enough &= with_data >= max(1, limits.least_share * steady.sum())
+    if not enough or steady.sum() < limits.least_steady * len(delay):
         return np.zeros(len(delay), dtype=np.bool_)
     return steady & (delay <= _usual(delay[steady]))

@@ -85,13 +85,21 @@ def find_labels(packets: pd.DataFrame, flows: pd.DataFrame) -> Labels | None:
     families = _families(flows)
     if families is None:
         return None
-    answered = _answered(packets, families)
-    alike = _same_packets(packets, families)
-    sent = _packets_each_way(packets, families)
+    answered, sent = _answered(packets, families), _packets_each_way(packets, families)
     joined = _Joined(families, list(zip(flows["outer_a"].tolist(), flows["outer_b"].tolist(), strict=True)))
-    for family in range(len(families.start) - 1):
+    simple = joined.join_couples(answered, sent)
+    alike = _same_packets(packets, families, _with_rivals(families, sent))
+    for family in np.flatnonzero(~simple).tolist():
         joined.join(family, answered, alike, sent)
     return joined.labels()
+
+
+def _with_rivals(families: Families, sent: Ints) -> Bools:
+    """Per flow, whether another of its family has packets of the same direction."""
+    count = np.zeros((len(families.start), 2), dtype=np.int64)
+    np.add.at(count, families.family[families.members], sent[families.members] > 0)
+    result: Bools = (families.family >= 0) & (count[families.family] > 1).any(axis=1)
+    return result
 
 
 def _families(flows: pd.DataFrame) -> Families | None:
@@ -163,10 +171,10 @@ def count_fits(fields: Fields, families: Families, order: Any, top: Any, counts:
             top[mine] = end
 
 
-def _same_packets(packets: pd.DataFrame, families: Families) -> dict[tuple[int, int], int]:
-    """Pairs of flows of a family with the same packets, and in how many places one file holds both."""
+def _same_packets(packets: pd.DataFrame, families: Families, rivals: Bools) -> dict[tuple[int, int], int]:
+    """Pairs of flows of a family with the same packets, and how many; only `rivals` can have any."""
     flow = packets["flow"].to_numpy()
-    rows = np.flatnonzero(families.family[flow] >= 0)
+    rows = np.flatnonzero(rivals[flow]) if rivals.any() else np.zeros(0, dtype=np.int64)
     some = packets[["flow", "direction", *_CONTENT]].take(rows)
     key = _stream_keys(some, families)
     if len(rows) > _SAMPLED:
@@ -215,6 +223,23 @@ class _Joined:
         """What was found, with the flow that comes first as that of all its parts."""
         swapped = self.families.swapped ^ self.families.swapped[self.flow]
         return Labels(self.flow, swapped, self.side, self.unpaired)
+
+    def join_couples(self, answered: Ints, sent: Ints) -> Bools:
+        """Join the directions of families that have one flow for each; returns which families these are."""
+        families = self.families
+        couple = np.diff(families.start) == 2
+        first = families.members[families.start[:-1]]
+        second = families.members[np.minimum(families.start[:-1] + 1, len(families.members) - 1)]
+        forth = (sent[first, 1] == 0) & (sent[second, 0] == 0)
+        back = (sent[first, 0] == 0) & (sent[second, 1] == 0)
+        couple &= forth | back
+        at = np.minimum(families.matrix[:-1], len(answered) - 4)
+        tested, answers = (answered[at + 1, part] + answered[at + 2, part] for part in (0, 1))
+        fits = couple & (answers > 0) & (answers >= _LEAST_FITS * tested)
+        for one, other in zip(first[fits].tolist(), second[fits].tolist(), strict=True):
+            if _ends_fit(self.outer[one], self.outer[other]):
+                self.flow[other] = self.side[other] = one
+        return couple
 
     def join(self, family: int, answered: Ints, alike: Mapping[tuple[int, int], int], sent: Ints) -> None:
         """Join the flows of one family."""

@@ -41,9 +41,10 @@ _MOST_ALIKE = 16
 
 
 class Use(NamedTuple):
-    """One connection at one place: its SYN's row, its rows, and its initial numbers, those of the client first."""
+    """One connection at one place: the rows of its SYN, of the answer and all; and its numbers, the client's first."""
 
     syn: int
+    answer: int
     rows: Ints
     isn: tuple[int, int]
 
@@ -147,7 +148,7 @@ class _Uses:
         other = rows[(self.flags[rows] & (SYN | ACK) == SYN) & (rows > answer[0])]
         other = other[self.seq[other] != self.seq[syn]]
         rows = rows[rows < other[0]] if len(other) else rows
-        return Use(syn, rows, (int(self.seq[syn]), int(self.seq[answer[0]])))
+        return Use(syn, int(answer[0]), rows, (int(self.seq[syn]), int(self.seq[answer[0]])))
 
 
 @kernel
@@ -161,10 +162,8 @@ def part_by_numbers(
     for at in range(len(rows)):
         row = rows[at]
         end = np.int64(direction[row]) ^ client
-        mine = np.int64(0)
-        if row in (near, far):
-            mine = np.int64(row == far)
-        else:
+        mine = np.int64(1 if row == far else 0)
+        if row != near and row != far:
             best = np.int64(1 << 62)
             for one in range(2):
                 if tops[one, 0] < 0 and tops[one, 1] < 0:
@@ -209,6 +208,8 @@ class _Sums:
 
 def _same_connection(packets: pd.DataFrame, sums: _Sums, one: Use, other: Use) -> bool:
     """Whether two uses hold the same packets, but for what was rewritten."""
+    if not _one_behind_other(packets, one, other):
+        return False
     ours, theirs = one.rows[:_COMPARED], other.rows[:_COMPARED]
     _, mine, its = np.intersect1d(
         _content(packets, one, ours), _content(packets, other, theirs), return_indices=True
@@ -218,6 +219,16 @@ def _same_connection(packets: pd.DataFrame, sums: _Sums, one: Use, other: Use) -
         return False
     alike = sums.of(ours[mine]) == sums.of(theirs[its])
     return bool(alike.sum() >= _SAME_SUMS * len(mine))
+
+
+def _one_behind_other(packets: pd.DataFrame, one: Use, other: Use) -> bool:
+    """Whether in one file the SYN came to `other` second and the answer from there: else the capture was made up."""
+    rows = [one.syn, other.syn, other.answer, one.answer]
+    number, interface = packets["input"].to_numpy()[rows], packets["interface"].to_numpy()[rows]
+    if number[0] != number[1]:
+        return True
+    seen = np.array(rows) if interface[0] == interface[1] else packets["time_ns"].to_numpy()[rows]
+    return bool((np.diff(seen) >= 0).all())
 
 
 def _content(packets: pd.DataFrame, use: Use, rows: Ints) -> npt.NDArray[np.uint64]:

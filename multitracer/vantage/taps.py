@@ -122,13 +122,14 @@ def count_answers(fields: Fields, rows: Any, which: Any, senders: Senders, slack
     for at in range(len(rows)):
         row = rows[at]
         stream = 2 * np.int64(fields.flow[row]) + np.int64(fields.direction[row])
-        if fields.flags[row] & ACK and senders.source[stream ^ 1] not in (_NONE, which[at]):
+        before, peer = senders.source[stream], senders.source[stream ^ 1]
+        if fields.flags[row] & ACK and peer >= 0 and peer != which[at]:
             counts[0] += 1
-            counts[1] += answers(fields, row, senders, stream ^ 1, slack)
-        elif senders.source[stream] not in (_NONE, which[at]):
+            counts[1] += 1 if answers(fields, row, senders, stream ^ 1, slack) else 0
+        elif before >= 0 and before != which[at]:
             beyond = signed32(np.int64(fields.raw_seq[row]) - senders.top[stream])
             counts[0] += 1
-            counts[1] += -slack <= beyond < _NEAR
+            counts[1] += 1 if -slack <= beyond < _NEAR else 0
         note_sent(fields, row, senders, stream)
         senders.source[stream] = which[at]
 

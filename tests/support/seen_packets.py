@@ -53,11 +53,11 @@ class Seen:
 
 def transfer(
     segments: int = 40, *, isn: tuple[int, int] = (4_000_000_000, 77), ids: bool = True, stamps: bool = True,
-    lost: Iterable[int] = (10, 25), rtt_us: int = 20_000,
+    lost: Iterable[int] = (10, 25), rtt_us: int = 20_000, first_ids: tuple[int, int] = (100, 9_000),
 ) -> list[Seen]:  # fmt: skip
     """An upload seen half way; the segments `lost` beyond are sent again, of which duplicate acknowledgements tell."""
     made: list[Seen] = []
-    counters = [100, 9_000]
+    counters = list(first_ids)
     base = (isn[0] + 1, isn[1] + 1)
 
     def add(at_us: int, way: int, seq: int, ack: int, **more: Any) -> None:
@@ -89,6 +89,13 @@ def transfer(
 def later(packets: Iterable[Seen], delay_us: int, **changes: Any) -> list[Seen]:
     """The same packets as another place saw them, so much later."""
     return [replace(packet, at_us=packet.at_us + delay_us, **changes) for packet in packets]
+
+
+def beyond(packets: Iterable[Seen], delay_us: int, **changes: Any) -> list[Seen]:
+    """The same packets as a place nearer to the server saw them: the client's so much later, the server's earlier."""
+    return [
+        replace(packet, at_us=packet.at_us + delay_us * (1 - 2 * packet.way), **changes) for packet in packets
+    ]
 
 
 def renumbered(packets: Iterable[Seen], shift: tuple[int, int]) -> list[Seen]:

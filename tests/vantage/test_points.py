@@ -68,11 +68,20 @@ def test_one_capture_is_one_point_without_copies():
 
 
 def test_interfaces_of_one_capture_are_points():
-    """Packets of two interfaces of one file belong to two points, even when interleaved."""
+    """The same packets at two interfaces of one file belong to two points, even when interleaved."""
+    columns = taken(transfer(100), np.repeat(np.arange(100), 2))
+    found = find({**columns, "interface": np.arange(200) % 2})
+    assert found.point.tolist() == [0, 1] * 100
+    assert found.points[1].description == "0.pcap (interface 1)"
+
+
+def test_interfaces_with_different_packets_of_one_connection_are_one_point():
+    """A full-duplex tap's ports, one per direction, see one place."""
     columns = transfer(100)
     found = find({**columns, "interface": np.arange(100) % 2})
-    assert found.point.tolist() == [0, 1] * 50
-    assert found.points[1].description == "0.pcap (interface 1)"
+    assert set(found.point.tolist()) == {0}
+    assert found.points[0].description == "0.pcap (interface 0, interface 1)"
+    assert "bonded link" in found.notes[0][0]
 
 
 def test_rotated_captures_are_one_point():
