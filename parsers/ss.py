@@ -12,7 +12,16 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from multitracer.model.errors import InputError
-from multitracer.parsers.shared.lines import INT64, fits, head_lines, nanoseconds, split_endpoint, take_lines, whole
+from multitracer.parsers.shared.lines import (
+    INT64,
+    FieldError,
+    fits,
+    head_lines,
+    nanoseconds,
+    split_endpoint,
+    take_lines,
+    whole,
+)
 from multitracer.parsers.shared.tcp_state import StateLog
 
 if TYPE_CHECKING:
@@ -29,6 +38,7 @@ _SOCKET = re.compile(
 )
 _TOKENS = re.compile(r"(?:.*\s)?(?:rto:[\d.]+|cwnd:\d+)(?:\s|\Z)", re.ASCII)
 _TOKEN = re.compile(r"(?<!\S)(\w+):([\d.]+)(?:/([\d.]+))?(?=\s|\Z)", re.ASCII)
+_NAMED = re.compile(r"(?<!\S)(cwnd|mss|rcv_wnd|rto|rtt|snd_wnd|ssthresh):", re.ASCII)
 _CLOCK = re.compile(r"(?<!\S)(busy|rwnd_limited|sndbuf_limited):(\d+)ms(?:\([\d.]+%\))?(?=\s|\Z)", re.ASCII)
 _QUIET = ("LISTEN", "TIME-WAIT", "UNCONN")
 
@@ -112,6 +122,8 @@ class _Sample:
 
 def _add(log: StateLog, number: int, time_ns: int, socket: tuple[str, str], text: str) -> None:
     tokens = {name: (_float(first), _float(second)) for name, first, second in _TOKEN.findall(text)}
+    if any(tokens.get(name, (None,))[0] is None for name in _NAMED.findall(text)):
+        raise FieldError("a statistic that is no number")
 
     def of(name: str) -> float | None:
         return tokens.get(name, (None, None))[0]

@@ -163,8 +163,8 @@ def fit(traces: tuple[str, ...], max_unpacked: int | None, as_json: bool, output
     Writes fit.json: parameters with standard errors, likelihood, how far the lengths of bursts and gaps are
     from the trace's.
     """
-    from multitracer.replay.channels.recommendation import compare
     from multitracer.parsers.shared.source import Room
+    from multitracer.replay.channels.recommendation import compare
     from multitracer.replay.erasures.loading import load_all
 
     found, _ = load_all(traces, room=Room(max_unpacked))
@@ -236,8 +236,8 @@ def describe(
 
     Writes describe.json and describe.html.
     """
-    from multitracer.replay.erasures.description import describe as described
     from multitracer.parsers.shared.source import Room
+    from multitracer.replay.erasures.description import describe as described
     from multitracer.replay.erasures.loading import load_all
 
     found, _ = load_all(traces, room=Room(max_unpacked))

@@ -64,15 +64,15 @@ def _clocks(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> l
             path = ""
         if not path:
             raise click.BadParameter(
-                f"'{shortened(value)}' is not FILE=OFFSET_S or FILE=OFFSET_S,DRIFT_PPM with less than {_LONGEST_S:g} s "
-                f"and {_LARGEST_PPM:g} ppm."
+                f"'{shortened(value)}' is not FILE=OFFSET_S or FILE=OFFSET_S,DRIFT_PPM with less than "
+                f"{_LONGEST_S:g} s and {_LARGEST_PPM:g} ppm."
             )
     return pairs
 
 
 def _within(text: str, limit: float) -> float:
     number = float(text)
-    if not abs(number) < limit or 0 < abs(number) < _LEAST:  # the first is true for NaN, too
+    if not abs(number) < limit or 0 < abs(number) < _LEAST:  # the first holds for NaN, too
         raise ValueError(text)
     return number
 
@@ -155,7 +155,9 @@ _INPUT_OPTIONS = (
         "--from", "from_s", type=Number(-_LONGEST_S, _LONGEST_S), metavar="SECONDS",
         help="Leave out what was before, counted from the trace's start.",
     ),
-    click.option("--to", "to_s", type=Number(-_LONGEST_S, _LONGEST_S), metavar="SECONDS", help="Leave out what came after."),
+    click.option(
+        "--to", "to_s", type=Number(-_LONGEST_S, _LONGEST_S), metavar="SECONDS", help="Leave out what came after."
+    ),
     click.option(
         "--connection", "connections", type=Whole(), multiple=True, metavar="ID",
         help="Keep this connection only (repeatable).",

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multitracer.commands.messages import Progress, quiet, say, verbosity_options
-from multitracer.commands.parameters import MOST_NUMBER, Number, Whole, output_option, prepare, shortened, unpacked_option
+from multitracer.commands.parameters import (
+    MOST_NUMBER,
+    Number,
+    Whole,
+    output_option,
+    prepare,
+    shortened,
+    unpacked_option,
+)
 from multitracer.model.errors import UsageError
 from multitracer.replay.retrace import IDEAL, MODEL_NAMES, RECORDABLE
 
@@ -56,7 +64,8 @@ def _sizes(_: click.Context, __: click.Parameter, value: str | None) -> tuple[in
         else:
             sizes = sorted({whole(part) for part in value.split(",")})  # type: ignore[assignment]
     except ValueError:
-        raise click.BadParameter(f"'{shortened(value)}' is not FIRST:LAST:STEP or a list of sizes such as 30,210,1500.") from None
+        problem = f"'{shortened(value)}' is not FIRST:LAST:STEP or a list of sizes such as 30,210,1500."
+        raise click.BadParameter(problem) from None
     if not 1 <= len(sizes) <= _MOST_SIZES or min(sizes) < 1:
         raise click.BadParameter(f"'{shortened(value)}' must name 1 to {_MOST_SIZES} sizes of 1 octet and more.")
     return tuple(sizes)

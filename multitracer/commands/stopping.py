@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import suppress
 
 GRACE_S = 3.0
 """What runs may take to end once it was interrupted, in s; then the process ends without waiting for it."""
@@ -19,7 +20,7 @@ _state = {"unwinding": False, "by": 0}
 
 
 def begin() -> None:
-    """Take over the signals that end the program: until `unwind`, at once. One that is ignored stays so, as of nohup."""
+    """Take over the signals that end the program: until `unwind`, at once. One that is ignored stays so."""
     for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
@@ -65,11 +66,9 @@ def _leave(*_: object) -> None:
     """End the process now: nothing is waited for, and nothing is cleaned up."""
     if not _state["by"]:
         return
-    try:
+    with suppress(OSError):
         cursor = _SHOW_CURSOR if os.isatty(2) else ""
         os.write(2, f"{cursor}multitracer: {word()}\n".encode())
-    except OSError:
-        pass
     os._exit(status())
 
 
@@ -91,8 +90,6 @@ def _open_streams() -> None:
 
 
 def drop_output() -> None:
-    """Let nothing more be written to standard output, which is closed or full: the interpreter flushes it at its end."""
-    try:
+    """Let nothing more be written to standard output, which is closed or full: Python flushes it at the end."""
+    with suppress(OSError, ValueError):  # a stream that is no file
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):  # a stream of a test, without a file
-        pass

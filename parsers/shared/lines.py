@@ -30,7 +30,7 @@ def whole(text: str, most: int, least: int = 0) -> int:
     """A decimal whole number from `least` to `most`; raises FieldError for any other text."""
     digits = text.removeprefix("-")
     if not (digits.isascii() and digits.isdigit()):
-        raise FieldError(f"a field that is no whole number")
+        raise FieldError("a field that is no whole number")
     number = int(digits) if len(digits) <= _MOST_DIGITS else int(digits.lstrip("0")[: _MOST_DIGITS + 1] or "0")
     number = -number if len(digits) < len(text) else number
     if not least <= number <= most:

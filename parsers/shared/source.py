@@ -147,7 +147,7 @@ def open_source(path: str, room: Room | None = None) -> Source:
     skips: list[Skip] = []
     room = room or Room()
     try:
-        stream = _stdin() if path == "-" else Path(path).open("rb", buffering=0)
+        stream = _stdin() if path == "-" else Path(path).open("rb", buffering=0)  # noqa: SIM115 - closed at its end
         pieces = _read(stream, skips)
         first = next(pieces, b"")
     except (OSError, ValueError) as error:  # ValueError: a name with a zero octet

@@ -12,8 +12,8 @@ from pathlib import Path
 
 sys.path.insert(1, str(Path(__file__).parents[1] / "support"))
 
-import mutants  # noqa: E402
-import pipeline  # noqa: E402
+import mutants
+import pipeline
 
 CHUNK = 100
 

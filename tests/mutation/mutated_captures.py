@@ -109,7 +109,8 @@ def _header(record: Record, link_type: int, rng: Random) -> Record:
         return record
     at = min(rng.choice(borders(record.packet, link_type)) + rng.randrange(24), len(packet) - 1)
     size = rng.choice([1, 1, 2, 2, 4])
-    value = int.from_bytes(packet[at : at + size], "big") + rng.choice([-1, 1]) if rng.random() < 0.3 else rng.choice(_EXTREMES)
+    near = int.from_bytes(packet[at : at + size], "big") + rng.choice([-1, 1])
+    value = near if rng.random() < 0.3 else rng.choice(_EXTREMES)
     packet[at : at + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "big")
     return replace(record, packet=bytes(packet))
 
@@ -155,20 +156,25 @@ def _wrapped(record: Record, link_type: int, rng: Random) -> Record:
     label = rng.getrandbits(24).to_bytes(3, "big")
     frame = b"\2" * 12 + b"\x08\0" + inner
     gtp = struct.pack(">BBHI", rng.choice([0x30, 0x32, 0x34, 0x36]), 255, len(inner), 7) + inner
-    bodies: dict[str, Callable[[], bytes]] = {
-        "vlan": lambda: head[:12] + b"\x81\0\0\7" * rng.choice([1, 2, 9]) + b"\x08\0" + inner,
-        "mpls": lambda: head[:12] + b"\x88\x47" + (label[:2] + b"\x10\x40") * rng.randrange(3) + label[:2] + b"\x11\x40" + inner,
-        "pppoe": lambda: head[:12] + b"\x88\x64\x11\0\0\1" + struct.pack(">H", len(inner) + 2 & 0xFFFF) + b"\0\x21" + inner,
-        "ipip": lambda: head + _ipv4(4, inner, rng),
-        "gre": lambda: head + _ipv4(47, rng.choice([b"\0\0", b"\x20\0", b"\xb0\0", b"\x30\1"]) + b"\x08\0" + b"\0\0\0\1" * rng.randrange(4) + inner, rng),
-        "vxlan": lambda: head + _ipv4(17, _udp(4789, b"\x08\0\0\0" + label + b"\0" + frame), rng),
-        "geneve": lambda: head + _ipv4(17, _udp(6081, bytes([rng.randrange(64), 0]) + b"\x65\x58" + label + b"\0" + frame), rng),
-        "gtpu": lambda: head + _ipv4(17, _udp(2152, gtp), rng),
-        "l2tp": lambda: head + _ipv4(17, _udp(1701, b"\0\2\0\1\0\1\xff\3\0\x21" + inner), rng),
-        "teredo": lambda: head + _ipv4(17, _udp(3544, inner), rng),
-        "erspan": lambda: head + _ipv4(47, b"\x10\0\x88\xbe\0\0\0\1" + b"\x10\0\0\0" + b"\0" * 4 + frame, rng),
-    }  # fmt: skip
-    return replace(record, packet=bodies[rng.choice(list(bodies))]())
+    ether = head[:12]
+    gre = rng.choice([b"\0\0", b"\x20\0", b"\xb0\0", b"\x30\1"]) + b"\x08\0" + b"\0\0\0\1" * rng.randrange(4)
+    geneve = bytes([rng.randrange(64), 0]) + b"\x65\x58" + label + b"\0"
+    pppoe = b"\x88\x64\x11\0\0\1" + struct.pack(">H", len(inner) + 2 & 0xFFFF) + b"\0\x21"
+    erspan = b"\x10\0\x88\xbe\0\0\0\1\x10" + b"\0" * 7
+    bodies = [
+        ether + b"\x81\0\0\7" * rng.choice([1, 2, 9]) + b"\x08\0" + inner,
+        ether + b"\x88\x47" + (label[:2] + b"\x10\x40") * rng.randrange(3) + label[:2] + b"\x11\x40" + inner,
+        ether + pppoe + inner,
+        head + _ipv4(4, inner, rng),
+        head + _ipv4(47, gre + inner, rng),
+        head + _ipv4(47, erspan + frame, rng),
+        head + _ipv4(17, _udp(4789, b"\x08\0\0\0" + label + b"\0" + frame), rng),
+        head + _ipv4(17, _udp(6081, geneve + frame), rng),
+        head + _ipv4(17, _udp(2152, gtp), rng),
+        head + _ipv4(17, _udp(1701, b"\0\2\0\1\0\1\xff\3\0\x21" + inner), rng),
+        head + _ipv4(17, _udp(3544, inner), rng),
+    ]
+    return replace(record, packet=rng.choice(bodies))
 
 
 def _fragments(record: Record, link_type: int, rng: Random) -> list[Record]:

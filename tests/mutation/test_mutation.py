@@ -1,0 +1,40 @@
+"""Mutated inputs of every format go through the whole pipeline, and only errors of ours come."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+
+import mutants
+import pipeline
+import pytest
+
+COUNT = 2000
+"""Some 25 ms each on one processor; `python tests/mutation --count N` runs as many as wanted."""
+
+
+def _part(job: tuple[int, range]) -> list[tuple[int, str, str]]:
+    pipeline.settle(compiled=True)
+    return pipeline.faults(*job)
+
+
+@pytest.mark.compiled
+@pytest.mark.slow
+def test_mutated_inputs_lose_records_and_nothing_else(record_property: pytest.RecordProperty) -> None:
+    """No exception that is not ours, no hang, no memory out of proportion; the seed is printed to repeat it."""
+    seed, workers = random.SystemRandom().getrandbits(32), os.cpu_count() or 1
+    print(f"seed {seed}: python tests/mutation --seed {seed}")
+    record_property("seed", seed)
+    mutants.seeds()
+    edges = [COUNT * part // workers for part in range(workers + 1)]
+    jobs = [(seed, range(*edges[part : part + 2])) for part in range(workers)]
+    with multiprocessing.get_context("fork").Pool(workers) as pool:
+        found = [fault for part in pool.map(_part, jobs, chunksize=1) for fault in part]
+    assert not found, f"seed {seed}: {len(found)} faults, the first: {found[0]}"
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_a_mutant_can_be_made_again(number: int) -> None:
+    """From its seed and number."""
+    assert mutants.mutant(7, number) == mutants.mutant(7, number)
