@@ -227,8 +227,8 @@ def _one_behind_other(packets: pd.DataFrame, one: Use, other: Use) -> bool:
     number, interface = packets["input"].to_numpy()[rows], packets["interface"].to_numpy()[rows]
     if number[0] != number[1]:
         return True
-    seen = np.array(rows) if interface[0] == interface[1] else packets["time_ns"].to_numpy()[rows]
-    return bool((np.diff(seen) >= 0).all())
+    in_time = bool((np.diff(packets["time_ns"].to_numpy()[rows]) >= 0).all())
+    return in_time and (interface[0] != interface[1] or rows == sorted(rows))
 
 
 def _content(packets: pd.DataFrame, use: Use, rows: Ints) -> npt.NDArray[np.uint64]:
