@@ -32,7 +32,7 @@ class Parser(Protocol):
         """The records of an input of this format."""
 
 
-COMPRESSED_ENDINGS = (".gz", ".zst")
+COMPRESSED_ENDINGS = (".gz", ".zst", ".xz")
 TEXT_ENDINGS = (".txt", ".log")
 
 

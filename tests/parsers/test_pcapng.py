@@ -143,7 +143,40 @@ def test_decimal_resolutions_round_down(ticks: int, power: int) -> None:
     """As Python's integers have it, wherever the result is within 64 bits."""
     exact = ticks * 10**9 // 10**power
     if exact < 2**63:
-        assert pcapng.to_ns(np.array([ticks], dtype=np.int64), False, power).tolist() == [exact]
+        time_ns, held = pcapng.to_ns(np.array([ticks], dtype=np.int64), False, power)
+        assert time_ns.tolist() == [exact]
+        assert held.all()
+
+
+@given(
+    st.integers(-(2**63) + 1, 2**63 - 1), st.booleans(), st.integers(0, 127),
+    st.integers(-(2**63), 2**63 - 1) | st.integers(-(10**6), 10**6),
+)  # fmt: skip
+def test_times_are_exact_or_said_to_be_out_of_range(ticks: int, binary: bool, power: int, offset_s: int) -> None:
+    """Of either sign and with any offset, and never wrapped, as Python's integers have it."""
+    exact = ticks * 10**9 // (2**power if binary else 10**power) + offset_s * 10**9
+    time_ns, held = pcapng.to_ns(np.array([ticks], dtype=np.int64), binary, power, offset_s)
+    if held[0]:
+        assert exact - 1 <= int(time_ns[0]) <= exact
+    else:
+        assert abs(exact) >= 2**63 - 2 * 10**9
+
+
+def test_times_before_1970_are_kept() -> None:
+    """Ticks are signed, and an offset may be negative."""
+    before = section() + interface(resolution=9) + packet(2**64 - 3600 * 10**9, SEGMENT)
+    assert times(before) == [-3600 * 10**9]
+    assert times(section() + interface(resolution=9, offset=-7) + packet(5, SEGMENT)) == [5 - 7 * 10**9]
+
+
+def test_a_time_beyond_2262_is_a_counted_loss() -> None:
+    """The record is left out, with its number and place; the others stay."""
+    far = section() + interface() + packet(1, SEGMENT) + packet(2**62, SEGMENT) + packet(2, SEGMENT)
+    found = pcapng.read(Source("x", far))
+    assert found.tables["packets"]["record"].tolist() == [1, 3]
+    assert [(skip.reason, skip.record, skip.count) for skip in found.skips] == [
+        ("time before 1677 or beyond 2262", 2, 1)
+    ]
 
 
 def test_a_time_out_of_range_never_raises() -> None:
