@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.correlation.candidates import UNRELATED, CandidateSegments, Fields
-from multitracer.correlation.delivery import NEVER, delivered
+from multitracer.correlation.delivery import NEVER, acknowledged, delivered
 from multitracer.correlation.headers import header
 from multitracer.correlation.matching import Ends, Offer, match
 from multitracer.correlation.sizes import SizedPacket, match_sizes
-from multitracer.link import reassembly_rlc, reassembly_rlp
+from multitracer.link import reassembly_rlc, reassembly_rlp, reassembly_wifi
 from multitracer.link.packets import CarriedPacket
 from multitracer.link.reassembly_rlc import direction
 from multitracer.model.paths import Paths
@@ -97,7 +97,9 @@ def correlate(
 
 
 def reassemble(frames: pd.DataFrame, rows: Ints, protocol: str) -> list[CarriedPacket]:
-    """The packets of a link direction's frames; `protocol` is rlp, rlc-umts, rlc-lte or rlc-nr."""
+    """The packets of a link direction's frames; `protocol` as in the links table."""
+    if protocol == "wifi":
+        return reassembly_wifi.reassemble(frames, rows)
     if protocol == "rlp":
         return reassembly_rlp.reassemble(frames, rows)
     return reassembly_rlc.reassemble(frames, rows, protocol)
@@ -190,6 +192,8 @@ class _LinkMatcher:
         return int(packet.octets_in_row[np.isin(packet.rows, packet.first_transmissions)].sum())
 
     def _delivered(self, frames: pd.DataFrame, protocol: str) -> list[int]:
+        if protocol == "wifi":
+            return acknowledged(self.packets, frames)
         received = one_log(frames, np.flatnonzero(((frames["link"] == self.link) & ~frames["sent"]).to_numpy()))
         if not len(received):
             return [NEVER] * len(self.packets)

@@ -11,6 +11,7 @@ import numpy as np
 
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.wire.octets import big16
+from multitracer.wire.rare_links import RARE_LINK_TYPES
 
 RAW_IP = 101
 
@@ -18,7 +19,7 @@ RAW_IP = 101
 (_ETHERNET, _RAW, _SLL, _SLL2, _NULL, _PPP, _CHDLC, _FDDI, _IPNET, _ODD, USER, _NONE) = range(12)
 LINK_TYPES = {
     1: _ETHERNET, 12: _RAW, 14: _RAW, 101: _RAW, 228: _RAW, 229: _RAW, 113: _SLL, 276: _SLL2, 0: _NULL, 108: _NULL,
-    9: _PPP, 50: _PPP, 104: _CHDLC, 10: _FDDI, 226: _IPNET, 8: _ODD, 239: _ODD, 258: _ODD,
+    9: _PPP, 50: _PPP, 104: _CHDLC, 10: _FDDI, 226: _IPNET, 8: _ODD, **dict.fromkeys(RARE_LINK_TYPES, _ODD), 239: _ODD, 258: _ODD,
 }  # fmt: skip
 _USER_LINK_TYPES = frozenset({*range(147, 163), 252})
 

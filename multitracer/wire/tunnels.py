@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from multitracer.wire.rare_links import RARE_LINK_TYPES, RareLinkDecoder
+
 if TYPE_CHECKING:
     from multitracer.wire.vj import Decompressor
 
@@ -25,6 +27,22 @@ class TunnelDecoder:
 
     def __init__(self) -> None:
         self._headers: dict[int, Decompressor] = {}
+        self._links = RareLinkDecoder()
+
+    def packets(self, octets: bytes, link_type: int, *, whole: bool = True) -> list[bytes]:
+        """The inner IP packets of a record: several of an A-MSDU or a USB transfer."""
+        if link_type in RARE_LINK_TYPES:
+            found = [self._after(*one) for one in self._links.payloads(octets, link_type, whole=whole)]
+        else:
+            found = [self.packet(octets, link_type)]
+        return [packet for packet in found if packet is not None]
+
+    def _after(self, kind: int, octets: bytes) -> bytes | None:
+        if kind == 0x6558:
+            return self._tunnel(_link_payload(octets, 1))
+        if kind == 0x880B:
+            return self._ppp(octets, 0)
+        return self._tunnel(_link_payload(bytes(12) + kind.to_bytes(2, "big") + octets, 1))
 
     def packet(self, octets: bytes, link_type: int) -> bytes | None:
         """The inner IP packet of a record, or None where there is none or its format is not supported."""

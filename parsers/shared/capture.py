@@ -22,7 +22,7 @@ from multitracer.compute.kernels import octets
 from multitracer.model.errors import InputError
 from multitracer.model.schema import build
 from multitracer.model.trace import Recording, Skip
-from multitracer.wire import layers, tcpip, tunnels
+from multitracer.wire import layers, radiotap, tcpip, tunnels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,6 +96,8 @@ def _decode(records: Records, found: Recording) -> None:
     datagrams = list(_link_frames(records, decoded))
     if datagrams:
         _read_link_frames(datagrams, found)
+    if radiotap.LINK_TYPES.intersection(records.link_types):
+        _read_wifi(records, found)
 
 
 @dataclass
@@ -120,10 +122,9 @@ def _unwrap(records: Records, decoded: tcpip.Decoded) -> _Part | None:
         start = int(records.offset[row])
         whole = bytes(records.data[start : start + int(records.captured[row])])
         missing = int(records.original[row] - records.captured[row])
-        packet = opened.packet(whole, records.link_types[int(records.interface[row])])
-        decoded.status[row] = layers.OTHER if packet is None else layers.TCP
-        if packet is not None:
-            inner.append((row, packet, missing))
+        found = opened.packets(whole, records.link_types[int(records.interface[row])], whole=missing == 0)
+        decoded.status[row] = layers.TCP if found else layers.OTHER
+        inner += [(row, packet, missing) for packet in found]
     if not inner:
         return None
     sizes = np.array([len(packet) for _, packet, _ in inner], dtype=np.int64)
@@ -291,3 +292,25 @@ def _read_link_frames(datagrams: list[Any], found: Recording) -> None:
     tables, skips = read(datagrams)
     found.tables |= tables
     found.skips += skips
+
+
+def _read_wifi(records: Records, found: Recording) -> None:
+    """The frames of a Wi-Fi monitor as those of a link, and counts of all its frames."""
+    from multitracer.parsers.shared import link_frames, wifi_frames
+
+    monitor = wifi_frames.read(_wifi_records(records, wifi_frames.Record))
+    found.notes += wifi_frames.notes(monitor)
+    found.counts.update(monitor.counts)
+    if monitor.rows:
+        tables = monitor.tables()
+        found.tables |= link_frames.joined(found.tables, tables) if "links" in found.tables else tables
+
+
+def _wifi_records(records: Records, record: Callable[..., Any]) -> Iterator[Any]:
+    kinds = np.array(records.link_types)[records.interface]
+    for row in np.flatnonzero(np.isin(kinds, list(radiotap.LINK_TYPES))).tolist():
+        start, size = int(records.offset[row]), int(records.captured[row])
+        yield record(
+            int(records.number[row]), int(records.time_ns[row]), int(kinds[row]),
+            bytes(records.data[start : start + size]), int(records.original[row]) - size,
+        )  # fmt: skip
