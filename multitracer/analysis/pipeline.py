@@ -91,7 +91,7 @@ def join_all(trace: Trace, options: AnalyzeOptions, progress: Progress) -> Joine
     streams = told_by_kernel(streams, logs)
     layer = join_layers(captures, streams, logs)
     limits = limits_of(captures, streams, logs, options)
-    if logs.link:
+    if layer.accounted >= 0:
         accounts = account_links(layer, streams, logs.tcp_state)
     else:
         accounts = account_path(captures, streams, logs, limits)
@@ -190,7 +190,7 @@ def resends_on_air(joined: Joined, main: Accounting, found: Findings) -> Resends
 
 def main_account(joined: Joined) -> Accounting | None:
     """The accounting of the link that carried most data, or by the stated rate."""
-    return joined.accounts.get(-1 if joined.layer.main is None else joined.layer.main)
+    return joined.accounts.get(joined.layer.accounted)
 
 
 def conclude(

@@ -152,6 +152,8 @@ class _LinkMatcher:
         self.time_ns = frames["time_ns"].to_numpy()
         self.begins_ns = int(self.time_ns[mine].min())
         self.sender_logged = bool(frames["sent"].to_numpy()[mine[0]])
+        self.monitored = protocol == "wifi"
+        self.repeats = frames["transmission"].to_numpy() > 0
         self.carries_data = bool((frames["payload_bytes"].to_numpy()[mine] > 0).any())
         self.packets = reassemble(frames, mine, protocol)
         self.delivered = self._delivered(frames, protocol)
@@ -218,11 +220,12 @@ class _LinkMatcher:
             row = self._captured_row(place) if place >= 0 else self._uncaptured_row(number, references)
             if row is not None:
                 self._note_frames(row, packet)
-                if row.sent_ns >= 0 and self.sender_logged and self.fields.error_ns[place] < UNRELATED:
+                first_heard = not (self.monitored and self.repeats[packet.rows[0]])
+                if row.sent_ns >= 0 and self.sender_logged and first_heard and self.fields.error_ns[place] < UNRELATED:
                     row.queue_ns = max(0, row.first_frame_ns - row.sent_ns)
                 row.delivered_ns = self._delivered_ns(number, row.segment)
                 yield row
-        if self.sender_logged:
+        if self.sender_logged and not self.monitored:  # a monitor may not have heard a frame
             yield from self._rows_never_carried()
 
     def _captured_row(self, place: int) -> _Row:

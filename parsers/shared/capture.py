@@ -9,7 +9,7 @@ buffer, which is decoded by the same path.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass, field
 from ipaddress import IPv6Address
 from socket import inet_ntoa
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from multitracer.parsers.shared.source import Source
+    from multitracer.parsers.shared.wifi_frames import Monitor
 
 _PORT = np.array([256, 1])
 """The weights of a port's two octets."""
@@ -87,7 +88,9 @@ def _decode(records: Records, found: Recording) -> None:
         records.data, records.offset, records.captured, records.original, records.interface,
         np.array(records.link_types, dtype=np.int64),
     )  # fmt: skip
-    unwrapped = _unwrap(records, decoded)
+    wifi = radiotap.LINK_TYPES.intersection(records.link_types)
+    monitor = _monitor(records) if wifi else None
+    unwrapped = _unwrap(records, decoded, monitor.repeated if monitor else frozenset())
     parts = [_Part(decoded, records.number, records.time_ns, records.interface, records.data, records.offset)]
     if unwrapped is not None:
         parts.append(unwrapped)
@@ -96,8 +99,8 @@ def _decode(records: Records, found: Recording) -> None:
     datagrams = list(_link_frames(records, decoded))
     if datagrams:
         _read_link_frames(datagrams, found)
-    if radiotap.LINK_TYPES.intersection(records.link_types):
-        _read_wifi(records, found)
+    if monitor is not None:
+        _note_wifi(monitor, found)
 
 
 @dataclass
@@ -112,9 +115,16 @@ class _Part:
     offset: Any
 
 
-def _unwrap(records: Records, decoded: tcpip.Decoded) -> _Part | None:
-    """The IP packets inside records that the fast path does not know; notes each one's status in `decoded`."""
+def _unwrap(records: Records, decoded: tcpip.Decoded, repeated: Set[int]) -> _Part | None:
+    """The IP packets inside records that the fast path does not know; notes each one's status in `decoded`.
+
+    Those of the records with the numbers `repeated` count with other records.
+    """
     rows = np.flatnonzero(decoded.status == layers.UNKNOWN)
+    if repeated:
+        again = np.isin(records.number[rows], list(repeated))
+        decoded.status[rows[again]] = layers.OTHER
+        rows = rows[~again]
     if not len(rows):
         return None
     opened, inner = tunnels.TunnelDecoder(), []
@@ -294,11 +304,17 @@ def _read_link_frames(datagrams: list[Any], found: Recording) -> None:
     found.skips += skips
 
 
-def _read_wifi(records: Records, found: Recording) -> None:
-    """The frames of a Wi-Fi monitor as those of a link, and counts of all its frames."""
+def _monitor(records: Records) -> Monitor:
+    """The frames of a Wi-Fi monitor."""
+    from multitracer.parsers.shared import wifi_frames
+
+    return wifi_frames.read(_wifi_records(records, wifi_frames.Record))
+
+
+def _note_wifi(monitor: Monitor, found: Recording) -> None:
+    """Add a Wi-Fi monitor's frames as those of a link, and the counts of all its frames."""
     from multitracer.parsers.shared import link_frames, wifi_frames
 
-    monitor = wifi_frames.read(_wifi_records(records, wifi_frames.Record))
     found.notes += wifi_frames.notes(monitor)
     found.counts.update(monitor.counts)
     if monitor.rows:

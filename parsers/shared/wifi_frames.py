@@ -6,7 +6,7 @@ on the air hears both directions: its frames count as logged by their sender. Wh
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -63,9 +63,12 @@ _Path = tuple[bytes, bytes, int]
 
 @dataclass
 class _Waiting:
-    """The frames of one path without an acknowledgement: the row of the last transmission of each number."""
+    """The frames of one path."""
 
     rows: dict[int, int] = field(default_factory=dict)
+    """Of frames without an acknowledgement: the row of the last transmission of each number."""
+    latest: OrderedDict[tuple[int, int], int] = field(default_factory=OrderedDict)
+    """By number and fragment, the row of the transmission that counts so far."""
     fragment_bytes: dict[int, int] = field(default_factory=dict)
     """By number, the octets of each fragment but the last."""
 
@@ -78,6 +81,8 @@ class Monitor:
     rows: list[_Row] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     encrypted_bytes: int = 0
+    repeated: set[int] = field(default_factory=set)
+    """Records of transmissions to stations whose packets count with another one of the same frame."""
     _acked: dict[int, int] = field(default_factory=dict)
     _waiting: dict[_Path, _Waiting] = field(default_factory=dict)
     _pairs: dict[_Path, tuple[str, str]] = field(default_factory=dict)
@@ -126,11 +131,31 @@ class Monitor:
                 -1 if rate is None else rate,
             )
         )  # fmt: skip
+        row = len(self.rows) - 1
+        if frame.from_access_point:
+            self._supersede(row, waiting)
         if frame.wants_acknowledgement:
-            row = len(self.rows) - 1
             self._acked[row] = 0
             waiting.rows[frame.number] = row
             self._last = (row, record.time_ns, path)
+
+    def _supersede(self, row: int, waiting: _Waiting) -> None:
+        """Let a packet to a station count when the station got it: with the acknowledged transmission, else the last.
+
+        A packet from a station counts with its first transmission, so that the monitor stands for the station.
+        """
+        frame, latest = self.rows[row], waiting.latest
+        key = (frame.sn, frame.fragment)
+        before = latest.pop(key, None) if frame.retry else None
+        if before is not None and self._acked.get(before) == 1:
+            self.repeated.add(frame.record)
+            row = before
+        elif before is not None:
+            self.repeated.add(self.rows[before].record)
+        latest[key] = row
+        latest.move_to_end(key)
+        while (frame.sn - next(iter(latest))[0]) % MODULUS > MODULUS // 2:
+            latest.popitem(last=False)
 
     def _acknowledged(self, record: Record, heard: Heard, before: tuple[int, int, _Path] | None) -> None:
         """An ACK names only its receiver: it is for the frame before it, if that has come from there."""
