@@ -19,7 +19,7 @@ RAW_IP = 101
 (_ETHERNET, _RAW, _SLL, _SLL2, _NULL, _PPP, _CHDLC, _FDDI, _IPNET, _ODD, USER, _NONE) = range(12)
 LINK_TYPES = {
     1: _ETHERNET, 12: _RAW, 14: _RAW, 101: _RAW, 228: _RAW, 229: _RAW, 113: _SLL, 276: _SLL2, 0: _NULL, 108: _NULL,
-    9: _PPP, 50: _PPP, 104: _CHDLC, 10: _FDDI, 226: _IPNET, 8: _ODD, **dict.fromkeys(RARE_LINK_TYPES, _ODD), 239: _ODD, 258: _ODD,
+    9: _PPP, 50: _PPP, 104: _CHDLC, 10: _FDDI, 226: _IPNET, 8: _ODD, **dict.fromkeys(RARE_LINK_TYPES, _ODD), 239: _ODD,
 }  # fmt: skip
 _USER_LINK_TYPES = frozenset({*range(147, 163), 252})
 
@@ -95,12 +95,22 @@ def ip_after_ppp(data: Any, at: int, end: int) -> int:
 
 
 @inlined
+def wraps_frame(hardware: int) -> bool:
+    """Whether a cooked record of this ARPHRD has a whole frame: frame relay, 802.11, Prism or radiotap."""
+    return hardware == 770 or (hardware >= 801 and hardware <= 803)
+
+
+@inlined
 def ip_header(data: Any, at: int, end: int, kind: int) -> int:
     """Offset of the IP header of a record; -1 - status where there is none."""
     if kind == _RAW:
         return at
     if kind == _ETHERNET:
         return ip_after_ethertype(data, at + 14, end, big16(data, at + 12)) if at + 14 <= end else -1 - CUT
+    if kind == _SLL and at + 16 <= end and wraps_frame(big16(data, at + 2)):
+        return -1 - UNKNOWN
+    if kind == _SLL2 and at + 20 <= end and wraps_frame(big16(data, at + 8)):
+        return -1 - UNKNOWN
     if kind == _SLL:
         return ip_after_ethertype(data, at + 16, end, big16(data, at + 14)) if at + 16 <= end else -1 - CUT
     if kind == _SLL2:

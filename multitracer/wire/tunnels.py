@@ -2,19 +2,19 @@
 
 Works on one record at a time in plain Python, since captures hold few of them. Sources: RFC 2784 and 2890
 (GRE), 3GPP 29.281 (GTP-U), RFC 2003, RFC 4213, RFC 1144 over PPP (RFC 1332 4), tcpdump.org/linktypes (SLIP,
-NFLOG, PKTAP).
+NFLOG).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from multitracer.wire.rare_links import RARE_LINK_TYPES, RareLinkDecoder
+from multitracer.wire.rare_links import RARE_LINK_TYPES, RareLinkDecoder, wraps_link
 
 if TYPE_CHECKING:
     from multitracer.wire.vj import Decompressor
 
-SLIP, NFLOG, PKTAP = 8, 239, 258
+SLIP, NFLOG = 8, 239
 _SLIP_DIRECTION_BYTES = 16
 _NFULA_PAYLOAD = 9
 _GTP_PORT, _G_PDU = (2152).to_bytes(2, "big"), 255
@@ -31,7 +31,7 @@ class TunnelDecoder:
 
     def packets(self, octets: bytes, link_type: int, *, whole: bool = True) -> list[bytes]:
         """The inner IP packets of a record: several of an A-MSDU or a USB transfer."""
-        if link_type in RARE_LINK_TYPES:
+        if link_type in RARE_LINK_TYPES or wraps_link(octets, link_type):
             found = [self._after(*one) for one in self._links.payloads(octets, link_type, whole=whole)]
         else:
             found = [self.packet(octets, link_type)]
@@ -42,14 +42,14 @@ class TunnelDecoder:
             return self._tunnel(_link_payload(octets, 1))
         if kind == 0x880B:
             return self._ppp(octets, 0)
+        if kind == 0x8847:
+            return self._tunnel(_without_labels(octets))
         return self._tunnel(_link_payload(bytes(12) + kind.to_bytes(2, "big") + octets, 1))
 
     def packet(self, octets: bytes, link_type: int) -> bytes | None:
         """The inner IP packet of a record, or None where there is none or its format is not supported."""
         if link_type == NFLOG:
             return _if_ip(_nflog(octets))
-        if link_type == PKTAP:
-            return self._pktap(octets)
         if link_type == SLIP:
             return self._slip(octets)
         if link_type in (9, 50):
@@ -98,13 +98,13 @@ class TunnelDecoder:
             return headers.compressed(body)
         return headers.uncompressed(body) if record[1] & 0xF0 == 0x70 else _if_ip(body)
 
-    def _pktap(self, record: bytes) -> bytes | None:
-        if len(record) < 12:
-            return None
-        header, link_type = int.from_bytes(record[:4], "little"), int.from_bytes(record[8:12], "little")
-        if not 12 <= header < len(record) or link_type == PKTAP:
-            return None
-        return _if_ip(_link_payload(record[header:], link_type))
+
+def _without_labels(octets: bytes) -> bytes:
+    """What follows the bottom of the label stack (RFC 3032)."""
+    at = 0
+    while at + 4 <= len(octets) and not octets[at + 2] & 1:
+        at += 4
+    return octets[at + 4 :]
 
 
 def _if_ip(packet: bytes | None) -> bytes | None:
