@@ -42,7 +42,7 @@ _CHAIN = 3
 """Plausible headers in a row at which a search ends; fewer at the file's end."""
 
 # Which of a record's two lengths is first: that of the octets captured, that of the packet, or either (libpcap's
-# sf-pcap.c). Version 2.3 exchanged them, but some writers of 2.3 did not, and DG/UX wrote version 543.0 in the old order.
+# sf-pcap.c). Version 2.3 exchanged them, but some writers of 2.3 did not, and DG/UX's 543.0 has the old order.
 CAPTURED_FIRST, ORIGINAL_FIRST, SMALLER_CAPTURED = range(3)
 _DGUX_MAJOR = 543
 

@@ -184,4 +184,5 @@ def _xplot(analysis: Analysis, _: dict[str, Any], directory: Path) -> list[Path]
 
 
 def _csv(analysis: Analysis, document: dict[str, Any], directory: Path) -> list[Path]:
-    return csv.write({**as_recorded(analysis.tables, analysis.trace.shift_ns), "inputs": inputs_table(document)}, directory)
+    recorded = as_recorded(analysis.tables, analysis.trace.shift_ns)
+    return csv.write({**recorded, "inputs": inputs_table(document)}, directory)

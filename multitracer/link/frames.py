@@ -70,7 +70,7 @@ def number_frames(frames: pd.DataFrame, links: pd.DataFrame, events: pd.DataFram
 
 
 def by_retry_bit(transmission: Any, frames: pd.DataFrame) -> Any:
-    """`transmission` with what the retry bit of a Wi-Fi frame says: its earlier transmissions may not have been heard."""
+    """`transmission` with what the retry bit of a Wi-Fi frame says: earlier transmissions may not have been heard."""
     retry = frames["retry"].to_numpy()
     return np.where(retry == 1, np.maximum(transmission, 1), np.where(retry == 0, 0, transmission)).astype(np.int16)
 

@@ -1,7 +1,7 @@
 """The IP packets that one direction of a Wi-Fi link carried: MSDUs, alone, in A-MSDUs, or in fragments.
 
-Sequence numbers count MSDUs and A-MSDUs (802.11-2020 10.3.2.14.2). A frame that is no repeat begins a new one, even with
-the number of an earlier one. Encrypted frames are packets whose octets are unknown.
+Sequence numbers count MSDUs and A-MSDUs (802.11-2020 10.3.2.14.2). A frame that is no repeat begins a new one, even
+with the number of an earlier one. Encrypted frames are packets whose octets are unknown.
 """
 
 from __future__ import annotations

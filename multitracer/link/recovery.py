@@ -82,7 +82,8 @@ def _sent(data: pd.DataFrame) -> _Sent | None:
 def _by_heard_acknowledgements(own: pd.DataFrame) -> Ints:
     """Recovery times of the frames whose first transmission and whose acknowledged repeat were heard."""
     own = own[own["sn_unwrapped"] >= 0].sort_values(["sn_unwrapped", "time_ns"], kind="stable")
-    number, time, repeat, acked = (own[name].to_numpy() for name in ("sn_unwrapped", "time_ns", "transmission", "acked"))
+    names = ("sn_unwrapped", "time_ns", "transmission", "acked")
+    number, time, repeat, acked = (own[name].to_numpy() for name in names)
     first = {int(n): int(t) for n, t, again in zip(number, time, repeat, strict=True) if again == 0}
     through = (repeat > 0) & (acked == 1)
     took = [int(t) - first[int(n)] for n, t in zip(number[through], time[through], strict=True) if int(n) in first]

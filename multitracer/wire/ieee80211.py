@@ -1,7 +1,7 @@
 """IEEE 802.11 frames: headers, what data frames carry, and acknowledgements.
 
-Source: IEEE 802.11-2020 clause 9. dpkt knows neither address 4, A-MSDUs and mesh control nor what follows with the order
-bit, and reads frame control in the byte order of the host.
+Source: IEEE 802.11-2020 clause 9. dpkt knows neither A-MSDUs and mesh control nor what follows with the order bit, and
+raises for many types of frames.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """What a receiver noted about an 802.11 frame: radiotap, Prism, AVS and PPI headers.
 
-Sources: radiotap.org, tcpdump.org/linktypes (119, 127, 163, 192), CACE PPI specification 1.0.10; rates: IEEE 802.11-2020
-19.5 (HT), 21.5 (VHT), 802.11ax-2021 27.5 (HE). Here and not by dpkt, whose radiotap ends before the HT, VHT and HE fields.
+Sources: radiotap.org, tcpdump.org/linktypes (119, 127, 163, 192), CACE PPI specification 1.0.10; rates: IEEE
+802.11-2020 19.5 (HT), 21.5 (VHT), 802.11ax-2021 27.5 (HE). Here and not by dpkt, whose radiotap ends before the HT, VHT
+and HE fields.
 """
 
 from __future__ import annotations

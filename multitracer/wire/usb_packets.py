@@ -29,7 +29,7 @@ def packets(record: bytes, link_type: int) -> list[Payload]:
         return []
     if data[:4] in (_NCM_16, _NCM_32):
         frames = list(_ncm(data))
-    elif _little(data, 0) == _RNDIS_PACKET and _RNDIS_HEADER_BYTES <= _little(data, 4):
+    elif _little(data, 0) == _RNDIS_PACKET and _little(data, 4) >= _RNDIS_HEADER_BYTES:
         frames = list(_rndis(data))
     else:
         frames = [data] if _is_ethernet(data) else []

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 CIPHER_BYTES = 16
 """CCMP's header and check (12.5.3.2); with other ciphers a body is up to 12 octets longer or 8 shorter."""
 _ANSWER_NS = 20_000_000
-"""An acknowledgement comes SIFS after its frame (10.3.2.11), and the longest frame lasts 18.4 ms (2304 octets, 1 Mbit/s)."""
+"""An acknowledgement comes SIFS after its frame (10.3.2.11), which lasts 18.4 ms at most (2304 octets, 1 Mbit/s)."""
 
 
 class Record(NamedTuple):
@@ -188,7 +188,11 @@ class Monitor:
         bearer, sender = self._pairs[path]
         link = self.links.number("wifi", bearer, OTHER_END[sender])
         length = len(record.octets) + record.missing
-        self.rows.append(_Row(record.number, record.time_ns, link, kind, nr=nr, length_bytes=length, payload_bytes=0, nacks=nacks))
+        self.rows.append(
+            _Row(
+                record.number, record.time_ns, link, kind, nr=nr, length_bytes=length, payload_bytes=0, nacks=nacks
+            )
+        )  # fmt: skip
 
     def _link(self, frame: Frame) -> int:
         path = (frame.transmitter, frame.receiver, frame.tid)
@@ -224,7 +228,8 @@ def notes(monitor: Monitor) -> list[str]:
     if not encrypted:
         return []
     return [
-        f"{encrypted} encrypted Wi-Fi frames ({monitor.encrypted_bytes} octets): only their lengths and times are known."
+        f"{encrypted} encrypted Wi-Fi frames ({monitor.encrypted_bytes} octets): only their lengths and times are"
+        " known."
     ]
 
 
@@ -250,7 +255,7 @@ def _payload_bytes(frame: Frame, body: bytes | None, length: int, missing: int) 
 
 
 def _offset(frame: Frame, waiting: _Waiting, room: int) -> int:
-    """Where a fragment begins in its MSDU: all but the last are of one length (10.4); -1 of what is whole, or unknown."""
+    """Where a fragment begins in its MSDU, where all but the last are of one length (10.4); -1 whole, or unknown."""
     if frame.more_fragments:
         waiting.fragment_bytes[frame.number] = room
         return frame.fragment * room

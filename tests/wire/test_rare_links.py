@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from packets import ethernet, ipv4, ipv6, tcp
 from pcapng_blocks import interface, packet, section
-from wifi_monitor import SNAP, data, llc, radiotap
+from wifi_monitor import data, llc, radiotap
 
 from multitracer.parsers import pcap
 from multitracer.parsers.shared.source import Source
@@ -86,7 +86,7 @@ LINKS = {
     "pppd": (166, b"\0\x03\0\x21" + SEGMENT),
     "ppp with direction": (204, b"\1\xff\x03\0\x21" + SEGMENT),
     "ppp with direction, compressed": (204, b"\0\x21" + SEGMENT),
-    "erf, ethernet": (197, bytes(8) + b"\x02\0" + struct.pack(">HHH", 18 + len(FRAME), 0, len(FRAME)) + b"\0\0" + FRAME),
+    "erf, ethernet": (197, bytes(8) + b"\x02\0" + struct.pack(">HHHH", 18 + len(FRAME), 0, len(FRAME), 0) + FRAME),
     "erf, extended": (197, bytes(8) + b"\x96\0" + struct.pack(">HHH", 24 + len(SEGMENT), 0, 60) + bytes(8) + SEGMENT),
     "mpls": (219, b"\0\0\x10\x40\0\0\x21\x40" + SEGMENT),
     "netanalyzer": (240, b"\0\0\0\0" + FRAME),
@@ -203,8 +203,3 @@ def test_random_records_never_raise(link_type: int, record: bytes, whole: bool) 
     for kind, payload in RareLinkDecoder().payloads(record, link_type, whole=whole):
         assert 0 <= kind <= 0xFFFF
         assert len(payload) <= len(record)
-
-
-def test_snap_is_that_of_rfc_1042() -> None:
-    """The header that the frames here are made with."""
-    assert SNAP == bytes.fromhex("aaaa03000000")
