@@ -6,7 +6,7 @@ skipped.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -84,12 +84,15 @@ def read(source: Source) -> Recording:
     if not interfaces.link_types:
         raise InputError(source.path, "describes no interface", hint="The file was cut or is damaged.")
     number = np.arange(1, found.count + 1, dtype=np.int64)
-    columns = [offset, captured, original, time_ns, interface, number]
+    records = Records(
+        data, offset, captured, original, time_ns, interface, number, interfaces.link_types, found.skips, complete
+    )
     if not held.all():
         first = int(np.argmin(held))
         found.skips.append(Skip(_FAR, first + 1, int(offset[first]), int((~held).sum())))
-        columns = [values[held] for values in columns]
-    return recording("pcapng", source, Records(data, *columns, interfaces.link_types, found.skips, complete))
+        columns = ("offset", "captured", "original", "time_ns", "interface", "number")
+        records = replace(records, **{name: getattr(records, name)[held] for name in columns})
+    return recording("pcapng", source, records)
 
 
 def _walk(data: Any, found: _Found, interfaces: _Interfaces) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from multitracer.compute.arrays import with_columns
-from multitracer.model.schema import MOMENTS, SCHEMA
+from multitracer.model.schema import SCHEMA
 from multitracer.model.trace import Input, Trace
 
 if TYPE_CHECKING:
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 _DAY_NS = 86_400 * 1_000_000_000
 _RECORDED = ("time_ns", "recorded_ns")
+_MOMENTS = (
+    "time_ns", "recorded_ns", "start_ns", "end_ns", "sent_ns", "first_frame_ns", "last_frame_ns", "delivered_ns",
+)  # fmt: skip
+"""Columns that say when something was; the other columns in ns say how long it took."""
 
 
 def without_negative_times(trace: Trace) -> Trace:
@@ -49,7 +53,7 @@ def as_recorded(tables: Mapping[str, pd.DataFrame], shift_ns: int) -> Mapping[st
 
 
 def _moved_back(name: str, table: pd.DataFrame, shift_ns: int) -> pd.DataFrame:
-    moments = [column for column in MOMENTS if column in table]
+    moments = [column for column in _MOMENTS if column in table]
     nulls = {column.name: column.null for column in SCHEMA[name].columns} if name in SCHEMA else {}
     values = {column: table[column].to_numpy() for column in moments}
     return with_columns(

@@ -13,12 +13,11 @@ import numpy as np
 
 from multitracer.link.packets import CarriedPacket, Rows
 from multitracer.wire import ieee80211
+from multitracer.wire.ieee80211 import AGGREGATED, MESH, MORE_FRAGMENTS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-AGGREGATED, MESH, MORE_FRAGMENTS = 1, 2, 4
-"""Bits of `frames.framing`."""
 _IP = (0x0800, 0x86DD)
 
 

@@ -58,12 +58,6 @@ CAUSES = tuple(vocabulary.CAUSES)
 MATCHES = ("payload", "bytes", "time")
 
 
-MOMENTS = (
-    "time_ns", "recorded_ns", "start_ns", "end_ns", "sent_ns", "first_frame_ns", "last_frame_ns", "delivered_ns",
-)  # fmt: skip
-"""Columns that say when something was; the other columns in ns say how long it took."""
-
-
 @dataclass(frozen=True)
 class Column:
     """One column: `dtype` is a NumPy type string, `object`, or a tuple of categories."""

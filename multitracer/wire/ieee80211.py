@@ -17,6 +17,8 @@ MODULUS = 4096
 """Sequence numbers have 12 bits (9.2.4.4.2)."""
 FCS_BYTES = 4
 LLC_BYTES = 8
+AGGREGATED, MESH, MORE_FRAGMENTS = 1, 2, 4
+"""Bits of `frames.framing`: what a frame's header says of its body."""
 _BLOCK_ACK, _ACKNOWLEDGEMENT = 9, 13  # subtypes of control frames
 _NULL_BIT, _QOS_BIT = 4, 8  # of the subtypes of data frames
 _TO_DS, _FROM_DS, _MORE_FRAGMENTS, _RETRY, _PROTECTED, _ORDER = 1, 2, 4, 8, 64, 128

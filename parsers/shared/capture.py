@@ -122,9 +122,9 @@ def _unwrap(records: Records, decoded: tcpip.Decoded, repeated: Set[int]) -> _Pa
     """
     rows = np.flatnonzero(decoded.status == layers.UNKNOWN)
     if repeated:
-        again = np.isin(records.number[rows], list(repeated))
-        decoded.status[rows[again]] = layers.OTHER
-        rows = rows[~again]
+        elsewhere = np.isin(records.number[rows], list(repeated))
+        decoded.status[rows[elsewhere]] = layers.OTHER
+        rows = rows[~elsewhere]
     if not len(rows):
         return None
     opened, inner = tunnels.TunnelDecoder(), []

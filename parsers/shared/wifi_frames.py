@@ -11,11 +11,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from multitracer.link.reassembly_wifi import AGGREGATED, MESH, MORE_FRAGMENTS
 from multitracer.model.schema import build, empty
 from multitracer.parsers.shared.rlc_frames import OTHER_END, Links
 from multitracer.wire import ieee80211
-from multitracer.wire.ieee80211 import LLC_BYTES, MODULUS, Frame, Heard
+from multitracer.wire.ieee80211 import AGGREGATED, LLC_BYTES, MESH, MODULUS, MORE_FRAGMENTS, Frame, Heard
 
 if TYPE_CHECKING:
     import pandas as pd
