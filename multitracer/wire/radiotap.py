@@ -7,6 +7,7 @@ and HE fields.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 PLAIN, PRISM, RADIOTAP, AVS, PPI = 105, 119, 127, 163, 192
@@ -77,36 +78,33 @@ def _radiotap(octets: bytes) -> Radio | None:
     while word & _EXTENDED and at + 4 <= size:
         word = _little(octets, at, 4)
         at += 4
-    fields = _fields(octets[:size], present, at)
-    flags = fields[_FLAGS][0] if _FLAGS in fields else None
-    if flags is None:
-        return Radio(size, rate_bps=_rate(fields))
-    return Radio(
-        size, PLAIN, bool(flags & _FCS_AT_END), bool(flags & _PADDED), bool(flags & _BAD_FCS), _rate(fields)
-    )  # fmt: skip
+    places = _places(present, at, size)
+    rate = _rate(octets, places)
+    if _FLAGS not in places:
+        return Radio(size, rate_bps=rate)
+    flags = octets[places[_FLAGS]]
+    return Radio(size, PLAIN, bool(flags & _FCS_AT_END), bool(flags & _PADDED), bool(flags & _BAD_FCS), rate)
 
 
-def _fields(header: bytes, present: int, at: int) -> dict[int, bytes]:
-    """The fields by their bits, up to the first that is not whole."""
-    found: dict[int, bytes] = {}
+@lru_cache(maxsize=256)
+def _places(present: int, at: int, end: int) -> dict[int, int]:
+    """Where the fields are, by their bits, up to the first that does not end before `end`; they begin at `at`."""
+    found: dict[int, int] = {}
     for bit, (align, size) in enumerate(_FIELDS):
         if present >> bit & 1:
             at += -at % align
-            if at + size > len(header):
+            if at + size > end:
                 break
-            found[bit] = header[at : at + size]
+            found[bit] = at
             at += size
     return found
 
 
-def _rate(fields: dict[int, bytes]) -> int | None:
-    if _HE in fields:
-        return _he_rate(fields[_HE])
-    if _VHT in fields:
-        return _vht_rate(fields[_VHT])
-    if _MCS in fields:
-        return _ht_rate(fields[_MCS])
-    return fields[_RATE][0] * _HALF_MBPS or None if _RATE in fields else None
+def _rate(octets: bytes, places: dict[int, int]) -> int | None:
+    for bit, rate in ((_HE, _he_rate), (_VHT, _vht_rate), (_MCS, _ht_rate)):
+        if bit in places:
+            return rate(octets[places[bit] : places[bit] + _FIELDS[bit][1]])
+    return octets[places[_RATE]] * _HALF_MBPS or None if _RATE in places else None
 
 
 def _ht_rate(field: bytes) -> int | None:
