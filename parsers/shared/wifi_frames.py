@@ -119,6 +119,7 @@ class Monitor:
         if frame.to_group:
             self.counts["802.11 group frames"] += 1
             return
+        self.counts["802.11 repeated frames"] += frame.retry
         waiting = self._waiting.setdefault(path, _Waiting())
         framing = AGGREGATED * frame.aggregated | MESH * frame.mesh | MORE_FRAGMENTS * frame.more_fragments
         rate = heard.radio.rate_bps
