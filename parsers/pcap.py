@@ -1,4 +1,4 @@
-"""pcap files: either byte order, microseconds or nanoseconds, and Kuznetzov's modified records.
+"""pcap files: either byte order, microseconds or nanoseconds, old versions, and Kuznetzov's modified records.
 
 Source: tcpdump.org/manpages/pcap-savefile.5. Where a record header is not plausible (garbage between
 records, a damaged length), all up to the next chain of plausible headers is skipped.
@@ -9,11 +9,11 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from multitracer.compute.kernels import kernel, octets
+from multitracer.compute.kernels import inlined, kernel, octets
 from multitracer.model.errors import InputError
 from multitracer.model.trace import Skip
 from multitracer.parsers.shared.capture import Records, recording
@@ -41,8 +41,31 @@ _FIRST_GUESS = 4096
 _CHAIN = 3
 """Plausible headers in a row at which a search ends; fewer at the file's end."""
 
+# Which of a record's two lengths is first: that of the octets captured, that of the packet, or either (libpcap's
+# sf-pcap.c). Version 2.3 exchanged them, but some writers of 2.3 did not, and DG/UX's 543.0 has the old order.
+CAPTURED_FIRST, ORIGINAL_FIRST, SMALLER_CAPTURED = range(3)
+_DGUX_MAJOR = 543
+
 # Columns of `state` in `walk`.
 _AT, _FOUND, _LAST_SECOND, _GARBAGE_AT, _GARBAGE_COUNT, _GARBAGE_RECORD, _CUT_AT = range(7)
+
+
+class Layout(NamedTuple):
+    """How the records of a file are written."""
+
+    little: bool
+    header: int
+    """Octets of a record's header."""
+    scale: int
+    """Nanoseconds in a unit of the fraction of a second."""
+    lengths: int = CAPTURED_FIRST
+
+
+def lengths_of(major: int, minor: int) -> int:
+    """Which of the two lengths of a record is first in a file of this version."""
+    if major == _DGUX_MAJOR or (major == 2 and minor < 3):
+        return ORIGINAL_FIRST
+    return SMALLER_CAPTURED if (major, minor) == (2, 3) else CAPTURED_FIRST
 
 
 def sniff(head: bytes) -> bool:
@@ -57,12 +80,8 @@ def read(source: Source) -> Recording:
         raise InputError(source.path, "ends within the file header", offset=len(data))
     if bytes(data[:4]) not in _MAGICS:
         raise InputError(source.path, f"begins with {bytes(data[:4]).hex(' ')}, no magic number of pcap", offset=0)
-    magic, order = _MAGICS[bytes(data[:4])]
-    little = order == "little"
-    link_type = int.from_bytes(bytes(data[20:24]), "little" if little else "big") & _LINK_TYPE_MASK
-    header = 24 if magic == _KUZNETZOV else 16
-    scale = 1 if magic == _NANOSECONDS else 1000
-    offset, captured, original, time_ns, state = _records(data, little, header, scale)
+    layout, link_type = _file_header(bytes(data[:_FILE_HEADER_BYTES]))
+    offset, captured, original, time_ns, state = _records(data, layout)
     count = int(state[_FOUND])
     return recording(
         "pcap",
@@ -72,6 +91,14 @@ def read(source: Source) -> Recording:
             np.arange(1, count + 1, dtype=np.uint32), [link_type], *_losses(state),
         ),
     )  # fmt: skip
+
+
+def _file_header(head: bytes) -> tuple[Layout, int]:
+    """The layout of the records, and their link type."""
+    magic, order = _MAGICS[head[:4]]
+    major, minor, _, _, _, link_type = struct.unpack_from("<HHiIII" if order == "little" else ">HHiIII", head, 4)
+    header, scale = 24 if magic == _KUZNETZOV else 16, 1 if magic == _NANOSECONDS else 1000
+    return Layout(order == "little", header, scale, lengths_of(major, minor)), link_type & _LINK_TYPE_MASK
 
 
 def _losses(state: Any) -> tuple[list[Skip], bool]:
@@ -86,11 +113,11 @@ def _losses(state: Any) -> tuple[list[Skip], bool]:
     return skips, not skips
 
 
-def _records(data: Any, little: bool, header: int, scale: int) -> tuple[Any, Any, Any, Any, Any]:
+def _records(data: Any, layout: Layout) -> tuple[Any, Any, Any, Any, Any]:
     """Offsets, captured and original lengths and times of all records, and the walk's state."""
     state = np.array([_FILE_HEADER_BYTES, 0, -1, -1, 0, 0, -1], dtype=np.int64)
     arrays = [np.empty(_FIRST_GUESS, dtype=kind) for kind in (np.int64, np.int32, np.int32, np.int64)]
-    while walk(data, little, header, scale, state, *arrays):
+    while walk(data, layout, state, *arrays):
         done, at = int(state[_FOUND]), int(state[_AT])
         # As many records as the rest of the file has room for at the mean size so far, and some more.
         more = (len(data) - at) * done // max(at, 1) * 33 // 32 + 1024
@@ -105,50 +132,61 @@ def _longer(values: Any, size: int) -> Any:
     return longer
 
 
+@inlined
+def lengths_at(data: Any, at: int, layout: Layout) -> Any:
+    """The octets captured and the packet's length by the record header at `at`."""
+    first, second = word(data, at + 8, layout.little), word(data, at + 12, layout.little)
+    if layout.lengths == ORIGINAL_FIRST or (layout.lengths == SMALLER_CAPTURED and first > second):
+        return second, first
+    return first, second
+
+
 @kernel
-def plausible(data: Any, at: int, little: bool, header: int, scale: int, last: int) -> bool:
+def plausible(data: Any, at: int, layout: Layout, last: int) -> bool:
     """Whether there is a plausible header at `at`; `last` is the last good record's second, -1 for any."""
-    if at + header > len(data):
+    if at + layout.header > len(data):
         return False
-    size = word(data, at + 8, little)
-    if size > _LARGEST_RECORD or size > word(data, at + 12, little) + 4:
+    size, length = lengths_at(data, at, layout)
+    if size > _LARGEST_RECORD or size > length + 4:
         return False
-    if word(data, at + 4, little) >= 1_000_000_000 // scale:
+    if word(data, at + 4, layout.little) >= 1_000_000_000 // layout.scale:
         return False
-    second = word(data, at, little)
+    second = word(data, at, layout.little)
     return last < 0 or (second >= last - _FAR_SECONDS and second <= last + _FAR_SECONDS)
 
 
 @kernel
-def chained(data: Any, at: int, little: bool, header: int, scale: int, last: int) -> bool:
+def chained(data: Any, at: int, layout: Layout, last: int) -> bool:
     """Whether a chain of plausible records with octets begins at `at`, or a shorter one that ends the file exactly."""
     for _ in range(_CHAIN):
         if at == len(data):
             return True
-        if not plausible(data, at, little, header, scale, last) or word(data, at + 8, little) == 0:
+        if not plausible(data, at, layout, last):
             return False
-        at += header + word(data, at + 8, little)
+        size, _ = lengths_at(data, at, layout)
+        if size == 0:
+            return False
+        at += layout.header + size
     return at <= len(data)
 
 
 @kernel
-def walk(
-    data: Any, little: bool, header: int, scale: int, state: Any, offset: Any, captured: Any, original: Any,
-    time_ns: Any,
-) -> bool:  # fmt: skip
+def walk(data: Any, layout: Layout, state: Any, offset: Any, captured: Any, original: Any, time_ns: Any) -> bool:
     """Find records until the end (False), or until the arrays are full (True)."""
-    at, count = state[_AT], state[_FOUND]
+    at, count, header, little = state[_AT], state[_FOUND], layout.header, layout.little
     while at < len(data):
         if count == len(offset):
             state[_AT], state[_FOUND] = at, count
             return True
         # Some tools write fractions above one second: only lengths decide whether a header is plausible.
-        size = word(data, at + 8, little) if at + header <= len(data) else np.int64(-1)
+        size, length = np.int64(-1), np.int64(-1)
+        if at + header <= len(data):
+            size, length = lengths_at(data, at, layout)
         if size < 0:
             state[_CUT_AT] = at
             break
         if size > _LARGEST_RECORD or at + header + size > len(data):
-            following = next_chain(data, at + 1, little, header, scale, state[_LAST_SECOND])
+            following = next_chain(data, at + 1, layout, state[_LAST_SECOND])
             if size <= _LARGEST_RECORD and following >= len(data):
                 state[_CUT_AT] = at  # the length reaches beyond the end, and no records follow: the file was cut
                 break
@@ -157,8 +195,8 @@ def walk(
             continue
         second = word(data, at, little)
         offset[count], captured[count] = at + header, size
-        original[count] = max(min(word(data, at + 12, little), np.int64(0x7FFFFFFF)), size)
-        time_ns[count] = second * 1_000_000_000 + word(data, at + 4, little) * scale
+        original[count] = max(min(length, np.int64(0x7FFFFFFF)), size)
+        time_ns[count] = second * 1_000_000_000 + word(data, at + 4, little) * layout.scale
         state[_LAST_SECOND] = second
         count += 1
         at += header + size
@@ -167,9 +205,9 @@ def walk(
 
 
 @kernel
-def next_chain(data: Any, at: int, little: bool, header: int, scale: int, last: int) -> int:
+def next_chain(data: Any, at: int, layout: Layout, last: int) -> int:
     """The first place from `at` on where records begin, or the end of the data."""
-    while at < len(data) and not chained(data, at, little, header, scale, last):
+    while at < len(data) and not chained(data, at, layout, last):
         at += 1
     return at
 

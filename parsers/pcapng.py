@@ -6,7 +6,7 @@ skipped.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,8 +25,13 @@ _SECTION, _INTERFACE, _OLD_PACKET, _SIMPLE, _ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6
 _BYTE_ORDER_MAGIC = 0x1A2B3C4D
 _IF_TSRESOL, _IF_TSOFFSET = 9, 14
 _LARGEST_BLOCK = 1 << 24
-_NO_TIME = -1
+_NO_TIME = -(1 << 63)
+"""Ticks that no clock with a meaningful time shows stand for a packet without a time."""
 _SECOND_NS = 1_000_000_000
+_FAR_SECONDS = (1 << 63) // _SECOND_NS
+"""Seconds before and after 1970 of which 64 bits hold the nanoseconds: from 1677 to 2262."""
+
+_FAR = "time before 1677 or beyond 2262"
 
 # Why `walk_blocks` returned.
 _END, _FULL, _SECTION_HERE, _INTERFACE_HERE, _BROKEN, _NO_INTERFACE = range(6)
@@ -75,17 +80,19 @@ def read(source: Source) -> Recording:
     interfaces = _Interfaces()
     complete = _walk(data, found, interfaces)
     offset, captured, original, ticks, interface = (values[: found.count] for values in found.arrays)
-    time_ns = _times(ticks, interface, interfaces)
+    time_ns, held = _times(ticks, interface, interfaces)
     if not interfaces.link_types:
         raise InputError(source.path, "describes no interface", hint="The file was cut or is damaged.")
-    return recording(
-        "pcapng",
-        source,
-        Records(
-            data, offset, captured, original, time_ns, interface, np.arange(1, found.count + 1, dtype=np.int64),
-            interfaces.link_types, found.skips, complete,
-        ),
-    )  # fmt: skip
+    number = np.arange(1, found.count + 1, dtype=np.int64)
+    records = Records(
+        data, offset, captured, original, time_ns, interface, number, interfaces.link_types, found.skips, complete
+    )
+    if not held.all():
+        first = int(np.argmin(held))
+        found.skips.append(Skip(_FAR, first + 1, int(offset[first]), int((~held).sum())))
+        columns = ("offset", "captured", "original", "time_ns", "interface", "number")
+        records = replace(records, **{name: getattr(records, name)[held] for name in columns})
+    return recording("pcapng", source, records)
 
 
 def _walk(data: Any, found: _Found, interfaces: _Interfaces) -> bool:
@@ -164,35 +171,54 @@ def _describe(body: bytes, little: bool, interfaces: _Interfaces) -> None:
     interfaces.offsets_s.append(offset)
 
 
-def _times(ticks: Any, interface: Any, interfaces: _Interfaces) -> Any:
-    """Ticks of each interface's clock as ns since the epoch; a simple packet, which has none, takes the time before."""
-    time_ns = np.empty(len(ticks), dtype=np.int64)
+def _times(ticks: Any, interface: Any, interfaces: _Interfaces) -> tuple[Any, Any]:
+    """Ticks of each interface's clock as ns since the epoch, and which of them 64 bits hold.
+
+    A simple packet, which has no time, takes the time before.
+    """
+    time_ns, held = np.zeros(len(ticks), dtype=np.int64), np.ones(len(ticks), dtype=np.bool_)
     for number, (unit, offset_s) in enumerate(zip(interfaces.units, interfaces.offsets_s, strict=True)):
         mine = interface == number
         if mine.any():
-            offset_s = max(-(2**32), min(offset_s, 2**32))
-            time_ns[mine] = to_ns(ticks[mine], *unit) + offset_s * _SECOND_NS
+            time_ns[mine], held[mine] = to_ns(ticks[mine], *unit, offset_s)
     untimed = ticks == _NO_TIME
     if untimed.any():
-        time_ns[untimed] = 0
-        latest = np.maximum.accumulate(np.where(untimed, -1, np.arange(len(ticks))))
+        held[untimed] = True
+        latest = np.maximum.accumulate(np.where(untimed | ~held, -1, np.arange(len(ticks))))
         time_ns[untimed] = np.where(latest[untimed] >= 0, time_ns[np.maximum(latest[untimed], 0)], 0)
-    return time_ns
+    return time_ns, held
 
 
-def to_ns(ticks: Any, binary: bool, power: int) -> Any:
-    """Ticks of 2**-power or 10**-power seconds as ns, rounded down, without overflow."""
-    ticks = ticks.view(np.uint64)
-    if binary:
-        if power > 63:
-            return np.zeros(len(ticks), dtype=np.int64)
-        seconds, rest = ticks >> np.uint64(power), ticks & np.uint64((1 << power) - 1)
-        if power > 34:  # keeps rest * 10**9 within 64 bits
-            rest, power = rest >> np.uint64(power - 34), 34
-        return (seconds * np.uint64(_SECOND_NS) + (rest * np.uint64(_SECOND_NS) >> np.uint64(power))).view(np.int64)
-    if power <= 9:
-        return (ticks * np.uint64(10 ** (9 - power))).view(np.int64)
-    return (ticks // np.uint64(10 ** min(power - 9, 19))).view(np.int64)
+def to_ns(ticks: Any, binary: bool, power: int, offset_s: int = 0) -> tuple[Any, Any]:
+    """Ticks of 2**-power or 10**-power seconds, and `offset_s`, as ns, rounded down; and which of them 64 bits hold.
+
+    Ticks are signed: writers of times before 1970 write the number's two's complement.
+    """
+    seconds, rest = _binary(ticks, power) if binary else _decimal(ticks, power)
+    far = np.int64(1) << 61  # the sum of two such numbers has no overflow
+    seconds = np.clip(seconds, -far, far) + max(-int(far), min(offset_s, int(far)))
+    held = (seconds >= -_FAR_SECONDS) & (seconds < _FAR_SECONDS)
+    return np.where(held, seconds, 0) * _SECOND_NS + rest, held
+
+
+def _binary(ticks: Any, power: int) -> tuple[Any, Any]:
+    """Whole seconds and ns of ticks of 2**-power seconds."""
+    if power > 63:
+        ticks, power = ticks >> min(power - 63, 63), 63
+    seconds, rest = ticks >> power, ticks & ((1 << power) - 1)
+    if power > 33:  # keeps rest * 10**9 within 63 bits
+        rest, power = rest >> (power - 33), 33
+    return seconds, rest * _SECOND_NS >> power
+
+
+def _decimal(ticks: Any, power: int) -> tuple[Any, Any]:
+    """Whole seconds and ns of ticks of 10**-power seconds."""
+    if power > 27:  # below a nanosecond
+        ticks, power = ticks >> 63, 9
+    elif power > 9:
+        ticks, power = ticks // 10 ** (power - 9), 9
+    seconds = ticks // 10**power
+    return seconds, (ticks - seconds * 10**power) * 10 ** (9 - power)
 
 
 @kernel

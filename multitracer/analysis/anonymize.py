@@ -98,7 +98,7 @@ def anonymize_analysis(analysis: Analysis) -> Analysis:
     recorded |= {name: _table(name, table, names) for name, table in trace.tables.items() if name != "flows"}
     return replace(
         analysis,
-        trace=Trace([_input(entry, names) for entry in trace.inputs], recorded),
+        trace=Trace([_input(entry, names) for entry in trace.inputs], recorded, trace.shift_ns),
         tables={name: _table(name, table, names) for name, table in analysis.tables.items()},
         links=replace(links, rows=names.value(links.rows), notes=names.value(links.notes)),
         missing=names.value(analysis.missing),

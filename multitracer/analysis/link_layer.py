@@ -44,6 +44,16 @@ class LinkLayer:
     """What `Observations.log_error_ns` says."""
 
     @property
+    def accounted(self) -> int:
+        """The link whose accounting is the session's; -1, the path's by its rate, without a link or with a monitor's.
+
+        Of a shared channel nobody knows how long it was taken, nor what the monitor did not hear.
+        """
+        if self.main is None or self.log is None:
+            return -1
+        return -1 if str(self.log.links["protocol"].iat[self.main]) == "wifi" else self.main
+
+    @property
     def rtt_ns(self) -> int | None:
         """The least round trip time of the main link; None if unknown."""
         return None if self.main is None else self.timings[self.main].rtt_ns
@@ -152,7 +162,7 @@ def link_tables(layer: LinkLayer, accounts: Mapping[int, Accounting]) -> dict[st
 
 def conclude_links(layer: LinkLayer, accounts: Mapping[int, Accounting]) -> Links:
     """The links' results as the summary and the report read them."""
-    main = accounts.get(-1 if layer.main is None else layer.main)
+    main = accounts.get(layer.accounted)
     counted = [{**row, **_accounted(accounts.get(row["id"]))} for row in layer.rows]
     return Links(
         counted, layer.main, main.shares if main else None, main.utilization if main else None,

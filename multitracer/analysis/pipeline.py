@@ -27,6 +27,7 @@ from multitracer.accounting.logged_windows import with_windows
 from multitracer.accounting.session import Accounting
 from multitracer.analysis.anonymize import anonymize_analysis
 from multitracer.analysis.captures import Captures, place_captures
+from multitracer.analysis.early_times import without_negative_times
 from multitracer.analysis.link_layer import LinkLayer, account_links, conclude_links, join_layers, link_tables
 from multitracer.analysis.logs import Logs, place_logs, told_by_kernel
 from multitracer.analysis.missing_inputs import missing_inputs
@@ -63,6 +64,7 @@ def analyze(trace: Trace, options: AnalyzeOptions | None = None, progress: Progr
     without packets, or for a connection that does not exist; NoUsableInputError if no input has anything to analyse.
     """
     check_usable(trace)
+    trace = without_negative_times(trace)
     options, progress = options or AnalyzeOptions(), progress or _silent
     whole = join_all(trace, options, progress)
     origin_ns, usual_rtt_ns = first_ns(whole), 0
@@ -89,7 +91,7 @@ def join_all(trace: Trace, options: AnalyzeOptions, progress: Progress) -> Joine
     streams = told_by_kernel(streams, logs)
     layer = join_layers(captures, streams, logs)
     limits = limits_of(captures, streams, logs, options)
-    if logs.link:
+    if layer.accounted >= 0:
         accounts = account_links(layer, streams, logs.tcp_state)
     else:
         accounts = account_path(captures, streams, logs, limits)
@@ -188,7 +190,7 @@ def resends_on_air(joined: Joined, main: Accounting, found: Findings) -> Resends
 
 def main_account(joined: Joined) -> Accounting | None:
     """The accounting of the link that carried most data, or by the stated rate."""
-    return joined.accounts.get(-1 if joined.layer.main is None else joined.layer.main)
+    return joined.accounts.get(joined.layer.accounted)
 
 
 def conclude(
@@ -204,7 +206,7 @@ def conclude(
         **link_tables(joined.layer, joined.accounts),
     }  # fmt: skip
     missing = missing_inputs(tables, options, accounted=links.shares is not None, link_logged=logs.link is not None)
-    part = Trace(logs.inputs, {**trace.tables, "packets": captures.packets})
+    part = Trace(logs.inputs, {**trace.tables, "packets": captures.packets}, trace.shift_ns)
     return Analysis(
         part, tables, streams.paths, ends(streams, joined.limits, clocks), links, origin_ns, options, missing,
         found.not_looked_for, blame,

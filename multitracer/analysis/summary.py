@@ -61,7 +61,7 @@ def summarize(analysis: Analysis) -> Summary:
     document: dict[str, Any] = plain(
         {
             "multitracer": VERSION,
-            "inputs": [_input(entry) for entry in analysis.trace.inputs],
+            "inputs": [_input(entry, analysis.trace.shift_ns) for entry in analysis.trace.inputs],
             "connections": [],
             "links": analysis.links.rows,
             "utilization": analysis.links.utilization,
@@ -81,7 +81,7 @@ def summarize(analysis: Analysis) -> Summary:
     return Summary(document, totals, told)
 
 
-def _input(entry: Input) -> dict[str, Any]:
+def _input(entry: Input, shift_ns: int) -> dict[str, Any]:
     recording, clock = entry.recording, entry.clock
     return {
         "path": entry.path,
@@ -90,8 +90,8 @@ def _input(entry: Input) -> dict[str, Any]:
         "records": recording.records,
         "skipped": entry.skipped,
         "bytes_read": recording.bytes_read,
-        "first_ns": entry.first_ns,
-        "last_ns": entry.last_ns,
+        "first_ns": None if entry.first_ns is None else entry.first_ns - shift_ns,
+        "last_ns": None if entry.last_ns is None else entry.last_ns - shift_ns,
         "complete": recording.complete,
         "clock": {name: getattr(clock, name) for name in _CLOCK} if clock else None,
         "out_of_scope": recording.counts,

@@ -166,11 +166,13 @@ def write_all(
     analysis: Analysis, summary: Summary, output: Path, *, report: bool, exports: tuple[str, ...]
 ) -> str:
     """Write everything but the summary; returns the names of what was written."""
+    from multitracer.analysis.early_times import as_recorded
     from multitracer.export import files
 
     with Progress(shown=not quiet()) as progress:
         progress("writing tables", 0.1)
-        files.write_tables({**analysis.tables, "inputs": files.inputs_table(summary.document)}, output)
+        tables = as_recorded(analysis.tables, analysis.trace.shift_ns)
+        files.write_tables({**tables, "inputs": files.inputs_table(summary.document)}, output)
         progress("writing series", 0.4)
         files.write_series(analysis, output)
         if exports:

@@ -49,7 +49,8 @@ EXPLAINED = {
         "The line of acknowledged frames stands still while frames go on being sent, until the link's window is full; "
         "then only polls and their repeats are left. The reset follows at once, shaded behind the selection.",
         "`erased` frames that came damaged, `sent` frames meanwhile, `duration_ms`. It is likely only where neither "
-        "repeats nor a reset show that the frames sent were missed.",
+        "repeats nor a reset show that the frames sent were missed. Of Wi-Fi, `erased` counts repeats of a frame, each "
+        "of which proves that its sender had no acknowledgement; likely where other frames may have gone unheard.",
         "Nothing in TCP prevents it. Coverage, antenna and handover settings are the cause; make the link persistent "
         "enough (N2, MaxDAT, maxRetxThreshold) that a usual outage ends before a reset, and switch F-RTO on "
         "(`net.ipv4.tcp_frto`) so that TCP recovers quickly from the timeouts that it sets off.",

@@ -46,6 +46,20 @@ def delivered(
     return _in_sequence(packets, whole, always=protocol == "rlp")
 
 
+def acknowledged(packets: Sequence[CarriedPacket], frames: pd.DataFrame) -> list[int]:
+    """The time in ns of the frame of each packet whose acknowledgement a Wi-Fi monitor heard, or NEVER.
+
+    A receiver delivers in the order of the numbers (802.11-2020 10.25.6), so not before those that came earlier.
+    """
+    time_ns, acked = frames["time_ns"].to_numpy(), frames["acked"].to_numpy()
+    times, latest = [], NEVER
+    for packet in packets:
+        came = packet.rows[acked[packet.rows] == 1]
+        latest = max(latest, int(time_ns[came].max())) if len(came) else latest
+        times.append(latest if len(came) else NEVER)
+    return times
+
+
 def _identity(packet: CarriedPacket, sn: Ints) -> tuple[frozenset[int], bytes]:
     """The numbers of its frames, and its octets: a TCP retransmission has the same octets in other frames."""
     return frozenset(sn[packet.rows].tolist()), GARBLED if packet.garbled else packet.octets

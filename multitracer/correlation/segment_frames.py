@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.correlation.candidates import UNRELATED, CandidateSegments, Fields
-from multitracer.correlation.delivery import NEVER, delivered
+from multitracer.correlation.delivery import NEVER, acknowledged, delivered
 from multitracer.correlation.headers import header
 from multitracer.correlation.matching import Ends, Offer, match
 from multitracer.correlation.sizes import SizedPacket, match_sizes
-from multitracer.link import reassembly_rlc, reassembly_rlp
+from multitracer.link import reassembly_rlc, reassembly_rlp, reassembly_wifi
 from multitracer.link.packets import CarriedPacket
 from multitracer.link.reassembly_rlc import direction
 from multitracer.model.paths import Paths
@@ -97,7 +97,9 @@ def correlate(
 
 
 def reassemble(frames: pd.DataFrame, rows: Ints, protocol: str) -> list[CarriedPacket]:
-    """The packets of a link direction's frames; `protocol` is rlp, rlc-umts, rlc-lte or rlc-nr."""
+    """The packets of a link direction's frames; `protocol` as in the links table."""
+    if protocol == "wifi":
+        return reassembly_wifi.reassemble(frames, rows)
     if protocol == "rlp":
         return reassembly_rlp.reassemble(frames, rows)
     return reassembly_rlc.reassemble(frames, rows, protocol)
@@ -150,6 +152,8 @@ class _LinkMatcher:
         self.time_ns = frames["time_ns"].to_numpy()
         self.begins_ns = int(self.time_ns[mine].min())
         self.sender_logged = bool(frames["sent"].to_numpy()[mine[0]])
+        self.monitored = protocol == "wifi"
+        self.repeats = frames["transmission"].to_numpy() > 0
         self.carries_data = bool((frames["payload_bytes"].to_numpy()[mine] > 0).any())
         self.packets = reassemble(frames, mine, protocol)
         self.delivered = self._delivered(frames, protocol)
@@ -190,6 +194,8 @@ class _LinkMatcher:
         return int(packet.octets_in_row[np.isin(packet.rows, packet.first_transmissions)].sum())
 
     def _delivered(self, frames: pd.DataFrame, protocol: str) -> list[int]:
+        if protocol == "wifi":
+            return acknowledged(self.packets, frames)
         received = one_log(frames, np.flatnonzero(((frames["link"] == self.link) & ~frames["sent"]).to_numpy()))
         if not len(received):
             return [NEVER] * len(self.packets)
@@ -214,11 +220,12 @@ class _LinkMatcher:
             row = self._captured_row(place) if place >= 0 else self._uncaptured_row(number, references)
             if row is not None:
                 self._note_frames(row, packet)
-                if row.sent_ns >= 0 and self.sender_logged and self.fields.error_ns[place] < UNRELATED:
+                first_heard = not (self.monitored and self.repeats[packet.rows[0]])
+                if row.sent_ns >= 0 and self.sender_logged and first_heard and self.fields.error_ns[place] < UNRELATED:
                     row.queue_ns = max(0, row.first_frame_ns - row.sent_ns)
                 row.delivered_ns = self._delivered_ns(number, row.segment)
                 yield row
-        if self.sender_logged:
+        if self.sender_logged and not self.monitored:  # a monitor may not have heard a frame
             yield from self._rows_never_carried()
 
     def _captured_row(self, place: int) -> _Row:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multitracer.analysis.early_times import as_recorded
 from multitracer.export import csv, series, xgraph, xplot
 from multitracer.export.json_text import json_pieces
 from multitracer.export.series import RLC_SERIES, RLP_SERIES, TCP_SERIES, View
@@ -171,7 +172,8 @@ def _xgraph(analysis: Analysis, _: dict[str, Any], directory: Path) -> list[Path
 
 
 def _xplot(analysis: Analysis, _: dict[str, Any], directory: Path) -> list[Path]:
-    tables = {**analysis.tables, "packets": analysis.trace.tables["packets"]}
+    recorded = as_recorded(analysis.tables, analysis.trace.shift_ns)
+    tables = {**recorded, "packets": analysis.trace.tables["packets"]}
     written = []
     for connection in connections_with_series(analysis):
         seen = view(analysis, connection, None)
@@ -182,4 +184,5 @@ def _xplot(analysis: Analysis, _: dict[str, Any], directory: Path) -> list[Path]
 
 
 def _csv(analysis: Analysis, document: dict[str, Any], directory: Path) -> list[Path]:
-    return csv.write({**analysis.tables, "inputs": inputs_table(document)}, directory)
+    recorded = as_recorded(analysis.tables, analysis.trace.shift_ns)
+    return csv.write({**recorded, "inputs": inputs_table(document)}, directory)

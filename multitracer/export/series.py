@@ -196,6 +196,8 @@ def _link(tables: Mapping[str, pd.DataFrame], link: int | None) -> dict[str, tup
     if link is None or links is None or frames is None or link not in links["link"].to_numpy():
         return {}
     row = links[links["link"] == link].iloc[0]
+    if row["protocol"] == "wifi":
+        return {}
     of, ours = frames["link"].to_numpy(), frames["sent"].to_numpy(dtype=bool)
     sent = frames[(of == link) & ours].sort_values("time_ns", kind="stable")
     heard = frames[(of == row["reverse"]) & ~ours].sort_values("time_ns", kind="stable")

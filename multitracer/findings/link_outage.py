@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from multitracer.findings.finding import Finding
 from multitracer.findings.needs import FRAMES, LINK_RTT
@@ -21,8 +22,62 @@ def detect(observed: Observations) -> Iterator[Finding]:
     assert frames is not None  # by NEEDS
     links = [link for link in frames["link"].unique() if link >= 0]
     bearers = {observed.bearer_number(link) for link in links}
-    for side, bearer in itertools.product(frames["side"].unique(), sorted(bearers)):
+    monitored = {bearer for bearer in bearers if observed.monitored(bearer)}
+    for side, bearer in itertools.product(frames["side"].unique(), sorted(bearers - monitored)):
         yield from _heard_by(observed, str(side), bearer)
+    for link in sorted(links):
+        if observed.monitored(int(link)):
+            yield from _repeated_on_air(observed, int(link))
+
+
+def _repeated_on_air(observed: Observations, link: int) -> Iterator[Finding]:
+    """The outages of a Wi-Fi link: stretches of nothing but repeats, in which no frame of the peer was heard.
+
+    A repeat proves that its sender had no acknowledgement of the transmission before. The last transmission may have
+    arrived: the stretch ends with it.
+    """
+    frames, link_rtt = observed.frames, observed.link_rtt_ns
+    assert frames is not None
+    assert link_rtt is not None
+    mine = frames[frames["link"].isin([one for one in observed.bearer(link) if one >= 0])]
+    mine = mine.sort_values(["time_ns", "record"], kind="stable")
+    time, repeat = mine["time_ns"].to_numpy(), (mine["transmission"] > 0).to_numpy()
+    own, number = (mine["link"] == link).to_numpy(), mine["sn_unwrapped"].to_numpy()
+    for run in _runs(own & repeat):
+        # The transmission before the first repeat, where it was heard, is the outage's begin.
+        first = run.start - 1 if run.start and own[run.start - 1] else run.start
+        start, end = int(time[first]), int(time[run.stop - 1])
+        if end - start <= observed.thresholds.outage_link_rtts * link_rtt:
+            continue
+        repeats, side = run.stop - run.start, str(mine["side"].iloc[first])
+        certain = repeats > 1 and _nothing_unheard(number, own, repeat, slice(first, run.stop))
+        yield Finding(
+            "link-outage", "link", -1, start, end, "confirmed" if certain else "likely",
+            f"for {(end - start) / 1e6:.0f} ms the {side} sent nothing but {repeats} repeats, and no frame or"
+            " acknowledgement of its peer was heard between them",
+            {"erased": repeats, "sent": run.stop - first, "duration_ms": (end - start) / 1e6},
+            bearer=observed.bearer_number(link),
+        )  # fmt: skip
+
+
+def _nothing_unheard(
+    number: npt.NDArray[np.int64], own: npt.NDArray[np.bool_], repeat: npt.NDArray[np.bool_], run: slice
+) -> bool:
+    """Whether the numbers of both directions show that no other frame was sent within a run of repeats of one frame."""
+    after = np.flatnonzero(own[run.stop :] & (number[run.stop :] >= 0))
+    if len(np.unique(number[run])) != 1 or not len(after) or repeat[run.stop + after[0]]:
+        return False
+    back = ~own & (number >= 0)
+    before, later = np.flatnonzero(back[: run.start]), np.flatnonzero(back[run.stop :])
+    peer_silent = len(before) > 0 and len(later) > 0 and number[run.stop + later[0]] - number[before[-1]] <= 1
+    return bool(number[run.stop + after[0]] == number[run.start] + 1 and peer_silent)
+
+
+def _runs(which: npt.NDArray[np.bool_]) -> Iterator[slice]:
+    """The stretches in which all are true."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], which, [False]]).astype(np.int8)))
+    for start, stop in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
+        yield slice(start, stop)
 
 
 def _heard_by(observed: Observations, side: str, bearer: int) -> Iterator[Finding]:

@@ -34,7 +34,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
                 continue
             yield Finding(
                 "link-recovery-hole", "link", int(connection), start, end,
-                "confirmed" if row["matched_by"] == "payload" else "likely",
+                "confirmed" if row["matched_by"] == "payload" and not observed.monitored(int(link)) else "likely",
                 f"nothing reached TCP for {(end - start) / 1e6:.0f} ms (link round trip {link_rtt / 1e6:.0f} ms)"
                 f" while the link made {row['frame_retransmissions']} repeats of the frames of the segment"
                 " that came next",

@@ -22,6 +22,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
     assert link_rtt is not None  # by NEEDS
     for link in sorted(link for link in frames["link"].unique().tolist() if link >= 0):
         mine = frames[((frames["link"] == link) & frames["sent"]).to_numpy()]
+        heard = "heard of it" if observed.monitored(int(link)) else "sent"
         time, repeat = mine["time_ns"].to_numpy(), (mine["transmission"] > 0).to_numpy()
         order = np.argsort(time, kind="stable")
         time, repeat = time[order], repeat[order]
@@ -34,7 +35,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
             sent = after - int(np.searchsorted(time, first))
             yield Finding(
                 "link-retransmissions", "link", -1, first, min(end, last + link_rtt), "confirmed",
-                f"{run.stop - run.start} of {sent} frames sent were repeats",
+                f"{run.stop - run.start} of {sent} frames {heard} were repeats",
                 {"count": run.stop - run.start, "sent": sent, "link": int(link)},
                 bearer=observed.bearer_number(link),
             )  # fmt: skip

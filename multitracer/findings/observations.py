@@ -168,6 +168,10 @@ class Observations:
         """The lower number of a link's two directions."""
         return min(one for one in self.bearer(link) if one >= 0)
 
+    def monitored(self, link: int) -> bool:
+        """Whether a link's frames are what a monitor heard on the air: what it did not hear proves nothing."""
+        return self.links is not None and str(self.links["protocol"].iat[link]) == "wifi"
+
     def bearer(self, link: int) -> tuple[int, int]:
         """A link and its reverse, -1 where there is none."""
         reverse = -1 if self.links is None else int(self.links["reverse"].iat[link])

@@ -39,7 +39,10 @@ def places_of_loss(observed: Observations) -> Any:
     table, fates = observed.segment_frames, observed.fates
     if table is None or fates is None:
         return places
+    # What a monitor heard on the air may have arrived, or not: only the stations know.
+    heard = [link for link in table["link"].unique().tolist() if observed.monitored(int(link))]
     sure = (table["matched_by"] == "payload").to_numpy() & (table["segment"] >= 0).to_numpy()
+    sure &= ~table["link"].isin(heard).to_numpy()
     segment = table["segment"].to_numpy()
     for fate, place in _PLACES.items():
         mine = sure & (fates.fate == fate)

@@ -16,7 +16,7 @@ import numpy as np
 from multitracer.compute.arrays import with_columns
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.schema import FRAME_TYPES
-from multitracer.wire import rlp
+from multitracer.wire import ieee80211, rlp
 from multitracer.wire.rlc_nr import SI_FIRST
 
 if TYPE_CHECKING:
@@ -27,9 +27,10 @@ MODULI = {
     "rlc-umts": (4096,),  # 25.322 9.2.2.3
     "rlc-lte": (1024, 65536),  # 36.322 6.2.3.3
     "rlc-nr": (4096, 262144),  # 38.322 6.2.3.3
+    "wifi": (ieee80211.MODULUS,),
 }
 LARGEST_NUMBER = max(max(sizes) for sizes in MODULI.values()) - 1
-DATA_TYPES = ("I RR", "I RNR", "I REJ", "I SREJ", "AMD")
+DATA_TYPES = ("I RR", "I RNR", "I REJ", "I SREJ", "AMD", "DATA")
 RESET_TYPES = ("SABM", "RESET")
 RESET_DONE_TYPES = ("UA", "RESET_ACK")
 RELEASE_TYPES = ("DISC", "DM")
@@ -66,7 +67,13 @@ def number_frames(frames: pd.DataFrame, links: pd.DataFrame, events: pd.DataFram
         here = alone[alone["input"] == log]
         resets = LoneResets(here["record"].to_numpy(), here["link"].to_numpy().astype(np.int64))
         number_rows(rows, columns, resets, numbers, _initial_state(numbers), made)
-    return with_columns(frames, **made._asdict())
+    return with_columns(frames, **made._asdict() | {"transmission": by_retry_bit(made.transmission, frames)})
+
+
+def by_retry_bit(transmission: Any, frames: pd.DataFrame) -> Any:
+    """`transmission` with what the retry bit of a Wi-Fi frame says: earlier transmissions may not have been heard."""
+    retry = frames["retry"].to_numpy()
+    return np.where(retry == 1, np.maximum(transmission, 1), np.where(retry == 0, 0, transmission)).astype(np.int16)
 
 
 def _frame_columns(frames: pd.DataFrame, links: pd.DataFrame) -> FrameColumns:

@@ -42,6 +42,8 @@ class _Sent(NamedTuple):
 def recoveries(frames: pd.DataFrame, link: int, reverse: int, modulus: int, rtt_ns: int | None) -> Ints | None:
     """Recovery times in ns of the retransmitted frames of a link; None where the logs do not show them."""
     own = frames[frames["link"] == link]
+    if (own["acked"] >= 0).any():
+        return _by_heard_acknowledgements(own[own["acked"] >= 0])
     data = own[own["type"].isin(DATA_TYPES) & (own["sn"] >= 0)]
     sent = _sent(data[data["sent"] & (data["sn_unwrapped"] >= 0)])
     if sent is None:
@@ -72,6 +74,20 @@ def _sent(data: pd.DataFrame) -> _Sent | None:
     time, sn = data["time_ns"].to_numpy()[whole], data["sn"].to_numpy()[whole]
     _, place, key, count = np.unique(key[whole], return_index=True, return_inverse=True, return_counts=True)
     return _Sent(time, number[whole], epoch[whole], sn, key, count, time[place])
+
+
+# By the acknowledgements that a monitor heard
+
+
+def _by_heard_acknowledgements(own: pd.DataFrame) -> Ints:
+    """Recovery times of the frames whose first transmission and whose acknowledged repeat were heard."""
+    own = own[own["sn_unwrapped"] >= 0].sort_values(["sn_unwrapped", "time_ns"], kind="stable")
+    names = ("sn_unwrapped", "time_ns", "transmission", "acked")
+    number, time, repeat, acked = (own[name].to_numpy() for name in names)
+    first = {int(n): int(t) for n, t, again in zip(number, time, repeat, strict=True) if again == 0}
+    through = (repeat > 0) & (acked == 1)
+    took = [int(t) - first[int(n)] for n, t in zip(number[through], time[through], strict=True) if int(n) in first]
+    return np.array(took, dtype=np.int64)
 
 
 # By the receiver's log

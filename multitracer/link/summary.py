@@ -16,9 +16,12 @@ from multitracer.link.timing import Timing
 if TYPE_CHECKING:
     import pandas as pd
 
-NO_RESET = ("rlc-lte", "rlc-nr")
-"""These protocols are re-established by RRC (36.322 5.4, 38.322 5.1.2), which their PDUs do not show."""
-_STATUS = ("RR", "RNR", "REJ", "SREJ", "STATUS")
+NO_RESET = ("rlc-lte", "rlc-nr", "wifi")
+"""RLC is re-established by RRC (36.322 5.4, 38.322 5.1.2), which its PDUs do not show; Wi-Fi has no resets."""
+_STATUS = ("RR", "RNR", "REJ", "SREJ", "STATUS", "ACK", "BA")
+
+_NOT_IN_WIFI = ("polls", "busy_s", "idle_s", "flow_controlled_s", "rtt_ms")
+"""What Wi-Fi's frames do not have, or what a monitor does not show."""
 
 
 def rows(
@@ -37,6 +40,8 @@ def rows(
         took = recoveries(frames, link, reverse, modulus_of(frames, links, link), timing.rtt_ns)
         if protocol in NO_RESET and not counted["resets"]:
             counted["resets"] = None
+        if protocol == "wifi":
+            counted |= dict.fromkeys(_NOT_IN_WIFI)
         found.append(named | counted | {"recovery_ms": _recovery(took)})
     return found
 

@@ -39,9 +39,18 @@ class Timing:
         return None if self.interval_ns is None or not self.frames else self.interval_ns // self.frames
 
 
+LONGEST_PPDU_NS = 5_484_000
+"""802.11-2020 tables 19-25 and 21-29, aPPDUMaxTime: so long a frame may last that somebody else sends.
+
+Wi-Fi's frames are acknowledged within microseconds, once they are on the air; the wait for it decides about delays.
+"""
+
+
 def timing(frames: pd.DataFrame, link: int, reverse: int, protocol: str, told: Pace = NOT_TOLD) -> Timing:
     """The timing of a link, from its log's header or from at least 10 frames that its sender logged."""
     sent = frames[(frames["link"] == link) & frames["sent"]]
+    if protocol == "wifi":  # rates and gaps of a shared channel differ from frame to frame
+        return Timing(rtt_ns=LONGEST_PPDU_NS if len(sent) else None)
     if len(sent) < _LEAST_FRAMES:
         return Timing(*told) if told.frames else Timing()
     sent = sent.sort_values("time_ns", kind="stable")

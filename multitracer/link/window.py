@@ -25,8 +25,10 @@ def full_window(frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: i
     RLP's window is the default (24.022 5.2.1); other protocols' is taken to be the largest number of
     frames that were ever unacknowledged. An interval begins when the frame that filled the window was sent,
     and ends with the acknowledgement. None if no log has the acknowledgements as the sender received them:
-    a capture of the air has the times at which they were sent.
+    a capture of the air has the times at which they were sent. None of Wi-Fi, whose frames nobody limits so.
     """
+    if str(links["protocol"].iloc[link]) == "wifi":
+        return None
     own = frames[(frames["link"] == link) & frames["sent"] & frames["type"].isin(DATA_TYPES)]
     log = own["input"].iloc[0] if len(own) else -1
     back = frames[(frames["link"] == reverse) & ~frames["sent"] & (frames["input"] == log) & (frames["nr"] >= 0)]

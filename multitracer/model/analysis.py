@@ -156,4 +156,5 @@ class Analysis:
     def main_accounting(self) -> pd.DataFrame:
         """The accounting of the link that carried most data, or by the stated rate."""
         table = self.tables["accounting"]
-        return table[table["link"] == (-1 if self.links.main is None else self.links.main)]
+        own = table["link"] == self.links.main if self.links.main is not None else table["link"] == -1
+        return table[own if own.any() else table["link"] == -1]

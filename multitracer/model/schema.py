@@ -43,6 +43,8 @@ FRAME_TYPES = (
     "SABM", "UA", "DISC", "DM", "NULL", "UI", "XID", "TEST", "REMAP",
     # RLC, 25.322 9.2, 36.322 6.2, 38.322 6.2; SUFI-only pieces are logged as their own records.
     "AMD", "UMD", "TMD", "STATUS", "MRW", "MRW_ACK", "RESET", "RESET_ACK",
+    # 802.11, 9.3: data frames, and what acknowledges one of them or several.
+    "DATA", "ACK", "BA",
     # An RLC PDU whose type is not in the log.
     "PDU",
     # A frame whose check failed: an erasure.
@@ -249,7 +251,7 @@ SCHEMA: dict[str, Table] = {
             "the links logged: one row per link and direction",
             (
                 C("link", "int16", "link number; its row"),
-                C("protocol", ("rlp", "rlc-umts", "rlc-lte", "rlc-nr"), "link protocol"),
+                C("protocol", ("rlp", "rlc-umts", "rlc-lte", "rlc-nr", "wifi"), "link protocol"),
                 C("bearer", "object", "which bearer (radio bearer, UE and channel)"),
                 C("sender", "object", "which end sends on it: mobile or network"),
                 C("reverse", "int16", "the link of the other direction", null=-1),
@@ -272,18 +274,22 @@ SCHEMA: dict[str, Table] = {
                 C("nr", "int64", "N(R), ACK_SN or LSN", null=-1),
                 C("poll", "int8", "poll (or P/F) bit", null=-1),
                 C("command", "int8", "C/R bit of RLP: 1 command, 0 response", null=-1),
-                C("length_bytes", "int32", "RLP: information octets; RLC: the whole PDU", "bytes", null=-1),
+                C("length_bytes", "int32", "RLP: information octets; RLC: the whole PDU; Wi-Fi: the whole frame without FCS", "bytes", null=-1),
                 C("payload_bytes", "int32", "octets of user data carried", "bytes", null=-1),
                 C("so", "int64", "segment offset", "bytes", null=-1),
-                C("framing", "int8", "LTE FI, NR SI: two bits", null=-1),
+                C("framing", "int8", "LTE FI, NR SI: two bits; Wi-Fi: 1 A-MSDU, 2 mesh control, 4 more fragments", null=-1),
                 C("last_segment", "int8", "LSF of an LTE segment", null=-1),
                 C("l2r", "int16", "L2R status octet", null=-1),
                 C("lis", "object", "length indicators, numbers", private=True),
                 C("nacks", "object", "NACKed (sn, so_start, so_end), -1 -1 when whole", private=True),
-                C("data", "object", "octets: RLP information field; RLC data PDU after its fixed header, other PDUs whole; None when not logged", private=True),
+                C("data", "object", "octets: RLP information field; RLC data PDU after its fixed header, other PDUs whole; Wi-Fi frame body; None when not logged", private=True),
                 C("sn_unwrapped", "int64", "sn counted on through the modulus", null=-1),
                 C("epoch", "int32", "how many resets came before", null=-1),
                 C("transmission", "int16", "0 first transmission, 1, 2 ... repeats", null=-1),
+                C("fragment", "int8", "Wi-Fi: fragment number", null=-1),
+                C("retry", "int8", "Wi-Fi: retry bit", null=-1),
+                C("acked", "int8", "Wi-Fi: 1 an acknowledgement was heard, 0 none was, which proves no loss", null=-1),
+                C("rate_bps", "int64", "Wi-Fi: rate at which it was sent", "bit/s", null=-1),
             ),
         ),
         Table(

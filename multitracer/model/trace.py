@@ -117,3 +117,5 @@ class Trace:
 
     inputs: list[Input]
     tables: dict[str, pd.DataFrame]
+    shift_ns: int = 0
+    """What was added to all times, because some were before 1970."""

@@ -1,41 +1,166 @@
-"""Link types that captures seldom have, without the compiled path: NFLOG and PKTAP.
+"""What follows the headers of rare link layers, as EtherType and octets.
 
-Source: tcpdump.org/linktypes.
+Works on one record at a time in plain Python, since captures hold few of them. Sources: tcpdump.org/linktypes;
+RFC 2427 (frame relay), RFC 2684 (ATM), RFC 4391 (InfiniBand), CableLabs MULPI (DOCSIS).
 """
 
 from __future__ import annotations
 
-from multitracer.wire.inside import ETHERNET, IPV4, IPV6, PPP, number
+from collections.abc import Callable
 
-NFLOG, PKTAP = 239, 258
-RARE_LINK_TYPES = frozenset({NFLOG, PKTAP})
+from multitracer.wire import juniper, radiotap, usb_packets
+from multitracer.wire.llc import CHDLC_TYPES, ETHERNET, MPLS, PPP, Payload, after_llc, frame_relay, if_ip
+from multitracer.wire.wifi_packets import WifiPackets
 
+SLL, SLL2 = 113, 276
+_NFLOG, _PKTAP, _ERF = 239, 258, 197
 _NFULA_PAYLOAD = 9
-_LINK_LAYERS = {1: ETHERNET, 9: PPP, 50: PPP}
+"""The attribute of an NFLOG record that has the packet."""
+# ARPHRD_ of frames that a cooked capture has whole behind its header (linux/if_arp.h).
+_ARPHRD_LINK_TYPES = {770: 107, 801: radiotap.PLAIN, 802: radiotap.PRISM, 803: radiotap.RADIOTAP}
+_ERF_LINK_TYPES = {1: 104, 2: 1, 11: 1, 16: 1, 20: 1, 22: 101, 23: 101}
+"""Link types by types of ERF records; Ethernet has two octets before it."""
+_ERF_HEADER_BYTES, _ERF_MORE = 16, 0x80
+_MOST_NESTED = 4
 
 
 class RareLinkDecoder:
-    """Decodes the records of one capture, in their order."""
+    """Takes the records of a capture in their order, as some packets are spread over several, or repeated."""
 
-    def payloads(self, octets: bytes, link_type: int) -> list[tuple[int, bytes]]:
-        """EtherType and octets behind the link header of every packet that a record holds."""
-        if link_type == NFLOG:
-            return _as_ip(_nflog(octets))
-        return self._pktap(octets) if link_type == PKTAP else []
+    def __init__(self) -> None:
+        self._wifi = WifiPackets()
 
-    def _pktap(self, record: bytes) -> list[tuple[int, bytes]]:
-        header, link_type = int.from_bytes(record[:4], "little"), int.from_bytes(record[8:12], "little")
-        if not 12 <= header < len(record) or link_type == PKTAP:
-            return []
-        body = record[header:]
-        if link_type in (0, 108):
-            return _as_ip(body[4:])
-        return [(_LINK_LAYERS[link_type], body)] if link_type in _LINK_LAYERS else _as_ip(body)
+    def payloads(self, record: bytes, link_type: int, *, whole: bool = True, depth: int = 0) -> list[Payload]:
+        """(EtherType, octets after the link header) of every packet in a record.
+
+        `link_type` is one of RARE_LINK_TYPES, or SLL or SLL2 of `wraps_link`. `whole`: no octets of the record were
+        left out. EtherType 0x6558 is a whole Ethernet frame, 0x880B a PPP frame.
+        """
+        if link_type in radiotap.LINK_TYPES:
+            return self._wifi.packets(record, link_type, whole=whole)
+        if link_type in usb_packets.LINK_TYPES:
+            return usb_packets.packets(record, link_type)
+        inner = _nested(record, link_type)
+        if inner is not None:
+            return [] if depth == _MOST_NESTED else self._plain(*inner, whole=whole, depth=depth + 1)
+        found = _ONE_PACKET[link_type](record) if link_type in _ONE_PACKET else juniper.payload(record, link_type)
+        return [] if found is None else [found]
+
+    def _plain(self, record: bytes, link_type: int, *, whole: bool, depth: int) -> list[Payload]:
+        """The packets of a record inside another, of a rare link type or of a common one."""
+        if link_type in _COMMON:
+            found = _COMMON[link_type](record)
+            return [] if found is None else [found]
+        return self.payloads(record, link_type, whole=whole, depth=depth)
 
 
-def _as_ip(packet: bytes) -> list[tuple[int, bytes]]:
-    kind = {4: IPV4, 6: IPV6}.get(number(packet, 0, 1) >> 4)
-    return [(kind, packet)] if kind else []
+def wraps_link(record: bytes, link_type: int) -> bool:
+    """Whether a cooked record holds a frame of another link layer."""
+    return link_type in (SLL, SLL2) and _hardware(record, link_type) in _ARPHRD_LINK_TYPES
+
+
+def _hardware(record: bytes, link_type: int) -> int:
+    at = 2 if link_type == SLL else 8
+    return _big(record, at)
+
+
+def _nested(record: bytes, link_type: int) -> tuple[bytes, int] | None:
+    """The record inside another, and its link type; None where its kind has none."""
+    if link_type in (SLL, SLL2):
+        kind = _ARPHRD_LINK_TYPES.get(_hardware(record, link_type), -1)
+        return record[16 if link_type == SLL else 20 :], kind
+    if link_type == _PKTAP:
+        size = int.from_bytes(record[:4], "little")
+        return record[max(size, 12) :], int.from_bytes(record[8:12], "little")
+    return _erf(record) if link_type == _ERF else None
+
+
+def _erf(record: bytes) -> tuple[bytes, int]:
+    """The frame of an ERF record: behind extension headers, each saying whether another follows."""
+    at, more = _ERF_HEADER_BYTES, len(record) > 8 and record[8] & _ERF_MORE
+    while more and at + 8 <= len(record):
+        more = record[at] & _ERF_MORE
+        at += 8
+    kind = _ERF_LINK_TYPES.get(record[8] & 0x7F, -1) if len(record) > 8 else -1
+    return record[at + 2 * (kind == 1) :], kind
+
+
+def _big(octets: bytes, at: int) -> int:
+    return int.from_bytes(octets[at : at + 2], "big")
+
+
+def _ethernet_from(at: int) -> Callable[[bytes], Payload | None]:
+    return lambda record: (ETHERNET, record[at:])
+
+
+def _ppp_from(at: int) -> Callable[[bytes], Payload | None]:
+    return lambda record: (PPP, record[at:])
+
+
+def _ppp_of_pppd(record: bytes) -> Payload | None:
+    """PPP whose address octet says the direction."""
+    at = 2 if record[1:2] == b"\x03" else 1
+    return PPP, record[at:]
+
+
+def _pppoe(record: bytes) -> Payload | None:
+    return 0x8864, record
+
+
+def _sunatm(record: bytes) -> Payload | None:
+    """Four octets of flags and channel; type 1 is LAN emulation: two octets, then Ethernet."""
+    if record[:1] and record[0] & 15 == 1:
+        return ETHERNET, record[6:]
+    return after_llc(record[4:])
+
+
+def _token_ring(record: bytes) -> Payload | None:
+    """LLC behind access and frame control, two addresses and the route, if there is one."""
+    if len(record) < 15 or record[1] >> 6 != 1:
+        return None
+    route = record[14] & 0x1F if record[8] & 0x80 else 0
+    return after_llc(record[14 + route :])
+
+
+def _pflog(record: bytes) -> Payload | None:
+    """The header's length does not count its padding to four octets."""
+    return if_ip(record[record[0] + 3 & ~3 :]) if record and record[0] >= 16 else None
+
+
+def _docsis(record: bytes) -> Payload | None:
+    """An Ethernet frame in a packet PDU, behind the MAC header and its extension."""
+    if len(record) < 6 or record[0] >> 6:
+        return None
+    return ETHERNET, record[6 + (record[1] if record[0] & 1 else 0) :]
+
+
+def _infiniband(record: bytes) -> Payload | None:
+    """The type is behind a global routing header of 40 octets."""
+    return (_big(record, 40), record[44:]) if len(record) > 44 else None
+
+
+def _firewire(record: bytes) -> Payload | None:
+    return (_big(record, 16), record[18:]) if len(record) > 18 else None
+
+
+def _mpls(record: bytes) -> Payload | None:
+    return MPLS, record
+
+
+def _chdlc(record: bytes) -> Payload | None:
+    return (_big(record, 2), record[4:]) if _big(record, 0) in CHDLC_TYPES else None
+
+
+def _family(record: bytes) -> Payload | None:
+    return if_ip(record[4:])
+
+
+def _cooked(record: bytes) -> Payload | None:
+    return (_big(record, 14), record[16:]) if len(record) > 16 else None
+
+
+def _cooked_2(record: bytes) -> Payload | None:
+    return (_big(record, 0), record[20:]) if len(record) > 20 else None
 
 
 def _nflog(record: bytes) -> bytes:
@@ -49,3 +174,34 @@ def _nflog(record: bytes) -> bytes:
             return record[at + 4 : at + size]
         at += (size + 3) & ~3
     return b""
+
+
+_ONE_PACKET: dict[int, Callable[[bytes], Payload | None]] = {
+    6: _token_ring,
+    11: after_llc,
+    51: _pppoe,
+    106: after_llc,
+    107: frame_relay,
+    109: lambda record: if_ip(record[12:]),  # address family, SPI and flags (OpenBSD's enc)
+    117: _pflog,
+    123: _sunatm,
+    138: _firewire,
+    143: _docsis,
+    166: _ppp_of_pppd,
+    204: _ppp_from(1),
+    219: _mpls,
+    _NFLOG: lambda record: if_ip(_nflog(record)),
+    240: _ethernet_from(4),
+    241: _ethernet_from(12),
+    242: _infiniband,
+    259: _ethernet_from(8),
+}
+_COMMON: dict[int, Callable[[bytes], Payload | None]] = {
+    0: _family, 1: _ethernet_from(0), 9: _ppp_from(0), 12: if_ip, 14: if_ip, 50: _ppp_from(0), 101: if_ip,
+    104: _chdlc, 108: _family, SLL: _cooked, 228: if_ip, 229: if_ip, SLL2: _cooked_2,
+}  # fmt: skip
+"""Link types that the kernels know, where they are inside another record."""
+
+RARE_LINK_TYPES = frozenset(
+    {*radiotap.LINK_TYPES, *usb_packets.LINK_TYPES, *juniper.LINK_TYPES, *_ONE_PACKET, _PKTAP, _ERF}
+)

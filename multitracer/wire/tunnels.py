@@ -74,12 +74,14 @@ class TunnelDecoder:
         self._headers: dict[object, Decompressor] = {}
         self._links = RareLinkDecoder()
 
-    def packets(self, octets: bytes, link_type: int, steps: tuple[Step, ...] = ()) -> Iterator[Opened | Closed]:
+    def packets(
+        self, octets: bytes, link_type: int, steps: tuple[Step, ...] = (), *, whole: bool = True
+    ) -> Iterator[Opened | Closed]:
         """The innermost IP packets of a record, or the envelope that cannot be opened; nothing for what has no IP.
 
-        `steps` are tunnels that the record was taken out of.
+        `steps` are tunnels that the record was taken out of; `whole`: no octets of the record were left out.
         """
-        for inside in self._link_contents(octets, link_type):
+        for inside in self._link_contents(octets, link_type, whole):
             yield from self._innermost(inside, steps, 0)
 
     def _innermost(self, inside: Inside, steps: tuple[Step, ...], depth: int) -> Iterator[Opened | Closed]:
@@ -118,7 +120,7 @@ class TunnelDecoder:
             return content, ()
         return content, (Step(content.label, content.unique, source, destination),)
 
-    def _link_contents(self, octets: bytes, link_type: int) -> list[Inside]:
+    def _link_contents(self, octets: bytes, link_type: int, whole: bool) -> list[Inside]:
         """What the link layer of a record carries."""
         content: Inside | None
         if link_type in (12, 14, 101, 228, 229):
@@ -141,7 +143,7 @@ class TunnelDecoder:
         elif link_type in (_BROADCOM, _BROADCOM_FIRST, _MARVELL, _MARVELL_ETHERTYPE):
             content = _switch_tagged(octets, link_type)
         else:
-            return [Inside(kind, rest) for kind, rest in self._links.payloads(octets, link_type)]
+            return [Inside(kind, rest) for kind, rest in self._links.payloads(octets, link_type, whole=whole)]
         return [content] if content else []
 
     def _stream(self, name: object) -> Decompressor:

@@ -22,13 +22,14 @@ from multitracer.model.errors import InputError
 from multitracer.model.schema import build
 from multitracer.model.trace import Recording, Skip
 from multitracer.parsers.shared.flow_table import FlowTable
-from multitracer.wire import layers, link_types, reassembly, tcpip, tunnels
+from multitracer.wire import layers, link_types, radiotap, reassembly, tcpip, tunnels
 from multitracer.wire.inside import Closed
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from multitracer.parsers.shared.source import Source
+    from multitracer.parsers.shared.wifi_frames import Monitor
     from multitracer.wire.inside import Tunnel
 
 USER_LINK_TYPES = layers.USER_LINK_TYPES
@@ -93,6 +94,11 @@ def _decode(records: Records, found: Recording) -> None:
         records.data, records.offset, records.captured, records.original, records.interface,
         np.array(records.link_types, dtype=np.int64),
     )  # fmt: skip
+    wifi = radiotap.LINK_TYPES.intersection(records.link_types)
+    monitor = _monitor(records) if wifi else None
+    if monitor:  # what is in earlier transmissions of a frame counts with another record
+        repeated = np.isin(records.number, list(monitor.repeated))
+        decoded.status[repeated & (decoded.status == layers.UNKNOWN)] = layers.OTHER
     parts = [_Part(decoded, records.number, records.time_ns, records.interface, records.data, records.offset)]
     parts[0].tunnels = lambda rows: _tunnels_around(records, rows)
     unwrapped = _unwrap(records, decoded, found)
@@ -103,6 +109,8 @@ def _decode(records: Records, found: Recording) -> None:
     datagrams = list(_link_frames(records, decoded))
     if datagrams:
         _read_link_frames(datagrams, found)
+    if monitor is not None:
+        _note_wifi(monitor, records, decoded.status, found)
 
 
 @dataclass
@@ -175,7 +183,7 @@ def _open_records(records: Records, rows: list[int], closed: Counter[str]) -> li
     decoder, inner = tunnels.TunnelDecoder(), []
     for row in told(rows, "opening envelopes"):
         missing = int(records.original[row] - records.captured[row])
-        for packet in decoder.packets(_octets(records, row), _link_type(records, row)):
+        for packet in decoder.packets(_octets(records, row), _link_type(records, row), whole=not missing):
             if isinstance(packet, Closed):
                 closed[packet.name] += 1
             else:
@@ -186,7 +194,7 @@ def _open_records(records: Records, rows: list[int], closed: Counter[str]) -> li
 def _reassemble(
     records: Records, decoded: tcpip.Decoded, fragments: list[_Inner], closed: Counter[str]
 ) -> list[_Inner]:
-    """What is inside the datagrams of which all fragments are there; notes in `decoded` what became of each fragment."""
+    """What is inside datagrams of which all fragments are there; notes in `decoded` what became of each fragment."""
     taken = reassembly.Reassembly()
     for number, (row, packet, _) in enumerate(fragments):
         addresses = _octets(records, row)[: _ADDRESS_OCTETS.get(_link_type(records, row), 0)]
@@ -352,3 +360,33 @@ def _read_link_frames(datagrams: list[Any], found: Recording) -> None:
     tables, skips = read(datagrams)
     found.tables |= tables
     found.skips += skips
+
+
+def _monitor(records: Records) -> Monitor:
+    """The frames of a Wi-Fi monitor."""
+    from multitracer.parsers.shared import wifi_frames
+
+    return wifi_frames.read(_wifi_records(records, wifi_frames.Record))
+
+
+def _note_wifi(monitor: Monitor, records: Records, status: Any, found: Recording) -> None:
+    """Add a Wi-Fi monitor's frames as those of a link, and the counts of all its frames, by kind."""
+    from multitracer.parsers.shared import link_frames, wifi_frames
+
+    found.notes += wifi_frames.notes(monitor)
+    of_wifi = np.isin(np.array(records.link_types)[records.interface], list(radiotap.LINK_TYPES))
+    others = found.counts.pop("other", 0) - int((of_wifi & (status == layers.OTHER)).sum())
+    found.counts |= dict(+monitor.counts) | ({"other": others} if others > 0 else {})
+    if monitor.rows:
+        tables = monitor.tables()
+        found.tables |= link_frames.joined(found.tables, tables) if "links" in found.tables else tables
+
+
+def _wifi_records(records: Records, record: Callable[..., Any]) -> Iterator[Any]:
+    kinds = np.array(records.link_types)[records.interface]
+    for row in np.flatnonzero(np.isin(kinds, list(radiotap.LINK_TYPES))).tolist():
+        start, size = int(records.offset[row]), int(records.captured[row])
+        yield record(
+            int(records.number[row]), int(records.time_ns[row]), int(kinds[row]),
+            bytes(records.data[start : start + size]), int(records.original[row]) - size,
+        )  # fmt: skip

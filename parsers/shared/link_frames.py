@@ -29,7 +29,7 @@ def read_linkframes(datagrams: Sequence[Datagram]) -> tuple[dict[str, pd.DataFra
     if len(found) == 1:
         return found[0]
     (first, skips), (second, more) = found
-    return _joined(first, second), [*skips, *more]
+    return joined(first, second), [*skips, *more]
 
 
 def _rlp(datagrams: Sequence[Datagram]) -> tuple[dict[str, pd.DataFrame], list[Skip]]:
@@ -68,8 +68,8 @@ def _no_events() -> dict[str, list[object]]:
     return {name: [] for name in ("record", "time_ns", "recorded_ns", "link", "side", "event", "bytes")}
 
 
-def _joined(first: dict[str, pd.DataFrame], second: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """The tables of two protocols as one; the second's link numbers follow the first's."""
+def joined(first: dict[str, pd.DataFrame], second: dict[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """The link tables of two protocols as one; the second's link numbers follow the first's."""
     import pandas as pd
 
     base = len(first["links"])

@@ -61,11 +61,24 @@ def test_what_was_written_is_found_again(tmp_path: Path, packets: list[tuple[int
     path = tmp_path / "made.pcap"
     pcap.write(path, packets, RAW, nanoseconds=nanoseconds)
     data = pcap.octets(path.read_bytes())
-    offset, captured, original, time_ns, _ = pcap._records(data, True, 16, 1 if nanoseconds else 1000)
+    offset, captured, original, time_ns, _ = pcap._records(data, pcap.Layout(True, 16, 1 if nanoseconds else 1000))
     unit = 1 if nanoseconds else 1000
     assert [bytes(data[a : a + n]) for a, n in zip(offset, captured, strict=True)] == [octets for _, octets in packets]
     assert time_ns.tolist() == [time // unit * unit for time, _ in packets]
     assert (captured == original).all()
+
+
+@pytest.mark.parametrize(("version", "swapped"), [((2, 2), True), ((543, 0), True), ((2, 3), True), ((2, 3), False)])
+def test_old_versions_have_the_lengths_the_other_way_round(version: tuple[int, int], swapped: bool) -> None:
+    """Before 2.3 the packet's length comes first; in 2.3 the captured one is the smaller, as libpcap reads it."""
+    whole = ipv4(tcp(b"x" * 300))
+    made = struct.pack("<IHHiIII", 0xA1B23C4D, *version, 0, 0, 96, RAW)
+    for _ in range(6):
+        lengths = (len(whole), 96) if swapped else (96, len(whole))
+        made += struct.pack("<IIII", 1, 0, *lengths) + whole[:96]
+    found = pcap.read(Source("x", made))
+    assert found.tables["packets"]["payload_bytes"].tolist() == [300] * 6
+    assert found.complete
 
 
 def test_a_file_that_ends_within_a_record_keeps_the_rest() -> None:

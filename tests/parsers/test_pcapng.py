@@ -9,43 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from packets import ipv4, tcp
+from pcapng_blocks import block, interface, packet, section
 from shared_data import shared
 
 from multitracer.model.errors import InputError
 from multitracer.parsers import pcapng
 from multitracer.parsers.shared.source import Source, open_source
-
-RAW = 101
-
-
-def block(kind: int, body: bytes, order: str) -> bytes:
-    """A block of any kind."""
-    size = 12 + len(body) + (-len(body) % 4)
-    return struct.pack(f"{order}II", kind, size) + body + b"\0" * (-len(body) % 4) + struct.pack(f"{order}I", size)
-
-
-def section(order: str = "<") -> bytes:
-    """A section header block."""
-    return block(0x0A0D0D0A, struct.pack(f"{order}IHHq", 0x1A2B3C4D, 1, 0, -1), order)
-
-
-def interface(
-    order: str = "<", *, resolution: int | None = None, offset: int | None = None, link: int = RAW, snap: int = 0
-) -> bytes:
-    """An interface description block."""
-    options = b""
-    if resolution is not None:
-        options += struct.pack(f"{order}HHB3x", 9, 1, resolution)
-    if offset is not None:
-        options += struct.pack(f"{order}HHq", 14, 8, offset)
-    return block(1, struct.pack(f"{order}HHI", link, 0, snap) + options + (b"\0\0\0\0" if options else b""), order)
-
-
-def packet(ticks: int, octets: bytes, number: int = 0, order: str = "<") -> bytes:
-    """An enhanced packet block."""
-    head = struct.pack(f"{order}IIIII", number, ticks >> 32, ticks & 0xFFFFFFFF, len(octets), len(octets))
-    return block(6, head + octets, order)
-
 
 SEGMENT = ipv4(tcp(b"x" * 10))
 
@@ -143,7 +112,40 @@ def test_decimal_resolutions_round_down(ticks: int, power: int) -> None:
     """As Python's integers have it, wherever the result is within 64 bits."""
     exact = ticks * 10**9 // 10**power
     if exact < 2**63:
-        assert pcapng.to_ns(np.array([ticks], dtype=np.int64), False, power).tolist() == [exact]
+        time_ns, held = pcapng.to_ns(np.array([ticks], dtype=np.int64), False, power)
+        assert time_ns.tolist() == [exact]
+        assert held.all()
+
+
+@given(
+    st.integers(-(2**63) + 1, 2**63 - 1), st.booleans(), st.integers(0, 127),
+    st.integers(-(2**63), 2**63 - 1) | st.integers(-(10**6), 10**6),
+)  # fmt: skip
+def test_times_are_exact_or_said_to_be_out_of_range(ticks: int, binary: bool, power: int, offset_s: int) -> None:
+    """Of either sign and with any offset, and never wrapped, as Python's integers have it."""
+    exact = ticks * 10**9 // (2**power if binary else 10**power) + offset_s * 10**9
+    time_ns, held = pcapng.to_ns(np.array([ticks], dtype=np.int64), binary, power, offset_s)
+    if held[0]:
+        assert exact - 1 <= int(time_ns[0]) <= exact
+    else:
+        assert abs(exact) >= 2**63 - 2 * 10**9
+
+
+def test_times_before_1970_are_kept() -> None:
+    """Ticks are signed, and an offset may be negative."""
+    before = section() + interface(resolution=9) + packet(2**64 - 3600 * 10**9, SEGMENT)
+    assert times(before) == [-3600 * 10**9]
+    assert times(section() + interface(resolution=9, offset=-7) + packet(5, SEGMENT)) == [5 - 7 * 10**9]
+
+
+def test_a_time_beyond_2262_is_a_counted_loss() -> None:
+    """The record is left out, with its number and place; the others stay."""
+    far = section() + interface() + packet(1, SEGMENT) + packet(2**62, SEGMENT) + packet(2, SEGMENT)
+    found = pcapng.read(Source("x", far))
+    assert found.tables["packets"]["record"].tolist() == [1, 3]
+    assert [(skip.reason, skip.record, skip.count) for skip in found.skips] == [
+        ("time before 1677 or beyond 2262", 2, 1)
+    ]
 
 
 def test_a_time_out_of_range_never_raises() -> None:
