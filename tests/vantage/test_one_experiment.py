@@ -64,19 +64,12 @@ def test_what_nothing_tells_from_a_retransmission_counts(tmp_path: Path) -> None
 
 
 @QUICK
-@given(st.lists(st.integers(0, 2), min_size=90, max_size=90), st.booleans())
-def test_the_ports_of_a_tap_are_one_point(tmp_path: Path, ports: list[int], as_files: bool) -> None:
-    """However the packets are spread over interfaces or files, the summary is that of the whole capture."""
+@given(st.lists(st.integers(0, 2), min_size=90, max_size=90))
+def test_the_lines_of_a_bonded_link_are_one_point(tmp_path: Path, lines: list[int]) -> None:
+    """However the packets are spread over a file's interfaces, the summary is that of the whole capture."""
     packets = transfer()
-    spread = [later([packet], 0, interface=port)[0] for packet, port in zip(packets, [*ports, 0, 0, 0], strict=False)]
-    if not as_files:
-        paths = [write(tmp_path / "tap.pcapng", spread)]
-    else:
-        paths = [
-            write(tmp_path / f"tap{port}.pcapng", later([p for p in spread if p.interface == port], 0, interface=0))
-            for port in sorted({packet.interface for packet in spread})
-        ]
-    assert counted(*paths) == plain(tmp_path, packets[: len(spread)])
+    spread = [later([packet], 0, interface=line)[0] for packet, line in zip(packets, lines, strict=False)]
+    assert counted(write(tmp_path / "bond.pcapng", spread)) == plain(tmp_path, packets[: len(spread)])
 
 
 @pytest.mark.parametrize("as_files", [False, True])
