@@ -24,6 +24,8 @@ _MOST_SHARED = 0.1
 """Ports of one tap have at most this share of the packets of either in common: those that were sent again."""
 _LEAST_IN_ORDER = 0.9
 """On one clock so many of the packets do not acknowledge or echo what was not sent yet (captures lack some packets)."""
+_EXCEPTIONS = 2
+"""So many packets prove nothing against it: what was sent again does not advance."""
 _SAMPLED = 1 << 16
 """About so many packets of each source are compared; which ones is decided by their content."""
 _NEAR = 1 << 24
@@ -64,7 +66,7 @@ def are_ports(packets: pd.DataFrame, one: Ints, other: Ints, flows: int) -> bool
     of_one_file = number[one[0]] == number[other[0]]
     order = np.argsort(rows if of_one_file else time[rows], kind="stable")
     answers, in_order = _answers(fields, rows[order], which[order], flows, strictly=not of_one_file)
-    return answers > 0 and in_order >= _LEAST_IN_ORDER * answers
+    return 2 * in_order > answers and in_order >= _LEAST_IN_ORDER * answers - _EXCEPTIONS
 
 
 def _share_flows(flow: Any, one: Ints, other: Ints, flows: int) -> bool:

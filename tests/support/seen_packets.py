@@ -62,8 +62,8 @@ def transfer(
 
     def add(at_us: int, way: int, seq: int, ack: int, **more: Any) -> None:
         counters[way] += 1
-        stamp = {"tsval": 1 + at_us // 1000, "tsecr": 1 + max(0, at_us - rtt_us // 2) // 1000} if stamps else {}
-        made.append(Seen(at_us, way, seq, ack, ip_id=counters[way] if ids else 0, **stamp, **more))
+        stamp = 1 + at_us // 1000 if stamps else 0
+        made.append(Seen(at_us, way, seq, ack, ip_id=counters[way] if ids else 0, tsval=stamp, **more))
 
     add(0, 0, isn[0], 0, flags=SYN)
     add(rtt_us // 2, 1, isn[1], base[0], flags=SYN | ACK)
@@ -83,7 +83,16 @@ def transfer(
     add(end, 0, base[0] + SEGMENT * segments, base[1], flags=FIN | ACK)
     add(end + rtt_us // 2, 1, base[1], base[0] + SEGMENT * segments + 1, flags=FIN | ACK)
     add(end + rtt_us, 0, base[0] + SEGMENT * segments + 1, base[1] + 1)
-    return sorted(made, key=lambda packet: packet.at_us)
+    return _echoing(sorted(made, key=lambda packet: packet.at_us))
+
+
+def _echoing(packets: list[Seen]) -> list[Seen]:
+    """The packets with the newest timestamp of the other end before them."""
+    newest, made = [0, 0], []
+    for packet in packets:
+        made.append(replace(packet, tsecr=newest[1 - packet.way]))
+        newest[packet.way] = packet.tsval
+    return made
 
 
 def later(packets: Iterable[Seen], delay_us: int, **changes: Any) -> list[Seen]:
@@ -132,6 +141,14 @@ def write(path: Path, packets: Iterable[Seen]) -> Path:
 def _block(kind: int, body: bytes) -> bytes:
     size = len(body) + 12
     return struct.pack("<II", kind, size) + body + struct.pack("<I", size)
+
+
+COUNTS = ("packets", "data_segments", "data_bytes", "unique_bytes", "retransmitted_segments", "pure_acks")
+
+
+def totals(*paths: Path) -> list[list[int]]:
+    """What each direction of each connection counts, which no second point changes."""
+    return [[one[end][name] for end in ("client", "server") for name in COUNTS] for one in counted(*paths)]
 
 
 def counted(*paths: Path) -> list[dict[str, Any]]:
