@@ -69,12 +69,12 @@ class SynOptions(NamedTuple):
 class Packet(NamedTuple):
     """What decides to which connection a packet belongs."""
 
-    side: int
-    flags: int
-    seq: int
-    ack: int
-    payload_bytes: int
-    time_ns: int
+    side: Any
+    flags: Any
+    seq: Any
+    ack: Any
+    payload_bytes: Any
+    time_ns: Any
 
 
 class LocalConnections(NamedTuple):
@@ -168,7 +168,7 @@ def place_syn(ends: Ints, uses: Ints, number: int, packet: Packet) -> int:
         return number if is_repeated(ends, uses, number, mine, packet.time_ns) else NEW
     if answers and answers_syn(ends, mine, peer, packet.ack):
         return number
-    before = np.int64(uses[number, PREVIOUS])
+    before: Any = np.int64(uses[number, PREVIOUS])
     its_own = 2 * before + packet.side
     if answers and before >= 0 and answers_syn(ends, its_own, its_own ^ 1, packet.ack):
         return before
@@ -205,7 +205,7 @@ def follows_syn(ends: Ints, mine: int, peer: int, packet: Packet, room: int) -> 
 def place_after_syn(ends: Ints, uses: Ints, number: int, packet: Packet) -> int:
     """Where a packet without SYN belongs while nothing but the SYN of one end is known of connection `number`."""
     mine, peer = 2 * number + packet.side, 2 * number + 1 - packet.side
-    previous = np.int64(uses[number, PREVIOUS])
+    previous: Any = np.int64(uses[number, PREVIOUS])
     names_syn = (packet.flags & ACK) != 0 or ends[mine, ISN] != NONE
     if not (names_syn and follows_syn(ends, mine, peer, packet, 0)):
         if previous >= 0 and continues(ends, previous, packet):
