@@ -16,7 +16,7 @@ from multitracer.parsers import FORMATS
 def command(as_json: bool) -> None:
     """List every input format that is read, and what it is recognised by.
 
-    Formats are recognised by content, never by name; .gz and .zst are read through.
+    Formats are recognised by content, never by name; .gz, .zst, .xz and .bz2 are read through.
     """
     click.echo(_json() if as_json else _table())
 

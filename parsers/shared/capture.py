@@ -194,7 +194,7 @@ def _open_records(records: Records, rows: list[int], closed: Counter[str]) -> li
 def _reassemble(
     records: Records, decoded: tcpip.Decoded, fragments: list[_Inner], closed: Counter[str]
 ) -> list[_Inner]:
-    """What is inside datagrams of which all fragments are there; notes in `decoded` what became of each fragment."""
+    """What is inside the datagrams of which all fragments are there; notes in `decoded` what became of each."""
     taken = reassembly.Reassembly()
     for number, (row, packet, _) in enumerate(fragments):
         addresses = _octets(records, row)[: _ADDRESS_OCTETS.get(_link_type(records, row), 0)]
