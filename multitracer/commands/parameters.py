@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from multitracer.commands.messages import Progress, quiet, say, verbose
+from multitracer.export.result_directory import ResultDirectory
 from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -84,8 +85,15 @@ def input_options(function: Function) -> Function:
     return function
 
 
+def _some(context: click.Context, parameter: click.Parameter, inputs: tuple[str, ...]) -> tuple[str, ...]:
+    """The inputs; a usage error if there are none, unless nothing is to be read."""
+    if not inputs and not context.params.get("recovering"):
+        raise click.MissingParameter(ctx=context, param=parameter)
+    return inputs
+
+
 _INPUT_OPTIONS = (
-    click.argument("inputs", nargs=-1, required=True, metavar="INPUT..."),
+    click.argument("inputs", nargs=-1, callback=_some, metavar="INPUT..."),
     click.option(
         "--role", "roles", multiple=True, callback=_roles, metavar="FILE=sender|receiver",
         help="State which side a file was recorded on.",
@@ -119,17 +127,20 @@ output_option = click.option(
 )  # fmt: skip
 
 
-def prepare(directory: Path) -> None:
-    """Create the output directory; raises UsageError if that fails, before any work is done."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        problem = f"{directory}: no results can be written there: {error.strerror}"
-        raise UsageError(f"{problem}\nName another place with -o.") from error
+def results(
+    directory: Path, command: str, *, last: str = "", names: Sequence[str] = (), adds: bool = False
+) -> ResultDirectory:
+    """The place for a command's results, as `ResultDirectory` describes it; a wait for another run is said."""
+    told = no_message if quiet() else say
+    return ResultDirectory(directory, command, last=last, names=names, adds=adds, tell=told)
+
+
+def no_message(_: str) -> None:
+    """What `say` is with -q."""
 
 
 def read_and_analyze(inputs: Sequence[str], options: dict[str, Any]) -> Analysis:
-    """Read and analyse the inputs with `options`, showing progress; lists skipped records on stderr.
+    """Read and analyse the inputs with `options`, showing progress; says skipped records on stderr.
 
     Raises UsageError if the options contradict each other or name no input.
     """
@@ -150,7 +161,8 @@ def read_and_analyze(inputs: Sequence[str], options: dict[str, Any]) -> Analysis
 
         analysis = analyze(trace, asked, progress)
     if not quiet():
-        list_skips(analysis.trace)
+        for loss in losses_of(analysis.trace, all_of_them=verbose()):
+            say(loss)
     return analysis
 
 
@@ -189,18 +201,17 @@ def input_named(path: str, files: Sequence[str], option: str) -> str:
     return same[0]
 
 
-def list_skips(trace: Trace) -> None:
-    """List on stderr every kind of skipped record, with record number and byte offset of the first."""
+def losses_of(trace: Trace, *, all_of_them: bool) -> Iterator[str]:
+    """Every kind of skipped record, with record number and byte offset of the first; `all_of_them` with notes."""
     for entry in trace.inputs:
         skips = entry.recording.skips
-        shown = skips if verbose() else skips[:SHOWN_SKIPS]
+        shown = skips if all_of_them else skips[:SHOWN_SKIPS]
         for skip in shown:
             record = f", record {skip.record}" if skip.record is not None else ""
             offset = f", byte {skip.offset}" if skip.offset is not None else ""
             times = f" ({skip.count} times)" if skip.count > 1 else ""
-            say(f"{entry.path}{record}{offset}: skipped: {skip.reason}{times}")
+            yield f"{entry.path}{record}{offset}: skipped: {skip.reason}{times}"
         if len(skips) > len(shown):
-            say(f"{entry.path}: {len(skips) - len(shown)} more kinds of loss (-v names them)")
-        if verbose():
-            for note in entry.recording.notes:
-                say(f"{entry.path}: {note}")
+            yield f"{entry.path}: {len(skips) - len(shown)} more kinds of loss (-v names them)"
+        if all_of_them:
+            yield from (f"{entry.path}: {note}" for note in entry.recording.notes)

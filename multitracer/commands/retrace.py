@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multitracer.commands.messages import Progress, quiet, say, verbosity_options
-from multitracer.commands.parameters import Number, output_option, prepare
+from multitracer.commands.parameters import Number, output_option, results
 from multitracer.model.errors import UsageError
 from multitracer.replay.retrace import IDEAL, MODEL_NAMES, RECORDABLE
 
@@ -122,28 +122,28 @@ def command(
 
     found, reverse = _traces(traces, options)
     asked = _settings(options)
-    prepare(output)
     runs = _recorded(found, reverse, asked) if recorded else []
-    with Progress(shown=not quiet()) as progress:
+    place = results(output, "retrace", last=JSON, names=(JSON, CSV, *([] if no_report else [PAGE])))
+    with Progress(shown=not quiet()) as progress, place as directory:
         by_model = [retrace(found, one, reverse, progress) for one in asked]
-        results = [one for of_trace in zip(*by_model, strict=True) for one in of_trace]
-        result = document(results)
-        (output / JSON).write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-        _write_csv(result["traces"], output / CSV)
-        for place, (directory, run) in enumerate(runs):
-            progress(f"recording {directory}", place / len(runs))
-            run(output / directory)
+        retraced = [one for of_trace in zip(*by_model, strict=True) for one in of_trace]
+        result = document(retraced)
+        (directory / JSON).write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        _write_csv(result["traces"], directory / CSV)
+        for number, (name, run) in enumerate(runs):
+            progress(f"recording {name}", number / len(runs))
+            run(directory / name)
         if not no_report:
             progress("writing the page", 0.99)
             from multitracer.report.retrace_page import write
 
-            write(results, output / PAGE)
+            write(retraced, directory / PAGE)
     if not quiet():
         for trace in found:
             for note in trace.notes:
                 say(f"{trace.name}: {note}")
-    written = [JSON, CSV, *([] if no_report else [PAGE]), *(f"{directory}/" for directory, _ in runs)]
-    click.echo(json.dumps(result) if as_json else _summary(results, output, written))
+    written = [JSON, CSV, *([] if no_report else [PAGE]), *(f"{name}/" for name, _ in runs)]
+    click.echo(json.dumps(result) if as_json else _summary(retraced, output, written))
 
 
 def _traces(
