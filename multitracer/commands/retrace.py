@@ -220,13 +220,15 @@ def _recorded(
 
 def _write_csv(rows: list[dict[str, Any]], path: Path) -> None:
     """Write retrace.csv: one line per trace and frame size."""
+    from multitracer.export.csv import not_a_formula
+
     with path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
         writer.writerow(["name", "model", "frame_bytes", "throughput_bps", "ci95_low_bps", "ci95_high_bps"])
         for row in rows:
             for size, bps in row["throughput_bps"].items():
                 low, high = row["ci95_bps"][size] or (None, None)
-                writer.writerow([row["name"], row["model"], size, bps, low, high])
+                writer.writerow([not_a_formula(row["name"]), row["model"], size, bps, low, high])
 
 
 def _summary(results: Sequence[Retraced], output: Path, written: Sequence[str]) -> str:
