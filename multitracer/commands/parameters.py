@@ -115,7 +115,7 @@ _INPUT_OPTIONS = (
         "--connection", "connections", type=click.IntRange(0), multiple=True, metavar="ID",
         help="Keep this connection only (repeatable).",
     ),
-    click.option("--anonymize", is_flag=True, help="Replace addresses, the same everywhere."),
+    click.option("--anonymize", is_flag=True, help="Replace addresses, file names and bearers, the same everywhere."),
 )  # fmt: skip
 
 EXPORTED = click.Choice(["xgraph", "xplot", "csv"])
@@ -160,6 +160,9 @@ def read_and_analyze(inputs: Sequence[str], options: dict[str, Any]) -> Analysis
         from multitracer.analysis.pipeline import analyze
 
         analysis = analyze(trace, asked, progress)
+    if asked.anonymize and not quiet():
+        for entry, path in zip(analysis.trace.inputs, files, strict=True):
+            say(f"{path} is called {entry.path}")
     if not quiet():
         for loss in losses_of(analysis.trace, all_of_them=verbose()):
             say(loss)

@@ -41,7 +41,7 @@ def on_processors(
                 try:
                     result = worker.connection.recv()
                 except (EOFError, ConnectionResetError):
-                    result = died(task, worker.end())
+                    result = died(task, worker.ended())
                     worker = _Worker(work) if following else worker
                 _give_next(worker, following, busy)
                 yield place, result
@@ -76,14 +76,19 @@ class _Worker(Generic[Task, Result]):
         self.at = place, task
         self.connection.send(task)
 
-    def end(self) -> int | None:
-        """End it, whatever it does; returns its exit code."""
+    def ended(self) -> int | None:
+        """The exit code of a process that ended by itself."""
+        self._process.join(_PATIENCE_S)
+        self.end()
+        return self._process.exitcode
+
+    def end(self) -> None:
+        """End it, whatever it does."""
         self._process.terminate()
         self._process.join(_PATIENCE_S)
         self._process.kill()
         self._process.join()
         self.connection.close()
-        return self._process.exitcode
 
 
 def _serve(connection: Connection, work: Callable[[Any], Any]) -> None:
