@@ -11,7 +11,7 @@ import click
 from multitracer.commands.campaign import Spread, compare_all
 from multitracer.commands.experiment import Written, analyze_one, skipped_in
 from multitracer.commands.messages import quiet, say, verbosity_options
-from multitracer.commands.parameters import EXPORTED, input_options, no_message, output_option
+from multitracer.commands.parameters import EXPORTED, MOST_JOBS, Whole, input_options, no_message, output_option
 from multitracer.commands.terminal import print_summary
 from multitracer.export.result_directory import recover
 from multitracer.model.errors import SkippedInputError
@@ -38,7 +38,7 @@ Examples:
 @click.option("--export", "exports", multiple=True, type=EXPORTED, help="Write another tool's format too (repeatable).")
 @click.option("--summary-only", is_flag=True, help="Write summary.json and nothing else.")
 @click.option("--compare", is_flag=True, help="Take each INPUT as an experiment of its own, and compare them.")
-@click.option("--jobs", type=click.IntRange(1), metavar="N",
+@click.option("--jobs", type=Whole(1, MOST_JOBS), metavar="N",
               help="Experiments of --compare worked on at once.  [default: one a processor]")  # fmt: skip
 @click.option("--cluster", metavar="ADDRESS", help="Work on the experiments of --compare on a Dask cluster.")
 @click.option("--strict", is_flag=True, help="End with status 4 when a part of an input had to be skipped.")

@@ -16,7 +16,7 @@ Task, Result = TypeVar("Task"), TypeVar("Result")
 
 _PRELOADED = ["multitracer.analysis.pipeline", "multitracer.export.files", "multitracer.report.kept_experiments"]
 """Imported once, by the server that processes are forked from: importing takes a second or two."""
-_PATIENCE_S = 5.0
+_PATIENCE_S = 1.0
 """How long a process that is told to end may take to clean up."""
 _CONNECT_S = 10
 """How long a cluster may take to answer."""
@@ -46,6 +46,8 @@ def on_processors(
                 _give_next(worker, following, busy)
                 yield place, result
     finally:
+        for worker in busy.values():
+            worker.tell()
         for worker in busy.values():
             worker.end()
 
@@ -82,9 +84,13 @@ class _Worker(Generic[Task, Result]):
         self.end()
         return self._process.exitcode
 
-    def end(self) -> None:
-        """End it, whatever it does."""
+    def tell(self) -> None:
+        """Let it clean up and end, whatever it does."""
         self._process.terminate()
+
+    def end(self) -> None:
+        """End it, and wait for that."""
+        self.tell()
         self._process.join(_PATIENCE_S)
         self._process.kill()
         self._process.join()
