@@ -78,5 +78,8 @@ def command(
 
 def _recover(output: Path) -> None:
     """Finish the moves of killed runs in DIR, and say where."""
-    for directory in recover(output, no_message if quiet() else say) or [None]:
-        click.echo(f"{output}: nothing to recover" if directory is None else f"{directory}: the results are whole")
+    recovered = recover(output, no_message if quiet() else say)
+    for directory in recovered:
+        click.echo(f"{directory}: the results are whole")
+    if not recovered:
+        click.echo(f"{output}: nothing to recover")

@@ -94,7 +94,8 @@ def _spread_out(tasks: Sequence[Task], spread: Spread) -> Iterator[tuple[int, Fa
     if spread.cluster is None and jobs == 1:
         yield from enumerate(map(run_experiment, tasks))
         return
-    files, pipes = [], []
+    files: list[int] = []
+    pipes: list[int] = []
     for place, task in enumerate(tasks):  # a pipe, and standard input, are this process's alone
         (files if Path(task.path).is_dir() or Path(task.path).is_file() else pipes).append(place)
     yield from ((place, run_experiment(tasks[place])) for place in pipes)

@@ -12,7 +12,8 @@ from typing import Any, Generic, TypeVar
 
 from multitracer.model.errors import MissingCapabilityError
 
-Task, Result = TypeVar("Task"), TypeVar("Result")
+Task = TypeVar("Task")
+Result = TypeVar("Result")
 
 _PRELOADED = ["multitracer.analysis.pipeline", "multitracer.export.files", "multitracer.report.kept_experiments"]
 """Imported once, by the server that processes are forked from: importing takes a second or two."""
