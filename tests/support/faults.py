@@ -208,7 +208,8 @@ def _analysis(path: Path) -> Any:
     with click.Context(click.Command("analyze")):
         from multitracer.commands.parameters import read_and_analyze
 
-        return read_and_analyze([str(path)], {"from_s": None, "to_s": None, "roles": [], "clocks": []})
+        unset = dict.fromkeys(("from_s", "to_s", "max_unpacked"))
+        return read_and_analyze([str(path)], {**unset, "roles": [], "clocks": []})
 
 
 def _hash(octets: bytes) -> str:
