@@ -1,22 +1,25 @@
-"""Pseudonyms instead of IP addresses, the same in all results; ports, times and file paths stay.
+"""Pseudonyms instead of addresses, file names and bearers, the same in all results; ports and times stay.
 
-Addresses are replaced after the analysis, because packets in a link log are matched by their real addresses:
-the conclusions are the same with and without. IPv4 addresses become 240.0.0.1, 240.0.0.2, ...
-(reserved, RFC 1112 4), IPv6 addresses 2001:db8::1, ... (documentation prefix, RFC 3849).
+Inputs are renamed before the analysis, so that no sentence names their files. Addresses are replaced after it, because
+packets in a link log are matched by their real addresses: the conclusions are the same with and without. IPv4 addresses
+become 240.0.0.1, 240.0.0.2, ... (reserved, RFC 1112 4), IPv6 addresses 2001:db8::1, ... (documentation, RFC 3849).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from multitracer.compute.arrays import with_columns
 from multitracer.model.analysis import Analysis
-from multitracer.model.trace import Input, Trace
+from multitracer.model.options import AnalyzeOptions
+from multitracer.model.trace import Input, Recording, Trace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +38,7 @@ class Pseudonyms:
     def __init__(self) -> None:
         self._given: dict[IPv4Address | IPv6Address, str] = {}
         self._counts = {4: 0, 6: 0}
+        self._bearers: dict[str, str] = {}
 
     def address(self, text: str) -> str:
         """The pseudonym of an address in any notation; other text is returned unchanged."""
@@ -46,11 +50,20 @@ class Pseudonyms:
         if mapped is not None:  # an IPv4 address on an IPv6 socket
             return f"::ffff:{self.address(str(mapped))}"
         if address not in self._given:
-            self._counts[address.version] += 1
-            number = self._counts[address.version]
-            made = IPv4Address(_V4_BASE + number) if address.version == 4 else IPv6Address(_V6_BASE + number)
-            self._given[address] = str(made)
+            made = self._next(address.version)
+            self._given[address] = str(made if made != address else self._next(address.version))
         return self._given[address]
+
+    def _next(self, version: int) -> IPv4Address | IPv6Address:
+        self._counts[version] += 1
+        number = self._counts[version]
+        return IPv4Address(_V4_BASE + number) if version == 4 else IPv6Address(_V6_BASE + number)
+
+    def bearer(self, name: Any) -> Any:
+        """The pseudonym of a bearer; what is unknown or empty stays."""
+        if not isinstance(name, str) or not name:
+            return name
+        return self._bearers.setdefault(name, f"bearer-{len(self._bearers) + 1}")
 
     def text(self, text: str) -> str:
         """`text` with every address in it replaced."""
@@ -75,11 +88,34 @@ class Pseudonyms:
         return new
 
 
+def rename_inputs(trace: Trace, options: AnalyzeOptions) -> tuple[Trace, AnalyzeOptions]:
+    """The trace and the options with inputs called input-1, input-2, ... instead of by their paths."""
+    called = {entry.path: f"input-{number}" for number, entry in enumerate(trace.inputs, 1)}
+    words = called | {Path(path).name: name for path, name in called.items()}
+    pattern = re.compile("|".join(re.escape(word) for word in sorted(words, key=len, reverse=True) if word))
+
+    def text(told: str) -> str:
+        return pattern.sub(lambda found: words[found[0]], told)
+
+    inputs = [replace(entry, path=called[entry.path], recording=_told(entry.recording, text)) for entry in trace.inputs]
+    stated = replace(
+        options,
+        roles={called.get(path, path): role for path, role in options.roles.items()},
+        clocks={called.get(path, path): clock for path, clock in options.clocks.items()},
+    )
+    return replace(trace, inputs=inputs), stated
+
+
+def _told(recording: Recording, text: Callable[[str], str]) -> Recording:
+    """The recording with what it tells a person changed by `text`."""
+    skips = [replace(skip, reason=text(skip.reason)) for skip in recording.skips]
+    return replace(recording, notes=[text(note) for note in recording.notes], skips=skips)
+
+
 _TEXTS = {
     "flows": ("address_a", "address_b", "tunnel", "outer_a", "outer_b"),
     "connections": ("client", "server"),
     "tcp_state": ("local", "remote"),
-    "links": ("bearer",),
     "retransmissions": ("sender", "because"),
     "segment_frames": ("sender",),
     "findings": ("because", "evidence"),
@@ -88,7 +124,7 @@ _TEXTS = {
 
 
 def anonymize_analysis(analysis: Analysis) -> Analysis:
-    """The analysis with every address replaced: in tables, sentences and notes.
+    """The analysis with every address and bearer replaced: in tables, sentences and notes.
 
     The TCP checksum covers the addresses, which could be guessed from it, so it is set to 0; the column
     checksum_ok stays.
@@ -100,13 +136,15 @@ def anonymize_analysis(analysis: Analysis) -> Analysis:
         analysis,
         trace=Trace([_input(entry, names) for entry in trace.inputs], recorded, trace.shift_ns),
         tables={name: _table(name, table, names) for name, table in analysis.tables.items()},
-        links=replace(links, rows=names.value(links.rows), notes=names.value(links.notes)),
+        links=replace(links, rows=[_without_bearer(row, names) for row in links.rows], notes=names.value(links.notes)),
         missing=names.value(analysis.missing),
     )
 
 
 def _table(name: str, table: pd.DataFrame, names: Pseudonyms) -> pd.DataFrame:
     """The table with addresses replaced and checksums set to 0."""
+    if name == "links":
+        return with_columns(table, bearer=np.array([names.bearer(one) for one in table["bearer"]], dtype=object))
     columns = {column: names.column(table[column]) for column in _TEXTS.get(name, ()) if column in table}
     if name in ("packets", "segments"):
         columns["checksum"] = np.zeros(len(table), dtype=table["checksum"].dtype)
@@ -114,13 +152,9 @@ def _table(name: str, table: pd.DataFrame, names: Pseudonyms) -> pd.DataFrame:
 
 
 def _input(entry: Input, names: Pseudonyms) -> Input:
-    recording = entry.recording
-    return replace(
-        entry,
-        recording=replace(
-            recording,
-            notes=names.value(recording.notes),
-            metadata=names.value(recording.metadata),
-            skips=[replace(skip, reason=names.text(skip.reason)) for skip in recording.skips],
-        ),
-    )
+    recording = replace(entry.recording, metadata=names.value(entry.recording.metadata))
+    return replace(entry, recording=_told(recording, names.text))
+
+
+def _without_bearer(row: dict[str, Any], names: Pseudonyms) -> dict[str, Any]:
+    return names.value(row) | {"bearer": names.bearer(row["bearer"])}

@@ -25,7 +25,7 @@ from multitracer.accounting.by_rate import Captured, account_by_rate
 from multitracer.accounting.limits import find_limits
 from multitracer.accounting.logged_windows import with_windows
 from multitracer.accounting.session import Accounting
-from multitracer.analysis.anonymize import anonymize_analysis
+from multitracer.analysis.anonymize import anonymize_analysis, rename_inputs
 from multitracer.analysis.captures import Captures, place_captures
 from multitracer.analysis.early_times import without_negative_times
 from multitracer.analysis.link_layer import LinkLayer, account_links, conclude_links, join_layers, link_tables
@@ -66,6 +66,8 @@ def analyze(trace: Trace, options: AnalyzeOptions | None = None, progress: Progr
     check_usable(trace)
     trace = without_negative_times(trace)
     options, progress = options or AnalyzeOptions(), progress or _silent
+    if options.anonymize:
+        trace, options = rename_inputs(trace, options)
     whole = join_all(trace, options, progress)
     origin_ns, usual_rtt_ns = first_ns(whole), 0
     part = whole

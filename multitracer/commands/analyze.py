@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from multitracer import parsers
-from multitracer.commands.messages import Progress, quiet, say, verbosity_options
-from multitracer.commands.parameters import EXPORTED, input_options, output_option, prepare, read_and_analyze
+from multitracer.commands.campaign import Spread, compare_all
+from multitracer.commands.experiment import Written, analyze_one, skipped_in
+from multitracer.commands.messages import quiet, say, verbosity_options
+from multitracer.commands.parameters import EXPORTED, MOST_JOBS, Whole, input_options, no_message, output_option
 from multitracer.commands.terminal import print_summary
-from multitracer.model.errors import InputError, NoUsableInputError, SkippedInputError, UsageError
-
-if TYPE_CHECKING:
-    from multitracer.analysis.summary import Summary
-    from multitracer.model.analysis import Analysis
+from multitracer.export.result_directory import recover
+from multitracer.model.errors import SkippedInputError
 
 EXAMPLES = """
 \b
@@ -33,6 +29,8 @@ Examples:
 
 
 @click.command("analyze", epilog=EXAMPLES)
+@click.option("--recover", "recovering", is_flag=True, is_eager=True,
+              help="Finish what a run that was killed left unfinished in DIR, and do nothing else.")  # fmt: skip
 @input_options
 @output_option
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json instead of the summary for people.")
@@ -40,11 +38,14 @@ Examples:
 @click.option("--export", "exports", multiple=True, type=EXPORTED, help="Write another tool's format too (repeatable).")
 @click.option("--summary-only", is_flag=True, help="Write summary.json and nothing else.")
 @click.option("--compare", is_flag=True, help="Take each INPUT as an experiment of its own, and compare them.")
+@click.option("--jobs", type=Whole(1, MOST_JOBS), metavar="N",
+              help="Experiments of --compare worked on at once.  [default: one a processor]")  # fmt: skip
+@click.option("--cluster", metavar="ADDRESS", help="Work on the experiments of --compare on a Dask cluster.")
 @click.option("--strict", is_flag=True, help="End with status 4 when a part of an input had to be skipped.")
 @verbosity_options
 def command(
     inputs: tuple[str, ...], output: Path, as_json: bool, no_report: bool, exports: tuple[str, ...],
-    summary_only: bool, compare: bool, strict: bool, **options: Any,
+    summary_only: bool, strict: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Say which layer made a transfer slow, when, and on what evidence.
 
@@ -53,8 +54,13 @@ def command(
     experiment. "-" is standard input.
     """
     what = Written(report=not no_report, exports=exports, all=not summary_only)
+    recovering, compare = options.pop("recovering"), options.pop("compare")
+    spread = Spread(options.pop("jobs"), options.pop("cluster"))
+    if recovering:
+        _recover(output)
+        return
     if compare:
-        skipped = compare_all(inputs, output, options, what, as_json=as_json)
+        skipped = compare_all(inputs, output, options, what, spread, as_json=as_json)
     else:
         analysis, summary, written = analyze_one(inputs, output, options, what)
         skipped = skipped_in(analysis)
@@ -70,118 +76,10 @@ def command(
         raise SkippedInputError(f"--strict: {count_text} skipped in {', '.join(skipped)}")
 
 
-def skipped_in(analysis: Analysis) -> dict[str, int]:
-    """The number of skipped records by path, for inputs with any; all of an input with nothing to analyse."""
-    from multitracer.analysis.wrong_inputs import unusable
-
-    skipped = {entry.path: entry.skipped for entry in analysis.trace.inputs if entry.recording.skips}
-    return skipped | unusable(analysis.trace)
-
-
-@dataclass(frozen=True)
-class Written:
-    """What to write of an analysis besides its summary."""
-
-    report: bool
-    exports: tuple[str, ...]
-    all: bool
-
-
-def analyze_one(
-    inputs: tuple[str, ...], output: Path, options: dict[str, Any], what: Written
-) -> tuple[Analysis, Summary, str]:
-    """Analyse the inputs as one experiment and write the results; returns also the names of what was written."""
-    prepare(output)
-    analysis = read_and_analyze(inputs, dict(options))
-    from multitracer.analysis.summary import summarize
-    from multitracer.export import files
-
-    summary = summarize(analysis)
-    written = str(files.write_summary(summary.document, output))
-    if what.all:
-        written = write_all(analysis, summary, output, report=what.report, exports=what.exports)
-    return analysis, summary, written
-
-
-def compare_all(
-    inputs: tuple[str, ...], output: Path, options: dict[str, Any], what: Written, *, as_json: bool
-) -> dict[str, int]:
-    """Analyse each input by itself into a directory of its name, and write compare.json and compare.html.
-
-    Returns the number of skipped records by path; an input that cannot be read counts as 1. Raises
-    UsageError for fewer than two inputs, NoUsableInputError if none can be read.
-    """
-    import multitracer
-    from multitracer.report import compare_page, comparison
-
-    if len(inputs) < 2:
-        raise UsageError("--compare needs two experiments at least\nGive a file or a directory for each.")
-    prepare(output)
-    found, skipped = [], {}
-    for name, path in zip(names_of(inputs), inputs, strict=True):
-        try:
-            analysis, summary, _ = analyze_one((path,), output / name, options, what)
-        except InputError as error:
-            say(str(error))
-            skipped[path] = 1
-            found.append(comparison.failed(name, path, str(error).splitlines()[0]))
-            continue
-        skipped |= skipped_in(analysis)
-        found.append(comparison.experiment(name, path, analysis, summary, report=what.report and what.all))
-        if not as_json:
-            click.echo(f"{name}: {found[-1].row['verdict']}")
-    if all(experiment.row["error"] for experiment in found):
-        raise NoUsableInputError(", ".join(inputs[:3]), "none of the experiments can be analysed")
-    document = comparison.document(found, multitracer.__version__)
-    (output / "compare.json").write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    written = [output / "compare.json"]
-    if what.all and what.report:
-        written.insert(0, output / "compare.html")
-        compare_page.write(found, written[0], multitracer.__version__)
-    click.echo(json.dumps(document) if as_json else f"\n{', '.join(map(str, written))}")
-    return skipped
-
-
-def names_of(inputs: tuple[str, ...]) -> list[str]:
-    """A unique name for each experiment's directory: that of its file or directory, without file extensions."""
-    from multitracer.model.schema import encodable
-
-    names: list[str] = []
-    for path in inputs:
-        short, number = encodable(_short(Path(path).resolve())), 1
-        name = short
-        while name in names:
-            number += 1
-            name = f"{short}-{number}"
-        names.append(name)
-    return names
-
-
-def _short(path: Path) -> str:
-    """The name of a directory, or of a file without its known extensions."""
-    return (path.name if path.is_dir() else parsers.without_endings(path.name)) or "experiment"
-
-
-def write_all(
-    analysis: Analysis, summary: Summary, output: Path, *, report: bool, exports: tuple[str, ...]
-) -> str:
-    """Write everything but the summary; returns the names of what was written."""
-    from multitracer.analysis.early_times import as_recorded
-    from multitracer.export import files
-
-    with Progress(shown=not quiet()) as progress:
-        progress("writing tables", 0.1)
-        tables = as_recorded(analysis.tables, analysis.trace.shift_ns)
-        files.write_tables({**tables, "inputs": files.inputs_table(summary.document)}, output)
-        progress("writing series", 0.4)
-        files.write_series(analysis, output)
-        if exports:
-            progress("writing exports", 0.5)
-            files.write_exports(analysis, summary.document, output, exports)
-        if report:
-            progress("writing the report", 0.7)
-            from multitracer import report as pages
-
-            pages.write(analysis, summary, output / files.REPORT)
-    more = ", ".join([files.SUMMARY, f"{files.TABLES}/", f"{files.SERIES}/", *(f"{kind}/" for kind in exports)])
-    return f"{output / files.REPORT} and in {output}: {more}" if report else f"in {output}: {more}"
+def _recover(output: Path) -> None:
+    """Finish the moves of killed runs in DIR, and say where."""
+    recovered = recover(output, no_message if quiet() else say)
+    for directory in recovered:
+        click.echo(f"{directory}: the results are whole")
+    if not recovered:
+        click.echo(f"{output}: nothing to recover")

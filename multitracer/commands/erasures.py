@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multitracer.commands.messages import Progress, quiet, say, verbosity_options
-from multitracer.commands.parameters import Number, Whole, output_option, prepare, unpacked_option
+from multitracer.commands.parameters import Number, Whole, output_option, results, unpacked_option
 from multitracer.commands.retrace import geometry_options, pairs
 from multitracer.replay.channels import CHANNELS
 
@@ -72,8 +72,8 @@ def extract(
     from multitracer.replay.erasures.loading import load_all
 
     found, _ = load_all(inputs, logs_first=True, room=Room(max_unpacked))
-    prepare(output)
-    written = [save(trace, output, packed=packed) for trace in found]
+    with results(output, "erasures extract", adds=True) as directory:
+        written = [output / save(trace, directory, packed=packed).name for trace in found]
     for trace in found:
         for note in trace.notes if not quiet() else ():
             say(f"{trace.name}: {note}")
@@ -138,8 +138,9 @@ def generate(model: str, packed: bool, as_json: bool, output: Path, **options: A
     from multitracer.replay.channels.generation import generate_trace
 
     trace = generate_trace(model, **options)
-    prepare(output)
-    row = _row(trace, save(trace, output, packed=packed))
+    with results(output, "erasures generate", adds=True) as directory:
+        written = save(trace, directory, packed=packed).name
+    row = _row(trace, output / written)
     click.echo(json.dumps(row) if as_json else _line(row))
 
 
@@ -168,14 +169,13 @@ def fit(traces: tuple[str, ...], max_unpacked: int | None, as_json: bool, output
     from multitracer.replay.erasures.loading import load_all
 
     found, _ = load_all(traces, room=Room(max_unpacked))
-    prepare(output)
     rows = []
-    with Progress(shown=not quiet()) as progress:
+    with Progress(shown=not quiet()) as progress, results(output, "erasures fit", last=FIT, names=[FIT]) as directory:
         for place, trace in enumerate(found):
             progress(f"fitting {trace.name}", place / len(found))
             rows.append(fit_row(trace, compare(trace.erased, trace.block_bytes, trace.known_ms)))
-    document = {"traces": rows}
-    (output / FIT).write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        document = {"traces": rows}
+        (directory / FIT).write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     click.echo(json.dumps(document) if as_json else "\n\n".join(map(_fit_lines, rows)) + f"\n\n{output / FIT}")
 
 
@@ -241,23 +241,23 @@ def describe(
     from multitracer.replay.erasures.loading import load_all
 
     found, _ = load_all(traces, room=Room(max_unpacked))
-    prepare(output)
-    with Progress(shown=not quiet()) as progress:
+    place = results(output, "erasures describe", last=DESCRIBE, names=[DESCRIBE] + [PAGE] * (not no_report))
+    with Progress(shown=not quiet()) as progress, place as directory:
         descriptions = []
-        for place, trace in enumerate(found):
-            progress(f"describing {trace.name}", place / len(found))
+        for number, trace in enumerate(found):
+            progress(f"describing {trace.name}", number / len(found))
             descriptions.append(described(trace.erased, trace.block_bytes, trace.known_ms))
         rows = [
             {"name": trace.name, **asdict(one), "notes": list(trace.notes)}
             for trace, one in zip(found, descriptions, strict=True)
         ]
         document = {"traces": rows}
-        (output / DESCRIBE).write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        (directory / DESCRIBE).write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
         if not no_report:
             progress("writing the page", 0.95)
             from multitracer.report.erasures_page import write
 
-            write(found, descriptions, output / PAGE)
+            write(found, descriptions, directory / PAGE)
     written = ", ".join(str(output / name) for name in [DESCRIBE] + [PAGE] * (not no_report))
     click.echo(json.dumps(document) if as_json else "\n\n".join(map(_description_lines, rows)) + f"\n\n{written}")
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from multitracer.commands.messages import verbosity_options
-from multitracer.commands.parameters import EXPORTED, input_options, output_option, prepare, read_and_analyze
+from multitracer.commands.parameters import EXPORTED, input_options, output_option, read_and_analyze, results
 
 EXAMPLES = """
 \b
@@ -29,11 +29,12 @@ def command(inputs: tuple[str, ...], output: Path, formats: tuple[str, ...], **o
     xgraph gets the series (DIR/xgraph/NAME), xplot time/sequence graphs as tcptrace draws them
     (DIR/xplot/N.client_tsg.xpl), CSV all tables (DIR/csv/NAME.csv).
     """
-    prepare(output)
-    analysis = read_and_analyze(inputs, options)
-    from multitracer.analysis.summary import summarize
-    from multitracer.export import files
+    with results(output, "export") as directory:
+        analysis = read_and_analyze(inputs, options)
+        from multitracer.analysis.summary import summarize
+        from multitracer.export import files
 
-    document = summarize(analysis).document
-    for path in files.write_exports(analysis, document, output, formats or files.EXPORTS):
-        click.echo(path)
+        document = summarize(analysis).document
+        written = files.write_exports(analysis, document, directory, formats or files.EXPORTS)
+    for path in written:
+        click.echo(output / path.relative_to(directory))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from multitracer.commands.messages import Progress, quiet, say, verbose
+from multitracer.export.result_directory import ResultDirectory
 from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ _LEAST = 1e-12
 _SIZE = re.compile(r"(\d{1,15})([KMGT]?)(?:I?B)?", re.IGNORECASE | re.ASCII)
 _SHOWN = 60
 """Characters of a wrong value that are repeated in the message."""
+
+MOST_JOBS = 1024
+"""The most processes that work at once."""
 
 SHOWN_SKIPS = 10
 """Kinds of skipped records that are listed for each input without -v."""
@@ -137,8 +141,15 @@ def input_options(function: Function) -> Function:
     return function
 
 
+def _some(context: click.Context, parameter: click.Parameter, inputs: tuple[str, ...]) -> tuple[str, ...]:
+    """The inputs; a usage error if there are none, unless nothing is to be read."""
+    if not inputs and not context.params.get("recovering"):
+        raise click.MissingParameter(ctx=context, param=parameter)
+    return inputs
+
+
 _INPUT_OPTIONS = (
-    click.argument("inputs", nargs=-1, required=True, metavar="INPUT..."),
+    click.argument("inputs", nargs=-1, callback=_some, metavar="INPUT..."),
     click.option(
         "--role", "roles", multiple=True, callback=_roles, metavar="FILE=sender|receiver",
         help="State which side a file was recorded on.",
@@ -162,7 +173,7 @@ _INPUT_OPTIONS = (
         "--connection", "connections", type=Whole(), multiple=True, metavar="ID",
         help="Keep this connection only (repeatable).",
     ),
-    click.option("--anonymize", is_flag=True, help="Replace addresses, the same everywhere."),
+    click.option("--anonymize", is_flag=True, help="Replace addresses, file names and bearers, the same everywhere."),
     unpacked_option,
 )  # fmt: skip
 
@@ -175,17 +186,20 @@ output_option = click.option(
 )  # fmt: skip
 
 
-def prepare(directory: Path) -> None:
-    """Create the output directory; raises UsageError if that fails, before any work is done."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        problem = f"{directory}: no results can be written there: {error.strerror}"
-        raise UsageError(f"{problem}\nName another place with -o.") from error
+def results(
+    directory: Path, command: str, *, last: str = "", names: Sequence[str] = (), adds: bool = False
+) -> ResultDirectory:
+    """The place for a command's results, as `ResultDirectory` describes it; a wait for another run is said."""
+    told = no_message if quiet() else say
+    return ResultDirectory(directory, command, last=last, names=names, adds=adds, tell=told)
+
+
+def no_message(_: str) -> None:
+    """What `say` is with -q."""
 
 
 def read_and_analyze(inputs: Sequence[str], options: dict[str, Any]) -> Analysis:
-    """Read and analyse the inputs with `options`, showing progress; lists skipped records on stderr.
+    """Read and analyse the inputs with `options`, showing progress; says skipped records on stderr.
 
     Raises UsageError if the options contradict each other or name no input.
     """
@@ -205,8 +219,12 @@ def read_and_analyze(inputs: Sequence[str], options: dict[str, Any]) -> Analysis
         from multitracer.analysis.pipeline import analyze
 
         analysis = analyze(trace, asked, progress)
+    if asked.anonymize and not quiet():
+        for entry, path in zip(analysis.trace.inputs, files, strict=True):
+            say(f"{path} is called {entry.path}")
     if not quiet():
-        list_skips(analysis.trace)
+        for loss in losses_of(analysis.trace, all_of_them=verbose()):
+            say(loss)
     return analysis
 
 
@@ -245,20 +263,19 @@ def input_named(path: str, files: Sequence[str], option: str) -> str:
     return same[0]
 
 
-def list_skips(trace: Trace) -> None:
-    """List on stderr every kind of skipped record, with record number and byte offset of the first."""
+def losses_of(trace: Trace, *, all_of_them: bool) -> Iterator[str]:
+    """Every kind of skipped record, with record number and byte offset of the first; `all_of_them` with notes."""
     for entry in trace.inputs:
         skips = entry.recording.skips
-        shown = skips if verbose() else skips[:SHOWN_SKIPS]
+        shown = skips if all_of_them else skips[:SHOWN_SKIPS]
         for skip in shown:
             record = f", record {skip.record}" if skip.record is not None else ""
             offset = f", byte {skip.offset}" if skip.offset is not None else ""
             times = f" ({skip.count} times)" if skip.count > 1 else ""
-            say(f"{entry.path}{record}{offset}: skipped: {skip.reason}{times}")
+            yield f"{entry.path}{record}{offset}: skipped: {skip.reason}{times}"
         if len(skips) > len(shown):
-            say(f"{entry.path}: {len(skips) - len(shown)} more kinds of loss (-v names them)")
-        if verbose():
-            for note in entry.recording.notes:
-                say(f"{entry.path}: {note}")
+            yield f"{entry.path}: {len(skips) - len(shown)} more kinds of loss (-v names them)"
+        if all_of_them:
+            yield from (f"{entry.path}: {note}" for note in entry.recording.notes)
             if entry.recording.defect is not None:
-                say("".join(traceback.format_exception(entry.recording.defect)))
+                yield "".join(traceback.format_exception(entry.recording.defect))

@@ -13,11 +13,12 @@ import click
 
 from multitracer.commands.messages import Progress, quiet, say, verbosity_options
 from multitracer.commands.parameters import (
+    MOST_JOBS,
     MOST_NUMBER,
     Number,
     Whole,
     output_option,
-    prepare,
+    results,
     shortened,
     unpacked_option,
 )
@@ -34,7 +35,6 @@ _MOST_SIZES = 10_000
 SHORTEST_RTT_MS, LONGEST_RTT_MS = 1e-3, 3_600_000
 SHORTEST_BLOCK_MS, LONGEST_BLOCK_MS = 1e-3, 3_000_000
 MOST_BYTES = 65_535
-MOST_JOBS = 1024
 MOST_RESAMPLES = 100_000
 MOST_RECORDED = 20
 """The most runs that --record writes: each takes hundreds of octets per frame."""
@@ -143,28 +143,28 @@ def command(
 
     found, reverse = _traces(traces, options)
     asked = _settings(options)
-    prepare(output)
     runs = _recorded(found, reverse, asked) if recorded else []
-    with Progress(shown=not quiet()) as progress:
+    place = results(output, "retrace", last=JSON, names=(JSON, CSV, *([] if no_report else [PAGE])))
+    with Progress(shown=not quiet()) as progress, place as directory:
         by_model = [retrace(found, one, reverse, progress) for one in asked]
-        results = [one for of_trace in zip(*by_model, strict=True) for one in of_trace]
-        result = document(results)
-        (output / JSON).write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-        _write_csv(result["traces"], output / CSV)
-        for place, (directory, run) in enumerate(runs):
-            progress(f"recording {directory}", place / len(runs))
-            run(output / directory)
+        retraced = [one for of_trace in zip(*by_model, strict=True) for one in of_trace]
+        result = document(retraced)
+        (directory / JSON).write_text(json.dumps(result, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        _write_csv(result["traces"], directory / CSV)
+        for number, (name, run) in enumerate(runs):
+            progress(f"recording {name}", number / len(runs))
+            run(directory / name)
         if not no_report:
             progress("writing the page", 0.99)
             from multitracer.report.retrace_page import write
 
-            write(results, output / PAGE)
+            write(retraced, directory / PAGE)
     if not quiet():
         for trace in found:
             for note in trace.notes:
                 say(f"{trace.name}: {note}")
-    written = [JSON, CSV, *([] if no_report else [PAGE]), *(f"{directory}/" for directory, _ in runs)]
-    click.echo(json.dumps(result) if as_json else _summary(results, output, written))
+    written = [JSON, CSV, *([] if no_report else [PAGE]), *(f"{name}/" for name, _ in runs)]
+    click.echo(json.dumps(result) if as_json else _summary(retraced, output, written))
 
 
 def _traces(
@@ -243,13 +243,15 @@ def _recorded(
 
 def _write_csv(rows: list[dict[str, Any]], path: Path) -> None:
     """Write retrace.csv: one line per trace and frame size."""
+    from multitracer.export.csv import not_a_formula
+
     with path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
         writer.writerow(["name", "model", "frame_bytes", "throughput_bps", "ci95_low_bps", "ci95_high_bps"])
         for row in rows:
             for size, bps in row["throughput_bps"].items():
                 low, high = row["ci95_bps"][size] or (None, None)
-                writer.writerow([row["name"], row["model"], size, bps, low, high])
+                writer.writerow([not_a_formula(row["name"]), row["model"], size, bps, low, high])
 
 
 def _summary(results: Sequence[Retraced], output: Path, written: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS_FILE = "columns.csv"
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?")
 
 
 def write(tables: Mapping[str, pd.DataFrame], directory: Path) -> list[Path]:
@@ -42,11 +46,16 @@ def cell_text(value: Any) -> str:
     return json.dumps(value) if isinstance(value, dict) else encodable(value)
 
 
+def not_a_formula(text: str) -> str:
+    """The text as spreadsheets take it for text: with an apostrophe before what would begin a formula; no number."""
+    return f"'{text}" if text.startswith(_FORMULA) and not _NUMBER.fullmatch(text) else text
+
+
 def _values(column: Column, values: pd.Series[Any]) -> Any:
     import pyarrow as pa
 
     if column.dtype == "object" or isinstance(column.dtype, tuple):
-        texts = values.astype(object).map(cell_text, na_action="ignore")
+        texts = values.astype(object).map(lambda value: not_a_formula(cell_text(value)), na_action="ignore")
         return pa.array(texts.tolist(), type=pa.string(), from_pandas=True)
     array = values.to_numpy()
     if column.null is None:
@@ -58,7 +67,7 @@ def _description(names: list[str]) -> str:
     import pandas as pd
 
     rows = [
-        (name, column.name, column.unit, column.meaning)
+        (name, column.name, not_a_formula(column.unit), not_a_formula(column.meaning))
         for name in names
         for column in SCHEMA[name].columns
         if not column.private

@@ -12,7 +12,7 @@ import numpy as np
 from multitracer.analysis.early_times import as_recorded
 from multitracer.export import csv, series, xgraph, xplot
 from multitracer.export.json_text import json_pieces
-from multitracer.export.series import RLC_SERIES, RLP_SERIES, TCP_SERIES, View
+from multitracer.export.series import View
 from multitracer.model.analysis import Analysis
 from multitracer.model.schema import SCHEMA, Column, build
 
@@ -98,7 +98,6 @@ def inputs_table(document: dict[str, Any]) -> pd.DataFrame:
 
 def write_series(analysis: Analysis, directory: Path) -> list[Path]:
     """Write every series that the inputs support to series/NAME.csv."""
-    _remove_earlier(directory / SERIES)
     written = []
     for connection, named in series_by_connection(analysis):
         written += series.write(named, directory / SERIES, connection)
@@ -143,13 +142,6 @@ def _by_connection(table: pd.DataFrame, chosen: list[int]) -> dict[int, pd.DataF
     first = np.searchsorted(number[order], chosen, side="left")
     last = np.searchsorted(number[order], chosen, side="right")
     return {one: table.iloc[order[a:b]] for one, a, b in zip(chosen, first, last, strict=True)}
-
-
-def _remove_earlier(directory: Path) -> None:
-    """Delete the series files of an earlier run, some of which this run may not write; other files stay."""
-    for path in directory.glob("*.csv"):
-        if path.name.split(".")[0] in {*TCP_SERIES, *RLP_SERIES, *RLC_SERIES}:
-            path.unlink()
 
 
 # Other tools' formats

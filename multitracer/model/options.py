@@ -28,7 +28,7 @@ class AnalyzeOptions:
     clocks: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """An input's clock minus the reference (seconds) and its drift against it (ppm), by path."""
     anonymize: bool = False
-    """Replace every address by a made-up one, the same everywhere."""
+    """Replace addresses, file names and bearers by made-up ones, the same everywhere."""
     link_rate_bps: float | None = None
     """The link's rate where no log of its frames shows it."""
     thresholds: Thresholds = field(default_factory=Thresholds)

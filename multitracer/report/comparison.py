@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ class Experiment:
     """One of the transfers: its row in compare.json, and the lines that are drawn of it, by their series."""
 
     row: dict[str, Any]
-    lines: dict[str, panel_data.Source]
+    lines: Mapping[str, panel_data.Source]
 
 
 def experiment(name: str, path: str, analysis: Analysis, summary: Summary, *, report: bool) -> Experiment:

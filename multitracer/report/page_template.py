@@ -13,6 +13,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from multitracer.compute.threads import concurrently
+from multitracer.report import page_ids
 from multitracer.report.column_encoding import encode
 
 if TYPE_CHECKING:
@@ -116,10 +117,11 @@ def render(name: str, title: str, figures: Sequence[Any], values: dict[str, Any]
     environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
     style = "\n".join(_asset("styles", f"{part}.css") for part in STYLES)
     layout = column(*figures, sizing_mode="stretch_width")
-    return file_html(
+    page = file_html(
         layout, INLINE, title=title, template=environment.get_template(f"{name}.html"),
         template_variables={**values, "style": style, "script": script(*SCRIPTS, *OWN_SCRIPTS[name])},
     )  # fmt: skip
+    return page_ids.numbered(page)
 
 
 def script(*names: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Address, IPv6Address
+
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from multitracer.analysis.anonymize import Pseudonyms
@@ -38,6 +40,8 @@ def test_addresses_in_sentences_are_replaced_and_nothing_else(text: str, expecte
 
 
 @given(st.ip_addresses())
+@example(IPv4Address("240.0.0.1"))
+@example(IPv6Address("2001:db8::1"))
 def test_no_address_survives_in_any_position(address: object) -> None:
     """Beside a port, in brackets and in a sentence, any address becomes its made-up one."""
     names = Pseudonyms()

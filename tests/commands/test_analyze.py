@@ -20,7 +20,7 @@ from repository import EXAMPLES
 from shared_data import shared
 
 from multitracer import cli
-from multitracer.commands.analyze import names_of
+from multitracer.commands.campaign import names_of
 from multitracer.model.schema import CAUSES, SCHEMA
 from multitracer.parsers import pcap
 from multitracer.parsers.shared import experiment
@@ -103,7 +103,7 @@ def test_summary_only_writes_the_same_summary_and_nothing_else(
     """--summary-only saves the work of the files, not of the analysis."""
     out = tmp_path / "out"
     assert analyze(out, RLP, "--summary-only") == both[1]
-    assert [path.name for path in out.iterdir()] == ["summary.json"]
+    assert sorted(path.name for path in out.iterdir()) == [".multitracer", "summary.json"]
 
 
 @pytest.mark.slow
@@ -209,6 +209,8 @@ def test_anonymized_results_name_no_real_address_and_conclude_the_same(
             assert not frame[name].astype(str).str.contains(r"10\.9\.0\.", regex=True).any(), (path.name, name)
     assert summary["connections"][0]["client"] == "240.0.0.1:43142"
     told = json.dumps(both[1]).replace("10.9.0.1", "240.0.0.1").replace("10.9.0.2", "240.0.0.2")
+    for number, entry in enumerate(both[1]["inputs"], 1):
+        told = told.replace(entry["path"], f"input-{number}")
     assert summary == json.loads(told)
 
 
@@ -340,7 +342,9 @@ def test_strict_applies_to_compared_experiments(tmp_path: Path) -> None:
     cut.write_bytes((EXAMPLES / "loss2" / "snd.pcap").read_bytes()[:-7])
     arguments = ["analyze", "--compare", str(cut), str(EXAMPLES / "loss2"), "-q", "--summary-only"]
     assert cli.run([*arguments, "-o", str(tmp_path / "out"), "--strict"]) == 4
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["compare.json", "cut", "loss2"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        ".multitracer", "compare.json", "cut", "loss2"
+    ]  # fmt: skip
 
 
 @pytest.mark.slow

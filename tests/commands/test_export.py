@@ -16,11 +16,11 @@ def test_it_prints_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert cli.run(["export", str(snd), "--format", "xplot", "-o", str(tmp_path)]) == 0
     listed = capsys.readouterr().out.split()
     assert sorted(listed) == sorted(map(str, tmp_path.rglob("*.xpl")))
-    assert [path.name for path in tmp_path.iterdir()] == ["xplot"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".multitracer", "xplot"]
 
 
 def test_without_a_format_all_are_written(tmp_path: Path) -> None:
     """Every export has its folder."""
     snd = EXAMPLES / "rlp-reset" / "snd.pcap"
     assert cli.run(["export", str(snd), "-o", str(tmp_path)]) == 0
-    assert {path.name for path in tmp_path.iterdir()} == {"xgraph", "xplot", "csv"}
+    assert {path.name for path in tmp_path.iterdir()} == {".multitracer", "xgraph", "xplot", "csv"}

@@ -29,7 +29,9 @@ def test_results_are_written_and_printed(trace: Path, tmp_path: Path, capsys: py
     out = tmp_path / "out"
     assert cli.run(["retrace", str(trace), "-o", str(out)]) == 0
     told = capsys.readouterr()
-    assert sorted(path.name for path in out.iterdir()) == ["retrace.csv", "retrace.html", "retrace.json"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        ".multitracer", "retrace.csv", "retrace.html", "retrace.json"
+    ]  # fmt: skip
     row = json.loads((out / "retrace.json").read_text())["traces"][0]
     assert f"best frame: {row['optimal_frame_bytes']} octets" in told.out
     with (out / "retrace.csv").open() as stream:

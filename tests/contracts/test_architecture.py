@@ -181,14 +181,14 @@ def test_no_module_has_more_than_450_lines() -> None:
     assert [str(path.relative_to(ROOT)) for path in files if len(path.read_text().splitlines()) > LONGEST_MODULE] == []
 
 
-CATCH_ALL = ("multitracer.cli", "multitracer.parsers")
+CATCHES_EVERYTHING = ("multitracer.cli", "multitracer.parsers", "multitracer.commands.campaign_task")
 
 
 def test_only_the_command_line_catches_everything() -> None:
-    """No module but cli.py, and the reading of one input: what cannot be handled is a defect, and is said to be one."""
+    """Beside cli.py only what reads one of many inputs, or runs one of many experiments, catches Exception."""
     for module, path in sources():
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ExceptHandler) and module not in CATCH_ALL:
+            if isinstance(node, ast.ExceptHandler) and module not in CATCHES_EVERYTHING:
                 caught = ast.unparse(node.type) if node.type else "everything"
                 assert caught not in ("Exception", "BaseException", "everything"), f"{module}, line {node.lineno}"
 

@@ -1,0 +1,37 @@
+"""Faults while results are written; `python tests/support/faults.py` does many more runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from faults import KINDS, NEW, OLD, Faults
+
+
+@pytest.fixture(scope="module")
+def faults(tmp_path_factory: pytest.TempPathFactory) -> Faults:
+    """The old and the new result, each written once."""
+    return Faults(tmp_path_factory.mktemp("faults"))
+
+
+def can_mount() -> bool:
+    """Whether a process may have mounts of its own."""
+    script = "import faults; faults.own_mounts()"
+    path = os.pathsep.join(sys.path)
+    return not subprocess.run(
+        [sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": path}, capture_output=True, check=False
+    ).returncode
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fault_leaves_a_whole_result(kind: str, faults: Faults) -> None:
+    """The old result, the new one, or no summary and what `--recover` makes the new one of."""
+    if kind == "full_disk" and not can_mount():
+        pytest.skip("a small file system needs root, or a user namespace that may mount")
+    left = {faults.strike(kind) for _ in range(round(20 * KINDS[kind]))}
+    assert left <= {OLD, NEW, f"{NEW} recovered"}
+    if kind == "kill_at_a_rename":
+        assert f"{NEW} recovered" in left

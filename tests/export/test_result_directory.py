@@ -1,0 +1,193 @@
+"""The directory that results are written to."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from multitracer.export.result_directory import JOURNAL, MANIFEST, OURS, WORK, ResultDirectory, is_whole, recover
+from multitracer.model.errors import MissingCapabilityError, UsageError
+
+LAST = "summary.json"
+
+
+def write(place: Path, files: dict[str, str], command: str = "analyze", *, adds: bool = False) -> None:
+    """A run that writes these files."""
+    with ResultDirectory(place, command, last=LAST, adds=adds) as directory:
+        for name, text in files.items():
+            path = directory / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+
+def there(place: Path) -> dict[str, str]:
+    """The files of a place with their texts, without our own."""
+    found = [path for path in place.rglob("*") if path.is_file() and OURS not in path.relative_to(place).parts]
+    return {str(path.relative_to(place)): path.read_text() for path in found}
+
+
+def test_files_of_an_earlier_run_go_and_those_of_others_stay(tmp_path: Path) -> None:
+    """What the manifest lists and is not written again goes, with folders that become empty."""
+    write(tmp_path, {LAST: "1", "series/a.csv": "1", "series/b.csv": "1", "xgraph/a": "1"})
+    (tmp_path / "series" / "mine.csv").write_text("mine")
+    (tmp_path / "notes").write_text("mine")
+    write(tmp_path, {LAST: "2", "series/b.csv": "2"})
+    assert there(tmp_path) == {LAST: "2", "series/b.csv": "2", "series/mine.csv": "mine", "notes": "mine"}
+    assert not (tmp_path / "xgraph").exists()
+    assert json.loads((tmp_path / OURS / MANIFEST).read_text()) == {"analyze": ["series/b.csv", LAST]}
+
+
+def test_files_without_a_manifest_stay(tmp_path: Path) -> None:
+    """A version that kept no manifest wrote them, or a person; only equal names are overwritten."""
+    (tmp_path / "series").mkdir()
+    for name in (LAST, "series/a.csv"):
+        (tmp_path / name).write_text("old")
+    write(tmp_path, {LAST: "new"})
+    assert there(tmp_path) == {LAST: "new", "series/a.csv": "old"}
+
+
+def test_a_command_removes_only_its_own_files(tmp_path: Path) -> None:
+    """Results of two commands share a directory; one that adds keeps what it wrote before."""
+    write(tmp_path, {LAST: "1", "a": "1"})
+    write(tmp_path, {"retrace.json": "1", "a": "2"}, "retrace")
+    write(tmp_path, {"one.txt": "1"}, "extract", adds=True)
+    write(tmp_path, {"two.txt": "1"}, "extract", adds=True)
+    write(tmp_path, {LAST: "2"})
+    assert there(tmp_path) == {LAST: "2", "a": "2", "retrace.json": "1", "one.txt": "1", "two.txt": "1"}
+
+
+def test_an_error_leaves_the_directory_as_it_was(tmp_path: Path) -> None:
+    """Also a directory that held nothing."""
+    with suppress(ZeroDivisionError), ResultDirectory(tmp_path, "analyze") as directory:
+        (directory / LAST).write_text("half")
+        raise ZeroDivisionError
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    """Without a journal it counts for nothing."""
+    (tmp_path / OURS / WORK / "files").mkdir(parents=True)
+    (tmp_path / OURS / WORK / "files" / "half").write_text("half")
+    write(tmp_path, {LAST: "1"})
+    assert there(tmp_path) == {LAST: "1"}
+    assert sorted(path.name for path in (tmp_path / OURS).iterdir()) == ["lock", "manifest"]
+
+
+FILES = ["a", "b", "series/x", "series/y", LAST]
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    old=st.sets(st.sampled_from(FILES)), new=st.sets(st.sampled_from(FILES), min_size=1), stopped=st.integers(0, 12)
+)
+def test_a_move_that_was_stopped_anywhere_can_be_finished(
+    tmp_path_factory: pytest.TempPathFactory, old: set[str], new: set[str], stopped: int
+) -> None:
+    """After any number of changes: without the summary, or whole; and whole after `recover`, done twice or not."""
+    place, changes = tmp_path_factory.mktemp("place"), iter(range(stopped))
+    with pytest.MonkeyPatch.context() as patch:
+        write(place, dict.fromkeys(old, "old")) if old else None
+        for name in ("replace", "unlink", "rmdir"):
+            patch.setattr(os, name, _stopping(getattr(os, name), place / OURS / JOURNAL, changes))
+        try:
+            write(place, dict.fromkeys(new, "new"))
+        except _StoppedError:
+            assert (place / OURS / JOURNAL).exists()
+            whole = [dict.fromkeys(old, "old"), dict.fromkeys(new, "new")]
+            assert LAST not in there(place) or there(place) in whole
+    recover(place)
+    assert there(place) == dict.fromkeys(new, "new")
+    assert recover(place) == []
+    assert is_whole(place, LAST) == (LAST in new)
+    shutil.rmtree(place)
+
+
+class _StoppedError(Exception):
+    """The process is no more."""
+
+
+def _stopping(change, journal: Path, changes):  # type: ignore[no-untyped-def]
+    def changed(*arguments, **options):  # type: ignore[no-untyped-def]
+        if journal.exists() and next(changes, None) is None:
+            raise _StoppedError
+        return change(*arguments, **options)
+
+    return changed
+
+
+@pytest.mark.parametrize("name", [LAST, "tables"])
+def test_what_stands_in_the_way_is_wrong_usage_before_any_work(name: str, tmp_path: Path) -> None:
+    """A directory where a file must go, a file or a link where a folder must."""
+    if name == LAST:
+        (tmp_path / name).mkdir()
+    else:
+        (tmp_path / name).symlink_to("/tmp")
+    place = ResultDirectory(tmp_path, "analyze", names=[LAST, "tables/a"])
+    with pytest.raises(UsageError, match="-o"), place:
+        pytest.fail("the work was begun")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    """What it leads to is not ours."""
+    (tmp_path / "else").write_text("theirs")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / LAST).symlink_to(tmp_path / "else")
+    write(tmp_path / "out", {LAST: "ours"})
+    assert (tmp_path / "else").read_text() == "theirs"
+    assert not (tmp_path / "out" / LAST).is_symlink()
+
+
+def test_files_behind_a_link_are_not_removed(tmp_path: Path) -> None:
+    """A folder of results that a person moved elsewhere and linked is theirs."""
+    write(tmp_path / "out", {LAST: "1", "series/a.csv": "1"})
+    (tmp_path / "out" / "series").rename(tmp_path / "kept")
+    (tmp_path / "out" / "series").symlink_to(tmp_path / "kept")
+    write(tmp_path / "out", {LAST: "2"})
+    assert (tmp_path / "kept" / "a.csv").exists()
+
+
+def test_a_removed_directory_is_said(tmp_path: Path) -> None:
+    """Not a defect."""
+    removed = pytest.raises(MissingCapabilityError, match="removed meanwhile")
+    with removed, ResultDirectory(tmp_path / "out", "analyze") as directory:
+        shutil.rmtree(tmp_path / "out")
+        directory.joinpath(LAST).write_text("x")
+
+
+def test_names_of_any_octets_are_kept(tmp_path: Path) -> None:
+    """In the manifest and the journal too."""
+    place = tmp_path / os.fsdecode(b"o\xffut\n")
+    write(place, {os.fsdecode(b"\xfe\n.txt"): "1", LAST: "1"})
+    write(place, {LAST: "2"})
+    assert there(place) == {LAST: "2"}
+
+
+def test_a_second_run_waits_and_says_so(tmp_path: Path) -> None:
+    """Until the first one ends, however it ends."""
+    said: list[str] = []
+    waiting = threading.Event()
+
+    def tell(text: str) -> None:
+        said.append(text)
+        waiting.set()
+
+    (tmp_path / OURS).mkdir()
+    with (tmp_path / OURS / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        second = threading.Thread(target=lambda: ResultDirectory(tmp_path, "analyze", tell=tell).__enter__())
+        second.start()
+        assert waiting.wait(10)
+        assert second.is_alive()
+    second.join(10)
+    assert not second.is_alive()
+    assert said == [f"{tmp_path}: another run is writing there; waiting for its end"]
