@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,13 +26,14 @@ Progress = Callable[[str, float], None]
 _TYPICAL_RECORD_BYTES = 100
 
 
-def read(*paths: str | Path, progress: Progress | None = None) -> Trace:
-    """What was recorded in `paths` (files, or directories taken recursively), as one Trace.
+def read(*paths: str | Path | Sequence[str | Path], progress: Progress | None = None) -> Trace:
+    """What was recorded in `paths` (files, or directories taken recursively; also lists of them), as one Trace.
 
     An input that cannot be read is kept, with the reason, where there are others; raises InputError
     when the only input cannot be read, NoUsableInputError when none of several can.
     """
-    files = parsers.inputs_in(list(map(str, paths)))
+    given = itertools.chain.from_iterable([one] if isinstance(one, str | Path) else one for one in paths)
+    files = parsers.inputs_in(list(map(str, given)))
     kernels.choose(sum(_size(path) for path in files) // _TYPICAL_RECORD_BYTES)
     inputs = []
     for number, path in enumerate(files):
