@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import NoReturn
 
 import click
+from click.shell_completion import shell_complete
 
 from multitracer import __version__
 from multitracer.commands.messages import QUIET, VERBOSE, say
@@ -24,6 +25,9 @@ from multitracer.model.errors import MissingCapabilityError, MultiTracerError
 DEFECT, USAGE = 1, 2
 INTERRUPTED, PIPE_CLOSED = 128 + signal.SIGINT, 128 + signal.SIGPIPE
 """Exit statuses of a program ended by a signal, as shells report them."""
+
+COMPLETION = "_MULTITRACER_COMPLETE"
+"""The variable by which a shell asks what completes a command line."""
 
 COMMANDS = ("analyze", "retrace", "erasures", "export", "formats")
 
@@ -64,7 +68,9 @@ def cli() -> None:
 
 
 def main() -> NoReturn:
-    """Run the program with the shell's arguments and exit with its status."""
+    """Run the program with the shell's arguments and exit with its status; or say what completes a command line."""
+    if instruction := os.environ.get(COMPLETION):
+        sys.exit(shell_complete(cli, {}, "multitracer", COMPLETION, instruction))
     garbage.settle()
     status = run(sys.argv[1:])
     garbage.leave()

@@ -67,6 +67,11 @@ class _Found:
 
 def read(source: Source) -> Recording:
     """Packets of all sections and interfaces; `interface` is numbered over the whole file."""
+    return recording("pcapng", source, records(source))
+
+
+def records(source: Source) -> Records:
+    """All records; raises InputError where no interface is described."""
     data = octets(source.data)
     if len(data) < 28:
         raise InputError(source.path, "ends within its section header", offset=len(data))
@@ -78,13 +83,9 @@ def read(source: Source) -> Recording:
     time_ns = _times(ticks, interface, interfaces)
     if not interfaces.link_types:
         raise InputError(source.path, "describes no interface", hint="The file was cut or is damaged.")
-    return recording(
-        "pcapng",
-        source,
-        Records(
-            data, offset, captured, original, time_ns, interface, np.arange(1, found.count + 1, dtype=np.int64),
-            interfaces.link_types, found.skips, complete,
-        ),
+    return Records(
+        data, offset, captured, original, time_ns, interface, np.arange(1, found.count + 1, dtype=np.int64),
+        interfaces.link_types, found.skips, complete,
     )  # fmt: skip
 
 

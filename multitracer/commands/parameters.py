@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from multitracer.commands.messages import Progress, quiet, say, verbose
 from multitracer.model.errors import UsageError
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 SUMMARY = "summary.json"
-RESULTS = (SUMMARY, "report.html", "tables", "series", "xgraph", "xplot", "csv")
+RESULTS = (SUMMARY, "report.html", "tables", "series", "xgraph", "xplot", "csv", "pcapng")
 """What `analyze` writes."""
 
 _LONGEST_S, _LARGEST_PPM = 4e9, 1e5
@@ -77,6 +78,16 @@ class Number(click.FloatRange):
         return number
 
 
+def files_to_complete(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Has the shell complete the names of files."""
+    return [CompletionItem(begun, type="file")]
+
+
+def folders_to_complete(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Has the shell complete the names of folders."""
+    return [CompletionItem(begun, type="dir")]
+
+
 def input_options(function: Function) -> Function:
     """Add the argument INPUT... and the options of an analysis to a command."""
     for option in reversed(_INPUT_OPTIONS):
@@ -85,7 +96,7 @@ def input_options(function: Function) -> Function:
 
 
 _INPUT_OPTIONS = (
-    click.argument("inputs", nargs=-1, required=True, metavar="INPUT..."),
+    click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", shell_complete=files_to_complete),
     click.option(
         "--role", "roles", multiple=True, callback=_roles, metavar="FILE=sender|receiver",
         help="State which side a file was recorded on.",
@@ -110,13 +121,25 @@ _INPUT_OPTIONS = (
     click.option("--anonymize", is_flag=True, help="Replace addresses, the same everywhere."),
 )  # fmt: skip
 
-EXPORTED = click.Choice(["xgraph", "xplot", "csv"])
+PCAPNG = "pcapng"
+EXPORTED = click.Choice(["xgraph", "xplot", "csv", PCAPNG])
 """Other tools' formats, named here because importing multitracer.export.files takes too long for `--help`."""
 
 output_option = click.option(
     "-o", "--output", type=click.Path(path_type=Path), default=Path("multitracer-out"), show_default=True,
-    metavar="DIR", help="Where results go.",
+    metavar="DIR", help="Where results go.", shell_complete=folders_to_complete,
 )  # fmt: skip
+
+
+def check_copies(inputs: Sequence[str], formats: Sequence[str], *, anonymize: bool) -> None:
+    """Raise UsageError if captures are to be copied that cannot be read twice, or whose addresses are to be hidden."""
+    if PCAPNG not in formats:
+        return
+    if anonymize:
+        raise UsageError("pcapng copies packets as they are, with addresses and payload: not with --anonymize")
+    once = [path for path in inputs if path == "-" or Path(path).is_fifo()]
+    if once:
+        raise UsageError(f"{once[0]}: pcapng copies captures, and this cannot be read twice\nWrite it to a file first.")
 
 
 def prepare(directory: Path) -> None:

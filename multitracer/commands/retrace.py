@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multitracer.commands.messages import Progress, quiet, say, verbosity_options
-from multitracer.commands.parameters import Number, output_option, prepare
+from multitracer.commands.parameters import Number, files_to_complete, output_option, prepare
 from multitracer.model.errors import UsageError
 from multitracer.replay.retrace import IDEAL, MODEL_NAMES, RECORDABLE
 
@@ -82,7 +82,7 @@ def geometry_options(function: Any) -> Any:
 
 
 @click.command("retrace", epilog=EXAMPLES)
-@click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
+@click.argument("traces", nargs=-1, required=True, metavar="TRACE...", shell_complete=files_to_complete)
 @click.option("--model", "models", type=click.Choice(MODEL_NAMES), multiple=True, default=[IDEAL], show_default=True,
               help="The link's protocol (repeatable).")  # fmt: skip
 @click.option("--frame-sizes", "sizes", callback=_sizes, metavar="FIRST:LAST:STEP",
