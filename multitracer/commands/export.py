@@ -29,7 +29,8 @@ Examples:
 @click.command("export", epilog=EXAMPLES)
 @input_options
 @output_option
-@click.option("--format", "formats", multiple=True, type=EXPORTED, help="Which (repeatable); all but pcapng when not said.")
+@click.option("--format", "formats", multiple=True, type=EXPORTED,
+              help="Which (repeatable); all but pcapng when not said.")  # fmt: skip
 @verbosity_options
 def command(inputs: tuple[str, ...], output: Path, formats: tuple[str, ...], **options: Any) -> None:
     """Write series and tables for other tools.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
+from multitracer.analysis.finding_evidence import evidence_lines
 from multitracer.analysis.finding_groups import group_findings
 from multitracer.analysis.story import LEAST
 from multitracer.model.vocabulary import CAUSES, LAYERS
@@ -220,23 +221,10 @@ def _evidence(summary: dict[str, Any], finding: dict[str, Any], filters: Display
     connection = "" if finding["connection"] is None else f", connection {finding['connection']}"
     lost = "" if finding["lost_s"] is None else f", lost {finding['lost_s']:.3f} s"
     yield f"layer: {finding['layer']}{connection}{lost}"
-    values = {name: value for name, value in finding["evidence"].items() if name != "records"}
-    if values:
-        yield "evidence: " + ", ".join(f"{name} {_plain(value)}" for name, value in values.items())
-    records: dict[int, list[str]] = {}
-    for reference in finding["evidence"].get("records") or ():
-        records.setdefault(reference["input"], []).append(str(reference["record"]))
-    yield from (
-        f"evidence: record{'s' if len(some) > 1 else ''} {', '.join(some)} of {summary['inputs'][number]['path']}"
-        for number, some in records.items()
-    )
+    yield from (f"evidence: {line}" for line in evidence_lines(summary, finding))
     if finding["caused_by"] is not None:
         yield f"set off by: {finding['caused_by']} ({summary['findings'][finding['caused_by']]['kind']})"
     yield from (f"display filter for {path}: {text}" for path, text in filters.of(finding))
-
-
-def _plain(value: Any) -> str:
-    return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
 def _many(count: int, noun: str) -> str:

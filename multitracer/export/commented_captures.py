@@ -159,7 +159,8 @@ def _commented(records: Records, comments: Comments) -> Iterator[_Change]:
             continue
         at, data = int(records.offset[row]) - _PACKET_HEADER_BYTES, records.data
         kind = bytes(data[at : at + 4]) if at >= 0 else b""
-        orders = [order for order in "<>" if kind in (struct.pack(f"{order}I", one) for one in (_ENHANCED, _OLD_PACKET))]
+        with_options = (_ENHANCED, _OLD_PACKET)
+        orders = [order for order in "<>" if kind in [struct.pack(f"{order}I", one) for one in with_options]]
         if not orders:
             continue
         order = orders[0]

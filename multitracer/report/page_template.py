@@ -52,6 +52,7 @@ SCRIPTS = (
 OWN_SCRIPTS = {
     "report": (
         "report/findings",
+        "report/copying",
         "report/accounting_strip",
         "report/retransmissions",
         "report/overview",

@@ -144,7 +144,7 @@ def test_a_frame_has_seconds_from_the_start(analysis: Analysis) -> None:
     assert frame["seq"].equals(table["seq"])
     resent, error_ns = analysis.frame("retransmissions"), analysis.tables["retransmissions"]["error_ns"]
     assert resent["error_s"].isna().tolist() == (error_ns == -1).tolist()
-    with pytest.raises(UsageError, match="there is no table .segment."):
+    with pytest.raises(UsageError, match="there is no table 'segment'"):
         analysis.frame("segment")
 
 
