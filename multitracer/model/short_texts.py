@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from reprlib import Repr
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from multitracer.model.trace import Input
+from typing import Any
 
 MOST_NAMES = 5
 _LONGEST_NAME = 60
@@ -31,12 +28,12 @@ def _value(value: Any) -> str:
     return f"{text} ({len(value)} in all)" if isinstance(value, list) and len(value) > _SHORT.maxlist else text
 
 
-def named_inputs(inputs: Sequence[Input]) -> str:
-    """The file names of some inputs, and how many more there are."""
-    names = [_name(Path(entry.path).name) for entry in inputs[:MOST_NAMES]]
-    more = len(inputs) - len(names)
+def named(paths: Sequence[str]) -> str:
+    """The file names of some paths, and how many more there are."""
+    names = [_short_name(Path(path).name) for path in paths[:MOST_NAMES]]
+    more = len(paths) - len(names)
     return ", ".join(names) + (f" and {more} more" if more else "")
 
 
-def _name(name: str) -> str:
+def _short_name(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from multitracer.model.short_texts import named_inputs
+from multitracer.model.short_texts import named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,4 +121,4 @@ class Trace:
     def __repr__(self) -> str:
         """Where it came from, and how many rows each table has."""
         rows = ", ".join(f"{name} {len(table):,}" for name, table in self.tables.items() if len(table))
-        return f"Trace of {named_inputs(self.inputs)}: {rows or 'no rows'}"
+        return f"Trace of {named([entry.path for entry in self.inputs])}: {rows or 'no rows'}"

@@ -14,7 +14,7 @@ from multitracer.model import analysis as model
 from multitracer.model.errors import UsageError
 from multitracer.model.options import AnalyzeOptions, Progress
 from multitracer.model.schema import SCHEMA
-from multitracer.model.short_texts import Document, named_inputs
+from multitracer.model.short_texts import Document, named
 from multitracer.model.trace import Trace
 from multitracer.parsers.shared.experiment import read
 from multitracer.report import analysis_page, notebook_panels, notebook_texts, seconds
@@ -75,7 +75,8 @@ class Analysis(model.Analysis):
             f"{self._summary.totals.connections} connections, {len(self.links.rows)} link directions, "
             f"{len(self.tables['findings'])} findings"
         )
-        return f"Analysis of {named_inputs(self.trace.inputs)}: {counted}\n{self.verdict}"
+        names = named([entry.path for entry in self.trace.inputs])
+        return f"Analysis of {names}: {counted}\n{self.verdict}"
 
     def __str__(self) -> str:
         """The same, the bar of where the time went, and the findings by kind."""
@@ -112,5 +113,5 @@ def _by_text(options: AnalyzeOptions | None) -> AnalyzeOptions | None:
     """The options with each path as the text by which its input is known."""
     if options is None:
         return None
-    roles, clocks = ({str(path): value for path, value in given.items()} for given in (options.roles, options.clocks))
-    return replace(options, roles=roles, clocks=clocks)
+    roles = {str(path): role for path, role in options.roles.items()}
+    return replace(options, roles=roles, clocks={str(path): clock for path, clock in options.clocks.items()})
