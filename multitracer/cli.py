@@ -18,13 +18,14 @@ import click
 from click.shell_completion import shell_complete
 
 from multitracer import __version__
+from multitracer.commands import stopping
 from multitracer.commands.messages import QUIET, VERBOSE, say
 from multitracer.compute import garbage
 from multitracer.model.errors import MissingCapabilityError, MultiTracerError
 
 DEFECT, USAGE = 1, 2
-INTERRUPTED, PIPE_CLOSED = 128 + signal.SIGINT, 128 + signal.SIGPIPE
-"""Exit statuses of a program ended by a signal, as shells report them."""
+PIPE_CLOSED = 128 + signal.SIGPIPE
+"""The exit status of a program ended by that signal, as shells report it."""
 
 COMPLETION = "_MULTITRACER_COMPLETE"
 """The variable by which a shell asks what completes a command line."""
@@ -72,13 +73,34 @@ def main() -> NoReturn:
     if instruction := os.environ.get(COMPLETION):
         sys.exit(shell_complete(cli, {}, "multitracer", COMPLETION, instruction))
     garbage.settle()
-    status = run(sys.argv[1:])
+    try:
+        stopping.unwind()
+        status = run(sys.argv[1:])
+    except KeyboardInterrupt:  # while an error was told
+        status = _interrupted()
+    stopping.settled()
     garbage.leave()
+    if stopping.stopped():
+        os._exit(status)  # threads that still work are not waited for
     sys.exit(status)
 
 
 def run(arguments: list[str]) -> int:
     """Run one command with these arguments; returns the exit status."""
+    try:
+        status = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        stopping.drop_output()
+        return PIPE_CLOSED
+    except OSError as error:  # the device that standard output is on is full
+        stopping.drop_output()
+        say(f"standard output: {_exhausted(error)}")
+        return MissingCapabilityError.exit_code
+    return status
+
+
+def _run(arguments: list[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a file name may contain characters that the terminal cannot show
             stream.reconfigure(errors="backslashreplace")
@@ -87,17 +109,13 @@ def run(arguments: list[str]) -> int:
         context = cli.make_context("multitracer", arguments)
         with context:
             cli.invoke(context)
-        sys.stdout.flush()
         return 0
     except click.exceptions.Exit as end:
         return end.exit_code
     except BrokenPipeError:
-        # The interpreter flushes once more at its end, and must not find the closed pipe again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return PIPE_CLOSED
+        raise
     except (KeyboardInterrupt, click.Abort):
-        say("interrupted")
-        return INTERRUPTED
+        return _interrupted()
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return USAGE
@@ -111,8 +129,18 @@ def run(arguments: list[str]) -> int:
         return _explain(error, _defect(error), DEFECT, context)
 
 
+def _interrupted() -> int:
+    say(stopping.word())
+    return stopping.status()
+
+
 def _explain(error: BaseException, message: str, status: int, context: click.Context | None) -> int:
-    """Print the error's message, with -v its traceback; returns `status`."""
+    """Print the error's message, with -v its traceback; returns `status`.
+
+    An error that an interrupt became on its way, as within an import, is the interrupt.
+    """
+    if stopping.stopped():
+        return _interrupted()
     asked = context.meta if context else {}
     if asked.get(VERBOSE):
         traceback.print_exception(error)

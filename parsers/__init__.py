@@ -10,12 +10,13 @@ Nothing here imports a parser before it is needed: `multitracer formats` lists t
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-from multitracer.model.errors import InputError, UnknownFormatError
+from multitracer.model.errors import InputError, MultiTracerError, ReadingDefectError, UnknownFormatError
 
 if TYPE_CHECKING:
     from multitracer.model.trace import Recording
@@ -32,7 +33,7 @@ class Parser(Protocol):
         """The records of an input of this format."""
 
 
-COMPRESSED_ENDINGS = (".gz", ".zst")
+COMPRESSED_ENDINGS = (".gz", ".zst", ".xz", ".bz2")
 TEXT_ENDINGS = (".txt", ".log")
 
 
@@ -112,24 +113,49 @@ def recognise(source: Source) -> Format:
 
 
 def read(source: Source) -> Recording:
-    """Recognise and read one input."""
-    recording = recognise(source).parser.read(source)
+    """Recognise and read one input; raises ReadingDefectError when a parser fails where it should not."""
+    try:
+        recording = recognise(source).parser.read(source)
+        recording.bytes_read = recording.bytes_read or len(source)
+    except (MultiTracerError, MemoryError):
+        raise
+    except Exception as error:  # an input that shows a defect of ours is lost by itself, not with all others
+        raise ReadingDefectError(source.path, error) from error
     recording.skips[:0] = source.skips
     recording.complete = recording.complete and not source.skips
-    recording.bytes_read = recording.bytes_read or len(source)
     return recording
 
 
 def inputs_in(paths: list[str]) -> list[str]:
-    """The files that the paths name, each once; of directories all files below, sorted, without hidden ones."""
+    """The files that the paths name, each once; of directories all files below, sorted, without hidden ones.
+
+    Links to directories below are not followed, and what is no file (sockets, pipes, devices) is left out. A directory
+    that cannot be listed is given as if it were a file: reading it fails, and says why.
+    """
     found: list[str] = []
     for path in paths:
         if path == "-" or not Path(path).is_dir():
             found.append(path)
             continue
-        files = sorted(p for p in Path(path).rglob("*") if p.is_file())
-        visible = [p for p in files if not any(part.startswith(".") for part in p.relative_to(path).parts)]
-        if not visible:
+        files = sorted(_files_below(path))
+        if not files:
             raise InputError(path, "holds no files", hint="Name the directory that holds the recordings.")
-        found.extend(map(str, visible))
+        found.extend(map(str, files))
     return list(dict.fromkeys(found))
+
+
+def _files_below(directory: str) -> list[Path]:
+    unlisted: list[OSError] = []
+    found = []
+    for folder, below, names in os.walk(directory, onerror=unlisted.append):
+        below[:] = [name for name in below if not name.startswith(".")]
+        found += [Path(folder, name) for name in names if not name.startswith(".") and _is_file(Path(folder, name))]
+    return found + [Path(error.filename) for error in unlisted]
+
+
+def _is_file(path: Path) -> bool:
+    """Whether it is a file, or may be one: what cannot be looked at is."""
+    try:
+        return path.is_file()
+    except OSError:
+        return True

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import re
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from multitracer.model.errors import InputError
-from multitracer.parsers.shared.lines import Losses, nanoseconds
+from multitracer.parsers.shared.lines import FieldError, Losses, nanoseconds
 from multitracer.parsers.shared.tcp_state import StateLog
 
 if TYPE_CHECKING:
@@ -30,8 +31,12 @@ _COLUMNS = {
 _PIECE = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*:\s*\[|(\{[^{}]*\})')
 
 
+_MOST_DIGITS = 18
+"""Whole numbers of more digits are kept as text: Python refuses those of thousands of digits."""
+
+
 class _Decimal(str):
-    """The text of a number with a fraction: as a float, a time would lose digits."""
+    """The text of a number: as a float, a time would lose digits."""
 
 
 def sniff(head: bytes) -> bool:
@@ -64,10 +69,19 @@ def read(source: Source) -> Recording:
     return recording
 
 
+def _loaded(text: str) -> Any:
+    """The JSON value; numbers that are not whole, or too large for any field, as their text."""
+    return json.loads(text, parse_float=_Decimal, parse_int=_whole, parse_constant=_Decimal)
+
+
+def _whole(text: str) -> int | _Decimal:
+    return int(text) if len(text) <= _MOST_DIGITS else _Decimal(text)
+
+
 def _document(source: Source, losses: Losses) -> dict[str, Any]:
     text = bytes(source.data).decode("utf-8", "backslashreplace")
     try:
-        document = json.loads(text, parse_float=_Decimal)
+        document = _loaded(text)
     except (ValueError, RecursionError) as error:
         losses.add(DAMAGED, offset=getattr(error, "pos", None))
         return {"raw_values": _readable_samples(text)}
@@ -84,7 +98,7 @@ def _readable_samples(text: str) -> dict[str, Any]:
             name = piece[1]
             continue
         try:
-            found.setdefault(name, []).append(json.loads(piece[2], parse_float=_Decimal))
+            found.setdefault(name, []).append(_loaded(piece[2]))
         except (ValueError, RecursionError):
             continue
     return found
@@ -103,12 +117,19 @@ def _sample(log: StateLog, counts: dict[str, int], sample: Any) -> None:
     if not isinstance(sample, dict) or not any(key in sample for key in _COLUMNS):
         counts["other samples"] = counts.get("other samples", 0) + 1
         return
-    values = {
-        column: float(sample[key]) * scale
-        for key, (column, scale) in _COLUMNS.items()
-        if isinstance(sample.get(key), int | _Decimal)
-    }
     try:
+        values = {
+            column: _finite(sample[key]) * scale
+            for key, (column, scale) in _COLUMNS.items()
+            if isinstance(sample.get(key), int | _Decimal)
+        }
         log.add(record, nanoseconds(str(sample.get("t"))), "sample", None, None, **values)
-    except ValueError:
-        log.losses.add("a sample without a time", record)
+    except FieldError as error:
+        log.losses.add(str(error), record)
+
+
+def _finite(number: int | _Decimal) -> float:
+    value = float(number)
+    if not isfinite(value):
+        raise FieldError("a field out of range, in a sample")
+    return value

@@ -14,7 +14,7 @@ import struct
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from multitracer.parsers.shared.lines import SECOND_NS, endpoint, head_lines, whole_lines
+from multitracer.parsers.shared.lines import SECOND_NS, endpoint, head_lines, take_lines
 from multitracer.parsers.shared.tcp_state import StateLog, ssthresh
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 TCP_INFO = 2
 """INET_DIAG_INFO: the index of the attribute with struct tcp_info."""
 
+_TCP_INFO_BYTES = 84
+"""struct tcp_info up to tcpi_snd_cwnd, the last field that is read."""
 _AF_INET, _AF_INET6 = 2, 10
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?Z\Z", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -40,20 +42,24 @@ def sniff(head: bytes) -> bool:
 def read(source: Source) -> Recording:
     """Each snapshot as a row of `tcp_state`."""
     log, counts, timed = StateLog(), dict[str, int](), 0
-    for number, offset, text in whole_lines(source, log.losses):
+
+    def take(number: int, _: int, text: str) -> None:
+        nonlocal timed
         try:
             snapshot = json.loads(text)
             ends = _ends(base64.b64decode(snapshot["RawIDM"]))
             info = base64.b64decode(snapshot["Attributes"][TCP_INFO] or "")
             time_ns = _time(str(snapshot.get("Timestamp")))
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
-            _no_snapshot(log, counts, number, offset, text)
-            continue
-        if len(info) < 84:
+            return _no_snapshot(counts, text)
+        if len(info) < _TCP_INFO_BYTES:
             counts["snapshots without tcp_info"] = counts.get("snapshots without tcp_info", 0) + 1
-            continue
-        timed += time_ns is not None
+            return None
         _add(log, number, time_ns or 0, ends, info)
+        timed += time_ns is not None
+        return None
+
+    take_lines(source, log.losses, take, "not a snapshot")
     notes = []
     if timed < len(log.records):
         notes.append(
@@ -63,12 +69,11 @@ def read(source: Source) -> Recording:
     return log.recording("mlab-tcpinfo", source, clock=clock, counts=counts, notes=notes)
 
 
-def _no_snapshot(log: StateLog, counts: dict[str, int], number: int, offset: int, text: str) -> None:
-    """Add a line's snapshot; the first line may describe the connection instead."""
-    if text.startswith("{") and text.endswith("}") and '"Metadata"' in text:
-        counts["metadata lines"] = counts.get("metadata lines", 0) + 1
-    else:
-        log.losses.add("not a snapshot", number, offset)
+def _no_snapshot(counts: dict[str, int], text: str) -> None:
+    """Count a line that describes the connection; raises ValueError for any other."""
+    if not (text.startswith("{") and text.endswith("}") and '"Metadata"' in text):
+        raise ValueError(text)
+    counts["metadata lines"] = counts.get("metadata lines", 0) + 1
 
 
 def _time(text: str) -> int | None:

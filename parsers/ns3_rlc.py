@@ -8,14 +8,13 @@ from downlink and RLC from PDCP: in a renamed file the sender is unknown. No PDU
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from multitracer.model.errors import InputError
 from multitracer.model.trace import Recording
-from multitracer.parsers.shared.lines import Losses, head_lines, nanoseconds, whole_lines
+from multitracer.parsers.shared.lines import INT32, Losses, head_lines, nanoseconds, take_lines, whole
 from multitracer.parsers.shared.rlc_frames import FrameRow, Links, frames_table
 
 if TYPE_CHECKING:
@@ -26,7 +25,8 @@ RECEIVED = (*SENT, "delay(s)")
 TOTALS = ("start", "end", "CellId", "IMSI", "RNTI", "LCID", "nTxPDUs", "TxBytes", "nRxPDUs", "RxBytes")
 BLOCKS = ("DL/UL", "time", "frame", "subF", "slot", "1stSym", "symbol#", "cellId", "rnti", "ccId", "tbSize")
 _KINDS = {"sent": SENT, "received": RECEIVED, "totals": TOTALS, "blocks": BLOCKS}
-_LARGEST = (1 << 31) - 1
+_MOST_SHIFT = 18
+"""Digits by which an exponent may move the point: a time of int64 nanoseconds has no more."""
 
 
 def sniff(head: bytes) -> bool:
@@ -76,8 +76,7 @@ def read(source: Source) -> Recording:
     RLC totals become `metadata["rlc_totals"]`, a dict a line; PDCP PDUs are only counted.
     """
     losses = Losses()
-    lines = whole_lines(source, losses)
-    _, _, first = next(lines, (0, 0, ""))
+    first = next(iter(head_lines(source.head)), "")
     kind = _kind(first)
     if kind is None:
         raise InputError(source.path, "has not the headings of an ns-3 trace", record=1, offset=0)
@@ -85,7 +84,7 @@ def read(source: Source) -> Recording:
     protocol = "rlc-lte" if kind == "totals" and "(s)" not in first else "rlc-nr"
     log = _Log(protocol, _uplink(name), _headings(first), losses=losses)
     pdcp = kind in ("sent", "received") and "pdcp" in name.lower()
-    records = _read_lines(log, kind, lines, keep=not pdcp)
+    records = _read_lines(log, kind, source, keep=not pdcp)
     return Recording(
         format="ns3-rlc",
         tables={"links": log.links.table(), "frames": frames_table(log.rows, log.links.senders)},
@@ -115,21 +114,23 @@ def _notes(log: _Log, kind: str, pdcp: bool) -> list[str]:
     return []
 
 
-def _read_lines(log: _Log, kind: str, lines: Iterator[tuple[int, int, str]], keep: bool) -> int:
-    """Read every line; how many could be used."""
-    take = {"sent": _pdu, "received": _pdu, "totals": _total, "blocks": _block}[kind]
-    wanted = len(log.headings)
-    records = 0
-    for number, offset, line in lines:
+def _read_lines(log: _Log, kind: str, source: Source, keep: bool) -> int:
+    """Read every line below the headings; how many could be used."""
+    add = {"sent": _pdu, "received": _pdu, "totals": _total, "blocks": _block}[kind]
+    headings = records = 0
+
+    def take(number: int, _: int, line: str) -> None:
+        nonlocal headings, records
         fields = line.rstrip("\t ").split("\t")
-        try:
-            if len(fields) != wanted:
-                raise ValueError(line)
-            take(log, number, fields)
-        except ValueError:
-            log.losses.add("not a line of this ns-3 trace", number, offset)
-        else:
-            records += 1
+        if not headings:
+            headings = number
+            return
+        if len(fields) != len(log.headings):
+            raise ValueError(line)
+        add(log, number, fields)
+        records += 1
+
+    take_lines(source, log.losses, take, "not a line of this ns-3 trace")
     if not keep:
         log.rows.clear()
         log.links.numbers.clear()
@@ -177,9 +178,7 @@ def _total(log: _Log, number: int, fields: list[str]) -> None:
 
 
 def _whole(text: str) -> int:
-    if not (text.isascii() and text.isdigit()) or int(text[:20]) > _LARGEST or len(text) > 10:
-        raise ValueError(text)
-    return int(text)
+    return whole(text, INT32)
 
 
 def _decimal(text: str) -> str:
@@ -187,10 +186,8 @@ def _decimal(text: str) -> str:
     mantissa, letter, exponent = text.lower().partition("e")
     if not letter:
         return text
-    shift = int(exponent)
-    if abs(shift) > 18:
-        raise ValueError(text)
-    whole, _, fraction = mantissa.partition(".")
-    digits = "0" * 18 + whole + fraction + "0" * 18
-    point = 18 + len(whole) + shift
+    shift = whole(exponent.removeprefix("+"), _MOST_SHIFT, -_MOST_SHIFT)
+    before, _, fraction = mantissa.partition(".")
+    digits = "0" * _MOST_SHIFT + before + fraction + "0" * _MOST_SHIFT
+    point = _MOST_SHIFT + len(before) + shift
     return f"{digits[:point].lstrip('0') or '0'}.{digits[point:]}"

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from multitracer.model.errors import InputError
 from multitracer.model.schema import build
 from multitracer.model.trace import Recording
-from multitracer.parsers.shared.lines import CUT, SECOND_NS, Losses, keep_header
+from multitracer.parsers.shared.lines import SECOND_NS, Losses, keep_header, whole, whole_lines
 from multitracer.parsers.shared.rlc_frames import OTHER_END, FrameRow, Links, Nacks, frames_table
 from multitracer.wire import rlc_lte, rlc_nr, rlc_umts
 
@@ -40,6 +40,8 @@ _EVENTS = {"reset", "reset-done", "release", "xoff", "xon", "drop", "lost-contex
 _RATS = ("umts", "lte", "nr")
 _LARGEST = {"umts": 4095, "lte": 65535, "nr": 262143}
 """The largest sequence number of each (25.322 9.2.2.3, 36.322 6.2.2.3, 38.322 6.2.3.3)."""
+_LARGEST_LI = (1 << 15) - 1
+"""The largest length indicator, of 15 bits (25.322 9.2.2.8)."""
 _SMALLER = {"lte": (10, 16), "nr": (12, 18)}
 _LATEST_NS = 9_000_000_000 * SECOND_NS
 _SCALE = [10 ** (9 - digits) for digits in range(10)]
@@ -97,6 +99,7 @@ def read(source: Source) -> Recording:
         records=dump.records,
         skips=dump.losses.skips,
         bytes_read=len(source),
+        complete=dump.losses.uncut,
         metadata=dict(dump.header),
         notes=notes,
     )
@@ -126,28 +129,20 @@ def write(
 
 
 def _lines(source: Source) -> _Dump:
-    data = bytes(source.data)
+    data = source.data
     dump = _Dump(guess="nr" if b" si=" in data else "lte" if b" fi=" in data else "umts")
-    lines = data.decode("utf-8", "backslashreplace").split("\n")
-    if lines.pop().strip():
-        dump.losses.add(CUT, len(lines) + 1, _offset(data, len(lines) + 1))
     amd, append, usual = _AMD.match, dump.rows.append, False
-    for number, line in enumerate(lines, start=1):
+    for number, offset, line in whole_lines(source, dump.losses):
         match = amd(line) if usual else None
         row = _amd_row(number, match) if match else None
         if row is not None:
             append(row)
-        elif line and not line.isspace() and not _other_line(dump, number, line.rstrip("\r")):
-            dump.losses.add("not a line of an rlcdump", number, _offset(data, number))
+        elif not _other_line(dump, number, line):
+            dump.losses.add("not a line of an rlcdump, or a field out of range", number, offset)
         if not usual:
             usual = dump.rat == "umts" and bool(dump.rows)
     dump.records = len(dump.rows) + len(dump.events)
     return dump
-
-
-def _offset(data: bytes, number: int) -> int:
-    """The byte offset at which line `number` begins."""
-    return sum(len(line) + 1 for line in data.split(b"\n", number - 1)[: number - 1])
 
 
 def _amd_row(number: int, match: re.Match[str]) -> FrameRow | None:
@@ -156,12 +151,12 @@ def _amd_row(number: int, match: re.Match[str]) -> FrameRow | None:
     when = int(seconds + fraction) * _SCALE[len(fraction)]
     if when > _LATEST_NS or int(sn) > _LARGEST["umts"]:
         return None
+    size = int(length)
     try:
         octets = None if data is None else bytes.fromhex(data)
+        lis, payload = _length_indicators(li, size, octets) if li else ((), size - 2)
     except ValueError:
         return None
-    size = int(length)
-    lis, payload = _length_indicators(li, size, octets) if li else ((), size - 2)
     sent = way == ">"
     # A bare tuple in the order of FrameRow: the collector stops tracking those, which doubles the speed.
     return (  # type: ignore[return-value]
@@ -180,7 +175,7 @@ def _length_indicators(li: str, size: int, octets: bytes | None) -> tuple[tuple[
 
 @lru_cache(4096)
 def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(item) for item in text.split(",") if item)
+    return tuple(whole(item, _LARGEST_LI) for item in text.split(",") if item)
 
 
 def _other_line(dump: _Dump, number: int, line: str) -> bool:
@@ -266,10 +261,7 @@ def _number(keys: dict[str, str], key: str) -> int:
 
 
 def _two_bits(text: str) -> int:
-    value = int(text, 2 if len(text) == 2 else 10)
-    if not 0 <= value <= 3:
-        raise ValueError(text)
-    return value
+    return int(text, 2) if text in ("00", "01", "10", "11") else whole(text, 3)
 
 
 def _nacks(text: str) -> Nacks:

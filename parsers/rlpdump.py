@@ -151,7 +151,7 @@ def _lines(source: Source) -> _Dump:
     dump = _Dump()
     for number, offset, line in whole_lines(source, dump.losses):
         if not _line(dump, number, line):
-            dump.losses.add("not a line of an rlpdump", number, offset)
+            dump.losses.add("not a line of an rlpdump, or a field out of range", number, offset)
     return dump
 
 

@@ -11,7 +11,7 @@ import re
 from math import inf, nan
 from typing import TYPE_CHECKING
 
-from multitracer.parsers.shared.lines import endpoint, head_lines, nanoseconds, whole_lines
+from multitracer.parsers.shared.lines import endpoint, head_lines, nanoseconds, take_lines
 from multitracer.parsers.shared.tcp_state import StateLog
 
 if TYPE_CHECKING:
@@ -38,20 +38,19 @@ def sniff(head: bytes) -> bool:
 def read(source: Source) -> Recording:
     """The socket's state at each packet as a row of `tcp_state`."""
     log, header = StateLog(), dict[str, str]()
-    srtt_unit = rto_unit = nan
-    for number, offset, text in whole_lines(source, log.losses):
+
+    def take(number: int, _: int, text: str) -> None:
         if text.startswith(("enable_time_secs=", "disable_time_secs=")):
             pairs = dict(_PAIR.findall(text))
             header.update((key, value) for key, value in pairs.items() if len(value) < 1000)
-            srtt_unit, rto_unit = _units(header)
-            continue
+            return
         match = _TCP_LINE.match(text)
-        try:
-            if match is None:
-                raise ValueError(text)
-            _add(log, number, match, srtt_unit, rto_unit)
-        except ValueError:
-            log.losses.add("not the fields of SIFTR", number, offset)
+        if match is None:
+            raise ValueError(text)
+        _add(log, number, match, *_units(header))
+
+    take_lines(source, log.losses, take, "not the fields of SIFTR")
+    srtt_unit, _ = _units(header)
     notes = (
         []
         if srtt_unit == srtt_unit

@@ -12,7 +12,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from multitracer.model.errors import InputError
-from multitracer.parsers.shared.lines import head_lines, nanoseconds, split_endpoint, whole_lines
+from multitracer.parsers.shared.lines import INT64, fits, head_lines, nanoseconds, split_endpoint, take_lines, whole
 from multitracer.parsers.shared.tcp_state import StateLog
 
 if TYPE_CHECKING:
@@ -46,31 +46,27 @@ def sniff(head: bytes) -> bool:
 
 def read(source: Source) -> Recording:
     """Each socket of each sample as a row of `tcp_state`; sockets without a window are only counted."""
-    log, counts = StateLog(), dict[str, int]()
-    time_ns: int | None = None
-    socket: tuple[str, str] | None = None
-    for number, offset, text in whole_lines(source, log.losses):
-        text, time_ns, stamped = _without_time(text, time_ns)
-        if stamped or not text.strip() or text == "---" or text.startswith("#") or _HEADING.match(text):
-            continue
+    log, sample = StateLog(), _Sample()
+
+    def take(number: int, offset: int, text: str) -> None:
+        text = sample.without_time(text)
+        if not text.strip() or text == "---" or text.startswith("#") or _HEADING.match(text):
+            return
         match = _SOCKET.match(text.strip())
         if match:
-            socket = _ends(log, counts, number, offset, match)
+            sample.open(match)
             text = match[4] or ""
-            if not _TOKENS.match(text):
-                continue
-        if not _TOKENS.match(text):
+        if _TOKENS.match(text):
+            sample.add(log, number, offset, text)
+        elif not match:
             log.losses.add("neither a socket nor its statistics", number, offset)
-        elif socket is not None and time_ns is not None:
-            _add(log, number, time_ns, socket, text)
-            socket = None
-        elif time_ns is None:
-            log.losses.add("a sample without a time", number, offset)
+
+    take_lines(source, log.losses, take, "neither a socket nor its statistics")
     if not log.records and any(skip.reason == "a sample without a time" for skip in log.losses.skips):
         raise InputError(
             source.path, "its samples carry no time", hint="Print `# $(date +%s.%N)` before each run of ss."
         )
-    return log.recording("ss", source, counts=counts)
+    return log.recording("ss", source, counts=sample.counts)
 
 
 def _without_stamp(text: str) -> str:
@@ -78,29 +74,40 @@ def _without_stamp(text: str) -> str:
     return match[3].strip() if match else text
 
 
-def _without_time(text: str, time_ns: int | None) -> tuple[str, int | None, bool]:
-    """The line without its time, the time of this and the following lines, and whether it held nothing else."""
-    stamp = _STAMP.match(text)
-    if stamp:
-        return "", nanoseconds(stamp[1]), True
-    line = _STAMPED_LINE.match(text)
-    if line:
-        return line[3], nanoseconds(line[1]), False
-    return text, time_ns, False
+class _Sample:
+    """The sample being read: its time, and the socket whose statistics come next."""
 
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        self._time_ns: int | None = None
+        self._socket: tuple[str, str] | None = None
 
-def _ends(
-    log: StateLog, counts: dict[str, int], number: int, offset: int, match: re.Match[str]
-) -> tuple[str, str] | None:
-    if match[1] in _QUIET:
-        kind = f"sockets in {match[1]}"
-        counts[kind] = counts.get(kind, 0) + 1
-        return None
-    try:
-        return split_endpoint(match[2]), split_endpoint(match[3])
-    except ValueError:
-        log.losses.add("a socket whose addresses are not ip:port", number, offset)
-        return None
+    def without_time(self, text: str) -> str:
+        """The line without its time, which holds for the following lines; nothing follows a time that is none."""
+        stamp = _STAMP.match(text)
+        line = stamp or _STAMPED_LINE.match(text)
+        if line is None:
+            return text
+        self._time_ns = None
+        self._time_ns = nanoseconds(line[1])
+        return "" if stamp else line[3]
+
+    def open(self, match: re.Match[str]) -> None:
+        """Begin a socket; one in a state without a window is only counted."""
+        self._socket = None
+        if match[1] in _QUIET:
+            kind = f"sockets in {match[1]}"
+            self.counts[kind] = self.counts.get(kind, 0) + 1
+        else:
+            self._socket = split_endpoint(match[2]), split_endpoint(match[3])
+
+    def add(self, log: StateLog, number: int, offset: int, text: str) -> None:
+        """Add the statistics of the socket; without a time they are a loss."""
+        socket, self._socket = self._socket, None
+        if self._time_ns is None:
+            log.losses.add("a sample without a time", number, offset)
+        elif socket is not None:
+            _add(log, number, self._time_ns, socket, text)
 
 
 def _add(log: StateLog, number: int, time_ns: int, socket: tuple[str, str], text: str) -> None:
@@ -131,12 +138,13 @@ def _add(log: StateLog, number: int, time_ns: int, socket: tuple[str, str], text
 
 def _clocks(text: str) -> dict[str, float]:
     """The kernel's clocks in s; ss leaves out those at zero, and its older versions all."""
-    found = {f"{name}_s": int(ms) / 1e3 for name, ms in _CLOCK.findall(text)}
+    found = {f"{name}_s": whole(ms, INT64) / 1e3 for name, ms in _CLOCK.findall(text)}
     return {"busy_s": 0.0, "rwnd_limited_s": 0.0, "sndbuf_limited_s": 0.0, **found} if found else {}
 
 
 def _float(text: str) -> float | None:
     try:
-        return float(text[:30])
+        number = float(text)
     except ValueError:
         return None
+    return fits("a statistic", number, INT64)

@@ -13,7 +13,15 @@ import re
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
-from multitracer.parsers.shared.lines import endpoint, head_lines, nanoseconds, split_endpoint, whole_lines
+from multitracer.parsers.shared.lines import (
+    FieldError,
+    endpoint,
+    head_lines,
+    nanoseconds,
+    split_endpoint,
+    take_lines,
+    whole,
+)
 from multitracer.parsers.shared.tcp_state import StateLog, ssthresh
 
 if TYPE_CHECKING:
@@ -60,25 +68,21 @@ def sniff(head: bytes) -> bool:
 def read(source: Source) -> Recording:
     """The three events as rows of `tcp_state`; other events are only counted."""
     log, counts, ends, stacks = StateLog(), dict[str, int](), dict[str, str](), _Stacks()
-    for number, offset, text in whole_lines(source, log.losses):
+
+    def take(number: int, offset: int, text: str) -> None:
         event = _EVENT.match(text)
-        if event is None:
-            if not stacks.note(log, text):
-                _not_an_event(log, number, offset, text)
-            continue
-        name = event["event"]
-        stacks.open(event["cpu"], len(log.records) if name == "tcp_retransmit_skb" else -1)
-        if name not in _OURS:
-            counts[name] = counts.get(name, 0) + 1
-            continue
-        try:
-            time_ns = nanoseconds(event["time"])
-            if name == "tcp_probe":
-                _probe(log, ends, number, time_ns, text, event.end())
+        if event is not None:
+            stacks.open(event["cpu"], -1)
+            if event["event"] not in _OURS:
+                counts[event["event"]] = counts.get(event["event"], 0) + 1
             else:
-                _socket(log, number, time_ns, name, text, event.end())
-        except ValueError:
-            log.losses.add(f"{name} without the fields it should have", number, offset)
+                _add(log, ends, number, text, event)
+                if event["event"] == "tcp_retransmit_skb":
+                    stacks.open(event["cpu"], len(log.records) - 1)
+        elif not stacks.note(log, text):
+            _not_an_event(log, number, offset, text)
+
+    take_lines(source, log.losses, take, "not a line of a kernel trace")
     return log.recording("tcp_probe", source, clock="monotonic", counts=counts)
 
 
@@ -116,10 +120,18 @@ def _not_an_event(log: StateLog, number: int, offset: int, text: str) -> None:
         log.losses.add("not a line of a kernel trace", number, offset)
 
 
+def _add(log: StateLog, ends: dict[str, str], number: int, text: str, event: re.Match[str]) -> None:
+    time_ns = nanoseconds(event["time"])
+    if event["event"] == "tcp_probe":
+        _probe(log, ends, number, time_ns, text, event.end())
+    else:
+        _socket(log, number, time_ns, event["event"], text, event.end())
+
+
 def _probe(log: StateLog, ends: dict[str, str], number: int, time_ns: int, text: str, start: int) -> None:
     match = _PROBE.match(text, start)
     if match is None:
-        raise ValueError(text)
+        raise FieldError("tcp_probe without the fields it should have")
     src, dest, length, nxt, una, cwnd, threshold, snd_wnd, srtt, rcv_wnd = match.groups()
     log.add(
         number, time_ns, "recv", _end(ends, src), _end(ends, dest),
@@ -141,10 +153,10 @@ def _socket(log: StateLog, number: int, time_ns: int, name: str, text: str, star
     match = _SOCKET.match(text, start)
     state = match[7] if match else None
     if match is None or (name == "tcp_cong_state_set" and state is None):
-        raise ValueError(text)
+        raise FieldError(f"{name} without the fields it should have")
     v6 = ":" in match[5] and match[5] not in ("::", "::0")
     local, remote = (endpoint(match[5 if v6 else 3], match[1]), endpoint(match[6 if v6 else 4], match[2]))
     if state is None:
         log.add(number, time_ns, "retransmit", local, remote, resent_by=nan)
     else:
-        log.add(number, time_ns, "state", local, remote, ca_state=int(state))
+        log.add(number, time_ns, "state", local, remote, ca_state=whole(state, 255))

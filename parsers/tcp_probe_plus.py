@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from multitracer.parsers.shared.lines import SECOND_NS, endpoint, records_match, whole_lines
+from multitracer.parsers.shared.lines import SECOND_NS, FieldError, endpoint, records_match, take_lines
 from multitracer.parsers.shared.tcp_state import StateLog, ssthresh
 
 if TYPE_CHECKING:
@@ -36,16 +36,18 @@ def sniff(head: bytes) -> bool:
 def read(source: Source) -> Recording:
     """Each line of 31 fields as a row of `tcp_state`; a comment with a date is kept as metadata."""
     log, metadata = StateLog(), dict[str, str]()
-    for number, offset, text in whole_lines(source, log.losses):
+
+    def take(number: int, _: int, text: str) -> None:
         if text.startswith("#"):
             started = _STARTED.match(text)
             if started:
                 metadata.setdefault("started_local_time", started[1])
         elif _LINE.match(text):
-            fields = [int(field, 16) for field in text.split(" ", 31)[:31]]
-            _add(log, number, offset, fields)
+            _add(log, number, [int(field, 16) for field in text.split(" ", 31)[:31]])
         else:
-            log.losses.add("not 31 hexadecimal fields", number, offset)
+            raise ValueError(text)
+
+    take_lines(source, log.losses, take, "not 31 hexadecimal fields")
     return log.recording("tcp_probe_plus", source, clock="relative", metadata=metadata)
 
 
@@ -53,13 +55,12 @@ def _address(value: int) -> str:
     return ".".join(str(octet) for octet in value.to_bytes(4, "big"))
 
 
-def _add(log: StateLog, number: int, offset: int, fields: list[int]) -> None:
+def _add(log: StateLog, number: int, fields: list[int]) -> None:
     kind, sec, nsec, saddr, sport, daddr, dport, length = fields[:8]
     ca_state, snd_nxt, snd_una = fields[11:14]
     cwnd, threshold, snd_wnd, srtt, _, rttvar, rto = fields[16:23]
     if nsec >= SECOND_NS:
-        log.losses.add("nanoseconds of more than a second", number, offset)
-        return
+        raise FieldError("nanoseconds of more than a second")
     log.add(
         number, sec * SECOND_NS + nsec, TYPES[kind],
         endpoint(_address(saddr), sport), endpoint(_address(daddr), dport),

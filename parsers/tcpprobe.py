@@ -13,7 +13,7 @@ import re
 from array import array
 from typing import TYPE_CHECKING
 
-from multitracer.parsers.shared.lines import nanoseconds, records_match, split_endpoint, whole_lines
+from multitracer.parsers.shared.lines import nanoseconds, records_match, split_endpoint, take_lines
 from multitracer.parsers.shared.tcp_state import StateLog, ssthresh
 
 if TYPE_CHECKING:
@@ -37,17 +37,17 @@ def sniff(head: bytes) -> bool:
 def read(source: Source) -> Recording:
     """Each line as a row of `tcp_state`."""
     log, srtts, ends = StateLog(), array("q"), dict[str, str]()
-    for number, offset, text in whole_lines(source, log.losses):
+
+    def take(number: int, _: int, text: str) -> None:
         if text.startswith("#"):
-            continue
+            return
         match = _LINE.match(text)
-        try:
-            if match is None:
-                raise ValueError(text)
-            _add(log, ends, number, match)
-            srtts.append(int(match[9]))
-        except ValueError:
-            log.losses.add("not 10 or 11 fields of tcpprobe", number, offset)
+        if match is None:
+            raise ValueError(text)
+        _add(log, ends, number, match)
+        srtts.append(int(match[9]))
+
+    take_lines(source, log.losses, take, "not 10 or 11 fields of tcpprobe")
     notes, unit = [], "us"
     if log.numbers and "rcv_wnd_bytes" in log.numbers and max(srtts) > _NEVER_JIFFIES:
         log.numbers["srtt_s"] = array("d", (value / 1e6 for value in srtts))

@@ -22,7 +22,7 @@ from multitracer.parsers.shared.lines import (
     nanoseconds,
     seconds,
     split_endpoint,
-    whole_lines,
+    take_lines,
 )
 from multitracer.parsers.shared.tcp_state import StateLog
 
@@ -57,15 +57,19 @@ def read(source: Source) -> Recording:
     """The samples as rows of `tcp_state`."""
     log, metadata = StateLog(), dict[str, str]()
     ends: tuple[str | None, str | None] = (None, None)
-    for number, offset, text in whole_lines(source, log.losses):
-        if text.lstrip().startswith("#"):
-            header = _HEADER.match(text.strip())
-            if header and header[1] == "connection":
-                ends = _connection(header[2].strip(), log.losses, number, offset)
-            if header:
-                metadata.setdefault(header[1], header[2].strip())
-            continue
-        _sample(log, ends, number, offset, text)
+
+    def take(number: int, offset: int, text: str) -> None:
+        nonlocal ends
+        if not text.lstrip().startswith("#"):
+            return _sample(log, ends, number, offset, text)
+        header = _HEADER.match(text.strip())
+        if header and header[1] == "connection":
+            ends = _connection(header[2].strip(), log.losses, number, offset)
+        if header:
+            metadata.setdefault(header[1], header[2].strip())
+        return None
+
+    take_lines(source, log.losses, take, "not a line of tcpstats")
     clock = metadata.get("clock", "")
     if clock not in CLOCKS:
         clock = "relative" if len(log.times) and log.times[0] < _EPOCH_FROM_NS else "epoch"

@@ -9,14 +9,14 @@ from __future__ import annotations
 import re
 from array import array
 from dataclasses import dataclass, field
-from math import nan
+from math import isfinite, nan
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from multitracer.model.errors import InputError
 from multitracer.model.trace import Recording
-from multitracer.parsers.shared.lines import Losses, head_lines, nanoseconds, whole_lines
+from multitracer.parsers.shared.lines import FieldError, Losses, head_lines, nanoseconds, whole_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -145,6 +145,6 @@ def _x(plot: _Plot, text: str) -> int | float:
 
 
 def _float(text: str) -> float:
-    if not _NUMBER.match(text):
-        raise ValueError(text)
+    if not _NUMBER.match(text) or not isfinite(float(text)):
+        raise FieldError("a field that is no finite number")
     return float(text)

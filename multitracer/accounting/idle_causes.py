@@ -80,7 +80,7 @@ def recoveries(
     """(Start, end) of the times in which TCP waited for a timer or repaired a loss.
 
     An interval ends when all that had been sent before the retransmission is acknowledged. The time before a needless
-    one is no wait for it: nothing was lost.
+    one is a wait for it only if other data that was outstanding had been lost.
     """
     own = segments.take(rows)
     times = own["time_ns"].to_numpy()
@@ -88,13 +88,15 @@ def recoveries(
     top = np.maximum.accumulate(np.where(mine, own["seq"].to_numpy() + own["payload_bytes"].to_numpy(), -1))
     covered = np.maximum.accumulate(np.where(~mine, own["ack"].to_numpy(), -1))
     start, end = [], []
+    lost = resent["seq"].to_numpy()[(resent["spurious"] == "no").to_numpy()]
     columns = (resent[name].tolist() for name in ("time_ns", "trigger", "spurious"))
     for when, trigger, needless in zip(*columns, strict=True):
         at = int(np.searchsorted(times, when))
-        begun = when
-        if trigger in ("timeout", "probe") and needless != "yes" and at > 0:
-            begun = int(times[at - 1])  # no segment since then: TCP waited for the timer
-        reached = np.searchsorted(covered, top[max(at - 1, 0)])
+        before, begun = max(at - 1, 0), when
+        missing = needless != "yes" or bool(((covered[before] <= lost) & (lost < top[before])).any())
+        if trigger in ("timeout", "probe") and missing and at > 0:
+            begun = int(times[before])  # no segment since then: TCP waited for the timer
+        reached = np.searchsorted(covered, top[before])
         start.append(begun)
         end.append(int(times[reached]) if reached < len(times) else sent.last_acked_ns)
     return union(start, end)

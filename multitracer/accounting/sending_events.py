@@ -55,10 +55,11 @@ VERDICTS = len(SPURIOUS)
 # data. RECOVERY is the cause of the recovery in progress (-1: none), which began at RECOVERY_START and lasts until
 # RECOVERY_END is acknowledged. SENT, HEARD, TRIPS, NEEDED, WAITS and CAUSES count rows of the arrays; FRONT is the
 # first sent row above all that was delivered. BESIDE_RECEIVER: the only capture is that. TIMER_FROM is since when a
-# timer was waited for that resent needlessly (0: none): what is repaired next, the timer found.
+# timer was waited for that ran out at TIMER_AT and resent needlessly (0: none): of the octets below TIMER_TOP, which
+# had been sent then, what is repaired next, the timer found.
 (NOW, UNA, TOP, HIGH, EDGE, RESENT_TOP, FIRST_NS, LAST_NEW, LAST_ACKED_NS, PROGRESS, OUTSTANDING, RECOVERY,
  RECOVERY_START, RECOVERY_END, RECOVERY_BY_PROBE, SENT, FRONT, HEARD, TRIPS, NEEDED, WAITS, CAUSES, NEXT_BLOCK,
- BESIDE_RECEIVER, KEEP_TRIPS, TIMER_FROM, FIELDS) = range(27)  # fmt: skip
+ BESIDE_RECEIVER, KEEP_TRIPS, TIMER_FROM, TIMER_AT, TIMER_TOP, FIELDS) = range(29)  # fmt: skip
 
 
 class Capture(NamedTuple):
@@ -222,12 +223,12 @@ def on_resend(start: int, end: int, code: int, events: Events, state: Any) -> No
     """Octets start..end-1 were resent: a recovery begins, unless it was needless or one is in progress."""
     trigger, verdict = code // VERDICTS, code % VERDICTS
     waited_from = max(state[PROGRESS], state[OUTSTANDING])
-    if trigger == FAST_TRIGGER:
-        state[TIMER_FROM] = 0
     if verdict == YES:
         if trigger == RTO_TRIGGER:
-            state[TIMER_FROM] = waited_from
+            state[TIMER_FROM], state[TIMER_AT], state[TIMER_TOP] = waited_from, state[NOW], state[TOP]
         return  # the earlier copy was delivered: there is no doubt which
+    if trigger == FAST_TRIGGER:
+        end_needless_wait(start, verdict, events, state)
     state[RESENT_TOP] = max(state[RESENT_TOP], end)
     at, now = state[NEEDED], state[NOW]
     events.needed[at, 0], events.needed[at, 1], events.needed[at, 2] = now, start, 1 if verdict == NO else 0
@@ -245,6 +246,19 @@ def on_resend(start: int, end: int, code: int, events: Events, state: Any) -> No
     state[RECOVERY], state[RECOVERY_START] = cause, waited_from if timer else now
     state[RECOVERY_BY_PROBE] = 1 if trigger == PROBE else 0
     state[RECOVERY_END] = max(state[TOP], end)
+
+
+@inlined
+def end_needless_wait(start: int, verdict: int, events: Events, state: Any) -> None:
+    """Octet `start` is repaired after acknowledgements: they came after a timer that had resent what had arrived.
+
+    If the octet was lost, and had been sent when the timer ran out, the wait was for the timer all the same: no
+    acknowledgement would have come without it.
+    """
+    waited = state[TIMER_FROM] > 0 and start < state[TIMER_TOP] and state[RECOVERY] == -1
+    if waited and verdict == NO:
+        add_span(events, TIMEOUTS, state[TIMER_FROM], state[TIMER_AT])
+    state[TIMER_FROM] = 0
 
 
 @inlined

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +14,11 @@ from multitracer.model.trace import Input, Trace
 from multitracer.tcp.connections import Connections, find_connections
 from multitracer.vantage import clocks
 from multitracer.vantage.address_translation import match_translated
+from multitracer.vantage.arrangement import as_one_input, in_time_order
 from multitracer.vantage.clocks import Alignment
 from multitracer.vantage.completeness import lost_records
+from multitracer.vantage.firewalls import join_rewritten, with_own_numbers
+from multitracer.vantage.label_places import join_labels
 from multitracer.vantage.pairing import match
 from multitracer.vantage.points import Points, find_points
 
@@ -53,13 +56,18 @@ class Captures:
 
 def place_captures(trace: Trace, options: AnalyzeOptions, progress: Progress) -> Captures:
     """Find the observation points, the connections, and the clock of every capture."""
-    tables = trace.tables
     progress("finding connections", 0.0)
-    points = find_points(tables, trace.inputs)
-    flows = match_translated(tables["packets"], len(tables["flows"]), points.point)
-    found = find_connections(tables, points.point, points.captured_twice, (flows.flow, flows.swapped))
+    placed = join_rewritten(join_labels(trace.tables))
+    points = find_points(placed.tables, trace.inputs, placed.place, placed.names)
+    tables, points = in_time_order(placed.tables, points.with_notes(placed.notes))
+    packets = tables["packets"]
+    flows = match_translated(packets, len(tables["flows"]), points.point)
+    one_input = {**tables, "packets": as_one_input(packets, points)}
+    found = find_connections(one_input, points.point, points.captured_twice, (flows.flow, flows.swapped))
+    found = replace(found, segments=with_columns(found.segments, input=packets["input"].to_numpy()))
     progress("placing clocks", 0.2)
-    return _on_one_clock(trace, points, found, options)
+    arranged = Trace(trace.inputs, {**tables, "packets": with_own_numbers(packets)})
+    return _on_one_clock(arranged, points, found, options)
 
 
 def _on_one_clock(trace: Trace, points: Points, found: Connections, options: AnalyzeOptions) -> Captures:

@@ -11,7 +11,14 @@ import click
 from click.shell_completion import CompletionItem
 
 from multitracer.commands.messages import Progress, quiet, say, verbosity_options
-from multitracer.commands.parameters import Number, files_to_complete, output_option, prepare
+from multitracer.commands.parameters import (
+    Number,
+    Whole,
+    files_to_complete,
+    output_option,
+    prepare,
+    unpacked_option,
+)
 from multitracer.commands.retrace import geometry_options, pairs
 from multitracer.replay.channels import CHANNELS
 
@@ -21,6 +28,8 @@ if TYPE_CHECKING:
 
 FIT, DESCRIBE, PAGE = "fit.json", "describe.json", "describe.html"
 MOST_BLOCKS = 1_000_000_000
+MOST_SEED = (1 << 63) - 1
+SHORTEST_MINUTES, LONGEST_MINUTES = 1e-9, 1e9
 _SHOWN_PARAMETERS = 4
 EXAMPLES = """
 \b
@@ -55,18 +64,22 @@ Examples:
 @command.command("extract", epilog=EXTRACT_EXAMPLES)
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", shell_complete=files_to_complete)
 @_packed_option
+@unpacked_option
 @_json_option
 @output_option
 @verbosity_options
-def extract(inputs: tuple[str, ...], packed: bool, as_json: bool, output: Path) -> None:
+def extract(
+    inputs: tuple[str, ...], packed: bool, max_unpacked: int | None, as_json: bool, output: Path
+) -> None:
     """Write the erasure trace of each direction that link logs tell of.
 
     RLP: the grid of blocks as the receiving end logged it, frames whose check failed are lost. RLC: the PDUs
     that one end sent, lost where the other end never logged them.
     """
+    from multitracer.parsers.shared.source import Room
     from multitracer.replay.erasures.loading import load_all
 
-    found, _ = load_all(inputs, logs_first=True)
+    found, _ = load_all(inputs, logs_first=True, room=Room(max_unpacked))
     prepare(output)
     written = [save(trace, output, packed=packed) for trace in found]
     for trace in found:
@@ -123,10 +136,10 @@ def models_or_files(context: click.Context, parameter: click.Parameter, begun: s
 @click.argument("model", metavar="MODEL|FILE.toml", shell_complete=models_or_files)
 @click.option("--set", "parameters", multiple=True, callback=pairs, metavar="KEY=VALUE",
               help="A parameter of the model (repeatable).")  # fmt: skip
-@click.option("--blocks", type=click.IntRange(1, MOST_BLOCKS), metavar="N", help="How many blocks.")
-@click.option("--minutes", type=Number(0, min_open=True), metavar="MINUTES",
+@click.option("--blocks", type=Whole(1, MOST_BLOCKS), metavar="N", help="How many blocks.")
+@click.option("--minutes", type=Number(SHORTEST_MINUTES, LONGEST_MINUTES), metavar="MINUTES",
               help="How long, where --blocks is not given.  [default: 60]")  # fmt: skip
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, metavar="N",
+@click.option("--seed", type=Whole(0, MOST_SEED), default=0, show_default=True, metavar="N",
               help="The same seed makes the same trace.")  # fmt: skip
 @geometry_options
 @click.option("--name", metavar="NAME", help="The trace's name.  [default: the model's and the seed]")
@@ -154,19 +167,21 @@ Examples:
 
 @command.command("fit", epilog=FIT_EXAMPLES)
 @_traces
+@unpacked_option
 @_json_option
 @output_option
 @verbosity_options
-def fit(traces: tuple[str, ...], as_json: bool, output: Path) -> None:
+def fit(traces: tuple[str, ...], max_unpacked: int | None, as_json: bool, output: Path) -> None:
     """Fit every model of a channel to a trace, compare them, and recommend one.
 
     Writes fit.json: parameters with standard errors, likelihood, how far the lengths of bursts and gaps are
     from the trace's.
     """
     from multitracer.replay.channels.recommendation import compare
+    from multitracer.parsers.shared.source import Room
     from multitracer.replay.erasures.loading import load_all
 
-    found, _ = load_all(traces)
+    found, _ = load_all(traces, room=Room(max_unpacked))
     prepare(output)
     rows = []
     with Progress(shown=not quiet()) as progress:
@@ -224,18 +239,22 @@ Examples:
 @command.command("describe", epilog=DESCRIBE_EXAMPLES)
 @_traces
 @click.option("--no-report", is_flag=True, help="Leave describe.html out.")
+@unpacked_option
 @_json_option
 @output_option
 @verbosity_options
-def describe(traces: tuple[str, ...], no_report: bool, as_json: bool, output: Path) -> None:
+def describe(
+    traces: tuple[str, ...], no_report: bool, max_unpacked: int | None, as_json: bool, output: Path
+) -> None:
     """Say how a trace loses blocks: its error rate, bursts and gaps, memory, and where the channel changed.
 
     Writes describe.json and describe.html.
     """
     from multitracer.replay.erasures.description import describe as described
+    from multitracer.parsers.shared.source import Room
     from multitracer.replay.erasures.loading import load_all
 
-    found, _ = load_all(traces)
+    found, _ = load_all(traces, room=Room(max_unpacked))
     prepare(output)
     with Progress(shown=not quiet()) as progress:
         descriptions = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,8 +28,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def say(text: str) -> None:
     """Write a message to stderr, with the prefix "multitracer: "; control characters are escaped."""
     first, *rest = (printable(line) for line in text.splitlines() or [""])
-    sys.stderr.write("\n".join([f"multitracer: {first}", *(f"  {line}" for line in rest)]) + "\n")
-    sys.stderr.flush()
+    with suppress(OSError, ValueError):  # a closed stderr is no defect: there is nobody to tell
+        sys.stderr.write("\n".join([f"multitracer: {first}", *(f"  {line}" for line in rest)]) + "\n")
+        sys.stderr.flush()
 
 
 def _remember(key: str) -> Callable[[click.Context, click.Parameter, bool], bool]:

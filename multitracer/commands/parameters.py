@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import traceback
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -26,6 +28,15 @@ RESULTS = (SUMMARY, "report.html", "tables", "series", "xgraph", "xplot", "csv",
 
 _LONGEST_S, _LARGEST_PPM = 4e9, 1e5
 """Limits of a stated clock: offset in s (more than the seconds since 1970), drift in ppm (a tenth)."""
+_SLOWEST_BPS, _FASTEST_BPS = 1, 1e13
+"""Limits of a stated rate: the fastest link of today has 1.6e12 bit/s."""
+MOST_NUMBER = (1 << 31) - 1
+"""The largest number of a connection, of octets, and of what else is counted: tables hold 32 bits."""
+_LEAST = 1e-12
+"""No number that is given is smaller, unless it is 0: times have whole nanoseconds."""
+_SIZE = re.compile(r"(\d{1,15})([KMGT]?)(?:I?B)?", re.IGNORECASE | re.ASCII)
+_SHOWN = 60
+"""Characters of a wrong value that are repeated in the message."""
 
 SHOWN_SKIPS = 10
 """Kinds of skipped records that are listed for each input without -v."""
@@ -37,7 +48,7 @@ def _roles(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> li
     for value in values:
         path, _equals, role = value.rpartition("=")
         if not path or role not in ("sender", "receiver"):
-            raise click.BadParameter(f"'{value}' is not FILE=sender or FILE=receiver.")
+            raise click.BadParameter(f"'{shortened(value)}' is not FILE=sender or FILE=receiver.")
         pairs.append((path, role))
     return pairs
 
@@ -54,7 +65,7 @@ def _clocks(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> l
             path = ""
         if not path:
             raise click.BadParameter(
-                f"'{value}' is not FILE=OFFSET_S or FILE=OFFSET_S,DRIFT_PPM with less than {_LONGEST_S:g} s "
+                f"'{shortened(value)}' is not FILE=OFFSET_S or FILE=OFFSET_S,DRIFT_PPM with less than {_LONGEST_S:g} s "
                 f"and {_LARGEST_PPM:g} ppm."
             )
     return pairs
@@ -62,9 +73,45 @@ def _clocks(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> l
 
 def _within(text: str, limit: float) -> float:
     number = float(text)
-    if not abs(number) < limit:  # true for NaN, too
+    if not abs(number) < limit or 0 < abs(number) < _LEAST:  # the first is true for NaN, too
         raise ValueError(text)
     return number
+
+
+def shortened(value: object) -> str:
+    """A wrong value as it is repeated in a message."""
+    text = str(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
+
+
+class Whole(click.IntRange):
+    """A whole number of a field or a count; without another limit, it has at most 31 bits."""
+
+    def __init__(self, least: int = 0, most: int = MOST_NUMBER) -> None:
+        super().__init__(least, most)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number in `value`; a usage error if it is none in the range."""
+        if isinstance(value, str) and len(value) > _SHOWN:
+            self.fail(f"{shortened(value)!r} is not in the range {self._describe_range()}.", param, ctx)
+        number: int = super().convert(value, param, ctx)
+        return number
+
+
+class Size(click.ParamType):
+    """A number of octets with a unit of 1024: 500M, 2G."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The octets in `value`; a usage error if it is no size, or none."""
+        if isinstance(value, int):
+            return value
+        match = _SIZE.fullmatch(value.strip())
+        octets = int(match[1]) << 10 * " KMGT".index(match[2].upper() or " ") if match else 0
+        if not 0 < octets < 1 << 62:
+            self.fail(f"{shortened(value)!r} is not a size such as 500M or 2G.", param, ctx)
+        return octets
 
 
 class Number(click.FloatRange):
@@ -73,8 +120,8 @@ class Number(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The number in `value`; a usage error if it is not a finite number in the range."""
         number: float = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        if not math.isfinite(number) or 0 < abs(number) < _LEAST:
+            self.fail(f"{shortened(value)!r} is not a finite number, or all but 0.", param, ctx)
         return number
 
 
@@ -86,6 +133,12 @@ def files_to_complete(_: click.Context, __: click.Parameter, begun: str) -> list
 def folders_to_complete(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
     """Has the shell complete the names of folders."""
     return [CompletionItem(begun, type="dir")]
+
+
+unpacked_option = click.option(
+    "--max-unpacked", type=Size(), metavar="SIZE",
+    help="Read no more than this of all inputs together, unpacked: 500M, 2G.  [default: half of the memory]",
+)  # fmt: skip
 
 
 def input_options(function: Function) -> Function:
@@ -106,19 +159,20 @@ _INPUT_OPTIONS = (
         help="State a clock that cannot be found: it minus the reference.",
     ),
     click.option(
-        "--link-rate", "link_rate_bps", type=Number(0, min_open=True), metavar="BPS",
+        "--link-rate", "link_rate_bps", type=Number(_SLOWEST_BPS, _FASTEST_BPS), metavar="BPS",
         help="The link's rate, where no log can tell it.",
     ),
     click.option(
-        "--from", "from_s", type=Number(), metavar="SECONDS",
+        "--from", "from_s", type=Number(-_LONGEST_S, _LONGEST_S), metavar="SECONDS",
         help="Leave out what was before, counted from the trace's start.",
     ),
-    click.option("--to", "to_s", type=Number(), metavar="SECONDS", help="Leave out what came after."),
+    click.option("--to", "to_s", type=Number(-_LONGEST_S, _LONGEST_S), metavar="SECONDS", help="Leave out what came after."),
     click.option(
-        "--connection", "connections", type=click.IntRange(0), multiple=True, metavar="ID",
+        "--connection", "connections", type=Whole(), multiple=True, metavar="ID",
         help="Keep this connection only (repeatable).",
     ),
     click.option("--anonymize", is_flag=True, help="Replace addresses, the same everywhere."),
+    unpacked_option,
 )  # fmt: skip
 
 PCAPNG = "pcapng"
@@ -159,7 +213,7 @@ def read_and_analyze(inputs: Sequence[str], options: dict[str, Any]) -> Analysis
     from multitracer.model.options import AnalyzeOptions
     from multitracer.parsers.shared.experiment import read
 
-    files = files_in(inputs)
+    files, max_unpacked = files_in(inputs), options.pop("max_unpacked")
     if options["from_s"] is not None and options["to_s"] is not None and options["to_s"] <= options["from_s"]:
         raise UsageError(f"--to {options['to_s']:g} is not after --from {options['from_s']:g}")
     asked = AnalyzeOptions(
@@ -168,7 +222,7 @@ def read_and_analyze(inputs: Sequence[str], options: dict[str, Any]) -> Analysis
         **options,
     )
     with Progress(shown=not quiet()) as progress:
-        trace = read(*files, progress=progress)
+        trace = read(*files, progress=progress, max_unpacked=max_unpacked)
         from multitracer.analysis.pipeline import analyze
 
         analysis = analyze(trace, asked, progress)
@@ -227,3 +281,5 @@ def list_skips(trace: Trace) -> None:
         if verbose():
             for note in entry.recording.notes:
                 say(f"{entry.path}: {note}")
+            if entry.recording.defect is not None:
+                say("".join(traceback.format_exception(entry.recording.defect)))

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multitracer.commands.messages import Progress, quiet, say, verbosity_options
-from multitracer.commands.parameters import Number, files_to_complete, output_option, prepare
+from multitracer.commands.parameters import (
+    MOST_NUMBER,
+    Number,
+    Whole,
+    files_to_complete,
+    output_option,
+    prepare,
+    shortened,
+    unpacked_option,
+)
 from multitracer.model.errors import UsageError
 from multitracer.replay.retrace import IDEAL, MODEL_NAMES, RECORDABLE
 
@@ -23,7 +32,10 @@ if TYPE_CHECKING:
 
 JSON, CSV, PAGE = "retrace.json", "retrace.csv", "retrace.html"
 _MOST_SIZES = 10_000
-LONGEST_RTT_MS = 3_600_000
+SHORTEST_RTT_MS, LONGEST_RTT_MS = 1e-3, 3_600_000
+SHORTEST_BLOCK_MS, LONGEST_BLOCK_MS = 1e-3, 3_000_000
+MOST_BYTES = 65_535
+MOST_JOBS = 1024
 MOST_RESAMPLES = 100_000
 MOST_RECORDED = 20
 """The most runs that --record writes: each takes hundreds of octets per frame."""
@@ -48,15 +60,23 @@ def _sizes(_: click.Context, __: click.Parameter, value: str | None) -> tuple[in
         return ()
     try:
         if ":" in value:
-            first, last, step = (int(part) for part in value.split(":"))
+            first, last, step = (whole(part) for part in value.split(":"))
             sizes = range(first, last + 1, step)
         else:
-            sizes = sorted({int(part) for part in value.split(",")})  # type: ignore[assignment]
+            sizes = sorted({whole(part) for part in value.split(",")})  # type: ignore[assignment]
     except ValueError:
-        raise click.BadParameter(f"'{value}' is not FIRST:LAST:STEP or a list of sizes such as 30,210,1500.") from None
+        raise click.BadParameter(f"'{shortened(value)}' is not FIRST:LAST:STEP or a list of sizes such as 30,210,1500.") from None
     if not 1 <= len(sizes) <= _MOST_SIZES or min(sizes) < 1:
-        raise click.BadParameter(f"'{value}' must name 1 to {_MOST_SIZES} sizes of 1 octet and more.")
+        raise click.BadParameter(f"'{shortened(value)}' must name 1 to {_MOST_SIZES} sizes of 1 octet and more.")
     return tuple(sizes)
+
+
+def whole(text: str) -> int:
+    """A whole number of a frame's octets; raises ValueError for any other text."""
+    number = int(text[:20])
+    if len(text) > 20 or abs(number) > MOST_NUMBER:
+        raise ValueError(text)
+    return number
 
 
 def pairs(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -65,7 +85,7 @@ def pairs(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dic
     for value in values:
         key, equals, text = value.partition("=")
         if not (key and equals and text):
-            raise click.BadParameter(f"'{value}' is not KEY=VALUE.")
+            raise click.BadParameter(f"'{shortened(value)}' is not KEY=VALUE.")
         found[key.strip()] = text.strip()
     return found
 
@@ -73,11 +93,11 @@ def pairs(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dic
 def geometry_options(function: Any) -> Any:
     """Add the options for size and duration of the radio blocks, which override the trace's."""
     function = click.option(
-        "--block-ms", type=Number(0, min_open=True), metavar="MS",
+        "--block-ms", type=Number(SHORTEST_BLOCK_MS, LONGEST_BLOCK_MS), metavar="MS",
         help="How long a block lasts.  [default: the trace's]",
     )(function)  # fmt: skip
     return click.option(
-        "--block-bytes", type=click.IntRange(1), metavar="BYTES", help="Octets of a block.  [default: the trace's]"
+        "--block-bytes", type=Whole(1, MOST_BYTES), metavar="BYTES", help="Octets of a block.  [default: the trace's]"
     )(function)
 
 
@@ -87,27 +107,28 @@ def geometry_options(function: Any) -> Any:
               help="The link's protocol (repeatable).")  # fmt: skip
 @click.option("--frame-sizes", "sizes", callback=_sizes, metavar="FIRST:LAST:STEP",
               help="In octets, ends included, or a list with commas.  [default: 1 to 50 blocks]")  # fmt: skip
-@click.option("--overhead", type=click.IntRange(0), default=6, show_default=True, metavar="BYTES",
+@click.option("--overhead", type=Whole(), default=6, show_default=True, metavar="BYTES",
               help="Octets of each frame without user data (ideal).")  # fmt: skip
-@click.option("--rtt-ms", type=Number(0, LONGEST_RTT_MS, min_open=True), default=400.0, show_default=True,
+@click.option("--rtt-ms", type=Number(SHORTEST_RTT_MS, LONGEST_RTT_MS), default=400.0, show_default=True,
               metavar="MS", help="The link's round trip at frames of one block.")  # fmt: skip
 @click.option("--set", "parameters", multiple=True, callback=pairs, metavar="KEY=VALUE",
               help="A parameter of the model, with several models MODEL.KEY=VALUE (repeatable).")  # fmt: skip
 @geometry_options
 @click.option("--reverse", metavar="TRACE", help="What the other direction loses.  [default: its log's, else the same]")
-@click.option("--baseline", type=click.IntRange(1), metavar="BYTES",
+@click.option("--baseline", type=Whole(1), metavar="BYTES",
               help="Size that gain is counted from.  [default: one block]")  # fmt: skip
 @click.option("--even", is_flag=True, help="Add each trace with its losses spread evenly.")
-@click.option("--bootstrap", "resamples", type=click.IntRange(0, MOST_RESAMPLES), default=1000, show_default=True,
+@click.option("--bootstrap", "resamples", type=Whole(0, MOST_RESAMPLES), default=1000, show_default=True,
               metavar="N",
               help="Resamples for the intervals; 0 for none.")  # fmt: skip
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, metavar="N",
+@click.option("--jobs", type=Whole(1, MOST_JOBS), default=1, show_default=True, metavar="N",
               help="Sizes worked on at once.")  # fmt: skip
 @click.option("--record", "recorded", is_flag=True,
               help=f"Write what instruments on the link would have logged of each run ({' and '.join(RECORDABLE)}).")
 @output_option
 @click.option("--json", "as_json", is_flag=True, help="Print retrace.json instead of the summary for people.")
 @click.option("--no-report", is_flag=True, help="Leave retrace.html out.")
+@unpacked_option
 @verbosity_options
 def command(
     traces: tuple[str, ...], output: Path, as_json: bool, no_report: bool, recorded: bool, **options: Any
@@ -150,12 +171,14 @@ def _traces(
     paths: Sequence[str], options: dict[str, Any]
 ) -> tuple[list[ErasureTrace], dict[str, ErasureTrace]]:
     """The traces that the arguments name, with the block geometry of the options, and their reverse directions."""
+    from multitracer.parsers.shared.source import Room
     from multitracer.replay.erasures.loading import load_all
     from multitracer.replay.erasures.trace import even_name, spread_evenly
 
-    found, reverse = load_all(paths)
+    room = Room(options["max_unpacked"])
+    found, reverse = load_all(paths, room=room)
     if options["reverse"]:
-        others, _ = load_all([options["reverse"]])
+        others, _ = load_all([options["reverse"]], room=room)
         if len(others) != 1:
             raise UsageError(f"--reverse {options['reverse']} holds {len(others)} traces, one is needed")
         reverse = {trace.name: others[0] for trace in found}

@@ -4,7 +4,8 @@
     ├── UsageError                   2   the request itself makes no sense
     ├── InputError                   3   an input cannot be used
     │   ├── UnknownFormatError           its content is none of the formats we read
-    │   └── NoUsableInputError           nothing in all the inputs can be analysed
+    │   ├── NoUsableInputError           nothing in all the inputs can be analysed
+    │   └── ReadingDefectError           a defect of MultiTracer showed in reading it
     ├── SkippedInputError            4   --strict, and a part of an input had to be skipped
     └── MissingCapabilityError       5   this machine lacks something (root, an extra)
 """
@@ -58,6 +59,18 @@ class UnknownFormatError(InputError):
 
 class NoUsableInputError(InputError):
     """Every input was read, and none holds anything that can be analysed."""
+
+
+class ReadingDefectError(InputError):
+    """Reading an input failed where it should not, for the exception that is its cause: a defect of MultiTracer."""
+
+    def __init__(self, path: str, error: Exception) -> None:
+        first = (str(error).splitlines() or [""])[0][:200]
+        super().__init__(
+            path,
+            f"defect in reading this file: {type(error).__name__}: {first}",
+            hint="That is MultiTracer's fault, not the file's: run it with -v for where, and please report it.",
+        )
 
 
 class SkippedInputError(MultiTracerError):

@@ -140,6 +140,7 @@ SCHEMA: dict[str, Table] = {
                 C("checksum", "uint16", "TCP checksum field"),
                 C("checksum_ok", "int8", "1 right, 0 wrong, -1 cut off", null=-1),
                 C("wire_bytes", "int32", "length of the IP datagram", "bytes"),
+                C("ttl", "uint8", "IP time to live, or hop limit", null=0),
             ),
             written=False,
         ),

@@ -12,6 +12,8 @@ from multitracer.model.errors import UsageError
 Parameters = TypeVar("Parameters")
 NS_PER_MS = 1_000_000
 _LARGEST = 2**53
+_SMALLEST = 1e-30
+"""A number nearer to 0, but not 0, is a mistake: no probability and no time is as small."""
 _CALLED = {int: "a whole number", float: "a number", bool: "yes or no"}
 _WORDS = {"true": 1, "yes": 1, "on": 1, "false": 0, "no": 0, "off": 0}
 
@@ -42,13 +44,13 @@ def value(key: str, text: Any, kind: Any, scale: int = 1) -> Any:
     """One parameter of a type: text, a number, a truth value, or numbers with commas."""
     if kind is str:
         if not isinstance(text, str):
-            raise UsageError(f"{key}={text} is not a word")
+            raise UsageError(f"{key}={_shown(text)} is not a word")
         return text
     if kind in (int, float, bool):
         return kind(_number(key, text, kind, scale))
     parts = text.split(",") if isinstance(text, str) else text
     if not isinstance(parts, list | tuple):
-        raise UsageError(f"{key}={text} is not a list of numbers")
+        raise UsageError(f"{key}={_shown(text)} is not a list of numbers")
     return tuple(_number(key, part, float, scale) for part in parts)
 
 
@@ -57,12 +59,23 @@ def _number(key: str, text: Any, kind: type, scale: int) -> float:
     try:
         if isinstance(text, bool) and kind is not bool:
             raise ValueError(text)
+        if isinstance(text, list | dict):
+            raise ValueError(key)
         number = float(words.get(str(text).strip().lower(), text)) * scale
+        if 0 < abs(number) < _SMALLEST:
+            raise ValueError(text)
         if kind is not float and (number != round(number) or abs(number) > _LARGEST):
             raise ValueError(text)
     except (TypeError, ValueError, OverflowError):
-        raise UsageError(f"{key}={text} is not {_CALLED[kind]}") from None
+        raise UsageError(f"{key}={_shown(text)} is not {_CALLED[kind]}") from None
     return number
+
+
+def _shown(value: Any) -> str:
+    """A wrong value as it is repeated in a message: not all of a long one, nothing of a table."""
+    return f"{str(value)[:60]}..." if isinstance(value, str) and len(value) > 60 else (
+        "[...]" if isinstance(value, list | dict) else str(value)[:60]
+    )
 
 
 def _meant(name: str, known: list[str]) -> str:

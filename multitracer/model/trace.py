@@ -44,6 +44,8 @@ class Recording:
     clock: str = "epoch"
     counts: dict[str, int] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
+    defect: Exception | None = None
+    """The exception by which reading ended, if it was one that should not be: a defect of ours."""
     notes: list[str] = field(default_factory=list)
     """What a reader of the report should know about this input, one sentence each."""
 

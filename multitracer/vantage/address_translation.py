@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.model.schema import FIN, SYN
-from multitracer.vantage.points import mix
+from multitracer.vantage.fingerprints import mix
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -99,7 +99,7 @@ def align(
     if count:
         clocks[reference] = _reference_clock(path, "is the reference", points.points[reference].first_ns)
         _apply_stated(alignment, points, stated or {})
-        _estimate_rest(alignment, segments)
+        _estimate_rest(alignment, segments, points)
     return alignment
 
 
@@ -129,10 +129,14 @@ def stated_clock(reference: str, offset_s: float, drift_ppm: float, start_ns: in
     return Clock(reference, offset_s, drift_ppm, 0.0, 0.0, "was stated", (piece,))
 
 
-def _estimate_rest(alignment: Alignment, segments: pd.DataFrame) -> None:
-    """Estimate each remaining point's clock against the known one with which it shares most packets."""
+def _estimate_rest(alignment: Alignment, segments: pd.DataFrame, points: Points) -> None:
+    """Estimate each remaining point's clock against the known one with which it shares most packets.
+
+    Points of one file have the file's clock.
+    """
     placed = {n for n, clock in enumerate(alignment.clocks) if clock.pieces}
     while True:
+        placed |= _share_clocks(alignment, segments, points, placed)
         best: tuple[int, int, int] | None = None
         for far in sorted(set(range(len(alignment.clocks))) - placed):
             for near in sorted(placed):
@@ -144,6 +148,20 @@ def _estimate_rest(alignment: Alignment, segments: pd.DataFrame) -> None:
         _, near, far = best
         alignment.clocks[far] = _estimate_clock(alignment, segments, near, far)
         placed.add(far)
+
+
+def _share_clocks(alignment: Alignment, segments: pd.DataFrame, points: Points, placed: set[int]) -> set[int]:
+    """Give points without a clock that of a known one in the same file; returns them."""
+    shared = set()
+    for point in points.points:
+        near = [n for n in sorted(placed) if set(points.points[n].inputs) & set(point.inputs)]
+        if point.number not in placed and near:
+            known = alignment.clocks[near[0]]
+            alignment.clocks[point.number] = replace(known, how=known.how)
+            shared.add(point.number)
+            for other in near:
+                _pairing(alignment, segments, other, point.number)
+    return shared
 
 
 def _pairing(alignment: Alignment, segments: pd.DataFrame, near: int, far: int) -> Pairing:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from multitracer.compute.kernels import kernel
 from multitracer.model.schema import MARKS, OPTION_TIMESTAMPS
-from multitracer.vantage.points import mix
+from multitracer.vantage.fingerprints import mix
 
 if TYPE_CHECKING:
     import pandas as pd

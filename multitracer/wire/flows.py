@@ -1,4 +1,4 @@
-"""Flows: packets with the same two addresses and ports, in either direction."""
+"""Flows: packets with the same two addresses and ports in the same tunnels, in either direction."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from multitracer.wire.layers import transport
 from multitracer.wire.octets import big16, big32, hash_pair
 
 # Columns of `known`, one row per flow: the offset of the IP header of its first packet, and that packet's
-# source and destination as numbers. These are exact for IPv4; for IPv6 they hold a hash of the address.
-FIRST, END_A, END_B = range(3)
+# source and destination as numbers, and the label of its tunnels. The ends are exact for IPv4; for IPv6 they hold a
+# hash of the address.
+FIRST, END_A, END_B, LABEL = range(4)
+_COLUMNS = 4
 _START = 1 << 12
 NO_FLOW = -1
 _EXACT = 1 << 48
@@ -32,13 +34,13 @@ _TAG_FROM = 31
 class Flows:
     """The flows of one capture, numbered in order of appearance, in an open-addressing hash table that grows.
 
-    `table` has shape (slots,), int64, slots a power of two; `known` has shape (slots / 4, 3), int64.
+    `table` has shape (slots,), int64, slots a power of two; `known` has shape (slots / 4, 4), int64.
     """
 
     def __init__(self) -> None:
         self.count = 0
         self.table = np.full(_START, EMPTY, dtype=np.int64)
-        self.known = np.empty((_START // 4, 3), dtype=np.int64)
+        self.known = np.empty((_START // 4, _COLUMNS), dtype=np.int64)
 
     @property
     def full(self) -> bool:
@@ -50,10 +52,15 @@ class Flows:
         """Offset of the IP header of each flow's first packet, shape (count,)."""
         return self.known[: self.count, FIRST]
 
+    @property
+    def label(self) -> Any:
+        """The label of each flow's tunnels, 0 for none, shape (count,)."""
+        return self.known[: self.count, LABEL]
+
     def grow(self) -> None:
         """Make room for four times as many flows."""
         self.table = np.full(4 * len(self.table), EMPTY, dtype=np.int64)
-        larger = np.empty((len(self.table) // 4, 3), dtype=np.int64)
+        larger = np.empty((len(self.table) // 4, _COLUMNS), dtype=np.int64)
         larger[: self.count] = self.known[: self.count]
         self.known = larger
         rehash(self.known, self.count, self.table)
@@ -73,10 +80,10 @@ class Flows:
 
 
 @kernel
-def flow_hash(source: int, destination: int) -> int:
+def flow_hash(source: int, destination: int, label: int) -> int:
     """A hash that is the same for both directions of a flow."""
     both = source + destination
-    return hash_pair(both ^ both >> 31, (source ^ destination) >> 16 ^ (source ^ destination))
+    return hash_pair(both ^ both >> 31 ^ label, (source ^ destination) >> 16 ^ (source ^ destination))
 
 
 @inlined
@@ -109,32 +116,33 @@ def ends_of(data: Any, ip: int, tcp: int) -> tuple[int, int]:
 
 
 @inlined
-def look_up_batch(source: Any, destination: Any, table: Any, known: Any, found: Any) -> None:
+def look_up_batch(source: Any, destination: Any, label: Any, table: Any, known: Any, found: Any) -> None:
     """For each packet of a batch what `find_flow` would return, or NO_FLOW where the first slot does not decide.
 
     With many flows each lookup waits for memory. Here no iteration depends on the result of another, so the
     processor overlaps the cache misses of the whole batch.
     """
     for index in range(len(found)):
-        found[index] = table[flow_hash(source[index], destination[index]) & (len(table) - 1)]
+        found[index] = table[flow_hash(source[index], destination[index], label[index]) & (len(table) - 1)]
     for index in range(len(found)):
         number = found[index] & _NUMBER if found[index] != EMPTY else 0
         one, other = known[number, END_A], known[number, END_B]
         forward = one == source[index] and other == destination[index]
         reverse = one == destination[index] and other == source[index]
-        certain = (forward or reverse) and found[index] != EMPTY and source[index] < _EXACT
+        alike = (forward or reverse) and known[number, LABEL] == label[index]
+        certain = alike and found[index] != EMPTY and source[index] < _EXACT
         found[index] = 2 * number + (not forward) if certain else NO_FLOW
 
 
 @kernel
-def find_flow(data: Any, ip: int, tcp: int, table: Any, known: Any, flows: int) -> int:
+def find_flow(data: Any, ip: int, tcp: int, label: int, table: Any, known: Any, flows: int) -> int:
     """2 * flow number + direction of a packet; a new flow is entered as number `flows`, with direction 0."""
     source, destination = ends_of(data, ip, tcp)
-    exact, key = source < _EXACT, flow_hash(source, destination)
+    exact, key = source < _EXACT, flow_hash(source, destination, label)
     slot, tag = key & (len(table) - 1), tag_of(key)
     while table[slot] != EMPTY:
         number = table[slot] & _NUMBER
-        if table[slot] >> _TAG_AT == tag:
+        if table[slot] >> _TAG_AT == tag and known[number, LABEL] == label:
             one, other = known[number, END_A], known[number, END_B]
             if one == source and other == destination and (exact or same_ends(data, ip, known[number, FIRST], 0)):
                 return int(2 * number)
@@ -142,7 +150,7 @@ def find_flow(data: Any, ip: int, tcp: int, table: Any, known: Any, flows: int) 
                 return int(2 * number + 1)
         slot = (slot + 1) & (len(table) - 1)
     table[slot] = tag << _TAG_AT | flows
-    known[flows, FIRST], known[flows, END_A], known[flows, END_B] = ip, source, destination
+    known[flows, FIRST], known[flows, END_A], known[flows, END_B], known[flows, LABEL] = ip, source, destination, label
     return 2 * flows
 
 
@@ -156,7 +164,7 @@ def tag_of(key: int) -> int:
 def rehash(known: Any, flows: int, table: Any) -> None:
     """Enter all flows into an empty table."""
     for flow in range(flows):
-        key = flow_hash(known[flow, END_A], known[flow, END_B])
+        key = flow_hash(known[flow, END_A], known[flow, END_B], known[flow, LABEL])
         slot = key & (len(table) - 1)
         while table[slot] != EMPTY:
             slot = (slot + 1) & (len(table) - 1)
@@ -173,6 +181,7 @@ def merge_flows(data: Any, others: Any, start: int, found: Any, table: Any, know
         if flows == len(known):
             return row, flows
         ip = others[row, FIRST]
-        found[row] = find_flow(data, ip, transport(data, ip, len(data))[1], table, known, flows)
+        tcp, label = transport(data, ip, len(data))[1], others[row, LABEL]
+        found[row] = find_flow(data, ip, tcp, label, table, known, flows)
         flows = max(flows, found[row] // 2 + 1)
     return len(found), flows

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.compute.kernels import inlined, kernel
+from multitracer.wire.labels import MPLS, PPPOE, VLAN, labelled
 from multitracer.wire.octets import big16
 
 RAW_IP = 101
@@ -30,8 +31,19 @@ PROTOCOL_TCP, PROTOCOL_UDP, _PROTOCOL_ICMP, _PROTOCOL_ICMP6 = 6, 17, 1, 58
 _IPIP, _IPV6_INSIDE, _GRE = 4, 41, 47
 _HOP, _ROUTING, _FRAGMENT_HEADER, _AUTHENTICATION, _DESTINATION = 0, 43, 44, 51, 60
 _GSMTAP_PORT = 4729
-_GTP_PORT = 2152
 _HTTPS = 443
+
+VLAN_TAGS = (0x8100, 0x88A8, 0x9100, 0x9200, 0x9300)
+"""802.1Q, 802.1ad, and what makers of switches used before it."""
+LAST_RESERVED_LABEL, ENTROPY_INDICATOR = 15, 7
+"""MPLS labels that name no path (RFC 3032 2.1); the label after the indicator differs by flow (RFC 6790 3)."""
+RARE_ETHERTYPES = (0x8909, 0x8903, 0x88E7, 0x893F, 0x8926, 0xDADA, 0x88E5, 0x894F, 0x22F3, 0x6558, 0x880B)
+"""What `wire.tunnels` looks into."""
+GTPU_PORT = 2152
+VXLAN_PORTS = (4789, 8472)
+"""RFC 7348 5, and the port of Linux before it was assigned."""
+TUNNEL_PORTS = (GTPU_PORT, *VXLAN_PORTS)
+"""UDP ports of tunnels."""
 
 
 def link_kind(kind: int) -> int:
@@ -45,30 +57,72 @@ def transport_of(data: Any, ip: int) -> int:
 
 
 @inlined
-def ip_after_ethertype(data: Any, at: int, end: int, kind: int) -> int:
-    """Offset of the IP header for an EtherType `kind` whose payload is at `at`; -1 - status without one."""
-    while kind == 0x8100 or kind == 0x88A8 or kind == 0x9100:
+def ip_after_ethertype(data: Any, at: int, end: int, kind: int, label: int) -> Any:
+    """Offset of the IP header for an EtherType `kind` whose payload is at `at`, and the label there.
+
+    The offset is -1 - status where there is no IP header.
+    """
+    if kind == 0x0800 or kind == 0x86DD:
+        return np.int64(at), np.int64(label)
+    return ip_in_frame(data, at, end, kind, label)
+
+
+@kernel
+def ip_in_frame(data: Any, at: int, end: int, kind: int, label: int) -> Any:
+    """The same behind VLAN tags, PPPoE, MPLS, LLC and SNAP."""
+    while kind in VLAN_TAGS:
         if at + 4 > end:
-            return -1 - CUT
+            return np.int64(-1 - CUT), np.int64(label)
+        tag = big16(data, at) & 0x0FFF
+        if tag:  # 802.1Q 9.6: VLAN 0 has a priority only
+            label = labelled(label, VLAN, tag)
         kind = big16(data, at + 2)
         at += 4
-    if kind == 0x8864:  # PPPoE session (RFC 2516): six octets, then a PPP protocol
-        if at + 8 > end:
-            return -1 - CUT
-        protocol = big16(data, at + 6)
-        if protocol == 0x0021 or protocol == 0x0057:
-            return at + 8
-        return -1 - (UNKNOWN if protocol == 0x002D or protocol == 0x002F else OTHER)
-    if kind == 0x8847 or kind == 0x8848:  # MPLS: labels up to the bottom of the stack
-        while at + 4 <= end and data[at + 2] & 1 == 0:
-            at += 4
-        return at + 4 if at + 4 <= end else -1 - CUT
     if kind == 0x0800 or kind == 0x86DD:
-        return at
+        return np.int64(at), np.int64(label)
+    if kind == 0x8864:
+        return ip_in_pppoe(data, at, end, label)
+    if kind == 0x8847 or kind == 0x8848:
+        return ip_in_mpls(data, at, end, label)
     if kind <= 1500 and at + 8 <= end and data[at] == 0xAA and data[at + 1] == 0xAA:  # LLC and SNAP
         kind = big16(data, at + 6)
-        return at + 8 if kind == 0x0800 or kind == 0x86DD else -1 - OTHER
-    return -1 - OTHER
+        if kind == 0x0800 or kind == 0x86DD:
+            return np.int64(at + 8), np.int64(label)
+    return np.int64(-1 - (UNKNOWN if kind in RARE_ETHERTYPES else OTHER)), np.int64(label)
+
+
+@kernel
+def ip_in_pppoe(data: Any, at: int, end: int, label: int) -> Any:
+    """The same in a PPPoE session (RFC 2516 4): six octets, then a PPP protocol of two octets or one."""
+    if at + 8 > end:
+        return np.int64(-1 - CUT), np.int64(label)
+    label = labelled(label, PPPOE, big16(data, at + 2))
+    protocol, size = big16(data, at + 6), 2
+    if data[at + 6] & 1:  # RFC 1661 6.5
+        protocol, size = int(np.int64(data[at + 6])), 1
+    if protocol == 0x21 or protocol == 0x57:
+        return np.int64(at + 6 + size), np.int64(label)
+    return np.int64(-1 - UNKNOWN), np.int64(label)
+
+
+@kernel
+def ip_in_mpls(data: Any, at: int, end: int, label: int) -> Any:
+    """The same behind MPLS labels (RFC 3032 2.1), up to the bottom of the stack."""
+    after_indicator = False
+    while at + 4 <= end:
+        number = big16(data, at) << 4 | np.int64(data[at + 2]) >> 4
+        if number > LAST_RESERVED_LABEL and not after_indicator:
+            label = labelled(label, MPLS, number)
+        after_indicator = number == ENTROPY_INDICATOR
+        at += 4
+        if data[at - 2] & 1:
+            break
+    if at + 4 > end:
+        return np.int64(-1 - CUT), np.int64(label)
+    version = np.int64(data[at]) >> 4
+    if version == 4 or (version == 6 and at + 40 + big16(data, at + 4) <= end):
+        return np.int64(at), np.int64(label)
+    return np.int64(-1 - UNKNOWN), np.int64(label)
 
 
 @kernel
@@ -94,28 +148,28 @@ def ip_after_ppp(data: Any, at: int, end: int) -> int:
 
 
 @inlined
-def ip_header(data: Any, at: int, end: int, kind: int) -> int:
-    """Offset of the IP header of a record; -1 - status where there is none."""
+def ip_header(data: Any, at: int, end: int, kind: int, label: int) -> Any:
+    """Offset of the IP header of a record, -1 - status where there is none; and the label of its tunnels."""
     if kind == _RAW:
-        return at
-    if kind == _ETHERNET:
-        return ip_after_ethertype(data, at + 14, end, big16(data, at + 12)) if at + 14 <= end else -1 - CUT
-    if kind == _SLL:
-        return ip_after_ethertype(data, at + 16, end, big16(data, at + 14)) if at + 16 <= end else -1 - CUT
-    if kind == _SLL2:
-        return ip_after_ethertype(data, at + 20, end, big16(data, at)) if at + 20 <= end else -1 - CUT
-    if kind == _CHDLC:
-        return ip_after_ethertype(data, at + 4, end, big16(data, at + 2)) if at + 4 <= end else -1 - CUT
-    if kind == _FDDI:
-        return ip_after_ethertype(data, at + 13, end, 0) if at + 21 <= end else -1 - CUT
-    if kind == _IPNET:
-        return at + 24 if at + 24 <= end else -1 - CUT
+        return np.int64(at), np.int64(label)
+    if kind == _ETHERNET and at + 14 <= end:
+        return ip_after_ethertype(data, at + 14, end, big16(data, at + 12), label)
+    if kind == _SLL and at + 16 <= end:
+        return ip_after_ethertype(data, at + 16, end, big16(data, at + 14), label)
+    if kind == _SLL2 and at + 20 <= end:
+        return ip_after_ethertype(data, at + 20, end, big16(data, at), label)
+    if kind == _CHDLC and at + 4 <= end:
+        return ip_after_ethertype(data, at + 4, end, big16(data, at + 2), label)
+    if kind == _FDDI and at + 21 <= end:
+        return ip_after_ethertype(data, at + 13, end, 0, label)
     if kind == _PPP:
-        return ip_after_ppp(data, at, end)
-    if kind == _NULL:
+        return np.int64(ip_after_ppp(data, at, end)), np.int64(label)
+    if kind == _IPNET and at + 24 <= end:
+        return np.int64(at + 24), np.int64(label)
+    if kind == _NULL and at + 4 <= end:
         # The address family is in the byte order of the capturing host; the IP header has the version.
-        return at + 4 if at + 4 <= end else -1 - CUT
-    return -1 - (UNKNOWN if kind == _ODD else NO_LINK_TYPE)
+        return np.int64(at + 4), np.int64(label)
+    return np.int64(-1 - (UNKNOWN if kind == _ODD else NO_LINK_TYPE if kind == _NONE else CUT)), np.int64(label)
 
 
 @inlined
@@ -181,7 +235,7 @@ def udp_status(data: Any, at: int, end: int) -> int:
     source, destination = big16(data, at), big16(data, at + 2)
     if source == _GSMTAP_PORT or destination == _GSMTAP_PORT:
         return LINK_FRAME
-    if destination == _GTP_PORT:
+    if source in TUNNEL_PORTS or destination in TUNNEL_PORTS:
         return UNKNOWN
     if at + 14 <= end:
         a, b, c, d = data[at + 8], data[at + 9], data[at + 10], data[at + 11]

@@ -38,6 +38,7 @@ from multitracer.wire.layers import (
     udp_status,
 )
 from multitracer.wire.octets import big16, big32
+from multitracer.wire.udp_tunnels import innermost
 
 _LEAST_TCP = 20
 _ALIGNED_TIMESTAMPS = 0x0101080A
@@ -52,8 +53,8 @@ _MOST_BLOCKS = 4
 """SACK blocks that fit in 40 octets of options (RFC 2018 3)."""
 
 # Rows of a batch: the transport protocol or -1 - status; offsets of the IP header, of the transport header and of
-# the datagram's end (or 0); source and destination; and 2 * flow + direction, or NO_FLOW.
-_RESULT, _IP, _TRANSPORT, _STOP, _SOURCE, _DESTINATION, _FOUND, _BATCH_ROWS = range(8)
+# the datagram's end (or 0); source, destination and label; and 2 * flow + direction, or NO_FLOW.
+_RESULT, _IP, _TRANSPORT, _STOP, _SOURCE, _DESTINATION, _LABEL, _FOUND, _BATCH_ROWS = range(9)
 
 
 @dataclass
@@ -63,7 +64,8 @@ class Decoded:
     `status` (int8, one per record) is a code of `layers`. `columns` are those of the packets table, one
     element per row of `rows`, the records that are TCP (None: all). `sack` has rows (packet, left, right),
     `syn` rows (packet, mss, wscale or -1). `flow_first` is the offset of the IP header of each flow's first
-    packet, `link_frame_at` the offset of each record's link frame, by record.
+    packet, `flow_label` the label of its tunnels (0: none), `link_frame_at` the offset of each record's link
+    frame, by record.
     """
 
     status: Any
@@ -72,6 +74,7 @@ class Decoded:
     sack: Any
     syn: Any
     flow_first: Any
+    flow_label: Any
     link_frame_at: dict[int, int]
 
 
@@ -82,6 +85,8 @@ class Records(NamedTuple):
     captured: Any
     original: Any
     interface: Any
+    label: Any
+    """What `wire.labels` makes of the tunnels out of which a record was taken; 0 for none."""
     status: Any
     where: Any
     """The offset of the transport header from the record's start."""
@@ -104,12 +109,13 @@ class PacketColumns(NamedTuple):
     checksum: Any
     checksum_ok: Any
     wire_bytes: Any
+    ttl: Any
 
 
 _TYPES = PacketColumns(
     flow=np.int32, direction=np.int8, raw_seq=np.uint32, raw_ack=np.uint32, payload_bytes=np.int32, flags=np.uint16,
     raw_window=np.uint16, tsval=np.uint32, tsecr=np.uint32, options=np.uint8, ip_id=np.int32, checksum=np.uint16,
-    checksum_ok=np.int8, wire_bytes=np.int32,
+    checksum_ok=np.int8, wire_bytes=np.int32, ttl=np.uint8,
 )  # fmt: skip
 
 
@@ -130,17 +136,21 @@ class _Found:
     flows: Flows
 
 
-def decode(data: Any, offset: Any, captured: Any, original: Any, interface: Any, link_types: Any) -> Decoded:
+def decode(
+    data: Any, offset: Any, captured: Any, original: Any, interface: Any, link_types: Any, label: Any = None
+) -> Decoded:
     """Decode every record of a capture.
 
-    `offset`, `captured` and `original` (octets) and `interface` have one element per record; `link_types`
-    has one per interface.
+    `offset`, `captured` and `original` (octets) and `interface` have one element per record, as has `label`, a
+    number above 0 for the tunnels that a record was taken out of; `link_types` has one per interface.
     """
     kinds = np.array([link_kind(int(kind)) for kind in link_types], dtype=np.int64)
     count = len(offset)
     columns = PacketColumns(*(np.empty(count, dtype=dtype) for dtype in _TYPES))
     status, where = np.zeros(count, dtype=np.int8), np.zeros(count, dtype=np.int32)
-    records = Records(offset, captured, original, interface, status, where)
+    if label is None:
+        label = np.zeros(count, dtype=np.int64)  # never written: the system gives the same page for all of it
+    records = Records(offset, captured, original, interface, label, status, where)
     pieces = [_piece(records, columns, share) for share in shares(count)]
     found = concurrently(lambda piece: _decode_part(data, piece, kinds), pieces)
     flows, sack, syn = _merge_parts(data, pieces, found)
@@ -152,7 +162,7 @@ def decode(data: Any, offset: Any, captured: Any, original: Any, interface: Any,
         rows = np.flatnonzero(status == TCP)
     frames = np.flatnonzero(status == LINK_FRAME)
     at = {int(row): int(offset[row]) + int(where[row]) for row in frames}
-    return Decoded(status, rows, columns._asdict(), sack, syn, flows.first, at)
+    return Decoded(status, rows, columns._asdict(), sack, syn, flows.first, flows.label, at)
 
 
 def _piece(records: Records, columns: PacketColumns, mine: slice) -> _Piece:
@@ -255,13 +265,16 @@ def decode_rows(
         if full or flows + BATCH > len(known):
             break
         count = min(BATCH, len(offset) - row)
-        read_headers(data, offset, captured, records.interface, kinds, row, count, batch)
-        look_up_batch(batch[_SOURCE, :count], batch[_DESTINATION, :count], table, known, batch[_FOUND, :count])
+        read_headers(data, records, kinds, row, count, batch)
+        look_up_batch(
+            batch[_SOURCE, :count], batch[_DESTINATION, :count], batch[_LABEL, :count], table, known,
+            batch[_FOUND, :count],
+        )  # fmt: skip
         for index in range(count):
             this = np.uint64(row)
             at = offset[this]
             end = at + captured[this]
-            result, ip, tcp = batch[_RESULT, index], batch[_IP, index], batch[_TRANSPORT, index]
+            result, tcp = batch[_RESULT, index], batch[_TRANSPORT, index]
             stop = batch[_STOP, index] if batch[_STOP, index] else at + original[this]
             if result == PROTOCOL_UDP:
                 status[this] = udp_status(data, tcp, end)
@@ -271,9 +284,8 @@ def decode_rows(
             elif tcp + _LEAST_TCP > end:
                 status[this] = CUT if at + original[this] > end else MALFORMED
             else:
-                found = batch[_FOUND, index]
                 now_known = decode_tcp(
-                    data, ip, tcp, stop, end, found, flows, packet, state, table, known, sack, syn, packets
+                    data, batch, index, stop, end, flows, packet, state, table, known, sack, syn, packets
                 )
                 status[this] = MALFORMED if now_known < 0 else TCP
                 if now_known >= 0:
@@ -285,17 +297,18 @@ def decode_rows(
 
 @inlined
 def decode_tcp(
-    data: Any, ip: int, tcp: int, stop: int, end: int, found: int, flows: int, packet: int, state: Any, table: Any,
+    data: Any, batch: Any, index: int, stop: int, end: int, flows: int, packet: int, state: Any, table: Any,
     known: Any, sack: Any, syn: Any, packets: PacketColumns,
 ) -> int:  # fmt: skip
     """Decode a TCP packet as row `packet`; how many flows are known then, -1 for a malformed header."""
+    ip, tcp, found = batch[_IP, index], batch[_TRANSPORT, index], batch[_FOUND, index]
     length_and_flags = big16(data, tcp + 12)
     header = (length_and_flags >> 12) * 4
     if header < _LEAST_TCP or tcp + header > stop:
         return -1
     out = np.uint64(packet)
     if found == NO_FLOW:
-        found = find_flow(data, ip, tcp, table, known, flows)
+        found = find_flow(data, ip, tcp, batch[_LABEL, index], table, known, flows)
     packets.flow[out], packets.direction[out] = found >> 1, found & 1
     read_tcp(data, ip, tcp, stop, end, length_and_flags, packets, out)
     options_end, is_syn = min(tcp + header, end), length_and_flags & SYN
@@ -313,7 +326,9 @@ def read_tcp(
     packets.flags[out] = length_and_flags & 0x0FFF
     packets.raw_window[out], packets.checksum[out] = big16(data, tcp + 14), big16(data, tcp + 16)
     packets.payload_bytes[out], packets.wire_bytes[out] = stop - tcp - header, stop - ip
-    packets.ip_id[out] = big16(data, ip + 4) if data[ip] >> 4 == 4 else -1
+    is_v4 = data[ip] >> 4 == 4
+    packets.ip_id[out] = big16(data, ip + 4) if is_v4 else -1
+    packets.ttl[out] = data[ip + 8] if is_v4 else data[ip + 7]
     packets.checksum_ok[out] = checksum_state(data, ip, tcp, stop) if stop <= end else -1
 
 
@@ -337,35 +352,36 @@ def read_all_options(
 
 
 @inlined
-def read_headers(
-    data: Any, offset: Any, captured: Any, interface: Any, kinds: Any, row: int, count: int, batch: Any
-) -> None:  # fmt: skip
+def read_headers(data: Any, records: Records, kinds: Any, row: int, count: int, batch: Any) -> None:
     """Find the headers of `count` records from `row` on, and the ends of those with a whole TCP header."""
     for index in range(count):
         this = np.uint64(row + index)
-        at = offset[this]
-        end = at + captured[this]
-        result, ip, tcp, stop = find_headers(data, at, end, kinds[interface[this]])
+        at = records.offset[this]
+        end = at + records.captured[this]
+        kind = kinds[records.interface[this]]
+        result, ip, tcp, stop, label = find_headers(data, at, end, kind, records.label[this])
+        if result == PROTOCOL_UDP:
+            result, ip, tcp, stop, label = innermost(data, ip, tcp, end, label)
         source, destination = np.int64(0), np.int64(0)
         if result == PROTOCOL_TCP and tcp + _LEAST_TCP <= end:
             source, destination = ends_of(data, ip, tcp)
         batch[_RESULT, index], batch[_IP, index], batch[_TRANSPORT, index], batch[_STOP, index] = result, ip, tcp, stop
-        batch[_SOURCE, index], batch[_DESTINATION, index] = source, destination
+        batch[_SOURCE, index], batch[_DESTINATION, index], batch[_LABEL, index] = source, destination, label
 
 
 @inlined
-def find_headers(data: Any, at: int, end: int, kind: int) -> Any:
-    """Transport protocol or -1 - status, and offsets: IP header, transport header, datagram end or 0."""
+def find_headers(data: Any, at: int, end: int, kind: int, label: int) -> Any:
+    """Transport protocol or -1 - status; offsets of IP header, transport header, datagram end or 0; and label."""
     none = np.int64(0)
     if kind == USER:
-        return np.int64(-1 - LINK_FRAME), none, none, none
+        return np.int64(-1 - LINK_FRAME), none, none, none, none
     if end == at:
-        return np.int64(-1 - EMPTY), none, none, none
-    ip = ip_header(data, at, end, kind)
+        return np.int64(-1 - EMPTY), none, none, none, none
+    ip, label = ip_header(data, at, end, kind, label)
     if ip < 0:
-        return np.int64(ip), none, none, none
+        return ip, none, none, none, none
     protocol, transport_at, stop = transport(data, ip, end)
-    return protocol, np.int64(ip), transport_at, stop
+    return protocol, ip, transport_at, stop, label
 
 
 @kernel

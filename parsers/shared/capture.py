@@ -8,11 +8,8 @@ buffer, which is decoded by the same path.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from ipaddress import IPv6Address
-from socket import inet_ntoa
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,15 +19,14 @@ from multitracer.compute.kernels import octets
 from multitracer.model.errors import InputError
 from multitracer.model.schema import build
 from multitracer.model.trace import Recording, Skip
+from multitracer.parsers.shared.flow_table import FlowTable
 from multitracer.wire import layers, tcpip, tunnels
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from multitracer.parsers.shared.source import Source
-
-_PORT = np.array([256, 1])
-"""The weights of a port's two octets."""
+    from multitracer.wire.inside import Tunnel
 
 USER_LINK_TYPES = frozenset({*range(147, 163), 252})
 """LINKTYPE_USER0..15 and WIRESHARK_UPPER_PDU, which logs of a link layer use for its frames."""
@@ -87,8 +83,9 @@ def _decode(records: Records, found: Recording) -> None:
         records.data, records.offset, records.captured, records.original, records.interface,
         np.array(records.link_types, dtype=np.int64),
     )  # fmt: skip
-    unwrapped = _unwrap(records, decoded)
     parts = [_Part(decoded, records.number, records.time_ns, records.interface, records.data, records.offset)]
+    parts[0].tunnel_of = lambda row: _tunnel_of(records, row)
+    unwrapped = _unwrap(records, decoded)
     if unwrapped is not None:
         parts.append(unwrapped)
     _tables(parts, found)
@@ -100,7 +97,7 @@ def _decode(records: Records, found: Recording) -> None:
 
 @dataclass
 class _Part:
-    """Decoded records and what they came from."""
+    """Decoded records and what they came from; `tunnel_of` gives the tunnel around a record's packet."""
 
     decoded: tcpip.Decoded
     number: Any
@@ -108,6 +105,30 @@ class _Part:
     interface: Any
     data: Any
     offset: Any
+    tunnel_of: Callable[[int], Tunnel | None] = lambda row: None  # noqa: ARG005
+
+    def number_flows(self, flows: FlowTable) -> tuple[Any, Any]:
+        """What `FlowTable.add` gives for its flows."""
+
+        def tunnel_at(ip: int) -> Tunnel | None:
+            return self.tunnel_of(int(np.searchsorted(self.offset, ip, side="right")) - 1)
+
+        return flows.add(self.data, self.decoded.flow_first, self.decoded.flow_label, tunnel_at)
+
+
+def _octets(records: Records, row: int) -> bytes:
+    start = int(records.offset[row])
+    return bytes(records.data[start : start + int(records.captured[row])])
+
+
+def _link_type(records: Records, row: int) -> int:
+    return records.link_types[int(records.interface[row])]
+
+
+def _tunnel_of(records: Records, row: int) -> Tunnel | None:
+    """The tunnel around the packet of a record that the fast path decoded."""
+    opened = next(tunnels.TunnelDecoder().packets(_octets(records, row), _link_type(records, row)), None)
+    return opened and opened.tunnel
 
 
 def _unwrap(records: Records, decoded: tcpip.Decoded) -> _Part | None:
@@ -115,33 +136,43 @@ def _unwrap(records: Records, decoded: tcpip.Decoded) -> _Part | None:
     rows = np.flatnonzero(decoded.status == layers.UNKNOWN)
     if not len(rows):
         return None
-    opened, inner = tunnels.TunnelDecoder(), []
-    for row in rows:
-        start = int(records.offset[row])
-        whole = bytes(records.data[start : start + int(records.captured[row])])
-        missing = int(records.original[row] - records.captured[row])
-        packet = opened.packet(whole, records.link_types[int(records.interface[row])])
-        decoded.status[row] = layers.OTHER if packet is None else layers.TCP
-        if packet is not None:
-            inner.append((row, packet, missing))
-    if not inner:
-        return None
-    sizes = np.array([len(packet) for _, packet, _ in inner], dtype=np.int64)
-    data = octets(b"".join(packet for _, packet, _ in inner))
+    decoder, inner = tunnels.TunnelDecoder(), []
+    for row in rows.tolist():
+        decoded.status[row] = layers.OTHER
+        found = decoder.packets(_octets(records, row), _link_type(records, row))
+        inner += [(row, packet) for packet in found]
+    return _decode_inner(records, decoded, inner) if inner else None
+
+
+def _decode_inner(records: Records, decoded: tcpip.Decoded, inner: list[tuple[int, tunnels.Opened]]) -> _Part:
+    """Decode packets out of tunnels, each with the row of its record."""
+    at = np.array([row for row, _ in inner], dtype=np.int64)
+    sizes = np.array([len(opened.octets) for _, opened in inner], dtype=np.int64)
+    data = octets(b"".join(opened.octets for _, opened in inner))
     offset = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
-    at = np.array([row for row, _, _ in inner], dtype=np.int64)
+    missing = (records.original[at] - records.captured[at]).astype(np.int64)
     again = tcpip.decode(
-        data, offset, sizes.astype(np.int32), (sizes + [missing for _, _, missing in inner]).astype(np.int32),
-        np.zeros(len(at), dtype=np.int16), np.array([layers.RAW_IP], dtype=np.int64),
+        data, offset, sizes.astype(np.int32), (sizes + missing).astype(np.int32),
+        np.zeros(len(at), dtype=np.int16), np.array([layers.RAW_IP], dtype=np.int64), _labels(inner),
     )  # fmt: skip
     again.status[again.status == layers.UNKNOWN] = layers.OTHER
+    again.status[again.status == layers.LINK_FRAME] = layers.UDP  # frames of a link are not looked for in tunnels
     decoded.status[at] = again.status
-    return _Part(again, records.number[at], records.time_ns[at], records.interface[at], data, offset)
+    part = _Part(again, records.number[at], records.time_ns[at], records.interface[at], data, offset)
+    part.tunnel_of = lambda row: inner[row][1].tunnel
+    return part
+
+
+def _labels(inner: list[tuple[int, tunnels.Opened]]) -> Any:
+    """A number for the tunnel around each packet, 0 for none."""
+    numbers: dict[object, int] = {None: 0}
+    found = (opened.tunnel and opened.tunnel.identity for _, opened in inner)
+    return np.array([numbers.setdefault(identity, len(numbers)) for identity in found], dtype=np.int64)
 
 
 def _tables(parts: list[_Part], found: Recording) -> None:
     """Packets, flows, SACK blocks and SYN options of all parts, in the order of the file."""
-    flows: dict[tuple[str, int, str, int], int] = {}
+    flows = FlowTable()
     columns: dict[str, list[Any]] = {}
     sacks, syns, base = [], [], 0
     for part in parts:
@@ -157,7 +188,7 @@ def _tables(parts: list[_Part], found: Recording) -> None:
         joined, sack, syn = _in_file_order(joined, sack, syn)
     joined["input"] = np.zeros(len(joined["record"]), dtype=np.int16)
     found.tables["packets"] = build("packets", joined)
-    found.tables["flows"] = _flows_table(list(flows))
+    found.tables["flows"] = flows.table()
     # Copied, as all columns are contiguous: kernels would be compiled for strided columns too.
     packet, left, right = np.ascontiguousarray(sack[:, 0]), sack[:, 1].astype(np.uint32), sack[:, 2].astype(np.uint32)
     blocks = {"packet": packet, "raw_left": left, "raw_right": right}
@@ -166,9 +197,9 @@ def _tables(parts: list[_Part], found: Recording) -> None:
     found.tables["syn_options"] = build("syn_options", {"packet": packet, "mss_bytes": syn[:, 1], "wscale": syn[:, 2]})
 
 
-def _packet_columns(part: _Part, flows: dict[tuple[str, int, str, int], int], alone: bool) -> dict[str, Any]:
+def _packet_columns(part: _Part, flows: FlowTable, alone: bool) -> dict[str, Any]:
     """A part's packets, with the numbers that their flows have over all parts."""
-    number_of, swapped = _flow_numbers(part, flows)
+    number_of, swapped = part.number_flows(flows)
     packets, rows = dict(part.decoded.columns), part.decoded.rows
     flow = packets.pop("flow")
     if not alone or swapped.any():
@@ -195,51 +226,6 @@ def _in_file_order(packets: dict[str, Any], sack: Any, syn: Any) -> tuple[dict[s
 def _at_rows(values: Any, rows: Any) -> Any:
     """The values at `rows`; the array itself, not a copy, where that means all (None)."""
     return values if rows is None else values[rows]
-
-
-def _flow_numbers(part: _Part, flows: dict[tuple[str, int, str, int], int]) -> tuple[Any, Any]:
-    """For each of the part's flows, its number over all parts, and whether its ends are the other way round there."""
-    if not flows:
-        flows.update(zip(_ends(part.data, part.decoded.flow_first), itertools.count()))
-        return np.arange(len(flows), dtype=np.int32), np.zeros(len(flows), dtype=np.int8)
-    numbers, swapped = [], []
-    for ends in _ends(part.data, part.decoded.flow_first):
-        turned = ends[2:] + ends[:2]
-        swapped.append(turned in flows and ends not in flows)
-        numbers.append(flows.setdefault(turned if swapped[-1] else ends, len(flows)))
-    return np.array(numbers, dtype=np.int32), np.array(swapped, dtype=np.int8)
-
-
-def _ends(data: Any, first: Any) -> Iterator[tuple[str, int, str, int]]:
-    """Addresses and ports of the packets whose IP headers begin at `first`; of fragments only first ones."""
-    four = data[first] >> 4 == 4
-    tcp = first + 4 * (data[first] & 15).astype(np.int64)
-    tcp[~four] = np.array([layers.transport_of(data, at) for at in first[~four]], dtype=np.int64)
-    source, destination = np.empty(len(first), dtype=object), np.empty(len(first), dtype=object)
-    for mine, at, size in ((four, 12, 4), (~four, 8, 16)):
-        source[mine] = _addresses(_octets_at(data, first[mine] + at, size))
-        destination[mine] = _addresses(_octets_at(data, first[mine] + at + size, size))
-    near, far = (_octets_at(data, tcp + at, 2) @ _PORT for at in (0, 2))
-    return zip(source.tolist(), near.tolist(), destination.tolist(), far.tolist(), strict=True)
-
-
-def _addresses(octets: Any) -> Any:
-    """The address in each row as text; each different address is converted once."""
-    size = octets.shape[1]
-    different, place = np.unique(octets.view(f"V{size}").ravel(), return_inverse=True)
-    texts = [inet_ntoa(one) if size == 4 else str(IPv6Address(one)) for one in different.tolist()]
-    return np.array(texts, dtype=object)[place]
-
-
-def _octets_at(data: Any, first: Any, count: int) -> Any:
-    """The `count` octets from each of the offsets `first` on, one row each."""
-    return data[first[:, None] + np.arange(count)]
-
-
-def _flows_table(ends: list[tuple[str, int, str, int]]) -> pd.DataFrame:
-    columns = list(zip(*ends, strict=True)) or [(), (), (), ()]
-    names = ("address_a", "port_a", "address_b", "port_b")
-    return build("flows", {"flow": range(len(ends)), **dict(zip(names, columns, strict=True))})
 
 
 def _note_not_analysed(records: Records, status: Any, found: Recording) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import stat
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,10 +13,10 @@ import numpy as np
 
 from multitracer import parsers
 from multitracer.compute import kernels
-from multitracer.model.errors import InputError, NoUsableInputError
+from multitracer.model.errors import InputError, NoUsableInputError, ReadingDefectError, UsageError
 from multitracer.model.schema import SCHEMA, build, empty
 from multitracer.model.trace import Input, Recording, Skip, Trace
-from multitracer.parsers.shared.source import open_source
+from multitracer.parsers.shared.source import Room, Source, open_source
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,22 +25,34 @@ Progress = Callable[[str, float], None]
 """Called with what is being done, and how much of it is done, 0 to 1."""
 
 _TYPICAL_RECORD_BYTES = 100
+_MOST_INPUTS = (1 << 15) - 1
+"""Tables number inputs in 16 bits."""
 
 
-def read(*paths: str | Path | Sequence[str | Path], progress: Progress | None = None) -> Trace:
+def read(
+    *paths: str | Path | Sequence[str | Path], progress: Progress | None = None, max_unpacked: int | None = None
+) -> Trace:
     """What was recorded in `paths` (files, or directories taken recursively; also lists of them), as one Trace.
 
     An input that cannot be read is kept, with the reason, where there are others; raises InputError
-    when the only input cannot be read, NoUsableInputError when none of several can.
+    when the only input cannot be read, NoUsableInputError when none of several can. All inputs together are read up
+    to `max_unpacked` octets, unpacked; by default half of the machine's memory.
     """
     given = itertools.chain.from_iterable([one] if isinstance(one, str | Path) else one for one in paths)
-    files = parsers.inputs_in(list(map(str, given)))
-    kernels.choose(sum(_size(path) for path in files) // _TYPICAL_RECORD_BYTES)
+    return read_sources(parsers.inputs_in(list(map(str, given))), Room(max_unpacked), progress)
+
+
+def read_sources(files: Sequence[str | Source], room: Room, progress: Progress | None = None) -> Trace:
+    """The same of files, or sources that were opened already, as far as there is `room`."""
+    if len(files) > _MOST_INPUTS:
+        raise UsageError(f"{len(files)} inputs; at most {_MOST_INPUTS}: give them in parts")
+    sizes = [_size(_path(file)) for file in files]
+    kernels.choose(sum(filter(None, sizes)) // _TYPICAL_RECORD_BYTES)
     inputs = []
-    for number, path in enumerate(files):
+    for number, file in enumerate(files):
         if progress:
-            progress(f"reading {Path(path).name}", number / len(files))
-        inputs.append(_read_one(number, path, alone=len(files) == 1))
+            progress(f"reading {Path(_path(file)).name}", number / len(files))
+        inputs.append(_read_one(number, file, room, alone=len(files) == 1, piped=sizes[number] is None))
     if not any(entry.recording.records for entry in inputs):
         raise NoUsableInputError(
             ", ".join(entry.path for entry in inputs[:3]) + (" ..." if len(inputs) > 3 else ""),
@@ -78,21 +91,39 @@ def join(inputs: list[Input]) -> Trace:
     return Trace([_dated(entry) for entry in inputs], joined)
 
 
-def _size(path: str) -> int:
+def _path(file: str | Source) -> str:
+    return file if isinstance(file, str) else file.path
+
+
+def _size(path: str) -> int | None:
+    """The octets of a file, as it is stored; None for what is no file, and shows its size only when it is read."""
     try:
-        return Path(path).stat().st_size
-    except OSError:
+        seen = None if path == "-" else Path(path).stat()
+    except (OSError, ValueError):
         return 0
+    return seen.st_size if seen is not None and stat.S_ISREG(seen.st_mode) else None
 
 
-def _read_one(number: int, path: str, *, alone: bool) -> Input:
+def _opened(file: str | Source, room: Room, piped: bool) -> Source:
+    """The source of an input; of a pipe so much is read that kernels can be chosen."""
+    source = open_source(file, room) if isinstance(file, str) else file
+    if piped and source.holds(kernels.SMALL_RECORDS * _TYPICAL_RECORD_BYTES):
+        kernels.choose(kernels.SMALL_RECORDS)
+    return source
+
+
+def _read_one(number: int, file: str | Source, room: Room, *, alone: bool, piped: bool) -> Input:
+    path, defect = _path(file), None
     try:
-        recording = parsers.read(open_source(path))
+        recording = parsers.read(_opened(file, room, piped))
     except InputError as error:
         if alone:
             raise
+        if isinstance(error, ReadingDefectError) and isinstance(error.__cause__, Exception):
+            defect = error.__cause__
         reason = str(error).split("\n")[0].removeprefix(f"{path}: ")
-        recording = Recording("unknown", skips=[Skip(reason, error.record, error.offset)], complete=False)
+        skips = [Skip(reason, error.record, error.offset)]
+        recording = Recording("unknown", skips=skips, complete=False, defect=defect)
     return Input(number, path, recording)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,21 +13,48 @@ if TYPE_CHECKING:
     from multitracer.parsers.shared.source import Source
 
 SECOND_NS = 1_000_000_000
+INT16, INT32, UINT32, INT64 = (1 << 15) - 1, (1 << 31) - 1, (1 << 32) - 1, (1 << 63) - 1
+"""The largest number that a column of each type holds."""
+_MOST_DIGITS = 20
+"""More digits than any column holds; reading thousands takes time, and Python refuses more than 4,300."""
 _MAPPED = "::ffff:"
 HEAD_LINES = 50
 """The number of lines that a sniff compares with a pattern, at most."""
 
 
+class FieldError(ValueError):
+    """A field that is no number, or none that it can hold: its record is lost, and the message says why."""
+
+
+def whole(text: str, most: int, least: int = 0) -> int:
+    """A decimal whole number from `least` to `most`; raises FieldError for any other text."""
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit()):
+        raise FieldError(f"a field that is no whole number")
+    number = int(digits) if len(digits) <= _MOST_DIGITS else int(digits.lstrip("0")[: _MOST_DIGITS + 1] or "0")
+    number = -number if len(digits) < len(text) else number
+    if not least <= number <= most:
+        raise FieldError(f"a field out of range, of at most {most}")
+    return number
+
+
+def fits(name: str, number: float, most: float) -> float:
+    """The number, if it is from 0 to `most`, or NaN for one that is not known; raises FieldError for any other."""
+    if number < 0 or number > most:
+        raise FieldError(f"a field out of range: {name}")
+    return number
+
+
 def nanoseconds(text: str) -> int:
-    """Decimal seconds as nanoseconds, without digits beyond the ninth; raises ValueError for any other text."""
+    """Decimal seconds as nanoseconds, without digits beyond the ninth; raises FieldError for any other text."""
     whole, dot, fraction = text.partition(".")
     if not (whole.isascii() and whole.isdigit() and len(whole) <= 10) or (
         dot and not (fraction.isascii() and fraction.isdigit())
     ):
-        raise ValueError(f"not a time in seconds: {text[:40]}")
+        raise FieldError("a field that is not a time in seconds")
     total = int(whole) * SECOND_NS + (int(fraction[:9].ljust(9, "0")) if dot else 0)
-    if total >= 1 << 63:
-        raise ValueError(f"a time beyond the year 2262: {text[:40]}")
+    if total > INT64:
+        raise FieldError("a time beyond the year 2262")
     return total
 
 
@@ -47,10 +74,10 @@ def endpoint(address: str, port: str | int) -> str:
 
 
 def split_endpoint(text: str) -> str:
-    """An end in any of the spellings that logs use, as `endpoint` writes it; raises ValueError for any other text."""
+    """An end in any of the spellings that logs use, as `endpoint` writes it; raises FieldError for any other text."""
     address, colon, port = text.rpartition(":")
     if not (colon and address and port.isascii() and port.isdigit() and int(port[:6]) < 65536):
-        raise ValueError(f"not an address and port: {text[:60]}")
+        raise FieldError("a field that is not an address and port")
     return endpoint(address, int(port))
 
 
@@ -104,15 +131,33 @@ def whole_lines(source: Source, losses: Losses) -> Iterator[tuple[int, int, str]
     A last line without a line end may have lost digits of its last number, which could not be noticed:
     it is counted as a loss.
     """
-    ended = source.data[-1:] == b"\n"
-    size = len(source)
-    for number, offset, text in source.lines():
-        if not ended and offset + len(text) >= size and text.strip():
+    for number, offset, line, ended in source.octet_lines(LINE_BYTES):
+        if not line or line.isspace():
+            continue
+        if not ended:
             losses.add(CUT, number, offset)
-        elif len(text) > LINE_BYTES:
+        elif len(line) > LINE_BYTES:
             losses.add("a line too long for a log", number, offset)
-        elif text and not text.isspace():
-            yield number, offset, text
+        else:
+            yield number, offset, line.decode("utf-8", "backslashreplace").rstrip("\r")
+
+
+Taker = Callable[[int, int, str], object]
+"""Reads one line, given its number, byte offset and text; raises ValueError for a record that it cannot read."""
+
+
+def take_lines(source: Source, losses: Losses, take: Taker, otherwise: str) -> None:
+    """Give every whole line to `take`; where it raises, the line is a loss, for the reason `otherwise`.
+
+    A field that is out of range (FieldError) is a reason of its own. So one bad record is lost, never the others.
+    """
+    for number, offset, text in whole_lines(source, losses):
+        try:
+            take(number, offset, text)
+        except FieldError as error:
+            losses.add(str(error), number, offset)
+        except (ValueError, OverflowError):
+            losses.add(otherwise, number, offset)
 
 
 def head_lines(head: bytes) -> list[str]:

@@ -1,116 +1,218 @@
-"""The octets of one input: a plain file, gzip or zstandard, or standard input."""
+"""The octets of one input: a file, a pipe or standard input, read and unpacked as they are asked for."""
 
 from __future__ import annotations
 
 import io
-import mmap
+import os
+import stat
 import sys
-import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO
 
 from multitracer.model.errors import InputError
 from multitracer.model.trace import Skip
+from multitracer.parsers.shared.unpacking import PIECE_BYTES, Pieces, unpacked
 
 HEAD_BYTES = 65536
 """The number of octets of an input that a `sniff` is given, at most."""
-
-INFLATE_LIMIT = 8 << 30
-"""Decompressed octets beyond this are left out, and said to be: it bounds the memory that a file can use."""
-
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-_CHUNK = 1 << 20
+_UNKNOWN_MEMORY_BYTES = 8 << 30
+"""Taken for the machine's memory where the system does not tell it."""
 
 
-@dataclass
+def half_of_memory() -> int:
+    """Half of the machine's memory, in octets: what the inputs of a run may unpack to, where nothing else is said."""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (OSError, ValueError):
+        memory = 0
+    return (memory if memory > 0 else _UNKNOWN_MEMORY_BYTES) // 2
+
+
+class Room:
+    """The octets that inputs may unpack to, all together: each is read as far as those before it left room."""
+
+    def __init__(self, octets: int | None = None) -> None:
+        self.octets = half_of_memory() if octets is None else octets
+        self.left = self.octets
+
+    def limited(self, pieces: Pieces, skips: list[Skip]) -> Pieces:
+        """The pieces as far as there is room, which they take; a Skip says that there were more."""
+        given = 0
+        for piece in pieces:
+            part = piece[: self.left]
+            self.left -= len(part)
+            given += len(part)
+            if part:
+                yield part
+            if len(part) < len(piece):
+                skips.append(Skip(f"inputs of more than {self.octets:,} octets (--max-unpacked)", offset=given))
+                return
+
+
 class Source:
-    """The decompressed octets of one input; `skips` holds what was lost in decompression."""
+    """The unpacked octets of one input; `skips` holds what was lost in reading and unpacking.
 
-    path: str
-    data: bytes | mmap.mmap
-    skips: list[Skip] = field(default_factory=list)
+    It is read as far as it is asked for: `head` reads the beginning, `data` all, `lines` each line when it is taken. So
+    a log needs no memory for its text. What `lines` gave of a file or pipe is not kept.
+    """
+
+    def __init__(self, path: str, data: bytes | Pieces = b"", skips: list[Skip] | None = None) -> None:
+        self.path = path
+        self.skips: list[Skip] = [] if skips is None else skips
+        self._data = data if isinstance(data, bytes) else None
+        self._coming: Pieces = iter(()) if isinstance(data, bytes) else data
+        self._begun: list[bytes] = []
+        self._read = 0
+        self._given = False
 
     @property
     def head(self) -> bytes:
         """The first octets, by which the format is recognised."""
-        return bytes(self.data[:HEAD_BYTES])
+        self.holds(HEAD_BYTES)
+        return (b"".join(self._begun) if self._data is None else self._data)[:HEAD_BYTES]
+
+    def holds(self, octets: int) -> bool:
+        """Whether there are as many octets; as many are read, at least."""
+        if self._data is not None:
+            return len(self._data) >= octets
+        while self._read < octets and (piece := next(self._coming, b"")):
+            self._begun.append(piece)
+            self._read += len(piece)
+        return self._read >= octets
+
+    @property
+    def data(self) -> bytes:
+        """All octets."""
+        if self._data is None:
+            # The buffer is given away, not copied: a capture needs its own size of memory, once.
+            buffer = io.BytesIO()
+            for piece in self._pieces():
+                buffer.write(piece)
+            self._data, self._given = buffer.getvalue(), False
+        return self._data
 
     def __len__(self) -> int:
-        return len(self.data)
+        """The number of octets; all are read."""
+        if not self._given:
+            return len(self.data)
+        for piece in self._coming:
+            self._read += len(piece)
+        return self._read
+
+    def _pieces(self) -> Pieces:
+        """All octets; those that were not asked for as `data` are not kept."""
+        if self._data is not None:
+            yield from (self._data[at : at + PIECE_BYTES] for at in range(0, len(self._data), PIECE_BYTES))
+            return
+        if self._given:
+            raise ValueError(f"{self.path}: its lines were given, and not kept")
+        self._given = True
+        while self._begun:
+            yield self._begun.pop(0)
+        for piece in self._coming:
+            self._read += len(piece)
+            yield piece
 
     def lines(self) -> Iterator[tuple[int, int, str]]:
         """Every line as (number from 1, byte offset, text without line end); octets that are not UTF-8 are escaped."""
-        offset = 0
-        for number, line in enumerate(io.BytesIO(self.data), start=1):
-            yield number, offset, line.decode("utf-8", "backslashreplace").rstrip("\r\n")
-            offset += len(line)
+        for number, offset, line, _ in self.octet_lines():
+            yield number, offset, line.decode("utf-8", "backslashreplace").rstrip("\r")
+
+    def octet_lines(self, most: int = sys.maxsize) -> Iterator[tuple[int, int, bytes, bool]]:
+        """Every line as (number from 1, byte offset, octets, whether it has an end), without its line feed.
+
+        Of a longer line than `most` octets more than `most`, but not all, may be given.
+        """
+        number, offset, dropped, rest = 1, 0, 0, b""
+        for piece in self._pieces():
+            first, *more = piece.split(b"\n")
+            if len(rest) > most:
+                dropped += len(first)
+            else:
+                rest += first
+            for following in more:
+                yield number, offset, rest, True
+                offset += len(rest) + dropped + 1
+                number, dropped, rest = number + 1, 0, following
+        if rest:
+            yield number, offset, rest, False
 
 
-def open_source(path: str) -> Source:
-    """Open a file, or standard input for "-"; raises InputError when it cannot be read or is empty."""
+def open_source(path: str, room: Room | None = None) -> Source:
+    """Open a file, or standard input for "-"; raises InputError when it cannot be read or is empty.
+
+    `room` limits what it may unpack to, by default to half of the machine's memory.
+    """
+    skips: list[Skip] = []
+    room = room or Room()
     try:
-        source = _stdin() if path == "-" else _file(Path(path))
-    except OSError as error:
-        raise InputError(path, f"cannot be read: {error.strerror or error}") from error
-    if not len(source):
-        raise InputError(path, "is empty", hint="Nothing was recorded in it; leave it out.")
+        stream = _stdin() if path == "-" else Path(path).open("rb", buffering=0)
+        pieces = _read(stream, skips)
+        first = next(pieces, b"")
+    except (OSError, ValueError) as error:  # ValueError: a name with a zero octet
+        raise InputError(path, f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    source = Source(path, room.limited(unpacked(_after(first, pieces), skips), skips), skips)
+    if not source.holds(1):
+        raise _nothing(path, first, room, skips)
     return source
 
 
-def _stdin() -> Source:
-    data = sys.stdin.buffer.read()
-    return _unpacked("-", io.BytesIO(data), data)
+def _nothing(path: str, first: bytes, room: Room, skips: list[Skip]) -> InputError:
+    """Why a source holds no octet."""
+    if not first:
+        return InputError(path, "is empty", hint="Nothing was recorded in it; leave it out.")
+    if not room.left:
+        return InputError(path, f"is left out: the inputs before it are {room.octets:,} octets (--max-unpacked)")
+    why = f" ({skips[0].reason})" if skips else ""
+    return InputError(path, f"holds no octets that could be unpacked{why}", hint="Copy it once more, whole.")
 
 
-def _file(path: Path) -> Source:
-    with path.open("rb") as stream:
-        if path.stat().st_size == 0:
-            return Source(str(path), b"")
-        data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
-        return _unpacked(str(path), stream, data)
+def _stdin() -> BinaryIO:
+    stream = getattr(sys.stdin, "buffer", None)
+    if stream is None:
+        raise OSError("standard input is closed")
+    return stream  # type: ignore[no-any-return]
 
 
-def _unpacked(path: str, stream: IO[bytes], data: bytes | mmap.mmap) -> Source:
-    if data[:2] == _GZIP:
-        return _inflated(path, stream)
-    if data[:4] == _ZSTD:
-        return _zstandard(path, bytes(data))
-    return Source(path, data)
-
-
-def _inflated(path: str, stream: IO[bytes]) -> Source:
-    """The octets of all gzip members, up to where one is cut or damaged."""
-    out, skips = bytearray(), []
-    inflate = zlib.decompressobj(wbits=31)
+def _read(stream: BinaryIO | io.FileIO, skips: list[Skip]) -> Pieces:
+    """The octets of an open file, which is closed at its end; the first piece is read at once, so that it may raise."""
+    given = 0
     try:
-        while chunk := stream.read(_CHUNK):
-            while chunk:
-                if inflate.eof:
-                    if not chunk.strip(b"\0"):
-                        break
-                    inflate = zlib.decompressobj(wbits=31)
-                out += inflate.decompress(chunk, INFLATE_LIMIT - len(out))
-                if len(out) >= INFLATE_LIMIT:
-                    skips.append(Skip(f"decompressed data beyond {INFLATE_LIMIT >> 30} GiB left out", offset=len(out)))
-                    return Source(path, bytes(out), skips)
-                chunk = inflate.unused_data if inflate.eof else b""
-        if not inflate.eof:
-            skips.append(Skip("gzip data ends early", offset=len(out)))
-    except zlib.error as error:
-        skips.append(Skip(f"damaged gzip data: {error}", offset=len(out)))
-    return Source(path, bytes(out), skips)
+        expected = 0 if _is_stdin(stream) else _regular_bytes(stream)
+        while True:
+            try:
+                piece = stream.read(PIECE_BYTES)
+            except OSError as error:
+                if not given:
+                    raise
+                skips.append(Skip(f"cannot be read further: {error.strerror or error}", offset=given))
+                return
+            if not piece:
+                break
+            given += len(piece)
+            yield piece
+        if 0 < given < expected:
+            skips.append(Skip(f"the file became shorter while it was read, before {expected:,} octets", offset=given))
+    finally:
+        if not _is_stdin(stream):
+            stream.close()
 
 
-def _zstandard(path: str, data: bytes) -> Source:
-    import pyarrow as pa
+def _is_stdin(stream: BinaryIO | io.FileIO) -> bool:
+    return stream is getattr(sys.stdin, "buffer", None)
 
-    out, skips = bytearray(), []
+
+def _regular_bytes(stream: BinaryIO | io.FileIO) -> int:
+    """The size of a regular file; 0 for all else, whose size is not known."""
     try:
-        with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-            while (chunk := stream.read(_CHUNK)) and len(out) < INFLATE_LIMIT:
-                out += chunk
-    except (OSError, pa.ArrowInvalid) as error:
-        skips.append(Skip(f"damaged zstandard data: {error}", offset=len(out)))
-    return Source(path, bytes(out), skips)
+        seen = os.fstat(stream.fileno())
+    except (OSError, io.UnsupportedOperation):
+        return 0
+    return seen.st_size if stat.S_ISREG(seen.st_mode) else 0
+
+
+def _after(first: bytes, pieces: Pieces) -> Pieces:
+    if first:
+        yield first
+    yield from pieces

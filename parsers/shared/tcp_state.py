@@ -12,7 +12,7 @@ import numpy as np
 from multitracer.model.errors import InputError
 from multitracer.model.schema import SCHEMA, build
 from multitracer.model.trace import Recording
-from multitracer.parsers.shared.lines import Losses
+from multitracer.parsers.shared.lines import INT64, SECOND_NS, UINT32, FieldError, Losses, fits
 
 if TYPE_CHECKING:
     from multitracer.parsers.shared.source import Source
@@ -22,6 +22,9 @@ LINUX_UNSET_SSTHRESH = 0x7FFFFFFF
 
 EVENTS = SCHEMA["tcp_state"]["event"].dtype
 _CODES = {event: code for code, event in enumerate(EVENTS)}
+_MOST = {column.name: INT64 / SECOND_NS if column.unit == "s" else float(INT64) for column in SCHEMA["tcp_state"].columns}
+_MOST |= {"snd_nxt": UINT32, "snd_una": UINT32, "ca_state": 255, "ssthresh_segments": inf, "ssthresh_bytes": inf}
+"""The largest value of each column: sequence numbers have 32 bits, the kernel's state 8, durations fit in int64 ns."""
 
 
 def ssthresh(value: float) -> float:
@@ -44,7 +47,11 @@ class StateLog:
     def add(
         self, record: int, time_ns: int, event: str, local: str | None, remote: str | None, **numbers: float
     ) -> None:
-        """Add a row; `record` is the number of its line."""
+        """Add a row; `record` is the number of its line. Raises FieldError, and adds nothing, for an impossible value."""
+        if not 0 <= time_ns <= INT64:
+            raise FieldError("a time before 1970 or beyond the year 2262")
+        for name, value in numbers.items():
+            fits(name, value, _MOST[name])
         before = len(self.records)
         self.records.append(record)
         self.times.append(time_ns)

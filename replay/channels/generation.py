@@ -89,3 +89,5 @@ def _file(path: Path) -> dict[str, Any]:
         raise InputError(str(path), f"cannot be read: {error.strerror or error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(str(path), f"is no TOML: {error}") from error
+    except (RecursionError, ValueError) as error:  # nested too deeply, or a number of thousands of digits
+        raise UsageError(f"{path}: its values are nested too deeply, or too long") from error

@@ -11,28 +11,29 @@ from typing import Any
 from multitracer import parsers
 from multitracer.model.errors import InputError, UnknownFormatError
 from multitracer.parsers.erasures import OTHER_CHARACTERS
-from multitracer.parsers.shared.experiment import read
-from multitracer.parsers.shared.source import Source, open_source
+from multitracer.parsers.shared.experiment import read_sources
+from multitracer.parsers.shared.source import Room, Source, open_source
 from multitracer.replay.erasures.extraction import erasures
 from multitracer.replay.erasures.trace import ErasureTrace
 
 
-def load(path: str, *, logs_first: bool = False) -> list[ErasureTrace]:
+def load(path: str, *, logs_first: bool = False, room: Room | None = None) -> list[ErasureTrace]:
     """The traces in one file or directory: the blocks of an erasure trace, or each direction of a logged link.
 
     Each folder below a directory is an experiment of its own. Its erasure traces are taken or, where it has none,
     its logs together; with `logs_first` the logs are preferred. Raises InputError, also for a trace with a
-    character that is neither 0 nor 1.
+    character that is neither 0 nor 1. Inputs are read as far as there is `room`.
     """
+    room = room or Room()
     if path != "-" and Path(path).is_dir():
-        return _in_directory(path, logs_first)
-    source = open_source(path)
+        return _in_directory(path, logs_first, room)
+    source = open_source(path, room)
     if _format(source).erasure_trace:
         return [_of_blocks(source)]
-    return erasures(read(path), _short(path))
+    return erasures(read_sources([source], room), _short(path))
 
 
-def _in_directory(path: str, logs_first: bool) -> list[ErasureTrace]:
+def _in_directory(path: str, logs_first: bool, room: Room) -> list[ErasureTrace]:
     folders: dict[Path, list[str]] = {}
     for file in parsers.inputs_in([path]):
         folders.setdefault(Path(file).parent, []).append(file)
@@ -40,7 +41,7 @@ def _in_directory(path: str, logs_first: bool) -> list[ErasureTrace]:
     reasons = [f"{path}: holds no erasure trace and no log of a link"]
     for folder, files in folders.items():
         try:
-            found += _of_one_experiment(folder, files, logs_first)
+            found += _of_one_experiment(folder, files, logs_first, room)
         except InputError as error:
             reasons.append(str(error))
     if not found:
@@ -48,24 +49,25 @@ def _in_directory(path: str, logs_first: bool) -> list[ErasureTrace]:
     return found
 
 
-def _of_one_experiment(folder: Path, files: list[str], logs_first: bool) -> list[ErasureTrace]:
+def _of_one_experiment(folder: Path, files: list[str], logs_first: bool, room: Room) -> list[ErasureTrace]:
     formats = {file: _known_format(file) for file in files}
     blocks = [file for file, one in formats.items() if one is not None and one.erasure_trace]
     logs = [file for file, one in formats.items() if one is not None and one.link_log]
     if blocks and not (logs and logs_first):
-        return [_of_blocks(open_source(file)) for file in blocks]
-    return erasures(read(*logs), _short(str(folder))) if logs else []
+        return [_of_blocks(open_source(file, room)) for file in blocks]
+    return erasures(read_sources(logs, room), _short(str(folder))) if logs else []
 
 
 def load_all(
-    paths: Sequence[str], *, logs_first: bool = False
+    paths: Sequence[str], *, logs_first: bool = False, room: Room | None = None
 ) -> tuple[list[ErasureTrace], dict[str, ErasureTrace]]:
     """The traces of all paths, each with a unique name; and, by name, the other direction where it is known."""
+    room = room or Room()
     found: list[ErasureTrace] = []
     reverse: dict[str, ErasureTrace] = {}
     for path in paths:
         mine: list[ErasureTrace] = []
-        for trace in load(path, logs_first=logs_first):
+        for trace in load(path, logs_first=logs_first, room=room):
             mine.append(_renamed(trace, [*found, *mine]))
         found += mine
         opposite = [(a, b) for a in mine for b in mine if a is not b and a.link and a.link == b.link]

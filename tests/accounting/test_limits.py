@@ -127,6 +127,18 @@ def test_a_needless_resend_is_no_recovery() -> None:
     assert "timeout_recovery" not in spent
 
 
+def test_the_wait_for_a_timer_counts_if_it_resent_what_had_arrived_while_other_data_was_lost() -> None:
+    """The acknowledgement of 101..200 was lost, and 201..300: without the timer nothing would have come back."""
+    lost = (*LOST[:4], data(102, 201, 301, stamp=102), again(700, 101, 201, stamp=700))
+    found_by_acks = (
+        ack(800, 201, dsack=(101, 201), echo=101), *(data(801, n, n + 100, stamp=801) for n in (301, 401, 501, 601)),
+        ack(901, 201, (301, 401), echo=101), ack(902, 201, (301, 501), echo=101), ack(903, 201, (301, 601), echo=101),
+        again(903.1, 201, 301, stamp=903), ack(904, 201, (301, 701), echo=101), ack(1003, 701, echo=903),
+    )  # fmt: skip
+    # Some of it may have gone into sending: no rate is known.
+    assert 0.99 * (700 - 101) < milliseconds(found(*lost, *found_by_acks))["timeout_recovery"] <= 700 - 101
+
+
 def test_a_resend_that_acknowledgements_set_off_begins_fast_recovery() -> None:
     """From the resend until all that was sent before it is acknowledged."""
     flight = [data(n, 1 + 100 * n, 101 + 100 * n, stamp=1 + n) for n in range(5)]

@@ -133,7 +133,7 @@ def test_gzip_is_read_through(entry: parsers.Format, tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(data))
     assert parsers.read(open_source(str(path))).records == parsers.read(Source("sample", data)).records
     path.write_bytes(gzip.compress(data)[:-9])
-    assert any("gzip" in skip.reason for skip in open_source(str(path)).skips)
+    assert any("gzip" in skip.reason for skip in parsers.read(open_source(str(path))).skips)
 
 
 def mutated(data: bytes, draw: st.DrawFn) -> bytes:

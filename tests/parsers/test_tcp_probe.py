@@ -101,6 +101,7 @@ def test_every_line_of_real_traces_is_read(name: str) -> None:
     """Nothing is skipped in what a current kernel wrote; one row for each line that is no comment."""
     for file in ("tcp_probe.txt.gz", "retransmit.txt"):
         source = open_source(str(shared("linux", name, file)))
+        assert source.data
         recording = tcp_probe.read(source)
         expected = sum(1 for _, _, text in source.lines() if text.strip() and not text.startswith("#"))
         assert (recording.records, recording.skips) == (expected, [])

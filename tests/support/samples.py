@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from shared_data import shared
+from shared_data import shared, shared_root
 
 from multitracer.parsers import erasures_packed
 from multitracer.parsers.shared.source import Source, open_source
@@ -80,7 +80,19 @@ INVENTED = {
 
 def files(name: str | None) -> list[Path]:
     """The shared recordings of one format (None: of no input format); skips the test if there are none."""
-    root = shared("linux").parent
+    return _files(shared("linux").parent, name)
+
+
+def shared_files(name: str) -> list[Path]:
+    """The same, and those that other tools brought; empty without shared data."""
+    root = shared_root()
+    if root is None:
+        return []
+    foreign = sorted((root / "public" / "foreign").glob("*.[pm]*")) if name == "pcap" else []
+    return _files(root, name) + foreign
+
+
+def _files(root: Path, name: str | None) -> list[Path]:
     taken: set[Path] = set()
     found = []
     for pattern, wanted in FILES:

@@ -26,11 +26,20 @@ def shared(*parts: str) -> Path:
     """
     if state.in_fast_test:
         pytest.fail("this test needs the shared data: mark it with pytest.mark.data", pytrace=False)
-    root = Path(os.environ.get("MULTITRACER_DATA") or _BESIDE)
+    root = _root()
     path = root.joinpath(*parts)
     if not path.exists():
         pytest.skip(f"no {'/'.join(parts)} in {root}: set MULTITRACER_DATA to the folder that holds it")
     return path
+
+
+def _root() -> Path:
+    return Path(os.environ.get("MULTITRACER_DATA") or _BESIDE)
+
+
+def shared_root() -> Path | None:
+    """The folder of the shared data; None where there is none."""
+    return _root() if _root().is_dir() else None
 
 
 INPUTS = (

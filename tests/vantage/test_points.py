@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from multitracer.model import schema
 from multitracer.model.trace import Input, Recording
-from multitracer.vantage.points import find_points, occurrence
+from multitracer.vantage.fingerprints import occurrence
+from multitracer.vantage.points import find_points
 
 MS = 1_000_000
 
@@ -37,6 +38,7 @@ def transfer(packets: int, *, ip_id: int | None = None, tsval: bool = True) -> d
         "ip_id": index % 65535 + 1 if ip_id is None else np.full(packets, ip_id),
         "checksum": index % 65536,
         "wire_bytes": np.where(data, 1500, 40),
+        "ttl": np.full(packets, 64),
     }
 
 

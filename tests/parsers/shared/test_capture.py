@@ -178,8 +178,8 @@ def test_every_link_layer_is_looked_through(name: str) -> None:
 
 TUNNELS = {
     "gre": ipv4(b"\0\0\x08\0" + SEGMENT, p=47),
-    "ip in ip": ipv4(SEGMENT, p=4),
-    "gtp-u": ipv4(
+    "ipip": ipv4(SEGMENT, p=4),
+    "gtpu teid 1": ipv4(
         b"\x12\x34\x08\x68" + struct.pack(">HH", 16 + len(SEGMENT), 0) + b"\x30\xff\0\0\0\0\0\1" + SEGMENT, p=17
     ),
 }
@@ -187,10 +187,12 @@ TUNNELS = {
 
 @pytest.mark.parametrize("name", TUNNELS)
 def test_tunnels_are_looked_into(name: str) -> None:
-    """The inner segment is analysed, in its place among the others."""
+    """The inner segment is analysed, in its place among the others, and belongs to a flow of its tunnel."""
     found = decoded([SEGMENT, TUNNELS[name], SEGMENT])
     assert found.tables["packets"]["record"].tolist() == [1, 2, 3]
-    assert found.tables["packets"]["flow"].tolist() == [0, 0, 0]
+    flow = found.tables["packets"]["flow"].to_numpy()
+    assert found.tables["flows"]["tunnel"].to_numpy()[flow].tolist() == ["", name, ""]
+    assert found.tables["flows"]["outer_a"].to_numpy()[flow].tolist() == ["", "10.0.0.1", ""]
 
 
 def test_ipv6_extension_headers_are_passed() -> None:

@@ -1,0 +1,323 @@
+"""Packets that a capture holds several times: those of a mirror port, a bridge, both sides of a router.
+
+A copy is equal in all that a packet says of itself. That it is no second transmission is proven by the sender: each
+of its packets has another IP ID (RFC 6864), or its clock has moved on since (RFC 7323 5.4: what is sent again bears
+the time at which it is sent again). Where a sender gives neither, the delays of all such pairs decide, or nothing
+does, and both packets count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.compute.arrays import runs
+from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.threads import concurrently, shares
+from multitracer.model.schema import FIN, OPTION_TIMESTAMPS, SYN
+from multitracer.wire.octets import hash_pair
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+
+REACH_RECORDS = 8192
+"""A copy follows its packet within so many records; a power of two."""
+_SLOTS = 4 * REACH_RECORDS
+LONGEST_NS = 100_000_000
+"""A copy follows its packet within this time, which is half the shortest retransmission timer in use (Linux: 0.2 s)."""
+
+REPEATED, PROVEN, OPEN = range(3)
+"""Whether the second of two equal packets is another transmission, a copy, or whether the two alone do not tell."""
+
+
+@dataclass(frozen=True)
+class DelayLimits:
+    """What the delays of copies must be like where neither IP ID nor timestamps prove them; times in ns."""
+
+    known: int = 3
+    """So many proven copies show what the delays are like."""
+    steady_ns: int = 1_000_000
+    """Copies of a mirror port are no later than this."""
+    most_share: float = 0.5
+    """An acknowledgement repeated within the delay is a copy if this share of the other packets is copied."""
+    least_share: float = 0.2
+    """Without proven copies: share of the packets that must be copied, and of those with data."""
+    least_steady: float = 0.9
+    """Without proven copies: share of the equal packets that must follow at once."""
+
+
+@dataclass(frozen=True)
+class Copies:
+    """`twice`, shape (packets,), tells which packets were there before; the counts are by (input, place).
+
+    `undecided` counts packets with data that may be copies or not, and count as packets.
+    """
+
+    twice: Bools
+    counts: dict[tuple[int, int], int]
+    undecided: dict[tuple[int, int], int]
+
+
+class PacketFields(NamedTuple):
+    """What is compared of the packets, and their times: one element per packet."""
+
+    place: Any
+    flow: Any
+    direction: Any
+    raw_seq: Any
+    raw_ack: Any
+    payload_bytes: Any
+    flags: Any
+    raw_window: Any
+    tsval: Any
+    tsecr: Any
+    ip_id: Any
+    checksum: Any
+    options: Any
+    ttl: Any
+    time_ns: Any
+
+
+class Recent(NamedTuple):
+    """The last records by hash: the newest of each slot, and for each the one before it in its slot."""
+
+    newest: Any
+    before: Any
+    hashed: Any
+
+
+class Senders(NamedTuple):
+    """Per sender: the last new packet's IP ID, how many new ones, how often the ID changed, newest TSval."""
+
+    last_id: Any
+    packets: Any
+    changes: Any
+    tsval: Any
+
+
+class _Pairs(NamedTuple):
+    """Equal packets: rows of the later one and of the one before it, and what they are."""
+
+    after: Any
+    before: Any
+    verdict: Any
+
+
+def find_copies(packets: pd.DataFrame, place: Any, flows: int, limits: DelayLimits | None = None) -> Copies:
+    """Find the packets that were captured before at the same place; `place` is the interface, or a part of it."""
+    others = (packets[name].to_numpy() for name in PacketFields._fields[1:])
+    fields, number = PacketFields(place, *others), packets["input"].to_numpy()
+    twice = np.zeros(len(packets), dtype=np.bool_)
+    counts: dict[tuple[int, int], int] = {}
+    undecided: dict[tuple[int, int], int] = {}
+    for start, stop in runs(number):
+        pairs = _judged(_equal_pairs(fields, start, stop), fields, start, stop, flows)
+        for here, one in _by_place(pairs, place):
+            rows, unclear = _settled(one, fields, _size(place, start, stop, here), limits or DelayLimits())
+            twice[rows] = True
+            key = int(number[start]), here
+            counts[key], undecided[key] = counts.get(key, 0) + len(rows), undecided.get(key, 0) + unclear
+    return Copies(twice, counts, undecided)
+
+
+def _by_place(pairs: _Pairs, place: Any) -> list[tuple[int, _Pairs]]:
+    if not len(pairs.after):
+        return []
+    here = place[pairs.after]
+    if here.min() == here.max():
+        return [(int(here[0]), pairs)]
+    return [(int(one), _Pairs(*(part[here == one] for part in pairs))) for one in np.unique(here)]
+
+
+def _size(place: Any, start: int, stop: int, here: int) -> int:
+    return int((place[start:stop] == here).sum())
+
+
+def _equal_pairs(fields: PacketFields, start: int, stop: int) -> _Pairs:
+    """All packets that repeat an earlier one within reach, each with the nearest one that it repeats."""
+    after, before = (np.empty(stop - start, dtype=np.int32) for _ in range(2))  # unwritten pages take no memory
+    parts = shares(stop - start)
+
+    def find(part: slice) -> int:
+        recent = Recent(
+            np.full(_SLOTS, -1, dtype=np.int64), np.full(REACH_RECORDS, -1, dtype=np.int64),
+            np.zeros(REACH_RECORDS, dtype=np.int64),
+        )  # fmt: skip
+        first, end = start + part.start, start + part.stop
+        return int(find_equal(fields, max(start, first - REACH_RECORDS), first, end, recent, after[part], before[part]))
+
+    found = concurrently(find, parts)
+    pieces = [slice(part.start, part.start + count) for part, count in zip(parts, found, strict=True)]
+    one, other = (_joined(rows, pieces) for rows in (after, before))
+    return _Pairs(one, other, np.zeros(len(one), dtype=np.uint8))
+
+
+def _joined(rows: Any, pieces: Sequence[slice]) -> Any:
+    return rows[pieces[0]] if len(pieces) == 1 else np.concatenate([rows[piece] for piece in pieces])
+
+
+@inlined
+def packet_hash(fields: PacketFields, row: int) -> int:
+    """A hash of what differs from packet to packet."""
+    upper = np.int64(fields.checksum[row]) << 15 ^ np.int64(fields.ip_id[row]) ^ np.int64(fields.flow[row]) << 3
+    return int(hash_pair(np.int64(fields.raw_seq[row]) ^ np.int64(fields.raw_ack[row]) << 1, upper))
+
+
+@inlined
+def equal_packets(fields: PacketFields, one: int, other: int) -> bool:
+    """Whether two packets at one place are equal in all that a router leaves alone."""
+    return bool(
+        fields.raw_seq[one] == fields.raw_seq[other]
+        and fields.raw_ack[one] == fields.raw_ack[other]
+        and fields.checksum[one] == fields.checksum[other]
+        and fields.ip_id[one] == fields.ip_id[other]
+        and fields.payload_bytes[one] == fields.payload_bytes[other]
+        and fields.flags[one] == fields.flags[other]
+        and fields.raw_window[one] == fields.raw_window[other]
+        and fields.tsval[one] == fields.tsval[other]
+        and fields.tsecr[one] == fields.tsecr[other]
+        and fields.flow[one] == fields.flow[other]
+        and fields.direction[one] == fields.direction[other]
+        and fields.place[one] == fields.place[other]
+    )
+
+
+@kernel
+def find_equal(fields: PacketFields, warm: int, start: int, stop: int, recent: Recent, after: Any, before: Any) -> int:
+    """Fill `after` and `before` with the rows of equal packets, `after` from `start` on; returns their number.
+
+    The rows from `warm` on are only remembered.
+    """
+    count = 0
+    for row in range(warm, stop):
+        hashed = packet_hash(fields, row)
+        slot = hashed & (_SLOTS - 1)
+        earlier = recent.newest[slot]
+        if row >= start:
+            at = earlier
+            while at >= 0 and at > row - REACH_RECORDS:
+                if recent.hashed[at & (REACH_RECORDS - 1)] == hashed and equal_packets(fields, at, row):
+                    after[count], before[count] = row, at
+                    count += 1
+                    break
+                at = recent.before[at & (REACH_RECORDS - 1)]
+        recent.before[row & (REACH_RECORDS - 1)], recent.hashed[row & (REACH_RECORDS - 1)] = earlier, hashed
+        recent.newest[slot] = row
+    return count
+
+
+def _judged(pairs: _Pairs, fields: PacketFields, start: int, stop: int, flows: int) -> _Pairs:
+    """The pairs with what the sender's IP IDs and timestamps say of them."""
+    if len(pairs.after):
+        senders = Senders(
+            np.full(2 * flows, -1, dtype=np.int32), np.zeros(2 * flows, dtype=np.int32),
+            np.zeros(2 * flows, dtype=np.int32), np.full(2 * flows, -1, dtype=np.int64),
+        )  # fmt: skip
+        watch_ids(fields, start, stop, pairs.after, senders)
+        judge(fields, start, stop, pairs.after, pairs.before, senders, pairs.verdict)
+    return pairs
+
+
+@kernel
+def watch_ids(fields: PacketFields, start: int, stop: int, after: Any, senders: Senders) -> None:
+    """Count each sender's packets, without the repeated ones in `after`, and how often the IP ID was another one."""
+    pair = 0
+    for row in range(start, stop):
+        if pair < len(after) and after[pair] == row:
+            pair += 1
+            continue
+        stream = 2 * np.int64(fields.flow[row]) + np.int64(fields.direction[row])
+        if senders.packets[stream] and senders.last_id[stream] != fields.ip_id[row]:
+            senders.changes[stream] += 1
+        senders.last_id[stream] = fields.ip_id[row]
+        senders.packets[stream] += 1
+
+
+@kernel
+def judge(
+    fields: PacketFields, start: int, stop: int, after: Any, before: Any, senders: Senders, verdict: Any
+) -> None:  # fmt: skip
+    """Fill `verdict` with what IP IDs, timestamps and delay say of each pair of equal packets."""
+    pair = 0
+    for row in range(start, stop):
+        stream = 2 * np.int64(fields.flow[row]) + np.int64(fields.direction[row])
+        tsval = np.int64(fields.tsval[row])
+        newest = senders.tsval[stream]
+        later = (newest - tsval) & 0xFFFFFFFF if newest >= 0 else np.int64(0)
+        stamped = fields.options[row] & OPTION_TIMESTAMPS
+        if pair < len(after) and after[pair] == row:
+            delay = abs(fields.time_ns[row] - fields.time_ns[before[pair]])
+            numbered = fields.ip_id[row] > 0 and 2 * senders.changes[stream] >= max(2, senders.packets[stream])
+            if delay > LONGEST_NS:
+                verdict[pair] = REPEATED
+            elif numbered or (stamped and 0 < later < 0x80000000):
+                verdict[pair] = PROVEN
+            else:
+                verdict[pair] = OPEN
+            pair += 1
+        elif stamped and (newest < 0 or later >= 0x80000000):
+            senders.tsval[stream] = tsval
+
+
+def _settled(pairs: _Pairs, fields: PacketFields, packets: int, limits: DelayLimits) -> tuple[Ints, int]:
+    """The rows of copies, and how many packets with data may be copies or not; `packets` were captured there."""
+    verdict = pairs.verdict
+    proven, unclear = verdict == PROVEN, np.flatnonzero(verdict == OPEN)
+    if not len(unclear):
+        return pairs.after[proven], 0
+    after, before = pairs.after[unclear], pairs.before[unclear]
+    routed = fields.ttl[after] != fields.ttl[before]
+    carries = _carries(fields, after)
+    delay = np.abs(fields.time_ns[after] - fields.time_ns[before])
+    copied = np.zeros(len(unclear), dtype=np.bool_)
+    for kind in (False, True):
+        mine = routed == kind
+        known = _known_delays(fields, pairs, proven, kind)
+        if len(known) >= limits.known:
+            longest = min(_usual(known), LONGEST_NS if kind else limits.steady_ns)
+            share = proven.sum() / max(1, packets - len(unclear) - proven.sum())
+            copied[mine] = (delay[mine] <= longest) & (carries[mine] | (share >= limits.most_share))
+        else:
+            copied[mine] = _copied_throughout(fields, after[mine], delay[mine], packets, limits)
+    left = ~copied & carries & (delay <= limits.steady_ns)
+    return np.concatenate([pairs.after[proven], after[copied]]), int(left.sum())
+
+
+def _carries(fields: PacketFields, rows: Any) -> Bools:
+    """Whether packets have data, SYN or FIN: what a receiver acknowledges, and an acknowledgement only repeats."""
+    result: Bools = (fields.payload_bytes[rows] > 0) | ((fields.flags[rows] & (SYN | FIN)) > 0)
+    return result
+
+
+_SAMPLE = 10_000
+
+
+def _known_delays(fields: PacketFields, pairs: _Pairs, proven: Bools, routed: bool) -> Ints:
+    """The delays of some proven copies, those with another TTL or those with the same."""
+    rows = np.flatnonzero(proven)
+    rows = rows[:: max(1, len(rows) // _SAMPLE)]
+    after, before = pairs.after[rows], pairs.before[rows]
+    kind = (fields.ttl[after] != fields.ttl[before]) == routed
+    result: Ints = np.abs(fields.time_ns[after[kind]] - fields.time_ns[before[kind]])
+    return result
+
+
+def _usual(delay: Ints) -> int:
+    return int(2 * np.quantile(delay, 0.95)) + 1_000
+
+
+def _copied_throughout(fields: PacketFields, after: Any, delay: Ints, packets: int, limits: DelayLimits) -> Bools:
+    """Which packets are copies in a capture without a proven one: if it copied data and all else, and at once."""
+    steady = delay <= limits.steady_ns
+    with_data = int(_carries(fields, after[steady]).sum())
+    enough = steady.sum() >= max(2, limits.least_share * packets)
+    if not enough or with_data < max(1, limits.least_share * steady.sum()) or steady.sum() < limits.least_steady * len(delay):
+        return np.zeros(len(delay), dtype=np.bool_)
+    return steady & (delay <= _usual(delay[steady]))

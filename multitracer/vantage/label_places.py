@@ -1,0 +1,129 @@
+"""Places that one interface saw: inside and outside a tunnel, in one VLAN and in another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.compute.arrays import with_columns
+from multitracer.vantage.flow_labels import Labels, find_labels
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+_NUMBER = re.compile(r"\b(?:0x)?[0-9a-f]*[0-9][0-9a-f]*\b")
+
+
+@dataclass(frozen=True)
+class Placed:
+    """The tables with the packets of one connection in one flow, and the place of every packet within its input.
+
+    Without `place` it is the interface; `names` says what the others are, by (input, place).
+    """
+
+    tables: Mapping[str, pd.DataFrame]
+    place: Any = None
+    names: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    notes: Mapping[int, str] = field(default_factory=dict)
+
+
+def join_labels(tables: Mapping[str, pd.DataFrame]) -> Placed:
+    """Join the flows of one connection that go under several labels; places that an interface saw apart."""
+    packets, flows = tables["packets"], tables["flows"]
+    labels = find_labels(packets, flows)
+    if labels is None:
+        return Placed(tables)
+    flow = packets["flow"].to_numpy()
+    joined = with_columns(
+        packets, flow=labels.flow[flow].astype(np.int32),
+        direction=packets["direction"].to_numpy() ^ labels.swapped[flow],
+    )  # fmt: skip
+    notes = _unpaired_notes(packets, labels)
+    if (labels.side[flow] == labels.flow[flow]).all():
+        return Placed({**tables, "packets": joined}, notes=notes)
+    place, names, split = _Places(packets, flows["tunnel"].tolist(), labels).assign()
+    return Placed({**tables, "packets": joined}, place, names, notes | split)
+
+
+class _Places:
+    """Numbers for the places that the interfaces of each input saw."""
+
+    def __init__(self, packets: pd.DataFrame, tunnels: list[str], labels: Labels) -> None:
+        self.packets, self.tunnels, self.labels = packets, tunnels, labels
+        self.interface: Any = packets["interface"].to_numpy()
+        self.next = int(self.interface.max()) + 1
+        self.known: dict[tuple[int, int], dict[str, int]] = {}
+        self.names: dict[tuple[int, int], str] = {}
+        self.flows_of: dict[int, int] = {}
+
+    def assign(self) -> tuple[Any, dict[tuple[int, int], str], dict[int, str]]:
+        """The place of every packet, names of places, and notes by input."""
+        flow, number = self.packets["flow"].to_numpy().astype(np.int64), self.packets["input"].to_numpy()
+        flows, interfaces = len(self.tunnels), self.next
+        key = (number.astype(np.int64) * interfaces + self.interface) * flows + flow
+        seen, which = np.unique(key, return_inverse=True)
+        place_of = self._by_source(seen // flows, seen % flows, interfaces)
+        texts = {
+            one: f"Saw the packets of {count} connection{'s' if count > 1 else ''} at several places: "
+            + "; ".join(name for (where, _), name in self.names.items() if where == one) + "."
+            for one, count in self.flows_of.items()
+        }  # fmt: skip
+        return place_of[which].astype(np.int16), self.names, texts
+
+    def _by_source(self, source: Ints, flow: Ints, interfaces: int) -> Ints:
+        """The place of each flow at each source, of which (source, flow) are the pairs seen."""
+        place = source % interfaces
+        root, side = self.labels.flow[flow], self.labels.side[flow]
+        several = np.zeros(len(flow), dtype=np.bool_)
+        order = np.lexsort((side, root, source))
+        edges = np.flatnonzero(np.diff(source[order]) | np.diff(root[order])) + 1
+        for group in np.split(order, edges):
+            if len(group) > 1 and len(np.unique(side[group])) > 1:
+                several[group] = True
+                self._split(group, source, flow, side, place, interfaces)
+        for at in np.flatnonzero(~several):
+            known = self.known.get((int(source[at]) // interfaces, int(place[at])), {})
+            place[at] = known.get(_kind(self.tunnels[flow[at]]), known.get(self.tunnels[flow[at]], place[at]))
+        return place
+
+    def _split(self, group: Ints, source: Ints, flow: Ints, side: Ints, place: Ints, interfaces: int) -> None:
+        """Give each side of one connection at one source a place of its own."""
+        number, interface = int(source[group[0]]) // interfaces, int(place[group[0]])
+        self.flows_of[number] = self.flows_of.get(number, 0) + 1
+        sides = {one: group[side[group] == one] for one in np.unique(side[group]).tolist()}
+        texts = {one: self.tunnels[int(flow[rows[0]])] for one, rows in sides.items()}
+        kinds = [_kind(text) for text in texts.values()]
+        for one, rows in sides.items():
+            text = texts[one] if kinds.count(_kind(texts[one])) > 1 else _kind(texts[one])
+            place[rows] = self._number(number, interface, text)
+
+    def _number(self, number: int, interface: int, text: str) -> int:
+        known = self.known.setdefault((number, interface), {})
+        if text not in known:
+            known[text] = interface if not known else self.next
+            self.next += bool(len(known) > 1)
+            within = f"in {text}" if text else "outside tunnels"
+            self.names[number, known[text]] = f"interface {interface}, {within}" if interface else within
+        return known[text]
+
+
+def _kind(tunnel: str) -> str:
+    """A label without its numbers."""
+    return " ".join(_NUMBER.sub("", tunnel).split())
+
+
+def _unpaired_notes(packets: pd.DataFrame, labels: Labels) -> dict[int, str]:
+    if not labels.unpaired:
+        return {}
+    text = (
+        f"{labels.unpaired} flows of one direction would answer a flow that another answers better, as after a change "
+        "of the tunnel: they count as connections of their own."
+    )
+    return dict.fromkeys(np.unique(packets["input"].to_numpy()).tolist(), text)
