@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import NoReturn
 
 import click
+from click.shell_completion import shell_complete
 
 from multitracer import __version__
 from multitracer.commands import stopping
@@ -25,6 +26,9 @@ from multitracer.model.errors import MissingCapabilityError, MultiTracerError
 DEFECT, USAGE = 1, 2
 PIPE_CLOSED = 128 + signal.SIGPIPE
 """The exit status of a program ended by that signal, as shells report it."""
+
+COMPLETION = "_MULTITRACER_COMPLETE"
+"""The variable by which a shell asks what completes a command line."""
 
 COMMANDS = ("analyze", "retrace", "erasures", "export", "formats")
 
@@ -65,7 +69,9 @@ def cli() -> None:
 
 
 def main() -> NoReturn:
-    """Run the program with the shell's arguments and exit with its status."""
+    """Run the program with the shell's arguments and exit with its status; or say what completes a command line."""
+    if instruction := os.environ.get(COMPLETION):
+        sys.exit(shell_complete(cli, {}, "multitracer", COMPLETION, instruction))
     garbage.settle()
     try:
         stopping.unwind()

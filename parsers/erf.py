@@ -60,6 +60,11 @@ def _plausible(head: bytes, at: int) -> int:
 
 def read(source: Source) -> Recording:
     """Packets, flows and options of the record types that carry IP."""
+    return recording("erf", source, records(source))
+
+
+def records(source: Source) -> Records:
+    """All records of the types that carry IP; raises InputError where there is none."""
     data = octets(source.data)
     skips: list[Skip] = []
     rows = list(_rows(bytes(source.data), skips))
@@ -67,15 +72,11 @@ def read(source: Source) -> Recording:
         raise InputError(source.path, "holds no ERF record that is read here")
     columns = list(zip(*rows, strict=True))
     kinds = sorted({row[4] for row in rows})
-    return recording(
-        "erf",
-        source,
-        Records(
-            data, np.array(columns[0], dtype=np.int64), np.array(columns[1], dtype=np.int32),
-            np.array(columns[2], dtype=np.int32), np.array(columns[3], dtype=np.int64),
-            np.array([kinds.index(kind) for kind in columns[4]], dtype=np.int16),
-            np.array(columns[5], dtype=np.int64), kinds, skips, not any(s.reason.startswith("file") for s in skips),
-        ),
+    return Records(
+        data, np.array(columns[0], dtype=np.int64), np.array(columns[1], dtype=np.int32),
+        np.array(columns[2], dtype=np.int32), np.array(columns[3], dtype=np.int64),
+        np.array([kinds.index(kind) for kind in columns[4]], dtype=np.int16),
+        np.array(columns[5], dtype=np.int64), kinds, skips, not any(s.reason.startswith("file") for s in skips),
     )  # fmt: skip
 
 

@@ -75,6 +75,11 @@ def sniff(head: bytes) -> bool:
 
 def read(source: Source) -> Recording:
     """Packets, flows and options, and the link frames that the capture carries."""
+    return recording("pcap", source, records(source))
+
+
+def records(source: Source) -> Records:
+    """All records; raises InputError where the file header is not one of pcap."""
     data = octets(source.data)
     if len(data) < _FILE_HEADER_BYTES:
         raise InputError(source.path, "ends within the file header", offset=len(data))
@@ -83,13 +88,9 @@ def read(source: Source) -> Recording:
     layout, link_type = _file_header(bytes(data[:_FILE_HEADER_BYTES]))
     offset, captured, original, time_ns, state = _records(data, layout)
     count = int(state[_FOUND])
-    return recording(
-        "pcap",
-        source,
-        Records(
-            data, offset, captured, original, time_ns, np.zeros(count, dtype=np.int16),
-            np.arange(1, count + 1, dtype=np.uint32), [link_type], *_losses(state),
-        ),
+    return Records(
+        data, offset, captured, original, time_ns, np.zeros(count, dtype=np.int16),
+        np.arange(1, count + 1, dtype=np.uint32), [link_type], *_losses(state),
     )  # fmt: skip
 
 

@@ -72,6 +72,11 @@ class _Found:
 
 def read(source: Source) -> Recording:
     """Packets of all sections and interfaces; `interface` is numbered over the whole file."""
+    return recording("pcapng", source, records(source))
+
+
+def records(source: Source) -> Records:
+    """All records; raises InputError where no interface is described."""
     data = octets(source.data)
     if len(data) < 28:
         raise InputError(source.path, "ends within its section header", offset=len(data))
@@ -84,15 +89,15 @@ def read(source: Source) -> Recording:
     if not interfaces.link_types:
         raise InputError(source.path, "describes no interface", hint="The file was cut or is damaged.")
     number = np.arange(1, found.count + 1, dtype=np.int64)
-    records = Records(
+    found_records = Records(
         data, offset, captured, original, time_ns, interface, number, interfaces.link_types, found.skips, complete
     )
     if not held.all():
         first = int(np.argmin(held))
         found.skips.append(Skip(_FAR, first + 1, int(offset[first]), int((~held).sum())))
         columns = ("offset", "captured", "original", "time_ns", "interface", "number")
-        records = replace(records, **{name: getattr(records, name)[held] for name in columns})
-    return recording("pcapng", source, records)
+        found_records = replace(found_records, **{name: getattr(found_records, name)[held] for name in columns})
+    return found_records
 
 
 def _walk(data: Any, found: _Found, interfaces: _Interfaces) -> bool:

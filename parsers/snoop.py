@@ -30,6 +30,11 @@ def sniff(head: bytes) -> bool:
 
 def read(source: Source) -> Recording:
     """Packets, flows and options."""
+    return recording("snoop", source, records(source))
+
+
+def records(source: Source) -> Records:
+    """All records; raises InputError where the file header is damaged, or of a data link that is not read."""
     data = octets(source.data)
     if len(data) < _FILE_HEADER_BYTES:
         raise InputError(source.path, "ends within the file header", offset=len(data))
@@ -41,14 +46,10 @@ def read(source: Source) -> Recording:
     captured, original = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32)
     count, cut_at = walk_snoop(data, offset, captured, original, time_ns)
     skips = [Skip("file ends within a record", int(count) + 1, int(cut_at))] if cut_at >= 0 else []
-    return recording(
-        "snoop",
-        source,
-        Records(
-            data, offset[:count], captured[:count], original[:count], time_ns[:count],
-            np.zeros(count, dtype=np.int16), np.arange(1, count + 1, dtype=np.int64), [_LINK_TYPES[kind]],
-            skips, not skips,
-        ),
+    return Records(
+        data, offset[:count], captured[:count], original[:count], time_ns[:count],
+        np.zeros(count, dtype=np.int16), np.arange(1, count + 1, dtype=np.int64), [_LINK_TYPES[kind]],
+        skips, not skips,
     )  # fmt: skip
 
 

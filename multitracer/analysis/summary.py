@@ -37,7 +37,7 @@ _RATES = ("throughput_bps", "goodput_bps")
 _CLOCK = ("reference", "offset_s", "drift_ppm", "error_s", "worst_s", "how")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Summary:
     """`document` is the content of summary.json; its keys and their meanings are the public interface.
 
@@ -53,6 +53,10 @@ class Summary:
     def verdict(self) -> str:
         """The first sentence of the story."""
         return self.story[0]
+
+    def __repr__(self) -> str:
+        """The story: the document would fill many screens."""
+        return "Summary: " + "\n".join(self.story)
 
 
 def summarize(analysis: Analysis) -> Summary:

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from multitracer.commands.browser import open_page
 from multitracer.commands.campaign import Spread, compare_all
 from multitracer.commands.experiment import Written, analyze_one, skipped_in
 from multitracer.commands.messages import quiet, say, verbosity_options
-from multitracer.commands.parameters import EXPORTED, MOST_JOBS, Whole, input_options, no_message, output_option
+from multitracer.commands.parameters import (
+    EXPORTED,
+    MOST_JOBS,
+    Whole,
+    check_copies,
+    input_options,
+    no_message,
+    output_option,
+)
 from multitracer.commands.terminal import print_summary
 from multitracer.export.result_directory import recover
-from multitracer.model.errors import SkippedInputError
+from multitracer.model.errors import SkippedInputError, UsageError
+
+if TYPE_CHECKING:
+    from multitracer.analysis.display_filters import DisplayFilters
+    from multitracer.model.analysis import Analysis
 
 EXAMPLES = """
 \b
@@ -23,6 +36,9 @@ Examples:
   multitracer analyze snd.pcap rcv.pcap.gz      both ends' captures
   multitracer analyze snd.pcap --link-rate 9600 one capture and the link's rate
   multitracer analyze --compare monday/ tuesday/  each by itself, and beside the other
+  multitracer analyze rec/ --findings | less    every finding, its evidence, filters to copy
+  multitracer analyze rec/ --open               and the report in the browser
+  multitracer analyze snd.pcap --export pcapng  a copy with the findings as comments on its packets
   multitracer analyze rec/ --json -q | jq .accounting
   tcpdump -w - tcp | multitracer analyze - --no-report
 """
@@ -34,6 +50,8 @@ Examples:
 @input_options
 @output_option
 @click.option("--json", "as_json", is_flag=True, help="Print summary.json instead of the summary for people.")
+@click.option("--findings", "all_findings", is_flag=True, help="Print every finding whole, with all of its evidence.")
+@click.option("--open", "opened", is_flag=True, help="Open the report in the browser when it is written.")
 @click.option("--no-report", is_flag=True, help="Leave report.html out.")
 @click.option("--export", "exports", multiple=True, type=EXPORTED, help="Write another tool's format too (repeatable).")
 @click.option("--summary-only", is_flag=True, help="Write summary.json and nothing else.")
@@ -53,12 +71,14 @@ def command(
     state, logs of the link (`multitracer formats` lists what is read). All are recordings of one
     experiment. "-" is standard input.
     """
+    compare, all_findings, opened = (options.pop(name) for name in ("compare", "all_findings", "opened"))
     what = Written(report=not no_report, exports=exports, all=not summary_only)
-    recovering, compare = options.pop("recovering"), options.pop("compare")
     spread = Spread(options.pop("jobs"), options.pop("cluster"))
-    if recovering:
+    if options.pop("recovering"):
         _recover(output)
         return
+    check_copies(inputs, exports, anonymize=options["anonymize"])
+    check_together(what, findings_of_several=all_findings and compare, opened=opened)
     if compare:
         skipped = compare_all(inputs, output, options, what, spread, as_json=as_json)
     else:
@@ -69,11 +89,28 @@ def command(
 
             click.echo(json_text(summary.document))
         else:
-            print_summary(summary, written, sys.stdout)
+            print_summary(summary, written, sys.stdout, filters_of(analysis) if all_findings else None)
     if strict and skipped:
         count = sum(skipped.values())
         count_text = "1 record was" if count == 1 else f"{count} records were"
         raise SkippedInputError(f"--strict: {count_text} skipped in {', '.join(skipped)}")
+    if opened:
+        open_page(output / ("compare.html" if compare else "report.html"))
+
+
+def filters_of(analysis: Analysis) -> DisplayFilters:
+    """The display filters of its findings."""
+    from multitracer.analysis.display_filters import DisplayFilters
+
+    return DisplayFilters(analysis)
+
+
+def check_together(what: Written, *, findings_of_several: bool, opened: bool) -> None:
+    """Raise UsageError for options that contradict each other, before any work is done."""
+    if findings_of_several:
+        raise UsageError("--findings lists those of one experiment, not of --compare\nUse it for each by itself.")
+    if opened and not (what.report and what.all):
+        raise UsageError("--open shows the report, which --no-report and --summary-only leave out")
 
 
 def _recover(output: Path) -> None:

@@ -8,9 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from multitracer.commands.messages import Progress, quiet, say, verbosity_options
-from multitracer.commands.parameters import Number, Whole, output_option, results, unpacked_option
+from multitracer.commands.parameters import (
+    Number,
+    Whole,
+    files_to_complete,
+    output_option,
+    results,
+    unpacked_option,
+)
 from multitracer.commands.retrace import geometry_options, pairs
 from multitracer.replay.channels import CHANNELS
 
@@ -41,7 +49,7 @@ def command() -> None:
     """
 
 
-_traces = click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
+_traces = click.argument("traces", nargs=-1, required=True, metavar="TRACE...", shell_complete=files_to_complete)
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 _packed_option = click.option("--packed", is_flag=True, help="Write a bit a block instead of text.")
 
@@ -54,7 +62,7 @@ Examples:
 
 
 @command.command("extract", epilog=EXTRACT_EXAMPLES)
-@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
+@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...", shell_complete=files_to_complete)
 @_packed_option
 @unpacked_option
 @_json_option
@@ -118,8 +126,14 @@ model's parameters.
 """
 
 
+def models_or_files(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Has the shell complete the name of a model, else of a file."""
+    models = [CompletionItem(name) for name in _CHANNEL_NAMES if name.startswith(begun)]
+    return models or files_to_complete(context, parameter, begun)
+
+
 @command.command("generate", epilog=GENERATE_EXAMPLES, help=GENERATE_HELP)
-@click.argument("model", metavar="MODEL|FILE.toml")
+@click.argument("model", metavar="MODEL|FILE.toml", shell_complete=models_or_files)
 @click.option("--set", "parameters", multiple=True, callback=pairs, metavar="KEY=VALUE",
               help="A parameter of the model (repeatable).")  # fmt: skip
 @click.option("--blocks", type=Whole(1, MOST_BLOCKS), metavar="N", help="How many blocks.")

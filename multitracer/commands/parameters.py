@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from multitracer.commands.messages import Progress, quiet, say, verbose
 from multitracer.export.result_directory import ResultDirectory
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 SUMMARY = "summary.json"
-RESULTS = (SUMMARY, "report.html", "tables", "series", "xgraph", "xplot", "csv")
+RESULTS = (SUMMARY, "report.html", "tables", "series", "xgraph", "xplot", "csv", "pcapng")
 """What `analyze` writes."""
 
 _LONGEST_S, _LARGEST_PPM = 4e9, 1e5
@@ -128,6 +129,16 @@ class Number(click.FloatRange):
         return number
 
 
+def files_to_complete(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Has the shell complete the names of files."""
+    return [CompletionItem(begun, type="file")]
+
+
+def folders_to_complete(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Has the shell complete the names of folders."""
+    return [CompletionItem(begun, type="dir")]
+
+
 unpacked_option = click.option(
     "--max-unpacked", type=Size(), metavar="SIZE",
     help="Read no more than this of all inputs together, unpacked: 500M, 2G.  [default: half of the memory]",
@@ -149,7 +160,7 @@ def _some(context: click.Context, parameter: click.Parameter, inputs: tuple[str,
 
 
 _INPUT_OPTIONS = (
-    click.argument("inputs", nargs=-1, callback=_some, metavar="INPUT..."),
+    click.argument("inputs", nargs=-1, callback=_some, metavar="INPUT...", shell_complete=files_to_complete),
     click.option(
         "--role", "roles", multiple=True, callback=_roles, metavar="FILE=sender|receiver",
         help="State which side a file was recorded on.",
@@ -177,12 +188,13 @@ _INPUT_OPTIONS = (
     unpacked_option,
 )  # fmt: skip
 
-EXPORTED = click.Choice(["xgraph", "xplot", "csv"])
+PCAPNG = "pcapng"
+EXPORTED = click.Choice(["xgraph", "xplot", "csv", PCAPNG])
 """Other tools' formats, named here because importing multitracer.export.files takes too long for `--help`."""
 
 output_option = click.option(
     "-o", "--output", type=click.Path(path_type=Path), default=Path("multitracer-out"), show_default=True,
-    metavar="DIR", help="Where results go.",
+    metavar="DIR", help="Where results go.", shell_complete=folders_to_complete,
 )  # fmt: skip
 
 
@@ -196,6 +208,17 @@ def results(
 
 def no_message(_: str) -> None:
     """What `say` is with -q."""
+
+
+def check_copies(inputs: Sequence[str], formats: Sequence[str], *, anonymize: bool) -> None:
+    """Raise UsageError if captures are to be copied that cannot be read twice, or whose addresses are to be hidden."""
+    if PCAPNG not in formats:
+        return
+    if anonymize:
+        raise UsageError("pcapng copies packets as they are, with addresses and payload: not with --anonymize")
+    once = [path for path in inputs if path == "-" or Path(path).is_fifo()]
+    if once:
+        raise UsageError(f"{once[0]}: pcapng copies captures, and this cannot be read twice\nWrite it to a file first.")
 
 
 def read_and_analyze(inputs: Sequence[str], options: dict[str, Any]) -> Analysis:

@@ -17,6 +17,7 @@ from multitracer.commands.parameters import (
     MOST_NUMBER,
     Number,
     Whole,
+    files_to_complete,
     output_option,
     results,
     shortened,
@@ -102,7 +103,7 @@ def geometry_options(function: Any) -> Any:
 
 
 @click.command("retrace", epilog=EXAMPLES)
-@click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
+@click.argument("traces", nargs=-1, required=True, metavar="TRACE...", shell_complete=files_to_complete)
 @click.option("--model", "models", type=click.Choice(MODEL_NAMES), multiple=True, default=[IDEAL], show_default=True,
               help="The link's protocol (repeatable).")  # fmt: skip
 @click.option("--frame-sizes", "sizes", callback=_sizes, metavar="FIRST:LAST:STEP",

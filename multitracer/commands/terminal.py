@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
+from multitracer.analysis.finding_evidence import evidence_lines
 from multitracer.analysis.finding_groups import group_findings
 from multitracer.analysis.story import LEAST
 from multitracer.model.vocabulary import CAUSES, LAYERS
@@ -12,10 +13,13 @@ from multitracer.model.vocabulary import CAUSES, LAYERS
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from multitracer.analysis.display_filters import DisplayFilters
     from multitracer.analysis.summary import Summary
     from multitracer.model.analysis import Totals
 
 BAR_CELLS = 72
+WIDEST = 140
+"""The most columns of a terminal that a finding's line takes."""
 SHOWN_FINDINGS, SHOWN_NOTES = 6, 3
 
 _CAUSES = {
@@ -34,19 +38,26 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in text)
 
 
-def print_summary(summary: Summary, results: str, out: TextIO) -> None:
-    """Print inputs, clocks, verdict, accounting and findings to `out`, and the line `results`: what was written."""
+def print_summary(summary: Summary, results: str, out: TextIO, filters: DisplayFilters | None = None) -> None:
+    """Print inputs, clocks, verdict, accounting and findings to `out`, and the line `results`: what was written.
+
+    Findings are one line a kind, cut to a terminal's width; with `filters` all of them, each whole with its evidence
+    and the display filters for it.
+    """
     from rich.console import Console
 
     console = Console(file=out, highlight=False, soft_wrap=True, emoji=False, markup=False)
-    width = min(console.width, 140) if console.is_terminal else 140
+    width = min(console.width, WIDEST) if console.is_terminal else None
+    findings = _kinds(summary.document, width) if filters is None else _all_findings(summary.document, filters)
     with console.capture() as captured:  # rich would handle a closed pipe itself and exit
-        for line in _lines(summary, results, width, colour=console.color_system is not None):
+        for line in (*_lines(summary, colour=console.color_system is not None), *findings):
             console.print(line)
+        console.print(f"\n{printable(results)}")
     out.write(captured.get())
 
 
-def _lines(concluded: Summary, results: str, width: int, *, colour: bool) -> Iterator[Text]:
+def _lines(concluded: Summary, *, colour: bool) -> Iterator[Text]:
+    """All but the findings."""
     from rich.text import Text
 
     summary = concluded.document
@@ -62,14 +73,6 @@ def _lines(concluded: Summary, results: str, width: int, *, colour: bool) -> Ite
     if summary["accounting"]:
         yield Text()
         yield from _bar(summary["accounting"], colour=colour)
-    groups = group_findings(summary["findings"])
-    if groups:
-        yield Text("\nFindings")
-    for group in groups[:SHOWN_FINDINGS]:
-        yield _finding(group, width)
-    if left := sum(map(len, groups[SHOWN_FINDINGS:])):
-        yield Text(f"  and {left} more", style="dim")
-    yield Text(f"\n{printable(results)}")
 
 
 def _inputs(summary: dict[str, Any], totals: Totals) -> str:
@@ -172,8 +175,21 @@ def _bar(shares: dict[str, float], *, colour: bool) -> Iterator[Text]:
     yield legend
 
 
-def _finding(group: list[dict[str, Any]], width: int) -> Text:
-    """One kind of finding: verdict, number, and the longest of them."""
+def _kinds(summary: dict[str, Any], width: int | None) -> Iterator[Text]:
+    """A line for each of the first kinds of finding."""
+    from rich.text import Text
+
+    groups = group_findings(summary["findings"])
+    if groups:
+        yield Text("\nFindings")
+    for group in groups[:SHOWN_FINDINGS]:
+        yield _finding(group, width)
+    if left := sum(map(len, groups[SHOWN_FINDINGS:])):
+        yield Text(f"  and {left} more (--findings shows all)", style="dim")
+
+
+def _finding(group: list[dict[str, Any]], width: int | None) -> Text:
+    """One kind of finding: verdict, number, and the longest of them; None does not cut the line."""
     from rich.text import Text
 
     first = group[0]
@@ -181,8 +197,34 @@ def _finding(group: list[dict[str, Any]], width: int) -> Text:
     line = Text(f"  {first['verdict']:9}", style=_STYLES[first["verdict"]])
     line.append(f"  {first['start_s']:8.1f} s  {first['kind']}{times}: ", style="default not bold")
     line.append(printable(first["because"]), style="default not bold dim")
-    line.truncate(width, overflow="ellipsis")
+    if width is not None:
+        line.truncate(width, overflow="ellipsis")
     return line
+
+
+def _all_findings(summary: dict[str, Any], filters: DisplayFilters) -> Iterator[Text]:
+    """Every finding, in order of time, each with all that it rests on."""
+    from rich.text import Text
+
+    findings = summary["findings"]
+    yield Text("\nFindings" if findings else "\nNo findings")
+    for number, one in enumerate(findings):
+        line = Text(f"  {number:4}  {one['verdict']:9}", style=_STYLES[one["verdict"]])
+        line.append(f"  {one['start_s']:.3f} s to {one['end_s']:.3f} s  {one['kind']}", style="default not bold")
+        yield line
+        yield from (Text(f"        {printable(text)}") for text in _evidence(summary, one, filters))
+
+
+def _evidence(summary: dict[str, Any], finding: dict[str, Any], filters: DisplayFilters) -> Iterator[str]:
+    """The lines below a finding: because, evidence, what set it off, and display filters."""
+    yield finding["because"]
+    connection = "" if finding["connection"] is None else f", connection {finding['connection']}"
+    lost = "" if finding["lost_s"] is None else f", lost {finding['lost_s']:.3f} s"
+    yield f"layer: {finding['layer']}{connection}{lost}"
+    yield from (f"evidence: {line}" for line in evidence_lines(summary, finding))
+    if finding["caused_by"] is not None:
+        yield f"set off by: {finding['caused_by']} ({summary['findings'][finding['caused_by']]['kind']})"
+    yield from (f"display filter for {path}: {text}" for path, text in filters.of(finding))
 
 
 def _many(count: int, noun: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.analysis.early_times import as_recorded
-from multitracer.export import csv, series, xgraph, xplot
+from multitracer.export import commented_captures, csv, series, xgraph, xplot
 from multitracer.export.json_text import json_pieces
 from multitracer.export.series import View
 from multitracer.model.analysis import Analysis
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EXPORTS = ("xgraph", "xplot", "csv")
+"""The formats that hold no payload: written where none is named."""
 MOST_CONNECTIONS = 100
 """Series are written of at most this many connections, those with most data: they are plotted one at a time."""
 
@@ -150,8 +151,11 @@ def _by_connection(table: pd.DataFrame, chosen: list[int]) -> dict[int, pd.DataF
 def write_exports(
     analysis: Analysis, document: dict[str, Any], directory: Path, kinds: Iterable[str]
 ) -> list[Path]:
-    """Write the named formats, each to a directory of its name: series for xgraph, graphs for xplot, tables as CSV."""
-    makers = {"xgraph": _xgraph, "xplot": _xplot, "csv": _csv}
+    """Write the named formats, each to a directory of its name.
+
+    Series for xgraph, graphs for xplot, tables as CSV, captures with the findings as comments for pcapng.
+    """
+    makers = {"xgraph": _xgraph, "xplot": _xplot, "csv": _csv, "pcapng": _pcapng}
     return [path for kind in dict.fromkeys(kinds) for path in makers[kind](analysis, document, directory / kind)]
 
 
@@ -178,3 +182,7 @@ def _xplot(analysis: Analysis, _: dict[str, Any], directory: Path) -> list[Path]
 def _csv(analysis: Analysis, document: dict[str, Any], directory: Path) -> list[Path]:
     recorded = as_recorded(analysis.tables, analysis.trace.shift_ns)
     return csv.write({**recorded, "inputs": inputs_table(document)}, directory)
+
+
+def _pcapng(analysis: Analysis, document: dict[str, Any], directory: Path) -> list[Path]:
+    return commented_captures.write(analysis.trace.inputs, document["findings"], directory)

@@ -117,7 +117,7 @@ class Blame(NamedTuple):
         return self.lost_ns / self.session_ns if self.session_ns else 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Analysis:
     """Everything concluded about one trace; `tables` are those of `multitracer.model.schema`."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from multitracer.model.short_texts import named
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -34,7 +36,7 @@ class Recording:
     """
 
     format: str
-    tables: dict[str, pd.DataFrame] = field(default_factory=dict)
+    tables: dict[str, pd.DataFrame] = field(default_factory=dict, repr=False)
     records: int = 0
     skips: list[Skip] = field(default_factory=list)
     bytes_read: int = 0
@@ -91,7 +93,7 @@ class Input:
 
     number: int
     path: str
-    recording: Recording
+    recording: Recording = field(repr=False)
     role: str | None = None
     clock: Clock | None = None
     first_ns: int | None = None
@@ -111,7 +113,7 @@ class Input:
         return replace(self, recording=replace(self.recording, complete=False)).with_notes(note)
 
 
-@dataclass
+@dataclass(repr=False)
 class Trace:
     """Tables on their recorded clocks; `inputs[i]` is where rows with `input == i` came from."""
 
@@ -119,3 +121,8 @@ class Trace:
     tables: dict[str, pd.DataFrame]
     shift_ns: int = 0
     """What was added to all times, because some were before 1970."""
+
+    def __repr__(self) -> str:
+        """Where it came from, and how many rows each table has."""
+        rows = ", ".join(f"{name} {len(table):,}" for name, table in self.tables.items() if len(table))
+        return f"Trace of {named([entry.path for entry in self.inputs])}: {rows or 'no rows'}"

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multitracer.analysis.display_filters import DisplayFilter, DisplayFilters
+from multitracer.analysis.finding_evidence import evidence_lines
 from multitracer.analysis.summary import Summary
 from multitracer.model.vocabulary import CAUSES, LAYERS, LIMIT_NAMES
 from multitracer.report import analysis_panels, colours, page_template, panel_data
@@ -41,7 +43,7 @@ def html(analysis: Analysis, concluded: Summary) -> str:
         "story": concluded.story[1:],
         "layers": LAYERS,
         "bar": _bar(summary["accounting"]),
-        "findings": summary["findings"][:MOST_ROWS],
+        "findings": _findings(analysis, summary),
         "more_findings": max(len(summary["findings"]) - MOST_ROWS, 0),
         "not_looked_for": _not_looked_for(summary["not_looked_for"]),
         "connections": summary["connections"].of(np.array(order, dtype=np.int64)),
@@ -77,6 +79,14 @@ def _first(shown: dict[int, PanelData]) -> PanelData:
     every = {name: source for one in shown.values() for name, source in one.sources.items() if len(source["x"])}
     nothing = {name: {column: values[:0] for column, values in source.items()} for name, source in every.items()}
     return PanelData({**nothing, **(next(iter(shown.values())).sources if shown else {})})
+
+
+def _findings(
+    analysis: Analysis, summary: dict[str, Any]
+) -> list[tuple[dict[str, Any], list[str], list[DisplayFilter]]]:
+    """The findings of the table, each with its evidence in words and the display filters for its packets."""
+    filters = DisplayFilters(analysis)
+    return [(one, list(evidence_lines(summary, one)), filters.of(one)) for one in summary["findings"][:MOST_ROWS]]
 
 
 def _bar(shares: dict[str, float] | None) -> list[dict[str, Any]]:

@@ -20,6 +20,9 @@ CAUSES = {
 }  # fmt: skip
 """Of the causes between which a session's time is divided, in the order of the accounting bar."""
 
+PARTS = (BLUE, SKY, RED, ORANGE, PURPLE, GREEN, "#661100", "#882255", "#999933", "#44aa99", BLACK)
+"""Of the parts of a notebook's bar, from left to right."""
+
 _LINES = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY, GREY, BLACK)
 _DASHES = ("solid", "dashed", "dotted")
 

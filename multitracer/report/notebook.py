@@ -3,42 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from multitracer.analysis import pipeline
-from multitracer.analysis.finding_groups import group_findings
 from multitracer.analysis.summary import Summary, summarize
 from multitracer.model import analysis as model
+from multitracer.model.errors import UsageError
 from multitracer.model.options import AnalyzeOptions, Progress
+from multitracer.model.schema import SCHEMA
+from multitracer.model.short_texts import Document, named
 from multitracer.model.trace import Trace
 from multitracer.parsers.shared.experiment import read
-from multitracer.report import analysis_page, notebook_panels
+from multitracer.report import analysis_page, notebook_panels, notebook_texts, seconds
 
 if TYPE_CHECKING:
+    import pandas as pd
     from bokeh.models import LayoutDOM
+
+Paths: TypeAlias = str | Path | Sequence[str | Path]
 
 
 @dataclass(frozen=True, repr=False)
 class Analysis(model.Analysis):
-    """Everything concluded about one trace; `tables` are those of `multitracer.tables`."""
+    """Everything concluded about one trace; `tables` are those of `multitracer.tables`.
+
+    Shown by itself it is its story; printed, or at the end of a notebook's cell, its findings follow.
+    """
 
     @cached_property
     def _summary(self) -> Summary:
         return summarize(self)
 
     def summary(self) -> dict[str, Any]:
-        """The content of summary.json."""
+        """The content of summary.json; shown by itself it is shortened."""
         document = self._summary.document
-        return {**document, "connections": list(document["connections"])}
+        return Document({**document, "connections": list(document["connections"])})
 
     @property
     def verdict(self) -> str:
-        """What limited the transfer, in one sentence."""
-        return self._summary.verdict
+        """The story: where the time went and why, one sentence a line, the first of which says it all."""
+        return "\n".join(self._summary.story)
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """A table for people: times in seconds from the trace's start, columns `_s` where `tables` has `_ns`.
+
+        Raises UsageError for a name that there is not.
+        """
+        if name not in self.tables or name not in SCHEMA:
+            known = ", ".join(sorted(set(self.tables) & set(SCHEMA)))
+            raise UsageError(f"there is no table {name!r}\nThere are: {known}.")
+        return seconds.in_seconds(name, self.tables[name], self.origin_ns)
 
     def report(self, path: str | Path) -> None:
         """Write the report: one HTML file that opens without a network."""
@@ -53,37 +70,48 @@ class Analysis(model.Analysis):
         return notebook_panels.layout(self, connection)
 
     def __repr__(self) -> str:
-        """What was captured, the verdict, and how much was found."""
-        names = ", ".join(Path(entry.path).name for entry in self.trace.inputs)
+        """What was captured, and the story."""
         counted = (
             f"{self._summary.totals.connections} connections, {len(self.links.rows)} link directions, "
             f"{len(self.tables['findings'])} findings"
         )
-        return f"Analysis of {names}: {counted}\n" + "\n".join(self._summary.story)
+        names = named([entry.path for entry in self.trace.inputs])
+        return f"Analysis of {names}: {counted}\n{self.verdict}"
+
+    def __str__(self) -> str:
+        """The same, the bar of where the time went, and the findings by kind."""
+        return "\n".join([repr(self), *notebook_texts.text(self._summary.document)])
 
     def _repr_html_(self) -> str:
-        """The same, and the findings by kind, as a notebook shows them."""
-        rows = "".join(
-            f"<tr><td>{len(group)}</td><td>{escape(group[0]['kind'])}</td><td>{escape(group[0]['verdict'])}</td>"
-            f"<td>{group[0]['start_s']:.3f} s</td><td>{escape(group[0]['because'])}</td></tr>"
-            for group in group_findings(self._summary.document["findings"])
-        )
-        head = "<tr><th>count</th><th>finding</th><th>verdict</th><th>longest at</th><th>because</th></tr>"
-        table = f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>" if rows else ""
-        return "".join(f"<p>{escape(line)}</p>" for line in repr(self).splitlines()) + table
+        """The same, as a notebook shows it."""
+        return notebook_texts.html(repr(self), self._summary.document)
 
 
 def analyze(
-    source: Trace | str | Path | Sequence[str | Path],
+    source: Trace | Paths,
+    *further: str | Path | AnalyzeOptions | Progress | None,
     options: AnalyzeOptions | None = None,
     progress: Progress | None = None,
 ) -> Analysis:
     """Say which layer was responsible, when, and on what evidence.
 
-    `source` is a Trace, or the path or paths of what was recorded in one experiment.
+    `source` is a Trace, or the path or paths of what was recorded in one experiment; more paths may follow, and then
+    `options` and `progress`. Raises UsageError for a Trace with paths beside it.
     """
+    paths = [one for one in further if isinstance(one, str | Path)]
+    rest: Any = iter(further[len(paths) :])
+    options, progress = next(rest, options), next(rest, progress)
     if not isinstance(source, Trace):
-        paths = [source] if isinstance(source, str | Path) else source
-        source = read(*paths, progress=progress)
-    concluded = pipeline.analyze(source, options, progress)
+        source = read(source, *paths, progress=progress)
+    elif paths:
+        raise UsageError("analyze takes a Trace or paths, not both\nRead all paths at once: read(path, path, ...).")
+    concluded = pipeline.analyze(source, _by_text(options), progress)
     return Analysis(**{field.name: getattr(concluded, field.name) for field in fields(concluded)})
+
+
+def _by_text(options: AnalyzeOptions | None) -> AnalyzeOptions | None:
+    """The options with each path as the text by which its input is known."""
+    if options is None:
+        return None
+    roles = {str(path): role for path, role in options.roles.items()}
+    return replace(options, roles=roles, clocks={str(path): clock for path, clock in options.clocks.items()})

@@ -1,14 +1,18 @@
 """Makes one HTML file of a page: its template, styles, scripts, figures and columns. It loads nothing from elsewhere.
 
 Everything lies in assets/: templates/base.html is what all pages share, and a page's own template fills
-its blocks. Scripts share names through the one object MT.
+its blocks. Scripts share names through the one object MT. A page runs two scripts, Bokeh and its own, which are the
+same for whatever it shows; its policy names their hashes, so that a browser runs no other.
 """
 
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +53,7 @@ SCRIPTS = (
 OWN_SCRIPTS = {
     "report": (
         "report/findings",
+        "report/copying",
         "report/accounting_strip",
         "report/retransmissions",
         "report/overview",
@@ -107,21 +112,45 @@ def encode_all(columns: Sequence[Values]) -> list[Column]:
 
 def render(name: str, title: str, figures: Sequence[Any], values: dict[str, Any]) -> str:
     """A page as one HTML document: NAME.html filled with `values`, of which `columns` are a list of Column."""
-    from bokeh.embed import file_html
+    from bokeh.embed import json_item
     from bokeh.layouts import column
-    from bokeh.resources import INLINE
     from jinja2 import Environment, FunctionLoader
 
     loader = FunctionLoader(lambda template: _asset("templates", template))
     # With autoescape every {{ value }} is escaped: names of files, notes and findings come from outside.
     environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    style = "\n".join(_asset("styles", f"{part}.css") for part in STYLES)
     layout = column(*figures, sizing_mode="stretch_width")
-    page = file_html(
-        layout, INLINE, title=title, template=environment.get_template(f"{name}.html"),
-        template_variables={**values, "style": style, "script": script(*SCRIPTS, *OWN_SCRIPTS[name])},
-    )  # fmt: skip
-    return page_ids.numbered(page)
+    scripts = [_bokeh(), _own_script(name)]
+    shared = {
+        "title": title,
+        "style": "\n".join(_asset("styles", f"{part}.css") for part in STYLES),
+        "scripts": scripts,
+        "policy": policy(scripts),
+        "figures": script_json(page_ids.numbered(json_item(layout)["doc"])),
+    }
+    return environment.get_template(f"{name}.html").render({**values, **shared})
+
+
+def policy(scripts: Sequence[str]) -> str:
+    """The content security policy of a page that runs these scripts and no others, and loads nothing."""
+    hashes = " ".join(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for text in scripts)
+    return (
+        f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; font-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+@cache
+def _bokeh() -> str:
+    """The library that draws the figures; of its parts only the one for figures."""
+    from bokeh.resources import Resources
+
+    return "\n".join(Resources(mode="inline", components=["bokeh"]).js_raw)
+
+
+@cache
+def _own_script(page: str) -> str:
+    return script(*SCRIPTS, *OWN_SCRIPTS[page])
 
 
 def script(*names: str) -> str:
@@ -133,7 +162,7 @@ def script_json(value: Any) -> Markup:
     """JSON for a script element; it is not escaped as HTML, because in such an element only `</` and `<!` count."""
     from markupsafe import Markup
 
-    return Markup(json.dumps(value).replace("<", "\\u003c"))
+    return Markup(json.dumps(value, separators=(",", ":")).replace("<", "\\u003c"))
 
 
 def _asset(folder: str, name: str) -> str:

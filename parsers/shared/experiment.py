@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import stat
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -28,14 +29,17 @@ _MOST_INPUTS = (1 << 15) - 1
 """Tables number inputs in 16 bits."""
 
 
-def read(*paths: str | Path, progress: Progress | None = None, max_unpacked: int | None = None) -> Trace:
-    """What was recorded in `paths` (files, or directories taken recursively), as one Trace.
+def read(
+    *paths: str | Path | Sequence[str | Path], progress: Progress | None = None, max_unpacked: int | None = None
+) -> Trace:
+    """What was recorded in `paths` (files, or directories taken recursively; also lists of them), as one Trace.
 
     An input that cannot be read is kept, with the reason, where there are others; raises InputError
     when the only input cannot be read, NoUsableInputError when none of several can. All inputs together are read up
     to `max_unpacked` octets, unpacked; by default half of the machine's memory.
     """
-    return read_sources(parsers.inputs_in(list(map(str, paths))), Room(max_unpacked), progress)
+    given = itertools.chain.from_iterable([one] if isinstance(one, str | Path) else one for one in paths)
+    return read_sources(parsers.inputs_in(list(map(str, given))), Room(max_unpacked), progress)
 
 
 def read_sources(files: Sequence[str | Source], room: Room, progress: Progress | None = None) -> Trace:

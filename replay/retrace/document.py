@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from multitracer.model.short_texts import Document
 from multitracer.replay.erasures.loading import load_all
 from multitracer.replay.erasures.trace import ErasureTrace, bursts
 from multitracer.replay.retrace.result import Retraced
@@ -18,14 +19,14 @@ from multitracer.replay.retrace.throughput import retrace as retrace_traces
 def retrace(
     erasures: str | Path | ErasureTrace | Sequence[bool] | Sequence[str | Path | ErasureTrace], **settings: Any
 ) -> dict[str, Any]:
-    """Erasure traces through a link model at many frame sizes; the content of retrace.json.
+    """Erasure traces through a link model at many frame sizes; the content of retrace.json, shortened where shown.
 
     `erasures` is a path (or several) of what `multitracer retrace` reads, an ErasureTrace (or several), or
     one bool a block. `settings` are those of multitracer.replay.retrace.settings.Settings: model, frame_bytes,
     overhead, rtt_ms, parameters, resamples, baseline_bytes, jobs.
     """
     traces, reverse = _given(erasures)
-    return document(retrace_traces(traces, Settings(**settings), reverse))
+    return Document(document(retrace_traces(traces, Settings(**settings), reverse)))
 
 
 def _given(erasures: Any) -> tuple[list[ErasureTrace], dict[str, ErasureTrace]]:

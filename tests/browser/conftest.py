@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 from browsing import EXAMPLE, Opened, Scripts
+from repository import EXAMPLES
 
-from multitracer import Analysis, analyze
+from multitracer import Analysis, analyze, cli
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -64,3 +65,23 @@ def report(analysis: Analysis, tmp_path_factory: pytest.TempPathFactory) -> Path
     path = tmp_path_factory.mktemp("report") / "report.html"
     analysis.report(path)
     return path
+
+
+@pytest.fixture(scope="session")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The comparison of both examples, each with its report beside it."""
+    out = tmp_path_factory.mktemp("compared")
+    inputs = [str(EXAMPLES / name) for name in ("rlp-reset", "loss2")]
+    assert cli.run(["analyze", "--compare", *inputs, "-o", str(out), "-q"]) == 0
+    return out / "compare.html"
+
+
+@pytest.fixture(scope="session")
+def retraced(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a trace of ten minutes, retraced with its losses spread evenly too, and described."""
+    out = tmp_path_factory.mktemp("retraced")
+    channel, trace = str(EXAMPLES / "channels" / "bad.toml"), str(out / "bad-0.txt")
+    assert cli.run(["erasures", "generate", channel, "--minutes", "10", "-o", str(out), "-q"]) == 0
+    assert cli.run(["retrace", trace, "--even", "--bootstrap", "100", "-o", str(out), "-q"]) == 0
+    assert cli.run(["erasures", "describe", trace, "-o", str(out), "-q"]) == 0
+    return out

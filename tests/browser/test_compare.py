@@ -6,22 +6,11 @@ from pathlib import Path
 
 import pytest
 from browsing import Opened
+from repository import EXAMPLES
 
 from multitracer import cli
 
 pytestmark = pytest.mark.browser
-
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-
-
-@pytest.fixture(scope="session")
-def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The comparison of both examples, each with its report beside it."""
-    out = tmp_path_factory.mktemp("compared")
-    inputs = [str(EXAMPLES / name) for name in ("rlp-reset", "loss2")]
-    assert cli.run(["analyze", "--compare", *inputs, "-o", str(out), "-q"]) == 0
-    return out / "compare.html"
-
 
 def first(opened: Opened, series: str) -> float:
     """The first time of a line, as it is drawn."""

@@ -50,6 +50,23 @@ def test_a_finding_zooms_all_panels_to_it(opened: Opened, report: Path) -> None:
     assert opened.view() == (left, right)
 
 
+def test_a_finding_shows_its_evidence_and_a_filter_to_copy(opened: Opened, report: Path) -> None:
+    """Opened in its row, without moving the view; the button copies the filter, or selects it."""
+    page = opened.open(report)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    before = opened.view()
+    row = page.locator('#mt-findings tbody tr:has(td:text-is("local-drop"))').first
+    row.locator("summary").click()
+    assert "count 9, bytes 4140" in row.inner_text()
+    code = row.locator("code").first.inner_text()
+    assert code.startswith("frame.number in {49, 52")
+    row.locator("button.copy").first.click()
+    opened.until("document.querySelector('#mt-findings details[open] button.copy').textContent !== 'copy'")
+    assert page.evaluate("getSelection().toString()") == code
+    assert page.evaluate("navigator.clipboard.readText()") == code
+    assert opened.view() == before
+
+
 def test_keys_zoom_move_and_go_back(opened: Opened, report: Path) -> None:
     """w and s, a and d, 0, n, r."""
     page = opened.open(report)

@@ -12,32 +12,18 @@ from multitracer import cli
 
 pytestmark = pytest.mark.browser
 
-BAD = Path(__file__).resolve().parents[2] / "examples" / "channels" / "bad.toml"
-
-
-@pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A trace of ten minutes, retraced with its losses spread evenly too, and described."""
-    out = tmp_path_factory.mktemp("retraced")
-    trace = str(out / "bad-0.txt")
-    assert cli.run(["erasures", "generate", str(BAD), "--minutes", "10", "-o", str(out), "-q"]) == 0
-    assert cli.run(["retrace", trace, "--even", "--bootstrap", "100", "-o", str(out), "-q"]) == 0
-    assert cli.run(["erasures", "describe", trace, "-o", str(out), "-q"]) == 0
-    return out
-
-
-def test_each_minutes_best_size_is_drawn(opened: Opened, made: Path) -> None:
+def test_each_minutes_best_size_is_drawn(opened: Opened, retraced: Path) -> None:
     """A staircase equal to the file's sizes, a minute a step."""
-    page = opened.open(made / "retrace.html")
-    wanted = json.loads((made / "retrace.json").read_text())["traces"][0]["each_minute"]["optimal_frame_bytes"]
+    page = opened.open(retraced / "retrace.html")
+    wanted = json.loads((retraced / "retrace.json").read_text())["traces"][0]["each_minute"]["optimal_frame_bytes"]
     assert page.evaluate("Array.from(MT.engine.series.get('best 0').y)") == [*wanted, wanted[-1]]
     assert page.evaluate("Array.from(MT.engine.series.get('best 0').x)") == [60.0 * minute for minute in range(11)]
 
 
-def test_the_curve_and_the_table_have_every_size(opened: Opened, made: Path) -> None:
+def test_the_curve_and_the_table_have_every_size(opened: Opened, retraced: Path) -> None:
     """Throughput in kbit/s, and its interval."""
-    page = opened.open(made / "retrace.html")
-    row = json.loads((made / "retrace.json").read_text())["traces"][0]
+    page = opened.open(retraced / "retrace.html")
+    row = json.loads((retraced / "retrace.json").read_text())["traces"][0]
     drawn = page.evaluate(
         "(d => ({y: Array.from(d.y), low: Array.from(d.low)}))(Bokeh.documents[0].get_model_by_name('curve 0').data)"
     )
@@ -48,9 +34,9 @@ def test_the_curve_and_the_table_have_every_size(opened: Opened, made: Path) -> 
     assert str(row["optimal_frame_bytes"]) in page.locator(".verdict").inner_text()
 
 
-def test_a_zoom_on_the_time_axis_moves_all_panels(opened: Opened, made: Path) -> None:
+def test_a_zoom_on_the_time_axis_moves_all_panels(opened: Opened, retraced: Path) -> None:
     """Keys zoom; the address keeps the view; marks are exact when few are in view."""
-    page = opened.open(made / "retrace.html")
+    page = opened.open(retraced / "retrace.html")
     before = page.evaluate("MT.engine.timeRange.end - MT.engine.timeRange.start")
     for _ in range(4):
         page.keyboard.press("w")
@@ -60,10 +46,10 @@ def test_a_zoom_on_the_time_axis_moves_all_panels(opened: Opened, made: Path) ->
     assert page.evaluate("MT.isExact")
 
 
-def test_a_described_trace_shows_its_bursts(opened: Opened, made: Path) -> None:
+def test_a_described_trace_shows_its_bursts(opened: Opened, retraced: Path) -> None:
     """As many marks as the file counts bursts, and a row for each stretch."""
-    page = opened.open(made / "describe.html")
-    row = json.loads((made / "describe.json").read_text())["traces"][0]
+    page = opened.open(retraced / "describe.html")
+    row = json.loads((retraced / "describe.json").read_text())["traces"][0]
     assert page.evaluate("MT.engine.series.get('burst 0').n") == row["bursts"]["count"]
     lengths = page.evaluate("Array.from(MT.engine.series.get('burst 0').y)")
     assert sum(lengths) == row["erased_blocks"]
@@ -95,10 +81,10 @@ def test_a_traces_name_never_becomes_markup(opened: Opened, tmp_path: Path) -> N
     assert "<img src=x" in page.locator("h1").inner_text()
 
 
-def test_many_results_stay_within_the_window(opened: Opened, made: Path, tmp_path: Path) -> None:
+def test_many_results_stay_within_the_window(opened: Opened, retraced: Path, tmp_path: Path) -> None:
     """Legends go on in the next row; nothing scrolls sideways at 1280 pixels."""
     models = [word for model in ("ideal", "raw", "rlc-tm") for word in ("--model", model)]
-    arguments = [str(made / "bad-0.txt"), "--even", *models, "--bootstrap", "0", "-q", "-o", str(tmp_path)]
+    arguments = [str(retraced / "bad-0.txt"), "--even", *models, "--bootstrap", "0", "-q", "-o", str(tmp_path)]
     assert cli.run(["retrace", *arguments]) == 0
     page = opened.open(tmp_path / "retrace.html")
     assert page.evaluate("document.documentElement.scrollWidth") <= 1280

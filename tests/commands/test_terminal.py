@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 import io
 import json
+import re
 from typing import Any
 
 import pytest
 from repository import EXAMPLES
 
 from multitracer import analyze, read
+from multitracer.analysis.display_filters import DisplayFilters
 from multitracer.analysis.story import story
 from multitracer.analysis.summary import Summary, summarize
 from multitracer.commands.terminal import _CAUSES, BAR_CELLS, print_summary, printable
@@ -33,6 +35,14 @@ def summary() -> dict[str, Any]:
     """Its summary document."""
     document: dict[str, Any] = json.loads(json_text(analyze(read(str(EXAMPLE))).summary()))
     return document
+
+
+class Terminal(io.StringIO):
+    """A terminal without colours."""
+
+    def isatty(self) -> bool:
+        """Always."""
+        return True
 
 
 def printed(document: dict[str, Any], totals: Totals) -> str:
@@ -115,3 +125,38 @@ def test_control_characters_of_inputs_are_escaped() -> None:
     """Escape sequences and newlines become visible; letters of any script are unchanged."""
     assert printable("a\x1b[2Jb\nc\u202e") == "a\\x1b[2Jb\\nc\\u202e"
     assert printable("Messung größer 測") == "Messung größer 測"
+
+
+@pytest.mark.slow
+def test_lines_are_cut_to_a_terminal_and_whole_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file or a program gets all of a finding's reason."""
+    found = summarize(analyze(EXAMPLE))
+    reason = max((one["because"] for one in found.document["findings"] if one["kind"] == "link-reset"), key=len)
+    for name, value in (("COLUMNS", "100"), ("TERM", "xterm"), ("NO_COLOR", "1")):
+        monkeypatch.setenv(name, value)
+    out, terminal = io.StringIO(), Terminal()
+    print_summary(found, "results", out)
+    print_summary(found, "results", terminal)
+    assert reason in out.getvalue()
+    assert reason not in terminal.getvalue()
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())
+    cut = [line for line in plain.splitlines() if line.endswith("…")]
+    assert cut
+    assert max(map(len, cut)) <= 100
+
+
+@pytest.mark.slow
+def test_every_finding_can_be_shown_with_its_evidence() -> None:
+    """Each with its reason, every value of its evidence, what set it off, and a filter for its packets."""
+    analysis = analyze(EXAMPLE)
+    found, out = summarize(analysis), io.StringIO()
+    print_summary(found, "results", out, DisplayFilters(analysis))
+    text = out.getvalue()
+    for number, one in enumerate(found.document["findings"]):
+        assert f"  {number:4}  {one['verdict']:9}  {one['start_s']:.3f} s" in text
+        assert one["because"] in text
+        for name in one["evidence"]:
+            assert name == "records" or f"{name} " in text
+    assert "set off by: 2 (local-drop)" in text
+    assert f"evidence: records 49, 52 of {EXAMPLE / 'snd.pcap'}" in text
+    assert f"display filter for {EXAMPLE / 'snd.pcap'}: frame.number in {{49, 52}}" in text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -11,9 +13,13 @@ from bokeh.embed import json_item
 from bokeh.models import DataRange1d, Div, Plot
 from repository import EXAMPLES
 
-from multitracer import Analysis, AnalyzeOptions, UsageError, analyze, read
+from multitracer import Analysis, AnalyzeOptions, Trace, UsageError, analyze, read
+from multitracer.analysis.summary import summarize
 from multitracer.model.analysis import Analysis as Concluded
-from multitracer.report import colours, notebook_panels, panel_data
+from multitracer.model.schema import SCHEMA
+from multitracer.model.short_texts import Document
+from multitracer.model.vocabulary import LIMIT_NAMES
+from multitracer.report import colours, notebook_panels, notebook_texts, panel_data, seconds
 
 CAPTURE = EXAMPLES / "loss2" / "snd.pcap"
 LINK_LOG = EXAMPLES / "rlp-reset" / "rlpdump.mobile.txt"
@@ -57,17 +63,97 @@ def test_options_are_the_second_argument() -> None:
     assert [one["id"] for one in analyze(CAPTURE, AnalyzeOptions(connections=(1,))).summary()["connections"]] == [1]
 
 
-def test_an_analysis_shows_its_verdict(analysis: Analysis) -> None:
-    """`repr` names the input, counts, and tells the story; in a notebook the findings follow."""
+@pytest.mark.slow
+def test_several_paths_can_be_given_one_by_one(analysis: Analysis) -> None:
+    """Also before options; a Trace stands alone."""
+    receiver = EXAMPLES / "loss2" / "rcv.pcap"
+    both = analyze([CAPTURE, receiver]).summary()
+    assert analyze(str(CAPTURE), receiver).summary() == both
+    options = AnalyzeOptions(roles={CAPTURE: "sender"})  # type: ignore[dict-item]
+    assert analyze(CAPTURE, receiver, options).summary()["inputs"][0]["role"] == "sender"
+    with pytest.raises(UsageError, match="not both"):
+        analyze(analysis.trace, receiver)
+
+
+def test_read_takes_a_list_as_well() -> None:
+    """As `analyze` does."""
+    assert len(read([CAPTURE, str(EXAMPLES / "loss2" / "rcv.pcap")]).inputs) == 2
+
+
+def test_the_verdict_is_the_story(analysis: Analysis) -> None:
+    """As in summary.json; its first line says it all."""
     assert isinstance(analysis, Concluded)
-    first, second, *_ = repr(analysis).splitlines()
+    assert analysis.verdict == analysis.summary()["story"]
+    assert analysis.verdict.startswith("Of 20.9 s new data took 78 %")
+
+
+def test_shown_by_itself_it_is_a_few_lines(analysis: Analysis) -> None:
+    """`repr` names the input, counts, and tells the story."""
+    first, *told = repr(analysis).splitlines()
     found = len(analysis.tables["findings"])
     assert first == f"Analysis of snd.pcap: 2 connections, 0 link directions, {found} findings"
-    assert second == analysis.verdict
-    assert analysis.verdict.startswith("Of 20.9 s new data took 78 %")
+    assert "\n".join(told) == analysis.verdict
+
+
+def test_printed_the_bar_and_the_findings_follow(analysis: Analysis) -> None:
+    """The bar has the proportions of what is to blame; each kind of finding has a line of at most 160 characters."""
+    printed = str(analysis)
+    assert printed.startswith(repr(analysis))
+    lines = printed.removeprefix(repr(analysis)).splitlines()
+    bar = next(line for line in lines if line.startswith("#"))
+    assert abs(bar.count("#") - notebook_texts.BAR_CELLS * analysis.summary()["accounting"]["new_data"]) <= 1
+    assert max(map(len, lines)) <= 160
+    kinds = {one["kind"] for one in analysis.summary()["findings"]}
+    assert kinds == {kind for kind in kinds if kind in printed}
+
+
+def test_a_notebook_shows_story_bar_and_findings(analysis: Analysis) -> None:
+    """A paragraph a line, the bar as long as all of the time, a row for each kind and verdict; below 100 kB."""
     html = analysis._repr_html_()
-    assert escape(analysis.verdict) in html
+    assert all(f"<p>{escape(line)}</p>" in html for line in analysis.verdict.splitlines())
+    shares = [float(share) for share in re.findall(r"flex:([0-9.]+) 0 0", html)]
+    assert sum(shares) == pytest.approx(1, abs=0.005)
     assert html.count("<tr>") == 1 + len({(one["kind"], one["verdict"]) for one in analysis.summary()["findings"]})
+    assert len(html) < 100_000
+
+
+def test_without_an_accounting_the_bar_shows_what_limited_the_transfer(analysis: Analysis) -> None:
+    """The largest share first, by its name for people."""
+    summary = analysis.summary() | {"blame": None}
+    drawn = notebook_texts.parts(summary)
+    assert drawn[0].share == max(summary["limits"].values())
+    assert drawn[0].name == LIMIT_NAMES[max(summary["limits"], key=summary["limits"].get)]
+
+
+def test_whatever_is_shown_by_itself_fits_a_screen(analysis: Analysis) -> None:
+    """The trace, its inputs, the summary as a document: a few thousand characters, however much was recorded."""
+    trace = Trace(analysis.trace.inputs * 500, analysis.trace.tables)
+    document = Document({**analysis.summary(), "findings": analysis.summary()["findings"] * 1000})
+    for shown in (trace, trace.inputs[0], trace.inputs[0].recording, document, summarize(analysis)):
+        assert len(repr(shown)) < 6_000
+    assert "and 495 more" in repr(trace)
+    assert f"({len(document['findings'])} in all)" in repr(document)
+    assert json.loads(json.dumps(document)) == document
+
+
+def test_a_frame_has_seconds_from_the_start(analysis: Analysis) -> None:
+    """Times from the trace's start, durations as they are, unknown ones NaN; other columns unchanged."""
+    table, frame = analysis.tables["segments"], analysis.frame("segments")
+    assert frame["time_s"].to_numpy() == pytest.approx((table["time_ns"].to_numpy() - analysis.origin_ns) / 1e9)
+    assert frame["time_s"].iat[0] >= 0
+    assert frame["seq"].equals(table["seq"])
+    resent, error_ns = analysis.frame("retransmissions"), analysis.tables["retransmissions"]["error_ns"]
+    assert resent["error_s"].isna().tolist() == (error_ns == -1).tolist()
+    with pytest.raises(UsageError, match="there is no table 'segment'"):
+        analysis.frame("segment")
+
+
+def test_no_column_of_a_frame_is_in_nanoseconds(analysis: Analysis) -> None:
+    """Each column in ns is a time, or named as a duration."""
+    assert not [name for table in set(analysis.tables) & set(SCHEMA) for name in analysis.frame(table) if "_ns" in name]
+    said = {column.name: column.meaning for table in SCHEMA.values() for column in table.columns if column.unit == "ns"}
+    assert set(seconds.DURATIONS) <= set(said)
+    assert all("error" in said[name] or "from" in said[name] for name in seconds.DURATIONS)
 
 
 def test_text_from_the_inputs_is_escaped(tmp_path: Path) -> None:

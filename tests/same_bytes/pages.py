@@ -72,8 +72,10 @@ def seen(page: str) -> bytes:
     named: dict[str, Any] = {}
     drawings = []
     for name, text in reader.documents:
-        if _UUID.fullmatch(name):
+        if _UUID.fullmatch(name):  # as pages had it while Bokeh wrote its own scripts
             drawings.append(_renumbered(json.loads(text)))
+        elif name == "mt-figures":
+            drawings.append(_renumbered({"": json.loads(text)}))
         else:
             named[name] = json.loads(text)
     found = {

@@ -1,4 +1,4 @@
-// What all pages share: starts the engine when Bokeh has built the panels, then redraws after every move, and keeps
+// What all pages share: has Bokeh build the panels, starts the engine, then redraws after every move, and keeps
 // the view, the theme and the hidden series in the address.
 
 const SETTLE_MS = 300; // a view is kept, and put into the address, when it has not moved for so long
@@ -106,14 +106,22 @@ function complain(error) {
   document.getElementById("mt-status").textContent = "Only a first sight is drawn: " + error;
 }
 
+function whenIdle(doc, then) {
+  if (doc.is_idle) then();
+  else setTimeout(() => whenIdle(doc, then), POLL_MS);
+}
+
 /** Starts a page as soon as Bokeh has built its panels; `labels` are the texts for names of series. */
-function start(labels, setUp) {
-  const doc = ((window.Bokeh && Bokeh.documents) || [])[0];
-  if (!doc || !doc.is_idle) {
-    setTimeout(() => start(labels, setUp), POLL_MS);
+async function start(labels, setUp) {
+  try {
+    const figures = JSON.parse(document.getElementById("mt-figures").textContent);
+    await Bokeh.embed.embed_item({ doc: figures, root_id: figures.roots[0].id }, "mt-panels");
+  } catch (error) {
+    complain(error);
     return;
   }
-  run(doc, labels, setUp).catch(complain);
+  const doc = Bokeh.documents[0];
+  whenIdle(doc, () => run(doc, labels, setUp).catch(complain));
 }
 
 /** For pages whose series are all drawn from the beginning: loads the one group of them. */

@@ -37,6 +37,7 @@ async function columnsOf(page, group, series) {
 
 MT.page.start(LABELS, async (page) => {
   const findings = new MT.Findings(page);
+  MT.copying.listen(document.body);
   const causes = JSON.parse(document.getElementById("mt-causes").textContent);
   new MT.accounting.AccountingStrip(page, causes, await columnsOf(page, "accounting", "accounting"));
   const selection = new MT.Selection(page);

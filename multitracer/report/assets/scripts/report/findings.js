@@ -6,9 +6,11 @@ class Findings {
     this.rows = Array.from(document.querySelectorAll("#mt-findings tbody tr"));
     this.current = -1;
     this.rows.forEach((row, i) => {
-      row.addEventListener("click", () => this.show(i));
+      row.addEventListener("click", (event) => {
+        if (!event.target.closest("details")) this.show(i);
+      });
       row.addEventListener("keydown", (event) => {
-        if (event.key === "Enter") this.show(i);
+        if (event.key === "Enter" && event.target === row) this.show(i);
       });
     });
   }

@@ -1,0 +1,39 @@
+"""Texts of large values that stay short: whatever a person lets Python show fits on a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from reprlib import Repr
+from typing import Any
+
+MOST_NAMES = 5
+_LONGEST_NAME = 60
+
+_SHORT = Repr()
+_SHORT.maxlevel, _SHORT.maxdict, _SHORT.maxlist, _SHORT.maxstring, _SHORT.maxother = 3, 40, 2, 300, 60
+
+
+class Document(dict[str, Any]):
+    """A document of a result: a dict whose `repr` is shortened; `json.dumps` gives all of it."""
+
+    def __repr__(self) -> str:
+        """One line a key, lists with their first items, in a few thousand characters."""
+        return "{" + ",\n ".join(f"{key!r}: {_value(value)}" for key, value in self.items()) + "}"
+
+
+def _value(value: Any) -> str:
+    text = _SHORT.repr(value)
+    text = text if len(text) <= _SHORT.maxstring else f"{text[: _SHORT.maxstring]} ..."
+    return f"{text} ({len(value)} in all)" if isinstance(value, list) and len(value) > _SHORT.maxlist else text
+
+
+def named(paths: Sequence[str]) -> str:
+    """The file names of some paths, and how many more there are."""
+    names = [_short_name(Path(path).name) for path in paths[:MOST_NAMES]]
+    more = len(paths) - len(names)
+    return ", ".join(names) + (f" and {more} more" if more else "")
+
+
+def _short_name(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."
