@@ -34,6 +34,7 @@ MARKS = {
     "acks_unseen": 128,
     "bad_checksum": 256,
     "stale": 512,
+    "link_repeat": 1024,
 }
 
 FRAME_TYPES = (
@@ -144,6 +145,7 @@ SCHEMA: dict[str, Table] = {
                 C("checksum_ok", "int8", "1 right, 0 wrong, -1 cut off", null=-1),
                 C("wire_bytes", "int32", "length of the IP datagram", "bytes"),
                 C("ttl", "uint8", "IP time to live, or hop limit", null=0),
+                C("link_repeat", "int8", "1 in a frame that the link repeated: it counts with another one", null=0),
             ),
             written=False,
         ),

@@ -61,7 +61,8 @@ def find_connections(
         captured_twice = np.zeros(rows, dtype=np.bool_)
     seq, ack = np.empty(rows, dtype=np.int64), np.empty(rows, dtype=np.int64)
     local, ends, uses = split_into_connections(packets, tables["syn_options"], len(flows), point, seq, ack)
-    marks = _marks(captured_twice, stale=np.flatnonzero(seq == NONE))
+    repeats = packets["link_repeat"].to_numpy() if "link_repeat" in packets else np.zeros(rows, dtype=np.int8)
+    marks = _marks(captured_twice, repeats, stale=np.flatnonzero(seq == NONE))
     matched = match_connections(ends, uses, same_flow)
     sender = np.empty(rows, dtype=np.int8)
     window = np.empty(rows, dtype=np.int32)
@@ -138,10 +139,11 @@ def make_relative(
         window[row] = -1 if scale < 0 else np.int64(raw_window[row]) << scale
 
 
-def _marks(captured_twice: Bools, stale: Ints) -> npt.NDArray[np.uint16]:
+def _marks(captured_twice: Bools, repeats: Any, stale: Ints) -> npt.NDArray[np.uint16]:
     """The marks that are known before anything is measured."""
     marks: npt.NDArray[np.uint16] = captured_twice * np.uint16(MARKS["captured_twice"])
     marks[stale] |= np.uint16(MARKS["stale"])
+    marks[repeats == 1] |= np.uint16(MARKS["link_repeat"])
     return marks
 
 

@@ -55,6 +55,7 @@ STATE_FIELDS = 31
 RETRANSMISSION, OUT_OF_ORDER_MARK = MARKS["retransmission"], MARKS["out_of_order"]
 DUPLICATE_ACK = MARKS["duplicate_ack"]
 CAPTURED_TWICE, ZERO_WINDOW, WINDOW_PROBE = MARKS["captured_twice"], MARKS["zero_window"], MARKS["window_probe"]
+LINK_REPEAT = MARKS["link_repeat"]
 KEEP_ALIVE, ACKS_UNSEEN, BAD_CHECKSUM = MARKS["keep_alive"], MARKS["acks_unseen"], MARKS["bad_checksum"]
 SPARE_NODES = 8
 
@@ -235,9 +236,12 @@ def measure_rows(
     for row in range(start, stop):
         at = np.uint64(row)
         slot = np.int64(slots.of[np.int64(columns.point[at]) * slots.connections + columns.connection[at]])
-        if slot & (slots.parts - 1) != slots.part or marks[at] & CAPTURED_TWICE:
+        if slot & (slots.parts - 1) != slots.part:
             continue
         end = 2 * slot + columns.sender[at]
+        if marks[at] & CAPTURED_TWICE:
+            ends[end, PACKETS] += 1 if marks[at] & LINK_REPEAT else 0  # it was on the air, and is counted as no more
+            continue
         if nodes[0, VALUE] < ends[end, RANGES + LENGTH] + SPARE_NODES:
             return row
         flag, length = np.int64(columns.flags[at]), np.int64(columns.payload_bytes[at])

@@ -93,7 +93,7 @@ def find_points(
     packets = trace_tables["packets"]
     flows = int(packets["flow"].max()) + 1 if len(packets) else 0
     place = packets["interface"].to_numpy() if place is None else place
-    found = find_copies(packets, place, flows)
+    found = _copies(packets, place, flows)
     twice, notes = found.twice, _copy_notes(found)
     groups: list[list[Source]] = []
     for source in sorted(find_sources(packets, place), key=lambda s: (s.first_ns, s.key)):
@@ -103,6 +103,16 @@ def find_points(
     made = tuple(_points(groups, inputs, names or {}))
     by_input = {number: tuple(texts) for number, texts in notes.items()}
     return Points(_point_of_rows(len(packets), groups), twice, made, by_input)
+
+
+def _copies(packets: pd.DataFrame, place: Any, flows: int) -> Copies:
+    """The copies, and the packets in frames that a link repeated, of which no note is made."""
+    repeat = packets["link_repeat"].to_numpy() == 1
+    if not repeat.any():
+        return find_copies(packets, place, flows)
+    found = find_copies(packets[~repeat].reset_index(drop=True), place[~repeat], flows)
+    repeat[~repeat] = found.twice
+    return replace(found, twice=repeat)
 
 
 def _place_source(

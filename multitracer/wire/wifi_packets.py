@@ -1,4 +1,4 @@
-"""The packets in Wi-Fi frames: each once, however often its frame was repeated, and of fragments when all are there."""
+"""The packets in Wi-Fi frames; those in fragments once, when all are there."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class WifiPackets:
         self._senders: OrderedDict[tuple[bytes, bytes, int], _Sender] = OrderedDict()
 
     def packets(self, record: bytes, link_type: int, *, whole: bool = True) -> list[tuple[int, bytes]]:
-        """(EtherType, payload) of the packets in a record that no earlier record had."""
+        """(EtherType, payload) of the packets in a record; of a repeated fragment none."""
         heard = ieee80211.hear(record, link_type, whole=whole)
         if heard is None or not heard.frame.carries_data:
             return []
@@ -40,10 +40,8 @@ class WifiPackets:
         """The same of a data frame."""
         frame = heard.frame
         body = ieee80211.open_body(frame, heard.octets)
-        if body is None or self._repeated(frame):
-            return []
-        if frame.fragment or frame.more_fragments:
-            body = self._joined(frame, body)
+        if body is not None and (frame.fragment or frame.more_fragments):
+            body = None if self._repeated(frame) else self._joined(frame, body)
         return [] if body is None else list(ieee80211.msdus(body, aggregated=frame.aggregated, mesh=frame.mesh))
 
     def _sender(self, frame: Frame) -> _Sender:

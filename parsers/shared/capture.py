@@ -96,15 +96,15 @@ def _decode(records: Records, found: Recording) -> None:
     )  # fmt: skip
     wifi = radiotap.LINK_TYPES.intersection(records.link_types)
     monitor = _monitor(records) if wifi else None
-    if monitor:  # what is in earlier transmissions of a frame counts with another record
-        repeated = np.isin(records.number, list(monitor.repeated))
-        decoded.status[repeated & (decoded.status == layers.UNKNOWN)] = layers.OTHER
     parts = [_Part(decoded, records.number, records.time_ns, records.interface, records.data, records.offset)]
     parts[0].tunnels = lambda rows: _tunnels_around(records, rows)
     unwrapped = _unwrap(records, decoded, found)
     if unwrapped is not None:
         parts.append(unwrapped)
     _tables(parts, found)
+    if monitor is not None:
+        packets = found.tables["packets"]
+        packets["link_repeat"] = np.isin(packets["record"].to_numpy(), list(monitor.repeated)).astype(np.int8)
     _note_not_analysed(records, decoded.status, found)
     datagrams = list(_link_frames(records, decoded))
     if datagrams:

@@ -81,7 +81,7 @@ class Monitor:
     counts: Counter[str] = field(default_factory=Counter)
     encrypted_bytes: int = 0
     repeated: set[int] = field(default_factory=set)
-    """Records of transmissions to stations whose packets count with another one of the same frame."""
+    """Records of transmissions whose packets count with another one of the same frame."""
     _acked: dict[int, int] = field(default_factory=dict)
     _waiting: dict[_Path, _Waiting] = field(default_factory=dict)
     _pairs: dict[_Path, tuple[str, str]] = field(default_factory=dict)
@@ -132,14 +132,13 @@ class Monitor:
             )
         )  # fmt: skip
         row = len(self.rows) - 1
-        if frame.from_access_point:
-            self._supersede(row, waiting)
+        self._supersede(row, waiting, to_station=frame.from_access_point)
         if frame.wants_acknowledgement:
             self._acked[row] = 0
             waiting.rows[frame.number] = row
             self._last = (row, record.time_ns, path)
 
-    def _supersede(self, row: int, waiting: _Waiting) -> None:
+    def _supersede(self, row: int, waiting: _Waiting, *, to_station: bool) -> None:
         """Let a packet to a station count when the station got it: with the acknowledged transmission, else the last.
 
         A packet from a station counts with its first transmission, so that the monitor stands for the station.
@@ -147,7 +146,7 @@ class Monitor:
         frame, latest = self.rows[row], waiting.latest
         key = (frame.sn, frame.fragment)
         before = latest.pop(key, None) if frame.retry else None
-        if before is not None and self._acked.get(before) == 1:
+        if before is not None and (not to_station or self._acked.get(before) == 1):
             self.repeated.add(frame.record)
             row = before
         elif before is not None:
