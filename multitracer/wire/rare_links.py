@@ -17,7 +17,7 @@ _NFLOG, PKTAP, _ERF = 239, 258, 197
 PKTAP_AS_USER = 149
 """DLT_USER2, which macOS used for PKTAP: tcpdump wrote the number of its system, not of the file format."""
 _PKTAP_BYTES, _PKTAP_PACKET, _NAME_BYTES = 108, 1, 24
-"""Octets of the shortest PKTAP header, its type of a packet, and octets of an interface's name (Darwin's net/pktap.h)."""
+"""Octets of the shortest PKTAP header, its type of a packet, octets of an interface's name (Darwin's net/pktap.h)."""
 _NFULA_PAYLOAD = 9
 """The attribute of an NFLOG record that has the packet."""
 # ARPHRD_ of frames that a cooked capture has whole behind its header (linux/if_arp.h).
@@ -66,8 +66,8 @@ def wraps_link(record: bytes, link_type: int) -> bool:
 def is_pktap(record: bytes) -> bool:
     """Whether a record begins with a header of PKTAP around a packet of a link type that is read here."""
     size, kind, link_type = (int.from_bytes(record[at : at + 4], "little") for at in (0, 4, 8))
-    name = record[12 : 12 + _NAME_BYTES].rstrip(b"\0")
-    named = bool(name) and name.isalnum() and name[:1].isalpha()
+    name = record[12 : 12 + _NAME_BYTES].rstrip(b"\0").replace(b"_", b"")  # as in pdp_ip0
+    named = name.isalnum() and name[:1].isalpha()
     return named and kind == _PKTAP_PACKET and _PKTAP_BYTES <= size <= len(record) and link_type in _COMMON
 
 
