@@ -18,6 +18,8 @@ from multitracer.tcp.scoreboard import first_above
 APPLICATION, RECEIVER_WINDOW, SENDER_WINDOW, TIMEOUT, FAST, STALL, RATE, UNKNOWN = range(len(LIMITS))
 
 CODES = len(LIMITS)
+MOST_CAUSE_NS = (1 << 62) // CODES
+"""Causes begin at most so long after the first data (18 years): with their code they are one number of 64 bits."""
 
 # Codes of `Events.kind`: sent before; the first copy of its last octet.
 AGAIN, NEW = range(2)
@@ -214,7 +216,7 @@ def add_cause(start: int, cause: int, events: Events, state: Any) -> None:
     """Append a cause that limits from `start` on, if it is another one than before."""
     at = state[CAUSES]
     if at == 0 or events.causes[at - 1] % CODES != cause:
-        events.causes[at] = (start - state[FIRST_NS]) * CODES + cause
+        events.causes[at] = min(start - state[FIRST_NS], MOST_CAUSE_NS) * CODES + cause
         state[CAUSES] = at + 1
 
 

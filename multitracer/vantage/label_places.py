@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 
+_NETWORKS = ("vlan", "vxlan", "geneve")
+"""Labels that name a network, of which a capture holds few; others name a subscriber or a path, of which it may hold
+any number: the places on both sides of a node are then told apart by which saw the connection first."""
+_MOST_NETWORKS = 64
+"""Places of one interface that are told apart by their network."""
 _NUMBER = re.compile(r"\b(?:0x)?[0-9a-f]*[0-9][0-9a-f]*\b")
 
 
@@ -90,7 +95,8 @@ class _Places:
                 self._split(group, source, flow, side, place, interfaces)
         for at in np.flatnonzero(~several):
             known = self.known.get((int(source[at]) // interfaces, int(place[at])), {})
-            place[at] = known.get(_kind(self.tunnels[flow[at]]), known.get(self.tunnels[flow[at]], place[at]))
+            text = self.tunnels[flow[at]]
+            place[at] = known.get(_kind(text), known.get(_network(text), place[at]))
         return place
 
     def _split(self, group: Ints, source: Ints, flow: Ints, side: Ints, place: Ints, interfaces: int) -> None:
@@ -99,9 +105,8 @@ class _Places:
         self.flows_of[number] = self.flows_of.get(number, 0) + 1
         sides = {one: group[side[group] == one] for one in np.unique(side[group]).tolist()}
         texts = {one: self.tunnels[int(flow[rows[0]])] for one, rows in sides.items()}
-        kinds = [_kind(text) for text in texts.values()]
-        for one, rows in sides.items():
-            text = texts[one] if kinds.count(_kind(texts[one])) > 1 else _kind(texts[one])
+        crowded = len(self.known.get((number, interface), {})) >= _MOST_NETWORKS
+        for (_, rows), text in zip(sides.items(), _told_apart(list(texts.values()), crowded), strict=True):
             place[rows] = self._number(number, interface, text)
 
     def _number(self, number: int, interface: int, text: str) -> int:
@@ -117,6 +122,23 @@ class _Places:
 def _kind(tunnel: str) -> str:
     """A label without its numbers."""
     return " ".join(_NUMBER.sub("", tunnel).split())
+
+
+def _network(tunnel: str) -> str:
+    """A label without the numbers of what is no network."""
+    return " / ".join(one if one.startswith(_NETWORKS) else _kind(one) for one in tunnel.split(" / "))
+
+
+def _told_apart(tunnels: list[str], crowded: bool) -> list[str]:
+    """Names for the places of one connection: by kind, else by network, else by which of them came first."""
+    for named in (_kind, _network):
+        names = [named(tunnel) for tunnel in tunnels]
+        if len(set(names)) == len(names):
+            if named is _kind or not crowded:
+                return names
+            break
+    kinds = [_kind(tunnel) for tunnel in tunnels]
+    return [f"{kind}, side {kinds[: rank + 1].count(kind)}" for rank, kind in enumerate(kinds)]
 
 
 def _unpaired_notes(packets: pd.DataFrame, labels: Labels) -> dict[int, str]:

@@ -96,7 +96,10 @@ def find_points(
     found = _copies(packets, place, flows)
     twice, notes = found.twice, _copy_notes(found)
     groups: list[list[Source]] = []
-    for source in sorted(find_sources(packets, place), key=lambda s: (s.first_ns, s.key)):
+    sources = sorted(find_sources(packets, place), key=lambda s: (s.first_ns, s.key))
+    if len({source.number for source in sources}) == 1:  # rotated and equal captures are of several inputs
+        groups, sources = [[source] for source in sources], []
+    for source in sources:
         _place_source(source, groups, packets, inputs, twice, notes)
     groups = _with_ports_joined(packets, groups, flows, inputs, notes)
     groups.sort(key=lambda group: min(source.key for source in group))
@@ -154,14 +157,19 @@ def _with_ports_joined(
 ) -> list[list[Source]]:
     """The groups, with those that are ports of one tap as one."""
     joined: list[list[Source]] = []
+    flow = packets["flow"].to_numpy()
+    taps_of: dict[int, set[int]] = {}
     for group in groups:
         rows = _rows(group)
-        for tap in joined:
-            if are_ports(packets, _rows(tap), rows, flows):
-                tap += group
-                break
-        else:
-            joined.append(list(group))
+        own = np.unique(flow[rows]).tolist()
+        # Only those that share a flow are compared: a file may have a thousand interfaces.
+        near = sorted({tap for one in own for tap in taps_of.get(one, ())})
+        found = next((tap for tap in near if are_ports(packets, _rows(joined[tap]), rows, flows)), len(joined))
+        if found == len(joined):
+            joined.append([])
+        joined[found] += group
+        for one in own:
+            taps_of.setdefault(one, set()).add(found)
     if len(joined) < len(groups):
         part = {source.key: at for at, group in enumerate(groups) for source in group}
         joined = _with_lines_joined(packets, joined, part)

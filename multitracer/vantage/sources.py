@@ -44,8 +44,13 @@ def find_sources(packets: pd.DataFrame, place: Any) -> list[Source]:
     for start, stop in runs(number):
         seen = place[start:stop]
         whole = seen.min() == seen.max()
-        for one in [seen[0]] if whole else np.unique(seen):
-            rows = slice(start, stop) if whole else start + np.flatnonzero(seen == one)
+        for rows in [slice(start, stop)] if whole else _by_place(seen, start):
             times = time[rows]
-            found.append(Source(int(number[start]), int(one), rows, int(times.min()), int(times.max())))
+            found.append(Source(int(number[start]), int(place[rows][0]), rows, int(times.min()), int(times.max())))
     return found
+
+
+def _by_place(seen: Any, start: int) -> list[Ints]:
+    """The rows of each place in one input, which begins at row `start`; sorted once, however many places there are."""
+    order = np.argsort(seen, kind="stable")
+    return np.split(start + order, np.flatnonzero(np.diff(seen[order])) + 1)

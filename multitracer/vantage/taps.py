@@ -56,9 +56,12 @@ class Senders(NamedTuple):
 
 
 def are_ports(packets: pd.DataFrame, one: Ints, other: Ints, flows: int) -> bool:
-    """Whether the rows `one` and `other` are what two ports of one tap recorded: of two inputs, or of one."""
+    """Whether the rows `one` and `other`, which share flows, are what two ports of one tap recorded.
+
+    Both are of one input, or each of another.
+    """
     fields = Fields(*(packets[name].to_numpy() for name in Fields._fields))
-    if not _share_flows(fields.flow, one, other, flows) or not _differ(fields, one, other):
+    if not _differ(fields, one, other):
         return False
     time, number = packets["time_ns"].to_numpy(), packets["input"].to_numpy()
     rows = np.concatenate([one, other])
@@ -67,12 +70,6 @@ def are_ports(packets: pd.DataFrame, one: Ints, other: Ints, flows: int) -> bool
     order = np.argsort(rows if of_one_file else time[rows], kind="stable")
     answers, in_order = _answers(fields, rows[order], which[order], flows, strictly=not of_one_file)
     return 2 * in_order > answers and in_order >= _LEAST_IN_ORDER * answers - _EXCEPTIONS
-
-
-def _share_flows(flow: Any, one: Ints, other: Ints, flows: int) -> bool:
-    seen = np.zeros((2, flows), dtype=np.bool_)
-    seen[0, flow[one]], seen[1, flow[other]] = True, True
-    return bool((seen[0] & seen[1]).any())
 
 
 def _differ(fields: Fields, one: Ints, other: Ints) -> bool:

@@ -55,6 +55,8 @@ class Tunnel(NamedTuple):
     destination: str
     identity: Hashable
     """Equal for packets of the same tunnels."""
+    told: bool
+    """Whether `identity` tells the addresses too."""
 
 
 @lru_cache(maxsize=_TUNNELS_REMEMBERED)
@@ -64,7 +66,9 @@ def tunnel_of(steps: tuple[Step, ...]) -> Tunnel | None:
         return None
     source, destination = next(((s.source, s.destination) for s in reversed(steps) if s.source), (b"", b""))
     identity = tuple((step.label, _counted(step)) for step in steps)
-    return Tunnel(" / ".join(step.label for step in steps), address_text(source), address_text(destination), identity)
+    told = not source or (source, destination) in [ends for _, ends in identity]
+    text = " / ".join(step.label for step in steps)
+    return Tunnel(text, address_text(source), address_text(destination), identity, told)
 
 
 def _counted(step: Step) -> tuple[bytes, ...]:

@@ -13,7 +13,11 @@ from multitracer.wire.llc import CHDLC_TYPES, ETHERNET, MPLS, PPP, Payload, afte
 from multitracer.wire.wifi_packets import WifiPackets
 
 SLL, SLL2 = 113, 276
-_NFLOG, _PKTAP, _ERF = 239, 258, 197
+_NFLOG, PKTAP, _ERF = 239, 258, 197
+PKTAP_AS_USER = 149
+"""DLT_USER2, which macOS used for PKTAP: tcpdump wrote the number of its system, not of the file format."""
+_PKTAP_BYTES, _PKTAP_PACKET, _NAME_BYTES = 108, 1, 24
+"""Octets of the shortest PKTAP header, its type of a packet, octets of an interface's name (Darwin's net/pktap.h)."""
 _NFULA_PAYLOAD = 9
 """The attribute of an NFLOG record that has the packet."""
 # ARPHRD_ of frames that a cooked capture has whole behind its header (linux/if_arp.h).
@@ -59,6 +63,14 @@ def wraps_link(record: bytes, link_type: int) -> bool:
     return link_type in (SLL, SLL2) and _hardware(record, link_type) in _ARPHRD_LINK_TYPES
 
 
+def is_pktap(record: bytes) -> bool:
+    """Whether a record begins with a header of PKTAP around a packet of a link type that is read here."""
+    size, kind, link_type = (int.from_bytes(record[at : at + 4], "little") for at in (0, 4, 8))
+    name = record[12 : 12 + _NAME_BYTES].rstrip(b"\0").replace(b"_", b"")  # as in pdp_ip0
+    named = name.isalnum() and name[:1].isalpha()
+    return named and kind == _PKTAP_PACKET and _PKTAP_BYTES <= size <= len(record) and link_type in _COMMON
+
+
 def _hardware(record: bytes, link_type: int) -> int:
     at = 2 if link_type == SLL else 8
     return _big(record, at)
@@ -69,7 +81,7 @@ def _nested(record: bytes, link_type: int) -> tuple[bytes, int] | None:
     if link_type in (SLL, SLL2):
         kind = _ARPHRD_LINK_TYPES.get(_hardware(record, link_type), -1)
         return record[16 if link_type == SLL else 20 :], kind
-    if link_type == _PKTAP:
+    if link_type == PKTAP:
         size = int.from_bytes(record[:4], "little")
         return record[max(size, 12) :], int.from_bytes(record[8:12], "little")
     return _erf(record) if link_type == _ERF else None
@@ -203,5 +215,5 @@ _COMMON: dict[int, Callable[[bytes], Payload | None]] = {
 """Link types that the kernels know, where they are inside another record."""
 
 RARE_LINK_TYPES = frozenset(
-    {*radiotap.LINK_TYPES, *usb_packets.LINK_TYPES, *juniper.LINK_TYPES, *_ONE_PACKET, _PKTAP, _ERF}
+    {*radiotap.LINK_TYPES, *usb_packets.LINK_TYPES, *juniper.LINK_TYPES, *_ONE_PACKET, PKTAP, _ERF}
 )

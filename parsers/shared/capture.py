@@ -22,7 +22,7 @@ from multitracer.model.errors import InputError
 from multitracer.model.schema import build
 from multitracer.model.trace import Recording, Skip
 from multitracer.parsers.shared.flow_table import FlowTable
-from multitracer.wire import layers, link_types, radiotap, reassembly, tcpip, tunnels
+from multitracer.wire import layers, link_types, radiotap, rare_links, reassembly, tcpip, tunnels
 from multitracer.wire.inside import Closed
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ _COUNTED = {
 
 _ADDRESS_OCTETS = {1: 12, 113: 14, 276: 20}
 """Octets at the start of a record that tell copies of a fragment at two places apart, by link type."""
+_MOST_TRIED = 100
+"""Records of an interface whose octets tell its link type, where the file's number may mean another."""
 _MOST_FRAGMENTED = 4
 """Fragmented datagrams inside one another that are put together."""
 
@@ -76,6 +78,7 @@ class Records:
 
 def recording(name: str, source: Source, records: Records) -> Recording:
     """Decode every record; raises InputError when no interface's link type is known."""
+    records.link_types = [_as_written(records, place, kind) for place, kind in enumerate(records.link_types)]
     known = [kind for kind in records.link_types if link_types.is_known(kind)]
     if not known and len(records.offset):
         kinds = ", ".join(sorted({str(kind) for kind in records.link_types}))
@@ -87,6 +90,14 @@ def recording(name: str, source: Source, records: Records) -> Recording:
         found.notes.append("The clock was set back while this was captured: times jump by more than a second.")
     _decode(records, found)
     return found
+
+
+def _as_written(records: Records, interface: int, kind: int) -> int:
+    """An interface's link type, PKTAP where the records of a link type for users are that."""
+    if kind != rare_links.PKTAP_AS_USER:
+        return kind
+    rows = np.flatnonzero(records.interface == interface)[:_MOST_TRIED].tolist()
+    return rare_links.PKTAP if rows and all(rare_links.is_pktap(_octets(records, row)) for row in rows) else kind
 
 
 def _decode(records: Records, found: Recording) -> None:

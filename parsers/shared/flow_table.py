@@ -40,8 +40,7 @@ class FlowTable:
         `first` has the offset in `data` of the IP header of each flow's first packet, `label` 0 for flows that are
         in no tunnel.
         """
-        inside = np.flatnonzero(label)
-        tunnels = dict(zip(inside.tolist(), tunnels_of(first[inside]), strict=True))
+        tunnels = _tunnels(first, label, tunnels_of)
         if not self._numbers and not tunnels:
             self._numbers.update(zip(((ends, None) for ends in _ends(data, first)), itertools.count()))
             return np.arange(len(first), dtype=np.int32), np.zeros(len(first), dtype=np.int8)
@@ -68,6 +67,16 @@ class FlowTable:
             columns["outer_a"][number], columns["outer_b"][number] = tunnel.source, tunnel.destination
         ends = list(zip(*(ends for ends, _ in self._numbers), strict=True)) or [(), (), (), ()]
         return build("flows", columns | dict(zip(("address_a", "port_a", "address_b", "port_b"), ends, strict=True)))
+
+
+def _tunnels(first: Any, label: Any, tunnels_of: TunnelsOf) -> dict[int, Tunnel | None]:
+    """The tunnel of each flow that is in one; opened once a label where that tells all of it."""
+    inside = np.flatnonzero(label)
+    _, some, which = np.unique(label[inside], return_index=True, return_inverse=True)
+    opened = tunnels_of(first[inside[some]])
+    tunnels = {flow: opened[at] for flow, at in zip(inside.tolist(), which.tolist(), strict=True)}
+    left = [flow for flow, tunnel in tunnels.items() if tunnel is None or not tunnel.told]
+    return tunnels | dict(zip(left, tunnels_of(first[left]) if left else [], strict=True))
 
 
 def _ends(data: Any, first: Any) -> Iterator[Ends]:

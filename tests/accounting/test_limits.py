@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sending import Segment, ack, again, blocks, data, judged, syn_ack, table
 from two_ends import MS, START, Path, transfer
 
+from multitracer.accounting import sending_events
 from multitracer.accounting.limits import find_limits
 from multitracer.compute import kernels
 from multitracer.model.limits import LIMITS, Limits
@@ -237,3 +238,15 @@ def test_every_instant_has_one_cause(seed: int, loss: float, spacing_ms: float) 
     assert (limits.shares[0] >= 0).all()
     assert limits.shares[0].sum() == pytest.approx(1, abs=1e-9)
     assert limits.start_ns[0] >= START
+
+
+def test_causes_that_begin_centuries_apart_keep_their_order():
+    """A capture may hold times of two centuries: what begins that late has the latest time that is kept."""
+    causes = np.zeros(2, dtype=np.int64)
+    made = sending_events.Events(*[causes] * len(sending_events.Events._fields))
+    state = np.zeros(sending_events.FIELDS, dtype=np.int64)
+    for start, cause in ((5, sending_events.STALL), (9_000_000_000_000_000_000, sending_events.APPLICATION)):
+        sending_events.add_cause(start, cause, made, state)
+    starts, kinds = causes // sending_events.CODES, causes % sending_events.CODES
+    assert starts.tolist() == [5, sending_events.MOST_CAUSE_NS]
+    assert kinds.tolist() == [sending_events.STALL, sending_events.APPLICATION]

@@ -84,6 +84,17 @@ def test_interfaces_with_different_packets_of_one_connection_are_one_point():
     assert "bonded link" in found.notes[0][0]
 
 
+def test_only_interfaces_that_share_a_connection_are_compared(monkeypatch):
+    """A file may have a thousand interfaces, each with connections of its own: no pair of them is looked at."""
+    packets = transfer(200)
+    packets["interface"] = (np.arange(200) // 2).astype(np.int16)
+    packets["flow"] = (np.arange(200) // 2).astype(np.int32)
+    compared = []
+    monkeypatch.setattr("multitracer.vantage.points.are_ports", lambda *given: compared.append(given))
+    assert len(find(packets).points) == 100
+    assert not compared
+
+
 def test_rotated_captures_are_one_point():
     """A file that continues where another ended belongs to the same point, in either order of inputs."""
     columns = transfer(600)

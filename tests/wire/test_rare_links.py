@@ -144,6 +144,14 @@ def test_every_rare_link_layer_is_looked_through(name: str) -> None:
     assert segments([octets], link_type) == [3]
 
 
+def test_pktap_under_a_users_number_is_known_by_its_records() -> None:
+    """Early tcpdump of macOS wrote DLT_USER2; one record that is none leaves the type to its user."""
+    record = bytearray(pktap(FRAME, 1))
+    record[12:19] = b"pdp_ip0"
+    assert segments([bytes(record)] * 2, 149) == segments([FRAME] * 2, 1)
+    assert segments([bytes(record), FRAME], 149) == []
+
+
 def test_a_usb_transfer_may_hold_several_frames() -> None:
     """RNDIS messages one after the other, and an NCM table."""
     frames = [ethernet(ipv4(tcp(b"a"))), ethernet(ipv6(tcp(b"bb")), kind=0x86DD), FRAME]
