@@ -8,7 +8,6 @@ version, is not made again.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from multitracer import __version__, parsers
 from multitracer.commands.campaign_task import Failure, Task, run_experiment
 from multitracer.commands.experiment import COMMAND, Written
 from multitracer.commands.messages import Progress, quiet, say, verbose
-from multitracer.commands.parameters import results
+from multitracer.commands.parameters import COMPARED, results
 from multitracer.commands.workers import on_cluster, on_processors
 from multitracer.export.result_directory import OURS
 from multitracer.model.errors import InputError, MissingCapabilityError, NoUsableInputError, UsageError
@@ -28,7 +27,7 @@ from multitracer.model.errors import InputError, MissingCapabilityError, NoUsabl
 if TYPE_CHECKING:
     from multitracer.report.kept_experiments import Kept
 
-JSON, PAGE = "compare.json", "compare.html"
+JSON, PAGE = COMPARED
 
 
 @dataclass(frozen=True)
@@ -89,8 +88,9 @@ def _analyze(tasks: Sequence[Task], spread: Spread, *, told: bool) -> tuple[list
 
 def _spread_out(tasks: Sequence[Task], spread: Spread) -> Iterator[tuple[int, Failure | None]]:
     """(Place, why it failed) of every experiment as they end."""
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    jobs = min(spread.jobs or processors, len(tasks))
+    from multitracer.compute.threads import processors
+
+    jobs = min(spread.jobs or processors(), len(tasks))
     if spread.cluster is None and jobs == 1:
         yield from enumerate(map(run_experiment, tasks))
         return

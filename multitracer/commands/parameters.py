@@ -26,6 +26,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 SUMMARY = "summary.json"
 RESULTS = (SUMMARY, "report.html", "tables", "series", "xgraph", "xplot", "csv", "pcapng")
 """What `analyze` writes."""
+COMPARED = ("compare.json", "compare.html")
+"""What `analyze --compare` writes beside that."""
 
 _LONGEST_S, _LARGEST_PPM = 4e9, 1e5
 """Limits of a stated clock: offset in s (more than the seconds since 1970), drift in ppm (a tenth)."""
@@ -259,7 +261,9 @@ def files_in(inputs: Sequence[str]) -> list[str]:
 
 
 def _is_result(path: Path) -> bool:
-    """Whether `analyze` wrote `path`, by its name and the summary.json in the same or a parent directory."""
+    """Whether `analyze` wrote `path`: by its name and what lies in the same or a parent directory."""
+    if path.name in COMPARED:
+        return _is_ours(path.parent / COMPARED[0])
     places = zip(path.parents, [path.name, *(parent.name for parent in path.parents)], strict=False)
     return any(name in RESULTS and _is_ours(directory / SUMMARY) for directory, name in places)
 

@@ -30,11 +30,15 @@ def on_processors(
 
     A process that dies takes only its task with it, whose result is then `died(task, exit code)`.
     """
+    from multitracer.compute.threads import processors
+
+    jobs = min(jobs, len(tasks))
+    threads = max(1, processors() // max(1, jobs))
     following = deque(enumerate(tasks))
     busy: dict[Any, _Worker[Task, Result]] = {}
     try:
-        for _ in range(min(jobs, len(tasks))):
-            _give_next(_Worker(work), following, busy)
+        for _ in range(jobs):
+            _give_next(_Worker(work, threads), following, busy)
         while busy:
             for connection in wait(list(busy)):
                 worker = busy.pop(connection)
@@ -43,7 +47,7 @@ def on_processors(
                     result = worker.connection.recv()
                 except (EOFError, ConnectionResetError):
                     result = died(task, worker.ended())
-                    worker = _Worker(work) if following else worker
+                    worker = _Worker(work, threads) if following else worker
                 _give_next(worker, following, busy)
                 yield place, result
     finally:
@@ -65,12 +69,12 @@ def _give_next(worker: _Worker[Task, Result], following: deque[tuple[int, Task]]
 class _Worker(Generic[Task, Result]):
     """A process that does one task after another; it ends with the process that gives them."""
 
-    def __init__(self, work: Callable[[Task], Result]) -> None:
+    def __init__(self, work: Callable[[Task], Result], threads: int) -> None:
         # Not forked from this process: its lock of the result directory, and its threads, would go along.
         context = get_context("forkserver")
         context.set_forkserver_preload(_PRELOADED)
         self.connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, work), daemon=True)
+        self._process = context.Process(target=_serve, args=(theirs, work, threads), daemon=True)
         self._process.start()
         theirs.close()
 
@@ -98,10 +102,13 @@ class _Worker(Generic[Task, Result]):
         self.connection.close()
 
 
-def _serve(connection: Connection, work: Callable[[Any], Any]) -> None:
-    """Do tasks until there are no more, or nobody wants their results."""
+def _serve(connection: Connection, work: Callable[[Any], Any], threads: int) -> None:
+    """Do tasks, each with so many threads, until there are no more, or nobody wants their results."""
+    from multitracer.compute.threads import allow
+
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all processes; the first one ends the others
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    allow(threads)
     try:
         while True:
             connection.send(work(connection.recv()))

@@ -14,20 +14,40 @@ from multitracer.compute.kernels import plain
 
 WORTH_SHARING = 500_000
 """With fewer rows a second thread gains nothing."""
+_allowed = {"threads": 0}
+"""How many threads this process may use; 0: one per processor."""
+
+
+def allow(threads: int) -> None:
+    """Use so many threads at most: a process beside others that keep the other processors busy gains by one alone."""
+    import pyarrow as pa
+
+    _allowed["threads"] = threads
+    pa.set_cpu_count(threads)
+
+
+def most() -> int:
+    """How many threads this process uses at once."""
+    return _allowed["threads"] or processors()
+
+
+def processors() -> int:
+    """How many processors this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def concurrently(function: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
     """The function's result for each part, computed in threads; compiled kernels release the GIL."""
-    if len(parts) <= 1 or plain():
+    threads = min(len(parts), most())
+    if threads <= 1 or plain():
         return [function(part) for part in parts]
-    with ThreadPoolExecutor(min(len(parts), os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(function, parts))
 
 
-def shares(rows: int, most: int | None = None) -> list[slice]:
-    """`rows` rows in slices of about equal size: one per processor, at most `most`, and one if there are few rows."""
-    processors = os.cpu_count() or 1
-    parts = max(1, min(processors, processors if most is None else most, rows // WORTH_SHARING))
+def shares(rows: int, limit: int | None = None) -> list[slice]:
+    """`rows` rows in slices of about equal size: one per thread, at most `limit`, and one if there are few rows."""
+    parts = max(1, min(most(), most() if limit is None else limit, rows // WORTH_SHARING))
     edges = [rows * part // parts for part in range(parts + 1)]
     return [slice(start, stop) for start, stop in itertools.pairwise(edges)]
 

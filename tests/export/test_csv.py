@@ -6,6 +6,7 @@ from csv import reader
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from multitracer.export import csv
 from multitracer.model.schema import SCHEMA, build
@@ -63,3 +64,32 @@ def test_sentences_are_read_back_unchanged(tmp_path: Path) -> None:
     )  # fmt: skip
     csv.write({"findings": finding}, tmp_path)
     assert pd.read_csv(tmp_path / "findings.csv")["because"].tolist() == [because]
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+cmd|' /C calc'!A0", "-cmd", "@SUM(A1)", "\t=1", "\r=1", "-", "+", "--1", "-1;=2", "-1e", "+1 2"]
+)
+def test_text_never_begins_a_formula(text: str) -> None:
+    """An apostrophe stands before what a spreadsheet would compute."""
+    assert csv.not_a_formula(text) == "'" + text
+
+
+@pytest.mark.parametrize("text", ["-1", "+4.9", "-1e-9", "-0.", "12", "", "a=1", "'=1", " =1", "10.0.0.1:80"])
+def test_numbers_and_other_text_stay(text: str) -> None:
+    """Negative numbers too: a reader of the file must find them as numbers."""
+    assert csv.not_a_formula(text) == text
+
+
+def test_a_cell_of_a_table_never_begins_a_formula(tmp_path: Path) -> None:
+    """Text gets its apostrophe when a table is written, and a column of numbers none."""
+    finding = build(
+        "findings",
+        {
+            "kind": ["=HYPERLINK(1)"], "layer": ["tcp"], "start_ns": [-5], "end_ns": [2], "verdict": ["likely"],
+            "because": ["@name, quoted"],
+        },
+    )  # fmt: skip
+    csv.write({"findings": finding}, tmp_path)
+    heading, row = reader((tmp_path / "findings.csv").read_text().splitlines())
+    cells = dict(zip(heading, row, strict=True))
+    assert (cells["kind"], cells["because"], cells["start_ns"]) == ("'=HYPERLINK(1)", "'@name, quoted", "-5")

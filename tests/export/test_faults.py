@@ -5,15 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from faults import KINDS, NEW, OLD, Faults
 
+IN_MEMORY = Path("/dev/shm")
+
 
 @pytest.fixture(scope="module")
-def faults(tmp_path_factory: pytest.TempPathFactory) -> Faults:
-    """The old and the new result, each written once."""
-    return Faults(tmp_path_factory.mktemp("faults"))
+def faults() -> Iterator[Faults]:
+    """The old and the new result, each written once; in memory where that is, since waiting for a disk takes longer."""
+    with tempfile.TemporaryDirectory(dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as scratch:
+        yield Faults(Path(scratch))
 
 
 def can_mount() -> bool:

@@ -28,11 +28,12 @@ from typing import Any, NoReturn
 
 import click
 import pytest
-from repository import EXAMPLES
+from packets import ipv4, tcp
 
 from multitracer import cli
 from multitracer.commands import experiment
 from multitracer.export.result_directory import JOURNAL, OURS, recover
+from multitracer.parsers import pcap
 
 OLD, NEW = "old", "new"
 CLONE_NEWNS = 0x20000
@@ -40,7 +41,7 @@ _OPTIONS = {
     OLD: ["--no-report", "--export", "csv", "--export", "xgraph"],
     NEW: ["--no-report", "--export", "xplot"],
 }
-_INPUTS = {OLD: "rlp-reset", NEW: "loss2"}
+_PACKETS = {OLD: 20, NEW: 30}
 _FOREIGN = {"notes.txt": "mine", "series/mine.csv": "mine too"}
 
 
@@ -50,7 +51,8 @@ class Faults:
     def __init__(self, scratch: Path, seed: int = 1) -> None:
         self.scratch, self.random = scratch, random.Random(seed)
         self.whole: dict[str, dict[str, str]] = {}
-        self._analyses = {name: _analysis(EXAMPLES / path) for name, path in _INPUTS.items()}
+        captures = {name: _capture(scratch / f"{name}.pcap", count) for name, count in _PACKETS.items()}
+        self._analyses = {name: _analysis(path) for name, path in captures.items()}
         for name in (OLD, NEW):
             place = self.scratch / f"{name}-whole"
             self._run(name, place)  # here, so that forked processes find everything imported
@@ -58,7 +60,8 @@ class Faults:
         started = time.monotonic()
         assert _ended(self.start(name, place)) == 0
         self.seconds = time.monotonic() - started
-        self.bytes = sum(path.stat().st_size for path in (self.scratch / "new-whole").rglob("*") if path.is_file())
+        sizes = [path.stat().st_size for path in (self.scratch / "new-whole").rglob("*") if path.is_file()]
+        self.bytes, self.largest = sum(sizes), max(sizes)
 
     def start(self, name: str, place: Path, before: Callable[[], Any] = lambda: None) -> int:
         """Begin a run in a forked process, after `before` was called there; returns its process id."""
@@ -75,7 +78,7 @@ class Faults:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(experiment, "read_and_analyze", lambda *_: self._analyses[name])
             with redirect_stdout(io.StringIO()):
-                return cli.run(["analyze", str(EXAMPLES / "loss2"), "-o", str(place), "-q", *_OPTIONS[name]])
+                return cli.run(["analyze", str(self.scratch / f"{name}.pcap"), "-o", str(place), "-q", *_OPTIONS[name]])
 
     def old_result(self, place: Path) -> Path:
         """A place that holds the old result, and files of others."""
@@ -123,7 +126,7 @@ class Faults:
 
     def _file_limit(self, place: Path) -> str:
         """No file may become longer than a limit (EFBIG; SIGXFSZ is ignored by Python)."""
-        limit = self.random.randrange(1, 50_000)
+        limit = self.random.randrange(1, 3 * self.largest // 2)
         limited = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))  # noqa: E731
         status = _ended(self.start(NEW, self.old_result(place), limited))
         assert status in (0, 5), status
@@ -202,6 +205,13 @@ def own_mounts() -> None:
     if ctypes.CDLL(None, use_errno=True).unshare(CLONE_NEWNS):
         raise PermissionError(ctypes.get_errno(), "unshare")
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+
+
+def _capture(path: Path, packets: int) -> Path:
+    """A transfer of a few packets: that results are whole does not depend on how long they are."""
+    sent = [ipv4(tcp(seq=1000 + 500 * at, ack=1, payload=bytes(500))) for at in range(packets)]
+    pcap.write(path, [(10**8 * at, one) for at, one in enumerate(sent)], 101)
+    return path
 
 
 def _analysis(path: Path) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -34,7 +32,7 @@ def test_each_group_has_its_rows_in_order(processors: int, rows: list[tuple[int,
     """Each group has its rows in order, without those captured twice, for one thread and for several."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(threads, "WORTH_SHARING", 1)
-        patch.setattr(os, "cpu_count", lambda: processors)
+        patch.setattr(threads, "processors", lambda: processors)
         groups = Groups(table(rows), 4)
         for connection in range(4):
             for point in range(groups.points):
@@ -45,6 +43,6 @@ def test_each_group_has_its_rows_in_order(processors: int, rows: list[tuple[int,
 def test_counting_takes_no_more_memory_than_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """With many small groups the rows are counted in few shares, since each share has a count per group."""
     monkeypatch.setattr(threads, "WORTH_SHARING", 1)
-    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(threads, "processors", lambda: 64)
     many, few = (Groups(table([(0, 0, False)] * 40), connections) for connections in (20, 1))
     assert (len(many.shares), len(few.shares)) == (2, 40)
