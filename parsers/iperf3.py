@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from multitracer.model.errors import InputError
 from multitracer.model.schema import empty
 from multitracer.model.trace import Recording
-from multitracer.parsers.shared.lines import SECOND_NS, endpoint
+from multitracer.parsers.shared.lines import SECOND_NS, FieldError, endpoint
 from multitracer.parsers.shared.tcp_state import StateLog
 
 if TYPE_CHECKING:
@@ -188,14 +188,17 @@ def _sample(
         return log.state.losses.add(OUT_OF_RANGE, base)
     omitted = sample.get("omitted") is True
     shift = 0.0 if omitted else min(_number(about.get("omit")) or 0.0, _LONGEST_TEST_S)
+    if values and sample.get("sender") is not False:
+        time_ns = int(begun) * SECOND_NS + round((shift + span[1]) * 1e9)
+        numbers = {column: (value or 0.0) * scale for column, (value, scale) in values.items()}
+        try:
+            log.state.add(base, time_ns, "sample", ends[0], ends[1], **numbers)
+        except FieldError:
+            return log.state.losses.add(OUT_OF_RANGE, base)
     log.intervals.append(
         {"local": ends[0], "remote": ends[1], "start_s": shift + span[0], "end_s": shift + span[1],
          "bytes": _number(sample.get("bytes")), "retransmits": _number(sample.get("retransmits"))}
     )  # fmt: skip
-    if values and sample.get("sender") is not False:
-        time_ns = int(begun) * SECOND_NS + round((shift + span[1]) * 1e9)
-        numbers = {column: (value or 0.0) * scale for column, (value, scale) in values.items()}
-        log.state.add(base, time_ns, "sample", ends[0], ends[1], **numbers)
     return None
 
 

@@ -186,11 +186,15 @@ def walk(data: Any, layout: Layout, state: Any, offset: Any, captured: Any, orig
         if size < 0:
             state[_CUT_AT] = at
             break
+        following = at
         if size > _LARGEST_RECORD or at + header + size > len(data):
             following = next_chain(data, at + 1, layout, state[_LAST_SECOND])
             if size <= _LARGEST_RECORD and following >= len(data):
                 state[_CUT_AT] = at  # the length reaches beyond the end, and no records follow: the file was cut
                 break
+        elif size == 0:
+            following = after_zeros(data, at, layout, state[_LAST_SECOND])
+        if following > at:
             note_garbage(state, at, count + 1)
             at = following
             continue
@@ -203,6 +207,24 @@ def walk(data: Any, layout: Layout, state: Any, offset: Any, captured: Any, orig
         at += header + size
     state[_AT], state[_FOUND] = at, count
     return False
+
+
+@kernel
+def after_zeros(data: Any, at: int, layout: Layout, last: int) -> int:
+    """Where records begin again behind two or more headers of zeros at `at`, the end of the data, or `at` itself.
+
+    What a disk kept of a file that was never written is zeros, which read as records without octets at time 0.
+    """
+    end = at
+    while end < len(data) and data[end] == 0:
+        end += 1
+    whole = (end - at) // layout.header
+    if whole < 2:
+        return at
+    following = at + whole * layout.header
+    if chained(data, following, layout, last):
+        return following
+    return next_chain(data, end - layout.header + 1, layout, last)
 
 
 @kernel

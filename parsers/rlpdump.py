@@ -204,7 +204,7 @@ def _frame(number: int, time_ns: int, sent: bool, kind: str, words: list[str]) -
         status = int(keys["l2r"], 16) if "l2r" in keys else data[0] if data else -1
     except ValueError:
         return None
-    if status > 0xFF or (data is not None and 0 <= values["len"] != len(data)):
+    if not -1 <= status <= 0xFF or (data is not None and 0 <= values["len"] != len(data)):
         return None
     numbered = kind.startswith("I ")
     if numbered and values["ns"] < 0:

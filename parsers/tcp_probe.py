@@ -81,7 +81,7 @@ def read(source: Source) -> Recording:
     log, counts, ends, stacks = StateLog(), Counter[str](), dict[str, str](), _Stacks()
 
     def take(number: int, offset: int, text: str) -> None:
-        event = _EVENT.match(text)
+        event = _EVENT.match(text) if "]" in text else None  # a processor's number; most bad lines have none
         if event is None or event["event"] in _STACKS:
             if not stacks.note(log, text):
                 _not_an_event(log, number, offset, text)
@@ -121,7 +121,7 @@ class _Stacks:
 
     def note(self, log: StateLog, text: str) -> bool:
         """Note a line of a stack in its row; False for a line of something else."""
-        head, frame = _STACK.match(text), _FRAME.match(text)
+        head, frame = _STACK.match(text) if "]" in text else None, _FRAME.match(text)
         if head:
             self._row = self._latest.get(head[1], -1)
         elif frame and 0 <= self._row < len(log.records):

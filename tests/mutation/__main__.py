@@ -15,13 +15,24 @@ sys.path.insert(1, str(Path(__file__).parents[1] / "support"))
 import mutants
 import pipeline
 
-CHUNK = 100
+CHUNK = 50
 
 
-def _chunk(job: tuple[int, int, bool]) -> list[tuple[int, str, str]]:
-    seed, first, compiled = job
-    pipeline.settle(compiled=compiled)
-    return pipeline.faults(seed, range(first, first + CHUNK))
+def _chunk(job: tuple[int, range]) -> tuple[int, list[tuple[int, str, str]]]:
+    """The number of inputs tried, and those that are treated wrongly."""
+    return len(job[1]), pipeline.faults(*job)
+
+
+def _chunks(seed: int, first: int, count: int) -> list[tuple[int, range]]:
+    end = first + count
+    return [(seed, range(at, min(at + CHUNK, end))) for at in range(first, end, CHUNK)]
+
+
+def _tell(kinds: collections.Counter[str], which: str, wrong: str) -> None:
+    """Print where each fault is, and the whole of the first one of a kind."""
+    kind = "\n".join(wrong.strip().splitlines()[-3:])
+    kinds[kind] += 1
+    print(which + (f"\n{wrong}" if kinds[kind] == 1 else ""), flush=True)
 
 
 def main() -> None:
@@ -38,17 +49,16 @@ def main() -> None:
         asked.save.write_bytes(mutants.mutant(asked.seed, asked.first)[1])
         return
     print(f"seed {asked.seed}", flush=True)
-    mutants.seeds()
+    pipeline.settle(compiled=not asked.plain)
+    pipeline.warm()
     started, kinds, done = time.perf_counter(), collections.Counter[str](), 0
-    jobs = [(asked.seed, first, not asked.plain) for first in range(asked.first, asked.first + asked.count, CHUNK)]
     with multiprocessing.get_context("fork").Pool(asked.jobs) as pool:
-        for found in pool.imap_unordered(_chunk, jobs):
-            done += CHUNK
+        for tried, found in pool.imap_unordered(_chunk, _chunks(asked.seed, asked.first, asked.count)):
+            done += tried
             for number, name, wrong in found:
-                kind = "\n".join(wrong.strip().splitlines()[-3:])
-                kinds[kind] += 1
-                if kinds[kind] == 1:
-                    print(f"-- {number} ({name})\n{wrong}", flush=True)
+                _tell(kinds, f"-- --seed {asked.seed} --first {number} ({name})", wrong)
+            rate = done / (time.perf_counter() - started)
+            print(f"seed {asked.seed}: {done} inputs, {rate:.0f} a second", end="\r", file=sys.stderr, flush=True)
     took = time.perf_counter() - started
     print(f"{done} inputs, {sum(kinds.values())} faults of {len(kinds)} kinds, {done / took:.0f} a second")
     for kind, count in kinds.most_common():

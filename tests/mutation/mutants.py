@@ -10,6 +10,8 @@ from collections.abc import Callable
 from functools import cache
 from random import Random
 
+import invented_captures
+import iperf3_output
 import mutated_captures
 import mutated_text
 import samples
@@ -19,24 +21,26 @@ from multitracer import parsers
 from multitracer.model.errors import InputError
 from multitracer.parsers.shared.source import open_source
 
-_BYTES = 2600
+_BYTES = 1600
 """Of each sample this much is taken: an input takes some ten milliseconds."""
+_CONVERSATION_BYTES = 6000
+"""Of an invented capture so much, in which a Wi-Fi station sends and receives data."""
 _PACKED_SHARE = 0.06
 
 
-def _beginning(data: bytes) -> bytes:
+def _beginning(data: bytes, most: int = _BYTES) -> bytes:
     """The first records of a sample: whole lines of text, whole packets of a capture."""
-    if len(data) <= _BYTES:
+    if len(data) <= most:
         return data
-    if parts := mutated_captures.split(data[: 16 * _BYTES]):
+    if parts := mutated_captures.split(data[: 16 * most]):
         head, records, written, _ = parts
         made = head
         for record in records:
-            if len(made) > _BYTES and record.head:
+            if len(made) > most and record.head:
                 break
             made += written(record)
         return made
-    head = data[:_BYTES]
+    head = data[:most]
     return head[: head.rfind(b"\n") + 1] if b"\0" not in head and b"\n" in head else head
 
 
@@ -55,6 +59,9 @@ def seeds() -> dict[str, list[bytes]]:
         found[name].append(_beginning(source.head))
     for name, data in samples.INVENTED.items():
         found[name].append(_beginning(data))
+    found["iperf3"].append(_beginning(iperf3_output.stream(iperf3_output.transfer())))
+    for name, several in invented_captures.captures().items():
+        found[name] += [_beginning(data, _CONVERSATION_BYTES) for data in several]
     return {name: list(dict.fromkeys(several)) for name, several in found.items() if several}
 
 

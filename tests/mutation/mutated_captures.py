@@ -7,10 +7,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
+from envelopes import ENVELOPES, ONLY_6, stacked
 from mutated_text import octets
+
+from multitracer.wire.layers import LINK_TYPES
+from multitracer.wire.rare_links import RARE_LINK_TYPES
 
 _EXTREMES = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF)
 _ETHERNET, _RAW = 1, 101
+_LINK_TYPES = sorted({*LINK_TYPES, *RARE_LINK_TYPES})
+_BEFORE = 12
+"""Octets before a header that are damaged like its own: what announces it, or the end of an envelope."""
+_DEEP = 200
+"""Octets of a packet within which headers are looked for."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +99,7 @@ def borders(packet: bytes, link_type: int) -> list[int]:
     if link_type == _RAW:
         at, kind = 0, 0x0800 if packet[:1] and packet[0] >> 4 == 4 else 0x86DD
     elif link_type != _ETHERNET:
-        return [0, *(at for at in range(min(len(packet), 60)) if packet[at] in (0x45, 0x60))]
+        return [0, *_inner(packet, 0)]
     while kind in (0x8100, 0x88A8, 0x9100) and at + 4 <= len(packet):
         found, at, kind = [*found, at], at + 4, int.from_bytes(packet[at + 2 : at + 4], "big")
     while at < len(packet) and kind in (0x0800, 0x86DD):
@@ -99,15 +108,21 @@ def borders(packet: bytes, link_type: int) -> list[int]:
         transport = packet[at + 9 : at + 10] if four else packet[at + 6 : at + 7]
         at += 4 * (packet[at] & 15) if four else 40
         kind = {b"\x04": 0x0800, b"\x29": 0x86DD}.get(transport, 0)
-    return [border for border in (*found, at, at + 8, at + 20) if border < len(packet)]
+    return [border for border in (*found, at, at + 8, at + 20) if border < len(packet)] + _inner(packet, at + 8)
+
+
+def _inner(packet: bytes, start: int) -> list[int]:
+    """Where IP headers may begin behind link layers and envelopes that are not walked here."""
+    return [at for at in range(start, min(len(packet), _DEEP)) if packet[at] in (0x45, 0x60)]
 
 
 def _header(record: Record, link_type: int, rng: Random) -> Record:
-    """A field of one to four octets at or behind a border becomes an extreme, or its neighbour."""
+    """A field of one to four octets around a border becomes an extreme, or its neighbour."""
     packet = bytearray(record.packet)
     if not packet:
         return record
-    at = min(rng.choice(borders(record.packet, link_type)) + rng.randrange(24), len(packet) - 1)
+    at = rng.choice(borders(record.packet, link_type)) + rng.randrange(-_BEFORE, 24)
+    at = min(max(at, 0), len(packet) - 1)
     size = rng.choice([1, 1, 2, 2, 4])
     near = int.from_bytes(packet[at : at + size], "big") + rng.choice([-1, 1])
     value = near if rng.random() < 0.3 else rng.choice(_EXTREMES)
@@ -137,65 +152,50 @@ def _ip_at(packet: bytes, link_type: int) -> int:
     return next((at for at in borders(packet, link_type)[1:] if packet[at] >> 4 in (4, 6)), -1)
 
 
-def _udp(port: int, body: bytes) -> bytes:
-    return struct.pack(">HHHH", 40000, port, 8 + len(body) & 0xFFFF, 0) + body
-
-
-def _ipv4(protocol: int, body: bytes, rng: Random) -> bytes:
-    return struct.pack(
-        ">BBHHHBBHII", 0x45, 0, 20 + len(body) & 0xFFFF, rng.getrandbits(16), 0, 64, protocol, 0, 0x0A000001, 0x0A000002
-    ) + body
-
-
 def _wrapped(record: Record, link_type: int, rng: Random) -> Record:
-    """In an envelope, or several: VLAN tags, MPLS, GRE, IP in IP, VXLAN, Geneve, GTP-U, PPPoE, L2TP, Teredo."""
-    packet, start = record.packet, _ip_at(record.packet, link_type)
+    """In one to four envelopes of any kind."""
+    start = _ip_at(record.packet, link_type)
     if start < 0:
         return record
-    head, inner = packet[:start], packet[start:]
-    label = rng.getrandbits(24).to_bytes(3, "big")
-    frame = b"\2" * 12 + b"\x08\0" + inner
-    gtp = struct.pack(">BBHI", rng.choice([0x30, 0x32, 0x34, 0x36]), 255, len(inner), 7) + inner
-    ether = head[:12]
-    gre = rng.choice([b"\0\0", b"\x20\0", b"\xb0\0", b"\x30\1"]) + b"\x08\0" + b"\0\0\0\1" * rng.randrange(4)
-    geneve = bytes([rng.randrange(64), 0]) + b"\x65\x58" + label + b"\0"
-    pppoe = b"\x88\x64\x11\0\0\1" + struct.pack(">H", len(inner) + 2 & 0xFFFF) + b"\0\x21"
-    erspan = b"\x10\0\x88\xbe\0\0\0\1\x10" + b"\0" * 7
-    bodies = [
-        ether + b"\x81\0\0\7" * rng.choice([1, 2, 9]) + b"\x08\0" + inner,
-        ether + b"\x88\x47" + (label[:2] + b"\x10\x40") * rng.randrange(3) + label[:2] + b"\x11\x40" + inner,
-        ether + pppoe + inner,
-        head + _ipv4(4, inner, rng),
-        head + _ipv4(47, gre + inner, rng),
-        head + _ipv4(47, erspan + frame, rng),
-        head + _ipv4(17, _udp(4789, b"\x08\0\0\0" + label + b"\0" + frame), rng),
-        head + _ipv4(17, _udp(6081, geneve + frame), rng),
-        head + _ipv4(17, _udp(2152, gtp), rng),
-        head + _ipv4(17, _udp(1701, b"\0\2\0\1\0\1\xff\3\0\x21" + inner), rng),
-        head + _ipv4(17, _udp(3544, inner), rng),
-    ]
-    return replace(record, packet=rng.choice(bodies))
+    several = list((ENVELOPES | ONLY_6 if record.packet[start] >> 4 == 6 else ENVELOPES).values())
+    frame, _ = stacked(record.packet[start:], rng.choices(several, k=rng.choice([1, 1, 2, 4])))
+    if link_type == _ETHERNET:
+        return replace(record, packet=frame)
+    return replace(record, packet=frame[14:]) if frame[12:14] in (b"\x08\0", b"\x86\xdd") else record
 
 
 def _fragments(record: Record, link_type: int, rng: Random) -> list[Record]:
     """The packet in fragments: in order or not, some twice, overlapping, missing, or with impossible offsets."""
     packet, start = record.packet, _ip_at(record.packet, link_type)
-    size = 4 * (packet[start] & 15) if start >= 0 else 0
-    if start < 0 or packet[start] >> 4 != 4 or len(packet) < start + size + 16:
+    four = start >= 0 and packet[start] >> 4 == 4
+    size = 4 * (packet[start] & 15) if four else 40
+    if start < 0 or size < 20 or len(packet) < start + size + 16:
         return [record]
-    head, body = bytearray(packet[start : start + size]), packet[start + size :]
+    head, body, number = packet[start : start + size], packet[start + size :], rng.randbytes(4)
     step, made = rng.choice([8, 16, 24, 64]), []
-    for at in range(0, len(body), step):
+    for at in range(0, min(len(body), 40 * step), step):
         part = body[at : at + step + rng.choice([0, 0, 0, 8])]
-        more = 0x2000 if at + step < len(body) else 0
+        more = at + step < len(body) if rng.random() < 0.97 else rng.random() < 0.5
         offset = at // 8 if rng.random() < 0.95 else rng.choice([0, 1, 0x1FFF])
-        head[2:4] = (size + len(part) & 0xFFFF).to_bytes(2, "big")
-        head[6:8] = (more | offset).to_bytes(2, "big")
-        made.append(replace(record, packet=packet[:start] + bytes(head) + part))
+        cut = _fragment_4(head, part, offset, more) if four else _fragment_6(head, part, offset, more, number)
+        made.append(replace(record, packet=packet[:start] + cut))
     made = [one for one in made for _ in range(rng.choice([1, 1, 1, 1, 0, 2]))]
     if rng.random() < 0.4:
         rng.shuffle(made)
-    return made[:40] or [record]
+    return made or [record]
+
+
+def _fragment_4(head: bytes, part: bytes, offset: int, more: bool) -> bytes:
+    """RFC 791 3.1; the header's checksum is left as it was."""
+    size, place = len(head) + len(part) & 0xFFFF, 0x2000 * more | offset
+    return head[:2] + size.to_bytes(2, "big") + head[4:6] + place.to_bytes(2, "big") + head[8:] + part
+
+
+def _fragment_6(head: bytes, part: bytes, offset: int, more: bool, number: bytes) -> bytes:
+    """RFC 8200 4.5."""
+    place = (offset << 3 | more).to_bytes(2, "big")
+    body = head[6:7] + b"\0" + place + number + part
+    return head[:4] + (len(body) & 0xFFFF).to_bytes(2, "big") + b"\x2c" + head[7:] + body
 
 
 _DAMAGES = (_header, _header, _header, _cut, _record, _octets, _wrapped, _wrapped)
@@ -211,8 +211,16 @@ def damaged(data: bytes, rng: Random) -> bytes:
     head, records, written, link_type = parts
     for _ in range(rng.choice([1, 1, 2, 3, 6])):
         records = _order(records, rng) if rng.random() < 0.2 else _changed(records, link_type, rng)
-    head = octets(head, rng) if rng.random() < 0.03 else head
+    head = _file_header(head, rng) if rng.random() < 0.06 else head
     return head + b"".join(map(written, records))
+
+
+def _file_header(head: bytes, rng: Random) -> bytes:
+    """Damaged, or with another link type than that of the packets."""
+    if not head or rng.random() < 0.5:
+        return octets(head, rng)
+    kind = rng.choice([*_LINK_TYPES, rng.getrandbits(9)])
+    return head[:20] + kind.to_bytes(4, "little" if head[0] in b"\xd4\x4d" else "big")
 
 
 def _changed(records: list[Record], link_type: int, rng: Random) -> list[Record]:
@@ -221,7 +229,7 @@ def _changed(records: list[Record], link_type: int, rng: Random) -> list[Record]
     if not records[at].packet:
         change = _record
     everywhere = rng.random() < 0.15
-    if rng.random() < 0.12:
+    if rng.random() < 0.15:
         return [
             made
             for place, one in enumerate(records)

@@ -22,6 +22,8 @@ from multitracer.model.options import AnalyzeOptions
 LONGEST_S = 20
 MOST_KIB = 400 << 10
 """Memory that one input of some thousand octets may add to the process."""
+_MEMORY = Path("/dev/shm")
+"""A folder of files that are never written to a disk."""
 
 
 class Hang(BaseException):
@@ -34,14 +36,14 @@ def _hangs(*_: Any) -> None:
 
 @contextmanager
 def limited(seconds: int) -> Iterator[None]:
-    """Raise Hang in what takes longer."""
-    before = signal.signal(signal.SIGALRM, _hangs)
-    signal.alarm(seconds)
+    """Raise Hang in what takes longer, in time of the processor: other processes do not count."""
+    before = signal.signal(signal.SIGPROF, _hangs)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def analyzed(path: Path, name: str) -> None:
@@ -100,13 +102,20 @@ def settle(*, compiled: bool) -> None:
 
 def _more_time(progress: str) -> None:
     """Compiling a kernel, which only the first input needs, does not count as a hang."""
-    signal.alarm(20 * LONGEST_S if progress else LONGEST_S)
+    signal.setitimer(signal.ITIMER_PROF, 20 * LONGEST_S if progress else LONGEST_S)
+
+
+def warm() -> None:
+    """Compile what a sample of each format needs, once for all processes that are forked later."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, several in mutants.seeds().items():
+            fault(name, several[0], Path(folder) / "sample")
 
 
 def faults(seed: int, numbers: range) -> list[tuple[int, str, str]]:
     """The number, format and fault of every input that is treated wrongly."""
     found = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as folder:
         for number in numbers:
             name, data = mutants.mutant(seed, number)
             wrong = fault(name, data, Path(folder) / "mutated")

@@ -95,6 +95,16 @@ def test_a_number_out_of_range_costs_its_interval(value: Any) -> None:
     assert [skip.reason for skip in recording.skips] == [iperf3.OUT_OF_RANGE]
 
 
+@pytest.mark.parametrize("name", ["rtt", "rttvar", "snd_cwnd"])
+def test_a_number_that_no_column_holds_costs_its_interval(name: str) -> None:
+    """A round trip of years is no number to keep: neither the state nor the throughput of that interval is."""
+    test = transfer(1, 3)
+    test["intervals"][1]["streams"][0][name] = 1 << 63
+    recording = read(document(test))
+    assert (recording.records, len(recording.metadata["intervals"])) == (2, 2)
+    assert [(skip.reason, skip.count) for skip in recording.skips] == [(iperf3.OUT_OF_RANGE, 1)]
+
+
 def test_an_error_is_said() -> None:
     """Without an interval it is the reason for refusal; after some it is a note."""
     refused = transfer(0, 0) | {"error": "unable to connect to server: Connection refused"}

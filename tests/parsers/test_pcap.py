@@ -100,6 +100,19 @@ def test_garbage_between_records_is_passed_over() -> None:
     assert [(skip.record, skip.offset) for skip in found.skips] == [(2, first)]
 
 
+@pytest.mark.parametrize("zeros", [32, 40, 47, 4096])
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_zeros_are_garbage_and_no_records(order: str, zeros: int) -> None:
+    """Two headers of zeros or more, as in a file that was never written, are one loss; records behind are found."""
+    sound = capture(three(), order=order)
+    at_end = pcap.read(Source("x", sound + bytes(zeros)))
+    assert len(at_end.tables["packets"]) == 3
+    assert [(skip.record, skip.offset, skip.count) for skip in at_end.skips] == [(4, len(sound), 1)]
+    within = pcap.read(Source("x", sound + bytes(zeros) + sound[24:]))
+    assert within.tables["packets"]["raw_seq"].tolist() == [1, 11, 21] * 2
+    assert [(skip.record, skip.offset, skip.count) for skip in within.skips] == [(4, len(sound), 1)]
+
+
 def test_a_record_with_a_gigantic_length_is_skipped() -> None:
     """A length field beyond the file costs its own record only, when records follow."""
     sound = bytearray(capture([*three(), *three()]))

@@ -83,6 +83,7 @@ def test_each_kind_of_line_has_its_fields() -> None:
     [
         "nonsense", "1.0 > WHAT ns=0", "1.0 ? RR nr=0", "1.0 > I RR nr=0", "1.0 > RR nr=62", "1.0 > I RR ns=0 data=zz",
         "1.0 > I RR ns=0 len=3 data=0102", "1.0 > EVENT boom", "99999999999.0 > RR nr=0",
+        "1.0 > I RR ns=0 l2r=-1ffffffffffffffffffff", "1.0 > I RR ns=0 l2r=1ffffffffffffffffffff",
     ],
 )  # fmt: skip
 def test_lines_that_cannot_be_read_are_counted(line: str) -> None:

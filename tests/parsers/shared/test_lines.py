@@ -93,6 +93,21 @@ def test_a_line_too_long_for_a_log_is_not_searched() -> None:
     assert losses.skips[0].record == 1
 
 
+def test_a_line_refused_again_is_counted_only() -> None:
+    """The same text at once below is a loss for the same reason; behind another line it is looked at again."""
+    losses, seen = lines.Losses(), []
+
+    def take(number: int, _: int, text: str) -> None:
+        seen.append(number)
+        if text != "good":
+            lines.whole(text, 9)
+
+    source = Source("x", b"bad\n" * 3 + b"10\n10\n" + b"good\ngood\n" + b"bad\n")
+    lines.take_lines(source, losses, take, "no line")
+    assert seen == [1, 4, 6, 7, 8]
+    assert [(skip.record, skip.offset, skip.count) for skip in losses.skips] == [(1, 0, 4), (4, 12, 2)]
+
+
 def test_a_shape_is_that_of_the_first_line_and_of_most() -> None:
     """A stray line below does no harm, one at the top does; comments do not count."""
     number = re.compile(r"\d+\Z")
