@@ -33,7 +33,7 @@ _LINE = re.compile(r"(\d{1,10})\.(\d{1,9}) ([<>]) ([A-Z_]+)(?: (.*))?$")
 _AMD = re.compile(
     r"(\d{1,10})\.(\d{1,9}) ([<>]) AMD sn=(\d{1,9}) p=([01]) li=([\d,]*) len=(\d{1,9})(?: data=(\S*))?$"
 )
-_NUMBER = re.compile(r"\d{1,9}$")
+_MOST = 999_999_999
 _NACK = re.compile(r"(\d{1,9})(?::(\d{1,9})-(\d{1,9}))?$")
 _TYPES = {"AMD", "UMD", "TMD", "STATUS", "MRW", "MRW_ACK", "RESET", "RESET_ACK", "BAD"}
 _EVENTS = {"reset", "reset-done", "release", "xoff", "xon", "drop", "lost-context"}
@@ -235,9 +235,9 @@ def _data_row(rat: str, row: FrameRow, keys: dict[str, str]) -> FrameRow:
     """A data PDU's row; for LTE and NR without payload octets, which depend on the size of the SN."""
     row = row._replace(
         sn=_number(keys, "sn"),
-        poll=_number(keys, "p"),
+        poll=_number(keys, "p", 1),
         so=_number(keys, "so"),
-        last_segment=_number(keys, "lsf"),
+        last_segment=_number(keys, "lsf", 1),
     )
     if rat == "umts":
         lis, payload = _length_indicators(keys.get("li", ""), row.length_bytes, row.data)
@@ -251,13 +251,9 @@ def _data_row(rat: str, row: FrameRow, keys: dict[str, str]) -> FrameRow:
     )
 
 
-def _number(keys: dict[str, str], key: str) -> int:
-    """The key's number, -1 when it is not there; raises ValueError on anything else."""
-    if key not in keys:
-        return -1
-    if not _NUMBER.match(keys[key]):
-        raise ValueError(key)
-    return int(keys[key])
+def _number(keys: dict[str, str], key: str, most: int = _MOST) -> int:
+    """The key's number up to `most`, -1 when it is not there; raises FieldError on anything else."""
+    return whole(keys[key], most) if key in keys else -1
 
 
 def _two_bits(text: str) -> int:

@@ -65,7 +65,10 @@ def _sizes(_: click.Context, __: click.Parameter, value: str | None) -> tuple[in
         else:
             sizes = sorted({whole(part) for part in value.split(",")})  # type: ignore[assignment]
     except ValueError:
-        problem = f"'{shortened(value)}' is not FIRST:LAST:STEP or a list of sizes such as 30,210,1500."
+        problem = (
+            f"'{shortened(value)}' is not FIRST:LAST:STEP or a list of sizes such as 30,210,1500, each of which "
+            f"is at most {MOST_NUMBER}."
+        )
         raise click.BadParameter(problem) from None
     if not 1 <= len(sizes) <= _MOST_SIZES or min(sizes) < 1:
         raise click.BadParameter(f"'{shortened(value)}' must name 1 to {_MOST_SIZES} sizes of 1 octet and more.")

@@ -19,24 +19,16 @@ from multitracer.model import vocabulary
 if TYPE_CHECKING:
     import pandas as pd
 
-# TCP flags as in the header (RFC 9293 3.1), and bits for the options in a packet.
+# TCP flags (RFC 9293 3.1), and bits for the options in a packet.
 FIN, SYN, RST, PSH, ACK, URG, ECE, CWR = 1, 2, 4, 8, 16, 32, 64, 128
 OPTION_TIMESTAMPS, OPTION_SACK, OPTION_SACK_PERMITTED, OPTION_MSS, OPTION_WSCALE = 1, 2, 4, 8, 16
 
 # Bits of `segments.marks`, set by the analysis.
-MARKS = {
-    "retransmission": 1,
-    "out_of_order": 2,
-    "duplicate_ack": 4,
-    "captured_twice": 8,
-    "zero_window": 16,
-    "window_probe": 32,
-    "keep_alive": 64,
-    "acks_unseen": 128,
-    "bad_checksum": 256,
-    "stale": 512,
-    "link_repeat": 1024,
-}
+_MARKS = (
+    "retransmission", "out_of_order", "duplicate_ack", "captured_twice", "zero_window", "window_probe", "keep_alive",
+    "acks_unseen", "bad_checksum", "stale", "link_repeat",
+)  # fmt: skip
+MARKS = {name: 1 << bit for bit, name in enumerate(_MARKS)}
 
 FRAME_TYPES = (
     # RLP, 24.022 5.2: information frames with their supervisory part, S frames, U frames.
@@ -49,8 +41,7 @@ FRAME_TYPES = (
     "DATA", "ACK", "BA",
     # An RLC PDU whose type is not in the log.
     "PDU",
-    # A frame whose check failed: an erasure.
-    "BAD",
+    "BAD",  # its check failed: an erasure
 )  # fmt: skip
 
 LINK_EVENTS = ("reset", "reset-done", "release", "xoff", "xon", "drop", "lost-context")
@@ -414,8 +405,7 @@ def build(name: str, columns: Mapping[str, Any]) -> pd.DataFrame:
     import pandas as pd
 
     table = SCHEMA[name]
-    unknown = set(columns) - set(table.names)
-    if unknown:
+    if unknown := set(columns) - set(table.names):
         raise ValueError(f"{name} has no column {sorted(unknown)}")
     lengths = {key: len(values) for key, values in columns.items()}
     if len(set(lengths.values())) > 1:
@@ -432,7 +422,7 @@ def empty(name: str) -> pd.DataFrame:
 
 @cache
 def _empty(name: str) -> pd.DataFrame:
-    """The table that others are copied from, which takes a tenth of the time of building them."""
+    """The table that others are copied from: copying takes a tenth of the time of building."""
     return build(name, {column.name: [] for column in SCHEMA[name].columns})
 
 

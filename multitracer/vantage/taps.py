@@ -67,9 +67,16 @@ def are_ports(packets: pd.DataFrame, one: Ints, other: Ints, flows: int) -> bool
     rows = np.concatenate([one, other])
     which = np.repeat(np.array([0, 1], dtype=np.int8), [len(one), len(other)])
     of_one_file = number[one[0]] == number[other[0]]
+    if not of_one_file and not _overlap(time[one], time[other]):
+        return False  # what answers it was recorded meanwhile
     order = np.argsort(rows if of_one_file else time[rows], kind="stable")
     answers, in_order = _answers(fields, rows[order], which[order], flows, strictly=not of_one_file)
     return 2 * in_order > answers and in_order >= _LEAST_IN_ORDER * answers - _EXCEPTIONS
+
+
+def _overlap(times: Ints, others: Ints) -> bool:
+    """Whether the times of two sources overlap."""
+    return bool(times.min() <= others.max() and others.min() <= times.max())
 
 
 def _differ(fields: Fields, one: Ints, other: Ints) -> bool:

@@ -92,7 +92,7 @@ def trace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
         ('model = "uniform"\nprobability = 0.1\nblocks = true', "blocks=True is not a whole number"),
         ('model = "uniform"\nprobability = 0.1\nminutes = nan', "blocks; it must have"),
         ('model = "uniform"\nprobability = 0.1\nname = 5', "name=5 is not a word"),
-        ('model = "uniform"\nprobability = [0.1]', "probability=[0.1] is not a number"),
+        ('model = "uniform"\nprobability = [0.1]', "probability=[...] is not a number"),
         ('model = "uniform"\nprobability = 0.1\nblock_bytes = 1.5', "block_bytes=1.5 is not a whole number"),
         ('model = "markov"\nprobabilities = 0.1', "probabilities=0.1 is not a list"),
         ('model = "two-state"\nblock_ms = 1\ngood_s = 1\nbad_s = 1\ngood_ber = 0\nbad_ber = 1\nwhat = 2', "'what'"),

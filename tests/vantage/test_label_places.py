@@ -1,4 +1,4 @@
-"""Places that one interface saw: on both sides of a node of a mobile network there are two, however many subscribers."""
+"""Places that one interface saw: both sides of a node of a mobile network are two, however many subscribers."""
 
 from __future__ import annotations
 
