@@ -166,13 +166,13 @@ def _end(ends: dict[str, str], text: str) -> str:
 def _socket(log: StateLog, ends: dict[str, str], number: int, time_ns: int, event: re.Match[str]) -> bool:
     """Add a retransmission or a change of state; False for a retransmission that failed in the host."""
     match = _SOCKET.match(event.string, event.end())
-    state, changed = match[8] if match else None, event["event"] == "tcp_cong_state_set"
-    if match is None or (changed and state is None):
+    changed = event["event"] == "tcp_cong_state_set"
+    if match is None or (changed and match[8] is None):
         raise FieldError(f"{event['event']} without the fields it should have")
     v6 = ":" in match[5] and match[5] not in ("::", "::0")
     local, remote = (_end(ends, f"{match[(5 if v6 else 3) + end]}:{match[1 + end]}") for end in (0, 1))
     if changed:
-        log.add(number, time_ns, "state", local, remote, ca_state=whole(state, 255))
+        log.add(number, time_ns, "state", local, remote, ca_state=whole(match[8], 255))
     elif not int(match[7] or 0):
         log.add(number, time_ns, "retransmit", local, remote, resent_by=nan)
     return changed or not int(match[7] or 0)

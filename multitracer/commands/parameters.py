@@ -104,7 +104,7 @@ class Whole(click.IntRange):
         return number
 
 
-class Size(click.ParamType):
+class Size(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.2 on
     """A number of octets with a unit of 1024: 500M, 2G."""
 
     name = "size"

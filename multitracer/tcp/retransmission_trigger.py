@@ -94,7 +94,7 @@ def longest_probe_wait(sender: Any) -> int:
     is not known.
     """
     if sender[SRTT] == 0:
-        return NEVER
+        return int(NEVER)
     return int(sender[RTO] + max(sender[RTO] // DOUBLED_WITHIN, LATEST_TICK_NS))
 
 

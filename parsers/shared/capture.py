@@ -216,12 +216,12 @@ def _reassemble(
         decoded.status[fragments[number].row] = status
     decoder, inner = tunnels.TunnelDecoder(), []
     for whole in taken.datagrams:
-        row, fragment, _ = fragments[whole.row]
-        for packet in decoder.packets(whole.octets, layers.RAW_IP, fragment.steps):
-            if isinstance(packet, Closed):
-                closed[packet.name] += 1
+        last = fragments[whole.row]
+        for inside in decoder.packets(whole.octets, layers.RAW_IP, last.packet.steps):
+            if isinstance(inside, Closed):
+                closed[inside.name] += 1
             else:
-                inner.append(_Inner(row, packet, whole.missing))
+                inner.append(_Inner(last.row, inside, whole.missing))
     return inner
 
 

@@ -172,7 +172,7 @@ def _stdin() -> BinaryIO:
     stream = getattr(sys.stdin, "buffer", None)
     if stream is None:
         raise OSError("standard input is closed")
-    return stream  # type: ignore[no-any-return]
+    return stream
 
 
 def _read(stream: BinaryIO | io.FileIO, skips: list[Skip]) -> Pieces:
