@@ -61,7 +61,7 @@ def formats_page() -> str:
     rows = [f"| {entry.name} | {entry.holds} | {_escaped(entry.recognised_by)} |\n" for entry in FORMATS]
     intro = (
         "# Input formats\n\n"
-        "Recognised by content, never by name, in this order; gzip and zstandard are read through.\n\n"
+        "Recognised by content, never by name, in this order; gzip, zstandard, xz and bzip2 are read through.\n\n"
         "| format | holds | recognised by |\n|---|---|---|\n"
     )
     return MADE + intro + "".join(rows)
