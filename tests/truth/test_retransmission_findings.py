@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import tempfile
 from collections.abc import Iterator
@@ -68,8 +69,12 @@ def test_no_retransmission_is_accused_wrongly(folder: str, left_out: tuple[str, 
     assert list(wrong(found, truth(folder, "retransmissions.csv"))) == []
 
 
+SEEDS = int(os.environ.get("MULTITRACER_SEEDS", "2"))
+"""Thinned captures of each folder; ten take some minutes."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(SEEDS))
 @pytest.mark.parametrize("folder", [*LINUX, *(f"stacks/{name}" for name in STACKS)])
 def test_a_capture_that_lost_records_confirms_nothing_false(folder: str, seed: int) -> None:
     """snd.pcap thinned by 1 % at random: what is confirmed is true."""

@@ -193,7 +193,7 @@ def test_wireshark_reads_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @given(st.sampled_from(sorted(LINKS)), st.data())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_cut_and_changed_records_never_raise(name: str, draw: st.DataObject) -> None:
     """Octets changed anywhere, and the end cut off anywhere."""
     link_type, octets = LINKS[name]
@@ -205,7 +205,7 @@ def test_cut_and_changed_records_never_raise(name: str, draw: st.DataObject) -> 
 
 
 @given(st.sampled_from(sorted(RARE_LINK_TYPES)), st.binary(max_size=200), st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_random_records_never_raise(link_type: int, record: bytes, whole: bool) -> None:
     """Whatever the octets are."""
     for kind, payload in RareLinkDecoder().payloads(record, link_type, whole=whole):
