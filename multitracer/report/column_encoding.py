@@ -44,10 +44,10 @@ def encode(values: Any, divide: int = 1) -> Encoded:
     if array.dtype.kind == "f":
         whole = np.isfinite(array).all() and (array == np.rint(array)).all() and (np.abs(array) < EXACT).all()
         if not whole:
-            return _planes(array.astype("<f8").view("<u8"), {"mode": "float", "n": len(array)})
+            return _float_planes(array)
     integers = array.astype(np.int64)
     if len(integers) and max(-int(integers.min()), int(integers.max())) >= EXACT:
-        return _planes((integers / divide).astype("<f8").view("<u8"), {"mode": "float", "n": len(integers)})
+        return _float_planes(integers / divide)
     meta: dict[str, Any] = {"n": len(integers), "mode": "raw", "base": 0, "divide": divide}
     tried = integers[:_TRIED]
     # Differences too must be exact in a browser: those between values of either sign can be twice as large.
@@ -55,7 +55,7 @@ def encode(values: Any, divide: int = 1) -> Encoded:
     if is_exact and _size(np.diff(tried, prepend=tried[:1])) < _size(tried):
         meta |= {"mode": "delta", "base": int(integers[0])}
         integers = np.diff(integers, prepend=integers[:1])
-    return _planes(_zigzag(integers), meta)
+    return _integer_planes(_zigzag(integers), meta)
 
 
 def decode(encoded: Encoded) -> Any:
@@ -78,9 +78,17 @@ def _zigzag(values: Ints) -> Any:
     return ((values << 1) ^ (values >> 63)).view(np.uint64)
 
 
-def _planes(codes: Any, meta: dict[str, Any]) -> Encoded:
+def _float_planes(values: Any) -> Encoded:
+    """All eight planes, also of floats whose high bytes are zero: the page decodes doubles of one width."""
+    return _planes(values.astype("<f8").view("<u8"), {"mode": "float", "n": len(values)}, width=8)
+
+
+def _integer_planes(codes: Any, meta: dict[str, Any]) -> Encoded:
     largest = int(codes.max(initial=0))
-    width = next(width for width in (1, 2, 4, 8) if largest < 1 << 8 * width)
+    return _planes(codes, meta, next(width for width in (1, 2, 4, 8) if largest < 1 << 8 * width))
+
+
+def _planes(codes: Any, meta: dict[str, Any], width: int) -> Encoded:
     planes = codes.astype(f"<u{width}").view(np.uint8).reshape(len(codes), width).T
     return Encoded(_packed(planes.tobytes()), {**meta, "w": width})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -23,6 +23,7 @@ def test_times_are_seconds_as_python_has_them(values: np.ndarray) -> None:
 
 
 @given(arrays(np.float64, st.integers(0, 100)))
+@example(np.array([5e-324]))
 def test_floats_are_decoded_unchanged(values: np.ndarray) -> None:
     """Also infinities and not-a-number; a negative zero may lose its sign."""
     np.testing.assert_array_equal(decode(encode(values)), values)
