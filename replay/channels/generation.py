@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from multitracer.model.errors import InputError, UsageError
-from multitracer.model.settings import parse_parameters
+from multitracer.model.errors import UsageError
+from multitracer.model.settings import parse_parameters, read_toml
 from multitracer.replay.channels import channel_classes
 from multitracer.replay.channels.model import Channel
 from multitracer.replay.erasures.trace import BLOCK_BYTES, BLOCK_MS, ErasureTrace
@@ -30,7 +29,7 @@ def generate_trace(
     wanted = {key: value for key, value in asked.items() if value is not None}
     name = model
     if model.endswith(".toml"):
-        written, name = _file(Path(model)), Path(model).stem
+        written, name = read_toml(Path(model)), Path(model).stem
         model = str(written.pop("model", ""))
         more = {key: written.pop(key) for key in _OF_THE_TRACE if key in written}
         if "minutes" in wanted or "blocks" in wanted:
@@ -79,15 +78,3 @@ def channel_named(name: str, parameters: Mapping[str, Any], geometry: Mapping[st
             raise UsageError(f"{name}: {key} is the trace's: give --{key.replace('_', '-')}")
     channel: Channel = parse_parameters(kind, {**parameters, **given}, name)
     return channel
-
-
-def _file(path: Path) -> dict[str, Any]:
-    try:
-        with path.open("rb") as stream:
-            return tomllib.load(stream)
-    except OSError as error:
-        raise InputError(str(path), f"cannot be read: {error.strerror or error}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(str(path), f"is no TOML: {error}") from error
-    except (RecursionError, ValueError) as error:  # nested too deeply, or a number of thousands of digits
-        raise UsageError(f"{path}: its values are nested too deeply, or too long") from error

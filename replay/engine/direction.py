@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -17,18 +17,24 @@ from multitracer.replay.engine.way import Way
 LONGEST_NS = 10**13
 
 
-class Channel(Protocol):
+class Channel:
     """What loses frames; its numbers are drawn outside the kernels."""
 
     def begin(self, made: Way) -> Way:
         """The way with this channel's arrays and settings."""
+        raise NotImplementedError
 
     def go_on(self, made: Way) -> Way:
         """The way with more numbers: those that it has are used up."""
+        return made
+
+    def cover(self, made: Way, until: int) -> Way:  # noqa: ARG002
+        """The way with all the channel's times up to `until` (ns)."""
+        return made
 
 
 @dataclass(frozen=True)
-class Erased:
+class Erased(Channel):
     """Erasures (1) by opportunity, or by frame on a serialised link; after its end nothing is lost."""
 
     trace: Any = ()
@@ -38,13 +44,9 @@ class Erased:
         made.state.channel = way.TRACE
         return made._replace(trace=np.ascontiguousarray(self.trace, dtype=np.uint8))
 
-    def go_on(self, made: Way) -> Way:
-        """A trace needs no more numbers."""
-        return made
-
 
 @dataclass(frozen=True)
-class RandomErasures:
+class RandomErasures(Channel):
     """A frame is lost with a probability of its own or by its bits; `draw(n)` gives the next n uniform numbers.
 
     Number k belongs to the k-th frame on the air.
@@ -72,7 +74,7 @@ class RandomErasures:
 
 
 @dataclass(frozen=True)
-class BadTimes:
+class BadTimes(Channel):
     """Nothing gets through in bad times: [times[0], times[1]), [times[2], times[3]) and so on, in ns."""
 
     times: Any
@@ -85,11 +87,42 @@ class BadTimes:
         if len(times) % 2 or (np.diff(times) < 0).any() or self.rule not in ("touch", "end"):
             raise UsageError("bad times need a begin and an end each, in order, and the rule touch or end")
         made.state.channel, made.state.rule = way.BAD_TIMES, way.TOUCH if self.rule == "touch" else way.END
-        return made._replace(numbers=times)
+        return made._replace(times=times)
 
-    def go_on(self, made: Way) -> Way:
-        """Times need no more numbers."""
+
+@dataclass(frozen=True)
+class TwoStates(RandomErasures):
+    """Good and bad times by turns, each with a bit error rate (`bit_error_rate` is the good one's).
+
+    `sojourns(n)` gives the lengths of the next n pairs of a good time and a bad one, in ns; where `starts_bad`, the
+    first good one is left out.
+    """
+
+    bad_bit_error_rate: float = 0.0
+    sojourns: Callable[[int], Any] = field(kw_only=True)
+    rule: str = "product"
+    starts_bad: bool = False
+
+    def begin(self, made: Way) -> Way:
+        """The way with the first numbers; its times come by `cover`."""
+        made = super().begin(made)
+        made.state.channel, made.state.rule = way.STATES, RULES[self.rule]
+        made.state.log_bad_bit = math.log1p(-self.bad_bit_error_rate)
         return made
+
+    def cover(self, made: Way, until: int) -> Way:
+        """The way with times that go beyond `until` by more than any frame waits and lasts."""
+        times = made.times
+        while not len(times) or times[-1] < until + LONGEST_NS:
+            lengths = np.asarray(self.sojourns(self.block), dtype=np.int64)
+            if not len(times) and self.starts_bad:
+                lengths[0, 0] = 0
+            begun = int(times[-1]) if len(times) else 0
+            times = np.concatenate([times, begun + np.cumsum(lengths.ravel())])
+        return made._replace(times=times)
+
+
+RULES = {"touch": way.TOUCH, "end": way.END, "product": way.PRODUCT}
 
 
 @dataclass(frozen=True)
@@ -132,6 +165,6 @@ class Direction:
         state.next_ns = 0
         made = Way(
             state, table(size, way.AIR), frames(size),
-            np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.int64),
+            np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64),
         )  # fmt: skip
         return self.channel.begin(made)

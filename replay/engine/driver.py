@@ -12,8 +12,8 @@ from multitracer.replay.engine import ledger, way
 from multitracer.replay.engine.direction import Direction
 from multitracer.replay.engine.loop import A, B, Link, Run
 from multitracer.replay.engine.reports import CAME, WENT, Upper, marks, reports
-from multitracer.replay.engine.source import Source, source
-from multitracer.replay.engine.way import AIR_FULL, DONE, NUMBERS_USED, Way
+from multitracer.replay.engine.source import source
+from multitracer.replay.engine.way import AIR_FULL, DONE, NUMBERS_USED, STOPPED, Way
 
 __all__ = ["A", "B", "Engine", "Keep", "Protocol"]
 
@@ -39,6 +39,8 @@ class Protocol:
     """The size of full frames by these parameters, where they have one size."""
     check: Callable[[Any, Any], None] = lambda *_: None
     """Raises UsageError for parameters of A and B that do not go together."""
+    in_order: bool = False
+    """Whether what was offered before something that came never comes after it."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Engine:
 
     def __init__(
         self, protocol: Protocol, parameters: tuple[Any, Any], forth: Direction, back: Direction,
-        offered: Source | None = None, keep: Keep | None = None,
+        offered: Any = None, keep: Keep | None = None,
     ) -> None:  # fmt: skip
         protocol.check(*parameters)
         self.protocol, self.parameters, self.directions = protocol, parameters, (forth, back)
@@ -65,7 +67,7 @@ class Engine:
         endless = int(offered.state.saturated_a), int(offered.state.saturated_b)
         if any(d.eager and d.queue_frames == 0 and s for d, s in zip((forth, back), endless, strict=True)):
             raise UsageError("a source that never ends needs a queue of limited length below an eager entity")
-        kept = max(keep.ledger, keep.sdus, int(len(offered.windows) > 0))
+        kept = max(keep.ledger, keep.sdus, int(offered.state.listens))
         kept_log = log(keep.log, self._frames(keep.log))
         self.link = Link(
             protocol.entity(parameters[0]), protocol.entity(parameters[1]),
@@ -76,6 +78,7 @@ class Engine:
         """What happens up to this time (ns) has happened."""
         for e in (self.a, self.b):
             e.above.count.wanted = int(keep.stretches > 0 or kept > 0)
+        self.link.upper.books.state["in_order"] = protocol.in_order
 
     def _frames(self, capacity: int) -> Any:
         return self.protocol.frames(capacity, self.parameters[0])
@@ -91,7 +94,10 @@ class Engine:
         Of the octets that B has handed over by the end: how many had come by each time.
         """
         passing = marks(untils)
-        while (short := self.protocol.run(self.link, passing)) != DONE:
+        ways = zip(self.directions, (self.link.forth, self.link.back), strict=True)
+        forth, back = (direction.channel.cover(made, int(untils[-1])) for direction, made in ways)
+        self.link = self.link._replace(forth=forth, back=back)
+        while (short := self.protocol.run(self.link, passing)) not in (DONE, STOPPED):
             self._provide(int(short))
         self.until = int(untils[-1])
         return passing.octets
@@ -105,7 +111,8 @@ class Engine:
             forth, back = (d.channel.go_on(w) for d, w in zip(self.directions, (link.forth, link.back), strict=True))
             link = link._replace(forth=forth, back=back)
         else:
-            link = link._replace(upper=link.upper._replace(books=ledger.grown(link.upper.books)))
+            books = ledger.grown(link.upper.books)
+            link = link._replace(upper=link.upper._replace(books=books, source=link.upper.source.grown(books)))
         self.link = link
 
     def _roomier(self, made: Way) -> Way:

@@ -8,14 +8,17 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from multitracer.compute.kernels import kernel
-from multitracer.replay.arq.fields import NEVER, codes, numbers, table
+from multitracer.replay.arq.fields import NEVER, codes, numbers, record, table
 
 SDU = numbers("flow octets start end offered_ns first_ns last_ns handed lost done delivered_ns")
 """`handed` and `lost` count octets; `first_ns` and `last_ns` are when the octets came that came first and last."""
-STATE = numbers("offered end reached settled kept mask")
+STATE = numbers("offered end reached settled kept in_order mask")
 """SDUs offered and their octets; the SDU up to which positions were handed over; those before `settled` are done;
-whether rows are kept."""
+whether rows are kept; whether SDUs come in the order of their numbers, so that those before one that came are done."""
 UNDER_WAY, WHOLE, GONE, FOUND = codes(4)
+ENDED = numbers("kind number flow became")
+"""An SDU of this kind that came or was lost for good: WHOLE, GONE or FOUND."""
+ENDS = numbers("posted taken")
 
 
 class Ledgers(NamedTuple):
@@ -23,12 +26,15 @@ class Ledgers(NamedTuple):
 
     state: Any
     rows: Any
+    ends: Any
+    ended: Any
+    """A ring of SDUs that ended, from `ends.taken` on those that the source has not heard of yet."""
 
 
 def ledgers(rows: int) -> Ledgers:
     """Empty ledgers with room for at least `rows` SDUs at a time, or (0) without rows."""
     size = 1 << max(rows - 1, 0).bit_length()
-    made = Ledgers(table(4, STATE), table((4, size), SDU))
+    made = Ledgers(table(4, STATE), table((4, size), SDU), record(ENDS), table(8 * size, ENDED))
     made.state["mask"], made.state["kept"] = size - 1, int(rows > 0)
     return made
 
@@ -41,7 +47,10 @@ def grown(old: Ledgers) -> Ledgers:
         for number in range(int(state.settled), int(state.offered)):
             after[number & (2 * size - 1)] = before[number & (size - 1)]
         state.mask = 2 * size - 1
-    return old._replace(rows=rows)
+    ended = table(16 * size, ENDED)
+    for at in range(int(old.ends.taken), int(old.ends.posted)):
+        ended[at & (16 * size - 1)] = old.ended[at & (8 * size - 1)]
+    return old._replace(rows=rows, ended=ended)
 
 
 @kernel
@@ -86,6 +95,14 @@ def conclude(row: Any, now: int) -> int:
         row.done = 1
         return GONE
     return UNDER_WAY
+
+
+@kernel
+def post(books: Any, kind: int, number: int, flow: int, became: int) -> None:
+    """Let the source know that an SDU ended; of each SDU there are two such rows at most, so that there is room."""
+    row = books.ended[books.ends.posted & (len(books.ended) - 1)]
+    row.kind, row.number, row.flow, row.became = kind, number, flow, became
+    books.ends.posted += 1
 
 
 @kernel

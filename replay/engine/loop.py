@@ -6,7 +6,7 @@ delivery causes to be offered is offered in the same instant, before timers and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any, NamedTuple, TypeAlias
 
@@ -27,8 +27,8 @@ from multitracer.replay.engine.protocol import (
     total_delivered,
     wants,
 )
-from multitracer.replay.engine.reports import Marks, Upper, collect, end_past, pass_mark
-from multitracer.replay.engine.source import endless_octets, is_open, plan
+from multitracer.replay.engine.reports import Desk, Marks, Upper, collect, end_past, pass_mark
+from multitracer.replay.engine.source import endless_octets, hear, is_open, plan
 from multitracer.replay.engine.way import DONE, LEDGER_FULL, is_lost, lacks, poke, schedule
 
 A, B = codes(2)
@@ -87,6 +87,7 @@ def run(link: Link, marks: Marks) -> int:
 def take_offers(link: Link, now: int) -> int:
     """Offer what is due: SDUs at their times, then what open windows have room for; DONE, or what is missing."""
     source, state = link.upper.source, link.upper.source.state
+    hear(source, link.upper.books)
     while state.next_offer < len(source.offers) and source.offers[state.next_offer].time_ns <= now:
         row = source.offers[state.next_offer]
         taken = to_side(link, row.side, row.octets, row.flow, row.past, now)
@@ -157,7 +158,7 @@ def drop(state: Any, upper: Upper, octets: int, number: int, flow: int, now: int
     state.dropped += 1
     write(upper.log, now, state.side, DROPPED, octets, number, flow)
     if flow > 0:
-        end_past(upper, number, 1, state.side, now)
+        end_past(Desk(upper.source.state, upper.books, upper.reports, upper.log), number, 1, state.side, now)
 
 
 def queue(way: Any, octets: int, flow: int, number: int) -> None:
@@ -184,7 +185,7 @@ def arrive(way: Any, upper: Upper, now: int) -> int:
     if len(upper.log.rows) > 0:
         log_frame(upper.log, way, place, ERASED if row.lost else RECEIVED, 1 - state.side, now)
     if row.flow > 0:
-        end_past(upper, row.number, row.lost, state.side, now)
+        end_past(Desk(upper.source.state, upper.books, upper.reports, upper.log), row.number, row.lost, state.side, now)
     return -1 if row.flow > 0 or row.lost else int(place)
 
 
@@ -197,7 +198,7 @@ def heed(e: Any, state: Any, upper: Upper, now: int) -> None:
 def tell(e: Any, upper: Upper, side: int, now: int) -> None:
     """Book what an entity reports, if anything."""
     if e.above.count.handed > 0 or e.above.count.lost > 0:
-        collect(e.above, upper, side, now)
+        collect(e.above, Desk(upper.source.state, upper.books, upper.reports, upper.log), side, now)
 
 
 def log_frame(log: Any, way: Any, place: int, event: int, side: int, now: int) -> None:
@@ -324,28 +325,37 @@ def hand_down(way: Any, upper: Upper, octets: int, now: int) -> int:
     return MORE
 
 
-PARTS = {
-    is_full: inlined, drop: kernel, queue: inlined, give: inlined, put_past: kernel, to_side: kernel,
-    take_offers: kernel, tell: inlined, log_frame: kernel, arrive: inlined, heed: inlined, note_arrivals: kernel,
+Parts: TypeAlias = Mapping[Callable[..., Any], Callable[[Any], Any]]
+"""Functions, each after those that it calls, and how they are compiled."""
+
+LINK_PARTS: Parts = {
+    is_full: inlined, drop: inlined, queue: inlined, give: inlined, put_past: inlined, to_side: inlined,
+    tell: inlined, log_frame: inlined, arrive: inlined, heed: inlined, note_arrivals: kernel,
     wake: inlined, stock: inlined, hand_down: inlined, send: inlined, may_send: inlined, may_make: inlined,
-    end_use: inlined, use: inlined, run: kernel,
+    end_use: inlined, use: inlined,
 }  # fmt: skip
-"""The loop's functions, each after those that it calls; what every frame goes through is compiled into the loop."""
+"""The loop's functions but `run`; what every frame goes through is compiled into the loop."""
+SOURCE_PARTS: Parts = {take_offers: kernel}
+"""What acts for the source."""
 
 
 Run: TypeAlias = Callable[[Link, Marks], int]
 """A protocol's loop: `run`, bound to its kernels."""
 
 
-def bind(name: str, machine: Any, *, large: bool = False) -> Run:
+def bind(name: str, machine: Any, *, large: bool = False, parts: Parts | None = None, **given: Any) -> Run:
     """The loop of a protocol: its functions anew, with the machine's kernels as globals and names of their own.
 
-    A large machine's loop is not compiled into one function, which would take minutes.
+    A large machine's loop is not compiled into one function, which would take minutes. `parts` stand in place of
+    SOURCE_PARTS, the last of them is the one that `run` calls; `given` are more kernels, by name.
     """
-    namespace = {**globals(), **{each: getattr(machine, each) for each in KERNELS}}
-    for part, decorated in PARTS.items():
+    bound = {each: getattr(machine, each) for each in KERNELS} | given
+    namespaces: dict[str, dict[str, Any]] = {}
+    for part, decorated in {**LINK_PARTS, **(parts or SOURCE_PARTS), run: kernel}.items():
+        namespace = namespaces.setdefault(part.__module__, dict(part.__globals__))
+        namespace.update(bound)
         own = FunctionType(part.__code__, namespace, f"{part.__name__}_{name}")
-        own.__qualname__, own.__doc__, own.__module__ = own.__name__, part.__doc__, __name__
-        namespace[part.__name__] = kernel(own) if large else decorated(own)
-    bound: Run = namespace["run"]
-    return bound
+        own.__qualname__, own.__doc__, own.__module__ = own.__name__, part.__doc__, part.__module__
+        bound[part.__name__] = kernel(own) if large else decorated(own)
+    made: Run = bound["run"]
+    return made

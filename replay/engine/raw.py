@@ -8,4 +8,6 @@ from multitracer.replay.arq.raw.parameters import RawParameters
 from multitracer.replay.engine.driver import Protocol
 from multitracer.replay.engine.loop import bind
 
-RAW = Protocol("raw", RawParameters, Raw, machine.entity, machine.frames, bind("raw", machine), machine.counters)
+RAW = Protocol(
+    "raw", RawParameters, Raw, machine.entity, machine.frames, bind("raw", machine), machine.counters, in_order=True,
+)  # fmt: skip

@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import inlined, kernel
 from multitracer.replay.arq.fields import codes, numbers, record, table
 from multitracer.replay.arq.notes import DELIVERED, LOST, note
 from multitracer.replay.arq.stretches import clear
-from multitracer.replay.engine.ledger import FOUND, GONE, UNDER_WAY, at_position, conclude
-from multitracer.replay.engine.source import settle
+from multitracer.replay.engine.ledger import GONE, UNDER_WAY, at_position, conclude, post
 
 STRETCH = numbers("time_ns side start end sdu first_ns")
 """`side` handed it over, or lost it; `time_ns` is when."""
@@ -50,6 +49,16 @@ class Upper(NamedTuple):
     log: Any
 
 
+class Desk(NamedTuple):
+    """What is needed to book what entities report: a call passes each array by itself, so the source's stay out."""
+
+    heard: Any
+    """The source's state."""
+    books: Any
+    reports: Any
+    log: Any
+
+
 def reports(stretches: int, sdus: int) -> Reports:
     """Room for `stretches` stretches and `sdus` SDUs of each kind."""
     return Reports(table(2, STATE), table((2, stretches), STRETCH), table((2, sdus), SDU))
@@ -80,22 +89,22 @@ def pass_mark(marks: Any, above: Any, delivered: int) -> int:
 
 
 @kernel
-def collect(above: Any, upper: Upper, side: int, now: int) -> None:
+def collect(above: Any, desk: Desk, side: int, now: int) -> None:
     """Book what an entity reports: handed over of what the other side offered, lost of what was offered here."""
     for k in range(above.count.handed):
         row = above.handed[k]
-        keep(upper.reports, CAME, row, side, now)
-        if upper.books.state[1 - side].kept:
-            book(upper, row.sdu, row.start, row.end, row.first_ns, side, now)
+        keep(desk.reports, CAME, row, side, now)
+        if desk.books.state[1 - side].kept:
+            book(desk, row.sdu, row.start, row.end, row.first_ns, side, now)
     for k in range(above.count.lost):
         row = above.lost[k]
-        keep(upper.reports, WENT, row, side, now)
-        if upper.books.state[side].kept:
-            write_off(upper, side, row.sdu, row.start, row.end, now)
+        keep(desk.reports, WENT, row, side, now)
+        if desk.books.state[side].kept:
+            write_off(desk, side, row.sdu, row.start, row.end, now)
     clear(above)
 
 
-@kernel
+@inlined
 def keep(reports: Any, kind: int, stretch: Any, side: int, now: int) -> None:
     """Keep a stretch while there is room."""
     place = reports.state[kind].stretches
@@ -107,9 +116,11 @@ def keep(reports: Any, kind: int, stretch: Any, side: int, now: int) -> None:
 
 
 @kernel
-def book(upper: Upper, sdu: int, start: int, end: int, first_ns: int, side: int, now: int) -> None:
+def book(desk: Desk, sdu: int, start: int, end: int, first_ns: int, side: int, now: int) -> None:
     """Find whose octets [start, end) are; SDUs that are complete with them were delivered by `side`."""
-    books, k = upper.books, 1 - side
+    books, k = desk.books, 1 - side
+    if books.state[k].in_order:
+        books.state[k].reached = sdu
     while start < end:
         number = sdu if sdu >= 0 else at_position(books, k, start)
         if number < 0:
@@ -120,13 +131,13 @@ def book(upper: Upper, sdu: int, start: int, end: int, first_ns: int, side: int,
         row.first_ns = min(row.first_ns, first_ns)
         row.last_ns = max(row.last_ns, first_ns)
         start += part
-        decide(row, upper, number, side, k, now)
+        decide(row, desk, number, side, k, now)
 
 
 @kernel
-def write_off(upper: Upper, side: int, sdu: int, start: int, end: int, now: int) -> None:
+def write_off(desk: Desk, side: int, sdu: int, start: int, end: int, now: int) -> None:
     """Note which SDUs lost octets [start, end) of what `side` had to send."""
-    books, state = upper.books, upper.books.state[side]
+    books, state = desk.books, desk.books.state[side]
     number = max(sdu, state.settled)
     while number < state.offered:
         row = books.rows[side, number & state.mask]
@@ -135,24 +146,25 @@ def write_off(upper: Upper, side: int, sdu: int, start: int, end: int, now: int)
         part = min(end, row.end) - max(start, row.start)
         if part > 0 and row.done == 0:
             row.lost += part
-            decide(row, upper, number, side, side, now)
+            decide(row, desk, number, side, side, now)
         number += 1
 
 
-@kernel
-def decide(row: Any, upper: Upper, number: int, side: int, sender: int, now: int) -> None:
-    """Report an SDU that is there whole, or that never will be."""
+@inlined
+def decide(row: Any, desk: Desk, number: int, side: int, k: int, now: int) -> None:
+    """Report an SDU of kind `k` that is there whole, or that never will be."""
     became = conclude(row, now)
     if became == UNDER_WAY:
         return
     kind, event = (WENT, LOST) if became == GONE else (CAME, DELIVERED)
-    lost = 1 if became == GONE else -1 if became == FOUND else 0
-    settle(upper.source, sender, row.flow, int(became != GONE), lost, now)
-    keep_sdu(upper.reports, kind, row, number, side, now)
-    note(upper.log, now, side, event, row.octets, number, row.flow)
+    if desk.heard.listens:
+        post(desk.books, k, number, row.flow, became)
+        desk.heard.next_ns = min(desk.heard.next_ns, now)
+    keep_sdu(desk.reports, kind, row, number, side, now)
+    note(desk.log, now, side, event, row.octets, number, row.flow)
 
 
-@kernel
+@inlined
 def keep_sdu(reports: Any, kind: int, sdu: Any, number: int, side: int, now: int) -> None:
     """Keep an SDU while there is room."""
     place = reports.state[kind].sdus
@@ -164,9 +176,9 @@ def keep_sdu(reports: Any, kind: int, sdu: Any, number: int, side: int, now: int
 
 
 @kernel
-def end_past(upper: Upper, number: int, lost: int, sender: int, now: int) -> None:
+def end_past(desk: Desk, number: int, lost: int, sender: int, now: int) -> None:
     """A packet that `sender` put past its entity arrived at the other side, or was lost."""
-    books, k = upper.books, 2 + sender
+    books, k = desk.books, 2 + sender
     if books.state[k].kept == 0:
         return
     row = books.rows[k, number & books.state[k].mask]
@@ -174,4 +186,4 @@ def end_past(upper: Upper, number: int, lost: int, sender: int, now: int) -> Non
         row.lost = row.octets
     else:
         row.handed, row.first_ns, row.last_ns = row.octets, now, now
-    decide(row, upper, number, sender if lost else 1 - sender, sender, now)
+    decide(row, desk, number, sender if lost else 1 - sender, k, now)

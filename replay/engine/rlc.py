@@ -20,6 +20,8 @@ def _check(a: Parameters | UmParameters, b: Parameters | UmParameters) -> None:
     if a.pdu_bytes != b.pdu_bytes or a.li_octets != b.li_octets:
         raise UsageError("both sides must have the same pdu_bytes and li_bits")
     if isinstance(a, Parameters) and isinstance(b, Parameters):
+        if (a.length_indicators, a.header_bytes) != (b.length_indicators, b.header_bytes):
+            raise UsageError("both sides must have the same length_indicators and header_bytes")
         check_windows(a.tx_window, b.rx_window)
         check_windows(b.tx_window, a.rx_window)
 

@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 from multitracer.compute.kernels import kernel
 from multitracer.model.errors import UsageError
 from multitracer.replay.arq.fields import NEVER, numbers, record, table
+from multitracer.replay.engine.ledger import FOUND, GONE
 
 OFFER = numbers("time_ns side octets flow past")
 """`past`: the packet goes past the entity, straight into the device's queue."""
 WINDOW = numbers("side octets flow past most total offered under_way delivered lost")
 """A flow of `total` packets, of which at most `most` are under way."""
-STATE = numbers("next_ns next_offer saturated_a saturated_b")
-"""Octets of each side's SDUs that never run out, 0 for none."""
+STATE = numbers("next_ns listens saturated_a saturated_b next_offer")
+"""When it wants to act next; whether it wants to hear which SDUs ended; octets of each side's SDUs that never run out,
+0 for none. The loop reads these of any source."""
 
 
 class Source(NamedTuple):
@@ -23,6 +25,10 @@ class Source(NamedTuple):
     state: Any
     offers: Any
     windows: Any
+
+    def grown(self, books: Any) -> Source:  # noqa: ARG002
+        """The same for ledgers with more room."""
+        return self
 
 
 def source(
@@ -46,6 +52,7 @@ def source(
         raise UsageError("packets past the entity need a flow of 1 or more")
     made = Source(record(STATE), rows, flows)
     made.state.saturated_a, made.state.saturated_b = saturated
+    made.state.listens = int(len(flows) > 0)
     plan(made, -1)
     return made
 
@@ -67,19 +74,20 @@ def is_open(window: Any) -> bool:
 
 
 @kernel
-def settle(source: Any, sender: int, flow: int, delivered: int, lost: int, now: int) -> None:
-    """Count a packet of a flow, no longer under way, in `sender`'s windows: as delivered (1, 0) or lost (0, 1).
-
-    (1, -1): it was counted as lost before, and is delivered after all.
-    """
-    for k in range(len(source.windows)):
-        window = source.windows[k]
-        if window.flow == flow and window.side == sender:
-            window.under_way -= delivered + lost
-            window.delivered += delivered
-            window.lost += lost
-            if is_open(window):
-                source.state.next_ns = min(source.state.next_ns, now)
+def hear(source: Any, books: Any) -> None:
+    """Count the packets that ended, in the windows of their senders."""
+    ends = books.ends
+    while ends.taken < ends.posted:
+        row = books.ended[ends.taken & (len(books.ended) - 1)]
+        ends.taken += 1
+        delivered = int(row.became != GONE)
+        lost = 1 if row.became == GONE else -1 if row.became == FOUND else 0  # FOUND: was counted as lost before
+        for k in range(len(source.windows)):
+            window = source.windows[k]
+            if window.flow == row.flow and window.side == row.kind & 1:
+                window.under_way -= delivered + lost
+                window.delivered += delivered
+                window.lost += lost
 
 
 @kernel

@@ -22,17 +22,19 @@ _NUMBERS = numbers(
     # The ring; frames erased and dropped; which of the channel's numbers is the first at hand; the sojourn reached.
     "made sent arrived erased dropped first_number sojourn",
 )
-STATE = joined(_NUMBERS, tables=[("log_good_bit", np.float64)])
-"""`log_good_bit`: the logarithm of a bit's chance to get through, below 0 where frames are lost by their bits."""
+STATE = joined(_NUMBERS, tables=[("log_good_bit", np.float64), ("log_bad_bit", np.float64)])
+"""Logarithms of a bit's chance to get through, in good times (0 where bits lose no frames) and in bad ones."""
 AIR = numbers("arrives_ns octets flow number lost")
 """A frame's own row; `flow` is 0 for the entity's frames, `number` an SDU's that goes past the entity."""
 
-DONE, AIR_FULL, NUMBERS_USED, LEDGER_FULL = codes(4)
-"""Why a run came back: it is done, or it needs room for frames or SDUs, or more of the channel's numbers, to go on."""
-TRACE, RANDOM, BAD_TIMES = range(3)
-"""What loses frames: a trace by opportunity, a number drawn for each frame, times in which nothing gets through."""
-TOUCH, END = range(2)
-"""Of bad times: a frame is lost when it touches one, or when it ends in one."""
+DONE, AIR_FULL, NUMBERS_USED, LEDGER_FULL, STOPPED = codes(5)
+"""Why a run came back: it is done, or it needs room for frames or SDUs, or more of the channel's numbers, to go on; or
+its source has all that it wanted."""
+TRACE, RANDOM, BAD_TIMES, STATES = range(4)
+"""What loses frames: a trace by opportunity, a number drawn for each frame, times in which nothing gets through, or a
+number drawn for each frame and bit error rates of good and of bad times."""
+TOUCH, END, PRODUCT = range(3)
+"""A frame is in bad times when it touches one, when it ends in one, or with as many bits as it has there."""
 SCALE = 2**53
 """Numbers drawn are kept as whole numbers below this; the next frame is lost if its number is below the threshold."""
 
@@ -47,7 +49,9 @@ class Way(NamedTuple):
     trace: Any
     """Erasures (1) by opportunity; after its end nothing is lost."""
     numbers: Any
-    """The channel's: one for each frame on the air, or times (ns), bad from each one of even place to the next."""
+    """The channel's, one for each frame on the air."""
+    times: Any
+    """Times (ns), bad from each one of even place to the next; good after the last."""
 
 
 def grown(way: Way, frames: Any) -> Way:
@@ -96,7 +100,7 @@ def lacks(way: Any) -> int:
     state = way.state
     if state.made - state.arrived > state.mask:
         return AIR_FULL
-    if state.channel == RANDOM and state.made - state.first_number >= len(way.numbers):
+    if (state.channel == RANDOM or state.channel == STATES) and state.made - state.first_number >= len(way.numbers):
         return NUMBERS_USED
     return DONE
 
@@ -108,20 +112,32 @@ def is_lost(way: Any, opportunity: int, start: int, end: int, octets: int) -> in
     if state.channel == TRACE:
         lost: Any = np.int64(way.trace[opportunity]) if opportunity < len(way.trace) else 0
         return lost
-    if state.channel == RANDOM:
-        threshold = state.threshold
-        if state.log_good_bit < 0.0:
-            threshold = int(-np.expm1(8 * octets * state.log_good_bit) * SCALE)
-        return 1 if way.numbers[state.sent - state.first_number] < threshold else 0
-    return in_bad_time(state, way.numbers, start, end)
+    if state.channel == BAD_TIMES:
+        return int(share_of_bad(state, way.times, start, end) > 0.0)
+    threshold = state.threshold
+    if state.channel == STATES:
+        bad = share_of_bad(state, way.times, start, end)
+        log_bit = bad * state.log_bad_bit + (1.0 - bad) * state.log_good_bit
+        threshold = int(-np.expm1(8 * octets * log_bit) * SCALE)
+    elif state.log_good_bit < 0.0:
+        threshold = int(-np.expm1(8 * octets * state.log_good_bit) * SCALE)
+    return 1 if way.numbers[state.sent - state.first_number] < threshold else 0
 
 
 @kernel
-def in_bad_time(state: Any, times: Any, start: int, end: int) -> int:
-    """Whether a frame touches a bad time, or ends in one."""
-    seen = start if state.rule == TOUCH else end
+def share_of_bad(state: Any, times: Any, start: int, end: int) -> float:
+    """The share of a frame's bits that the rule puts into bad times."""
     at = state.sojourn
-    while at + 1 < len(times) and times[at + 1] <= seen:
+    while at + 1 < len(times) and times[at + 1] <= start:
         at += 2
     state.sojourn = at
-    return 1 if at < len(times) and times[at] < end else 0
+    if state.rule == END:
+        while at + 1 < len(times) and times[at + 1] <= end:
+            at += 2
+    if state.rule != PRODUCT:
+        return 1.0 if at < len(times) and times[at] < end else 0.0
+    bad = 0
+    while at + 1 < len(times) and times[at] < end:
+        bad += min(end, times[at + 1]) - max(start, times[at])
+        at += 2
+    return bad / (end - start)

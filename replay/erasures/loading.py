@@ -10,7 +10,7 @@ from typing import Any
 
 from multitracer import parsers
 from multitracer.model.errors import InputError, UnknownFormatError
-from multitracer.parsers.erasures import OTHER_CHARACTERS
+from multitracer.parsers.erasures import FIRST_OTHER, OTHER_CHARACTERS
 from multitracer.parsers.shared.experiment import read_sources
 from multitracer.parsers.shared.source import Room, Source, open_source
 from multitracer.replay.erasures.extraction import erasures
@@ -114,17 +114,19 @@ def _refuse_other_characters(source: Source) -> None:
     for number, offset, line in source.lines():
         for place, character in enumerate("" if line.lstrip().startswith("#") else line):
             if character not in "01" and not character.isspace():
-                raise InputError(
-                    source.path, f"holds {character!r} where 0 (received) or 1 (lost) is expected",
-                    record=number, offset=offset + place,
-                )  # fmt: skip
+                raise _refusal(source, character, number, offset + place)
+
+
+def _refusal(source: Source, character: str, line: int | None, offset: int | None) -> InputError:
+    problem = f"holds {character!r} where 0 (received) or 1 (lost) is expected"
+    return InputError(source.path, problem, record=line, offset=offset)
 
 
 def _of_blocks(source: Source) -> ErasureTrace:
     recording = parsers.read(source)
     for skip in recording.skips:
         if skip.reason == OTHER_CHARACTERS:
-            _refuse_other_characters(source)
+            raise _refusal(source, recording.metadata[FIRST_OTHER], skip.record, skip.offset)
     metadata: dict[str, Any] = recording.metadata
     name = str(metadata.get("name") or _short(source.path))
     notes = tuple(f"{skip.reason.capitalize()}." for skip in recording.skips)

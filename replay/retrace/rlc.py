@@ -36,6 +36,8 @@ class Acknowledged:
 
     def __post_init__(self) -> None:
         _check_sdu(self.sdu_bytes, self.settings.max_sdu_bytes)
+        if not self.settings.length_indicators:
+            raise UsageError("length_indicators must be yes: SDUs are not cut to the size of a frame without them")
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -105,7 +107,7 @@ def _with_repeated(handed: dict[str, int]) -> dict[str, int]:
 
 _TIMERS = (
     "poll_ns", "poll_periodic_ns", "poll_prohibit_ns", "status_periodic_ns", "status_prohibit_ns", "epc_ns", "mrw_ns",
-    "rst_ns",
+    "rst_ns", "resend_guard_ns",
 )  # fmt: skip
 
 

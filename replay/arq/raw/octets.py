@@ -9,7 +9,8 @@ from multitracer.replay.arq.ends import End
 from multitracer.replay.arq.fields import record
 from multitracer.replay.arq.raw import machine
 from multitracer.replay.arq.raw.parameters import RawParameters
-from multitracer.replay.arq.sr.frames import FRAME, decode, encode
+from multitracer.replay.arq.sr.frames import FRAME, SMALLEST_HEADER, decode, encode
+from multitracer.replay.arq.sr.parameters import LARGEST_HEADER, within
 from multitracer.replay.arq.stretches import Delivered, clear
 
 
@@ -21,6 +22,7 @@ class Raw(End):
 
     def __init__(self, parameters: RawParameters | None = None) -> None:
         self.parameters = parameters or RawParameters()
+        within("header_bytes", self.parameters.header_bytes, SMALLEST_HEADER, LARGEST_HEADER)
         super().__init__(machine, machine.entity(self.parameters))
         self._frame = record(FRAME)
         self._sdus: deque[bytes] = deque()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from multitracer.replay.arq.sr.frames import SMALLEST_HEADER
 from multitracer.replay.arq.sr.parameters import LARGEST_HEADER, within
 
 
@@ -16,4 +15,4 @@ class RawParameters:
     """Octets in front of the SDU."""
 
     def __post_init__(self) -> None:
-        within("header_bytes", self.header_bytes, SMALLEST_HEADER, LARGEST_HEADER)
+        within("header_bytes", self.header_bytes, 0, LARGEST_HEADER)

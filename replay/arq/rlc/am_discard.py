@@ -93,7 +93,7 @@ def mrw_sent(e: Entity, now: int) -> None:
 @kernel
 def mrw_expired(e: Entity) -> None:
     """Timer_MRW: send the same again, MaxMRW times at most, then reset."""
-    if e.v.vt_mrw >= e.p.max_mrw:
+    if e.p.max_mrw and e.v.vt_mrw >= e.p.max_mrw:
         begin_reset(e)
     else:
         e.v.mrw_due = 1

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from multitracer.compute.kernels import kernel
+from multitracer.model.errors import UsageError
 from multitracer.replay.arq.fields import NEVER, dtype, joined, numbers, record
 from multitracer.replay.arq.rlc import queue as queues
 from multitracer.replay.arq.rlc import reassembly as reassemblies
@@ -20,6 +21,7 @@ from multitracer.replay.arq.rlc.parameters import (
     DISCARD_MODES,
     LARGEST_PDU_BYTES,
     LARGEST_WINDOW,
+    LAST_POLLS,
     MOST_QUEUE_SDUS,
     STATUS_FORMATS,
     Parameters,
@@ -35,11 +37,14 @@ NEW_PDU = SN_MASK + 1
 
 NO_DISCARD, DISCARD_AT_MAX_DAT, DISCARD_BY_TIMER = range(3)
 """Values of `discard`, in the order of DISCARD_MODES."""
+COUNTED, UNCOUNTED, DROPPED = range(3)
+"""Values of `last_poll`, in the order of LAST_POLLS."""
 LIST, BITMAP, RLIST = range(3)
 """Values of `status_format`, in the order of STATUS_FORMATS."""
 END, REESTABLISH = range(2)
 """Values of `after_max_rst`, in the order of AFTER_MAX_RST."""
-_WORDS = {"discard": DISCARD_MODES, "status_format": STATUS_FORMATS, "after_max_rst": AFTER_MAX_RST}
+_WORDS = {"discard": DISCARD_MODES, "status_format": STATUS_FORMATS, "after_max_rst": AFTER_MAX_RST,
+          "last_poll": LAST_POLLS}  # fmt: skip
 
 PARAMETERS = numbers(*(field.name for field in fields(Parameters)), "li_octets")
 """Parameters by their names; words as numbers."""
@@ -50,14 +55,15 @@ STATE = numbers(
     "rsn", "ended", "hfn", "peer_hfn", "listed", "lsn", "stamp", "cut",
     "vr_r", "vr_h", "vr_ep", "status_wanted", "status_delayed", "report_from", "skip_ends", "mrw_ack_due",
     "mrw_ack_sn", "mrw_ack_n", "window_due", "reset_ack_due", "last_rsn", "composed_to", "composed_report", "epc_to",
+    "heard",
 )  # fmt: skip
 """State variables (9.4) and what else an entity keeps.
 
-`poll_x` is the x of Timer_Poll; `nacked` counts PDUs to be sent again, none of them below `lowest`; PDUs below `floor`
-are given up; SDUs before `discard_to` are given up, before `mrw_to` by the MRW under way, which names `mrw_sn` and
-`mrw_n`; `cut`: one of them was cut short; `listed`: SNs that a STATUS just read calls missing, `lsn` what it
-acknowledges, `stamp` its number; `epc_to`: VR(H) at the last report; `composed_*`: what the STATUS just composed holds
-of a report.
+`poll_x` is the x of Timer_Poll; `nacked` counts PDUs to be sent again, none of them below `lowest`; PDUs below
+`floor` are given up; SDUs before `discard_to` are given up, before `mrw_to` by the MRW under way, which names
+`mrw_sn` and `mrw_n`; `cut`: one of them was cut short; `listed`: SNs that a STATUS just read calls missing, `lsn`
+what it acknowledges, `stamp` its number; `epc_to`: VR(H) at the last report; `heard`: AMD PDUs came since;
+`composed_*`: what the STATUS just composed holds of a report.
 """
 
 TIMERS = numbers(
@@ -81,12 +87,12 @@ COUNTS = numbers(
 their initiator and undergone as the peer; how often the link was re-established; SDUs discarded; AMD PDUs received,
 known already, and outside the window; PDUs not understood; invalid STATUS PDUs; piggybacked ones sent."""
 
-_SENT = numbers("vt_dat nack last_sdu called named head tx_start tx_sdu tx_skip tx_cut have")
+_SENT = numbers("vt_dat sent_ns long nack last_sdu called named head tx_start tx_sdu tx_skip tx_cut have")
 SLOT = joined(_SENT, reassemblies.PDU)
-"""What is known of a PDU by its number. Sent: VT(DAT); whether it waits to be sent again; the last SDU with a segment
-in it; by which STATUS it was called missing last; octets before its data, and what its frame says (`tx_`). Received:
-whether it is there, and what its header says. `named` is a list by itself: the numbers that the STATUS just read calls
-missing."""
+"""What is known of a PDU by its number. Sent: VT(DAT); when it was sent last; its octets; whether it waits to be sent
+again; the last SDU with a segment in it; by which STATUS it was called missing last; octets before its data, and what
+its frame says (`tx_`). Received: whether it is there, and what its header says. `named` is a list by itself: the
+numbers that the STATUS just read calls missing."""
 
 
 MOST_HANDED = MOST_QUEUE_SDUS + LARGEST_WINDOW + MOST_PIECES
@@ -130,6 +136,8 @@ def live_entity(parameters: Parameters) -> Entity:
 
 
 def _made(q: Parameters, *, keeps_octets: bool, hands_out: bool = False) -> Entity:
+    if keeps_octets and not q.length_indicators:
+        raise UsageError("PDUs without length indicators are simulated only; a live link needs them")
     ends = most_ends(q.pdu_bytes, q.li_octets)
     # Where an MRW may have to stop after any end in a PDU, a PDU has no more than it can name.
     told = ends if q.discard == "no_discard" else min(ends, MOST_SIGNALLED)
@@ -179,7 +187,7 @@ def clear(e: Entity, now: int) -> None:
     v = e.v
     v.vt_s = v.vt_a = v.vt_pdu = v.vt_sdu = v.vt_mrw = v.poll_wanted = v.poll_delayed = 0
     v.poll_x = v.nacked = v.lowest = v.floor = v.mrw_to = v.mrw_due = 0
-    v.vr_r = v.vr_h = v.vr_ep = v.status_wanted = v.status_delayed = v.skip_ends = 0
+    v.vr_r = v.vr_h = v.vr_ep = v.heard = v.status_wanted = v.status_delayed = v.skip_ends = 0
     v.mrw_ack_due = v.window_due = v.cut = v.mrw_beyond = 0
     v.report_from = -1
     v.vt_ws = e.p.tx_window

@@ -46,7 +46,10 @@ def understood(e: Entity, frame: Any, length: int, now: int) -> bool:
     he = np.int64(frame.octets[1]) & 3
     pdu.count, pdu.begin, pdu.stop, pdu.status_at = 0, 2, length - 2, 0
     good = he != 3 and length == e.p.pdu_bytes
-    if good and he == 1:
+    if not e.p.length_indicators:
+        pdu.stop = length - e.p.header_bytes
+        good = he == 2 and pdu.stop > 0
+    elif good and he == 1:
         good = read_indicators(frame.octets, 2, length, e.p.li_octets, pdu, e.store.lis, 0)
     pdu.he, pdu.done, pdu.first_ns = he, 0, now
     pdu.start, pdu.sdu, pdu.skip, pdu.cut = frame.start, frame.sdu, frame.skip, frame.cut
@@ -81,12 +84,13 @@ def _store(e: Entity, frame: Any, sn: int, now: int) -> None:
             e.store.rx[slot * e.p.pdu_bytes + i] = frame.octets[i]
     _place(e, e.store.slot[NEW_PDU], slot)
     gap = sn > v.vr_h
+    v.heard = 1
     v.vr_h = max(v.vr_h, sn + 1)
     if sn == v.vr_r:
         advance(e, now)
     elif not e.p.in_sequence:
         _deliver_around(e, sn, now)
-    if gap and e.p.missing_pdu_indication:
+    if (gap or (e.p.report_each and v.vr_r < v.vr_h)) and e.p.missing_pdu_indication:
         trigger_status(e)
 
 
@@ -165,7 +169,7 @@ def _deliver_if_whole(e: Entity, sn: int, k: int, now: int) -> None:
     if k == 0 and pdu.done & 1:
         return
     first = sn
-    if k == 0:
+    if k == 0 and e.p.length_indicators:
         first = _begins_in(e, sn)
         if first < 0:
             return
@@ -212,7 +216,7 @@ def take_mrw(e: Entity, sn12: int, n: int, now: int) -> None:
         for sn in range(v.vr_r, target):
             if e.store.slot[sn & SN_MASK].have:
                 _use(e, sn, now)
-            else:
+            elif e.p.length_indicators:
                 skip_to_end(e.r)
         v.vr_r, v.vr_h = target, max(v.vr_h, target)
         v.skip_ends = n
@@ -232,6 +236,7 @@ def set_window(e: Entity, size: int) -> None:
 def report_sent(e: Entity, now: int) -> None:
     """The first STATUS PDU of a report goes out."""
     e.counts.reports += 1
+    e.v.heard = 0
     e.timer.status_prohibit = after(now, e.p.status_prohibit_ns)
     if e.p.epc_ns and e.v.vr_r < e.v.vr_h:
         e.v.epc_to, e.v.vr_ep = e.v.vr_h, _missing(e)
@@ -264,7 +269,8 @@ def expire_reports(e: Entity, now: int) -> None:
             trigger_status(e)
     if timer.status_periodic <= now:
         timer.status_periodic = after(now, e.p.status_periodic_ns)
-        trigger_status(e)
+        if e.p.periodic_always or v.heard or v.vr_r < v.vr_h:
+            trigger_status(e)
     if timer.epc <= now:
         timer.epc = NEVER
         timer.epc_tick = after(now, e.p.tti_ns)

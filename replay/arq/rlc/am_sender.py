@@ -7,10 +7,18 @@ from typing import Any
 from multitracer.compute.kernels import kernel
 from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.arq.rlc.am_discard import discard_before, end_mrw, forget_nack
-from multitracer.replay.arq.rlc.am_entity import DISCARD_BY_TIMER, NO_DISCARD, SN_MASK, Entity, after
+from multitracer.replay.arq.rlc.am_entity import (
+    DISCARD_BY_TIMER,
+    DROPPED,
+    NO_DISCARD,
+    SN_MASK,
+    UNCOUNTED,
+    Entity,
+    after,
+)
 from multitracer.replay.arq.rlc.am_reset import begin_reset
 from multitracer.replay.arq.rlc.queue import UNKNOWN, has_data
-from multitracer.replay.arq.rlc.segmentation import fill
+from multitracer.replay.arq.rlc.segmentation import fill, fill_whole
 
 HEAD_BYTES = 2
 POLL_BIT = 4
@@ -53,7 +61,7 @@ def poll_carrier(e: Entity) -> int:
     v = e.v
     if not v.poll_wanted:
         return -1
-    if v.vt_a < v.vt_s and v.vt_s - 1 >= v.floor:
+    if v.vt_a < v.vt_s and v.vt_s - 1 >= v.floor and e.p.last_poll != DROPPED:
         return v.vt_s - 1
     v.poll_wanted = 0
     return -1
@@ -65,21 +73,21 @@ def next_data(e: Entity, now: int, frame: Any) -> int:
 
     0 too when a PDU has been sent as often as it may: then its SDUs are given up, or a reset begins.
     """
-    sn = lowest_nacked(e)
+    sn, counts = lowest_nacked(e), 1
     if sn < 0 and can_send_new(e):
         return _send_new(e, now, frame)
     if sn < 0:
-        sn = poll_carrier(e)
+        sn, counts = poll_carrier(e), 0 if e.p.last_poll == UNCOUNTED else 1
     if sn < 0:
         return 0
-    limited = e.p.max_dat > 0 and e.p.discard != DISCARD_BY_TIMER
+    limited = counts > 0 and e.p.max_dat > 0 and e.p.discard != DISCARD_BY_TIMER
     if limited and e.store.slot[sn & SN_MASK].vt_dat + 1 >= e.p.max_dat:
         if e.p.discard == NO_DISCARD:
             begin_reset(e)
         else:
             discard_before(e, e.store.slot[sn & SN_MASK].last_sdu + 1)
         return 0
-    return _send_again(e, sn, now, frame)
+    return _send_again(e, sn, now, frame, counts)
 
 
 @kernel
@@ -87,23 +95,28 @@ def _send_new(e: Entity, now: int, frame: Any) -> int:
     v, q = e.v, e.queue
     sn = v.vt_s
     slot, done = sn & SN_MASK, q.v.next
-    he = fill(q, sn, frame, HEAD_BYTES, e.p.pdu_bytes, e.p.li_octets, e.p.special_he, 0)
+    he, size = 2, e.p.pdu_bytes
+    if e.p.length_indicators:
+        he = fill(q, sn, frame, HEAD_BYTES, size, e.p.li_octets, e.p.special_he, 0)
+    else:
+        size = e.p.header_bytes + fill_whole(q, sn, frame)
+        frame.kept = HEAD_BYTES
     frame.octets[0] = 0x80 | slot >> 5
     frame.octets[1] = (slot & 31) << 3 | he
-    _keep(e, slot, frame)
+    _keep(e, slot, frame, size)
     wanted = e.p.poll_last_new > 0 and not has_data(q)
     wanted = _poll_for_sdus(e, q.v.next - done) or wanted
     wanted = _window_used(e) or wanted
     v.vt_s = sn + 1
-    return _send(e, sn, now, frame, wanted)
+    return _send(e, sn, now, frame, wanted, 1)
 
 
 @kernel
-def _keep(e: Entity, slot: int, frame: Any) -> None:
+def _keep(e: Entity, slot: int, frame: Any, size: int) -> None:
     """Keep a new PDU, which may have to be sent again."""
     pdu, q = e.store.slot[slot], e.queue.v
     pdu.last_sdu = q.next if q.taken else q.next - 1
-    pdu.vt_dat, pdu.nack, pdu.head = 0, 0, frame.kept
+    pdu.vt_dat, pdu.nack, pdu.head, pdu.long = 0, 0, frame.kept, size
     pdu.tx_start, pdu.tx_sdu, pdu.tx_skip, pdu.tx_cut = frame.start, frame.sdu, frame.skip, frame.cut
     for i in range(frame.kept):
         e.store.tx[slot * e.p.pdu_bytes + i] = frame.octets[i]
@@ -129,7 +142,7 @@ def _poll_for_sdus(e: Entity, ended: int) -> bool:
 
 
 @kernel
-def _send_again(e: Entity, sn: int, now: int, frame: Any) -> int:
+def _send_again(e: Entity, sn: int, now: int, frame: Any, counts: int) -> int:
     slot = sn & SN_MASK
     pdu = e.store.slot[slot]
     asked = forget_nack(e, sn)
@@ -139,13 +152,15 @@ def _send_again(e: Entity, sn: int, now: int, frame: Any) -> int:
     for i in range(pdu.head):
         frame.octets[i] = e.store.tx[slot * e.p.pdu_bytes + i]
     last = asked and e.v.nacked == 0 and e.p.poll_last_retransmission > 0
-    return _send(e, sn, now, frame, _window_used(e) or last)
+    return _send(e, sn, now, frame, _window_used(e) or last, counts)
 
 
 @kernel
-def _send(e: Entity, sn: int, now: int, frame: Any, wanted: bool) -> int:
-    """Hand the PDU to the air, with a poll if there is cause."""
-    e.store.slot[sn & SN_MASK].vt_dat += 1
+def _send(e: Entity, sn: int, now: int, frame: Any, wanted: bool, counts: int) -> int:
+    """Hand the PDU to the air, with a poll if there is cause; its octets there."""
+    pdu = e.store.slot[sn & SN_MASK]
+    pdu.vt_dat += counts
+    pdu.sent_ns = now
     e.counts.sent += 1
     if _poll_here(e, wanted):
         frame.octets[1] |= POLL_BIT
@@ -153,7 +168,7 @@ def _send(e: Entity, sn: int, now: int, frame: Any, wanted: bool) -> int:
     if e.p.poll_when_unacknowledged and e.timer.poll == NEVER:
         e.v.poll_x = e.v.vt_s
         e.timer.poll = after(now, e.p.poll_ns)
-    return e.p.pdu_bytes
+    return pdu.long
 
 
 @kernel
@@ -193,7 +208,7 @@ def take_report(e: Entity, now: int) -> None:
     if lsn > v.vt_s:
         return _invalid(e)
     v.stamp += 1
-    refused = _mark(e)
+    refused = _mark(e, now)
     for sn in range(v.vt_a, lsn):
         if e.store.slot[sn & SN_MASK].called != v.stamp:
             forget_nack(e, sn)
@@ -213,7 +228,7 @@ def _invalid(e: Entity) -> None:
 
 
 @kernel
-def _mark(e: Entity) -> bool:
+def _mark(e: Entity, now: int) -> bool:
     """Note the PDUs called missing to be sent again; whether x-1 of Timer_Poll is one of them."""
     v, refused = e.v, False
     for i in range(v.listed):
@@ -221,7 +236,8 @@ def _mark(e: Entity) -> bool:
         slot = sn & SN_MASK
         e.store.slot[slot].called = v.stamp
         refused = refused or sn == v.poll_x - 1
-        if sn < v.floor or e.store.slot[slot].nack:
+        soon = e.p.resend_guard_ns > 0 and now - e.store.slot[slot].sent_ns < e.p.resend_guard_ns
+        if sn < v.floor or e.store.slot[slot].nack or soon:
             continue
         e.store.slot[slot].nack = 1
         v.lowest = sn if v.nacked == 0 else min(v.lowest, sn)

@@ -15,6 +15,7 @@ SHORT_LI_PDU_BYTES = 126
 """9.2.2.8: up to this size length indicators have seven bits."""
 
 STATUS_FORMATS = ("list", "bitmap", "rlist")
+LAST_POLLS = ("counted", "uncounted", "dropped")
 DISCARD_MODES = ("no_discard", "max_dat", "timer")
 AFTER_MAX_RST = ("end", "reestablish")
 
@@ -27,6 +28,11 @@ class Parameters:
     """AMD PDU size, header included."""
     li_bits: int = 0
     """Bits of a length indicator, 7 or 15; 0: by the PDU's size, 9.2.2.8."""
+    length_indicators: bool = True
+    """Length indicators say where SDUs end. Else a PDU holds one SDU, whole, and is as long as that (papers 000, 003):
+    `pdu_bytes` is the longest one."""
+    header_bytes: int = 2
+    """Octets that the fixed header takes on the air; other than 2 only without length indicators and octets."""
     special_he: bool = False
     """HE = 10 may say that the PDU ends an SDU."""
     piggyback: bool = False
@@ -66,14 +72,23 @@ class Parameters:
     poll_when_unacknowledged: bool = False
     """Timer_Poll runs whenever PDUs are unacknowledged, not only after a poll: else, when only it and the window
     can poll, a loss at the end of the data is never found."""
+    last_poll: str = "counted"
+    """A poll with nothing left to send: the last PDU is sent again for it, counted as a transmission or (uncounted)
+    not; or the poll is dropped."""
     any_status_stops_poll: bool = False
     """Any STATUS PDU stops Timer_Poll, also one that says nothing of the PDU polled for; not with
     poll_when_unacknowledged, where the timer runs on until it is answered."""
 
     missing_pdu_indication: bool = True
     """A gap found makes a report."""
+    report_each: bool = False
+    """With missing_pdu_indication: a report at each new PDU while a gap is open, not only when one is found."""
+    resend_guard_ns: int = 0
+    """A PDU called missing so soon after it was sent last is not sent again."""
     status_periodic_ns: int = 0
     """Timer_Status_Periodic."""
+    periodic_always: bool = True
+    """The periodic report is made also when no AMD PDU came since the last report and nothing is missing."""
     status_prohibit_ns: int = 0
     """Timer_Status_Prohibit."""
     epc_ns: int = 0
@@ -92,7 +107,7 @@ class Parameters:
     mrw_ns: int = 500 * MS
     """Timer_MRW."""
     max_mrw: int = 4
-    """MaxMRW: that many MRWs unanswered make a reset."""
+    """MaxMRW: that many MRWs unanswered make a reset; 0: no limit."""
     send_mrw: bool = False
     """Send MRW: every discarded SDU is named, not only the last."""
     rst_ns: int = 500 * MS
@@ -128,6 +143,8 @@ class Parameters:
             raise UsageError(f"li_bits is 7; PDUs of more than {SHORT_LI_PDU_BYTES} octets need 15")
         if self.status_format not in STATUS_FORMATS:
             raise UsageError(f"status_format is {self.status_format!r}; it must be one of {', '.join(STATUS_FORMATS)}")
+        if self.last_poll not in LAST_POLLS:
+            raise UsageError(f"last_poll is {self.last_poll!r}; it must be one of {', '.join(LAST_POLLS)}")
         if self.discard not in DISCARD_MODES:
             raise UsageError(f"discard is {self.discard!r}; it must be one of {', '.join(DISCARD_MODES)}")
         if self.after_max_rst not in AFTER_MAX_RST:
@@ -135,10 +152,18 @@ class Parameters:
         if self.discard == "timer" and not self.discard_ns:
             raise UsageError("discard_ns is 0; with discard = timer it must be above 0")
         if self.discard == "max_dat" and not self.max_dat:
-            raise UsageError("max_dat is 0; with discard = max_dat it must be from 2 to 1000")
+            raise UsageError("max_dat is 0; with discard = max_dat it must be from 2 to 10000")
         if self.max_dat == 1:
-            raise UsageError("max_dat is 1; a PDU is sent max_dat - 1 times, so it must be 0 or from 2 to 1000")
+            raise UsageError("max_dat is 1; a PDU is sent max_dat - 1 times, so it must be 0 or from 2 to 10000")
         check_windows(self.tx_window, self.rx_window)
+        self._check_form()
+
+    def _check_form(self) -> None:
+        """What PDUs look like."""
+        if self.length_indicators and self.header_bytes != 2:
+            raise UsageError(f"header_bytes is {self.header_bytes}; with length_indicators it must be 2")
+        if self.piggyback and not self.length_indicators:
+            raise UsageError("piggyback needs length_indicators, which say where a status report begins")
         if self.control_pdu_bytes > self.pdu_bytes:
             raise UsageError(f"control_pdu_bytes is {self.control_pdu_bytes}; it must be from 0 to {self.pdu_bytes}")
         if 0 < self.control_pdu_bytes < _LEAST_PDU_BYTES:
@@ -154,9 +179,10 @@ _RANGES = (
     ("poll_ns", 0, _LONGEST_NS), ("poll_pdu", 0, LARGEST_WINDOW), ("poll_sdu", 0, 64), ("poll_window_percent", 0, 100),
     ("poll_periodic_ns", 0, _LONGEST_NS), ("poll_prohibit_ns", 0, _LONGEST_NS), ("status_periodic_ns", 0, _LONGEST_NS),
     ("status_prohibit_ns", 0, _LONGEST_NS), ("epc_ns", 0, _LONGEST_NS), ("tti_ns", 1, _LONGEST_NS),
-    ("pdus_per_tti", 1, 1000), ("max_dat", 0, 1000), ("discard_ns", 0, _LONGEST_NS), ("mrw_ns", 1, _LONGEST_NS),
-    ("max_mrw", 1, 64), ("rst_ns", 1, _LONGEST_NS), ("max_rst", 1, 64), ("max_sdu_bytes", 1, 65_535),
-    ("queue_sdus", 1, MOST_QUEUE_SDUS), ("control_pdu_bytes", 0, LARGEST_PDU_BYTES),
+    ("pdus_per_tti", 1, 1000), ("max_dat", 0, 10_000), ("discard_ns", 0, _LONGEST_NS), ("mrw_ns", 1, _LONGEST_NS),
+    ("max_mrw", 0, 10_000), ("rst_ns", 1, _LONGEST_NS), ("max_rst", 1, 10_000), ("max_sdu_bytes", 1, 65_535),
+    ("queue_sdus", 1, MOST_QUEUE_SDUS), ("control_pdu_bytes", 0, LARGEST_PDU_BYTES), ("header_bytes", 0, 64),
+    ("resend_guard_ns", 0, _LONGEST_NS),
 )  # fmt: skip
 
 

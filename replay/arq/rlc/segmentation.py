@@ -77,6 +77,19 @@ def fill(
 
 
 @kernel
+def fill_whole(queue: Any, sn: int, frame: Any) -> int:
+    """Let PDU `sn` be the next SDU, whole; gives the SDU's octets."""
+    v = queue.v
+    octets = queue.v.sdu[v.next % queue.v.sdus].length
+    frame.start, frame.sdu = v.front, v.next
+    frame.jump = frame.skip = frame.cut = frame.kept = 0
+    ends_at(queue, v.next, sn + 1, 0)
+    v.front += octets
+    v.next += 1
+    return octets
+
+
+@kernel
 def _end_without_room(queue: Any, sn: int, exact: bool, special: bool) -> int:
     """PDU `sn` ends an SDU and has no room for its indicator: its HE tells the end (2), or the next PDU does (0)."""
     if exact and special:

@@ -60,4 +60,4 @@ def test_control_frames_and_malformed_octets_deliver_nothing() -> None:
     with pytest.raises(UsageError, match="0 octets"):
         side.offer(b"")
     with pytest.raises(UsageError, match="header_bytes 3 must be a whole number from 4 to 64"):
-        RawParameters(header_bytes=3)
+        Raw(RawParameters(header_bytes=3))

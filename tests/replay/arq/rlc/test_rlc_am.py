@@ -171,7 +171,7 @@ def test_paper_001_counts_its_timers_in_ttis_of_20_ms() -> None:
     [
         ("pdu_bytes", 3), ("tx_window", 0), ("tx_window", 4096), ("rx_window", 2048), ("li_bits", 8),
         ("status_format", "map"), ("discard", "never"), ("poll_window_percent", 101), ("max_dat", 1), ("max_dat", -1),
-        ("mrw_ns", 0), ("rst_ns", 0), ("max_rst", 0), ("max_mrw", 0), ("poll_ns", -1), ("control_pdu_bytes", 99),
+        ("mrw_ns", 0), ("rst_ns", 0), ("max_rst", 0), ("max_mrw", -1), ("poll_ns", -1), ("control_pdu_bytes", 99),
         ("control_pdu_bytes", 3), ("tti_ns", 0), ("queue_sdus", 0), ("max_sdu_bytes", 0), ("poll_sdu", 65),
         ("after_max_rst", "hang-up"),
     ],

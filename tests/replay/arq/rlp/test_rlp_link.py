@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel_modes import MODES
 from repository import ROOT
 from rlp_story import END, EVENT, HEADER, POSITION, SIDE, SLOT_NS, START, A, B, Run, link
 
@@ -228,7 +229,6 @@ def test_offers_without_octets_are_refused() -> None:
         source([(2, 0, 0)])
 
 
-MODES = {"compiled": {}, "plain": {"NUMBA_DISABLE_JIT": "1"}, "bounds-checked": {"NUMBA_BOUNDSCHECK": "1"}}
 STORY = """
 import hashlib, numpy as np
 from rlp_story import link

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 from arq_links import counters, link, log_lines, run
+from kernel_modes import MODES
 
 from multitracer.replay.arq.sr.parameters import SrParameters
 from multitracer.replay.engine.driver import Engine
@@ -68,7 +69,6 @@ def test_sdus_are_offered_in_the_order_of_their_times() -> None:
     ]
 
 
-MODES = {"compiled": {}, "plain": {"NUMBA_DISABLE_JIT": "1"}, "bounds-checked": {"NUMBA_BOUNDSCHECK": "1"}}
 ALL_LINKS = """
 import hashlib
 import numpy as np

@@ -1,0 +1,1 @@
+"""What applications send: files, web pages and media, drawn from their distributions."""
