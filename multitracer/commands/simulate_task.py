@@ -1,0 +1,133 @@
+"""The runs of a simulation, spread over processes or a cluster, and kept as they end."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from multitracer.commands.workers import on_cluster, on_processors
+from multitracer.model.errors import MissingCapabilityError, MultiTracerError
+from multitracer.replay.simulate.sweep import KeptRuns, Run, Task
+
+KEPT = "runs.jsonl"
+"""The file in DIR/.multitracer/ that keeps finished runs."""
+_FEWER = "Give fewer --jobs if memory was short."
+_LOOP = ("link.protocol", "tcp.variant", "tcp.model")
+"""Keys of which another value needs another compiled loop."""
+_PRELOADED = ("multitracer.replay.simulate.sweep",)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a run has no result, and the exit status that this is."""
+
+    message: str
+    status: int
+    traceback: str = ""
+    """Of a defect."""
+
+
+class RunError(MultiTracerError):
+    """A run failed in another process; its status is that of the error there."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.exit_code = failure.status
+        if failure.traceback:
+            self.add_note(failure.traceback)  # shown with -v
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Over what the runs are spread: so many processes, or a Dask cluster."""
+
+    jobs: int = 1
+    cluster: str | None = None
+
+
+def run_all(
+    tasks: Sequence[Task], kept: KeptRuns, run: Run, spread: Spread, progress: Callable[[str, float], object]
+) -> None:
+    """Run what is not kept yet, and keep it; the first run that fails ends this, and the others stay kept."""
+    missing = [task for task in tasks if task.key not in kept.results]
+    done = len(tasks) - len(missing)
+    progress(f"{done:,} of {len(tasks):,} runs", done / len(tasks))
+    for place, found in _ended(missing, run, spread):
+        if isinstance(found, Failure):
+            raise RunError(found)
+        kept.add(missing[place], found)
+        done += 1
+        progress(f"{done:,} of {len(tasks):,} runs", done / len(tasks))
+
+
+def _ended(
+    tasks: Sequence[Task], run: Run, spread: Spread
+) -> Iterator[tuple[int, Mapping[str, Any] | Failure]]:
+    """(Place, result) of every run as they end."""
+    jobs = min(spread.jobs, len(tasks))
+    elsewhere = partial(run_elsewhere, run)
+    if spread.cluster is not None and tasks:
+        return on_cluster(elsewhere, tasks, spread.cluster, _died)
+    if jobs <= 1:
+        return ((place, run_one(run, task)) for place, task in enumerate(tasks))
+    return _compiled_first(tasks, run, lambda rest: on_processors(
+        elsewhere, rest, jobs, _died, (*_PRELOADED, run.__module__)
+    ))  # fmt: skip
+
+
+def _compiled_first(
+    tasks: Sequence[Task], run: Run, spread: Callable[[list[Task]], Iterator[tuple[int, Any]]]
+) -> Iterator[tuple[int, Any]]:
+    """The first run of each loop in this process, which shows what is compiled; the others elsewhere.
+
+    Else every process would compile the same at the same time.
+    """
+    firsts: dict[tuple[Any, ...], int] = {}
+    for place, task in enumerate(tasks):
+        firsts.setdefault(tuple(task.scenario.value(key) for key in _LOOP), place)
+    for place in firsts.values():
+        yield place, run_one(run, tasks[place])
+    rest = sorted(set(range(len(tasks))) - set(firsts.values()))
+    yield from ((rest[place], found) for place, found in spread([tasks[place] for place in rest]))
+
+
+def run_one(run: Run, task: Task) -> Mapping[str, Any] | Failure:
+    """Run one seed; what a user can do about is given back."""
+    try:
+        return dict(run(task.scenario, task.seed))
+    except MultiTracerError as error:
+        return Failure(_where(task, str(error)), error.exit_code)
+    except MemoryError:
+        return Failure(_where(task, f"there is not memory enough for this\n{_FEWER}"), MissingCapabilityError.exit_code)
+
+
+def run_elsewhere(run: Run, task: Task) -> Mapping[str, Any] | Failure:
+    """Run one seed in another process: a defect is given back too."""
+    try:
+        return run_one(run, task)
+    except Exception as error:  # noqa: BLE001 - it is to be told by the process that has the terminal
+        what = f"{type(error).__name__}: {error}".splitlines()[0]
+        problem = f"this is a defect in MultiTracer, not in your input: {what}\nPlease report it, with what -v shows."
+        return Failure(_where(task, problem), MultiTracerError.exit_code, traceback.format_exc())
+
+
+def _died(task: Task, exit_code: int | None) -> Failure:
+    """The failure of a run whose process was killed, by the system for want of memory perhaps."""
+    how = f" (signal {-exit_code})" if exit_code is not None and exit_code < 0 else ""
+    problem = f"the process that ran it was ended{how}; what was done is kept\n{_FEWER}"
+    return Failure(_where(task, problem), MissingCapabilityError.exit_code)
+
+
+def _where(task: Task, problem: str) -> str:
+    return f"{task.scenario.name}, seed {task.seed}: {problem}"
+
+
+def kept_in(directory: Path) -> KeptRuns:
+    """The runs that are kept in a result directory, which is locked."""
+    from multitracer.export.result_directory import OURS
+
+    return KeptRuns(directory / OURS / KEPT)

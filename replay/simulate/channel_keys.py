@@ -1,0 +1,39 @@
+"""The keys of the channel: which frames the radio loses or delays."""
+
+from __future__ import annotations
+
+from multitracer.replay.simulate.key import MOST_S, MOST_WHOLE, Key, number, seconds, word
+
+MODEL = "channel.model"
+
+
+def _for(*models: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return ((MODEL, models),)
+
+
+_STATES = _for("two-state", "gilbert")
+
+CHANNEL = (
+    word(MODEL, "What loses frames; the directions are independent.", "none", "uniform", "two-state", "bit-errors",
+         "gilbert", "trace", "listed"),
+    number("channel.frame_loss_rate", "Probability that a frame is lost.", None, most=1, where=_for("uniform"),
+           needed=True),
+    number("channel.bit_error_rate", "Probability that a bit is wrong; each by itself.", None, most=1,
+           where=_for("bit-errors"), needed=True),
+    seconds("channel.good_s", "Mean time of the good state, exponential.", 10.0, above=True, where=_STATES),
+    seconds("channel.bad_s", "Mean time of the bad state, exponential; 0: there is none.", None, where=_STATES,
+            needed=True),
+    number("channel.good_ber", "Bit errors in the good state.", 1e-6, most=1, where=_for("two-state")),
+    number("channel.bad_ber", "Bit errors in the bad state.", 1e-2, most=1, where=_for("two-state")),
+    word("channel.rule", "Which frames are lost: by the product over the states that they meet, by any touch of the "
+         "bad one, or by the state at their end.", "product", "touch", "end", where=_STATES),
+    word("channel.start", "The state at time 0.", "stationary", "good", where=_STATES),
+    Key("channel.trace", "path", "An erasure trace, or a link log that has one.", None, where=_for("trace"),
+        needed=True),
+    Key("channel.frames", "wholes", "Which frames put on the air are lost, counted from 0: channel.forward.frames and "
+        "channel.reverse.frames.", (), most=MOST_WHOLE, where=_for("listed")),
+    Key("channel.delayed_frames", "wholes", "Frames put on the air that arrive later, counted from 0.", ()),
+    Key("channel.extra_delay_s", "numbers", "By how much, one for each of channel.delayed_frames.", (), most=MOST_S),
+    word("channel.unit", "What is lost at once: a frame, or all of a TTI.", "frame", "tti"),
+    word("channel.hits", "What can be lost: all frames, or those with data of the workload.", "all", "data"),
+)  # fmt: skip

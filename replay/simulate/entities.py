@@ -1,0 +1,197 @@
+"""The parameters of the link's entities, from the keys of a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from multitracer.model.errors import UsageError
+from multitracer.replay.arq.raw.parameters import RawParameters
+from multitracer.replay.arq.rlc.parameters import MOST_QUEUE_BYTES, MOST_QUEUE_SDUS, Parameters
+from multitracer.replay.arq.rlc.tm import TmParameters
+from multitracer.replay.arq.rlc.um import UmParameters
+from multitracer.replay.arq.rlp import entity as rlp
+from multitracer.replay.arq.sr.asr import AsrParameters
+from multitracer.replay.arq.sr.parameters import SrParameters
+from multitracer.replay.simulate.scenario import Scenario
+from multitracer.replay.simulate.schema import NAMED
+
+NS = 1_000_000_000
+LONGEST_SDU = 65_535
+RLC_HEADER = 2
+"""Octets of an AMD PDU's fixed header."""
+
+
+def entities(scenario: Scenario) -> tuple[Any, Any]:
+    """The parameters of the entities at the access point (A) and at the terminal (B)."""
+    _check_packets(scenario)
+    make = MAKERS[scenario.word("link.protocol")]
+    return make(scenario, "down"), make(scenario, "up")
+
+
+def _check_packets(scenario: Scenario) -> None:
+    """Raise UsageError for packets longer than what a frame of this link can carry."""
+    if scenario.word("link.protocol") in ("rlc-am", "rlc-um", "rlp") and _segments(scenario):
+        return
+    most = min(scenario.whole("link.frame_bytes", way) for way in ("down", "up"))
+    for key, octets in _packets(scenario).items():
+        if octets > most:
+            raise UsageError(
+                f"{key}: packets of {octets} octets do not go into frames of {most} (link.frame_bytes), and "
+                f"{scenario.word('link.protocol')} does not cut them\nMake link.frame_bytes at least {octets}."
+            )
+
+
+def _segments(scenario: Scenario) -> bool:
+    """Whether the protocol cuts SDUs to the size of its frames."""
+    return scenario.value("link.rlc-am.length_indicators", "down") is not False
+
+
+def _packets(scenario: Scenario) -> dict[str, int]:
+    """The longest packets that the link protocol carries, by the key that makes them."""
+    blocks = scenario.value("tcp.sack_blocks") or 0 if scenario.value("tcp.sack") else 0
+    found = {
+        "tcp.segment_bytes": scenario.whole("tcp.segment_bytes"),
+        "tcp.ack_bytes": scenario.whole("tcp.ack_bytes") + blocks * (scenario.value("tcp.sack_block_bytes") or 0),
+    }  # fmt: skip
+    if scenario.flag("tcp.syn"):
+        found["tcp.syn_bytes"] = scenario.whole("tcp.syn_bytes")
+    if scenario.flag("contention.enabled") and not scenario.flag("link.media_past_arq"):
+        found["contention.packet_bytes"] = scenario.whole("contention.packet_bytes")
+    return found
+
+
+def _raw(scenario: Scenario, way: str) -> RawParameters:
+    return RawParameters(header_bytes=scenario.value("link.header_bytes", way) or 0)
+
+
+def _sr(scenario: Scenario, way: str) -> SrParameters:
+    own = _own(scenario, way)
+    return SrParameters(timeout_ms=round(own("timeout_s") * 1000), **_selective_repeat(scenario, way))
+
+
+def _asr(scenario: Scenario, way: str) -> AsrParameters:
+    own = _own(scenario, way)
+    for weight in ("alpha", "beta"):
+        if own(weight) % 1:
+            raise UsageError(f"link.asr.{weight} = {own(weight)} cannot be simulated yet: integer arithmetic alone can")
+    times: dict[str, Any] = {
+        f"{name}_ms": round((own(f"{name}_s") or 0) * 1000) for name in ("initial_srtt", "tick", "max_timeout")
+    }
+    return AsrParameters(
+        alpha=int(own("alpha")), beta=int(own("beta")), karn=own("karn"),
+        var_uses_new_srtt=own("variance") == "new", **times, **_selective_repeat(scenario, way),
+    )  # fmt: skip
+
+
+def _own(scenario: Scenario, way: str) -> Callable[[str], Any]:
+    """The values of the protocol's own keys."""
+    protocol = scenario.word("link.protocol")
+    return lambda key: scenario.value(f"link.{protocol}.{key}", way)
+
+
+def _selective_repeat(scenario: Scenario, way: str) -> dict[str, Any]:
+    own = _own(scenario, way)
+    given = {"window": own("window"), "ack_delay_ms": round(own("ack_delay_s") * 1000), "nack": own("nack"),
+             "renack": own("renack")}  # fmt: skip
+    sizes = {"header_bytes": "link.header_bytes", "control_bytes": "link.control_frame_bytes"}
+    return given | {name: size for name, key in sizes.items() if (size := scenario.value(key, way)) is not None}
+
+
+ALIKE = (
+    "max_dat", "max_mrw", "send_mrw", "poll_last_new", "poll_last_retransmission", "poll_pdu", "poll_sdu",
+    "poll_window_percent", "any_status_stops_poll", "last_poll", "missing_pdu_indication", "status_format",
+    "periodic_always", "piggyback", "length_indicators", "in_sequence", "max_rst", "after_max_rst",
+    "reset_discards_all",
+)  # fmt: skip
+"""Keys of RLC AM that are parameters by the same name."""
+TIMES = ("mrw", "poll_prohibit", "status_periodic", "status_prohibit", "epc", "rst", "resend_guard")
+"""Keys of RLC AM in seconds that are parameters in ns."""
+
+
+def _rlc_am(scenario: Scenario, way: str) -> Parameters:
+    own = _own(scenario, way)
+    given = {name: own(name) for name in ALIKE} | {f"{name}_ns": round(own(f"{name}_s") * NS) for name in TIMES}
+    return Parameters(
+        tx_window=own("window"), rx_window=own("window"), report_each=own("missing_report") == "each",
+        control_pdu_bytes=scenario.value("link.control_frame_bytes", way) or 0, max_sdu_bytes=LONGEST_SDU,
+        queue_sdus=MOST_QUEUE_SDUS, queue_bytes=MOST_QUEUE_BYTES,
+        **given, **_polls(own), **_discard(own), **_pdu(scenario, way), **_expected(scenario, way),
+    )  # fmt: skip
+
+
+def _polls(own: Callable[[str], Any]) -> dict[str, Any]:
+    """Timer_Poll and Timer_Poll_Periodic: one that runs periodically is the latter."""
+    timer, periodic, starts = round(own("poll_s") * NS), round(own("poll_periodic_s") * NS), own("poll_timer_starts")
+    if starts != "periodic":
+        return {"poll_ns": timer, "poll_periodic_ns": periodic, "poll_when_unacknowledged": starts == "poll-and-first"}
+    if periodic:
+        raise UsageError("link.rlc-am.poll_timer_starts = periodic makes poll_s the period; poll_periodic_s must be 0")
+    return {"poll_ns": 0, "poll_periodic_ns": timer}
+
+
+def _discard(own: Callable[[str], Any]) -> dict[str, Any]:
+    """Which of the discard modes of 25.322 9.7.3 the keys mean: with a timer, MaxDAT has no part in it."""
+    if own("discard_s") is not None and own("max_dat") not in (0, NAMED["link.rlc-am.max_dat"].default):
+        raise UsageError("link.rlc-am.max_dat has no part in a discard by time; leave it out with discard_s")
+    if own("discard_s") is None:
+        return {"discard": "max_dat" if own("max_dat") and own("after_max_dat") == "discard" else "no_discard"}
+    return {"discard": "timer", "discard_ns": round(own("discard_s") * NS)}
+
+
+def _pdu(scenario: Scenario, way: str) -> dict[str, Any]:
+    """A frame is a PDU; without length indicators it is the longest SDU, and the header comes beside it."""
+    size, header = scenario.whole("link.frame_bytes", way), scenario.value("link.header_bytes", way)
+    if scenario.value("link.rlc-am.length_indicators", way):
+        _fixed_header(scenario, way, RLC_HEADER)
+        return {"pdu_bytes": size}
+    return {"pdu_bytes": size + RLC_HEADER, "header_bytes": RLC_HEADER if header is None else header}
+
+
+def _expected(scenario: Scenario, way: str) -> dict[str, Any]:
+    """What the estimated PDU counter expects of the other side: frames in a TTI, or one in the time that it takes."""
+    other = "up" if way == "down" else "down"
+    if scenario.value("link.tti_s", other) is not None:
+        per_tti = scenario.whole("link.blocks_per_tti", other)
+        return {"tti_ns": scenario.ns("link.tti_s", other), "pdus_per_tti": per_tti}
+    bits = 8 * scenario.whole("link.frame_bytes", other)
+    return {"tti_ns": round(bits * NS / scenario.number("link.rate_bps", other))}
+
+
+def _fixed_header(scenario: Scenario, way: str, octets: int) -> None:
+    """Raise UsageError for another size of a header than the protocol's own."""
+    if scenario.value("link.header_bytes", way) not in (None, octets):
+        protocol = scenario.word("link.protocol")
+        raise UsageError(f"link.header_bytes cannot be set with {protocol}, whose frames have {octets} inside")
+
+
+def _rlc_um(scenario: Scenario, way: str) -> UmParameters:
+    own = _own(scenario, way)
+    _fixed_header(scenario, way, 1)
+    return UmParameters(
+        pdu_bytes=scenario.whole("link.frame_bytes", way), marks_start=own("marks_start"),
+        discard_ns=round((own("discard_s") or 0) * NS), max_sdu_bytes=LONGEST_SDU, queue_sdus=MOST_QUEUE_SDUS,
+        queue_bytes=MOST_QUEUE_BYTES,
+    )  # fmt: skip
+
+
+def _rlc_tm(scenario: Scenario, way: str) -> TmParameters:
+    _fixed_header(scenario, way, 0)
+    return TmParameters(max_sdu_bytes=LONGEST_SDU, queue_sdus=MOST_QUEUE_SDUS)
+
+
+def _rlp(scenario: Scenario, way: str) -> rlp.Parameters:
+    own = _own(scenario, way)
+    _fixed_header(scenario, way, rlp.OVERHEAD_BYTES)
+    alike = ("window", "n2", "t1_every_nr", "piggyback_srej", "reject", "flush_queue", "persistent", "as_in_paper")
+    times = {f"{name}_ns": round(own(f"{name}_s") * NS) for name in ("t1", "t_rcvs", "t2")}
+    size = scenario.whole("link.frame_bytes", way)
+    if scenario.value("link.control_frame_bytes", way) not in (None, size):
+        raise UsageError("link.control_frame_bytes cannot be set with rlp, all of whose frames have link.frame_bytes")
+    return rlp.Parameters(frame_bytes=size, **{name: own(name) for name in alike}, **times)
+
+
+MAKERS: dict[str, Callable[[Scenario, str], Any]] = {
+    "raw": _raw, "sr": _sr, "asr": _asr, "rlp": _rlp, "rlc-am": _rlc_am, "rlc-um": _rlc_um, "rlc-tm": _rlc_tm,
+}  # fmt: skip
+"""What makes an entity's parameters, by protocol and way."""

@@ -1,0 +1,112 @@
+"""The keys of the radio link and of the wired one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from multitracer.replay.simulate.key import MOST_S, Key, flag, number, seconds, whole, word
+
+PROTOCOL = "link.protocol"
+PROTOCOLS = ("raw", "sr", "asr", "rlp", "rlc-am", "rlc-um", "rlc-tm")
+FASTEST_BPS = 1e13
+LARGEST_FRAME = 65_535
+LONGEST_QUEUE = 10_000_000
+
+LINK = (
+    word(PROTOCOL, "The link protocol.", *PROTOCOLS, one=True),
+    number("link.rate_bps", "Rate of the radio link.", 64_000.0, least=1, most=FASTEST_BPS),
+    seconds("link.delay_s", "Propagation, one way, beside the time on the air.", 0.05),
+    whole("link.frame_bytes", "Octets of a frame: the largest SDU for raw, sr, asr and rlc-tm and for rlc-am without "
+          "length indicators, else the PDU for RLC, the frame for RLP.", 250, least=1, most=LARGEST_FRAME),
+    whole("link.header_bytes", "Octets in front of the data of a frame.", None, most=LARGEST_FRAME,
+          default_text="the protocol's"),
+    whole("link.control_frame_bytes", "Octets on the air of a frame without data.", None, least=1, most=LARGEST_FRAME,
+          default_text="as encoded"),
+    seconds("link.tti_s", "Transmission time interval of a slotted link; unset: serialised by octets.", None,
+            above=True, default_text="serialised by octets"),
+    whole("link.blocks_per_tti", "Frames that a TTI carries.", 1, least=1, most=10_000),
+    whole("link.queue_frames", "Room of the radio device's queue, beside the frame on the air; control frames count; "
+          "0: unlimited.", 50, most=LONGEST_QUEUE),
+    whole("link.upper_queue_packets", "Room of the queue above the link protocol; 0: unlimited.", 0,
+          most=LONGEST_QUEUE),
+    word("link.hand_down", "eager: frames are handed to the device's queue as soon as the window allows; lazy: each is "
+         "made when it can be sent.", "eager", "lazy"),
+    flag("link.control_first", "Control frames pass the data in the device's queue."),
+    flag("link.media_past_arq", "Media packets go past the link protocol, straight into the device's queue.", True),
+    Key("link.reset_at_s", "numbers", "When the link is reset by force.", (), most=MOST_S),
+    Key("link.stop_at_s", "numbers", "When the far end stops the sender (XOFF).", (), most=MOST_S),
+    Key("link.stop_s", "numbers", "For how long, one for each of link.stop_at_s.", (), most=MOST_S),
+    whole("link.far_buffer_bytes", "Buffer behind the link at the far end, whose filling stops the sender.", None,
+          least=1, default_text="none"),
+    number("link.far_drain_bps", "Rate at which that buffer is emptied.", None, least=1, most=FASTEST_BPS,
+           default_text="none"),
+    flag("link.vj", "TCP/IP headers are compressed (RFC 1144)."),
+    flag("link.ppp", "Packets are framed by PPP.", None, derived=lambda values: values[PROTOCOL] == "rlp",
+         default_text="yes for rlp"),
+)  # fmt: skip
+
+WIRED = (
+    number("wired.rate_bps", "Rate of the wired link; 0: no serialisation.", 10_000_000.0, most=FASTEST_BPS),
+    seconds("wired.delay_s", "Its propagation, one way.", 0.001),
+    whole("wired.queue_packets", "Room of its queue; 0: unlimited.", 50, most=LONGEST_QUEUE),
+)
+
+
+def _of(protocol: str, key: Any, name: str, *arguments: Any, **more: Any) -> Key:
+    """A parameter of a protocol, which has an effect with that one alone."""
+    made: Key = key(f"link.{protocol}.{name}", *arguments, where=((PROTOCOL, (protocol,)),), **more)
+    return made
+
+
+def _selective_repeat(protocol: str) -> tuple[Key, ...]:
+    return (
+        _of(protocol, whole, "window", "Frames that may be unacknowledged.", 127, least=1, most=32_768),
+        _of(protocol, seconds, "ack_delay_s", "How long an ACK waits for a data frame to travel with.", 0.5),
+        _of(protocol, word, "nack", "How missing frames are reported: each at once and again; one NACK at a time; one "
+            "for each.", "multireject", "one-outstanding", "one-per-frame"),
+        _of(protocol, word, "renack", "When a missing frame is NACKed again: once the answer to its NACK must have "
+            "come (echo), a round trip after the last NACK, at each later frame, or never.", "echo", "rtt", "every",
+            "none"),
+        _of(protocol, word, "timer_starts", "What starts a frame's timer: that it is handed down, or that it has been "
+            "sent.", "hand-down", "sent"),
+        _of(protocol, word, "piggyback", "Which data frame takes an ACK along: any after the ACK fell due to be made, "
+            "or only one after ack_delay_s.", "due", "late"),
+        _of(protocol, whole, "max_retransmissions", "Times that a frame is sent again; unset: no limit.", None,
+            most=10_000, default_text="no limit"),
+    )  # fmt: skip
+
+
+SR = (
+    _of("sr", seconds, "timeout_s", "After which a frame is sent again.", 1.1, above=True),
+    *_selective_repeat("sr"),
+)
+ASR = (
+    _of("asr", number, "alpha", "Weight of the smoothed round trip in the timeout.", 3.0, most=64),
+    _of("asr", number, "beta", "Weight of its variation.", 2.0, most=64),
+    _of("asr", word, "variance", "The variation is the sample's distance from the srtt before it, or after it.", "old",
+        "new"),
+    _of("asr", flag, "karn", "Frames sent more than once give no sample."),
+    _of("asr", seconds, "min_timeout_s", "The shortest timeout, beside one tick."),
+    _of("asr", seconds, "max_timeout_s", "The longest timeout; unset: no limit.", None, above=True,
+        default_text="no limit"),
+    _of("asr", seconds, "initial_srtt_s", "The smoothed round trip before any sample.", 1.1, above=True),
+    _of("asr", seconds, "tick_s", "What times are counted in by integer arithmetic.", 0.01, above=True),
+    _of("asr", word, "arithmetic", "TCP's integer code, or floating point without ticks.", "integer", "float"),
+    _of("asr", word, "estimator", "One estimator for each direction, or one for both.", "per-direction", "one"),
+    *_selective_repeat("asr"),
+)  # fmt: skip
+
+RLP = (
+    _of("rlp", whole, "window", "k, frames that may be unacknowledged (24.022 5.2.1).", 61, least=1, most=62),
+    _of("rlp", seconds, "t1_s", "T1, the acknowledgement timer.", 0.48, above=True),
+    _of("rlp", whole, "n2", "N2, how many times a frame is sent again.", 6, most=1000),
+    _of("rlp", word, "after_n2", "What follows then: the link is reset, or the call released.", "reset", "release"),
+    _of("rlp", seconds, "t_rcvs_s", "T_RCVS, after which an SREJ is sent again; 0: T1."),
+    _of("rlp", seconds, "t2_s", "T2, how long an acknowledgement waits for information to go with."),
+    _of("rlp", flag, "t1_every_nr", "T1 is restarted by every valid N(R)."),
+    _of("rlp", flag, "piggyback_srej", "SREJ goes with information where there is some.", True),
+    _of("rlp", flag, "reject", "REJ instead of SREJ."),
+    _of("rlp", flag, "flush_queue", "A reset also drops what was offered and never sent.", True),
+    _of("rlp", flag, "persistent", "SABM is repeated for as long as it takes."),
+    _of("rlp", flag, "as_in_paper", "Allow the window of 62 that paper 004 states."),
+)

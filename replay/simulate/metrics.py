@@ -1,0 +1,55 @@
+"""The metrics of a run, and what each means; a run gives None for one that its scenario cannot have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+METRICS: dict[str, str] = {
+    "throughput_bps": "application octets, each once, over the time of the workload",
+    "goodput_bps": "application octets of complete transfers over that time",
+    "tcp_retransmissions": "data segments that TCP sent again",
+    "tcp_timeouts": "retransmission timers that ran out",
+    "media_delay_ms": "one-way delay of the media packets that arrived",
+    "media_loss_percent": "media packets that did not arrive",
+    "frame_loss_percent": "frames on the air that were lost",
+    "link_transmissions_per_frame": "transmissions of a data frame, the first included",
+    "rtt_ms": "TCP's round trips, as the sender measures them",
+    "queue_drops": "packets and frames that found a queue full",
+    "connection_goodput_bps": "octets over time of each connection",
+    "page_goodput_bps": "octets of all pages over the sum of their times",
+    "completion_s": "first packet of the connection to the last acknowledgement at the sender",
+    "packets_sent": "data packets that TCP sent",
+    "media_delay_with_lost_ms": "the same with lost packets counted as late",
+    "link_queue_drop_percent": "the link's own frames that found the device's queue full",
+    "link_timeouts": "timers of the link protocol that ran out",
+    "link_resets": "resets of the link",
+    "link_discards": "SDUs that the link protocol gave up",
+    "link_flushed_bytes": "octets that resets dropped",
+    "tcp_retransmissions_of_held_per_mb": "octets sent again by TCP that the link still had, per megabyte",
+    "tcp_retransmissions_of_delivered_percent": "of the retransmissions, those of octets that had arrived",
+    "tcp_spurious_timeouts": "timeouts though the data was on its way or had arrived",
+    "competing_recoveries": "times that TCP and the link repaired the same data",
+    "repair_s": "from the loss of a listed frame to its delivery",
+    "page_goodput_mean_bps": "mean of the pages' octets over time",
+    "connection_goodput_weighted_bps": "mean of the connections' octets over time, by octets",
+    "connection_goodput_quartile_bps": "the same for four classes of size",
+    "utilization_percent": "share of the session in which the link carried new data",
+    "idle_s": "time without a frame though the session was open",
+    "link_recovery_hole_s": "longest time without a delivery while the link repaired",
+    "flow_controlled_s": "time in which the far end had stopped the sender",
+    "max_outstanding_bytes": "most octets sent and not acknowledged",
+    "max_interface_queue_segments": "most segments in the sending host's queue",
+    "burst_after_repair_segments": "segments sent at once after a repair",
+    "syn_retransmission_s": "when a SYN was sent again",
+    "cwnd_after_local_drop_segments": "congestion window after the host's queue was full",
+    "header_discards": "segments lost to compressed headers",
+}
+"""In the order in which results are listed."""
+
+
+def sample(value: Any) -> float | None:
+    """A run's value of a metric as one number: of several samples their mean; None where there is none."""
+    if isinstance(value, list | tuple):
+        known = [one for one in value if one is not None]
+        return sum(known) / len(known) if known else None
+    return None if value is None else float(value)

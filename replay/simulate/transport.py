@@ -1,0 +1,327 @@
+"""Above the link: TCP's ends, the wired hop, media and the applications, as the source of a link's loop.
+
+Side A of the link is the access point's, at the other end of the wired hop; side B is the terminal's. `take_offers` is
+what the loop calls whenever something is due here, or an SDU ended on the link. All of it can be left in the middle,
+when the link lacks room, and goes on from there.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multitracer.compute.kernels import inlined
+from multitracer.replay.arq.fields import codes, numbers, record, table
+from multitracer.replay.engine.ledger import GONE
+from multitracer.replay.engine.loop import MORE, A, B, Link, Parts, to_side
+from multitracer.replay.engine.way import DONE, STOPPED, lacks
+from multitracer.replay.simulate.wired import ROOM, Wired, enter, leave, next_arrival
+from multitracer.replay.simulate.work import ANSWERING, ASKING, BEGUN, IDLE, Work, end_page, idle_slot, may_start
+from multitracer.replay.tcp.interface import expire as tcp_expire
+from multitracer.replay.tcp.interface import receive as tcp_receive
+from multitracer.replay.tcp.interface import start as tcp_start
+from multitracer.replay.tcp.interface import write as tcp_write
+from multitracer.replay.tcp.packets import ACK, PACKET
+
+MEDIA = 16
+"""The bit of a packet that is not TCP's."""
+TCP_FLOW, MEDIA_FLOW = codes(2, 1)
+DOWN, UP = codes(2)
+NOTHING, POSTED_DOWN, MEDIA_DOWN, ENDED, CAME_UP, TIMER, START, POSTED_UP, CAME_DOWN, MEDIA_UP = codes(10)
+"""What may be due: packets that TCP or media send at the wired end, SDUs that ended on the link, packets at the end of
+the wired hop, timers, objects to begin; and packets that the link is to have."""
+OFFERS = POSTED_UP
+"""From here on the link is to have a packet."""
+
+STATE = numbers(
+    "next_ns listens saturated_a saturated_b",  # as the loop reads them of any source
+    "taken ends active",  # packets of the box that went on; ends, and those in use
+    "segment_octets header_octets past stops",
+)
+MEDIA_STATE = numbers("next octets sent came dropped delay_ns")
+"""Of one direction: the next packet's place among the times; counted: sent, arrived, dropped in queues, and the sum of
+the delays of those that arrived."""
+TOTALS = numbers("packets retransmissions timeouts fast_retransmits")
+"""Packets with data, SYN or FIN that TCP sent; the others are what its ends counted in connections before those that
+they have now."""
+
+
+class Transport(NamedTuple):
+    """Everything above a link."""
+
+    state: Any
+    tcp: Any
+    wired: Wired
+    air: Any
+    """Packets that the link carries, by kind of SDU (see engine.ledger) and number."""
+    media: Any
+    media_down: Any
+    """When media packets leave their source (ns), as far as drawn."""
+    media_up: Any
+    work: Work
+    totals: Any
+    scratch: Any
+    """A packet of media of each direction, as it leaves its source."""
+
+    def grown(self, books: Any) -> Transport:
+        """The same with a packet on the link for each row of the ledgers; packets stay at their number's place."""
+        rows, before = books.rows.shape[1], self.air.shape[1]
+        air = table((4, rows), PACKET)
+        for number in range(rows):
+            air[:, number] = self.air[:, number & (before - 1)]
+        return self._replace(air=air)
+
+
+def transport(tcp: Any, wired: Wired, work: Work, *, segment_octets: int, header_octets: int, past: bool) -> Transport:
+    """Nothing sent yet, and no media."""
+    state = record(STATE)
+    state.listens, state.segment_octets, state.header_octets, state.past = 1, segment_octets, header_octets, past
+    state.ends = len(tcp.ends)
+    none = np.zeros(0, dtype=np.int64)
+    made = Transport(state, tcp, wired, table((4, 1), PACKET), table(2, MEDIA_STATE), none, none, work, record(TOTALS),
+                     table(2, PACKET))  # fmt: skip
+    plan(made, 0)
+    return made
+
+
+def take_offers(link: Link, now: int) -> int:
+    """Do what is due, one thing after the other; DONE, or what the link lacks to go on, or STOPPED.
+
+    Each kind of thing is done in one place only: the loop is compiled into one function, and grows with the places.
+    """
+    source, books = link.upper.source, link.upper.books
+    short, what = DONE, next_thing(source, books, now)
+    while what != NOTHING and short == DONE:
+        if what < OFFERS:
+            act(source, books, what, now)
+        else:
+            short = offer_next(link, what, now)
+        what = next_thing(source, books, now)
+    if short != DONE:
+        return short
+    plan(source, now)
+    return STOPPED if source.work.state.finished_ns <= now else DONE
+
+
+def next_thing(source: Transport, books: Any, now: int) -> int:
+    """What is due first: packets that TCP has just sent, then what came off the link, then all else."""
+    out, media = source.tcp.out, source.media
+    if source.state.taken < out.state.packets:
+        return POSTED_DOWN if out.rows[source.state.taken].end == 0 else POSTED_UP
+    if books.ends.taken < books.ends.posted:
+        return ENDED
+    if next_arrival(source.wired, UP) <= now:
+        return CAME_UP
+    if due_timer(source.tcp, now) >= 0:
+        return TIMER
+    if may_start(source.work, now):
+        return START
+    if media[DOWN].next < len(source.media_down) and source.media_down[media[DOWN].next] <= now:
+        return MEDIA_DOWN
+    if next_arrival(source.wired, DOWN) <= now:
+        return CAME_DOWN
+    if media[UP].next < len(source.media_up) and source.media_up[media[UP].next] <= now:
+        return MEDIA_UP
+    return NOTHING
+
+
+def due_timer(tcp: Any, now: int) -> int:
+    """The first end whose timer is due, -1 for none."""
+    for k in range(len(tcp.ends)):
+        if tcp.ends[k].timer_ns <= now:
+            return k
+    return -1
+
+
+def act(source: Transport, books: Any, what: int, now: int) -> None:
+    """Do one thing that needs no room on the link."""
+    tcp, wired, slot = source.tcp, source.wired, -1
+    if what == POSTED_DOWN:
+        onto_wire(wired, DOWN, tcp.out.rows[source.state.taken], now)
+        forget_posted(source)
+    elif what == MEDIA_DOWN:
+        emit_media(source, DOWN, now)
+        onto_wire(wired, DOWN, source.scratch[DOWN], now)
+    elif what == ENDED and books.ended[books.ends.taken & (len(books.ended) - 1)].kind & 1 == B:
+        row = books.ended[books.ends.taken & (len(books.ended) - 1)]
+        if row.became != GONE:
+            onto_wire(wired, UP, source.air[row.kind, row.number & (source.air.shape[1] - 1)], now)
+        books.ends.taken += 1
+    elif what == TIMER:
+        k = due_timer(tcp, now)
+        tcp_expire(tcp, k, now)
+        slot = k // 2
+    elif what == START:
+        slot = start_object(source, now)
+    else:
+        slot = come_to_end(source, books, what, now)
+    if slot >= 0:
+        serve(source, slot, now)
+
+
+def come_to_end(source: Transport, books: Any, what: int, now: int) -> int:
+    """Let a packet arrive at the server or at the terminal; the connection that it belongs to, -1 for none."""
+    end, at = 0, source.wired.hops[UP].first & (ROOM - 1)
+    packet = source.wired.packets[UP, at]
+    if what == ENDED:
+        row = books.ended[books.ends.taken & (len(books.ended) - 1)]
+        end, packet = 1, source.air[row.kind, row.number & (source.air.shape[1] - 1)]
+        books.ends.taken += 1
+        if row.became == GONE:
+            return -1
+    else:
+        leave(source.wired, UP)
+    if packet.bits == MEDIA:
+        media = source.media[1 - end]
+        media.came += 1
+        media.delay_ns += now - packet.sent_ns
+        return -1
+    slot = source.work.objects[packet.connection].slot
+    if source.work.slots[slot].object != packet.connection:  # it is late: another object has the connection now
+        return -1
+    tcp_receive(source.tcp, 2 * slot + end, packet, now)
+    return int(slot)
+
+
+def onto_wire(wired: Wired, way: int, packet: Any, now: int) -> None:
+    """Put a packet on the wired hop, or drop it."""
+    at = enter(wired, way, packet.octets, now)
+    if at >= 0:
+        copy_packet(packet, wired.packets[way, at])
+
+
+def forget_posted(source: Transport) -> None:
+    """The box's next packet went on; all but pure acknowledgements count."""
+    source.totals.packets += int(source.tcp.out.rows[source.state.taken].bits != ACK)
+    source.state.taken += 1
+    if source.state.taken == source.tcp.out.state.packets:
+        source.tcp.out.state.packets = source.state.taken = 0
+
+
+def emit_media(source: Transport, way: int, now: int) -> None:
+    """Make the next packet of a source of media, in its row of `scratch`."""
+    media, packet = source.media[way], source.scratch[way]
+    media.next += 1
+    media.sent += 1
+    packet.bits, packet.octets, packet.sent_ns, packet.blocks, packet.end = MEDIA, media.octets, now, 0, way
+
+
+def offer_next(link: Link, what: int, now: int) -> int:
+    """Give the link the packet that is due; DONE also where it was refused or dropped, else what the link lacks."""
+    source = link.upper.source
+    side, packet = B, source.tcp.out.rows[source.state.taken]
+    if what == CAME_DOWN:
+        side, packet = A, source.wired.packets[DOWN, source.wired.hops[DOWN].first & (ROOM - 1)]
+    elif what == MEDIA_UP:
+        emit_media(source, UP, now)
+        packet = source.scratch[UP]
+    of_media = int(packet.bits == MEDIA)
+    past = of_media * source.state.past
+    kind = side + 2 * past
+    number = link.upper.books.state[kind].offered
+    copy_packet(packet, source.air[kind, number & (source.air.shape[1] - 1)])
+    taken = to_side(link, side, packet.octets, TCP_FLOW + of_media, past, now)
+    if taken < 0:
+        source.media[UP].next -= int(what == MEDIA_UP)
+        source.media[UP].sent -= int(what == MEDIA_UP)
+        return -taken
+    if what == CAME_DOWN:
+        leave(source.wired, DOWN)
+    elif what == POSTED_UP:
+        forget_posted(source)
+    return DONE
+
+
+def stock(e: Any, way: Any, upper: Any, now: int) -> int:  # noqa: ARG001
+    """Nothing is offered without end: MORE, or what the link lacks for a frame, negative."""
+    short = lacks(way)
+    return MORE if short == DONE else -short
+
+
+def start_object(source: Transport, now: int) -> int:
+    """Begin the page's next object on an idle connection, anew; the connection."""
+    work = source.work
+    state, number = work.state, work.state.next
+    slot, row = idle_slot(work), work.objects[number]
+    row.begin_ns, row.slot = now, slot
+    page = work.pages[state.page]
+    page.begin_ns = min(page.begin_ns, now)
+    state.next += 1
+    state.running += 1
+    for k in range(2 * slot, 2 * slot + 2):
+        count_end(source.totals, source.tcp.ends[k])
+        tcp_start(source.tcp, k, number, now)
+    work.slots[slot].object, work.slots[slot].phase = number, BEGUN
+    return int(slot)
+
+
+def count_end(totals: Any, end: Any) -> None:
+    """Add to the totals what an end has counted, which begins anew."""
+    totals.retransmissions += end.retransmissions
+    totals.timeouts += end.timeouts
+    totals.fast_retransmits += end.fast_retransmits
+
+
+def serve(source: Transport, slot: int, now: int) -> None:
+    """Let the applications of a connection go on, as far as data have come: send what is next, or end the object."""
+    work = source.work
+    state, row = work.state, work.slots[slot]
+    thing = work.objects[row.object]
+    payload = source.state.segment_octets - source.state.header_octets
+    server, client = 2 * slot + state.server, 2 * slot + state.client
+    sender, octets = server, 0
+    if row.phase == BEGUN and thing.request > 0:
+        sender, octets, row.phase = client, thing.request, ASKING
+    elif row.phase == BEGUN or (
+        row.phase == ASKING and source.tcp.ends[server].delivered * payload >= thing.request
+    ):
+        octets, row.phase = thing.reply, ANSWERING
+    if octets > 0:
+        segments = (octets + payload - 1) // payload
+        last = octets - (segments - 1) * payload + source.state.header_octets
+        tcp_write(source.tcp, sender, segments, last, now)
+    elif row.phase == ANSWERING:
+        done = source.tcp.ends[server].acked if state.acknowledged else source.tcp.ends[client].delivered
+        if done * payload >= thing.reply:
+            thing.end_ns, row.phase = now, IDLE
+            state.running -= 1
+            if state.running == 0 and state.next == work.pages[state.page].end:
+                end_page(work, now)
+
+
+def plan(source: Transport, now: int) -> None:
+    """Work out when something is due next."""
+    state = source.state
+    due = min(next_arrival(source.wired, DOWN), next_arrival(source.wired, UP))
+    for k in range(state.ends):
+        due = min(due, source.tcp.ends[k].timer_ns)
+    if source.media[DOWN].next < len(source.media_down):
+        due = min(due, source.media_down[source.media[DOWN].next])
+    if source.media[UP].next < len(source.media_up):
+        due = min(due, source.media_up[source.media[UP].next])
+    if source.work.state.due_ns > now or may_start(source.work, now):
+        due = min(due, max(now, source.work.state.due_ns))
+    state.next_ns = due
+
+
+def copy_packet(packet: Any, to: Any) -> None:
+    """Copy a packet into another row."""
+    to.connection, to.end, to.bits, to.seq, to.octets = (
+        packet.connection, packet.end, packet.bits, packet.seq, packet.octets,
+    )  # fmt: skip
+    to.sending, to.ack, to.limit, to.blocks = packet.sending, packet.ack, packet.limit, packet.blocks
+    to.sent_ns, to.echo_ns = packet.sent_ns, packet.echo_ns
+    for block in range(packet.blocks):
+        to.left[block], to.right[block] = packet.left[block], packet.right[block]
+
+
+PARTS: Parts = dict.fromkeys(
+    (
+        stock, copy_packet, onto_wire, forget_posted, emit_media, due_timer, next_thing, count_end, start_object,
+        serve, come_to_end, act, offer_next, plan, take_offers,
+    ),
+    inlined,
+)  # fmt: skip
+"""What a loop is bound with in place of the engine's own source, each function after those that it calls. All are
+compiled into it: a call would pass every array of the link."""

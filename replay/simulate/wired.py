@@ -1,0 +1,76 @@
+"""The wired hop between server and access point: a FIFO of packets each way, serialised by octets, then delayed.
+
+Direction 0 is down (to the access point), direction 1 up. Nothing is lost but what finds the queue full.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multitracer.compute.kernels import inlined
+from multitracer.replay.arq.fields import NEVER, numbers, table
+from multitracer.replay.tcp.packets import PACKET
+
+HOP = numbers("rate_bps delay_ns limit free_ns", "first started end", "dropped")
+"""`limit`: packets that may wait beside the one on the wire (0: any number). The ring's packets: those from `first` to
+`started` are on the wire or behind it, those from there to `end` wait."""
+ROOM = 1 << 14
+"""Packets on the hop and in its queue, a power of two; with more than that under way the hop drops, too."""
+
+
+class Wired(NamedTuple):
+    """Both directions."""
+
+    hops: Any
+    starts: Any
+    """When each packet of the rings is put on the wire (ns)."""
+    arrives: Any
+    packets: Any
+
+
+def wired(settings: list[tuple[int, int, int]]) -> Wired:
+    """An empty hop; for each direction its rate (bit/s, 0: takes no time), delay (ns) and queue (packets)."""
+    made = Wired(
+        table(2, HOP), np.zeros((2, ROOM), dtype=np.int64), np.zeros((2, ROOM), dtype=np.int64),
+        table((2, ROOM), PACKET),
+    )  # fmt: skip
+    for hop, (rate_bps, delay_ns, limit) in zip(made.hops, settings, strict=True):
+        hop.rate_bps, hop.delay_ns, hop.limit = rate_bps, delay_ns, limit
+    return made
+
+
+@inlined
+def next_arrival(wired: Wired, way: int) -> int:
+    """When the next packet leaves the hop (ns)."""
+    hop = wired.hops[way]
+    return wired.arrives[way, hop.first & (ROOM - 1)] if hop.first < hop.end else NEVER
+
+
+@inlined
+def enter(wired: Wired, way: int, octets: int, now: int) -> int:
+    """Put a packet of so many octets on the hop: its row in the ring, to be filled in, or -1 where it is dropped."""
+    hop = wired.hops[way]
+    while hop.started < hop.end and wired.starts[way, hop.started & (ROOM - 1)] <= now:
+        hop.started += 1
+    if (hop.limit > 0 and hop.end - hop.started >= hop.limit) or hop.end - hop.first >= ROOM:
+        hop.dropped += 1
+        return -1
+    at = hop.end & (ROOM - 1)
+    start = max(now, hop.free_ns)
+    hop.free_ns = start + (octets * 8_000_000_000 + hop.rate_bps - 1) // hop.rate_bps if hop.rate_bps else start
+    wired.starts[way, at] = start
+    wired.arrives[way, at] = hop.free_ns + hop.delay_ns
+    hop.end += 1
+    return int(at)
+
+
+@inlined
+def leave(wired: Wired, way: int) -> int:
+    """Take the packet off that has arrived: its row in the ring."""
+    hop = wired.hops[way]
+    at = hop.first & (ROOM - 1)
+    hop.first += 1
+    hop.started = max(hop.started, hop.first)
+    return int(at)

@@ -1,0 +1,124 @@
+"""One seed of a scenario: what is refused, what a run without progress says, and that every model of TCP runs."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from simulations import scenario, simulated
+
+from multitracer.compute import kernels
+from multitracer.model.errors import UsageError
+from multitracer.replay.arq.fields import NEVER
+from multitracer.replay.simulate import run as runs
+from multitracer.replay.simulate.run import run
+from multitracer.replay.simulate.scenario_files import built_in, load
+from multitracer.replay.simulate.variants import plan
+
+SHORT = {"workload__file_bytes": 5000}
+
+
+@pytest.fixture(autouse=True)
+def _plain() -> None:
+    kernels.choose(0)
+
+
+@pytest.mark.parametrize("protocol", ["raw", "sr", "asr"])
+def test_segments_that_no_frame_can_carry_are_refused(protocol: str) -> None:
+    """With the key to be given; one that fits is run."""
+    with pytest.raises(UsageError, match=re.escape("packets of 300 octets do not go into frames of 250")):
+        run(scenario(link__protocol=protocol, tcp__segment_bytes=300, **SHORT), 1)
+    found = run(scenario(link__protocol=protocol, tcp__segment_bytes=300, link__frame_bytes=300, **SHORT), 1)
+    assert found["throughput_bps"] > 0
+
+
+@pytest.mark.parametrize("keys", [
+    {"tcp__timestamps": True}, {"tcp__variant": "fack", "tcp__reordering": 5}, {"tcp__receive_window_bytes": 5000},
+    {"tcp__model": "rfc", "tcp__metrics_kept": True}, {"tcp__sack": True}, {"tcp__forward__sack": True},
+    {"workload__kind": "web-browsing", "workload__request": "one-packet"},
+    {"workload__kind": "web-browsing", "workload__end": "cut"},
+])  # fmt: skip
+def test_what_a_model_does_not_have_is_refused_by_name(keys: dict[str, Any]) -> None:
+    """Nothing that a scenario asks for is left out in silence."""
+    *_, asked = keys
+    with pytest.raises(UsageError, match=re.escape(asked.replace("__forward", "").replace("__", "."))):
+        run(scenario(**{"workload__seconds": 20, **keys}), 1)
+
+
+@pytest.mark.parametrize(("keys", "sent"), [
+    ({"tcp__model": "rfc"}, 20), ({"tcp__model": "rfc", "tcp__variant": "sack"}, 20), ({"tcp__variant": "bsd"}, 20),
+    ({"tcp__variant": "linux-2.4"}, 20), ({"tcp__variant": "fack"}, 20),
+])  # fmt: skip
+def test_every_model_of_tcp_carries_a_file(keys: dict[str, Any], sent: int) -> None:
+    """Without a loss each segment is sent once."""
+    done = simulated(scenario(**SHORT, **keys))
+    assert done.ended_ns is not None
+    assert done.source.tcp.ends[0].acked == sent
+    assert done.counted("retransmissions") == 0
+
+
+def test_a_run_without_progress_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Throughput 0, no time of completion."""
+    monkeypatch.setattr(runs, "LONGEST_S", 200)
+    found = run(scenario(channel__model="uniform", channel__frame_loss_rate=1, workload__segments=1), 1)
+    assert found["throughput_bps"] == 0
+    assert found["completion_s"] is None
+    assert found["ended"] == "no transfer was complete after 200 s"
+
+
+def test_without_a_workload_only_media_are_sent_for_its_seconds() -> None:
+    """The talk of 20 s, all of it delivered; TCP sends nothing."""
+    found = run(scenario(workload__kind="none", workload__seconds=20, contention__enabled=True), 1)
+    assert found["media_loss_percent"] < 5
+    assert found["media_delay_ms"] > 50
+    assert found["packets_sent"] == 0
+    assert "ended" not in found
+
+
+def test_files_go_one_after_the_other() -> None:
+    """Each begins where the one before ended."""
+    objects = simulated(scenario(workload__files=3, **SHORT)).source.work.objects
+    assert objects["begin_ns"][1:].tolist() == objects["end_ns"][:-1].tolist()
+
+
+def test_a_page_has_its_text_alone_and_then_some_objects_at_a_time() -> None:
+    """As many as there are connections; the next page begins when the last object has come."""
+    work = simulated(scenario(workload__kind="web-browsing", workload__seconds=60), until_s=60).source.work
+    pages = [page for page in work.pages if page.end_ns < NEVER]
+    assert pages
+    most = 0
+    for page in pages:
+        text, *others = work.objects[page.first : page.end]
+        assert all(other.begin_ns >= text.end_ns for other in others)
+        running = [sum(o.begin_ns <= at.begin_ns < o.end_ns for o in others) for at in others]
+        most = max([most, *running])
+    assert most == 4
+
+
+@settings(max_examples=10, deadline=None)
+@given(protocol=st.sampled_from(["raw", "sr", "asr"]), loss=st.sampled_from([0, 0.05, 0.2]), seed=st.integers(1, 99),
+       queue=st.integers(1, 20), media=st.booleans())  # fmt: skip
+def test_no_packet_is_made_or_vanishes(protocol: str, loss: float, seed: int, queue: int, media: bool) -> None:
+    """Each frame was lost, came, or is under way; media too, which queues may drop; the file comes whole."""
+    done = simulated(scenario(
+        link__protocol=protocol, channel__model="uniform", channel__frame_loss_rate=loss, link__queue_frames=queue,
+        contention__enabled=media, **SHORT,
+    ), seed)  # fmt: skip
+    link, source = done.engine.link, done.source
+    for way in (link.forth.state, link.back.state):
+        assert 0 <= way.erased <= way.sent <= way.made
+        assert way.arrived <= way.sent
+    for row in source.media:
+        assert 0 <= row.came <= row.sent
+    assert source.tcp.ends[1].delivered == 20
+
+
+@pytest.mark.parametrize("name", built_in())
+def test_every_built_in_scenario_can_be_run(name: str) -> None:
+    """Its first variant, with a small file; nothing that it says is refused."""
+    made = plan(load(name), {"workload.file_bytes": 20_000} if "web" not in name else {"workload.seconds": 60.0}, {})
+    found = run(made.variants[0].scenario, 1)
+    assert found["throughput_bps"] > 0
