@@ -1,0 +1,139 @@
+"""The results of runs, found by the labels of checks; a table of plan.RUN_COLUMNS behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from multitracer.replay.papers.labels import Labels, labelled
+
+METRIC = "metric"
+KEPT = 1 << 16
+"""Estimates that are kept: permuted options ask for the same ones again and again."""
+Renamed = Callable[[Labels], Labels]
+
+
+class MissingRunsError(LookupError):
+    """No run, or none with that metric, has these labels."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A metric of the runs of one point, a value a seed; known by itself, so that what is made of it is kept."""
+
+    seeds: np.ndarray
+    values: np.ndarray
+
+
+@cache
+def _index(paper: str, names: tuple[str, ...]) -> dict[tuple[Any, ...], list[tuple[str, str]]]:
+    """Experiments and variants by their values of these labels."""
+    found: dict[tuple[Any, ...], list[tuple[str, str]]] = {}
+    for labels, variant in labelled(paper):
+        if all(name in labels for name in names):
+            key = tuple(labels[name] for name in names)
+            found.setdefault(key, []).append((variant.experiment, variant.name))
+    return found
+
+
+@cache
+def _values(paper: str, names: tuple[str, ...], name: str) -> dict[tuple[Any, ...], list[tuple[Any, tuple[str, str]]]]:
+    """The values of one label, each with its place, by the values of others."""
+    found: dict[tuple[Any, ...], list[tuple[Any, tuple[str, str]]]] = {}
+    for labels, variant in labelled(paper):
+        if name in labels and all(one in labels for one in names):
+            key = tuple(labels[one] for one in names)
+            found.setdefault(key, []).append((labels[name], (variant.experiment, variant.name)))
+    return found
+
+
+@dataclass
+class Runs:
+    """The runs of one paper, with its defaults or one alternative beside them."""
+
+    paper: str
+    points: Mapping[tuple[str, str], Mapping[str, Sample]]
+    """By experiment and variant, then by metric."""
+    metrics: Mapping[str, str] = field(default_factory=dict)
+    """Which metric is read in place of another."""
+    renamed: Renamed | None = None
+    """What labels are turned into before they are looked for: a permutation of options."""
+    overrides: Labels = field(default_factory=dict)
+    """Labels that stand in for those of the same name."""
+    _found: dict[Any, Sample] = field(default_factory=dict)
+
+    def sample(self, labels: Labels) -> Sample:
+        """The values of labels["metric"] at the one point that has the other labels.
+
+        A label that is a list stands for the mean over its values, seed by seed. Raises MissingRunsError.
+        """
+        listed = next((name for name, value in labels.items() if isinstance(value, list)), None)
+        if listed is not None:
+            return _mean(tuple(self.sample({**labels, listed: value}) for value in labels[listed]))
+        wanted = {**labels, **{name: value for name, value in self.overrides.items() if name in labels}}
+        wanted = dict(self.renamed(wanted)) if self.renamed else wanted
+        key = tuple(sorted(wanted.items()))
+        if key not in self._found:
+            self._found[key] = self._search(wanted)
+        return self._found[key]
+
+    def _search(self, wanted: dict[str, Any]) -> Sample:
+        metric = wanted.pop(METRIC)
+        metric = self.metrics.get(metric, metric)
+        names = tuple(sorted(wanted))
+        for place in _index(self.paper, names).get(tuple(wanted[name] for name in names), ()):
+            sample = self.points.get(place, {}).get(metric)
+            if sample is not None and len(sample.values):
+                return sample
+        said = ", ".join(f"{name} {value}" for name, value in wanted.items())
+        raise MissingRunsError(f"no runs of {said} have {metric}")
+
+    def points_value(self, labels: Labels) -> float | None:
+        """The value of the one run at a point; None where it has none."""
+        try:
+            return float(self.sample(labels).values[0])
+        except MissingRunsError:
+            return None
+
+    def values_of(self, name: str, labels: Labels) -> list[Any]:
+        """The values that a label takes among the points that were run and have these other labels."""
+        wanted = {key: value for key, value in labels.items() if key != METRIC and not isinstance(value, list)}
+        names = tuple(sorted(wanted))
+        found = _values(self.paper, names, name).get(tuple(wanted[one] for one in names), ())
+        return list(dict.fromkeys(value for value, place in found if place in self.points))
+
+
+def runs_of(paper: str, table: pd.DataFrame, choice: str = "") -> Runs:
+    """The runs of a paper out of a table; those of an alternative where there are any, else the defaults."""
+    own = table[(table["paper"] == paper) & table["choice"].isin({"", choice})]
+    points: dict[tuple[str, str], dict[str, Sample]] = {}
+    for taken in ("", choice) if choice else ("",):
+        rows = own[own["choice"] == taken].sort_values("seed", kind="stable")
+        for (experiment, variant, metric), group in rows.groupby(["experiment", "variant", "metric"], sort=False):
+            known = group[group["value"].notna()]
+            sample = Sample(known["seed"].to_numpy(np.int64), known["value"].to_numpy(np.float64))
+            points.setdefault((experiment, variant), {})[metric] = sample
+    return Runs(paper, points)
+
+
+def together(samples: Sequence[Sample]) -> list[np.ndarray]:
+    """The values of the seeds that all samples have, in one order: paired."""
+    first = samples[0].seeds
+    if all(np.array_equal(first, other.seeds) for other in samples[1:]):
+        return [sample.values for sample in samples]
+    common = first
+    for other in samples[1:]:
+        common = np.intersect1d(common, other.seeds)
+    return [sample.values[np.isin(sample.seeds, common)] for sample in samples]
+
+
+@lru_cache(KEPT)
+def _mean(samples: tuple[Sample, ...]) -> Sample:
+    values = together(samples)
+    seeds = samples[0].seeds if len(values[0]) == len(samples[0].seeds) else np.arange(len(values[0]))
+    return Sample(seeds, np.mean(values, axis=0))
