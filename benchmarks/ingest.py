@@ -16,6 +16,8 @@ PYTHON is an interpreter in which the version to compare with is installed.
 from __future__ import annotations
 
 import argparse
+import functools
+import itertools
 import os
 import resource
 import shutil
@@ -188,22 +190,6 @@ def compare(directory: Path, count: int, connections: int, arguments: argparse.N
     capture.unlink()
 
 
-def tunnelled(directory: Path, count: int, connections: int, turns: int) -> None:
-    """The same packets plain and within GTP-U, in turn: the second may take at most twice as long."""
-    plain, inside = directory / "plain.pcap", directory / "gtpu.pcap"
-    make(plain, count, connections)
-    make(inside, count, connections, tunnelled=True)
-    commands = {"plain": analyze(plain, directory / "out"), "gtpu": analyze(inside, directory / "out")}
-    took = in_turn(commands, turns)
-    print(
-        f"{count:>11,} packets {connections:>8,} connections in GTP-U: {took['gtpu']:6.2f} s,"
-        f" plain {took['plain']:6.2f} s ({took['gtpu'] / took['plain']:.2f} times)",
-        flush=True,
-    )
-    plain.unlink()
-    inside.unlink()
-
-
 def mirror(path: Path, count: int, connections: int) -> None:
     """Write the capture of a mirror port that records each of `count` packets a second time, 2 us later."""
     with path.open("wb") as file:
@@ -214,20 +200,23 @@ def mirror(path: Path, count: int, connections: int) -> None:
             file.write(made.tobytes())
 
 
-def mirrored(directory: Path, count: int, connections: int, turns: int) -> None:
-    """The same packets once and, on a mirror port, twice, in turn: the second may take at most twice as long."""
-    plain, twice = directory / "plain.pcap", directory / "twice.pcap"
+FORMS = {"in GTP-U": functools.partial(make, tunnelled=True), "on a mirror port with every packet twice": mirror}
+"""What writes the capture in each other form."""
+
+
+def against_plain(directory: Path, count: int, connections: int, turns: int, form: str) -> None:
+    """The same packets plain and in another form, in turn: the second may take at most twice as long."""
+    plain, other = directory / "plain.pcap", directory / "other.pcap"
     make(plain, count, connections)
-    mirror(twice, count, connections)
-    commands = {"plain": analyze(plain, directory / "out"), "twice": analyze(twice, directory / "out")}
-    took = in_turn(commands, turns)
+    FORMS[form](other, count, connections)
+    took = in_turn({one.stem: analyze(one, directory / "out") for one in (plain, other)}, turns)
     print(
-        f"{count:>11,} packets {connections:>8,} connections on a mirror port with every packet twice:"
-        f" {took['twice']:6.2f} s, plain {took['plain']:6.2f} s ({took['twice'] / took['plain']:.2f} times)",
+        f"{count:>11,} packets {connections:>8,} connections {form}: {took['other']:6.2f} s,"
+        f" plain {took['plain']:6.2f} s ({took['other'] / took['plain']:.2f} times)",
         flush=True,
     )
     plain.unlink()
-    twice.unlink()
+    other.unlink()
 
 
 def growth(directory: Path, sizes: list[int]) -> None:
@@ -275,10 +264,8 @@ def main() -> None:
             timed(analyze(directory / "made.pcap", directory / "out", python))  # kernels are compiled before
         for connections in arguments.connections:
             compare(directory, arguments.packets, connections, arguments)
-            if arguments.gtpu:
-                tunnelled(directory, arguments.packets, connections, arguments.turns)
-            if arguments.mirrored:
-                mirrored(directory, arguments.packets, connections, arguments.turns)
+            for form in itertools.compress(FORMS, (arguments.gtpu, arguments.mirrored)):
+                against_plain(directory, arguments.packets, connections, arguments.turns, form)
         growth(directory, [arguments.packets * part // 10 for part in (1, 2, 5, 10)])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
@@ -22,12 +23,13 @@ _DIGITS = b"01"
 _SPACE = b" \t\r\n\v\f"
 _PER_LINE = 100
 _OTHER = re.compile(rb"[^01\s]")
-_INDENT = 64
-"""At most this many blanks stand before a comment's #."""
-_PIECE = 1 << 20
+_COMMENT = re.compile(rb"^[ \t\r]{0,64}(#[^\n]*)", re.MULTILINE)
+_LONGEST_COMMENT = 1 << 24
 _WRONG, _WRONG_NAMED = 1000, 10
 """One character in so many may be wrong in what is taken for a trace, without and with its header."""
 OTHER_CHARACTERS = "characters that are neither 0 nor 1"
+FIRST_OTHER = "first other character"
+"""The key of `metadata` with the first of them."""
 DEFAULTS = {"block_bytes": 30, "block_ms": 20}
 """A GSM block on a full-rate channel (05.03)."""
 UNKNOWN = "unknown"
@@ -58,45 +60,49 @@ def read(source: Source) -> Recording:
     Lines may be of any length: octets are taken in pieces, a bool a block.
     """
     losses, metadata, parts = Losses(), dict[str, Any](DEFAULTS), list[npt.NDArray[np.bool_]]()
-    data, at = bytes(source.data), 0
-    for number, start, end in _comments(data):
-        parts += _blocks(data, at, start, losses)
-        header = _HEADER.match(data[start:end].strip())
-        if header:
-            _note(metadata, header[1].decode().lower(), header[2].strip(), losses, number, start)
-        at = end
-    parts += _blocks(data, at, len(data), losses)
-    if data[-1:] not in (b"\n", b"\r"):
-        losses.add(CUT, data.count(b"\n") + 1, len(data))
+    number, last = 1, b""
+    for offset, octets, is_comment in _stretches(source):
+        if not is_comment:
+            parts.append(_blocks(octets, number, offset, losses, metadata))
+        elif header := _HEADER.match(octets.strip()):
+            _note(metadata, header[1].decode().lower(), header[2].strip(), losses, number, offset)
+        number, last = number + octets.count(b"\n"), octets[-1:] or last
+    if last not in (b"\n", b"\r"):
+        losses.add(CUT, number, len(source))
     erased = np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)
     return recording(source, "erasures", erased, metadata, losses)
 
 
-def _comments(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """The line number, first and last octet of each line that begins with #, blanks before it or not."""
-    number, counted, at = 1, 0, data.find(b"#")
-    while at >= 0:
-        end = at + 1
-        if data[max(at - _INDENT, 0) : at].rstrip(b" \t\r")[-1:] in (b"", b"\n"):
-            end = data.find(b"\n", at)
-            end = len(data) if end < 0 else end
-            number, counted = number + data.count(b"\n", counted, at), at
-            yield number, at, end
-        at = data.find(b"#", end)
+def _stretches(source: Source) -> Iterator[tuple[int, bytes, bool]]:
+    """(Offset, octets, whether they are a comment) of each comment, without its line end, and of what is between."""
+    offset, rest, fresh = 0, b"", True
+    for piece in itertools.chain(source.pieces(), [b""]):
+        data, rest = rest + piece, b""
+        at, begun = 0, data.rfind(b"\n") + 1
+        line = data[begun:]
+        if piece and (b"#" in line or not line.strip()) and len(line) < _LONGEST_COMMENT:
+            data, rest = data[:begun], line
+        for comment in _COMMENT.finditer(data, 0 if fresh else 1) if b"#" in data else ():
+            yield offset + at, data[at : comment.start(1)], False
+            yield offset + comment.start(1), comment[1], True
+            at = comment.end()
+        yield offset + at, data[at:], False
+        offset += len(data)
+        fresh = data.endswith(b"\n") or (fresh and not data)
 
 
-def _blocks(data: bytes, start: int, end: int, losses: Losses) -> Iterator[npt.NDArray[np.bool_]]:
-    """The blocks of a stretch without comments, in pieces; other characters are counted."""
-    for at in range(start, end, _PIECE):
-        piece = data[at : min(at + _PIECE, end)]
-        wrong = piece.translate(None, _DIGITS + _SPACE)
-        if wrong:
-            first = _OTHER.search(piece)
-            place = at + (first.start() if first else 0)
-            number = data.count(b"\n", 0, place) + 1 if OTHER_CHARACTERS not in losses else None
-            losses.add(OTHER_CHARACTERS, number, place, len(wrong))
-        digits = piece.translate(None, _SPACE + wrong)
-        yield np.frombuffer(digits, dtype=np.uint8) == ord("1")
+def _blocks(
+    octets: bytes, number: int, offset: int, losses: Losses, metadata: dict[str, Any]
+) -> npt.NDArray[np.bool_]:
+    """The blocks of a stretch without comments; other characters are counted, and the first one kept."""
+    wrong = octets.translate(None, _DIGITS + _SPACE)
+    if wrong:
+        first = _OTHER.search(octets)
+        place = first.start() if first else 0
+        if OTHER_CHARACTERS not in losses:
+            metadata[FIRST_OTHER] = octets[place : place + 4].decode("utf-8", "backslashreplace")[0]
+        losses.add(OTHER_CHARACTERS, number + octets.count(b"\n", 0, place), offset + place, len(wrong))
+    return np.frombuffer(octets.translate(None, _SPACE + wrong), dtype=np.uint8) == ord("1")
 
 
 def read_header(octets: bytes, losses: Losses, offset: int) -> dict[str, Any]:

@@ -33,20 +33,21 @@ def sniff(head: bytes) -> bool:
 
 def read(source: Source) -> Recording:
     """The trace as `metadata["erased"]`, one bool a block, as `erasures` reads it; no table."""
-    losses, data = Losses(), source.data
+    losses, head = Losses(), source.first(_LONGEST_HEADER + len(MAGIC) + _SIZE.size + _COUNT.size)
     at = len(MAGIC) + _SIZE.size
-    size = _SIZE.unpack_from(data, len(MAGIC))[0] if len(data) >= at else _LONGEST_HEADER + 1
+    size = _SIZE.unpack_from(head, len(MAGIC))[0] if len(head) >= at else _LONGEST_HEADER + 1
     begin = at + size + _COUNT.size
-    if size > _LONGEST_HEADER or len(data) < begin:
-        raise InputError(source.path, "ends within its header", offset=len(data), hint="Write the trace again.")
-    metadata = header_of(bytes(data[at : at + size]), losses, at)
-    blocks = _COUNT.unpack_from(data, at + size)[0]
-    octets = np.frombuffer(data, dtype=np.uint8, offset=begin, count=min(-(-blocks // 8), len(data) - begin))
-    erased = np.unpackbits(octets, bitorder="little")[:blocks].astype(np.bool_)
+    if size > _LONGEST_HEADER or len(head) < begin:
+        raise InputError(source.path, "ends within its header", offset=len(head), hint="Write the trace again.")
+    metadata = header_of(head[at : at + size], losses, at)
+    blocks = _COUNT.unpack_from(head, at + size)[0]
+    end = begin + -(-blocks // 8)
+    octets = np.frombuffer(source.first(end), dtype=np.uint8, offset=begin)
+    erased = np.unpackbits(octets, bitorder="little")[:blocks].view(np.bool_)
     if len(erased) < blocks:
-        losses.add(CUT, None, len(data))
-    elif len(data) > begin + len(octets):
-        losses.add("octets behind the last block", None, begin + len(octets), len(data) - begin - len(octets))
+        losses.add(CUT, None, begin + len(octets))
+    elif behind := sum(map(len, source.pieces())) - end:
+        losses.add("octets behind the last block", None, end, behind)
     return recording(source, "erasures-packed", erased, metadata, losses)
 
 

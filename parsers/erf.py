@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from multitracer.compute.kernels import octets
 from multitracer.model.errors import InputError
-from multitracer.model.trace import Skip
-from multitracer.parsers.shared.capture import Records, recording
+from multitracer.parsers.shared.capture import recording
+from multitracer.parsers.shared.records import Capture, Records
+from multitracer.parsers.shared.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +27,8 @@ _LINK_TYPES = {1: 104, 2: 1, 22: 101, 23: 101}
 _PAD_BYTES = {2: 2}
 _KNOWN_TYPES = frozenset(range(1, 49))
 _CHAIN = 3
+_ROW = 6
+"""Columns of a record's row."""
 _TEXT_BYTES = 64
 """A file whose first 64 octets are printable is text: a record's lengths and flags are small numbers."""
 _EARLIEST_S, _LATEST_S = 631152000, 4102444800  # the years 1990 to 2100
@@ -60,52 +62,78 @@ def _plausible(head: bytes, at: int) -> int:
 
 def read(source: Source) -> Recording:
     """Packets, flows and options of the record types that carry IP."""
-    return recording("erf", source, records(source))
+    return recording("erf", capture(View(source)))
 
 
-def records(source: Source) -> Records:
-    """All records of the types that carry IP; raises InputError where there is none."""
-    data = octets(source.data)
-    skips: list[Skip] = []
-    rows = list(_rows(bytes(source.data), skips))
-    if not rows:
-        raise InputError(source.path, "holds no ERF record that is read here")
-    columns = list(zip(*rows, strict=True))
-    kinds = sorted({row[4] for row in rows})
-    return Records(
-        data, np.array(columns[0], dtype=np.int64), np.array(columns[1], dtype=np.int32),
-        np.array(columns[2], dtype=np.int32), np.array(columns[3], dtype=np.int64),
-        np.array([kinds.index(kind) for kind in columns[4]], dtype=np.int16),
-        np.array(columns[5], dtype=np.int64), kinds, skips, not any(s.reason.startswith("file") for s in skips),
-    )  # fmt: skip
+def capture(view: View) -> Capture:
+    """All records of the types that carry IP; where there is none, InputError is raised at the end."""
+    found = Capture(view.path, [])
+    found.pieces = _pieces(view, found)
+    return found
 
 
-def _rows(data: bytes, skips: list[Skip]) -> Iterator[tuple[int, int, int, int, int, int]]:
-    """(Offset, captured, original, time, link type, number) of each record of a known type."""
-    at, number, unknown = 0, 0, 0
-    while at < len(data):
-        number += 1
-        size = int.from_bytes(data[at + 10 : at + 12], "big")
-        if at + _HEADER_BYTES > len(data) or size < _HEADER_BYTES or at + size > len(data):
-            skips.append(Skip("file ends within a record", number, at))
-            return
-        time, kind, _ = _HEADER.unpack_from(data, at)
-        start = at + _HEADER_BYTES
-        more = bool(kind & 0x80)
-        while more and start + 8 <= at + size:  # extension headers, each saying whether another follows
-            more = bool(data[start] & 0x80)
-            start += 8
-        start += _PAD_BYTES.get(kind & 0x7F, 0)
-        wire = int.from_bytes(data[at + 14 : at + 16], "big")
-        if kind & 0x7F in _LINK_TYPES and start <= at + size:
-            here = min(at + size - start, wire)
-            nanoseconds = (time >> 32) * 1_000_000_000 + ((time & 0xFFFFFFFF) * 1_000_000_000 >> 32)
-            yield start, here, max(wire, here), nanoseconds, _LINK_TYPES[kind & 0x7F], number
-        else:
-            unknown += 1
-            if unknown == 1:
-                skips.append(Skip("ERF record type that carries no IP", number, at))
+def _pieces(view: View, found: Capture) -> Iterator[Records]:
+    """The records in each view; each link type is an interface."""
+    number, seen = 0, 0
+    while True:
+        data, at, rows = bytes(view.data), 0, list[tuple[int, ...]]()
+        while size := _size(data, at):
+            number += 1
+            row = _row(data, at, size, number)
+            if row is None:
+                found.losses.add("ERF record type that carries no IP", number, view.start + at)
             else:
-                first = next(place for place, skip in enumerate(skips) if skip.reason.startswith("ERF"))
-                skips[first] = Skip(skips[first].reason, skips[first].record, skips[first].offset, unknown)
-        at += size
+                rows.append(row)
+            at += size
+        yield _records(view, rows, found.link_types)
+        seen += len(rows)
+        if view.ended or _is_damaged(data, at):
+            break
+        view.move(at)
+    if not seen:
+        raise InputError(view.path, "holds no ERF record that is read here")
+    if at < len(data):
+        found.losses.add("file ends within a record", number + 1, view.start + at)
+        found.complete = False
+
+
+def _size(data: bytes, at: int) -> int:
+    """The size of the record at `at`, 0 where it is damaged or does not end in view."""
+    size = int.from_bytes(data[at + 10 : at + 12], "big")
+    return size if size >= _HEADER_BYTES and at + size <= len(data) else 0
+
+
+def _is_damaged(data: bytes, at: int) -> bool:
+    """Whether more in view would not make a record of what is at `at`."""
+    return at + _HEADER_BYTES <= len(data) and int.from_bytes(data[at + 10 : at + 12], "big") < _HEADER_BYTES
+
+
+def _row(data: bytes, at: int, size: int, number: int) -> tuple[int, ...] | None:
+    """(Offset, captured, original, time, link type, number) of a record, None for a type that carries no IP."""
+    time, kind, _ = _HEADER.unpack_from(data, at)
+    start = at + _HEADER_BYTES
+    more = bool(kind & 0x80)
+    while more and start + 8 <= at + size:  # extension headers, each saying whether another follows
+        more = bool(data[start] & 0x80)
+        start += 8
+    start += _PAD_BYTES.get(kind & 0x7F, 0)
+    wire = int.from_bytes(data[at + 14 : at + 16], "big")
+    if kind & 0x7F not in _LINK_TYPES or start > at + size:
+        return None
+    here = min(at + size - start, wire)
+    nanoseconds = (time >> 32) * 1_000_000_000 + ((time & 0xFFFFFFFF) * 1_000_000_000 >> 32)
+    return start, here, max(wire, here), nanoseconds, _LINK_TYPES[kind & 0x7F], number
+
+
+def _records(view: View, rows: list[tuple[int, ...]], link_types: list[int]) -> Records:
+    """The rows as records; link types that were not seen before are added."""
+    table = np.array(rows, dtype=np.int64).reshape(-1, _ROW)
+    for kind in dict.fromkeys(table[:, 4].tolist()):
+        if kind not in link_types:
+            link_types.append(kind)
+    offset, captured, original, time_ns, kind, number = np.ascontiguousarray(table.T)
+    interface = np.array([link_types.index(one) for one in kind.tolist()], dtype=np.int16)
+    return Records(
+        view.data, offset, captured.astype(np.int32), original.astype(np.int32), time_ns, interface, number, link_types,
+        view.start,
+    )  # fmt: skip

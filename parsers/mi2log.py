@@ -89,7 +89,7 @@ def read(source: Source) -> Recording:
     only the frames of one link are in order of time. Only headers are logged: no frame has data.
     """
     log = _Log()
-    for number, (offset, frame) in enumerate(diag.frames(bytes(source.data)), start=1):
+    for number, (offset, frame) in enumerate(_frames(source), start=1):
         log.records = number
         content = diag.content(frame)
         if content is None:
@@ -100,6 +100,13 @@ def read(source: Source) -> Recording:
     if not log.pdus.rows:
         raise _nothing_read(source, log)
     return _recording(source, log)
+
+
+def _frames(source: Source) -> Iterator[tuple[int, bytes]]:
+    """The HDLC frames of a log, as `diag.frames` gives them; of one that is too long only the beginning."""
+    for _, offset, frame, _ in source.octet_lines(diag.LONGEST_FRAME, diag.FLAG):
+        if frame:
+            yield offset, frame
 
 
 def _nothing_read(source: Source, log: _Log) -> InputError:

@@ -7,16 +7,17 @@ records, a damaged length), all up to the next chain of plausible headers is ski
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from multitracer.compute.kernels import inlined, kernel, octets
+from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.errors import InputError
-from multitracer.model.trace import Skip
-from multitracer.parsers.shared.capture import Records, recording
+from multitracer.parsers.shared.capture import recording
+from multitracer.parsers.shared.records import Capture, RecordColumns, Records
+from multitracer.parsers.shared.view import View
 from multitracer.wire.octets import word
 
 if TYPE_CHECKING:
@@ -36,18 +37,21 @@ _LARGEST_RECORD = 1 << 18
 """tcpdump's largest snap length: a header with more octets than that is damaged."""
 _FAR_SECONDS = 10 * 366 * 86400
 """After garbage, a record is plausible only within this time (seconds) of the last good one."""
-_FIRST_GUESS = 4096
-"""Records that are read before the number of all records is estimated from their size."""
 _CHAIN = 3
 """Plausible headers in a row at which a search ends; fewer at the file's end."""
+_CHAIN_BYTES = _CHAIN * (24 + _LARGEST_RECORD)
+"""So many octets tell whether a chain begins."""
 
 # Which of a record's two lengths is first: that of the octets captured, that of the packet, or either (libpcap's
 # sf-pcap.c). Version 2.3 exchanged them, but some writers of 2.3 did not, and DG/UX's 543.0 has the old order.
 CAPTURED_FIRST, ORIGINAL_FIRST, SMALLER_CAPTURED = range(3)
 _DGUX_MAJOR = 543
 
-# Columns of `state` in `walk`.
-_AT, _FOUND, _LAST_SECOND, _GARBAGE_AT, _GARBAGE_COUNT, _GARBAGE_RECORD, _CUT_AT = range(7)
+# Elements of `state` in `walk`: the place and the records in view, what was before the view, and what is sought.
+_AT, _FOUND, _START, _BEFORE, _SEEKING = range(5)
+_LAST_SECOND, _GARBAGE_AT, _GARBAGE_COUNT, _GARBAGE_RECORD, _CUT_AT = range(5, 10)
+_RECORDS, _CHAINED, _AFTER_ZEROS = range(3)
+"""What is sought: the record that is next, a chain of records, or what follows zeros."""
 
 
 class Layout(NamedTuple):
@@ -75,23 +79,39 @@ def sniff(head: bytes) -> bool:
 
 def read(source: Source) -> Recording:
     """Packets, flows and options, and the link frames that the capture carries."""
-    return recording("pcap", source, records(source))
+    return recording("pcap", capture(View(source)))
 
 
-def records(source: Source) -> Records:
+def capture(view: View) -> Capture:
     """All records; raises InputError where the file header is not one of pcap."""
-    data = octets(source.data)
-    if len(data) < _FILE_HEADER_BYTES:
-        raise InputError(source.path, "ends within the file header", offset=len(data))
-    if bytes(data[:4]) not in _MAGICS:
-        raise InputError(source.path, f"begins with {bytes(data[:4]).hex(' ')}, no magic number of pcap", offset=0)
-    layout, link_type = _file_header(bytes(data[:_FILE_HEADER_BYTES]))
-    offset, captured, original, time_ns, state = _records(data, layout)
-    count = int(state[_FOUND])
-    return Records(
-        data, offset, captured, original, time_ns, np.zeros(count, dtype=np.int16),
-        np.arange(1, count + 1, dtype=np.uint32), [link_type], *_losses(state),
-    )  # fmt: skip
+    head = bytes(view.data[:_FILE_HEADER_BYTES])
+    if len(head) < _FILE_HEADER_BYTES:
+        raise InputError(view.path, "ends within the file header", offset=len(head))
+    if head[:4] not in _MAGICS:
+        raise InputError(view.path, f"begins with {head[:4].hex(' ')}, no magic number of pcap", offset=0)
+    layout, link_type = _file_header(head)
+    found = Capture(view.path, [link_type])
+    found.pieces = _pieces(view, layout, found)
+    return found
+
+
+def _pieces(view: View, layout: Layout, found: Capture) -> Iterator[Records]:
+    """The records in each view; at the end, what was lost."""
+    state = np.array([_FILE_HEADER_BYTES, 0, 0, 0, _RECORDS, -1, -1, 0, 0, -1], dtype=np.int64)
+    columns = RecordColumns(0)
+    while True:
+        data = view.data
+        columns = columns.of_at_least(len(data) // layout.header + 1)
+        state[_START] = view.start
+        walk(data, view.ended, layout, state, columns.offset, columns.captured, columns.original, columns.time)
+        count = int(state[_FOUND])
+        yield columns.records(view, int(state[_BEFORE]), count, found.link_types)
+        state[_BEFORE] += count
+        if view.ended:
+            break
+        view.move(int(state[_AT]))
+        state[_AT] = state[_FOUND] = 0
+    _note_losses(state, found)
 
 
 def _file_header(head: bytes) -> tuple[Layout, int]:
@@ -102,35 +122,14 @@ def _file_header(head: bytes) -> tuple[Layout, int]:
     return Layout(order == "little", header, scale, lengths_of(major, minor)), link_type & _LINK_TYPE_MASK
 
 
-def _losses(state: Any) -> tuple[list[Skip], bool]:
-    skips = []
+def _note_losses(state: Any, found: Capture) -> None:
     if state[_GARBAGE_COUNT]:
         reason = "octets between records that are no record"
-        skips.append(
-            Skip(reason, int(state[_GARBAGE_RECORD]), int(state[_GARBAGE_AT]), int(state[_GARBAGE_COUNT]))
-        )
+        place = int(state[_GARBAGE_RECORD]), int(state[_GARBAGE_AT])
+        found.losses.add(reason, *place, int(state[_GARBAGE_COUNT]))
     if state[_CUT_AT] >= 0:
-        skips.append(Skip("file ends within a record", int(state[_FOUND]) + 1, int(state[_CUT_AT])))
-    return skips, not skips
-
-
-def _records(data: Any, layout: Layout) -> tuple[Any, Any, Any, Any, Any]:
-    """Offsets, captured and original lengths and times of all records, and the walk's state."""
-    state = np.array([_FILE_HEADER_BYTES, 0, -1, -1, 0, 0, -1], dtype=np.int64)
-    arrays = [np.empty(_FIRST_GUESS, dtype=kind) for kind in (np.int64, np.int32, np.int32, np.int64)]
-    while walk(data, layout, state, *arrays):
-        done, at = int(state[_FOUND]), int(state[_AT])
-        # As many records as the rest of the file has room for at the mean size so far, and some more.
-        more = (len(data) - at) * done // max(at, 1) * 33 // 32 + 1024
-        arrays = [_longer(values, done + more) for values in arrays]
-    count = int(state[_FOUND])
-    return (*(values[:count] for values in arrays), state)  # type: ignore[return-value]
-
-
-def _longer(values: Any, size: int) -> Any:
-    longer = np.empty(size, dtype=values.dtype)
-    longer[: len(values)] = values
-    return longer
+        found.losses.add("file ends within a record", int(state[_BEFORE]) + 1, int(state[_CUT_AT]))
+    found.complete = not found.losses.skips
 
 
 @inlined
@@ -172,32 +171,45 @@ def chained(data: Any, at: int, layout: Layout, last: int) -> bool:
 
 
 @kernel
-def walk(data: Any, layout: Layout, state: Any, offset: Any, captured: Any, original: Any, time_ns: Any) -> bool:
-    """Find records until the end (False), or until the arrays are full (True)."""
+def walk(
+    data: Any, ended: bool, layout: Layout, state: Any, offset: Any, captured: Any, original: Any, time_ns: Any
+) -> None:
+    """Find the records in view from state[_AT] on, up to where more must be in view to go on, or to the end."""
     at, count, header, little = state[_AT], state[_FOUND], layout.header, layout.little
     while at < len(data):
-        if count == len(offset):
-            state[_AT], state[_FOUND] = at, count
-            return True
-        # Some tools write fractions above one second: only lengths decide whether a header is plausible.
-        size, length = np.int64(-1), np.int64(-1)
-        if at + header <= len(data):
-            size, length = lengths_at(data, at, layout)
-        if size < 0:
-            state[_CUT_AT] = at
-            break
-        following = at
-        if size > _LARGEST_RECORD or at + header + size > len(data):
-            following = next_chain(data, at + 1, layout, state[_LAST_SECOND])
-            if size <= _LARGEST_RECORD and following >= len(data):
-                state[_CUT_AT] = at  # the length reaches beyond the end, and no records follow: the file was cut
+        if state[_SEEKING] != _RECORDS:
+            following = sought(data, ended, at, layout, state)
+            if following == at and state[_SEEKING] != _RECORDS:
                 break
-        elif size == 0:
-            following = after_zeros(data, at, layout, state[_LAST_SECOND])
-        if following > at:
-            note_garbage(state, at, count + 1)
             at = following
             continue
+        if at + header > len(data):
+            state[_CUT_AT] = state[_START] + at
+            break
+        size, length = lengths_at(data, at, layout)
+        if size <= _LARGEST_RECORD and at + header + size > len(data):
+            # The length reaches beyond the end: if no records follow, the file was cut.
+            following = next_chain(data, at + 1, len(data), layout, state[_LAST_SECOND]) if ended else len(data)
+            if following == len(data):
+                state[_CUT_AT] = state[_START] + at
+                break
+            note_garbage(state, at, count)
+            at = following
+            continue
+        if size > _LARGEST_RECORD:
+            note_garbage(state, at, count)
+            state[_SEEKING] = _CHAINED
+            at += 1
+            continue
+        if size == 0:
+            end = end_of_zeros(data, at)
+            if end - at >= 2 * header:
+                note_garbage(state, at, count)
+                state[_SEEKING] = _AFTER_ZEROS
+                continue
+            if end == len(data) and not ended:
+                break
+        # Some tools write fractions above one second: only lengths decide whether a header is plausible.
         second = word(data, at, little)
         offset[count], captured[count] = at + header, size
         original[count] = max(min(length, np.int64(0x7FFFFFFF)), size)
@@ -205,41 +217,55 @@ def walk(data: Any, layout: Layout, state: Any, offset: Any, captured: Any, orig
         state[_LAST_SECOND] = second
         count += 1
         at += header + size
+    if not ended:
+        state[_CUT_AT] = -1
     state[_AT], state[_FOUND] = at, count
-    return False
 
 
 @kernel
-def after_zeros(data: Any, at: int, layout: Layout, last: int) -> int:
-    """Where records begin again behind two or more headers of zeros at `at`, the end of the data, or `at` itself.
+def sought(data: Any, ended: bool, at: int, layout: Layout, state: Any) -> int:
+    """From where to go on after octets that are no record; state[_SEEKING] says whether records begin there.
 
-    What a disk kept of a file that was never written is zeros, which read as records without octets at time 0.
+    What a disk kept of a file that was never written is zeros, which read as records without octets at time 0: behind
+    two or more such headers, records begin where their chain ends, or where else they are found.
     """
-    end = at
-    while end < len(data) and data[end] == 0:
-        end += 1
-    whole = (end - at) // layout.header
-    if whole < 2:
-        return at
-    following = at + whole * layout.header
-    if chained(data, following, layout, last):
-        return following
-    return next_chain(data, end - layout.header + 1, layout, last)
+    last, surely = state[_LAST_SECOND], len(data) if ended else len(data) - _CHAIN_BYTES
+    if state[_SEEKING] == _AFTER_ZEROS:
+        end = end_of_zeros(data, at)
+        following = at + (end - at) // layout.header * layout.header
+        if not ended and (end == len(data) or following >= surely):
+            return max(at, following - layout.header)  # so that the last header stays in view
+        if chained(data, following, layout, last):
+            state[_SEEKING] = _RECORDS
+            return following
+        state[_SEEKING], at = _CHAINED, end - layout.header + 1
+    found = next_chain(data, at, surely, layout, last)
+    if ended or found < surely:
+        state[_SEEKING] = _RECORDS
+    return found
 
 
 @kernel
-def next_chain(data: Any, at: int, layout: Layout, last: int) -> int:
-    """The first place from `at` on where records begin, or the end of the data."""
-    while at < len(data) and not chained(data, at, layout, last):
+def end_of_zeros(data: Any, at: int) -> int:
+    """Where the zeros from `at` on end."""
+    while at < len(data) and data[at] == 0:
         at += 1
     return at
 
 
 @kernel
-def note_garbage(state: Any, at: int, record: int) -> None:
-    """Count octets at `at` that are no record; the first ones are remembered."""
+def next_chain(data: Any, at: int, end: int, layout: Layout, last: int) -> int:
+    """The first place from `at` on where records begin, or where the search ended."""
+    while at < end and not chained(data, at, layout, last):
+        at += 1
+    return at
+
+
+@kernel
+def note_garbage(state: Any, at: int, count: int) -> None:
+    """Count octets at `at` that are no record, after `count` records in view; the first ones are remembered."""
     if state[_GARBAGE_COUNT] == 0:
-        state[_GARBAGE_AT], state[_GARBAGE_RECORD] = at, record
+        state[_GARBAGE_AT], state[_GARBAGE_RECORD] = state[_START] + at, state[_BEFORE] + count + 1
     state[_GARBAGE_COUNT] += 1
 
 

@@ -7,24 +7,33 @@ skipped.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from multitracer.compute.kernels import inlined, kernel, octets
+from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.errors import InputError
-from multitracer.model.trace import Skip
-from multitracer.parsers.shared.capture import Records, recording
+from multitracer.parsers.shared.capture import recording
+from multitracer.parsers.shared.lines import Losses
+from multitracer.parsers.shared.records import Capture, RecordColumns, Records
+from multitracer.parsers.shared.view import View
 from multitracer.wire.octets import word
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from multitracer.model.trace import Recording
     from multitracer.parsers.shared.source import Source
 
 _SECTION, _INTERFACE, _OLD_PACKET, _SIMPLE, _ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6
 _BYTE_ORDER_MAGIC = 0x1A2B3C4D
+_SECTION_MAGIC, _BYTE_ORDERS = b"\n\r\r\n", (b"\x1a\x2b\x3c\x4d", b"\x4d\x3c\x2b\x1a")
 _IF_TSRESOL, _IF_TSOFFSET = 9, 14
 _LARGEST_BLOCK = 1 << 24
+_MAGIC_END, _SECTION_BYTES, _LEAST_PACKET = 12, 28, 16
+"""Octets up to the end of the byte-order magic, of the shortest section header, and of the shortest packet block."""
+_MOST_INTERFACES = (1 << 15) - 1
+"""Tables number interfaces in 16 bits."""
 _NO_TIME = -(1 << 63)
 """Ticks that no clock with a meaningful time shows stand for a packet without a time."""
 _SECOND_NS = 1_000_000_000
@@ -32,14 +41,15 @@ _FAR_SECONDS = (1 << 63) // _SECOND_NS
 """Seconds before and after 1970 of which 64 bits hold the nanoseconds: from 1677 to 2262."""
 
 _FAR = "time before 1677 or beyond 2262"
+_CUT, _DAMAGED = "file ends within a block", "damaged block, and all up to the next section"
 
-# Why `walk_blocks` returned.
-_END, _FULL, _SECTION_HERE, _INTERFACE_HERE, _BROKEN, _NO_INTERFACE = range(6)
+# Why `walk_blocks` returned; _MORE: the next block does not end in view.
+_END, _MORE, _SECTION_HERE, _INTERFACE_HERE, _BROKEN, _NO_INTERFACE = range(6)
 
 
 def sniff(head: bytes) -> bool:
     """Whether it begins with a section header block."""
-    return head[:4] == b"\n\r\r\n" and head[8:12] in (b"\x1a\x2b\x3c\x4d", b"\x4d\x3c\x2b\x1a")
+    return head[:4] == _SECTION_MAGIC and head[8:_MAGIC_END] in _BYTE_ORDERS
 
 
 @dataclass
@@ -54,102 +64,141 @@ class _Interfaces:
     first: int = 0
 
 
+class Section(NamedTuple):
+    """A section's header block: where it begins, its byte order, and its octets."""
+
+    at: int
+    little: bool
+    header: bytes
+
+
 @dataclass
-class _Found:
-    """Arrays of records, and how many of their elements are filled."""
+class PcapngCapture(Capture):
+    """A capture with the headers of its sections."""
 
-    arrays: list[Any]
-    state: Any = field(default_factory=lambda: np.zeros(2, dtype=np.int64))  # position, records
-    skips: list[Skip] = field(default_factory=list)
+    sections: list[Section] = field(default_factory=list)
 
-    @property
-    def count(self) -> int:
-        return int(self.state[1])
 
-    def grow(self) -> None:
-        self.arrays = [np.concatenate([values, np.empty_like(values)]) for values in self.arrays]
+class _Walk:
+    """The way through the blocks of a file: the records in view, and what was met before."""
+
+    def __init__(self) -> None:
+        self.interfaces = _Interfaces()
+        self.sections: list[Section] = []
+        self.losses, self.far = Losses(), Losses()
+        self.columns = RecordColumns(0)
+        self.before = 0
+        """Records before the view."""
+        self.latest_ns = 0
+        """The time that a packet without one takes."""
+        self.at = self.count = 0
+        self._little = True
+        self._lost: tuple[int, int] | None = None
+        """Record and offset of a damaged block, while the next section is sought."""
+        self._octets = b""
+        """The view, once there was a damaged block in it."""
+
+    def over(self, view: View) -> None:
+        """Find the records in view, up to a block that does not end in it."""
+        data, self.at, self.count, self._octets = view.data, 0, 0, b""
+        while self._lost is None or self._found_section(view, data):
+            stopped = self._next_stop(data, view.ended)
+            if stopped in (_END, _MORE):
+                return
+            record, offset = self.before + self.count + 1, view.start + self.at
+            if stopped == _BROKEN:
+                self._lost = record, offset
+                self.at += 1
+            elif stopped == _SECTION_HERE:
+                self._little = bytes(data[self.at + 8 : self.at + 12]) == _BYTE_ORDER_MAGIC.to_bytes(4, "little")
+                self.interfaces.first = len(self.interfaces.link_types)
+                end = self.at + int(word(data, self.at + 4, self._little))
+                self.sections.append(Section(offset, self._little, bytes(data[self.at : end])))
+            elif stopped == _NO_INTERFACE:
+                self.losses.add("packet of an interface that is not described", record, offset)
+            elif len(self.interfaces.link_types) == _MOST_INTERFACES:
+                self.losses.add(f"interface beyond the first {_MOST_INTERFACES:,}", None, offset)
+            else:
+                size = int(word(data, self.at + 4, self._little))
+                _describe(bytes(data[self.at + 8 : self.at + size - 4]), self._little, self.interfaces)
+            if stopped != _BROKEN:
+                self.at += int(word(data, self.at + 4, self._little))
+
+    def _next_stop(self, data: Any, ended: bool) -> int:
+        snaps = np.array(self.interfaces.snap_bytes[self.interfaces.first :] or [0], dtype=np.int64)
+        first, there = self.interfaces.first, len(self.interfaces.snap_bytes) - self.interfaces.first
+        columns, state = self.columns, np.array([self.at, self.count], dtype=np.int64)
+        stopped = walk_blocks(
+            data, ended, self._little, first, there, snaps, state,
+            columns.offset, columns.captured, columns.original, columns.time, columns.interface,
+        )  # fmt: skip
+        self.at, self.count = state.tolist()
+        return int(stopped)
+
+    def _found_section(self, view: View, data: Any) -> bool:
+        """Whether the next section is in view; what was lost is noted when it is, or when the file ends."""
+        self._octets = self._octets or bytes(data)
+        following = _next_section(self._octets, self.at)
+        if following < 0 and not view.ended:
+            self.at = max(self.at, len(data) - _MAGIC_END + 1)
+            return False
+        assert self._lost is not None
+        self.losses.add(_CUT if following < 0 else _DAMAGED, *self._lost)
+        self._lost, self.at = None, following
+        return following >= 0
 
 
 def read(source: Source) -> Recording:
     """Packets of all sections and interfaces; `interface` is numbered over the whole file."""
-    return recording("pcapng", source, records(source))
+    return recording("pcapng", capture(View(source)))
 
 
-def records(source: Source) -> Records:
-    """All records; raises InputError where no interface is described."""
-    data = octets(source.data)
-    if len(data) < 28:
-        raise InputError(source.path, "ends within its section header", offset=len(data))
-    kinds = (np.int64, np.int32, np.int32, np.int64, np.int16)
-    found = _Found([np.empty(max(16, len(data) // 400), dtype=kind) for kind in kinds])
-    interfaces = _Interfaces()
-    complete = _walk(data, found, interfaces)
-    offset, captured, original, ticks, interface = (values[: found.count] for values in found.arrays)
-    time_ns, held = _times(ticks, interface, interfaces)
-    if not interfaces.link_types:
-        raise InputError(source.path, "describes no interface", hint="The file was cut or is damaged.")
-    number = np.arange(1, found.count + 1, dtype=np.int64)
-    found_records = Records(
-        data, offset, captured, original, time_ns, interface, number, interfaces.link_types, found.skips, complete
-    )
-    if not held.all():
-        first = int(np.argmin(held))
-        found.skips.append(Skip(_FAR, first + 1, int(offset[first]), int((~held).sum())))
-        columns = ("offset", "captured", "original", "time_ns", "interface", "number")
-        found_records = replace(found_records, **{name: getattr(found_records, name)[held] for name in columns})
-    return found_records
+def capture(view: View) -> PcapngCapture:
+    """All records; where no interface is described, InputError is raised at the end."""
+    if len(view.data) < _SECTION_BYTES:
+        raise InputError(view.path, "ends within its section header", offset=len(view.data))
+    walk = _Walk()
+    found = PcapngCapture(view.path, walk.interfaces.link_types, losses=walk.losses, sections=walk.sections)
+    found.pieces = _pieces(view, walk, found)
+    return found
 
 
-def _walk(data: Any, found: _Found, interfaces: _Interfaces) -> bool:
-    """Find the records of all blocks; whether the file ends where a block ends."""
-    little = True
+def _pieces(view: View, walk: _Walk, found: Capture) -> Iterator[Records]:
+    """The records in each view; at the end, what was lost."""
     while True:
-        snaps = np.array(interfaces.snap_bytes[interfaces.first :] or [0], dtype=np.int64)
-        there = len(interfaces.snap_bytes) - interfaces.first
-        stopped = walk_blocks(data, little, interfaces.first, there, snaps, found.state, *found.arrays)
-        at = int(found.state[0])
-        if stopped == _END:
-            return not any(skip.reason.startswith("file") for skip in found.skips)
-        if stopped == _FULL:
-            found.grow()
-        elif stopped == _SECTION_HERE:
-            little = bytes(data[at + 8 : at + 12]) == _BYTE_ORDER_MAGIC.to_bytes(4, "little")
-            interfaces.first = len(interfaces.link_types)
-            found.state[0] = at + word(data, at + 4, little)
-        elif stopped == _INTERFACE_HERE:
-            size = int(word(data, at + 4, little))
-            _describe(bytes(data[at + 8 : at + size - 4]), little, interfaces)
-            found.state[0] = at + size
-        elif stopped == _NO_INTERFACE:
-            _lose(found, "packet of an interface that is not described", found.count + 1, at)
-            found.state[0] = at + word(data, at + 4, little)
-        else:
-            following = next_section(data, at + 1)
-            reason = "file ends within a block" if following < 0 else "damaged block, and all up to the next section"
-            _lose(found, reason, found.count + 1, at)
-            if following < 0:
-                return False
-            found.state[0] = following
+        walk.columns = walk.columns.of_at_least(len(view.data) // _LEAST_PACKET + 1)
+        walk.over(view)
+        yield _timed(walk.columns.records(view, walk.before, walk.count, found.link_types), walk)
+        if view.ended:
+            break
+        walk.before += walk.count
+        view.move(walk.at)
+    if not found.link_types:
+        raise InputError(view.path, "describes no interface", hint="The file was cut or is damaged.")
+    found.complete = _CUT not in walk.losses
+    for skip in walk.far.skips:
+        walk.losses.add(skip.reason, skip.record, skip.offset, skip.count)
 
 
-def _lose(found: _Found, reason: str, record: int, offset: int) -> None:
-    for place, skip in enumerate(found.skips):
-        if skip.reason == reason:
-            found.skips[place] = Skip(reason, skip.record, skip.offset, skip.count + 1)
-            return
-    found.skips.append(Skip(reason, record, offset))
+def _timed(records: Records, walk: _Walk) -> Records:
+    """The records with times in ns; those whose time 64 bits do not hold are left out."""
+    records.time_ns, held = _times(records.time_ns, records.interface, walk.interfaces, walk.latest_ns)
+    if len(records.time_ns):
+        walk.latest_ns = int(records.time_ns[held][-1]) if held.any() else walk.latest_ns
+    if held.all():
+        return records
+    first = int(np.argmin(held))
+    walk.far.add(_FAR, int(records.number[first]), records.start + int(records.offset[first]), int((~held).sum()))
+    columns = ("offset", "captured", "original", "time_ns", "interface", "number")
+    return replace(records, **{name: getattr(records, name)[held] for name in columns})
 
 
-def next_section(data: Any, at: int) -> int:
+def _next_section(octets: bytes, at: int) -> int:
     """Where the next section header block begins, -1 where there is none."""
-    for order in ("little", "big"):
-        magic = _BYTE_ORDER_MAGIC.to_bytes(4, order)
-        found = bytes(data[at:]).find(b"\n\r\r\n")
-        while found >= 0:
-            if bytes(data[at + found + 8 : at + found + 12]) == magic:
-                return at + found
-            found = bytes(data[at:]).find(b"\n\r\r\n", found + 1)
-    return -1
+    found = octets.find(_SECTION_MAGIC, at)
+    while found >= 0 and octets[found + 8 : found + _MAGIC_END] not in _BYTE_ORDERS:
+        found = octets.find(_SECTION_MAGIC, found + 1)
+    return found
 
 
 def _describe(body: bytes, little: bool, interfaces: _Interfaces) -> None:
@@ -176,10 +225,10 @@ def _describe(body: bytes, little: bool, interfaces: _Interfaces) -> None:
     interfaces.offsets_s.append(offset)
 
 
-def _times(ticks: Any, interface: Any, interfaces: _Interfaces) -> tuple[Any, Any]:
+def _times(ticks: Any, interface: Any, interfaces: _Interfaces, latest_ns: int) -> tuple[Any, Any]:
     """Ticks of each interface's clock as ns since the epoch, and which of them 64 bits hold.
 
-    A simple packet, which has no time, takes the time before.
+    A simple packet, which has no time, takes the time before, the first one `latest_ns`.
     """
     time_ns, held = np.zeros(len(ticks), dtype=np.int64), np.ones(len(ticks), dtype=np.bool_)
     for number, (unit, offset_s) in enumerate(zip(interfaces.units, interfaces.offsets_s, strict=True)):
@@ -190,7 +239,7 @@ def _times(ticks: Any, interface: Any, interfaces: _Interfaces) -> tuple[Any, An
     if untimed.any():
         held[untimed] = True
         latest = np.maximum.accumulate(np.where(untimed | ~held, -1, np.arange(len(ticks))))
-        time_ns[untimed] = np.where(latest[untimed] >= 0, time_ns[np.maximum(latest[untimed], 0)], 0)
+        time_ns[untimed] = np.where(latest[untimed] >= 0, time_ns[np.maximum(latest[untimed], 0)], latest_ns)
     return time_ns, held
 
 
@@ -228,23 +277,24 @@ def _decimal(ticks: Any, power: int) -> tuple[Any, Any]:
 
 @kernel
 def walk_blocks(
-    data: Any, little: bool, first: int, interfaces: int, snap_bytes: Any, state: Any,
+    data: Any, ended: bool, little: bool, first: int, interfaces: int, snap_bytes: Any, state: Any,
     offset: Any, captured: Any, original: Any, ticks: Any, interface: Any,
 ) -> int:  # fmt: skip
-    """Find the records of blocks from state[0] on; returns why it stopped. A truncated block begins at state[0]."""
+    """Find the records of blocks from state[0] on; returns why it stopped at the block that begins at state[0]."""
     at, count = state[0], state[1]
     result = _END
     while at < len(data):
+        beyond = _BROKEN if ended else _MORE
         if at + 12 > len(data):
-            result = _BROKEN
+            result = beyond
             break
         kind = word(data, at, little)
         if kind == _SECTION:
-            result = section_at(data, at)
+            result = section_at(data, at, beyond)
             break
         size = word(data, at + 4, little)
         if size < 12 or size % 4 or size > _LARGEST_BLOCK or at + size > len(data):
-            result = _BROKEN
+            result = beyond if size >= 12 and size % 4 == 0 and size <= _LARGEST_BLOCK else _BROKEN
             break
         if kind == _INTERFACE:
             result = _INTERFACE_HERE if size >= 20 else _BROKEN
@@ -263,15 +313,20 @@ def walk_blocks(
 
 
 @kernel
-def section_at(data: Any, at: int) -> int:
-    """Whether a whole section header of either byte order is at `at` (_SECTION_HERE), or not (_BROKEN)."""
-    if at + 28 > len(data):
-        return _BROKEN
+def section_at(data: Any, at: int, beyond: int) -> int:
+    """Whether a section header of either byte order is at `at` (_SECTION_HERE), or not (_BROKEN).
+
+    One that does not end in view is what `beyond` says.
+    """
+    if at + _SECTION_BYTES > len(data):
+        return beyond
     little = word(data, at + 8, True) == _BYTE_ORDER_MAGIC
     if not little and word(data, at + 8, False) != _BYTE_ORDER_MAGIC:
         return _BROKEN
     size = word(data, at + 4, little)
-    return _SECTION_HERE if size >= 28 and size % 4 == 0 and at + size <= len(data) else _BROKEN
+    if size < _SECTION_BYTES or size % 4 or size > _LARGEST_BLOCK:
+        return _BROKEN
+    return _SECTION_HERE if at + size <= len(data) else beyond
 
 
 @inlined
@@ -280,8 +335,6 @@ def note_packet(
     offset: Any, captured: Any, original: Any, ticks: Any, interface: Any,
 ) -> int:  # fmt: skip
     """Write down the packet of a block as record `count`: _END, or why not."""
-    if count == len(offset):
-        return _FULL
     body = at + (12 if kind == _SIMPLE else 28)
     if body + 4 > at + size:
         return _BROKEN

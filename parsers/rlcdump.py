@@ -129,8 +129,8 @@ def write(
 
 
 def _lines(source: Source) -> _Dump:
-    data = source.data
-    dump = _Dump(guess="nr" if b" si=" in data else "lte" if b" fi=" in data else "umts")
+    head = source.head
+    dump = _Dump(guess="nr" if b" si=" in head else "lte" if b" fi=" in head else "umts")
     amd, append, usual = _AMD.match, dump.rows.append, False
     for number, offset, line in whole_lines(source, dump.losses):
         match = amd(line) if usual else None

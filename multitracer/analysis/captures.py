@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.compute.arrays import with_columns
+from multitracer.compute.arrays import rows_of_each, with_columns
 from multitracer.compute.kernels import kernel
 from multitracer.model.options import AnalyzeOptions, Progress
 from multitracer.model.trace import Input, Trace
@@ -19,7 +19,7 @@ from multitracer.vantage.clocks import Alignment
 from multitracer.vantage.completeness import lost_records
 from multitracer.vantage.firewalls import join_rewritten, with_own_numbers
 from multitracer.vantage.label_places import join_labels
-from multitracer.vantage.pairing import match
+from multitracer.vantage.pairing import columns_of, match
 from multitracer.vantage.points import Points, find_points
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ class Captures:
     alignment: Alignment
     lost: list[int]
     """Per point, how many stretches of acknowledged octets its capture lacks."""
+    ports: tuple[int, ...] = ()
+    """The points that are ports of one tap, each with a clock of its own."""
 
     @property
     def reference(self) -> str:
@@ -84,6 +86,7 @@ def _on_one_clock(trace: Trace, points: Points, found: Connections, options: Ana
     return Captures(
         clocks.with_clocks(noted, points, alignment), trace.tables["packets"], trace.tables["flows"], segments,
         found.sack, with_extents(found.connections, segments), alignment, lost,
+        tuple(point.number for point in points.points if point.ports),
     )  # fmt: skip
 
 
@@ -97,13 +100,14 @@ def select_rows(captures: Captures, keep: Any) -> Captures:
     alignment, row = captures.alignment, np.cumsum(keep) - 1
     segments = captures.segments[keep].reset_index(drop=True)
     sack = captures.sack[keep[captures.sack["segment"].to_numpy()]].reset_index(drop=True)
-    cut = Alignment(alignment.reference, alignment.clocks, alignment.roles, segments["point"].to_numpy())
+    rows = rows_of_each(segments["point"].to_numpy(), len(alignment.clocks))
+    cut = Alignment(alignment.reference, alignment.clocks, alignment.roles, rows)
     for one, other in alignment.pairings:
-        cut.pairings[one, other] = match(segments.take(cut.rows[one]), segments.take(cut.rows[other]))
+        cut.pairings[one, other] = match(columns_of(segments, rows[one]), columns_of(segments, rows[other]))
     return Captures(
         captures.inputs, captures.packets[keep].reset_index(drop=True), captures.flows, segments,
         with_columns(sack, segment=row[sack["segment"].to_numpy()]), with_extents(captures.connections, segments), cut,
-        captures.lost,
+        captures.lost, captures.ports,
     )  # fmt: skip
 
 

@@ -132,10 +132,10 @@ def least_rtt_ns(seen: list[Direction]) -> int:
 def observations(joined: Joined, options: AnalyzeOptions, usual_rtt_ns: int) -> Observations:
     """The input of the detectors; `usual_rtt_ns` is that of the whole trace if this is a part of it, else 0."""
     streams, layer, log = joined.streams, joined.layer, joined.layer.log
-    main = main_account(joined)
+    main, seen = main_account(joined), directions(streams)
     return Observations(
-        streams.segments, streams.connections, streams.retransmissions, directions(streams), streams.paths.arrival,
-        streams.paths.arrived, pair_errors(joined.captures.alignment), layer.log_error_ns,
+        streams.segments, streams.connections, streams.retransmissions, seen, streams.paths.arrival,
+        streams.paths.arrived, pair_errors(joined.captures.alignment, seen), layer.log_error_ns,
         links=log.links if log else None, frames=log.frames if log else None, link_intervals=layer.intervals,
         segment_frames=layer.segment_frames, accounting=main.table if main else None, link_rtt_ns=layer.rtt_ns,
         groups=streams.groups, limits=joined.limits, lost_records=joined.captures.lost, usual_rtt_ns=usual_rtt_ns,

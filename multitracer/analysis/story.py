@@ -118,8 +118,12 @@ def _resent(totals: Totals) -> str:
     """TCP's retransmissions, where neither a log nor a rate of the link tells more."""
     segments, spurious = totals.data_segments, totals.spurious
     resent = sum(spurious.values())
+    if not segments:
+        return "No data segment was captured."
     if not resent:
         return f"TCP sent none of {segments} data segments again; neither a log of the link nor its rate tells more."
+    if resent == spurious["unknown"]:
+        return f"TCP sent {resent} of {segments} data segments again: whether they were needed is not known."
     judged = f"{spurious['no']} needed, {spurious['yes']} needless, {spurious['unknown']} not known"
     return f"TCP sent {resent} of {segments} data segments again: {judged}."
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from multitracer.model.paths import Paths
 from multitracer.model.schema import MARKS, SPURIOUS, TRIGGERS
 from multitracer.tcp.connection_rows import Groups
 from multitracer.tcp.measures import measure
+from multitracer.tcp.port_clocks import without_near_verdicts
 from multitracer.tcp.receipt import received_before
 from multitracer.tcp.retransmissions import classify
 from multitracer.vantage.clocks import Alignment
@@ -50,6 +52,7 @@ def follow_streams(captures: Captures, progress: Progress) -> Streams:
     marked = rows_with(segments["marks"].to_numpy(), MARKS["retransmission"])
     received = received_before(segments, captures.sack, groups, paths, marked, captures.lost)
     resent = classify(segments, captures.sack, connections, groups, paths.seen_at, received, error_ns)
+    resent = without_near_verdicts(resent, segments, groups, captures.ports)
     return Streams(segments, connections, measures, paths, groups, resent)
 
 
@@ -63,10 +66,11 @@ def _arrival_errors(segments: pd.DataFrame, paths: Paths, alignment: Alignment) 
     return np.where((paths.arrival >= 0) & (error >= 0) & (other >= 0), error + other, -1)
 
 
-def pair_errors(alignment: Alignment) -> dict[tuple[int, int], int]:
-    """The clock error in ns between every two points whose clocks are known, in both orders, at worst."""
+def pair_errors(alignment: Alignment, seen: Sequence[Direction]) -> dict[tuple[int, int], int]:
+    """The clock error in ns, at worst, between the two points beside each direction, if both clocks are known."""
     known = {point: error for point, error in enumerate(alignment.worsts_ns) if error >= 0}
-    return {(a, b): known[a] + known[b] for a in known for b in known if a != b}
+    pairs = {(one.sender_point, one.receiver_point) for one in seen}
+    return {(a, b): known[a] + known[b] for a, b in pairs if a != b and a in known and b in known}
 
 
 def directions(streams: Streams) -> list[Direction]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -137,9 +137,14 @@ class Connections:
             "start_s": (start - self._origin) / 1e9,
             "duration_s": (end - start) / 1e9,
             "handshake_seen": rows["handshake_seen"].to_numpy(),
-            "closed": rows["closed"].to_numpy(dtype=object),
+            "closed": self._closed(numbers, rows["closed"].to_numpy(dtype=object)),
             "directions": {"client": _sent(self._ends, 2 * numbers), "server": _sent(self._ends, 2 * numbers + 1)},
         }
+
+    def _closed(self, numbers: Ints, closed: Any) -> Any:
+        """How they ended; None where it needs the packets of an end that was not captured."""
+        unseen = (self._ends.row[2 * numbers] < 0) | (self._ends.row[2 * numbers + 1] < 0)
+        return np.where(unseen & (closed == "open"), None, closed)
 
     def totals(self) -> Totals:
         """Totals over all connections, computed from columns; items are created only of the busiest."""
@@ -178,15 +183,26 @@ def _sent(ends: Ends, numbers: Ints) -> Tree:
     """The columns of directions.client and directions.server for the ends `numbers` (2 * connection + sender)."""
     own, row = {name: column.to_numpy() for name, column in ends.measures.items()}, ends.row[numbers]
     seen = np.where(row < 0, -1, numbers)
+    alone = ~np.isfinite(_rates(own["window_probes"], row))  # nothing of the other end was captured beside it
     trips = {name: _rates(own[f"rtt_{name}_ms"], row) for name in STATISTICS}
     return {
         **{name: _counts(own[name], row) for name in _COUNTS},
         **{name: _rates(own[name], row) for name in _RATES},
         "rtt_ms": {"samples": _counts(own["rtt_samples"], row), **trips},
-        "retransmissions": {kind: _counts(counts, seen) for kind, counts in ends.triggers.items()},
-        "spurious": {kind: _counts(counts, seen) for kind, counts in ends.spurious.items()},
+        "retransmissions": _judged(ends.triggers, seen, alone),
+        "spurious": _judged(ends.spurious, seen, alone),
         "limits": _limits(ends.limits, numbers),
         "kernel_clocks": _kernel_clocks(ends, numbers),
+    }
+
+
+def _judged(kinds: Mapping[str, Ints], seen: Ints, alone: Any) -> Tree:
+    """The resends of each kind; None for what the packets of the other end alone would tell, which are not there."""
+    unjudged = alone & (kinds["unknown"][seen] > 0)
+    for kind, counts in kinds.items():
+        unjudged &= (counts[seen] == 0) | (kind == "unknown")
+    return {
+        kind: _counts(counts, np.where(unjudged & (kind != "unknown"), -1, seen)) for kind, counts in kinds.items()
     }
 
 

@@ -18,6 +18,10 @@ from multitracer.parsers import FORMATS
 from multitracer.replay.channels import channel_classes
 from multitracer.replay.channels.generation import GEOMETRY
 from multitracer.replay.retrace.models import Extra, kinds
+from multitracer.replay.simulate.key import Key
+from multitracer.replay.simulate.metrics import METRICS
+from multitracer.replay.simulate.scenario_files import built_in
+from multitracer.replay.simulate.schema import KEYS
 
 MADE = "<!-- made by python -m multitracer.commands.docs -->\n"
 
@@ -30,6 +34,7 @@ def pages() -> dict[str, str]:
         "findings.md": MADE + findings_page(),
         "findings/causes.svg": causes_drawing(),
         "models.md": models_page(),
+        "scenarios.md": scenarios_page(),
     }
 
 
@@ -106,6 +111,82 @@ def _default(one: Field[Any], changed: Mapping[str, str]) -> str:
 
 def _type(kind: Any) -> str:
     return {int: "whole number", float: "number", bool: "yes or no", str: "word"}.get(kind, "numbers with commas")
+
+
+def scenarios_page() -> str:
+    """Every key of a scenario, and every metric."""
+    rooms = dict.fromkeys(_heading(key) for key in KEYS)
+    tables = [_keys(room, [key for key in KEYS if _heading(key) == room]) for room in rooms]
+    metrics = "".join(f"| `{name}` | {meaning} |\n" for name, meaning in METRICS.items())
+    listed = "".join(f"| `{name}` | {one.about} |\n" for name, one in built_in().items())
+    built = f"\n## Built-in scenarios\n\n| name | is |\n|---|---|\n{listed}"
+    return f"{MADE}{_SCENARIOS}{built}{''.join(tables)}\n## Metrics\n\n| metric | is |\n|---|---|\n{metrics}"
+
+
+_SCENARIOS = """# Scenarios
+
+A scenario of `multitracer simulate` is a TOML file, or built in. Its keys can be set by `--set KEY=VALUE` and varied by
+`--vary KEY=VALUE,VALUE,...`. A time `x_s` can be given in milliseconds as `x_ms`; `none` unsets what may be unset.
+
+```toml
+about = "one line for people"
+extends = "raw-file-transfer"     # a built-in scenario, or another file: its keys, where this file says nothing else
+seeds = 30                        # how many, unless --seeds says
+
+link.rate_bps = 9600
+link.up.rate_bps = 4800           # for one direction: link and wired down and up, channel and tcp forward and reverse
+
+[vary]                            # every combination is a variant
+channel.frame_loss_rate = [0.0, 0.01, 0.02]
+
+[[variant]]                       # and each of these with each combination
+name = "with a protocol"
+link.protocol = "sr"
+```
+
+`down` is from the wired end to the terminal; `forward` is the way of the workload's data. A key has an effect only
+where its table says so; what is said without effect is told, and left out of the results.
+
+Run i of every variant meets the same channel, media and pages. Results are in `simulate.json` (every number of `--json`
+but `wall_s`, which no two runs have the same), `simulate.csv` (each metric of each run) and `simulate.html`. Finished
+runs are kept in `DIR/.multitracer/runs.jsonl`: stopped, a sweep goes on where it was.
+"""
+
+
+def _heading(key: Key) -> str:
+    """What a key's table is called: its room, for a protocol's parameters both."""
+    parts = key.name.split(".")
+    return ".".join(parts[:2]) if len(parts) > 2 else parts[0]
+
+
+def _keys(room: str, keys: Sequence[Key]) -> str:
+    rows = [
+        f"| `{key.name}` | {_key_default(key)} | {_escaped(key.range_text)} | {_escaped(key.meaning)}{_where(key)} |\n"
+        for key in keys
+    ]
+    return f"\n## {room}\n\n| key | default | is | meaning |\n|---|---|---|---|\n{''.join(rows)}"
+
+
+def _key_default(key: Key) -> str:
+    if key.default_text or key.needed:
+        return key.default_text or "must be said"
+    if isinstance(key.default, bool):
+        return "yes" if key.default else "no"
+    if isinstance(key.default, tuple):
+        return ", ".join(map(str, key.default))
+    if isinstance(key.default, float):
+        return f"{key.default:.12g}"
+    return "none" if key.default is None else str(key.default)
+
+
+def _where(key: Key) -> str:
+    """The other keys on which it depends whether it has an effect, but for the protocol of its table."""
+    said = [
+        f"{name} = {' or '.join('none' if one is None else 'yes' if one is True else str(one) for one in values)}"
+        for name, values in key.where
+        if name != "link.protocol"
+    ]
+    return f" With {', '.join(said)}." if said else ""
 
 
 def attribute_docs(kind: type) -> dict[str, str]:

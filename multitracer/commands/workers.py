@@ -15,8 +15,8 @@ from multitracer.model.errors import MissingCapabilityError
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-_PRELOADED = ["multitracer.analysis.pipeline", "multitracer.export.files", "multitracer.report.kept_experiments"]
-"""Imported once, by the server that processes are forked from: importing takes a second or two."""
+PRELOADED = ("multitracer.analysis.pipeline", "multitracer.export.files", "multitracer.report.kept_experiments")
+"""What analyses need: imported once, by the server that processes are forked from, as that takes a second or two."""
 _PATIENCE_S = 1.0
 """How long a process that is told to end may take to clean up."""
 _CONNECT_S = 10
@@ -24,9 +24,10 @@ _CONNECT_S = 10
 
 
 def on_processors(
-    work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int, died: Callable[[Task, int | None], Result]
-) -> Iterator[tuple[int, Result]]:
-    """(Place, result) of every task as they end, done in `jobs` processes.
+    work: Callable[[Task], Result], tasks: Sequence[Task], jobs: int, died: Callable[[Task, int | None], Result],
+    preloaded: Sequence[str] = PRELOADED,
+) -> Iterator[tuple[int, Result]]:  # fmt: skip
+    """(Place, result) of every task as they end, done in `jobs` processes, which have `preloaded` modules.
 
     A process that dies takes only its task with it, whose result is then `died(task, exit code)`.
     """
@@ -34,6 +35,7 @@ def on_processors(
 
     jobs = min(jobs, len(tasks))
     threads = max(1, processors() // max(1, jobs))
+    get_context("forkserver").set_forkserver_preload(list(preloaded))
     following = deque(enumerate(tasks))
     busy: dict[Any, _Worker[Task, Result]] = {}
     try:
@@ -72,7 +74,6 @@ class _Worker(Generic[Task, Result]):
     def __init__(self, work: Callable[[Task], Result], threads: int) -> None:
         # Not forked from this process: its lock of the result directory, and its threads, would go along.
         context = get_context("forkserver")
-        context.set_forkserver_preload(_PRELOADED)
         self.connection, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs, work, threads), daemon=True)
         self._process.start()

@@ -33,6 +33,16 @@ def runs(values: Any) -> list[tuple[int, int]]:
     return list(itertools.pairwise(edges)) if len(values) else []
 
 
+def rows_of_each(numbers: Any, count: int) -> list[Any]:
+    """The rows of each number 0..count-1 in `numbers`, int64 and ascending; sorted once, however many numbers."""
+    counts = np.zeros(count, dtype=np.int64)
+    tally(numbers, counts)
+    stop = np.cumsum(counts)
+    rows = np.empty(len(numbers), dtype=np.int64)
+    put_in_groups(numbers, stop - counts, rows)
+    return [rows[end - size : end] for end, size in zip(stop.tolist(), counts.tolist(), strict=True)]
+
+
 def distinct(table: Any) -> tuple[Any, Any]:
     """The distinct rows of a table of int64: where each occurs first, and for each row which of them it equals.
 
@@ -57,10 +67,13 @@ def with_columns(table: pd.DataFrame, **columns: Any) -> pd.DataFrame:
 
 @kernel
 def deepest_fall(values: Any) -> int:
-    """The largest decrease from one value to the next; 0 if they never decrease."""
+    """The largest decrease from one value to the next, at most 2^62; 0 if they never decrease."""
     deepest: Any = np.int64(0)
     for row in range(1, len(values)):
-        deepest = max(deepest, values[row - 1] - values[row])
+        if values[row - 1] // 2 - values[row] // 2 >= 1 << 61:  # damaged times: int64 need not hold the difference
+            return 1 << 62
+        if values[row] < values[row - 1]:
+            deepest = max(deepest, values[row - 1] - values[row])
     return int(deepest)
 
 
@@ -100,3 +113,11 @@ def find_changes(values: Any, starts: Any) -> None:
         if values[row] != values[row - 1]:
             starts[count] = row
             count += 1
+
+
+@kernel
+def put_in_groups(codes: Any, place: Any, rows: Any) -> None:
+    """Fill `rows` with the indices of each code's elements; `place` has where each code's begin, and is changed."""
+    for row in range(len(codes)):
+        rows[place[codes[row]]] = row
+        place[codes[row]] += 1

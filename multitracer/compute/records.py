@@ -8,6 +8,7 @@ copied back afterwards.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,17 +19,19 @@ class PlainRecord:
 
     def __init__(self, source: Any) -> None:
         self._source = source
-        for name in source.dtype.names:
-            value = source[name]
-            setattr(self, name, plain(value) if isinstance(value, np.ndarray | np.record) else value.item())
+        if _holds_numbers_only(source.dtype):  # of all fields at once: tables of thousands of these are cleared
+            self._read = dict(zip(source.dtype.names, source.item(), strict=True))
+        else:
+            self._read = {name: _plain_field(source[name]) for name in source.dtype.names}
+        vars(self).update(self._read)
 
     def write_back(self) -> None:
-        """Copy all fields back into the record."""
-        for name in self._source.dtype.names:
+        """Copy the fields that were written back into the record."""
+        for name, read in self._read.items():
             value = getattr(self, name)
             if isinstance(value, PlainRecord | PlainTable):
                 value.write_back()
-            elif not isinstance(value, np.ndarray):
+            elif value is not read:
                 self._source[name] = value
 
     def part(self, value: Any) -> Plain | None:
@@ -39,6 +42,16 @@ class PlainRecord:
             if isinstance(each, PlainRecord | PlainTable) and _overlap(each._source, value):
                 return each.part(value)
         return None
+
+
+@cache
+def _holds_numbers_only(kind: np.dtype[Any]) -> bool:
+    """Whether a record has neither records nor arrays in it."""
+    return all(kind[name].names is None and not kind[name].shape for name in kind.names or ())
+
+
+def _plain_field(value: Any) -> Any:
+    return plain(value) if isinstance(value, np.ndarray | np.record) else value.item()
 
 
 class PlainTable:

@@ -7,6 +7,8 @@ of another format gets a section and its interfaces, and a block for each record
 from __future__ import annotations
 
 import struct
+import sys
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,19 +16,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multitracer.model.trace import Input
-from multitracer.parsers import FORMATS, without_endings
-from multitracer.parsers.pcapng import next_section
-from multitracer.parsers.shared.capture import Records
+from multitracer.parsers import FORMATS, pcapng, without_endings
+from multitracer.parsers.shared.records import Capture, Records
 from multitracer.parsers.shared.source import open_source
+from multitracer.parsers.shared.view import View
 
 _SECTION, _INTERFACE, _OLD_PACKET, _ENHANCED = 0x0A0D0D0A, 1, 2, 6
 _MAGIC = 0x1A2B3C4D
-_OPT_END, _OPT_COMMENT, _IF_TSRESOL, _IF_TSOFFSET = 0, 1, 9, 14
+_OPT_END, _OPT_COMMENT, _IF_TSRESOL = 0, 1, 9
 _PACKET_HEADER_BYTES = 28
 """Octets before the packet in an enhanced packet block, and in an old one."""
 _LONGEST_COMMENT = 0xFFFF - 3
 _UNSPECIFIED = 2**64 - 1
-_SECOND_NS = 1_000_000_000
 _RECORDS_AT_ONCE = 4096
 
 Comments = Mapping[int, list[bytes]]
@@ -40,11 +41,13 @@ def write(inputs: Sequence[Input], findings: Sequence[dict[str, Any]], directory
     captures = [entry for entry in inputs if entry.recording.format in parsers]
     written = []
     for entry, name in zip(captures, _names(captures), strict=True):
-        records: Records = parsers[entry.recording.format].records(open_source(entry.path))  # type: ignore[attr-defined]
         comments = comments_of(findings, entry.number)
-        pieces = with_comments if entry.recording.format == "pcapng" else converted
         with (directory / name).open("wb") as file:
-            file.writelines(pieces(records, comments))
+            if entry.recording.format == "pcapng":
+                file.writelines(with_comments(entry.path, comments))
+            else:
+                capture = parsers[entry.recording.format].capture(View(open_source(entry.path)))  # type: ignore[attr-defined]
+                file.writelines(converted(capture, comments))
         written.append(directory / name)
     return written
 
@@ -96,23 +99,22 @@ def _comment_options(order: str, texts: Sequence[bytes]) -> bytes:
 # A capture of another format
 
 
-def converted(records: Records, comments: Comments) -> Iterator[bytes]:
-    """The records as a pcapng file with times in ns."""
+def converted(capture: Capture, comments: Comments) -> Iterator[bytes]:
+    """The records as a pcapng file with times in ns; none of the other formats has times before 1970."""
     yield _block("<", _SECTION, struct.pack("<IHHQ", _MAGIC, 1, 0, _UNSPECIFIED))
-    earliest = int(records.time_ns.min()) if len(records.time_ns) else 0
-    offset_s = min(earliest // _SECOND_NS, 0)  # times in blocks are unsigned: those before 1970 need an offset
-    for link_type in records.link_types:
-        options = _option("<", _IF_TSRESOL, b"\x09")
-        options += _option("<", _IF_TSOFFSET, struct.pack("<q", offset_s)) if offset_s else b""
-        yield _block("<", _INTERFACE, struct.pack("<HHI", link_type, 0, 0) + options + _option("<", _OPT_END, b""))
-    for first in range(0, len(records.offset), _RECORDS_AT_ONCE):
-        yield b"".join(_packets(records, slice(first, first + _RECORDS_AT_ONCE), offset_s, comments))
+    described = 0
+    for records in capture.pieces:
+        for link_type in capture.link_types[described:]:
+            options = _option("<", _IF_TSRESOL, b"\x09") + _option("<", _OPT_END, b"")
+            yield _block("<", _INTERFACE, struct.pack("<HHI", link_type, 0, 0) + options)
+        described = len(capture.link_types)
+        for first in range(0, len(records.offset), _RECORDS_AT_ONCE):
+            yield b"".join(_packets(records, slice(first, first + _RECORDS_AT_ONCE), comments))
 
 
-def _packets(records: Records, part: slice, offset_s: int, comments: Comments) -> Iterator[bytes]:
+def _packets(records: Records, part: slice, comments: Comments) -> Iterator[bytes]:
     columns = (
-        records.offset, records.captured, records.original, records.time_ns - offset_s * _SECOND_NS,
-        records.interface, records.number,
+        records.offset, records.captured, records.original, records.time_ns, records.interface, records.number,
     )  # fmt: skip
     for offset, captured, original, time_ns, interface, number in zip(
         *(column[part].tolist() for column in columns), strict=True
@@ -137,27 +139,37 @@ class _Change(NamedTuple):
     block: bytes
 
 
-def with_comments(records: Records, comments: Comments) -> Iterator[bytes]:
+def with_comments(path: str, comments: Comments) -> Iterator[bytes]:
     """The pieces of the file with the comments; all other octets, damaged ones too, as they are.
 
-    A simple packet block has no room for options: its packet stays without a comment.
+    A simple packet block has no room for options: its packet stays without a comment. The file is read twice, as the
+    header of a section may say how long the section is.
     """
-    data, at = records.data, 0
-    commented = list(_commented(records, comments))
-    for change in sorted([*commented, *_longer_sections(data, commented)]):
-        yield bytes(data[at : change.at])
-        yield change.block
-        at = change.at + change.size
-    yield bytes(data[at:])
+    found = pcapng.capture(View(open_source(path)))
+    commented = [change for records in found.pieces for change in _commented(records, comments)]
+    changes = sorted([*commented, *_longer_sections(found.sections, commented)])
+    return _replaced(open_source(path).pieces(), changes)
+
+
+def _replaced(pieces: Iterator[bytes], changes: Sequence[_Change]) -> Iterator[bytes]:
+    """The octets of the pieces, with the changes, which are in order."""
+    waiting, start, at = deque(changes), 0, 0
+    for piece in pieces:
+        while waiting and waiting[0].at < start + len(piece):
+            change = waiting.popleft()
+            yield piece[at - start : change.at - start]
+            yield change.block
+            at = change.at + change.size
+        yield piece[max(at - start, 0) :]
+        start += len(piece)
+        at = max(at, start)
 
 
 def _commented(records: Records, comments: Comments) -> Iterator[_Change]:
-    """The packet blocks with their comments before the options that they had."""
-    for number in sorted(comments):
-        row = int(np.searchsorted(records.number, number))
-        if row == len(records.number) or records.number[row] != number:
-            continue
-        at, data = int(records.offset[row]) - _PACKET_HEADER_BYTES, records.data
+    """The packet blocks of a piece with their comments before the options that they had."""
+    data = records.data
+    for row in np.flatnonzero(np.isin(records.number, list(comments))).tolist():
+        at = int(records.offset[row]) - _PACKET_HEADER_BYTES
         kind = bytes(data[at : at + 4]) if at >= 0 else b""
         with_options = (_ENHANCED, _OLD_PACKET)
         orders = [order for order in "<>" if kind in [struct.pack(f"{order}I", one) for one in with_options]]
@@ -168,31 +180,20 @@ def _commented(records: Records, comments: Comments) -> Iterator[_Change]:
         options_at = _PACKET_HEADER_BYTES + -(-int(records.captured[row]) // 4) * 4
         body = bytes(data[at + 8 : at + size - 4])
         before, options = body[: options_at - 8], body[options_at - 8 :]
-        options = _comment_options(order, comments[number]) + (options or _option(order, _OPT_END, b""))
-        yield _Change(at, size, _block(order, struct.unpack(f"{order}I", kind)[0], before + options))
+        texts = comments[int(records.number[row])]
+        options = _comment_options(order, texts) + (options or _option(order, _OPT_END, b""))
+        yield _Change(records.start + at, size, _block(order, struct.unpack(f"{order}I", kind)[0], before + options))
 
 
-def _longer_sections(data: Any, commented: Sequence[_Change]) -> Iterator[_Change]:
+def _longer_sections(sections: Sequence[pcapng.Section], commented: Sequence[_Change]) -> Iterator[_Change]:
     """The headers of those sections that say how long they are, with what the comments add."""
     added_at = np.array([change.at for change in commented], dtype=np.int64)
     added = np.array([len(change.block) - change.size for change in commented], dtype=np.int64)
-    headers = list(_sections(data))
-    for (at, order, size), (end, *_) in zip(headers, [*headers[1:], (len(data), "", 0)], strict=True):
-        length = struct.unpack(f"{order}Q", bytes(data[at + 16 : at + 24]))[0]
+    ends = [following.at for following in sections[1:]] + [sys.maxsize]
+    for (at, little, header), end in zip(sections, ends, strict=True):
+        order = "<" if little else ">"
+        length = struct.unpack(f"{order}Q", header[16:24])[0]
         longer = int(added[(added_at > at) & (added_at < end)].sum())
         if length != _UNSPECIFIED and longer:
-            block = bytes(data[at : at + size])
-            yield _Change(at, size, block[:16] + struct.pack(f"{order}Q", length + longer) + block[24:])
-
-
-def _sections(data: Any) -> Iterator[tuple[int, str, int]]:
-    """Where each section header is, its byte order and size; what is damaged is passed over to the next section."""
-    at, order, octets = 0, "<", memoryview(data)
-    while 0 <= at <= len(data) - 12:
-        kind, size = struct.unpack_from(f"{order}II", octets, at)
-        if kind == _SECTION:
-            order = "<" if struct.unpack_from("<I", octets, at + 8)[0] == _MAGIC else ">"
-            size = struct.unpack_from(f"{order}I", octets, at + 4)[0]
-            if size >= 28 and at + size <= len(data):
-                yield at, order, size
-        at = at + size if size >= 12 and size % 4 == 0 and at + size <= len(data) else next_section(data, at + 1)
+            block = header[:16] + struct.pack(f"{order}Q", length + longer) + header[24:]
+            yield _Change(at, len(block), block)

@@ -1,11 +1,11 @@
 """The directory that results are written to: they are there whole, or not at all.
 
     DIR/.multitracer/lock      held by the run at work; the kernel frees it when that process ends, however it ends
-    DIR/.multitracer/work/     where a run writes; what a killed run left there is removed by the next one
+    DIR/.multitracer/staging/  where a run writes; what a killed run left there is removed by the next one
     DIR/.multitracer/journal   what is to be removed and moved, in order; there only while that lasts
     DIR/.multitracer/manifest  the files in DIR that are ours, by the command that wrote them
 
-Everything is written to work/ and synced, so that a full disk or a kill leaves DIR as it was. The journal is the
+Everything is written to staging/ and synced, so that a full disk or a kill leaves DIR as it was. The journal is the
 turning point: from then on the new result counts, and only names change. The file that says that a result is whole
 (summary.json) goes first and comes last. A kill in between leaves DIR without it, and the next run, or `recover`,
 carries out the rest of the journal; doing a step twice does no harm.
@@ -28,9 +28,11 @@ from typing import Any
 from multitracer.model.errors import MissingCapabilityError, UsageError
 
 OURS = ".multitracer"
-LOCK, WORK, JOURNAL, MANIFEST = "lock", "work", "journal", "manifest"
+LOCK, STAGING, JOURNAL, MANIFEST = "lock", "staging", "journal", "manifest"
+STAGING_OF_0_1 = "work"
+"""What staging/ was called in version 0.1."""
 FILES = "files"
-"""The folder in work/ that is filled with results; drafts of journal and manifest lie beside it."""
+"""The folder in staging/ that is filled with results; drafts of journal and manifest lie beside it."""
 
 _SYNCED_AT_ONCE = 16
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -43,6 +45,8 @@ class ResultDirectory:
     same command wrote and this one did not are removed, unless it `adds` to what is there; no other files are.
     `last` names the file that goes first and comes last; `names` are the files that are sure to be written, for
     which the way is checked before any work.
+
+    A run that fails removes the directories that it made itself and that are still empty.
 
     Raises UsageError if nothing can be written there, MissingCapabilityError if the disk is full or removed.
     `tell` is called with a sentence if another run is to be waited for.
@@ -61,7 +65,7 @@ class ResultDirectory:
             place.lock()
             place.clear()
             place.refuse_obstacles(self._names)
-            place.staged.mkdir(parents=True)
+            place.results.mkdir(parents=True)
             ready = True
         except OSError as error:
             place.explain(error)
@@ -70,7 +74,7 @@ class ResultDirectory:
         finally:
             if not ready:
                 place.leave()
-        return place.staged
+        return place.results
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -97,30 +101,33 @@ class ResultDirectory:
 
     def _write_the_journal(self) -> None:
         place = self._place
-        new = list(_files_below(place.staged))
+        new = list(_files_below(place.results))
         place.refuse_obstacles(new)
         manifest = place.manifest()
         old = manifest.get(self._command, [])
         gone = [] if self._adds else [path for path in old if path not in new and place.is_file(path)]
         kept = {command: [path for path in files if path not in new] for command, files in manifest.items()}
         kept[self._command] = sorted({*new, *(old if self._adds else ())})
-        _write(place.work / MANIFEST, {command: files for command, files in kept.items() if files})
+        _write(place.staging / MANIFEST, {command: files for command, files in kept.items() if files})
         goes_first, comes_last = ([path for path in paths if path == self._last] for paths in (old + new, new))
         journal = {
             "remove": list(dict.fromkeys([*goes_first, *gone])),
             "move": [*(path for path in new if path != self._last), *comes_last],
         }
-        _write(place.work / JOURNAL, journal)
-        _sync_below(place.work)
-        (place.work / JOURNAL).rename(place.ours / JOURNAL)
+        _write(place.staging / JOURNAL, journal)
+        _sync_below(place.staging)
+        (place.staging / JOURNAL).rename(place.ours / JOURNAL)
         _sync(place.ours)
 
 
 def recover(directory: Path, tell: Callable[[str], None] = lambda _: None) -> list[Path]:
     """Finish the moves of runs that were killed within them, in `directory` and the directories in it.
 
-    Returns the directories in which there was something to finish.
+    Returns the directories in which there was something to finish. Raises UsageError where there is no such directory.
     """
+    if not directory.is_dir():
+        problem = "is no directory" if os.path.lexists(directory) else "there is no such directory"
+        raise UsageError(f"{directory}: {problem}, so nothing can be recovered there\nName the one of the run with -o.")
     found = sorted(path.parents[1] for path in directory.glob(f"*/{OURS}/{JOURNAL}"))
     if (directory / OURS / JOURNAL).exists():
         found.insert(0, directory)
@@ -150,23 +157,42 @@ class _Place:
     def __init__(self, directory: Path, tell: Callable[[str], None]) -> None:
         self.directory, self._tell = directory, tell
         self.ours = directory / OURS
-        self.work = self.ours / WORK
-        self.staged = self.work / FILES
+        self.staging = self.ours / STAGING
+        self.results = self.staging / FILES
         self._lock: int | None = None
+        self._made: list[Path] = []
 
     def lock(self) -> None:
         """Wait until no other run is at work here; makes the directory."""
         while self._lock is None:
-            self.ours.mkdir(parents=True, exist_ok=True)
+            self._make(self.ours)
             if self.ours.is_symlink():
                 raise UsageError(
                     f"{self.ours} is a link, and results are prepared there\nRemove it, or name another place with -o."
                 )
             with suppress(FileNotFoundError):  # another run that failed has just removed it
-                self._lock = os.open(self.ours / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-                self._wait(self._lock)
-                if not self._still_there(self._lock):
-                    self.unlock()
+                lock = os.open(self.ours / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+                try:
+                    self._wait(lock)
+                    self._lock = lock if self._still_there(lock) else None
+                finally:
+                    if self._lock is None:
+                        os.close(lock)
+
+    def _make(self, folder: Path) -> None:
+        """Make a folder and those around it, and remember which were not there."""
+        while not folder.is_dir():
+            if not folder.parent.is_dir():
+                self._make(folder.parent)
+            try:
+                folder.mkdir()
+                self._made.append(folder)
+            except FileExistsError:
+                if not folder.is_dir():
+                    raise
+            except FileNotFoundError:
+                if folder.parent.is_dir():  # else another run that failed has just removed it
+                    raise
 
     def _wait(self, lock: int) -> None:
         try:
@@ -189,19 +215,36 @@ class _Place:
 
     def leave(self) -> None:
         """Remove what was prepared, unless the journal still needs it, and let the next run begin."""
+        try:
+            if self._lock is not None:  # else what is there is another run's
+                self._remove_what_was_prepared()
+            for folder in reversed(self._made):
+                with suppress(OSError):  # not empty
+                    folder.rmdir()
+        finally:
+            self.unlock()
+
+    def _remove_what_was_prepared(self) -> None:
         if not (self.ours / JOURNAL).exists():
-            shutil.rmtree(self.work, ignore_errors=True)
+            shutil.rmtree(self.staging, ignore_errors=True)
         if not any((self.ours / name).exists() for name in (JOURNAL, MANIFEST)):  # nothing was ever written here
             with suppress(OSError):
                 (self.ours / LOCK).unlink()
                 self.ours.rmdir()
-        self.unlock()
 
     def clear(self) -> None:
         """Finish what a killed run began to move, and remove what one had not finished writing."""
+        self._take_over()
         self.carry_out()
         with suppress(FileNotFoundError):
-            shutil.rmtree(self.work)
+            shutil.rmtree(self.staging)
+
+    def _take_over(self) -> None:
+        """Go on with what a run of version 0.1 left; it is newer than staging/, as every later run begins with this."""
+        left = self.ours / STAGING_OF_0_1
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(self.staging, ignore_errors=True)
+            left.rename(self.staging)
 
     def manifest(self) -> dict[str, list[str]]:
         """Our files by the command that wrote them; none where there is no manifest, or a damaged one."""
@@ -212,12 +255,12 @@ class _Place:
         journal = _read(self.ours / JOURNAL)
         if not journal:
             return
-        waiting = [path for path in journal["move"] if os.path.lexists(self.staged / path)]
+        waiting = [path for path in journal["move"] if os.path.lexists(self.results / path)]
         self._remove([path for path in journal["remove"] if path in waiting or path not in journal["move"]])
         self._move(waiting[:-1])
         self._move(waiting[-1:])
         with suppress(FileNotFoundError):
-            (self.work / MANIFEST).replace(self.ours / MANIFEST)
+            (self.staging / MANIFEST).replace(self.ours / MANIFEST)
         (self.ours / JOURNAL).unlink()
         _sync(self.ours)
 
@@ -234,7 +277,7 @@ class _Place:
         """Move files to their places, and wait until their folders are on the disk."""
         for path in paths:
             (self.directory / path).parent.mkdir(parents=True, exist_ok=True)
-            (self.staged / path).replace(self.directory / path)
+            (self.results / path).replace(self.directory / path)
         for folder in {parent for path in paths for parent in Path(path).parents}:
             _sync(self.directory / folder)
 
@@ -255,7 +298,7 @@ class _Place:
     def explain_meanwhile(self, error: OSError) -> None:
         """The same, or that the directory was removed while a run wrote there."""
         self.explain(error)
-        if not self.staged.exists():
+        if not self.results.exists():
             raise MissingCapabilityError(
                 f"{self.directory}: the results could not be written: the directory was removed meanwhile\n"
                 "Run it again, or name another place with -o."

@@ -1,8 +1,7 @@
 """The schema: every table, its columns, their types, units and meaning.
 
 The same objects are used to build, validate, write and document tables and to label plots. Times are
-always `int64` nanoseconds. An unknown value is the column's `null` in memory, and a null in every file
-written.
+always `int64` nanoseconds. An unknown value is the column's `null` in memory, and a null in every file.
 """
 
 from __future__ import annotations
@@ -317,6 +316,7 @@ SCHEMA: dict[str, Table] = {
                 C("error_ns", "int64", "clock error the verdict had to bear", "ns", null=-1),
                 C("segment", "int64", "row in segments", null=-1, private=True),
                 C("late_ack", "int64", "row in segments of the answer to an earlier copy", null=-1, private=True),
+                C("after_timer", "bool", "sent long after the timer, and no log says why", null=False, private=True),
             ),
         ),
         Table(
@@ -417,7 +417,7 @@ def build(name: str, columns: Mapping[str, Any]) -> pd.DataFrame:
 
 def empty(name: str) -> pd.DataFrame:
     """A table of the schema without rows."""
-    return _empty(name).copy()
+    return _empty(name).copy(deep=False)  # there is nothing in it to change
 
 
 @cache

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from multitracer.model.errors import UsageError
+from multitracer.model.errors import InputError, UsageError
 
 Parameters = TypeVar("Parameters")
 NS_PER_MS = 1_000_000
@@ -16,6 +18,19 @@ _SMALLEST = 1e-30
 """A number nearer to 0, but not 0, is a mistake: no probability and no time is as small."""
 _CALLED = {int: "a whole number", float: "a number", bool: "yes or no"}
 _WORDS = {"true": 1, "yes": 1, "on": 1, "false": 0, "no": 0, "off": 0}
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The values of a TOML file; raises InputError for one that cannot be read or is none."""
+    try:
+        with path.open("rb") as stream:
+            return tomllib.load(stream)
+    except OSError as error:
+        raise InputError(str(path), f"cannot be read: {error.strerror or error}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(str(path), f"is no TOML: {error}") from error
+    except (RecursionError, ValueError) as error:  # nested too deeply, or a number of thousands of digits
+        raise UsageError(f"{path}: its values are nested too deeply, or too long") from error
 
 
 def parse_parameters(kind: type[Parameters], given: Mapping[str, Any], what: str) -> Parameters:

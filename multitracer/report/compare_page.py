@@ -103,7 +103,7 @@ def _campaign(rows: list[dict[str, Any]]) -> Any:
     badly = [row for row in known if percent(row) <= WELL_USED]
     _points(made, well, "campaign well", f"above {WELL_USED:.0f} %", "circle", colours.BLUE)
     _points(made, badly, "campaign badly", f"{WELL_USED:.0f} % and less", "triangle", colours.RED)
-    made.legend.location = "bottom_right"
+    place_legend(made)
     return made
 
 

@@ -62,21 +62,23 @@ class Analysis(model.Analysis):
         analysis_page.write(self, self._summary, Path(path))
 
     def plot(self, connection: int | None = None) -> LayoutDOM:
-        """The report's panels for `bokeh.io.show`: one connection and the link, on one time axis.
+        """The report's panels: one connection and the link, on one time axis.
 
+        At the end of a notebook's cell they show themselves, also without a network; elsewhere `bokeh.io.show` does.
         `connection` is a number of the table of connections; by default the one with most data is shown.
         Panning or zooming one panel moves all.
         """
-        return notebook_panels.layout(self, connection)
+        return notebook_panels.shown_by_itself(notebook_panels.layout(self, connection))
 
     def __repr__(self) -> str:
         """What was captured, and the story."""
         counted = (
-            f"{self._summary.totals.connections} connections, {len(self.links.rows)} link directions, "
-            f"{len(self.tables['findings'])} findings"
+            _counted(self._summary.totals.connections, "connection"),
+            _counted(len(self.links.rows), "link direction"),
+            _counted(len(self.tables["findings"]), "finding"),
         )
         names = named([entry.path for entry in self.trace.inputs])
-        return f"Analysis of {names}: {counted}\n{self.verdict}"
+        return f"Analysis of {names}: {', '.join(counted)}\n{self.verdict}"
 
     def __str__(self) -> str:
         """The same, the bar of where the time went, and the findings by kind."""
@@ -85,6 +87,10 @@ class Analysis(model.Analysis):
     def _repr_html_(self) -> str:
         """The same, as a notebook shows it."""
         return notebook_texts.html(repr(self), self._summary.document)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def analyze(

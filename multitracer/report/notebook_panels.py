@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
+from bokeh.embed import file_html
 from bokeh.layouts import column, gridplot
-from bokeh.models import BoxSelectTool, BoxZoomTool, CrosshairTool, DataRange1d, Div, ImageRGBA, Range1d, Span
+from bokeh.models import BoxSelectTool, BoxZoomTool, CrosshairTool, DataRange1d, Div, ImageRGBA, Plot, Range1d, Span
+from bokeh.resources import INLINE
 
 from multitracer.model.errors import UsageError
 from multitracer.report import analysis_panels, colours, panel_data
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 
 MOST_POINTS = 20_000
 """The most points of one series: with many more a browser no longer pans smoothly."""
+_MARGINS = 90
+"""Pixels for the heading, the tools, and the space around them."""
 
 
 def layout(analysis: Analysis, number: int | None = None) -> LayoutDOM:
@@ -42,6 +47,19 @@ def layout(analysis: Analysis, number: int | None = None) -> LayoutDOM:
     records = [len(analysis.main_accounting), *(len(source["x"]) for source in drawn)]
     heading = Div(text=_heading(analysis, number, panels, records), render_as_text=True)
     return column(heading, grid, sizing_mode="stretch_width")
+
+
+def shown_by_itself(layout: LayoutDOM) -> LayoutDOM:
+    """The layout, which a notebook shows at the end of a cell; a Bokeh model by itself is shown as its type's name."""
+    vars(layout)["_repr_html_"] = lambda: _framed(layout)
+    return layout
+
+
+def _framed(layout: LayoutDOM) -> str:
+    """The layout in a page of its own, scripts included: it needs neither a network nor `output_notebook`."""
+    page = file_html(layout, INLINE, "MultiTracer")
+    height = _MARGINS + sum(made.height or 0 for made in layout.select({"type": Plot}))
+    return f'<iframe srcdoc="{escape(page)}" style="width:100%;height:{height}px;border:0"></iframe>'
 
 
 def _chosen(analysis: Analysis, number: int | None) -> int | None:

@@ -108,11 +108,12 @@ def _html_findings(summary: dict[str, Any]) -> str:
     rows = "".join(
         f"<tr><td>{len(group)}</td><td>{escape(group[0]['kind'])}</td><td>{escape(group[0]['layer'])}</td>"
         f"<td>{escape(group[0]['verdict'])}</td><td>{group[0]['start_s']:.3f} s</td><td>{_lost(group)}</td>"
-        f"<td>{escape(group[0]['because'])}</td></tr>"
+        f'<td style="text-align:left">{escape(group[0]["because"])}</td></tr>'
         for group in group_findings(summary["findings"])
     )
     heads = ("count", "finding", "layer", "verdict", "longest at", "lost", "because")
-    head = "".join(f"<th>{name}</th>" for name in heads)
+    # Notebooks align what a table says to the right.
+    head = "".join(f'<th style="text-align:{"left" if name == "because" else "right"}">{name}</th>' for name in heads)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>" if rows else ""
 
 

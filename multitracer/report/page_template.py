@@ -65,6 +65,7 @@ OWN_SCRIPTS = {
     "compare": ("pages/compare",),
     "retrace": ("pages/retrace",),
     "erasures": ("pages/erasures",),
+    "simulate": ("pages/simulate",),
 }
 """The scripts that only one page has; the last one starts it."""
 

@@ -37,7 +37,9 @@ LATE_NS = 1_000_000_000
 ISN, TOP, LOW, PACKETS, FINS, MSS, WSCALE, SYN_STOP, END_FIELDS = 0, 1, 2, 3, 4, 5, 6, 7, 8
 # Columns of `uses`, per local connection. CLIENT is the direction of the client; PREVIOUS is the connection before it
 # on its flow and point, or -1.
-FLOW, POINT, START, END, CLIENT, CLOSED, OPENING, PREVIOUS, LOCAL_FIELDS = 0, 1, 2, 3, 4, 5, 6, 7, 8
+FLOW, POINT, START, END, CLIENT, CLOSED, OPENING, PREVIOUS = 0, 1, 2, 3, 4, 5, 6, 7
+# Which end sent the RST that closed it, the RST's number, and the highest number of the other end before it.
+RESET_BY, RESET_SEQ, RESET_ACK, LOCAL_FIELDS = 8, 9, 10, 11
 OPEN, BY_FIN, BY_RESET = 0, 1, 2
 # Values of OPENING: how far the handshake is, as far as it matters; it is over also when nothing is known of it.
 OVER, SENT, ANSWERED, ANSWERED_ANEW = 0, 1, 2, 3
@@ -286,15 +288,32 @@ def note_syn(ends: Ints, uses: Ints, number: int, end: int, seq: int, packet: Pa
 
 
 @kernel
-def note_close(ends: Ints, uses: Ints, number: int, end: int, flags: int) -> None:
+def note_close(ends: Ints, uses: Ints, number: int, end: int, flags: int, seq: int) -> None:
     """Note a FIN or RST; the connection is closed by whichever was first: both FINs, or a RST."""
     if flags & FIN:
         ends[end, FINS] += 1
     if uses[number, CLOSED] == OPEN:
         if flags & RST:
             uses[number, CLOSED] = BY_RESET
+            uses[number, RESET_BY], uses[number, RESET_SEQ] = end, seq
+            uses[number, RESET_ACK] = ends[end ^ 1, TOP]
         elif ends[2 * number, FINS] > 0 and ends[2 * number + 1, FINS] > 0:
             uses[number, CLOSED] = BY_FIN
+
+
+@kernel
+def outlives_reset(ends: Ints, uses: Ints, number: int, end: int, packet: Packet, seq: int, ack: int) -> bool:
+    """Whether a packet shows that the RST before it closed nothing: it was forged, or not taken (RFC 5961 3.2).
+
+    The end that resets a connection sends nothing more (RFC 9293 3.10.7): its later octets, and what it acknowledges of
+    later octets, are of a connection that lives. A SYN sent again opens what the RST refused.
+    """
+    if packet.flags & SYN:
+        return bool(ends[end, TOP] <= ends[end, SYN_STOP])
+    if end != uses[number, RESET_BY] or packet.flags & (ACK | RST) != ACK:
+        return False
+    sends_on = packet.payload_bytes > 0 and seq >= uses[number, RESET_SEQ]
+    return bool(sends_on or (uses[number, RESET_ACK] != NONE and ack > uses[number, RESET_ACK]))
 
 
 @kernel
@@ -323,8 +342,10 @@ def note_numbers(connections: LocalConnections, number: int, packet: Packet, seq
     if packet.flags & ACK:
         ack[at] = packet.ack if ends[peer, TOP] == NONE else unwrap(ends[peer, TOP], packet.ack)
         note_range(ends, peer, ack[at], ack[at], trusted)
+    if uses[number, CLOSED] == BY_RESET and outlives_reset(ends, uses, number, mine, packet, seq[at], ack[at]):
+        uses[number, CLOSED] = OPEN
     if packet.flags & (FIN | RST):
-        note_close(ends, uses, number, mine, packet.flags)
+        note_close(ends, uses, number, mine, packet.flags, seq[at])
 
 
 @kernel

@@ -150,7 +150,9 @@ def with_kernel_triggers(resent: pd.DataFrame, state: pd.DataFrame, inputs: Sequ
             _assign(rows, resent["time_ns"].to_numpy()[rows], events, round((error or 0) * 1e9), trigger, because)
     import pandas as pd
 
-    return with_columns(resent, trigger=pd.Categorical(trigger, categories=TRIGGERS), because=because)
+    due = resent["after_timer"].to_numpy() & (because == np.array(resent["because"], dtype=object))
+    trigger = pd.Categorical(trigger, categories=TRIGGERS)
+    return with_columns(resent, trigger=trigger, because=because, after_timer=due)
 
 
 def _by_socket(resent: pd.DataFrame, logged: pd.DataFrame) -> Iterator[tuple[Ints, pd.DataFrame]]:

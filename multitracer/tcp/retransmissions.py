@@ -12,7 +12,16 @@ from multitracer.compute.threads import concurrently, halves
 from multitracer.model.schema import MARKS, SPURIOUS, TRIGGERS, build, empty
 from multitracer.tcp import spurious as rules
 from multitracer.tcp.connection_rows import Groups
-from multitracer.tcp.retransmission_trigger import FAST, PROBE, RECOVERY, TIMEOUT, UNKNOWN
+from multitracer.tcp.retransmission_trigger import (
+    DOUBLED_WITHIN,
+    FAST,
+    FIRST_PROBES_NS,
+    PROBE,
+    RECOVERY,
+    TIMEOUT,
+    UNHEARD,
+    UNKNOWN,
+)
 from multitracer.tcp.scoreboard import (
     EVENT_FIELDS,
     FACT_FIELDS,
@@ -38,6 +47,7 @@ from multitracer.tcp.sender_state import (
     DSACK_CAPABLE,
     EVENTS,
     LEAST_RTT,
+    MIN_RTO_NS,
     NEXT_ROW,
     REORDERED,
     SENDER_FIELDS,
@@ -192,12 +202,43 @@ def classify_directions(
         ):
             return False
         own = own[: sender[EVENTS]]
+        if not hears_peer(mine, direction, segments):
+            forget_triggers(own, segments)
         own[:, R_LEAST_RTT] = sender[LEAST_RTT]
         judge(board, own, segments, sender[LEAST_RTT], sender[DSACK_CAPABLE], sender[REORDERED], copies)
         done[DIRECTION] = i + 1
         done[FOUND] += sender[EVENTS]
         sender[NEXT_ROW] = 0
     return True
+
+
+@kernel
+def forget_triggers(own: Any, segments: SegmentColumns) -> None:
+    """Leave no trigger, without a packet of the other end, but the timer where waits double (RFC 6298 5.5).
+
+    The resend before such a series is the timer's too in captures from before there were tail loss probes.
+    """
+    doubled = False
+    for at in range(len(own)):
+        doubles, row = False, own[at, R_ROW]
+        if at + 1 < len(own) and segments.seq[row] == segments.seq[own[at + 1, R_ROW]]:
+            wait, half = own[at, R_ELAPSED], own[at + 1, R_ELAPSED] // 2
+            doubles = wait - wait // DOUBLED_WITHIN <= half <= wait + wait // DOUBLED_WITHIN
+        own[at, R_TRIGGER] = TIMEOUT if doubled or doubles else UNHEARD
+        if at > 0 and doubles and segments.time_ns[row] < FIRST_PROBES_NS:
+            before = own[at - 1]
+            if before[R_TRIGGER] == UNHEARD and segments.seq[before[R_ROW]] == segments.seq[row]:
+                before[R_TRIGGER] = TIMEOUT
+        doubled = doubles
+
+
+@kernel
+def hears_peer(rows: Any, direction: int, segments: SegmentColumns) -> bool:
+    """Whether any of these rows is of the other end; without them no timer and no acknowledgement is known."""
+    for row in rows:  # noqa: SIM110 - a kernel has no generator
+        if segments.sender[row] != direction:
+            return True
+    return False
 
 
 @kernel
@@ -230,14 +271,24 @@ def _table(found: Any, segments: pd.DataFrame, connections: pd.DataFrame, error_
         "retransmissions",
         {
             **segment_columns,
-            "trigger": pd.Categorical.from_codes(found[:, R_TRIGGER], TRIGGERS),
+            "trigger": pd.Categorical.from_codes(np.minimum(found[:, R_TRIGGER], UNKNOWN), TRIGGERS),
             "spurious": pd.Categorical.from_codes(found[:, R_SPURIOUS], SPURIOUS),
             "because": _reasons(found),
             "error_ns": error_ns[rows] if error_ns is not None else np.full(len(rows), -1),
             "segment": rows,
             "late_ack": found[:, R_LATE_ACK],
+            "after_timer": found[:, R_ELAPSED] > _latest_probe(found[:, R_RTO]),
         },
     )
+
+
+def _latest_probe(rto: Any) -> Any:
+    """How long after the timer's start a probe is sent at the latest, in ns: with Linux' timer, and all that is late.
+
+    Linux allows a lone segment's acknowledgement to be delayed by its least RTO (tcp_schedule_loss_probe), and of few
+    round trips its timer is as much longer than the modelled one.
+    """
+    return rto + rto // DOUBLED_WITHIN + MIN_RTO_NS
 
 
 def _reasons(found: Any) -> Any:
@@ -282,6 +333,8 @@ _TRIGGER_TEXTS = {
     "since anything was acknowledged (modelled RTO {rto:.1f} ms)",
     UNKNOWN: "no timer had run out ({since:.1f} ms after the last acknowledgement of anything new) and no loss was "
     "signalled",
+    UNHEARD: "no packet of the other end was captured: neither its acknowledgements nor the timer that they restart "
+    "are known",
 }
 
 _RULE_TEXTS = {

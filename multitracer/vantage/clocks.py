@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.compute.arrays import rows_of_each
 from multitracer.model.errors import UsageError
 from multitracer.model.trace import Clock, ClockPiece, Input
 from multitracer.vantage.clock_fit import Fit, OneWayDelays, fit
-from multitracer.vantage.pairing import Pairing, match
+from multitracer.vantage.pairing import Pairing, columns_of, match
 from multitracer.vantage.points import Points
 from multitracer.vantage.roles import find_roles, nearest_to_sender
 
@@ -37,22 +37,17 @@ class Alignment:
     """The points' clocks: `clocks[p]` and `roles[p]` are those of point p.
 
     `pairings[a, b]` pairs rows of `rows[a]` with rows of `rows[b]`, where `rows[p]` are the rows of
-    segments seen at point p. A clock without pieces could not be estimated.
+    segments seen at point p; points without a common connection have none. A clock without pieces could not be
+    estimated.
     """
 
     reference: int
     clocks: list[Clock]
     roles: list[str | None]
-    point: npt.NDArray[np.int16]
-    """Observation point of each row of segments."""
+    rows: list[Ints]
     pairings: dict[tuple[int, int], Pairing] = field(default_factory=dict)
     contradicted: dict[int, str] = field(default_factory=dict)
     """By input whose role was stated, the role that its content shows, where that is the other one."""
-
-    @cached_property
-    def rows(self) -> list[Ints]:
-        """Per point, its rows of segments."""
-        return [np.flatnonzero(self.point == number) for number in range(len(self.clocks))]
 
     def error_ns(self, point: int) -> int:
         """Error bound of a time of this point against the reference (ns) as in `errors_ns`; -1 unknown."""
@@ -85,13 +80,14 @@ def align(
     reference.
     """
     count = len(points.points)
-    shown = find_roles(segments, count)
+    rows = rows_of_each(segments["point"].to_numpy(), count)
+    shown = find_roles(segments, rows)
     by_point = _roles_by_point(points, roles or {})
     found = [by_point.get(number, role) for number, role in enumerate(shown)]
-    reference = nearest_to_sender(segments, count, by_point)
+    reference = nearest_to_sender(segments, rows, by_point)
     path = inputs[points.points[reference].inputs[0]].path if count else ""
     clocks = [Clock(path, how="shares no packets with the reference") for _ in range(count)]
-    alignment = Alignment(reference, clocks, found, segments["point"].to_numpy())
+    alignment = Alignment(reference, clocks, found, rows)
     for point in points.points:
         role, stated_role = shown[point.number], by_point.get(point.number)
         if role and stated_role and role != stated_role:
@@ -135,12 +131,13 @@ def _estimate_rest(alignment: Alignment, segments: pd.DataFrame, points: Points)
     Points of one file have the file's clock.
     """
     placed = {n for n, clock in enumerate(alignment.clocks) if clock.pieces}
+    seen = _Seen(alignment, segments)
     while True:
-        placed |= _share_clocks(alignment, segments, points, placed)
+        placed |= _share_clocks(alignment, seen, points, placed)
         best: tuple[int, int, int] | None = None
         for far in sorted(set(range(len(alignment.clocks))) - placed):
             for near in sorted(placed):
-                shared = int((_pairing(alignment, segments, near, far).rows >= 0).sum())
+                shared = seen.pair(near, far)
                 if shared and (best is None or shared > best[0]):
                     best = shared, near, far
         if best is None:
@@ -150,7 +147,25 @@ def _estimate_rest(alignment: Alignment, segments: pd.DataFrame, points: Points)
         placed.add(far)
 
 
-def _share_clocks(alignment: Alignment, segments: pd.DataFrame, points: Points, placed: set[int]) -> set[int]:
+class _Seen:
+    """The connections that each point saw: only points with one in common can have packets in common."""
+
+    def __init__(self, alignment: Alignment, segments: pd.DataFrame) -> None:
+        self.alignment, self.segments = alignment, segments
+        connection = segments["connection"].to_numpy()
+        self.connections = [np.unique(connection[rows]) for rows in alignment.rows]
+
+    def pair(self, near: int, far: int) -> int:
+        """Pair the packets of two points; returns how many they share."""
+        known, rows = self.alignment.pairings, self.alignment.rows
+        if (near, far) not in known:
+            if not len(np.intersect1d(self.connections[near], self.connections[far], assume_unique=True)):
+                return 0
+            known[near, far] = match(*(columns_of(self.segments, rows[point]) for point in (near, far)))
+        return int((known[near, far].rows >= 0).sum())
+
+
+def _share_clocks(alignment: Alignment, seen: _Seen, points: Points, placed: set[int]) -> set[int]:
     """Give points without a clock that of a known one in the same file; returns them."""
     shared = set()
     for point in points.points:
@@ -160,15 +175,8 @@ def _share_clocks(alignment: Alignment, segments: pd.DataFrame, points: Points, 
             alignment.clocks[point.number] = replace(known, how=known.how)
             shared.add(point.number)
             for other in near:
-                _pairing(alignment, segments, other, point.number)
+                seen.pair(other, point.number)
     return shared
-
-
-def _pairing(alignment: Alignment, segments: pd.DataFrame, near: int, far: int) -> Pairing:
-    if (near, far) not in alignment.pairings:
-        ours, theirs = (segments.take(alignment.rows[point]) for point in (near, far))
-        alignment.pairings[near, far] = match(ours, theirs)
-    return alignment.pairings[near, far]
 
 
 def _estimate_clock(alignment: Alignment, segments: pd.DataFrame, near: int, far: int) -> Clock:

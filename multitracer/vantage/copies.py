@@ -30,6 +30,9 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 REACH_RECORDS = 8192
 """A copy follows its packet within so many records; a power of two."""
 _SLOTS = 4 * REACH_RECORDS
+STEADY_NS = 1_000_000
+"""Copies of a mirror port are no later than this, unless proven ones show it."""
+_MOST_TTL = 255
 LONGEST_NS = 100_000_000
 """A copy follows its packet within this time, which is half the shortest retransmission timer in use (Linux: 0.2 s)."""
 
@@ -43,8 +46,7 @@ class DelayLimits:
 
     known: int = 3
     """So many proven copies show what the delays are like."""
-    steady_ns: int = 1_000_000
-    """Copies of a mirror port are no later than this."""
+    steady_ns: int = STEADY_NS
     most_share: float = 0.5
     """An acknowledgement repeated within the delay is a copy if this share of the other packets is copied."""
     least_share: float = 0.2
@@ -94,12 +96,18 @@ class Recent(NamedTuple):
 
 
 class Senders(NamedTuple):
-    """Per sender: the last new packet's IP ID, how many new ones, how often the ID changed, newest TSval."""
+    """Per sender: the last new packet's IP ID and place, how many new ones, ID changes among them, their least TTL.
+
+    And while pairs are judged the newest TSval and the row of the last packet.
+    """
 
     last_id: Any
+    last_place: Any
     packets: Any
     changes: Any
+    ttl: Any
     tsval: Any
+    row: Any
 
 
 class _Pairs(NamedTuple):
@@ -166,17 +174,22 @@ def _joined(rows: Any, pieces: Sequence[slice]) -> Any:
 @inlined
 def packet_hash(fields: PacketFields, row: int) -> int:
     """A hash of what differs from packet to packet."""
-    upper = np.int64(fields.checksum[row]) << 15 ^ np.int64(fields.ip_id[row]) ^ np.int64(fields.flow[row]) << 3
+    checksum = np.int64(0) if fields.flags[row] & SYN else np.int64(fields.checksum[row])
+    upper = checksum << 15 ^ np.int64(fields.ip_id[row]) ^ np.int64(fields.flow[row]) << 3
     return int(hash_pair(np.int64(fields.raw_seq[row]) ^ np.int64(fields.raw_ack[row]) << 1, upper))
 
 
 @inlined
 def equal_packets(fields: PacketFields, one: int, other: int) -> bool:
-    """Whether two packets at one place are equal in all that a router leaves alone."""
+    """Whether two packets at one place are equal in all that a router leaves alone.
+
+    Of a SYN a router may lower the maximum segment size (RFC 4459 3.2), which changes its checksum.
+    """
+    clamped = fields.flags[one] & SYN and fields.ttl[one] != fields.ttl[other]
     return bool(
         fields.raw_seq[one] == fields.raw_seq[other]
         and fields.raw_ack[one] == fields.raw_ack[other]
-        and fields.checksum[one] == fields.checksum[other]
+        and (clamped or fields.checksum[one] == fields.checksum[other])
         and fields.ip_id[one] == fields.ip_id[other]
         and fields.payload_bytes[one] == fields.payload_bytes[other]
         and fields.flags[one] == fields.flags[other]
@@ -216,10 +229,10 @@ def find_equal(fields: PacketFields, warm: int, start: int, stop: int, recent: R
 def _judged(pairs: _Pairs, fields: PacketFields, start: int, stop: int, flows: int) -> _Pairs:
     """The pairs with what the sender's IP IDs and timestamps say of them."""
     if len(pairs.after):
-        senders = Senders(
-            np.full(2 * flows, -1, dtype=np.int32), np.zeros(2 * flows, dtype=np.int32),
-            np.zeros(2 * flows, dtype=np.int32), np.full(2 * flows, -1, dtype=np.int64),
-        )  # fmt: skip
+        none, zero = (np.full(2 * flows, value, dtype=np.int32) for value in (-1, 0))
+        newest, row = (np.full(2 * flows, -1, dtype=np.int64) for _ in range(2))
+        least = np.full(2 * flows, _MOST_TTL, dtype=np.int16)
+        senders = Senders(none, none.copy(), zero, zero.copy(), least, newest, row)
         watch_ids(fields, start, stop, pairs.after, senders)
         judge(fields, start, stop, pairs.after, pairs.before, senders, pairs.verdict)
     return pairs
@@ -227,14 +240,23 @@ def _judged(pairs: _Pairs, fields: PacketFields, start: int, stop: int, flows: i
 
 @kernel
 def watch_ids(fields: PacketFields, start: int, stop: int, after: Any, senders: Senders) -> None:
-    """Count each sender's packets, without the repeated ones in `after`, and how often the IP ID was another one."""
+    """Count each sender's packets, without the repeated ones in `after`, and how often the IP ID was another one.
+
+    The last packet's ID at another place is that packet again, not one that was sent with the same ID.
+    """
     pair = 0
     for row in range(start, stop):
         if pair < len(after) and after[pair] == row:
             pair += 1
             continue
         stream = 2 * np.int64(fields.flow[row]) + np.int64(fields.direction[row])
-        if senders.packets[stream] and senders.last_id[stream] != fields.ip_id[row]:
+        changed = senders.last_id[stream] != fields.ip_id[row]
+        moved = senders.last_place[stream] != fields.place[row]
+        senders.last_place[stream] = fields.place[row]
+        senders.ttl[stream] = min(senders.ttl[stream], fields.ttl[row])
+        if senders.packets[stream] and not changed and moved:
+            continue
+        if senders.packets[stream] and changed:
             senders.changes[stream] += 1
         senders.last_id[stream] = fields.ip_id[row]
         senders.packets[stream] += 1
@@ -244,7 +266,7 @@ def watch_ids(fields: PacketFields, start: int, stop: int, after: Any, senders: 
 def judge(
     fields: PacketFields, start: int, stop: int, after: Any, before: Any, senders: Senders, verdict: Any
 ) -> None:  # fmt: skip
-    """Fill `verdict` with what IP IDs, timestamps and delay say of each pair of equal packets."""
+    """Fill `verdict` with what IP IDs, timestamps, TTL and delay say of each pair of equal packets."""
     pair = 0
     for row in range(start, stop):
         stream = 2 * np.int64(fields.flow[row]) + np.int64(fields.direction[row])
@@ -255,39 +277,58 @@ def judge(
         if pair < len(after) and after[pair] == row:
             delay = abs(fields.time_ns[row] - fields.time_ns[before[pair]])
             numbered = fields.ip_id[row] > 0 and 2 * senders.changes[stream] >= max(2, senders.packets[stream])
+            alone = before[pair] > senders.row[stream ^ 1]
+            dated = stamped and (0 < later < 0x80000000 or unprompted(fields, row, delay, alone))
             if delay > LONGEST_NS:
                 verdict[pair] = REPEATED
-            elif numbered or (stamped and 0 < later < 0x80000000):
+            elif numbered or dated or behind_router(fields, row, before[pair], senders.ttl[stream]):
                 verdict[pair] = PROVEN
             else:
                 verdict[pair] = OPEN
             pair += 1
         elif stamped and (newest < 0 or later >= 0x80000000):
             senders.tsval[stream] = tsval
+        senders.row[stream] = row
+
+
+@kernel
+def behind_router(fields: PacketFields, row: int, before: int, least: int) -> bool:
+    """Whether a packet has passed one router more than any that its sender sent once: `least` is their TTL."""
+    return bool(fields.ttl[row] == fields.ttl[before] - 1 and fields.ttl[before] <= least)
+
+
+@kernel
+def unprompted(fields: PacketFields, row: int, delay: int, alone: bool) -> bool:
+    """Whether nothing can have made the sender repeat a packet, with the same timestamp, so soon.
+
+    What is sent again bears the time of that, so it was sent within a tick; what TCP resends so soon an
+    acknowledgement has prompted, and a packet is `alone` where none came after its first copy. The shortest timer
+    (a probe's, two ticks of the kernel's clock of 1 ms) is longer. Acknowledgements are repeated without a reason
+    that is seen.
+    """
+    carries = fields.payload_bytes[row] > 0 or fields.flags[row] & (SYN | FIN)
+    return bool(alone and carries and delay <= STEADY_NS)
 
 
 def _settled(pairs: _Pairs, fields: PacketFields, packets: int, limits: DelayLimits) -> tuple[Ints, int]:
     """The rows of copies, and how many packets with data may be copies or not; `packets` were captured there."""
-    verdict = pairs.verdict
-    proven, unclear = verdict == PROVEN, np.flatnonzero(verdict == OPEN)
-    if not len(unclear):
-        return pairs.after[proven], 0
-    after, before = pairs.after[unclear], pairs.before[unclear]
-    routed = fields.ttl[after] != fields.ttl[before]
-    carries = _carries(fields, after)
-    delay = np.abs(fields.time_ns[after] - fields.time_ns[before])
-    copied = np.zeros(len(unclear), dtype=np.bool_)
-    for kind in (False, True):
-        mine = routed == kind
-        known = _known_delays(fields, pairs, proven, kind)
+    if not (pairs.verdict == OPEN).any():
+        return pairs.after[pairs.verdict == PROVEN], 0
+    rows = np.flatnonzero(pairs.verdict != REPEATED)
+    after, before, proven = pairs.after[rows], pairs.before[rows], pairs.verdict[rows] == PROVEN
+    routers = np.sign(fields.ttl[before].astype(np.int16) - fields.ttl[after])
+    delay, carries = np.abs(fields.time_ns[after] - fields.time_ns[before]), _carries(fields, after)
+    copied = proven.copy()
+    for kind in (0, 1):  # no router gives back what it took: a greater TTL is not a copy's
+        mine = routers == kind
+        known = delay[mine & proven]
         if len(known) >= limits.known:
-            longest = min(_usual(known), LONGEST_NS if kind else limits.steady_ns)
-            share = proven.sum() / max(1, packets - len(unclear) - proven.sum())
-            copied[mine] = (delay[mine] <= longest) & (carries[mine] | (share >= limits.most_share))
-        else:
-            copied[mine] = _copied_throughout(fields, after[mine], delay[mine], packets, limits)
+            share = proven.sum() / max(1, packets - len(rows))
+            as_known = _as_known(delay[mine], known, LONGEST_NS if kind else limits.steady_ns)
+            copied[mine] |= as_known & (carries[mine] | (share >= limits.most_share))
+        copied[mine] |= _copied_throughout(delay[mine], carries[mine], packets, limits)
     left = ~copied & carries & (delay <= limits.steady_ns)
-    return np.concatenate([pairs.after[proven], after[copied]]), int(left.sum())
+    return after[copied], int(left.sum())
 
 
 def _carries(fields: PacketFields, rows: Any) -> Bools:
@@ -299,13 +340,14 @@ def _carries(fields: PacketFields, rows: Any) -> Bools:
 _SAMPLE = 10_000
 
 
-def _known_delays(fields: PacketFields, pairs: _Pairs, proven: Bools, routed: bool) -> Ints:
-    """The delays of some proven copies, those with another TTL or those with the same."""
-    rows = np.flatnonzero(proven)
-    rows = rows[:: max(1, len(rows) // _SAMPLE)]
-    after, before = pairs.after[rows], pairs.before[rows]
-    kind = (fields.ttl[after] != fields.ttl[before]) == routed
-    result: Ints = np.abs(fields.time_ns[after[kind]] - fields.time_ns[before[kind]])
+def _as_known(delay: Ints, known: Ints, most_ns: int) -> Bools:
+    """Which delays are like those of proven copies: up to `most_ns` no longer, beyond it no shorter either."""
+    known = known[:: max(1, len(known) // _SAMPLE)]
+    low, high = np.quantile(known, [0.05, 0.95])
+    spread = high - low + 1_000
+    result: Bools = (delay <= min(_usual(known), most_ns)) | (
+        (delay >= low - spread) & (delay <= min(high + spread, LONGEST_NS))
+    )
     return result
 
 
@@ -313,12 +355,13 @@ def _usual(delay: Ints) -> int:
     return int(2 * np.quantile(delay, 0.95)) + 1_000
 
 
-def _copied_throughout(fields: PacketFields, after: Any, delay: Ints, packets: int, limits: DelayLimits) -> Bools:
-    """Which packets are copies in a capture without a proven one: if it copied data and all else, and at once."""
+def _copied_throughout(delay: Ints, carries: Bools, packets: int, limits: DelayLimits) -> Bools:
+    """Which packets are copies in a capture that copied data and all else, and at once."""
     steady = delay <= limits.steady_ns
-    with_data = int(_carries(fields, after[steady]).sum())
+    with_data = int((steady & carries).sum())
     enough = steady.sum() >= max(2, limits.least_share * packets)
     enough &= with_data >= max(1, limits.least_share * steady.sum())
-    if not enough or steady.sum() < limits.least_steady * len(delay):
+    # Acknowledgements are repeated without being copied: only data show whether copies come at once.
+    if not enough or with_data < limits.least_steady * carries.sum():
         return np.zeros(len(delay), dtype=np.bool_)
-    return steady & (delay <= _usual(delay[steady]))
+    return steady & (delay <= _usual(delay[steady & carries]))

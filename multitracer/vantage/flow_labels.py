@@ -7,8 +7,10 @@ labels of one direction are two flows, unless their packets are the same: then o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -172,17 +174,33 @@ def count_fits(fields: Fields, families: Families, order: Any, top: Any, counts:
 
 
 def _same_packets(packets: pd.DataFrame, families: Families, rivals: Bools) -> dict[tuple[int, int], int]:
-    """Pairs of flows of a family with the same packets, and how many; only `rivals` can have any."""
+    """Pairs of flows of a family with the same packets, and how many; only `rivals` can have any.
+
+    An IP ID tells what was sent again from what was seen again (RFC 6864 4.3), if the nodes between the two places
+    leave it alone. They do between two flows that each have a third one's packets with their IDs: equal content with
+    other IDs was then sent again, as after a change of the tunnel.
+    """
     flow = packets["flow"].to_numpy()
     rows = np.flatnonzero(rivals[flow]) if rivals.any() else np.zeros(0, dtype=np.int64)
-    some = packets[["flow", "direction", *_CONTENT]].take(rows)
+    some = packets[["flow", "direction", "ip_id", *_CONTENT]].take(rows)
     key = _stream_keys(some, families)
     if len(rows) > _SAMPLED:
         mask = np.uint64((1 << (len(rows) // _SAMPLED).bit_length()) - 1)
         picked = np.flatnonzero((key & mask) == 0)
         key, some = key[picked], some.take(picked)
-    seen = np.unique(np.column_stack([key.view(np.int64), some["flow"].to_numpy().astype(np.int64)]), axis=0)
-    packets_of = np.bincount(seen[:, 1], minlength=len(families.family))
+    flow = some["flow"].to_numpy()
+    alike = _with_same_keys(key, flow)
+    if max(Counter(chain.from_iterable(alike)).values(), default=0) < 2:
+        return alike
+    numbered = _with_same_keys(mix(key, some["ip_id"].to_numpy()), flow)
+    passed = set(chain.from_iterable(numbered))
+    return {pair: count for pair, count in alike.items() if pair in numbered or not passed.issuperset(pair)}
+
+
+def _with_same_keys(key: npt.NDArray[np.uint64], flow: npt.NDArray[Any]) -> dict[tuple[int, int], int]:
+    """Pairs of flows with so many keys in common that they have the same packets, and how many."""
+    seen = np.unique(np.column_stack([key.view(np.int64), flow.astype(np.int64)]), axis=0)
+    packets_of = np.bincount(seen[:, 1])
     shared: dict[tuple[int, int], int] = {}
     for step in range(1, _MOST_LABELS):
         again = np.flatnonzero(seen[step:, 0] == seen[:-step, 0])
@@ -250,6 +268,16 @@ class _Joined:
             _unite(self.flow, members, one, other)
         for one, other in ((a, b) for a in members for b in members if (a, b) in alike):
             _unite(self.flow, members, one, other)
+        self._share_sides(members, alike)
+
+    def _share_sides(self, members: list[int], alike: Mapping[tuple[int, int], int]) -> None:
+        """Give flows of one connection that hold different packets one side: the tunnel changed, not the place."""
+        for at, one in enumerate(members):
+            for other in members[at + 1 :]:
+                if self.flow[one] == self.flow[other] and self.side[one] != self.side[other]:
+                    ours, theirs = ([m for m in members if self.side[m] == self.side[end]] for end in (one, other))
+                    if not any((a, b) in alike or (b, a) in alike for a in ours for b in theirs):
+                        _unite(self.side, members, one, other)
 
     def _directions(
         self, family: int, members: list[int], answered: Ints, sent: Ints

@@ -138,7 +138,8 @@ def _told_apart(tunnels: list[str], crowded: bool) -> list[str]:
                 return names
             break
     kinds = [_kind(tunnel) for tunnel in tunnels]
-    return [f"{kind}, side {kinds[: rank + 1].count(kind)}" for rank, kind in enumerate(kinds)]
+    sides = [kinds[: rank + 1].count(kind) for rank, kind in enumerate(kinds)]
+    return [kind if kinds.count(kind) == 1 else f"{kind}, side {side}" for kind, side in zip(kinds, sides, strict=True)]
 
 
 def _unpaired_notes(packets: pd.DataFrame, labels: Labels) -> dict[int, str]:

@@ -32,6 +32,10 @@ _UNCHANGED_SHARE = 0.9
 """A field is unchanged by the path when it is equal in this share of packets paired without it."""
 _SAMPLE_ROWS = 200_000
 """Above this number of packets, unchanged fields are determined from a sample."""
+_COLUMNS = (
+    "time_ns", "connection", "sender", "seq", "ack", "payload_bytes", "flags", "options", "tsval", "tsecr", "ip_id",
+    "checksum", "checksum_ok", "marks",
+)  # fmt: skip
 _DELAY_TOLERANCE_NS = 1_000_000
 """How far a packet's delay may be outside those of its neighbours, when delays decide."""
 
@@ -55,6 +59,13 @@ class Pairing:
         """Whether each row's bytes are known to have been captured at the second point."""
         result: Bools = (self.rows >= 0) | (self.in_pieces >= 0)
         return result
+
+
+def columns_of(segments: pd.DataFrame, rows: Ints) -> pd.DataFrame:
+    """What pairing reads of some rows of segments."""
+    import pandas as pd
+
+    return pd.DataFrame({name: segments[name].to_numpy()[rows] for name in _COLUMNS}, copy=False)
 
 
 def pair(sent: pd.DataFrame, received: pd.DataFrame) -> Ints:

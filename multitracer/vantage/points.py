@@ -9,7 +9,7 @@ packets several times.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,7 +21,7 @@ from multitracer.vantage.copies import Copies, find_copies
 from multitracer.vantage.rotation import continues_capture
 from multitracer.vantage.same_interface import also_in
 from multitracer.vantage.sources import Source, find_sources
-from multitracer.vantage.taps import are_ports
+from multitracer.vantage.taps import CLOCKS_NS, answer_in_order, may_be_ports
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,6 +35,11 @@ Notes: TypeAlias = dict[int, list[str]]
 _ONE_TAP = (
     "Is one observation point {others}, as the ports of a tap or the lines of a bonded link are: they hold different "
     "packets of the same connections."
+)
+_CLOCKS = (
+    " Their clocks are taken to be within {apart:.0f} ms of one another, and are not corrected: round trips may be "
+    "wrong by that, and whether a resend was needless is not said where its acknowledgement was recorded that near to "
+    "it."
 )
 _UNDECIDED = (
     "{count} packets repeat another one at once and bear neither an IP ID nor a timestamp that tells a copy from a "
@@ -59,6 +64,8 @@ class Point:
     first_ns: int
     at_once: bool = False
     """Whether several of its inputs recorded at the same time."""
+    ports: bool = False
+    """Whether several of its inputs are ports of one tap: their clocks may be `taps.CLOCKS_NS` apart."""
 
     @property
     def inputs(self) -> tuple[int, ...]:
@@ -101,9 +108,10 @@ def find_points(
         groups, sources = [[source] for source in sources], []
     for source in sources:
         _place_source(source, groups, packets, inputs, twice, notes)
+    single = {source.key: at for at, group in enumerate(groups) for source in group}
     groups = _with_ports_joined(packets, groups, flows, inputs, notes)
     groups.sort(key=lambda group: min(source.key for source in group))
-    made = tuple(_points(groups, inputs, names or {}))
+    made = tuple(_points(groups, single, inputs, names or {}))
     by_input = {number: tuple(texts) for number, texts in notes.items()}
     return Points(_point_of_rows(len(packets), groups), twice, made, by_input)
 
@@ -157,24 +165,46 @@ def _with_ports_joined(
 ) -> list[list[Source]]:
     """The groups, with those that are ports of one tap as one."""
     joined: list[list[Source]] = []
-    flow = packets["flow"].to_numpy()
-    taps_of: dict[int, set[int]] = {}
-    for group in groups:
-        rows = _rows(group)
-        own = np.unique(flow[rows]).tolist()
-        # Only those that share a flow are compared: a file may have a thousand interfaces.
-        near = sorted({tap for one in own for tap in taps_of.get(one, ())})
-        found = next((tap for tap in near if are_ports(packets, _rows(joined[tap]), rows, flows)), len(joined))
-        if found == len(joined):
-            joined.append([])
-        joined[found] += group
-        for one in own:
-            taps_of.setdefault(one, set()).add(found)
+    for taps in _grown(packets, groups, lambda tap, group: may_be_ports(packets, _rows(tap), _rows(group))):
+        if len(taps) == 1 or answer_in_order(packets, [_rows(group) for group in taps], flows):
+            joined.append([source for group in taps for source in group])
+        else:
+            joined += _joined_by_two(packets, taps, flows)
     if len(joined) < len(groups):
         part = {source.key: at for at, group in enumerate(groups) for source in group}
         joined = _with_lines_joined(packets, joined, part)
     _tell_ports(groups, joined, inputs, notes)
     return joined
+
+
+def _joined_by_two(packets: pd.DataFrame, groups: list[list[Source]], flows: int) -> list[list[Source]]:
+    """The same where not all are ports of one tap: each with those before that it answers."""
+
+    def are_ports(tap: list[Source], group: list[Source]) -> bool:
+        one, other = _rows(tap), _rows(group)
+        return may_be_ports(packets, one, other) and answer_in_order(packets, [one, other], flows)
+
+    return [[source for group in taps for source in group] for taps in _grown(packets, groups, are_ports)]
+
+
+def _grown(
+    packets: pd.DataFrame, groups: list[list[Source]], belongs: Callable[[list[Source], list[Source]], bool]
+) -> list[list[list[Source]]]:
+    """The groups, each with the first ones before that share a flow with it and to which it `belongs`."""
+    flow = packets["flow"].to_numpy()
+    taps: list[list[list[Source]]] = []
+    taps_of: dict[int, set[int]] = {}
+    for group in groups:
+        own = np.unique(flow[_rows(group)]).tolist()
+        # Only those that share a flow are compared: a file may have a thousand interfaces.
+        near = sorted({tap for one in own for tap in taps_of.get(one, ())})
+        found = next((tap for tap in near if belongs(list(itertools.chain(*taps[tap])), group)), len(taps))
+        if found == len(taps):
+            taps.append([])
+        taps[found].append(group)
+        for one in own:
+            taps_of.setdefault(one, set()).add(found)
+    return taps
 
 
 def _with_lines_joined(
@@ -214,7 +244,10 @@ def _point_of_rows(total: int, groups: list[list[Source]]) -> npt.NDArray[np.int
     return point
 
 
-def _points(groups: list[list[Source]], inputs: Sequence[Input], names: Names) -> list[Point]:
+def _points(
+    groups: list[list[Source]], single: dict[tuple[int, int], int], inputs: Sequence[Input], names: Names
+) -> list[Point]:
+    """The points of the groups; `single` numbers the parts of each, by source."""
     made = []
     for number, group in enumerate(groups):
         texts = [
@@ -223,7 +256,8 @@ def _points(groups: list[list[Source]], inputs: Sequence[Input], names: Names) -
         ]
         first = min(source.first_ns for source in group)
         keys = tuple(source.key for source in group)
-        made.append(Point(number, keys, " + ".join(texts), first, _at_once(group)))
+        ports = len(_inputs(group)) > 1 and len({single[key] for key in keys}) > 1
+        made.append(Point(number, keys, " + ".join(texts), first, _at_once(group), ports))
     return made
 
 
@@ -261,4 +295,5 @@ def _tell_ports(groups: list[list[Source]], joined: list[list[Source]], inputs: 
         for number in sorted(_inputs(tap)):
             others = [inputs[other].path for other in sorted(_inputs(tap) - {number})]
             with_what = "with " + ", ".join(others) if others else "with all its interfaces that hold them"
-            notes.setdefault(number, []).append(_ONE_TAP.format(others=with_what))
+            clocks = _CLOCKS.format(apart=CLOCKS_NS / 1e6) if others else ""
+            notes.setdefault(number, []).append(_ONE_TAP.format(others=with_what) + clocks)

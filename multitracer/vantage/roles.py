@@ -6,7 +6,7 @@ once; at the receiver's side it is the other way round.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -24,68 +24,81 @@ _NEAR_SHARE = 0.25
 """An end is near when less than this share of the round trip is on its side."""
 _MOST_SEGMENTS = 500_000
 """Number of a connection's first segments that are examined."""
-_COLUMNS = ["time_ns", "sender", "seq", "ack", "payload_bytes", "flags", "options", "tsval", "tsecr"]
+_COLUMNS = ("connection", "time_ns", "sender", "seq", "ack", "payload_bytes", "flags", "options", "tsval", "tsecr")
+
+Columns: TypeAlias = Mapping[str, Any]
 
 
-def find_roles(segments: pd.DataFrame, points: int) -> list[str | None]:
-    """Per point: sender, receiver, or None when it is in the middle of the path or unknown."""
-    return [_role(segments, point) for point in range(points)]
+def find_roles(segments: pd.DataFrame, rows: Sequence[Ints]) -> list[str | None]:
+    """Per point: sender, receiver, or None when it is in the middle of the path or unknown.
+
+    `rows[p]` are the rows of segments seen at point p.
+    """
+    most, columns = _Largest(segments), _columns(segments)
+    return [_role(columns, own, *most.at(own)) for own in rows]
 
 
-def nearest_to_sender(segments: pd.DataFrame, points: int, forced: Mapping[int, str]) -> int:
+def nearest_to_sender(segments: pd.DataFrame, rows: Sequence[Ints], forced: Mapping[int, str]) -> int:
     """The point nearest to the data sender of the connection with most data; `forced` roles come first."""
-    candidates = list(range(points))
+    candidates = list(range(len(rows)))
     stated = [point for point in candidates if forced.get(point) == "sender"]
     others = [point for point in candidates if forced.get(point) != "receiver"]
     candidates = stated or others or candidates
     if len(candidates) < 2:
         return candidates[0] if candidates else 0
-    connection, sender = largest(segments)
-    waits = [(time_to_ack(_first_segments(segments, connection, point), sender), -point) for point in candidates]
+    (connection, sender), columns = largest(segments), _columns(segments)
+    waits = [(time_to_ack(_first_segments(columns, connection, rows[point]), sender), -point) for point in candidates]
     return -max(waits)[1]
 
 
-def _first_segments(segments: pd.DataFrame, connection: int, point: int) -> pd.DataFrame:
-    """A connection's first segments at a point."""
-    rows = np.empty(min(len(segments), _MOST_SEGMENTS), dtype=np.int64)
-    count = first_rows(segments["connection"].to_numpy(), segments["point"].to_numpy(), connection, point, rows)
-    return segments[_COLUMNS].take(rows[:count])
+def _columns(segments: pd.DataFrame) -> Columns:
+    return {name: segments[name].to_numpy() for name in _COLUMNS}
+
+
+def _first_segments(columns: Columns, connection: int, rows: Ints) -> Columns:
+    """A connection's first segments among the rows of a point."""
+    own = rows[columns["connection"][rows] == connection][:_MOST_SEGMENTS]
+    return {name: column[own] for name, column in columns.items()}
+
+
+def largest(segments: pd.DataFrame) -> tuple[int, int]:
+    """(connection, sender) with most payload, at all points together."""
+    return _Largest(segments).at(np.arange(len(segments)))
+
+
+class _Largest:
+    """Finds who sent most among some rows, in time that only their number decides."""
+
+    def __init__(self, segments: pd.DataFrame) -> None:
+        self.columns = tuple(segments[name].to_numpy() for name in ("connection", "sender", "payload_bytes"))
+        self.totals = np.zeros(2 * (int(self.columns[0].max(initial=-1)) + 1), dtype=np.int64)
+
+    def at(self, rows: Ints) -> tuple[int, int]:
+        """(connection, sender) with most payload in the rows; the first of those with equally much."""
+        most = int(most_payload(*self.columns, rows, self.totals))
+        return most // 2, most % 2
 
 
 @kernel
-def first_rows(connection: Any, point: Any, wanted: int, at: int, rows: Ints) -> int:
-    """Fill `rows` with the first rows of a connection at a point; returns their number."""
-    count = 0
-    for row in range(len(connection)):
-        if count == len(rows):
-            break
-        if connection[row] == wanted and point[row] == at:
-            rows[count] = row
-            count += 1
-    return count
-
-
-def largest(segments: pd.DataFrame, point: int = -1) -> tuple[int, int]:
-    """(connection, sender) with most payload, at a point or (-1) at any."""
-    names = ("connection", "sender", "payload_bytes", "point")
-    connection, sender, payload, seen_at = (segments[name].to_numpy() for name in names)
-    totals = np.zeros(2 * (int(connection.max(initial=-1)) + 1), dtype=np.int64)
-    add_payload(connection, sender, payload, seen_at, point, totals)
-    most = int(np.argmax(totals)) if len(totals) else 0
-    return most // 2, most % 2
-
-
-@kernel
-def add_payload(connection: Any, sender: Any, payload: Any, point: Any, at: int, totals: Ints) -> None:
-    """Add up each sender's payload bytes, at a point or (-1) at any."""
-    for row in range(len(connection)):
-        if connection[row] >= 0 and (at < 0 or point[row] == at):
+def most_payload(connection: Any, sender: Any, payload: Any, rows: Ints, totals: Ints) -> int:
+    """2 * connection + sender with most payload bytes in `rows`; `totals` is all 0 before and after."""
+    most = np.int64(0)
+    for row in rows:
+        if connection[row] >= 0:
             totals[2 * np.int64(connection[row]) + sender[row]] += payload[row]
+    for row in rows:
+        if connection[row] >= 0:
+            end = 2 * np.int64(connection[row]) + sender[row]
+            if totals[end] > totals[most] or (totals[end] == totals[most] and totals[end] > 0 and end < most):
+                most = end
+    for row in rows:
+        if connection[row] >= 0:
+            totals[2 * np.int64(connection[row]) + sender[row]] = 0
+    return int(most)
 
 
-def _role(segments: pd.DataFrame, point: int) -> str | None:
-    connection, sender = largest(segments, point)
-    own = _first_segments(segments, connection, point)
+def _role(columns: Columns, rows: Ints, connection: int, sender: int) -> str | None:
+    own = _first_segments(columns, connection, rows)
     round_trip_beyond, round_trip_before = time_to_ack(own, sender), _time_to_echo(own, sender)
     if round_trip_before < 0 or round_trip_beyond < 0:
         round_trip_beyond, round_trip_before = _handshake(own, sender)
@@ -95,18 +108,18 @@ def _role(segments: pd.DataFrame, point: int) -> str | None:
     return "sender" if share < _NEAR_SHARE else "receiver" if share > 1 - _NEAR_SHARE else None
 
 
-def time_to_ack(own: pd.DataFrame, sender: int) -> float:
+def time_to_ack(own: Columns, sender: int) -> float:
     """Lower quartile of the time from data to its acknowledgement at this point (ns); -1 without any."""
-    time, flags = own["time_ns"].to_numpy(), own["flags"].to_numpy()
-    mine = own["sender"].to_numpy() == sender
-    end = own["seq"].to_numpy() + own["payload_bytes"].to_numpy()
-    data = np.flatnonzero(mine & (own["payload_bytes"].to_numpy() > 0))
+    time, flags = own["time_ns"], own["flags"]
+    mine = own["sender"] == sender
+    end = own["seq"] + own["payload_bytes"]
+    data = np.flatnonzero(mine & (own["payload_bytes"] > 0))
     answers = np.flatnonzero(~mine & (flags & ACK > 0))
     if not len(data) or not len(answers):
         return -1.0
     new = end[data] > np.r_[np.iinfo(np.int64).min, np.maximum.accumulate(end[data])[:-1]]
     data = data[new]
-    reached = np.maximum.accumulate(own["ack"].to_numpy()[answers])
+    reached = np.maximum.accumulate(own["ack"][answers])
     first = np.searchsorted(reached, end[data])
     fits = first < len(answers)
     waits = time[answers[first[fits]]] - time[data[fits]]
@@ -114,17 +127,17 @@ def time_to_ack(own: pd.DataFrame, sender: int) -> float:
     return float(np.quantile(waits, 0.25)) if len(waits) else -1.0
 
 
-def _time_to_echo(own: pd.DataFrame, sender: int) -> float:
+def _time_to_echo(own: Columns, sender: int) -> float:
     """Lower decile of the time from an acknowledgement to data that echoes its timestamp (ns); -1 without any."""
-    stamped = own["options"].to_numpy() & OPTION_TIMESTAMPS > 0
-    mine = own["sender"].to_numpy() == sender
-    time = own["time_ns"].to_numpy()
-    data = np.flatnonzero(mine & stamped & (own["payload_bytes"].to_numpy() > 0))
+    stamped = own["options"] & OPTION_TIMESTAMPS > 0
+    mine = own["sender"] == sender
+    time = own["time_ns"]
+    data = np.flatnonzero(mine & stamped & (own["payload_bytes"] > 0))
     answers = np.flatnonzero(~mine & stamped)
     if len(data) < 2 or len(answers) < 2:
         return -1.0
-    echoed = np.maximum.accumulate(own["tsecr"].to_numpy()[data].astype(np.int64))
-    stamp = own["tsval"].to_numpy()[answers].astype(np.int64)
+    echoed = np.maximum.accumulate(own["tsecr"][data].astype(np.int64))
+    stamp = own["tsval"][answers].astype(np.int64)
     new = stamp > np.r_[np.iinfo(np.int64).min, np.maximum.accumulate(stamp)[:-1]]
     answers, stamp = answers[new], stamp[new]
     first = np.searchsorted(echoed, stamp)
@@ -134,10 +147,10 @@ def _time_to_echo(own: pd.DataFrame, sender: int) -> float:
     return float(np.quantile(waits, 0.1)) if len(waits) else -1.0
 
 
-def _handshake(own: pd.DataFrame, sender: int) -> tuple[float, float]:
+def _handshake(own: Columns, sender: int) -> tuple[float, float]:
     """The handshake's round trips beyond and before this point, seen from the data sender; -1, -1 unknown."""
-    flags = own["flags"].to_numpy()
-    time, from_client = own["time_ns"].to_numpy(), own["sender"].to_numpy() == 0
+    flags = own["flags"]
+    time, from_client = own["time_ns"], own["sender"] == 0
     opening = np.flatnonzero((flags & (SYN | ACK)) == SYN)
     answer = np.flatnonzero((flags & (SYN | ACK)) == (SYN | ACK))
     if len(opening) != 1 or len(answer) != 1:
@@ -146,6 +159,7 @@ def _handshake(own: pd.DataFrame, sender: int) -> tuple[float, float]:
     closing = closing[closing > answer[0]]
     if not len(closing):
         return -1.0, -1.0
-    to_server = float(time[answer[0]] - time[opening[0]])
-    to_client = float(time[closing[0]] - time[answer[0]])
+    # As Python integers: damaged times may be further apart than int64 reaches.
+    asked, answered, closed = (int(time[row[0]]) for row in (opening, answer, closing))
+    to_server, to_client = float(answered - asked), float(closed - answered)
     return (to_server, to_client) if sender == 0 else (to_client, to_server)

@@ -6,6 +6,7 @@ lines. Two observation points, unlike these, hold the same packets.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -31,6 +32,10 @@ _SAMPLED = 1 << 16
 _NEAR = 1 << 24
 """Sequence and acknowledgement numbers of one connection are not farther apart than this."""
 _NONE = -1
+ACKED, ANY = 0, 1
+"""Kinds of packets that are compared: those that a receiver acknowledges (data, SYN, FIN), or all."""
+CLOCKS_NS = 10_000_000
+"""Files of one tap are of one host's clock, or of clocks that NTP keeps this near to one another (RFC 5905 1)."""
 
 
 class Fields(NamedTuple):
@@ -45,61 +50,81 @@ class Fields(NamedTuple):
     options: Any
     tsval: Any
     tsecr: Any
+    time_ns: Any
 
 
 class Senders(NamedTuple):
-    """Per flow and direction: where the last packet came from, the number after its highest octet, its newest TSval."""
+    """Per flow and direction: the number after the highest octet, the newest TSval, and whether there was a packet."""
 
-    source: Any
     top: Any
     tsval: Any
+    seen: Any
 
 
-def are_ports(packets: pd.DataFrame, one: Ints, other: Ints, flows: int) -> bool:
-    """Whether the rows `one` and `other`, which share flows, are what two ports of one tap recorded.
+def may_be_ports(packets: pd.DataFrame, one: Ints, other: Ints) -> bool:
+    """Whether the rows `one` and `other`, which share flows, are other packets, recorded meanwhile.
 
-    Both are of one input, or each of another.
+    Both are of one input, or each of others.
     """
-    fields = Fields(*(packets[name].to_numpy() for name in Fields._fields))
-    if not _differ(fields, one, other):
-        return False
     time, number = packets["time_ns"].to_numpy(), packets["input"].to_numpy()
-    rows = np.concatenate([one, other])
-    which = np.repeat(np.array([0, 1], dtype=np.int8), [len(one), len(other)])
-    of_one_file = number[one[0]] == number[other[0]]
-    if not of_one_file and not _overlap(time[one], time[other]):
+    if number[one[0]] != number[other[0]] and not _overlap(time[one], time[other]):
         return False  # what answers it was recorded meanwhile
+    return _differ(_fields(packets), one, other)
+
+
+def answer_in_order(packets: pd.DataFrame, parts: Sequence[Ints], flows: int) -> bool:
+    """Whether the rows of several sources follow and acknowledge one another, as what was sent at one place does.
+
+    All are looked at together: what a packet of one acknowledges may be in any of the others.
+    """
+    time, number = packets["time_ns"].to_numpy(), packets["input"].to_numpy()
+    rows = np.concatenate(list(parts))
+    which = np.repeat(np.arange(len(parts), dtype=np.int16), [len(part) for part in parts])
+    of_one_file = bool((number[rows] == number[rows[0]]).all())
     order = np.argsort(rows if of_one_file else time[rows], kind="stable")
-    answers, in_order = _answers(fields, rows[order], which[order], flows, strictly=not of_one_file)
+    bounds = (_NEAR, 0) if of_one_file else (0, CLOCKS_NS)
+    answers, in_order = _answers(_fields(packets), rows[order], which[order], flows, *bounds)
     return 2 * in_order > answers and in_order >= _LEAST_IN_ORDER * answers - _EXCEPTIONS
+
+
+def _fields(packets: pd.DataFrame) -> Fields:
+    return Fields(*(packets[name].to_numpy() for name in Fields._fields))
 
 
 def _overlap(times: Ints, others: Ints) -> bool:
     """Whether the times of two sources overlap."""
-    return bool(times.min() <= others.max() and others.min() <= times.max())
+    return bool(times.min() <= others.max() + CLOCKS_NS and others.min() <= times.max() + CLOCKS_NS)
 
 
 def _differ(fields: Fields, one: Ints, other: Ints) -> bool:
-    """Whether the two sources have next to no packet in common."""
-    mine, its = _sample(fields, one), _sample(fields, other)
-    return len(np.intersect1d(mine, its)) <= _MOST_SHARED * min(len(mine), len(its))
+    """Whether the two sources have next to no packet in common.
+
+    Pure acknowledgements are compared only where a source has nothing else: they are dropped and merged on their way.
+    """
+    mine, its = _sample(fields, one, ACKED), _sample(fields, other, ACKED)
+    if not len(mine) or not len(its):
+        mine, its = _sample(fields, one, ANY), _sample(fields, other, ANY)
+    fewer = min(len(mine), len(its))
+    return len(np.intersect1d(mine, its)) <= max(_MOST_SHARED * fewer, min(_EXCEPTIONS, fewer // 4))
 
 
-def _sample(fields: Fields, rows: Ints) -> Ints:
-    """Hashes of the packets with data, SYN or FIN; of very many, of those whose hash is a multiple of a number."""
+def _sample(fields: Fields, rows: Ints, kinds: int) -> Ints:
+    """Hashes of the packets of these kinds; of very many, of those whose hash is a multiple of a number."""
     mask = (1 << max(0, (len(rows) // _SAMPLED).bit_length())) - 1
     found = np.empty(len(rows), dtype=np.int64)
-    return np.unique(found[: hash_packets(fields, rows, mask, found)])
+    return np.unique(found[: hash_packets(fields, rows, kinds, mask, found)])
 
 
 @kernel
-def hash_packets(fields: Fields, rows: Any, mask: int, found: Any) -> int:
-    """Fill `found` with hashes of the packets that a receiver acknowledges, where no bit of `mask` is set."""
+def hash_packets(fields: Fields, rows: Any, kinds: int, mask: int, found: Any) -> int:
+    """Fill `found` with hashes of the packets of these kinds, where no bit of `mask` is set."""
     count = 0
     for row in rows:
-        if fields.payload_bytes[row] > 0 or fields.flags[row] & (SYN | FIN):
+        if kinds == ANY or fields.payload_bytes[row] > 0 or fields.flags[row] & (SYN | FIN):
             stream = 2 * np.int64(fields.flow[row]) + np.int64(fields.direction[row])
             what = np.int64(fields.payload_bytes[row]) << 8 ^ np.int64(fields.flags[row])
+            if kinds == ANY:
+                what ^= np.int64(fields.raw_ack[row]) << 24
             hashed = hash_pair(np.int64(fields.raw_seq[row]) ^ stream << 7, what ^ np.int64(fields.tsval[row]))
             if not hashed & mask:
                 found[count] = hashed
@@ -107,37 +132,48 @@ def hash_packets(fields: Fields, rows: Any, mask: int, found: Any) -> int:
     return count
 
 
-def _answers(fields: Fields, rows: Ints, which: Any, flows: int, *, strictly: bool) -> tuple[int, int]:
-    """How many packets follow one of the other source, and how many of these can be later than it."""
-    senders = Senders(
-        np.full(2 * flows, _NONE, dtype=np.int8), np.zeros(2 * flows, dtype=np.int64),
-        np.full(2 * flows, _NONE, dtype=np.int64),
+def _answers(fields: Fields, rows: Ints, which: Any, flows: int, slack: int, apart_ns: int) -> tuple[int, int]:
+    """How many packets follow one of another source, and how many of these can be later than it."""
+    last = np.full(2 * flows, _NONE, dtype=np.int16)
+    early, late = (
+        Senders(np.zeros(2 * flows, dtype=np.int64), np.full(2 * flows, _NONE, dtype=np.int64),
+                np.zeros(2 * flows, dtype=np.bool_)) for _ in range(2)
     )  # fmt: skip
     counts = np.zeros(2, dtype=np.int64)
-    count_answers(fields, rows, which, senders, 0 if strictly else _NEAR, counts)
+    count_answers(fields, rows, which, last, early, late, slack, apart_ns, counts)
     return int(counts[0]), int(counts[1])
 
 
 @kernel
-def count_answers(fields: Fields, rows: Any, which: Any, senders: Senders, slack: int, counts: Any) -> None:
-    """Count the packets that follow one of the other source, and those of them that can be later than it.
+def count_answers(
+    fields: Fields, rows: Any, which: Any, last: Any, early: Senders, late: Senders, slack: int, apart_ns: int,
+    counts: Any,
+) -> None:  # fmt: skip
+    """Count the packets that follow one of another source, and those of them that can be later than it.
 
     A packet follows what the other end sent, by its acknowledgement, and what its own end sent before. It may be
-    `slack` octets ahead of what was captured.
+    `slack` octets ahead of what was captured, or `apart_ns` earlier: `early` is what had surely been sent before
+    it, `late` what may have been.
     """
+    first, beyond = 0, 0
     for at in range(len(rows)):
         row = rows[at]
+        while first < at and fields.time_ns[rows[first]] < fields.time_ns[row] - apart_ns:
+            note_sent(fields, rows[first], early)
+            first += 1
+        while beyond < len(rows) and (beyond < at or fields.time_ns[rows[beyond]] < fields.time_ns[row] + apart_ns):
+            note_sent(fields, rows[beyond], late)
+            beyond += 1
         stream = 2 * np.int64(fields.flow[row]) + np.int64(fields.direction[row])
-        before, peer = senders.source[stream], senders.source[stream ^ 1]
+        before, peer = last[stream], last[stream ^ 1]
         if fields.flags[row] & ACK and peer >= 0 and peer != which[at]:
             counts[0] += 1
-            counts[1] += 1 if answers(fields, row, senders, stream ^ 1, slack) else 0
+            counts[1] += 1 if answers(fields, row, late, stream ^ 1, slack) else 0
         elif before >= 0 and before != which[at]:
-            beyond = signed32(np.int64(fields.raw_seq[row]) - senders.top[stream])
+            ahead = signed32(np.int64(fields.raw_seq[row]) - early.top[stream])
             counts[0] += 1
-            counts[1] += 1 if -slack <= beyond < _NEAR else 0
-        note_sent(fields, row, senders, stream)
-        senders.source[stream] = which[at]
+            counts[1] += 1 if not early.seen[stream] or -slack <= ahead < _NEAR else 0
+        last[stream] = which[at]
 
 
 @kernel
@@ -158,13 +194,14 @@ def answers(fields: Fields, row: int, senders: Senders, peer: int, slack: int) -
 
 
 @kernel
-def note_sent(fields: Fields, row: int, senders: Senders, stream: int) -> None:
+def note_sent(fields: Fields, row: int, senders: Senders) -> None:
     """Take down the highest octet and the newest timestamp that a sender has sent."""
-    flags = fields.flags[row]
+    flags, stream = fields.flags[row], 2 * np.int64(fields.flow[row]) + np.int64(fields.direction[row])
     end = np.int64(fields.raw_seq[row]) + np.int64(fields.payload_bytes[row])
     end = (end + (1 if flags & SYN else 0) + (1 if flags & FIN else 0)) & 0xFFFFFFFF
-    if senders.source[stream] < 0 or flags & SYN or signed32(end - senders.top[stream]) > 0:
+    if not senders.seen[stream] or flags & SYN or signed32(end - senders.top[stream]) > 0:
         senders.top[stream] = end
     tsval, newest = np.int64(fields.tsval[row]), senders.tsval[stream]
     if fields.options[row] & OPTION_TIMESTAMPS and (newest < 0 or signed32(tsval - newest) > 0):
         senders.tsval[stream] = tsval
+    senders.seen[stream] = True

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from multitracer.compute.kernels import inlined, kernel
-from multitracer.wire.layers import transport
 from multitracer.wire.octets import big16, big32, hash_pair
 
 # Columns of `known`, one row per flow: the offset of the IP header of its first packet, and that packet's
 # source and destination as numbers, and the label of its tunnels. The ends are exact for IPv4; for IPv6 they hold a
-# hash of the address.
-FIRST, END_A, END_B, LABEL = range(4)
-_COLUMNS = 4
+# hash of the address, and the last four columns the addresses, in halves.
+FIRST, END_A, END_B, LABEL, ADDRESSES = range(5)
+_HALVES = 4
+COLUMNS = ADDRESSES + _HALVES
 _START = 1 << 12
 NO_FLOW = -1
 _EXACT = 1 << 48
@@ -34,38 +34,34 @@ _TAG_FROM = 31
 class Flows:
     """The flows of one capture, numbered in order of appearance, in an open-addressing hash table that grows.
 
-    `table` has shape (slots,), int64, slots a power of two; `known` has shape (slots / 4, 4), int64.
+    `table` has shape (slots,), int64, slots a power of two; `known` has shape (slots / 4, COLUMNS), int64. They need no
+    octets of a flow's packets: the capture may be read in pieces.
     """
 
     def __init__(self) -> None:
         self.count = 0
         self.table = np.full(_START, EMPTY, dtype=np.int64)
-        self.known = np.empty((_START // 4, _COLUMNS), dtype=np.int64)
+        self.known = np.empty((_START // 4, COLUMNS), dtype=np.int64)
 
     @property
     def full(self) -> bool:
         """Whether the table must grow before the next batch, in which every packet may begin a new flow."""
         return self.count + BATCH > len(self.known)
 
-    @property
-    def first(self) -> Any:
-        """Offset of the IP header of each flow's first packet, shape (count,)."""
-        return self.known[: self.count, FIRST]
-
-    @property
-    def label(self) -> Any:
-        """The label of each flow's tunnels, 0 for none, shape (count,)."""
-        return self.known[: self.count, LABEL]
+    def since(self, before: int) -> tuple[Any, Any]:
+        """Of the flows after the first `before`: offset of the first packet's IP header, label of the tunnels or 0."""
+        new = self.known[before : self.count]
+        return new[:, FIRST].copy(), new[:, LABEL].copy()
 
     def grow(self) -> None:
         """Make room for four times as many flows."""
         self.table = np.full(4 * len(self.table), EMPTY, dtype=np.int64)
-        larger = np.empty((len(self.table) // 4, _COLUMNS), dtype=np.int64)
+        larger = np.empty((len(self.table) // 4, COLUMNS), dtype=np.int64)
         larger[: self.count] = self.known[: self.count]
         self.known = larger
         rehash(self.known, self.count, self.table)
 
-    def merge(self, data: Any, other: Flows) -> Any:
+    def merge(self, other: Flows) -> Any:
         """Add the flows of another part of the capture.
 
         Returns per flow of `other`: 2 * its number here + 1 if source and destination are swapped.
@@ -75,7 +71,7 @@ class Flows:
         while done < other.count:
             if self.full:
                 self.grow()
-            done, self.count = merge_flows(data, other.known, done, found, self.table, self.known, self.count)
+            done, self.count = merge_flows(other.known, done, found, self.table, self.known, self.count)
         return found
 
 
@@ -95,15 +91,19 @@ def address(data: Any, at: int, size: int) -> int:
     return (hash_pair(upper ^ big32(data, at + 8), big32(data, at + 12)) & 0xFFFFFFFFFF) | 1 << 40
 
 
-@kernel
-def same_ends(data: Any, ip: int, other: int, reverse: int) -> bool:
-    """Whether two IPv6 packets have the same addresses; with `reverse` 1, source and destination exchanged."""
-    for i in range(16):
-        if data[ip + 8 + i] != data[other + 8 + 16 * reverse + i]:
-            return False
-        if data[ip + 24 + i] != data[other + 24 - 16 * reverse + i]:
-            return False
-    return True
+@inlined
+def half_address(data: Any, at: int) -> int:
+    """Eight octets of an IPv6 address as a signed number."""
+    return np.int64(big32(data, at)) << 32 | big32(data, at + 4)
+
+
+@inlined
+def same_addresses(known: Any, one: int, other: int, turned: int) -> bool:
+    """Whether two rows have the same IPv6 addresses; with `turned` 2, source and destination exchanged."""
+    same = True
+    for half in range(_HALVES):
+        same = same and known[one, ADDRESSES + half] == known[other, ADDRESSES + (half ^ turned)]
+    return same
 
 
 @inlined
@@ -136,22 +136,35 @@ def look_up_batch(source: Any, destination: Any, label: Any, table: Any, known: 
 
 @kernel
 def find_flow(data: Any, ip: int, tcp: int, label: int, table: Any, known: Any, flows: int) -> int:
-    """2 * flow number + direction of a packet; a new flow is entered as number `flows`, with direction 0."""
+    """2 * flow number + direction of a packet; a new flow is entered as number `flows`, with direction 0.
+
+    The packet's row is written into `known` in any case, behind those of the flows.
+    """
     source, destination = ends_of(data, ip, tcp)
+    known[flows, FIRST], known[flows, END_A], known[flows, END_B], known[flows, LABEL] = ip, source, destination, label
+    if source >= _EXACT:
+        for half in range(_HALVES):
+            known[flows, ADDRESSES + half] = half_address(data, ip + 8 + 8 * half)
+    return enter_flow(table, known, flows)
+
+
+@kernel
+def enter_flow(table: Any, known: Any, flows: int) -> int:
+    """2 * flow number + direction of the packet in row `flows` of `known`; the row is a new flow's if there is none."""
+    source, destination, label = known[flows, END_A], known[flows, END_B], known[flows, LABEL]
     exact, key = source < _EXACT, flow_hash(source, destination, label)
     slot, tag = key & (len(table) - 1), tag_of(key)
     while table[slot] != EMPTY:
         number = table[slot] & _NUMBER
         if table[slot] >> _TAG_AT == tag and known[number, LABEL] == label:
             one, other = known[number, END_A], known[number, END_B]
-            if one == source and other == destination and (exact or same_ends(data, ip, known[number, FIRST], 0)):
+            if one == source and other == destination and (exact or same_addresses(known, flows, number, 0)):
                 return int(2 * number)
-            if one == destination and other == source and (exact or same_ends(data, ip, known[number, FIRST], 1)):
+            if one == destination and other == source and (exact or same_addresses(known, flows, number, 2)):
                 return int(2 * number + 1)
         slot = (slot + 1) & (len(table) - 1)
     table[slot] = tag << _TAG_AT | flows
-    known[flows, FIRST], known[flows, END_A], known[flows, END_B], known[flows, LABEL] = ip, source, destination, label
-    return 2 * flows
+    return int(2 * flows)
 
 
 @kernel
@@ -172,7 +185,7 @@ def rehash(known: Any, flows: int, table: Any) -> None:
 
 
 @kernel
-def merge_flows(data: Any, others: Any, start: int, found: Any, table: Any, known: Any, flows: int) -> Any:
+def merge_flows(others: Any, start: int, found: Any, table: Any, known: Any, flows: int) -> Any:
     """Find or enter the flows others[start:]; returns (row reached, number of flows).
 
     Stops early when `known` is full; call again from that row after growing.
@@ -180,8 +193,8 @@ def merge_flows(data: Any, others: Any, start: int, found: Any, table: Any, know
     for row in range(start, len(found)):
         if flows == len(known):
             return row, flows
-        ip = others[row, FIRST]
-        tcp, label = transport(data, ip, len(data))[1], others[row, LABEL]
-        found[row] = find_flow(data, ip, tcp, label, table, known, flows)
+        for column in range(COLUMNS):
+            known[flows, column] = others[row, column]
+        found[row] = enter_flow(table, known, flows)
         flows = max(flows, found[row] // 2 + 1)
     return len(found), flows

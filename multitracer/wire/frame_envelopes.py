@@ -24,9 +24,9 @@ from multitracer.wire.inside import (
     number,
 )
 from multitracer.wire.layers import ENTROPY_INDICATOR, LAST_RESERVED_LABEL, VLAN_TAGS
+from multitracer.wire.llc import llc as behind_llc
 
 _ADDRESSES_BYTES = 12
-_SNAP = b"\xaa\xaa"
 _ISL_DESTINATIONS = (b"\x01\x00\x0c\x00\x00", b"\x03\x00\x0c\x00\x00")
 _ISL_BYTES = 26
 _ANY_SIZE = 1 << 17
@@ -45,9 +45,8 @@ def frame(octets: bytes) -> Inside | None:
 
 def llc(octets: bytes) -> Inside | None:
     """What follows LLC (and SNAP) headers (IEEE 802.2, RFC 1042)."""
-    if octets[:2] == _SNAP:
-        return Inside(number(octets, 6), octets[8:])
-    return if_ip(octets[3:]) if octets[:3] == b"\x06\x06\x03" else None
+    content = behind_llc(octets)
+    return Inside(*content) if content else None
 
 
 def vlan(octets: bytes) -> Inside | None:
@@ -102,10 +101,11 @@ def is_frame(octets: bytes) -> bool:
     kind, at = number(octets, 12), 14
     while kind in VLAN_TAGS:
         kind, at = number(octets, at + 2), at + 4
-    if kind < FIRST_ETHERTYPE and octets[at : at + 2] == _SNAP:
-        kind, at = number(octets, at + 6), at + 8
+    octets = octets[at:]
+    if kind < FIRST_ETHERTYPE:
+        kind, octets = behind_llc(octets) or (kind, octets)
     if kind in (IPV4, IPV6):
-        return is_sound(octets[at:], _ANY_SIZE) and octets[at] >> 4 == (4 if kind == IPV4 else 6)
+        return is_sound(octets, _ANY_SIZE) and octets[0] >> 4 == (4 if kind == IPV4 else 6)
     return is_known(kind)
 
 

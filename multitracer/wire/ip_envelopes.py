@@ -16,6 +16,7 @@ from multitracer.wire.inside import (
     AT_RECEIVER,
     BETWEEN_ENDS,
     ETHERNET,
+    IEEE_802_11,
     IPV4,
     IPV6,
     MPLS,
@@ -30,6 +31,8 @@ from multitracer.wire.layers import PROTOCOL_TCP, PROTOCOL_UDP
 _EXTENSIONS = (0, 43, 60, 135)
 """IPv6 extension headers with their length in the second octet (RFC 8200 4.1, RFC 6275 6.1)."""
 _WCCP = 0x883E
+_ARUBA = range(0x8200, 0x8380, 0x10)
+"""GRE types of Aruba's access points, one a virtual one, around frames of IEEE 802.11 (as Wireshark reads them)."""
 _ERSPAN_2, _ERSPAN_3 = 0x88BE, 0x22EB
 _ERSPAN_IP = 2
 """Frame type of ERSPAN III: an IP packet."""
@@ -107,6 +110,8 @@ def gre(body: bytes) -> Inside | Closed | None:
     if kind == _WCCP:
         # WCCP 2 has a header of four octets here, version 1 has none.
         return if_ip(header.data, label, BETWEEN_ENDS) or if_ip(header.data[4:], label, BETWEEN_ENDS)
+    if kind in _ARUBA:
+        return Inside(IEEE_802_11, header.data, f"{label} type {kind:#06x}", BETWEEN_ENDS)
     if kind in (IPV4, IPV6, PPP) or kind in OF_FRAMES:
         return Inside(kind, header.data, label, BETWEEN_ENDS)
     return Closed(f"GRE of type {kind:#06x}") if header.data else None

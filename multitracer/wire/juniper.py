@@ -5,7 +5,7 @@ Layouts as tcpdump's print-juniper.c reads them; Juniper has published no other 
 
 from __future__ import annotations
 
-from multitracer.wire.llc import CHDLC_TYPES, ETHERNET, PPP, Payload, after_llc, after_nlpid, frame_relay, if_ip
+from multitracer.wire.llc import CHDLC_TYPES, ETHERNET, PPP, Payload, after_nlpid, frame_relay, if_ip, llc_or_ip
 
 (
     _MLPPP, _MLFR, _GGSN, _MFR, _ATM2, _SERVICES, _ATM1, _MONITOR, _PPPOE, _PPPOE_ATM, _ETHER, _PPP, _FRELAY, _CHDLC,
@@ -65,7 +65,7 @@ def _guessed(frame: bytes, link_type: int) -> Payload | None:
     """A frame whose card does not say what it is: by its first octets."""
     if frame[:1] == b"\x03":
         return after_nlpid(frame[1:])
-    found = after_llc(frame)
+    found = llc_or_ip(frame)
     if found is None and link_type in (_MLPPP, _ATM2):
         return PPP, frame
     return found

@@ -9,7 +9,8 @@ IP, IPV6, MPLS, ETHERNET, PPP = 0x0800, 0x86DD, 0x8847, 0x6558, 0x880B
 CHDLC_TYPES = (0x0F00, 0x8F00)
 """The first two octets of Cisco HDLC: unicast and broadcast."""
 _NLPIDS = {0xCC: IP, 0x8E: IPV6, 0xCF: PPP}
-_SNAP, _ISO = b"\xaa\xaa\x03", b"\xfe\xfe\x03"
+_SNAP, _ISO, _IP = b"\xaa\xaa\x03", b"\xfe\xfe\x03", b"\x06\x06\x03"
+"""The service access points of a protocol at both ends, and the control octet of unnumbered information."""
 _BRIDGED = b"\x00\x80\xc2"
 _BRIDGED_FRAMES = {b"\x00\x01": 2, b"\x00\x07": 2}
 """802.3 frames with and without their check sequence, behind two octets of padding (RFC 2684 5.2)."""
@@ -21,11 +22,18 @@ def if_ip(octets: bytes) -> Payload | None:
     return None if kind is None else (kind, octets)
 
 
-def after_llc(octets: bytes) -> Payload | None:
-    """What follows an LLC header, or an IP packet without one."""
+def llc(octets: bytes) -> Payload | None:
+    """What follows an LLC header: SNAP, an NLPID (RFC 2684 5.1), or IP by its own access point (RFC 948)."""
     if octets.startswith(_SNAP):
         return after_snap(octets[3:])
-    return after_nlpid(octets[3:]) if octets.startswith(_ISO) else if_ip(octets)
+    if octets.startswith(_ISO):
+        return after_nlpid(octets[3:])
+    return if_ip(octets[3:]) if octets.startswith(_IP) else None
+
+
+def llc_or_ip(octets: bytes) -> Payload | None:
+    """The same, or an IP packet without a header, where circuits may carry one protocol only (RFC 2684 6)."""
+    return llc(octets) or if_ip(octets)
 
 
 def after_snap(octets: bytes) -> Payload | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from multitracer.wire import juniper, radiotap, usb_packets
-from multitracer.wire.llc import CHDLC_TYPES, ETHERNET, MPLS, PPP, Payload, after_llc, frame_relay, if_ip
+from multitracer.wire.llc import CHDLC_TYPES, ETHERNET, MPLS, PPP, Payload, frame_relay, if_ip, llc, llc_or_ip
 from multitracer.wire.wifi_packets import WifiPackets
 
 SLL, SLL2 = 113, 276
@@ -123,7 +123,7 @@ def _sunatm(record: bytes) -> Payload | None:
     """Four octets of flags and channel; type 1 is LAN emulation: two octets, then Ethernet."""
     if record[:1] and record[0] & 15 == 1:
         return ETHERNET, record[6:]
-    return after_llc(record[4:])
+    return llc_or_ip(record[4:])
 
 
 def _token_ring(record: bytes) -> Payload | None:
@@ -131,7 +131,7 @@ def _token_ring(record: bytes) -> Payload | None:
     if len(record) < 15 or record[1] >> 6 != 1:
         return None
     route = record[14] & 0x1F if record[8] & 0x80 else 0
-    return after_llc(record[14 + route :])
+    return llc(record[14 + route :])
 
 
 def _pflog(record: bytes) -> Payload | None:
@@ -190,9 +190,9 @@ def _nflog(record: bytes) -> bytes:
 
 _ONE_PACKET: dict[int, Callable[[bytes], Payload | None]] = {
     6: _token_ring,
-    11: after_llc,
+    11: llc_or_ip,
     51: _pppoe,
-    106: after_llc,
+    106: llc_or_ip,
     107: frame_relay,
     109: lambda record: if_ip(record[12:]),  # address family, SPI and flags (OpenBSD's enc)
     117: _pflog,

@@ -63,7 +63,7 @@ class Decoded:
 
     `status` (int8, one per record) is a code of `layers`. `columns` are those of the packets table, one
     element per row of `rows`, the records that are TCP (None: all). `sack` has rows (packet, left, right),
-    `syn` rows (packet, mss, wscale or -1). `flow_first` is the offset of the IP header of each flow's first
+    `syn` rows (packet, mss, wscale or -1). `flow_first` is the offset of the IP header of each new flow's first
     packet, `flow_label` the label of its tunnels (0: none), `link_frame_at` the offset of each record's link
     frame, by record.
     """
@@ -137,13 +137,17 @@ class _Found:
 
 
 def decode(
-    data: Any, offset: Any, captured: Any, original: Any, interface: Any, link_types: Any, label: Any = None
-) -> Decoded:
-    """Decode every record of a capture.
+    data: Any, offset: Any, captured: Any, original: Any, interface: Any, link_types: Any, label: Any = None,
+    flows: Flows | None = None,
+) -> Decoded:  # fmt: skip
+    """Decode every record of a capture, or of a piece of it.
 
     `offset`, `captured` and `original` (octets) and `interface` have one element per record, as has `label`, a
-    number above 0 for the tunnels that a record was taken out of; `link_types` has one per interface.
+    number above 0 for the tunnels that a record was taken out of; `link_types` has one per interface. `flows` are those
+    of the pieces before, to which new ones are added.
     """
+    flows = Flows() if flows is None else flows
+    before = flows.count
     kinds = np.array([link_kind(int(kind)) for kind in link_types], dtype=np.int64)
     count = len(offset)
     columns = PacketColumns(*(np.empty(count, dtype=dtype) for dtype in _TYPES))
@@ -152,8 +156,11 @@ def decode(
         label = np.zeros(count, dtype=np.int64)  # never written: the system gives the same page for all of it
     records = Records(offset, captured, original, interface, label, status, where)
     pieces = [_piece(records, columns, share) for share in shares(count)]
-    found = concurrently(lambda piece: _decode_part(data, piece, kinds), pieces)
-    flows, sack, syn = _merge_parts(data, pieces, found)
+    numbered = [flows, *(Flows() for _ in pieces[1:])]
+    found = concurrently(
+        lambda part: _decode_part(data, part[0], kinds, part[1]), list(zip(pieces, numbered, strict=True))
+    )
+    sack, syn = _merge_parts(pieces, found)
     packets = sum(part.packets for part in found)
     rows = None
     if packets < count:
@@ -162,40 +169,40 @@ def decode(
         rows = np.flatnonzero(status == TCP)
     frames = np.flatnonzero(status == LINK_FRAME)
     at = {int(row): int(offset[row]) + int(where[row]) for row in frames}
-    return Decoded(status, rows, columns._asdict(), sack, syn, flows.first, flows.label, at)
+    return Decoded(status, rows, columns._asdict(), sack, syn, *flows.since(before), at)
 
 
 def _piece(records: Records, columns: PacketColumns, mine: slice) -> _Piece:
     return _Piece(Records(*(values[mine] for values in records)), PacketColumns(*(values[mine] for values in columns)))
 
 
-def _decode_part(data: Any, piece: _Piece, kinds: Any) -> _Found:
+def _decode_part(data: Any, piece: _Piece, kinds: Any, flows: Flows) -> _Found:
     sack, syn = np.empty((1 << 12, 3), dtype=np.int64), np.empty((1 << 10, 3), dtype=np.int64)
-    flows, state = Flows(), np.zeros(5, dtype=np.int64)
+    state = np.array([0, 0, 0, 0, flows.count], dtype=np.int64)
     batch = np.zeros((_BATCH_ROWS, BATCH), dtype=np.int64)
     while state[_ROW] < len(piece.records.offset):
+        if flows.full:
+            flows.grow()
         decode_rows(data, piece.records, kinds, state, batch, flows.table, flows.known, sack, syn, piece.columns)
         flows.count = int(state[_FLOW])
         if state[_BLOCK] + _MOST_BLOCKS * BATCH > len(sack):
             sack = np.concatenate([sack, np.empty_like(sack)])
         if state[_SYN] + BATCH > len(syn):
             syn = np.concatenate([syn, np.empty_like(syn)])
-        if flows.full:
-            flows.grow()
     return _Found(int(state[_PACKET]), sack[: state[_BLOCK]].copy(), syn[: state[_SYN]].copy(), flows)
 
 
-def _merge_parts(data: Any, pieces: list[_Piece], found: list[_Found]) -> tuple[Flows, Any, Any]:
-    """Give flows and packets the same numbers in all parts; returns all flows, SACK blocks and SYN rows."""
+def _merge_parts(pieces: list[_Piece], found: list[_Found]) -> tuple[Any, Any]:
+    """Give flows and packets the same numbers in all parts; returns SACK blocks and SYN rows."""
     flows, base = found[0].flows, found[0].packets
     for piece, part in zip(pieces[1:], found[1:], strict=True):
         if part.packets:
-            numbers = flows.merge(data, part.flows)
+            numbers = flows.merge(part.flows)
             renumber(piece.columns.flow, piece.columns.direction, part.packets, numbers)
         part.sack[:, 0] += base
         part.syn[:, 0] += base
         base += part.packets
-    return flows, np.concatenate([part.sack for part in found]), np.concatenate([part.syn for part in found])
+    return np.concatenate([part.sack for part in found]), np.concatenate([part.syn for part in found])
 
 
 def _concatenated(at: int, pieces: list[_Piece], found: list[_Found]) -> Any:

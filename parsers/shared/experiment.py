@@ -46,13 +46,12 @@ def read_sources(files: Sequence[str | Source], room: Room, progress: Progress |
     """The same of files, or sources that were opened already, as far as there is `room`."""
     if len(files) > _MOST_INPUTS:
         raise UsageError(f"{len(files)} inputs; at most {_MOST_INPUTS}: give them in parts")
-    sizes = [_size(_path(file)) for file in files]
-    kernels.choose(sum(filter(None, sizes)) // _TYPICAL_RECORD_BYTES)
+    kernels.choose(sum(_size(_path(file)) for file in files) // _TYPICAL_RECORD_BYTES)
     inputs = []
     for number, file in enumerate(files):
         if progress:
             progress(f"reading {Path(_path(file)).name}", number / len(files))
-        inputs.append(_read_one(number, file, room, alone=len(files) == 1, piped=sizes[number] is None))
+        inputs.append(_read_one(number, file, room, alone=len(files) == 1))
     if not any(entry.recording.records for entry in inputs):
         raise NoUsableInputError(
             ", ".join(entry.path for entry in inputs[:3]) + (" ..." if len(inputs) > 3 else ""),
@@ -95,27 +94,27 @@ def _path(file: str | Source) -> str:
     return file if isinstance(file, str) else file.path
 
 
-def _size(path: str) -> int | None:
-    """The octets of a file, as it is stored; None for what is no file, and shows its size only when it is read."""
+def _size(path: str) -> int:
+    """The octets of a file, as it is stored; 0 for what is no file, and shows its size only when it is read."""
     try:
         seen = None if path == "-" else Path(path).stat()
     except (OSError, ValueError):
         return 0
-    return seen.st_size if seen is not None and stat.S_ISREG(seen.st_mode) else None
+    return seen.st_size if seen is not None and stat.S_ISREG(seen.st_mode) else 0
 
 
-def _opened(file: str | Source, room: Room, piped: bool) -> Source:
-    """The source of an input; of a pipe so much is read that kernels can be chosen."""
+def _opened(file: str | Source, room: Room) -> Source:
+    """The source of an input; of what is compressed or piped so much is read that kernels can be chosen."""
     source = open_source(file, room) if isinstance(file, str) else file
-    if piped and source.holds(kernels.SMALL_RECORDS * _TYPICAL_RECORD_BYTES):
+    if source.holds(kernels.SMALL_RECORDS * _TYPICAL_RECORD_BYTES):
         kernels.choose(kernels.SMALL_RECORDS)
     return source
 
 
-def _read_one(number: int, file: str | Source, room: Room, *, alone: bool, piped: bool) -> Input:
+def _read_one(number: int, file: str | Source, room: Room, *, alone: bool) -> Input:
     path, defect = _path(file), None
     try:
-        recording = parsers.read(_opened(file, room, piped))
+        recording = parsers.read(_opened(file, room))
     except InputError as error:
         if alone:
             raise

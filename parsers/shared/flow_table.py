@@ -27,24 +27,53 @@ _PORT = np.array([256, 1])
 """The weights of a port's two octets."""
 
 
+class FlowEnds:
+    """The ends of the flows that one decoder numbered, and the tunnels of those in one, over all pieces."""
+
+    def __init__(self) -> None:
+        self.ends: list[Ends] = []
+        self.tunnels: dict[int, Tunnel | None] = {}
+        self._by_label: dict[int, Tunnel | None] = {}
+
+    def add(self, data: Any, first: Any, label: Any, tunnels_of: TunnelsOf) -> None:
+        """Take the flows that a piece began.
+
+        `first` has the offset in `data` of the IP header of each flow's first packet, `label` 0 for flows that are
+        in no tunnel.
+        """
+        before = len(self.ends)
+        self.ends += _ends(data, first)
+        for at, tunnel in self._tunnels(first, label, tunnels_of).items():
+            self.tunnels[before + at] = tunnel
+
+    def _tunnels(self, first: Any, label: Any, tunnels_of: TunnelsOf) -> dict[int, Tunnel | None]:
+        """The tunnel of each flow that is in one; opened once a label where that tells all of it."""
+        inside = np.flatnonzero(label).tolist()
+        unknown: dict[int, int] = {}
+        for flow in inside:
+            if label[flow] not in self._by_label:
+                unknown.setdefault(int(label[flow]), flow)
+        if unknown:
+            opened = tunnels_of(first[list(unknown.values())])
+            self._by_label |= dict(zip(unknown, opened, strict=True))
+        tunnels = {flow: self._by_label[int(label[flow])] for flow in inside}
+        left = [flow for flow, tunnel in tunnels.items() if tunnel is None or not tunnel.told]
+        return tunnels | dict(zip(left, tunnels_of(first[left]) if left else [], strict=True))
+
+
 class FlowTable:
-    """Numbers the flows of a capture's parts alike."""
+    """Numbers the flows of a capture's decoders alike."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[Ends, Hashable], int] = {}
         self._tunnels: dict[int, Tunnel] = {}
 
-    def add(self, data: Any, first: Any, label: Any, tunnels_of: TunnelsOf) -> tuple[Any, Any]:
-        """For each flow of a part, its number over all parts, and whether its ends are the other way round there.
-
-        `first` has the offset in `data` of the IP header of each flow's first packet, `label` 0 for flows that are
-        in no tunnel.
-        """
-        tunnels = _tunnels(first, label, tunnels_of)
-        if not self._numbers and not tunnels:
-            self._numbers.update(zip(((ends, None) for ends in _ends(data, first)), itertools.count()))
-            return np.arange(len(first), dtype=np.int32), np.zeros(len(first), dtype=np.int8)
-        found = [self._add(ends, tunnels.get(flow)) for flow, ends in enumerate(_ends(data, first))]
+    def add(self, flows: FlowEnds) -> tuple[Any, Any]:
+        """For each flow of a decoder, its number in the table, and whether its ends are the other way round there."""
+        if not self._numbers and not flows.tunnels:
+            self._numbers.update(zip(((ends, None) for ends in flows.ends), itertools.count()))
+            return np.arange(len(flows.ends), dtype=np.int32), np.zeros(len(flows.ends), dtype=np.int8)
+        found = [self._add(ends, flows.tunnels.get(flow)) for flow, ends in enumerate(flows.ends)]
         numbers, swapped = zip(*found, strict=True) if found else ((), ())
         return np.array(numbers, dtype=np.int32), np.array(swapped, dtype=np.int8)
 
@@ -67,16 +96,6 @@ class FlowTable:
             columns["outer_a"][number], columns["outer_b"][number] = tunnel.source, tunnel.destination
         ends = list(zip(*(ends for ends, _ in self._numbers), strict=True)) or [(), (), (), ()]
         return build("flows", columns | dict(zip(("address_a", "port_a", "address_b", "port_b"), ends, strict=True)))
-
-
-def _tunnels(first: Any, label: Any, tunnels_of: TunnelsOf) -> dict[int, Tunnel | None]:
-    """The tunnel of each flow that is in one; opened once a label where that tells all of it."""
-    inside = np.flatnonzero(label)
-    _, some, which = np.unique(label[inside], return_index=True, return_inverse=True)
-    opened = tunnels_of(first[inside[some]])
-    tunnels = {flow: opened[at] for flow, at in zip(inside.tolist(), which.tolist(), strict=True)}
-    left = [flow for flow, tunnel in tunnels.items() if tunnel is None or not tunnel.told]
-    return tunnels | dict(zip(left, tunnels_of(first[left]) if left else [], strict=True))
 
 
 def _ends(data: Any, first: Any) -> Iterator[Ends]:

@@ -53,8 +53,9 @@ class Room:
 class Source:
     """The unpacked octets of one input; `skips` holds what was lost in reading and unpacking.
 
-    It is read as far as it is asked for: `head` reads the beginning, `data` all, `lines` each line when it is taken. So
-    a log needs no memory for its text. What `lines` gave of a file or pipe is not kept.
+    It is read as far as it is asked for: `head` reads the beginning, `data` all, `pieces` and `lines` each piece or
+    line when it is taken. So neither captures nor logs need memory for their octets: what `pieces` or `lines` gave of a
+    file or pipe is not kept.
     """
 
     def __init__(self, path: str, data: bytes | Pieces = b"", skips: list[Skip] | None = None) -> None:
@@ -69,8 +70,12 @@ class Source:
     @property
     def head(self) -> bytes:
         """The first octets, by which the format is recognised."""
-        self.holds(HEAD_BYTES)
-        return (b"".join(self._begun) if self._data is None else self._data)[:HEAD_BYTES]
+        return self.first(HEAD_BYTES)
+
+    def first(self, octets: int) -> bytes:
+        """The first so many octets, as far as there are."""
+        self.holds(octets)
+        return (b"".join(self._begun) if self._data is None else self._data)[:octets]
 
     def holds(self, octets: int) -> bool:
         """Whether there are as many octets; as many are read, at least."""
@@ -87,7 +92,7 @@ class Source:
         if self._data is None:
             # The buffer is given away, not copied: a capture needs its own size of memory, once.
             buffer = io.BytesIO()
-            for piece in self._pieces():
+            for piece in self.pieces():
                 buffer.write(piece)
             self._data, self._given = buffer.getvalue(), False
         return self._data
@@ -100,13 +105,13 @@ class Source:
             self._read += len(piece)
         return self._read
 
-    def _pieces(self) -> Pieces:
+    def pieces(self) -> Pieces:
         """All octets; those that were not asked for as `data` are not kept."""
         if self._data is not None:
             yield from (self._data[at : at + PIECE_BYTES] for at in range(0, len(self._data), PIECE_BYTES))
             return
         if self._given:
-            raise ValueError(f"{self.path}: its lines were given, and not kept")
+            raise ValueError(f"{self.path}: its octets were given, and not kept")
         self._given = True
         while self._begun:
             yield self._begun.pop(0)
@@ -119,14 +124,14 @@ class Source:
         for number, offset, line, _ in self.octet_lines():
             yield number, offset, line.decode("utf-8", "backslashreplace").rstrip("\r")
 
-    def octet_lines(self, most: int = sys.maxsize) -> Iterator[tuple[int, int, bytes, bool]]:
-        """Every line as (number from 1, byte offset, octets, whether it has an end), without its line feed.
+    def octet_lines(self, most: int = sys.maxsize, end: bytes = b"\n") -> Iterator[tuple[int, int, bytes, bool]]:
+        """Every line as (number from 1, byte offset, octets, whether it has an end), without the octet that ends it.
 
         Of a longer line than `most` octets more than `most`, but not all, may be given.
         """
         number, offset, dropped, rest = 1, 0, 0, b""
-        for piece in self._pieces():
-            first, *more = piece.split(b"\n")
+        for piece in self.pieces():
+            first, *more = piece.split(end)
             if len(rest) > most:
                 dropped += len(first)
             else:

@@ -105,3 +105,17 @@ def test_a_real_trace_has_its_blocks() -> None:
 def test_a_trace_without_line_ends_is_recognised() -> None:
     """A long row of digits is no record of a binary format."""
     assert recognise(Source("x", b"0000010100" * 10_000)).name == "erasures"
+
+
+PARTS = st.sampled_from([b"0", b"11", b"\n", b" ", b"#", b"# a: b\n", b"x", b"\r\n"])
+
+
+@given(st.lists(PARTS), st.integers(1, 9))
+def test_a_trace_is_alike_in_pieces_of_any_size(parts: list[bytes], size: int) -> None:
+    """Blocks, header, losses with their places: wherever pieces end, within comments too."""
+    data = b"".join([b"01", *parts])
+    whole = erasures.read(Source("x", data))
+    found = erasures.read(Source("x", (data[at : at + size] for at in range(0, len(data), size))))
+    assert found.metadata["erased"].tolist() == whole.metadata["erased"].tolist()
+    assert (found.skips, found.bytes_read, found.complete) == (whole.skips, whole.bytes_read, whole.complete)
+    assert {**found.metadata, "erased": 0} == {**whole.metadata, "erased": 0}

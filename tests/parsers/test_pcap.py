@@ -14,6 +14,7 @@ from shared_data import shared
 from multitracer.model.errors import InputError
 from multitracer.parsers import pcap
 from multitracer.parsers.shared.source import Source, open_source
+from multitracer.parsers.shared.view import View
 
 START_NS = 1_700_000_000_123_456_789
 RAW, ETHERNET = 101, 1
@@ -60,12 +61,11 @@ def test_what_was_written_is_found_again(tmp_path: Path, packets: list[tuple[int
     """Writing then walking gives each record's octets and time."""
     path = tmp_path / "made.pcap"
     pcap.write(path, packets, RAW, nanoseconds=nanoseconds)
-    data = pcap.octets(path.read_bytes())
-    offset, captured, original, time_ns, _ = pcap._records(data, pcap.Layout(True, 16, 1 if nanoseconds else 1000))
+    records = next(pcap.capture(View(Source("x", path.read_bytes()))).pieces)
     unit = 1 if nanoseconds else 1000
-    assert [bytes(data[a : a + n]) for a, n in zip(offset, captured, strict=True)] == [octets for _, octets in packets]
-    assert time_ns.tolist() == [time // unit * unit for time, _ in packets]
-    assert (captured == original).all()
+    assert [records.octets(row) for row in range(len(packets))] == [octets for _, octets in packets]
+    assert records.time_ns.tolist() == [time // unit * unit for time, _ in packets]
+    assert (records.captured == records.original).all()
 
 
 @pytest.mark.parametrize(("version", "swapped"), [((2, 2), True), ((543, 0), True), ((2, 3), True), ((2, 3), False)])

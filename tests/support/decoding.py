@@ -6,8 +6,8 @@ import numpy as np
 
 from multitracer.compute.kernels import octets
 from multitracer.model.trace import Recording
-from multitracer.parsers.shared.capture import Records, recording
-from multitracer.parsers.shared.source import Source
+from multitracer.parsers.shared.capture import recording
+from multitracer.parsers.shared.records import Capture, Records
 
 RAW = 101
 
@@ -21,4 +21,4 @@ def decoded(packets: list[bytes], link_type: int = RAW, originals: list[int] | N
         octets(b"".join(packets) or b"\0"), offset, sizes, np.array(originals or sizes, dtype=np.int32),
         np.arange(count, dtype=np.int64), np.zeros(count, dtype=np.int16), np.arange(1, count + 1), [link_type],
     )  # fmt: skip
-    return recording("pcap", Source("x", b"\0"), records)
+    return recording("pcap", Capture("x", [link_type], iter([records])))

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from packets import ethernet, ipv4, ipv6
+from wifi_monitor import data as wifi_data
+from wifi_monitor import llc
 
 A, B = "192.0.2.1", "192.0.2.2"
 
@@ -153,6 +155,9 @@ ENVELOPES = {
     ),
     "wccp": Envelope(IP, IP, "gre", lambda p: outer(47, b"\0\0\x88\x3e" + p)),
     "wccp 2": Envelope(IP, IP, "gre", lambda p: outer(47, b"\0\0\x88\x3e\x01\x02\x03\x04" + p)),
+    "aruba": Envelope(
+        IP, IP, "gre type 0x8210", lambda p: outer(47, b"\0\0\x82\x10" + wifi_data(llc(p, kind_of(p)), 5))
+    ),
     "erspan 1": Envelope(FRAME, IP, "erspan", lambda f: outer(47, b"\0\0\x88\xbe" + f)),
     "erspan 2": Envelope(
         FRAME, IP, "erspan 3", lambda f: outer(47, b"\x10\0\x88\xbe\0\0\0\1" + b"\x10\x00\x00\x03\0\0\0\0" + f)

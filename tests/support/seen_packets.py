@@ -36,10 +36,13 @@ class Seen:
     hosts: tuple[str, str] = ("10.0.0.1", "10.0.0.2")
     ports: tuple[int, int] = (1000, 80)
     sack: tuple[int, int] | None = None
+    mss: int = 0
 
     def frame(self) -> bytes:
         """The packet in an Ethernet frame, with right checksums."""
         options = struct.pack(">BBBBII", 1, 1, 8, 10, self.tsval, self.tsecr) if self.tsval else b""
+        if self.mss:
+            options += struct.pack(">BBH", 2, 4, self.mss)
         if self.sack:
             options += struct.pack(">BBBBII", 1, 1, 5, 10, *(edge % 2**32 for edge in self.sack))
         segment = tcp(

@@ -218,3 +218,80 @@ def test_what_needs_the_direction_that_was_not_captured_is_null(tmp_path: Path, 
     }
     assert set(seen["rtt_ms"].values()) == {None}
     assert {unseen[name] for name in ("packets", "unique_bytes", "retransmitted_segments", "throughput_bps")} == {None}
+
+
+REQUEST = [*opening(), *exchange()]
+REPLY: list[Packet] = [("S", PSH | ACK, B + 1, A + 101, 50), ("C", ACK, A + 101, B + 51, 0)]
+
+LIVES = {
+    "a SYN again after a refusal": ONE["a SYN again after a refusal"],
+    "a SYN again after a reset without ACK (RFC 9293 3.10.7.3)": ONE["a SYN again after a reset without ACK"],
+    "a forged reset within the window, challenged (RFC 5961 3.2)": [
+        *REQUEST, ("S", RST, B + 40, 0, 0), ("C", ACK, A + 101, B + 1, 0), *REPLY,
+        ("S", PSH | ACK, B + 51, A + 101, 50),
+    ],
+    "a forged reset of the end that only acknowledges": [
+        *REQUEST, ("S", RST, B + 9, 0, 0), ("C", PSH | ACK, A + 101, B + 1, 100), ("S", ACK, B + 1, A + 201, 0),
+    ],
+}  # fmt: skip
+DIES = {
+    "a reset": [*REQUEST, ("S", RST | ACK, B + 1, A + 101, 0)],
+    "a reset that what was on its way crosses": [
+        *REQUEST, ("S", RST | ACK, B + 1, A + 101, 0), ("C", PSH | ACK, A + 101, B + 1, 100), ("S", RST, B + 1, 0, 0),
+    ],
+    "a reset that overtook what its end had sent before": [
+        *REQUEST, ("S", RST | ACK, B + 51, A + 101, 0), ("S", PSH | ACK, B + 1, A + 101, 50),
+    ],
+    "a refusal of the SYN and of the SYN sent again": [
+        ("C", SYN, A, 0, 0), ("S", RST | ACK, 0, A + 1, 0), ("C1", SYN, A, 0, 0), ("S", RST | ACK, 0, A + 1, 0),
+    ],
+    "a challenge that the real end answers (RFC 5961 3.2)": [
+        *REQUEST, ("S", RST, B + 40, 0, 0), ("C", ACK, A + 101, B + 1, 0), ("S", RST, B + 1, 0, 0),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "closed"), [(name, "open") for name in LIVES] + [(name, "reset") for name in DIES])
+def test_a_reset_closes_what_its_end_does_not_go_on_with(tmp_path: Path, name: str, closed: str) -> None:
+    """An end that resets a connection has none any more: later octets of it tell that the reset was not taken."""
+    (one,) = connections(tmp_path, {**LIVES, **DIES}[name])
+    assert one["closed"] == closed
+
+
+def test_fast_open_without_an_answer_falls_back_to_a_plain_syn(tmp_path: Path) -> None:
+    """RFC 7413 4.2.2: the SYN is sent again without its data, which follow after the handshake, at their numbers."""
+    scene = [("C", SYN, A, 0, 100), ("C1", SYN, A, 0, 0), *opening()[1:], *exchange()]
+    (one,) = connections(tmp_path, scene)
+    sent = one["directions"]["client"]
+    assert (sent["data_segments"], sent["unique_bytes"], sent["retransmitted_bytes"]) == (2, 100, 101)
+    assert (sent["retransmitted_segments"], one["handshake_seen"]) == (2, True)
+
+
+def test_a_server_may_send_data_before_the_handshake_ends(tmp_path: Path) -> None:
+    """RFC 7413 3: the answer to the data in a SYN may follow its SYN+ACK at once."""
+    scene = [("C", SYN, A, 0, 100), ("S", SYN | ACK, B, A + 101, 0), ("S", PSH | ACK, B + 1, A + 101, 200),
+             ("C", ACK, A + 101, B + 201, 0)]  # fmt: skip
+    (one,) = connections(tmp_path, scene)
+    sent, answered = one["directions"]["client"], one["directions"]["server"]
+    assert (sent["unique_bytes"], answered["unique_bytes"], one["handshake_seen"]) == (100, 200, True)
+    assert (sent["retransmitted_segments"], answered["retransmitted_segments"]) == (0, 0)
+
+
+@pytest.mark.parametrize("wait", ["C", "C1"])
+def test_what_made_one_direction_resend_is_null(tmp_path: Path, wait: str) -> None:
+    """No timer and no acknowledgement is known, so no finding; neither is how the connection ended."""
+    data = exchange()[0]
+    found = analysis(tmp_path, [opening()[0], opening()[2], data, (wait, *data[1:]), *closing()[::2]])
+    document = found.summary()
+    (one,) = document["connections"]
+    sent = one["directions"]["client"]
+    assert sent["retransmissions"] == {"timeout": None, "fast": None, "recovery": None, "probe": None, "unknown": 1}
+    assert sent["spurious"] == {"yes": None, "no": None, "unknown": 1}
+    assert (one["closed"], sent["limits"], document["findings"]) == (None, None, [])
+    assert document["story"].startswith("TCP sent 1 of 2 data segments again: whether they were needed is not known.")
+
+
+def test_one_direction_that_resent_nothing_says_so(tmp_path: Path) -> None:
+    """That is seen without the other one."""
+    (one,) = connections(tmp_path, [packet for packet in whole() if packet[0][0] == "C"])
+    assert set(one["directions"]["client"]["spurious"].values()) == {0}

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from envelopes import gtpu, udp
-from packets import ethernet
-from seen_packets import Seen, in_time, transfer, write
+from packets import SYN, ethernet
+from seen_packets import Seen, counted, in_time, later, transfer, write
 
 import multitracer
+from multitracer.model.schema import MARKS
 
 pytestmark = pytest.mark.slow
+
+RST = 4
 
 
 @dataclass(frozen=True)
@@ -45,3 +49,42 @@ def test_any_number_of_subscribers_has_two_places(tmp_path: Path) -> None:
     assert analysis.tables["segments"]["point"].nunique() == 2
     for one in analysis.summary()["connections"]:
         assert one["directions"]["client"]["retransmitted_segments"] == 2
+
+
+def tunnelled(packets: list[Seen], changed_at: int, **changes: Any) -> list[Seen]:
+    """The packets 200 us later in a tunnel for each way, from the number `changed_at` on in another."""
+    return [
+        Tunnelled(**vars(one) | {"at_us": one.at_us + 200, "teid": 1 + one.way + 2 * (number >= changed_at)} | changes)
+        for number, one in enumerate(packets)
+    ]
+
+
+def test_a_tunnel_that_changes_is_at_one_place(tmp_path: Path) -> None:
+    """Inside, all packets; outside, the first half in one tunnel and the rest in another: two places."""
+    packets = transfer()
+    path = write(tmp_path / "changed.pcapng", in_time(packets, tunnelled(packets, len(packets) // 2)))
+    assert counted(path) == counted(write(tmp_path / "plain.pcapng", packets))
+    assert multitracer.analyze(path).tables["segments"]["point"].value_counts().tolist() == [len(packets)] * 2
+
+
+def test_syns_sent_again_after_a_change_of_the_tunnel_are_packets_of_their_own(tmp_path: Path) -> None:
+    """Two tunnels have equal SYNs with other IP IDs; outside, three copies of each, one behind a router that clamps."""
+    at = (0, 1_000_000, 3_000_000, 7_000_000, 15_000_000)
+    sent = [Seen(us, 0, 500, 0, flags=SYN, ip_id=number, mss=1460) for number, us in enumerate(at[:-1], 1)]
+    sent.append(Seen(at[-1], 0, 501, 0, flags=RST, ip_id=5))
+    routed = [replace(packet, mss=packet.mss and 1400) for packet in later(sent, 430, ttl=63)]
+    others = later(transfer(), 0, ports=(1001, 80))  # in which nothing was captured twice
+    path = write(tmp_path / "changed.pcapng", in_time(tunnelled(sent, 3), sent, later(sent, 400), routed, others))
+    one, other = counted(path)
+    assert [one, other] == counted(write(tmp_path / "plain.pcapng", in_time(sent, others)))
+    assert (one["client"]["packets"], one["client"]["retransmitted_segments"]) == (5, 3)
+    segments = multitracer.analyze(path).tables["segments"]
+    segments = segments[(segments["connection"] == 0) & (segments["marks"] & MARKS["captured_twice"] == 0)]
+    assert segments["point"].value_counts().tolist() == [5, 5]
+
+
+def test_a_tunnel_is_another_place_also_where_ip_ids_are_rewritten(tmp_path: Path) -> None:
+    """Without a third flow that has its IDs, a flow with the same content has the same packets."""
+    packets = transfer()
+    path = write(tmp_path / "rewritten.pcapng", in_time(packets, tunnelled(packets, len(packets), ip_id=0)))
+    assert counted(path) == counted(write(tmp_path / "plain.pcapng", packets))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,6 +50,42 @@ def test_one_copy_in_many_packets_is_recognised(tmp_path: Path, delay_us: int, t
     assert counted(write(tmp_path / "copied.pcapng", in_time(packets, copy))) == plain(tmp_path, packets)
 
 
+@pytest.mark.parametrize("share", [0.5, 1])
+@pytest.mark.parametrize(("ttl", "delay_us"), [(64, 5), (63, 900)])
+def test_many_copies_are_recognised_without_ip_ids_and_timestamps(tmp_path, share, ttl, delay_us):
+    """Among repeated acknowledgements too: data show whether copies come at once, or a TTL that is less."""
+    packets = transfer(60, ids=False, stamps=False, lost=(10, 40))
+    chance = random.Random(3)
+    copies = [packet for packet in later(packets, delay_us, ttl=ttl) if chance.random() < share]
+    assert totals(write(tmp_path / "copied.pcapng", in_time(packets, copies))) == totals(
+        write(tmp_path / "plain.pcapng", packets)
+    )
+
+
+@pytest.mark.parametrize(("ttl", "delay_us", "stamps"), [(63, 5_000, False), (63, 5, True), (64, 5, True)])
+def test_a_few_copies_of_data_are_recognised_without_ip_ids(tmp_path, ttl, delay_us, stamps):
+    """They have passed a router more than all else, or nothing has made the sender repeat them within a tick."""
+    packets = transfer(200, ids=False, stamps=stamps)
+    copies = [packet for packet in later(packets, delay_us, ttl=ttl) if packet.size][20:120:40]
+    assert counted(write(tmp_path / "copied.pcapng", in_time(packets, copies))) == plain(tmp_path, packets)
+
+
+def test_copies_come_milliseconds_and_thousands_of_records_late(tmp_path: Path) -> None:
+    """Half of the packets of fifteen connections, 5 ms later: some 3,000 records."""
+    packets = in_time(
+        *(
+            [
+                replace(packet, at_us=packet.at_us // 50 + 3 * number, ports=(2000 + number, 80))
+                for packet in transfer(200, isn=(1000 * number, 77 * number), first_ids=(1000 * number, 3000 * number))
+            ]
+            for number in range(1, 16)
+        )
+    )
+    copies = later(packets, 5_000, ttl=63)[::2]
+    found = totals(write(tmp_path / "copied.pcapng", in_time(packets, copies)))
+    assert sorted(found) == sorted(totals(write(tmp_path / "plain.pcapng", packets)))
+
+
 def test_timestamps_alone_prove_a_copy(tmp_path: Path) -> None:
     """Without IP IDs a packet that bears an old timestamp after a newer one was sent is a copy."""
     packets = transfer(60, ids=False)
@@ -82,6 +120,58 @@ def test_a_full_duplex_tap_is_one_point(tmp_path: Path, as_files: bool) -> None:
     else:
         paths = [write(tmp_path / "tap.pcapng", in_time(*ways))]
     assert counted(*paths) == plain(tmp_path, packets)
+
+
+def _dealt(packets: list[Seen], port_of: dict[str, list[int]], how: str) -> dict[int, list[Seen]]:
+    """The packets of each port: by the way that they go, by their flow's hash, or at random."""
+    dealt: dict[int, list[Seen]] = {}
+    for number, packet in enumerate(packets):
+        key = {"way": packet.way, "flow": packet.ports[0], "random": number}[how]
+        dealt.setdefault(port_of[how][key % len(port_of[how])], []).append(packet)
+    return dealt
+
+
+@QUICK
+@given(
+    how=st.sampled_from(["way", "flow", "random"]),
+    count=st.integers(2, 4),
+    data=st.data(),
+    as_files=st.booleans(),
+    stamps=st.booleans(),
+    ids=st.booleans(),
+)
+def test_packets_dealt_to_ports_are_of_one_point(
+    tmp_path: Path, how: str, count: int, data: st.DataObject, as_files: bool, stamps: bool, ids: bool
+) -> None:
+    """Up to four files or interfaces, in any way, also where the files' clocks differ by some ms."""
+    ports = st.lists(st.integers(0, count - 1), min_size=180, max_size=180)
+    one = transfer(ids=ids, stamps=stamps)
+    other = transfer(31, isn=(5, 6), first_ids=(7, 8), ids=ids, stamps=stamps, lost=(7,), rtt_us=15_000)
+    # Later than any two clocks differ: at one time, they would be one connection before and after a translation.
+    other = later(other, 9_000, ports=(1001, 80))
+    packets = in_time(one, other)
+    dealt = _dealt(packets, {"way": [0, 1], "flow": [0, 1], "random": data.draw(ports)}, how)
+    clocks = data.draw(st.lists(st.integers(-4_000, 4_000), min_size=count, max_size=count))
+    if as_files:
+        paths = [
+            write(tmp_path / f"{port}.pcapng", later(mine, clocks[port])) for port, mine in sorted(dealt.items())
+        ]
+    else:
+        seen = (later(mine, 0, interface=port) for port, mine in dealt.items())
+        paths = [write(tmp_path / "ports.pcapng", in_time(*seen))]
+    assert totals(*paths) == totals(write(tmp_path / "plain.pcapng", packets))
+    for path in paths:
+        path.unlink()
+
+
+@pytest.mark.parametrize("segments", [2, 40])
+@pytest.mark.parametrize("clock_us", [-2_000, 0, 3_000_000])
+def test_two_ends_in_two_files_stay_two_points(tmp_path: Path, segments: int, clock_us: int) -> None:
+    """Though the clocks of ports may differ, and so few packets may be equal by chance: all of these are."""
+    packets = transfer(segments, lost=())
+    paths = [write(tmp_path / "one.pcapng", packets)]
+    paths += [write(tmp_path / "other.pcapng", later(beyond(packets, 5_000, ttl=63), clock_us))]
+    assert totals(*paths) == totals(write(tmp_path / "plain.pcapng", packets))
 
 
 def test_two_ends_stay_two_points(tmp_path: Path) -> None:

@@ -144,6 +144,36 @@ def test_every_rare_link_layer_is_looked_through(name: str) -> None:
     assert segments([octets], link_type) == [3]
 
 
+BEHIND_LLC = {
+    "snap": b"\xaa\xaa\x03\0\0\0\x08\x00" + SEGMENT,
+    "snap, bridged": BRIDGED + FRAME,
+    "nlpid": b"\xfe\xfe\x03\xcc" + SEGMENT,
+    "ip": b"\x06\x06\x03" + SEGMENT,
+}
+BEFORE_LLC = {
+    "ethernet": (1, b"\0" * 12 + b"\x00\x40"),
+    "fddi": (10, b"\0" * 13),
+    "token ring": (6, b"\x10\x40" + b"\0" * 12),
+    "atm": (11, b""),
+    "sunatm": (123, b"\x02\0\0\x64"),
+    "pseudowire": (1, b"\0" * 12 + b"\x88\x47\x00\x01\x41\x40" + b"\0" * 12 + b"\x00\x40"),
+}
+
+
+@pytest.mark.parametrize("link", BEFORE_LLC)
+@pytest.mark.parametrize("header", BEHIND_LLC)
+def test_every_link_with_llc_reads_all_of_its_headers(link: str, header: str) -> None:
+    """SNAP, a bridged frame, an NLPID and IP's own access point mean the same everywhere."""
+    link_type, octets = BEFORE_LLC[link]
+    assert segments([octets + BEHIND_LLC[header]], link_type) == [3]
+
+
+def test_a_packet_without_llc_is_no_guess_in_a_frame_that_has_one() -> None:
+    """A circuit of ATM may carry IP alone; an 802.3 frame and a token ring's may not."""
+    found = {link: segments([octets + SEGMENT], kind) for link, (kind, octets) in BEFORE_LLC.items()}
+    assert [link for link, packets in found.items() if packets] == ["atm", "sunatm"]
+
+
 def test_pktap_under_a_users_number_is_known_by_its_records() -> None:
     """Early tcpdump of macOS wrote DLT_USER2; one record that is none leaves the type to its user."""
     record = bytearray(pktap(FRAME, 1))

@@ -1,0 +1,172 @@
+"""The IP packets in records that the fast path does not know: in tunnels, in rare link layers, and in fragments.
+
+Each record is unwrapped by itself, fragments of IP datagrams are put together over the whole capture, and what is
+inside is decoded by the fast path out of a second buffer.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from multitracer.compute.kernels import octets
+from multitracer.compute.patience import told
+from multitracer.wire import layers, reassembly, tcpip, tunnels
+from multitracer.wire.flows import Flows
+from multitracer.wire.inside import Closed
+
+if TYPE_CHECKING:
+    from multitracer.parsers.shared.records import Records
+    from multitracer.wire.inside import Tunnel
+
+_ADDRESS_OCTETS = {1: 12, 113: 14, 276: 20}
+"""Octets at the start of a record that tell copies of a fragment at two places apart, by link type."""
+_MOST_FRAGMENTED = 4
+"""Fragmented datagrams inside one another that are put together."""
+_SETTLED = -1
+"""In place of a fragment's record: its packets tell what becomes of the record."""
+
+
+class Inner(NamedTuple):
+    """An IP packet from inside a record: the record's row, the packet, and how many of its octets were not captured."""
+
+    row: int
+    packet: tunnels.Opened
+    missing: int
+
+
+class Unwrapped(NamedTuple):
+    """The IP packets in the envelopes of a piece, decoded, and the octets that they are in."""
+
+    inner: list[Inner]
+    decoded: tcpip.Decoded
+    data: Any
+    offset: Any
+
+
+@dataclass
+class _Level:
+    """The fragments of datagrams that are so many times inside one another, over all pieces."""
+
+    taken: reassembly.Reassembly = field(default_factory=reassembly.Reassembly)
+    decoder: tunnels.TunnelDecoder = field(default_factory=tunnels.TunnelDecoder)
+    record: array[int] = field(default_factory=lambda: array("q"))
+    """By fragment, the number of its record, or _SETTLED."""
+
+
+class Envelopes:
+    """Opens the records of a capture, piece by piece."""
+
+    def __init__(self) -> None:
+        self.closed = Counter[str]()
+        """What could not be opened, by name."""
+        self.flows = Flows()
+        self._decoder = tunnels.TunnelDecoder()
+        self._levels = [_Level() for _ in range(_MOST_FRAGMENTED)]
+        self._labels: dict[object, int] = {None: 0}
+
+    def open(self, records: Records, status: Any) -> Unwrapped | None:
+        """The IP packets in a piece's records; notes in `status` what became of each record, as far as it is known."""
+        rows = np.flatnonzero(np.isin(status, (layers.UNKNOWN, layers.FRAGMENT)))
+        if not len(rows):
+            return None
+        status[status == layers.UNKNOWN] = layers.OTHER
+        inner = self._inside(records, rows.tolist())
+        whole: list[Inner] = []
+        begun = [len(level.record) for level in self._levels]
+        for level in self._levels:
+            fragments = [one for one in inner if reassembly.is_fragment(one.packet.octets)]
+            whole += [one for one in inner if not reassembly.is_fragment(one.packet.octets)]
+            inner = self._reassemble(records, level, fragments)
+        if not whole:
+            return None
+        unwrapped = self._decode(whole)
+        self._settle(records, [one.row for one in whole], unwrapped.decoded.status, status, begun)
+        return unwrapped
+
+    def fates(self) -> Iterator[tuple[int, int]]:
+        """The number of each record of fragments, and what became of it; no more records come."""
+        for level in self._levels:
+            level.taken.finish()
+            for fragment, fate in level.taken.fate.items():
+                if level.record[fragment] != _SETTLED:
+                    yield level.record[fragment], fate
+
+    def _inside(self, records: Records, rows: list[int]) -> list[Inner]:
+        """The innermost IP packets of records; counts the envelopes that cannot be opened."""
+        found: list[Inner] = []
+        for row in told(rows, "opening envelopes"):
+            missing = int(records.original[row] - records.captured[row])
+            packets = self._decoder.packets(records.octets(row), records.link_type(row), whole=not missing)
+            found += self._opened(packets, row, missing)
+        return found
+
+    def _opened(self, packets: Iterable[tunnels.Opened | Closed], row: int, missing: int) -> Iterator[Inner]:
+        for packet in packets:
+            if isinstance(packet, Closed):
+                self.closed[packet.name] += 1
+            else:
+                yield Inner(row, packet, missing)
+
+    def _reassemble(self, records: Records, level: _Level, fragments: Sequence[Inner]) -> list[Inner]:
+        """What is inside the datagrams that these fragments complete."""
+        first = len(level.record)
+        for row, packet, _ in fragments:
+            addresses = records.octets(row)[: _ADDRESS_OCTETS.get(records.link_type(row), 0)]
+            place = (int(records.interface[row]), addresses, packet.steps)
+            level.taken.add(reassembly.Fragment(len(level.record), place, int(records.time_ns[row]), packet.octets))
+            level.record.append(int(records.number[row]))
+        found: list[Inner] = []
+        for whole in level.taken.datagrams:
+            last = fragments[whole.row - first]
+            packets = level.decoder.packets(whole.octets, layers.RAW_IP, last.packet.steps)
+            found += self._opened(packets, last.row, whole.missing)
+        level.taken.datagrams.clear()
+        return found
+
+    def _decode(self, inner: list[Inner]) -> Unwrapped:
+        """Decode packets from inside records."""
+        sizes = np.array([len(one.packet.octets) for one in inner], dtype=np.int64)
+        data = octets(b"".join(one.packet.octets for one in inner))
+        offset = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+        missing = np.array([one.missing for one in inner], dtype=np.int64)
+        found = tcpip.decode(
+            data, offset, sizes.astype(np.int32), (sizes + missing).astype(np.int32),
+            np.zeros(len(inner), dtype=np.int16), np.array([layers.RAW_IP], dtype=np.int64), self._numbers(inner),
+            self.flows,
+        )  # fmt: skip
+        # Frames of a link are not looked for in tunnels.
+        for row in np.flatnonzero(np.isin(found.status, (layers.UNKNOWN, layers.LINK_FRAME))).tolist():
+            found.status[row] = layers.UDP if tunnels.is_datagram(inner[row].packet.octets) else layers.OTHER
+        return Unwrapped(inner, found, data, offset)
+
+    def _numbers(self, inner: list[Inner]) -> Any:
+        """A number for the tunnel around each packet, 0 for none."""
+        tunnel = (one.packet.tunnel for one in inner)
+        identities = (around and around.identity for around in tunnel)
+        return np.array([self._labels.setdefault(one, len(self._labels)) for one in identities], dtype=np.int64)
+
+    def _settle(self, records: Records, rows: list[int], inside: Any, status: Any, begun: list[int]) -> None:
+        """Give the records the status of the packets in them, above all of TCP packets; no fate will change it."""
+        at = np.array(rows, dtype=np.int64)
+        status[at] = inside
+        status[at[inside == layers.TCP]] = layers.TCP
+        settled = set(records.number[at].tolist())
+        for level, first in zip(self._levels, begun, strict=True):
+            for fragment in range(first, len(level.record)):
+                if level.record[fragment] in settled:
+                    level.record[fragment] = _SETTLED
+
+
+def tunnels_around(records: Records, rows: list[int]) -> list[Tunnel | None]:
+    """The tunnels around the packets of records that the fast path decoded."""
+    decoder = tunnels.TunnelDecoder()
+    found = (
+        next(decoder.packets(records.octets(row), records.link_type(row)), None) for row in rows
+    )
+    return [one.tunnel if isinstance(one, tunnels.Opened) else None for one in found]

@@ -1,0 +1,75 @@
+"""The records of a capture as its format's reader finds them, a view at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from multitracer.parsers.shared.lines import Losses
+
+if TYPE_CHECKING:
+    from multitracer.parsers.shared.view import View
+
+
+@dataclass
+class Records:
+    """The records in a view, in arrays of one element a record, which the next view's records overwrite.
+
+    `offset` is where a record's octets begin in `data`, the view, which itself begins at octet `start` of the file;
+    `captured` is how many there are, `original` how many were on the wire; `number` counts the file's records from 1.
+    `link_types` has the link type of each interface that was described so far.
+    """
+
+    data: Any
+    offset: Any
+    captured: Any
+    original: Any
+    time_ns: Any
+    interface: Any
+    number: Any
+    link_types: list[int]
+    start: int = 0
+
+    def octets(self, row: int) -> bytes:
+        """What was captured of a record."""
+        start = int(self.offset[row])
+        return bytes(self.data[start : start + int(self.captured[row])])
+
+    def link_type(self, row: int) -> int:
+        """The link type of a record's interface."""
+        return self.link_types[int(self.interface[row])]
+
+
+@dataclass
+class Capture:
+    """A capture that is read: `pieces` gives its records, and what is lost, and described, is known at their end."""
+
+    path: str
+    link_types: list[int]
+    pieces: Iterator[Records] = field(default_factory=lambda: iter(()))
+    losses: Losses = field(default_factory=Losses)
+    complete: bool = True
+
+
+class RecordColumns:
+    """Arrays for the records of a view, used again for the next."""
+
+    def __init__(self, size: int) -> None:
+        self.offset, self.time = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
+        self.captured, self.original = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32)
+        self.interface = np.zeros(size, dtype=np.int16)
+
+    def of_at_least(self, size: int) -> RecordColumns:
+        """Arrays with so many elements, these if they have."""
+        return self if len(self.offset) >= size else RecordColumns(size)
+
+    def records(self, view: View, before: int, count: int, link_types: list[int]) -> Records:
+        """The first `count` records, which come after the `before` ones of earlier views."""
+        number = np.arange(before + 1, before + count + 1, dtype=np.int64)
+        return Records(
+            view.data, self.offset[:count], self.captured[:count], self.original[:count], self.time[:count],
+            self.interface[:count], number, link_types, view.start,
+        )  # fmt: skip
