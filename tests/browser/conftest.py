@@ -9,10 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import simulated
 from browsing import EXAMPLE, Opened, Scripts
 from repository import EXAMPLES
 
 from multitracer import Analysis, analyze, cli
+from multitracer.replay.simulate.scenario_files import load
+from multitracer.replay.simulate.sweep import document
+from multitracer.replay.simulate.variants import plan
+from multitracer.report import simulate_page
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -85,3 +90,14 @@ def retraced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert cli.run(["retrace", trace, "--even", "--bootstrap", "100", "-o", str(out), "-q"]) == 0
     assert cli.run(["erasures", "describe", trace, "-o", str(out), "-q"]) == 0
     return out
+
+
+@pytest.fixture(scope="session")
+def simulated_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a simulation with three lines of five points, whose runs cost nothing."""
+    made = plan(load("media-contention"), {}, {})
+    seeds = range(1, 4)
+    runs = [[simulated.run(one.scenario, seed) for seed in seeds] for one in made.variants]
+    path = tmp_path_factory.mktemp("simulated") / "simulate.html"
+    simulate_page.write(made, document(made, seeds, runs), path)
+    return path

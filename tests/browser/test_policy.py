@@ -11,7 +11,7 @@ from page_parts import PageParts
 
 pytestmark = pytest.mark.browser
 
-PAGES = ("report.html", "compare.html", "retrace.html", "describe.html")
+PAGES = ("report.html", "compare.html", "retrace.html", "describe.html", "simulate.html")
 OWN_CODE = "MT.page = { start, drawAll };"
 """A line of the script that every page has of its own."""
 
@@ -19,7 +19,7 @@ OWN_CODE = "MT.page = { start, drawAll };"
 @pytest.fixture(params=PAGES)
 def page_file(request: pytest.FixtureRequest) -> Path:
     """Each kind of page, as a command writes it."""
-    kinds = {"report.html": "report", "compare.html": "compared"}
+    kinds = {"report.html": "report", "compare.html": "compared", "simulate.html": "simulated_page"}
     made: Path = request.getfixturevalue(kinds.get(request.param, "retraced"))
     return made if made.is_file() else made / request.param
 

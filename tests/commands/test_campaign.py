@@ -6,15 +6,13 @@ import json
 import operator
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from dask_cluster import cluster
 from packets import ipv4, tcp
 
 from multitracer import cli
@@ -170,26 +168,6 @@ def test_without_dask_it_is_said_what_to_install(
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert compare(transfers, tmp_path / "out", "--cluster", "tcp://127.0.0.1:1") == 5
     assert "multitracer[cluster]" in capsys.readouterr().err
-
-
-@contextmanager
-def cluster(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A Dask scheduler and two workers: its address, and the workers' processes."""
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        address = f"tcp://127.0.0.1:{probe.getsockname()[1]}"
-    port = address.rpartition(":")[2]
-    quiet = {"cwd": folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", port, "--host", "127.0.0.1"]
-    worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-nanny"]
-    scheduler = subprocess.Popen([*dask, "--no-dashboard"], **quiet)  # type: ignore[call-overload]
-    workers = [subprocess.Popen([*worker, "--no-dashboard"], **quiet) for _ in range(2)]  # type: ignore[call-overload]
-    try:
-        yield address, workers
-    finally:
-        for process in (*workers, scheduler):
-            process.kill()
-            process.wait()
 
 
 @pytest.mark.slow

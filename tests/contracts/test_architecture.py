@@ -181,7 +181,10 @@ def test_no_module_has_more_than_450_lines() -> None:
     assert [str(path.relative_to(ROOT)) for path in files if len(path.read_text().splitlines()) > LONGEST_MODULE] == []
 
 
-CATCHES_EVERYTHING = ("multitracer.cli", "multitracer.parsers", "multitracer.commands.campaign_task")
+CATCHES_EVERYTHING = (
+    "multitracer.cli", "multitracer.parsers", "multitracer.commands.campaign_task",
+    "multitracer.commands.simulate_task",
+)  # fmt: skip
 
 
 def test_only_the_command_line_catches_everything() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kernel_modes import MODES
 from repository import EXAMPLES
 
 from multitracer.compute import kernels
@@ -24,11 +25,6 @@ from multitracer.export.json_text import json_text
 kernels.choose = lambda records: None  # compiled, however few records there are
 sys.stdout.buffer.write(json_text(analyze(sys.argv[1:]).summary()))
 """
-MODES = {
-    "compiled": {},
-    "plain": {"NUMBA_DISABLE_JIT": "1"},
-    "bounds-checked": {"NUMBA_BOUNDSCHECK": "1"},
-}
 
 
 @cache

@@ -101,17 +101,6 @@ def test_a_pcap_file_becomes_pcapng(tmp_path: Path, nanoseconds: bool) -> None:
     assert comments == ["", ",".join(said), "", said[1]]
 
 
-def test_times_before_1970_are_kept(tmp_path: Path) -> None:
-    """Blocks have unsigned times: the interface says from when they count."""
-    original = tmp_path / "a.pcap"
-    pcap.write(original, [(1_000_000_000 + at, one) for at, one in enumerate(SEGMENTS)], RAW)
-    records = pcap.records(open_source(str(original)))
-    records.time_ns = records.time_ns - 5_000_000_000
-    path = tmp_path / "b.pcapng"
-    path.write_bytes(b"".join(commented_captures.converted(records, {})))
-    assert tables(path)["packets"]["time_ns"].tolist() == [-4_000_000_000 + at for at in range(4)]
-
-
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize("said", [True, False], ids=["length", "no length"])
 def test_a_pcapng_file_keeps_its_blocks_and_options(tmp_path: Path, order: str, said: bool) -> None:

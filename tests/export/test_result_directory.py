@@ -14,7 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from multitracer.export.result_directory import JOURNAL, MANIFEST, OURS, WORK, ResultDirectory, is_whole, recover
+from multitracer.export.result_directory import (
+    JOURNAL,
+    MANIFEST,
+    OURS,
+    STAGING,
+    STAGING_OF_0_1,
+    ResultDirectory,
+    is_whole,
+    recover,
+)
 from multitracer.model.errors import MissingCapabilityError, UsageError
 
 LAST = "summary.json"
@@ -73,10 +82,44 @@ def test_an_error_leaves_the_directory_as_it_was(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
-    """Without a journal it counts for nothing."""
-    (tmp_path / OURS / WORK / "files").mkdir(parents=True)
-    (tmp_path / OURS / WORK / "files" / "half").write_text("half")
+@pytest.mark.parametrize("error", [UsageError, KeyboardInterrupt])
+def test_a_failed_run_removes_the_directories_that_it_made(error: type[BaseException], tmp_path: Path) -> None:
+    """Those that were not there before, and are empty."""
+    (tmp_path / "before").mkdir()
+    with suppress(error), ResultDirectory(tmp_path / "before" / "a" / "b", "analyze") as directory:
+        (directory / LAST).write_text("half")
+        (tmp_path / "else").mkdir()
+        raise error
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["before", "else"]
+
+
+def test_a_failed_run_leaves_directories_in_which_something_else_is(tmp_path: Path) -> None:
+    """What another put there meanwhile."""
+    with suppress(UsageError), ResultDirectory(tmp_path / "out", "analyze"):
+        write(tmp_path / "out" / "experiment", {LAST: "1"})
+        raise UsageError("no")
+    assert there(tmp_path) == {"out/experiment/summary.json": "1"}
+
+
+def test_a_run_that_is_stopped_while_it_waits_leaves_what_the_other_prepares(tmp_path: Path) -> None:
+    """It is not its own."""
+
+    def interrupted(_: str) -> None:
+        raise KeyboardInterrupt
+
+    with ResultDirectory(tmp_path / "out", "analyze", last=LAST) as directory:
+        (directory / LAST).write_text("1")
+        with suppress(KeyboardInterrupt), ResultDirectory(tmp_path / "out", "analyze", tell=interrupted):
+            pytest.fail("it did not wait")
+    assert there(tmp_path / "out") == {LAST: "1"}
+
+
+@pytest.mark.parametrize("left", [(STAGING,), (STAGING_OF_0_1,), (STAGING, STAGING_OF_0_1)], ids="-".join)
+def test_what_a_killed_run_left_is_removed_by_the_next(left: tuple[str, ...], tmp_path: Path) -> None:
+    """Without a journal it counts for nothing, whichever version it was."""
+    for staging in left:
+        (tmp_path / OURS / staging / "files").mkdir(parents=True)
+        (tmp_path / OURS / staging / "files" / "half").write_text("half")
     write(tmp_path, {LAST: "1"})
     assert there(tmp_path) == {LAST: "1"}
     assert sorted(path.name for path in (tmp_path / OURS).iterdir()) == ["lock", "manifest"]

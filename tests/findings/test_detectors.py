@@ -20,7 +20,7 @@ from scenes import (
 )
 from two_ends import MS
 
-from multitracer.findings import KINDS, Observations, find
+from multitracer.findings import KINDS, Observations, find, probe
 from multitracer.model.schema import ACK, SYN
 
 DATA = [Seen(sent=t, came=t + 50, seq=1 + 1000 * n, size=1000) for n, t in enumerate(range(0, 200, 10))]
@@ -316,3 +316,12 @@ def test_a_recovery_is_reported_with_its_fast_retransmission() -> None:
     told = found[found["kind"] == "fast-retransmit"]
     assert [one["count"] for one in told["evidence"]] == [2, 3]
     assert told["end_ns"].tolist() == [at(1020), at(1060)]
+
+
+@pytest.mark.parametrize(("others", "verdict"), [([], "likely"), ([False], "confirmed"), ([True], "likely")])
+def test_a_probe_long_after_the_timer_is_confirmed_only_of_a_sender_that_probes(others, verdict):
+    """A sender without probes resends its tail then, too; another resend that was in time shows which it is."""
+    rows = [{"ms": 300, "trigger": "probe", "after_timer": True}]
+    rows += [{"ms": 900 + number, "trigger": "probe", "after_timer": due} for number, due in enumerate(others)]
+    found = list(probe.detect(scene(DATA, retransmissions=retransmissions(*rows))))
+    assert found[0].verdict == verdict

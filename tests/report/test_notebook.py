@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +181,16 @@ def test_the_plot_is_the_reports_panels_on_one_time_axis(analysis: Analysis) -> 
         assert each.window_axis == "x"
     assert all(isinstance(each, Plot) for each in found)
     assert json_item(layout)["doc"]["roots"]  # what bokeh.io.show gives to a notebook
+
+
+def test_a_plot_shows_itself_in_a_notebook(analysis: Analysis) -> None:
+    """A page in a frame, with its scripts: it loads nothing from a network, and is as high as its panels."""
+    layout = analysis.plot()
+    frame = layout._repr_html_()
+    page = unescape(re.search('srcdoc="([^"]*)"', frame)[1])
+    assert all(each.title.text in page for each in plots(layout))
+    assert not re.search(r'<(script|link)[^>]*(src|href)="?http', page)
+    assert int(re.search(r'" style="width:100%;height:(\d+)px', frame)[1]) > sum(each.height for each in plots(layout))
 
 
 def test_the_plot_holds_every_record_of_the_busiest_connection(analysis: Analysis) -> None:

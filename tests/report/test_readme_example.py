@@ -6,7 +6,6 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-import bokeh.io
 import pytest
 from repository import ROOT
 
@@ -20,8 +19,6 @@ def test_the_readmes_example_runs(
     code = textwrap.dedent("\n".join(line for line in section.splitlines() if line.startswith("    ") or not line))
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
-    shown: list[Any] = []
-    monkeypatch.setattr(bokeh.io, "show", shown.append)
     names: dict[str, Any] = {}
     exec(code, names)
     analysis = names["analysis"]
@@ -29,4 +26,3 @@ def test_the_readmes_example_runs(
     assert analysis.verdict in capsys.readouterr().out
     assert f"{analysis.summary()['accounting']['idle_recovery']:.2f}" == "0.22"
     assert (tmp_path / "report.html").stat().st_size > 1_000_000
-    assert len(shown) == 1

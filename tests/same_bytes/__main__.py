@@ -122,7 +122,7 @@ def _compare_all(
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(lambda run: made(run, before.version, before.folder(run), inputs, before.cache), first))
     (inputs / "traces").mkdir()
-    for trace in sorted(file for run in first for file in (before.folder(run) / OUTPUT).glob("*")):
+    for trace in sorted(file for run in first for file in (before.folder(run) / OUTPUT).glob("*") if file.is_file()):
         shutil.copy(trace, inputs / "traces")
     if len(chosen) > _MANY:
         warming = [run for run in runs if run.name in _WARMING]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel_modes import MODES
 
 from multitracer.model.errors import UsageError
 from multitracer.replay.arq.notes import DELIVERED, DROPPED, ERASED, RECEIVED, SENT
@@ -256,7 +257,6 @@ def test_an_endless_source_needs_a_limit_below_an_eager_entity() -> None:
         engine("raw", way, way, source(saturated=(10, 0)))
 
 
-MODES = {"compiled": {}, "plain": {"NUMBA_DISABLE_JIT": "1"}, "bounds-checked": {"NUMBA_BOUNDSCHECK": "1"}}
 RUNS = """
 import hashlib, numpy as np
 from multitracer.replay.engine.direction import BadTimes, Direction, RandomErasures, Erased

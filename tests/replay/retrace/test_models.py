@@ -98,7 +98,7 @@ runs_of_blocks = st.lists(st.tuples(st.integers(1, 200), st.integers(1, 120)), m
 
 @pytest.mark.slow
 @given(runs_of_blocks, st.sampled_from(sorted(kinds())), st.booleans())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_no_stretch_books_more_than_its_own_frames_brought(
     runs: list[tuple[int, int]], model: str, in_sequence: bool
 ) -> None:
@@ -131,7 +131,7 @@ def test_no_choice_of_sizes_by_the_minute_exceeds_the_channel(model: str, seed: 
     generator = np.random.default_rng(seed)
     means = generator.uniform(50, 1000), generator.uniform(1, 200)
     runs = np.stack([generator.geometric(1 / mean, 400) for mean in means], axis=1).ravel()
-    trace = ErasureTrace("t", np.repeat(np.arange(800) % 2 == 1, runs)[:30_000])
+    trace = ErasureTrace("t", np.repeat(np.arange(800) % 2 == 1, runs)[:12_000])
     bytes_of = tuple(30 * blocks for blocks in sorted(sizes))
     overhead = LEAST_OVERHEAD.get(model) or named(model, {}).parameters.get("header_bytes", 0)
     asked = Settings("ideal", bytes_of, overhead=overhead, resamples=0), Settings(model, bytes_of, resamples=0)
