@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import inlined, kernel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,15 +65,21 @@ def with_columns(table: pd.DataFrame, **columns: Any) -> pd.DataFrame:
     return made
 
 
+@inlined
+def bounded_difference(later: Any, earlier: Any) -> Any:
+    """`later - earlier`, within ±2^62: of times that damage put ages apart, int64 need not hold the difference."""
+    half = (later >> 1) - (earlier >> 1)
+    if half > 1 << 61 or half < -(1 << 61):
+        return np.int64(1 << 62) if half > 0 else np.int64(-(1 << 62))
+    return max(np.int64(-(1 << 62)), min(np.int64(1 << 62), later - earlier))
+
+
 @kernel
 def deepest_fall(values: Any) -> int:
     """The largest decrease from one value to the next, at most 2^62; 0 if they never decrease."""
     deepest: Any = np.int64(0)
     for row in range(1, len(values)):
-        if values[row - 1] // 2 - values[row] // 2 >= 1 << 61:  # damaged times: int64 need not hold the difference
-            return 1 << 62
-        if values[row] < values[row - 1]:
-            deepest = max(deepest, values[row - 1] - values[row])
+        deepest = max(deepest, bounded_difference(values[row - 1], values[row]))
     return int(deepest)
 
 

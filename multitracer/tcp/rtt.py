@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.compute.arrays import tally
+from multitracer.compute.arrays import bounded_difference, tally
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.compute.threads import concurrently
 from multitracer.tcp.sent_ranges import BOTTOM, END, FIRST, LENGTH, NO_NODE, VALUE, drop_node, insert_above
@@ -77,7 +77,7 @@ def take_sample(nodes: Ints, ends: Ints, end: int, ack: int, time_ns: int) -> in
     bottom = ends[end, CANDIDATES + BOTTOM]
     while bottom != NO_NODE and nodes[bottom, FIRST] < ack:
         if nodes[bottom, END] == ack:
-            sample = time_ns - nodes[bottom, VALUE]
+            sample = bounded_difference(time_ns, nodes[bottom, VALUE])
         drop_node(nodes, ends, end, CANDIDATES, bottom)
         bottom = ends[end, CANDIDATES + BOTTOM]
     return sample

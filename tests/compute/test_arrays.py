@@ -7,13 +7,14 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from multitracer.compute import arrays as columns
-from multitracer.compute.arrays import deepest_fall, distinct, rows_with, runs, tally, with_columns
+from multitracer.compute.arrays import bounded_difference, deepest_fall, distinct, rows_with, runs, tally, with_columns
 
+WHOLE = st.integers(-(1 << 63), (1 << 63) - 1)
 BITS = arrays(np.uint16, st.integers(0, 40), elements=st.integers(0, 15))
 
 
@@ -33,10 +34,20 @@ def test_runs_cover_the_column_and_each_holds_one_value(values: np.ndarray) -> N
     assert all(one != other for one, other in itertools.pairwise(kinds))
 
 
-@given(arrays(np.int64, st.integers(0, 40), elements=st.integers(-100, 100)))
+@given(arrays(np.int64, st.integers(0, 40)) | arrays(np.int64, st.integers(0, 40), elements=st.integers(-100, 100)))
 def test_the_deepest_fall_is_the_largest_decrease(values: np.ndarray) -> None:
-    """The largest decrease between neighbours, 0 if there is none."""
-    assert deepest_fall(values) == max([0, *(values[:-1] - values[1:]).tolist()])
+    """The largest decrease between neighbours, 0 if there is none, and 2^62 where it is larger."""
+    exact = [before - after for before, after in itertools.pairwise(values.tolist())]
+    assert deepest_fall(values) == min(max([0, *exact]), 1 << 62)
+
+
+@given(WHOLE, WHOLE)
+@example((1 << 62) - 2, -1)
+@example(-1, (1 << 62) - 2)
+def test_differences_are_exact_or_the_bound(later: int, earlier: int) -> None:
+    """Never wrapped, however far two damaged times are apart."""
+    found = bounded_difference(np.int64(later), np.int64(earlier))
+    assert found == max(-(1 << 62), min(1 << 62, later - earlier))
 
 
 @given(arrays(np.int8, st.integers(0, 40), elements=st.integers(0, 5)))
