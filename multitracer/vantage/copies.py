@@ -1,9 +1,9 @@
 """Packets that a capture holds several times: those of a mirror port, a bridge, both sides of a router.
 
 A copy is equal in all that a packet says of itself. That it is no second transmission is proven by the sender: each
-of its packets has another IP ID (RFC 6864), or its clock has moved on since (RFC 7323 5.4: what is sent again bears
-the time at which it is sent again). Where a sender gives neither, the delays of all such pairs decide, or nothing
-does, and both packets count.
+of its packets is seen to have another IP ID (which RFC 6864 4.1 leaves to it), or its clock has moved on since (RFC
+7323 5.4: what is sent again bears the time at which it is sent again), or nothing can have made it send again so soon.
+Where none of these is known, the delays of all such pairs decide, or nothing does, and both packets count.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from multitracer.compute.arrays import runs
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.compute.threads import concurrently, shares
-from multitracer.model.schema import FIN, OPTION_TIMESTAMPS, SYN
+from multitracer.model.schema import ACK, FIN, OPTION_TIMESTAMPS, SYN
 from multitracer.wire.octets import hash_pair
 
 if TYPE_CHECKING:
@@ -277,8 +277,7 @@ def judge(
         if pair < len(after) and after[pair] == row:
             delay = abs(fields.time_ns[row] - fields.time_ns[before[pair]])
             numbered = fields.ip_id[row] > 0 and 2 * senders.changes[stream] >= max(2, senders.packets[stream])
-            alone = before[pair] > senders.row[stream ^ 1]
-            dated = stamped and (0 < later < 0x80000000 or unprompted(fields, row, delay, alone))
+            dated = stamped and (0 < later < 0x80000000 or unprompted(fields, row, before[pair], delay, senders))
             if delay > LONGEST_NS:
                 verdict[pair] = REPEATED
             elif numbered or dated or behind_router(fields, row, before[pair], senders.ttl[stream]):
@@ -298,16 +297,31 @@ def behind_router(fields: PacketFields, row: int, before: int, least: int) -> bo
 
 
 @kernel
-def unprompted(fields: PacketFields, row: int, delay: int, alone: bool) -> bool:
+def unprompted(fields: PacketFields, row: int, before: int, delay: int, senders: Senders) -> bool:
     """Whether nothing can have made the sender repeat a packet, with the same timestamp, so soon.
 
-    What is sent again bears the time of that, so it was sent within a tick; what TCP resends so soon an
-    acknowledgement has prompted, and a packet is `alone` where none came after its first copy. The shortest timer
-    (a probe's, two ticks of the kernel's clock of 1 ms) is longer. Acknowledgements are repeated without a reason
-    that is seen.
+    What is sent again bears the time of that, so it was sent within a tick; what TCP resends so soon a packet of the
+    peer has prompted. The shortest timer (a probe's, two ticks of the kernel's clock of 1 ms) is longer, and nothing
+    else repeats a SYN without ACK. Acknowledgements are repeated without a reason that is seen.
     """
+    if delay > STEADY_NS:
+        return False
+    if fields.flags[row] & (SYN | ACK) == SYN:
+        return True
     carries = fields.payload_bytes[row] > 0 or fields.flags[row] & (SYN | FIN)
-    return bool(alone and carries and delay <= STEADY_NS)
+    return bool(carries and peer_was_silent(fields, row, before, senders))
+
+
+@kernel
+def peer_was_silent(fields: PacketFields, row: int, before: int, senders: Senders) -> bool:
+    """Whether the peer sent nothing between two equal packets, by a capture that hears it.
+
+    One does if it holds, from before the first of them, what these echo or later: the newest that their sender had
+    received (RFC 7323 4.3). A port of a tap that records one direction holds nothing of the peer.
+    """
+    peer = 2 * np.int64(fields.flow[row]) + 1 - np.int64(fields.direction[row])
+    heard = senders.tsval[peer] >= 0 and (senders.tsval[peer] - np.int64(fields.tsecr[row])) & 0xFFFFFFFF < 0x80000000
+    return bool(heard and senders.row[peer] < before)
 
 
 def _settled(pairs: _Pairs, fields: PacketFields, packets: int, limits: DelayLimits) -> tuple[Ints, int]:

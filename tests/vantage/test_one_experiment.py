@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from seen_packets import Seen, beyond, counted, in_time, later, renumbered, totals, transfer, write
+from packets import ACK, SYN
+from seen_packets import SEGMENT, Seen, beyond, counted, in_time, later, renumbered, totals, transfer, write
 
 pytestmark = pytest.mark.slow
 QUICK = settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -91,6 +92,52 @@ def test_timestamps_alone_prove_a_copy(tmp_path: Path) -> None:
     packets = transfer(60, ids=False)
     copies = later(packets[30:33], 30_000)
     assert counted(write(tmp_path / "copied.pcapng", in_time(packets, copies))) == plain(tmp_path, packets)
+
+
+def resent_within_a_tick() -> list[Seen]:
+    """A segment lost on a path of 200 us and sent again 240 us later, with the timestamp of the first: a tick is 1 ms.
+
+    The timestamps of both ends follow from the time, and there is no IP ID.
+    """
+    base, lost, segments = 1, 20, 30
+    made = [Seen(0, 0, 0, 0, flags=SYN), Seen(200, 1, 500, 1, flags=SYN | ACK), Seen(201, 0, 1, 501)]
+    for number in range(segments):
+        at = 1_150 + 300 * min(number, lost) + 20 * max(0, number - lost)
+        reached = lost if number >= lost else number + 1
+        made.append(Seen(at, 0, base + SEGMENT * number, 501, size=SEGMENT))
+        made.append(Seen(at + 200, 1, 501, base + SEGMENT * reached))
+    resend = 1_390 + 300 * lost
+    made.append(Seen(resend, 0, base + SEGMENT * lost, 501, size=SEGMENT))
+    made.append(Seen(resend + 200, 1, 501, base + SEGMENT * segments))
+    newest, stamped = [0, 0], []
+    for packet in in_time(made):
+        newest[packet.way] = 1 + packet.at_us // 1000
+        stamped.append(replace(packet, tsval=newest[packet.way], tsecr=newest[1 - packet.way]))
+    return stamped
+
+
+@pytest.mark.parametrize("capture", ["both ways", "data", "data, and the peer's SYN", "a file per way"])
+def test_a_resend_within_a_tick_is_no_copy_where_its_acknowledgements_were_not_captured(
+    tmp_path: Path, capture: str
+) -> None:
+    """Duplicate acknowledgements may have prompted it, which only a capture that has them can exclude."""
+    packets = resent_within_a_tick()
+    ways = [[packet for packet in packets if packet.way == way] for way in (0, 1)]
+    files = {
+        "both ways": [packets],
+        "data": [ways[0]],
+        "data, and the peer's SYN": [in_time(ways[0], ways[1][:1])],
+        "a file per way": ways,
+    }[capture]
+    (one,) = counted(*(write(tmp_path / f"{number}.pcapng", file) for number, file in enumerate(files)))
+    assert one["client"]["retransmitted_segments"] == 1
+
+
+def test_nothing_but_its_timer_repeats_a_syn(tmp_path: Path) -> None:
+    """Where it was captured twice, no packet of the peer need come before it."""
+    packets = transfer(60, ids=False)
+    copied = in_time(packets, later(packets[:1], 5))
+    assert counted(write(tmp_path / "copied.pcapng", copied)) == plain(tmp_path, packets)
 
 
 def test_what_nothing_tells_from_a_retransmission_counts(tmp_path: Path) -> None:
