@@ -176,9 +176,10 @@ def count_fits(fields: Fields, families: Families, order: Any, top: Any, counts:
 def _same_packets(packets: pd.DataFrame, families: Families, rivals: Bools) -> dict[tuple[int, int], int]:
     """Pairs of flows of a family with the same packets, and how many; only `rivals` can have any.
 
-    An IP ID tells what was sent again from what was seen again (RFC 6864 4.3), if the nodes between the two places
-    leave it alone. They do between two flows that each have a third one's packets with their IDs: equal content with
-    other IDs was then sent again, as after a change of the tunnel.
+    Where a sender gives each packet another IP ID (it need not: of what may not be fragmented it is any number, RFC
+    6864 4.1), the ID tells what was sent again from what was seen again, if the nodes between the two places leave it
+    alone. They do between two flows that each have a third one's packets with their IDs: equal content with other IDs
+    was then sent again, as after a change of the tunnel.
     """
     flow = packets["flow"].to_numpy()
     rows = np.flatnonzero(rivals[flow]) if rivals.any() else np.zeros(0, dtype=np.int64)
@@ -192,9 +193,24 @@ def _same_packets(packets: pd.DataFrame, families: Families, rivals: Bools) -> d
     alike = _with_same_keys(key, flow)
     if max(Counter(chain.from_iterable(alike)).values(), default=0) < 2:
         return alike
-    numbered = _with_same_keys(mix(key, some["ip_id"].to_numpy()), flow)
+    with_id = mix(key, some["ip_id"].to_numpy())
+    telling = _told_apart_by_id(some, with_id)
+    numbered = _with_same_keys(with_id[telling], flow[telling])
     passed = set(chain.from_iterable(numbered))
     return {pair: count for pair, count in alike.items() if pair in numbered or not passed.issuperset(pair)}
+
+
+def _told_apart_by_id(some: pd.DataFrame, with_id: npt.NDArray[np.uint64]) -> Bools:
+    """Per packet, whether its sender's IP IDs change with most packets; `with_id` are hashes of content and ID."""
+    stream = 2 * some["flow"].to_numpy().astype(np.int64) + some["direction"].to_numpy()
+    once = np.sort(np.unique(mix(with_id, stream), return_index=True)[1])  # without copies
+    once = once[np.argsort(stream[once], kind="stable")]
+    changed = (np.diff(some["ip_id"].to_numpy()[once]) != 0) & (np.diff(stream[once]) == 0)
+    packets, changes = (
+        np.bincount(which, minlength=stream.max() + 1) for which in (stream[once], stream[once[1:][changed]])
+    )
+    result: Bools = (2 * changes >= np.maximum(2, packets))[stream]
+    return result
 
 
 def _with_same_keys(key: npt.NDArray[np.uint64], flow: npt.NDArray[Any]) -> dict[tuple[int, int], int]:

@@ -88,3 +88,14 @@ def test_a_tunnel_is_another_place_also_where_ip_ids_are_rewritten(tmp_path: Pat
     packets = transfer()
     path = write(tmp_path / "rewritten.pcapng", in_time(packets, tunnelled(packets, len(packets), ip_id=0)))
     assert counted(path) == counted(write(tmp_path / "plain.pcapng", packets))
+
+
+def test_ip_ids_of_a_sender_that_numbers_nothing_do_not_part_its_flows(tmp_path: Path) -> None:
+    """It sends all with ID 0, seen in two VLANs; a node behind numbers them, seen in two more: four places."""
+    packets = transfer(ids=False)
+    given = [replace(packet, ip_id=number) for number, packet in enumerate(later(packets, 90, ttl=63), 1)]
+    seen = ((packets, 10, 0), (packets, 20, 30), (given, 30, 0), (given, 40, 30))
+    both = in_time(*(later(some, us, tags=b"\x81\x00\x00" + bytes([vlan])) for some, vlan, us in seen))
+    path = write(tmp_path / "numbered.pcapng", both)
+    assert counted(path) == counted(write(tmp_path / "plain.pcapng", packets))
+    assert multitracer.analyze(path).tables["segments"]["point"].value_counts().tolist() == [len(packets)] * 4
