@@ -19,7 +19,7 @@ from multitracer.model.paths import Paths
 from multitracer.model.schema import MARKS, SPURIOUS, TRIGGERS
 from multitracer.tcp.connection_rows import Groups
 from multitracer.tcp.measures import measure
-from multitracer.tcp.port_clocks import without_near_verdicts
+from multitracer.tcp.port_clocks import nearest_acks
 from multitracer.tcp.receipt import received_before
 from multitracer.tcp.retransmissions import classify
 from multitracer.vantage.clocks import Alignment
@@ -51,8 +51,8 @@ def follow_streams(captures: Captures, progress: Progress) -> Streams:
     groups, error_ns = Groups(segments, len(connections)), _arrival_errors(segments, paths, alignment)
     marked = rows_with(segments["marks"].to_numpy(), MARKS["retransmission"])
     received = received_before(segments, captures.sack, groups, paths, marked, captures.lost)
-    resent = classify(segments, captures.sack, connections, groups, paths.seen_at, received, error_ns)
-    resent = without_near_verdicts(resent, segments, groups, captures.ports)
+    near = nearest_acks(segments, groups, marked, captures.ports)
+    resent = classify(segments, captures.sack, connections, groups, paths.seen_at, received, error_ns, near)
     return Streams(segments, connections, measures, paths, groups, resent)
 
 

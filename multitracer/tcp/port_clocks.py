@@ -1,15 +1,15 @@
-"""Verdicts about resends in captures whose directions have clocks of their own, as ports of a tap do."""
+"""Resends in captures whose directions have clocks of their own, as ports of a tap do."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.compute.arrays import with_columns
-from multitracer.model.schema import ACK, SPURIOUS
+from multitracer.compute.arrays import distinct, rows_of_each
+from multitracer.model.schema import ACK
 from multitracer.tcp.connection_rows import Groups
 from multitracer.vantage.taps import CLOCKS_NS
 
@@ -17,62 +17,52 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Ints: TypeAlias = npt.NDArray[np.int64]
-Floats: TypeAlias = npt.NDArray[np.float64]
-
-_UNDECIDED = (
-    "needless or not cannot be told: another port, whose clock may be {apart:.0f} ms off, recorded an acknowledgement "
-    "of it {near:.1f} ms away"
-)
 
 
-def without_near_verdicts(
-    resent: pd.DataFrame, segments: pd.DataFrame, groups: Groups, ports: Sequence[int]
-) -> pd.DataFrame:
-    """The retransmissions, undecided where the order of a resend and its acknowledgement is not known.
+class _Columns(NamedTuple):
+    """What is read of the segments."""
 
-    That is at the points `ports`, where another input recorded the first acknowledgement of a resent octet within
-    CLOCKS_NS of the resend: it may have come before, or after.
+    connection: Any
+    point: Any
+    sender: Any
+    input: Any
+    time_ns: Any
+    seq: Any
+    ack: Any
+    flags: Any
+    payload_bytes: Any
+
+
+def nearest_acks(
+    segments: pd.DataFrame, groups: Groups, resent: Ints, ports: Sequence[int]
+) -> npt.NDArray[np.int32] | None:
+    """Per segment, how far from it another port recorded an acknowledgement, if it may have come before or after.
+
+    That is in ns, at least 1, for the rows `resent` at the points `ports` where another input recorded the first
+    acknowledgement of a resent octet within CLOCKS_NS; 0 else. None where no point has several clocks.
     """
-    if not ports or not len(resent):
-        return resent
-    rows = resent["segment"].to_numpy()
-    near = _nearest_acks(segments, groups, rows)
-    unsure = np.isin(segments["point"].to_numpy()[rows], ports) & (near <= CLOCKS_NS)
-    unsure &= (resent["spurious"] != "unknown").to_numpy()
-    spurious = resent["spurious"].to_numpy(dtype=object)
-    because = resent["because"].to_numpy(dtype=object).copy()
-    for at in np.flatnonzero(unsure).tolist():
-        trigger = because[at].partition(";")[0]
-        because[at] = f"{trigger}; {_UNDECIDED.format(apart=CLOCKS_NS / 1e6, near=near[at] / 1e6)}"
-    return with_columns(resent, spurious=_categories(np.where(unsure, "unknown", spurious)), because=because)
-
-
-def _categories(values: Any) -> Any:
-    import pandas as pd
-
-    return pd.Categorical(values, SPURIOUS)
-
-
-def _nearest_acks(segments: pd.DataFrame, groups: Groups, resent: Ints) -> Floats:
-    """How far in ns from each resend another input recorded the first acknowledgement of any of its octets."""
-    columns = {name: segments[name].to_numpy() for name in ("connection", "point", "sender", "input", "time_ns", "seq")}
-    stop = columns["seq"] + segments["payload_bytes"].to_numpy()
-    near = np.full(len(resent), np.inf)
-    keys = np.stack([columns[name][resent] for name in ("connection", "point", "sender")], axis=1)
-    for connection, point, sender in np.unique(keys, axis=0).tolist():
-        rows = groups.rows(connection, point)
-        rows, ack = _acks(segments, rows[columns["sender"][rows] != sender])
-        for at in np.flatnonzero((keys == (connection, point, sender)).all(axis=1)).tolist():
-            row = resent[at]
-            first, last = np.searchsorted(ack, columns["seq"][row], "right"), np.searchsorted(ack, stop[row], "left")
-            answers = rows[first : last + 1]
-            answers = answers[columns["input"][answers] != columns["input"][row]]
-            if len(answers):
-                near[at] = np.abs(columns["time_ns"][answers] - columns["time_ns"][row]).min()
+    if not ports:
+        return None
+    near = np.zeros(len(segments), dtype=np.int32)
+    columns = _Columns(*(segments[name].to_numpy() for name in _Columns._fields))
+    keys = np.stack([column[resent].astype(np.int64) for column in columns[:3]], axis=1)
+    asked = np.isin(keys[:, 1], ports) & (keys[:, 0] >= 0)
+    keys, resent = keys[asked], resent[asked]
+    first, which = distinct(keys)
+    for (connection, point, sender), mine in zip(keys[first].tolist(), rows_of_each(which, len(first)), strict=True):
+        _note_nearest(columns, groups.rows(connection, point), sender, resent[mine], near)
     return near
 
 
-def _acks(segments: pd.DataFrame, rows: Ints) -> tuple[Ints, Ints]:
-    """Those of the rows that acknowledge, and the highest number that each or one before it acknowledges."""
-    rows = rows[segments["flags"].to_numpy()[rows] & ACK > 0]
-    return rows, np.maximum.accumulate(segments["ack"].to_numpy()[rows])
+def _note_nearest(columns: _Columns, rows: Ints, sender: int, resent: Ints, near: Any) -> None:
+    """Fill `near` for the resends of one sender; `rows` are those of its connection at its point."""
+    number, time, seq = columns.input, columns.time_ns, columns.seq[resent]
+    rows = rows[(columns.sender[rows] != sender) & (columns.flags[rows] & ACK > 0)]
+    ack = np.maximum.accumulate(columns.ack[rows])
+    stop = seq + columns.payload_bytes[resent]
+    first, last = np.searchsorted(ack, seq, "right"), np.searchsorted(ack, stop, "left")
+    for row, start, end in zip(resent.tolist(), first.tolist(), last.tolist(), strict=True):
+        answers = rows[start : end + 1]
+        apart = np.abs(time[answers] - time[row])[number[answers] != number[row]].min(initial=CLOCKS_NS + 1)
+        if apart <= CLOCKS_NS:
+            near[row] = max(1, apart)

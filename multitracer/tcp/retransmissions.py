@@ -32,6 +32,7 @@ from multitracer.tcp.scoreboard import (
     R_ELAPSED,
     R_LATE_ACK,
     R_LEAST_RTT,
+    R_NEAR,
     R_ROW,
     R_RTO,
     R_RULE,
@@ -54,6 +55,7 @@ from multitracer.tcp.sender_state import (
     new_sender,
 )  # fmt: skip
 from multitracer.tcp.spurious import judge
+from multitracer.vantage.taps import CLOCKS_NS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,6 +88,7 @@ def classify(
     point_of: np.ndarray[Any, Any],
     received: np.ndarray[Any, Any],
     error_ns: np.ndarray[Any, Any] | None = None,
+    near: np.ndarray[Any, Any] | None = None,
 ) -> pd.DataFrame:
     """The `retransmissions` table.
 
@@ -93,7 +96,8 @@ def classify(
     `point_of` is the observation point nearest to each sender, shape (connections, 2), -1 for none.
     `received` says for each retransmission in `segments` whether its octets had been received before, as
     `receipt.received_before` does. `error_ns` is, per row of `segments`, the error of the clocks by which its
-    arrival is known, -1 where no clock was involved.
+    arrival is known, -1 where no clock was involved. `near` is what `port_clocks.nearest_acks` gives, None for one
+    clock.
     """
     marks = segments["marks"].to_numpy()
     resent = rows_with(marks, MARKS["retransmission"])
@@ -103,7 +107,7 @@ def classify(
     group = groups.number(ends, point_of[ends, senders])
     begin, end = groups.starts[group], groups.starts[group + 1]
     directions = Directions(begin, end, senders, groups.order, _packed_words(segments, groups))
-    columns = _segment_columns(segments, received)
+    columns = _segment_columns(segments, received, near)
     blocks = np.array([sacks[name].to_numpy() for name in ("segment", "left", "right", "dsack")], dtype=np.int64)
     found = concurrently(
         lambda part: _classify_part(_some(directions, part), columns, blocks, len(resent)), halves(end - begin)
@@ -111,9 +115,10 @@ def classify(
     return _table(np.concatenate(found), segments, connections, error_ns)
 
 
-def _segment_columns(segments: pd.DataFrame, received: Any) -> SegmentColumns:
-    own = {name: segments[name].to_numpy() for name in SegmentColumns._fields if name != "received"}
-    return SegmentColumns(**own, received=received)
+def _segment_columns(segments: pd.DataFrame, received: Any, near: Any) -> SegmentColumns:
+    own = {name: segments[name].to_numpy() for name in SegmentColumns._fields if name not in ("near", "received")}
+    near = np.zeros(len(segments), dtype=np.int32) if near is None else near
+    return SegmentColumns(**own, near=near, received=received)
 
 
 def _some(directions: Directions, part: slice) -> Directions:
@@ -322,15 +327,15 @@ def _numbers_named_in(sentences: dict[int, str]) -> Any:
 def _sentence(sentence: str, numbers: list[int]) -> str:
     """The sentence with its numbers filled in; times in ms."""
     values = dict(zip(_NUMBERS, numbers, strict=True))
-    times = {name: values[name] / 1e6 for name in ("elapsed", "since", "rto", "least")}
+    times = {name: values[name] / 1e6 for name in ("elapsed", "since", "rto", "least", "near")}
     return sentence.format(**values | times, s="" if values["acks"] == 1 else "s")
 
 
 _NUMBERS = {
-    "elapsed": R_ELAPSED, "since": R_SINCE_ACK, "rto": R_RTO, "least": R_LEAST_RTT,
+    "elapsed": R_ELAPSED, "since": R_SINCE_ACK, "rto": R_RTO, "least": R_LEAST_RTT, "near": R_NEAR,
     "acks": R_DUPACKS, "above": R_SACKED_ABOVE, "dsacks": R_DSACKS, "copies": R_COPIES,
 }  # fmt: skip
-"""Columns that the sentences name; the first four are times (ns)."""
+"""Columns that the sentences name; the first five are times (ns)."""
 
 _TRIGGER_TEXTS = {
     TIMEOUT: "oldest unacknowledged data resent {elapsed:.1f} ms after the timer was last restarted, and "
@@ -360,6 +365,8 @@ _RULE_TEXTS = {
     rules.NEVER_ACKED: "needless or not cannot be told: never acknowledged in this capture",
     rules.ACK_LOSS: "needless or not cannot be told: a lost acknowledgement would look the same",
     rules.REORDERED: "needless or not cannot be told: this path reorders",
+    rules.UNORDERED: f"needless or not cannot be told: another port, whose clock may be {CLOCKS_NS / 1e6:.0f} ms off, "
+    "recorded an acknowledgement of it {near:.1f} ms away",
     rules.CONTRADICTION: "needless or not cannot be told: the captures at the sender and at the receiver contradict "
     "each other",
     rules.PARTIAL: "needless or not cannot be told: it resent a part of a segment",

@@ -32,10 +32,11 @@ SENT_ONCE, SACKED = -1, -2
 # retransmitted, ALREADY_ACKED whether it had been acknowledged before, in the order of the capture.
 EVENT, BOARD_ROW, COPY, PREVIOUS, WHOLE, ALREADY_ACKED, PAIR_FIELDS = range(7)
 # Columns of an event, one retransmission: the sender's state when it was sent, and the judgement. R_OLDEST: it was the
-# oldest unacknowledged data; R_ACKED_SEND_TIME is the sender's ACKED_SEND_TIME then.
+# oldest unacknowledged data; R_ACKED_SEND_TIME is the sender's ACKED_SEND_TIME then; R_NEAR
+# is the segment's `near`.
 (R_ROW, R_TRIGGER, R_SINCE_ACK, R_ELAPSED, R_DUPACKS, R_SACKED_ABOVE, R_RTO, R_OLDEST, R_ACKED_SEND_TIME, R_PAIRS,
- R_PAIRS_END, R_SPURIOUS, R_RULE, R_COPIES, R_DSACKS, R_LATE_ACK, R_LEAST_RTT, EVENT_FIELDS,
-) = range(18)  # fmt: skip
+ R_PAIRS_END, R_SPURIOUS, R_RULE, R_COPIES, R_DSACKS, R_LATE_ACK, R_LEAST_RTT, R_NEAR, EVENT_FIELDS,
+) = range(19)  # fmt: skip
 
 
 class SegmentColumns(NamedTuple):
@@ -48,6 +49,9 @@ class SegmentColumns(NamedTuple):
     flags: Any
     tsval: Any
     tsecr: Any
+    near: Any
+    """Of a retransmission whose order to its acknowledgement is not known: how far from it in ns another port, of
+    another clock, recorded one, at least 1; else 0."""
     received: Any
     """Of a retransmission, whether its octets had been received by an earlier copy, by the receiver's capture: 1 yes,
     0 no, -1 unknown."""

@@ -33,6 +33,7 @@ from multitracer.tcp.scoreboard import (
     R_COPIES,
     R_DSACKS,
     R_LATE_ACK,
+    R_NEAR,
     R_OLDEST,
     R_PAIRS,
     R_PAIRS_END,
@@ -50,7 +51,7 @@ YES, NO, UNKNOWN = range(3)  # codes of schema.SPURIOUS
 
 # The rules; `because` is made from them.
 (ARRIVED, LOST, ACKED_BEFORE, DSACK, EIFEL_EARLIER, EIFEL_THIS, TOO_SOON, LATER_DELIVERED, STILL_MISSING, NEVER_ACKED,
- ACK_LOSS, REORDERED, NO_EVIDENCE, PARTIAL, NEXT_MISSING, CONTRADICTION, CODES) = range(17)  # fmt: skip
+ ACK_LOSS, REORDERED, NO_EVIDENCE, PARTIAL, NEXT_MISSING, CONTRADICTION, UNORDERED, CODES) = range(18)  # fmt: skip
 
 
 @kernel
@@ -103,6 +104,23 @@ def acked_too_soon(waited: int, least_rtt: int) -> bool:
 
 
 @kernel
+def told_by_receiver(rows: Any, copies: int, copy: int, fact: Any, tsval: Any, dsack_capable: int) -> Any:
+    """What acknowledgements say of a copy, whenever they came: (code of SPURIOUS, rule).
+
+    As many duplicates as resends (RFC 2883), or the timestamp of the copy that arrived first (RFC 3522).
+    """
+    resends = fact[COPIES] - 1
+    if fact[DSACKS] >= resends:
+        return YES, DSACK
+    first = eifel_first_copy(rows, copies, fact, tsval, dsack_capable)
+    if 0 <= first < copy:
+        return YES, EIFEL_EARLIER
+    if first >= copy and fact[DSACKS] <= resends - first:
+        return NO, EIFEL_THIS
+    return UNKNOWN, NO_EVIDENCE
+
+
+@kernel
 def infer_from_sender(
     rows: Any, copies: int, pair: Any, event: Any, fact: Any, time_ns: Any, tsval: Any, least_rtt: int,
     dsack_capable: int, reordered: int,
@@ -111,21 +129,19 @@ def infer_from_sender(
 
     `rows` are the segment rows of the `copies`.
     """
-    copy, resends = pair[COPY], fact[COPIES] - 1
+    copy = pair[COPY]
     acked_at, sent = fact[ACKED_AT], time_ns[rows[copy]]
     if pair[ALREADY_ACKED]:
         return YES, ACKED_BEFORE
-    if fact[DSACKS] >= resends:
-        return YES, DSACK
+    told, told_rule = told_by_receiver(rows, copies, copy, fact, tsval, dsack_capable)
+    if told_rule == DSACK:
+        return told, told_rule
     if acked_at == NEVER:
         return UNKNOWN, NEVER_ACKED
     if acked_too_soon(acked_at - sent, least_rtt):
         return YES, TOO_SOON
-    first = eifel_first_copy(rows, copies, fact, tsval, dsack_capable)
-    if 0 <= first < copy:
-        return YES, EIFEL_EARLIER
-    if first >= copy and fact[DSACKS] <= resends - first:
-        return NO, EIFEL_THIS
+    if told != UNKNOWN:
+        return told, told_rule
     before = time_ns[rows[copy - 1]]  # the latest of the earlier copies
     if before < fact[NEWEST_BEFORE] and fact[DSACKS] == 0:
         return (UNKNOWN, REORDERED) if reordered else (NO, LATER_DELIVERED)
@@ -191,10 +207,14 @@ def judge_pair(
     fact = facts[notes[k, NOTE]]
     if copy >= copies:
         return UNKNOWN, NO_EVIDENCE
-    verdict, pair_rule = infer_from_sender(
-        rows, copies, pair, event, fact, time_ns, segments.tsval, least_rtt, dsack_capable, reordered
-    )
-    if verdict == UNKNOWN and not reordered and next_was_missing(
+    if event[R_NEAR]:
+        verdict, pair_rule = told_by_receiver(rows, copies, copy, fact, segments.tsval, dsack_capable)
+        pair_rule = UNORDERED if verdict == UNKNOWN else pair_rule
+    else:
+        verdict, pair_rule = infer_from_sender(
+            rows, copies, pair, event, fact, time_ns, segments.tsval, least_rtt, dsack_capable, reordered
+        )
+    if verdict == UNKNOWN and not event[R_NEAR] and not reordered and next_was_missing(
         k, board.ends, notes, facts, segments.seq, time_ns[rows[copy - 1]]
     ):
         verdict, pair_rule = NO, NEXT_MISSING
@@ -212,12 +232,13 @@ def judge(
 ) -> None:  # fmt: skip
     """Judge every event of a direction; `rows` is scratch space for the rows of a segment's copies.
 
-    A retransmission is spurious when all of its bytes had arrived before, needed when any had not.
+    A retransmission is spurious when all of its bytes had arrived before, needed when any had not. Where its order to
+    acknowledgements is not known, only what these say counts, not when they came.
     """
     notes, facts, pairs = board.notes, board.facts, board.pairs
     for event in events:
         spurious, rule, undecided = True, NO_EVIDENCE, False
-        event[R_LATE_ACK] = -1
+        event[R_LATE_ACK], event[R_NEAR] = -1, segments.near[event[R_ROW]]
         for number in range(event[R_PAIRS], event[R_PAIRS_END]):
             pair = pairs[number]
             copy, fact = pair[COPY], facts[notes[pair[BOARD_ROW], NOTE]]
@@ -225,7 +246,7 @@ def judge(
             verdict, pair_rule = judge_pair(
                 pair, event, rows, copies, board, segments, least_rtt, dsack_capable, reordered
             )
-            if number == event[R_PAIRS] and copy < copies:
+            if number == event[R_PAIRS] and copy < copies and not event[R_NEAR]:
                 event[R_LATE_ACK] = late_ack(
                     rows, copy, fact, segments.time_ns, segments.tsval, least_rtt, dsack_capable
                 )
@@ -237,7 +258,8 @@ def judge(
             undecided = undecided or verdict == UNKNOWN
         event[R_SPURIOUS] = UNKNOWN if undecided else (YES if spurious else NO)
         event[R_RULE] = rule
-        heed_receiver(event, segments.received[event[R_ROW]])
+        if not event[R_NEAR]:
+            heed_receiver(event, segments.received[event[R_ROW]])
 
 
 @kernel

@@ -38,8 +38,8 @@ _ONE_TAP = (
 )
 _CLOCKS = (
     " Their clocks are taken to be within {apart:.0f} ms of one another, and are not corrected: round trips may be "
-    "wrong by that, and whether a resend was needless is not said where its acknowledgement was recorded that near to "
-    "it."
+    "wrong by that, and whether a resend was needless is said where its acknowledgement was recorded that near to it "
+    "only if a DSACK or an echoed timestamp tells."
 )
 _UNDECIDED = (
     "{count} packets repeat another one at once and bear neither an IP ID nor a timestamp that tells a copy from a "

@@ -124,8 +124,8 @@ def replayed(*segments: Segment, room: int = 64) -> Replayed:
         np.empty((2 * count, 2), dtype=np.int32), np.full((room, FACT_FIELDS), 7, dtype=np.int64),
         np.full((count, EVENT_FIELDS), 7, dtype=np.int64), np.full((room, PAIR_FIELDS), 7, dtype=np.int64),
     )  # fmt: skip
-    own = {name: frame[name].to_numpy() for name in SegmentColumns._fields if name != "received"}
-    columns = SegmentColumns(**own, received=receipts(segments))
+    own = {name: frame[name].to_numpy() for name in SegmentColumns._fields if name not in ("near", "received")}
+    columns = SegmentColumns(**own, near=np.zeros(count, dtype=np.int32), received=receipts(segments))
     fetched = np.empty((sending.BATCH, 2), dtype=np.int64)
     state.new_sender(found.sender, -1)
     while not sending.replay_sender(
