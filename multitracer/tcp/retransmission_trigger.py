@@ -37,8 +37,8 @@ from multitracer.tcp.sender_state import (
 
 # Codes of schema.TRIGGERS, in its order.
 TIMEOUT, FAST, RECOVERY, PROBE, UNKNOWN = range(5)
-UNHEARD = 5
-"""Unknown too, because nothing of the other end was captured."""
+UNHEARD, DOUBLED = 5, 6
+"""Unknown too, because the other end's acknowledgements were not captured; and a timeout that shows without them."""
 DOUBLED_WITHIN = 8
 """A wait is twice another one if half of it is within an eighth of that: timers run out on ticks, and late."""
 MOST_BACKOFF = 10
