@@ -61,6 +61,8 @@ class Source:
     def __init__(self, path: str, data: bytes | Pieces = b"", skips: list[Skip] | None = None) -> None:
         self.path = path
         self.skips: list[Skip] = [] if skips is None else skips
+        self.file_bytes = 0
+        """The size of the regular file that it was read from; 0 for all else."""
         self._data = data if isinstance(data, bytes) else None
         self._coming: Pieces = iter(()) if isinstance(data, bytes) else data
         self._begun: list[bytes] = []
@@ -158,6 +160,7 @@ def open_source(path: str, room: Room | None = None) -> Source:
     except (OSError, ValueError) as error:  # ValueError: a name with a zero octet
         raise InputError(path, f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
     source = Source(path, room.limited(unpacked(_after(first, pieces), skips), skips), skips)
+    source.file_bytes = 0 if _is_stdin(stream) or stream.closed else _regular_bytes(stream)
     if not source.holds(1):
         raise _nothing(path, first, room, skips)
     return source
