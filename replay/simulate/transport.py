@@ -358,13 +358,15 @@ def copy_packet(packet: Any, to: Any) -> None:
         to.left[block], to.right[block] = packet.left[block], packet.right[block]
 
 
-PARTS: Parts = {copy_packet: inlined, hand_over_waiting: kernel} | dict.fromkeys(
+_PACKETS: Parts = {copy_packet: inlined, hand_over_waiting: kernel}
+_ABOVE: Parts = dict.fromkeys(
     (
-        stock, count_end, start_object, serve, show_rooms, note_local_drop, note_sent,
-        note_repair, onto_wire, into_queue, note_ended, emit_media, forget_posted, send_off, due_timer, next_thing,
-        come_to_end, act, offer_next, plan, take_offers,
+        stock, count_end, start_object, serve, show_rooms, note_local_drop, note_sent, note_repair, onto_wire,
+        into_queue, note_ended, emit_media, forget_posted, send_off, due_timer, next_thing, come_to_end, act,
+        offer_next, plan, take_offers,
     ),
     inlined,
 )  # fmt: skip
+PARTS: Parts = {**_PACKETS, **_ABOVE}
 """What a loop is bound with in place of the engine's own source, each function after those that it calls. All but
 what interface queues need are compiled into it: a call would pass every array of the link."""
