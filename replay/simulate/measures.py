@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.replay.arq.fields import NEVER
+from multitracer.replay.simulate.link_metrics import link_metrics
 from multitracer.replay.simulate.scenario import Scenario
 from multitracer.replay.simulate.simulation import Simulation
 
@@ -22,7 +23,7 @@ REPEATED = {"sr": "retransmissions", "asr": "retransmissions", "rlp": "retransmi
 COUNTED = {
     "link_timeouts": {"sr": "timeouts", "asr": "timeouts", "rlp": "timeouts"},
     "link_resets": {"rlp": "resets", "rlc-am": "resets_done"},
-    "link_discards": {"rlc-am": "discarded", "rlc-um": "discarded", "rlc-tm": "discarded"},
+    "link_discards": dict.fromkeys(("sr", "asr", "rlc-am", "rlc-um", "rlc-tm"), "discarded"),
     "link_flushed_bytes": {"rlp": "flushed"},
 }
 """Metrics that a protocol's machine counts by itself, and the counter's name."""
@@ -30,7 +31,10 @@ COUNTED = {
 
 def measures(scenario: Scenario, done: Simulation) -> dict[str, Any]:
     """The metrics of a run that has ended."""
-    return _application(scenario, done) | _tcp(done) | _air(done) | _link(done) | _media(done)
+    return (
+        _application(scenario, done) | _tcp(done) | _air(done) | _link(done) | link_metrics(scenario, done)
+        | _media(done)
+    )  # fmt: skip
 
 
 def _application(scenario: Scenario, done: Simulation) -> dict[str, Any]:
@@ -70,7 +74,7 @@ def _air(done: Simulation) -> dict[str, Any]:
     """Frames lost on the air, and what found a queue full: a device's, or the wired hop's."""
     ways = done.engine.link.forth.state, done.engine.link.back.state
     sent, erased = (sum(int(state[name]) for state in ways) for name in ("sent", "erased"))
-    dropped = sum(int(state.dropped) for state in ways) + int(done.source.wired.hops["dropped"].sum())
+    dropped = sum(int(state.dropped + state.refused) for state in ways) + int(done.source.wired.hops["dropped"].sum())
     return {"frame_loss_percent": 100 * erased / sent if sent else None, "queue_drops": dropped}
 
 
@@ -80,7 +84,7 @@ def _link(done: Simulation) -> dict[str, Any]:
     counted = Counter(of_entity(done.engine.a)) + Counter(of_entity(done.engine.b))
     sent = sum(counted[each] for each in SENT[name])
     first = sent - counted[REPEATED[name]] if name in REPEATED else sent
-    found = {metric: counted[by[name]] for metric, by in COUNTED.items() if name in by}
+    found = {metric: counted[by[name]] for metric, by in COUNTED.items() if by.get(name) in counted}
     return found | {"link_transmissions_per_frame": sent / first if first else None}
 
 

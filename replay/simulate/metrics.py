@@ -43,6 +43,7 @@ METRICS: dict[str, str] = {
     "syn_retransmission_s": "when a SYN was sent again",
     "cwnd_after_local_drop_segments": "congestion window after the host's queue was full",
     "header_discards": "segments lost to compressed headers",
+    "discarded_segment_dupacks": "duplicate acknowledgements of such segments: none, as TCP does not answer them",
 }
 """In the order in which results are listed."""
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from multitracer.replay.engine.direction import Direction
 from multitracer.replay.engine.driver import Engine, Keep, Protocol
+from multitracer.replay.simulate.framing import Framing, framing
 from multitracer.replay.simulate.media import Media
 from multitracer.replay.simulate.transport import DOWN, UP, Transport, transport
 from multitracer.replay.simulate.wired import wired
 from multitracer.replay.simulate.work import Work
 
+Orders: TypeAlias = tuple[tuple[int, int], ...]
+"""Times (ns) and what to do."""
 PART_NS = 200 * 10**9
 """So much simulated time is run at once; before it, media's times are drawn up to its end."""
 PACKETS = 4096
@@ -44,6 +47,11 @@ class Setting:
     media: tuple[Media | None, Media | None] = (None, None)
     past: bool = True
     """Media go past the link protocol."""
+    framing: Framing = field(default_factory=framing)
+    orders: tuple[Orders, Orders] = ((), ())
+    """When A and B reset the link, or stop the other side (see `arq.orders`)."""
+    one_estimator: bool = False
+    """Both sides of ASR learn from the round trips of either."""
     until_ns: int = 10**15
     """When the run ends, unless the applications are done before."""
 
@@ -59,10 +67,21 @@ class Simulation:
         s = self.setting
         source = transport(
             s.tcp, wired([(hop.rate_bps, hop.delay_ns, hop.queue_packets) for hop in s.wired]), s.work,
-            segment_octets=s.segment_octets, header_octets=s.header_octets, past=s.past,
+            s.framing, segment_octets=s.segment_octets, header_octets=s.header_octets, past=s.past,
         )  # fmt: skip
         self.engine = Engine(s.protocol, s.link, *s.radio, source, Keep(ledger=PACKETS))
+        self._instruct()
         self.source = source.grown(self.engine.link.upper.books)
+
+    def _instruct(self) -> None:
+        """Give the link's entities what they have beside their parameters."""
+        obey = self.setting.protocol.obey
+        for e, orders in zip((self.engine.a, self.engine.b), self.setting.orders, strict=True):
+            if orders and obey is not None:
+                obey(e, orders)
+        if self.setting.one_estimator:
+            link = self.engine.link
+            self.engine.link = link._replace(b=link.b._replace(estimate=link.a.estimate))
 
     @property
     def source(self) -> Transport:
@@ -78,7 +97,7 @@ class Simulation:
     def run(self) -> Simulation:
         """Run until the applications are done, or to the setting's end."""
         at = 0
-        while at < self.setting.until_ns and self.ended_ns is None:
+        while at < self.setting.until_ns and self.ended_ns is None and not self.given_up:
             at = min(at + PART_NS, self.setting.until_ns)
             self._cover(at)
             self.engine.run(at)
@@ -100,6 +119,12 @@ class Simulation:
     def counted(self, name: str) -> int:
         """What all ends of TCP counted."""
         return int(self.source.totals[name]) + int(self.source.tcp.ends[name].sum())
+
+    @property
+    def given_up(self) -> bool:
+        """Whether the link protocol of either side has given up for good: nothing more will come."""
+        ended = self.setting.protocol.ended
+        return ended(self.engine.a) or ended(self.engine.b)
 
     @property
     def ended_ns(self) -> int | None:

@@ -16,6 +16,7 @@ from multitracer.replay.arq.fields import codes, numbers, record, table
 from multitracer.replay.engine.ledger import GONE
 from multitracer.replay.engine.loop import MORE, A, B, Link, Parts, to_side
 from multitracer.replay.engine.way import DONE, STOPPED, lacks
+from multitracer.replay.simulate.framing import Framing, framed_octets, is_read, remember
 from multitracer.replay.simulate.wired import ROOM, Wired, enter, leave, next_arrival
 from multitracer.replay.simulate.work import ANSWERING, ASKING, BEGUN, IDLE, Work, end_page, idle_slot, may_start
 from multitracer.replay.tcp.interface import expire as tcp_expire
@@ -63,6 +64,7 @@ class Transport(NamedTuple):
     totals: Any
     scratch: Any
     """A packet of media of each direction, as it leaves its source."""
+    framing: Framing
 
     def grown(self, books: Any) -> Transport:
         """The same with a packet on the link for each row of the ledgers; packets stay at their number's place."""
@@ -73,14 +75,16 @@ class Transport(NamedTuple):
         return self._replace(air=air)
 
 
-def transport(tcp: Any, wired: Wired, work: Work, *, segment_octets: int, header_octets: int, past: bool) -> Transport:
+def transport(
+    tcp: Any, wired: Wired, work: Work, framing: Framing, *, segment_octets: int, header_octets: int, past: bool
+) -> Transport:
     """Nothing sent yet, and no media."""
     state = record(STATE)
     state.listens, state.segment_octets, state.header_octets, state.past = 1, segment_octets, header_octets, past
     state.ends = len(tcp.ends)
     none = np.zeros(0, dtype=np.int64)
     made = Transport(state, tcp, wired, table((4, 1), PACKET), table(2, MEDIA_STATE), none, none, work, record(TOTALS),
-                     table(2, PACKET))  # fmt: skip
+                     table(2, PACKET), framing)  # fmt: skip
     plan(made, 0)
     return made
 
@@ -145,7 +149,7 @@ def act(source: Transport, books: Any, what: int, now: int) -> None:
         onto_wire(wired, DOWN, source.scratch[DOWN], now)
     elif what == ENDED and books.ended[books.ends.taken & (len(books.ended) - 1)].kind & 1 == B:
         row = books.ended[books.ends.taken & (len(books.ended) - 1)]
-        if row.became != GONE:
+        if row.became != GONE and is_read(source.framing, row.kind, row.number):
             onto_wire(wired, UP, source.air[row.kind, row.number & (source.air.shape[1] - 1)], now)
         books.ends.taken += 1
     elif what == TIMER:
@@ -168,7 +172,7 @@ def come_to_end(source: Transport, books: Any, what: int, now: int) -> int:
         row = books.ended[books.ends.taken & (len(books.ended) - 1)]
         end, packet = 1, source.air[row.kind, row.number & (source.air.shape[1] - 1)]
         books.ends.taken += 1
-        if row.became == GONE:
+        if row.became == GONE or not is_read(source.framing, row.kind, row.number):
             return -1
     else:
         leave(source.wired, UP)
@@ -221,11 +225,14 @@ def offer_next(link: Link, what: int, now: int) -> int:
     kind = side + 2 * past
     number = link.upper.books.state[kind].offered
     copy_packet(packet, source.air[kind, number & (source.air.shape[1] - 1)])
-    taken = to_side(link, side, packet.octets, TCP_FLOW + of_media, past, now)
+    octets = packet.octets if past else framed_octets(source.framing, side, packet)
+    taken = to_side(link, side, octets, TCP_FLOW + of_media, past, now)
     if taken < 0:
         source.media[UP].next -= int(what == MEDIA_UP)
         source.media[UP].sent -= int(what == MEDIA_UP)
         return -taken
+    if taken > past:
+        remember(source.framing, side, number, packet)
     if what == CAME_DOWN:
         leave(source.wired, DOWN)
     elif what == POSTED_UP:

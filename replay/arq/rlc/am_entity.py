@@ -67,8 +67,8 @@ STATE = numbers(
 `mrw_sn` and `mrw_n`; `cut`: one of them was cut short; `listed`: SNs that a STATUS just read calls missing, `lsn`
 what it acknowledges, `stamp` its number; `epc_to`: VR(H) at the last report; `heard`: AMD PDUs came since;
 `composed_*`: what the STATUS just composed holds of a report. `report_to`: the last report named what was missing below
-it; 0 once that was found missing again. `report_heard`: the peer's last report, `answered`: the last one of which nothing
-waits to be sent again.
+it; 0 once that was found missing again. `report_heard`: the peer's last report, `answered`: the last one of which
+nothing waits to be sent again.
 """
 
 TIMERS = numbers(
