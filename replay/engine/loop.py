@@ -167,14 +167,14 @@ def drop(state: Any, upper: Upper, octets: int, number: int, flow: int, now: int
 def queue(way: Any, octets: int, flow: int, number: int, data: int) -> None:
     """Let the frame at the ring's end wait to be sent."""
     row = way.air[way.state.made & way.state.mask]
-    row.octets, row.flow, row.number, row.data = octets, flow, number, data
+    row.octets, row.flow, row.number, row.carries = octets, flow, number, data
     way.state.made += 1
 
 
 def pass_data(way: Any) -> None:
     """Let the frame that was queued last, a control frame, pass all that waits but control frames."""
     air, mask, at = way.air, way.state.mask, way.state.made - 1
-    while at > way.state.sent and air[(at - 1) & mask].data + air[(at - 1) & mask].flow > 0:
+    while at > way.state.sent and air[(at - 1) & mask].carries + air[(at - 1) & mask].flow > 0:
         swap(air, at & mask, (at - 1) & mask)
         at -= 1
 
@@ -302,7 +302,7 @@ def send(e: Any, way: Any, upper: Upper, now: int) -> None:
         state.free_ns = end
     if state.whole_slots == 0 or state.used == 1:
         state.hit = is_lost(way, opportunity, now, end, row.octets)
-    row.lost = state.hit & (row.data | state.hits_all)
+    row.lost = state.hit & (row.carries | state.hits_all)
     state.erased += row.lost
     if state.next_late < len(way.late) and way.late[state.next_late] == state.sent:
         row.arrives_ns += way.late[state.next_late + 1]

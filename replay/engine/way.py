@@ -28,9 +28,9 @@ _NUMBERS = numbers(
 )
 STATE = joined(_NUMBERS, tables=[("log_good_bit", np.float64), ("log_bad_bit", np.float64)])
 """Logarithms of a bit's chance to get through, in good times (0 where bits lose no frames) and in bad ones."""
-AIR = numbers("arrives_ns octets flow number lost place data")
+AIR = numbers("arrives_ns octets flow number lost place carries")
 """A frame's own row; `flow` is 0 for the entity's frames, `number` an SDU's that goes past the entity. `place` is the
-protocol's frame's among `frames`, whatever rows change places with it; `data` tells data frames from control frames."""
+protocol's frame's among `frames`, whatever rows change places with it; `carries` is 0 for control frames."""
 
 DONE, AIR_FULL, NUMBERS_USED, LEDGER_FULL, STOPPED = codes(5)
 """Why a run came back: it is done, or it needs room for frames or SDUs, or more of the channel's numbers, to go on; or
@@ -99,7 +99,7 @@ def swap(air: Any, one: int, other: int) -> None:
     a.number, b.number = b.number, a.number
     a.lost, b.lost = b.lost, a.lost
     a.place, b.place = b.place, a.place
-    a.data, b.data = b.data, a.data
+    a.carries, b.carries = b.carries, a.carries
 
 
 @inlined

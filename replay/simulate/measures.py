@@ -81,10 +81,11 @@ def _air(done: Simulation) -> dict[str, Any]:
 def _link(done: Simulation) -> dict[str, Any]:
     """What the link protocol counted, in both directions."""
     name, of_entity = done.engine.protocol.name, done.engine.protocol.counters
-    counted = Counter(of_entity(done.engine.a)) + Counter(of_entity(done.engine.b))
+    known = of_entity(done.engine.a)
+    counted = Counter(known) + Counter(of_entity(done.engine.b))
     sent = sum(counted[each] for each in SENT[name])
     first = sent - counted[REPEATED[name]] if name in REPEATED else sent
-    found = {metric: counted[by[name]] for metric, by in COUNTED.items() if by.get(name) in counted}
+    found = {metric: counted[by[name]] for metric, by in COUNTED.items() if by.get(name) in known}
     return found | {"link_transmissions_per_frame": sent / first if first else None}
 
 
