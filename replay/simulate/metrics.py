@@ -47,6 +47,7 @@ METRICS: dict[str, str] = {
     "fast_retransmits_after_local_drop": "fast retransmits after the first of those drops",
     "cwnd_after_repair_segments": "congestion window when what a fast retransmit repaired was acknowledged",
     "header_discards": "segments lost to compressed headers",
+    "discarded_segment_dupacks": "duplicate acknowledgements of such segments: none, as TCP does not answer them",
 }
 """In the order in which results are listed."""
 

@@ -103,6 +103,30 @@ def test_packets_of_a_connection_that_is_over_are_late() -> None:
 
 
 @pytest.mark.parametrize("model", ["ns-2", "rfc"])
+def test_a_frame_that_comes_after_its_connection_is_over_disturbs_no_other(model: str) -> None:
+    """A segment of the first file, 2 s late: its copy ends the file, it comes while another one is sent."""
+    files = {"workload__files": 9, "workload__file_bytes": 1000, "tcp__model": model}
+    late = {"channel__forward__delayed_frames": [3], "channel__forward__extra_delay_s": [2.0]}
+    plain, done = simulated(scenario(**files)), simulated(scenario(**files, **late))
+    (first, *others), objects = plain.source.work.objects, done.source.work.objects
+    assert objects[0].end_ns - objects[0].begin_ns > first.end_ns - first.begin_ns
+    times = [int(each.end_ns - each.begin_ns) for each in others]
+    assert [int(each.end_ns - each.begin_ns) for each in objects[1:]] == times
+    assert done.source.traffic["late"].tolist() == [0, 1]
+    assert unbalanced(done) == []
+
+
+@pytest.mark.parametrize("direction", ["down", "up"])
+def test_a_frame_that_is_a_little_late_is_only_overtaken(direction: str) -> None:
+    """By two segments: two duplicate acknowledgements, nothing is sent again."""
+    keys = {"workload__direction": direction, **SHORT}
+    late = {"channel__forward__delayed_frames": [10], "channel__forward__extra_delay_s": [0.07]}
+    plain, done = simulated(scenario(**keys)), simulated(scenario(**keys, **late))
+    assert done.counted("retransmissions") == plain.counted("retransmissions") == 0
+    assert done.source.traffic["came"].tolist() == plain.source.traffic["came"].tolist()
+
+
+@pytest.mark.parametrize("model", ["ns-2", "rfc"])
 def test_a_server_takes_its_time(model: str) -> None:
     """An object takes longer by as much."""
     times = []
