@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,9 +26,8 @@ def counts(source: Any, engine: Any) -> dict[str, float]:
     found |= {f"air {name}": sum(int(way[name]) for way in ways) for name in ("sent", "erased", "dropped")}
     found["dropped"] = int(source.wired.hops["dropped"].sum()) + int(source.queue.state.dropped)
     found |= {f"media {name}": int(source.media[name].sum()) for name in ("sent", "came", "delay_ns")}
-    of_entity = engine.protocol.counters
-    both = Counter(of_entity(engine.a)) + Counter(of_entity(engine.b))
-    return found | {LINK + name: value for name, value in both.items()} | {"replied": replied(source)}
+    a, b = engine.protocol.counters(engine.a), engine.protocol.counters(engine.b)
+    return found | {LINK + name: a[name] + b[name] for name in a} | {"replied": replied(source)}
 
 
 def replied(source: Any) -> int:
