@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,6 +29,11 @@ COUNTED = {
     "link_flushed_bytes": {"rlp": "flushed"},
 }
 """Metrics that a protocol's machine counts by itself, and the counter's name."""
+FIRSTS = {
+    "cwnd_before_local_drop_segments": "cwnd_before_drop", "cwnd_after_local_drop_segments": "cwnd_after_drop",
+    "cwnd_after_repair_segments": "cwnd_after_repair", "burst_after_repair_segments": "burst_after_repair",
+}  # fmt: skip
+"""Metrics of the first local drop and repair, and their names in connections.FIRSTS."""
 QUARTILES = 4
 
 
@@ -123,16 +129,9 @@ def _hosts(done: Simulation, counted: Mapping[str, float]) -> dict[str, Any]:
         most = source.wired.hops[0].most if by_wire else source.queue.state.most
         found |= {"max_interface_queue_segments": int(most), "local_drops": counted["local_drops"]}
     if counted["quenched"]:
-        drops = counted["quenched"]
-        found |= {
-            "cwnd_before_local_drop_segments": counted["cwnd_before_drop"] / drops,
-            "cwnd_after_local_drop_segments": counted["cwnd_after_drop"] / drops,
-            "fast_retransmits_after_local_drop": counted["fast_after_drop"],
-        }
-    if counted["repairs"]:
-        found["burst_after_repair_segments"] = counted["burst"] / counted["repairs"]
-        found["cwnd_after_repair_segments"] = counted["cwnd_after_repair"] / counted["repairs"]
-    return found
+        found["fast_retransmits_after_local_drop"] = counted["fast_after_drop"]
+    firsts = {metric: float(source.firsts[name]) for metric, name in FIRSTS.items()}
+    return found | {metric: value for metric, value in firsts.items() if not math.isnan(value)}
 
 
 def _air(counted: Mapping[str, float]) -> dict[str, Any]:

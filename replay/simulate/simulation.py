@@ -12,7 +12,7 @@ from multitracer.replay.simulate.counts import counts
 from multitracer.replay.simulate.framing import Framing, framing
 from multitracer.replay.simulate.interface_queue import interface_queue
 from multitracer.replay.simulate.media import Media
-from multitracer.replay.simulate.transport import DOWN, UP, Transport, transport
+from multitracer.replay.simulate.transport import DOWN, UP, Transport, forget_firsts, transport
 from multitracer.replay.simulate.wired import wired
 from multitracer.replay.simulate.work import Work
 
@@ -124,11 +124,12 @@ class Simulation:
         return self
 
     def _end_warmup(self) -> None:
-        """Keep what was counted apart, and forget what was highest."""
+        """Keep what was counted apart, and forget what was highest and what came first."""
         source = self.source
         self.before = counts(source, self.engine)
         source.state.outstanding = source.queue.state.most = 0
         source.wired.hops["most"] = 0
+        forget_firsts(source)
 
     def _cover(self, until: int) -> None:
         """Draw media's times up to `until`."""

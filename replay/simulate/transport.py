@@ -18,6 +18,7 @@ from multitracer.replay.engine.loop import MORE, A, B, Link, Parts, give, to_sid
 from multitracer.replay.engine.protocol import wants
 from multitracer.replay.engine.way import DONE, STOPPED, lacks, poke
 from multitracer.replay.simulate.connections import (
+    FIRSTS,
     REPAIR,
     TOTALS,
     count_end,
@@ -84,6 +85,8 @@ class Transport(NamedTuple):
     """Of the wired host and of the terminal's."""
     repairs: Any
     """An end's fast retransmit (connections.REPAIR)."""
+    firsts: Any
+    """See connections.FIRSTS."""
     framing: Framing
 
     def grown(self, books: Any) -> Transport:
@@ -106,10 +109,17 @@ def transport(
     none = np.zeros(0, dtype=np.int64)
     made = Transport(
         state, tcp, wired, table((4, 1), PACKET), table(2, MEDIA_STATE), none, none, work, record(TOTALS),
-        table(2, PACKET), queue, table(2, TRAFFIC), table(len(tcp.ends), REPAIR), framing,
+        table(2, PACKET), queue, table(2, TRAFFIC), table(len(tcp.ends), REPAIR), record(FIRSTS), framing,
     )  # fmt: skip
+    forget_firsts(made)
     plan(made, 0)
     return made
+
+
+def forget_firsts(source: Transport) -> None:
+    """Nothing of FIRSTS has happened yet."""
+    for name in FIRSTS.names:
+        source.firsts[name] = np.nan
 
 
 def take_offers(link: Link, now: int) -> int:

@@ -89,6 +89,7 @@ def test_an_end_of_a_closed_connection_sends_one_fin() -> None:
     assert counted[1] - counted[0] in (3, 4)  # the second connection's own may still be under way at the end
 
 
+@pytest.mark.slow
 def test_packets_of_a_connection_that_is_over_are_late() -> None:
     """What comes for an object before does not disturb the one that has its connection now."""
     made = scenario(
@@ -176,6 +177,7 @@ def test_the_window_is_no_larger_than_the_send_buffer() -> None:
         setting(scenario(tcp__send_buffer_bytes=1400, **SHORT), 1)
 
 
+@pytest.mark.slow
 def test_what_is_before_the_end_of_the_warm_up_is_left_out() -> None:
     """The rate of a long file without its slow beginning; nothing is known of one that was there before."""
     slow = {"tcp__initial_window": 1, "link__delay_s": 0.3, "tcp__window_segments": 40, "workload__file_bytes": 50_000}
@@ -185,6 +187,7 @@ def test_what_is_before_the_end_of_the_warm_up_is_left_out() -> None:
     assert found[1]["packets_sent"] < found[0]["packets_sent"] == 201
 
 
+@pytest.mark.slow
 def test_every_octet_may_count_at_the_end() -> None:
     """Of the page that is not complete, those that have come."""
     web = {"workload__kind": "web-browsing", "workload__seconds": 20}
