@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import Any
 
 from multitracer.model.errors import UsageError
 from multitracer.replay.arq.orders import GO, RESET, STOP
@@ -27,7 +28,7 @@ def air_s(scenario: Scenario, way: str) -> float:
     return 8 * octets / scenario.number("link.rate_bps", way)
 
 
-def far_buffer(scenario: Scenario, way: str) -> dict[str, int]:
+def far_buffer(scenario: Scenario, way: str) -> dict[str, Any]:
     """The buffer behind the end where the other direction's data come: full when they stop, empty when they go on.
 
     XON goes when what is left lasts for the link's round trip, and XOFF when what will still come in one fits. So a gap
