@@ -49,8 +49,8 @@ LINK = (
            default_text="none", where=_OF_RLP),
     flag("link.ppp", "Packets are framed by PPP: 7 octets (flag, address, control, protocol, FCS; nothing is escaped).",
          None, derived=lambda values: values[PROTOCOL] == "rlp", default_text="yes for rlp"),
-    flag("link.vj", "TCP/IP headers of 40 octets, 52 with timestamps, are compressed (RFC 1144). What a header is lost "
-         "for is discarded by the receiver.", where=(("link.ppp", (True,)),)),
+    flag("link.vj", "TCP/IP headers of 40 octets, 52 with timestamps, are compressed (RFC 1144). Segments whose "
+         "headers are rebuilt wrong after a loss are discarded by the receiver.", where=(("link.ppp", (True,)),)),
 )  # fmt: skip
 
 WIRED = (
