@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from typing import Any
 
 from multitracer.model.errors import UsageError
 from multitracer.replay.arq.orders import GO, RESET, STOP
+from multitracer.replay.arq.rlp.entity import OVERHEAD_BYTES
 from multitracer.replay.simulate.scenario import Scenario
 from multitracer.replay.simulate.simulation import Orders
 
@@ -15,10 +17,10 @@ NS = 1_000_000_000
 
 def round_trip_s(scenario: Scenario) -> float:
     """From the first bit of a full frame to the answer's last, with nothing in the way: of frames as long as that."""
-    return sum(scenario.number("link.delay_s", way) + _air_s(scenario, way) for way in ("down", "up"))
+    return sum(scenario.number("link.delay_s", way) + air_s(scenario, way) for way in ("down", "up"))
 
 
-def _air_s(scenario: Scenario, way: str) -> float:
+def air_s(scenario: Scenario, way: str) -> float:
     """How long a full frame is on the air."""
     if scenario.value("link.tti_s", way) is not None:
         return scenario.number("link.tti_s", way)
@@ -26,11 +28,11 @@ def _air_s(scenario: Scenario, way: str) -> float:
     return 8 * octets / scenario.number("link.rate_bps", way)
 
 
-def far_buffer(scenario: Scenario, way: str) -> dict[str, int]:
-    """The buffer behind the end at which the other direction's data come.
+def far_buffer(scenario: Scenario, way: str) -> dict[str, Any]:
+    """The buffer behind the end where the other direction's data come: full when they stop, empty when they go on.
 
-    XON goes when what is left lasts for the link's round trip, so that the buffer is not found empty; XOFF when there
-    are the buffer's octets more. `far_*` of a direction are of the end at which that direction's data come.
+    XON goes when what is left lasts for the link's round trip, and XOFF when what will still come in one fits. So a gap
+    lasts as long as the whole buffer takes to be emptied. `far_*` of a direction are of the end where its data come.
     """
     other = "up" if way == "down" else "down"
     octets, drain = (scenario.value(f"link.far_{name}", other) for name in ("buffer_bytes", "drain_bps"))
@@ -38,8 +40,15 @@ def far_buffer(scenario: Scenario, way: str) -> dict[str, int]:
         raise UsageError("link.far_buffer_bytes and link.far_drain_bps need each other")
     if octets is None or not _is_meant(scenario, "far_buffer_bytes", other):
         return {}
-    low = math.ceil(drain / 8 * round_trip_s(scenario))
-    return {"drain_bytes_per_s": round(drain / 8), "xon_bytes": low, "xoff_bytes": low + octets}
+    round_trip, room = round_trip_s(scenario), scenario.whole("link.frame_bytes", other) - OVERHEAD_BYTES
+    low = math.ceil(drain / 8 * round_trip)
+    high = octets - math.ceil(max(0.0, room / air_s(scenario, other) - drain / 8) * round_trip)
+    if high <= low:
+        raise UsageError(
+            f"link.far_buffer_bytes = {octets} has no room for what comes in a round trip of the link "
+            f"({round_trip:g} s)\nMake it {octets + low - high + 1} or more."
+        )
+    return {"drain_bytes_per_s": round(drain / 8), "xon_bytes": low, "xoff_bytes": high}
 
 
 def orders(scenario: Scenario) -> tuple[Orders, Orders]:

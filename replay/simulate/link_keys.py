@@ -42,15 +42,15 @@ LINK = (
         "for, resets the link.", (), most=MOST_S, where=_OF_RESETS),
     Key("link.stop_at_s", "numbers", "When the far end stops that sender (XOFF).", (), most=MOST_S, where=_OF_RLP),
     Key("link.stop_s", "numbers", "For how long, one for each of link.stop_at_s.", (), most=MOST_S, where=_OF_RLP),
-    whole("link.far_buffer_bytes", "Buffer behind the link at the far end of that direction. XOFF goes when it holds "
-          "so much more than is emptied in a round trip of the link, XON when no more than that is left.", None,
+    whole("link.far_buffer_bytes", "Buffer behind the link at the far end of that direction. XOFF goes so early that "
+          "what comes in a round trip still fits, XON so early that it is not empty when data come again.", None,
           least=1, most=LARGEST_BUFFER, default_text="none", where=_OF_RLP),
     number("link.far_drain_bps", "Rate at which that buffer is emptied.", None, least=8, most=FASTEST_DRAIN_BPS,
            default_text="none", where=_OF_RLP),
     flag("link.ppp", "Packets are framed by PPP: 7 octets (flag, address, control, protocol, FCS; nothing is escaped).",
          None, derived=lambda values: values[PROTOCOL] == "rlp", default_text="yes for rlp"),
-    flag("link.vj", "TCP/IP headers of 40 octets, 52 with timestamps, are compressed (RFC 1144). What a header is lost "
-         "for is discarded by the receiver.", where=(("link.ppp", (True,)),)),
+    flag("link.vj", "TCP/IP headers of 40 octets, 52 with timestamps, are compressed (RFC 1144). Segments whose "
+         "headers are rebuilt wrong after a loss are discarded by the receiver.", where=(("link.ppp", (True,)),)),
 )  # fmt: skip
 
 WIRED = (

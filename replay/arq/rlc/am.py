@@ -168,7 +168,7 @@ def _mark_piggyback(octets: Any, li: int) -> None:
 @kernel
 def carries_data(frame: Any) -> int:
     """Whether it is an AMD PDU (D/C = 1)."""
-    return np.int64(frame.octets[0]) >> 7
+    return int(np.int64(frame.octets[0]) >> 7)
 
 
 @kernel

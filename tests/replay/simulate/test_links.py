@@ -220,7 +220,7 @@ def test_the_keys_of_rlc_am_are_the_parameters_of_the_paper() -> None:
         ({"link__protocol": "rlp", "link__upper_queue_packets": 5}, "link.upper_queue_packets cannot be set with rlp"),
         ({"link__protocol": "rlp", "link__far_buffer_bytes": 1000}, "link.far_drain_bps need each other"),
         (
-            {"link__protocol": "rlp", "link__far_buffer_bytes": 1000, "link__far_drain_bps": 8000,
+            {"link__protocol": "rlp", "link__far_buffer_bytes": 5000, "link__far_drain_bps": 8000,
              "link__stop_at_s": 1, "link__stop_s": 1}, "both stop the sender",
         ),
         ({"link__protocol": "rlp", "link__stop_at_s": "1,2", "link__stop_s": "1.5,1"}, "the stop at 2 s begins before"),
