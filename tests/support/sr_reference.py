@@ -161,10 +161,11 @@ class Side:
         return Frame(kind, n, self.acked() if takes_ack else None, self.echo, row["sdu"], row["octets"], size)
 
     def left(self, frame: Frame, end: int) -> None:
-        """A frame has been sent at `end`."""
+        """A frame has been sent at `end`; one that was asked for meanwhile will be sent again at once."""
         if self.p.timer_starts == "sent" and frame.kind in ("DATA", "SKIP") and self.va <= frame.ns < self.vs:
             self.sent[frame.ns]["sent"] = end
-            self.start_timer(frame.ns, end)
+            if frame.ns not in self.resends:
+                self.start_timer(frame.ns, end)
 
     def start_timer(self, n: int, now: int) -> None:
         """No timer expires before one that was set earlier."""

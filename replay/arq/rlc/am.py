@@ -89,9 +89,11 @@ def next_frame(e: Entity, frame: Any, now: int) -> int:
     while not v.resetting and (used or not status_due(e)):
         floor = v.floor
         length = next_data(e, now, frame)
-        if used:
+        if used and length > 0:
             _put_in_padding(e, now, frame, length, used)
-        if length or (v.floor == floor and not v.resetting and not status_due(e)):
+        elif used:
+            used = 0  # a discard came before: its MRW is not in what was composed
+        if length > 0 or (length == 0 and v.floor == floor and not v.resetting and not status_due(e)):
             return length
     if not v.resetting:
         return _next_status(e, now, frame)

@@ -31,17 +31,15 @@ def give_up_alone(e: Entity, sn: int) -> None:
     """The PDU was sent as often as it may: it is sent no more."""
     forget_nack(e, sn)
     e.store.slot[sn & SN_MASK].vt_dat = e.p.max_dat
-    discard_oldest(e)
 
 
 @kernel
-def discard_oldest(e: Entity) -> None:
-    """Discard the SDUs of PDUs given up before which nothing is unacknowledged."""
+def end_of_given_up(e: Entity) -> int:
+    """The number of the SDU after those of PDUs given up before which nothing is unacknowledged; 0: there are none."""
     v, sn = e.v, e.v.vt_a
     while sn < v.vt_s and is_given_up(e, sn):
         sn += 1
-    if sn > v.vt_a:
-        discard_before(e, e.store.slot[(sn - 1) & SN_MASK].last_sdu + 1)
+    return e.store.slot[(sn - 1) & SN_MASK].last_sdu + 1 if sn > v.vt_a else 0
 
 
 @kernel

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from multitracer.compute.kernels import kernel
-from multitracer.replay.arq.fields import NEVER
+from multitracer.replay.arq.fields import NEVER, codes
 from multitracer.replay.arq.rlc.am_discard import (
     discard_before,
-    discard_oldest,
     end_mrw,
+    end_of_given_up,
     forget_nack,
     give_up_alone,
     is_given_up,
@@ -28,6 +28,8 @@ from multitracer.replay.arq.rlc.queue import UNKNOWN, has_data
 from multitracer.replay.arq.rlc.segmentation import fill, fill_whole
 
 HEAD_BYTES = 2
+AGAIN, *_ = codes(1, -1)
+"""What `next_data` gives where another PDU may be sent instead."""
 POLL_BIT = 4
 
 
@@ -81,21 +83,27 @@ def poll_carrier(e: Entity) -> int:
 def next_data(e: Entity, now: int, frame: Any) -> int:
     """An AMD PDU: one to be sent again, else a new one, else one to carry a poll; 0 when there is none.
 
-    0 too when a PDU has been sent as often as it may: then its SDUs are given up, or a reset begins.
+    0 too when a PDU has been sent as often as it may: then its SDUs are given up, or a reset begins; AGAIN where they
+    are given up alone, which has no effect on other PDUs.
     """
     sn, counts = _next_again(e)
-    while sn >= 0 and e.p.discard_alone and _is_spent(e, sn, counts):
-        give_up_alone(e, sn)
-        sn, counts = _next_again(e)
-    if sn < 0:
-        return _send_new(e, now, frame) if can_send_new(e) else 0
-    if not _is_spent(e, sn, counts):
-        return _send_again(e, sn, now, frame, counts)
-    if e.p.discard == NO_DISCARD:
+    spent, floor, number = sn >= 0 and _is_spent(e, sn, counts), e.v.floor, 0
+    if spent and e.p.discard == NO_DISCARD:
         begin_reset(e)
-    else:
-        discard_before(e, e.store.slot[sn & SN_MASK].last_sdu + 1)
-    return 0
+        return 0
+    if e.p.discard_alone:
+        if spent:
+            give_up_alone(e, sn)
+        number = end_of_given_up(e)
+    elif spent:
+        number = e.store.slot[sn & SN_MASK].last_sdu + 1
+    if number > 0:
+        discard_before(e, number)
+    if spent or e.v.floor != floor:
+        return AGAIN if e.p.discard_alone else 0
+    if sn >= 0:
+        return _send_again(e, sn, now, frame, counts)
+    return _send_new(e, now, frame) if can_send_new(e) else 0
 
 
 @kernel
@@ -295,8 +303,6 @@ def _move(e: Entity, sn: int) -> None:
         q.v.head += 1
     if v.mrw_to and v.vt_a > v.mrw_sn:
         end_mrw(e)
-    if e.p.discard_alone:
-        discard_oldest(e)
 
 
 @kernel

@@ -104,7 +104,8 @@ def on_air(e: Any, frame: Any, end: int) -> None:
     if ahead < state.vs - state.va:  # not acknowledged meanwhile, by an earlier copy
         place = (state.va + ahead) % SLOTS
         e.sent[place].sent_ns = end
-        start_timer(e, place, end)
+        if e.sent[place].due == 0:  # else it has been asked for while it waited in the queue
+            start_timer(e, place, end)
 
 
 @kernel
@@ -152,7 +153,7 @@ def admit(e: Any) -> int:
     n = state.vs
     row, sdu = e.sent[n % SLOTS], e.queue.rows[take(e.queue)]
     row.sdu, row.start, row.octets = sdu.sdu, sdu.start, sdu.octets
-    row.sendings = row.answers = 0
+    row.sendings = row.answers = row.due = 0
     state.vs += 1
     e.counts.first_sendings += 1
     return n
@@ -176,6 +177,7 @@ def send(e: Any, n: int, now: int, frame: Any) -> int:
         write_nr(e, frame)
     row.sent_ns = now
     row.sendings += 1
+    row.due = 0
     if e.rules.timer_on_air:
         remove(e.sent, place)
     else:
@@ -240,6 +242,13 @@ def answer(e: Any, ns: int, identifier: int) -> None:
         return
     place = (state.va + ahead) % SLOTS
     e.sent[place].answers = MODULUS + identifier  # identifier 0 is a NACK's too
+    resend(e, place)
+
+
+@kernel
+def resend(e: Any, place: int) -> None:
+    """Queue the frame at `place` to be sent again."""
+    e.sent[place].due = 1
     remove(e.sent, place)
     append(e.sent, RESENDS, place)
 
@@ -325,8 +334,7 @@ def expire(e: Any, now: int) -> None:
         state.ack_due = state.ack_expired = 1
     place = e.sent[TIMERS].next
     while e.sent[place].expiry_ns <= now:
-        remove(e.sent, place)
-        append(e.sent, RESENDS, place)
+        resend(e, place)
         state.expired += 1
         place = e.sent[TIMERS].next
     e.counts.timeouts += state.expired

@@ -20,9 +20,9 @@ STATE = numbers("vs va vr vh", "echo nack_ids", "ack_at ack_due", "expired ack_e
 echo: number of the last NACK answered; nack_ids: NACKs sent. ack_at: when the ACK timer expires (ns); ack_due:
 whether it did. expired, ack_expired: the frames' timers, and the ACK timer, that expired in the last `expire`."""
 
-SENT = numbers("sdu start octets", "sent_ns sendings", "expiry_ns answers", "previous next")
+SENT = numbers("sdu start octets", "sent_ns sendings", "expiry_ns answers due", "previous next")
 """A sent frame: its SDU; when it was sent last and how often; when its timer expires; the NACK that its next sending
-answers (0: none); its neighbours in a chain."""
+answers (0: none); whether it is to be sent again; its neighbours in a chain."""
 TIMERS, RESENDS = codes(2, SLOTS)
 """Chains of sent frames: those whose timers run, in the order of expiry, and those to be sent again."""
 

@@ -53,7 +53,8 @@ def test_a_late_frame_is_overtaken_by_those_after_it() -> None:
     assert (came["time_ns"] // MS).tolist() == [60, 80, 90, 95, 100]
 
 
-@settings(max_examples=40, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=25, deadline=None)
 @given(st.dictionaries(st.integers(0, 19), st.integers(0, 200), max_size=8), st.sets(st.integers(0, 19), max_size=5))
 def test_every_frame_comes_at_its_time_whatever_is_late(late: dict[int, int], lost: set[int]) -> None:
     """As a sum of times, ties in the order of sending; time never goes back; each has its own octets."""
@@ -69,7 +70,8 @@ def test_every_frame_comes_at_its_time_whatever_is_late(late: dict[int, int], lo
     assert (np.diff(engine.log.rows["time_ns"]) >= 0).all()
 
 
-@settings(max_examples=40, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=25, deadline=None)
 @given(st.sets(st.integers(0, 39), max_size=25), st.integers(1, 4))
 def test_a_slot_is_lost_whole_by_the_luck_of_its_first_frame(lost: set[int], per_slot: int) -> None:
     """All frames of an opportunity or none, whatever the trace says of the others."""
@@ -126,13 +128,14 @@ def test_control_frames_pass_what_waits() -> None:
 BORDERS = st.lists(st.integers(1, 30), min_size=2, max_size=10).filter(lambda steps: len(steps) % 2 == 0)
 
 
-@settings(max_examples=80, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
 @given(BORDERS, st.integers(0, 200), st.integers(1, 60), st.sampled_from(["product", "touch", "end"]))
 def test_a_frame_of_two_states_is_lost_by_the_bits_that_it_has_in_each(
     steps: list[int], start: int, length: int, rule: str
 ) -> None:
     """Also where it begins or ends on a border: its chance is the product over its instants (10 octets in each)."""
-    good, bad, numbers = 1e-5, 3e-3, np.linspace(0, 1, 400, endpoint=False)
+    good, bad, numbers = 1e-5, 3e-3, np.linspace(0, 1, 200, endpoint=False)
     pairs = np.array(steps, dtype=np.int64).reshape(-1, 2)
     far = np.array([[10**14, 1]], dtype=np.int64)
     channel = TwoStates(
@@ -142,14 +145,14 @@ def test_a_frame_of_two_states_is_lost_by_the_bits_that_it_has_in_each(
     direction = Direction(DELAY_NS, rate_bps=RATE_BPS, channel=channel)
     made = direction.channel.cover(direction.way(0, lambda size: np.zeros(size)), 0)
     lost = 0
-    for number in range(400):
+    for number in range(200):
         made.state.sent, made.state.sojourn = number, 0
         lost += is_lost(made, number, start, start + length, 10 * length)
     borders = np.cumsum(steps)
     inside = [bool(np.searchsorted(borders, at, side="right") % 2) for at in range(start, start + length)]
     share = {"product": sum(inside) / length, "touch": float(any(inside)), "end": float(inside[-1])}[rule]
     chance = 1 - (1 - bad) ** (80 * length * share) * (1 - good) ** (80 * length * (1 - share))
-    assert lost == pytest.approx(400 * chance, abs=1.01)
+    assert lost == pytest.approx(200 * chance, abs=1.01)
 
 
 def test_a_link_of_two_states_may_start_in_the_bad_one() -> None:

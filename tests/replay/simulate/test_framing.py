@@ -6,6 +6,7 @@ import struct
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from packets import ACK as TH_ACK
@@ -88,6 +89,7 @@ class Line:
         return own is not None and own[20:] == packet[20:]
 
 
+@pytest.mark.slow
 @given(st.lists(SENT, max_size=40), st.booleans())
 def test_headers_are_compressed_and_damaged_as_by_rfc_1144(sent: list[tuple[Any, ...]], timestamps: bool) -> None:
     """The octets of every packet on the line, and which of them are rebuilt right after losses."""

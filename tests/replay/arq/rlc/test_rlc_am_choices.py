@@ -264,3 +264,18 @@ def test_an_order_resets_the_link() -> None:
     assert len(made.sdus) + len(made.gone) >= 7
     assert made.sdus["sdu"].tolist()[-1] == 6
     assert not ended(made.a)
+
+
+def test_an_mrw_goes_out_where_a_report_was_to_ride_in_padding() -> None:
+    """A discard that comes due with a new PDU is told first, and the report with it."""
+    scene = play(3, "A 2", "A 2", discard_alone=True, piggyback=True, **SPENT)
+    scene.run(4)
+    for _ in range(2):
+        tell(scene, "A", codec.List(((2, 0),)), codec.Ack(0))
+        scene.run(1)
+    tell(scene, "A", codec.List(((2, 0),)), codec.Ack(3))
+    end = scene.ends["A"]
+    end.entity.v.status_wanted = 1
+    scene.offer(b"z" * 5)
+    scene.run(2)
+    assert scene.lines[-2:] == ["6 A MRW 3 N=0 ACK 0", "7 A 3"]

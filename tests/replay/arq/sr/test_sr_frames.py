@@ -62,8 +62,10 @@ def test_malformed_octets_are_refused(octets: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "sdu"), [([DATA, 256, 0, 0, 0], b"x"), ([3, 0, 0, 0, 0], b""), ([ACK, 0, 1, 0, 0], b"x"), ([DATA] * 5, b"")]
-)
+    ("row", "sdu"),
+    [([DATA, 256, 0, 0, 0], b"x"), ([4, 0, 0, 0, 0], b""), ([3, 0, 0, 0, 0], b"x"), ([ACK, 0, 1, 0, 0], b"x"),
+     ([DATA] * 5, b"")],
+)  # fmt: skip
 def test_impossible_frames_are_not_encoded(row: list[int], sdu: bytes) -> None:
     """A number above 8 bits, an unknown kind, an ACK with data, data without."""
     with pytest.raises(ValueError, match=r"must be|cannot carry"):
