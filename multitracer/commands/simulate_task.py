@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -54,14 +55,20 @@ def run_all(
 ) -> None:
     """Run what is not kept yet, and keep it; the first run that fails ends this, and the others stay kept."""
     missing = [task for task in tasks if task.key not in kept.results]
-    done = len(tasks) - len(missing)
-    progress(f"{done:,} of {len(tasks):,} runs", done / len(tasks))
-    for place, found in _ended(missing, run, spread):
+    before, began = len(tasks) - len(missing), time.monotonic()
+    progress(f"{before:,} of {len(tasks):,} runs", before / max(len(tasks), 1))
+    for done, (place, found) in enumerate(_ended(missing, run, spread), 1):
         if isinstance(found, Failure):
             raise RunError(found)
         kept.add(missing[place], found)
-        done += 1
-        progress(f"{done:,} of {len(tasks):,} runs", done / len(tasks))
+        left_s = (time.monotonic() - began) * (len(missing) - done) / done
+        shown = f"{before + done:,} of {len(tasks):,} runs{_left(left_s)}: {missing[place].scenario.name}"
+        progress(shown, (before + done) / len(tasks))
+
+
+def _left(seconds: float) -> str:
+    """How long it goes on, as far as the runs that have ended tell."""
+    return f", {seconds / 60:,.0f} min left" if seconds >= 90 else f", {seconds:.0f} s left" if seconds >= 2 else ""
 
 
 def _ended(

@@ -70,6 +70,15 @@ def setting(scenario: Scenario, seed: int) -> Setting:
     )  # fmt: skip
 
 
+def refusal(scenario: Scenario, seed: int = 1) -> str:
+    """Why a scenario cannot be simulated, in one line; empty if it can."""
+    try:
+        setting(scenario, seed)
+    except UsageError as error:
+        return str(error).splitlines()[0]
+    return ""
+
+
 def _check(scenario: Scenario) -> None:
     for name, value in scenario.items:
         bare = ".".join(part for part in name.split(".") if part not in ("up", "down", "forward", "reverse"))
