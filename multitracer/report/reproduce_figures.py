@@ -10,6 +10,7 @@ from bokeh.layouts import row
 from bokeh.models import ColumnDataSource, HoverTool, NumeralTickFormatter, Range1d, Span
 
 from multitracer.replay.papers.figures import Figure, Point
+from multitracer.replay.papers.verdicts import NOT_REPRODUCED, REPRODUCED, UNDECIDED
 from multitracer.report import colours
 from multitracer.report.erasure_figures import plain_figure
 from multitracer.report.interval_curves import add_curve
@@ -23,8 +24,8 @@ _NARROW = 500
 """Pixels of a legend's width where two figures stand side by side."""
 _SIDE_BY_SIDE = {"flex": "1 1 440px", "min-width": "min(100%, 440px)"}
 _MARKS = {
-    "reproduced": ("circle", colours.GREEN), "not reproduced": ("triangle", colours.RED),
-    "undecided": ("square", colours.GREY),
+    REPRODUCED: ("circle", colours.GREEN), NOT_REPRODUCED: ("triangle", colours.RED),
+    UNDECIDED: ("square", colours.GREY),
 }  # fmt: skip
 Row = Mapping[str, Any]
 

@@ -9,11 +9,12 @@ from typing import Any
 
 from multitracer.model.version import VERSION
 from multitracer.replay.papers.figures import Figure
+from multitracer.replay.papers.statements import KINDS, PLURALS
+from multitracer.replay.papers.verdicts import NOT_REPRODUCED, REPRODUCED, UNDECIDED
 from multitracer.report import page_template
 from multitracer.report.reproduce_figures import LEAST, MOST, layouts, ours_text
 
-KINDS = {"optimum": "optima", "ordering": "orderings", "value": "values"}
-DECIDED = ("reproduced", "not reproduced", "undecided")
+DECIDED = (REPRODUCED, NOT_REPRODUCED, UNDECIDED)
 
 
 def write(document: Mapping[str, Any], figures: Sequence[Figure], path: Path) -> None:
@@ -31,7 +32,7 @@ def html(document: Mapping[str, Any], figures: Sequence[Figure]) -> str:
         "commit": document["commit"],
         "scale": document["scale"],
         "papers": [_paper(paper) for paper in papers],
-        "kinds": list(KINDS.values()),
+        "kinds": list(PLURALS.values()),
         "decided": list(DECIDED),
         "rows": rows,
         "filters": [

@@ -13,7 +13,7 @@ from multitracer.replay.papers.alternatives import Alternative, named, taken
 from multitracer.replay.papers.parts import Part
 from multitracer.replay.papers.runs import runs_of
 from multitracer.replay.papers.score import random_orderings, score
-from multitracer.replay.papers.statements import KINDS, statements
+from multitracer.replay.papers.statements import KINDS, PLURALS, statements
 from multitracer.replay.papers.verdicts import NOT_REPRODUCED, REPRODUCED, UNDECIDED, Decision, all_decisions, decide
 
 Refused = Mapping[tuple[str, str, str], str]
@@ -167,12 +167,9 @@ def _paper_lines(paper: Mapping[str, Any], scale: str) -> Iterator[str]:
 def _score_text(found: Mapping[str, Any] | None, scale: str) -> str:
     if found is None:
         return f"{scale}: verdicts enter no score"
-    counts = ", ".join(f"{_PLURALS[kind]} {found[kind][0]} of {found[kind][1]}" for kind in KINDS)
+    counts = ", ".join(f"{PLURALS[kind]} {found[kind][0]} of {found[kind][1]}" for kind in KINDS)
     return f"{counts}; {found['undecided']} undecided"
 
 
 def _held(row: Mapping[str, Any]) -> Iterator[bool]:
     return (part["holds"] is not False for part in row["parts"])
-
-
-_PLURALS: dict[str, str] = {"optimum": "optima", "ordering": "orderings", "value": "values"}
