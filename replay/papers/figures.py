@@ -56,7 +56,8 @@ def _belongs(paper: str, rule: Mapping[str, Any], labels: Labels) -> bool:
     if not all(axis in labels for axis in axes):
         return False
     family = rule.get("of", [labels[rule["lines"][0]]])
-    return labels[rule["lines"][0]] in family and all(labels.get(name, one) == one for name, one in asked.items())
+    allowed = {name: one if isinstance(one, list) else [one] for name, one in asked.items()}
+    return labels[rule["lines"][0]] in family and all(labels.get(name, one[0]) in one for name, one in allowed.items())
 
 
 def _points(paper: str, found: Mapping[float, Sample]) -> tuple[Point, ...]:
