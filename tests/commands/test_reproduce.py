@@ -55,7 +55,7 @@ def test_json_is_the_document_that_is_written(tmp_path: Path, capsys: pytest.Cap
     assert (found["scale"], found["commit"]) == ("quick", "c0ffee")
     (paper,) = found["papers"]
     assert (paper["paper"], paper["score"], paper["first_run"]) == ("multitracer", None, None)
-    assert len(paper["statements"]) == 77
+    assert len(paper["statements"]) == 76
 
 
 def test_bursts_are_retraced_and_decide_their_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
