@@ -11,12 +11,14 @@ from multitracer.report import colours
 
 
 def add_curve(
-    made: Any, name: str, curve: Mapping[str, Any], place: int, label: str, tips: Sequence[tuple[str, str]]
-) -> None:
+    made: Any, name: str, curve: Mapping[str, Any], place: int, label: str, tips: Sequence[tuple[str, str]], *,
+    shaded: bool = True,
+) -> None:  # fmt: skip
     """Draw one curve, the one at `place` among others: columns x, y, low, high, and those that the tips name."""
     style = colours.line_style(place)
     named = {"source": ColumnDataSource(dict(curve), name=name), "legend_label": label}
-    made.varea("x", "low", "high", fill_color=style["line_color"], fill_alpha=0.15, **named)
+    if shaded:
+        made.varea("x", "low", "high", fill_color=style["line_color"], fill_alpha=0.15, **named)
     made.line("x", "y", line_width=1.5, **named, **style)
     dots = made.scatter("x", "y", size=7, color=style["line_color"], **named)
     made.segment("x", "low", "x", "high", line_color=style["line_color"], **named)

@@ -19,6 +19,7 @@ from multitracer.report.panels import place_legend
 
 LEAST, MOST = -0.5, 3.0
 """How far from a published value ours is drawn, as multiples of it; beyond, it stands at the edge."""
+_EDGE = 0.05
 _HEIGHT, _ROW, _FRAME = 280, 20, 110
 _NARROW = 500
 """Pixels of a legend's width where two figures stand side by side."""
@@ -32,7 +33,7 @@ Row = Mapping[str, Any]
 
 def layouts(papers: Sequence[Mapping[str, Any]], figures: Sequence[Figure]) -> list[Any]:
     """For each paper its values, and its figures side by side where there is room; all bear the paper's name."""
-    shared = Range1d(LEAST, MOST, name="xr", min_interval=1e-3)
+    shared = Range1d(LEAST - _EDGE, MOST + _EDGE, name="xr", min_interval=1e-3)
     made: list[Any] = []
     for paper in papers:
         name = paper["paper"]
@@ -54,7 +55,7 @@ def _drawn(one: Row) -> bool:
 def _values(paper: str, rows: Sequence[Row], shared: Range1d) -> Any:
     """Every value of a paper on a line of its own, ours as a multiple of the published one."""
     count = len(rows)
-    title = f"{paper}: our values as multiples of the published ones" if rows else f"{paper}: no values"
+    title = f"{paper}: values" if rows else f"{paper}: no values"
     made = plain_figure(title, _FRAME + _ROW * count, name=f"values {paper}", x_range=shared, tags=[paper],
                         y_range=Range1d(-count + 0.4, 0.6))  # fmt: skip
     made.xaxis.axis_label = "ours / published"
@@ -111,7 +112,8 @@ def _curves(figure: Figure) -> Any:
     made.yaxis.formatter = NumeralTickFormatter(format="0,0.[000]")
     for place, (name, points) in enumerate(figure.curves.items()):
         tips = [("option", "@option"), (figure.axis, "@x"), ("mean", "@y{0,0.000}"), ("interval", "@low to @high")]
-        add_curve(made, f"{title} {place}", _curve(name, points, figure.metric), place, name, tips)
+        curve = _curve(name, points, figure.metric)
+        add_curve(made, f"{title} {place}", curve, place, name, tips, shaded=False)  # shades of many hide each other
     place_legend(made, width=_NARROW)
     return made
 

@@ -101,8 +101,8 @@ def test_figures_have_a_curve_an_option_along_the_error_rate() -> None:
     for one in found:
         assert next(iter(one.curves)) == "SACK alone"
         assert len(one.curves) == 6
-        assert [point[0] for point in one.curves["RLC, 3"]] == [0.0, 1.5, 2.5, 5.4, 9.8]
-        assert one.curves["RLC, 3"][3] == (5.4, 55.0, 0.0)
+        assert [point[0] for point in one.curves["RLC, limit 3"]] == [0.0, 1.5, 2.5, 5.4, 9.8]
+        assert one.curves["RLC, limit 3"][3] == (5.4, 55.0, 0.0)
 
 
 @pytest.mark.parametrize("paper", PAPERS)
