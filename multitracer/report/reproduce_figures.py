@@ -21,7 +21,7 @@ LEAST, MOST = -0.5, 3.0
 """How far from a published value ours is drawn, as multiples of it; beyond, it stands at the edge."""
 _EDGE = 0.05
 _HEIGHT, _ROW, _FRAME = 280, 20, 110
-_NARROW = 500
+_NARROW = 290
 """Pixels of a legend's width where two figures stand side by side."""
 _SIDE_BY_SIDE = {"flex": "1 1 440px", "min-width": "min(100%, 440px)"}
 _MARKS = {

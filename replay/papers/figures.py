@@ -41,7 +41,7 @@ def _of(runs: Runs, rule: Mapping[str, Any], metric: str) -> Iterator[Figure]:
         sample = runs.points.get((variant.experiment, variant.name), {}).get(metric)
         if sample is not None and len(sample.values) and _belongs(runs.paper, rule, labels):
             place = tuple(labels[name] for name in rule["each"])
-            name = _words(runs.paper, {axis: labels[axis] for axis in rule["lines"]})
+            name = _words(runs.paper, {axis: labels[axis] for axis in rule["lines"]}, rule.get("bare", False))
             curves.setdefault(place, {}).setdefault(name, {}).setdefault(float(labels[rule["x"]]), sample)
     for place, found in curves.items():
         title = _words(runs.paper, dict(zip(rule["each"], place, strict=True)))
@@ -65,8 +65,8 @@ def _points(paper: str, found: Mapping[float, Sample]) -> tuple[Point, ...]:
     return tuple((x, *mean(found[x], at_level)) for x in sorted(found))
 
 
-def _words(paper: str, labels: Labels) -> str:
-    """Labels as the paper's [words] call them."""
+def _words(paper: str, labels: Labels, bare: bool = False) -> str:
+    """Labels as the paper's [words] call them; others with their name, or `bare`."""
     words = read(paper, "paper").get("words", {})
-    said = (words.get(text, text) for name, value in labels.items() for text in [named({name: value})])
-    return ", ".join(said)
+    said = {named({name: value}): str(value) for name, value in labels.items()}
+    return ", ".join(words.get(text, value if bare else text) for text, value in said.items())

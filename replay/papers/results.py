@@ -11,6 +11,7 @@ import pandas as pd
 
 from multitracer.replay.papers.plan import RUN_COLUMNS, Run
 from multitracer.replay.papers.retraced import retraced
+from multitracer.replay.simulate.loops import loop_of
 from multitracer.replay.simulate.metrics import sample
 from multitracer.replay.simulate.run import refusal, run
 from multitracer.replay.simulate.statistics import QUARTILES
@@ -21,8 +22,6 @@ TOOLS = {SIMULATE: run, "retrace": retraced}
 """What runs a seed of a scenario, by the tool of a planned run."""
 NO_METRICS = ("events", "ended")
 """What a run gives beside metrics."""
-_LOOP = ("link.protocol", "tcp.variant", "tcp.model")
-"""Keys of which another value needs another compiled loop."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +50,7 @@ def tasks(made: Sequence[Point], tool: str) -> list[Task]:
     wanted: dict[str, Task] = {}
     for task in (task for point in made if point.run.tool == tool for task in point.tasks):
         wanted.setdefault(task.key, task)
-    return sorted(wanted.values(), key=_loop)
-
-
-def _loop(task: Task) -> tuple[str, ...]:
-    return tuple(str(task.scenario.value(key)) for key in _LOOP)
+    return sorted(wanted.values(), key=lambda task: loop_of(task.scenario))
 
 
 def refusals(made: Iterable[Point]) -> dict[tuple[str, str, str], str]:

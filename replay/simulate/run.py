@@ -55,14 +55,13 @@ def _without_progress(done: Simulation) -> dict[str, Any]:
 def setting(scenario: Scenario, seed: int) -> Setting:
     """All that a run of this seed needs; UsageError for what cannot be simulated."""
     _check(scenario)
-    variant = scenario.word("tcp.variant")
-    model = variant if variant in loops.MODELS else scenario.word("tcp.model")
+    link, model = loops.loop_of(scenario)
     tcp = loops.model(model)
     ends = tuple(_tcp_parameters(scenario, tcp, side) for side in _sides(scenario))
     applications = work_of(scenario, seed)
     timed = scenario.word("workload.kind") in ("web-browsing", "web-sessions", "none")
     return Setting(
-        loops.protocol(scenario.word("link.protocol"), model), entities(scenario), directions(scenario, seed),
+        loops.protocol(link, model), entities(scenario), directions(scenario, seed),
         tcp.state.tcp(ends, len(applications.slots)), applications, scenario.whole("tcp.segment_bytes"),
         scenario.whole("tcp.header_bytes"), _hops(scenario), media_of(scenario, seed),
         scenario.flag("link.media_past_arq"),
