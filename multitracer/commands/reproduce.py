@@ -120,10 +120,15 @@ def _run(
     count, before = sum(map(len, wanted.values())), 0
     for tool, of_tool in wanted.items():
         share, begun = len(of_tool) / max(count, 1), before / max(count, 1)
-        run_all(of_tool, kept, runners[tool], spread, lambda step, part, a=begun, b=share: progress(step, a + b * part))
+        run_all(of_tool, kept, runners[tool], spread, _part(progress, begun, share))
         before += len(of_tool)
     ours = [task.key for of_tool in wanted.values() for task in of_tool]
     kept.only([*ours, *(key for key in kept.results if key not in set(ours))])
+
+
+def _part(progress: Callable[[str, float], object], begun: float, share: float) -> Callable[[str, float], object]:
+    """The progress of a part of the whole."""
+    return lambda step, done: progress(step, begun + share * done)
 
 
 def _decided(
