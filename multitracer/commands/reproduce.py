@@ -122,8 +122,8 @@ def _run(
         share, begun = len(of_tool) / max(count, 1), before / max(count, 1)
         run_all(of_tool, kept, runners[tool], spread, _part(progress, begun, share))
         before += len(of_tool)
-    ours = [task.key for of_tool in wanted.values() for task in of_tool]
-    kept.only([*ours, *(key for key in kept.results if key not in set(ours))])
+    ours = dict.fromkeys(task.key for of_tool in wanted.values() for task in of_tool)
+    kept.only([*ours, *(key for key in kept.results if key not in ours)])
 
 
 def _part(progress: Callable[[str, float], object], begun: float, share: float) -> Callable[[str, float], object]:
