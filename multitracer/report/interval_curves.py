@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from bokeh.models import ColumnDataSource, HoverTool
+from bokeh.models import ColumnDataSource
 
 from multitracer.report import colours
 
 
 def add_curve(
-    made: Any, name: str, curve: Mapping[str, Any], place: int, label: str, tips: Sequence[tuple[str, str]], *,
-    shaded: bool = True,
-) -> None:  # fmt: skip
-    """Draw one curve, the one at `place` among others: columns x, y, low, high, and those that the tips name."""
+    made: Any, name: str, curve: Mapping[str, Any], place: int, label: str, *, shaded: bool = True
+) -> Any:
+    """Draw one curve, the one at `place` among others: columns x, y, low, high; returns its dots, for a tooltip."""
     style = colours.line_style(place)
     named = {"source": ColumnDataSource(dict(curve), name=name), "legend_label": label}
     if shaded:
@@ -22,4 +21,4 @@ def add_curve(
     made.line("x", "y", line_width=1.5, **named, **style)
     dots = made.scatter("x", "y", size=7, color=style["line_color"], **named)
     made.segment("x", "low", "x", "high", line_color=style["line_color"], **named)
-    made.add_tools(HoverTool(renderers=[dots], tooltips=list(tips), visible=False))
+    return dots

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from bokeh.layouts import row
-from bokeh.models import ColumnDataSource, HoverTool, NumeralTickFormatter, Range1d, Span
+from bokeh.models import ColumnDataSource, NumeralTickFormatter, Range1d, Span
 
 from multitracer.replay.papers.figures import Figure, Point
 from multitracer.replay.papers.verdicts import NOT_REPRODUCED, REPRODUCED, UNDECIDED
@@ -15,7 +15,7 @@ from multitracer.report import colours
 from multitracer.report.erasure_figures import plain_figure
 from multitracer.report.interval_curves import add_curve
 from multitracer.report.metric_texts import title_of, unit_of
-from multitracer.report.panels import place_legend
+from multitracer.report.panels import add_tooltip, place_legend
 
 LEAST, MOST = -0.5, 3.0
 """How far from a published value ours is drawn, as multiples of it; beyond, it stands at the edge."""
@@ -79,7 +79,7 @@ def _add_values(
     made.segment("low", "y", "high", "y", line_color=colour, line_width=1.5, **named)
     dots = made.scatter("x", "y", size=8, marker=marker, color=colour, **named)
     tips = [("", "@id: @statement"), ("published", "@published"), ("ours", "@ours"), ("", "@because")]
-    made.add_tools(HoverTool(renderers=[dots], tooltips=tips, visible=False))
+    add_tooltip(made, [dots], tips)
 
 
 def _columns(chosen: Sequence[tuple[int, Row]]) -> dict[str, Any]:
@@ -110,10 +110,12 @@ def _curves(figure: Figure) -> Any:
     made = plain_figure(title, _HEIGHT, tags=[figure.paper], styles=_SIDE_BY_SIDE)
     made.xaxis.axis_label, made.yaxis.axis_label = figure.axis, title_of(figure.metric)
     made.yaxis.formatter = NumeralTickFormatter(format="0,0.[000]")
-    for place, (name, points) in enumerate(figure.curves.items()):
-        tips = [("option", "@option"), (figure.axis, "@x"), ("mean", "@y{0,0.000}"), ("interval", "@low to @high")]
-        curve = _curve(name, points, figure.metric)
-        add_curve(made, f"{title} {place}", curve, place, name, tips, shaded=False)  # shades of many hide each other
+    dots = [  # not shaded: shades of many hide each other
+        add_curve(made, f"{title} {place}", _curve(name, points, figure.metric), place, name, shaded=False)
+        for place, (name, points) in enumerate(figure.curves.items())
+    ]
+    tips = [("option", "@option"), (figure.axis, "@x"), ("mean", "@y{0,0.000}"), ("interval", "@low to @high")]
+    add_tooltip(made, dots, tips)
     place_legend(made, width=_NARROW)
     return made
 

@@ -16,7 +16,7 @@ from multitracer.report import page_template
 from multitracer.report.erasure_figures import MOST_OVERLAID, plain_figure
 from multitracer.report.interval_curves import add_curve
 from multitracer.report.metric_texts import title_of, unit_of
-from multitracer.report.panels import place_legend
+from multitracer.report.panels import add_tooltip, place_legend
 
 _HEIGHT = 300
 _MARGIN = 0.05
@@ -81,10 +81,12 @@ def _figure(name: str, axis: _Axis, variants: Sequence[Mapping[str, Any]]) -> An
     if axis.ticks:
         made.xaxis.ticker = list(axis.ticks)
         made.xaxis.major_label_overrides = axis.ticks
-    for place, (line, at) in enumerate(axis.lines.items()):
-        tips = [("variant", "@line"), (axis.title, "@text"), ("mean", "@y{0,0.000}"), ("95 %", "@low to @high")]
-        curve = _curve(name, axis, at, variants, line)
-        add_curve(made, f"{name} {place}", curve, place, line or axis.title, tips)
+    dots = [
+        add_curve(made, f"{name} {place}", _curve(name, axis, at, variants, line), place, line or axis.title)
+        for place, (line, at) in enumerate(axis.lines.items())
+    ]
+    tips = [("variant", "@line"), (axis.title, "@text"), ("mean", "@y{0,0.000}"), ("95 %", "@low to @high")]
+    add_tooltip(made, dots, tips)
     if len(axis.lines) > 1:
         place_legend(made)
     else:

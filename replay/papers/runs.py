@@ -134,10 +134,11 @@ def runs_of(
     reasons: dict[tuple[str, str], str] = {}
     for taken in ("", choice) if choice else ("",):
         rows = own[own["choice"] == taken].sort_values("seed", kind="stable")
-        for (experiment, variant, metric), group in rows.groupby(["experiment", "variant", "metric"], sort=False):
-            known = group[group["value"].notna()]
-            sample = Sample(known["seed"].to_numpy(np.int64), known["value"].to_numpy(np.float64))
-            points.setdefault((experiment, variant), {})[metric] = sample
+        rows = rows[rows["value"].notna()]
+        seeds, values = rows["seed"].to_numpy(np.int64), rows["value"].to_numpy(np.float64)
+        places = rows.groupby(["experiment", "variant", "metric"], sort=False).indices
+        for (experiment, variant, metric), at in places.items():
+            points.setdefault((experiment, variant), {})[metric] = Sample(seeds[at], values[at])
             reasons.pop((experiment, variant), None)
         for (experiment, variant, asked), why in (refused or {}).items():
             if asked == taken:
