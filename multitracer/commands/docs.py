@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from multitracer.commands.findings_page import causes_drawing, findings_page
+from multitracer.commands.reproduction_page import reproduction_page
 from multitracer.model.schema import SCHEMA, Column, Table
 from multitracer.parsers import FORMATS
 from multitracer.replay.channels import channel_classes
@@ -36,6 +37,7 @@ def pages() -> dict[str, str]:
         "findings/causes.svg": causes_drawing(),
         "models.md": models_page(),
         "scenarios.md": scenarios_page(),
+        "reproduction.md": MADE + reproduction_page(),
     }
 
 

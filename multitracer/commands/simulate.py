@@ -50,7 +50,8 @@ def _lists(context: click.Context, parameter: click.Parameter, values: tuple[str
     return found
 
 
-def _jobs() -> int:
+def jobs_by_default() -> int:
+    """One a processor."""
     from multitracer.compute.threads import processors
 
     return min(processors(), MOST_JOBS)
@@ -90,7 +91,7 @@ def command(scenario: str | None, listing: bool, output: Path, as_json: bool, no
     plan, seeds = _plan(scenario, options)
     from multitracer.commands.simulate_task import Spread
 
-    spread = Spread(options["jobs"] or _jobs(), options["cluster"])
+    spread = Spread(options["jobs"] or jobs_by_default(), options["cluster"])
     began = time.monotonic()
     names = (JSON, CSV) if no_report else (JSON, CSV, PAGE)
     document = simulate(plan, seeds, _runner(), spread, output, names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import Any
 
 from multitracer.model.errors import UsageError
@@ -13,6 +14,7 @@ from multitracer.replay.simulate.entities import entities, one_estimator
 from multitracer.replay.simulate.far_end import orders
 from multitracer.replay.simulate.framing import PPP_OCTETS, Framing, framing
 from multitracer.replay.simulate.hosts import interface, side
+from multitracer.replay.simulate.key import Value
 from multitracer.replay.simulate.measures import measures
 from multitracer.replay.simulate.media import media_of
 from multitracer.replay.simulate.metrics import METRICS
@@ -25,6 +27,8 @@ from multitracer.replay.simulate.work import Work
 NS = 1_000_000_000
 LONGEST_S = 1_000_000
 """A transfer that is not done by then makes no progress."""
+SHORT: dict[str, Value] = {"workload.seconds": 1.0, "workload.connections": 1}
+"""How little is to be done in a run that is only asked whether it can be."""
 BESIDE_MODELS = ("variant", "model", "header_bytes", "interface_queue_packets", "interface_queue_bytes")
 """Keys of TCP that say which model there is, or that concern its user: no model has them as parameters of its own."""
 LACKING = {"limited_transmit": False, "local_drop": "loss"}
@@ -49,14 +53,13 @@ def _without_progress(done: Simulation) -> dict[str, Any]:
 
 def setting(scenario: Scenario, seed: int) -> Setting:
     """All that a run of this seed needs; UsageError for what cannot be simulated."""
-    variant = scenario.word("tcp.variant")
-    model = variant if variant in loops.MODELS else scenario.word("tcp.model")
+    link, model = loops.loop_of(scenario)
     tcp = loops.model(model)
     ends = tuple(_tcp_parameters(scenario, tcp, side(scenario, way)) for way in ("down", "up"))
     applications = work_of(scenario, seed)
     _check_told(scenario, tcp)
     return Setting(
-        loops.protocol(scenario.word("link.protocol"), model), entities(scenario), directions(scenario, seed),
+        loops.protocol(link, model), entities(scenario), directions(scenario, seed),
         tcp.state.tcp(ends, len(applications.slots)), applications, scenario.whole("tcp.segment_bytes"),
         scenario.whole("tcp.header_bytes"), _hops(scenario), media_of(scenario, seed),
         scenario.flag("link.media_past_arq"), _framing(scenario), orders(scenario), one_estimator(scenario),
@@ -69,6 +72,16 @@ def _until_ns(scenario: Scenario, applications: Work) -> int:
     if scenario.value("workload.seconds") is not None and scenario.value("workload.connections") is None:
         return scenario.ns("workload.seconds")
     return LONGEST_S * NS + int(applications.pages["pause_ns"].sum())
+
+
+def refusal(scenario: Scenario, seed: int = 1) -> str:
+    """Why a scenario cannot be simulated, in one line; empty if it can. Asked of a short run, which is drawn faster."""
+    short = tuple((key, value and SHORT.get(key, value)) for key, value in scenario.items)
+    try:
+        setting(replace(scenario, items=short), seed)
+    except UsageError as error:
+        return str(error).splitlines()[0]
+    return ""
 
 
 def _framing(scenario: Scenario) -> Framing:

@@ -93,8 +93,8 @@ class Transport(NamedTuple):
         """The same with a packet on the link for each row of the ledgers; packets stay at their number's place."""
         rows, before = books.rows.shape[1], self.air.shape[1]
         air = table((4, rows), PACKET)
-        for number in range(rows):
-            air[:, number] = self.air[:, number & (before - 1)]
+        if before > 1:  # else there were no packets yet
+            air[:] = self.air[:, np.arange(rows) & (before - 1)]
         return self._replace(air=air)
 
 
