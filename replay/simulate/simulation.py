@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from multitracer.replay.engine.direction import Direction
 from multitracer.replay.engine.driver import Engine, Keep, Protocol
+from multitracer.replay.simulate.journal import journal
 from multitracer.replay.simulate.media import Media
 from multitracer.replay.simulate.transport import DOWN, UP, Transport, transport
 from multitracer.replay.simulate.wired import wired
@@ -53,15 +55,17 @@ class Simulation:
     """A run of a setting; `run` goes on to its end."""
 
     setting: Setting
+    rows: int = 0
+    """Room in the link's log, and in the journal; 0: neither is kept."""
     engine: Engine = field(init=False)
 
     def __post_init__(self) -> None:
         s = self.setting
         source = transport(
             s.tcp, wired([(hop.rate_bps, hop.delay_ns, hop.queue_packets) for hop in s.wired]), s.work,
-            segment_octets=s.segment_octets, header_octets=s.header_octets, past=s.past,
+            journal(self.rows), segment_octets=s.segment_octets, header_octets=s.header_octets, past=s.past,
         )  # fmt: skip
-        self.engine = Engine(s.protocol, s.link, *s.radio, source, Keep(ledger=PACKETS))
+        self.engine = Engine(s.protocol, s.link, *s.radio, source, Keep(log=self.rows, ledger=PACKETS))
         self.source = source.grown(self.engine.link.upper.books)
 
     @property
@@ -77,12 +81,18 @@ class Simulation:
 
     def run(self) -> Simulation:
         """Run until the applications are done, or to the setting's end."""
+        for _ in self.parts(PART_NS):
+            pass
+        return self
+
+    def parts(self, part_ns: int) -> Iterator[int]:
+        """Run part by part to the same end; gives the time at the end of each."""
         at = 0
         while at < self.setting.until_ns and self.ended_ns is None:
-            at = min(at + PART_NS, self.setting.until_ns)
+            at = min(at + part_ns, self.setting.until_ns)
             self._cover(at)
             self.engine.run(at)
-        return self
+            yield at
 
     def _cover(self, until: int) -> None:
         """Draw media's times up to `until`."""

@@ -11,14 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitracer.compute.kernels import inlined
+from multitracer.compute.kernels import inlined, kernel
 from multitracer.replay.arq.fields import codes, numbers, record, table
 from multitracer.replay.engine.ledger import GONE
 from multitracer.replay.engine.loop import MORE, A, B, Link, Parts, to_side
 from multitracer.replay.engine.way import DONE, STOPPED, lacks
+from multitracer.replay.simulate.journal import CAME, DROPPED, EXPIRED, GIVEN, LATE, SENT, Journal, enter_row
 from multitracer.replay.simulate.wired import ROOM, Wired, enter, leave, next_arrival
 from multitracer.replay.simulate.work import ANSWERING, ASKING, BEGUN, IDLE, Work, end_page, idle_slot, may_start
 from multitracer.replay.tcp.interface import expire as tcp_expire
+from multitracer.replay.tcp.interface import observe as tcp_observe
 from multitracer.replay.tcp.interface import receive as tcp_receive
 from multitracer.replay.tcp.interface import start as tcp_start
 from multitracer.replay.tcp.interface import write as tcp_write
@@ -63,6 +65,7 @@ class Transport(NamedTuple):
     totals: Any
     scratch: Any
     """A packet of media of each direction, as it leaves its source."""
+    journal: Journal
 
     def grown(self, books: Any) -> Transport:
         """The same with a packet on the link for each row of the ledgers; packets stay at their number's place."""
@@ -73,14 +76,16 @@ class Transport(NamedTuple):
         return self._replace(air=air)
 
 
-def transport(tcp: Any, wired: Wired, work: Work, *, segment_octets: int, header_octets: int, past: bool) -> Transport:
+def transport(
+    tcp: Any, wired: Wired, work: Work, journal: Journal, *, segment_octets: int, header_octets: int, past: bool
+) -> Transport:
     """Nothing sent yet, and no media."""
     state = record(STATE)
     state.listens, state.segment_octets, state.header_octets, state.past = 1, segment_octets, header_octets, past
     state.ends = len(tcp.ends)
     none = np.zeros(0, dtype=np.int64)
     made = Transport(state, tcp, wired, table((4, 1), PACKET), table(2, MEDIA_STATE), none, none, work, record(TOTALS),
-                     table(2, PACKET))  # fmt: skip
+                     table(2, PACKET), journal)  # fmt: skip
     plan(made, 0)
     return made
 
@@ -136,21 +141,23 @@ def due_timer(tcp: Any, now: int) -> int:
 
 def act(source: Transport, books: Any, what: int, now: int) -> None:
     """Do one thing that needs no room on the link."""
-    tcp, wired, slot = source.tcp, source.wired, -1
+    tcp, slot = source.tcp, -1
     if what == POSTED_DOWN:
-        onto_wire(wired, DOWN, tcp.out.rows[source.state.taken], now)
+        note_packet(source, SENT, tcp.out.rows[source.state.taken], now)
+        onto_wire(source, DOWN, tcp.out.rows[source.state.taken], now)
         forget_posted(source)
     elif what == MEDIA_DOWN:
         emit_media(source, DOWN, now)
-        onto_wire(wired, DOWN, source.scratch[DOWN], now)
+        onto_wire(source, DOWN, source.scratch[DOWN], now)
     elif what == ENDED and books.ended[books.ends.taken & (len(books.ended) - 1)].kind & 1 == B:
         row = books.ended[books.ends.taken & (len(books.ended) - 1)]
         if row.became != GONE:
-            onto_wire(wired, UP, source.air[row.kind, row.number & (source.air.shape[1] - 1)], now)
+            onto_wire(source, UP, source.air[row.kind, row.number & (source.air.shape[1] - 1)], now)
         books.ends.taken += 1
     elif what == TIMER:
         k = due_timer(tcp, now)
         tcp_expire(tcp, k, now)
+        note_end(source, EXPIRED, k, now)
         slot = k // 2
     elif what == START:
         slot = start_object(source, now)
@@ -179,16 +186,59 @@ def come_to_end(source: Transport, books: Any, what: int, now: int) -> int:
         return -1
     slot = source.work.objects[packet.connection].slot
     if source.work.slots[slot].object != packet.connection:  # it is late: another object has the connection now
+        note_packet(source, LATE, packet, now)
         return -1
     tcp_receive(source.tcp, 2 * slot + end, packet, now)
+    note_packet(source, CAME, packet, now)
     return int(slot)
 
 
-def onto_wire(wired: Wired, way: int, packet: Any, now: int) -> None:
+def onto_wire(source: Transport, way: int, packet: Any, now: int) -> None:
     """Put a packet on the wired hop, or drop it."""
-    at = enter(wired, way, packet.octets, now)
+    at = enter(source.wired, way, packet.octets, now)
     if at >= 0:
-        copy_packet(packet, wired.packets[way, at])
+        copy_packet(packet, source.wired.packets[way, at])
+    else:
+        note_packet(source, DROPPED, packet, now)
+
+
+def note_end(source: Transport, what: int, k: int, now: int) -> None:
+    """Note in the journal, if one is kept, that something happened to an end."""
+    if len(source.journal.rows) > 0:
+        keep_row(source.journal, source.tcp, what, k, now)
+
+
+def note_packet(source: Transport, what: int, packet: Any, now: int) -> None:
+    """Note what happens to a packet of TCP at the end that sends it, or to which it comes."""
+    if len(source.journal.rows) > 0 and packet.bits != MEDIA:
+        k = 2 * source.work.objects[packet.connection].slot + packet.end
+        if what in (CAME, LATE):
+            k ^= 1
+        keep_packet(source.journal, source.tcp, what, k, packet, now)
+
+
+def note_given(source: Transport, packet: Any, side: int, number: int, taken: int, now: int) -> None:
+    """Note that the link was given a packet of TCP as an SDU of that number, and whether it took it."""
+    if len(source.journal.rows) > 0 and packet.bits != MEDIA:
+        at = keep_packet(source.journal, source.tcp, GIVEN, side, packet, now)
+        if at >= 0:
+            source.journal.rows[at].number, source.journal.rows[at].taken = number, taken
+
+
+def keep_packet(journal: Journal, tcp: Any, what: int, k: int, packet: Any, now: int) -> int:
+    """Write a row and its packet into the journal; the row's number, -1 where there is no room."""
+    at = keep_row(journal, tcp, what, k, now)
+    if at >= 0:
+        copy_packet(packet, journal.packets[at])
+    return at
+
+
+def keep_row(journal: Journal, tcp: Any, what: int, k: int, now: int) -> int:
+    """Write a row into the journal, with what the end is like now; its number, -1 where there is no room."""
+    at = enter_row(journal, what, k, now)
+    if at >= 0:
+        tcp_observe(tcp, k, journal.seen[at])
+    return at
 
 
 def forget_posted(source: Transport) -> None:
@@ -226,6 +276,9 @@ def offer_next(link: Link, what: int, now: int) -> int:
         source.media[UP].next -= int(what == MEDIA_UP)
         source.media[UP].sent -= int(what == MEDIA_UP)
         return -taken
+    if what == POSTED_UP:
+        note_packet(source, SENT, packet, now)
+    note_given(source, packet, side, number, taken, now)
     if what == CAME_DOWN:
         leave(source.wired, DOWN)
     elif what == POSTED_UP:
@@ -318,10 +371,11 @@ def copy_packet(packet: Any, to: Any) -> None:
 
 PARTS: Parts = dict.fromkeys(
     (
-        stock, copy_packet, onto_wire, forget_posted, emit_media, due_timer, next_thing, count_end, start_object,
-        serve, come_to_end, act, offer_next, plan, take_offers,
+        stock, copy_packet, keep_row, keep_packet, note_end, note_packet, note_given, onto_wire, forget_posted,
+        emit_media, due_timer, next_thing, count_end, start_object, serve, come_to_end, act, offer_next, plan,
+        take_offers,
     ),
     inlined,
-)  # fmt: skip
-"""What a loop is bound with in place of the engine's own source, each function after those that it calls. All are
-compiled into it: a call would pass every array of the link."""
+) | {keep_row: kernel, keep_packet: kernel}  # fmt: skip
+"""What a loop is bound with in place of the engine's own source, each function after those that it calls. All but what
+writes the journal are compiled into it: a call would pass every array of the link."""
