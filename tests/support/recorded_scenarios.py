@@ -59,6 +59,8 @@ def _link(draw: np.random.Generator, protocol: str, rate: int) -> dict[str, Any]
         "wired__delay_s": round(float(draw.uniform(0.001, 0.1)), 3), "wired__rate_bps": 10_000_000,
         "link__queue_frames": int(draw.integers(10, 60)),
     }  # fmt: skip
+    if protocol == "rlp":
+        keys["link__ppp"] = False
     if protocol in sizes:
         keys |= {"link__frame_bytes": int(draw.integers(*sizes[protocol])), "link__queue_frames": 0}
     else:
