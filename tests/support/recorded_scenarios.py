@@ -59,8 +59,12 @@ def _link(draw: np.random.Generator, protocol: str, rate: int) -> dict[str, Any]
         "wired__delay_s": round(float(draw.uniform(0.001, 0.1)), 3), "wired__rate_bps": 10_000_000,
         "link__queue_frames": int(draw.integers(10, 60)),
     }  # fmt: skip
+    trip_s = 2 * keys["link__delay_s"] + 0.2  # timers of the link are longer, else it repeats all that it sends
     if protocol == "rlp":
-        keys["link__ppp"] = False
+        keys |= {"link__ppp": False, "link__rlp__t1_s": trip_s}
+    if protocol == "rlc-am":
+        timers = {f"link__rlc_am__{name}_s": trip_s for name in ("poll", "rst", "mrw")}
+        keys |= timers | {"link__rlc_am__after_max_rst": "reestablish"}
     if protocol in sizes:
         keys |= {"link__frame_bytes": int(draw.integers(*sizes[protocol])), "link__queue_frames": 0}
     else:
