@@ -18,10 +18,11 @@ from multitracer.parsers import FORMATS
 from multitracer.replay.channels import channel_classes
 from multitracer.replay.channels.generation import GEOMETRY
 from multitracer.replay.retrace.models import Extra, kinds
+from multitracer.replay.simulate import loops
 from multitracer.replay.simulate.key import Key
 from multitracer.replay.simulate.metrics import METRICS
 from multitracer.replay.simulate.scenario_files import built_in
-from multitracer.replay.simulate.schema import KEYS
+from multitracer.replay.simulate.schema import KEYS, NAMED
 
 MADE = "<!-- made by python -m multitracer.commands.docs -->\n"
 
@@ -164,7 +165,29 @@ def _keys(room: str, keys: Sequence[Key]) -> str:
         f"| `{key.name}` | {_key_default(key)} | {_escaped(key.range_text)} | {_escaped(key.meaning)}{_where(key)} |\n"
         for key in keys
     ]
-    return f"\n## {room}\n\n| key | default | is | meaning |\n|---|---|---|---|\n{''.join(rows)}"
+    table = f"\n## {room}\n\n| key | default | is | meaning |\n|---|---|---|---|\n{''.join(rows)}"
+    return table + (_own_values() if room == "tcp" else "")
+
+
+def _own_values() -> str:
+    """What BSD and Linux had where the default of a key is another: a scenario has to say it."""
+    found = "\nDefaults hold for every variant. Of these two, the systems had others, which a scenario has to say:\n"
+    for variant in ("bsd", "linux-2.4"):
+        own = fields(loops.model(variant).parameters.Parameters)
+        said = [f"`tcp.{one.name}` {_as_key(one.default)}" for one in own if _differs(one, variant)]
+        found += f"\n- `{variant}`: {', '.join(said)}.\n"
+    return found
+
+
+def _differs(one: Field[Any], variant: str) -> bool:
+    """Whether a parameter of a variant has another default than the key of its name."""
+    key = NAMED[f"tcp.{one.name}"]
+    default = key.derived({"tcp.variant": variant, "tcp.model": "rfc"}) if key.derived else key.default
+    return one.name != "variant" and one.default != default
+
+
+def _as_key(value: Any) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else "none" if value is None else str(value)
 
 
 def _key_default(key: Key) -> str:

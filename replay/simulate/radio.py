@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.replay.engine.direction import Channel, Direction, Erased, RandomErasures, TwoStates
+from multitracer.replay.simulate.hosts import interface
 from multitracer.replay.simulate.randomness import Stream
 from multitracer.replay.simulate.scenario import Scenario
 
@@ -29,6 +30,7 @@ def _direction(scenario: Scenario, seed: int, way: str) -> Direction:
     return Direction(
         max(1, scenario.ns("link.delay_s", way)), channel=_channel(scenario, seed, way),
         queue_frames=scenario.whole("link.queue_frames", way),
+        drops=way == "down" or not any(interface(scenario, way)),  # what an interface queue keeps waits there
         eager=scenario.word("link.hand_down", way) == "eager", **timing,
     )  # fmt: skip
 

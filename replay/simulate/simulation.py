@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from multitracer.replay.engine.direction import Direction
 from multitracer.replay.engine.driver import Engine, Keep, Protocol
+from multitracer.replay.simulate.counts import counts
+from multitracer.replay.simulate.interface_queue import interface_queue
 from multitracer.replay.simulate.journal import journal
 from multitracer.replay.simulate.media import Media
 from multitracer.replay.simulate.transport import DOWN, UP, Transport, transport
@@ -27,6 +29,10 @@ class Hop:
     rate_bps: int = 10_000_000
     delay_ns: int = 1_000_000
     queue_packets: int = 50
+    queue_octets: int = 0
+    """0: no limit."""
+    of_host: bool = False
+    """The queue is the interface queue of the host that sends: what it drops is a local drop."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,10 @@ class Setting:
     """Media go past the link protocol."""
     until_ns: int = 10**15
     """When the run ends, unless the applications are done before."""
+    interface: tuple[int, int] = (0, 0)
+    """Packets and octets that the interface queue of the terminal's host takes; none where both are 0."""
+    warmup_ns: int = 0
+    """What is counted up to then is kept apart."""
 
 
 @dataclass
@@ -58,13 +68,17 @@ class Simulation:
     rows: int = 0
     """Room in the link's log, and in the journal; 0: neither is kept."""
     engine: Engine = field(init=False)
+    before: Mapping[str, float] = field(init=False, default_factory=dict)
+    """What was counted by the end of the warm-up."""
 
     def __post_init__(self) -> None:
         s = self.setting
+        hops = [(hop.rate_bps, hop.delay_ns, hop.queue_packets, hop.queue_octets) for hop in s.wired]
         source = transport(
-            s.tcp, wired([(hop.rate_bps, hop.delay_ns, hop.queue_packets) for hop in s.wired]), s.work,
-            journal(self.rows), segment_octets=s.segment_octets, header_octets=s.header_octets, past=s.past,
+            s.tcp, wired(hops), s.work, interface_queue(*s.interface), journal(self.rows),
+            segment_octets=s.segment_octets, header_octets=s.header_octets, past=s.past,
         )  # fmt: skip
+        source.state.wired_host = s.wired[DOWN].of_host
         self.engine = Engine(s.protocol, s.link, *s.radio, source, Keep(log=self.rows, ledger=PACKETS))
         self.source = source.grown(self.engine.link.upper.books)
 
@@ -87,12 +101,24 @@ class Simulation:
 
     def parts(self, part_ns: int) -> Iterator[int]:
         """Run part by part to the same end; gives the time at the end of each."""
-        at = 0
-        while at < self.setting.until_ns and self.ended_ns is None:
-            at = min(at + part_ns, self.setting.until_ns)
+        if self.setting.warmup_ns:
+            yield from self._go_on(0, self.setting.warmup_ns, part_ns)
+            self._end_warmup()
+        yield from self._go_on(self.setting.warmup_ns, self.setting.until_ns, part_ns)
+
+    def _go_on(self, at: int, until: int, part_ns: int) -> Iterator[int]:
+        while at < until and self.ended_ns is None:
+            at = min(at + part_ns, until)
             self._cover(at)
             self.engine.run(at)
             yield at
+
+    def _end_warmup(self) -> None:
+        """Keep what was counted apart, and forget what was highest."""
+        source = self.source
+        self.before = counts(source, self.engine)
+        source.state.outstanding = source.queue.state.most = 0
+        source.wired.hops["most"] = 0
 
     def _cover(self, until: int) -> None:
         """Draw media's times up to `until`."""

@@ -4,6 +4,7 @@ They stand here for readers and type checkers alone; a model's own are put in th
 is a named tuple (`rules`, one row for each side's parameters; `ends`, one row an end; `board`, a ring of segments an
 end; `out`, the box for packets). `k` is an end's row: a connection's ends are 2 c (the wired end) and 2 c + 1 (the
 terminal). Every end can send and receive. Times are in ns; what is sent is put into `tcp.out`.
+`tcp.out.rooms` says what the hosts' interface queues take then.
 
 An end's row has these fields for all models: `timer_ns` (when `expire` wants to be called, NEVER for not at all),
 `established`, `acked` (data segments that the other end has acknowledged in order), `delivered` (data segments handed
@@ -20,7 +21,7 @@ import numpy as np
 from multitracer.replay.arq.fields import joined, numbers
 from multitracer.replay.tcp.packets import Outbox
 
-KERNELS = ("start", "write", "receive", "expire", "local_drop", "observe")
+KERNELS = ("start", "write", "close", "receive", "expire", "local_drop", "observe")
 OBSERVED = joined(
     numbers("una top written limit", "srtt_ns rttvar_ns rto_ns", "timeouts fast_retransmits"),
     tables=[("cwnd", np.float64), ("ssthresh", np.float64)],
@@ -50,6 +51,14 @@ def write(tcp: Any, k: int, segments: int, last_octets: int, now: int) -> None:
     """Let the application of end `k` send data segments, full ones but the last, of `last_octets` on the wire.
 
     The first write of an end that is not connected opens the connection (SYN), where the parameters have one.
+    """
+    raise NotImplementedError
+
+
+def close(tcp: Any, k: int, now: int) -> None:
+    """Let the application of end `k` end what it sends: a FIN follows the data, where the parameters have one.
+
+    The other end closes what it sends when that FIN has come.
     """
     raise NotImplementedError
 

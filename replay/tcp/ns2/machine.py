@@ -22,7 +22,7 @@ from multitracer.replay.tcp.ns2.sink import expire_delay, take_data
 from multitracer.replay.tcp.ns2.state import SHORTS, begin
 from multitracer.replay.tcp.packets import ACK
 
-__all__ = ["expire", "local_drop", "observe", "receive", "start", "write"]
+__all__ = ["close", "expire", "local_drop", "observe", "receive", "start", "write"]
 
 
 @kernel
@@ -53,6 +53,11 @@ def write(tcp: Any, k: int, segments: int, last_octets: int, now: int) -> int:
     else:
         send_window(tcp, k, rules.max_burst, now)
     return 1
+
+
+@kernel
+def close(tcp: Any, k: int, now: int) -> None:
+    """Nothing: ns-2's one-way TCP has no FIN."""
 
 
 @kernel
