@@ -36,12 +36,13 @@ def _one(number: int, longest_s: float) -> Compared:
 def _line(found: Compared, took_s: float) -> str:
     keys = found.case.keys
     tcp = f"{keys['tcp__variant']}/{keys.get('tcp__model', '-')}"
-    worst = max(found.limits.items(), key=lambda item: abs(item[1]), default=("", 0.0))
+    known = {name: points for name, points in found.limits.items() if name != "unknown"}
+    worst = max(known.items(), key=lambda item: item[1], default=("", 0.0))
     lines = [
         f"{found.case.number:4} {keys['link__protocol']:7} {tcp:14} {keys['channel__model']:9} "
         f"{'both' if found.case.both else 'one':4} {found.resends:4} resends, {found.found:4} found, "
         f"{len(found.spurious_wrong)} wrong, {found.spurious_unknown} unknown, {len(found.trigger_wrong)} triggers; "
-        f"{worst[0]} {worst[1]:+.1f}  ({took_s:.1f} s)",
+        f"{worst[0]} {worst[1]:+.1f}, unknown {found.limits.get('unknown', 0.0):.1f}  ({took_s:.1f} s)",
         *(f"       {text}" for text in [*found.spurious_wrong, *found.trigger_wrong][:4]),
     ]  # fmt: skip
     return "\n".join(lines)

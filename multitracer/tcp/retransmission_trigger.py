@@ -23,6 +23,7 @@ from multitracer.tcp.sender_state import (
     HIGH_SACK,
     LAST_DUPACK,
     LAST_PROGRESS,
+    LEAST_RTT,
     MIN_RTO_NS,
     PROBE_END,
     PROBE_SENT,
@@ -90,9 +91,10 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
 def least_rto(sender: Any) -> int:
     """The shortest timeout that is a timer's: as Linux has it, or with the least RTO of RFC 6298 2.4.
 
-    Linux adds at least its least RTO to a round trip, RFC 6298 only the clock's granularity.
+    Linux adds at least its least RTO to a round trip. RFC 6298 adds the clock's granularity, to a mean of fewer round
+    trips than are measured here: one in each of them.
     """
-    return min((sender[SRTT] + MIN_RTO_NS) // 10 * 9, max(sender[SRTT], SECOND // 10 * 9))
+    return min((sender[SRTT] + MIN_RTO_NS) // 10 * 9, max(sender[LEAST_RTT], SECOND // 10 * 9))
 
 
 @inlined

@@ -128,6 +128,8 @@ class SimulatedRun:
     flows: Flows
     copies: list[Copy] = field(default_factory=list)
     """All packets, in the order in which they were sent."""
+    captured: tuple[list[tuple[int, bytes]], list[tuple[int, bytes]]] = field(default_factory=lambda: ([], []))
+    """What went by at the wired end and at the terminal, in its order: when, and its octets."""
     arrived: list[Copy] = field(default_factory=list)
     """Those that came to an end, in their order."""
     states: list[State] = field(default_factory=list)
@@ -237,6 +239,7 @@ class _Story:
         copy = Copy(packet, self.run.flows.segment(packet), row.time_ns, self._event_of(row))
         self._sent[_key(packet)].append(copy)
         self.run.copies.append(copy)
+        self.run.captured[packet.end].append((row.time_ns, copy.segment.octets))
         self.run.states.append(State(row.time_ns, copy.segment.flow, row.end & 1, copy.event, None, seen))
 
     def _come(self, row: Row, packet: Packet, seen: Seen) -> None:
@@ -244,6 +247,7 @@ class _Story:
         copy = next(one for one in waiting if one.came_ns is None and one.dropped_ns is None)
         copy.came_ns, copy.taken = row.time_ns, row.what == journal.CAME
         self.run.arrived.append(copy)
+        self.run.captured[1 - packet.end].append((row.time_ns, copy.segment.octets))
         if copy.taken:
             self.run.flows.came(packet)
             self._events += 1

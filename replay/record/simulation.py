@@ -42,19 +42,11 @@ def recorded(scenario: Scenario, seed: int, directory: Path) -> SimulatedRun:
     run = run_of(scenario, seed, START_NS, logs.hear)
     logs.finish(run)
     for name, end in zip(CAPTURES, (run.sender, 1 - run.sender), strict=True):
-        pcap.write(directory / name, _captured(run, end), RAW_IP)
+        pcap.write(directory / name, [(START_NS + at, octets) for at, octets in run.captured[end]], RAW_IP)
     with (directory / STATE).open("w", encoding="utf-8", newline="\n") as stream:
         tcpstats.write(stream, _states(run))
     (directory / TRUTH).write_text(json.dumps(truth(run), indent=1, allow_nan=False) + "\n", encoding="utf-8")
     return run
-
-
-def _captured(run: SimulatedRun, end: int) -> list[tuple[int, bytes]]:
-    """What a capture beside an end holds, in order of time; of one instant what came first is what was answered."""
-    came = [(one.came_ns or 0, 0, one.segment.octets) for one in run.arrived if one.packet.end != end]
-    sent = [(one.sent_ns, 1, one.segment.octets) for one in run.copies if one.packet.end == end]
-    rows = sorted([*came, *sent], key=lambda row: row[:2])
-    return [(START_NS + time_ns, octets) for time_ns, _, octets in rows]
 
 
 def _states(run: SimulatedRun) -> pd.DataFrame:
