@@ -118,7 +118,8 @@ def _plan(scenario: str, options: dict[str, Any]) -> tuple[Plan, range]:
     made = plan(described, options["settings"], options["vary"])
     if made.unused and not quiet():
         say(f"without effect in this scenario: {', '.join(made.unused)}")
-    return made, range(options["first"], options["first"] + (options["seeds"] or described.seeds or 1))
+    count = options["seeds"] or (described.seeds if options["record"] is None else None) or 1
+    return made, range(options["first"], options["first"] + count)
 
 
 def _runner() -> Run:

@@ -7,17 +7,22 @@ frames the radio lost, and `truth.json`.
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from multitracer.parsers import pcap, tcpstats
+from multitracer.replay.arq import notes
+from multitracer.replay.engine.loop import NO_SDU
 from multitracer.replay.record.instruments import START_NS
 from multitracer.replay.record.limits_truth import largest, limits
-from multitracer.replay.record.link_logs import LinkLogs
+from multitracer.replay.record.link_logs import SIDES, LinkLogs
 from multitracer.replay.record.simulated_run import SimulatedRun, State, run_of
 from multitracer.replay.record.tcp_truth import Resend, resends
+from multitracer.replay.simulate.measures import REPEATED
 from multitracer.replay.simulate.run import metrics
 from multitracer.replay.simulate.scenario import Scenario
 from multitracer.wire.layers import RAW_IP
@@ -76,6 +81,9 @@ def truth(run: SimulatedRun) -> dict[str, Any]:
         "clocks": [{"file": name, "offset_s": 0.0, "drift_ppm": 0.0} for name in CAPTURES],
         "retransmissions": [_resend(one, first_ns) for one in resends(run)],
         "limits": limits(transfer) if transfer is not None else None,
+        "accounting": None,
+        "blame": None,
+        "links": links(run),
     }
 
 
@@ -86,3 +94,22 @@ def _resend(one: Resend, first_ns: int) -> dict[str, Any]:
         "payload_bytes": segment.payload_bytes, "trigger": one.trigger, "spurious": "yes" if one.spurious else "no",
         "root": one.root,
     }  # fmt: skip
+
+
+def links(run: SimulatedRun) -> list[dict[str, Any]]:
+    """What each direction of the link carried: its own frames, not what went past it."""
+    counted = Counter((row.side, row.event) for row in run.link if row.what == NO_SDU)
+    protocol, engine = run.scenario.word("link.protocol"), run.simulation.engine
+    return [
+        {
+            "protocol": protocol, "sender": name, "frames_sent": counted[side, notes.SENT],
+            "frames_retransmitted": _repeated(protocol, engine.protocol.counters(entity)),
+            "frames_received": counted[1 - side, notes.RECEIVED], "frames_erased": counted[1 - side, notes.ERASED],
+        }
+        for side, (name, entity) in enumerate(zip(SIDES, (engine.a, engine.b), strict=True))
+    ]  # fmt: skip
+
+
+def _repeated(protocol: str, counters: Mapping[str, int]) -> int:
+    """How many of an entity's frames were sent again."""
+    return counters[REPEATED[protocol]] if protocol in REPEATED else 0

@@ -11,7 +11,7 @@ import dpkt
 import pytest
 from simulations import scenario, simulated
 
-from multitracer import read
+from multitracer import analyze, cli, read
 from multitracer.compute import kernels
 from multitracer.model.errors import UsageError
 from multitracer.replay.record.simulation import CAPTURES, STATE, TRUTH, record_simulation
@@ -87,3 +87,16 @@ def test_what_packets_cannot_say_is_refused(keys: dict[str, Any], words: str, tm
     """Data need room behind 40 octets of headers; a large window needs a SYN that says the scale."""
     with pytest.raises(UsageError, match=words):
         recorded(tmp_path, **keys)
+
+
+def test_the_command_writes_a_folder_that_analyze_takes(tmp_path: Path) -> None:
+    """Beside the results of the run; the truth names every retransmission that the analysis finds."""
+    said = {"channel.model": '"uniform"', "channel.frame_loss_rate": 0.02, "workload.file_bytes": 30_000}
+    (tmp_path / "mine.toml").write_text("".join(f"{key} = {value}\n" for key, value in said.items()) + "seeds = 9\n")
+    folder, given = tmp_path / "recorded", [str(tmp_path / "mine.toml"), "--no-report", "-q"]
+    assert cli.run(["simulate", *given, "--record", str(folder), "-o", str(tmp_path / "out")]) == 0
+    assert json.loads((tmp_path / "out" / "simulate.json").read_text())["metrics"]["packets_sent"]["mean"] > 120
+    truth = json.loads((folder / TRUTH).read_text())
+    found = analyze(folder).tables["retransmissions"]
+    assert [one["seq"] for one in truth["retransmissions"]] == found["seq"].tolist()
+    assert len(found) >= 1
