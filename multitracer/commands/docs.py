@@ -171,9 +171,9 @@ answer to its SYN is written as a SYN with ACK. RLC's PDUs carry the packets of 
 they stand in their stream. Runs begin on 2001-01-01. Clocks agree.
 
 `truth.json` has the keys `parameters`; `start_ns`, when the first packet left, from which its times count; `clocks`;
-`retransmissions` (`time_s`, `connection` in the order in which they began, `seq`, `payload_bytes`, `trigger`, `spurious`
-and, as `root`, the kind of finding that lost the earlier copy, null where none is); `limits`, from the model's windows,
-queues and losses; `links`, the frames of each direction; `accounting` and `blame` are null: they are not known yet.
+`retransmissions`, with `time_s`, `connection` (in the order in which they began), `seq`, `payload_bytes`, `trigger`,
+`spurious`, and as `root` the kind of finding that lost the earlier copy, null where none is; `limits`, from the model's
+windows, queues and losses; `links`, the frames of each direction; `accounting` and `blame`, null: not known yet.
 """
 
 
