@@ -72,6 +72,9 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
     ran_out = oldest and quiet >= least and elapsed >= least
     third = oldest and sender[DUPACKS] == DUPACK_THRESHOLD and now - sender[LAST_DUPACK] <= AT_ONCE_NS
     if una < sender[RECOVERY_END]:
+        # What RFC 6298 5.3 restarts the timer for are octets acknowledged in order, not SACK blocks.
+        alone = now - max(sender[LAST_PROGRESS], sender[LAST_DUPACK]) > AT_ONCE_NS
+        ran_out = ran_out or (oldest and alone and elapsed >= least)
         # Reno leaves a recovery with its first partial acknowledgement, and can begin another within it.
         return FAST if third and sender[DSACK_CAPABLE] == 0 else TIMEOUT if ran_out else RECOVERY
     if signalled and (third or quiet < (sender[SRTT] + MIN_RTO_NS) // 10 * 9):

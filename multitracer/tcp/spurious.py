@@ -160,7 +160,8 @@ def next_was_missing(k: int, ends: Any, notes: Any, facts: Any, seq: Any, before
 def answers_either(k: int, ends: Any, notes: Any, facts: Any, seq: Any) -> bool:
     """Whether the acknowledgement that stopped at row `k` may answer the first copy of what is just below it.
 
-    That was sent again, and not certainly in need: its first copy, sent before row `k`, may have been slow.
+    That was sent again, and not certainly in need: its first copy, sent before row `k`, may have been slow, as on
+    a link that repairs its losses.
     """
     if k == 0 or ends[k - 1] != row_start(k, ends, notes, seq) or notes[k - 1, NOTE] < 0:
         return False

@@ -146,7 +146,7 @@ class SimulatedRun:
 def run_of(scenario: Scenario, seed: int, start_ns: int, hear: Callable[[SimulatedRun, Log], object]) -> SimulatedRun:
     """Run a seed of a scenario to its end; `hear` is told of each part of the link's log."""
     made = setting(scenario, seed)
-    kernels.choose(EVENTS_A_PACKET * _packets(made))
+    kernels.choose(EVENTS_A_PACKET * _packets(scenario, made))
     simulation = Simulation(made, ROWS)
     run = SimulatedRun(scenario, made, simulation, Flows(form_of(scenario, simulation), start_ns))
     story = _Story(run)
@@ -162,10 +162,12 @@ def run_of(scenario: Scenario, seed: int, start_ns: int, hear: Callable[[Simulat
     return run
 
 
-def _packets(made: Setting) -> int:
-    """About how many segments there are to be sent."""
+def _packets(scenario: Scenario, made: Setting) -> int:
+    """About how many segments are sent: what there is, or what the link can carry in the time."""
     objects = made.work.objects
-    return int(objects["reply"].sum() + objects["request"].sum()) // (made.segment_octets - made.header_octets)
+    room = scenario.number("link.rate_bps", scenario.forward) * made.until_ns / 8e9
+    octets = min(int(objects["reply"].sum() + objects["request"].sum()), room)
+    return int(octets) // (made.segment_octets - made.header_octets)
 
 
 def _part_ns(scenario: Scenario) -> int:

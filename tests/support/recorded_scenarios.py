@@ -155,7 +155,8 @@ def compared(one: Case, truth: dict[str, Any], analysis: Analysis) -> Compared:
         if not near:
             found.spurious_wrong.append(f"{true['time_s']:.3f} s, seq {true['seq']}: not found")
             continue
-        (row,) = near[:1]
+        row = near[0]
+        rows.remove(row)
         told = f"{true['time_s']:.3f} s, seq {true['seq']}: {true['trigger']} {true['spurious']}, " \
             f"found {row['trigger']} {row['spurious']}: {row['because']}"  # fmt: skip
         if row["spurious"] == "unknown":
