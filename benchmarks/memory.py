@@ -86,6 +86,8 @@ LOGS = {
     "tcpstats": b"# tcpstats 1\n",
     "ss": b"State Recv-Q Send-Q Local Peer\nESTAB 0 0 10.0.0.1:80 10.0.0.2:81 cubic wscale:7,7 rto:204 cwnd:10\n" * 9,
     "erasures": b"# block_ms: 20\n" + b"01" * _LONGEST_SNIFFED + b"\n",
+    "iperf3": b'{"start": {"version": "iperf 3.9"}, "intervals": [{',
+    "flent": b'{"metadata": {"TITLE": "x"}, "x_values": [], "raw_values": {"TCP": [{',
     "packed erasures": b"\x89erased\n" + struct.pack("<IQB", 0, 8, 85),
 }
 

@@ -12,6 +12,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from multitracer.model.errors import InputError
+from multitracer.model.schema import encodable
 from multitracer.parsers.shared.lines import FieldError, Losses, nanoseconds
 from multitracer.parsers.shared.tcp_state import StateLog
 
@@ -60,10 +61,10 @@ def read(source: Source) -> Recording:
         for sample in samples if isinstance(samples, list) else []:
             _sample(log, counts, sample)
         if len(log.records) > before:
-            flows.append((name, before, len(log.records) - before))
+            flows.append((encodable(name), before, len(log.records) - before))
     about = document.get("metadata")
     title = about.get("TITLE") if isinstance(about, dict) else None
-    metadata = {"flows": flows, "title": title if isinstance(title, str) else ""}
+    metadata = {"flows": flows, "title": encodable(title) if isinstance(title, str) else ""}
     recording = log.recording("flent", source, counts=counts, metadata=metadata)
     recording.complete = not any(skip.reason == DAMAGED for skip in recording.skips)
     return recording
@@ -79,7 +80,7 @@ def _whole(text: str) -> int | _Decimal:
 
 
 def _document(source: Source, losses: Losses) -> dict[str, Any]:
-    text = bytes(source.data).decode("utf-8", "backslashreplace")
+    text = source.document("utf-8")
     try:
         document = _loaded(text)
     except (ValueError, RecursionError) as error:

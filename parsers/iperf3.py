@@ -105,7 +105,7 @@ def _recording(source: Source, log: _Log, notes: Sequence[str] = ()) -> Recordin
 def _tests(source: Source, log: _Log) -> Iterator[dict[str, Any]]:
     """Every test of the file: its `start`, its `intervals`, its `error`."""
     streamed: dict[str, Any] = {}
-    for found in _objects(bytes(source.data).decode("latin-1"), log):
+    for found in _objects(source.document("latin-1"), log):
         event, data = found.get("event"), found.get("data")
         if not isinstance(event, str):
             yield found

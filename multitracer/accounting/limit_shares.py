@@ -57,7 +57,7 @@ def add_up(end: int, least_ns: int, events: Events, state: Any, ledger: Ledger) 
     keep(ledger)
 
 
-@kernel
+@inlined
 def spend(start: int, end: int, otherwise: int, events: Events, ledger: Ledger) -> None:
     """Add up the time from start to end: in a span its cause, else `otherwise`."""
     now, pointers = start, ledger.pointers

@@ -187,7 +187,7 @@ def note_wait(row: int, capture: Capture, events: Events, state: Any) -> None:
     state[WAITS] = at + 1
 
 
-@kernel
+@inlined
 def tell_waits(length: int, events: Events, state: Any) -> None:
     """New data of `length` octets is sent now: say what limited the sender since it last sent new data.
 
@@ -281,7 +281,7 @@ def end_recovery(events: Events, state: Any) -> None:
     state[RECOVERY_BY_PROBE] = state[TIMER_FROM] = 0
 
 
-@kernel
+@inlined
 def on_acknowledgement(row: int, capture: Capture, blocks: Any, events: Events, state: Any) -> None:
     """The sender received segment `row`, which acknowledges and advertises a window."""
     number, window, edge = capture.ack[row], np.int64(capture.window_bytes[row]), state[EDGE]
@@ -305,7 +305,7 @@ def on_acknowledgement(row: int, capture: Capture, blocks: Any, events: Events, 
         end_recovery(events, state)
 
 
-@kernel
+@inlined
 def read_blocks(row: int, blocks: Any, state: Any) -> int:
     """Read the SACK blocks of segment `row`; returns which kinds it has."""
     at, found = first_above(blocks[0], blocks.shape[1], row - 1, state[NEXT_BLOCK]), 0
@@ -354,7 +354,7 @@ def add_trip(events: Events, state: Any, trip: int) -> None:
     state[TRIPS] = at + 1
 
 
-@kernel
+@inlined
 def move_front(capture: Capture, events: Events, state: Any) -> tuple[int, int]:
     """Move FRONT past the rows that are known to be delivered; returns how many, and the last of them (-1 none)."""
     front, gained, last, holes = max(state[UNA], min(state[HIGH], state[TOP])), 0, -1, 0

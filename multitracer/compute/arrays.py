@@ -35,6 +35,8 @@ def runs(values: Any) -> list[tuple[int, int]]:
 
 def rows_of_each(numbers: Any, count: int) -> list[Any]:
     """The rows of each number 0..count-1 in `numbers`, int64 and ascending; sorted once, however many numbers."""
+    if count == 1:
+        return [np.arange(len(numbers), dtype=np.int64)]
     counts = np.zeros(count, dtype=np.int64)
     tally(numbers, counts)
     stop = np.cumsum(counts)

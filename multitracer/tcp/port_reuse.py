@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.compute.arrays import runs
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.schema import ACK, FIN, RST, SYN
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ def open_use(uses: Ints, number: int, flow: int, point: int, packet: Packet, pre
         uses[number, OPENING] = ANSWERED if answer else SENT
 
 
-@kernel
+@inlined
 def note_range(ends: Ints, end: int, first: int, top: int, trusted: bool) -> None:
     """Note that sequence numbers `first` to `top` of an end were seen.
 
@@ -327,7 +327,7 @@ def note_syn_options(ends: Ints, end: int, syns: SynOptions, option: int, row: i
     return option
 
 
-@kernel
+@inlined
 def note_numbers(connections: LocalConnections, number: int, packet: Packet, seq: Ints, ack: Ints, at: int) -> None:
     """Unwrap a packet's numbers, and note what they tell of both ends of its connection."""
     ends, uses = connections.ends, connections.uses

@@ -203,7 +203,7 @@ def classify_directions(
             return False
         own = own[: sender[EVENTS]]
         if not hears_peer(mine, direction, segments):
-            forget_triggers(own, segments)
+            forget_triggers(mine, own, segments)
         own[:, R_LEAST_RTT] = sender[LEAST_RTT]
         judge(board, own, segments, sender[LEAST_RTT], sender[DSACK_CAPABLE], sender[REORDERED], copies)
         done[DIRECTION] = i + 1
@@ -213,23 +213,31 @@ def classify_directions(
 
 
 @kernel
-def forget_triggers(own: Any, segments: SegmentColumns) -> None:
+def forget_triggers(mine: Any, own: Any, segments: SegmentColumns) -> None:
     """Leave no trigger, without a packet of the other end, but the timer where waits double (RFC 6298 5.5).
 
-    The resend before such a series is the timer's too in captures from before there were tail loss probes.
+    The wait between two resends of an octet is the timer's; that before the first resend need not be, which
+    acknowledgements or a probe may have caused: it is the timer's where neither can have been.
     """
-    doubled = False
+    own[:, R_TRIGGER] = UNHEARD
+    highest, place = segments.seq[mine[0]], 0
     for at in range(len(own)):
-        doubles, row = False, own[at, R_ROW]
-        if at + 1 < len(own) and segments.seq[row] == segments.seq[own[at + 1, R_ROW]]:
-            wait, half = own[at, R_ELAPSED], own[at + 1, R_ELAPSED] // 2
-            doubles = wait - wait // DOUBLED_WITHIN <= half <= wait + wait // DOUBLED_WITHIN
-        own[at, R_TRIGGER] = TIMEOUT if doubled or doubles else UNHEARD
-        if at > 0 and doubles and segments.time_ns[row] < FIRST_PROBES_NS:
-            before = own[at - 1]
-            if before[R_TRIGGER] == UNHEARD and segments.seq[before[R_ROW]] == segments.seq[row]:
-                before[R_TRIGGER] = TIMEOUT
-        doubled = doubles
+        row = own[at, R_ROW]
+        while mine[place] < row:
+            highest, place = max(highest, segments.seq[mine[place]]), place + 1
+        again = at > 0 and segments.seq[own[at - 1, R_ROW]] == segments.seq[row]
+        if not again:
+            # Nothing was sent behind it that duplicates could acknowledge, and no stack had probes yet.
+            sole = highest == segments.seq[row] and segments.time_ns[row] < FIRST_PROBES_NS
+        last = at + 1 == len(own) or segments.seq[own[at + 1, R_ROW]] != segments.seq[row]
+        if last or not (again or sole):
+            continue
+        wait, half = own[at, R_ELAPSED], own[at + 1, R_ELAPSED] // 2
+        if not wait - wait // DOUBLED_WITHIN <= half <= wait + wait // DOUBLED_WITHIN:
+            continue
+        own[at, R_TRIGGER] = own[at + 1, R_TRIGGER] = TIMEOUT
+        if again and sole:
+            own[at - 1, R_TRIGGER] = TIMEOUT
 
 
 @kernel

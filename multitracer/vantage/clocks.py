@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -152,14 +152,20 @@ class _Seen:
 
     def __init__(self, alignment: Alignment, segments: pd.DataFrame) -> None:
         self.alignment, self.segments = alignment, segments
-        connection = segments["connection"].to_numpy()
-        self.connections = [np.unique(connection[rows]) for rows in alignment.rows]
+        self.of_point: dict[int, Any] = {}
+
+    def connections(self, point: int) -> Any:
+        """The numbers of those that the point saw, ascending."""
+        if point not in self.of_point:
+            own = self.segments["connection"].to_numpy()[self.alignment.rows[point]]
+            self.of_point[point] = np.unique(own)
+        return self.of_point[point]
 
     def pair(self, near: int, far: int) -> int:
         """Pair the packets of two points; returns how many they share."""
         known, rows = self.alignment.pairings, self.alignment.rows
         if (near, far) not in known:
-            if not len(np.intersect1d(self.connections[near], self.connections[far], assume_unique=True)):
+            if not len(np.intersect1d(self.connections(near), self.connections(far), assume_unique=True)):
                 return 0
             known[near, far] = match(*(columns_of(self.segments, rows[point]) for point in (near, far)))
         return int((known[near, far].rows >= 0).sum())

@@ -164,6 +164,8 @@ def _with_ports_joined(
     packets: pd.DataFrame, groups: list[list[Source]], flows: int, inputs: Sequence[Input], notes: Notes
 ) -> list[list[Source]]:
     """The groups, with those that are ports of one tap as one."""
+    if len(groups) < 2:
+        return groups
     joined: list[list[Source]] = []
     for taps in _grown(packets, groups, lambda tap, group: may_be_ports(packets, _rows(tap), _rows(group))):
         if len(taps) == 1 or answer_in_order(packets, [_rows(group) for group in taps], flows):

@@ -57,13 +57,30 @@ def _columns(segments: pd.DataFrame) -> Columns:
 
 def _first_segments(columns: Columns, connection: int, rows: Ints) -> Columns:
     """A connection's first segments among the rows of a point."""
-    own = rows[columns["connection"][rows] == connection][:_MOST_SEGMENTS]
+    own = np.empty(min(len(rows), _MOST_SEGMENTS), dtype=np.int64)
+    own = own[: find_segments(columns["connection"], rows, connection, own)]
     return {name: column[own] for name, column in columns.items()}
+
+
+@kernel
+def find_segments(connections: Any, rows: Ints, connection: int, own: Ints) -> int:
+    """Fill `own` with the first of the `rows` that are of the connection; returns their number."""
+    found = 0
+    for row in rows:
+        if found == len(own):
+            break
+        if connections[row] == connection:
+            own[found] = row
+            found += 1
+    return found
 
 
 def largest(segments: pd.DataFrame) -> tuple[int, int]:
     """(connection, sender) with most payload, at all points together."""
-    return _Largest(segments).at(np.arange(len(segments)))
+    most = _Largest(segments)
+    add_payload(*most.columns, most.totals)
+    end = int(most.totals.argmax()) if len(most.totals) else 0
+    return end // 2, end % 2
 
 
 class _Largest:
@@ -77,6 +94,14 @@ class _Largest:
         """(connection, sender) with most payload in the rows; the first of those with equally much."""
         most = int(most_payload(*self.columns, rows, self.totals))
         return most // 2, most % 2
+
+
+@kernel
+def add_payload(connection: Any, sender: Any, payload: Any, totals: Ints) -> None:
+    """Add up the payload that each end sent."""
+    for row in range(len(connection)):
+        if connection[row] >= 0:
+            totals[2 * np.int64(connection[row]) + sender[row]] += payload[row]
 
 
 @kernel

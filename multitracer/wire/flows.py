@@ -53,6 +53,12 @@ class Flows:
         new = self.known[before : self.count]
         return new[:, FIRST].copy(), new[:, LABEL].copy()
 
+    def copy(self) -> Flows:
+        """The same flows, to which another part of the capture adds its own."""
+        made = Flows()
+        made.count, made.table, made.known = self.count, self.table.copy(), self.known.copy()
+        return made
+
     def grow(self) -> None:
         """Make room for four times as many flows."""
         self.table = np.full(4 * len(self.table), EMPTY, dtype=np.int64)
@@ -61,13 +67,13 @@ class Flows:
         self.known = larger
         rehash(self.known, self.count, self.table)
 
-    def merge(self, other: Flows) -> Any:
-        """Add the flows of another part of the capture.
+    def merge(self, other: Flows, common: int = 0) -> Any:
+        """Add the flows of another part of the capture, of which both have the first `common` ones.
 
         Returns per flow of `other`: 2 * its number here + 1 if source and destination are swapped.
         """
-        found = np.empty(other.count, dtype=np.int64)
-        done = 0
+        found = 2 * np.arange(other.count, dtype=np.int64)
+        done = common
         while done < other.count:
             if self.full:
                 self.grow()

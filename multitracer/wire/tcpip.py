@@ -112,6 +112,8 @@ class PacketColumns(NamedTuple):
     ttl: Any
 
 
+_WORTH_SHARING = 50_000
+"""Records from which on a second thread gains more than it takes to start it: some 2 ms of decoding."""
 _TYPES = PacketColumns(
     flow=np.int32, direction=np.int8, raw_seq=np.uint32, raw_ack=np.uint32, payload_bytes=np.int32, flags=np.uint16,
     raw_window=np.uint16, tsval=np.uint32, tsecr=np.uint32, options=np.uint8, ip_id=np.int32, checksum=np.uint16,
@@ -155,12 +157,12 @@ def decode(
     if label is None:
         label = np.zeros(count, dtype=np.int64)  # never written: the system gives the same page for all of it
     records = Records(offset, captured, original, interface, label, status, where)
-    pieces = [_piece(records, columns, share) for share in shares(count)]
-    numbered = [flows, *(Flows() for _ in pieces[1:])]
+    pieces = [_piece(records, columns, share) for share in shares(count, worth=_WORTH_SHARING)]
+    numbered = [flows, *(flows.copy() for _ in pieces[1:])]
     found = concurrently(
         lambda part: _decode_part(data, part[0], kinds, part[1]), list(zip(pieces, numbered, strict=True))
     )
-    sack, syn = _merge_parts(pieces, found)
+    sack, syn = _merge_parts(pieces, found, before)
     packets = sum(part.packets for part in found)
     rows = None
     if packets < count:
@@ -192,12 +194,15 @@ def _decode_part(data: Any, piece: _Piece, kinds: Any, flows: Flows) -> _Found:
     return _Found(int(state[_PACKET]), sack[: state[_BLOCK]].copy(), syn[: state[_SYN]].copy(), flows)
 
 
-def _merge_parts(pieces: list[_Piece], found: list[_Found]) -> tuple[Any, Any]:
-    """Give flows and packets the same numbers in all parts; returns SACK blocks and SYN rows."""
+def _merge_parts(pieces: list[_Piece], found: list[_Found], common: int) -> tuple[Any, Any]:
+    """Give flows and packets the same numbers in all parts; returns SACK blocks and SYN rows.
+
+    The first `common` flows have them: they are those of the pieces before.
+    """
     flows, base = found[0].flows, found[0].packets
     for piece, part in zip(pieces[1:], found[1:], strict=True):
-        if part.packets:
-            numbers = flows.merge(part.flows)
+        if part.flows.count > common:
+            numbers = flows.merge(part.flows, common)
             renumber(piece.columns.flow, piece.columns.direction, part.packets, numbers)
         part.sack[:, 0] += base
         part.syn[:, 0] += base

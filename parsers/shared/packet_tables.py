@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from multitracer.parsers.shared.records import Records
     from multitracer.wire.tcpip import Decoded
 
+_SPARE = 1 << 16
+"""Room for so many packets more than are expected, which are not of one size."""
+_MOST_AHEAD = 1 << 25
+"""Room for at most so many packets more than were read: the first ones may be small, and the file large."""
+_OF_RECORDS = {"record": np.uint32, "time_ns": np.int64, "interface": np.int16}
+"""The types of the columns that say of each packet what its record does."""
+
 
 class Packets:
     """The packets that one decoder found in the pieces of a capture; its flows are numbered over all pieces."""
@@ -22,7 +29,7 @@ class Packets:
     def __init__(self) -> None:
         self.ends = FlowEnds()
         self.count = 0
-        self._columns: dict[str, list[Any]] = {}
+        self._columns: dict[str, Any] = {}
         self._sack: list[Any] = []
         self._syn: list[Any] = []
 
@@ -31,22 +38,40 @@ class Packets:
         self.ends.add(data, decoded.flow_first, decoded.flow_label, tunnels_of)
         rows = decoded.rows if at is None or decoded.rows is None else at[decoded.rows]
         rows = at if decoded.rows is None else rows
-        columns = dict(decoded.columns) | {
-            "record": _copied(records.number, rows, np.uint32),
-            "time_ns": _copied(records.time_ns, rows, np.int64),
-            "interface": _copied(records.interface, rows, np.int16),
-        }
+        own = {"record": records.number, "time_ns": records.time_ns, "interface": records.interface}
+        columns = decoded.columns | {name: values if rows is None else values[rows] for name, values in own.items()}
+        room = self._expected(self.count + len(columns["record"]), records)
         for name, values in columns.items():
-            self._columns.setdefault(name, []).append(values)
+            self._append(name, values, room)
         for kept, table in ((self._sack, decoded.sack), (self._syn, decoded.syn)):
             table[:, 0] += self.count
             kept.append(table)
         self.count += len(columns["record"])
 
+    @staticmethod
+    def _expected(count: int, records: Records) -> int:
+        """How many packets the file may hold, by how many are in the part that was read; twice as many if unknown."""
+        read = records.start + len(records.data)
+        if read >= records.file_bytes:
+            return 2 * count
+        return max(2 * count, min(count * records.file_bytes // read + _SPARE, count + _MOST_AHEAD))
+
+    def _append(self, name: str, values: Any, room: int) -> None:
+        """Copy the values behind those of a column, which gets `room` if it is full."""
+        stop = self.count + len(values)
+        column = self._columns.get(name)
+        if column is None or stop > len(column):
+            # What is never written of it takes no memory.
+            larger = np.empty(room, dtype=_OF_RECORDS.get(name, values.dtype))
+            if column is not None:
+                larger[: self.count] = column[: self.count]
+            column = self._columns[name] = larger
+        column[self.count : stop] = values
+
     def columns(self, flows: FlowTable, *, alone: bool) -> dict[str, Any]:
         """All packets, with the numbers that their flows have in the capture's table; they are not kept."""
         number_of, swapped = flows.add(self.ends)
-        packets = {name: _joined(self._columns.pop(name)) for name in list(self._columns)}
+        packets = {name: self._columns.pop(name)[: self.count] for name in list(self._columns)}
         flow = packets.pop("flow")
         if not alone or swapped.any():
             packets["direction"] = packets["direction"] ^ swapped[flow]
@@ -71,7 +96,9 @@ def tables(fast: Packets, inner: Packets) -> dict[str, pd.DataFrame]:
     sack, syn = (np.concatenate(one) for one in zip(*options, strict=True))
     if len(parts) > 1:
         joined, sack, syn = _in_file_order(joined, sack, syn)
+    # Zeros take no memory before they are written.
     joined["input"] = np.zeros(len(joined["record"]), dtype=np.int16)
+    joined["link_repeat"] = np.zeros(len(joined["record"]), dtype=np.int8)
     # Copied, as all columns are contiguous: kernels would be compiled for strided columns too.
     packet, left, right = np.ascontiguousarray(sack[:, 0]), sack[:, 1].astype(np.uint32), sack[:, 2].astype(np.uint32)
     opening = {"packet": np.ascontiguousarray(syn[:, 0]), "mss_bytes": syn[:, 1], "wscale": syn[:, 2]}
@@ -91,11 +118,6 @@ def _in_file_order(packets: dict[str, Any], sack: Any, syn: Any) -> tuple[dict[s
     sack[:, 0], syn[:, 0] = place[sack[:, 0]], place[syn[:, 0]]
     sack, syn = (table[np.argsort(table[:, 0], kind="stable")] for table in (sack, syn))
     return {name: values[order] for name, values in packets.items()}, sack, syn
-
-
-def _copied(values: Any, rows: Any, dtype: Any) -> Any:
-    """The values at `rows`, all of them for None, which the next view's records do not overwrite."""
-    return values.astype(dtype) if rows is None else values[rows].astype(dtype, copy=False)
 
 
 def _joined(parts: list[Any]) -> Any:

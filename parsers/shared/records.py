@@ -32,6 +32,8 @@ class Records:
     number: Any
     link_types: list[int]
     start: int = 0
+    file_bytes: int = 0
+    """The size of the file, 0 if it is none or not known: how many records may follow."""
 
     def octets(self, row: int) -> bytes:
         """What was captured of a record."""
@@ -71,5 +73,5 @@ class RecordColumns:
         number = np.arange(before + 1, before + count + 1, dtype=np.int64)
         return Records(
             view.data, self.offset[:count], self.captured[:count], self.original[:count], self.time[:count],
-            self.interface[:count], number, link_types, view.start,
+            self.interface[:count], number, link_types, view.start, view.file_bytes,
         )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import stat
@@ -16,6 +17,9 @@ from multitracer.parsers.shared.unpacking import PIECE_BYTES, Pieces, unpacked
 
 HEAD_BYTES = 65536
 """The number of octets of an input that a `sniff` is given, at most."""
+DOCUMENT_BYTES = 32 << 20
+"""So much of a document that is understood whole, as JSON, is read: with its text, and what is made of it, it stays
+below some 200 MB even if it is nonsense. iperf3 writes as much of one stream in 20 hours."""
 _UNKNOWN_MEMORY_BYTES = 8 << 30
 """Taken for the machine's memory where the system does not tell it."""
 
@@ -61,6 +65,8 @@ class Source:
     def __init__(self, path: str, data: bytes | Pieces = b"", skips: list[Skip] | None = None) -> None:
         self.path = path
         self.skips: list[Skip] = [] if skips is None else skips
+        self.file_bytes = 0
+        """The size of the regular file that it was read from; 0 for all else."""
         self._data = data if isinstance(data, bytes) else None
         self._coming: Pieces = iter(()) if isinstance(data, bytes) else data
         self._begun: list[bytes] = []
@@ -119,6 +125,21 @@ class Source:
             self._read += len(piece)
             yield piece
 
+    def document(self, encoding: str) -> str:
+        """The text of a document that is understood whole; of one of more than DOCUMENT_BYTES the beginning.
+
+        Octets that are no characters are surrogates (PEP 383).
+        """
+        decoder = codecs.getincrementaldecoder(encoding)("surrogateescape")
+        parts, left = [], DOCUMENT_BYTES
+        for piece in self.pieces():
+            parts.append(decoder.decode(piece[:left]))
+            left -= len(piece)
+            if left < 0:
+                self.skips.append(Skip(f"a document of more than {DOCUMENT_BYTES:,} octets", offset=DOCUMENT_BYTES))
+                break
+        return "".join([*parts, decoder.decode(b"", final=True)])
+
     def lines(self) -> Iterator[tuple[int, int, str]]:
         """Every line as (number from 1, byte offset, text without line end); octets that are not UTF-8 are escaped."""
         for number, offset, line, _ in self.octet_lines():
@@ -158,6 +179,7 @@ def open_source(path: str, room: Room | None = None) -> Source:
     except (OSError, ValueError) as error:  # ValueError: a name with a zero octet
         raise InputError(path, f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
     source = Source(path, room.limited(unpacked(_after(first, pieces), skips), skips), skips)
+    source.file_bytes = 0 if _is_stdin(stream) or stream.closed else _regular_bytes(stream)
     if not source.holds(1):
         raise _nothing(path, first, room, skips)
     return source

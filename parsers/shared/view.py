@@ -23,6 +23,7 @@ class View:
 
     def __init__(self, source: Source, octets: int = VIEW_BYTES) -> None:
         self.path = source.path
+        self.file_bytes = source.file_bytes
         self.start = 0
         self.ended = False
         self._coming = source.pieces()

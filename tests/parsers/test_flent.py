@@ -8,6 +8,7 @@ from shared_data import shared
 
 from multitracer.model.errors import InputError
 from multitracer.parsers import flent
+from multitracer.parsers.shared import source as sources
 from multitracer.parsers.shared.source import Source, open_source
 
 
@@ -34,6 +35,17 @@ def test_a_cut_document_gives_the_samples_that_are_whole() -> None:
     assert recording.metadata["flows"][0] == ("TCP upload BE", 0, 20)
     assert recording.skips[0].reason == flent.DAMAGED
     assert not recording.complete
+
+
+def test_of_a_document_that_is_too_large_the_beginning_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its whole samples are kept, and both losses are named."""
+    monkeypatch.setattr(sources, "DOCUMENT_BYTES", FLENT.index("BE2") + 300)
+    source = Source("x", FLENT.encode())
+    recording = flent.read(source)
+    assert 20 < recording.records < 30
+    said = [skip.reason for skip in [*source.skips, *recording.skips]]
+    assert said == [f"a document of more than {sources.DOCUMENT_BYTES:,} octets", flent.DAMAGED]
+    assert recording.bytes_read == len(FLENT.encode())
 
 
 @pytest.mark.parametrize(
