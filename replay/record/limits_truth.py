@@ -189,9 +189,9 @@ def _trips(transfer: Transfer) -> Iterator[tuple[int, int]]:
         sendings[copy.packet.seq] = copy
     for state in transfer.states:
         if state.seen.una > una and state.came is not None:
-            copy = sendings.get(state.seen.una - 1)
-            if copy is not None and copy.packet.sending == 0:
-                yield state.time_ns, state.time_ns - copy.sent_ns
+            acked = sendings.get(state.seen.una - 1)
+            if acked is not None and acked.packet.sending == 0:
+                yield state.time_ns, state.time_ns - acked.sent_ns
         una = max(una, state.seen.una)
 
 

@@ -412,16 +412,16 @@ def copy_packet(packet: Any, to: Any) -> None:
         to.left[block], to.right[block] = packet.left[block], packet.right[block]
 
 
-PARTS: Parts = dict.fromkeys((copy_packet, keep_row, keep_packet, note_end, note_packet, note_given), inlined) | {
-    hand_over_waiting: kernel, keep_row: kernel, keep_packet: kernel
-} | dict.fromkeys(
-    (
-        stock, count_end, start_object, serve, show_rooms, note_local_drop, note_sent,
-        note_repair, onto_wire, into_queue, note_ended, emit_media, forget_posted, send_off, due_timer, next_thing,
-        come_to_end, act, offer_next, plan, take_offers,
-    ),
-    inlined,
+_BESIDE: Parts = {
+    copy_packet: inlined, keep_row: kernel, keep_packet: kernel, note_end: inlined, note_packet: inlined,
+    note_given: inlined, hand_over_waiting: kernel,
+}  # fmt: skip
+_ALWAYS = (
+    stock, count_end, start_object, serve, show_rooms, note_local_drop, note_sent, note_repair, onto_wire, into_queue,
+    note_ended, emit_media, forget_posted, send_off, due_timer, next_thing, come_to_end, act, offer_next, plan,
+    take_offers,
 )  # fmt: skip
+PARTS: Parts = {**_BESIDE, **dict.fromkeys(_ALWAYS, inlined)}
 """What a loop is bound with in place of the engine's own source, each function after those that it calls. All but
 what interface queues need, and what writes the journal, are compiled into it: a call would pass every array of the
 link."""
