@@ -21,13 +21,13 @@ from multitracer.replay.simulate.scenario import Scenario, resolve
 SCALES = ("quick", "paper")
 RUN_COLUMNS = ("paper", "experiment", "variant", "choice", "seed", "metric", "value")
 METRICS_ADDED = (
-    "tcp_timeouts_outside_resets", "discarded_segment_dupacks", "local_drops", "fast_retransmits_after_local_drop",
+    "tcp_timeouts_outside_resets", "local_drops", "fast_retransmits_after_local_drop",
     "cwnd_before_local_drop_segments", "cwnd_after_repair_segments", "optimal_frame_bytes", "even_optimal_frame_bytes",
 )  # fmt: skip
 """What statements of paper 004 need beside the metrics of `simulate`: timeouts after the first ten round trip
-samples and outside the gap of a link reset; duplicate acknowledgements of segments that the decompressor rebuilt wrong;
-packets refused by the host's own queue, and those of them that a fast retransmit followed; cwnd before the first of
-them and after its repair; and of `retrace`: the best frame on a trace and on its even twin."""
+samples and outside the gap of a link reset; packets refused by the host's own queue, and those of them that a fast
+retransmit followed; cwnd before the first of them and after its repair; and of `retrace`: the best frame on a trace and
+on its even twin."""
 
 
 @dataclass(frozen=True)

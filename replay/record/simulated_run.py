@@ -145,6 +145,7 @@ class SimulatedRun:
 
 def run_of(scenario: Scenario, seed: int, start_ns: int, hear: Callable[[SimulatedRun, Log], object]) -> SimulatedRun:
     """Run a seed of a scenario to its end; `hear` is told of each part of the link's log."""
+    _check(scenario)
     made = setting(scenario, seed)
     kernels.choose(EVENTS_A_PACKET * _packets(scenario, made))
     simulation = Simulation(made, ROWS)
@@ -160,6 +161,13 @@ def run_of(scenario: Scenario, seed: int, start_ns: int, hear: Callable[[Simulat
         engine.clear()
         kept.state.rows = kept.state.noted = 0
     return run
+
+
+def _check(scenario: Scenario) -> None:
+    """Raise UsageError for what the logs of a link, in which arrivals are in the order of sending, cannot say."""
+    for side in ("forward", "reverse"):
+        if scenario.wholes("channel.delayed_frames", side):
+            raise UsageError("--record: a link whose frames overtake others cannot be recorded yet (channel.delayed_frames)")
 
 
 def _packets(scenario: Scenario, made: Setting) -> int:

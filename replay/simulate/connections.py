@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.replay.arq.fields import NEVER, joined, numbers
+from multitracer.replay.arq.fields import NEVER, dtype, numbers
 from multitracer.replay.simulate.interface_queue import places
 from multitracer.replay.simulate.wired import room as hop_places
 from multitracer.replay.simulate.work import (
@@ -29,18 +29,18 @@ from multitracer.replay.tcp.interface import start as tcp_start
 from multitracer.replay.tcp.interface import write as tcp_write
 from multitracer.replay.tcp.packets import ACK, DATA, FIN, SYN
 
-TOTALS = joined(
-    numbers(
-        "packets retransmissions timeouts fast_retransmits rtt_ns rtts",
-        "local_drops quenched fast_after_drop repairs burst",
-    ),
-    tables=[(name, np.float64) for name in ("cwnd_before_drop", "cwnd_after_drop", "cwnd_after_repair")],
-)  # fmt: skip
+TOTALS = numbers(
+    "packets retransmissions timeouts fast_retransmits rtt_ns rtts", "local_drops quenched fast_after_drop"
+)
 """Packets with data, SYN or FIN that TCP sent. What its ends counted in connections before those that they have now;
 round trips are the servers'. Packets that a host's own queue dropped, those with data or a FIN among them, and fast
-retransmits after the first of these; fast retransmits that were acknowledged, and the segments that left at once then.
-Sums of congestion windows (segments): before and after such drops, and when what a fast retransmit repaired was
-acknowledged."""
+retransmits after the first of these."""
+FIRSTS = dtype([
+    (name, np.float64) for name in ("cwnd_before_drop", "cwnd_after_drop", "cwnd_after_repair", "burst_after_repair")
+])  # fmt: skip
+"""In segments, not a number until then: the congestion window before and after the first such drop; when what the
+first fast retransmit after it (or of all, where there is none) repaired was acknowledged: the window, and what left at
+once."""
 REPAIR = numbers("fast acked timeouts")
 """Of an end: whether a fast retransmit waits for its acknowledgement; what was acknowledged, and how often the timer
 had run out, when it was sent."""
@@ -113,15 +113,15 @@ def show_rooms(source: Any, now: int) -> None:
 
 def note_local_drop(source: Any, packet: Any, now: int) -> None:
     """The queue of a packet's own host had no room for it: its sender is told."""
-    totals, tcp = source.totals, source.tcp
+    totals, firsts, tcp = source.totals, source.firsts, source.tcp
     k = 2 * source.work.objects[packet.connection].slot + packet.end
-    totals.local_drops += 1
-    if packet.bits & (DATA | FIN):
-        totals.quenched += 1
-        totals.cwnd_before_drop += tcp.ends[k].cwnd
+    before = tcp.ends[k].cwnd
     tcp_local_drop(tcp, k, packet, now)
-    if packet.bits & (DATA | FIN):
-        totals.cwnd_after_drop += tcp.ends[k].cwnd
+    totals.local_drops += 1
+    totals.quenched += int(packet.bits & (DATA | FIN) != 0)
+    if packet.bits & (DATA | FIN) and np.isnan(firsts.cwnd_before_drop):
+        firsts.cwnd_before_drop, firsts.cwnd_after_drop = before, tcp.ends[k].cwnd
+        firsts.cwnd_after_repair = firsts.burst_after_repair = np.nan
 
 
 def note_sent(source: Any, packet: Any, now: int) -> None:
@@ -137,14 +137,13 @@ def note_repair(source: Any, k: int, fast: int) -> None:
 
     What a fast retransmit repaired is acknowledged when the acknowledgement first moves, unless the timer ran out.
     """
-    totals, end, row = source.totals, source.tcp.ends[k], source.repairs[k]
+    firsts, end, row = source.firsts, source.tcp.ends[k], source.repairs[k]
     if end.fast_retransmits > fast:
         row.fast, row.acked, row.timeouts = 1, end.acked, end.timeouts
-        totals.fast_after_drop += int(totals.quenched > 0)
+        source.totals.fast_after_drop += int(source.totals.quenched > 0)
     elif row.fast and end.acked > row.acked:
         row.fast = 0
-        if end.timeouts == row.timeouts:
-            totals.repairs += 1
-            totals.cwnd_after_repair += end.cwnd
+        if end.timeouts == row.timeouts and np.isnan(firsts.cwnd_after_repair):
+            firsts.cwnd_after_repair, firsts.burst_after_repair = end.cwnd, 0.0
             for at in range(source.tcp.out.state.packets):
-                totals.burst += int(source.tcp.out.rows[at].bits & DATA != 0)
+                firsts.burst_after_repair += int(source.tcp.out.rows[at].bits & DATA != 0)

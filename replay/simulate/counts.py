@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,11 +24,11 @@ def counts(source: Any, engine: Any) -> dict[str, float]:
     found |= {name: found[name] + int(servers[name].sum()) for name in OF_SERVERS}
     ways = engine.link.forth.state, engine.link.back.state
     found |= {f"air {name}": sum(int(way[name]) for way in ways) for name in ("sent", "erased", "dropped")}
+    found["refused"] = sum(int(way.refused) for way in ways)
     found["dropped"] = int(source.wired.hops["dropped"].sum()) + int(source.queue.state.dropped)
     found |= {f"media {name}": int(source.media[name].sum()) for name in ("sent", "came", "delay_ns")}
-    of_entity = engine.protocol.counters
-    both = Counter(of_entity(engine.a)) + Counter(of_entity(engine.b))
-    return found | {LINK + name: value for name, value in both.items()} | {"replied": replied(source)}
+    a, b = engine.protocol.counters(engine.a), engine.protocol.counters(engine.b)
+    return found | {LINK + name: a[name] + b[name] for name in a} | {"replied": replied(source)}
 
 
 def replied(source: Any) -> int:

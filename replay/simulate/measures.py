@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.simulate.counts import LINK, counts, since
+from multitracer.replay.simulate.link_metrics import link_metrics
 from multitracer.replay.simulate.scenario import Scenario
 from multitracer.replay.simulate.simulation import Simulation
 
@@ -23,10 +25,15 @@ REPEATED = {"sr": "retransmissions", "asr": "retransmissions", "rlp": "retransmi
 COUNTED = {
     "link_timeouts": {"sr": "timeouts", "asr": "timeouts", "rlp": "timeouts"},
     "link_resets": {"rlp": "resets", "rlc-am": "resets_done"},
-    "link_discards": {"rlc-am": "discarded", "rlc-um": "discarded", "rlc-tm": "discarded"},
+    "link_discards": dict.fromkeys(("sr", "asr", "rlc-am", "rlc-um", "rlc-tm"), "discarded"),
     "link_flushed_bytes": {"rlp": "flushed"},
 }
 """Metrics that a protocol's machine counts by itself, and the counter's name."""
+FIRSTS = {
+    "cwnd_before_local_drop_segments": "cwnd_before_drop", "cwnd_after_local_drop_segments": "cwnd_after_drop",
+    "cwnd_after_repair_segments": "cwnd_after_repair", "burst_after_repair_segments": "burst_after_repair",
+}  # fmt: skip
+"""Metrics of the first local drop and repair, and their names in connections.FIRSTS."""
 QUARTILES = 4
 
 
@@ -35,7 +42,7 @@ def measures(scenario: Scenario, done: Simulation) -> dict[str, Any]:
     counted = since(counts(done.source, done.engine), done.before)
     return (
         _application(scenario, done, counted) | _tcp(counted) | _hosts(done, counted) | _air(counted)
-        | _link(done, counted) | _media(counted)
+        | _link(done, counted) | link_metrics(scenario, done) | _media(counted)
     )  # fmt: skip
 
 
@@ -122,23 +129,16 @@ def _hosts(done: Simulation, counted: Mapping[str, float]) -> dict[str, Any]:
         most = source.wired.hops[0].most if by_wire else source.queue.state.most
         found |= {"max_interface_queue_segments": int(most), "local_drops": counted["local_drops"]}
     if counted["quenched"]:
-        drops = counted["quenched"]
-        found |= {
-            "cwnd_before_local_drop_segments": counted["cwnd_before_drop"] / drops,
-            "cwnd_after_local_drop_segments": counted["cwnd_after_drop"] / drops,
-            "fast_retransmits_after_local_drop": counted["fast_after_drop"],
-        }
-    if counted["repairs"]:
-        found["burst_after_repair_segments"] = counted["burst"] / counted["repairs"]
-        found["cwnd_after_repair_segments"] = counted["cwnd_after_repair"] / counted["repairs"]
-    return found
+        found["fast_retransmits_after_local_drop"] = counted["fast_after_drop"]
+    firsts = {metric: float(source.firsts[name]) for metric, name in FIRSTS.items()}
+    return found | {metric: value for metric, value in firsts.items() if not math.isnan(value)}
 
 
 def _air(counted: Mapping[str, float]) -> dict[str, Any]:
     """Frames lost on the air, and what found a queue full: a device's, a host's, or the wired hop's."""
     sent = counted["air sent"]
     lost = 100 * counted["air erased"] / sent if sent else None
-    return {"frame_loss_percent": lost, "queue_drops": counted["air dropped"] + counted["dropped"]}
+    return {"frame_loss_percent": lost, "queue_drops": counted["air dropped"] + counted["refused"] + counted["dropped"]}
 
 
 def _link(done: Simulation, counted: Mapping[str, float]) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def _link(done: Simulation, counted: Mapping[str, float]) -> dict[str, Any]:
     name = done.engine.protocol.name
     sent = sum(counted[LINK + each] for each in SENT[name])
     first = sent - counted[LINK + REPEATED[name]] if name in REPEATED else sent
-    found = {metric: counted[LINK + by[name]] for metric, by in COUNTED.items() if name in by}
+    found = {metric: counted[LINK + by[name]] for metric, by in COUNTED.items() if LINK + by.get(name, "") in counted}
     return found | {"link_transmissions_per_frame": sent / first if first else None}
 
 

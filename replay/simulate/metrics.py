@@ -39,14 +39,16 @@ METRICS: dict[str, str] = {
     "flow_controlled_s": "time in which the far end had stopped the sender",
     "max_outstanding_bytes": "most octets sent and not acknowledged",
     "max_interface_queue_segments": "most segments in the sending host's queue",
-    "burst_after_repair_segments": "segments sent at once when what a fast retransmit repaired was acknowledged",
+    "burst_after_repair_segments": "segments sent at once when what the first fast retransmit repaired was "
+    "acknowledged, the first after a local drop where there is one",
     "syn_retransmission_s": "how long after its first SYN a connection sent another",
-    "cwnd_after_local_drop_segments": "congestion window after the host's queue was full",
+    "cwnd_after_local_drop_segments": "congestion window after the first segment that the host's queue dropped",
     "cwnd_before_local_drop_segments": "congestion window before that",
     "local_drops": "packets that the hosts' own queues dropped",
     "fast_retransmits_after_local_drop": "fast retransmits after the first of those drops",
-    "cwnd_after_repair_segments": "congestion window when what a fast retransmit repaired was acknowledged",
+    "cwnd_after_repair_segments": "congestion window when what that fast retransmit repaired was acknowledged",
     "header_discards": "segments lost to compressed headers",
+    "discarded_segment_dupacks": "duplicate acknowledgements of such segments: none, as TCP does not answer them",
 }
 """In the order in which results are listed."""
 

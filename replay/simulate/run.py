@@ -9,7 +9,9 @@ from multitracer.model.errors import UsageError
 from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.simulate import loops
 from multitracer.replay.simulate.applications import work_of
-from multitracer.replay.simulate.entities import entities
+from multitracer.replay.simulate.entities import entities, one_estimator
+from multitracer.replay.simulate.far_end import orders
+from multitracer.replay.simulate.framing import PPP_OCTETS, Framing, framing
 from multitracer.replay.simulate.hosts import interface, side
 from multitracer.replay.simulate.measures import measures
 from multitracer.replay.simulate.media import media_of
@@ -23,18 +25,6 @@ from multitracer.replay.simulate.work import Work
 NS = 1_000_000_000
 LONGEST_S = 1_000_000
 """A transfer that is not done by then makes no progress."""
-UNMODELLED = (
-    "link.control_first", "link.reset_at_s", "link.stop_at_s", "link.stop_s", "link.far_buffer_bytes",
-    "link.far_drain_bps", "link.vj", "link.upper_queue_packets", "channel.delayed_frames", "channel.extra_delay_s",
-    "channel.unit", "channel.hits",
-    "link.sr.timer_starts", "link.asr.timer_starts", "link.sr.piggyback", "link.asr.piggyback",
-    "link.sr.max_retransmissions", "link.asr.max_retransmissions", "link.asr.min_timeout_s", "link.asr.arithmetic",
-    "link.asr.estimator", "link.rlc-am.discard",
-    "link.rlc-am.lost_resend", "link.rlc-am.missing_threshold", "link.rlp.after_n2",
-)  # fmt: skip
-"""Keys that must have their defaults: nothing in a run depends on them yet."""
-UNMODELLED_VALUES = {"link.ppp": True}
-"""Values of keys that cannot be simulated, where others can."""
 BESIDE_MODELS = ("variant", "model", "header_bytes", "interface_queue_packets", "interface_queue_bytes")
 """Keys of TCP that say which model there is, or that concern its user: no model has them as parameters of its own."""
 LACKING = {"limited_transmit": False, "local_drop": "loss"}
@@ -56,12 +46,13 @@ def _without_progress(done: Simulation) -> dict[str, Any]:
     objects = done.source.work.objects
     if not len(objects) or (objects["end_ns"] < NEVER).any():
         return {}
+    if done.given_up:
+        return {"ended": f"no transfer was complete when the link was given up, by {done.engine.until / NS:g} s"}
     return {"ended": f"no transfer was complete after {done.setting.until_ns / NS:g} s"}
 
 
 def setting(scenario: Scenario, seed: int) -> Setting:
     """All that a run of this seed needs; UsageError for what cannot be simulated."""
-    _check(scenario)
     variant = scenario.word("tcp.variant")
     model = variant if variant in loops.MODELS else scenario.word("tcp.model")
     tcp = loops.model(model)
@@ -72,8 +63,8 @@ def setting(scenario: Scenario, seed: int) -> Setting:
         loops.protocol(scenario.word("link.protocol"), model), entities(scenario), directions(scenario, seed),
         tcp.state.tcp(ends, len(applications.slots)), applications, scenario.whole("tcp.segment_bytes"),
         scenario.whole("tcp.header_bytes"), _hops(scenario), media_of(scenario, seed),
-        scenario.flag("link.media_past_arq"), _until_ns(scenario, applications), interface(scenario, "up"),
-        scenario.ns("workload.warmup_s"),
+        scenario.flag("link.media_past_arq"), _framing(scenario), orders(scenario), one_estimator(scenario),
+        _until_ns(scenario, applications), interface(scenario, "up"), scenario.ns("workload.warmup_s"),
     )  # fmt: skip
 
 
@@ -84,13 +75,13 @@ def _until_ns(scenario: Scenario, applications: Work) -> int:
     return LONGEST_S * NS + int(applications.pages["pause_ns"].sum())
 
 
-def _check(scenario: Scenario) -> None:
-    for name, value in scenario.items:
-        bare = ".".join(part for part in name.split(".") if part not in ("up", "down", "forward", "reverse"))
-        if bare in UNMODELLED and value != NAMED[bare].default:
-            raise UsageError(f"{name} = {value} cannot be simulated yet")
-        if bare in UNMODELLED_VALUES and value == UNMODELLED_VALUES[bare]:
-            raise UsageError(f"{name} = {value} cannot be simulated yet\nSet another value of {name}.")
+def _framing(scenario: Scenario) -> Framing:
+    """What PPP and compressed headers make of packets on the link."""
+    return framing(
+        PPP_OCTETS if scenario.flag("link.ppp") else 0, vj=bool(scenario.value("link.vj")),
+        timestamps=bool(scenario.value("tcp.timestamps")), tick_ns=scenario.ns("tcp.tick_s"),
+        payload_octets=scenario.whole("tcp.segment_bytes") - scenario.whole("tcp.header_bytes"),
+    )  # fmt: skip
 
 
 def _tcp_parameters(scenario: Scenario, tcp: loops.Tcp, own: str) -> Any:

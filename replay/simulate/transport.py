@@ -18,6 +18,7 @@ from multitracer.replay.engine.loop import MORE, A, B, Link, Parts, give, to_sid
 from multitracer.replay.engine.protocol import wants
 from multitracer.replay.engine.way import DONE, STOPPED, lacks, poke
 from multitracer.replay.simulate.connections import (
+    FIRSTS,
     REPAIR,
     TOTALS,
     count_end,
@@ -28,8 +29,9 @@ from multitracer.replay.simulate.connections import (
     show_rooms,
     start_object,
 )
+from multitracer.replay.simulate.framing import Framing, framed_octets, is_read, remember
 from multitracer.replay.simulate.interface_queue import InterfaceQueue, go, has_waiting, join, longest_waiting
-from multitracer.replay.simulate.journal import CAME, DROPPED, EXPIRED, GIVEN, LATE, SENT, Journal, enter_row
+from multitracer.replay.simulate.journal import CAME, DROPPED, EXPIRED, GIVEN, LATE, SENT, Journal, enter_row, journal
 from multitracer.replay.simulate.wired import ROOM, Wired, enter, leave, next_arrival
 from multitracer.replay.simulate.work import Work, due_slot, may_start, next_due
 from multitracer.replay.tcp.interface import expire as tcp_expire
@@ -85,6 +87,9 @@ class Transport(NamedTuple):
     """Of the wired host and of the terminal's."""
     repairs: Any
     """An end's fast retransmit (connections.REPAIR)."""
+    firsts: Any
+    """See connections.FIRSTS."""
+    framing: Framing
     journal: Journal
 
     def grown(self, books: Any) -> Transport:
@@ -97,9 +102,9 @@ class Transport(NamedTuple):
 
 
 def transport(
-    tcp: Any, wired: Wired, work: Work, queue: InterfaceQueue, journal: Journal, *, segment_octets: int,
+    tcp: Any, wired: Wired, work: Work, queue: InterfaceQueue, framing: Framing, *, segment_octets: int,
     header_octets: int, past: bool,
-) -> Transport:  # fmt: skip
+) -> Transport:
     """Nothing sent yet, and no media."""
     state = record(STATE)
     state.listens, state.segment_octets, state.header_octets, state.past = 1, segment_octets, header_octets, past
@@ -107,10 +112,17 @@ def transport(
     none = np.zeros(0, dtype=np.int64)
     made = Transport(
         state, tcp, wired, table((4, 1), PACKET), table(2, MEDIA_STATE), none, none, work, record(TOTALS),
-        table(2, PACKET), queue, table(2, TRAFFIC), table(len(tcp.ends), REPAIR), journal,
+        table(2, PACKET), queue, table(2, TRAFFIC), table(len(tcp.ends), REPAIR), record(FIRSTS), framing, journal(0),
     )  # fmt: skip
+    forget_firsts(made)
     plan(made, 0)
     return made
+
+
+def forget_firsts(source: Transport) -> None:
+    """Nothing of FIRSTS has happened yet."""
+    for name in FIRSTS.names:
+        source.firsts[name] = np.nan
 
 
 def take_offers(link: Link, now: int) -> int:
@@ -177,7 +189,8 @@ def act(source: Transport, books: Any, what: int, now: int) -> None:
         row = books.ended[books.ends.taken & (len(books.ended) - 1)]
         packet = source.air[row.kind, row.number & (source.air.shape[1] - 1)]
         note_ended(source.traffic[B], row, packet)
-        if row.became != GONE and not onto_wire(source.wired, UP, packet, now):
+        read = row.became != GONE and is_read(source.framing, row.kind, row.number)
+        if read and not onto_wire(source.wired, UP, packet, now):
             note_packet(source, DROPPED, packet, now)
         books.ends.taken += 1
     elif what == TIMER:
@@ -204,7 +217,7 @@ def come_to_end(source: Transport, books: Any, what: int, now: int) -> int:
         end, packet = 1, source.air[row.kind, row.number & (source.air.shape[1] - 1)]
         note_ended(source.traffic[A], row, packet)
         books.ends.taken += 1
-        if row.became == GONE:
+        if row.became == GONE or not is_read(source.framing, row.kind, row.number):
             return -1
     else:
         leave(source.wired, UP)
@@ -341,7 +354,8 @@ def offer_next(link: Link, what: int, now: int) -> int:
     kind = side + 2 * past
     number = link.upper.books.state[kind].offered
     copy_packet(packet, source.air[kind, number & (source.air.shape[1] - 1)])
-    taken = to_side(link, side, packet.octets, TCP_FLOW + of_media, past, now)
+    octets = packet.octets if past else framed_octets(source.framing, side, packet)
+    taken = to_side(link, side, octets, TCP_FLOW + of_media, past, now)
     if taken < 0:
         undone = int(what == MEDIA_UP)
         source.media[UP].next -= undone
@@ -349,6 +363,8 @@ def offer_next(link: Link, what: int, now: int) -> int:
         source.traffic[UP].sent -= undone * packet.octets
         return -taken
     source.traffic[side].refused += packet.octets * int(taken == 0 and past == 0)
+    if taken > past:
+        remember(source.framing, side, number, packet)
     if what == POSTED_UP:
         note_packet(source, SENT, packet, now)
     note_given(source, packet, side, number, taken, now)
@@ -379,9 +395,12 @@ def hand_over_waiting(e: Any, state: Any, upper: Any, now: int) -> int:
     packet = source.queue.packets[longest_waiting(source.queue)]
     number = upper.books.state[B].offered
     copy_packet(packet, source.air[B, number & (source.air.shape[1] - 1)])
-    taken = give(e, state, upper, packet.octets, TCP_FLOW + int(packet.bits == MEDIA), now)
+    octets = framed_octets(source.framing, B, packet)
+    taken = give(e, state, upper, octets, TCP_FLOW + int(packet.bits == MEDIA), now)
     if taken < 0:
         return -taken
+    if taken > 0:
+        remember(source.framing, B, number, packet)
     source.traffic[B].refused += packet.octets * (1 - taken)
     note_given(source, packet, B, number, taken, now)
     go(source.queue)

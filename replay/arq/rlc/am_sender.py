@@ -6,7 +6,14 @@ from typing import Any
 
 from multitracer.compute.kernels import kernel
 from multitracer.replay.arq.fields import NEVER
-from multitracer.replay.arq.rlc.am_discard import discard_before, end_mrw, forget_nack
+from multitracer.replay.arq.rlc.am_discard import (
+    discard_before,
+    discard_oldest,
+    end_mrw,
+    forget_nack,
+    give_up_alone,
+    is_given_up,
+)
 from multitracer.replay.arq.rlc.am_entity import (
     DISCARD_BY_TIMER,
     DROPPED,
@@ -61,8 +68,11 @@ def poll_carrier(e: Entity) -> int:
     v = e.v
     if not v.poll_wanted:
         return -1
-    if v.vt_a < v.vt_s and v.vt_s - 1 >= v.floor and e.p.last_poll != DROPPED:
-        return v.vt_s - 1
+    sn = v.vt_s - 1
+    while sn >= v.vt_a and is_given_up(e, sn):
+        sn -= 1
+    if sn >= max(v.vt_a, v.floor) and e.p.last_poll != DROPPED:
+        return sn
     v.poll_wanted = 0
     return -1
 
@@ -73,21 +83,36 @@ def next_data(e: Entity, now: int, frame: Any) -> int:
 
     0 too when a PDU has been sent as often as it may: then its SDUs are given up, or a reset begins.
     """
-    sn, counts = lowest_nacked(e), 1
-    if sn < 0 and can_send_new(e):
-        return _send_new(e, now, frame)
+    sn, counts = _next_again(e)
+    while sn >= 0 and e.p.discard_alone and _is_spent(e, sn, counts):
+        give_up_alone(e, sn)
+        sn, counts = _next_again(e)
     if sn < 0:
-        sn, counts = poll_carrier(e), 0 if e.p.last_poll == UNCOUNTED else 1
-    if sn < 0:
-        return 0
+        return _send_new(e, now, frame) if can_send_new(e) else 0
+    if not _is_spent(e, sn, counts):
+        return _send_again(e, sn, now, frame, counts)
+    if e.p.discard == NO_DISCARD:
+        begin_reset(e)
+    else:
+        discard_before(e, e.store.slot[sn & SN_MASK].last_sdu + 1)
+    return 0
+
+
+@kernel
+def _next_again(e: Entity) -> tuple[int, int]:
+    """The PDU to be sent again before new ones, and by how much VT(DAT) grows: asked for, or where there is no new one
+    to carry a poll; -1 for none."""
+    sn = lowest_nacked(e)
+    if sn >= 0 or can_send_new(e):
+        return sn, 1
+    return poll_carrier(e), 0 if e.p.last_poll == UNCOUNTED else 1
+
+
+@kernel
+def _is_spent(e: Entity, sn: int, counts: int) -> bool:
+    """Whether the PDU has been sent as often as it may."""
     limited = counts > 0 and e.p.max_dat > 0 and e.p.discard != DISCARD_BY_TIMER
-    if limited and e.store.slot[sn & SN_MASK].vt_dat + 1 >= e.p.max_dat:
-        if e.p.discard == NO_DISCARD:
-            begin_reset(e)
-        else:
-            discard_before(e, e.store.slot[sn & SN_MASK].last_sdu + 1)
-        return 0
-    return _send_again(e, sn, now, frame, counts)
+    return limited and e.store.slot[sn & SN_MASK].vt_dat + 1 >= e.p.max_dat
 
 
 @kernel
@@ -161,6 +186,9 @@ def _send(e: Entity, sn: int, now: int, frame: Any, wanted: bool, counts: int) -
     pdu = e.store.slot[sn & SN_MASK]
     pdu.vt_dat += counts
     pdu.sent_ns = now
+    if e.v.nacked == 0:
+        e.v.answered = e.v.report_heard
+    frame.answered = e.v.answered
     e.counts.sent += 1
     if _poll_here(e, wanted):
         frame.octets[1] |= POLL_BIT
@@ -237,7 +265,7 @@ def _mark(e: Entity, now: int) -> bool:
         e.store.slot[slot].called = v.stamp
         refused = refused or sn == v.poll_x - 1
         soon = e.p.resend_guard_ns > 0 and now - e.store.slot[slot].sent_ns < e.p.resend_guard_ns
-        if sn < v.floor or e.store.slot[slot].nack or soon:
+        if sn < v.floor or e.store.slot[slot].nack or soon or is_given_up(e, sn):
             continue
         e.store.slot[slot].nack = 1
         v.lowest = sn if v.nacked == 0 else min(v.lowest, sn)
@@ -267,6 +295,8 @@ def _move(e: Entity, sn: int) -> None:
         q.v.head += 1
     if v.mrw_to and v.vt_a > v.mrw_sn:
         end_mrw(e)
+    if e.p.discard_alone:
+        discard_oldest(e)
 
 
 @kernel

@@ -89,6 +89,7 @@ def test_an_end_of_a_closed_connection_sends_one_fin() -> None:
     assert counted[1] - counted[0] in (3, 4)  # the second connection's own may still be under way at the end
 
 
+@pytest.mark.slow
 def test_packets_of_a_connection_that_is_over_are_late() -> None:
     """What comes for an object before does not disturb the one that has its connection now."""
     made = scenario(
@@ -100,6 +101,30 @@ def test_packets_of_a_connection_that_is_over_are_late() -> None:
     assert unbalanced(done) == []
     whole = [thing for thing in done.source.work.objects if thing.end_ns < NEVER]
     assert len(whole) > 2
+
+
+@pytest.mark.parametrize("model", ["ns-2", "rfc"])
+def test_a_frame_that_comes_after_its_connection_is_over_disturbs_no_other(model: str) -> None:
+    """A segment of the first file, 2 s late: its copy ends the file, it comes while another one is sent."""
+    files = {"workload__files": 9, "workload__file_bytes": 1000, "tcp__model": model}
+    late = {"channel__forward__delayed_frames": [3], "channel__forward__extra_delay_s": [2.0]}
+    plain, done = simulated(scenario(**files)), simulated(scenario(**files, **late))
+    (first, *others), objects = plain.source.work.objects, done.source.work.objects
+    assert objects[0].end_ns - objects[0].begin_ns > first.end_ns - first.begin_ns
+    times = [int(each.end_ns - each.begin_ns) for each in others]
+    assert [int(each.end_ns - each.begin_ns) for each in objects[1:]] == times
+    assert done.source.traffic["late"].tolist() == [0, 1]
+    assert unbalanced(done) == []
+
+
+@pytest.mark.parametrize("direction", ["down", "up"])
+def test_a_frame_that_is_a_little_late_is_only_overtaken(direction: str) -> None:
+    """By two segments: two duplicate acknowledgements, nothing is sent again."""
+    keys = {"workload__direction": direction, **SHORT}
+    late = {"channel__forward__delayed_frames": [10], "channel__forward__extra_delay_s": [0.07]}
+    plain, done = simulated(scenario(**keys)), simulated(scenario(**keys, **late))
+    assert done.counted("retransmissions") == plain.counted("retransmissions") == 0
+    assert done.source.traffic["came"].tolist() == plain.source.traffic["came"].tolist()
 
 
 @pytest.mark.parametrize("model", ["ns-2", "rfc"])
@@ -152,6 +177,7 @@ def test_the_window_is_no_larger_than_the_send_buffer() -> None:
         setting(scenario(tcp__send_buffer_bytes=1400, **SHORT), 1)
 
 
+@pytest.mark.slow
 def test_what_is_before_the_end_of_the_warm_up_is_left_out() -> None:
     """The rate of a long file without its slow beginning; nothing is known of one that was there before."""
     slow = {"tcp__initial_window": 1, "link__delay_s": 0.3, "tcp__window_segments": 40, "workload__file_bytes": 50_000}
@@ -161,6 +187,7 @@ def test_what_is_before_the_end_of_the_warm_up_is_left_out() -> None:
     assert found[1]["packets_sent"] < found[0]["packets_sent"] == 201
 
 
+@pytest.mark.slow
 def test_every_octet_may_count_at_the_end() -> None:
     """Of the page that is not complete, those that have come."""
     web = {"workload__kind": "web-browsing", "workload__seconds": 20}

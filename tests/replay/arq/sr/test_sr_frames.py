@@ -53,7 +53,7 @@ def test_frames_decode_to_themselves(
     assert decode(octets, size, size) == (header, carried)
 
 
-@pytest.mark.parametrize("octets", ["", "000000", "030000000000", "080000000000ff", "000000000000", "000001000000ff",
+@pytest.mark.parametrize("octets", ["", "000000", "030000000000ff", "080000000000ff", "000000000000", "000001000000ff",
                                     "010000000000", "020000000000ff", "050100000000", "000000000100ff"])  # fmt: skip
 def test_malformed_octets_are_refused(octets: str) -> None:
     """Too short, unknown kind or bits, no SDU, N(R) without its bit or the bit without need, octets left over."""
