@@ -167,7 +167,7 @@ def _check(scenario: Scenario) -> None:
     """Raise UsageError for what the logs of a link, in which arrivals are in the order of sending, cannot say."""
     for side in ("forward", "reverse"):
         if scenario.wholes("channel.delayed_frames", side):
-            raise UsageError("--record: frames that overtake others cannot be logged\nLeave channel.delayed_frames out.")
+            raise UsageError("--record: no frame may overtake others\nLeave channel.delayed_frames out.")
 
 
 def _packets(scenario: Scenario, made: Setting) -> int:
