@@ -106,7 +106,7 @@ def borders(packet: bytes, link_type: int) -> list[int]:
         found.append(at)
         four = kind == 0x0800
         transport = packet[at + 9 : at + 10] if four else packet[at + 6 : at + 7]
-        at += 4 * (packet[at] & 15) if four else 40
+        at += max(20, 4 * (packet[at] & 15)) if four else 40  # a damaged length may be 0
         kind = {b"\x04": 0x0800, b"\x29": 0x86DD}.get(transport, 0)
     return [border for border in (*found, at, at + 8, at + 20) if border < len(packet)] + _inner(packet, at + 8)
 
