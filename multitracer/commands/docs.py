@@ -153,6 +153,29 @@ where its table says so; what is said without effect is told, and left out of th
 Run i of every variant meets the same channel, media and pages. Results are in `simulate.json` (every number of `--json`
 but `wall_s`, which no two runs have the same), `simulate.csv` (each metric of each run) and `simulate.html`. Finished
 runs are kept in `DIR/.multitracer/runs.jsonl`: stopped, a sweep goes on where it was.
+
+## Recording a run
+
+`--record DIR` writes what instruments would have logged of one run, a folder for `analyze`:
+
+| file | holds |
+|---|---|
+| `snd.pcap`, `rcv.pcap` | TCP/IP packets beside the data's sender and beside its receiver |
+| `tcpstats.txt` | the sender's windows, round trips and timers after each of its events |
+| `rlpdump.*.txt`, `rlcdump.*.txt` | what each end of RLP, or of RLC AM, sent and received |
+| `erasures.*.txt` | which frames of each side the radio lost: a block an opportunity, or a frame where there are none |
+| `truth.json` | what is true of the run |
+
+Packets have IPv4 and TCP headers with right checksums inside their `tcp.segment_bytes`: `tcp.header_bytes` of them, but
+40 octets at least, 52 with timestamps; SACK blocks, and a SYN's options, are written beside the octets that the packet
+has on the link. What an end of ns-2 receives and what it sends are two connections, as its agents are one-way; the
+answer to its SYN is written as a SYN with ACK. RLC's PDUs carry the packets of the captures; RLP's characters say where
+they stand in their stream. Runs begin on 2001-01-01. Clocks agree.
+
+`truth.json` has the keys `parameters`; `start_ns`, when the first packet left, from which its times count; `clocks`;
+`retransmissions`, with `time_s`, `connection` (in the order in which they began), `seq`, `payload_bytes`, `trigger`,
+`spurious`, and as `root` the kind of finding that lost the earlier copy, null where none is; `limits`, from the model's
+windows, queues and losses; `links`, the frames of each direction; `accounting` and `blame`, null: not known yet.
 """
 
 

@@ -46,6 +46,7 @@ from multitracer.tcp.sender_state import (
     FACTS,
     FIRST_UNACKED,
     HIGH_SACK,
+    LAST_DUPACK,
     LAST_PROGRESS,
     LAST_SENT,
     NEWEST_ARRIVED,
@@ -349,6 +350,7 @@ def on_ack_segment(
         update_rto(sender, now - earliest)
     if repeats and earliest >= 0:
         sender[DUPACKS] += 1
+        sender[LAST_DUPACK] = now
     if advances or 0 <= earliest < NEVER:
         sender[LAST_PROGRESS] = now
     note_probe_answer(sender, number, earliest < 0 or not (advances or earliest < NEVER or word >> LENGTH > 0))

@@ -37,7 +37,11 @@ LACKING = {"limited_transmit": False, "local_drop": "loss"}
 
 def run(scenario: Scenario, seed: int) -> dict[str, Any]:
     """Run a seed of a scenario to its end: the metrics, None for those that it cannot have."""
-    done = Simulation(setting(scenario, seed)).run()
+    return metrics(scenario, Simulation(setting(scenario, seed)).run())
+
+
+def metrics(scenario: Scenario, done: Simulation) -> dict[str, Any]:
+    """The metrics of a run that has ended, None for those that it cannot have."""
     return dict.fromkeys(METRICS) | measures(scenario, done) | _without_progress(done)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -11,6 +11,7 @@ from multitracer.replay.engine.driver import Engine, Keep, Protocol
 from multitracer.replay.simulate.counts import counts
 from multitracer.replay.simulate.framing import Framing, framing
 from multitracer.replay.simulate.interface_queue import interface_queue
+from multitracer.replay.simulate.journal import journal
 from multitracer.replay.simulate.media import Media
 from multitracer.replay.simulate.transport import DOWN, UP, Transport, forget_firsts, transport
 from multitracer.replay.simulate.wired import wired
@@ -72,6 +73,8 @@ class Simulation:
     """A run of a setting; `run` goes on to its end."""
 
     setting: Setting
+    rows: int = 0
+    """Room in the link's log, and in the journal; 0: neither is kept."""
     engine: Engine = field(init=False)
     before: Mapping[str, float] = field(init=False, default_factory=dict)
     """What was counted by the end of the warm-up."""
@@ -82,9 +85,9 @@ class Simulation:
         source = transport(
             s.tcp, wired(hops), s.work, interface_queue(*s.interface), s.framing, segment_octets=s.segment_octets,
             header_octets=s.header_octets, past=s.past,
-        )  # fmt: skip
+        )._replace(journal=journal(self.rows))  # fmt: skip
         source.state.wired_host = s.wired[DOWN].of_host
-        self.engine = Engine(s.protocol, s.link, *s.radio, source, Keep(ledger=PACKETS))
+        self.engine = Engine(s.protocol, s.link, *s.radio, source, Keep(log=self.rows, ledger=PACKETS))
         self._instruct()
         self.source = source.grown(self.engine.link.upper.books)
 
@@ -111,17 +114,23 @@ class Simulation:
 
     def run(self) -> Simulation:
         """Run until the applications are done, or to the setting's end."""
-        if self.setting.warmup_ns:
-            self._go_on(0, self.setting.warmup_ns)
-            self._end_warmup()
-        return self._go_on(self.setting.warmup_ns, self.setting.until_ns)
+        for _ in self.parts(PART_NS):
+            pass
+        return self
 
-    def _go_on(self, at: int, until: int) -> Simulation:
+    def parts(self, part_ns: int) -> Iterator[int]:
+        """Run part by part to the same end; gives the time at the end of each."""
+        if self.setting.warmup_ns:
+            yield from self._go_on(0, self.setting.warmup_ns, part_ns)
+            self._end_warmup()
+        yield from self._go_on(self.setting.warmup_ns, self.setting.until_ns, part_ns)
+
+    def _go_on(self, at: int, until: int, part_ns: int) -> Iterator[int]:
         while at < until and self.ended_ns is None and not self.given_up:
-            at = min(at + PART_NS, until)
+            at = min(at + part_ns, until)
             self._cover(at)
             self.engine.run(at)
-        return self
+            yield at
 
     def _end_warmup(self) -> None:
         """Keep what was counted apart, and forget what was highest and what came first."""

@@ -31,9 +31,11 @@ from multitracer.replay.simulate.connections import (
 )
 from multitracer.replay.simulate.framing import Framing, framed_octets, is_read, remember
 from multitracer.replay.simulate.interface_queue import InterfaceQueue, go, has_waiting, join, longest_waiting
+from multitracer.replay.simulate.journal import CAME, DROPPED, EXPIRED, GIVEN, LATE, SENT, Journal, enter_row, journal
 from multitracer.replay.simulate.wired import ROOM, Wired, enter, leave, next_arrival
 from multitracer.replay.simulate.work import Work, due_slot, may_start, next_due
 from multitracer.replay.tcp.interface import expire as tcp_expire
+from multitracer.replay.tcp.interface import observe as tcp_observe
 from multitracer.replay.tcp.interface import receive as tcp_receive
 from multitracer.replay.tcp.packets import PACKET
 
@@ -88,6 +90,7 @@ class Transport(NamedTuple):
     firsts: Any
     """See connections.FIRSTS."""
     framing: Framing
+    journal: Journal
 
     def grown(self, books: Any) -> Transport:
         """The same with a packet on the link for each row of the ledgers; packets stay at their number's place."""
@@ -109,7 +112,7 @@ def transport(
     none = np.zeros(0, dtype=np.int64)
     made = Transport(
         state, tcp, wired, table((4, 1), PACKET), table(2, MEDIA_STATE), none, none, work, record(TOTALS),
-        table(2, PACKET), queue, table(2, TRAFFIC), table(len(tcp.ends), REPAIR), record(FIRSTS), framing,
+        table(2, PACKET), queue, table(2, TRAFFIC), table(len(tcp.ends), REPAIR), record(FIRSTS), framing, journal(0),
     )  # fmt: skip
     forget_firsts(made)
     plan(made, 0)
@@ -186,12 +189,14 @@ def act(source: Transport, books: Any, what: int, now: int) -> None:
         row = books.ended[books.ends.taken & (len(books.ended) - 1)]
         packet = source.air[row.kind, row.number & (source.air.shape[1] - 1)]
         note_ended(source.traffic[B], row, packet)
-        if row.became != GONE and is_read(source.framing, row.kind, row.number):
-            onto_wire(source.wired, UP, packet, now)
+        read = row.became != GONE and is_read(source.framing, row.kind, row.number)
+        if read and not onto_wire(source.wired, UP, packet, now):
+            note_packet(source, DROPPED, packet, now)
         books.ends.taken += 1
     elif what == TIMER:
         k = due_timer(tcp, now)
         tcp_expire(tcp, k, now)
+        note_end(source, EXPIRED, k, now)
         slot = k // 2
     elif what == ANSWER:
         slot = due_slot(source.work, now)
@@ -225,12 +230,53 @@ def come_to_end(source: Transport, books: Any, what: int, now: int) -> int:
     slot = source.work.objects[packet.connection].slot
     if source.work.slots[slot].object != packet.connection:  # it is late: another object has the connection now
         source.traffic[end].late += 1
+        note_packet(source, LATE, packet, now)
         return -1
     k = 2 * slot + end
     fast = source.tcp.ends[k].fast_retransmits
     tcp_receive(source.tcp, k, packet, now)
     note_repair(source, k, fast)
+    note_packet(source, CAME, packet, now)
     return int(slot)
+
+
+def note_end(source: Transport, what: int, k: int, now: int) -> None:
+    """Note in the journal, if one is kept, that something happened to an end."""
+    if len(source.journal.rows) > 0:
+        keep_row(source.journal, source.tcp, what, k, now)
+
+
+def note_packet(source: Transport, what: int, packet: Any, now: int) -> None:
+    """Note what happens to a packet of TCP at the end that sends it, or to which it comes."""
+    if len(source.journal.rows) > 0 and packet.bits != MEDIA:
+        k = 2 * source.work.objects[packet.connection].slot + packet.end
+        if what in (CAME, LATE):
+            k ^= 1
+        keep_packet(source.journal, source.tcp, what, k, packet, now)
+
+
+def note_given(source: Transport, packet: Any, side: int, number: int, taken: int, now: int) -> None:
+    """Note that the link was given a packet of TCP as an SDU of that number, and whether it took it."""
+    if len(source.journal.rows) > 0 and packet.bits != MEDIA:
+        at = keep_packet(source.journal, source.tcp, GIVEN, side, packet, now)
+        if at >= 0:
+            source.journal.rows[at].number, source.journal.rows[at].taken = number, taken
+
+
+def keep_packet(journal: Journal, tcp: Any, what: int, k: int, packet: Any, now: int) -> int:
+    """Write a row and its packet into the journal; the row's number, -1 where there is no room."""
+    at = keep_row(journal, tcp, what, k, now)
+    if at >= 0:
+        copy_packet(packet, journal.packets[at])
+    return at
+
+
+def keep_row(journal: Journal, tcp: Any, what: int, k: int, now: int) -> int:
+    """Write a row into the journal, with what the end is like now; its number, -1 where there is no room."""
+    at = enter_row(journal, what, k, now)
+    if at >= 0:
+        tcp_observe(tcp, k, journal.seen[at])
+    return at
 
 
 def note_ended(traffic: Any, ended: Any, packet: Any) -> None:
@@ -248,7 +294,11 @@ def send_off(source: Transport, what: int, now: int) -> None:
         packet = source.scratch[side]
     elif packet.end == 1:
         side = B
+    if what == POSTED:
+        note_packet(source, SENT, packet, now)
     taken = into_queue(source.queue, packet) if side == B else onto_wire(source.wired, DOWN, packet, now)
+    if not taken:
+        note_packet(source, DROPPED, packet, now)
     if what == POSTED:
         if not taken and (side == B or source.state.wired_host):
             note_local_drop(source, packet, now)
@@ -315,6 +365,9 @@ def offer_next(link: Link, what: int, now: int) -> int:
     source.traffic[side].refused += packet.octets * int(taken == 0 and past == 0)
     if taken > past:
         remember(source.framing, side, number, packet)
+    if what == POSTED_UP:
+        note_packet(source, SENT, packet, now)
+    note_given(source, packet, side, number, taken, now)
     if what == CAME_DOWN:
         leave(source.wired, DOWN)
     elif what == POSTED_UP:
@@ -349,6 +402,7 @@ def hand_over_waiting(e: Any, state: Any, upper: Any, now: int) -> int:
     if taken > 0:
         remember(source.framing, B, number, packet)
     source.traffic[B].refused += packet.octets * (1 - taken)
+    note_given(source, packet, B, number, taken, now)
     go(source.queue)
     return DONE
 
@@ -377,15 +431,16 @@ def copy_packet(packet: Any, to: Any) -> None:
         to.left[block], to.right[block] = packet.left[block], packet.right[block]
 
 
-_PACKETS: Parts = {copy_packet: inlined, hand_over_waiting: kernel}
-_ABOVE: Parts = dict.fromkeys(
-    (
-        stock, count_end, start_object, serve, show_rooms, note_local_drop, note_sent, note_repair, onto_wire,
-        into_queue, note_ended, emit_media, forget_posted, send_off, due_timer, next_thing, come_to_end, act,
-        offer_next, plan, take_offers,
-    ),
-    inlined,
+_BESIDE: Parts = {
+    copy_packet: inlined, keep_row: kernel, keep_packet: kernel, note_end: inlined, note_packet: inlined,
+    note_given: inlined, hand_over_waiting: kernel,
+}  # fmt: skip
+_ALWAYS = (
+    stock, count_end, start_object, serve, show_rooms, note_local_drop, note_sent, note_repair, onto_wire, into_queue,
+    note_ended, emit_media, forget_posted, send_off, due_timer, next_thing, come_to_end, act, offer_next, plan,
+    take_offers,
 )  # fmt: skip
-PARTS: Parts = {**_PACKETS, **_ABOVE}
+PARTS: Parts = {**_BESIDE, **dict.fromkeys(_ALWAYS, inlined)}
 """What a loop is bound with in place of the engine's own source, each function after those that it calls. All but
-what interface queues need are compiled into it: a call would pass every array of the link."""
+what interface queues need, and what writes the journal, are compiled into it: a call would pass every array of the
+link."""

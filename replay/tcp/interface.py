@@ -16,9 +16,19 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from multitracer.replay.arq.fields import joined, numbers
 from multitracer.replay.tcp.packets import Outbox
 
-KERNELS = ("start", "write", "close", "receive", "expire", "local_drop")
+KERNELS = ("start", "write", "close", "receive", "expire", "local_drop", "observe")
+OBSERVED = joined(
+    numbers("una top written limit", "srtt_ns rttvar_ns rto_ns", "timeouts fast_retransmits"),
+    tables=[("cwnd", np.float64), ("ssthresh", np.float64)],
+)
+"""What can be seen of an end's sender. Numbers of segments: first not acknowledged, one after the highest sent, one
+after the last written, first that the other end's window does not allow. The windows are in segments, with what
+duplicate ACKs add to cwnd; an RTO is as long as the timer would now run."""
 
 
 class Tcp(NamedTuple):
@@ -65,4 +75,9 @@ def expire(tcp: Any, k: int, now: int) -> None:
 
 def local_drop(tcp: Any, k: int, packet: Any, now: int) -> None:
     """Tell end `k` that its host's interface queue had no room for a packet."""
+    raise NotImplementedError
+
+
+def observe(tcp: Any, k: int, seen: Any) -> None:
+    """Fill a row of OBSERVED with what end `k` is like."""
     raise NotImplementedError

@@ -12,6 +12,7 @@ from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.tcp import ends
 from multitracer.replay.tcp.ends import CLOSED, SYN_RECEIVED, SYN_SENT, add_write, clear, connect, place, post_syn
 from multitracer.replay.tcp.linux24 import state as states
+from multitracer.replay.tcp.linux24.observed import observe
 from multitracer.replay.tcp.linux24.receiver import ack_timer, take_data
 from multitracer.replay.tcp.linux24.recovery import alert, time_out
 from multitracer.replay.tcp.linux24.sacks import tag
@@ -23,7 +24,7 @@ from multitracer.replay.tcp.packets import ACK, DATA, FIN, SYN
 from multitracer.replay.tcp.rfc.machine import remember_timestamp, set_timer
 from multitracer.replay.tcp.rfc.sending import set_allowance
 
-__all__ = ["close", "expire", "local_drop", "receive", "start", "write"]
+__all__ = ["close", "expire", "local_drop", "observe", "receive", "start", "write"]
 
 CONNECTED = ends.OPEN
 ORDERLY = states.OPEN

@@ -12,13 +12,14 @@ from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.tcp.ends import CLOSED, OPEN, SYN_RECEIVED, SYN_SENT, add_write, clear, connect, place
 from multitracer.replay.tcp.packets import ACK, DATA, FIN, SYN
 from multitracer.replay.tcp.reassembly import DUPLICATE, IN_ORDER, take_in
+from multitracer.replay.tcp.rfc.observed import observe
 from multitracer.replay.tcp.rfc.recovery import advance, duplicate, send, time_out
 from multitracer.replay.tcp.rfc.scoreboard import forget_below, update
 from multitracer.replay.tcp.rfc.sending import send_ack, set_allowance, transmit_syn
 from multitracer.replay.tcp.rfc.timing import back_off, restart_after_syn, sample, stop_timer
 from multitracer.replay.tcp.rfc.windows import begin, restart
 
-__all__ = ["close", "expire", "local_drop", "receive", "start", "write"]
+__all__ = ["close", "expire", "local_drop", "observe", "receive", "start", "write"]
 
 
 @kernel
