@@ -144,16 +144,16 @@ def find_stalls(capture: Capture, events: Events, state: Any, by_acknowledgement
                 read, top = top_at(capture, events, state, read, top, now)
                 note_stall(begin, now, top, events.delivered_flag[at] & ANSWERS_COPY == 0, events, state)
             first = upto + 1
-        first = next_in_flight(capture, events, state, first, by_acknowledgement)
+        first = next_in_flight(capture, events, state, first)
         latest = max(latest, now)
         if by_acknowledgement and events.delivered_flag[at] & CLEAN and events.kind[upto] == NEW:
             trip = now - capture.time_ns[events.row[upto]]
 
 
 @inlined
-def next_in_flight(capture: Capture, events: Events, state: Any, first: int, by_acknowledgement: bool) -> int:
-    """The first sent row from `first` on that is in flight; of needless resends acknowledgements do not tell."""
-    while by_acknowledgement and first < state[SENT] and is_needless(capture.resend[events.row[first]]):
+def next_in_flight(capture: Capture, events: Events, state: Any, first: int) -> int:
+    """The first sent row from `first` on that is in flight: the octets of needless resends arrive by earlier ones."""
+    while first < state[SENT] and is_needless(capture.resend[events.row[first]]):
         first += 1
     return first
 

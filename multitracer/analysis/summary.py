@@ -197,12 +197,11 @@ def _sent(ends: Ends, numbers: Ints) -> Tree:
 
 
 def _judged(kinds: Mapping[str, Ints], seen: Ints, alone: Any) -> Tree:
-    """The resends of each kind; None for what the packets of the other end alone would tell, which are not there."""
+    """The resends of each kind; None for a kind of which only the other end's packets, not captured, would tell."""
     unjudged = alone & (kinds["unknown"][seen] > 0)
-    for kind, counts in kinds.items():
-        unjudged &= (counts[seen] == 0) | (kind == "unknown")
     return {
-        kind: _counts(counts, np.where(unjudged & (kind != "unknown"), -1, seen)) for kind, counts in kinds.items()
+        kind: _counts(counts, np.where(unjudged & (counts[seen] == 0) & (kind != "unknown"), -1, seen))
+        for kind, counts in kinds.items()
     }
 
 

@@ -13,15 +13,17 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from multitracer.commands.findings_page import causes_drawing, findings_page
+from multitracer.commands.reproduction_page import reproduction_page
 from multitracer.model.schema import SCHEMA, Column, Table
 from multitracer.parsers import FORMATS
 from multitracer.replay.channels import channel_classes
 from multitracer.replay.channels.generation import GEOMETRY
 from multitracer.replay.retrace.models import Extra, kinds
+from multitracer.replay.simulate import loops
 from multitracer.replay.simulate.key import Key
 from multitracer.replay.simulate.metrics import METRICS
 from multitracer.replay.simulate.scenario_files import built_in
-from multitracer.replay.simulate.schema import KEYS
+from multitracer.replay.simulate.schema import KEYS, NAMED
 
 MADE = "<!-- made by python -m multitracer.commands.docs -->\n"
 
@@ -35,6 +37,7 @@ def pages() -> dict[str, str]:
         "findings/causes.svg": causes_drawing(),
         "models.md": models_page(),
         "scenarios.md": scenarios_page(),
+        "reproduction.md": MADE + reproduction_page(),
     }
 
 
@@ -150,6 +153,29 @@ where its table says so; what is said without effect is told, and left out of th
 Run i of every variant meets the same channel, media and pages. Results are in `simulate.json` (every number of `--json`
 but `wall_s`, which no two runs have the same), `simulate.csv` (each metric of each run) and `simulate.html`. Finished
 runs are kept in `DIR/.multitracer/runs.jsonl`: stopped, a sweep goes on where it was.
+
+## Recording a run
+
+`--record DIR` writes what instruments would have logged of one run, a folder for `analyze`:
+
+| file | holds |
+|---|---|
+| `snd.pcap`, `rcv.pcap` | TCP/IP packets beside the data's sender and beside its receiver |
+| `tcpstats.txt` | the sender's windows, round trips and timers after each of its events |
+| `rlpdump.*.txt`, `rlcdump.*.txt` | what each end of RLP, or of RLC AM, sent and received |
+| `erasures.*.txt` | which frames of each side the radio lost: a block an opportunity, or a frame where there are none |
+| `truth.json` | what is true of the run |
+
+Packets have IPv4 and TCP headers with right checksums inside their `tcp.segment_bytes`: `tcp.header_bytes` of them, but
+40 octets at least, 52 with timestamps; SACK blocks, and a SYN's options, are written beside the octets that the packet
+has on the link. What an end of ns-2 receives and what it sends are two connections, as its agents are one-way; the
+answer to its SYN is written as a SYN with ACK. RLC's PDUs carry the packets of the captures; RLP's characters say where
+they stand in their stream. Runs begin on 2001-01-01. Clocks agree.
+
+`truth.json` has the keys `parameters`; `start_ns`, when the first packet left, from which its times count; `clocks`;
+`retransmissions`, with `time_s`, `connection` (in the order in which they began), `seq`, `payload_bytes`, `trigger`,
+`spurious`, and as `root` the kind of finding that lost the earlier copy, null where none is; `limits`, from the model's
+windows, queues and losses; `links`, the frames of each direction; `accounting` and `blame`, null: not known yet.
 """
 
 
@@ -164,7 +190,29 @@ def _keys(room: str, keys: Sequence[Key]) -> str:
         f"| `{key.name}` | {_key_default(key)} | {_escaped(key.range_text)} | {_escaped(key.meaning)}{_where(key)} |\n"
         for key in keys
     ]
-    return f"\n## {room}\n\n| key | default | is | meaning |\n|---|---|---|---|\n{''.join(rows)}"
+    table = f"\n## {room}\n\n| key | default | is | meaning |\n|---|---|---|---|\n{''.join(rows)}"
+    return table + (_own_values() if room == "tcp" else "")
+
+
+def _own_values() -> str:
+    """What BSD and Linux had where the default of a key is another: a scenario has to say it."""
+    found = "\nDefaults hold for every variant. Of these two, the systems had others, which a scenario has to say:\n"
+    for variant in ("bsd", "linux-2.4"):
+        own = fields(loops.model(variant).parameters.Parameters)
+        said = [f"`tcp.{one.name}` {_as_key(one.default)}" for one in own if _differs(one, variant)]
+        found += f"\n- `{variant}`: {', '.join(said)}.\n"
+    return found
+
+
+def _differs(one: Field[Any], variant: str) -> bool:
+    """Whether a parameter of a variant has another default than the key of its name."""
+    key = NAMED[f"tcp.{one.name}"]
+    default = key.derived({"tcp.variant": variant, "tcp.model": "rfc"}) if key.derived else key.default
+    return one.name != "variant" and one.default != default
+
+
+def _as_key(value: Any) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else "none" if value is None else str(value)
 
 
 def _key_default(key: Key) -> str:

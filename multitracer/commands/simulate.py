@@ -50,7 +50,8 @@ def _lists(context: click.Context, parameter: click.Parameter, values: tuple[str
     return found
 
 
-def _jobs() -> int:
+def jobs_by_default() -> int:
+    """One a processor."""
     from multitracer.compute.threads import processors
 
     return min(processors(), MOST_JOBS)
@@ -70,7 +71,7 @@ def _jobs() -> int:
 @click.option("--jobs", type=Whole(1, MOST_JOBS), metavar="N", help="Runs at once.  [default: one a processor]")
 @click.option("--cluster", metavar="ADDRESS", help="A Dask scheduler, whose workers run them.")
 @click.option("--record", type=click.Path(path_type=Path), metavar="DIR",
-              help="Write what instruments would have logged of one seed (not yet there).")  # fmt: skip
+              help="Write what instruments would have logged of one seed, and the truth.")  # fmt: skip
 @output_option
 @click.option("--json", "as_json", is_flag=True, help="Print simulate.json instead of the summary for people.")
 @click.option("--no-report", is_flag=True, help="Leave simulate.html out.")
@@ -85,15 +86,14 @@ def command(scenario: str | None, listing: bool, output: Path, as_json: bool, no
         return
     if scenario is None:
         raise UsageError("which SCENARIO?\n`multitracer simulate --list` names those that are built in.")
-    if options["record"] is not None:
-        raise UsageError("--record: simulations cannot be recorded yet\n`multitracer retrace --record` can.")
     plan, seeds = _plan(scenario, options)
     from multitracer.commands.simulate_task import Spread
 
-    spread = Spread(options["jobs"] or _jobs(), options["cluster"])
+    spread = Spread(options["jobs"] or jobs_by_default(), options["cluster"])
     began = time.monotonic()
     names = (JSON, CSV) if no_report else (JSON, CSV, PAGE)
-    document = simulate(plan, seeds, _runner(), spread, output, names)
+    run = _runner() if options["record"] is None else _recorded(plan, seeds, options, output)
+    document = simulate(plan, seeds, run, spread, output, names)
     document["wall_s"] = round(time.monotonic() - began, 3)
     written = ", ".join(str(output / name) for name in names)
     click.echo(json.dumps(document, allow_nan=False) if as_json else f"{_summary(document)}\n\n{written}")
@@ -119,7 +119,8 @@ def _plan(scenario: str, options: dict[str, Any]) -> tuple[Plan, range]:
     made = plan(described, options["settings"], options["vary"])
     if made.unused and not quiet():
         say(f"without effect in this scenario: {', '.join(made.unused)}")
-    return made, range(options["first"], options["first"] + (options["seeds"] or described.seeds or 1))
+    count = options["seeds"] or (described.seeds if options["record"] is None else None) or 1
+    return made, range(options["first"], options["first"] + count)
 
 
 def _runner() -> Run:
@@ -127,6 +128,24 @@ def _runner() -> Run:
     from multitracer.replay.simulate.run import run
 
     return run
+
+
+def _recorded(plan: Plan, seeds: Sequence[int], options: dict[str, Any], output: Path) -> Run:
+    """Record the one run that there is; gives what runs it again: its metrics, which are known then."""
+    directory: Path = options["record"]
+    if len(plan.variants) > 1 or len(seeds) > 1:
+        raise UsageError(f"--record takes one run: there are {len(plan.variants)} variants and {len(seeds)} seeds")
+    if options["cluster"] is not None:
+        raise UsageError("--record is for runs on this machine\nLeave --cluster out.")
+    if directory.resolve() == output.resolve():
+        raise UsageError(f"{directory} cannot have both the results and the recording\nGive --record another DIR.")
+    from multitracer.replay.record.simulation import TRUTH, record_simulation
+
+    made = results(directory, "simulate --record", last=TRUTH, names=(TRUTH,))
+    with Progress(shown=not quiet()) as progress, made as place:
+        progress("recording", 0.0)
+        found = record_simulation(plan.variants[0].scenario, seeds[0], place)
+    return lambda *_: found
 
 
 def simulate(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,13 +12,12 @@ from typing import Any
 
 from multitracer.commands.workers import on_cluster, on_processors
 from multitracer.model.errors import MissingCapabilityError, MultiTracerError
+from multitracer.replay.simulate.loops import loop_of
 from multitracer.replay.simulate.sweep import KeptRuns, Run, Task
 
 KEPT = "runs.jsonl"
 """The file in DIR/.multitracer/ that keeps finished runs."""
 _FEWER = "Give fewer --jobs if memory was short."
-_LOOP = ("link.protocol", "tcp.variant", "tcp.model")
-"""Keys of which another value needs another compiled loop."""
 _PRELOADED = ("multitracer.replay.simulate.sweep",)
 
 
@@ -54,14 +54,20 @@ def run_all(
 ) -> None:
     """Run what is not kept yet, and keep it; the first run that fails ends this, and the others stay kept."""
     missing = [task for task in tasks if task.key not in kept.results]
-    done = len(tasks) - len(missing)
-    progress(f"{done:,} of {len(tasks):,} runs", done / len(tasks))
-    for place, found in _ended(missing, run, spread):
+    before, began = len(tasks) - len(missing), time.monotonic()
+    progress(f"{before:,} of {len(tasks):,} runs", before / max(len(tasks), 1))
+    for done, (place, found) in enumerate(_ended(missing, run, spread), 1):
         if isinstance(found, Failure):
             raise RunError(found)
         kept.add(missing[place], found)
-        done += 1
-        progress(f"{done:,} of {len(tasks):,} runs", done / len(tasks))
+        left_s = (time.monotonic() - began) * (len(missing) - done) / done
+        shown = f"{before + done:,} of {len(tasks):,} runs{_left(left_s)}: {missing[place].scenario.name}"
+        progress(shown, (before + done) / len(tasks))
+
+
+def _left(seconds: float) -> str:
+    """How long it goes on, as far as the runs that have ended tell."""
+    return f", {seconds / 60:,.0f} min left" if seconds >= 90 else f", {seconds:.0f} s left" if seconds >= 2 else ""
 
 
 def _ended(
@@ -82,17 +88,26 @@ def _ended(
 def _compiled_first(
     tasks: Sequence[Task], run: Run, spread: Callable[[list[Task]], Iterator[tuple[int, Any]]]
 ) -> Iterator[tuple[int, Any]]:
-    """The first run of each loop in this process, which shows what is compiled; the others elsewhere.
+    """The first run of each loop before the others: else every process would compile the same at the same time.
 
-    Else every process would compile the same at the same time.
+    Of a single loop in this process, which shows what is compiled; of several at once.
     """
-    firsts: dict[tuple[Any, ...], int] = {}
+    loops: dict[tuple[str, str], int] = {}
     for place, task in enumerate(tasks):
-        firsts.setdefault(tuple(task.scenario.value(key) for key in _LOOP), place)
-    for place in firsts.values():
-        yield place, run_one(run, tasks[place])
-    rest = sorted(set(range(len(tasks))) - set(firsts.values()))
-    yield from ((rest[place], found) for place, found in spread([tasks[place] for place in rest]))
+        loops.setdefault(loop_of(task.scenario), place)
+    firsts = list(loops.values())
+    if len(firsts) == 1:
+        yield firsts[0], run_one(run, tasks[firsts[0]])
+    else:
+        yield from _at(firsts, tasks, spread)
+    yield from _at(sorted(set(range(len(tasks))) - set(firsts)), tasks, spread)
+
+
+def _at(
+    places: Sequence[int], tasks: Sequence[Task], spread: Callable[[list[Task]], Iterator[tuple[int, Any]]]
+) -> Iterator[tuple[int, Any]]:
+    """The results of the tasks at these places, with their places."""
+    yield from ((places[at], found) for at, found in spread([tasks[place] for place in places]))
 
 
 def run_one(run: Run, task: Task) -> Mapping[str, Any] | Failure:

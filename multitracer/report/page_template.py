@@ -66,6 +66,7 @@ OWN_SCRIPTS = {
     "retrace": ("pages/retrace",),
     "erasures": ("pages/erasures",),
     "simulate": ("pages/simulate",),
+    "reproduce": ("reproduce/statements", "pages/reproduce"),
 }
 """The scripts that only one page has; the last one starts it."""
 

@@ -7,16 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bokeh.models import ColumnDataSource, HoverTool, NumeralTickFormatter, Range1d
+from bokeh.models import NumeralTickFormatter, Range1d
 
 from multitracer.model.version import VERSION
 from multitracer.replay.simulate.metrics import METRICS
 from multitracer.replay.simulate.variants import Plan
-from multitracer.report import colours, page_template
+from multitracer.report import page_template
 from multitracer.report.erasure_figures import MOST_OVERLAID, plain_figure
-from multitracer.report.panels import place_legend
+from multitracer.report.interval_curves import add_curve
+from multitracer.report.metric_texts import title_of, unit_of
+from multitracer.report.panels import add_tooltip, place_legend
 
-_UNITS = {"bps": ("kbit/s", 1000), "s": ("s", 1), "ms": ("ms", 1), "percent": ("%", 1), "bytes": ("octets", 1)}
 _HEIGHT = 300
 _MARGIN = 0.05
 MOST_PAIRS = 2000
@@ -39,7 +40,7 @@ def html(plan: Plan, document: Mapping[str, Any]) -> str:
         "verdict": _verdict(plan, document),
         "variants": [_shown(one) for one in variants],
         "names": names,
-        "heads": [_title(name) for name in names],
+        "heads": [title_of(name) for name in names],
         "pairs": pairs[:MOST_PAIRS],
         "notes": _notes(plan, document, axis, pairs),
         "keys": _keys(variants),
@@ -74,22 +75,18 @@ class _Axis:
 
 def _figure(name: str, axis: _Axis, variants: Sequence[Mapping[str, Any]]) -> Any:
     """One metric's means with their intervals."""
-    made = plain_figure(_title(name), _HEIGHT, name=name, x_range=axis.range)
-    made.xaxis.axis_label, made.yaxis.axis_label = axis.title, _unit(name)[0]
+    made = plain_figure(title_of(name), _HEIGHT, name=name, x_range=axis.range)
+    made.xaxis.axis_label, made.yaxis.axis_label = axis.title, unit_of(name)[0]
     made.yaxis.formatter = NumeralTickFormatter(format="0,0.[000]")
     if axis.ticks:
         made.xaxis.ticker = list(axis.ticks)
         made.xaxis.major_label_overrides = axis.ticks
-    for place, (line, at) in enumerate(axis.lines.items()):
-        style = colours.line_style(place)
-        source = ColumnDataSource(_curve(name, axis, at, variants, line), name=f"{name} {place}")
-        named = {"source": source, "legend_label": line or axis.title}
-        made.varea("x", "low", "high", fill_color=style["line_color"], fill_alpha=0.15, **named)
-        made.line("x", "y", line_width=1.5, **named, **style)
-        dots = made.scatter("x", "y", size=7, color=style["line_color"], **named)
-        made.segment("x", "low", "x", "high", line_color=style["line_color"], **named)
-        tips = [("variant", "@line"), (axis.title, "@text"), ("mean", "@y{0,0.000}"), ("95 %", "@low to @high")]
-        made.add_tools(HoverTool(renderers=[dots], tooltips=tips, visible=False))
+    dots = [
+        add_curve(made, f"{name} {place}", _curve(name, axis, at, variants, line), place, line or axis.title)
+        for place, (line, at) in enumerate(axis.lines.items())
+    ]
+    tips = [("variant", "@line"), (axis.title, "@text"), ("mean", "@y{0,0.000}"), ("95 %", "@low to @high")]
+    add_tooltip(made, dots, tips)
     if len(axis.lines) > 1:
         place_legend(made)
     else:
@@ -100,7 +97,7 @@ def _figure(name: str, axis: _Axis, variants: Sequence[Mapping[str, Any]]) -> An
 def _curve(
     name: str, axis: _Axis, at: Sequence[int], variants: Sequence[Mapping[str, Any]], line: str
 ) -> dict[str, Any]:
-    scale = _unit(name)[1]
+    scale = unit_of(name)[1]
     mean = np.array([_number(_mean(variants[one], name)) for one in at]) / scale
     half = np.array([_number(_width(variants[one], name)) for one in at]) / scale
     return {
@@ -135,21 +132,11 @@ def _point_text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _unit(name: str) -> tuple[str, int]:
-    return _UNITS.get(name.rpartition("_")[2], ("", 1))
-
-
-def _title(name: str) -> str:
-    words, _, unit = name.rpartition("_")
-    called = (words if unit in _UNITS else name).replace("_", " ").replace("tcp", "TCP").replace("rtt", "RTT")
-    return f"{called[0].upper()}{called[1:]}" + (f", {_UNITS[unit][0]}" if unit in _UNITS else "")
-
-
 def _shown(one: Mapping[str, Any]) -> dict[str, Any]:
     """A variant with its means in the units of the page."""
     metrics = {}
     for name in METRICS:
-        mean, width, scale = _mean(one, name), _width(one, name), _unit(name)[1]
+        mean, width, scale = _mean(one, name), _width(one, name), unit_of(name)[1]
         metrics[name] = None if mean is None else {
             "mean": mean / scale, "ci95": None if width is None else width / scale
         }  # fmt: skip

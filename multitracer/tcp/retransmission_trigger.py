@@ -21,7 +21,9 @@ from multitracer.tcp.sender_state import (
     DSACK_CAPABLE,
     DUPACKS,
     HIGH_SACK,
+    LAST_DUPACK,
     LAST_PROGRESS,
+    LEAST_RTT,
     MIN_RTO_NS,
     PROBE_END,
     PROBE_SENT,
@@ -29,18 +31,24 @@ from multitracer.tcp.sender_state import (
     RECOVERY_RESENT,
     RECOVERY_STAMP,
     RTO,
+    SECOND,
     SRTT,
     TIMER_START,
     TOP,
     UNA,
+    UNDONE_END,
 )  # fmt: skip
 
 # Codes of schema.TRIGGERS, in its order.
 TIMEOUT, FAST, RECOVERY, PROBE, UNKNOWN = range(5)
-UNHEARD = 5
-"""Unknown too, because nothing of the other end was captured."""
+UNHEARD, DOUBLED = 5, 6
+"""Unknown too, because the other end's acknowledgements were not captured; and a timeout that shows without them."""
 DOUBLED_WITHIN = 8
 """A wait is twice another one if half of it is within an eighth of that: timers run out on ticks, and late."""
+DUPACK_THRESHOLD = 3
+"""Duplicate acknowledgements that begin a fast retransmit (RFC 5681 3.2)."""
+AT_ONCE_NS = 3_000_000
+"""What is sent within this time of an acknowledgement was set off by it."""
 MOST_BACKOFF = 10
 """Doublings of the timer that are counted."""
 LEAST_PROBE_NS = 2_000_000
@@ -59,19 +67,37 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
     una = sender[UNA]
     oldest = start <= una
     signalled = sender[DUPACKS] > 0 or sender[HIGH_SACK] > end
-    # The timer is doubled at each timeout (RFC 6298 5.5); its variable part is at least the least RTO.
-    least = ((sender[SRTT] + MIN_RTO_NS) // 10 * 9) << min(sender[BACKOFF], MOST_BACKOFF)
+    # The timer is doubled at each timeout (RFC 6298 5.5).
+    least = least_rto(sender) << min(sender[BACKOFF], MOST_BACKOFF)
     ran_out = oldest and quiet >= least and elapsed >= least
+    third = oldest and sender[DUPACKS] == DUPACK_THRESHOLD and now - sender[LAST_DUPACK] <= AT_ONCE_NS
     if una < sender[RECOVERY_END]:
-        return TIMEOUT if ran_out else RECOVERY
-    if signalled and quiet < (sender[SRTT] + MIN_RTO_NS) // 10 * 9:
+        # What RFC 6298 5.3 restarts the timer for are octets acknowledged in order, not SACK blocks.
+        alone = now - max(sender[LAST_PROGRESS], sender[LAST_DUPACK]) > AT_ONCE_NS
+        ran_out = ran_out or (oldest and alone and elapsed >= least)
+        # Reno leaves a recovery with its first partial acknowledgement, and can begin another within it.
+        return FAST if third and sender[DSACK_CAPABLE] == 0 else TIMEOUT if ran_out else RECOVERY
+    if signalled and (third or quiet < (sender[SRTT] + MIN_RTO_NS) // 10 * 9):
         return FAST
     if end >= sender[TOP] and may_probe(sender, now) and elapsed >= LEAST_PROBE_NS:
         # Without a round trip neither PTO nor RTO is known; before the least RTO it cannot be the timer.
         return PROBE if sender[SRTT] > 0 or elapsed < least else UNKNOWN
     if ran_out:
         return TIMEOUT
-    return FAST if signalled else UNKNOWN
+    if signalled:
+        return FAST
+    # A sender that does not notice that its recovery is needless goes on with it, acknowledgement by acknowledgement.
+    return RECOVERY if start < sender[UNDONE_END] and quiet <= AT_ONCE_NS else UNKNOWN
+
+
+@inlined
+def least_rto(sender: Any) -> int:
+    """The shortest timeout that is a timer's: as Linux has it, or with the least RTO of RFC 6298 2.4.
+
+    Linux adds at least its least RTO to a round trip. RFC 6298 adds the clock's granularity, to a mean of fewer round
+    trips than are measured here: one in each of them.
+    """
+    return min((sender[SRTT] + MIN_RTO_NS) // 10 * 9, max(sender[LEAST_RTT], SECOND // 10 * 9))
 
 
 @inlined
@@ -135,6 +161,7 @@ def begin_recovery(sender: Any, stamp: int) -> None:
 @inlined
 def undo_recovery(sender: Any) -> None:
     """The recovery turned out to be needless, and is given up: what is retransmitted next begins another."""
+    sender[UNDONE_END] = sender[RECOVERY_END]
     sender[RECOVERY_END] = sender[RECOVERY_STAMP] = -1
     sender[DUPACKS] = 0
 

@@ -12,10 +12,11 @@ from multitracer.compute.threads import concurrently, halves
 from multitracer.model.schema import MARKS, SPURIOUS, TRIGGERS, build, empty
 from multitracer.tcp import spurious as rules
 from multitracer.tcp.connection_rows import Groups
+from multitracer.tcp.one_way_captures import forget_triggers, hears_peer
 from multitracer.tcp.retransmission_trigger import (
+    DOUBLED,
     DOUBLED_WITHIN,
     FAST,
-    FIRST_PROBES_NS,
     PROBE,
     RECOVERY,
     TIMEOUT,
@@ -208,50 +209,13 @@ def classify_directions(
             return False
         own = own[: sender[EVENTS]]
         if not hears_peer(mine, direction, segments):
-            forget_triggers(mine, own, segments)
+            forget_triggers(mine, directions.words[begin:end], direction, own, segments)
         own[:, R_LEAST_RTT] = sender[LEAST_RTT]
         judge(board, own, segments, sender[LEAST_RTT], sender[DSACK_CAPABLE], sender[REORDERED], copies)
         done[DIRECTION] = i + 1
         done[FOUND] += sender[EVENTS]
         sender[NEXT_ROW] = 0
     return True
-
-
-@kernel
-def forget_triggers(mine: Any, own: Any, segments: SegmentColumns) -> None:
-    """Leave no trigger, without a packet of the other end, but the timer where waits double (RFC 6298 5.5).
-
-    The wait between two resends of an octet is the timer's; that before the first resend need not be, which
-    acknowledgements or a probe may have caused: it is the timer's where neither can have been.
-    """
-    own[:, R_TRIGGER] = UNHEARD
-    highest, place = segments.seq[mine[0]], 0
-    for at in range(len(own)):
-        row = own[at, R_ROW]
-        while mine[place] < row:
-            highest, place = max(highest, segments.seq[mine[place]]), place + 1
-        again = at > 0 and segments.seq[own[at - 1, R_ROW]] == segments.seq[row]
-        if not again:
-            # Nothing was sent behind it that duplicates could acknowledge, and no stack had probes yet.
-            sole = highest == segments.seq[row] and segments.time_ns[row] < FIRST_PROBES_NS
-        last = at + 1 == len(own) or segments.seq[own[at + 1, R_ROW]] != segments.seq[row]
-        if last or not (again or sole):
-            continue
-        wait, half = own[at, R_ELAPSED], own[at + 1, R_ELAPSED] // 2
-        if not wait - wait // DOUBLED_WITHIN <= half <= wait + wait // DOUBLED_WITHIN:
-            continue
-        own[at, R_TRIGGER] = own[at + 1, R_TRIGGER] = TIMEOUT
-        if again and sole:
-            own[at - 1, R_TRIGGER] = TIMEOUT
-
-
-@kernel
-def hears_peer(rows: Any, direction: int, segments: SegmentColumns) -> bool:
-    """Whether any of these rows is of the other end; without them no timer and no acknowledgement is known."""
-    for row in rows:  # noqa: SIM110 - a kernel has no generator
-        if segments.sender[row] != direction:
-            return True
-    return False
 
 
 @kernel
@@ -284,7 +248,7 @@ def _table(found: Any, segments: pd.DataFrame, connections: pd.DataFrame, error_
         "retransmissions",
         {
             **segment_columns,
-            "trigger": pd.Categorical.from_codes(np.minimum(found[:, R_TRIGGER], UNKNOWN), TRIGGERS),
+            "trigger": pd.Categorical.from_codes(_KINDS[found[:, R_TRIGGER]], TRIGGERS),
             "spurious": pd.Categorical.from_codes(found[:, R_SPURIOUS], SPURIOUS),
             "because": _reasons(found),
             "error_ns": error_ns[rows] if error_ns is not None else np.full(len(rows), -1),
@@ -337,6 +301,8 @@ _NUMBERS = {
 }  # fmt: skip
 """Columns that the sentences name; the first five are times (ns)."""
 
+_KINDS = np.array([*range(UNHEARD), UNKNOWN, TIMEOUT], dtype=np.int8)
+"""The kind, among TRIGGERS, of each code."""
 _TRIGGER_TEXTS = {
     TIMEOUT: "oldest unacknowledged data resent {elapsed:.1f} ms after the timer was last restarted, and "
     "{since:.1f} ms after the last acknowledgement of anything new (modelled RTO {rto:.1f} ms)",
@@ -346,8 +312,10 @@ _TRIGGER_TEXTS = {
     "since anything was acknowledged (modelled RTO {rto:.1f} ms)",
     UNKNOWN: "no timer had run out ({since:.1f} ms after the last acknowledgement of anything new) and no loss was "
     "signalled",
-    UNHEARD: "no packet of the other end was captured: neither its acknowledgements nor the timer that they restart "
-    "are known",
+    UNHEARD: "the other end's acknowledgements were not captured: neither they nor the timer that they restart are "
+    "known",
+    DOUBLED: "one of a series of resends of which each waited twice as long as the one before, as the timer does "
+    "(RFC 6298 5.5); the other end's acknowledgements were not captured",
 }
 
 _RULE_TEXTS = {

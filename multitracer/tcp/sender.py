@@ -46,6 +46,7 @@ from multitracer.tcp.sender_state import (
     FACTS,
     FIRST_UNACKED,
     HIGH_SACK,
+    LAST_DUPACK,
     LAST_PROGRESS,
     LAST_SENT,
     NEWEST_ARRIVED,
@@ -66,7 +67,7 @@ from multitracer.tcp.sender_state import (
 )  # fmt: skip
 
 # First bits of the fields of a packed word; bit 0 is the sender. Flags and options are tested by their bits.
-_RESENT, _OPTIONS, _FLAGS, _LENGTH = 1, 8, 16, 32
+_RESENT, _OPTIONS, _FLAGS, LENGTH = 1, 8, 16, 32
 # A packed word of a plain acknowledgement: ACK set, no SYN, no SACK blocks.
 _PLAIN_MASK, _PLAIN_ACK = (ACK | SYN) << _FLAGS | OPTION_SACK << _OPTIONS, ACK << _FLAGS
 BATCH = 256
@@ -79,7 +80,7 @@ SEGMENT, LEFT, RIGHT, IS_DSACK = range(4)
 @kernel
 def pack_word(sender: int, resent: int, flags: int, options: int, length: int) -> int:
     """The fields of a segment that `replay_sender` branches on, in one word."""
-    return (length << _LENGTH) | (flags << _FLAGS) | (options << _OPTIONS) | (resent << _RESENT) | sender
+    return (length << LENGTH) | (flags << _FLAGS) | (options << _OPTIONS) | (resent << _RESENT) | sender
 
 
 @inlined
@@ -340,7 +341,7 @@ def on_ack_segment(
         sender[LAST_PROGRESS] = now
         return
     newest_before, advances = sender[NEWEST_ARRIVED], number > sender[UNA]
-    repeats = number == sender[UNA] < sender[TOP] and word >> _LENGTH == 0 and not flags & (SYN | FIN | RST)
+    repeats = number == sender[UNA] < sender[TOP] and word >> LENGTH == 0 and not flags & (SYN | FIN | RST)
     sampled = advances and on_cumulative_ack(sender, board, time_ns, seq, number, segments.tsecr[row], now)
     earliest = int(NEVER)
     if options & OPTION_SACK:
@@ -349,9 +350,10 @@ def on_ack_segment(
         update_rto(sender, now - earliest)
     if repeats and earliest >= 0:
         sender[DUPACKS] += 1
+        sender[LAST_DUPACK] = now
     if advances or 0 <= earliest < NEVER:
         sender[LAST_PROGRESS] = now
-    note_probe_answer(sender, number, earliest < 0 or not (advances or earliest < NEVER or word >> _LENGTH > 0))
+    note_probe_answer(sender, number, earliest < 0 or not (advances or earliest < NEVER or word >> LENGTH > 0))
     if advances and sender[RECOVERY_END] > number and was_needless(sender, board, segments.tsecr[row]):
         undo_recovery(sender)
 
@@ -390,7 +392,7 @@ def replay_sender(
         if index % BATCH == 0:
             prefetch(rows[index : index + BATCH], words[index : index + BATCH], direction, segments, fetched)
         row, word = rows[index], words[index]
-        now, number, length = fetched[index % BATCH, 0], fetched[index % BATCH, 1], word >> _LENGTH
+        now, number, length = fetched[index % BATCH, 0], fetched[index % BATCH, 1], word >> LENGTH
         if word & 1 != direction:
             if number > sender[UNA] >= sender[SIMPLE_FROM] and word & _PLAIN_MASK == _PLAIN_ACK:
                 on_plain_ack(sender, board, segments.time_ns, number, now)

@@ -22,13 +22,14 @@ MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which 
 # answered (RFC 8985 7.4; -1: none). RECOVERY_STAMP is the timestamp of the recovery's first retransmission (-1:
 # none), RECOVERY_RESENT how many of its retransmissions no DSACK has reported.
 # REORDERED: the path reordered packets; DSACK_CAPABLE: the receiver permits or sends SACK, and so reports duplicates
-# by DSACK.
+# by DSACK. UNDONE_END: TOP when the recovery began that turned out to be needless (-1: none, or all of that is
+# acknowledged); LAST_DUPACK is when DUPACKS was last counted up.
 # FIRST_UNACKED is the first scoreboard row that is not fully acknowledged, ROWS the number of rows; FACTS, EVENTS and
 # PAIRS count facts, events and pairs; NEXT_BLOCK follows the latest SACK block, NEXT_ROW is the next row to replay.
 (UNA, TOP, HIGH_SACK, RECOVERY_END, SIMPLE_FROM, DUPACKS, SRTT, RTTVAR, RTO, LEAST_RTT,
  LAST_SENT, LAST_PROGRESS, NEWEST_ARRIVED, ACKED_SEND_TIME, TIMER_START, BACKOFF, PROBE_SENT, PROBE_END,
- RECOVERY_STAMP, RECOVERY_RESENT, REORDERED, DSACK_CAPABLE,
- FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW, SENDER_FIELDS) = range(30)  # fmt: skip
+ RECOVERY_STAMP, RECOVERY_RESENT, REORDERED, DSACK_CAPABLE, UNDONE_END, LAST_DUPACK,
+ FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW, SENDER_FIELDS) = range(32)  # fmt: skip
 
 
 @kernel
@@ -36,6 +37,7 @@ def new_sender(sender: Any, first_sample: int) -> None:
     """Initialise a sender of which only the handshake's round trip is known (ns; -1 unknown)."""
     sender[:] = 0
     sender[RECOVERY_END] = sender[ACKED_SEND_TIME] = sender[PROBE_END] = sender[RECOVERY_STAMP] = -1
+    sender[UNDONE_END] = -1
     sender[RTO], sender[LEAST_RTT], sender[SIMPLE_FROM], sender[LAST_PROGRESS] = SECOND, NEVER, NEVER, NEVER
     if first_sample > 0:
         update_rto(sender, first_sample)

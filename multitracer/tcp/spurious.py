@@ -173,6 +173,18 @@ def next_was_missing(k: int, ends: Any, notes: Any, facts: Any, seq: Any, before
 
 
 @kernel
+def answers_either(k: int, ends: Any, notes: Any, facts: Any, seq: Any) -> bool:
+    """Whether the acknowledgement that stopped at row `k` may answer the first copy of what is just below it.
+
+    That was sent again, and not certainly in need: its first copy, sent before row `k`, may have been slow, as on
+    a link that repairs its losses.
+    """
+    if k == 0 or ends[k - 1] != row_start(k, ends, notes, seq) or notes[k - 1, NOTE] < 0:
+        return False
+    return bool(facts[notes[k - 1, NOTE], NEEDED_AT] <= 0)
+
+
+@kernel
 def late_ack(rows: Any, copy: int, fact: Any, time_ns: Any, tsval: Any, least_rtt: int, dsack_capable: int) -> int:
     """Whether an acknowledgement of an earlier copy arrived after this copy was sent: 1, 0, or -1 unknown.
 
@@ -209,12 +221,15 @@ def judge_pair(
         return UNKNOWN, NO_EVIDENCE
     if event[R_NEAR]:
         verdict, pair_rule = told_by_receiver(rows, copies, copy, fact, segments.tsval, dsack_capable)
-        pair_rule = UNORDERED if verdict == UNKNOWN else pair_rule
+        if verdict == UNKNOWN:
+            return UNKNOWN, UNORDERED
     else:
         verdict, pair_rule = infer_from_sender(
             rows, copies, pair, event, fact, time_ns, segments.tsval, least_rtt, dsack_capable, reordered
         )
-    if verdict == UNKNOWN and not event[R_NEAR] and not reordered and next_was_missing(
+    if pair_rule == STILL_MISSING and answers_either(k, board.ends, notes, facts, segments.seq):
+        verdict, pair_rule = UNKNOWN, NO_EVIDENCE
+    if verdict == UNKNOWN and not reordered and next_was_missing(
         k, board.ends, notes, facts, segments.seq, time_ns[rows[copy - 1]]
     ):
         verdict, pair_rule = NO, NEXT_MISSING

@@ -56,7 +56,8 @@ class Flows:
     def copy(self) -> Flows:
         """The same flows, to which another part of the capture adds its own."""
         made = Flows()
-        made.count, made.table, made.known = self.count, self.table.copy(), self.known.copy()
+        made.count, made.table, made.known = self.count, self.table.copy(), np.empty_like(self.known)
+        made.known[: self.count] = self.known[: self.count]
         return made
 
     def grow(self) -> None:

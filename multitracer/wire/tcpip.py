@@ -114,6 +114,8 @@ class PacketColumns(NamedTuple):
 
 _WORTH_SHARING = 50_000
 """Records from which on a second thread gains more than it takes to start it: some 2 ms of decoding."""
+_RECORDS_A_FLOW = 8
+"""A second thread gets a copy of the flows that are known: it gains where its records are many more than those."""
 _TYPES = PacketColumns(
     flow=np.int32, direction=np.int8, raw_seq=np.uint32, raw_ack=np.uint32, payload_bytes=np.int32, flags=np.uint16,
     raw_window=np.uint16, tsval=np.uint32, tsecr=np.uint32, options=np.uint8, ip_id=np.int32, checksum=np.uint16,
@@ -157,7 +159,8 @@ def decode(
     if label is None:
         label = np.zeros(count, dtype=np.int64)  # never written: the system gives the same page for all of it
     records = Records(offset, captured, original, interface, label, status, where)
-    pieces = [_piece(records, columns, share) for share in shares(count, worth=_WORTH_SHARING)]
+    worth = max(_WORTH_SHARING, _RECORDS_A_FLOW * before)
+    pieces = [_piece(records, columns, share) for share in shares(count, worth=worth)]
     numbered = [flows, *(flows.copy() for _ in pieces[1:])]
     found = concurrently(
         lambda part: _decode_part(data, part[0], kinds, part[1]), list(zip(pieces, numbered, strict=True))

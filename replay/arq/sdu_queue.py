@@ -12,8 +12,8 @@ ROOM = 4096
 
 SDU = numbers("sdu start octets")
 """Its number, the octet of the stream at which it begins, and its size."""
-ENDS = numbers("first end")
-"""SDUs taken out of the queue, and put into it."""
+ENDS = numbers("first end limit")
+"""SDUs taken out of the queue, and put into it; how many may wait."""
 
 
 class SduQueue(NamedTuple):
@@ -23,9 +23,11 @@ class SduQueue(NamedTuple):
     rows: Any
 
 
-def sdu_queue() -> SduQueue:
-    """An empty queue."""
-    return SduQueue(record(ENDS), table(ROOM, SDU))
+def sdu_queue(limit: int = ROOM) -> SduQueue:
+    """An empty queue of at most `limit` SDUs."""
+    made = SduQueue(record(ENDS), table(ROOM, SDU))
+    made.ends.limit = limit
+    return made
 
 
 @kernel
@@ -38,7 +40,7 @@ def length(queue: Any) -> int:
 def put(queue: Any, sdu: int, start: int, octets: int) -> int:
     """Let an SDU wait; 0 when there is no room for it."""
     ends = queue.ends
-    if ends.end - ends.first == ROOM:
+    if ends.end - ends.first >= ends.limit:
         return 0
     row = queue.rows[ends.end & (ROOM - 1)]
     row.sdu, row.start, row.octets = sdu, start, octets

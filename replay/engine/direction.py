@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from multitracer.model.errors import UsageError
-from multitracer.replay.arq.fields import table
 from multitracer.replay.engine import way
 from multitracer.replay.engine.way import Way
 
@@ -141,6 +140,14 @@ class Direction:
     """Frames that may wait in that queue, beside the one on the air; 0: any number."""
     drops: bool = True
     """A full queue drops frames; else none are made until there is room."""
+    control_first: bool = False
+    """Control frames pass what waits in that queue with data."""
+    hits_control: bool = True
+    """The channel loses any frame; else neither control frames nor packets that go past the entity."""
+    whole_slots: bool = False
+    """All frames of an opportunity are lost together: by the first one's luck."""
+    late: tuple[tuple[int, int], ...] = ()
+    """Frames that arrive later than others: the number of each, from 0 as they are sent, and by how much (ns)."""
 
     def __post_init__(self) -> None:
         if (self.slot_ns > 0) == (self.rate_bps > 0):
@@ -151,6 +158,10 @@ class Direction:
             raise UsageError(f"frames of an opportunity are {self.per_slot}; they must be 1 to 1000")
         if not 0 <= self.queue_frames <= 1 << 20:
             raise UsageError(f"queue_frames is {self.queue_frames}; it must be 0 to {1 << 20}")
+        if self.whole_slots and not self.slot_ns:
+            raise UsageError("whole_slots needs slot_ns: frames serialised by octets have no opportunity in common")
+        if any(not 0 <= by <= LONGEST_NS for _, by in self.late):
+            raise UsageError("frames can be late by 0 to 10^13 ns")
 
     def way(self, side: int, frames: Callable[[int], Any]) -> Way:
         """The direction that `side` sends in, at rest; `frames` makes tables of the protocol's frames."""
@@ -161,10 +172,12 @@ class Direction:
         state.slotted, state.eager, state.drops = self.slot_ns > 0, self.eager, self.drops
         state.slot_ns, state.per_slot, state.rate_bps = self.slot_ns, self.per_slot, self.rate_bps
         state.delay_ns, state.limit, state.mask = self.delay_ns, self.queue_frames, size - 1
+        state.control_first, state.hits_all, state.whole_slots = self.control_first, self.hits_control, self.whole_slots
         state.asks = int(not self.eager)
         state.next_ns = 0
         made = Way(
-            state, table(size, way.AIR), frames(size),
+            state, way.ring(size), frames(size),
             np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64),
+            np.array(sorted(self.late), dtype=np.int64).ravel(),
         )  # fmt: skip
         return self.channel.begin(made)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,10 @@ class Protocol:
     """Raises UsageError for parameters of A and B that do not go together."""
     in_order: bool = False
     """Whether what was offered before something that came never comes after it."""
+    obey: Callable[[Any, Iterable[tuple[int, int]]], None] | None = None
+    """Gives an entity orders (see `arq.orders`); None where it has no resets."""
+    ended: Callable[[Any], bool] = lambda _: False
+    """Whether an entity has given up the link for good."""
 
 
 @dataclass(frozen=True)

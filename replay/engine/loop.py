@@ -17,19 +17,21 @@ from multitracer.replay.arq.notes import note as write
 from multitracer.replay.engine.ledger import enter, has_place
 from multitracer.replay.engine.protocol import (
     KERNELS,
+    carries_data,
     copy_frame,
     expire,
     next_frame,
     next_timer,
     note,
     offer,
+    on_air,
     receive,
     total_delivered,
     wants,
 )
 from multitracer.replay.engine.reports import Desk, Marks, Upper, collect, end_past, pass_mark
 from multitracer.replay.engine.source import endless_octets, hear, is_open, plan
-from multitracer.replay.engine.way import DONE, LEDGER_FULL, is_lost, lacks, poke, schedule
+from multitracer.replay.engine.way import DONE, LEDGER_FULL, is_lost, lacks, poke, schedule, swap
 
 A, B = codes(2)
 NO_SDU, *_ = codes(1)
@@ -63,14 +65,14 @@ def run(link: Link, marks: Marks) -> int:
             short = take_offers(link, now)
         elif arrival == now:
             while back.state.arrives_ns == now:
-                place = arrive(back, upper, now)
-                if place >= 0:
-                    receive(a, back.frames[place], back.air[place].octets, now)
+                at = arrive(back, upper, now)
+                if at >= 0:
+                    receive(a, back.frames[back.air[at].place], back.air[at].octets, now)
                     heed(a, forth.state, upper, now)
             while forth.state.arrives_ns == now:
-                place = arrive(forth, upper, now)
-                if place >= 0:
-                    receive(b, forth.frames[place], forth.air[place].octets, now)
+                at = arrive(forth, upper, now)
+                if at >= 0:
+                    receive(b, forth.frames[forth.air[at].place], forth.air[at].octets, now)
                     heed(b, back.state, upper, now)
             note_arrivals(link, now)
         elif timer == now:
@@ -123,6 +125,7 @@ def give(e: Any, state: Any, upper: Upper, octets: int, flow: int, now: int) -> 
     book = upper.books.state[side]
     number = book.offered
     if not offer(e, number, book.end, octets, now):
+        state.refused += 1
         write(upper.log, now, side, REFUSED, octets, number, flow)
         return 0
     enter(upper.books, side, flow, octets, now)
@@ -147,7 +150,7 @@ def put_past(way: Any, upper: Upper, octets: int, flow: int, now: int) -> int:
         return 0
     if state.made == state.sent and (state.eager or state.asks == 0):
         state.free_ns = max(state.free_ns, now)
-    queue(way, octets, flow, number)
+    queue(way, octets, flow, number, NO_SDU)
     if state.eager or state.slotted == 0:
         schedule(state)
     return 1
@@ -161,11 +164,19 @@ def drop(state: Any, upper: Upper, octets: int, number: int, flow: int, now: int
         end_past(Desk(upper.source.state, upper.books, upper.reports, upper.log), number, 1, state.side, now)
 
 
-def queue(way: Any, octets: int, flow: int, number: int) -> None:
+def queue(way: Any, octets: int, flow: int, number: int, data: int) -> None:
     """Let the frame at the ring's end wait to be sent."""
     row = way.air[way.state.made & way.state.mask]
-    row.octets, row.flow, row.number = octets, flow, number
+    row.octets, row.flow, row.number, row.carries = octets, flow, number, data
     way.state.made += 1
+
+
+def pass_data(way: Any) -> None:
+    """Let the frame that was queued last, a control frame, pass all that waits but control frames."""
+    air, mask, at = way.air, way.state.mask, way.state.made - 1
+    while at > way.state.sent and air[(at - 1) & mask].carries + air[(at - 1) & mask].flow > 0:
+        swap(air, at & mask, (at - 1) & mask)
+        at -= 1
 
 
 def note_arrivals(link: Link, now: int) -> None:
@@ -176,17 +187,17 @@ def note_arrivals(link: Link, now: int) -> None:
 
 
 def arrive(way: Any, upper: Upper, now: int) -> int:
-    """Take the frame from the air that is on it longest: its place if an entity's came undamaged, else -1."""
+    """Take the next frame from the air: its row if an entity's came undamaged, else -1."""
     state = way.state
-    place = state.arrived & state.mask
-    row = way.air[place]
+    at = state.arrived & state.mask
+    row = way.air[at]
     state.arrived += 1
     state.arrives_ns = way.air[state.arrived & state.mask].arrives_ns if state.arrived < state.sent else NEVER
     if len(upper.log.rows) > 0:
-        log_frame(upper.log, way, place, ERASED if row.lost else RECEIVED, 1 - state.side, now)
+        log_frame(upper.log, way, at, ERASED if row.lost else RECEIVED, 1 - state.side, now)
     if row.flow > 0:
         end_past(Desk(upper.source.state, upper.books, upper.reports, upper.log), row.number, row.lost, state.side, now)
-    return -1 if row.flow > 0 or row.lost else int(place)
+    return -1 if row.flow > 0 or row.lost else int(at)
 
 
 def heed(e: Any, state: Any, upper: Upper, now: int) -> None:
@@ -201,12 +212,12 @@ def tell(e: Any, upper: Upper, side: int, now: int) -> None:
         collect(e.above, Desk(upper.source.state, upper.books, upper.reports, upper.log), side, now)
 
 
-def log_frame(log: Any, way: Any, place: int, event: int, side: int, now: int) -> None:
+def log_frame(log: Any, way: Any, at: int, event: int, side: int, now: int) -> None:
     """Log what happened to a frame, and the frame."""
-    row = way.air[place]
-    at = write(log, now, side, event, row.octets, row.number, row.flow)
-    if at >= 0 and row.flow == 0:
-        copy_frame(way.frames[place], log.frames[at], row.octets)
+    row = way.air[at]
+    line = write(log, now, side, event, row.octets, row.number, row.flow)
+    if line >= 0 and row.flow == 0:
+        copy_frame(way.frames[row.place], log.frames[line], row.octets)
 
 
 def wake(e: Any, state: Any, upper: Upper, now: int) -> None:
@@ -229,9 +240,9 @@ def use(e: Any, way: Any, upper: Upper, now: int) -> int:
         elif more == MORE and may_make(state, upper, now):
             more = stock(e, way, upper, now)
             if more == MORE:
-                octets = next_frame(e, way.frames[state.made & state.mask], now)
+                octets = next_frame(e, way.frames[way.air[state.made & state.mask].place], now)
                 tell(e, upper, state.side, now)
-                more = hand_down(way, upper, octets, now)
+                more = hand_down(e, way, upper, octets, now)
         elif more == MORE and state.eager:
             more = NO_MORE
         else:
@@ -278,8 +289,8 @@ def end_use(state: Any, sent: int, now: int) -> None:
 def send(e: Any, way: Any, upper: Upper, now: int) -> None:
     """Put the frame on the air that waits longest."""
     state = way.state
-    place = state.sent & state.mask
-    row = way.air[place]
+    at = state.sent & state.mask
+    row = way.air[at]
     opportunity, end = state.sent, now + state.slot_ns
     if state.slotted:
         opportunity = state.slot * state.per_slot + state.used
@@ -289,14 +300,29 @@ def send(e: Any, way: Any, upper: Upper, now: int) -> None:
         end = now + (row.octets * 8_000_000_000 + state.rate_bps - 1) // state.rate_bps
         row.arrives_ns = end + state.delay_ns
         state.free_ns = end
-    row.lost = is_lost(way, opportunity, now, end, row.octets)
+    if state.whole_slots == 0 or state.used == 1:
+        state.hit = is_lost(way, opportunity, now, end, row.octets)
+    row.lost = state.hit & (row.carries | state.hits_all)
     state.erased += row.lost
+    if state.next_late < len(way.late) and way.late[state.next_late] == state.sent:
+        row.arrives_ns += way.late[state.next_late + 1]
+        state.next_late += 2
     state.sent += 1
-    if state.arrives_ns == NEVER:
-        state.arrives_ns = row.arrives_ns
     if len(upper.log.rows) > 0:
         note(e, upper.log, now, state.side, SENDING)
-        log_frame(upper.log, way, place, SENT, state.side, now)
+        log_frame(upper.log, way, at, SENT, state.side, now)
+    if row.flow == 0:
+        on_air(e, way.frames[row.place], end)
+    order_arrivals(way)
+
+
+def order_arrivals(way: Any) -> None:
+    """Let the frame sent last come after all that arrive no later; others before it may be late."""
+    air, state, at = way.air, way.state, way.state.sent - 1
+    while at > state.arrived and air[(at - 1) & state.mask].arrives_ns > air[at & state.mask].arrives_ns:
+        swap(air, at & state.mask, (at - 1) & state.mask)
+        at -= 1
+    state.arrives_ns = air[state.arrived & state.mask].arrives_ns
 
 
 def stock(e: Any, way: Any, upper: Upper, now: int) -> int:
@@ -311,17 +337,22 @@ def stock(e: Any, way: Any, upper: Upper, now: int) -> int:
     return MORE if short == DONE else -short
 
 
-def hand_down(way: Any, upper: Upper, octets: int, now: int) -> int:
+def hand_down(e: Any, way: Any, upper: Upper, octets: int, now: int) -> int:
     """Let the frame just made wait, or drop it; MORE, or NO_MORE when none was made."""
     state = way.state
     if octets < 0 and state.slotted and state.eager == 0:
         octets = -octets
     if octets <= 0:
         return NO_MORE
+    frame = way.frames[way.air[state.made & state.mask].place]
     if is_full(state):
         drop(state, upper, octets, NO_SDU, NO_SDU, now)
+        on_air(e, frame, now)
     else:
-        queue(way, octets, NO_SDU, NO_SDU)
+        data = carries_data(frame)
+        queue(way, octets, NO_SDU, NO_SDU, data)
+        if state.control_first > data:
+            pass_data(way)
     return MORE
 
 
@@ -329,10 +360,10 @@ Parts: TypeAlias = Mapping[Callable[..., Any], Callable[[Any], Any]]
 """Functions, each after those that it calls, and how they are compiled."""
 
 LINK_PARTS: Parts = {
-    is_full: inlined, drop: inlined, queue: inlined, give: inlined, put_past: inlined, to_side: inlined,
-    tell: inlined, log_frame: inlined, arrive: inlined, heed: inlined, note_arrivals: kernel,
-    wake: inlined, stock: inlined, hand_down: inlined, send: inlined, may_send: inlined, may_make: inlined,
-    end_use: inlined, use: inlined,
+    is_full: inlined, drop: inlined, queue: inlined, pass_data: inlined, order_arrivals: inlined, give: inlined,
+    put_past: inlined, to_side: inlined, tell: inlined, log_frame: inlined, arrive: inlined, heed: inlined,
+    note_arrivals: kernel, wake: inlined, stock: inlined, hand_down: inlined, send: inlined, may_send: inlined,
+    may_make: inlined, end_use: inlined, use: inlined,
 }  # fmt: skip
 """The loop's functions but `run`; what every frame goes through is compiled into the loop."""
 SOURCE_PARTS: Parts = {take_offers: kernel}

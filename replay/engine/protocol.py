@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-KERNELS = ("offer", "wants", "next_frame", "receive", "next_timer", "expire", "total_delivered", "note", "copy_frame")
+KERNELS = (
+    "offer", "wants", "next_frame", "carries_data", "on_air", "receive", "next_timer", "expire", "total_delivered",
+    "note", "copy_frame",
+)  # fmt: skip
 
 
 def offer(e: Any, sdu: int, start: int, octets: int, now: int) -> int:
@@ -23,6 +26,16 @@ def wants(e: Any, octets: int) -> int:
 
 def next_frame(e: Any, frame: Any, now: int) -> int:
     """Write the frame of this opportunity: its octets on the air, 0 for none, negative for one that only fills it."""
+    raise NotImplementedError
+
+
+def carries_data(frame: Any) -> int:
+    """1 for a frame with octets of SDUs, 0 for a control frame."""
+    raise NotImplementedError
+
+
+def on_air(e: Any, frame: Any, end: int) -> None:
+    """Tell the entity that a frame of its own leaves the device's queue, and is on the air, or dropped, at `end`."""
     raise NotImplementedError
 
 

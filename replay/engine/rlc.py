@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from multitracer.model.errors import UsageError
 from multitracer.replay.arq.rlc import am, tm, um
-from multitracer.replay.arq.rlc.am_entity import counters, entity, entity_with_octets
+from multitracer.replay.arq.rlc.am_entity import counters, ended, entity, entity_with_octets, obey
 from multitracer.replay.arq.rlc.frames import frames
 from multitracer.replay.arq.rlc.octets import RlcAm, RlcTm, RlcUm
 from multitracer.replay.arq.rlc.parameters import Parameters, check_windows
@@ -28,7 +28,7 @@ def _check(a: Parameters | UmParameters, b: Parameters | UmParameters) -> None:
 
 RLC_AM = Protocol(
     "rlc-am", Parameters, RlcAm, entity, frames, bind("rlc_am", am, large=True), counters, lambda p: p.pdu_bytes,
-    _check,
+    _check, obey=obey, ended=ended,
 )  # fmt: skip
 RLC_AM_OCTETS = replace(RLC_AM, name="rlc-am with octets", entity=entity_with_octets)
 RLC_UM = Protocol(

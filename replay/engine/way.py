@@ -16,16 +16,21 @@ from multitracer.replay.arq.fields import NEVER, codes, joined, numbers, record,
 _NUMBERS = numbers(
     # Fixed: which side sends; slotted or by octets; eager or lazy; whether a full queue drops frames; the ring's mask.
     "side slotted eager drops slot_ns per_slot rate_bps delay_ns limit mask channel rule threshold",
+    # Whether control frames pass the others in the queue; whether all of a slot is lost at once; whether the air can
+    # lose all frames, or (0) those with data alone.
+    "control_first whole_slots hits_all",
     # The next opportunity and how much of it is used; when to make or send next; when the sender is free, and whether
     # to ask the entity then (one that had nothing is asked again after the next event); when the first frame arrives.
     "slot used next_ns make_ns free_ns asks arrives_ns",
-    # The ring; frames erased and dropped; which of the channel's numbers is the first at hand; the sojourn reached.
-    "made sent arrived erased dropped first_number sojourn",
+    # The ring; frames erased and dropped; which of the channel's numbers is the first at hand; the sojourn reached;
+    # what became of the last frame's part of the air; the next of those that arrive late; packets refused above.
+    "made sent arrived erased dropped first_number sojourn hit next_late refused",
 )
 STATE = joined(_NUMBERS, tables=[("log_good_bit", np.float64), ("log_bad_bit", np.float64)])
 """Logarithms of a bit's chance to get through, in good times (0 where bits lose no frames) and in bad ones."""
-AIR = numbers("arrives_ns octets flow number lost")
-"""A frame's own row; `flow` is 0 for the entity's frames, `number` an SDU's that goes past the entity."""
+AIR = numbers("arrives_ns octets flow number lost place carries")
+"""A frame's own row; `flow` is 0 for the entity's frames, `number` an SDU's that goes past the entity. `place` is the
+protocol's frame's among `frames`, whatever rows change places with it; `carries` is 0 for control frames."""
 
 DONE, AIR_FULL, NUMBERS_USED, LEDGER_FULL, STOPPED = codes(5)
 """Why a run came back: it is done, or it needs room for frames or SDUs, or more of the channel's numbers, to go on; or
@@ -52,15 +57,26 @@ class Way(NamedTuple):
     """The channel's, one for each frame on the air."""
     times: Any
     """Times (ns), bad from each one of even place to the next; good after the last."""
+    late: Any
+    """Frames that arrive late, in order: the number of each, counted as they are sent, and by how much (ns)."""
+
+
+def ring(size: int) -> Any:
+    """A ring of rows, the protocol's frame of each at its own place."""
+    made = table(size, AIR)
+    made["place"] = np.arange(size)
+    return made
 
 
 def grown(way: Way, frames: Any) -> Way:
     """The same way with a ring twice as long; `frames` is an empty table of that length."""
     state, size = way.state, len(way.air)
-    air = table(2 * size, AIR)
+    air = ring(2 * size)
     for k in range(int(state.arrived), int(state.made)):
-        air[k & (2 * size - 1)] = way.air[k & (size - 1)]
-        frames[k & (2 * size - 1)] = way.frames[k & (size - 1)]
+        to, row = k & (2 * size - 1), way.air[k & (size - 1)]
+        frames[to] = way.frames[row.place]
+        air[to] = row
+        air[to].place = to
     state.mask = 2 * size - 1
     return way._replace(air=air, frames=frames)
 
@@ -69,7 +85,21 @@ def idle_state() -> Any:
     """The state of a way on which nothing was sent."""
     state = record(STATE)
     state.make_ns = state.arrives_ns = NEVER
+    state.hits_all = 1
     return state
+
+
+@inlined
+def swap(air: Any, one: int, other: int) -> None:
+    """Exchange two rows of the ring: what the protocol wrote stays where it is."""
+    a, b = air[one], air[other]
+    a.arrives_ns, b.arrives_ns = b.arrives_ns, a.arrives_ns
+    a.octets, b.octets = b.octets, a.octets
+    a.flow, b.flow = b.flow, a.flow
+    a.number, b.number = b.number, a.number
+    a.lost, b.lost = b.lost, a.lost
+    a.place, b.place = b.place, a.place
+    a.carries, b.carries = b.carries, a.carries
 
 
 @inlined

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cache
@@ -61,6 +61,18 @@ def _taken(table: Mapping[str, Any]) -> Keys:
 def taken(paper: str) -> dict[str, str]:
     """The default of each open choice, by its ID."""
     return dict(read(paper, "alternatives")["taken"])
+
+
+def chosen(papers: Sequence[str], choices: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+    """What `--alternatives` names of each paper; UsageError for an ID that none of them has."""
+    if choices in (("all",), ("beside",)):
+        return dict.fromkeys(papers, choices)
+    known = {paper: [one.id for one in alternatives(paper)] for paper in papers}
+    for choice in choices:
+        if not any(choice in of_paper for of_paper in known.values()):
+            listed = "; ".join(f"{paper}: {', '.join(of_paper)}" for paper, of_paper in known.items())
+            raise UsageError(f"there is no alternative '{choice}' of {', '.join(papers)}\nThere are {listed}.")
+    return {paper: tuple(choice for choice in choices if choice in known[paper]) for paper in papers}
 
 
 def named(paper: str, choices: tuple[str, ...]) -> list[Alternative]:

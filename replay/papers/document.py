@@ -13,11 +13,11 @@ from multitracer.replay.papers.alternatives import Alternative, named, taken
 from multitracer.replay.papers.parts import Part
 from multitracer.replay.papers.runs import runs_of
 from multitracer.replay.papers.score import random_orderings, score
-from multitracer.replay.papers.statements import KINDS, statements
+from multitracer.replay.papers.statements import KINDS, PLURALS, statements
 from multitracer.replay.papers.verdicts import NOT_REPRODUCED, REPRODUCED, UNDECIDED, Decision, all_decisions, decide
 
-Beside = Mapping[str, Mapping[str, str]]
-"""By statement, the verdict under each alternative."""
+Refused = Mapping[tuple[str, str, str], str]
+"""Why points cannot be simulated, by experiment, variant and choice."""
 
 
 def document(scale: str, commit: str, papers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -27,15 +27,16 @@ def document(scale: str, commit: str, papers: Sequence[Mapping[str, Any]]) -> di
 
 def paper_document(
     paper: str, table: pd.DataFrame, scale: str, choices: tuple[str, ...] = (), *,
-    first_run: Mapping[str, Any] | None = None, draws: int = 1000,
+    refused: Refused | None = None, first_run: Mapping[str, Any] | None = None, draws: int = 1000,
 ) -> dict[str, Any]:  # fmt: skip
     """One paper decided from the table of its runs (plan.RUN_COLUMNS).
 
-    A quick run's verdicts enter no score: its counts are null. `first_run` is the score of the first full run.
+    A quick run's verdicts enter no score: its counts are null. `refused` says which points cannot be simulated, and
+    why; `first_run` is the score of the first full run.
     """
-    runs = runs_of(paper, table)
+    runs = runs_of(paper, table, refused=refused)
     decisions = all_decisions(paper, runs)
-    beside = {one.id: _verdicts(paper, table, one) for one in named(paper, choices)}
+    beside = {one.id: _verdicts(paper, table, one, refused) for one in named(paper, choices)}
     rows = [_row(one, {choice: found.get(one.statement.id) for choice, found in beside.items()}) for one in decisions]
     full = scale == "paper"
     return {
@@ -45,12 +46,23 @@ def paper_document(
         "score": score(decisions) if full else None,
         "first_run": first_run,
         "random_orderings": random_orderings(paper, runs, draws) if full else None,
+        "not_simulated": _not_simulated(refused or {}),
     }
 
 
-def _verdicts(paper: str, table: pd.DataFrame, choice: Alternative) -> dict[str, str]:
+def _not_simulated(refused: Refused) -> list[dict[str, Any]]:
+    """Each reason for which points cannot be simulated, with the experiments that have any, and how many."""
+    reasons = dict.fromkeys(refused.values())
+    places = {why: [place for place, other in refused.items() if other == why] for why in reasons}
+    return [
+        {"because": why, "experiments": list(dict.fromkeys(place[0] for place in found)), "points": len(found)}
+        for why, found in places.items()
+    ]
+
+
+def _verdicts(paper: str, table: pd.DataFrame, choice: Alternative, refused: Refused | None) -> dict[str, str]:
     """The verdict on each result under an alternative."""
-    runs = replace(runs_of(paper, table, choice.id), metrics=choice.metrics)
+    runs = replace(runs_of(paper, table, choice.id, refused), metrics=choice.metrics)
     asked = (one for one in statements(paper) if one.role == "result" and (not choice.rows or one.id in choice.rows))
     return {one.id: decide(one, runs).verdict for one in asked}
 
@@ -61,7 +73,8 @@ def _row(decision: Decision, beside: Mapping[str, str | None]) -> dict[str, Any]
     reason = reason_of(decision, known)
     return {
         "id": statement.id, "role": statement.role, "kind": statement.kind, "repeats": statement.repeats or None,
-        "statement": statement.sentence, "published": statement.published,
+        "statement": statement.sentence, "source": statement.source, "published": statement.published,
+        "unit": statement.unit,
         "ours": {"value": _finite(part.value if part else None), "ci": _finite(part.ci if part else None)},
         "distance": _finite(decision.distance), "verdict": decision.verdict,
         "because": because(decision, known, reason), "reason": reason,
@@ -79,11 +92,16 @@ def _finite(value: float | None) -> float | None:
 
 
 def reason_of(decision: Decision, beside: Mapping[str, str]) -> str | None:
-    """Why a result is not reproduced: an open choice that would, the text against itself, the scale, or unexplained."""
+    """Why a result is not reproduced: an open choice that would, the text against itself, the scale, or unexplained.
+
+    None where runs are missing: then nothing is known of it.
+    """
     if decision.verdict not in (NOT_REPRODUCED, UNDECIDED):
         return None
     if REPRODUCED in beside.values():
         return "open choice"
+    if decision.verdict == UNDECIDED and any(part.missing for part in decision.parts):
+        return None
     if decision.statement.contradiction:
         return "text against itself"
     return "scale" if decision.verdict == UNDECIDED else "unexplained"
@@ -139,6 +157,8 @@ def _paper_lines(paper: Mapping[str, Any], scale: str) -> Iterator[str]:
         if row["role"] == "result" and row["verdict"] != REPRODUCED:
             yield f"  {row['id']} {row['verdict']}: {row['statement']}"
             yield f"      {row['because']}"
+    for one in paper["not_simulated"]:
+        yield f"  {', '.join(one['experiments'])}: {one['points']} points: {one['because']}"
     wrong = [row["id"] for row in paper["statements"] if row["role"] == "setup" and not all(_held(row))]
     if wrong:
         yield f"  set up otherwise than stated: {', '.join(wrong)}"
@@ -147,12 +167,9 @@ def _paper_lines(paper: Mapping[str, Any], scale: str) -> Iterator[str]:
 def _score_text(found: Mapping[str, Any] | None, scale: str) -> str:
     if found is None:
         return f"{scale}: verdicts enter no score"
-    counts = ", ".join(f"{_PLURALS[kind]} {found[kind][0]} of {found[kind][1]}" for kind in KINDS)
+    counts = ", ".join(f"{PLURALS[kind]} {found[kind][0]} of {found[kind][1]}" for kind in KINDS)
     return f"{counts}; {found['undecided']} undecided"
 
 
 def _held(row: Mapping[str, Any]) -> Iterator[bool]:
     return (part["holds"] is not False for part in row["parts"])
-
-
-_PLURALS: dict[str, str] = {"optimum": "optima", "ordering": "orderings", "value": "values"}

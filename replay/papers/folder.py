@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from functools import cache
 from importlib import resources
@@ -11,6 +12,7 @@ from typing import Any
 from multitracer.model.errors import UsageError
 from multitracer.replay.papers import PAPERS
 
+FIRST_RUN = "first_run.json"
 _NO_EXPERIMENTS = ("base", "paper", "alternatives", "statements")
 
 
@@ -36,3 +38,9 @@ def experiments(paper: str) -> tuple[str, ...]:
     """The names of a paper's scenario files, in the order of the alphabet."""
     found = (entry.name.removesuffix(".toml") for entry in _folder(paper).iterdir() if entry.name.endswith(".toml"))
     return tuple(sorted(name for name in found if name not in _NO_EXPERIMENTS))
+
+
+def first_run(paper: str) -> dict[str, Any] | None:
+    """The score of the first full run, and the commit that it was made with; None before there was one."""
+    kept = _folder(paper) / FIRST_RUN
+    return dict(json.loads(kept.read_text("utf-8"))) if kept.is_file() else None

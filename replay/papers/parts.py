@@ -27,6 +27,8 @@ class Part:
     """Half-width of the value's interval."""
     miss_percent: float = 0.0
     """How far the means are from it, in percent of what is compared; 0 where it holds."""
+    missing: bool = False
+    """No run says anything of it."""
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """The runs that a paper's statements need: each variant with its seeds, at a scale.
 
 The runs table that decides the statements has one row for each (paper, experiment, variant, choice, seed, metric):
-`value` is that run's metric by the name that `simulate` has for it, NaN where it has none. A metric of several values
-has a row each, `connection_goodput_quartile_bps.1` to `.4`. `choice` is empty for the defaults, else the alternative's
-ID.
+`value` is that run's metric by the name that `simulate` has for it; where it has none, NaN or no row. A metric of
+several values has a row each, `connection_goodput_quartile_bps.1` to `.4`. `choice` is empty for the defaults, else the
+alternative's ID.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from multitracer.model.errors import UsageError
+from multitracer.replay.papers import SCALES
 from multitracer.replay.papers.alternatives import Alternative, changed, named
 from multitracer.replay.papers.folder import experiments, read
 from multitracer.replay.papers.variants import Keys, Variant, variants
 from multitracer.replay.simulate.scenario import Scenario, resolve
 
-SCALES = ("quick", "paper")
 RUN_COLUMNS = ("paper", "experiment", "variant", "choice", "seed", "metric", "value")
 METRICS_ADDED = (
-    "tcp_timeouts_outside_resets", "discarded_segment_dupacks", "local_drops", "fast_retransmits_after_local_drop",
+    "tcp_timeouts_outside_resets", "local_drops", "fast_retransmits_after_local_drop",
     "cwnd_before_local_drop_segments", "cwnd_after_repair_segments", "optimal_frame_bytes", "even_optimal_frame_bytes",
 )  # fmt: skip
 """What statements of paper 004 need beside the metrics of `simulate`: timeouts after the first ten round trip
-samples and outside the gap of a link reset; duplicate acknowledgements of segments that the decompressor rebuilt wrong;
-packets refused by the host's own queue, and those of them that a fast retransmit followed; cwnd before the first of
-them and after its repair; and of `retrace`: the best frame on a trace and on its even twin."""
+samples and outside the gap of a link reset; packets refused by the host's own queue, and those of them that a fast
+retransmit followed; cwnd before the first of them and after its repair; and of `retrace`: the best frame on a trace and
+on its even twin."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
@@ -59,6 +59,8 @@ class Runs:
     paper: str
     points: Mapping[tuple[str, str], Mapping[str, Sample]]
     """By experiment and variant, then by metric."""
+    refused: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """Of points that cannot be simulated, why."""
     metrics: Mapping[str, str] = field(default_factory=dict)
     """Which metric is read in place of another."""
     renamed: Renamed | None = None
@@ -86,12 +88,18 @@ class Runs:
         metric = wanted.pop(METRIC)
         metric = self.metrics.get(metric, metric)
         names = tuple(sorted(wanted))
-        for place in _index(self.paper, names).get(tuple(wanted[name] for name in names), ()):
+        places = _index(self.paper, names).get(tuple(wanted[name] for name in names), ())
+        for place in places:
             sample = self.points.get(place, {}).get(metric)
             if sample is not None and len(sample.values):
                 return sample
         said = ", ".join(f"{name} {value}" for name, value in wanted.items())
-        raise MissingRunsError(f"no runs of {said} have {metric}")
+        raise MissingRunsError(f"no runs of {said} have {metric}{self._why(places)}")
+
+    def _why(self, places: Iterable[tuple[str, str]]) -> str:
+        """Why none of these points was run, where that is known."""
+        reasons = dict.fromkeys(self.refused[place] for place in places if place in self.refused)
+        return f": {'; '.join(reasons)}" if reasons else ""
 
     def points_value(self, labels: Labels) -> float | None:
         """The value of the one run at a point; None where it has none."""
@@ -101,24 +109,42 @@ class Runs:
             return None
 
     def values_of(self, name: str, labels: Labels) -> list[Any]:
-        """The values that a label takes among the points that were run and have these other labels."""
+        """The values that a label takes among the points that were run and have these other labels.
+
+        Raises MissingRunsError if there are only points that cannot be simulated.
+        """
         wanted = {key: value for key, value in labels.items() if key != METRIC and not isinstance(value, list)}
         names = tuple(sorted(wanted))
         found = _values(self.paper, names, name).get(tuple(wanted[one] for one in names), ())
-        return list(dict.fromkeys(value for value, place in found if place in self.points))
+        known = dict.fromkeys(value for value, place in found if place in self.points)
+        if not known and (why := self._why(place for _, place in found)):
+            raise MissingRunsError(f"no runs of any {name}{why}")
+        return list(known)
 
 
-def runs_of(paper: str, table: pd.DataFrame, choice: str = "") -> Runs:
-    """The runs of a paper out of a table; those of an alternative where there are any, else the defaults."""
+def runs_of(
+    paper: str, table: pd.DataFrame, choice: str = "", refused: Mapping[tuple[str, str, str], str] | None = None
+) -> Runs:
+    """The runs of a paper out of a table; those of an alternative where it changes any, else the defaults.
+
+    `refused` says of points that cannot be simulated why, by experiment, variant and choice.
+    """
     own = table[(table["paper"] == paper) & table["choice"].isin({"", choice})]
     points: dict[tuple[str, str], dict[str, Sample]] = {}
+    reasons: dict[tuple[str, str], str] = {}
     for taken in ("", choice) if choice else ("",):
         rows = own[own["choice"] == taken].sort_values("seed", kind="stable")
-        for (experiment, variant, metric), group in rows.groupby(["experiment", "variant", "metric"], sort=False):
-            known = group[group["value"].notna()]
-            sample = Sample(known["seed"].to_numpy(np.int64), known["value"].to_numpy(np.float64))
-            points.setdefault((experiment, variant), {})[metric] = sample
-    return Runs(paper, points)
+        rows = rows[rows["value"].notna()]
+        seeds, values = rows["seed"].to_numpy(np.int64), rows["value"].to_numpy(np.float64)
+        places = rows.groupby(["experiment", "variant", "metric"], sort=False).indices
+        for (experiment, variant, metric), at in places.items():
+            points.setdefault((experiment, variant), {})[metric] = Sample(seeds[at], values[at])
+            reasons.pop((experiment, variant), None)
+        for (experiment, variant, asked), why in (refused or {}).items():
+            if asked == taken:
+                points.pop((experiment, variant), None)
+                reasons[experiment, variant] = why
+    return Runs(paper, points, reasons)
 
 
 def together(samples: Sequence[Sample]) -> list[np.ndarray]:

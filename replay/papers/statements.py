@@ -11,6 +11,7 @@ from multitracer.replay.papers.labels import Labels
 from multitracer.replay.papers.parts import Spec
 
 KINDS = ("optimum", "ordering", "value")
+PLURALS = {"optimum": "optima", "ordering": "orderings", "value": "values"}
 ROLES = ("result", "setup", "input", "event", "background")
 
 

@@ -30,9 +30,9 @@ class Decision:
 
     @property
     def decisive(self) -> Part | None:
-        """The part that decides: the worst that does not hold, else the first."""
+        """The part that decides: the worst that does not hold, else one without runs, else the first."""
         worst = [part for part in self.parts if part.holds is False] or [p for p in self.parts if p.holds is None]
-        return max(worst, key=lambda part: part.miss_percent) if worst else (self.parts or (None,))[0]
+        return max(worst, key=lambda part: (part.missing, part.miss_percent)) if worst else (self.parts or (None,))[0]
 
     @property
     def distance(self) -> float | None:
@@ -66,7 +66,7 @@ def _parts(statement: Statement, spec: Spec, runs: Runs) -> Iterator[Part]:
     try:
         yield from TESTS[spec["test"]](case, _with_defaults(runs.paper, spec))
     except MissingRunsError as error:
-        yield Part(str(error), None)
+        yield Part(str(error), None, missing=True)
 
 
 def _with_defaults(paper: str, spec: Spec) -> Spec:

@@ -119,15 +119,8 @@ class Instruments:
         """Write the capture, and the losses of both directions; the files written, logs included."""
         capture = self.directory / CAPTURE
         pcap.write(capture, self._captured, RAW_IP)
-        traces = [self._write_lost(end, each) for end, each in zip(self._ends, lost, strict=True)]
+        traces = [write_lost(self.directory, end.name, each) for end, each in zip(self._ends, lost, strict=True)]
         return [*(end.path for end in self._ends), capture, *traces]
-
-    def _write_lost(self, end: _End, lost: Lost) -> Path:
-        path, block_ms = self.directory / f"erasures.{end.name}.txt", ms_text(lost.block_ns)
-        header = {"block_bytes": lost.block_bytes, "block_ms": block_ms, "name": f"sent by {end.name}"}
-        with path.open("w", encoding="utf-8", newline="\n") as stream:
-            erasures.write(stream, lost.erased, header)
-        return path
 
     def _note(self, record: int, it: Happening) -> None:
         end, time_ns = self._ends[it.side], self.start_ns + it.time_ns
@@ -151,3 +144,12 @@ class Instruments:
         with end.path.open("a" if end.begun else "w", encoding="utf-8", newline="\n") as stream:
             stream.writelines(line for line in lines if not (end.begun and line.startswith("#")))
         end.frames, end.events, end.begun = [], [], True
+
+
+def write_lost(directory: Path, name: str, lost: Lost) -> Path:
+    """Write which blocks the end of that name sent in vain, as an erasure trace."""
+    path, block_ms = directory / f"erasures.{name}.txt", ms_text(lost.block_ns)
+    header = {"block_bytes": lost.block_bytes, "block_ms": block_ms, "name": f"sent by {name}"}
+    with path.open("w", encoding="utf-8", newline="\n") as stream:
+        erasures.write(stream, lost.erased, header)
+    return path

@@ -35,9 +35,11 @@ _ROWS_EACH = 20
 
 @dataclass(frozen=True)
 class RlpMedium:
-    """GSM RLP: rlpdump, and GSMTAP. Every opportunity has a frame, NULL if there is no other, and all are logged."""
+    """GSM RLP: rlpdump, and GSMTAP."""
 
     pace: Pace
+    nulls: bool = True
+    """Whether every opportunity has a frame, NULL if there is no other, and all are logged."""
     dump: str = "rlpdump"
 
     def table(self, logged: Sequence[Logged], side: str) -> pd.DataFrame:
@@ -49,7 +51,8 @@ class RlpMedium:
     def write(self, stream: TextIO, frames: pd.DataFrame, side: str, events: pd.DataFrame) -> None:
         """Write a log with its header."""
         header = {"frame_ms": ms_text(self.pace.frame_ns)} if self.pace.frame_ns else {}
-        rlpdump.write(stream, frames, side=side, events=events, header={**header, "nulls": "logged"})
+        logged = {"nulls": "logged"} if self.nulls else {}
+        rlpdump.write(stream, frames, side=side, events=events, header={**header, **logged})
 
     def packet(self, octets: bytes, uplink: bool, time_ns: int) -> bytes:
         """A packet of GSMTAP."""

@@ -61,11 +61,12 @@ class Window:
     def _scaled(self, air: Air) -> WindowSettings:
         """The timeout grows with the frame; of ASR's only the first, since it then follows what it measures."""
         longer = round(air.patience_ns / MS)
-        if isinstance(self.settings, SrParameters):
-            return replace(self.settings, timeout_ms=self.settings.timeout_ms + longer)
-        if isinstance(self.settings, AsrParameters):
-            return replace(self.settings, initial_srtt_ms=self.settings.initial_srtt_ms + longer)
-        return self.settings
+        if isinstance(self.settings, RawParameters):
+            return self.settings
+        own = replace(self.settings, renack_ms=self.settings.renack_ms + longer)
+        if isinstance(own, SrParameters):
+            return replace(own, timeout_ms=own.timeout_ms + longer)
+        return replace(own, initial_srtt_ms=own.initial_srtt_ms + longer)
 
 
 def _asr_warnings(own: AsrParameters, largest_ns: int) -> Iterator[str]:

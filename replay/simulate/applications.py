@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+
 from multitracer.model.errors import UsageError
 from multitracer.replay.simulate.randomness import Stream
 from multitracer.replay.simulate.scenario import Scenario
-from multitracer.replay.simulate.work import Work, work
+from multitracer.replay.simulate.work import Manner, Page, Work, work
 from multitracer.replay.workloads.files import sizes
 from multitracer.replay.workloads.web_browsing import Browser
+from multitracer.replay.workloads.web_sessions import Habits, Surfer
 
 PAGES = 64
 """Pages drawn at a time."""
@@ -15,17 +18,22 @@ PAGES = 64
 
 def work_of(scenario: Scenario, seed: int) -> Work:
     """What is to be transferred; the client is the terminal where data go down."""
-    client = 1 if scenario.forward == "down" else 0
     kind = scenario.word("workload.kind")
-    if kind in ("file-transfer", "repeated-files"):
-        pages = [(0, [(0, octets)]) for octets in _files(scenario, seed)]
-        return work(pages, 1, primary=False, acknowledged=True, client=client)
-    if kind == "web-browsing":
-        parallel = scenario.whole("workload.parallel_connections")
-        return work(_browsing(scenario, seed), parallel, primary=True, acknowledged=False, client=client)
+    how = Manner(1 if scenario.forward == "down" else 0, closes=scenario.flag("tcp.fin", "forward"))
     if kind == "none":
-        return work([], 1, primary=False, acknowledged=True, client=client)
-    raise UsageError(f"workload.kind = {kind} cannot be simulated yet")
+        return work([], how)
+    if kind in ("file-transfer", "repeated-files"):
+        files = _files(scenario, seed)
+        at = scenario.value("workload.second_connection_at_s")
+        second = None if at is None else (scenario.ns("workload.second_connection_at_s"), files[0])
+        return work([(0, [(0, octets)]) for octets in files], how, second)
+    web = replace(
+        how, parallel=scenario.whole("workload.parallel_connections"), acknowledged=False,
+        server_ns=scenario.ns("workload.server_s"),
+    )  # fmt: skip
+    if kind == "web-browsing":
+        return work(_browsing(scenario, seed), replace(web, primary=True))
+    return work(_sessions(scenario, seed), web)
 
 
 def payload(scenario: Scenario) -> int:
@@ -42,7 +50,27 @@ def _files(scenario: Scenario, seed: int) -> list[int]:
     return [int(each) for each in sizes(Stream(seed, "workload").uniform(count), least, most)]
 
 
-def _browsing(scenario: Scenario, seed: int) -> list[tuple[int, list[tuple[int, int]]]]:
+def _sessions(scenario: Scenario, seed: int) -> list[Page]:
+    """Pages of all the connections, the last one whole; or more than begin, or the link can carry, in the time."""
+    habits = Habits(**{each.name: scenario.number(f"workload.{each.name}") for each in fields(Habits)})
+    surfer = Surfer(lambda part: Stream(seed, "workload", "", part), habits)
+    connections, until = scenario.value("workload.connections"), scenario.ns("workload.seconds")
+    most = scenario.number("link.rate_bps", scenario.forward) * scenario.number("workload.seconds") / 8
+    made: list[Page] = []
+    begun, total, objects = 0, 0, 0
+    while True:
+        drawn = surfer.take(PAGES)
+        for page in range(PAGES):
+            own = slice(int(drawn.first[page]), int(drawn.first[page] + drawn.objects[page]))
+            things = list(zip(drawn.request_bytes[own].tolist(), drawn.object_bytes[own].tolist(), strict=True))
+            made.append((int(drawn.off_ns[page]), things))
+            begun, total = begun + made[-1][0], total + sum(reply for _, reply in things)
+            objects += len(things)
+            if objects >= connections if connections is not None else begun > until or total > most:
+                return made
+
+
+def _browsing(scenario: Scenario, seed: int) -> list[Page]:
     """More pages than the link can carry in the time."""
     if scenario.whole("workload.packet_bytes") != payload(scenario):
         raise UsageError("workload.packet_bytes must be tcp.segment_bytes less tcp.header_bytes")
@@ -51,7 +79,7 @@ def _browsing(scenario: Scenario, seed: int) -> list[tuple[int, list[tuple[int, 
     counted = scenario.flag("workload.page_counted")
     browser = Browser(lambda part: Stream(seed, "workload", "", part), page_counted=counted)
     pause = scenario.ns("workload.think_s")
-    made: list[tuple[int, list[tuple[int, int]]]] = []
+    made: list[Page] = []
     total = 0
     while total <= most:
         drawn = browser.take(PAGES)
@@ -62,11 +90,19 @@ def _browsing(scenario: Scenario, seed: int) -> list[tuple[int, list[tuple[int, 
             asked, answered = drawn.object_request_bytes[embedded], drawn.object_reply_bytes[embedded]
             things += zip(asked.tolist(), answered.tolist(), strict=True)
             total += sum(reply for _, reply in things)
-            made.append((pause if made else 0, [(_cut(scenario, ask), _cut(scenario, reply)) for ask, reply in things]))
+            sent = [(_request(scenario, ask), _reply(scenario, reply)) for ask, reply in things]
+            made.append((pause if made else 0, sent))
     return made
 
 
-def _cut(scenario: Scenario, octets: int) -> int:
-    """The octets that an application sends for a message: all of its packets full, or the last one short."""
+def _request(scenario: Scenario, octets: int) -> int:
+    """The octets that a client sends: as `_reply`, or no more than one packet holds."""
+    if scenario.word("workload.request") == "one-packet":
+        return min(octets, payload(scenario))
+    return _reply(scenario, octets)
+
+
+def _reply(scenario: Scenario, octets: int) -> int:
+    """The octets that a server sends: all of its packets full, or the last one short."""
     how, full = scenario.word("workload.request"), payload(scenario)
     return -(-octets // full) * full if how == "whole" else octets

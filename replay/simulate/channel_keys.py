@@ -34,6 +34,8 @@ CHANNEL = (
         "channel.reverse.frames.", (), most=MOST_WHOLE, where=_for("listed")),
     Key("channel.delayed_frames", "wholes", "Frames put on the air that arrive later, counted from 0.", ()),
     Key("channel.extra_delay_s", "numbers", "By how much, one for each of channel.delayed_frames.", (), most=MOST_S),
-    word("channel.unit", "What is lost at once: a frame, or all of a TTI.", "frame", "tti"),
-    word("channel.hits", "What can be lost: all frames, or those with data of the workload.", "all", "data"),
+    word("channel.unit", "What is lost at once: a frame, or all frames of a TTI, by the luck of the first.", "frame",
+         "tti"),
+    word("channel.hits", "What can be lost: all frames, or data frames of the link protocol alone, neither its control "
+         "frames nor media that go past it.", "all", "data"),
 )  # fmt: skip

@@ -11,8 +11,11 @@ from multitracer.replay.arq.rlc.parameters import MOST_QUEUE_BYTES, MOST_QUEUE_S
 from multitracer.replay.arq.rlc.tm import TmParameters
 from multitracer.replay.arq.rlc.um import UmParameters
 from multitracer.replay.arq.rlp import entity as rlp
+from multitracer.replay.arq.sdu_queue import ROOM
 from multitracer.replay.arq.sr.asr import AsrParameters
 from multitracer.replay.arq.sr.parameters import SrParameters
+from multitracer.replay.simulate.far_end import far_buffer, round_trip_s
+from multitracer.replay.simulate.framing import PPP_OCTETS
 from multitracer.replay.simulate.scenario import Scenario
 from multitracer.replay.simulate.schema import NAMED
 
@@ -34,11 +37,13 @@ def _check_packets(scenario: Scenario) -> None:
     if scenario.word("link.protocol") in ("rlc-am", "rlc-um", "rlp") and _segments(scenario):
         return
     most = min(scenario.whole("link.frame_bytes", way) for way in ("down", "up"))
+    ppp = PPP_OCTETS if scenario.flag("link.ppp") else 0
     for key, octets in _packets(scenario).items():
-        if octets > most:
+        if octets + ppp > most:
+            framed = f", with {ppp} of PPP," if ppp else ""
             raise UsageError(
-                f"{key}: packets of {octets} octets do not go into frames of {most} (link.frame_bytes), and "
-                f"{scenario.word('link.protocol')} does not cut them\nMake link.frame_bytes at least {octets}."
+                f"{key}: packets of {octets} octets{framed} do not go into frames of {most} (link.frame_bytes), and "
+                f"{scenario.word('link.protocol')} does not cut them\nMake link.frame_bytes at least {octets + ppp}."
             )
 
 
@@ -62,7 +67,7 @@ def _packets(scenario: Scenario) -> dict[str, int]:
 
 
 def _raw(scenario: Scenario, way: str) -> RawParameters:
-    return RawParameters(header_bytes=scenario.value("link.header_bytes", way) or 0)
+    return RawParameters(header_bytes=scenario.value("link.header_bytes", way) or 0, **_upper_queue(scenario, way))
 
 
 def _sr(scenario: Scenario, way: str) -> SrParameters:
@@ -72,16 +77,19 @@ def _sr(scenario: Scenario, way: str) -> SrParameters:
 
 def _asr(scenario: Scenario, way: str) -> AsrParameters:
     own = _own(scenario, way)
-    for weight in ("alpha", "beta"):
-        if own(weight) % 1:
-            raise UsageError(f"link.asr.{weight} = {own(weight)} cannot be simulated yet: integer arithmetic alone can")
     times: dict[str, Any] = {
-        f"{name}_ms": round((own(f"{name}_s") or 0) * 1000) for name in ("initial_srtt", "tick", "max_timeout")
+        f"{name}_ms": round((own(f"{name}_s") or 0) * 1000)
+        for name in ("initial_srtt", "tick", "min_timeout", "max_timeout")
     }
     return AsrParameters(
-        alpha=int(own("alpha")), beta=int(own("beta")), karn=own("karn"),
+        alpha=own("alpha"), beta=own("beta"), karn=own("karn"), arithmetic=own("arithmetic"),
         var_uses_new_srtt=own("variance") == "new", **times, **_selective_repeat(scenario, way),
     )  # fmt: skip
+
+
+def one_estimator(scenario: Scenario) -> bool:
+    """Whether both sides of ASR have one estimator."""
+    return scenario.value("link.asr.estimator") == "one"
 
 
 def _own(scenario: Scenario, way: str) -> Callable[[str], Any]:
@@ -92,14 +100,24 @@ def _own(scenario: Scenario, way: str) -> Callable[[str], Any]:
 
 def _selective_repeat(scenario: Scenario, way: str) -> dict[str, Any]:
     own = _own(scenario, way)
-    given = {"window": own("window"), "ack_delay_ms": round(own("ack_delay_s") * 1000), "nack": own("nack"),
-             "renack": own("renack")}  # fmt: skip
+    given = {name: own(name) for name in ("window", "nack", "renack", "timer_starts", "piggyback")}
+    given |= {"ack_delay_ms": round(own("ack_delay_s") * 1000), "renack_ms": round(round_trip_s(scenario) * 1000)}
+    if own("max_retransmissions") is not None:
+        given["max_retransmissions"] = own("max_retransmissions")
     sizes = {"header_bytes": "link.header_bytes", "control_bytes": "link.control_frame_bytes"}
-    return given | {name: size for name, key in sizes.items() if (size := scenario.value(key, way)) is not None}
+    given |= {name: size for name, key in sizes.items() if (size := scenario.value(key, way)) is not None}
+    return given | _upper_queue(scenario, way)
+
+
+def _upper_queue(scenario: Scenario, way: str) -> dict[str, int]:
+    """The SDUs that may wait above the protocol, where they are limited."""
+    most = scenario.whole("link.upper_queue_packets", way)
+    return {"queue_sdus": min(most, ROOM)} if most else {}
 
 
 ALIKE = (
     "max_dat", "max_mrw", "send_mrw", "poll_last_new", "poll_last_retransmission", "poll_pdu", "poll_sdu",
+    "missing_threshold",
     "poll_window_percent", "any_status_stops_poll", "last_poll", "missing_pdu_indication", "status_format",
     "periodic_always", "piggyback", "length_indicators", "in_sequence", "max_rst", "after_max_rst",
     "reset_discards_all",
@@ -114,6 +132,8 @@ def _rlc_am(scenario: Scenario, way: str) -> Parameters:
     given = {name: own(name) for name in ALIKE} | {f"{name}_ns": round(own(f"{name}_s") * NS) for name in TIMES}
     return Parameters(
         tx_window=own("window"), rx_window=own("window"), report_each=own("missing_report") == "each",
+        lost_resend_by_pdu=own("lost_resend") == "next-pdu",
+        waiting_sdus=min(scenario.whole("link.upper_queue_packets", way), MOST_QUEUE_SDUS),
         control_pdu_bytes=scenario.value("link.control_frame_bytes", way) or 0, max_sdu_bytes=LONGEST_SDU,
         queue_sdus=MOST_QUEUE_SDUS, queue_bytes=MOST_QUEUE_BYTES,
         **given, **_polls(own), **_discard(own), **_pdu(scenario, way), **_expected(scenario, way),
@@ -135,7 +155,9 @@ def _discard(own: Callable[[str], Any]) -> dict[str, Any]:
     if own("discard_s") is not None and own("max_dat") not in (0, NAMED["link.rlc-am.max_dat"].default):
         raise UsageError("link.rlc-am.max_dat has no part in a discard by time; leave it out with discard_s")
     if own("discard_s") is None:
-        return {"discard": "max_dat" if own("max_dat") and own("after_max_dat") == "discard" else "no_discard"}
+        discards = own("max_dat") and own("after_max_dat") == "discard"
+        alone = bool(discards) and own("discard") == "sdu"
+        return {"discard": "max_dat" if discards else "no_discard", "discard_alone": alone}
     return {"discard": "timer", "discard_ns": round(own("discard_s") * NS)}
 
 
@@ -170,25 +192,34 @@ def _rlc_um(scenario: Scenario, way: str) -> UmParameters:
     _fixed_header(scenario, way, 1)
     return UmParameters(
         pdu_bytes=scenario.whole("link.frame_bytes", way), marks_start=own("marks_start"),
-        discard_ns=round((own("discard_s") or 0) * NS), max_sdu_bytes=LONGEST_SDU, queue_sdus=MOST_QUEUE_SDUS,
-        queue_bytes=MOST_QUEUE_BYTES,
+        discard_ns=round((own("discard_s") or 0) * NS), max_sdu_bytes=LONGEST_SDU,
+        queue_sdus=_most_waiting(scenario, way), queue_bytes=MOST_QUEUE_BYTES,
     )  # fmt: skip
 
 
 def _rlc_tm(scenario: Scenario, way: str) -> TmParameters:
     _fixed_header(scenario, way, 0)
-    return TmParameters(max_sdu_bytes=LONGEST_SDU, queue_sdus=MOST_QUEUE_SDUS)
+    return TmParameters(max_sdu_bytes=LONGEST_SDU, queue_sdus=_most_waiting(scenario, way))
+
+
+def _most_waiting(scenario: Scenario, way: str) -> int:
+    """SDUs that may wait above a protocol that keeps none of those that it sent."""
+    return min(scenario.whole("link.upper_queue_packets", way) or MOST_QUEUE_SDUS, MOST_QUEUE_SDUS)
 
 
 def _rlp(scenario: Scenario, way: str) -> rlp.Parameters:
     own = _own(scenario, way)
     _fixed_header(scenario, way, rlp.OVERHEAD_BYTES)
-    alike = ("window", "n2", "t1_every_nr", "piggyback_srej", "reject", "flush_queue", "persistent", "as_in_paper")
+    alike = ("window", "n2", "after_n2", "t1_every_nr", "piggyback_srej", "reject", "flush_queue", "persistent",
+             "as_in_paper")  # fmt: skip
     times = {f"{name}_ns": round(own(f"{name}_s") * NS) for name in ("t1", "t_rcvs", "t2")}
     size = scenario.whole("link.frame_bytes", way)
     if scenario.value("link.control_frame_bytes", way) not in (None, size):
         raise UsageError("link.control_frame_bytes cannot be set with rlp, all of whose frames have link.frame_bytes")
-    return rlp.Parameters(frame_bytes=size, **{name: own(name) for name in alike}, **times)
+    if scenario.whole("link.upper_queue_packets", way):
+        raise UsageError("link.upper_queue_packets cannot be set with rlp, which takes characters, not packets")
+    given = {name: own(name) for name in alike}
+    return rlp.Parameters(frame_bytes=size, **given, **times, **far_buffer(scenario, way))
 
 
 MAKERS: dict[str, Callable[[Scenario, str], Any]] = {

@@ -11,6 +11,10 @@ PROTOCOLS = ("raw", "sr", "asr", "rlp", "rlc-am", "rlc-um", "rlc-tm")
 FASTEST_BPS = 1e13
 LARGEST_FRAME = 65_535
 LONGEST_QUEUE = 10_000_000
+LARGEST_BUFFER = 500_000_000
+FASTEST_DRAIN_BPS = 8e9
+_OF_RLP = ((PROTOCOL, ("rlp",)),)
+_OF_RESETS = ((PROTOCOL, ("rlp", "rlc-am")),)
 
 LINK = (
     word(PROTOCOL, "The link protocol.", *PROTOCOLS, one=True),
@@ -27,22 +31,26 @@ LINK = (
     whole("link.blocks_per_tti", "Frames that a TTI carries.", 1, least=1, most=10_000),
     whole("link.queue_frames", "Room of the radio device's queue, beside the frame on the air; control frames count; "
           "0: unlimited.", 50, most=LONGEST_QUEUE),
-    whole("link.upper_queue_packets", "Room of the queue above the link protocol; 0: unlimited.", 0,
+    whole("link.upper_queue_packets", "Room of the queue above the link protocol, which rlp has not; 0: unlimited.", 0,
           most=LONGEST_QUEUE),
     word("link.hand_down", "eager: frames are handed to the device's queue as soon as the window allows; lazy: each is "
          "made when it can be sent.", "eager", "lazy"),
-    flag("link.control_first", "Control frames pass the data in the device's queue."),
+    flag("link.control_first", "Control frames pass all others in the device's queue; where that is lazy, what goes "
+         "first is the protocol's own choice."),
     flag("link.media_past_arq", "Media packets go past the link protocol, straight into the device's queue.", True),
-    Key("link.reset_at_s", "numbers", "When the link is reset by force.", (), most=MOST_S),
-    Key("link.stop_at_s", "numbers", "When the far end stops the sender (XOFF).", (), most=MOST_S),
-    Key("link.stop_s", "numbers", "For how long, one for each of link.stop_at_s.", (), most=MOST_S),
-    whole("link.far_buffer_bytes", "Buffer behind the link at the far end, whose filling stops the sender.", None,
-          least=1, default_text="none"),
-    number("link.far_drain_bps", "Rate at which that buffer is emptied.", None, least=1, most=FASTEST_BPS,
-           default_text="none"),
-    flag("link.vj", "TCP/IP headers are compressed (RFC 1144)."),
-    flag("link.ppp", "Packets are framed by PPP.", None, derived=lambda values: values[PROTOCOL] == "rlp",
-         default_text="yes for rlp"),
+    Key("link.reset_at_s", "numbers", "When the sender of the workload's data, or of the direction that this is said "
+        "for, resets the link.", (), most=MOST_S, where=_OF_RESETS),
+    Key("link.stop_at_s", "numbers", "When the far end stops that sender (XOFF).", (), most=MOST_S, where=_OF_RLP),
+    Key("link.stop_s", "numbers", "For how long, one for each of link.stop_at_s.", (), most=MOST_S, where=_OF_RLP),
+    whole("link.far_buffer_bytes", "Buffer behind the link at the far end of that direction. XOFF goes so early that "
+          "what comes in a round trip still fits, XON so early that it is not empty when data come again.", None,
+          least=1, most=LARGEST_BUFFER, default_text="none", where=_OF_RLP),
+    number("link.far_drain_bps", "Rate at which that buffer is emptied.", None, least=8, most=FASTEST_DRAIN_BPS,
+           default_text="none", where=_OF_RLP),
+    flag("link.ppp", "Packets are framed by PPP: 7 octets (flag, address, control, protocol, FCS; nothing is escaped).",
+         None, derived=lambda values: values[PROTOCOL] == "rlp", default_text="yes for rlp"),
+    flag("link.vj", "TCP/IP headers of 40 octets, 52 with timestamps, are compressed (RFC 1144). Segments whose "
+         "headers are rebuilt wrong after a loss are discarded by the receiver.", where=(("link.ppp", (True,)),)),
 )  # fmt: skip
 
 WIRED = (
@@ -65,14 +73,15 @@ def _selective_repeat(protocol: str) -> tuple[Key, ...]:
         _of(protocol, word, "nack", "How missing frames are reported: each at once and again; one NACK at a time; one "
             "for each.", "multireject", "one-outstanding", "one-per-frame"),
         _of(protocol, word, "renack", "When a missing frame is NACKed again: once the answer to its NACK must have "
-            "come (echo), a round trip after the last NACK, at each later frame, or never.", "echo", "rtt", "every",
+            "come (echo), when a frame comes a round trip of the idle link after the last NACK, at each later frame, "
+            "or never.", "echo", "rtt", "every",
             "none"),
         _of(protocol, word, "timer_starts", "What starts a frame's timer: that it is handed down, or that it has been "
             "sent.", "hand-down", "sent"),
         _of(protocol, word, "piggyback", "Which data frame takes an ACK along: any after the ACK fell due to be made, "
-            "or only one after ack_delay_s.", "due", "late"),
-        _of(protocol, whole, "max_retransmissions", "Times that a frame is sent again; unset: no limit.", None,
-            most=10_000, default_text="no limit"),
+            "or only one that is to be sent when ack_delay_s are over.", "due", "late"),
+        _of(protocol, whole, "max_retransmissions", "Times that a frame is sent again; then a frame without data goes "
+            "in its place, until that is acknowledged. Unset: no limit.", None, most=10_000, default_text="no limit"),
     )  # fmt: skip
 
 

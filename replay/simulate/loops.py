@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from multitracer.replay.engine.driver import Protocol
 from multitracer.replay.engine.loop import bind
+from multitracer.replay.simulate.scenario import Scenario
 from multitracer.replay.simulate.transport import PARTS
 from multitracer.replay.tcp.interface import KERNELS
 
@@ -30,6 +31,12 @@ class Tcp(NamedTuple):
     machine: Any
     parameters: Any
     state: Any
+
+
+def loop_of(scenario: Scenario) -> tuple[str, str]:
+    """The link protocol and the model of TCP whose loop a scenario runs in."""
+    variant = scenario.word("tcp.variant")
+    return scenario.word("link.protocol"), variant if variant in MODELS else scenario.word("tcp.model")
 
 
 @cache

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from multitracer.model.errors import UsageError
 from multitracer.replay.engine.direction import Channel, Direction, Erased, RandomErasures, TwoStates
+from multitracer.replay.simulate.hosts import interface
 from multitracer.replay.simulate.randomness import Stream
 from multitracer.replay.simulate.scenario import Scenario
 
@@ -26,10 +28,18 @@ def _direction(scenario: Scenario, seed: int, way: str) -> Direction:
     if scenario.value("link.tti_s", way) is not None:
         slot_ns, per_slot = scenario.ns("link.tti_s", way), scenario.whole("link.blocks_per_tti", way)
         timing = {"slot_ns": slot_ns, "per_slot": per_slot}
+    side = "forward" if way == scenario.forward else "reverse"
+    whole_slots = scenario.word("channel.unit", side) == "tti"
+    if whole_slots and "slot_ns" not in timing:
+        raise UsageError("channel.unit = tti needs link.tti_s: a link serialised by octets has no TTIs")
+    by = scenario.all_ns("channel.extra_delay_s", side)
+    late = zip(scenario.wholes("channel.delayed_frames", side), by, strict=True)
     return Direction(
         max(1, scenario.ns("link.delay_s", way)), channel=_channel(scenario, seed, way),
         queue_frames=scenario.whole("link.queue_frames", way),
-        eager=scenario.word("link.hand_down", way) == "eager", **timing,
+        drops=way == "down" or not any(interface(scenario, way)),  # what an interface queue keeps waits there
+        eager=scenario.word("link.hand_down", way) == "eager", control_first=scenario.flag("link.control_first", way),
+        hits_control=scenario.word("channel.hits", side) == "all", whole_slots=whole_slots, late=tuple(late), **timing,
     )  # fmt: skip
 
 

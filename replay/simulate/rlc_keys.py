@@ -21,7 +21,7 @@ RLC_AM = (
     _am(whole, "max_dat", "MaxDAT: a PDU is sent at most MaxDAT - 1 times; 0: no limit.", 10, most=10_000),
     _am(word, "after_max_dat", "What follows: its SDU is discarded, or the link reset.", "discard", "reset"),
     _am(word, "discard", "What a discard takes: every unacknowledged SDU up to it, as the window moves past them, or "
-        "its SDU alone.", "window", "sdu"),
+        "its SDU alone, when the window has come to it.", "window", "sdu"),
     _am(seconds, "discard_s", "Timer_Discard, with explicit signalling; unset: none.", None, above=True,
         default_text="none"),
     _am(seconds, "mrw_s", "Timer_MRW.", 0.5, above=True),
@@ -42,9 +42,10 @@ RLC_AM = (
         "does not; or it is dropped.", "counted", "uncounted", "dropped"),
     _am(flag, "missing_pdu_indication", "A gap found makes a report.", True),
     _am(word, "missing_report", "Of a gap: when it is first seen, or at each PDU while it is open.", "once", "each"),
-    _am(whole, "missing_threshold", "Missing PDUs that it takes to make a report.", 1, least=1, most=2047),
+    _am(whole, "missing_threshold", "Missing PDUs that it takes for a gap to make a report.", 1, least=1, most=2047),
     _am(word, "lost_resend", "A lost retransmission is found by the next report that a timer or poll makes, or by the "
-        "next PDU.", "next-report", "next-pdu"),
+        "next PDU sent after all that was asked for: the simulated receiver knows which that is.", "next-report",
+        "next-pdu"),
     _am(seconds, "resend_guard_s", "A PDU is not sent again within this time of its last sending; 0: no guard."),
     _am(word, "status_format", "SUFI that names missing PDUs.", "bitmap", "list", "rlist"),
     _am(seconds, "status_periodic_s", "Timer_Status_Periodic; 0: none."),

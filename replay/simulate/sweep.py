@@ -37,11 +37,15 @@ def tasks(plan: Plan, seeds: Sequence[int]) -> list[Task]:
     """Every seed of every variant; of variants that are the same only one."""
     made: dict[str, Task] = {}
     for variant in plan.variants:
-        depends = _depends(variant.scenario)
-        for seed in seeds:
-            task = Task(variant.scenario, seed, _key(depends, seed))
+        for task in tasks_of(variant.scenario, seeds):
             made.setdefault(task.key, task)
     return list(made.values())
+
+
+def tasks_of(scenario: Scenario, seeds: Sequence[int], *more: str) -> list[Task]:
+    """Every seed of a scenario; `more` is what else its results depend on."""
+    depends = [*_depends(scenario), *more]
+    return [Task(scenario, seed, _key(depends, seed)) for seed in seeds]
 
 
 def _depends(scenario: Scenario) -> list[str]:
@@ -109,11 +113,9 @@ class KeptRuns:
 
 def runs_of(plan: Plan, seeds: Sequence[int], results: Mapping[str, Mapping[str, Any]]) -> list[list[dict[str, Any]]]:
     """The results of every variant, in the order of the seeds."""
-    found = []
-    for variant in plan.variants:
-        depends = _depends(variant.scenario)
-        found.append([dict(results[_key(depends, seed)]) for seed in seeds])
-    return found
+    return [
+        [dict(results[task.key]) for task in tasks_of(variant.scenario, seeds)] for variant in plan.variants
+    ]
 
 
 def document(plan: Plan, seeds: Sequence[int], runs: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, Any]:

@@ -19,6 +19,10 @@ def _has(*variants: str) -> Any:
     return said
 
 
+def _as_the_variant(values: Mapping[str, Any]) -> str:
+    return {"bsd": "second", "linux-2.4": "linux"}.get(values[VARIANT], "none")
+
+
 def _of_the_model(values: Mapping[str, Any]) -> str:
     return "pipe" if values[MODEL] == "ns-2" else "rfc6675"
 
@@ -32,7 +36,7 @@ TCP = (
     whole("tcp.segment_bytes", "Octets of a full data packet, headers included.", 250, least=1, most=65_535),
     whole("tcp.header_bytes", "Octets of it that are no application data.", 0, most=200),
     flag("tcp.syn", "Connections begin with a SYN exchange.", True),
-    flag("tcp.fin", "Connections end with FINs."),
+    flag("tcp.fin", "Connections end with FINs, the data sender's behind its data. ns-2's models have none."),
     whole("tcp.syn_bytes", "Octets of a SYN on the wire.", 40, least=1, most=65_535),
     whole("tcp.ack_bytes", "Octets of an acknowledgement.", 40, least=1, most=65_535),
     whole("tcp.sack_block_bytes", "Octets that a SACK block adds to it.", 8, most=100),
@@ -57,8 +61,9 @@ TCP = (
     seconds("tcp.initial_rto_s", "That before any sample.", 3.0, above=True),
     word("tcp.rounding", "A round trip in ticks: those crossed between sending and acknowledgement, or the time "
          "rounded up.", "crossed", "up"),
-    word("tcp.delayed_ack", "Which data is acknowledged: each segment at once, every second one, or as Linux.", "none",
-         "second", "linux"),
+    Key("tcp.delayed_ack", "word", "Which data is acknowledged: each segment at once, every second one, or as Linux.",
+        choices=("none", "second", "linux"), derived=_as_the_variant,
+        default_text="none; bsd second, linux-2.4 linux"),
     seconds("tcp.delayed_ack_s", "How long an acknowledgement waits at most.", 0.1, above=True,
             where=(("tcp.delayed_ack", ("second", "linux")),)),
     flag("tcp.timestamps", "RFC 7323's option."),
@@ -68,9 +73,10 @@ TCP = (
          default_text="as the variant"),
     whole("tcp.reordering", "Duplicate acknowledgements that start a fast retransmit.", 3, least=1, most=127),
     flag("tcp.metrics_kept", "What a connection learned of the path is kept for the next one."),
-    whole("tcp.interface_queue_packets", "Room of the sending host's interface queue; 0: no such queue.", 0,
-          most=_MOST_SEGMENTS),
-    whole("tcp.interface_queue_bytes", "The same in octets; 0: no limit.", 0, most=_MOST_BYTES),
-    word("tcp.local_drop", "What a full interface queue does: the sender is told (quench), or the packet is lost.",
-         "quench", "loss"),
+    whole("tcp.interface_queue_packets", "Packets that a host's own queue takes, beside the one that it hands on; 0: "
+          "no limit.", 0, most=_MOST_SEGMENTS),
+    whole("tcp.interface_queue_bytes", "The same in octets; 0: no limit. With neither limit there is no such queue.", 0,
+          most=_MOST_BYTES),
+    word("tcp.local_drop", "What a full interface queue does: the sender is told (quench), or the packet is lost. "
+         "ns-2's models cannot be told.", "quench", "loss"),
 )  # fmt: skip

@@ -11,40 +11,59 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitracer.compute.kernels import inlined
+from multitracer.compute.kernels import inlined, kernel
 from multitracer.replay.arq.fields import codes, numbers, record, table
-from multitracer.replay.engine.ledger import GONE
-from multitracer.replay.engine.loop import MORE, A, B, Link, Parts, to_side
-from multitracer.replay.engine.way import DONE, STOPPED, lacks
+from multitracer.replay.engine.ledger import FOUND, GONE
+from multitracer.replay.engine.loop import MORE, A, B, Link, Parts, give, to_side
+from multitracer.replay.engine.protocol import wants
+from multitracer.replay.engine.way import DONE, STOPPED, lacks, poke
+from multitracer.replay.simulate.connections import (
+    FIRSTS,
+    REPAIR,
+    TOTALS,
+    count_end,
+    note_local_drop,
+    note_repair,
+    note_sent,
+    serve,
+    show_rooms,
+    start_object,
+)
+from multitracer.replay.simulate.framing import Framing, framed_octets, is_read, remember
+from multitracer.replay.simulate.interface_queue import InterfaceQueue, go, has_waiting, join, longest_waiting
+from multitracer.replay.simulate.journal import CAME, DROPPED, EXPIRED, GIVEN, LATE, SENT, Journal, enter_row, journal
 from multitracer.replay.simulate.wired import ROOM, Wired, enter, leave, next_arrival
-from multitracer.replay.simulate.work import ANSWERING, ASKING, BEGUN, IDLE, Work, end_page, idle_slot, may_start
+from multitracer.replay.simulate.work import Work, due_slot, may_start, next_due
 from multitracer.replay.tcp.interface import expire as tcp_expire
+from multitracer.replay.tcp.interface import observe as tcp_observe
 from multitracer.replay.tcp.interface import receive as tcp_receive
-from multitracer.replay.tcp.interface import start as tcp_start
-from multitracer.replay.tcp.interface import write as tcp_write
-from multitracer.replay.tcp.packets import ACK, PACKET
+from multitracer.replay.tcp.packets import PACKET
 
 MEDIA = 16
 """The bit of a packet that is not TCP's."""
 TCP_FLOW, MEDIA_FLOW = codes(2, 1)
 DOWN, UP = codes(2)
-NOTHING, POSTED_DOWN, MEDIA_DOWN, ENDED, CAME_UP, TIMER, START, POSTED_UP, CAME_DOWN, MEDIA_UP = codes(10)
-"""What may be due: packets that TCP or media send at the wired end, SDUs that ended on the link, packets at the end of
-the wired hop, timers, objects to begin; and packets that the link is to have."""
+NOTHING, POSTED, MEDIA_DOWN, MEDIA_QUEUED, ENDED, CAME_UP, TIMER, ANSWER, START = codes(9)
+POSTED_UP, CAME_DOWN, MEDIA_UP = codes(3, 9)
+"""What may be due: packets that TCP or media send onto the wired hop or into the terminal's interface queue, SDUs that
+ended on the link, packets at the end of the wired hop, timers, answers of a server, objects to begin; and packets that
+the link is to have."""
 OFFERS = POSTED_UP
 """From here on the link is to have a packet."""
 
 STATE = numbers(
     "next_ns listens saturated_a saturated_b",  # as the loop reads them of any source
     "taken ends active",  # packets of the box that went on; ends, and those in use
-    "segment_octets header_octets past stops",
+    "segment_octets header_octets past wired_host outstanding",
 )
+"""`wired_host`: the queue of the wired hop is the wired host's interface queue; `outstanding`: the most segments that a
+server had sent and not heard of."""
 MEDIA_STATE = numbers("next octets sent came dropped delay_ns")
 """Of one direction: the next packet's place among the times; counted: sent, arrived, dropped in queues, and the sum of
 the delays of those that arrived."""
-TOTALS = numbers("packets retransmissions timeouts fast_retransmits")
-"""Packets with data, SYN or FIN that TCP sent; the others are what its ends counted in connections before those that
-they have now."""
+TRAFFIC = numbers("sent came refused carried lost late")
+"""Of one host, octets: sent by TCP and media; that came to it; refused by the link protocol; that the link carried from
+it, and lost for good; and packets that came for a connection that is over."""
 
 
 class Transport(NamedTuple):
@@ -63,26 +82,47 @@ class Transport(NamedTuple):
     totals: Any
     scratch: Any
     """A packet of media of each direction, as it leaves its source."""
+    queue: InterfaceQueue
+    traffic: Any
+    """Of the wired host and of the terminal's."""
+    repairs: Any
+    """An end's fast retransmit (connections.REPAIR)."""
+    firsts: Any
+    """See connections.FIRSTS."""
+    framing: Framing
+    journal: Journal
 
     def grown(self, books: Any) -> Transport:
         """The same with a packet on the link for each row of the ledgers; packets stay at their number's place."""
         rows, before = books.rows.shape[1], self.air.shape[1]
         air = table((4, rows), PACKET)
-        for number in range(rows):
-            air[:, number] = self.air[:, number & (before - 1)]
+        if before > 1:  # else there were no packets yet
+            air[:] = self.air[:, np.arange(rows) & (before - 1)]
         return self._replace(air=air)
 
 
-def transport(tcp: Any, wired: Wired, work: Work, *, segment_octets: int, header_octets: int, past: bool) -> Transport:
+def transport(
+    tcp: Any, wired: Wired, work: Work, queue: InterfaceQueue, framing: Framing, *, segment_octets: int,
+    header_octets: int, past: bool,
+) -> Transport:
     """Nothing sent yet, and no media."""
     state = record(STATE)
     state.listens, state.segment_octets, state.header_octets, state.past = 1, segment_octets, header_octets, past
     state.ends = len(tcp.ends)
     none = np.zeros(0, dtype=np.int64)
-    made = Transport(state, tcp, wired, table((4, 1), PACKET), table(2, MEDIA_STATE), none, none, work, record(TOTALS),
-                     table(2, PACKET))  # fmt: skip
+    made = Transport(
+        state, tcp, wired, table((4, 1), PACKET), table(2, MEDIA_STATE), none, none, work, record(TOTALS),
+        table(2, PACKET), queue, table(2, TRAFFIC), table(len(tcp.ends), REPAIR), record(FIRSTS), framing, journal(0),
+    )  # fmt: skip
+    forget_firsts(made)
     plan(made, 0)
     return made
+
+
+def forget_firsts(source: Transport) -> None:
+    """Nothing of FIRSTS has happened yet."""
+    for name in FIRSTS.names:
+        source.firsts[name] = np.nan
 
 
 def take_offers(link: Link, now: int) -> int:
@@ -100,6 +140,8 @@ def take_offers(link: Link, now: int) -> int:
         what = next_thing(source, books, now)
     if short != DONE:
         return short
+    if has_waiting(source.queue):
+        poke(link.back.state, now)
     plan(source, now)
     return STOPPED if source.work.state.finished_ns <= now else DONE
 
@@ -107,14 +149,17 @@ def take_offers(link: Link, now: int) -> int:
 def next_thing(source: Transport, books: Any, now: int) -> int:
     """What is due first: packets that TCP has just sent, then what came off the link, then all else."""
     out, media = source.tcp.out, source.media
+    queued = source.queue.state.used
     if source.state.taken < out.state.packets:
-        return POSTED_DOWN if out.rows[source.state.taken].end == 0 else POSTED_UP
+        return POSTED if queued or out.rows[source.state.taken].end == 0 else POSTED_UP
     if books.ends.taken < books.ends.posted:
         return ENDED
     if next_arrival(source.wired, UP) <= now:
         return CAME_UP
     if due_timer(source.tcp, now) >= 0:
         return TIMER
+    if due_slot(source.work, now) >= 0:
+        return ANSWER
     if may_start(source.work, now):
         return START
     if media[DOWN].next < len(source.media_down) and source.media_down[media[DOWN].next] <= now:
@@ -122,7 +167,7 @@ def next_thing(source: Transport, books: Any, now: int) -> int:
     if next_arrival(source.wired, DOWN) <= now:
         return CAME_DOWN
     if media[UP].next < len(source.media_up) and source.media_up[media[UP].next] <= now:
-        return MEDIA_UP
+        return MEDIA_QUEUED if queued and source.state.past == 0 else MEDIA_UP
     return NOTHING
 
 
@@ -136,22 +181,25 @@ def due_timer(tcp: Any, now: int) -> int:
 
 def act(source: Transport, books: Any, what: int, now: int) -> None:
     """Do one thing that needs no room on the link."""
-    tcp, wired, slot = source.tcp, source.wired, -1
-    if what == POSTED_DOWN:
-        onto_wire(wired, DOWN, tcp.out.rows[source.state.taken], now)
-        forget_posted(source)
-    elif what == MEDIA_DOWN:
-        emit_media(source, DOWN, now)
-        onto_wire(wired, DOWN, source.scratch[DOWN], now)
+    tcp, slot = source.tcp, -1
+    show_rooms(source, now)
+    if what in (POSTED, MEDIA_DOWN, MEDIA_QUEUED):
+        send_off(source, what, now)
     elif what == ENDED and books.ended[books.ends.taken & (len(books.ended) - 1)].kind & 1 == B:
         row = books.ended[books.ends.taken & (len(books.ended) - 1)]
-        if row.became != GONE:
-            onto_wire(wired, UP, source.air[row.kind, row.number & (source.air.shape[1] - 1)], now)
+        packet = source.air[row.kind, row.number & (source.air.shape[1] - 1)]
+        note_ended(source.traffic[B], row, packet)
+        read = row.became != GONE and is_read(source.framing, row.kind, row.number)
+        if read and not onto_wire(source.wired, UP, packet, now):
+            note_packet(source, DROPPED, packet, now)
         books.ends.taken += 1
     elif what == TIMER:
         k = due_timer(tcp, now)
         tcp_expire(tcp, k, now)
+        note_end(source, EXPIRED, k, now)
         slot = k // 2
+    elif what == ANSWER:
+        slot = due_slot(source.work, now)
     elif what == START:
         slot = start_object(source, now)
     else:
@@ -167,11 +215,13 @@ def come_to_end(source: Transport, books: Any, what: int, now: int) -> int:
     if what == ENDED:
         row = books.ended[books.ends.taken & (len(books.ended) - 1)]
         end, packet = 1, source.air[row.kind, row.number & (source.air.shape[1] - 1)]
+        note_ended(source.traffic[A], row, packet)
         books.ends.taken += 1
-        if row.became == GONE:
+        if row.became == GONE or not is_read(source.framing, row.kind, row.number):
             return -1
     else:
         leave(source.wired, UP)
+    source.traffic[end].came += packet.octets
     if packet.bits == MEDIA:
         media = source.media[1 - end]
         media.came += 1
@@ -179,21 +229,103 @@ def come_to_end(source: Transport, books: Any, what: int, now: int) -> int:
         return -1
     slot = source.work.objects[packet.connection].slot
     if source.work.slots[slot].object != packet.connection:  # it is late: another object has the connection now
+        source.traffic[end].late += 1
+        note_packet(source, LATE, packet, now)
         return -1
-    tcp_receive(source.tcp, 2 * slot + end, packet, now)
+    k = 2 * slot + end
+    fast = source.tcp.ends[k].fast_retransmits
+    tcp_receive(source.tcp, k, packet, now)
+    note_repair(source, k, fast)
+    note_packet(source, CAME, packet, now)
     return int(slot)
 
 
-def onto_wire(wired: Wired, way: int, packet: Any, now: int) -> None:
+def note_end(source: Transport, what: int, k: int, now: int) -> None:
+    """Note in the journal, if one is kept, that something happened to an end."""
+    if len(source.journal.rows) > 0:
+        keep_row(source.journal, source.tcp, what, k, now)
+
+
+def note_packet(source: Transport, what: int, packet: Any, now: int) -> None:
+    """Note what happens to a packet of TCP at the end that sends it, or to which it comes."""
+    if len(source.journal.rows) > 0 and packet.bits != MEDIA:
+        k = 2 * source.work.objects[packet.connection].slot + packet.end
+        if what in (CAME, LATE):
+            k ^= 1
+        keep_packet(source.journal, source.tcp, what, k, packet, now)
+
+
+def note_given(source: Transport, packet: Any, side: int, number: int, taken: int, now: int) -> None:
+    """Note that the link was given a packet of TCP as an SDU of that number, and whether it took it."""
+    if len(source.journal.rows) > 0 and packet.bits != MEDIA:
+        at = keep_packet(source.journal, source.tcp, GIVEN, side, packet, now)
+        if at >= 0:
+            source.journal.rows[at].number, source.journal.rows[at].taken = number, taken
+
+
+def keep_packet(journal: Journal, tcp: Any, what: int, k: int, packet: Any, now: int) -> int:
+    """Write a row and its packet into the journal; the row's number, -1 where there is no room."""
+    at = keep_row(journal, tcp, what, k, now)
+    if at >= 0:
+        copy_packet(packet, journal.packets[at])
+    return at
+
+
+def keep_row(journal: Journal, tcp: Any, what: int, k: int, now: int) -> int:
+    """Write a row into the journal, with what the end is like now; its number, -1 where there is no room."""
+    at = enter_row(journal, what, k, now)
+    if at >= 0:
+        tcp_observe(tcp, k, journal.seen[at])
+    return at
+
+
+def note_ended(traffic: Any, ended: Any, packet: Any) -> None:
+    """Count the octets of an SDU that ended on the link; one that was given up before may come after all."""
+    traffic.carried += packet.octets * int(ended.became != GONE)
+    traffic.lost += packet.octets * (int(ended.became == GONE) - int(ended.became == FOUND))
+
+
+def send_off(source: Transport, what: int, now: int) -> None:
+    """Put the next packet of TCP or of a source of media onto the wired hop, or into the terminal's interface queue."""
+    side, packet = A, source.tcp.out.rows[source.state.taken]
+    if what != POSTED:
+        side = A if what == MEDIA_DOWN else B
+        emit_media(source, side, now)
+        packet = source.scratch[side]
+    elif packet.end == 1:
+        side = B
+    if what == POSTED:
+        note_packet(source, SENT, packet, now)
+    taken = into_queue(source.queue, packet) if side == B else onto_wire(source.wired, DOWN, packet, now)
+    if not taken:
+        note_packet(source, DROPPED, packet, now)
+    if what == POSTED:
+        if not taken and (side == B or source.state.wired_host):
+            note_local_drop(source, packet, now)
+        forget_posted(source, now)
+
+
+def onto_wire(wired: Wired, way: int, packet: Any, now: int) -> bool:
     """Put a packet on the wired hop, or drop it."""
     at = enter(wired, way, packet.octets, now)
     if at >= 0:
         copy_packet(packet, wired.packets[way, at])
+    return bool(at >= 0)
 
 
-def forget_posted(source: Transport) -> None:
-    """The box's next packet went on; all but pure acknowledgements count."""
-    source.totals.packets += int(source.tcp.out.rows[source.state.taken].bits != ACK)
+def into_queue(queue: InterfaceQueue, packet: Any) -> bool:
+    """Put a packet into the terminal's interface queue, or drop it."""
+    at = join(queue, packet.octets)
+    if at >= 0:
+        copy_packet(packet, queue.packets[at])
+    return bool(at >= 0)
+
+
+def forget_posted(source: Transport, now: int) -> None:
+    """The box's next packet went on."""
+    packet = source.tcp.out.rows[source.state.taken]
+    note_sent(source, packet, now)
+    source.traffic[packet.end].sent += packet.octets
     source.state.taken += 1
     if source.state.taken == source.tcp.out.state.packets:
         source.tcp.out.state.packets = source.state.taken = 0
@@ -204,6 +336,7 @@ def emit_media(source: Transport, way: int, now: int) -> None:
     media, packet = source.media[way], source.scratch[way]
     media.next += 1
     media.sent += 1
+    source.traffic[way].sent += media.octets
     packet.bits, packet.octets, packet.sent_ns, packet.blocks, packet.end = MEDIA, media.octets, now, 0, way
 
 
@@ -221,73 +354,57 @@ def offer_next(link: Link, what: int, now: int) -> int:
     kind = side + 2 * past
     number = link.upper.books.state[kind].offered
     copy_packet(packet, source.air[kind, number & (source.air.shape[1] - 1)])
-    taken = to_side(link, side, packet.octets, TCP_FLOW + of_media, past, now)
+    octets = packet.octets if past else framed_octets(source.framing, side, packet)
+    taken = to_side(link, side, octets, TCP_FLOW + of_media, past, now)
     if taken < 0:
-        source.media[UP].next -= int(what == MEDIA_UP)
-        source.media[UP].sent -= int(what == MEDIA_UP)
+        undone = int(what == MEDIA_UP)
+        source.media[UP].next -= undone
+        source.media[UP].sent -= undone
+        source.traffic[UP].sent -= undone * packet.octets
         return -taken
+    source.traffic[side].refused += packet.octets * int(taken == 0 and past == 0)
+    if taken > past:
+        remember(source.framing, side, number, packet)
+    if what == POSTED_UP:
+        note_packet(source, SENT, packet, now)
+    note_given(source, packet, side, number, taken, now)
     if what == CAME_DOWN:
         leave(source.wired, DOWN)
     elif what == POSTED_UP:
-        forget_posted(source)
+        forget_posted(source, now)
     return DONE
 
 
-def stock(e: Any, way: Any, upper: Any, now: int) -> int:  # noqa: ARG001
-    """Nothing is offered without end: MORE, or what the link lacks for a frame, negative."""
-    short = lacks(way)
+def stock(e: Any, way: Any, upper: Any, now: int) -> int:
+    """Hand over what waits in the terminal's interface queue while the link protocol wants more.
+
+    MORE, or what the link lacks for a frame, negative.
+    """
+    short, queue = lacks(way), upper.source.queue
+    while (
+        short == DONE and way.state.side == B and has_waiting(queue)
+        and wants(e, queue.packets[longest_waiting(queue)].octets)
+    ):  # fmt: skip
+        short = hand_over_waiting(e, way.state, upper, now)
     return MORE if short == DONE else -short
 
 
-def start_object(source: Transport, now: int) -> int:
-    """Begin the page's next object on an idle connection, anew; the connection."""
-    work = source.work
-    state, number = work.state, work.state.next
-    slot, row = idle_slot(work), work.objects[number]
-    row.begin_ns, row.slot = now, slot
-    page = work.pages[state.page]
-    page.begin_ns = min(page.begin_ns, now)
-    state.next += 1
-    state.running += 1
-    for k in range(2 * slot, 2 * slot + 2):
-        count_end(source.totals, source.tcp.ends[k])
-        tcp_start(source.tcp, k, number, now)
-    work.slots[slot].object, work.slots[slot].phase = number, BEGUN
-    return int(slot)
-
-
-def count_end(totals: Any, end: Any) -> None:
-    """Add to the totals what an end has counted, which begins anew."""
-    totals.retransmissions += end.retransmissions
-    totals.timeouts += end.timeouts
-    totals.fast_retransmits += end.fast_retransmits
-
-
-def serve(source: Transport, slot: int, now: int) -> None:
-    """Let the applications of a connection go on, as far as data have come: send what is next, or end the object."""
-    work = source.work
-    state, row = work.state, work.slots[slot]
-    thing = work.objects[row.object]
-    payload = source.state.segment_octets - source.state.header_octets
-    server, client = 2 * slot + state.server, 2 * slot + state.client
-    sender, octets = server, 0
-    if row.phase == BEGUN and thing.request > 0:
-        sender, octets, row.phase = client, thing.request, ASKING
-    elif row.phase == BEGUN or (
-        row.phase == ASKING and source.tcp.ends[server].delivered * payload >= thing.request
-    ):
-        octets, row.phase = thing.reply, ANSWERING
-    if octets > 0:
-        segments = (octets + payload - 1) // payload
-        last = octets - (segments - 1) * payload + source.state.header_octets
-        tcp_write(source.tcp, sender, segments, last, now)
-    elif row.phase == ANSWERING:
-        done = source.tcp.ends[server].acked if state.acknowledged else source.tcp.ends[client].delivered
-        if done * payload >= thing.reply:
-            thing.end_ns, row.phase = now, IDLE
-            state.running -= 1
-            if state.running == 0 and state.next == work.pages[state.page].end:
-                end_page(work, now)
+def hand_over_waiting(e: Any, state: Any, upper: Any, now: int) -> int:
+    """Give the link protocol the packet that waits longest; DONE, or what the link lacks."""
+    source = upper.source
+    packet = source.queue.packets[longest_waiting(source.queue)]
+    number = upper.books.state[B].offered
+    copy_packet(packet, source.air[B, number & (source.air.shape[1] - 1)])
+    octets = framed_octets(source.framing, B, packet)
+    taken = give(e, state, upper, octets, TCP_FLOW + int(packet.bits == MEDIA), now)
+    if taken < 0:
+        return -taken
+    if taken > 0:
+        remember(source.framing, B, number, packet)
+    source.traffic[B].refused += packet.octets * (1 - taken)
+    note_given(source, packet, B, number, taken, now)
+    go(source.queue)
+    return DONE
 
 
 def plan(source: Transport, now: int) -> None:
@@ -300,9 +417,7 @@ def plan(source: Transport, now: int) -> None:
         due = min(due, source.media_down[source.media[DOWN].next])
     if source.media[UP].next < len(source.media_up):
         due = min(due, source.media_up[source.media[UP].next])
-    if source.work.state.due_ns > now or may_start(source.work, now):
-        due = min(due, max(now, source.work.state.due_ns))
-    state.next_ns = due
+    state.next_ns = min(due, next_due(source.work, now))
 
 
 def copy_packet(packet: Any, to: Any) -> None:
@@ -316,12 +431,16 @@ def copy_packet(packet: Any, to: Any) -> None:
         to.left[block], to.right[block] = packet.left[block], packet.right[block]
 
 
-PARTS: Parts = dict.fromkeys(
-    (
-        stock, copy_packet, onto_wire, forget_posted, emit_media, due_timer, next_thing, count_end, start_object,
-        serve, come_to_end, act, offer_next, plan, take_offers,
-    ),
-    inlined,
+_BESIDE: Parts = {
+    copy_packet: inlined, keep_row: kernel, keep_packet: kernel, note_end: inlined, note_packet: inlined,
+    note_given: inlined, hand_over_waiting: kernel,
+}  # fmt: skip
+_ALWAYS = (
+    stock, count_end, start_object, serve, show_rooms, note_local_drop, note_sent, note_repair, onto_wire, into_queue,
+    note_ended, emit_media, forget_posted, send_off, due_timer, next_thing, come_to_end, act, offer_next, plan,
+    take_offers,
 )  # fmt: skip
-"""What a loop is bound with in place of the engine's own source, each function after those that it calls. All are
-compiled into it: a call would pass every array of the link."""
+PARTS: Parts = {**_BESIDE, **dict.fromkeys(_ALWAYS, inlined)}
+"""What a loop is bound with in place of the engine's own source, each function after those that it calls. All but
+what interface queues need, and what writes the journal, are compiled into it: a call would pass every array of the
+link."""

@@ -1,10 +1,12 @@
 """The wired hop between server and access point: a FIFO of packets each way, serialised by octets, then delayed.
 
-Direction 0 is down (to the access point), direction 1 up. Nothing is lost but what finds the queue full.
+Direction 0 is down (to the access point), direction 1 up. Nothing is lost but what finds the queue full. The queue of
+direction down is the wired host's own: its interface queue, where it has one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +15,10 @@ from multitracer.compute.kernels import inlined
 from multitracer.replay.arq.fields import NEVER, numbers, table
 from multitracer.replay.tcp.packets import PACKET
 
-HOP = numbers("rate_bps delay_ns limit free_ns", "first started end", "dropped")
-"""`limit`: packets that may wait beside the one on the wire (0: any number). The ring's packets: those from `first` to
-`started` are on the wire or behind it, those from there to `end` wait."""
+HOP = numbers("rate_bps delay_ns limit most_octets free_ns", "first started end waiting", "dropped dropped_octets most")
+"""`limit` and `most_octets`: packets and octets that may wait beside the one on the wire (0: any number). The ring's
+packets: those from `first` to `started` are on the wire or behind it, those from there to `end` wait, `waiting` octets
+of them. Counted: what was dropped, and the most packets that ever waited."""
 ROOM = 1 << 14
 """Packets on the hop and in its queue, a power of two; with more than that under way the hop drops, too."""
 
@@ -30,14 +33,14 @@ class Wired(NamedTuple):
     packets: Any
 
 
-def wired(settings: list[tuple[int, int, int]]) -> Wired:
-    """An empty hop; for each direction its rate (bit/s, 0: takes no time), delay (ns) and queue (packets)."""
+def wired(settings: Sequence[tuple[int, int, int, int]]) -> Wired:
+    """An empty hop; for each direction rate (bit/s, 0: takes no time), delay (ns), queue in packets and in octets."""
     made = Wired(
         table(2, HOP), np.zeros((2, ROOM), dtype=np.int64), np.zeros((2, ROOM), dtype=np.int64),
         table((2, ROOM), PACKET),
     )  # fmt: skip
-    for hop, (rate_bps, delay_ns, limit) in zip(made.hops, settings, strict=True):
-        hop.rate_bps, hop.delay_ns, hop.limit = rate_bps, delay_ns, limit
+    for hop, setting in zip(made.hops, settings, strict=True):
+        hop.rate_bps, hop.delay_ns, hop.limit, hop.most_octets = setting
     return made
 
 
@@ -49,20 +52,41 @@ def next_arrival(wired: Wired, way: int) -> int:
 
 
 @inlined
+def room(wired: Wired, way: int, octets: int, now: int) -> int:
+    """How many packets of so many octets the hop takes now."""
+    hop = wired.hops[way]
+    while hop.started < hop.end and wired.starts[way, hop.started & (ROOM - 1)] <= now:
+        hop.waiting -= wired.packets[way, hop.started & (ROOM - 1)].octets
+        hop.started += 1
+    idle = int(hop.started == hop.end and hop.free_ns <= now)  # the wire takes one at once
+    found = ROOM - (hop.end - hop.first)
+    if hop.limit > 0:
+        found = min(found, idle + hop.limit - (hop.end - hop.started))
+    if hop.most_octets > 0:
+        found = min(found, idle + (hop.most_octets - hop.waiting) // octets)
+    return max(found, 0)
+
+
+@inlined
 def enter(wired: Wired, way: int, octets: int, now: int) -> int:
     """Put a packet of so many octets on the hop: its row in the ring, to be filled in, or -1 where it is dropped."""
     hop = wired.hops[way]
-    while hop.started < hop.end and wired.starts[way, hop.started & (ROOM - 1)] <= now:
-        hop.started += 1
-    if (hop.limit > 0 and hop.end - hop.started >= hop.limit) or hop.end - hop.first >= ROOM:
+    if room(wired, way, octets, now) == 0:
         hop.dropped += 1
+        hop.dropped_octets += octets
         return -1
     at = hop.end & (ROOM - 1)
     start = max(now, hop.free_ns)
     hop.free_ns = start + (octets * 8_000_000_000 + hop.rate_bps - 1) // hop.rate_bps if hop.rate_bps else start
     wired.starts[way, at] = start
     wired.arrives[way, at] = hop.free_ns + hop.delay_ns
+    wired.packets[way, at].octets = octets
     hop.end += 1
+    if start > now:
+        hop.waiting += octets
+        hop.most = max(hop.most, hop.end - hop.started)
+    else:
+        hop.started = hop.end
     return int(at)
 
 
@@ -72,5 +96,7 @@ def leave(wired: Wired, way: int) -> int:
     hop = wired.hops[way]
     at = hop.first & (ROOM - 1)
     hop.first += 1
-    hop.started = max(hop.started, hop.first)
+    if hop.started < hop.first:
+        hop.started = hop.first
+        hop.waiting -= wired.packets[way, at].octets
     return int(at)

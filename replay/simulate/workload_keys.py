@@ -26,14 +26,15 @@ WORKLOAD = (
           most=_MOST_BYTES, where=(*_FILES, ("workload.segments", (None,))), default_text="file_bytes"),
     whole("workload.files", "Files, one after the other.", 1, least=1, most=1_000_000, where=_FILES),
     seconds("workload.seconds", "How long the web is used.", 2000.0, above=True, where=_TIMED),
-    whole("workload.connections", "Connections after which it ends, whatever the time.", None, least=1,
+    whole("workload.connections", "Connections after which it ends, with the page that has the last one, whatever "
+          "the time.", None, least=1,
           most=_MOST_OBJECTS, where=_SESSIONS, default_text="none"),
     whole("workload.parallel_connections", "Connections at a time.", None, least=1, most=1000, where=_WEB,
           derived=lambda values: 2 if values[KIND] == "web-sessions" else 4, default_text="4; sessions 2"),
     whole("workload.packet_bytes", "Largest packet that requests and replies are cut into.", 250, least=1, most=65_535,
           where=_BROWSING),
-    word("workload.request", "Packets of a request or reply: the last one short; all full; a request in one.", "cut",
-         "whole", "one-packet", where=_BROWSING),
+    word("workload.request", "Packets of a request or reply: the last one short; all full; a request no more than one.",
+         "cut", "whole", "one-packet", where=_BROWSING),
     flag("workload.page_counted", "The page is one of the objects that its number of objects counts.", where=_BROWSING),
     word("workload.end", "What counts at the end: complete transactions, or every octet.", "last-complete", "cut",
          where=_WEB),
@@ -51,7 +52,8 @@ WORKLOAD = (
     number("workload.request_sd_bytes", "Its standard deviation.", 101.0, above=True, most=1e6, where=_SESSIONS),
     word("workload.page_from", "A page's time begins with its first SYN, or its first request.", "syn", "request",
          where=_SESSIONS),
-    seconds("workload.second_connection_at_s", "When a second connection begins the same transfer.", None,
+    seconds("workload.second_connection_at_s", "When a second connection begins a file of the same size beside "
+            "the first.", None,
             where=_FILES, default_text="none"),
 )  # fmt: skip
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multitracer.compute.kernels import inlined
-from multitracer.replay.arq.fields import dtype, numbers, record, table
+from multitracer.replay.arq.fields import NEVER, dtype, numbers, record, table
 
 SACK_BLOCKS = 4
 """As many as fit into TCP's options (RFC 2018, 3)."""
@@ -42,11 +42,13 @@ class Outbox(NamedTuple):
 
     state: Any
     rows: Any
+    rooms: Any
+    """Packets that the interface queues of the wired host and of the terminal's still take."""
 
 
 def outbox(room: int) -> Outbox:
     """An empty box; `room` is what one call of a kernel can send at most."""
-    return Outbox(record(_STATE), table(room, PACKET))
+    return Outbox(record(_STATE), table(room, PACKET), np.full(2, NEVER))
 
 
 @inlined

@@ -11,7 +11,7 @@ import numpy as np
 _NS_PER_S = 1_000_000_000
 _BITS = 8
 _BLOCK = 256
-"""Talks that are drawn at a time."""
+"""Talks that are drawn at a time, at most: no more than it takes, as talks may be long."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,9 @@ class Talker:
     def times(self, until_ns: int) -> Any:
         """The times of all packets from the first on, up to `until_ns` and some beyond, in ns; int64, rising."""
         while not len(self._taken) or self._taken[-1] <= until_ns:
-            self._taken = np.concatenate([self._taken, self.take(_BLOCK)])
+            reached = int(self._taken[-1]) if len(self._taken) else 0
+            turns = (until_ns - reached) / _NS_PER_S / (self._voice.talk_s + self._voice.silent_s)
+            self._taken = np.concatenate([self._taken, self.take(int(min(turns + 1, _BLOCK)))])
         return self._taken
 
     def take(self, talks: int) -> Any:

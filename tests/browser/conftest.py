@@ -8,16 +8,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import paper_results
 import pytest
 import simulated
 from browsing import EXAMPLE, Opened, Scripts
 from repository import EXAMPLES
 
 from multitracer import Analysis, analyze, cli
+from multitracer.replay.papers import document as decided
+from multitracer.replay.papers import plan as planned
+from multitracer.replay.papers import results
+from multitracer.replay.papers.figures import figures
+from multitracer.replay.papers.runs import runs_of
 from multitracer.replay.simulate.scenario_files import load
 from multitracer.replay.simulate.sweep import document
 from multitracer.replay.simulate.variants import plan
-from multitracer.report import simulate_page
+from multitracer.report import reproduce_page, simulate_page
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -100,4 +106,21 @@ def simulated_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs = [[simulated.run(one.scenario, seed) for seed in seeds] for one in made.variants]
     path = tmp_path_factory.mktemp("simulated") / "simulate.html"
     simulate_page.write(made, document(made, seeds, runs), path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def reproduced_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of two papers, of whose experiments the file transfers and the retraces were run at no cost."""
+    papers, drawn = [], []
+    for paper in ("rlc-sack", "multitracer"):
+        runs = [run for run in planned.plan(paper, "quick") if run.experiment.startswith(("file", "retrace"))]
+        points = results.points(runs, "c0ffee")
+        found = {task.key: paper_results.RUNNERS[point.run.tool](task.scenario, task.seed)
+                 for point in points for task in point.tasks}  # fmt: skip
+        table = results.table(points, found)
+        papers.append(decided.paper_document(paper, table, "quick", refused=results.refusals(points)))
+        drawn += figures(paper, runs_of(paper, table))
+    path = tmp_path_factory.mktemp("reproduced") / "reproduce.html"
+    reproduce_page.write(decided.document("quick", "c0ffee", papers), drawn, path)
     return path

@@ -109,7 +109,7 @@ def test_the_seeds_are_the_scenarios_unless_they_are_given(tmp_path: Path, capsy
         (("raw-file-transfer", "--set", "link.rate_bps"), ("is not KEY=VALUE",)),
         (("raw-file-transfer", "--vary", "link.rate_bps=1,,2"), ("empty value",)),
         (("raw-file-transfer", "--vary", "link.protocol=raw,srr"), ("link.protocol = srr", "sr")),
-        (("raw-file-transfer", "--record", "here"), ("--record: simulations cannot be recorded yet",)),
+        (("raw-file-transfer", "--record", "here", "--seeds", "2"), ("--record takes one run", "2 seeds")),
     ],
 )  # fmt: skip
 def test_wrong_usage_is_2_and_names_what_was_meant(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,8 @@ from multitracer.export.json_text import json_text
 from multitracer.parsers import pcap
 from multitracer.parsers.shared.experiment import read
 from multitracer.parsers.shared.source import open_source
-from multitracer.wire import flows
+from multitracer.parsers.shared.view import View
+from multitracer.wire import flows, tcpip
 
 CAPTURES = (
     "linux/loss2/snd.pcap", "linux/overflow/snd.pcap", "linux/stall/rcv.pcap", "linux/rlp-vj-reset/snd.pcap",
@@ -26,10 +27,14 @@ CAPTURES = (
 )  # fmt: skip
 
 
-def in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make every capture large enough to be divided among many threads."""
+def in_parts(monkeypatch: pytest.MonkeyPatch, parts: int = 3, view_bytes: int = 3000) -> None:
+    """Divide every capture among so many threads, and read it in many views."""
     monkeypatch.setattr(threads, "WORTH_SHARING", 1)
-    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    monkeypatch.setattr(tcpip, "_WORTH_SHARING", 1)
+    monkeypatch.setattr(tcpip, "_RECORDS_A_FLOW", 0)
+    monkeypatch.setattr(threads, "processors", lambda: parts)
+    monkeypatch.setattr(pcap, "View", partial(View, octets=view_bytes))
+    assert len(threads.shares(100)) == parts
 
 
 @pytest.mark.data
@@ -59,14 +64,14 @@ def many_flows(path: Path, count: int) -> None:
     pcap.write(path, [(at * 1000, packet) for at, packet in enumerate([*opened, *answered[::-1]])], 101)
 
 
+@pytest.mark.parametrize("view_bytes", [3000, 1 << 20])
 @pytest.mark.parametrize("parts", [1, 2, 3])
 def test_any_number_of_flows_is_distinguished(
-    parts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    parts: int, view_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More flows than the initial table has room for are found, IPv4 and IPv6, with both directions in one flow."""
     monkeypatch.setattr(flows, "_START", 64)
-    monkeypatch.setattr(threads, "WORTH_SHARING", 600 // parts)
-    monkeypatch.setattr(os, "cpu_count", lambda: parts)
+    in_parts(monkeypatch, parts, view_bytes)
     many_flows(tmp_path / "many.pcap", 300)
     tables = read(str(tmp_path / "many.pcap")).tables
     packets, ends = tables["packets"], tables["flows"]
@@ -81,7 +86,6 @@ def test_any_number_of_threads_reads_a_capture_alike(monkeypatch: pytest.MonkeyP
     """Every column of every table is equal."""
     source = EXAMPLES / "loss2" / "snd.pcap"
     whole = pcap.read(open_source(str(source))).tables
-    in_parts(monkeypatch)
-    monkeypatch.setattr(os, "cpu_count", lambda: 5)
+    in_parts(monkeypatch, 5)
     for name, table in pcap.read(open_source(str(source))).tables.items():
         assert table.equals(whole[name]), name

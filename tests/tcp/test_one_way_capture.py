@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sending import FLIGHT, Segment, again, judged
+from sending import FLIGHT, Segment, again, data, judged, syn_ack
 from two_ends import MS, START
 
 from multitracer.compute import kernels
@@ -53,3 +53,27 @@ def test_one_resend_has_no_known_trigger() -> None:
 def test_one_doubled_wait_after_the_first_resend_may_be_chance() -> None:
     """What the first resend waited for is not known, so that twice as long means nothing."""
     assert triggers(FLIGHT, 300, 900) == ["unknown"] * 2
+
+
+def test_waits_too_short_for_a_timer_are_none() -> None:
+    """RFC 6298 2.4 asks for a second at least, Linux takes 200 ms."""
+    assert triggers(FLIGHT, 60, 120, 240, 480) == ["unknown"] * 4
+
+
+def test_resends_of_one_octet_may_be_window_probes() -> None:
+    """Their waits double too (RFC 9293 3.8.6.1), and the closed window was not captured."""
+    sent = [data(0, 1, 2), *(again(when, 1, 2) for when in (5_000, 15_000, 35_000, 75_000))]
+    assert judged(*sent)["trigger"].tolist() == ["unknown"] * 4
+
+
+def test_acknowledgements_of_a_handshake_alone_tell_of_no_timer() -> None:
+    """More was sent than the window of a SYN+ACK allows: what opened it further was not captured."""
+    sent = [syn_ack(-20), *(data(n, 1 + 1000 * n, 1001 + 1000 * n) for n in range(100))]
+    assert judged(*sent, again(1_000, 1, 1001))["trigger"].tolist() == ["unknown"]
+    assert judged(*sent[:11], again(1_000, 1, 1001))["trigger"].tolist() != ["unknown"]
+
+
+def test_a_timer_known_by_its_doubling_says_so() -> None:
+    """Nothing is said of acknowledgements that are not in the capture."""
+    script = [*FLIGHT, *(again(when, 1, 101) for when in (300, 900, 2_100))]
+    assert "twice as long" in judged(*script)["because"].iloc[-1]

@@ -84,10 +84,18 @@ def test_data_sent_later_that_arrived_first_proves_a_loss():
 
 
 def test_an_acknowledgement_of_later_data_that_stops_below_proves_a_loss():
-    """An ACK that answers the first retransmission and stops at the second's bytes proves the second needed."""
-    script = (*WARM, *PAIR, again(500, 101, 201), ack(600, 201), again(601, 201, 301), ack(702, 301))
+    """An ACK that answers the first retransmission, as its echo shows, and stops at the second's bytes."""
+    pair = syn_ack(-1), *WARM, data(200, 101, 201, stamp=20), data(201, 201, 301, stamp=20)
+    later = again(601, 201, 301, stamp=60), ack(702, 301)
+    script = (*pair, again(500, 101, 201, stamp=50), ack(600, 201, echo=50), *later)
     assert verdict(*script)[0] == "no"
     assert "still asked for these bytes" in verdict(*script)[1]
+
+
+def test_an_acknowledgement_that_may_answer_a_slow_first_copy_proves_nothing_of_later_bytes():
+    """Both first copies may have been held on the path, which then delivers them one after the other."""
+    script = (*WARM, *PAIR, again(500, 101, 201), ack(600, 201), again(601, 201, 301), ack(702, 301))
+    assert verdict(*script)[0] == "unknown"
 
 
 def test_an_acknowledgement_of_a_resend_that_stops_at_the_next_bytes_proves_them_missing():

@@ -16,7 +16,8 @@ from multitracer.replay.arq.sr.frames import DATA, FRAME, MODULUS, copy_frame
 from multitracer.replay.arq.stretches import Above, above, hand_over
 
 __all__ = [
-    "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered", "wants",
+    "carries_data", "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "on_air", "receive",
+    "total_delivered", "wants",
 ]  # fmt: skip
 
 RULES = numbers("header_bytes")
@@ -37,7 +38,7 @@ def entity(parameters: RawParameters) -> Entity:
     """A side that has sent and received nothing."""
     rules = record(RULES)
     rules.header_bytes = parameters.header_bytes
-    return Entity(rules, record(COUNTS), sdu_queue(), above(1, 0))
+    return Entity(rules, record(COUNTS), sdu_queue(parameters.queue_sdus), above(1, 0))
 
 
 def frames(capacity: int, parameters: RawParameters) -> Any:
@@ -62,6 +63,18 @@ def next_frame(e: Any, frame: Any, now: int) -> int:
     frame.sdu, frame.start, frame.octets = row.sdu, row.start, row.octets
     e.counts.sent += 1
     return e.rules.header_bytes + row.octets
+
+
+@kernel
+def carries_data(frame: Any) -> int:
+    """Every frame carries an SDU."""
+    return 1
+
+
+@kernel
+def on_air(e: Any, frame: Any, end: int) -> None:
+    """Nothing waits for a frame."""
+    return
 
 
 @kernel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from multitracer.replay.arq.sdu_queue import ROOM
 from multitracer.replay.arq.sr.parameters import LARGEST_HEADER, within
 
 
@@ -13,6 +14,9 @@ class RawParameters:
 
     header_bytes: int = 6
     """Octets in front of the SDU."""
+    queue_sdus: int = ROOM
+    """SDUs that wait, at most."""
 
     def __post_init__(self) -> None:
         within("header_bytes", self.header_bytes, 0, LARGEST_HEADER)
+        within("queue_sdus", self.queue_sdus, 1, ROOM)

@@ -11,6 +11,7 @@ import numpy as np
 
 from multitracer.compute.kernels import kernel
 from multitracer.replay.arq.fields import NEVER
+from multitracer.replay.arq.orders import next_order, order_due
 from multitracer.replay.arq.rlc.am_discard import discard_due, discard_expired, mrw_expired, mrw_sent
 from multitracer.replay.arq.rlc.am_entity import NEW_PDU, Entity
 from multitracer.replay.arq.rlc.am_receiver import (
@@ -21,7 +22,14 @@ from multitracer.replay.arq.rlc.am_receiver import (
     trigger_status,
     understood,
 )
-from multitracer.replay.arq.rlc.am_reset import RESET_ACK, next_reset, next_reset_ack, take_reset, take_reset_ack
+from multitracer.replay.arq.rlc.am_reset import (
+    RESET_ACK,
+    begin_reset,
+    next_reset,
+    next_reset_ack,
+    take_reset,
+    take_reset_ack,
+)
 from multitracer.replay.arq.rlc.am_sender import (
     HEAD_BYTES,
     can_send_new,
@@ -36,7 +44,10 @@ from multitracer.replay.arq.rlc.frames import clear_octets, copy_frame
 from multitracer.replay.arq.rlc.queue import append_sdu, has_room, room_left
 from multitracer.replay.arq.rlc.status import N1, ZERO, committed, compose, get, put, read_status, status_due
 
-__all__ = ["copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered", "wants"]
+__all__ = [
+    "carries_data", "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "on_air", "receive",
+    "total_delivered", "wants",
+]  # fmt: skip
 
 
 @kernel
@@ -78,9 +89,11 @@ def next_frame(e: Entity, frame: Any, now: int) -> int:
     while not v.resetting and (used or not status_due(e)):
         floor = v.floor
         length = next_data(e, now, frame)
-        if used:
+        if used and length > 0:
             _put_in_padding(e, now, frame, length, used)
-        if length or (v.floor == floor and not v.resetting and not status_due(e)):
+        elif used:
+            used = 0  # a discard came before: its MRW is not in what was composed
+        if length > 0 or (length == 0 and v.floor == floor and not v.resetting and not status_due(e)):
             return length
     if not v.resetting:
         return _next_status(e, now, frame)
@@ -102,17 +115,18 @@ def _next_status(e: Entity, now: int, frame: Any) -> int:
     used = compose(e, frame.octets, 2 * size)
     if used & 1:
         used = put(frame.octets, used, ZERO, N1)
-    _status_sent(e, now)
+    _status_sent(e, frame, now)
     return _filled(e, frame, used // 2)
 
 
 @kernel
-def _status_sent(e: Entity, now: int) -> None:
+def _status_sent(e: Entity, frame: Any, now: int) -> None:
     e.counts.status_pdus += 1
     if e.v.mrw_due:
         mrw_sent(e, now)
     if committed(e):
         report_sent(e, now)
+    frame.report = e.counts.reports
 
 
 @kernel
@@ -141,7 +155,7 @@ def _put_in_padding(e: Entity, now: int, frame: Any, length: int, used: int) -> 
     frame.kept = max(frame.kept, begin + used // 2)
     _mark_piggyback(frame.octets, e.p.li_octets)
     e.counts.piggybacked += 1
-    _status_sent(e, now)
+    _status_sent(e, frame, now)
 
 
 @kernel
@@ -151,6 +165,17 @@ def _mark_piggyback(octets: Any, li: int) -> None:
     while octets[at] & 1:
         at += li
     octets[at] &= 0xFD
+
+
+@kernel
+def carries_data(frame: Any) -> int:
+    """Whether it is an AMD PDU (D/C = 1)."""
+    return int(np.int64(frame.octets[0]) >> 7)
+
+
+@kernel
+def on_air(e: Entity, frame: Any, end: int) -> None:
+    """No timer runs from here."""
 
 
 @kernel
@@ -167,18 +192,18 @@ def receive(e: Entity, frame: Any, octets: int, now: int) -> None:
             at = e.store.slot[NEW_PDU].status_at
             take_data(e, frame, now)
             if at:
-                _take_status(e, frame.octets, 2 * at, octets, now)
+                _take_status(e, frame, 2 * at, octets, now)
     elif first >> 4 == 0:
         if not v.resetting:
-            _take_status(e, frame.octets, ZERO, octets, now)
+            _take_status(e, frame, ZERO, octets, now)
     else:
         _take_reset(e, frame.octets, octets, now)
 
 
 @kernel
-def _take_status(e: Entity, pdu: Any, at: int, length: int, now: int) -> None:
+def _take_status(e: Entity, frame: Any, at: int, length: int, now: int) -> None:
     """A STATUS PDU, or one piggybacked, from nibble `at`; one not understood is discarded whole."""
-    found = e.found
+    found, pdu = e.found, frame.octets
     if get(pdu, at, N1) & 7 or not read_status(e, pdu, at + 1, length, found):
         e.counts.malformed += 1
         return
@@ -189,6 +214,8 @@ def _take_status(e: Entity, pdu: Any, at: int, length: int, now: int) -> None:
     if found.poll_sn >= 0:
         trigger_status(e)
     take_report(e, now)
+    if e.v.lsn >= 0:  # it has a report, or a part of one
+        e.v.report_heard = frame.report
     if found.mrw_ack_sn >= 0 and not e.v.resetting:
         take_mrw_ack(e, found.mrw_ack_sn, found.mrw_ack_n)
 
@@ -219,7 +246,7 @@ def next_timer(e: Entity) -> int:
     t = e.timer
     polls = min(t.poll, t.poll_prohibit, t.poll_periodic)
     reports = min(t.epc, t.epc_tick, t.status_prohibit, t.status_periodic)
-    return min(discard_due(e), polls, reports, t.mrw, t.rst)
+    return min(discard_due(e), polls, reports, t.mrw, t.rst, t.order)
 
 
 @kernel
@@ -231,6 +258,10 @@ def expire(e: Entity, now: int) -> None:
     if timer.rst <= now:
         timer.rst = NEVER
         e.v.reset_due = 1
+    if timer.order <= now:
+        next_order(e)
+        timer.order = order_due(e)
+        begin_reset(e)
     if discard_due(e) <= now:
         discard_expired(e, now)
     if timer.mrw <= now:

@@ -21,6 +21,28 @@ def forget_nack(e: Entity, sn: int) -> bool:
 
 
 @kernel
+def is_given_up(e: Entity, sn: int) -> bool:
+    """Whether the PDU is sent no more, and its SDUs wait to be discarded: MaxDAT was reached, and they go alone."""
+    return e.p.discard_alone > 0 and e.store.slot[sn & SN_MASK].vt_dat >= e.p.max_dat
+
+
+@kernel
+def give_up_alone(e: Entity, sn: int) -> None:
+    """The PDU was sent as often as it may: it is sent no more."""
+    forget_nack(e, sn)
+    e.store.slot[sn & SN_MASK].vt_dat = e.p.max_dat
+
+
+@kernel
+def end_of_given_up(e: Entity) -> int:
+    """The number of the SDU after those of PDUs given up before which nothing is unacknowledged; 0: there are none."""
+    v, sn = e.v, e.v.vt_a
+    while sn < v.vt_s and is_given_up(e, sn):
+        sn += 1
+    return e.store.slot[(sn - 1) & SN_MASK].last_sdu + 1 if sn > v.vt_a else 0
+
+
+@kernel
 def discard_before(e: Entity, number: int) -> None:
     """Give up all SDUs before `number`: those of which something was sent by an MRW, the others in silence."""
     v, q = e.v, e.queue

@@ -5,6 +5,7 @@ Sequence numbers are kept unwrapped (they count on after 4095) and are cut to 12
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any, TypeAlias
 
@@ -12,7 +13,9 @@ import numpy as np
 
 from multitracer.compute.kernels import kernel
 from multitracer.model.errors import UsageError
+from multitracer.replay.arq import orders
 from multitracer.replay.arq.fields import NEVER, dtype, joined, numbers, record
+from multitracer.replay.arq.orders import ORDERS
 from multitracer.replay.arq.rlc import queue as queues
 from multitracer.replay.arq.rlc import reassembly as reassemblies
 from multitracer.replay.arq.rlc.frames import FRAME_OCTETS
@@ -55,7 +58,7 @@ STATE = numbers(
     "rsn", "ended", "hfn", "peer_hfn", "listed", "lsn", "stamp", "cut",
     "vr_r", "vr_h", "vr_ep", "status_wanted", "status_delayed", "report_from", "skip_ends", "mrw_ack_due",
     "mrw_ack_sn", "mrw_ack_n", "window_due", "reset_ack_due", "last_rsn", "composed_to", "composed_report", "epc_to",
-    "heard",
+    "heard", "report_to", "report_heard", "answered",
 )  # fmt: skip
 """State variables (9.4) and what else an entity keeps.
 
@@ -63,13 +66,16 @@ STATE = numbers(
 `floor` are given up; SDUs before `discard_to` are given up, before `mrw_to` by the MRW under way, which names
 `mrw_sn` and `mrw_n`; `cut`: one of them was cut short; `listed`: SNs that a STATUS just read calls missing, `lsn`
 what it acknowledges, `stamp` its number; `epc_to`: VR(H) at the last report; `heard`: AMD PDUs came since;
-`composed_*`: what the STATUS just composed holds of a report.
+`composed_*`: what the STATUS just composed holds of a report. `report_to`: the last report named what was missing below
+it; 0 once that was found missing again. `report_heard`: the peer's last report, `answered`: the last one of which
+nothing waits to be sent again.
 """
 
 TIMERS = numbers(
-    "poll", "poll_prohibit", "poll_periodic", "epc", "epc_tick", "status_prohibit", "status_periodic", "mrw", "rst"
+    "poll", "poll_prohibit", "poll_periodic", "epc", "epc_tick", "status_prohibit", "status_periodic", "mrw", "rst",
+    "order",
 )
-"""When each timer expires, ns. Timer_Discard is in the queue, for each SDU."""
+"""When each timer expires, ns, and when the next order is to be obeyed. Timer_Discard is in the queue, for each SDU."""
 
 FOUND = dtype(
     [
@@ -113,7 +119,7 @@ memory."""
 ENTITY = dtype(
     [
         ("p", PARAMETERS), ("v", STATE), ("timer", TIMERS), ("counts", COUNTS), ("queue", QUEUE), ("r", REASSEMBLY),
-        ("store", STORE), ("found", FOUND), ("above", above_dtype(MOST_HANDED, MOST_QUEUE_SDUS)),
+        ("store", STORE), ("found", FOUND), ("orders", ORDERS), ("above", above_dtype(MOST_HANDED, MOST_QUEUE_SDUS)),
     ]
 )  # fmt: skip
 """An RLC AM entity in one record: each part more would be handed over in every call of a kernel."""
@@ -143,12 +149,25 @@ def _made(q: Parameters, *, keeps_octets: bool, hands_out: bool = False) -> Enti
     told = ends if q.discard == "no_discard" else min(ends, MOST_SIGNALLED)
     made = record(ENTITY)
     _set(made.p, q)
-    queues.set_up(made.queue, q.queue_sdus, q.queue_bytes, told, keeps_octets)
+    queues.set_up(made.queue, q.queue_sdus, q.queue_bytes, told, keeps_octets, q.waiting_sdus)
     reassemblies.set_up(made.r, q.max_sdu_bytes, keeps_octets, hands_out)
     made.store.slot[NEW_PDU].li = NEW_PDU * ends
     made.v.last_rsn = -1
+    made.timer.order = NEVER
+    orders.none(made)
     clear(made, 0)
     return made
+
+
+def ended(e: Entity) -> bool:
+    """Whether an entity has given up the link for good."""
+    return bool(e.v.ended)
+
+
+def obey(e: Entity, given: Iterable[tuple[int, int]]) -> None:
+    """Give an entity its orders (see `arq.orders`), all of them resets."""
+    orders.give(e, given)
+    e.timer.order = e.orders.rows[0].time_ns
 
 
 def _set(p: Any, q: Parameters) -> None:
@@ -188,7 +207,7 @@ def clear(e: Entity, now: int) -> None:
     v.vt_s = v.vt_a = v.vt_pdu = v.vt_sdu = v.vt_mrw = v.poll_wanted = v.poll_delayed = 0
     v.poll_x = v.nacked = v.lowest = v.floor = v.mrw_to = v.mrw_due = 0
     v.vr_r = v.vr_h = v.vr_ep = v.heard = v.status_wanted = v.status_delayed = v.skip_ends = 0
-    v.mrw_ack_due = v.window_due = v.cut = v.mrw_beyond = 0
+    v.mrw_ack_due = v.window_due = v.cut = v.mrw_beyond = v.report_to = 0
     v.report_from = -1
     v.vt_ws = e.p.tx_window
     for slot in range(SN_MASK + 1):

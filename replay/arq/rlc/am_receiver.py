@@ -72,8 +72,21 @@ def take_data(e: Entity, frame: Any, now: int) -> None:
         e.counts.duplicate += 1
     else:
         _store(e, frame, v.vr_r + ahead, now)
-    if second & 4:
+    if second & 4 or _lost_again(e, frame):
         trigger_status(e)
+
+
+@kernel
+def _lost_again(e: Entity, frame: Any) -> bool:
+    """Whether something that the last report asked for is missing although all of it was sent before this PDU.
+
+    Each report is found wanting once.
+    """
+    v = e.v
+    if e.p.lost_resend_by_pdu == 0 or frame.answered != e.counts.reports or v.vr_r >= v.report_to:
+        return False
+    v.report_to = 0
+    return True
 
 
 @kernel
@@ -90,7 +103,8 @@ def _store(e: Entity, frame: Any, sn: int, now: int) -> None:
         advance(e, now)
     elif not e.p.in_sequence:
         _deliver_around(e, sn, now)
-    if (gap or (e.p.report_each and v.vr_r < v.vr_h)) and e.p.missing_pdu_indication:
+    wanted = (gap or (e.p.report_each and v.vr_r < v.vr_h)) and e.p.missing_pdu_indication
+    if wanted and (e.p.missing_threshold <= 1 or _missing(e) >= e.p.missing_threshold):
         trigger_status(e)
 
 
@@ -237,6 +251,7 @@ def report_sent(e: Entity, now: int) -> None:
     """The first STATUS PDU of a report goes out."""
     e.counts.reports += 1
     e.v.heard = 0
+    e.v.report_to = e.v.vr_h
     e.timer.status_prohibit = after(now, e.p.status_prohibit_ns)
     if e.p.epc_ns and e.v.vr_r < e.v.vr_h:
         e.v.epc_to, e.v.vr_ep = e.v.vr_h, _missing(e)

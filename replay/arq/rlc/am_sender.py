@@ -5,8 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from multitracer.compute.kernels import kernel
-from multitracer.replay.arq.fields import NEVER
-from multitracer.replay.arq.rlc.am_discard import discard_before, end_mrw, forget_nack
+from multitracer.replay.arq.fields import NEVER, codes
+from multitracer.replay.arq.rlc.am_discard import (
+    discard_before,
+    end_mrw,
+    end_of_given_up,
+    forget_nack,
+    give_up_alone,
+    is_given_up,
+)
 from multitracer.replay.arq.rlc.am_entity import (
     DISCARD_BY_TIMER,
     DROPPED,
@@ -21,6 +28,8 @@ from multitracer.replay.arq.rlc.queue import UNKNOWN, has_data
 from multitracer.replay.arq.rlc.segmentation import fill, fill_whole
 
 HEAD_BYTES = 2
+AGAIN, *_ = codes(1, -1)
+"""What `next_data` gives where another PDU may be sent instead."""
 POLL_BIT = 4
 
 
@@ -61,8 +70,11 @@ def poll_carrier(e: Entity) -> int:
     v = e.v
     if not v.poll_wanted:
         return -1
-    if v.vt_a < v.vt_s and v.vt_s - 1 >= v.floor and e.p.last_poll != DROPPED:
-        return v.vt_s - 1
+    sn = v.vt_s - 1
+    while sn >= v.vt_a and is_given_up(e, sn):
+        sn -= 1
+    if sn >= max(v.vt_a, v.floor) and e.p.last_poll != DROPPED:
+        return sn
     v.poll_wanted = 0
     return -1
 
@@ -71,23 +83,44 @@ def poll_carrier(e: Entity) -> int:
 def next_data(e: Entity, now: int, frame: Any) -> int:
     """An AMD PDU: one to be sent again, else a new one, else one to carry a poll; 0 when there is none.
 
-    0 too when a PDU has been sent as often as it may: then its SDUs are given up, or a reset begins.
+    0 too when a PDU has been sent as often as it may: then its SDUs are given up, or a reset begins; AGAIN where they
+    are given up alone, which has no effect on other PDUs.
     """
-    sn, counts = lowest_nacked(e), 1
-    if sn < 0 and can_send_new(e):
-        return _send_new(e, now, frame)
-    if sn < 0:
-        sn, counts = poll_carrier(e), 0 if e.p.last_poll == UNCOUNTED else 1
-    if sn < 0:
+    sn, counts = _next_again(e)
+    spent, floor, number = sn >= 0 and _is_spent(e, sn, counts), e.v.floor, 0
+    if spent and e.p.discard == NO_DISCARD:
+        begin_reset(e)
         return 0
+    if e.p.discard_alone:
+        if spent:
+            give_up_alone(e, sn)
+        number = end_of_given_up(e)
+    elif spent:
+        number = e.store.slot[sn & SN_MASK].last_sdu + 1
+    if number > 0:
+        discard_before(e, number)
+    if spent or e.v.floor != floor:
+        return AGAIN if e.p.discard_alone else 0
+    if sn >= 0:
+        return _send_again(e, sn, now, frame, counts)
+    return _send_new(e, now, frame) if can_send_new(e) else 0
+
+
+@kernel
+def _next_again(e: Entity) -> tuple[int, int]:
+    """The PDU to be sent again before new ones, and by how much VT(DAT) grows: asked for, or where there is no new one
+    to carry a poll; -1 for none."""
+    sn = lowest_nacked(e)
+    if sn >= 0 or can_send_new(e):
+        return sn, 1
+    return poll_carrier(e), 0 if e.p.last_poll == UNCOUNTED else 1
+
+
+@kernel
+def _is_spent(e: Entity, sn: int, counts: int) -> bool:
+    """Whether the PDU has been sent as often as it may."""
     limited = counts > 0 and e.p.max_dat > 0 and e.p.discard != DISCARD_BY_TIMER
-    if limited and e.store.slot[sn & SN_MASK].vt_dat + 1 >= e.p.max_dat:
-        if e.p.discard == NO_DISCARD:
-            begin_reset(e)
-        else:
-            discard_before(e, e.store.slot[sn & SN_MASK].last_sdu + 1)
-        return 0
-    return _send_again(e, sn, now, frame, counts)
+    return limited and e.store.slot[sn & SN_MASK].vt_dat + 1 >= e.p.max_dat
 
 
 @kernel
@@ -161,6 +194,9 @@ def _send(e: Entity, sn: int, now: int, frame: Any, wanted: bool, counts: int) -
     pdu = e.store.slot[sn & SN_MASK]
     pdu.vt_dat += counts
     pdu.sent_ns = now
+    if e.v.nacked == 0:
+        e.v.answered = e.v.report_heard
+    frame.answered = e.v.answered
     e.counts.sent += 1
     if _poll_here(e, wanted):
         frame.octets[1] |= POLL_BIT
@@ -237,7 +273,7 @@ def _mark(e: Entity, now: int) -> bool:
         e.store.slot[slot].called = v.stamp
         refused = refused or sn == v.poll_x - 1
         soon = e.p.resend_guard_ns > 0 and now - e.store.slot[slot].sent_ns < e.p.resend_guard_ns
-        if sn < v.floor or e.store.slot[slot].nack or soon:
+        if sn < v.floor or e.store.slot[slot].nack or soon or is_given_up(e, sn):
             continue
         e.store.slot[slot].nack = 1
         v.lowest = sn if v.nacked == 0 else min(v.lowest, sn)

@@ -81,10 +81,15 @@ class Parameters:
 
     missing_pdu_indication: bool = True
     """A gap found makes a report."""
+    missing_threshold: int = 1
+    """With missing_pdu_indication: a gap found makes a report only where so many PDUs are missing."""
     report_each: bool = False
     """With missing_pdu_indication: a report at each new PDU while a gap is open, not only when one is found."""
     resend_guard_ns: int = 0
     """A PDU called missing so soon after it was sent last is not sent again."""
+    lost_resend_by_pdu: bool = False
+    """A PDU that comes after all that a report asked for was sent again makes another report, if something of that is
+    still missing. 25.322 has nothing by which a receiver could know that: only a simulated one does."""
     status_periodic_ns: int = 0
     """Timer_Status_Periodic."""
     periodic_always: bool = True
@@ -102,6 +107,9 @@ class Parameters:
     """no_discard (reset at MaxDAT), max_dat (discard at MaxDAT) or timer (Timer_Discard, explicit signalling)."""
     max_dat: int = 10
     """MaxDAT: a PDU is sent at most MaxDAT - 1 times; 0: no limit."""
+    discard_alone: bool = False
+    """With discard = max_dat: the SDUs before those of the PDU at MaxDAT are sent on, and its own are discarded when
+    nothing before it is unacknowledged. Else all of them are, as the MRW moves the window past them."""
     discard_ns: int = 0
     """Timer_Discard; for discard = timer."""
     mrw_ns: int = 500 * MS
@@ -124,6 +132,8 @@ class Parameters:
     """Longest SDU."""
     queue_sdus: int = 1024
     """SDUs that wait or are unacknowledged, at most."""
+    waiting_sdus: int = 0
+    """SDUs not sent whole that wait, at most; 0: as `queue_sdus`."""
     queue_bytes: int = 1 << 18
     """Octets that wait, at most; room for the longest SDU."""
 
@@ -153,6 +163,8 @@ class Parameters:
             raise UsageError("discard_ns is 0; with discard = timer it must be above 0")
         if self.discard == "max_dat" and not self.max_dat:
             raise UsageError("max_dat is 0; with discard = max_dat it must be from 2 to 10000")
+        if self.discard_alone and self.discard != "max_dat":
+            raise UsageError("discard_alone needs discard = max_dat")
         if self.max_dat == 1:
             raise UsageError("max_dat is 1; a PDU is sent max_dat - 1 times, so it must be 0 or from 2 to 10000")
         check_windows(self.tx_window, self.rx_window)
@@ -182,7 +194,7 @@ _RANGES = (
     ("pdus_per_tti", 1, 1000), ("max_dat", 0, 10_000), ("discard_ns", 0, _LONGEST_NS), ("mrw_ns", 1, _LONGEST_NS),
     ("max_mrw", 0, 10_000), ("rst_ns", 1, _LONGEST_NS), ("max_rst", 1, 10_000), ("max_sdu_bytes", 1, 65_535),
     ("queue_sdus", 1, MOST_QUEUE_SDUS), ("control_pdu_bytes", 0, LARGEST_PDU_BYTES), ("header_bytes", 0, 64),
-    ("resend_guard_ns", 0, _LONGEST_NS),
+    ("resend_guard_ns", 0, _LONGEST_NS), ("missing_threshold", 1, LARGEST_WINDOW), ("waiting_sdus", 0, MOST_QUEUE_SDUS),
 )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ STATE = dtype(
     [
         *((name, np.int64) for name in (
             "head", "next", "tail", "taken", "front", "back", "ending", "moved", "refused", "most_ends",
-            "octets", "sdus", "ring",
+            "octets", "sdus", "waits", "ring",
         )),
         ("sdu", SDU, (MOST_QUEUE_SDUS,)),
         ("lis", np.int64, (LARGEST_PDU_BYTES // 2 + 2,)),
@@ -38,19 +38,22 @@ STATE = dtype(
 Numbers of SDUs count up for ever: [head, next) are sent but not acknowledged, `taken` octets of `next` are sent, `tail`
 is the next to come. `front` and `back` count octets likewise: positions in the stream of all SDUs. What is left of the
 SDU begun is `moved` octets before `front`: SDUs after it have been dropped. `octets` octets may wait, of `sdus` SDUs
-at most; `ring` octets are kept, 0 in the mode without octets. `sdu`: a ring of what is known of each SDU, as large as
-it can be set: what is not used takes no memory. `lis`: length indicators of the PDU being filled, `most_ends` of them
-and one for padding.
+at most, those sent included, and of `waits` SDUs not sent whole; `ring` octets are kept, 0 in the mode without octets.
+`sdu`: a ring of what is known of each SDU, as large as it can be set: what is not used takes no memory. `lis`: length
+indicators of the PDU being filled, `most_ends` of them and one for padding.
 """
 
 QUEUE = dtype([("v", STATE), ("octets", np.uint8, (MOST_KEPT_BYTES,))])
 """A queue, and in the mode with octets a ring of them."""
 
 
-def set_up(queue: Any, sdus: int, octets: int, ends: int, keeps_octets: bool) -> None:
-    """Give an empty queue room for `sdus` SDUs of `octets` octets in all; `fill` puts at most `ends` ends in a PDU."""
+def set_up(queue: Any, sdus: int, octets: int, ends: int, keeps_octets: bool, waits: int = 0) -> None:
+    """Give an empty queue room for `sdus` SDUs of `octets` octets in all, `waits` of them (0: all) not sent whole.
+
+    `fill` puts at most `ends` ends in a PDU.
+    """
     v = queue.v
-    v.most_ends, v.octets, v.sdus, v.ring = ends, octets, sdus, 0
+    v.most_ends, v.octets, v.sdus, v.waits, v.ring = ends, octets, sdus, waits or sdus, 0
     if keeps_octets:
         v.ring = v.octets = min(octets, MOST_KEPT_BYTES)
 
@@ -59,7 +62,7 @@ def set_up(queue: Any, sdus: int, octets: int, ends: int, keeps_octets: bool) ->
 def has_room(queue: Any, length: int) -> bool:
     """Whether an SDU of `length` octets can be taken in."""
     v = queue.v
-    return v.tail - v.head < queue.v.sdus and v.back - v.front + length <= v.octets
+    return v.tail - v.head < v.sdus and v.tail - v.next < v.waits and v.back - v.front + length <= v.octets
 
 
 @kernel

@@ -12,7 +12,10 @@ from multitracer.replay.arq.rlc.parameters import MOST_QUEUE_SDUS, check
 from multitracer.replay.arq.rlc.queue import QUEUE, append_sdu, drop_waiting
 from multitracer.replay.arq.stretches import above_dtype, hand_over, lose
 
-__all__ = ["copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered", "wants"]
+__all__ = [
+    "carries_data", "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "on_air", "receive",
+    "total_delivered", "wants",
+]  # fmt: skip
 
 TM_FRAME = numbers("sdu start")
 """The SDU that is the PDU, and where it begins in the stream."""
@@ -91,6 +94,17 @@ def _drop_first(e: TmEntity) -> None:
     v = e.queue.v
     drop_waiting(e.queue, v.next + 1)
     v.head = v.next
+
+
+@kernel
+def carries_data(frame: Any) -> int:
+    """Every PDU is an SDU."""
+    return 1
+
+
+@kernel
+def on_air(e: TmEntity, frame: Any, end: int) -> None:
+    """No timer runs from here."""
 
 
 @kernel

@@ -22,7 +22,10 @@ from multitracer.replay.arq.rlc.reassembly import MOST_PIECES, PDU, REASSEMBLY, 
 from multitracer.replay.arq.rlc.segmentation import fill, most_ends, read_indicators
 from multitracer.replay.arq.stretches import above_dtype, lose
 
-__all__ = ["copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered", "wants"]
+__all__ = [
+    "carries_data", "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "on_air", "receive",
+    "total_delivered", "wants",
+]  # fmt: skip
 
 HEAD_BYTES = 1
 MODULUS = 128
@@ -158,6 +161,17 @@ def _free(e: UmEntity) -> None:
     """SDUs sent or dropped make room, but one whose end is still to be told."""
     v = e.queue.v
     v.head = v.next - (1 if v.ending else 0)
+
+
+@kernel
+def carries_data(frame: Any) -> int:
+    """Every PDU carries data."""
+    return 1
+
+
+@kernel
+def on_air(e: UmEntity, frame: Any, end: int) -> None:
+    """No timer runs from here."""
 
 
 @kernel

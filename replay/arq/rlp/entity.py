@@ -6,15 +6,18 @@ of octets, for a live link. A link begins connected (asynchronous balanced mode)
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from multitracer.model.errors import UsageError
+from multitracer.replay.arq import orders
 from multitracer.replay.arq.fields import NEVER, record, table
 from multitracer.replay.arq.rlp import l2r, state
 from multitracer.wire import rlp
 
 STATUS_OCTETS = 1
+AFTER_N2 = ("reset", "release")
 OVERHEAD_BYTES = rlp.HEADER_BYTES + rlp.FCS_BYTES + STATUS_OCTETS
 """What a full frame carries besides characters: header, L2R status octet, check sequence."""
 
@@ -41,6 +44,8 @@ class Parameters:
     n2: int = 6
     """N2: how many times a frame, an SREJ or SABM is sent again, and a poll is sent; then the link is reset or given
     up."""
+    after_n2: str = "reset"
+    """What follows: a reset, or the `release` of the call by DISC, as in some networks (paper 004, 6.5)."""
     persistent: bool = False
     """SABM is repeated for as long as it takes, where else the link fails after N2 repeats."""
     frame_bytes: int = 30
@@ -72,6 +77,8 @@ class Parameters:
         _within("drain_bytes_per_s", self.drain_bytes_per_s, 0, 10**9)
         _within("xoff_bytes", self.xoff_bytes, 1, 10**9)
         _within("xon_bytes", self.xon_bytes, 0, self.xoff_bytes - 1)
+        if self.after_n2 not in AFTER_N2:
+            raise UsageError(f"RLP after_n2 is {self.after_n2!r}; it must be {' or '.join(AFTER_N2)}")
 
     @property
     def room(self) -> int:
@@ -95,8 +102,20 @@ def entity(parameters: Parameters) -> Any:
     e.high, e.low = parameters.xoff_bytes, parameters.xon_bytes
     e.piggyback, e.reject = parameters.piggyback_srej, parameters.reject
     e.every_nr, e.persistent = parameters.t1_every_nr, parameters.persistent
-    e.flush_queue = parameters.flush_queue
+    e.flush_queue, e.release = parameters.flush_queue, parameters.after_n2 == "release"
+    orders.none(e)
     return e
+
+
+def ended(e: Any) -> bool:
+    """Whether an entity has given up the link for good, or was disconnected."""
+    return int(e.state) in (state.DETACHED, state.FAILED)
+
+
+def obey(e: Any, given: Iterable[tuple[int, int]]) -> None:
+    """Give an entity its orders (see `arq.orders`)."""
+    orders.give(e, given)
+    e.look_due = min(e.look_due, e.orders.rows[0].time_ns)
 
 
 def frames(capacity: int, parameters: Parameters) -> Any:

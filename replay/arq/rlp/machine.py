@@ -11,6 +11,8 @@ from multitracer.compute.kernels import kernel
 from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.arq.notes import EXPIRED
 from multitracer.replay.arq.notes import note as write
+from multitracer.replay.arq.orders import RESET as RESET_LINK
+from multitracer.replay.arq.orders import STOP, next_order, order_due
 from multitracer.replay.arq.rlp.receiver import (
     ask_again,
     catch_up,
@@ -27,6 +29,7 @@ from multitracer.replay.arq.rlp.state import (
     ABM,
     COMMAND,
     CONTENT,
+    COUNT_AT,
     DETACHED,
     DISC,
     DM,
@@ -43,6 +46,7 @@ from multitracer.replay.arq.rlp.state import (
     NUMBER,
     POLLING,
     REJ,
+    RELEASING,
     RESET,
     RESETTING,
     RNR,
@@ -97,7 +101,7 @@ def chosen(e: Any, frame: Any, now: int) -> int:
         frame.position = e.s_position[n]
         return information(e, n, now)
     if n == -2:  # a frame is needed more often than N2 allows
-        begin_reset(e)
+        exceed_n2(e, now)
         return urgent_frame(e, now)
     if e.requests > 0:
         return request(e, now) | S_FRAME | COMMAND
@@ -127,7 +131,7 @@ def urgent_frame(e: Any, now: int) -> int:
         e.urgent = due & ~DUE_SABM
         e.poll_count += 1
         e.t_due = now + e.t1
-        return U_FRAME | SABM << NR_AT | COMMAND | FINAL
+        return U_FRAME | (DISC if e.state == RELEASING else SABM) << NR_AT | COMMAND | FINAL
     return NULL
 
 
@@ -148,13 +152,25 @@ def information(e: Any, n: int, now: int) -> int:
 
 
 @kernel
+def carries_data(frame: Any) -> int:
+    """Whether it is an information frame with characters."""
+    return int(frame.header & NUMBER < S_FRAME and frame.header >> COUNT_AT > 0)
+
+
+@kernel
+def on_air(e: Any, frame: Any, end: int) -> None:
+    """T1 runs from when a frame is made."""
+    return
+
+
+@kernel
 def receive(e: Any, frame: Any, octets: int, now: int) -> None:
     """Take in a frame that arrived undamaged."""
     header = frame.header
     ns = header & NUMBER
     if ns == U_FRAME:
         if header != NULL:
-            on_unnumbered(e, header >> NR_AT & NUMBER)
+            on_unnumbered(e, header >> NR_AT & NUMBER, now)
         return
     if e.state != ABM or (ns != S_FRAME and header & FINAL and header & COMMAND):
         return  # 24.022 5.3: an I+S command with P=1 is ignored
@@ -226,40 +242,51 @@ def on_information(e: Any, n: int, header: int, position: int, now: int) -> None
 
 
 @kernel
-def on_unnumbered(e: Any, m: int) -> None:
-    """A U frame: SABM resets, UA ends the reset that this end began, DISC and DM end the link."""
+def on_unnumbered(e: Any, m: int, now: int) -> None:
+    """A U frame: SABM resets, UA ends the reset or the release that this end began, DISC and DM end the link."""
     if e.state == FAILED:
         return
     if m == SABM:
-        flush(e)
+        flush(e, now)
         e.resets_seen += 1
         e.state = ABM
         e.urgent = DUE_UA
-    elif m == UA and e.state == RESETTING:
-        e.state = ABM
+    elif m == UA and (e.state == RESETTING or e.state == RELEASING):
+        e.state = ABM if e.state == RESETTING else DETACHED
         e.urgent = 0
         e.poll_count = 0
         e.t_due = NEVER
     elif m == DISC:
-        flush(e)
+        flush(e, now)
         e.state = DETACHED
         e.urgent = DUE_UA
     elif m == DM:
-        flush(e)
+        flush(e, now)
         e.state = DETACHED
 
 
 @kernel
-def begin_reset(e: Any) -> None:
+def exceed_n2(e: Any, now: int) -> None:
+    """Something is needed more often than N2 allows: reset the link, or release it."""
+    if e.release == 0:
+        begin_reset(e, now)
+        return
+    flush(e, now)
+    e.state = RELEASING
+    e.urgent = DUE_SABM
+
+
+@kernel
+def begin_reset(e: Any, now: int) -> None:
     """Give up on what is outstanding: both ends start anew (24.022 5.3.3)."""
-    flush(e)
+    flush(e, now)
     e.state = RESETTING
     e.urgent = DUE_SABM
     e.resets += 1
 
 
 @kernel
-def flush(e: Any) -> None:
+def flush(e: Any, now: int) -> None:
     """Empty both buffers and set all variables to zero; user data in them is lost."""
     first = e.s_position[e.va] if e.filled > 0 else e.next_octet
     if e.flush_queue:
@@ -271,6 +298,8 @@ def flush(e: Any) -> None:
     forget(e)
     e.urgent = e.vs = e.va = e.vd = e.vr = 0
     e.filled = e.back = e.resend = e.peer_busy = e.poll_state = e.poll_count = e.ack = 0
+    if e.xoff:
+        e.xoff_ns += now - e.xoff_since
     e.xoff = 0
     e.x_sent = 0
     e.t_due = NEVER
@@ -297,18 +326,18 @@ def expire(e: Any, now: int) -> None:
     if e.look_due <= now:
         look(e, now)
     if e.t_rcvs_due <= now and not ask_again(e, now):
-        begin_reset(e)
+        exceed_n2(e, now)
     if e.t_due <= now:
         e.t_due = NEVER
         e.timeouts += 1
-        if e.state == RESETTING:
-            if e.poll_count > e.n2 and e.persistent == 0:
+        if e.state == RESETTING or e.state == RELEASING:
+            if e.poll_count > e.n2 and (e.persistent == 0 or e.state == RELEASING):
                 e.state = FAILED
             else:
                 e.urgent |= DUE_SABM
         elif e.state == ABM and (e.filled > e.back or e.peer_busy or e.poll_state == WAITING):
             if e.poll_count >= e.n2:
-                begin_reset(e)
+                exceed_n2(e, now)
             else:
                 e.poll_state = POLLING
                 e.urgent |= DUE_POLL
@@ -316,12 +345,19 @@ def expire(e: Any, now: int) -> None:
 
 @kernel
 def look(e: Any, now: int) -> None:
-    """See whether an acknowledgement or the end of XOFF is due, and when to see again."""
+    """See whether an acknowledgement, the end of XOFF or an order is due, and when to see again."""
+    e.look_due = e.ack_due if e.ack != 0 and e.ack_due > now else NEVER
     if e.drain > 0:
         watch(e, now)
-    e.look_due = e.ack_due if e.ack != 0 and e.ack_due > now else NEVER
-    if e.x:
-        e.look_due = min(e.look_due, now + xon_after(e))
+        if e.x:
+            e.look_due = min(e.look_due, now + xon_after(e))
+    while order_due(e) <= now:
+        what = next_order(e)
+        if what != RESET_LINK:
+            e.x = int(what == STOP)
+        elif e.state == ABM:
+            begin_reset(e, now)
+    e.look_due = min(e.look_due, order_due(e))
 
 
 @kernel

@@ -125,8 +125,10 @@ def deliver(e: Any, content: int, position: int, first_ns: int, now: int) -> Non
         e.xoff = x
         if x:
             e.xoffs += 1
+            e.xoff_since = now
         else:
             e.xons += 1
+            e.xoff_ns += now - e.xoff_since
     if count == 0:
         return
     if 0 <= position < e.expected:  # an old frame, taken for a new one: see Parameters.window

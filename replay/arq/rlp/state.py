@@ -12,6 +12,7 @@ import numpy as np
 from multitracer.compute.kernels import kernel
 from multitracer.replay.arq.fields import codes, joined, numbers
 from multitracer.replay.arq.notes import OWN
+from multitracer.replay.arq.orders import ORDERS
 from multitracer.replay.arq.stretches import above_dtype
 from multitracer.wire.rlp import MODULUS
 
@@ -23,8 +24,8 @@ RR, RNR, REJ, SREJ = range(4)
 SABM, UA, DISC, DM, NULL_M = 0x07, 0x0C, 0x08, 0x03, 0x0F
 NULL = U_FRAME | NULL_M << NR_AT
 
-ABM, RESETTING, DETACHED, FAILED = range(4)
-"""Link states: connected; SABM sent; disconnected by the peer; given up, for SABM was never answered."""
+ABM, RESETTING, DETACHED, FAILED, RELEASING = range(5)
+"""Link states: connected; SABM sent; disconnected; given up, for SABM or DISC was never answered; DISC sent."""
 IDLE, POLLING, WAITING = range(3)
 """Poll states: none; the poll is to be sent; its answer is awaited."""
 WANTED, ASKED, RECEIVED = 1, 2, 3
@@ -44,11 +45,12 @@ _SENDER = numbers(
 )
 _RECEIVER = numbers(
     "vr span requests request_from asked_slots t_rcvs_due ack ack_due busy expected xoff x x_sent level level_time",
-    "fresh look_due",
+    "fresh look_due xoff_since xoff_ns",
 )
-"""`x` is the condition to tell the peer, `xoff` the one that the peer sent; `fresh`: nothing came since a reset."""
+"""`x` is the condition to tell the peer, `xoff` the one that the peer sent, since when, and how long before that (ns);
+`fresh`: nothing came since a reset."""
 _PARAMETERS = numbers(
-    "window n2 t1 t2 t_rcvs room frame_bytes piggyback reject flush_queue drain high low every_nr persistent"
+    "window n2 t1 t2 t_rcvs room frame_bytes piggyback reject flush_queue drain high low every_nr persistent release"
 )
 _NOTED = numbers("noted_resets noted_flushed noted_xoffs noted_xons")
 _SLOTS = (
@@ -57,7 +59,9 @@ _SLOTS = (
 """One for each sequence number: of the sender, then of the receiver."""
 ENTITY = joined(
     _SENDER, _RECEIVER, _PARAMETERS, numbers(*COUNTERS), _NOTED,
-    tables=[*((name, np.int64, (64,)) for name in _SLOTS), ("above", above_dtype(MODULUS, 4))],
+    tables=[
+        *((name, np.int64, (64,)) for name in _SLOTS), ("orders", ORDERS), ("above", above_dtype(MODULUS, 4)),
+    ],
 )  # fmt: skip
 FRAME = numbers("header position")
 

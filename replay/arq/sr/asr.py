@@ -1,7 +1,8 @@
 """Adaptive selective repeat: SR (see `machine`) with a timeout that follows the link's round trips.
 
 The arithmetic is TCP's integer one in ticks of 10 ms: the smoothed round trip is kept times 8, its variation
-times 4. The machine decides which acknowledgements give a sample: those of something new, from the highest frame that
+times 4. Without ticks (`arithmetic` float) it is the same in nanoseconds, where a sum is cut by less than one. The
+machine decides which acknowledgements give a sample: those of something new, from the highest frame that
 they acknowledge. The timeout is not backed off, and is at least a tick.
 Source: Xylomenos & Makidis, MONET 13 (3-4), 2008; V. Jacobson, SIGCOMM 1988, appendix A.
 """
@@ -16,6 +17,8 @@ from multitracer.model.errors import UsageError
 from multitracer.replay.arq.fields import numbers, record
 from multitracer.replay.arq.sr.parameters import LONGEST_MS, MS, WindowParameters, within
 
+LARGEST_WEIGHT = 16
+ARITHMETICS = ("integer", "float")
 ESTIMATE = numbers("srtt8 var4 rtxto_ns largest_ns")
 """The smoothed round trip in ticks times 8, its variation in ticks times 4, the timeout that follows, and the largest
 there was (ns)."""
@@ -25,17 +28,21 @@ there was (ns)."""
 class AsrParameters(WindowParameters):
     """ASR: timeout = alpha * srtt + beta * srttvar (the paper's policy alpha + beta)."""
 
-    alpha: int = 3
+    alpha: float = 3
     """Weight of the smoothed round trip (paper: 1 to 4; 3 + 2 best with uniform errors)."""
-    beta: int = 2
+    beta: float = 2
     """Weight of its variation (paper: 0, 2 or 4)."""
     initial_srtt_ms: int = 1100
     """The smoothed round trip before any sample (paper: 1.1 s; the variation begins at 0)."""
     max_timeout_ms: int = 0
     """The timeout is at most this; 0: no limit (paper: none). Without one it can run away: the sample of an ACK that
     had to wait for a repair by timeout holds that timeout, and the next timeout is `alpha` times as long."""
+    min_timeout_ms: int = 0
+    """The timeout is at least this, and a tick (paper: none is stated)."""
     tick_ms: int = 10
     """What all times are counted in (paper: 10 ms)."""
+    arithmetic: str = "integer"
+    """`integer`: TCP's code, in ticks; `float`: without ticks (paper: both, integer unless said)."""
     karn: bool = False
     """Whether frames sent more than once give no sample; the paper excludes only duplicate ACKs."""
     var_uses_new_srtt: bool = False
@@ -44,8 +51,12 @@ class AsrParameters(WindowParameters):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        within("alpha", self.alpha, 1, 16)
-        within("beta", self.beta, 0, 16)
+        for name, least in (("alpha", 1), ("beta", 0)):
+            if not least <= getattr(self, name) <= LARGEST_WEIGHT:
+                raise UsageError(f"{name} {getattr(self, name)!r} must be a number from {least} to {LARGEST_WEIGHT}")
+        if self.arithmetic not in ARITHMETICS:
+            raise UsageError(f"arithmetic {self.arithmetic!r} must be one of {', '.join(ARITHMETICS)}")
+        within("min_timeout_ms", self.min_timeout_ms, 0, LONGEST_MS)
         within("tick_ms", self.tick_ms, 1, 1000)
         within("max_timeout_ms", self.max_timeout_ms, 0, LONGEST_MS)
         if 0 < self.max_timeout_ms < self.tick_ms:
@@ -58,9 +69,10 @@ class AsrParameters(WindowParameters):
     def rules(self) -> Any:
         """The parameters as kernels read them."""
         rules = super().rules()
-        rules.tick_ns = self.tick_ms * MS
+        rules.tick_ns = self.tick_ms * MS if self.arithmetic == "integer" else 1
         rules.alpha, rules.beta = self.alpha, self.beta
-        rules.srtt_ticks = self.initial_srtt_ms // self.tick_ms
+        rules.srtt_ticks = self.initial_srtt_ms * MS // rules.tick_ns
+        rules.least_ns = max(rules.tick_ns, self.min_timeout_ms * MS)
         rules.most_ns = self.max_timeout_ms * MS
         rules.karn, rules.new_srtt = self.karn, self.var_uses_new_srtt
         return rules
@@ -77,8 +89,8 @@ def estimate(rules: Any) -> Any:
 @kernel
 def timeout_ns(estimate: Any, rules: Any) -> int:
     """The timeout that the policy makes of an estimate, at least a tick, and at most the limit if there is one."""
-    ticks = rules.alpha * (estimate.srtt8 >> 3) + rules.beta * (estimate.var4 >> 2)
-    timeout = max(ticks, 1) * rules.tick_ns
+    ticks = int(rules.alpha * (estimate.srtt8 >> 3) + rules.beta * (estimate.var4 >> 2))
+    timeout = max(ticks * rules.tick_ns, rules.least_ns)
     return min(timeout, rules.most_ns) if rules.most_ns > 0 else timeout
 
 

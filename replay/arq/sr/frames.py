@@ -9,6 +9,7 @@ check sequence: the layer below says which frames are erased.
     DATA   the frame's own     piggybacked, if bit 2    of the last NACK answered (the echo)
     ACK    0                   next frame expected      0
     NACK   the missing frame   0                        this NACK's
+    SKIP   the frame given up  piggybacked, if bit 2    as DATA
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from multitracer.replay.arq.fields import codes, numbers
 MODULUS = 256
 """N(S), N(R) and the NACK identifier have 8 bits each: a window of 127 needs at least 254 numbers."""
 
-DATA, ACK, NACK = codes(3)
-KINDS = ("DATA", "ACK", "NACK")
+DATA, ACK, NACK, SKIP = codes(4)
+KINDS = ("DATA", "ACK", "NACK", "SKIP")
 
 FRAME = numbers("kind ns has_nr nr id", "sdu start octets")
 """A frame in a simulation: its header; its SDU's number, place in the stream and size, all 0 without one."""
@@ -77,11 +78,11 @@ def decode(octets: bytes, header_bytes: int = 6, control_bytes: int = 6) -> tupl
 def _misfit(header: Header, octets: int) -> str:
     """Why no frame has this header and `octets` octets of SDU; empty when one has."""
     kind, ns, has_nr, nr, identifier = header
-    if not DATA <= kind <= NACK:
-        return f"kind {kind} must be {DATA} to {NACK}"
+    if not DATA <= kind <= SKIP:
+        return f"kind {kind} must be {DATA} to {SKIP}"
     if (kind == DATA) != (octets > 0):
         return f"a frame of kind {KINDS[kind]} cannot carry {octets} octets"
-    if has_nr not in (0, 1) or (kind != DATA and has_nr != int(kind == ACK)) or (nr and not has_nr):
+    if has_nr not in (0, 1) or (kind in (ACK, NACK) and has_nr != int(kind == ACK)) or (nr and not has_nr):
         return f"a frame of kind {KINDS[kind]} cannot have N(R) {nr} with its bit {has_nr}"
     if kind == ACK and (ns or identifier):
         return f"an ACK has neither N(S) {ns} nor identifier {identifier}"

@@ -3,13 +3,17 @@
 An entity sends and receives; its state is in `state`. Inside it, frames have running numbers, which are also the
 numbers of their SDUs; on the air there are the low 8 bits. Until it is acknowledged, a sent frame is in one
 of two chains: TIMERS, in the order of expiry, or RESENDS. A missing frame is in NACKS_DUE or NACKED. So
-nothing is ever searched for. A frame's timer starts when the frame is handed down, also if it then waits in a queue.
+nothing is ever searched for. A frame's timer starts when the frame is handed down, also if it then waits in a queue;
+or (`timer_starts` sent) when the device below has sent it. Until then it is in no chain.
 
 With multireject, the paper's choice, a frame may be reported more than once. The paper states no mechanism for it;
 this one is ours: NACKs are numbered, and each data frame echoes the
 number of the last NACK that was answered before it or with it. Neither direction reorders, so if a frame is
 missing although its NACK is echoed, it was lost again, or the NACK was: it is reported anew. When
-nothing echoes, the sender's timer helps.
+nothing echoes, the sender's timer helps. Other rules (`renack`) go by the time since its last NACK.
+
+Where retransmissions are limited, what is given up leaves a hole that nothing would fill: the sender goes on to send
+the frame without its SDU (SKIP), and the receiver moves past it. The paper has no limit, and so no such frame.
 
 The paper's two simpler variants report each missing frame once, and the sender's timer repairs what is lost again:
 all of them at once, or each when the one reported before it has arrived, as with the single SREJ of HDLC.
@@ -28,12 +32,14 @@ from multitracer.replay.arq.notes import EXPIRED, OWN
 from multitracer.replay.arq.notes import note as write
 from multitracer.replay.arq.sdu_queue import length, offer, take, wants
 from multitracer.replay.arq.sr.asr import learn
-from multitracer.replay.arq.sr.frames import ACK, DATA, MODULUS, NACK, copy_frame
+from multitracer.replay.arq.sr.frames import ACK, DATA, MODULUS, NACK, SKIP, copy_frame
+from multitracer.replay.arq.sr.parameters import BY_ECHO, NO_RENACK
 from multitracer.replay.arq.sr.state import NACKED, NACKS_DUE, RESENDS, SLOTS, TIMERS
-from multitracer.replay.arq.stretches import hand_over
+from multitracer.replay.arq.stretches import hand_over, lose
 
 __all__ = [
-    "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "receive", "total_delivered", "wants",
+    "carries_data", "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "on_air", "receive",
+    "total_delivered", "wants",
 ]  # fmt: skip
 
 TIMEOUT, ACK_TIMEOUT = codes(2, OWN)
@@ -50,23 +56,56 @@ def number(base: int, place: int) -> int:
 def next_frame(e: Any, frame: Any, now: int) -> int:
     """Write the frame to be sent, start its timer, and return its octets on the air; 0 when there is none.
 
-    NACKs go first, then an ACK whose timer expired, retransmissions, and new frames within the window.
+    NACKs go first, then an ACK whose timer expired, retransmissions, and new frames within the window. Where ACKs wait
+    for their timer to go with data, one whose timer expired goes with the data that is there to be sent.
     """
     state = e.state
     place = e.got[NACKS_DUE].next
     if place < SLOTS and not (e.rules.one_outstanding and e.got[NACKED].next < SLOTS):
-        write_nack(e, place, frame)
+        write_nack(e, place, frame, now)
         return e.rules.control_bytes
-    if state.ack_due:
+    if state.ack_due and not (e.rules.late_acks and has_data(e)):
         write_ack(e, frame)
         return e.rules.control_bytes
     place = e.sent[RESENDS].next
     if place < SLOTS:
         e.counts.retransmissions += 1
         return send(e, number(state.va, place), now, frame)
-    if state.vs - state.va < e.rules.window and length(e.queue) > 0:
+    if may_admit(e):
         return send(e, admit(e), now, frame)
     return 0
+
+
+@kernel
+def has_data(e: Any) -> bool:
+    """Whether a data frame can be sent."""
+    return e.sent[RESENDS].next < SLOTS or may_admit(e)
+
+
+@kernel
+def may_admit(e: Any) -> bool:
+    """Whether an SDU waits, and the window is open."""
+    return e.state.vs - e.state.va < e.rules.window and length(e.queue) > 0
+
+
+@kernel
+def carries_data(frame: Any) -> int:
+    """Whether it carries an SDU."""
+    return int(frame.kind == DATA)
+
+
+@kernel
+def on_air(e: Any, frame: Any, end: int) -> None:
+    """A frame has been sent, or dropped, at `end`: its timer starts then, where it does not at hand-down."""
+    state = e.state
+    if e.rules.timer_on_air == 0 or (frame.kind != DATA and frame.kind != SKIP):
+        return
+    ahead = (frame.ns - state.va) % MODULUS
+    if ahead < state.vs - state.va:  # not acknowledged meanwhile, by an earlier copy
+        place = (state.va + ahead) % SLOTS
+        e.sent[place].sent_ns = end
+        if e.sent[place].due == 0:  # else it has been asked for while it waited in the queue
+            start_timer(e, place, end)
 
 
 @kernel
@@ -77,11 +116,11 @@ def begin(frame: Any, kind: int) -> None:
 
 
 @kernel
-def write_nack(e: Any, place: int, frame: Any) -> None:
+def write_nack(e: Any, place: int, frame: Any, now: int) -> None:
     """Report the missing frame at `place`, under the next NACK number."""
     state = e.state
     state.nack_ids += 1
-    e.got[place].nack_id = state.nack_ids
+    e.got[place].nack_id, e.got[place].nacked_ns = state.nack_ids, now
     remove(e.got, place)
     append(e.got, NACKED, place)
     begin(frame, NACK)
@@ -114,7 +153,7 @@ def admit(e: Any) -> int:
     n = state.vs
     row, sdu = e.sent[n % SLOTS], e.queue.rows[take(e.queue)]
     row.sdu, row.start, row.octets = sdu.sdu, sdu.start, sdu.octets
-    row.sendings = row.answers = 0
+    row.sendings = row.answers = row.due = 0
     state.vs += 1
     e.counts.first_sendings += 1
     return n
@@ -128,16 +167,30 @@ def send(e: Any, n: int, now: int, frame: Any) -> int:
     if row.answers:
         state.echo = row.answers % MODULUS
         row.answers = 0
-    begin(frame, DATA)
+    if e.rules.most_sendings > 0 and row.sendings == e.rules.most_sendings:
+        give_up(e, row)
+    begin(frame, DATA if row.octets > 0 else SKIP)
     frame.ns = n % MODULUS
     frame.id = state.echo
     frame.sdu, frame.start, frame.octets = row.sdu, row.start, row.octets
-    if state.ack_due or state.ack_at != NEVER:
+    if state.ack_due or (state.ack_at != NEVER and e.rules.late_acks == 0):
         write_nr(e, frame)
     row.sent_ns = now
     row.sendings += 1
-    start_timer(e, place, now)
-    return e.rules.header_bytes + row.octets
+    row.due = 0
+    if e.rules.timer_on_air:
+        remove(e.sent, place)
+    else:
+        start_timer(e, place, now)
+    return e.rules.header_bytes + row.octets if row.octets > 0 else e.rules.control_bytes
+
+
+@kernel
+def give_up(e: Any, row: Any) -> None:
+    """Give up the SDU of a frame that was sent as often as it may; the frame goes on without it."""
+    lose(e.above, row.start, row.start + row.octets, row.sdu)
+    row.octets = 0
+    e.counts.discarded += 1
 
 
 @kernel
@@ -159,10 +212,10 @@ def receive(e: Any, frame: Any, octets: int, now: int) -> None:
         acknowledge(e, frame.nr, now)
     if frame.kind == NACK:
         answer(e, frame.ns, frame.id)
-    elif frame.kind == DATA:
+    elif frame.kind != ACK:
         accept(e, frame, now)
-        if e.rules.renacks:
-            report_again(e, frame.id)
+        if e.rules.renacks != NO_RENACK:
+            report_again(e, frame.id, now)
 
 
 @kernel
@@ -189,6 +242,13 @@ def answer(e: Any, ns: int, identifier: int) -> None:
         return
     place = (state.va + ahead) % SLOTS
     e.sent[place].answers = MODULUS + identifier  # identifier 0 is a NACK's too
+    resend(e, place)
+
+
+@kernel
+def resend(e: Any, place: int) -> None:
+    """Queue the frame at `place` to be sent again."""
+    e.sent[place].due = 1
     remove(e.sent, place)
     append(e.sent, RESENDS, place)
 
@@ -225,12 +285,13 @@ def deliver(e: Any, now: int) -> None:
     row = e.got[first % SLOTS]
     while row.here:
         row.here = 0
-        hand_over(e.above, row.start, row.start + row.octets, row.sdu, row.first_ns)
+        if row.octets > 0:
+            hand_over(e.above, row.start, row.start + row.octets, row.sdu, row.first_ns)
+            counts.delivered_sdus += 1
         counts.delivered_octets += row.octets
         state.vr += 1
         row = e.got[state.vr % SLOTS]
     if state.vr > first:
-        counts.delivered_sdus += state.vr - first
         owe_ack(e, now)
 
 
@@ -242,14 +303,15 @@ def owe_ack(e: Any, now: int) -> None:
 
 
 @kernel
-def report_again(e: Any, echo: int) -> None:
-    """Have the frames reported again that are missing although their NACK was answered.
+def report_again(e: Any, echo: int, now: int) -> None:
+    """Have the frames reported again that are missing although their NACK was answered, or should have been by now.
 
     Of all numbers that the 8 bits of the echo can stand for, the sender means the highest that was sent.
     """
     answered = e.state.nack_ids - (e.state.nack_ids - echo) % MODULUS
+    by_echo, long_ago = e.rules.renacks == BY_ECHO, now - e.rules.renack_ns
     place = e.got[NACKED].next
-    while place < SLOTS and e.got[place].nack_id <= answered:
+    while place < SLOTS and (e.got[place].nack_id <= answered if by_echo else e.got[place].nacked_ns <= long_ago):
         remove(e.got, place)
         append(e.got, NACKS_DUE, place)
         e.counts.renacked += 1
@@ -272,8 +334,7 @@ def expire(e: Any, now: int) -> None:
         state.ack_due = state.ack_expired = 1
     place = e.sent[TIMERS].next
     while e.sent[place].expiry_ns <= now:
-        remove(e.sent, place)
-        append(e.sent, RESENDS, place)
+        resend(e, place)
         state.expired += 1
         place = e.sent[TIMERS].next
     e.counts.timeouts += state.expired

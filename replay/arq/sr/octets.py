@@ -9,11 +9,11 @@ from multitracer.replay.arq.sr import machine
 from multitracer.replay.arq.sr.frames import DATA, FRAME, decode, encode
 from multitracer.replay.arq.sr.parameters import WindowParameters
 from multitracer.replay.arq.sr.state import entity
-from multitracer.replay.arq.stretches import Delivered, clear
+from multitracer.replay.arq.stretches import Delivered, Flushed, clear
 
 
 class Sr(End):
-    """One side of an SR link in real octets, or of an ASR link when given AsrParameters; nothing is ever given up."""
+    """One side of an SR link in real octets, or of an ASR link when given AsrParameters."""
 
     def __init__(self, parameters: WindowParameters) -> None:
         self.parameters = parameters
@@ -39,6 +39,8 @@ class Sr(End):
         frame = self._frame
         if not machine.next_frame(self.entity, frame, now):
             return None
+        machine.on_air(self.entity, frame, now)
+        self._take_flushed(now)
         if frame.kind != DATA:
             return encode(frame, header_bytes=self.parameters.control_bytes)
         return encode(frame, self._sdus[int(frame.sdu)], self.parameters.header_bytes)
@@ -64,6 +66,12 @@ class Sr(End):
             if not machine.offer(self.entity, number, self._starts[number], len(self._sdus[number]), now):
                 break
             self._handed_down += 1
+
+    def _take_flushed(self, now: int) -> None:
+        above = self.entity.above
+        for row in above.lost[: int(above.count.lost)]:
+            self._flushed.append(Flushed(int(row["sdu"]), int(row["start"]), int(row["end"]), now))
+        clear(above)
 
     def _take_delivered(self, now: int) -> None:
         above = self.entity.above

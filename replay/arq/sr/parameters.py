@@ -9,24 +9,37 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from multitracer.model.errors import UsageError
-from multitracer.replay.arq.fields import numbers, record
+from multitracer.replay.arq.fields import joined, numbers, record
+from multitracer.replay.arq.sdu_queue import ROOM
 from multitracer.replay.arq.sr.frames import MODULUS, SMALLEST_HEADER
 
 MS = 1_000_000
 """Nanoseconds in a millisecond."""
 
 NACKS = ("multireject", "one-outstanding", "one-per-frame")
-RENACK = ("none", "echo")
+RENACK = ("none", "echo", "rtt", "every")
+NO_RENACK, BY_ECHO, BY_TIME = range(3)
+"""Values of `renacks` in the rules: every is by time too, after 0 ns."""
+TIMER_STARTS = ("hand-down", "sent")
+PIGGYBACKS = ("due", "late")
 LONGEST_MS = 3_600_000
 LARGEST_HEADER = 64
+MOST_RETRANSMISSIONS = 10_000
 
-RULES = numbers(
-    "window ack_delay_ns", "one_outstanding renacks", "header_bytes control_bytes", "timeout_ns",
-    "tick_ns alpha beta srtt_ticks karn new_srtt most_ns",
+RULES = joined(
+    numbers(
+        "window ack_delay_ns", "one_outstanding renacks renack_ns", "late_acks timer_on_air most_sendings",
+        "header_bytes control_bytes", "timeout_ns", "tick_ns srtt_ticks karn new_srtt least_ns most_ns",
+    ),
+    tables=[("alpha", np.float64), ("beta", np.float64)],
 )  # fmt: skip
 """one_outstanding: whether a NACK waits for the frame that the NACK before it asked for; renacks: whether a frame may
-have several. The last seven are ASR's; tick_ns is 0 when the timeout is constant (timeout_ns)."""
+have several, and by what, renack_ns: how long after the last; late_acks: whether an ACK goes with data only once its
+timer expired; timer_on_air: whether a frame's timer starts when it has been sent; most_sendings: 0 for no limit. From
+tick_ns on they are ASR's; it is 0 when the timeout is constant (timeout_ns)."""
 
 
 def within(name: str, value: int, low: int, high: int) -> None:
@@ -48,21 +61,39 @@ class WindowParameters:
     `one-per-frame`: one NACK for each at once, as with `renack` none; `one-outstanding`: one NACK for each, which
     waits until the frame that the NACK before asked for has arrived. What is lost again the sender's timer repairs."""
     renack: str = "echo"
-    """With `multireject`, `echo`: a frame still missing after the sender answered its NACK gets another; `none`: one
-    NACK each."""
+    """With `multireject`, `echo`: a frame still missing after the sender answered its NACK gets another; `rtt`: one
+    still missing `renack_ms` after its last NACK does when the next data frame comes; `every`: each data frame that
+    comes while it is missing makes another; `none`: one NACK each."""
+    renack_ms: int = 133
+    """With `rtt`: the link's round trip (paper: twice 50 ms, a frame and an ACK at 64 kbit/s)."""
+    timer_starts: str = "hand-down"
+    """A frame's timer, and ASR's sample, start when it is handed down (paper), or when it has been `sent`."""
+    piggyback: str = "due"
+    """Any data frame takes an ACK along that is owed, or (`late`) only one that is to be sent when `ack_delay_ms` are
+    over."""
+    max_retransmissions: int = -1
+    """Times that a frame is sent again; then its SDU is given up, and a frame without it (SKIP) goes in its place until
+    that is acknowledged. -1: no limit (paper: none is stated)."""
     header_bytes: int = 6
     """Octets in front of the SDU in a data frame."""
     control_bytes: int = 6
-    """Octets of an ACK or NACK frame."""
+    """Octets of an ACK, NACK or SKIP frame."""
+    queue_sdus: int = ROOM
+    """SDUs that wait, at most."""
 
     def __post_init__(self) -> None:
         within("window", self.window, 1, MODULUS // 2)
         within("ack_delay_ms", self.ack_delay_ms, 0, LONGEST_MS)
         within("header_bytes", self.header_bytes, SMALLEST_HEADER, LARGEST_HEADER)
         within("control_bytes", self.control_bytes, SMALLEST_HEADER, LARGEST_HEADER)
-        for name, value, words in (("nack", self.nack, NACKS), ("renack", self.renack, RENACK)):
-            if value not in words:
-                raise UsageError(f"{name} {value!r} must be one of {', '.join(words)}")
+        within("renack_ms", self.renack_ms, 0, LONGEST_MS)
+        within("queue_sdus", self.queue_sdus, 1, ROOM)
+        within("max_retransmissions", self.max_retransmissions, -1, MOST_RETRANSMISSIONS)
+        for name, words in (
+            ("nack", NACKS), ("renack", RENACK), ("timer_starts", TIMER_STARTS), ("piggyback", PIGGYBACKS),
+        ):  # fmt: skip
+            if getattr(self, name) not in words:
+                raise UsageError(f"{name} {getattr(self, name)!r} must be one of {', '.join(words)}")
 
     def rules(self) -> Any:
         """The parameters as kernels read them."""
@@ -70,7 +101,12 @@ class WindowParameters:
         rules.window = self.window
         rules.ack_delay_ns = self.ack_delay_ms * MS
         rules.one_outstanding = self.nack == "one-outstanding"
-        rules.renacks = self.nack == "multireject" and self.renack == "echo"
+        rules.renacks = (NO_RENACK, BY_ECHO, BY_TIME, BY_TIME)[RENACK.index(self.renack)]
+        if self.nack != "multireject":
+            rules.renacks = NO_RENACK
+        rules.renack_ns = self.renack_ms * MS if self.renack == "rtt" else 0
+        rules.late_acks, rules.timer_on_air = self.piggyback == "late", self.timer_starts == "sent"
+        rules.most_sendings = 1 + self.max_retransmissions
         rules.header_bytes, rules.control_bytes = self.header_bytes, self.control_bytes
         return rules
 

@@ -20,23 +20,24 @@ STATE = numbers("vs va vr vh", "echo nack_ids", "ack_at ack_due", "expired ack_e
 echo: number of the last NACK answered; nack_ids: NACKs sent. ack_at: when the ACK timer expires (ns); ack_due:
 whether it did. expired, ack_expired: the frames' timers, and the ACK timer, that expired in the last `expire`."""
 
-SENT = numbers("sdu start octets", "sent_ns sendings", "expiry_ns answers", "previous next")
+SENT = numbers("sdu start octets", "sent_ns sendings", "expiry_ns answers due", "previous next")
 """A sent frame: its SDU; when it was sent last and how often; when its timer expires; the NACK that its next sending
-answers (0: none); its neighbours in a chain."""
+answers (0: none); whether it is to be sent again; its neighbours in a chain."""
 TIMERS, RESENDS = codes(2, SLOTS)
 """Chains of sent frames: those whose timers run, in the order of expiry, and those to be sent again."""
 
-GOT = numbers("sdu start octets", "first_ns here", "nack_id", "previous next")
-"""A frame to be received: its SDU and when it arrived, once it is `here`; the number of its last NACK; its
-neighbours in a chain."""
+GOT = numbers("sdu start octets", "first_ns here", "nack_id nacked_ns", "previous next")
+"""A frame to be received: its SDU and when it arrived, once it is `here`; the number of its last NACK, and when it was
+sent; its neighbours in a chain."""
 NACKS_DUE, NACKED = codes(2, SLOTS)
 """Chains of missing frames: those to be reported by a NACK, and those that were."""
 
 COUNTS = numbers(
-    "delivered_sdus delivered_octets", "first_sendings retransmissions acks nacks", "renacked timeouts duplicates"
-)
+    "delivered_sdus delivered_octets", "first_sendings retransmissions acks nacks", "renacked timeouts duplicates",
+    "discarded",
+)  # fmt: skip
 """SDUs and octets delivered; frames sent, by kind; missing frames reported anew; frames' timers that expired; data
-frames received that were there already."""
+frames received that were there already; SDUs given up."""
 
 
 class Entity(NamedTuple):
@@ -59,7 +60,8 @@ def entity(parameters: WindowParameters) -> Entity:
     sent = chained(SLOTS, 2, SENT)
     sent["expiry_ns"][SLOTS:] = NEVER  # an empty chain of timers never expires
     return Entity(
-        rules, state, estimate(rules), record(COUNTS), sent, chained(SLOTS, 2, GOT), sdu_queue(), above(SLOTS, 0),
+        rules, state, estimate(rules), record(COUNTS), sent, chained(SLOTS, 2, GOT), sdu_queue(parameters.queue_sdus),
+        above(SLOTS, 1),
     )  # fmt: skip
 
 
@@ -69,6 +71,10 @@ def frames(capacity: int, parameters: WindowParameters) -> Any:
 
 
 def counters(e: Entity) -> dict[str, int]:
-    """What the entity counted, and what is left: SDUs never sent, and frames sent but not acknowledged."""
-    counted = {name: int(e.counts[name]) for name in COUNTS.names}
+    """What the entity counted, and what is left: SDUs never sent, and frames sent but not acknowledged.
+
+    `discarded` is there only where something can be given up.
+    """
+    names = COUNTS.names if e.rules.most_sendings else COUNTS.names[:-1]
+    counted = {name: int(e.counts[name]) for name in names}
     return {**counted, "waiting": int(length(e.queue)), "unacknowledged": int(e.state.vs - e.state.va)}

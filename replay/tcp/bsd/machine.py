@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from multitracer.replay.tcp.rfc.machine import close, expire, local_drop, receive, start, write
+from multitracer.replay.tcp.rfc.machine import close, expire, local_drop, observe, receive, start, write
 
-__all__ = ["close", "expire", "local_drop", "receive", "start", "write"]
+__all__ = ["close", "expire", "local_drop", "observe", "receive", "start", "write"]

@@ -12,6 +12,7 @@ from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.tcp import ends
 from multitracer.replay.tcp.ends import CLOSED, SYN_RECEIVED, SYN_SENT, add_write, clear, connect, place, post_syn
 from multitracer.replay.tcp.linux24 import state as states
+from multitracer.replay.tcp.linux24.observed import observe
 from multitracer.replay.tcp.linux24.receiver import ack_timer, take_data
 from multitracer.replay.tcp.linux24.recovery import alert, time_out
 from multitracer.replay.tcp.linux24.sacks import tag
@@ -23,7 +24,7 @@ from multitracer.replay.tcp.packets import ACK, DATA, FIN, SYN
 from multitracer.replay.tcp.rfc.machine import remember_timestamp, set_timer
 from multitracer.replay.tcp.rfc.sending import set_allowance
 
-__all__ = ["close", "expire", "local_drop", "receive", "start", "write"]
+__all__ = ["close", "expire", "local_drop", "observe", "receive", "start", "write"]
 
 CONNECTED = ends.OPEN
 ORDERLY = states.OPEN
@@ -76,7 +77,7 @@ def close(tcp: Any, k: int, now: int) -> None:
 @kernel
 def continue_sending(tcp: Any, k: int, now: int) -> None:
     """Send what is allowed, and the ACK that is owed at once if no segment carries it."""
-    set_allowance(tcp.ends[k], tcp.rules[k & 1])
+    set_allowance(tcp, k)
     send_new(tcp, k, now)
     send_ack(tcp, k, now)
 
@@ -117,7 +118,7 @@ def receive(tcp: Any, k: int, packet: Any, now: int) -> None:
     end = tcp.ends[k]
     if packet.connection != end.connection:
         return
-    set_allowance(end, tcp.rules[k & 1])
+    set_allowance(tcp, k)
     if end.state != CONNECTED:
         shake_hands(tcp, k, packet, now)
     elif packet.bits & SYN:  # the ACK of it was lost
@@ -210,7 +211,7 @@ def take_off_queue(tcp: Any, k: int, prior: int, packet: Any, now: int) -> None:
 def expire(tcp: Any, k: int, now: int) -> None:
     """Let the timers run out that are due: the ACK timer, the retransmission timer."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]
-    set_allowance(end, rules)
+    set_allowance(tcp, k)
     if end.ack_ns <= now:
         ack_timer(end, rules)
     if end.rtx_ns <= now:

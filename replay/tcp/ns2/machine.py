@@ -13,6 +13,7 @@ from typing import Any
 
 from multitracer.compute.kernels import kernel
 from multitracer.replay.tcp.ns2.fack import hear_fack, send_fack, time_out_fack
+from multitracer.replay.tcp.ns2.observed import observe
 from multitracer.replay.tcp.ns2.output import send_window
 from multitracer.replay.tcp.ns2.parameters import FACK, SACK
 from multitracer.replay.tcp.ns2.reno import hear_reno, time_out_reno
@@ -21,7 +22,7 @@ from multitracer.replay.tcp.ns2.sink import expire_delay, take_data
 from multitracer.replay.tcp.ns2.state import SHORTS, begin
 from multitracer.replay.tcp.packets import ACK
 
-__all__ = ["expire", "local_drop", "receive", "start", "write"]
+__all__ = ["close", "expire", "local_drop", "observe", "receive", "start", "write"]
 
 
 @kernel
@@ -52,6 +53,11 @@ def write(tcp: Any, k: int, segments: int, last_octets: int, now: int) -> int:
     else:
         send_window(tcp, k, rules.max_burst, now)
     return 1
+
+
+@kernel
+def close(tcp: Any, k: int, now: int) -> None:
+    """Nothing: ns-2's one-way TCP has no FIN."""
 
 
 @kernel

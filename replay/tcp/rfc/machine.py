@@ -12,13 +12,14 @@ from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.tcp.ends import CLOSED, OPEN, SYN_RECEIVED, SYN_SENT, add_write, clear, connect, place
 from multitracer.replay.tcp.packets import ACK, DATA, FIN, SYN
 from multitracer.replay.tcp.reassembly import DUPLICATE, IN_ORDER, take_in
+from multitracer.replay.tcp.rfc.observed import observe
 from multitracer.replay.tcp.rfc.recovery import advance, duplicate, send, time_out
 from multitracer.replay.tcp.rfc.scoreboard import forget_below, update
 from multitracer.replay.tcp.rfc.sending import send_ack, set_allowance, transmit_syn
 from multitracer.replay.tcp.rfc.timing import back_off, restart_after_syn, sample, stop_timer
 from multitracer.replay.tcp.rfc.windows import begin, restart
 
-__all__ = ["close", "expire", "local_drop", "receive", "start", "write"]
+__all__ = ["close", "expire", "local_drop", "observe", "receive", "start", "write"]
 
 
 @kernel
@@ -60,7 +61,7 @@ def close(tcp: Any, k: int, now: int) -> None:
 @kernel
 def continue_sending(tcp: Any, k: int, now: int) -> None:
     """Send what is allowed, and the ACK that is owed at once if no segment carries it."""
-    set_allowance(tcp.ends[k], tcp.rules[k & 1])
+    set_allowance(tcp, k)
     send(tcp, k, now)
     send_ack(tcp, k, now)
 
@@ -100,7 +101,7 @@ def receive(tcp: Any, k: int, packet: Any, now: int) -> None:
     end = tcp.ends[k]
     if packet.connection != end.connection:
         return
-    set_allowance(end, tcp.rules[k & 1])
+    set_allowance(tcp, k)
     if end.state != OPEN:
         shake_hands(tcp, k, packet, now)
     elif packet.bits & SYN:  # the ACK of it was lost
@@ -211,7 +212,7 @@ def owe_ack(end: Any, rules: Any, now: int) -> None:
 def expire(tcp: Any, k: int, now: int) -> None:
     """Let the timers run out that are due: the ACK timer, the retransmission timer."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]
-    set_allowance(end, rules)
+    set_allowance(tcp, k)
     if end.ack_ns <= now:
         end.ack_ns = NEVER
         end.ack_now = 1

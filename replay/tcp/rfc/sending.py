@@ -68,6 +68,12 @@ def send_ack(tcp: Any, k: int, now: int) -> None:
 
 
 @inlined
-def set_allowance(end: Any, rules: Any) -> None:
-    """Let this event send as many segments as max_burst allows."""
+def set_allowance(tcp: Any, k: int) -> None:
+    """Let this event send as many segments as max_burst allows.
+
+    A sender that is told of local drops stops with the first segment that its host's queue does not take (tcp_output).
+    """
+    end, rules = tcp.ends[k], tcp.rules[k & 1]
     end.allowance = rules.max_burst if rules.max_burst else NEVER
+    if rules.quench:
+        end.allowance = min(end.allowance, tcp.out.rooms[k & 1] + 1)

@@ -170,7 +170,9 @@ def test_the_document_has_what_the_contract_says() -> None:
     """Every statement with its parts; a quick run enters no score; what decides a row and why is said."""
     found = document("quick", "abc", [paper_document("rlc-sack", table("rlc-sack"), "quick")])
     paper = found["papers"][0]
-    assert set(paper) == {"paper", "choices", "statements", "score", "first_run", "random_orderings"}
+    assert set(paper) == {
+        "paper", "choices", "statements", "score", "first_run", "random_orderings", "not_simulated",
+    }  # fmt: skip
     assert paper["score"] is None
     assert len(paper["statements"]) == 98
     row = next(one for one in paper["statements"] if one["id"] == "P000-029")
@@ -178,7 +180,7 @@ def test_the_document_has_what_the_contract_says() -> None:
     assert row["reason"] == "unexplained"
     assert set(row["parts"][0]) == {"test", "holds", "value", "ci"}
     unrun = next(one for one in paper["statements"] if one["id"] == "P000-043")
-    assert (unrun["verdict"], unrun["reason"], unrun["ours"]) == ("undecided", "scale", {"value": None, "ci": None})
+    assert (unrun["verdict"], unrun["reason"], unrun["ours"]) == ("undecided", None, {"value": None, "ci": None})
     assert "rlc-sack: quick: verdicts enter no score" in text(found)
 
 

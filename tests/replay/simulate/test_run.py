@@ -38,8 +38,7 @@ def test_segments_that_no_frame_can_carry_are_refused(protocol: str) -> None:
 @pytest.mark.parametrize("keys", [
     {"tcp__timestamps": True}, {"tcp__variant": "fack", "tcp__reordering": 5}, {"tcp__receive_window_bytes": 5000},
     {"tcp__model": "rfc", "tcp__metrics_kept": True}, {"tcp__sack": True}, {"tcp__forward__sack": True},
-    {"workload__kind": "web-browsing", "workload__request": "one-packet"},
-    {"workload__kind": "web-browsing", "workload__end": "cut"},
+    {"tcp__fin": True}, {"tcp__variant": "linux-2.4", "tcp__rounding": "up"},
 ])  # fmt: skip
 def test_what_a_model_does_not_have_is_refused_by_name(keys: dict[str, Any]) -> None:
     """Nothing that a scenario asks for is left out in silence."""

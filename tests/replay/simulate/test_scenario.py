@@ -77,7 +77,7 @@ def test_a_direction_has_its_own_value_or_that_of_both() -> None:
     [
         ({"channel__model": "uniform"}, "channel.frame_loss_rate is missing, which channel.model = uniform needs"),
         ({"channel__reverse__model": "gilbert"}, "channel.bad_s is missing"),
-        ({"link__stop_at_s": [1, 2]}, "link.stop_at_s has 2 values and link.stop_s 0"),
+        ({"link__protocol": "rlp", "link__stop_at_s": [1, 2]}, "link.stop_at_s has 2 values and link.stop_s 0"),
         ({"workload__file_bytes": 9, "workload__file_bytes_max": 8}, "workload.file_bytes = 9 is above"),
         ({"tcp__header_bytes": 40, "tcp__segment_bytes": 40}, "no room for data"),
         ({"tcp__min_rto_s": 90}, "tcp.min_rto_s = 90.0 is above tcp.max_rto_s"),

@@ -142,6 +142,12 @@ def test_media_talk_at_their_rate_and_as_long_as_they_should(whole: bool) -> Non
         assert len(times) * 2000 * NS / times[-1] == pytest.approx(expected, rel=0.03)
 
 
+def test_no_more_talks_are_drawn_than_a_run_needs() -> None:
+    """A source that hardly ever falls silent has its packets of ten seconds at once, and those of a talk beyond."""
+    voice = Voice(talk_s=1000.0, silent_s=1e-6, whole_bursts=False, stationary=True)
+    assert len(Talker(streams("media"), voice).times(10 * NS)) < 50 * 1000 * 28
+
+
 def test_a_burst_has_a_packet_at_least() -> None:
     """A talk far shorter than an interval still has one, as in ns-2; kept to the time, it mostly has none."""
     short = {"talk_s": 1e-6, "silent_s": 1.0}

@@ -130,4 +130,14 @@ async function drawAll(page) {
   return async () => page.redraw();
 }
 
-MT.page = { start, drawAll };
+/** For pages whose figures hold all their points and have no time axis: nothing is drawn again, no cursor is read. */
+function keepStill(page) {
+  page.redraw = () => {
+    clearTimeout(page.settling);
+    page.settling = setTimeout(() => page.settle(), SETTLE_MS);
+  };
+  document.getElementById("mt-readout").hidden = true;
+  return async () => {};
+}
+
+MT.page = { start, drawAll, keepStill };

@@ -69,7 +69,7 @@ def test_an_entity_sends_the_vectors() -> None:
 def test_sabm_is_sent_as_the_vector() -> None:
     """An end that gives up sends the SABM of the vector."""
     end = Rlp(fill=True)
-    machine.begin_reset(end.entity)
+    machine.begin_reset(end.entity, 0)
     assert end.next_frame(0).hex() == VECTORS[0]
     end.receive(bytes.fromhex(VECTORS[1]), 0)
     assert end.entity.state == state.ABM

@@ -53,7 +53,7 @@ def test_frames_decode_to_themselves(
     assert decode(octets, size, size) == (header, carried)
 
 
-@pytest.mark.parametrize("octets", ["", "000000", "030000000000", "080000000000ff", "000000000000", "000001000000ff",
+@pytest.mark.parametrize("octets", ["", "000000", "030000000000ff", "080000000000ff", "000000000000", "000001000000ff",
                                     "010000000000", "020000000000ff", "050100000000", "000000000100ff"])  # fmt: skip
 def test_malformed_octets_are_refused(octets: str) -> None:
     """Too short, unknown kind or bits, no SDU, N(R) without its bit or the bit without need, octets left over."""
@@ -62,8 +62,10 @@ def test_malformed_octets_are_refused(octets: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "sdu"), [([DATA, 256, 0, 0, 0], b"x"), ([3, 0, 0, 0, 0], b""), ([ACK, 0, 1, 0, 0], b"x"), ([DATA] * 5, b"")]
-)
+    ("row", "sdu"),
+    [([DATA, 256, 0, 0, 0], b"x"), ([4, 0, 0, 0, 0], b""), ([3, 0, 0, 0, 0], b"x"), ([ACK, 0, 1, 0, 0], b"x"),
+     ([DATA] * 5, b"")],
+)  # fmt: skip
 def test_impossible_frames_are_not_encoded(row: list[int], sdu: bytes) -> None:
     """A number above 8 bits, an unknown kind, an ACK with data, data without."""
     with pytest.raises(ValueError, match=r"must be|cannot carry"):

@@ -1,0 +1,261 @@
+"""What limited the data of a simulated run at each instant, from the model's own state.
+
+The causes are those of `analyze`; each instant has the first that applies. What a capture has to infer is known here:
+when the bottleneck had octets, whether a segment was lost, and which window was full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from multitracer.model.limits import LIMITS
+from multitracer.replay.arq import notes
+from multitracer.replay.record.simulated_run import Copy, SimulatedRun, State
+from multitracer.replay.record.spans import Spans, charged, joined, length
+from multitracer.replay.record.tcp_packets import Flow
+from multitracer.replay.record.tcp_truth import FAST, RECOVERY, TIMEOUT, Resend, resends
+from multitracer.replay.tcp.packets import DATA
+
+STALL_TRIPS = 2
+"""The path stands still when nothing arrives for more than so many round trips."""
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """The data that one end of one connection sent: that with most of it."""
+
+    run: SimulatedRun
+    flow: Flow
+    end: int
+
+    @cached_property
+    def copies(self) -> list[Copy]:
+        """Its segments with data, as they were sent."""
+        return [one for one in self.run.copies if self._is_own(one) and one.packet.bits & DATA]
+
+    def _is_own(self, copy: Copy) -> bool:
+        return copy.segment.flow is self.flow and copy.segment.end == self.end
+
+    @cached_property
+    def arrivals(self) -> list[Copy]:
+        """Those that came to the receiver's TCP, as they came."""
+        return [one for one in self.run.arrived if one.taken and self._is_own(one) and one.packet.bits & DATA]
+
+    @cached_property
+    def states(self) -> list[State]:
+        """What the sender was like after each of its events, from its first segment on."""
+        found = [one for one in self.run.states if one.flow is self.flow and one.end == self.end]
+        return [one for one in found if one.time_ns >= self.copies[0].sent_ns]
+
+    @cached_property
+    def session(self) -> tuple[int, int]:
+        """From the first data sent to the last acknowledged."""
+        last, ended = 1, self.copies[0].sent_ns
+        for state in self.states:
+            if state.seen.una > last:
+                last, ended = state.seen.una, state.time_ns
+        return self.copies[0].sent_ns, ended
+
+    @cached_property
+    def resends(self) -> list[Resend]:
+        """Its retransmissions."""
+        return [one for one in resends(self.run) if self._is_own(one.copy)]
+
+
+def largest(run: SimulatedRun) -> Transfer | None:
+    """The transfer of most data; None if there was none."""
+    octets: dict[tuple[int, int], int] = {}
+    flows: dict[int, Flow] = {}
+    for copy in run.copies:
+        if copy.packet.bits & DATA:
+            key = copy.segment.flow.number, copy.segment.end
+            octets[key] = octets.get(key, 0) + copy.segment.payload_bytes
+            flows[key[0]] = copy.segment.flow
+    if not octets:
+        return None
+    number, end = max(octets, key=octets.__getitem__)
+    return Transfer(run, flows[number], end)
+
+
+def limits(transfer: Transfer) -> dict[str, float] | None:
+    """The share of each cause; None where nothing was acknowledged."""
+    start, end = transfer.session
+    if end <= start:
+        return None
+    repairs = dict(_repairs(transfer))
+    causes = [
+        ("path_stall", stalls(transfer)), ("path_rate", busy(transfer)),
+        ("timeout_recovery", joined(repairs.get(TIMEOUT, []))), ("fast_recovery", joined(repairs.get(FAST, []))),
+        *waits(transfer).items(),
+    ]  # fmt: skip
+    found = charged((start, end), causes)
+    shares = {name: length(found.get(name, [])) / (end - start) for name in LIMITS}
+    shares["unknown"] = 0.0
+    return shares
+
+
+def busy(transfer: Transfer) -> Spans:
+    """When the bottleneck, link or wired hop, had octets of it that it had not delivered yet."""
+    if _wired_is_slower(transfer.run):
+        return joined(_on_the_wire(transfer))
+    return joined(_on_the_link(transfer))
+
+
+def _wired_is_slower(run: SimulatedRun) -> bool:
+    way = run.scenario.forward
+    wired = run.scenario.number("wired.rate_bps", way)
+    return 0 < wired < link_rate(run, way)
+
+
+def link_rate(run: SimulatedRun, way: str) -> float:
+    """What one direction of the link can carry, in bit/s."""
+    scenario = run.scenario
+    if scenario.value("link.tti_s", way) is None:
+        return scenario.number("link.rate_bps", way)
+    frames = scenario.whole("link.blocks_per_tti", way) / scenario.number("link.tti_s", way)
+    return 8 * scenario.whole("link.frame_bytes", way) * frames
+
+
+def _on_the_wire(transfer: Transfer) -> Iterator[tuple[int, int]]:
+    """From when each was sent until it left the wired hop's sender: its delay is no work."""
+    delay = transfer.run.setting.wired[transfer.end].delay_ns
+    for copy in transfer.copies:
+        if transfer.end == 0 and copy.given_ns is not None:
+            yield copy.sent_ns, copy.given_ns - delay
+        elif transfer.end == 1 and copy.delivered_ns is not None and copy.came_ns is not None:
+            yield copy.delivered_ns, copy.came_ns - delay
+
+
+def _on_the_link(transfer: Transfer) -> Iterator[tuple[int, int]]:
+    """From when the link was given each until its last bit left; what it lost left with its time on the air."""
+    direction = transfer.run.setting.radio[transfer.end]
+    delay = direction.delay_ns - direction.slot_ns
+    for copy in transfer.copies:
+        if copy.given_ns is None or copy.refused:
+            continue
+        if copy.delivered_ns is not None:
+            yield copy.given_ns, copy.delivered_ns - delay
+        elif copy.lost_ns is not None:
+            yield copy.given_ns, copy.lost_ns
+    if transfer.run.scenario.word("link.protocol") in UNREPAIRED:
+        yield from air_times(transfer.run, transfer.end)
+
+
+UNREPAIRED = ("raw", "rlc-um", "rlc-tm")
+"""Links that send no frame again: each is on the air once, and whatever is in it has left the bottleneck then."""
+
+
+def air_times(run: SimulatedRun, side: int) -> Iterator[tuple[int, int]]:
+    """When each of a side's own frames was on the air."""
+    direction = run.setting.radio[side]
+    for row in run.link:
+        if row.event == notes.SENT and row.side == side and row.what == 0:
+            lasts = direction.slot_ns or -(-row.octets * 8_000_000_000 // direction.rate_bps)
+            yield row.time_ns, row.time_ns + lasts
+
+
+def stalls(transfer: Transfer) -> Spans:
+    """Stretches of more than two round trips in which data was in flight, none of it lost, and nothing arrived."""
+    trips = list(_trips(transfer))
+    lost = {one.copy.packet.seq for one in transfer.resends if not one.spurious}
+    flying: list[Copy] = []
+    sent, trip, latest = 0, 0, 0
+    found: Spans = []
+    held: set[int] = set()
+    for copy in transfer.arrivals:
+        now = copy.came_ns or 0
+        while sent < len(transfer.copies) and transfer.copies[sent].sent_ns < now:
+            flying.append(transfer.copies[sent])
+            sent += 1
+        flying = [one for one in flying if one.packet.seq not in held]
+        begin = max(latest, flying[0].sent_ns) if flying else now
+        while trip + 1 < len(trips) and trips[trip + 1][0] <= begin:
+            trip += 1
+        known = bool(trips) and trips[trip][0] <= begin
+        if known and now - begin > STALL_TRIPS * trips[trip][1] and not any(one.packet.seq in lost for one in flying):
+            found.append((begin, now))
+        held.add(copy.packet.seq)
+        latest = now
+    return joined(found)
+
+
+def _trips(transfer: Transfer) -> Iterator[tuple[int, int]]:
+    """When each round trip was measured, and how long it was: of segments sent once, by their acknowledgement."""
+    sendings: dict[int, Copy] = {}
+    una = 1
+    for copy in transfer.copies:
+        sendings[copy.packet.seq] = copy
+    for state in transfer.states:
+        if state.seen.una > una and state.came is not None:
+            acked = sendings.get(state.seen.una - 1)
+            if acked is not None and acked.packet.sending == 0:
+                yield state.time_ns, state.time_ns - acked.sent_ns
+        una = max(una, state.seen.una)
+
+
+def _repairs(transfer: Transfer) -> Iterator[tuple[str, Spans]]:
+    """The spans of recoveries by a timer, and of those by acknowledgements.
+
+    One by a timer begins with the wait for it: when an acknowledgement last brought something new, or when data was
+    first outstanding after that. It lasts until all is acknowledged that had been sent at the resend.
+    """
+    by_timer: Spans = []
+    by_acks: Spans = []
+    wait = 0
+    for one in transfer.resends:
+        at = one.copy.sent_ns
+        if one.trigger == TIMEOUT and one.spurious:
+            wait = _waited_from(transfer, at)
+        if one.spurious:
+            continue
+        end = _repaired(transfer, at)
+        if one.trigger == TIMEOUT:
+            by_timer.append((_waited_from(transfer, at), end))
+        elif one.trigger == RECOVERY and wait:
+            by_timer.append((wait, end))
+        else:
+            by_acks.append((at, end))
+        if one.trigger == FAST:
+            wait = 0
+    yield TIMEOUT, by_timer
+    yield FAST, by_acks
+
+
+def _waited_from(transfer: Transfer, at: int) -> int:
+    """Since when the timer that ran out at a time had been waited for."""
+    news, una = transfer.copies[0].sent_ns, 0
+    for state in transfer.states:
+        if state.time_ns >= at:
+            break
+        moved = state.seen.una > una or (state.came is not None and state.came.packet.blocks > 0)
+        if moved:
+            news = state.time_ns
+        una = max(una, state.seen.una)
+    first = next((one.sent_ns for one in transfer.copies if one.packet.seq >= una and one.sent_ns >= news), at)
+    outstanding = any(one.packet.seq >= una and one.sent_ns < news for one in transfer.copies)
+    return news if outstanding else min(first, at)
+
+
+def _repaired(transfer: Transfer, at: int) -> int:
+    """When all was acknowledged that had been sent at a time."""
+    top = max(one.packet.seq for one in transfer.copies if one.sent_ns <= at) + 1
+    return next((one.time_ns for one in transfer.states if one.seen.una >= top), transfer.session[1])
+
+
+def waits(transfer: Transfer) -> dict[str, Spans]:
+    """What held new data back after each event: the receiver's window, the sender's, or that there was none."""
+    found: dict[str, Spans] = {"receiver_window": [], "sender_window": [], "application": []}
+    states = transfer.states
+    for state, after in zip(states, [*states[1:], None], strict=True):
+        end = after.time_ns if after is not None else transfer.session[1]
+        found[_holds_back(state)].append((state.time_ns, end))
+    return {name: joined(spans) for name, spans in found.items()}
+
+
+def _holds_back(state: State) -> str:
+    seen = state.seen
+    if seen.top >= seen.written:
+        return "application"
+    return "receiver_window" if seen.top >= seen.limit else "sender_window"

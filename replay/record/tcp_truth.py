@@ -1,0 +1,65 @@
+"""What is true of a simulated run's retransmissions: what set each off, whether it was needless, what lost the data."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from multitracer.replay.record.simulated_run import Copy, SimulatedRun
+from multitracer.replay.tcp.packets import DATA
+
+TIMEOUT, FAST, RECOVERY = "timeout", "fast", "recovery"
+
+
+@dataclass(frozen=True)
+class Resend:
+    """A segment sent again."""
+
+    copy: Copy
+    trigger: str
+    spurious: bool
+    """An earlier copy had come, or was on its way and did come."""
+    root: str | None
+    """The kind of finding that the loss of the earlier copy is; None where no kind is, or nothing was lost."""
+
+
+def resends(run: SimulatedRun) -> Iterator[Resend]:
+    """All of them, in the order in which they were sent."""
+    triggers = _Triggers(run)
+    earlier: dict[tuple[int, int, int], list[Copy]] = defaultdict(list)
+    for copy in run.copies:
+        if not copy.packet.bits & DATA:
+            continue
+        before = earlier[copy.segment.flow.number, copy.segment.end, copy.packet.seq]
+        if copy.packet.sending > 0:
+            needless = any(one.taken for one in before)
+            yield Resend(copy, triggers.of(copy), needless, None if needless else lost_by(before[-1]))
+        before.append(copy)
+
+
+def lost_by(copy: Copy) -> str | None:
+    """The kind of finding that the loss of a packet is."""
+    if copy.refused or (copy.dropped_ns is not None and copy.given_ns is None):
+        return "local-drop"
+    return "link-reset" if copy.lost_ns is not None else None
+
+
+class _Triggers:
+    """What let segments be sent again: the retransmission timer, acknowledgements that showed a loss, a recovery."""
+
+    def __init__(self, run: SimulatedRun) -> None:
+        counted: dict[tuple[int, int], tuple[int, int]] = {}
+        self._of_event: dict[tuple[int, int, int], str] = {}
+        for state in run.states:
+            who = state.flow.number, state.end
+            timeouts, fast = counted.get(who, (0, 0))
+            if state.seen.timeouts > timeouts:
+                self._of_event[*who, state.event] = TIMEOUT
+            elif state.seen.fast_retransmits > fast:
+                self._of_event[*who, state.event] = FAST
+            counted[who] = state.seen.timeouts, state.seen.fast_retransmits
+
+    def of(self, copy: Copy) -> str:
+        """Of the next segment that was sent again: the first of an event has the event's trigger."""
+        return self._of_event.pop((copy.segment.flow.number, copy.segment.end, copy.event), RECOVERY)

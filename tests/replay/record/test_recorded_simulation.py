@@ -1,0 +1,102 @@
+"""Simulated runs, recorded: what the files hold, and what the truth beside them says."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import dpkt
+import pytest
+from simulations import scenario, simulated
+
+from multitracer import analyze, cli, read
+from multitracer.compute import kernels
+from multitracer.model.errors import UsageError
+from multitracer.replay.record.simulation import CAPTURES, STATE, TRUTH, record_simulation
+from multitracer.replay.simulate.run import metrics
+
+SMALL: dict[str, Any] = {
+    "link__protocol": "raw", "link__frame_bytes": 1500, "tcp__variant": "newreno", "workload__file_bytes": 30_000,
+    "channel__model": "listed", "channel__forward__frames": (9, 30, 31),
+}  # fmt: skip
+MODELS = ({"tcp__model": "ns-2"}, {"tcp__model": "rfc"}, {"tcp__variant": "linux-2.4"}, {"tcp__variant": "bsd"})
+
+
+def recorded(folder: Path, **keys: Any) -> dict[str, Any]:
+    """The truth of a recording, made as plain Python."""
+    kernels.choose(0)
+    record_simulation(scenario(**SMALL | keys), 1, folder)
+    truth: dict[str, Any] = json.loads((folder / TRUTH).read_text())
+    return truth
+
+
+def packets_in(path: Path) -> list[dpkt.ip.IP]:
+    """The packets of a capture."""
+    with path.open("rb") as file:
+        return [dpkt.ip.IP(octets) for _, octets in dpkt.pcap.Reader(file)]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=["ns-2", "rfc", "linux-2.4", "bsd"])
+def test_captures_hold_whole_packets_with_right_checksums(model: dict[str, str], tmp_path: Path) -> None:
+    """Both ends' captures; every octet of the file is in them, and what was lost is in the sender's alone."""
+    recorded(tmp_path, **model)
+    sent, came = (packets_in(tmp_path / name) for name in CAPTURES)
+    data = {(one.tcp.seq, len(one.tcp.data)): one for one in sent if one.tcp.data}
+    assert sum(size for _, size in data) == 30_000 // 250 * 210
+    for one in (*sent, *came):
+        again = dpkt.ip.IP(bytes(one))
+        again.sum = again.tcp.sum = 0
+        assert bytes(again) == bytes(one)
+    missing = Counter(map(bytes, sent)) - Counter(map(bytes, came))
+    assert sum(missing.values()) == 3
+
+
+def test_a_handshake_is_seen_where_it_is_simulated(tmp_path: Path) -> None:
+    """SYN, SYN with ACK; none where the scenario has none."""
+    recorded(tmp_path / "with", tcp__model="rfc")
+    recorded(tmp_path / "without", tcp__syn=False)
+    flags = [one.tcp.flags for one in packets_in(tmp_path / "with" / CAPTURES[0])]
+    assert flags[:3] == [dpkt.tcp.TH_SYN, dpkt.tcp.TH_SYN | dpkt.tcp.TH_ACK, dpkt.tcp.TH_ACK]
+    assert not any(one.tcp.flags & dpkt.tcp.TH_SYN for one in packets_in(tmp_path / "without" / CAPTURES[0]))
+
+
+def test_recording_changes_nothing_of_a_run(tmp_path: Path) -> None:
+    """The metrics are those of the run without a recording."""
+    kernels.choose(0)
+    one = scenario(**SMALL | {"link__protocol": "sr"})
+    assert record_simulation(one, 1, tmp_path) == metrics(one, simulated(one))
+
+
+def test_the_senders_state_is_logged(tmp_path: Path) -> None:
+    """The congestion window in octets of data, from the initial window on."""
+    recorded(tmp_path)
+    state = read(str(tmp_path / STATE)).tables["tcp_state"]
+    assert state["cwnd_bytes"].iloc[0] == 210
+    assert state["cwnd_bytes"].max() > 10 * 210
+    assert (state["rto_s"] >= 1).all()
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [({"tcp__segment_bytes": 40}, "41"), ({"tcp__syn": False, "tcp__window_segments": 400}, "65535")],
+    ids=["room", "window"],
+)
+def test_what_packets_cannot_say_is_refused(keys: dict[str, Any], words: str, tmp_path: Path) -> None:
+    """Data need room behind 40 octets of headers; a large window needs a SYN that says the scale."""
+    with pytest.raises(UsageError, match=words):
+        recorded(tmp_path, **keys)
+
+
+def test_the_command_writes_a_folder_that_analyze_takes(tmp_path: Path) -> None:
+    """Beside the results of the run; the truth names every retransmission that the analysis finds."""
+    said = {"channel.model": '"uniform"', "channel.frame_loss_rate": 0.02, "workload.file_bytes": 30_000}
+    (tmp_path / "mine.toml").write_text("".join(f"{key} = {value}\n" for key, value in said.items()) + "seeds = 9\n")
+    folder, given = tmp_path / "recorded", [str(tmp_path / "mine.toml"), "--no-report", "-q"]
+    assert cli.run(["simulate", *given, "--record", str(folder), "-o", str(tmp_path / "out")]) == 0
+    assert json.loads((tmp_path / "out" / "simulate.json").read_text())["metrics"]["packets_sent"]["mean"] > 120
+    truth = json.loads((folder / TRUTH).read_text())
+    found = analyze(folder).tables["retransmissions"]
+    assert [one["seq"] for one in truth["retransmissions"]] == found["seq"].tolist()
+    assert len(found) >= 1

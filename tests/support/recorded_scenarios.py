@@ -1,0 +1,171 @@
+"""Scenarios at random, recorded and analysed: how far what `analyze` finds is from the truth."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from simulations import scenario
+
+from multitracer import Analysis, analyze
+from multitracer.compute import kernels
+from multitracer.parsers import pcap
+from multitracer.parsers.shared.experiment import read
+from multitracer.replay.record.simulation import CAPTURES, TRUTH, recorded
+from multitracer.wire.layers import RAW_IP
+
+SAME_INSTANT_NS = 1_000_000
+PROTOCOLS = ("raw", "raw", "sr", "asr", "rlp", "rlc-am", "rlc-am")
+VARIANTS = ("reno", "newreno", "sack", "fack", "linux-2.4", "bsd")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A scenario's keys, and what was recorded of it."""
+
+    number: int
+    keys: dict[str, Any]
+    both: bool = True
+    """Whether the receiver's capture is there, too."""
+    offset_ns: int = 0
+    drift_ppm: float = 0.0
+    """Of the receiver's clock."""
+
+
+def case(number: int, longest_s: float = 120, shortest_s: float = 20) -> Case:
+    """The case of a number: always the same."""
+    draw = np.random.default_rng(number)
+    protocol = str(draw.choice(PROTOCOLS))
+    rate = int(draw.choice([32_000, 64_000, 128_000, 384_000]))
+    keys = _link(draw, protocol, rate) | _channel(draw) | _tcp(draw)
+    keys["workload__file_bytes"] = max(5_000, int(rate / 8 * draw.uniform(shortest_s, longest_s) * 0.4))
+    keys["workload__direction"] = str(draw.choice(["down", "up"]))
+    both = bool(draw.random() < 0.7)
+    other = draw.random() < 0.5
+    return Case(
+        number, keys, both, int(draw.uniform(-5e9, 5e9)) if both and other else 0,
+        float(draw.uniform(-40, 40)) if both and other else 0.0,
+    )  # fmt: skip
+
+
+def _link(draw: np.random.Generator, protocol: str, rate: int) -> dict[str, Any]:
+    sizes = {"rlp": (30, 73), "rlc-am": (40, 121)}
+    keys: dict[str, Any] = {
+        "link__protocol": protocol, "link__rate_bps": rate, "link__delay_s": round(float(draw.uniform(0.01, 0.3)), 3),
+        "wired__delay_s": round(float(draw.uniform(0.001, 0.1)), 3), "wired__rate_bps": 10_000_000,
+        "link__queue_frames": int(draw.integers(10, 60)),
+    }  # fmt: skip
+    trip_s = 2 * keys["link__delay_s"] + 0.2  # timers of the link are longer, else it repeats all that it sends
+    if protocol == "rlp":
+        keys |= {"link__ppp": False, "link__rlp__t1_s": trip_s}
+    if protocol == "rlc-am":
+        timers = {f"link__rlc_am__{name}_s": trip_s for name in ("poll", "rst", "mrw")}
+        keys |= timers | {"link__rlc_am__after_max_rst": "reestablish"}
+    if protocol in sizes:
+        keys |= {"link__frame_bytes": int(draw.integers(*sizes[protocol])), "link__queue_frames": 0}
+    else:
+        keys["link__frame_bytes"] = 1500
+    return keys
+
+
+def _channel(draw: np.random.Generator) -> dict[str, Any]:
+    kind = draw.random()
+    if kind < 0.25:
+        return {"channel__model": "none"}
+    if kind < 0.65:
+        return {"channel__model": "uniform", "channel__frame_loss_rate": round(float(draw.uniform(0.001, 0.05)), 4)}
+    return {
+        "channel__model": "two-state", "channel__good_s": round(float(draw.uniform(3, 20)), 2),
+        "channel__bad_s": round(float(draw.uniform(0.05, 1)), 3), "channel__bad_ber": 0.01,
+    }  # fmt: skip
+
+
+def _tcp(draw: np.random.Generator) -> dict[str, Any]:
+    variant = str(draw.choice(VARIANTS))
+    keys: dict[str, Any] = {
+        "tcp__variant": variant, "tcp__segment_bytes": int(draw.choice([250, 500, 1000])),
+        "tcp__window_segments": int(draw.integers(4, 40)),
+    }  # fmt: skip
+    if variant in ("reno", "newreno", "sack", "fack"):
+        keys["tcp__model"] = str(draw.choice(["ns-2", "rfc"]))
+    if keys.get("tcp__model") != "ns-2":
+        keys["tcp__timestamps"] = bool(draw.random() < 0.5)
+    return keys
+
+
+def record(one: Case, directory: Path) -> dict[str, Any]:
+    """Record it; the truth."""
+    kernels.choose(0)
+    recorded(scenario(**one.keys), one.number + 1, directory)
+    truth: dict[str, Any] = json.loads((directory / TRUTH).read_text())
+    if not one.both:
+        (directory / CAPTURES[1]).unlink()
+    elif one.offset_ns or one.drift_ppm:
+        shift(directory / CAPTURES[1], one.offset_ns, one.drift_ppm)
+    return truth
+
+
+def shift(path: Path, offset_ns: int, drift_ppm: float) -> None:
+    """Write a capture anew as another clock would have dated it."""
+    table = read(str(path)).tables["packets"]
+    octets, packets, at = path.read_bytes(), [], 24
+    first = int(table["time_ns"].iloc[0])
+    for time_ns in table["time_ns"].tolist():
+        size = int.from_bytes(octets[at + 8 : at + 12], "little")
+        since = time_ns - first
+        packets.append((time_ns + offset_ns + round(since * drift_ppm / 1e6), octets[at + 16 : at + 16 + size]))
+        at += 16 + size
+    pcap.write(path, packets, RAW_IP)
+
+
+def analysed(directory: Path) -> Analysis:
+    """The analysis of what instruments wrote, without the truth."""
+    inputs = directory.with_name(directory.name + "-inputs")
+    shutil.copytree(directory, inputs, ignore=shutil.ignore_patterns(TRUTH, ".multitracer"), dirs_exist_ok=True)
+    return analyze(sorted(map(str, inputs.iterdir())))
+
+
+@dataclass
+class Compared:
+    """How analysis and truth differ."""
+
+    case: Case
+    resends: int = 0
+    found: int = 0
+    spurious_wrong: list[str] = field(default_factory=list)
+    spurious_unknown: int = 0
+    trigger_wrong: list[str] = field(default_factory=list)
+    limits: dict[str, float] = field(default_factory=dict)
+    """By cause, found less true, in points of a hundred."""
+
+
+def compared(one: Case, truth: dict[str, Any], analysis: Analysis) -> Compared:
+    """Retransmissions one by one, and the shares of limits."""
+    table = analysis.tables["retransmissions"]
+    table = table[table["payload_bytes"] > 0].astype({"trigger": str, "spurious": str})
+    found = Compared(one, len(truth["retransmissions"]), len(table))
+    rows = table.to_dict("records")
+    for true in truth["retransmissions"]:
+        at = truth["start_ns"] + round(true["time_s"] * 1e9)
+        near = [row for row in rows if row["seq"] == true["seq"] and abs(row["time_ns"] - at) < SAME_INSTANT_NS]
+        if not near:
+            found.spurious_wrong.append(f"{true['time_s']:.3f} s, seq {true['seq']}: not found")
+            continue
+        row = near[0]
+        rows.remove(row)
+        told = f"{true['time_s']:.3f} s, seq {true['seq']}: {true['trigger']} {true['spurious']}, " \
+            f"found {row['trigger']} {row['spurious']}: {row['because']}"  # fmt: skip
+        if row["spurious"] == "unknown":
+            found.spurious_unknown += 1
+        elif row["spurious"] != true["spurious"]:
+            found.spurious_wrong.append(told)
+        if row["trigger"] != true["trigger"]:
+            found.trigger_wrong.append(told)
+    shares = analysis.summary()["limits"]
+    if shares and truth["limits"]:
+        found.limits = {name: 100 * (shares[name] - truth["limits"][name]) for name in truth["limits"]}
+    return found
