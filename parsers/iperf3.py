@@ -164,14 +164,16 @@ def _objects(octets: bytes, log: _Log) -> Iterator[dict[str, Value] | bytes]:
     """
     at, end = 0, len(octets)
     while (at := octets.find(b"{", at)) >= 0:
+        if at >= end:
+            end = _next_line(octets, at)
         try:
-            found = value_at(octets, at, end if DAMAGED not in log.state.losses else _next_line(octets, at))
+            found = value_at(octets, at, end)
             parts = _parts(found)
         except DamagedError:
             following = _next_line(octets, at)
             log.state.losses.add(DAMAGED, None, at)
             yield octets[at:following]
-            at = following
+            at = end = following
         else:
             yield parts
             at = found.end
