@@ -64,6 +64,8 @@ def cases(octets: int, capture: int) -> Iterator[Case]:
     for name, line in LOGS.items():
         yield Case(f"{name}, then lines of nonsense", 0, lambda line=line: [line, *nonsense(octets)])
         yield Case(f"{name}, then zeros", 0, lambda line=line: [line, *zeros(octets)])
+    for name, (beginning, end) in DOCUMENTS.items():
+        yield Case(f"{name} of empty objects", 0, lambda parts=(beginning, end): empty_objects(*parts))
 
 
 PCAP = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 101)
@@ -90,6 +92,23 @@ LOGS = {
     "flent": b'{"metadata": {"TITLE": "x"}, "x_values": [], "raw_values": {"TCP": [{',
     "packed erasures": b"\x89erased\n" + struct.pack("<IQB", 0, 8, 85),
 }
+
+DOCUMENTS = {
+    "iperf3": (b'{"start": {"version": "iperf 3.9"}, "intervals": [', b"{}]}"),
+    "iperf3 cut": (b'{"start": {"version": "iperf 3.9"}, "intervals": [', b""),
+    "flent": (b'{"metadata": {"FLENT_VERSION": "2"}, "raw_values": {"a": [', b"{}]}}"),
+    "flent cut": (b'{"metadata": {"FLENT_VERSION": "2"}, "raw_values": {"a": [', b""),
+}
+_DOCUMENT_BYTES = 31 << 20
+"""Not more than what is read of a JSON document."""
+
+
+def empty_objects(beginning: bytes, end: bytes) -> Iterator[bytes]:
+    """A JSON document of a list of empty objects."""
+    yield beginning
+    objects = b"{}," * 100_000
+    yield from (objects for _ in range(_DOCUMENT_BYTES // len(objects)))
+    yield end
 
 
 def zeros(octets: int) -> Iterator[bytes]:

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from multitracer.model.errors import InputError
 from multitracer.model.schema import encodable
+from multitracer.parsers.shared.json_values import DamagedError, Value, loaded_elements, value_at
 from multitracer.parsers.shared.lines import FieldError, Losses, nanoseconds
 from multitracer.parsers.shared.tcp_state import StateLog
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from multitracer.model.trace import Recording
     from multitracer.parsers.shared.source import Source
 
@@ -29,7 +32,7 @@ _COLUMNS = {
 
 
 # A list's name, or an object without objects in it: what can be read of raw_values when the end is cut off.
-_PIECE = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*:\s*\[|(\{[^{}]*\})')
+_PIECE = re.compile(rb'"([^"\\]*+(?:\\.[^"\\]*+)*+)"\s*:\s*\[|(\{[^{}]*\})')
 
 
 _MOST_DIGITS = 18
@@ -54,62 +57,80 @@ def sniff(head: bytes) -> bool:
 
 def read(source: Source) -> Recording:
     """The TCP samples as rows of `tcp_state`, flow after flow; other samples are only counted."""
-    log, counts, flows = StateLog(), dict[str, int](), list[tuple[str, int, int]]()
-    document = _document(source, log.losses)
-    for name, samples in _raw_values(document, source.path).items():
+    log, counts, rows = StateLog(), dict[str, int](), dict[str, tuple[int, int]]()
+    octets = source.document()
+    document = _document(octets, log.losses)
+    for name, sample in _samples(document, octets, source.path, log.losses):
         before = len(log.records)
-        for sample in samples if isinstance(samples, list) else []:
-            _sample(log, counts, sample)
+        _sample(log, counts, sample)
         if len(log.records) > before:
-            flows.append((encodable(name), before, len(log.records) - before))
-    about = document.get("metadata")
-    title = about.get("TITLE") if isinstance(about, dict) else None
-    metadata = {"flows": flows, "title": encodable(title) if isinstance(title, str) else ""}
+            first, count = rows.get(name, (before, 0))
+            rows[name] = first, count + 1
+    flows = [(encodable(name), *place) for name, place in rows.items()]
+    metadata = {"flows": flows, "title": _title(document) if document else ""}
     recording = log.recording("flent", source, counts=counts, metadata=metadata)
     recording.complete = not any(skip.reason == DAMAGED for skip in recording.skips)
     return recording
-
-
-def _loaded(text: str) -> Any:
-    """The JSON value; numbers that are not whole, or too large for any field, as their text."""
-    return json.loads(text, parse_float=_Decimal, parse_int=_whole, parse_constant=_Decimal)
 
 
 def _whole(text: str) -> int | _Decimal:
     return int(text) if len(text) <= _MOST_DIGITS else _Decimal(text)
 
 
-def _document(source: Source, losses: Losses) -> dict[str, Any]:
-    text = source.document("utf-8")
+_DECODER = json.JSONDecoder(parse_float=_Decimal, parse_int=_whole, parse_constant=_Decimal)
+"""Numbers that are not whole, or too large for any field, are their text."""
+
+
+def _document(octets: bytes, losses: Losses) -> dict[str, Value] | None:
+    """The parts that are read; None, and a loss, where the document is damaged."""
     try:
-        document = _loaded(text)
-    except (ValueError, RecursionError) as error:
-        losses.add(DAMAGED, offset=getattr(error, "pos", None))
-        return {"raw_values": _readable_samples(text)}
-    return document if isinstance(document, dict) else {}
+        document = value_at(octets, len(octets) - len(octets.lstrip()), len(octets))
+        parts = document.some("metadata", "raw_values")
+        if "raw_values" in parts:
+            parts["raw_values"].check()
+    except DamagedError as error:
+        losses.add(DAMAGED, offset=error.at)
+        return None
+    if octets[document.end :].strip():
+        losses.add(DAMAGED, offset=document.end)
+    return parts
 
 
-def _readable_samples(text: str) -> dict[str, Any]:
-    """The samples of a damaged document that can still be read, by the name of their list."""
-    found: dict[str, Any] = {}
+def _title(document: dict[str, Value]) -> str:
+    try:
+        title = document["metadata"].some("TITLE")["TITLE"].loaded(_DECODER)
+    except (DamagedError, KeyError):
+        return ""
+    return encodable(title) if isinstance(title, str) else ""
+
+
+def _samples(
+    document: dict[str, Value] | None, octets: bytes, path: str, losses: Losses
+) -> Iterator[tuple[str, Any]]:
+    """Every sample, and the name of its list."""
+    if document is None:
+        yield from _readable_samples(octets)
+        return
+    raw = document.get("raw_values")
+    if raw is None or not raw.is_object:
+        raise InputError(path, "has no raw_values: flent before version 4 kept no sample with its time")
+    for name, samples in raw.members():
+        for sample in loaded_elements(samples, _DECODER, lambda at: losses.add(DAMAGED, offset=at)):
+            yield name, sample
+
+
+def _readable_samples(octets: bytes) -> Iterator[tuple[str, Any]]:
+    """The samples of a damaged document that can still be read, and the names of their lists."""
     name = ""
-    start, end = text.find('"raw_values"'), text.find('"results"')
-    for piece in _PIECE.finditer(text, max(start, 0), end if end > start else len(text)):
+    start, end = octets.find(b'"raw_values"'), octets.find(b'"results"')
+    for piece in _PIECE.finditer(octets, max(start, 0), end if end > start else len(octets)):
         if piece[1] is not None:
-            name = piece[1]
+            name = piece[1].decode("utf-8", "replace")
             continue
         try:
-            found.setdefault(name, []).append(_loaded(piece[2]))
-        except (ValueError, RecursionError):
+            yield name, Value(octets, piece.start(2), piece.end(2)).loaded(_DECODER)
+        except DamagedError:
             continue
-    return found
-
-
-def _raw_values(document: dict[str, Any], path: str) -> dict[str, Any]:
-    raw = document.get("raw_values")
-    if not isinstance(raw, dict):
-        raise InputError(path, "has no raw_values: flent before version 4 kept no sample with its time")
-    return raw
 
 
 def _sample(log: StateLog, counts: dict[str, int], sample: Any) -> None:

@@ -14,12 +14,14 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from multitracer.model.errors import InputError
 from multitracer.model.schema import empty
 from multitracer.model.trace import Recording
+from multitracer.parsers.shared.json_values import DamagedError, Value, loaded_elements, value_at
 from multitracer.parsers.shared.lines import SECOND_NS, FieldError, endpoint
 from multitracer.parsers.shared.tcp_state import StateLog
 
@@ -39,8 +41,14 @@ _COLUMNS = {
 }  # fmt: skip
 _FIRST_KEYS = (b'"start"', b'"event"', b'"title"', b'"extra_data"', b'"error"')
 # An object without objects in it: what can be read of a document whose end is missing.
-_PIECE = re.compile(r"\{[^{}]*\}")
+_PIECE = re.compile(rb"\{[^{}]*\}")
 _LONGEST_TEST_S = 1e6
+_EVENTS = ("start", "interval", "error", "server_output_json")
+_MOST_STREAMS = 256
+"""iperf3 has at most 128 (MAX_STREAMS), each way."""
+_MOST_ERRORS = 20
+"""Of a file of many tests, more are not told."""
+_DECODER = json.JSONDecoder()
 
 
 def sniff(head: bytes) -> bool:
@@ -60,21 +68,26 @@ class _Log:
     counts: Counter[str] = field(default_factory=Counter)
     intervals: list[dict[str, Any]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
+    start: dict[str, Any] = field(default_factory=dict)
+    """Of the test whose intervals follow."""
     records: int = 0
 
 
 def read(source: Source) -> Recording:
     """The samples of the sending streams as rows of `tcp_state`, with their connections."""
-    log = _Log()
-    tests = list(_tests(source, log))
-    for test in tests:
-        _test(log, test)
-    answers = [test["server_output_json"] for test in tests if isinstance(test.get("server_output_json"), dict)]
+    log, octets, answers = _Log(), source.document(), 0
+    for event, data in _events(octets, log):
+        if event == "server_output_json":
+            answers += data.is_object
+        else:
+            _take(log, event, data)
     if log.state.records:
-        log.counts.update({"outputs of the server, on its own clock": len(answers)} if answers else {})
+        log.counts.update({"outputs of the server, on its own clock": answers} if answers else {})
         return _recording(source, log)
-    for answer in answers:
-        _test(log, answer)
+    for event, data in _events(octets, _Log()) if answers else ():
+        if event == "server_output_json":
+            for inner, value in _of_test(_parts(data), log):
+                _take(log, inner, value)
     # Reversed, the server sends; its samples are on its own clock, and so alone in their log.
     return _recording(source, log, [SERVER_S] * bool(log.state.records))
 
@@ -102,75 +115,118 @@ def _recording(source: Source, log: _Log, notes: Sequence[str] = ()) -> Recordin
     return recording
 
 
-def _tests(source: Source, log: _Log) -> Iterator[dict[str, Any]]:
-    """Every test of the file: its `start`, its `intervals`, its `error`."""
-    streamed: dict[str, Any] = {}
-    for found in _objects(source.document("latin-1"), log):
-        event, data = found.get("event"), found.get("data")
-        if not isinstance(event, str):
-            yield found
-        elif event == "start":
-            if streamed:
-                yield streamed
-            streamed = {"start": data, "intervals": []}
-        elif event == "interval":
-            streamed.setdefault("intervals", []).append(data)
-        elif event in ("error", "server_output_json"):
-            streamed[event] = data
-    if streamed:
-        yield streamed
+Event = tuple[str, Any]
+"""What happened in a test, and Python objects of it: its `start`, an `interval`, an `error`, or the server's output."""
 
 
-def _objects(text: str, log: _Log) -> Iterator[dict[str, Any]]:
-    """The JSON objects that follow one another; of a damaged one, what is whole in it."""
-    decoder, at = json.JSONDecoder(), 0
-    while (at := text.find("{", at)) >= 0:
+def _events(octets: bytes, log: _Log) -> Iterator[Event]:
+    """The events of all tests, one after the other; a test that is one document gives the same as one in lines."""
+    for parts in _objects(octets, log):
+        if isinstance(parts, bytes):
+            yield from _of_pieces(parts)
+        elif "event" not in parts:
+            yield from _of_test(parts, log)
+        elif "data" in parts and (event := _loaded(parts["event"], log)) in _EVENTS:
+            data = parts["data"]
+            yield str(event), data if event == "server_output_json" else _loaded(data, log)
+
+
+def _of_test(parts: dict[str, Value], log: _Log) -> Iterator[Event]:
+    """The events of a test that is one document."""
+    yield "start", _loaded(parts["start"], log) if "start" in parts else {}
+    if "intervals" in parts:
+        damaged = partial(log.state.losses.add, DAMAGED, None)
+        for interval in loaded_elements(parts["intervals"], _DECODER, damaged, "latin-1"):
+            yield "interval", interval
+    if "error" in parts:
+        yield "error", _loaded(parts["error"], log)
+    if "server_output_json" in parts:
+        yield "server_output_json", parts["server_output_json"]
+
+
+def _loaded(value: Value, log: _Log) -> Any:
+    try:
+        return value.loaded(_DECODER, "latin-1")
+    except DamagedError as error:
+        log.state.losses.add(DAMAGED, None, error.at)
+        return None
+
+
+def _parts(document: Value) -> dict[str, Value]:
+    return document.some("event", "data", "start", "intervals", "error", "server_output_json")
+
+
+def _objects(octets: bytes, log: _Log) -> Iterator[dict[str, Value] | bytes]:
+    """The JSON objects that follow one another, as the parts that are read; of a damaged one the octets.
+
+    After a damaged one an object has to end before the next line that begins with one: else each of many without an
+    end would be followed to the end of the file.
+    """
+    at, end = 0, len(octets)
+    while (at := octets.find(b"{", at)) >= 0:
+        if at >= end:
+            end = _next_line(octets, at)
         try:
-            found, at = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            end = text.find("\n{", at)
-            end = len(text) if end < 0 else end
+            found = value_at(octets, at, end)
+            parts = _parts(found)
+        except DamagedError:
+            following = _next_line(octets, at)
             log.state.losses.add(DAMAGED, None, at)
-            found, at = _pieces(text[at:end]), end
-        if isinstance(found, dict):
-            yield found
+            yield octets[at:following]
+            at = end = following
+        else:
+            yield parts
+            at = found.end
 
 
-def _pieces(text: str) -> dict[str, Any]:
-    """A test from the whole objects in a damaged document; empty if it is a single event's line."""
+def _next_line(octets: bytes, at: int) -> int:
+    """Where the next line that begins with an object begins; the end where none does."""
+    following = octets.find(b"\n{", at)
+    return len(octets) if following < 0 else following
+
+
+def _of_pieces(octets: bytes) -> Iterator[Event]:
+    """The events of the whole objects in a damaged document; none if it is a single event's line."""
+    if octets.startswith(b'{"event"'):
+        return
     start: dict[str, Any] = {"connected": []}
-    streams = []
-    for piece in [] if text.startswith('{"event"') else _PIECE.findall(text):
+    yield "start", start
+    for piece in _PIECE.finditer(octets):
         try:
-            found = json.loads(piece)
-        except (ValueError, RecursionError):
+            found = Value(octets, *piece.span()).loaded(_DECODER, "latin-1")
+        except DamagedError:
             continue
         if "timesecs" in found:
             start.setdefault("timestamp", found)
-        elif "local_host" in found:
+        elif "local_host" in found and len(start["connected"]) < _MOST_STREAMS:
             start["connected"].append(found)
         elif "protocol" in found:
             start.setdefault("test_start", found)
         elif "socket" in found and "omitted" in found:  # the summaries at the end have no `omitted`
-            streams.append(found)
-    return {"start": start, "intervals": [{"streams": streams}]}
+            yield "interval", {"streams": [found]}
 
 
-def _test(log: _Log, test: dict[str, Any]) -> None:
-    """Add the intervals of one test."""
-    start = _object(test.get("start"))
-    if isinstance(test.get("error"), str):
-        log.errors.append(" ".join(test["error"].split())[:200])
-    about = _object(start.get("test_start"))
+def _take(log: _Log, event: str, data: Any) -> None:
+    """Add an event."""
+    if event == "start":
+        log.start = _object(data)
+    elif event == "interval":
+        _interval(log, _object(data))
+    elif event == "error" and isinstance(data, str) and len(log.errors) < _MOST_ERRORS:
+        log.errors.append(" ".join(data.split())[:200])
+
+
+def _interval(log: _Log, interval: dict[str, Any]) -> None:
+    """Add an interval of all streams of the test that has begun."""
+    about = _object(log.start.get("test_start"))
     protocol = about.get("protocol", "TCP")
-    sockets = {_socket(entry): entry for entry in _list(start.get("connected"))}
-    for interval in _list(test.get("intervals")):
-        for sample in _list(interval.get("streams")):
-            log.records += 1
-            if protocol != "TCP":
-                log.counts[f"intervals of {str(protocol)[:10]}"] += 1
-            else:
-                _sample(log, sample, sockets.get(_socket(sample), {}), start, about)
+    sockets = {_socket(entry): entry for entry in _list(log.start.get("connected"))}
+    for sample in _list(interval.get("streams")):
+        log.records += 1
+        if protocol != "TCP":
+            log.counts[f"intervals of {str(protocol)[:10]}"] += 1
+        else:
+            _sample(log, sample, sockets.get(_socket(sample), {}), log.start, about)
 
 
 def _sample(

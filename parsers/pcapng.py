@@ -32,6 +32,8 @@ _IF_TSRESOL, _IF_TSOFFSET = 9, 14
 _LARGEST_BLOCK = 1 << 24
 _MAGIC_END, _SECTION_BYTES, _LEAST_PACKET = 12, 28, 16
 """Octets up to the end of the byte-order magic, of the shortest section header, and of the shortest packet block."""
+LENGTH_AT = 16
+"""Where in a section header block the section's length stands."""
 _MOST_INTERFACES = (1 << 15) - 1
 """Tables number interfaces in 16 bits."""
 _NO_TIME = -(1 << 63)
@@ -65,26 +67,20 @@ class _Interfaces:
 
 
 class Section(NamedTuple):
-    """A section's header block: where it begins, its byte order, and its octets."""
+    """A section: where its header block begins, its byte order, and how long the header says that it is."""
 
     at: int
     little: bool
-    header: bytes
-
-
-@dataclass
-class PcapngCapture(Capture):
-    """A capture with the headers of its sections."""
-
-    sections: list[Section] = field(default_factory=list)
+    length: int
+    """2**64 - 1 where it is not said."""
 
 
 class _Walk:
     """The way through the blocks of a file: the records in view, and what was met before."""
 
-    def __init__(self) -> None:
+    def __init__(self, sections: list[Section] | None) -> None:
         self.interfaces = _Interfaces()
-        self.sections: list[Section] = []
+        self._sections = sections
         self.losses, self.far = Losses(), Losses()
         self.columns = RecordColumns(0)
         self.before = 0
@@ -112,8 +108,8 @@ class _Walk:
             elif stopped == _SECTION_HERE:
                 self._little = bytes(data[self.at + 8 : self.at + 12]) == _BYTE_ORDER_MAGIC.to_bytes(4, "little")
                 self.interfaces.first = len(self.interfaces.link_types)
-                end = self.at + int(word(data, self.at + 4, self._little))
-                self.sections.append(Section(offset, self._little, bytes(data[self.at : end])))
+                if self._sections is not None:
+                    self._sections.append(Section(offset, self._little, self._length(data)))
             elif stopped == _NO_INTERFACE:
                 self.losses.add("packet of an interface that is not described", record, offset)
             elif len(self.interfaces.link_types) == _MOST_INTERFACES:
@@ -123,6 +119,10 @@ class _Walk:
                 _describe(bytes(data[self.at + 8 : self.at + size - 4]), self._little, self.interfaces)
             if stopped != _BROKEN:
                 self.at += int(word(data, self.at + 4, self._little))
+
+    def _length(self, data: Any) -> int:
+        octets = bytes(data[self.at + LENGTH_AT : self.at + LENGTH_AT + 8])
+        return int.from_bytes(octets, "little" if self._little else "big")
 
     def _next_stop(self, data: Any, ended: bool) -> int:
         snaps = np.array(self.interfaces.snap_bytes[self.interfaces.first :] or [0], dtype=np.int64)
@@ -153,12 +153,12 @@ def read(source: Source) -> Recording:
     return recording("pcapng", capture(View(source)))
 
 
-def capture(view: View) -> PcapngCapture:
-    """All records; where no interface is described, InputError is raised at the end."""
+def capture(view: View, sections: list[Section] | None = None) -> Capture:
+    """All records; where no interface is described, InputError is raised at the end. `sections` takes all sections."""
     if len(view.data) < _SECTION_BYTES:
         raise InputError(view.path, "ends within its section header", offset=len(view.data))
-    walk = _Walk()
-    found = PcapngCapture(view.path, walk.interfaces.link_types, losses=walk.losses, sections=walk.sections)
+    walk = _Walk(sections)
+    found = Capture(view.path, walk.interfaces.link_types, losses=walk.losses)
     found.pieces = _pieces(view, walk, found)
     return found
 

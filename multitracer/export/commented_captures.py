@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multitracer.model.errors import InputError
 from multitracer.model.trace import Input
 from multitracer.parsers import FORMATS, pcapng, without_endings
 from multitracer.parsers.shared.records import Capture, Records
-from multitracer.parsers.shared.source import open_source
+from multitracer.parsers.shared.source import Room, Source, open_source
 from multitracer.parsers.shared.view import View
 
 _SECTION, _INTERFACE, _OLD_PACKET, _ENHANCED = 0x0A0D0D0A, 1, 2, 6
@@ -43,13 +44,28 @@ def write(inputs: Sequence[Input], findings: Sequence[dict[str, Any]], directory
     for entry, name in zip(captures, _names(captures), strict=True):
         comments = comments_of(findings, entry.number)
         with (directory / name).open("wb") as file:
+            source = _opened(entry.path)
             if entry.recording.format == "pcapng":
-                file.writelines(with_comments(entry.path, comments))
+                file.writelines(with_comments(source, comments))
             else:
-                capture = parsers[entry.recording.format].capture(View(open_source(entry.path)))  # type: ignore[attr-defined]
+                capture = parsers[entry.recording.format].capture(View(source))  # type: ignore[attr-defined]
                 file.writelines(converted(capture, comments))
+        _refuse_losses(source, entry)
         written.append(directory / name)
     return written
+
+
+def _opened(path: str) -> Source:
+    """A capture of any size: it is copied as it is read, and not held."""
+    return open_source(path, Room(sys.maxsize))
+
+
+def _refuse_losses(source: Source, entry: Input) -> None:
+    """Raise InputError where the copy lacks what the analysis did not find missing."""
+    for skip in source.skips:
+        if skip not in entry.recording.skips:
+            hint = "The file was changed since it was analysed: analyse it again."
+            raise InputError(entry.path, f"cannot be copied whole: {skip.reason}", offset=skip.offset, hint=hint)
 
 
 def _names(captures: Sequence[Input]) -> list[str]:
@@ -131,24 +147,25 @@ def _packets(records: Records, part: slice, comments: Comments) -> Iterator[byte
 
 
 class _Change(NamedTuple):
-    """A block that is replaced."""
+    """Octets that are replaced, a block or a part of one."""
 
     at: int
     size: int
-    """Octets of the block before."""
-    block: bytes
+    """How many there are before."""
+    octets: bytes
 
 
-def with_comments(path: str, comments: Comments) -> Iterator[bytes]:
+def with_comments(source: Source, comments: Comments) -> Iterator[bytes]:
     """The pieces of the file with the comments; all other octets, damaged ones too, as they are.
 
     A simple packet block has no room for options: its packet stays without a comment. The file is read twice, as the
     header of a section may say how long the section is.
     """
-    found = pcapng.capture(View(open_source(path)))
+    sections: list[pcapng.Section] = []
+    found = pcapng.capture(View(_opened(source.path)), sections)
     commented = [change for records in found.pieces for change in _commented(records, comments)]
-    changes = sorted([*commented, *_longer_sections(found.sections, commented)])
-    return _replaced(open_source(path).pieces(), changes)
+    changes = sorted([*commented, *_longer_sections(sections, commented)])
+    return _replaced(source.pieces(), changes)
 
 
 def _replaced(pieces: Iterator[bytes], changes: Sequence[_Change]) -> Iterator[bytes]:
@@ -158,7 +175,7 @@ def _replaced(pieces: Iterator[bytes], changes: Sequence[_Change]) -> Iterator[b
         while waiting and waiting[0].at < start + len(piece):
             change = waiting.popleft()
             yield piece[at - start : change.at - start]
-            yield change.block
+            yield change.octets
             at = change.at + change.size
         yield piece[max(at - start, 0) :]
         start += len(piece)
@@ -186,14 +203,11 @@ def _commented(records: Records, comments: Comments) -> Iterator[_Change]:
 
 
 def _longer_sections(sections: Sequence[pcapng.Section], commented: Sequence[_Change]) -> Iterator[_Change]:
-    """The headers of those sections that say how long they are, with what the comments add."""
+    """The new lengths of those sections that say how long they are, with what the comments add."""
     added_at = np.array([change.at for change in commented], dtype=np.int64)
-    added = np.array([len(change.block) - change.size for change in commented], dtype=np.int64)
+    added = np.array([len(change.octets) - change.size for change in commented], dtype=np.int64)
     ends = [following.at for following in sections[1:]] + [sys.maxsize]
-    for (at, little, header), end in zip(sections, ends, strict=True):
-        order = "<" if little else ">"
-        length = struct.unpack(f"{order}Q", header[16:24])[0]
+    for (at, little, length), end in zip(sections, ends, strict=True):
         longer = int(added[(added_at > at) & (added_at < end)].sum())
         if length != _UNSPECIFIED and longer:
-            block = header[:16] + struct.pack(f"{order}Q", length + longer) + header[24:]
-            yield _Change(at, len(block), block)
+            yield _Change(at + pcapng.LENGTH_AT, 8, struct.pack("<Q" if little else ">Q", length + longer))

@@ -2,7 +2,9 @@
 
 A format's reader finds the records, a view of the file at a time (`records.Capture`); `recording` decodes them. The
 fast path (`wire.tcpip`) decodes Ethernet and similar link layers, IPv4, IPv6 and TCP in one pass; records that it does
-not know are unwrapped (`envelopes`). What is kept of a view is its packets' columns, not its octets.
+not know are unwrapped (`envelopes`). What is kept of a view is its packets' columns, not its octets. Two exceptions:
+records that may hold frames of a link (of user link types, in UDP), as what they are shows only by all of them, and
+the open frames that a Wi-Fi monitor heard whole, which are in the table of frames.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import io
 import os
 import stat
@@ -18,8 +17,8 @@ from multitracer.parsers.shared.unpacking import PIECE_BYTES, Pieces, unpacked
 HEAD_BYTES = 65536
 """The number of octets of an input that a `sniff` is given, at most."""
 DOCUMENT_BYTES = 32 << 20
-"""So much of a document that is understood whole, as JSON, is read: with its text, and what is made of it, it stays
-below some 200 MB even if it is nonsense. iperf3 writes as much of one stream in 20 hours."""
+"""So much of a JSON document is read, and held, as its values are looked for in it. iperf3 writes as much of one stream
+in 20 hours."""
 _UNKNOWN_MEMORY_BYTES = 8 << 30
 """Taken for the machine's memory where the system does not tell it."""
 
@@ -125,20 +124,16 @@ class Source:
             self._read += len(piece)
             yield piece
 
-    def document(self, encoding: str) -> str:
-        """The text of a document that is understood whole; of one of more than DOCUMENT_BYTES the beginning.
-
-        Octets that are no characters are surrogates (PEP 383).
-        """
-        decoder = codecs.getincrementaldecoder(encoding)("surrogateescape")
-        parts, left = [], DOCUMENT_BYTES
+    def document(self) -> bytes:
+        """The octets of a document in which values are looked for; of one of more than DOCUMENT_BYTES the beginning."""
+        parts, left = io.BytesIO(), DOCUMENT_BYTES
         for piece in self.pieces():
-            parts.append(decoder.decode(piece[:left]))
+            parts.write(piece[:left])
             left -= len(piece)
             if left < 0:
                 self.skips.append(Skip(f"a document of more than {DOCUMENT_BYTES:,} octets", offset=DOCUMENT_BYTES))
                 break
-        return "".join([*parts, decoder.decode(b"", final=True)])
+        return parts.getvalue()
 
     def lines(self) -> Iterator[tuple[int, int, str]]:
         """Every line as (number from 1, byte offset, text without line end); octets that are not UTF-8 are escaped."""

@@ -16,8 +16,10 @@ from repository import EXAMPLES
 
 from multitracer import cli, parsers
 from multitracer.export import commented_captures
+from multitracer.model.errors import InputError
 from multitracer.model.trace import Input, Recording
 from multitracer.parsers import pcap
+from multitracer.parsers.shared import source
 from multitracer.parsers.shared.source import open_source
 
 RAW = 101
@@ -162,6 +164,37 @@ def test_a_compressed_capture_is_copied_unpacked(tmp_path: Path) -> None:
     assert [path.name for path in written] == ["snd.pcapng", "snd-2.pcapng"]
     assert [path.read_bytes().count(b"timeout (conf") for path in written] == [0, 1]
     assert_same(paths[0], written[0])
+
+
+@pytest.mark.parametrize("name", ["a.pcap", "a.pcapng"])
+def test_a_capture_that_is_larger_than_half_of_the_memory_is_copied_whole(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is never held whole."""
+    content = (EXAMPLES / "rlp-reset" / "snd.pcap").read_bytes()
+    if name == "a.pcapng":
+        content = section("<", described("<") + b"".join(enhanced("<", 9, one) for one in SEGMENTS), said=True)
+    (tmp_path / name).write_bytes(content)
+    entry = Input(0, str(tmp_path / name), Recording(name[2:]))
+    [whole] = commented_captures.write([entry], [finding("timeout", (0, 1))], tmp_path / "whole")
+    monkeypatch.setattr(source, "half_of_memory", lambda: len(content) // 2)
+    [copy] = commented_captures.write([entry], [finding("timeout", (0, 1))], tmp_path / "copies")
+    assert copy.read_bytes() == whole.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["a.pcap.gz", "a.pcapng.gz"])
+def test_a_capture_that_lost_octets_after_its_analysis_is_refused(name: str, tmp_path: Path) -> None:
+    """What the analysis found missing already is no reason to refuse."""
+    content = gzip.compress((EXAMPLES / "rlp-reset" / "snd.pcap").read_bytes())
+    if "pcapng" in name:
+        content = gzip.compress(section("<", described("<") + enhanced("<", 9, SEGMENTS[0]), said=True))
+    path = tmp_path / name
+    path.write_bytes(content[:-9])
+    kind = name.split(".")[1]
+    known = parsers.read(open_source(str(path))).skips
+    assert commented_captures.write([Input(0, str(path), Recording(kind, skips=known))], [], tmp_path / "copies")
+    with pytest.raises(InputError, match=r"cannot be copied whole: .*gzip"):
+        commented_captures.write([Input(0, str(path), Recording(kind))], [], tmp_path / "copies")
 
 
 def test_the_command_writes_what_findings_say_at_their_records(tmp_path: Path) -> None:

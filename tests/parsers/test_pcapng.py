@@ -15,6 +15,7 @@ from shared_data import shared
 from multitracer.model.errors import InputError
 from multitracer.parsers import pcapng
 from multitracer.parsers.shared.source import Source, open_source
+from multitracer.parsers.shared.view import View
 
 SEGMENT = ipv4(tcp(b"x" * 10))
 
@@ -151,3 +152,13 @@ def test_a_time_beyond_2262_is_a_counted_loss() -> None:
 def test_a_time_out_of_range_never_raises() -> None:
     """All ones but one in the time field, compiled or not."""
     assert len(times(section() + interface() + packet(2**64 - 2, SEGMENT))) == 1
+
+
+def test_of_a_section_its_place_and_length_are_kept() -> None:
+    """And not its header's options, which may be long; without being asked for, nothing."""
+    comment = struct.pack("<HH", 1, 40_000) + bytes(40_000)
+    header = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, 1000) + comment, "<")
+    found: list[pcapng.Section] = []
+    view = View(Source("x", header + interface() + section()))
+    assert list(pcapng.capture(view, found).pieces)
+    assert found == [(0, True, 1000), (len(header) + len(interface()), True, (1 << 64) - 1)]
