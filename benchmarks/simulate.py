@@ -1,0 +1,108 @@
+"""TCP over the link protocols: processor time of a segment with its ACK, beside ns-2, and of a first run.
+
+Transfers of 10 megabytes in segments of 250 octets over the 64 kbit/s link, the same here and in ns-2 (Debian: ns2),
+at no loss and at 5.4 % of the frames lost. The time is that of the loop on one core: what is prepared for a run is not
+in it, nor is ns-2's start, measured by a transfer of one segment. A first run is the whole process with nothing
+compiled. Usage:
+
+    python benchmarks/simulate.py [--transfers 20] [--no-first]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from multitracer.replay.simulate.run import setting
+from multitracer.replay.simulate.scenario import Scenario, resolve
+from multitracer.replay.simulate.simulation import Simulation
+
+SCRIPT = Path(__file__).with_suffix(".tcl")
+FILE_BYTES, SEGMENT_BYTES = 10_000_000, 250
+PROTOCOLS = ("raw", "sr", "rlc-am")
+LOSSES = (0.0, 0.054)
+
+
+def scenario(protocol: str, loss: float, file_bytes: int = FILE_BYTES) -> Scenario:
+    """A file transfer; RLC hands down when the link is free, as its polls are meant."""
+    keys = {"link.protocol": protocol, "tcp.variant": "reno", "workload.file_bytes": file_bytes}
+    lossy = {"channel.model": "uniform", "channel.frame_loss_rate": loss} if loss else {}
+    lazy = {"link.hand_down": "lazy"} if protocol == "rlc-am" else {}
+    return resolve(f"{protocol} at {loss:g}", {"workload.kind": "file-transfer", **keys, **lossy, **lazy})
+
+
+def ours(protocol: str, loss: float, transfers: int) -> tuple[float, float]:
+    """Processor time (us) of a segment that TCP sent, and the mean time of a transfer (s)."""
+    Simulation(setting(scenario(protocol, loss, 100_000), 1)).run()  # loads the compiled loop
+    spent, packets, lasted = 0.0, 0, 0.0
+    for seed in range(1, transfers + 1):
+        simulation = Simulation(setting(scenario(protocol, loss), seed))
+        before = time.process_time()
+        done = simulation.run()
+        spent += time.process_time() - before
+        packets += int(done.setting.tcp.ends["packets"][0])  # the wired end sends the file
+        lasted += float(done.source.work.objects["end_ns"].max()) / 1e9
+    return 1e6 * spent / packets, lasted / transfers
+
+
+def theirs(loss: float, transfers: int) -> tuple[float, float]:
+    """The same of ns-2."""
+    segments = FILE_BYTES // SEGMENT_BYTES
+    spent, packets, lasted = 0.0, 0, 0.0
+    for seed in range(1, transfers + 1):
+        starting, _, _ = ns(seed, 1, 0.0)
+        took, end, sent = ns(seed, segments, loss)
+        spent, packets, lasted = spent + took - starting, packets + sent, lasted + end
+    return 1e6 * spent / packets, lasted / transfers
+
+
+def ns(seed: int, segments: int, loss: float) -> tuple[float, float, int]:
+    """Processor time (s) of a transfer, and what it prints: when it ended (s), packets sent."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = ["ns", str(SCRIPT), str(seed), str(segments), f"{loss:g}"]
+    end, sent = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime, float(end), int(sent)
+
+
+def first(protocol: str) -> float:
+    """Processor time (s) of a process that compiles a protocol's loop and runs a short transfer."""
+    with tempfile.TemporaryDirectory() as cache:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        command = [sys.executable, __file__, "--only", protocol]
+        subprocess.run(command, check=True, env={**os.environ, "XDG_CACHE_HOME": cache}, stdout=subprocess.DEVNULL)
+        return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+
+def main() -> None:
+    """Measure, and print a line for each."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--transfers", type=int, default=20)
+    parser.add_argument("--no-first", action="store_true", help="do not compile the loops anew")
+    parser.add_argument("--only", choices=PROTOCOLS, help="run one short transfer, and measure nothing")
+    asked = parser.parse_args()
+    if asked.only:
+        Simulation(setting(scenario(asked.only, 0.054, 100_000), 1)).run()
+        return
+    for loss in LOSSES:
+        beside = theirs(loss, asked.transfers) if shutil.which("ns") else None
+        if beside:
+            print(f"ns-2, raw link, {100 * loss:g} % lost: {beside[0]:.2f} us a segment, {beside[1]:.1f} s a transfer")
+        for protocol in PROTOCOLS:
+            took, lasted = ours(protocol, loss, asked.transfers)
+            ratio = f", {beside[0] / took:.1f} times ns-2's rate" if beside else ""
+            line = f"{protocol}, {100 * loss:g} % lost: {took:.2f} us a segment{ratio}, {lasted:.1f} s a transfer"
+            print(line, flush=True)
+    for protocol in () if asked.no_first else PROTOCOLS:
+        print(f"first run of {protocol}: {first(protocol):.1f} s of processor time", flush=True)
+
+
+if __name__ == "__main__":
+    main()
