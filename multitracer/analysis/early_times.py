@@ -29,7 +29,7 @@ def without_negative_times(trace: Trace) -> Trace:
     first = min((int(table["time_ns"].min()) for table in timed.values()), default=0)
     last = max((int(table["time_ns"].max()) for table in timed.values()), default=0)
     shift = -(first // _DAY_NS) * _DAY_NS
-    if first >= 0 or last + shift > np.iinfo(np.int64).max:
+    if first >= 0 or max(shift, last + shift) > np.iinfo(np.int64).max:
         return trace
     tables = trace.tables | {name: _moved(table, shift) for name, table in timed.items()}
     return Trace([_later(entry, shift) for entry in trace.inputs], tables, shift)
