@@ -7,7 +7,7 @@ from typing import Any
 
 from multitracer.model.errors import UsageError
 from multitracer.replay.arq.fields import codes, numbers, record
-from multitracer.replay.tcp.packets import SACK_BLOCKS
+from multitracer.replay.tcp import parameters
 from multitracer.replay.tcp.ranges import Flag, Range, Seconds, Whole, Words, check, nanoseconds
 
 VARIANTS = ("reno", "newreno", "sack", "fack")
@@ -22,35 +22,19 @@ RULES = numbers(
 """sack: whether the sink reports SACK blocks. window, initial_window, ssthresh, max_burst: segments. up: a round trip
 is rounded up to ticks, not counted by those crossed."""
 
-LARGEST_PACKET = 65_535
-MOST_SEGMENTS = 16_384
-LONGEST_S = 86_400
-SHORTEST_TICK_S = 0.001
-
+LACKING = ("fin", "local_drop")
+"""What the other models have besides: ns-2's one-way agents end no connection, and are told of no drop."""
 RANGES: dict[str, Range] = {
+    **{name: allowed for name, allowed in (parameters.RANGES | parameters.TIMER_RANGES).items() if name not in LACKING},
     "variant": Words(VARIANTS),
-    "segment_bytes": Whole(1, LARGEST_PACKET),
-    "syn": Flag(),
-    "syn_bytes": Whole(1, LARGEST_PACKET),
-    "ack_bytes": Whole(1, LARGEST_PACKET),
-    "sack_block_bytes": Whole(0, 64),
-    "sack_blocks": Whole(1, SACK_BLOCKS),
-    "window_segments": Whole(1, MOST_SEGMENTS),
-    "initial_window": Whole(1, MOST_SEGMENTS),
-    "max_burst_segments": Whole(0, MOST_SEGMENTS),
     "limited_transmit": Flag(),
     "sack_rule": Words(("pipe",)),
-    "tick_s": Seconds(SHORTEST_TICK_S, 10),
-    "tick_phase_s": Seconds(0, 10),
+    "tick_s": Seconds(0.001, 10),  # a round trip is 16 bits of ticks
     "rounding": Words(("crossed", "up")),
-    "min_rto_s": Seconds(0, LONGEST_S),
-    "max_rto_s": Seconds(0.001, LONGEST_S),
-    "initial_rto_s": Seconds(0.001, LONGEST_S),
     "delayed_ack": Words(("none", "second")),
-    "delayed_ack_s": Seconds(0, 10),
 }
 """What each parameter may be; `initial_ssthresh_segments` may also be None."""
-_SSTHRESH = Whole(1, MOST_SEGMENTS)
+_SSTHRESH = Whole(1, parameters.MOST_SEGMENTS)
 
 
 @dataclass(frozen=True, kw_only=True)
