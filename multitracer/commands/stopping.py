@@ -6,6 +6,7 @@ signals alone. Little is imported here: an interrupt before `begin` shows a trac
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -25,6 +26,7 @@ def begin() -> None:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _stop)
     signal.signal(signal.SIGALRM, _leave)
+    atexit.register(_ignore)  # the first hook registered runs last
     sys.unraisablehook = _unraisable
     _open_streams()
 
@@ -60,6 +62,12 @@ def _stop(number: int, _: object) -> None:
         _leave()
     signal.setitimer(signal.ITIMER_REAL, GRACE_S)
     raise KeyboardInterrupt
+
+
+def _ignore() -> None:
+    """Ignore the signals while the interpreter takes itself down: it puts back their default action, which kills."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _leave(*_: object) -> None:

@@ -65,6 +65,26 @@ def test_a_signal_at_any_moment_ends_the_program(name: str, number: signal.Signa
             assert said.splitlines()[-1] == f"multitracer: {'interrupted' if number == signal.SIGINT else 'terminated'}"
 
 
+LATE = """
+import os
+from multitracer.commands import stopping
+class Last:
+    def __del__(self, kill=os.kill, process=os.getpid()):
+        kill(process, {0})
+        print("finalized", flush=True)
+last = Last()
+stopping.begin()
+"""
+"""A program that gets signal {0} while the interpreter finalizes its modules."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_a_signal_after_all_was_done_changes_nothing(number: signal.Signals) -> None:
+    """The status is that of the work, though the interpreter puts back the default action of signals as it ends."""
+    done = subprocess.run([sys.executable, "-c", LATE.format(int(number))], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "finalized\n", "")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("shell", "status"),
