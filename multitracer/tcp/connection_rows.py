@@ -10,6 +10,7 @@ import numpy as np
 from multitracer.compute.kernels import kernel
 from multitracer.compute.threads import concurrently, shares
 from multitracer.model.schema import MARKS
+from multitracer.tcp.packed_rows import pack_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,11 +21,12 @@ _CAPTURED_TWICE = MARKS["captured_twice"]
 class Groups:
     """Rows by connection and point, in capture order, without those captured twice.
 
-    `order[starts[g] : starts[g + 1]]` are the rows of group g, which is number(connection, point). Both
-    arrays are computed on first use.
+    `order[starts[g] : starts[g + 1]]` are the rows of group g, which is number(connection, point), and the same
+    elements of `words` are their packed words. The arrays are computed on first use.
     """
 
     def __init__(self, segments: pd.DataFrame, connections: int) -> None:
+        self._segments = segments
         self._connection, self._point = segments["connection"].to_numpy(), segments["point"].to_numpy()
         self._marks = segments["marks"].to_numpy()
         self._connections = connections
@@ -65,10 +67,25 @@ class Groups:
                 position, order,
             )  # fmt: skip
 
-        concurrently(fill, self.write_positions())
+        concurrently(fill, self._write_positions())
         return order
 
-    def write_positions(self) -> list[tuple[slice, Any]]:
+    @cached_property
+    def words(self) -> Any:
+        """The packed word (`packed_rows`) of each row in `order`, int64."""
+        names = ("connection", "point", "sender", "flags", "options", "payload_bytes", "marks")
+        columns = [self._segments[name].to_numpy() for name in names]
+        words = np.empty(self.starts[-1], dtype=np.int64)
+
+        def pack(part: tuple[slice, Any]) -> None:
+            rows, position = part
+            mine = (column[rows] for column in columns)
+            pack_rows(*mine, MARKS["retransmission"], _CAPTURED_TWICE, self.points, position, words)
+
+        concurrently(pack, self._write_positions())
+        return words
+
+    def _write_positions(self) -> list[tuple[slice, Any]]:
         """Shares of the rows for parallel threads, each with the position in `order` of every group's first row."""
         before = np.cumsum(self._counts, axis=0) - self._counts
         return list(zip(self.shares, before + self.starts[:-1], strict=True))

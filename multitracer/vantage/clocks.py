@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -32,6 +33,25 @@ _PPT = 10**12
 _SECOND = 10**9
 
 
+class PointRows(Sequence[Ints]):
+    """The rows of segments at each of so many points, which are listed when they are first asked for."""
+
+    def __init__(self, point: Ints, count: int) -> None:
+        self._point, self._count = point, count
+
+    @cached_property
+    def _listed(self) -> list[Ints]:
+        return rows_of_each(self._point, self._count)
+
+    def __len__(self) -> int:
+        """The number of points."""
+        return self._count
+
+    def __getitem__(self, point: Any) -> Any:
+        """The rows at a point, ascending."""
+        return self._listed[point]
+
+
 @dataclass
 class Alignment:
     """The points' clocks: `clocks[p]` and `roles[p]` are those of point p.
@@ -44,7 +64,7 @@ class Alignment:
     reference: int
     clocks: list[Clock]
     roles: list[str | None]
-    rows: list[Ints]
+    rows: Sequence[Ints]
     pairings: dict[tuple[int, int], Pairing] = field(default_factory=dict)
     contradicted: dict[int, str] = field(default_factory=dict)
     """By input whose role was stated, the role that its content shows, where that is the other one."""
@@ -80,7 +100,7 @@ def align(
     reference.
     """
     count = len(points.points)
-    rows = rows_of_each(segments["point"].to_numpy(), count)
+    rows = PointRows(segments["point"].to_numpy(), count)
     shown = find_roles(segments, rows)
     by_point = _roles_by_point(points, roles or {})
     found = [by_point.get(number, role) for number, role in enumerate(shown)]

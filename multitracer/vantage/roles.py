@@ -34,8 +34,17 @@ def find_roles(segments: pd.DataFrame, rows: Sequence[Ints]) -> list[str | None]
 
     `rows[p]` are the rows of segments seen at point p.
     """
-    most, columns = _Largest(segments), _columns(segments)
-    return [_role(columns, own, *most.at(own)) for own in rows]
+    columns = _columns(segments)
+    if len(rows) == 1:  # those of all segments, which need not be listed
+        connection, sender = largest(segments)
+        own = np.flatnonzero(columns["connection"] == connection)[:_MOST_SEGMENTS]
+        return [_role({name: column[own] for name, column in columns.items()}, sender)]
+    most = _Largest(segments)
+    ends = [most.at(own) for own in rows]
+    return [
+        _role(_first_segments(columns, connection, own), sender)
+        for own, (connection, sender) in zip(rows, ends, strict=True)
+    ]
 
 
 def nearest_to_sender(segments: pd.DataFrame, rows: Sequence[Ints], forced: Mapping[int, str]) -> int:
@@ -122,8 +131,8 @@ def most_payload(connection: Any, sender: Any, payload: Any, rows: Ints, totals:
     return int(most)
 
 
-def _role(columns: Columns, rows: Ints, connection: int, sender: int) -> str | None:
-    own = _first_segments(columns, connection, rows)
+def _role(own: Columns, sender: int) -> str | None:
+    """The role of a point by the first segments that it saw of a connection."""
     round_trip_beyond, round_trip_before = time_to_ack(own, sender), _time_to_echo(own, sender)
     if round_trip_before < 0 or round_trip_beyond < 0:
         round_trip_beyond, round_trip_before = _handshake(own, sender)

@@ -62,10 +62,10 @@ class Decoded:
     """The result of `decode`: a status per record, and the TCP packets.
 
     `status` (int8, one per record) is a code of `layers`. `columns` are those of the packets table, one
-    element per row of `rows`, the records that are TCP (None: all). `sack` has rows (packet, left, right),
-    `syn` rows (packet, mss, wscale or -1). `flow_first` is the offset of the IP header of each new flow's first
-    packet, `flow_label` the label of its tunnels (0: none), `link_frame_at` the offset of each record's link
-    frame, by record.
+    element per row of `rows`, the records that are TCP (None: all); they are views of the arrays that were given.
+    `sack` has rows (packet, left, right), `syn` rows (packet, mss, wscale or -1). `flow_first` is the offset of the
+    IP header of each new flow's first packet, `flow_label` the label of its tunnels (0: none), `link_frame_at` the
+    offset of each record's link frame, by record.
     """
 
     status: Any
@@ -116,11 +116,20 @@ _WORTH_SHARING = 50_000
 """Records from which on a second thread gains more than it takes to start it: some 2 ms of decoding."""
 _RECORDS_A_FLOW = 8
 """A second thread gets a copy of the flows that are known: it gains where its records are many more than those."""
-_TYPES = PacketColumns(
+TYPES = PacketColumns(
     flow=np.int32, direction=np.int8, raw_seq=np.uint32, raw_ack=np.uint32, payload_bytes=np.int32, flags=np.uint16,
     raw_window=np.uint16, tsval=np.uint32, tsecr=np.uint32, options=np.uint8, ip_id=np.int32, checksum=np.uint16,
     checksum_ok=np.int8, wire_bytes=np.int32, ttl=np.uint8,
 )  # fmt: skip
+
+
+class Into(NamedTuple):
+    """Where to put what is decoded."""
+
+    flows: Flows
+    """Those of the pieces before, to which new ones are added."""
+    columns: PacketColumns | None = None
+    """An element per record; None for new ones."""
 
 
 class _Piece(NamedTuple):
@@ -142,25 +151,26 @@ class _Found:
 
 def decode(
     data: Any, offset: Any, captured: Any, original: Any, interface: Any, link_types: Any, label: Any = None,
-    flows: Flows | None = None,
+    into: Into | None = None,
 ) -> Decoded:  # fmt: skip
     """Decode every record of a capture, or of a piece of it.
 
     `offset`, `captured` and `original` (octets) and `interface` have one element per record, as has `label`, a
-    number above 0 for the tunnels that a record was taken out of; `link_types` has one per interface. `flows` are those
-    of the pieces before, to which new ones are added.
+    number above 0 for the tunnels that a record was taken out of; `link_types` has one per interface.
     """
-    flows = Flows() if flows is None else flows
+    flows, columns = into or Into(Flows())
     before = flows.count
     kinds = np.array([link_kind(int(kind)) for kind in link_types], dtype=np.int64)
     count = len(offset)
-    columns = PacketColumns(*(np.empty(count, dtype=dtype) for dtype in _TYPES))
+    if columns is None:
+        columns = PacketColumns(*(np.empty(count, dtype=dtype) for dtype in TYPES))
     status, where = np.zeros(count, dtype=np.int8), np.zeros(count, dtype=np.int32)
     if label is None:
         label = np.zeros(count, dtype=np.int64)  # never written: the system gives the same page for all of it
     records = Records(offset, captured, original, interface, label, status, where)
     worth = max(_WORTH_SHARING, _RECORDS_A_FLOW * before)
-    pieces = [_piece(records, columns, share) for share in shares(count, worth=worth)]
+    parts = shares(count, worth=worth)
+    pieces = [_piece(records, columns, part) for part in parts]
     numbered = [flows, *(flows.copy() for _ in pieces[1:])]
     found = concurrently(
         lambda part: _decode_part(data, part[0], kinds, part[1]), list(zip(pieces, numbered, strict=True))
@@ -169,8 +179,7 @@ def decode(
     packets = sum(part.packets for part in found)
     rows = None
     if packets < count:
-        # Copied, so that the memory reserved for all records is freed.
-        columns = PacketColumns(*(_concatenated(at, pieces, found) for at in range(len(columns))))
+        columns = PacketColumns(*(_closed_up(values, parts, found) for values in columns))
         rows = np.flatnonzero(status == TCP)
     frames = np.flatnonzero(status == LINK_FRAME)
     at = {int(row): int(offset[row]) + int(where[row]) for row in frames}
@@ -213,10 +222,13 @@ def _merge_parts(pieces: list[_Piece], found: list[_Found], common: int) -> tupl
     return np.concatenate([part.sack for part in found]), np.concatenate([part.syn for part in found])
 
 
-def _concatenated(at: int, pieces: list[_Piece], found: list[_Found]) -> Any:
-    """Column number `at` of the packets of all parts."""
-    parts = zip(pieces, found, strict=True)
-    return np.concatenate([piece.columns[at][: part.packets] for piece, part in parts])
+def _closed_up(values: Any, shares: list[slice], found: list[_Found]) -> Any:
+    """A column with the packets of each part moved to behind those of the part before."""
+    stop = found[0].packets
+    for share, part in zip(shares[1:], found[1:], strict=True):
+        values[stop : stop + part.packets] = values[share.start : share.start + part.packets]
+        stop += part.packets
+    return values[:stop]
 
 
 @kernel

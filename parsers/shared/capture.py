@@ -78,7 +78,8 @@ class _Decoding:
             self._hear(records)
         decoded = tcpip.decode(
             records.data, records.offset, records.captured, records.original, records.interface,
-            np.array(records.link_types, dtype=np.int64), flows=self._flows,
+            np.array(records.link_types, dtype=np.int64),
+            into=tcpip.Into(self._flows, self._packets.room(len(records.offset), records)),
         )  # fmt: skip
         self._packets.add(decoded, records, None, records.data, partial(_tunnels_at, records))
         unwrapped = self._envelopes.open(records, decoded.status)

@@ -138,7 +138,7 @@ class Envelopes:
         found = tcpip.decode(
             data, offset, sizes.astype(np.int32), (sizes + missing).astype(np.int32),
             np.zeros(len(inner), dtype=np.int16), np.array([layers.RAW_IP], dtype=np.int64), self._numbers(inner),
-            self.flows,
+            tcpip.Into(self.flows),
         )  # fmt: skip
         # Frames of a link are not looked for in tunnels.
         for row in np.flatnonzero(np.isin(found.status, (layers.UNKNOWN, layers.LINK_FRAME))).tolist():

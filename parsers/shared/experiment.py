@@ -7,7 +7,7 @@ import stat
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -74,7 +74,7 @@ def join(inputs: list[Input]) -> Trace:
             if name in ("flows", "links"):
                 continue
             if "input" in table:
-                table["input"] = np.full(len(table), entry.number, dtype=np.int16)
+                table["input"] = _constant(entry.number, len(table))
             if name == "packets" and entry.number in flow_of:
                 _renumber_flows(table, *flow_of[entry.number])
             if name in ("frames", "link_events") and entry.number in link_of:
@@ -88,6 +88,11 @@ def join(inputs: list[Input]) -> Trace:
     for name in ("packets", "sack_blocks", "syn_options", "tcp_state", "frames", "link_events"):
         joined.setdefault(name, empty(name))
     return Trace([_dated(entry) for entry in inputs], joined)
+
+
+def _constant(number: int, rows: int) -> Any:
+    """A column of one number, int16; zeros take no memory before they are written."""
+    return np.full(rows, number, dtype=np.int16) if number else np.zeros(rows, dtype=np.int16)
 
 
 def _path(file: str | Source) -> str:

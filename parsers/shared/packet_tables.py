@@ -8,6 +8,7 @@ import numpy as np
 
 from multitracer.model.schema import build
 from multitracer.parsers.shared.flow_table import FlowEnds, FlowTable, TunnelsOf
+from multitracer.wire.tcpip import TYPES, PacketColumns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,8 +20,8 @@ _SPARE = 1 << 16
 """Room for so many packets more than are expected, which are not of one size."""
 _MOST_AHEAD = 1 << 25
 """Room for at most so many packets more than were read: the first ones may be small, and the file large."""
-_OF_RECORDS = {"record": np.uint32, "time_ns": np.int64, "interface": np.int16}
-"""The types of the columns that say of each packet what its record does."""
+_COLUMNS = {**TYPES._asdict(), "record": np.uint32, "time_ns": np.int64, "interface": np.int16}
+"""The types of the columns; the last three say of each packet what its record does."""
 
 
 class Packets:
@@ -33,20 +34,29 @@ class Packets:
         self._sack: list[Any] = []
         self._syn: list[Any] = []
 
+    def room(self, count: int, records: Records) -> PacketColumns:
+        """Where `decode` puts the packets, at most `count`, of the records that are added next."""
+        stop = self.count + count
+        if not self._columns or stop > len(self._columns["flow"]):
+            self._enlarge(self._expected(stop, records))
+        return PacketColumns(*(self._columns[name][self.count : stop] for name in PacketColumns._fields))
+
     def add(self, decoded: Decoded, records: Records, at: Any, data: Any, tunnels_of: TunnelsOf) -> None:
-        """Take what was decoded out of `data`: of the records' rows `at`, or of all records (None)."""
+        """Take what was decoded out of `data`: of the records' rows `at`, or of all records, in their `room` (None)."""
         self.ends.add(data, decoded.flow_first, decoded.flow_label, tunnels_of)
+        count = len(decoded.columns["flow"])
+        if at is not None:
+            for kept, values in zip(self.room(count, records), decoded.columns.values(), strict=True):
+                kept[:] = values
         rows = decoded.rows if at is None or decoded.rows is None else at[decoded.rows]
         rows = at if decoded.rows is None else rows
         own = {"record": records.number, "time_ns": records.time_ns, "interface": records.interface}
-        columns = decoded.columns | {name: values if rows is None else values[rows] for name, values in own.items()}
-        room = self._expected(self.count + len(columns["record"]), records)
-        for name, values in columns.items():
-            self._append(name, values, room)
-        for kept, table in ((self._sack, decoded.sack), (self._syn, decoded.syn)):
+        for name, values in own.items():
+            self._columns[name][self.count : self.count + count] = values if rows is None else values[rows]
+        for tables, table in ((self._sack, decoded.sack), (self._syn, decoded.syn)):
             table[:, 0] += self.count
-            kept.append(table)
-        self.count += len(columns["record"])
+            tables.append(table)
+        self.count += count
 
     @staticmethod
     def _expected(count: int, records: Records) -> int:
@@ -56,17 +66,13 @@ class Packets:
             return 2 * count
         return max(2 * count, min(count * records.file_bytes // read + _SPARE, count + _MOST_AHEAD))
 
-    def _append(self, name: str, values: Any, room: int) -> None:
-        """Copy the values behind those of a column, which gets `room` if it is full."""
-        stop = self.count + len(values)
-        column = self._columns.get(name)
-        if column is None or stop > len(column):
-            # What is never written of it takes no memory.
-            larger = np.empty(room, dtype=_OF_RECORDS.get(name, values.dtype))
-            if column is not None:
-                larger[: self.count] = column[: self.count]
-            column = self._columns[name] = larger
-        column[self.count : stop] = values
+    def _enlarge(self, size: int) -> None:
+        """Give all columns room for `size` packets; what is never written of them takes no memory."""
+        for name, dtype in _COLUMNS.items():
+            larger = np.empty(size, dtype=dtype)
+            if self.count:
+                larger[: self.count] = self._columns[name][: self.count]
+            self._columns[name] = larger
 
     def columns(self, flows: FlowTable, *, alone: bool) -> dict[str, Any]:
         """All packets, with the numbers that their flows have in the capture's table; they are not kept."""

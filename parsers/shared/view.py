@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from multitracer.parsers.shared.unpacking import PIECE_BYTES, Pieces
 
 if TYPE_CHECKING:
     from multitracer.parsers.shared.source import Source
 
 VIEW_BYTES = 1 << 24
 """Small enough for the memory, and large enough that the work for each view does not count."""
+
+
+def ahead(pieces: Pieces) -> Pieces:
+    """The pieces; while those of one view are worked on, a thread reads those of the next."""
+
+    def take() -> list[bytes]:
+        return list(itertools.islice(pieces, VIEW_BYTES // PIECE_BYTES))
+
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(take)
+        while taken := coming.result():
+            coming = pool.submit(take)
+            yield from taken
 
 
 class View:
@@ -26,7 +43,8 @@ class View:
         self.file_bytes = source.file_bytes
         self.start = 0
         self.ended = False
-        self._coming = source.pieces()
+        # Of a pipe nothing is read before it is asked for: it may never come.
+        self._coming = ahead(source.pieces()) if source.file_bytes > VIEW_BYTES else source.pieces()
         self._waiting = memoryview(b"")
         self._buffer = np.empty(octets, dtype=np.uint8)
         self._filled = 0
