@@ -1,6 +1,7 @@
 """The air time of a link direction's frames, divided by what their octets carried.
 
-A frame's air time is its share of the opportunity it was sent in. It is divided in proportion to the
+A frame's air time is its share of the opportunity it was sent in: frames that were sent in one divide it by their
+octets, where the log has the octets of all of them. It is divided in proportion to the
 octets: link retransmissions; and in first transmissions link overhead (octets of no packet), TCP bytes that
 the link had carried before, and new data. A packet's headers count as new data, also in a TCP
 retransmission.
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
     from multitracer.link.packets import CarriedPacket
 
-_RLP_INFORMATION = {size - rlp.HEADER_BYTES - rlp.FCS_BYTES: size for size in rlp.FRAME_BYTES.values()}
+_RLP_FRAMING = rlp.HEADER_BYTES + rlp.FCS_BYTES
+"""Octets of an RLP frame beside its information field."""
 
 
 @dataclass(frozen=True)
@@ -53,31 +55,35 @@ def frames_on_air(frames: pd.DataFrame, link: int, timing: Timing) -> FramesOnAi
     """The frames that the sender of `link` logged, with their air times; no packet octets are entered yet."""
     rows = np.flatnonzero(((frames["link"] == link) & frames["sent"]).to_numpy())
     rows = rows[np.argsort(frames["time_ns"].to_numpy()[rows], kind="stable")]
-    start, end = _times(frames["time_ns"].to_numpy()[rows], timing)
     own = frames.take(rows)
     data = own["type"].isin(DATA_TYPES).to_numpy()
     length = own["length_bytes"].to_numpy().astype(np.int64)
     if (own["type"].str.startswith("I ") if len(own) else own["type"].isna()).any():
-        length = np.array([_RLP_INFORMATION.get(size, size) for size in length.tolist()], dtype=np.int64)
+        length = np.where(data, length + _RLP_FRAMING, length)
+    start, end = _times(own["time_ns"].to_numpy(), length, timing)
     nothing = np.zeros(len(rows), dtype=np.int64)
     repeat = own["transmission"].to_numpy() > 0
     return FramesOnAir(rows, start, end, data, repeat, np.maximum(length, 1), nothing, nothing.copy(), nothing.copy())
 
 
-def _times(times: Ints, timing: Timing) -> tuple[Ints, Ints]:
+def _times(times: Ints, octets: Ints, timing: Timing) -> tuple[Ints, Ints]:
     """(Start, end) of each frame in ns: the frames of one opportunity divide its time, without gaps from jitter."""
     interval, together = timing.interval_ns or 0, timing.frames or 1
     if not len(times) or not interval:
         return times, times
     first = np.flatnonzero(np.concatenate([[True], np.diff(times) > interval // 2]))
-    which = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(times))))
+    count = np.diff(np.append(first, len(times)))
+    which = np.repeat(np.arange(len(first)), count)
     starts = times[first]
     following = np.append(starts[1:], starts[-1] + interval)
     lasts = np.where(following - starts < interval * 3 // 2, following - starts, interval)
-    place = np.arange(len(times)) - first[which]
-    shared = np.maximum(np.diff(np.append(first, len(times))), together)[which]
-    begin = starts[which] + lasts[which] * place // shared
-    return begin, starts[which] + lasts[which] * (place + 1) // shared
+    used = lasts * count // np.maximum(count, together)
+    known = (np.minimum.reduceat(octets, first) > 0)[which]
+    part = np.where(known, octets, 1)
+    done = np.cumsum(part)
+    before = done - part - (done - part)[first][which]
+    whole = np.add.reduceat(part, first)[which]
+    return starts[which] + used[which] * before // whole, starts[which] + used[which] * (before + part) // whole
 
 
 def enter_packets(air: FramesOnAir, packets: Sequence[CarriedPacket], before: Sequence[int | None]) -> None:

@@ -8,12 +8,14 @@ import numpy as np
 
 from multitracer.accounting.path_rate import FAR_NS, Rates, piece_at
 from multitracer.accounting.sending_events import (
+    AGAIN,
     ANSWERS_COPY,
     CLEAN,
     EXACT,
     HEARD,
     NEEDED,
     NEW,
+    ROUND_TRIP,
     SENT,
     STALLS,
     TRIPS,
@@ -29,13 +31,15 @@ DELAYED_ACK_NS = 500_000_000
 """For this long a receiver may delay an acknowledgement (RFC 9293 3.8.6.3)."""
 LEAST_SINGLES = 3
 """From so many losses of a packet whose successor got through, a path is one that loses single packets."""
+PERHAPS_LOST, LOST = 1, 2
+"""Codes of `Events.lost`."""
 STALL_TRIPS = 2
 """A path stood still when nothing arrived for more than this many round trips."""
 
 
 @kernel
 def mark_lost(capture: Capture, events: Events, state: Any) -> bool:
-    """Fill `events.lost`: the first copy of each octet that was certainly resent because it had been lost.
+    """Fill `events.lost`: LOST is the first copy of each octet that was certainly resent because it had been lost.
 
     Returns whether the path loses single packets: what is lost then need not have been on the bottleneck.
     """
@@ -53,18 +57,20 @@ def mark_lost(capture: Capture, events: Events, state: Any) -> bool:
                 low = middle + 1
             else:
                 high = middle
-        if low > 0 and events.needed[resend, 2]:
-            events.lost[events.firsts[low - 1]] = 1
+        if low > 0:
+            first = events.firsts[low - 1]
+            events.lost[first] = LOST if events.needed[resend, 2] else max(events.lost[first], PERHAPS_LOST)
     singles = 0
     for place in range(count - 1):
-        singles += events.lost[events.firsts[place]] and not events.lost[events.firsts[place + 1]]
+        alone = events.lost[events.firsts[place]] == LOST and events.lost[events.firsts[place + 1]] != LOST
+        singles += 1 if alone else 0
     return bool(singles >= LEAST_SINGLES)
 
 
 @kernel
 def find_busy(
-    capture: Capture, events: Events, state: Any, least_ns: int, rates: Rates, which: int, longer_ns: int,
-    loses_singles: bool,
+    events: Events, state: Any, least_ns: int, rates: Rates, which: int, longer_ns: int, loses_singles: bool,
+    by_acknowledgement: bool,
 ) -> None:  # fmt: skip
     """Fill a list of spans in which the bottleneck had octets of this direction to deliver.
 
@@ -72,30 +78,34 @@ def find_busy(
 
     A packet leaves it `least_ns` before its delivery. Where the time of its delivery is not known (it was lost, or its
     acknowledgement may have been delayed), it leaves after its time on the bottleneck behind the packet before it, but
-    no later than what was sent after it. Where the path `loses_singles`, as a full queue does, a lost packet behind
-    which nothing was waiting that got through may have been lost before the bottleneck: it is left out.
+    no later than what was sent after it; `by_acknowledgement` no earlier than that tells (`earliest_delivery`). Where
+    the path `loses_singles`, as a full queue does, a lost packet behind which nothing was waiting that got through may
+    have been lost before the bottleneck: it is left out.
     """
     delivery, piece, stall, left, begin, end = 0, 0, 0, np.int64(0), np.int64(0), np.int64(0)
     for at in range(state[SENT]):
-        row = events.row[at]
-        sent = capture.time_ns[row]
+        sent = events.sent_ns[at]
         while delivery < state[HEARD] and events.delivered_upto[delivery] < at:
             delivery += 1
         known = delivery < state[HEARD] and least_ns < FAR_NS
         latest = max(sent, events.delivered_ns[delivery] - least_ns) if known else FAR_NS
         exact = known and events.delivered_upto[delivery] == at and events.delivered_flag[delivery] & EXACT == EXACT
         piece = piece_at(rates, piece, max(sent, left))
-        lasts = np.int64(capture.wire_bytes[row] * rates.byte_ns[piece])
+        lasts = np.int64(events.wire_bytes[at] * rates.byte_ns[piece])
         if known:
             stall = stalls_until(events, stall, events.delivered_ns[delivery])
             if stall > 0 and sent < events.spans[STALLS, stall - 1, 1] - least_ns:
                 # The path stood still and delivered it afterwards.
                 left = max(left, events.spans[STALLS, stall - 1, 1] - least_ns - lasts)
         leaves = max(sent, left) + lasts
-        in_doubt = loses_singles and events.lost[at] and not exact
-        if in_doubt and not (known and followed(capture, events, delivery, leaves)):
+        if longer_ns > 0 and events.lost[at] and not exact:
+            continue  # by an unsure rate it is not known when it left
+        in_doubt = loses_singles and events.lost[at] == LOST and not exact
+        if in_doubt and not (known and followed(events, delivery, leaves)):
             continue
-        left = latest if exact else min(leaves, latest)
+        told = known and by_acknowledgement
+        earliest = earliest_delivery(events, delivery, at) - least_ns if told else np.int64(0)
+        left = latest if exact else max(min(leaves, latest), earliest)
         if left - sent <= longer_ns:
             continue
         if sent > end:
@@ -103,6 +113,22 @@ def find_busy(
             begin = sent
         end = max(end, left)
     add_span(events, which, begin, end)
+
+
+@inlined
+def earliest_delivery(events: Events, delivery: int, at: int) -> int:
+    """Since when sent row `at` may have been delivered, by the acknowledgement that tells of it first; 0 unknown.
+
+    A receiver delays it for DELAYED_ACK_NS at most, and then acknowledges all that has come: what the one before did
+    not cover came after it. That holds if no acknowledgement was held on its way back. A resend need not be the copy
+    that was acknowledged, but then the other one was on its way for even longer.
+    """
+    flag = events.delivered_flag[delivery]
+    told = flag & CLEAN or (events.kind[at] == AGAIN and not flag & ANSWERS_COPY)
+    if events.delivered_upto[delivery] != at or not told:
+        return 0
+    before = events.delivered_ns[delivery - 1] if delivery > 0 else np.int64(0)
+    return int(max(events.delivered_ns[delivery] - DELAYED_ACK_NS, before))
 
 
 @inlined
@@ -114,10 +140,10 @@ def stalls_until(events: Events, stall: int, time_ns: int) -> int:
 
 
 @inlined
-def followed(capture: Capture, events: Events, delivery: int, leaves: int) -> bool:
+def followed(events: Events, delivery: int, leaves: int) -> bool:
     """Whether what was delivered, and not lost before, had been sent by the time at which a lost packet leaves."""
     upto = events.delivered_upto[delivery]
-    return not events.lost[upto] and capture.time_ns[events.row[upto]] <= leaves
+    return events.lost[upto] != LOST and events.sent_ns[upto] <= leaves
 
 
 @inlined
@@ -129,31 +155,30 @@ def trip_before(events: Events, state: Any, at: int, now: int) -> int:
 
 
 @kernel
-def find_stalls(capture: Capture, events: Events, state: Any, by_acknowledgement: bool) -> None:
+def find_stalls(events: Events, state: Any, by_acknowledgement: bool) -> None:
     """Fill the spans in which data was in flight, none of it was to be resent, and nothing arrived for too long."""
     place, trip, first, top, read = -1, np.int64(-1), 0, np.int64(0), 0
     latest = np.int64(0)
     for at in range(state[HEARD]):
         now, upto = events.delivered_ns[at], events.delivered_upto[at]
-        if first < state[SENT] and upto >= first:
-            begin = max(latest, capture.time_ns[events.row[first]])
+        if first < state[SENT]:
+            begin = max(latest, events.sent_ns[first])
             if not by_acknowledgement:
                 place = trip_before(events, state, place, begin)
                 trip = events.trip_ns[place, 1] if place >= 0 else np.int64(-1)
             if trip >= 0 and now - begin > longest_wait(trip, by_acknowledgement):
-                read, top = top_at(capture, events, state, read, top, now)
+                read, top = top_at(events, state, read, top, now)
                 note_stall(begin, now, top, events.delivered_flag[at] & ANSWERS_COPY == 0, events, state)
-            first = upto + 1
-        first = next_in_flight(capture, events, state, first)
+        first = next_in_flight(events, state, max(first, upto + 1))
         latest = max(latest, now)
-        if by_acknowledgement and events.delivered_flag[at] & CLEAN and events.kind[upto] == NEW:
-            trip = now - capture.time_ns[events.row[upto]]
+        if by_acknowledgement and events.delivered_flag[at] & ROUND_TRIP and events.kind[upto] == NEW:
+            trip = now - events.sent_ns[upto]
 
 
 @inlined
-def next_in_flight(capture: Capture, events: Events, state: Any, first: int) -> int:
+def next_in_flight(events: Events, state: Any, first: int) -> int:
     """The first sent row from `first` on that is in flight: the octets of needless resends arrive by earlier ones."""
-    while first < state[SENT] and is_needless(capture.resend[events.row[first]]):
+    while first < state[SENT] and is_needless(events.resend[first]):
         first += 1
     return first
 
@@ -166,12 +191,11 @@ def longest_wait(trip: int, by_acknowledgement: bool) -> int:
 
 
 @inlined
-def top_at(capture: Capture, events: Events, state: Any, read: int, top: int, now: int) -> tuple[int, int]:
+def top_at(events: Events, state: Any, read: int, top: int, now: int) -> tuple[int, int]:
     """Read sent rows from `read` on up to a time; returns the next row, and the end of all data sent by then."""
-    while read < state[SENT] and capture.time_ns[events.row[read]] <= now:
-        row = events.row[read]
+    while read < state[SENT] and events.sent_ns[read] <= now:
         if events.kind[read] == NEW:
-            top = capture.seq[row] + capture.payload_bytes[row]
+            top = events.stop[read]
         read += 1
     return read, top
 

@@ -174,10 +174,11 @@ def _idle(
     order, payload = captured.groups.order, capture.payload_bytes
     bounds = list(zip(directions.end.tolist(), directions.begin.tolist(), directions.stop.tolist(), strict=True))
     own = {end: order[begin:stop] for end, begin, stop in bounds}
+    words = {end: captured.groups.words[begin:stop] for end, begin, stop in bounds}
     data = {end: int(payload[rows[capture.sender[rows] == end & 1]].sum()) for end, rows in own.items()}
     for end in reversed(sorted(own, key=lambda end: -data[end])[:MOST_STREAMS]):
         start_state(room.state, room.events.counts, False, False)
-        follow(own[end], end & 1, capture, blocks, room.events, room.state)
+        follow(own[end], words[end], end & 1, capture, blocks, room.events, room.state)
         if room.state[LAST_ACKED_NS] >= 0:
             yield from _causes(room, int(capture.time_ns[own[end][0]]))
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from multitracer.accounting.arrivals import note_arrivals
 from multitracer.accounting.bottleneck import find_busy, find_stalls, mark_lost
 from multitracer.accounting.limit_shares import CURRENT, KEPT, Ledger, add_up
 from multitracer.accounting.path_rate import (
@@ -26,22 +27,24 @@ from multitracer.accounting.path_rate import (
     Rates,
     agreeing,
     find_pieces,
+    is_steady,
     least_delay,
     middle_rate,
     one_rate,
     sample_rates,
 )
 from multitracer.accounting.sending_events import (
+    BATCH,
     BUSY,
     FIELDS,
     FIRST_NS,
     LAST_ACKED_NS,
     LISTS,
+    NO,
     UNSURE_BUSY,
     Capture,
     Events,
     follow,
-    note_arrivals,
     start_state,
 )
 from multitracer.compute.kernels import kernel
@@ -113,12 +116,12 @@ def find_limits(
     """
     found = _nothing_found(2 * len(paths.sender_point))
     directions = directions_of(measures, groups, paths, stretch_rtts)
-    capture, blocks, order = capture_of(segments, paths, resent), blocks_of(sacks), groups.order
+    capture, blocks = capture_of(segments, paths, resent), blocks_of(sacks)
 
     def look_at(part: slice) -> Any:
         mine = Directions(*(column[part] for column in directions))
         room = room_for(mine.stop - mine.begin)
-        limit_directions(mine, order, capture, blocks, told_bps or 0.0, room, found)
+        limit_directions(mine, groups.order, groups.words, capture, blocks, told_bps or 0.0, room, found)
         return room.ledger.kept[: room.ledger.current[KEPT]].copy(), room.changes[: room.changed[0]].copy()
 
     lists = concurrently(look_at, halves(directions.stop - directions.begin))
@@ -146,6 +149,9 @@ def capture_of(segments: pd.DataFrame, paths: Paths, resent: pd.DataFrame) -> Ca
     """The columns of the segments, each retransmission with its verdict."""
     code = np.full(len(segments), -1, dtype=np.int8)
     trigger, spurious = (resent[name].cat.codes.to_numpy() for name in ("trigger", "spurious"))
+    # Nothing of an earlier copy came back: whether it or its acknowledgement was lost, the timer had to be waited for.
+    rightful = (resent["trigger"] == "timeout") & (resent["spurious"] == "unknown") & (resent["late_ack"] == 0)
+    spurious = np.where(rightful, NO, spurious)
     code[resent["segment"].to_numpy()] = trigger * len(resent["spurious"].cat.categories) + spurious
     columns = {name: segments[name].to_numpy() for name in Capture._fields if name in segments.columns}
     columns.setdefault("cwnd_bytes", np.empty(0, dtype=np.int64))
@@ -171,13 +177,15 @@ def room_for(lengths: Any) -> Room:
     """Arrays for the longest of directions of so many rows each; pages that are never written take no memory."""
     rows = int(lengths.max(initial=0))
     events = Events(
-        row=np.empty(rows, dtype=np.int32), kind=np.empty(rows, dtype=np.int8), firsts=np.empty(rows, dtype=np.int32),
+        row=np.empty(rows, dtype=np.int32), sent_ns=np.empty(rows, dtype=np.int64),
+        stop=np.empty(rows, dtype=np.int64), wire_bytes=np.empty(rows, dtype=np.int32),
+        resend=np.empty(rows, dtype=np.int8), kind=np.empty(rows, dtype=np.int8), firsts=np.empty(rows, dtype=np.int32),
         lost=np.empty(rows, dtype=np.int8),
         delivered_ns=np.empty(rows, dtype=np.int64), delivered_upto=np.empty(rows, dtype=np.int32),
         delivered_flag=np.empty(rows, dtype=np.int8), trip_ns=np.empty((rows, 2), dtype=np.int64),
         needed=np.empty((rows, 3), dtype=np.int64), waits=np.empty((rows, 4), dtype=np.int64),
         causes=np.empty(rows + 1, dtype=np.int64), spans=np.empty((LISTS, rows + 1, 2), dtype=np.int64),
-        counts=np.zeros(LISTS, dtype=np.int64),
+        counts=np.zeros(LISTS, dtype=np.int64), fetched=np.empty((BATCH, 3), dtype=np.int64),
     )  # fmt: skip
     counts = (FIELDS, BINS, LISTS, len(LIMITS), CURRENT)
     fields, bins, pointers, spent, current = (np.zeros(count, dtype=np.int64) for count in counts)
@@ -193,27 +201,28 @@ def room_for(lengths: Any) -> Room:
 
 @kernel
 def limit_directions(
-    directions: Directions, order: Any, capture: Capture, blocks: Any, told_bps: float, room: Room, found: Results
-) -> None:
+    directions: Directions, order: Any, words: Any, capture: Capture, blocks: Any, told_bps: float, room: Room,
+    found: Results,
+) -> None:  # fmt: skip
     """Fill the elements of `found` of each direction, and the stretches that are kept."""
     for number in range(len(directions.end)):
         end = directions.end[number]
-        rows = order[directions.begin[number] : directions.stop[number]]
+        begin, stop = directions.begin[number], directions.stop[number]
         events, state = room.events, room.state
         start_state(state, events.counts, directions.beside_receiver[number], directions.arrivals[number])
-        follow(rows, end & 1, capture, blocks, events, state)
+        follow(order[begin:stop], words[begin:stop], end & 1, capture, blocks, events, state)
         found.times[end, 0], found.times[end, 1] = state[FIRST_NS], state[LAST_ACKED_NS]
         if state[LAST_ACKED_NS] <= state[FIRST_NS]:
             continue
         if not directions.beside_receiver[number]:
             arrivals = directions.arrivals[number] and note_arrivals(capture, events, state)
             found.by_arrivals[end] = arrivals
-            found.rates[end], found.rate_from[end], pieces = find_rate(capture, room, told_bps)
+            found.rates[end], found.rate_from[end], pieces, sure = find_rate(room, told_bps)
             rates = one_rate(room.rates, found.rates[end])
             if pieces > 1:
                 rates = several_rates(end, pieces, room)
-            find_stalls(capture, events, state, not arrivals)
-            find_queue(capture, room, rates, 0 if found.rate_from[end] else directions.trip_ns[number])
+            find_stalls(events, state, not arrivals)
+            find_queue(capture, room, rates, 0 if sure else directions.trip_ns[number], not arrivals)
         else:
             events.counts[:] = 0
         add_up(end, directions.least_ns[number], events, state, room.ledger)
@@ -222,23 +231,23 @@ def limit_directions(
 
 
 @kernel
-def find_rate(capture: Capture, room: Room, told_bps: float) -> tuple[float, int, int]:
-    """The path's rate in bit/s (0 unknown), where it is from, and how many rates it had one after the other.
+def find_rate(room: Room, told_bps: float) -> tuple[float, int, int, bool]:
+    """The path's rate in bit/s (0 unknown), where it is from, how many it had one after the other, and if it is sure.
 
     A told rate stands in where too few deliveries behind a queue agree, unless they came faster.
     """
     events, state, samples = room.events, room.state, room.samples
-    least = least_delay(capture, events, state, one_rate(room.rates, 0.0))
-    count = sample_rates(capture, events, state, least, samples)
+    least = least_delay(events, state, one_rate(room.rates, 0.0))
+    count = sample_rates(events, state, least, samples)
     rate = middle_rate(samples, count, room.histogram)
     pieces = find_pieces(samples, count, room.pieces) if rate > 0 else 0
     if pieces > 1 and room.pieces[:pieces, OCTETS].sum() >= LEAST_SHARE * samples[:count, 1].sum():
-        return rate, FOUND, pieces
+        return rate, FOUND, pieces, True
     if rate > 0 and agreeing(samples, count, rate):
-        return rate, FOUND, 1
+        return rate, FOUND, 1, True
     if told_bps > 0 and rate <= told_bps * (1 + AGREE):
-        return told_bps, TOLD, 1
-    return rate, 0, 1
+        return told_bps, TOLD, 1, True
+    return rate, 0, 1, rate > 0 and is_steady(events, state, samples, count, rate)
 
 
 @kernel
@@ -255,14 +264,15 @@ def several_rates(end: int, count: int, room: Room) -> Rates:
 
 
 @kernel
-def find_queue(capture: Capture, room: Room, rates: Rates, longer_ns: int) -> None:
+def find_queue(capture: Capture, room: Room, rates: Rates, longer_ns: int, by_acknowledgement: bool) -> None:
     """Find when the bottleneck was busy, for certain if it had a packet for longer than `longer_ns`.
 
-    Without a rate on which deliveries agree, what waits for less than a round trip may be delayed by jitter.
+    Without a rate to which deliveries keep, what waits for less than a round trip may be delayed by jitter. Where
+    acknowledgements stand for arrivals, a late one does not tell whether the data or itself was held on its way.
     """
     events, state = room.events, room.state
-    least = least_delay(capture, events, state, rates)
+    least = least_delay(events, state, rates)
     loses_singles = mark_lost(capture, events, state)
-    find_busy(capture, events, state, least, rates, BUSY, longer_ns, loses_singles)
-    if longer_ns > 0:
-        find_busy(capture, events, state, least, rates, UNSURE_BUSY, 0, loses_singles)
+    find_busy(events, state, least, rates, BUSY, longer_ns, loses_singles, False)
+    if longer_ns > 0 or by_acknowledgement:
+        find_busy(events, state, least, rates, UNSURE_BUSY, 0, loses_singles, by_acknowledgement)

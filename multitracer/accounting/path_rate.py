@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitracer.accounting.sending_events import AGAIN, CLEAN, HEARD, Capture, Events
+from multitracer.accounting.sending_events import AGAIN, CLEAN, HEARD, Events
 from multitracer.compute.kernels import inlined, kernel
 
 RUN = 16
@@ -22,6 +22,8 @@ AGREE = 0.05
 """Samples agree on a rate that they are this near to, relatively."""
 LEAST_SAMPLES, LEAST_SHARE = 30, 1 / 3
 """A rate is reported when at least so many deliveries agree on it, and this share of all behind a queue."""
+LEAST_QUEUED = 3
+"""So many deliveries behind a queue keep to a rate within AGREE hardly by chance, if all of them do."""
 FAR_NS = np.int64(2**62)
 BLOCK = LEAST_SAMPLES * 3 // 2
 """Deliveries in a row of which LEAST_SAMPLES must agree for a rate of their own."""
@@ -57,39 +59,39 @@ def piece_at(rates: Rates, piece: int, now: int) -> int:
 
 
 @kernel
-def least_delay(capture: Capture, events: Events, state: Any, rates: Rates) -> int:
+def least_delay(events: Events, state: Any, rates: Rates) -> int:
     """The least time (ns) from sending to delivery without the time on the bottleneck itself; FAR_NS if unknown."""
     least, piece = FAR_NS, 0
     for at in range(state[HEARD]):
         piece = piece_at(rates, piece, events.delivered_ns[at])
         if events.delivered_flag[at] & CLEAN:
-            row = events.row[events.delivered_upto[at]]
-            took = events.delivered_ns[at] - capture.time_ns[row]
-            took -= np.int64(capture.wire_bytes[row] * rates.byte_ns[piece])
+            sent = events.delivered_upto[at]
+            took = events.delivered_ns[at] - events.sent_ns[sent]
+            took -= np.int64(events.wire_bytes[sent] * rates.byte_ns[piece])
             least = min(least, took)
     return int(least)
 
 
 @inlined
-def carried(capture: Capture, events: Events, first: int, last: int) -> int:
+def carried(events: Events, first: int, last: int) -> int:
     """Octets of the sent rows first..last on the wire; -1 if any was a resend."""
     octets = np.int64(0)
     for at in range(first, last + 1):
         if events.kind[at] == AGAIN:
             return -1
-        octets += capture.wire_bytes[events.row[at]]
+        octets += events.wire_bytes[at]
     return int(octets)
 
 
 @kernel
-def sample_rates(capture: Capture, events: Events, state: Any, least_ns: int, samples: Any) -> int:
+def sample_rates(events: Events, state: Any, least_ns: int, samples: Any) -> int:
     """Fill `samples` with (time, octets, ns, deliveries) of deliveries behind a queue; returns their number."""
     count, octets, lasted, merged = 0, np.int64(0), np.int64(0), 0
     for at in range(1, state[HEARD]):
         first, last = events.delivered_upto[at - 1] + 1, events.delivered_upto[at]
         before, now = events.delivered_ns[at - 1], events.delivered_ns[at]
-        queued = last >= first and capture.time_ns[events.row[last]] <= before - least_ns and now >= before
-        size = carried(capture, events, first, last) if queued else -1
+        queued = last >= first and events.sent_ns[last] <= before - least_ns and now >= before
+        size = carried(events, first, last) if queued else -1
         if size > 0:
             octets, lasted, merged = octets + size, lasted + now - before, merged + 1
         if merged and (size <= 0 or merged == RUN or at == state[HEARD] - 1):
@@ -133,6 +135,26 @@ def agreeing(samples: Any, count: int, rate_bps: float) -> bool:
         if samples[at, 2] > 0 and abs(8e9 * samples[at, 1] / samples[at, 2] - rate_bps) <= AGREE * rate_bps:
             agree += samples[at, 3]
     return bool(agree >= LEAST_SAMPLES and agree >= LEAST_SHARE * total)
+
+
+@kernel
+def is_steady(events: Events, state: Any, samples: Any, count: int, rate_bps: float) -> bool:
+    """Whether all deliveries behind a queue come at a rate, and LEAST_SAMPLES of all do.
+
+    Where acknowledgements set off what is sent, packets follow each other at the path's rate though none waits.
+    """
+    total = np.int64(0)
+    for at in range(count):
+        total += samples[at, 3]
+        if abs(8e9 * samples[at, 1] - rate_bps * samples[at, 2]) > AGREE * rate_bps * samples[at, 2]:
+            return False
+    near = 0
+    for at in range(1, state[HEARD]):
+        lasted = events.delivered_ns[at] - events.delivered_ns[at - 1]
+        size = carried(events, events.delivered_upto[at - 1] + 1, events.delivered_upto[at])
+        if size > 0 and abs(8e9 * size - rate_bps * lasted) <= AGREE * rate_bps * lasted:
+            near += 1
+    return bool(total >= LEAST_QUEUED and near >= LEAST_SAMPLES)
 
 
 @kernel

@@ -13,6 +13,7 @@ import numpy as np
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.limits import LIMITS
 from multitracer.model.schema import ACK, MARKS, OPTION_SACK, SPURIOUS, TRIGGERS
+from multitracer.tcp.packed_rows import FLAGS, LENGTH, OPTIONS, RESENT
 from multitracer.tcp.scoreboard import first_above
 
 APPLICATION, RECEIVER_WINDOW, SENDER_WINDOW, TIMEOUT, FAST, STALL, RATE, UNKNOWN = range(len(LIMITS))
@@ -24,17 +25,18 @@ MOST_CAUSE_NS = (1 << 62) // CODES
 # Codes of `Events.kind`: sent before; the first copy of its last octet.
 AGAIN, NEW = range(2)
 # Bits of `Events.delivered_flag`: which copy was delivered is certain; the receiver did not delay the acknowledgement;
-# it reported a duplicate (DSACK), so that it may have acknowledged the data before, and that was lost.
-CLEAN, PROMPT, ANSWERS_COPY = 1, 2, 4
+# it reported a duplicate (DSACK), so that it may have acknowledged the data before, and that was lost; the data was
+# sent once, and none again since, so that it is a round trip (Karn's algorithm).
+CLEAN, PROMPT, ANSWERS_COPY, ROUND_TRIP = 1, 2, 4, 8
 EXACT = CLEAN | PROMPT
 SACKS, DSACKS = 1, 2
 """Kinds of SACK blocks, as bits."""
 
 AT_ONCE_NS = 3_000_000
 """What is sent within this time of an acknowledgement was set off by it."""
-DECIDED = 0.9
-"""Arrivals are read from the receiver's capture where it decides for this share of a direction's packets."""
 PROBES = MARKS["window_probe"] | MARKS["keep_alive"]
+BATCH = 256
+"""Rows of which the columns are fetched together."""
 MOST_HOLES = 256
 """Resends of holes that are looked over, at each acknowledgement, for later data that was delivered."""
 
@@ -53,15 +55,15 @@ VERDICTS = len(SPURIOUS)
 # Columns of the state of a direction; times in ns, numbers relative as in `segments`.
 # Octets below UNA are acknowledged, below TOP sent, below HIGH selectively acknowledged but for holes; EDGE is the end
 # of the advertised window (-1 unknown); octets below RESENT_TOP may have been resent. LAST_NEW is when new data was
-# last sent, PROGRESS when an acknowledgement last brought news, OUTSTANDING since when there has been unacknowledged
-# data. RECOVERY is the cause of the recovery in progress (-1: none), which began at RECOVERY_START and lasts until
-# RECOVERY_END is acknowledged. SENT, HEARD, TRIPS, NEEDED, WAITS and CAUSES count rows of the arrays; FRONT is the
-# first sent row above all that was delivered. BESIDE_RECEIVER: the only capture is that. TIMER_FROM is since when a
-# timer was waited for that ran out at TIMER_AT and resent needlessly (0: none): of the octets below TIMER_TOP, which
-# had been sent then, what is repaired next, the timer found.
+# last sent, LAST_AGAIN when any was last sent again (-1: never), PROGRESS when an acknowledgement last brought news,
+# OUTSTANDING since when there has been unacknowledged data. RECOVERY is the cause of the recovery in progress (-1:
+# none), which began at RECOVERY_START and lasts until RECOVERY_END is acknowledged. SENT, HEARD, TRIPS, NEEDED, WAITS
+# and CAUSES count rows of the arrays; FRONT is the first sent row above all that was delivered. BESIDE_RECEIVER: the
+# only capture is that. TIMER_FROM is since when a timer was waited for that ran out at TIMER_AT and resent needlessly,
+# or perhaps so (0: none): of the octets below TIMER_TOP, which had been sent then, it found what is repaired next.
 (NOW, UNA, TOP, HIGH, EDGE, RESENT_TOP, FIRST_NS, LAST_NEW, LAST_ACKED_NS, PROGRESS, OUTSTANDING, RECOVERY,
  RECOVERY_START, RECOVERY_END, RECOVERY_BY_PROBE, SENT, FRONT, HEARD, TRIPS, NEEDED, WAITS, CAUSES, NEXT_BLOCK,
- BESIDE_RECEIVER, KEEP_TRIPS, TIMER_FROM, TIMER_AT, TIMER_TOP, FIELDS) = range(29)  # fmt: skip
+ BESIDE_RECEIVER, KEEP_TRIPS, TIMER_FROM, TIMER_AT, TIMER_TOP, LAST_AGAIN, FIELDS) = range(30)  # fmt: skip
 
 
 class Capture(NamedTuple):
@@ -92,11 +94,16 @@ class Events(NamedTuple):
 
     row: Any
     """Of each data segment in order of sending, its row in the capture."""
+    sent_ns: Any
+    stop: Any
+    """The number behind its last octet."""
+    wire_bytes: Any
+    resend: Any
     kind: Any
     firsts: Any
     """Of those that are the first copy of their last octet, the place among `row`."""
     lost: Any
-    """Whether a needed resend shows that it was lost."""
+    """Whether a resend shows that it was lost: 2 yes, 1 perhaps."""
     delivered_ns: Any
     """When data was seen to be delivered, in order of sending, all of it up to a sent row; with flags."""
     delivered_upto: Any
@@ -114,6 +121,8 @@ class Events(NamedTuple):
     """Shape (LISTS, rows, 2)."""
     counts: Any
     """The number of spans in each list."""
+    fetched: Any
+    """Of the next rows, shape (BATCH, 3): time, number, and octets on the wire, or the window of the other end."""
 
 
 @kernel
@@ -121,7 +130,7 @@ def start_state(state: Any, counts: Any, beside_receiver: bool, keep_trips: bool
     """Prepare for a direction of which nothing was seen; `beside_receiver`: the only capture is there."""
     state[:] = 0
     counts[:] = 0
-    state[EDGE] = state[RECOVERY] = state[FIRST_NS] = state[LAST_ACKED_NS] = state[HIGH] = -1
+    state[EDGE] = state[RECOVERY] = state[FIRST_NS] = state[LAST_ACKED_NS] = state[HIGH] = state[LAST_AGAIN] = -1
     state[BESIDE_RECEIVER], state[KEEP_TRIPS] = 1 if beside_receiver else 0, 1 if keep_trips else 0
 
 
@@ -143,37 +152,66 @@ def add_span(events: Events, which: int, start: int, end: int) -> None:
 
 
 @kernel
-def follow(rows: Any, direction: int, capture: Capture, blocks: Any, events: Events, state: Any) -> None:
-    """Follow one direction through the rows of its connection at the point beside the sender."""
-    for row in rows:
-        state[NOW] = max(state[NOW], capture.time_ns[row])
-        length = np.int64(capture.payload_bytes[row])
-        if capture.sender[row] != direction:
-            if capture.flags[row] & ACK:
-                on_acknowledgement(row, capture, blocks, events, state)
+def follow(rows: Any, words: Any, direction: int, capture: Capture, blocks: Any, events: Events, state: Any) -> None:
+    """Follow one direction through the rows of its connection at the point beside the sender.
+
+    `words` are their packed words.
+    """
+    for index in range(len(rows)):
+        at = index % BATCH
+        if at == 0:
+            fetch(rows[index : index + BATCH], words[index : index + BATCH], direction, capture, events.fetched)
+        row, word, fetched = rows[index], words[index], events.fetched[at]
+        state[NOW] = max(state[NOW], fetched[0])
+        length = word >> LENGTH
+        if word & 1 != direction:
+            if word >> FLAGS & ACK:
+                on_acknowledgement(row, word >> OPTIONS, fetched[1], fetched[2], capture, blocks, events, state)
         elif length > 1 or (length == 1 and not capture.marks[row] & PROBES):
-            on_data(row, capture, events, state)
+            note_sent(row, word, fetched, capture, events, state)
+            on_data(row, fetched[1], length, capture, events, state)
     end_recovery(events, state)
     # Waiting for the last acknowledgements.
     add_cause(state[LAST_NEW], UNKNOWN if state[BESIDE_RECEIVER] else APPLICATION, events, state)
 
 
 @inlined
-def on_data(row: int, capture: Capture, events: Events, state: Any) -> None:
-    """The sender transmitted data in segment `row`."""
-    start = capture.seq[row]
-    end, now, at = start + capture.payload_bytes[row], state[NOW], state[SENT]
+def fetch(rows: Any, words: Any, direction: int, capture: Capture, fetched: Any) -> None:
+    """Copy what is read of every row: in this loop the cache misses overlap, in that of `follow` each would wait."""
+    for at in range(len(rows)):
+        row = np.uint64(rows[at])
+        fetched[at, 0] = capture.time_ns[row]
+        if words[at] & 1 == direction:
+            fetched[at, 1], fetched[at, 2] = capture.seq[row], capture.wire_bytes[row]
+        else:
+            fetched[at, 1], fetched[at, 2] = capture.ack[row], capture.window_bytes[row]
+
+
+@inlined
+def note_sent(row: int, word: int, fetched: Any, capture: Capture, events: Events, state: Any) -> None:
+    """Keep what is read again of segment `row`, where it is beside what is sent next."""
+    at = state[SENT]
+    events.row[at], events.sent_ns[at], events.wire_bytes[at] = row, fetched[0], fetched[2]
+    events.stop[at] = fetched[1] + (word >> LENGTH)
+    events.resend[at] = capture.resend[row] if word >> RESENT & 1 else -1
+
+
+@inlined
+def on_data(row: int, start: int, length: int, capture: Capture, events: Events, state: Any) -> None:
+    """The sender transmitted `length` octets of data from `start` on in segment `row`."""
+    end, now, at = start + length, state[NOW], state[SENT]
     if at == 0:
         state[FIRST_NS] = now
         state[UNA] = state[TOP] = start
     if state[UNA] >= state[TOP]:
         state[OUTSTANDING] = now
-    events.row[at], events.kind[at] = row, NEW if end > state[TOP] else AGAIN
+    events.kind[at] = NEW if end > state[TOP] else AGAIN
     state[SENT] = at + 1
-    if capture.resend[row] >= 0:
-        on_resend(start, end, capture.resend[row], events, state)
+    if events.resend[at] >= 0:
+        state[LAST_AGAIN] = now
+        on_resend(start, end, np.int64(events.resend[at]), events, state)
     if end > state[TOP]:
-        tell_waits(capture.payload_bytes[row], events, state)
+        tell_waits(length, events, state)
         state[TOP], state[LAST_NEW], state[WAITS] = end, now, 0
         note_wait(row, capture, events, state)
 
@@ -227,7 +265,7 @@ def on_resend(start: int, end: int, code: int, events: Events, state: Any) -> No
     waited_from = max(state[PROGRESS], state[OUTSTANDING])
     if verdict == YES:
         if trigger == RTO_TRIGGER:
-            state[TIMER_FROM], state[TIMER_AT], state[TIMER_TOP] = waited_from, state[NOW], state[TOP]
+            note_timer(waited_from, state)
         return  # the earlier copy was delivered: there is no doubt which
     if trigger == FAST_TRIGGER:
         end_needless_wait(start, verdict, events, state)
@@ -236,11 +274,12 @@ def on_resend(start: int, end: int, code: int, events: Events, state: Any) -> No
     events.needed[at, 0], events.needed[at, 1], events.needed[at, 2] = now, start, 1 if verdict == NO else 0
     state[NEEDED] = at + 1
     timer = trigger in TIMER_TRIGGERS
-    if trigger == REPAIR_TRIGGER and state[TIMER_FROM] > 0 and state[RECOVERY] == -1:
+    if trigger == REPAIR_TRIGGER and state[TIMER_FROM] > 0 and state[RECOVERY] in (-1, UNKNOWN):
         timer, waited_from = True, state[TIMER_FROM]
     cause = TIMEOUT if timer else FAST if trigger in ACK_TRIGGERS else UNKNOWN
     cause = cause if verdict == NO else UNKNOWN
-    if not replaces(cause, state):
+    in_doubt = state[RECOVERY] == FAST and cause == UNKNOWN and trigger == RTO_TRIGGER
+    if not in_doubt and not replaces(cause, state):
         if timer and trigger != PROBE:
             state[RECOVERY_BY_PROBE] = 0
         return
@@ -248,6 +287,14 @@ def on_resend(start: int, end: int, code: int, events: Events, state: Any) -> No
     state[RECOVERY], state[RECOVERY_START] = cause, waited_from if timer else now
     state[RECOVERY_BY_PROBE] = 1 if trigger == PROBE else 0
     state[RECOVERY_END] = max(state[TOP], end)
+    if trigger == RTO_TRIGGER and cause == UNKNOWN and not in_doubt:
+        note_timer(waited_from, state)
+
+
+@inlined
+def note_timer(waited_from: int, state: Any) -> None:
+    """A timer ran out now that was waited for: what it resent need not have been lost, but other data may be."""
+    state[TIMER_FROM], state[TIMER_AT], state[TIMER_TOP] = waited_from, state[NOW], state[TOP]
 
 
 @inlined
@@ -282,10 +329,12 @@ def end_recovery(events: Events, state: Any) -> None:
 
 
 @inlined
-def on_acknowledgement(row: int, capture: Capture, blocks: Any, events: Events, state: Any) -> None:
-    """The sender received segment `row`, which acknowledges and advertises a window."""
-    number, window, edge = capture.ack[row], np.int64(capture.window_bytes[row]), state[EDGE]
-    found = read_blocks(row, blocks, state) if capture.options[row] & OPTION_SACK else 0
+def on_acknowledgement(
+    row: int, options: int, number: int, window: int, capture: Capture, blocks: Any, events: Events, state: Any
+) -> None:
+    """The sender received segment `row`, which acknowledges what is below `number` and advertises a window."""
+    edge = state[EDGE]
+    found = read_blocks(row, blocks, state) if options & OPTION_SACK else 0
     sacked = found & SACKS != 0
     if number < state[UNA]:
         return  # overtaken by a later one
@@ -300,7 +349,9 @@ def on_acknowledgement(row: int, capture: Capture, blocks: Any, events: Events, 
     if advanced or sacked:
         state[PROGRESS] = state[NOW]
         prompt = PROMPT if sacked or state[EDGE] > edge else 0
-        note_delivery(advanced, answers_resend, prompt, found, capture, events, state)
+        note_delivery(advanced, answers_resend, prompt, found, capture.seq, events, state)
+    elif number == state[UNA] < state[TOP] and state[EDGE] == edge and capture.payload_bytes[row] == 0:
+        hear(ANSWERS_COPY if found & DSACKS else 0, events, state)  # what it answers had come before
     if state[RECOVERY] >= 0 and state[UNA] >= state[RECOVERY_END]:
         end_recovery(events, state)
 
@@ -321,50 +372,57 @@ def read_blocks(row: int, blocks: Any, state: Any) -> int:
 
 @inlined
 def note_delivery(
-    advanced: bool, answers_resend: bool, prompt: int, found: int, capture: Capture, events: Events, state: Any
+    advanced: bool, answers_resend: bool, prompt: int, found: int, seq: Any, events: Events, state: Any
 ) -> None:
     """An acknowledgement brought news: note up to which sent row data was delivered, and the round trip.
 
     Where it `answers_resend`, what it tells of later data may have been delivered long before. `prompt` is PROMPT if it
     was not delayed, provided that it was for several segments or has the SACKS of `found`.
     """
-    gained, last = move_front(capture, events, state)
+    gained, last = move_front(events, state)
     if not advanced and gained == 0:
         return
-    flag, now = ANSWERS_COPY if found & DSACKS else 0, state[NOW]
+    flag = ANSWERS_COPY if found & DSACKS else 0
     if gained > 0 and flag == 0:
-        row = events.row[last]
-        resent = capture.resend[row]
+        resent = events.resend[last]
         if events.kind[last] == AGAIN:
             flag = EXACT if resent >= 0 and resent % VERDICTS == NO else 0
-        elif capture.seq[row] >= state[RESENT_TOP] and not answers_resend:
+        elif seq[events.row[last]] >= state[RESENT_TOP] and not answers_resend:
             flag = CLEAN | (prompt if gained > 1 or found & SACKS else 0)
-            if state[KEEP_TRIPS]:
-                add_trip(events, state, now - capture.time_ns[row])
+            if events.sent_ns[last] >= state[LAST_AGAIN]:
+                flag |= ROUND_TRIP
+                add_trip(events, state, state[NOW] - events.sent_ns[last])
+    hear(flag, events, state)
+
+
+@inlined
+def hear(flag: int, events: Events, state: Any) -> None:
+    """An acknowledgement came that shows that something was delivered: nothing beyond FRONT."""
     at = state[HEARD]
-    events.delivered_ns[at], events.delivered_upto[at], events.delivered_flag[at] = now, state[FRONT] - 1, flag
+    events.delivered_ns[at], events.delivered_upto[at], events.delivered_flag[at] = state[NOW], state[FRONT] - 1, flag
     state[HEARD] = at + 1
 
 
 @inlined
 def add_trip(events: Events, state: Any, trip: int) -> None:
-    """Note a round trip, measured now."""
+    """Note a round trip, measured now, where that is wanted."""
     at = state[TRIPS]
+    if not state[KEEP_TRIPS]:
+        return
     events.trip_ns[at, 0], events.trip_ns[at, 1] = state[NOW], trip
     state[TRIPS] = at + 1
 
 
 @inlined
-def move_front(capture: Capture, events: Events, state: Any) -> tuple[int, int]:
+def move_front(events: Events, state: Any) -> tuple[int, int]:
     """Move FRONT past the rows that are known to be delivered; returns how many, and the last of them (-1 none)."""
     front, gained, last, holes = max(state[UNA], min(state[HIGH], state[TOP])), 0, -1, 0
     at = state[FRONT]
     while at < state[SENT] and holes < MOST_HOLES:
-        row = events.row[at]
-        end = capture.seq[row] + capture.payload_bytes[row]
+        end = events.stop[at]
         if end > front:
             break
-        if events.kind[at] == NEW or (end <= state[UNA] and not is_needless(capture.resend[row])):
+        if events.kind[at] == NEW or (end <= state[UNA] and not is_needless(events.resend[at])):
             gained, last = gained + 1, at
         else:
             holes += 1
@@ -372,27 +430,3 @@ def move_front(capture: Capture, events: Events, state: Any) -> tuple[int, int]:
     if gained > 0:
         state[FRONT] = last + 1
     return gained, last
-
-
-@kernel
-def note_arrivals(capture: Capture, events: Events, state: Any) -> bool:
-    """Replace the deliveries by the arrivals in the receiver's capture, where it decides for nearly all packets.
-
-    Returns whether it does. A packet that was overtaken had left the bottleneck, which keeps their order, before what
-    overtook it: it counts as delivered then.
-    """
-    count, decided = 0, 0
-    for at in range(state[SENT]):
-        decided += 1 if capture.arrived[events.row[at]] >= 0 else 0
-    if decided < DECIDED * state[SENT]:
-        return False
-    for at in range(state[SENT]):
-        there = capture.arrival[events.row[at]]
-        if there >= 0 and capture.arrived[events.row[at]] == 1:
-            events.delivered_ns[count], events.delivered_upto[count] = capture.time_ns[there], at
-            events.delivered_flag[count] = EXACT
-            count += 1
-    for at in range(count - 2, -1, -1):
-        events.delivered_ns[at] = min(events.delivered_ns[at], events.delivered_ns[at + 1])
-    state[HEARD] = count
-    return True

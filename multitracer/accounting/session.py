@@ -19,7 +19,7 @@ import numpy as np
 from multitracer.accounting.air_time import FramesOnAir, SentBytes, enter_packets, frame_parts, frames_on_air
 from multitracer.accounting.idle_causes import congestion_window, idle_causes, recoveries, sending
 from multitracer.accounting.intervals import Ints, Timeline, covers, union
-from multitracer.correlation.headers import header
+from multitracer.correlation.headers import Header, header
 from multitracer.link.events import FLOW_CONTROL, RESET
 from multitracer.link.timing import Timing
 from multitracer.model.paths import Paths
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from multitracer.correlation.segment_frames import LinkMatch
+    from multitracer.link.packets import CarriedPacket
     from multitracer.tcp.connection_rows import Groups
 
 CODES = {name: code for code, name in enumerate(CAUSES)}
@@ -157,13 +158,20 @@ def _carried_before(match: LinkMatch, transfer: Transfer | None) -> list[int | N
     for packet, row in zip(match.packets, match.segments.tolist(), strict=True):
         head = None if packet.garbled else header(packet.octets)
         if head is not None and head.numbered:
-            found.append(sent.add(head[:4], head.raw_seq, head.payload_bytes if packet.complete else 0, wraps=True))
+            found.append(sent.add(head[:4], head.raw_seq, _payload_on_air(packet, head), wraps=True))
         elif row >= 0 and transfer is not None:
             connection, sender, seq, size = (int(transfer.segments[name].iat[row]) for name in _PLACE)
             found.append(sent.add((connection, sender), seq, size if packet.complete else 0, wraps=False))
         else:
             found.append(0 if packet.octets and not packet.complete else None)
     return found
+
+
+def _payload_on_air(packet: CarriedPacket, head: Header) -> int:
+    """How many octets of a packet's payload the link put on the air: of one that a reset cut short, its first ones."""
+    if packet.complete:
+        return head.payload_bytes
+    return max(0, len(packet.octets) - (head.wire_bytes - head.payload_bytes))
 
 
 def _streams(table: pd.DataFrame | None, link: int, transfer: Transfer | None) -> list[tuple[int, int]]:
@@ -234,15 +242,21 @@ def _clipped(layer: tuple[Ints, Ints, Ints], begin: int, end: int) -> tuple[Ints
 def _data_waiting(
     match: LinkMatch | None, table: pd.DataFrame | None, link: int, air: FramesOnAir, resets: Ints
 ) -> tuple[Ints, Ints]:
-    """(Start, end) of times in which user data waited: from a packet's offer to the end of its last new frame."""
+    """(Start, end) of times in which user data waited: from a packet's offer to the end of its last new frame.
+
+    A packet is at the link no sooner than the one did that took the least time from its capture to its first frame.
+    """
     if match is None or not match.packets:
         return union(air.start_ns[air.data], air.end_ns[air.data])
     place_of = {row: place for place, row in enumerate(air.rows.tolist())}
     offered: dict[int, int] = {}
+    start, end = list[int](), list[int]()
     if table is not None:
         own = table[(table["link"] == link) & (table["sent_ns"] >= 0) & (table["segment"] >= 0)]
-        offered = dict(zip(own["segment"].tolist(), own["sent_ns"].tolist(), strict=True))
-    start, end = [], []
+        waited = own["queue_ns"][own["queue_ns"] >= 0]
+        there = own["sent_ns"] + (int(waited.min()) if len(waited) else 0)
+        offered = dict(zip(own["segment"].tolist(), there.tolist(), strict=True))
+        start, end = _never_sent(own["first_frame_ns"].to_numpy(), there.to_numpy(), int(air.end_ns.max()), resets)
     for packet, row in zip(match.packets, match.segments.tolist(), strict=True):
         first, last = (place_of.get(int(packet.first_transmissions[at]), -1) for at in (0, -1))
         if first < 0 or last < 0:
@@ -252,6 +266,24 @@ def _data_waiting(
         cut = not packet.complete and len(flushed)
         end.append(int(flushed[0]) if cut else int(air.end_ns[last]))
     return union(start, end)
+
+
+def _never_sent(first_ns: Ints, since_ns: Ints, last_ns: int, resets: Ints) -> tuple[list[int], list[int]]:
+    """(Start, end) of the waits of packets, in the order offered, that the link never sent: to a reset, or to the end.
+
+    One that a later packet overtook did not wait: a queue before the link dropped it.
+    """
+    start, end, following = [], [], np.iinfo(np.int64).max
+    for first, since in zip(first_ns[::-1].tolist(), since_ns[::-1].tolist(), strict=True):
+        if first >= 0:
+            following = first
+            continue
+        later = resets[resets > since]
+        until = int(later.min()) if len(later) else last_ns
+        if following >= until > since:
+            start.append(since)
+            end.append(until)
+    return start, end
 
 
 def _intervals_of(intervals: pd.DataFrame, links: Sequence[int], kind: str) -> tuple[Ints, Ints]:

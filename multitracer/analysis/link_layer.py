@@ -12,7 +12,6 @@ from multitracer.accounting.session import Accounting, Logged, Transfer, account
 from multitracer.analysis.captures import Captures
 from multitracer.analysis.logs import LinkLog, Logs
 from multitracer.analysis.streams import Streams
-from multitracer.correlation.segment_frames import Correlation, LinkMatch, correlate
 from multitracer.link.events import intervals
 from multitracer.link.pace import Pace, first_stated
 from multitracer.link.summary import rows
@@ -23,6 +22,8 @@ from multitracer.model.schema import empty
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from multitracer.correlation.segment_frames import Correlation, LinkMatch
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,8 @@ def _told(logs: Logs, frames: pd.DataFrame, link: int) -> Pace:
 def _correlated(
     captures: Captures, streams: Streams, log: LinkLog, errors: Mapping[tuple[int, bool, int], int]
 ) -> Correlation:
+    from multitracer.correlation.segment_frames import correlate  # with the coding of all link protocols
+
     tables = {"packets": captures.packets, "flows": captures.flows, "frames": log.frames, "links": log.links}
     largest = []
     for point in range(len(captures.alignment.clocks)):

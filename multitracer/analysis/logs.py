@@ -11,7 +11,6 @@ import numpy as np
 from multitracer.analysis.captures import Captures, stated_clocks
 from multitracer.analysis.streams import Streams
 from multitracer.compute.arrays import with_columns
-from multitracer.correlation.log_clocks import tie_clock
 from multitracer.link.duplicate_logs import Duplicate, without_duplicates
 from multitracer.link.frames import number_frames
 from multitracer.model.options import AnalyzeOptions
@@ -101,6 +100,8 @@ def _frames_clock(
         return stated_clock(reference, *stated[entry.number], start)
     if entry.clock is not None and entry.clock.pieces:
         return entry.clock  # a capture with packets and frames has one clock
+    from multitracer.correlation.log_clocks import tie_clock  # with the coding of all link protocols
+
     tables = {"packets": captures.packets, "flows": captures.flows, "frames": log.frames, "links": log.links}
     alignment = captures.alignment
     tied = tie_clock(

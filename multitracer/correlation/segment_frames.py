@@ -354,7 +354,9 @@ def _table(rows: Sequence[_Row], candidates: CandidateSegments, connections: pd.
         "sender": _senders(stream, connections),
         "transmission": _transmissions(rows, candidates),
     })  # fmt: skip
-    order = np.lexsort((table["first_frame_ns"], table["sent_ns"], table["link"]))
+    # Segments of one instant are in the order of the capture, which is that of the queue before the link.
+    place = np.where(table["sent_ns"] >= 0, table["segment"], NONE)
+    order = np.lexsort((table["first_frame_ns"], place, table["sent_ns"], table["link"]))
     return table.take(order).reset_index(drop=True)
 
 

@@ -37,6 +37,9 @@ _STANDSTILLS = ("link-outage", "link-reset", "path-stall", "link-recovery-hole",
 """Kinds that hold segments or acknowledgements up."""
 
 
+_REPAIRS_OF_LINK = ("link-outage", "link-reset", "link-recovery-hole", "link-retransmissions")
+
+
 class Chains(NamedTuple):
     """What caused what, as places in the list of findings; NONE where nothing did, or nobody knows."""
 
@@ -60,7 +63,7 @@ class _Search:
     def __init__(self, found: Sequence[Finding], observed: Observations) -> None:
         self.found, self.observed, self.index = found, observed, FindingIndex(found)
         self.columns = observed.retransmission_columns
-        self.lost_by, self.copy = self._losses(), earlier_copies(observed)
+        self.losses, self.copy = self._losses(), earlier_copies(observed)
         self.finding_of = self._retransmission_findings()
 
     def chains(self) -> tuple[Ints, list[str], Ints]:
@@ -68,11 +71,16 @@ class _Search:
         return caused_by, self._layers(caused_by), self._resent_for()
 
     def _losses(self) -> Ints:
-        """For each row of segments the finding that lost it."""
-        lost_by = np.full(len(self.observed.segments), NONE, dtype=np.int64)
+        """For each row of segments 1 + the finding that lost it; zeros take no memory before they are written."""
+        losses = np.zeros(len(self.observed.segments), dtype=np.int64)
         for kind in reversed(_LOSSES):
             for number in self.index.of_kind(kind):
-                lost_by[np.asarray(self.found[number].segments, dtype=np.int64)] = number
+                losses[np.asarray(self.found[number].segments, dtype=np.int64)] = 1 + number
+        return losses
+
+    def _lost_by(self, rows: Ints) -> Ints:
+        """The finding that lost each of these rows of segments, NONE where none did."""
+        lost_by: Ints = self.losses[rows] - 1
         return lost_by
 
     def _retransmission_findings(self) -> Ints:
@@ -99,23 +107,43 @@ class _Search:
         if one.kind in ("link-reset", "link-release"):
             slack = self.observed.link_rtt_ns or 0
             return self.index.latest(("link-outage",), one, one.start_ns, one.start_ns - slack)
-        if one.kind == "flow-control-gap" and one.verdict == "confirmed":
-            return NONE  # the peer said stop: what the link did meanwhile has no part in it
+        if one.kind == "flow-control-gap":
+            return self._cause_of_stop(one)
         return self.index.most_overlap(_CAUSES_BY_TIME.get(one.kind, ()), one, one.start_ns, one.end_ns)
 
+    def _cause_of_stop(self, one: Finding) -> int:
+        """What the link repaired while its window was full; nothing where the peer said stop, or all frames came.
+
+        Without a repeat it is the outage or reset that lasted for most of it: no acknowledgement came. A repeat keeps
+        the window full until it is acknowledged, a round trip later.
+        """
+        if one.verdict == "confirmed":
+            return NONE
+        if not one.evidence.get("repairing"):
+            dead = self.index.most_overlap(("link-outage", "link-reset"), one, one.start_ns, one.end_ns)
+            return dead if dead != NONE and self.index.share(dead, one) >= MOST else NONE
+        start = one.start_ns - (self.observed.link_rtt_ns or 0)
+        return self.index.most_overlap(_REPAIRS_OF_LINK, one, start, one.end_ns)
+
     def _cause_of_resends(self, one: Finding) -> int:
-        """Needed: what lost the first earlier copy, else most of them. Needless: what held the earlier copy up."""
+        """Needed: what lost the first earlier copy, else most of them. Needless: what held the earlier copy up.
+
+        A timer that expired rightly though the octets had arrived: what lost other copies, or the acknowledgements.
+        """
         rows = np.asarray(one.resends, dtype=np.int64)
         if not len(rows):
             return NONE
         needless = self.columns["spurious"][rows[0]] == "yes"
-        held = self._holder(one, int(rows[0])) if needless else NONE
-        return held if held != NONE or one.kind.startswith("spurious") else self._loser(rows)
+        if one.kind == "probe" or one.kind.startswith("spurious"):
+            held = self._holder(one, int(rows[0])) if needless else NONE
+            return held if held != NONE or one.kind != "probe" else self._loser(rows)
+        lost = self._loser(rows)
+        return self._loser_of_acks(one, int(rows[0])) if lost == NONE and needless else lost
 
     def _loser(self, rows: Ints) -> int:
         """What lost the copies before these resends, as far as they were needed: of the first, else of most."""
         copies = self.copy[rows[self.columns["spurious"][rows] == "no"]]
-        lost_by = self.lost_by[copies[copies >= 0]]
+        lost_by = self._lost_by(copies[copies >= 0])
         known = lost_by[lost_by >= 0]
         if not len(known):
             return NONE
@@ -129,9 +157,16 @@ class _Search:
         if one.kind == "spurious-fast-retransmit":
             return self.index.most_overlap(("reordering",), one, sent, one.start_ns)
         if self.columns["late_ack"][row] == 0:
-            return self.index.most_overlap(("ack-loss",), one, sent, one.start_ns)
+            return self._loser_of_acks(one, row)
         standstill = self.index.most_overlap(_STANDSTILLS, one, sent, one.start_ns)
         return standstill if standstill != NONE else self._queue(one, sent)
+
+    def _loser_of_acks(self, one: Finding, row: int) -> int:
+        """What lost the acknowledgement of the copy before a resend, when nothing was on its way any more."""
+        if self.copy[row] < 0:
+            return NONE
+        sent = int(self.observed.column("time_ns")[self.copy[row]])
+        return self.index.most_overlap(("ack-loss",), one, sent, one.start_ns)
 
     def _queue(self, one: Finding, sent: int) -> int:
         """The queue in which the copy waited, where the link's log shows that it did."""
@@ -165,7 +200,7 @@ class _Search:
     def _cause_of_loss(self, number: int, one: Finding) -> int:
         """What lost most of the same segments and says where; of others what flushed the link then."""
         rows = np.asarray(one.segments, dtype=np.int64)
-        others = self.lost_by[rows]
+        others = self._lost_by(rows)
         others = others[(others >= 0) & (others != number)]
         if len(others) >= MOST * len(rows) and len(others):
             return int(np.bincount(others).argmax())
@@ -208,7 +243,7 @@ class _Search:
         return one.kind == "probe" and len(one.resends) > 0 and self.columns["spurious"][one.resends[0]] == "yes"
 
     def _resent_for(self) -> Ints:
-        lost_by = np.where(self.copy >= 0, self.lost_by[self.copy], NONE)
+        lost_by = np.where(self.copy >= 0, self._lost_by(self.copy), NONE)
         needed = self.columns["spurious"] == "no"
         return np.where(needed & (lost_by >= 0), lost_by, self.finding_of)
 
@@ -218,14 +253,14 @@ MOST = 0.5
 _CAUSES_BY_TIME = {
     "link-recovery-hole": ("link-outage",),
     "link-retransmissions": ("link-outage",),
-    "flow-control-gap": ("link-outage", "link-reset", "link-recovery-hole", "link-retransmissions"),
     "reordering": ("link-retransmissions",),
     "ack-compression": ("link-outage", "link-recovery-hole", "link-retransmissions"),
     "receiver-window-limited": ("zero-window",),
 }
 """Of each kind the kinds that can set it off, told by the time that they share."""
 _IDLE = {
-    "idle_window_limited": ("zero-window", "receiver-window-limited", "link-outage", "path-stall"),
+    # While the link is dead no window is what holds data back.
+    "idle_window_limited": ("zero-window", "link-outage", "receiver-window-limited", "path-stall"),
     "idle_sender": ("zero-window", "application-limited"),
 }
 """Of each cause of an idle link the kinds that can set it off, the first to hold for most of it."""

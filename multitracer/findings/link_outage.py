@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -23,8 +22,8 @@ def detect(observed: Observations) -> Iterator[Finding]:
     links = [link for link in frames["link"].unique() if link >= 0]
     bearers = {observed.bearer_number(link) for link in links}
     monitored = {bearer for bearer in bearers if observed.monitored(bearer)}
-    for side, bearer in itertools.product(frames["side"].unique(), sorted(bearers - monitored)):
-        yield from _heard_by(observed, str(side), bearer)
+    for bearer in sorted(bearers - monitored):
+        yield from _heard(observed, bearer)
     for link in sorted(links):
         if observed.monitored(int(link)):
             yield from _repeated_on_air(observed, int(link))
@@ -80,32 +79,41 @@ def _runs(which: npt.NDArray[np.bool_]) -> Iterator[slice]:
         yield slice(start, stop)
 
 
-def _heard_by(observed: Observations, side: str, bearer: int) -> Iterator[Finding]:
-    """The outages in one end's log: from the last good frame that came to the next one, or to a reset's begin."""
+def _heard(observed: Observations, bearer: int) -> Iterator[Finding]:
+    """The outages of a bearer: from the last good frame that came to an end with a log to the next, or to a reset."""
     frames, link_rtt = observed.frames, observed.link_rtt_ns
     assert frames is not None
     assert link_rtt is not None
-    mine = frames[(frames["side"] == side) & frames["link"].isin(observed.bearer(bearer))]
+    mine = frames[frames["link"].isin(observed.bearer(bearer))]
     mine = mine.sort_values("time_ns", kind="stable")
+    sides = mine["side"].astype(str).unique().tolist()
+    ends = (f"the {sides[0]}", "it") if len(sides) == 1 else ("either end", "they")
     bad, sent, time, repeat = (
         (mine["type"] == "BAD").to_numpy(), mine["sent"].to_numpy(), mine["time_ns"].to_numpy(),
         (mine["transmission"] > 0).to_numpy(),
     )  # fmt: skip
     begins = np.array([start for start, _ in observed.resets(bearer)], dtype=np.int64)
     good = np.flatnonzero(~sent & ~bad)
-    long = np.flatnonzero(np.diff(time[good]) > observed.thresholds.outage_link_rtts * link_rtt)
+    limit = observed.thresholds.outage_link_rtts * link_rtt
+    long = np.flatnonzero(np.diff(time[good]) > limit)
     for before, after in zip(good[long].tolist(), good[long + 1].tolist(), strict=True):
         start, end = int(time[before]), int(time[after])
         reset = begins[(begins > start) & (begins < end)]
         end = int(reset[0]) if len(reset) else end
         within = slice(before, int(np.searchsorted(time, end)))
+        # What was sent less than a round trip before the next good frame may have come with it.
+        failed = sent[within] & (len(reset) > 0 or time[within] < end - link_rtt)
+        lost = time[within][failed | bad[within]]
+        if len(lost) and end - lost[-1] > limit:
+            end = int(lost[-1])  # after that nothing was sent: the link was idle, not dead
         # The far end may have had nothing to send: only frames that arrived damaged prove an outage.
-        erased, tried, repeats = int(bad[within].sum()), int(sent[within].sum()), int((sent & repeat)[within].sum())
-        if end - start <= observed.thresholds.outage_link_rtts * link_rtt or not tried or not erased:
+        erased, tried, repeats = int(bad[within].sum()), int(failed.sum()), int((failed & repeat[within]).sum())
+        if end - start <= limit or not tried or not erased:
             continue
         yield Finding(
             "link-outage", "link", -1, start, end, "confirmed" if repeats or len(reset) else "likely",
-            f"for {(end - start) / 1e6:.0f} ms {erased} erased frames and no good one came to the {side}, while it "
-            f"sent {tried}, of which {repeats} were repeats" + ("; then the link was reset" if len(reset) else ""),
+            f"for {(end - start) / 1e6:.0f} ms {erased} erased frames and no good one came to {ends[0]}, while "
+            f"{ends[1]} sent {tried}, of which {repeats} were repeats"
+            + ("; then the link was reset" if len(reset) else ""),
             {"erased": erased, "sent": tried, "duration_ms": (end - start) / 1e6}, bearer=bearer,
         )  # fmt: skip

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from multitracer.findings.finding import Finding
 from multitracer.findings.needs import LINK_RTT, SEGMENT_FRAMES
 from multitracer.findings.observations import Observations
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 KINDS = ("link-recovery-hole",)
 NEEDS = (SEGMENT_FRAMES, LINK_RTT)
@@ -22,14 +27,15 @@ def detect(observed: Observations) -> Iterator[Finding]:
     limit = observed.thresholds.hole_link_rtts * link_rtt
     for (connection, sender, link), group in table.groupby(["connection", "sender", "link"], sort=False):
         came = group[(group["delivered_ns"] >= 0) & (group["first_frame_ns"] >= 0)]
-        came = came.sort_values("delivered_ns", kind="stable")
-        delivered = came["delivered_ns"].to_numpy()
-        for at in np.flatnonzero(np.diff(delivered) > limit):
+        delivered = _handed_over(observed, came)
+        order = np.argsort(delivered, kind="stable")
+        came, delivered = came.iloc[order], delivered[order]
+        first, repeats = came["first_frame_ns"].to_numpy(), came["frame_retransmissions"].to_numpy()
+        # Before its first frame the segment that came next was not there to be repeated.
+        begins = np.maximum(delivered[:-1], first[1:])
+        for at in np.flatnonzero((delivered[1:] - begins > limit) & (repeats[1:] > 0)):
             row = came.iloc[at + 1]
-            start, end = int(delivered[at]), int(delivered[at + 1])
-            # Sent first within the limit before it was delivered, the segment was only offered late.
-            if row["frame_retransmissions"] <= 0 or row["first_frame_ns"] > end - limit:
-                continue
+            start, end = int(begins[at]), int(delivered[at + 1])
             if any(s < end and e > start for s, e in observed.resets(int(link))):
                 continue
             yield Finding(
@@ -42,3 +48,24 @@ def detect(observed: Observations) -> Iterator[Finding]:
                  "frame_retransmissions": int(row["frame_retransmissions"]), "seq": int(row["seq"])},
                 bearer=observed.bearer_number(int(link)),
             )  # fmt: skip
+
+
+def _handed_over(observed: Observations, came: pd.DataFrame) -> npt.NDArray[np.int64]:
+    """When each packet was given to TCP: by the link's log when it was complete there, but no sooner than it arrived.
+
+    A link may hold complete packets back until those before them are complete; its log does not say whether it does,
+    the receiver's capture shows it. From the link to that capture a packet takes as long as one that nothing held back.
+    """
+    complete, segment = came["delivered_ns"].to_numpy(), came["segment"].to_numpy()
+    captured = (segment >= 0) & (observed.arrived[segment] == 1) & (observed.arrival[segment] >= 0)
+    if not captured.any():
+        return complete
+    arrived = observed.column("time_ns")[observed.arrival[segment[captured]]]
+    order = np.argsort(came["first_frame_ns"].to_numpy()[captured], kind="stable")
+    latest = np.maximum.accumulate(complete[captured][order])
+    unheld = complete[captured][order] >= latest
+    # The median: where the log lacks when a packet was complete, its arrival stands for that.
+    transit = int(np.median((arrived - complete[captured])[order][unheld]))
+    handed = complete.copy()
+    handed[captured] = np.maximum(arrived - transit, complete[captured])
+    return handed

@@ -29,12 +29,13 @@ def detect(observed: Observations) -> Iterator[Finding]:
         again = time[repeat]
         for run in groups_without_gap(again, link_rtt * observed.thresholds.group_rtts):
             first, last = int(again[run][0]), int(again[run][-1])
-            # To the end of the last repeat's air time: the next frame's start.
+            # To the end of the last repeat's air time, no later than the next frame's start.
             after = int(np.searchsorted(time, last, side="right"))
-            end = int(time[after]) if after < len(time) else last + 1
+            end = int(time[after]) if after < len(time) else last + link_rtt
             sent = after - int(np.searchsorted(time, first))
             yield Finding(
-                "link-retransmissions", "link", -1, first, min(end, last + link_rtt), "confirmed",
+                "link-retransmissions", "link", -1, first,
+                min(end, last + observed.frame_ns.get(link, link_rtt)), "confirmed",
                 f"{run.stop - run.start} of {sent} frames {heard} were repeats",
                 {"count": run.stop - run.start, "sent": sent, "link": int(link)},
                 bearer=observed.bearer_number(link),

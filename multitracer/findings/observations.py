@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -60,6 +60,8 @@ class Observations:
     segment_frames: pd.DataFrame | None = None
     accounting: pd.DataFrame | None = None
     link_rtt_ns: int | None = None
+    frame_ns: Mapping[int, int] = field(default_factory=dict)
+    """By link, how long a frame of it is on the air, where that is known."""
     groups: Groups | None = None
     """Rows of `segments` by connection and point, where the caller has grouped them already."""
     limits: Limits | None = None

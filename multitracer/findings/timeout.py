@@ -1,7 +1,8 @@
 """Retransmission timeouts, needed or spurious.
 
 A timeout is spurious only when the data or its acknowledgement was on its way. Where the data had
-arrived and its acknowledgement was lost, the resend was needless but the timer was right to expire.
+arrived and its acknowledgement was lost, the resend was needless but the timer was right to expire: where it cannot be
+told whether the data had arrived, but no acknowledgement of it came back, the timeout is likely.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ def _finding(observed: Observations, columns: Columns, row: int) -> Finding:
     if spurious == "no":
         return finding("timeout", columns, [row], "confirmed", because)
     if spurious == "unknown":
-        return finding("timeout", columns, [row], "undecided", because)
+        right = columns["late_ack"][row] == 0
+        if right:
+            because += "; of an earlier copy no acknowledgement came back, so that the timer was right to run out"
+        return finding("timeout", columns, [row], "likely" if right else "undecided", because)
     on_its_way, why = _on_its_way(observed, columns, row)
     if on_its_way == 1:
         return finding("spurious-timeout", columns, [row], "confirmed", f"{because}; {why}")

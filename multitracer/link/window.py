@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,22 +24,26 @@ def full_window(frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: i
     """(Start, end) in ns of the intervals in which the transmit window was full.
 
     RLP's window is the default (24.022 5.2.1); other protocols' is taken to be the largest number of
-    frames that were ever unacknowledged. An interval begins when the frame that filled the window was sent,
-    and ends with the acknowledgement. None if no log has the acknowledgements as the sender received them:
-    a capture of the air has the times at which they were sent. None of Wi-Fi, whose frames nobody limits so.
+    frames that were unacknowledged for longer than two frames take. An interval begins when the frame that
+    filled the window was sent, and ends with the acknowledgement. None if no log has the acknowledgements
+    as the sender received them: a capture of the air has the times at which they were sent. None of Wi-Fi, whose
+    frames nobody limits so.
     """
     if str(links["protocol"].iloc[link]) == "wifi":
         return None
-    own = frames[(frames["link"] == link) & frames["sent"] & frames["type"].isin(DATA_TYPES)]
+    sent = frames[(frames["link"] == link) & frames["sent"]]
+    own = sent[sent["type"].isin(DATA_TYPES)]
     log = own["input"].iloc[0] if len(own) else -1
     back = frames[(frames["link"] == reverse) & ~frames["sent"] & (frames["input"] == log) & (frames["nr"] >= 0)]
     back = back[~back["type"].isin(("SREJ", "I SREJ"))]
+    if str(links["protocol"].iloc[link]) == "rlp":
+        back = back[_heeded(sent, back)]
     if not len(own) or not len(back):
         return None
     empty = np.empty(0, dtype=np.int64)
     time, open_ = _outstanding(own, back, modulus_of(frames, links, link))
     protocol = str(links["protocol"].iloc[link])
-    window = rlp.LARGEST_WINDOW if protocol == "rlp" else int(open_.max())
+    window = rlp.LARGEST_WINDOW if protocol == "rlp" else _largest_kept(time, open_, own["time_ns"].to_numpy())
     if window < _LEAST_WINDOW:
         return empty, empty
     full = np.concatenate([[False], open_ >= window, [False]]).astype(np.int8)
@@ -46,11 +51,44 @@ def full_window(frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: i
     return time[edges[::2]], time[np.minimum(edges[1::2], len(time) - 1)]
 
 
+def _largest_kept(time: Ints, open_: Ints, sent: Ints) -> int:
+    """The largest number of unacknowledged frames that lasted: for an instant acknowledgements may be out of order."""
+    spacing = np.diff(np.unique(sent))
+    least = 2 * int(np.median(spacing)) if len(spacing) else 0
+    lasted = np.diff(time, append=time[-1:]) > least
+    return int(open_[lasted].max(initial=0))
+
+
+def lowest_open(nr: int, missing: Sequence[int], modulus: int) -> int:
+    """The lowest number that a report does not acknowledge.
+
+    What it calls missing may also lie above the number up to which it acknowledges: with 25.322's ACK super-field
+    that may be the first missing one (9.2.2.11.1). No window is larger than half the numbers.
+    """
+    below = [behind for behind in ((nr - number) % modulus for number in missing) if behind <= modulus // 2]
+    return (nr - max(below, default=0)) % modulus
+
+
+def _heeded(sent: pd.DataFrame, back: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    """Which frames' N(R) an RLP entity heeds: from a poll to the answer with F = 1 that of the answer alone.
+
+    Any other may be older than the poll (24.022 5.2: checkpointing).
+    """
+    polls = np.sort(sent["time_ns"].to_numpy()[((sent["poll"] == 1) & (sent["command"] == 1)).to_numpy()])
+    final = ((back["poll"] == 1) & (back["command"] == 0)).to_numpy()
+    time = back["time_ns"].to_numpy()
+    answers = np.sort(time[final])
+    polled, answered = np.searchsorted(polls, time, side="right"), np.searchsorted(answers, time)
+    latest = np.append(polls, 0)[polled - 1]
+    waiting = (polled > 0) & (np.append(answers, 0)[answered - 1] * (answered > 0) < latest)
+    return final | ~waiting
+
+
 def _outstanding(own: pd.DataFrame, back: pd.DataFrame, modulus: int) -> tuple[Ints, Ints]:
     """(Times, number of unacknowledged frames) after each frame sent and each acknowledgement received."""
     lowest = np.array(
         [
-            (nr - max((nr - nack[0]) % modulus for nack in nacks)) % modulus if nacks else nr
+            lowest_open(nr, [nack[0] for nack in nacks or ()], modulus)
             for nacks, nr in zip(back["nacks"], back["nr"].tolist(), strict=True)
         ],
         dtype=np.int64,

@@ -6,9 +6,9 @@ from typing import Any
 
 from multitracer.compute.kernels import kernel
 from multitracer.model.schema import ACK, SYN
+from multitracer.tcp.packed_rows import LENGTH
 from multitracer.tcp.retransmission_trigger import DOUBLED, DOUBLED_WITHIN, FIRST_PROBES_NS, UNHEARD
 from multitracer.tcp.scoreboard import R_ELAPSED, R_ROW, R_TRIGGER, SegmentColumns
-from multitracer.tcp.sender import LENGTH
 from multitracer.tcp.sender_state import MIN_RTO_NS
 
 LEAST_TIMER_NS = MIN_RTO_NS // 10 * 9

@@ -6,6 +6,7 @@ from typing import Any
 
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.tcp.scoreboard import (
+    NEVER,
     R_ACKED_SEND_TIME,
     R_DUPACKS,
     R_ELAPSED,
@@ -18,7 +19,6 @@ from multitracer.tcp.scoreboard import (
 from multitracer.tcp.sender_state import (
     ACKED_SEND_TIME,
     BACKOFF,
-    DSACK_CAPABLE,
     DUPACKS,
     HIGH_SACK,
     LAST_DUPACK,
@@ -31,7 +31,9 @@ from multitracer.tcp.sender_state import (
     RECOVERY_RESENT,
     RECOVERY_STAMP,
     RTO,
+    SACK_CAPABLE,
     SECOND,
+    SENDS_DSACKS,
     SRTT,
     TIMER_START,
     TOP,
@@ -58,11 +60,11 @@ FIRST_PROBES_NS = 1_328_054_400_000_000_000
 
 
 @kernel
-def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int, now: int) -> int:
+def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int, since_sent: int, now: int) -> int:
     """Why a sender retransmitted start..end-1 at `now`: a code of TRIGGERS.
 
-    `quiet`: ns since an acknowledgement last told something new; `elapsed`: ns since the timer was last restarted.
-    RFC 8985 7 (probe), 6298 5 (timeout), 6675 5 (fast).
+    `quiet`: ns since an acknowledgement last told something new; `elapsed`: ns since the timer was last restarted;
+    `since_sent`: since octet `start` was last sent. RFC 8985 7 (probe), 6298 5 (timeout), 6675 5 (fast).
     """
     una = sender[UNA]
     oldest = start <= una
@@ -71,14 +73,15 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
     least = least_rto(sender) << min(sender[BACKOFF], MOST_BACKOFF)
     ran_out = oldest and quiet >= least and elapsed >= least
     third = oldest and sender[DUPACKS] == DUPACK_THRESHOLD and now - sender[LAST_DUPACK] <= AT_ONCE_NS
+    # What RFC 6298 5.3 restarts the timer for are octets acknowledged in order, not SACK blocks.
+    alone = oldest and now - max(sender[LAST_PROGRESS], sender[LAST_DUPACK]) > AT_ONCE_NS
     if una < sender[RECOVERY_END]:
-        # What RFC 6298 5.3 restarts the timer for are octets acknowledged in order, not SACK blocks.
-        alone = now - max(sender[LAST_PROGRESS], sender[LAST_DUPACK]) > AT_ONCE_NS
-        ran_out = ran_out or (oldest and alone and elapsed >= least)
+        ran_out = ran_out or (alone and (elapsed >= least or is_unanswerable(sender, since_sent, least, now)))
         # Reno leaves a recovery with its first partial acknowledgement, and can begin another within it.
-        return FAST if third and sender[DSACK_CAPABLE] == 0 else TIMEOUT if ran_out else RECOVERY
+        return FAST if third and sender[SACK_CAPABLE] == 0 else TIMEOUT if ran_out else RECOVERY
     if signalled and (third or quiet < (sender[SRTT] + MIN_RTO_NS) // 10 * 9):
-        return FAST
+        by_timer = alone and elapsed >= least and not may_be_reordering_timer(sender, quiet, since_sent)
+        return TIMEOUT if by_timer else FAST
     if end >= sender[TOP] and may_probe(sender, now) and elapsed >= LEAST_PROBE_NS:
         # Without a round trip neither PTO nor RTO is known; before the least RTO it cannot be the timer.
         return PROBE if sender[SRTT] > 0 or elapsed < least else UNKNOWN
@@ -88,6 +91,26 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
         return FAST
     # A sender that does not notice that its recovery is needless goes on with it, acknowledgement by acknowledgement.
     return RECOVERY if start < sender[UNDONE_END] and quiet <= AT_ONCE_NS else UNKNOWN
+
+
+@inlined
+def is_unanswerable(sender: Any, since_sent: int, least: int, now: int) -> bool:
+    """Whether octets are sent once more before their last copy can have been answered, as only a timer does.
+
+    A resend need not restart the timer, which runs already (RFC 6298 5.1).
+    """
+    return bool(now - sender[TIMER_START] >= least and since_sent < sender[LEAST_RTT] < NEVER)
+
+
+@inlined
+def may_be_reordering_timer(sender: Any, quiet: int, since_sent: int) -> bool:
+    """Whether a resend may be one that waited after a SACK, as what it resends might only have been overtaken.
+
+    It waits for a quarter of a round trip, or for a whole one where DSACKs came, from a round trip after the octets
+    were sent (RFC 8985 6.2).
+    """
+    window = sender[SRTT] if sender[SENDS_DSACKS] else sender[LEAST_RTT] // 4
+    return bool(quiet <= window and since_sent <= sender[RTO] + window)
 
 
 @inlined
@@ -107,7 +130,7 @@ def may_probe(sender: Any, now: int) -> bool:
     Senders without SACK, or of a time when none had it yet, send none; no second one until UNA advances, and none
     while an earlier one is open (RFC 8985 7.3, 7.4).
     """
-    capable = sender[DSACK_CAPABLE] != 0 and now >= FIRST_PROBES_NS
+    capable = sender[SACK_CAPABLE] != 0 and now >= FIRST_PROBES_NS
     return capable and sender[PROBE_SENT] == 0 and sender[PROBE_END] < 0 and sender[BACKOFF] == 0
 
 
@@ -118,7 +141,9 @@ def note_trigger(
     """Enter the trigger of retransmitting start..end-1 into `event`; update the timer, the probe and the recovery."""
     began = max(sender[TIMER_START], sent_before)
     quiet, elapsed = now - max(sender[LAST_PROGRESS], sender[TIMER_START]), now - began
-    trigger = classify_trigger(sender, start, end, quiet, elapsed, now)
+    trigger = classify_trigger(sender, start, end, quiet, elapsed, now - sent_before, now)
+    if trigger == TIMEOUT and elapsed < least_rto(sender):
+        elapsed = now - sender[TIMER_START]  # the resend before did not restart the timer
     event[R_TRIGGER], event[R_SINCE_ACK], event[R_ELAPSED] = trigger, now - sender[LAST_PROGRESS], elapsed
     event[R_DUPACKS], event[R_SACKED_ABOVE] = sender[DUPACKS], max(0, sender[HIGH_SACK] - end)
     event[R_RTO] = sender[RTO] << min(sender[BACKOFF], MOST_BACKOFF)

@@ -44,15 +44,15 @@ from multitracer.tcp.scoreboard import (
     Scoreboard,
     SegmentColumns,
 )  # fmt: skip
-from multitracer.tcp.sender import BATCH, pack_word, replay_sender
+from multitracer.tcp.sender import BATCH, replay_sender
 from multitracer.tcp.sender_state import (
-    DSACK_CAPABLE,
     EVENTS,
     LEAST_RTT,
     MIN_RTO_NS,
     NEXT_ROW,
     REORDERED,
     SENDER_FIELDS,
+    SENDS_DSACKS,
     new_sender,
 )  # fmt: skip
 from multitracer.tcp.spurious import judge
@@ -107,7 +107,7 @@ def classify(
         return empty("retransmissions")
     group = groups.number(ends, point_of[ends, senders])
     begin, end = groups.starts[group], groups.starts[group + 1]
-    directions = Directions(begin, end, senders, groups.order, _packed_words(segments, groups))
+    directions = Directions(begin, end, senders, groups.order, groups.words)
     columns = _segment_columns(segments, received, near)
     blocks = np.array([sacks[name].to_numpy() for name in ("segment", "left", "right", "dsack")], dtype=np.int64)
     found = concurrently(
@@ -126,21 +126,6 @@ def _some(directions: Directions, part: slice) -> Directions:
     """A part of the directions; the arrays are views."""
     begin, end, sender, *rows = directions
     return Directions(begin[part], end[part], sender[part], *rows)
-
-
-def _packed_words(segments: pd.DataFrame, groups: Groups) -> Any:
-    """The packed word of each row that `replay_sender` reads first, in the order of the groups."""
-    names = ("connection", "point", "sender", "flags", "options", "payload_bytes", "marks")
-    columns = [segments[name].to_numpy() for name in names]
-    words = np.empty(len(groups.order), dtype=np.int64)
-
-    def pack(part: tuple[slice, Any]) -> None:
-        rows, position = part
-        mine = (column[rows] for column in columns)
-        pack_rows(*mine, MARKS["retransmission"], MARKS["captured_twice"], groups.points, position, words)
-
-    concurrently(pack, groups.write_positions())
-    return words
 
 
 def _classify_part(directions: Directions, segments: SegmentColumns, blocks: Any, most: int) -> Any:
@@ -170,25 +155,6 @@ def _directions(segments: pd.DataFrame, point_of: Any, resent: Any) -> tuple[Any
 
 
 @kernel
-def pack_rows(
-    connection: Any, point: Any, sender: Any, flags: Any, options: Any, length: Any, marks: Any, resent: int, skip: int,
-    points: int, position: Any, words: Any,
-) -> None:  # fmt: skip
-    """Pack what `replay_sender` reads first of each row, in the order of the groups; `position` advances.
-
-    The rows of a group are far apart, and each column of each row would be a cache miss of its own.
-    """
-    for row in range(len(connection)):
-        if connection[row] >= 0 and not marks[row] & skip:
-            group = np.int64(connection[row]) * points + point[row]
-            words[position[group]] = pack_word(
-                np.int64(sender[row]), 1 if marks[row] & resent else 0, np.int64(flags[row]), np.int64(options[row]),
-                np.int64(length[row]),
-            )  # fmt: skip
-            position[group] += 1
-
-
-@kernel
 def classify_directions(
     directions: Directions, segments: SegmentColumns, blocks: Any, done: Any, sender: Any, board: Scoreboard,
     events: Any, fetched: Any, copies: Any,
@@ -211,7 +177,7 @@ def classify_directions(
         if not hears_peer(mine, direction, segments):
             forget_triggers(mine, directions.words[begin:end], direction, own, segments)
         own[:, R_LEAST_RTT] = sender[LEAST_RTT]
-        judge(board, own, segments, sender[LEAST_RTT], sender[DSACK_CAPABLE], sender[REORDERED], copies)
+        judge(board, own, segments, sender[LEAST_RTT], sender[SENDS_DSACKS], sender[REORDERED], copies)
         done[DIRECTION] = i + 1
         done[FOUND] += sender[EVENTS]
         sender[NEXT_ROW] = 0

@@ -23,10 +23,11 @@ SENT_ONCE, SACKED = -1, -2
 # Columns of `facts`, per row that was retransmitted; times in ns. ACKED_AT is when the first acknowledgement,
 # cumulative or selective, covered it (NEVER: none). Of that acknowledgement: ACK_TSECR is its echoed timestamp (-1 if
 # selective), ACK_OLDEST whether the row was the oldest unacknowledged data, NEWEST_BEFORE the latest send time of data
-# known to have arrived before it. DSACKS counts DSACKs, DSACKED_AT is the first; NEEDED_AT is when the first
-# retransmission known to be needed was sent (0: none); LATEST is the last pair.
-(ACKED_AT, ACK_TSECR, ACK_OLDEST, NEWEST_BEFORE, DSACKS, DSACKED_AT, NEEDED_AT, COPIES, RETRANSMITTED_AT, LATEST,
- FACT_FIELDS) = range(11)  # fmt: skip
+# known to have arrived before it, ECHO_BEFORE the latest timestamp that acknowledgements echoed before which stopped at
+# the row (0: none). DSACKS counts DSACKs, DSACKED_AT is the first; NEEDED_AT is when the first retransmission known to
+# be needed was sent (0: none); LATEST is the last pair.
+(ACKED_AT, ACK_TSECR, ACK_OLDEST, NEWEST_BEFORE, ECHO_BEFORE, DSACKS, DSACKED_AT, NEEDED_AT, COPIES, RETRANSMITTED_AT,
+ LATEST, FACT_FIELDS) = range(12)  # fmt: skip
 # Columns of a pair, one retransmission (EVENT) of one scoreboard row (BOARD_ROW). COPY is the number of the copy
 # (0: the original), PREVIOUS the pair of the copy before it (-1: the original), WHOLE whether all of the row was
 # retransmitted, ALREADY_ACKED whether it had been acknowledged before, in the order of the capture.
@@ -105,10 +106,11 @@ def last_sent(k: int, notes: Any, facts: Any, time_ns: Any) -> int:
 
 
 @kernel
-def note_first_ack(fact: Any, now: int, tsecr: int, oldest: int, newest_before: int) -> None:
+def note_first_ack(fact: Any, now: int, tsecr: int, oldest: int, newest_before: int, echo_before: int) -> None:
     """Note the first acknowledgement, cumulative or selective, of a retransmitted row; later ones are ignored."""
     if fact[ACKED_AT] == NEVER:
-        fact[ACKED_AT], fact[ACK_TSECR], fact[ACK_OLDEST], fact[NEWEST_BEFORE] = now, tsecr, oldest, newest_before
+        fact[ACKED_AT], fact[ACK_TSECR], fact[ACK_OLDEST] = now, tsecr, oldest
+        fact[NEWEST_BEFORE], fact[ECHO_BEFORE] = newest_before, echo_before
 
 
 @kernel
@@ -117,7 +119,7 @@ def init_facts(fact: Any, sent: int, acknowledged: bool) -> None:
     fact[:] = 0
     fact[DSACKED_AT], fact[ACKED_AT], fact[COPIES], fact[LATEST] = NEVER, NEVER, 1, -1
     if acknowledged:  # at an unknown time before the retransmission
-        note_first_ack(fact, sent, -1, 0, 0)
+        note_first_ack(fact, sent, -1, 0, 0, 0)
 
 
 @kernel

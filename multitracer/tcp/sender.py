@@ -14,6 +14,7 @@ import numpy as np
 
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.model.schema import ACK, FIN, OPTION_SACK, OPTION_SACK_PERMITTED, RST, SYN
+from multitracer.tcp.packed_rows import FLAGS, LENGTH, OPTIONS, RESENT
 from multitracer.tcp.retransmission_trigger import note_probe_answer, note_trigger, tell_first_timeout, undo_recovery
 from multitracer.tcp.scoreboard import (
     ACKED_AT,
@@ -40,7 +41,6 @@ from multitracer.tcp.scoreboard import (
 from multitracer.tcp.sender_state import (
     ACKED_SEND_TIME,
     BACKOFF,
-    DSACK_CAPABLE,
     DUPACKS,
     EVENTS,
     FACTS,
@@ -50,6 +50,7 @@ from multitracer.tcp.sender_state import (
     LAST_PROGRESS,
     LAST_SENT,
     NEWEST_ARRIVED,
+    NEWEST_ECHO,
     NEXT_BLOCK,
     NEXT_ROW,
     PAIRS,
@@ -59,6 +60,8 @@ from multitracer.tcp.sender_state import (
     RECOVERY_STAMP,
     REORDERED,
     ROWS,
+    SACK_CAPABLE,
+    SENDS_DSACKS,
     SIMPLE_FROM,
     TIMER_START,
     TOP,
@@ -66,21 +69,13 @@ from multitracer.tcp.sender_state import (
     update_rto,
 )  # fmt: skip
 
-# First bits of the fields of a packed word; bit 0 is the sender. Flags and options are tested by their bits.
-_RESENT, _OPTIONS, _FLAGS, LENGTH = 1, 8, 16, 32
 # A packed word of a plain acknowledgement: ACK set, no SYN, no SACK blocks.
-_PLAIN_MASK, _PLAIN_ACK = (ACK | SYN) << _FLAGS | OPTION_SACK << _OPTIONS, ACK << _FLAGS
+_PLAIN_MASK, _PLAIN_ACK = (ACK | SYN) << FLAGS | OPTION_SACK << OPTIONS, ACK << FLAGS
 BATCH = 256
 """Rows whose times and numbers are prefetched together."""
 
 # Rows of the array of SACK blocks, which has one column per block, in order of segments.
 SEGMENT, LEFT, RIGHT, IS_DSACK = range(4)
-
-
-@kernel
-def pack_word(sender: int, resent: int, flags: int, options: int, length: int) -> int:
-    """The fields of a segment that `replay_sender` branches on, in one word."""
-    return (length << LENGTH) | (flags << _FLAGS) | (options << _OPTIONS) | (resent << _RESENT) | sender
 
 
 @inlined
@@ -198,7 +193,7 @@ def advance_una(sender: Any, ends: Any, number: int, now: int) -> int:
     while stop < sender[ROWS] and ends[stop] <= number:
         stop += 1
     sender[FIRST_UNACKED], sender[UNA], sender[TIMER_START], sender[ACKED_SEND_TIME] = stop, number, now, -1
-    sender[DUPACKS] = sender[PROBE_SENT] = sender[BACKOFF] = 0
+    sender[DUPACKS] = sender[PROBE_SENT] = sender[BACKOFF] = sender[NEWEST_ECHO] = 0
     if number >= sender[RECOVERY_END]:
         sender[RECOVERY_END] = sender[RECOVERY_STAMP] = -1
     return first
@@ -226,18 +221,19 @@ def on_cumulative_ack(
     A row that had been selectively acknowledged gives no sample any more, and none does beside one sent again.
     """
     ends, notes, facts = board.ends, board.notes, board.facts
-    una, newest_before, sampled, resent = sender[UNA], sender[NEWEST_ARRIVED], NEVER, False
-    first = advance_una(sender, ends, number, now)
+    una, newest_before, echo_before = sender[UNA], sender[NEWEST_ARRIVED], sender[NEWEST_ECHO]
+    first, sampled, resent = advance_una(sender, ends, number, now), NEVER, False
     for k in range(first, sender[FIRST_UNACKED]):
         note, sent = notes[k, NOTE], time_ns[notes[k, ORIGINAL]]
         if note >= 0:
-            note_first_ack(facts[note], now, tsecr, 1 if row_start(k, ends, notes, seq) <= una else 0, newest_before)
+            oldest = 1 if row_start(k, ends, notes, seq) <= una else 0
+            note_first_ack(facts[note], now, tsecr, oldest, newest_before, oldest * echo_before)
             resent = True
         elif note == SENT_ONCE:
             note_delivery(sender, ends[k], sent, newest_before)
             sampled = sent
-        else:
-            sender[NEWEST_ARRIVED] = max(sender[NEWEST_ARRIVED], sent)
+        # Of a segment sent more than once any copy may have arrived: it was sent then, or later.
+        sender[NEWEST_ARRIVED] = max(sender[NEWEST_ARRIVED], sent)
     if first < sender[FIRST_UNACKED]:
         sender[ACKED_SEND_TIME] = last_sent(sender[FIRST_UNACKED] - 1, notes, facts, time_ns)
     if resent or sampled == NEVER or now < sampled:
@@ -283,7 +279,8 @@ def on_sack_block(
         elif note >= 0:
             if facts[note, ACKED_AT] == NEVER and earliest == NEVER:
                 earliest = 0
-            note_first_ack(facts[note], now, -1, 0, newest_before)
+            note_first_ack(facts[note], now, -1, 0, newest_before, 0)
+            sender[NEWEST_ARRIVED] = max(sender[NEWEST_ARRIVED], time_ns[notes[k, ORIGINAL]])
         k += 1
     sender[HIGH_SACK] = max(sender[HIGH_SACK], right)
     sender[SIMPLE_FROM] = max(sender[SIMPLE_FROM], right)
@@ -318,7 +315,7 @@ def on_sack(
         left, right = blocks[LEFT, at], blocks[RIGHT, at]
         if blocks[IS_DSACK, at]:
             on_dsack_block(sender, board, segments.seq, left, right, now)
-            dsack = True
+            sender[SENDS_DSACKS], dsack = 1, True
         else:
             earliest = min(earliest, on_sack_block(sender, board, segments, left, right, newest_before, now))
         at += 1
@@ -332,9 +329,9 @@ def on_ack_segment(
 ) -> None:
     """Process segment `row` of the receiver, packed in `word`, which acknowledges all bytes below `number`."""
     time_ns, seq = segments.time_ns, segments.seq
-    flags, options = word >> _FLAGS, word >> _OPTIONS
+    flags, options = word >> FLAGS, word >> OPTIONS
     if options & OPTION_SACK or (flags & SYN and options & OPTION_SACK_PERMITTED):
-        sender[DSACK_CAPABLE] = 1  # it permits or sends SACK, and so DSACK (RFC 2883)
+        sender[SACK_CAPABLE] = 1
     if not flags & ACK:
         return
     if sender[ROWS] == 0:
@@ -354,8 +351,17 @@ def on_ack_segment(
     if advances or 0 <= earliest < NEVER:
         sender[LAST_PROGRESS] = now
     note_probe_answer(sender, number, earliest < 0 or not (advances or earliest < NEVER or word >> LENGTH > 0))
+    if number == sender[UNA]:
+        note_echo(sender, np.int64(segments.tsecr[row]))
     if advances and sender[RECOVERY_END] > number and was_needless(sender, board, segments.tsecr[row]):
         undo_recovery(sender)
+
+
+@inlined
+def note_echo(sender: Any, tsecr: int) -> None:
+    """An acknowledgement echoes a timestamp: a segment that carried it has arrived (RFC 7323 4.3)."""
+    if tsecr > 0 and (sender[NEWEST_ECHO] == 0 or (tsecr - sender[NEWEST_ECHO]) & 0xFFFFFFFF < 0x80000000):
+        sender[NEWEST_ECHO] = tsecr
 
 
 @kernel
@@ -403,7 +409,7 @@ def replay_sender(
                 sender[UNA] = sender[TOP] = sender[SIMPLE_FROM] = number
                 if sender[LAST_PROGRESS] == NEVER:  # no acknowledgement was captured before: the wait begins here
                     sender[LAST_PROGRESS] = now
-            if word & (1 << _RESENT) and not on_retransmission(
+            if word & (1 << RESENT) and not on_retransmission(
                 sender, board, events, segments, row, number, number + length, now
             ):
                 sender[NEXT_ROW] = index

@@ -14,22 +14,23 @@ MIN_RTO_NS = 200_000_000  # Linux TCP_RTO_MIN; RFC 6298 2.4 asks for 1 s, which 
 # Bytes below UNA are acknowledged, below TOP sent, below HIGH_SACK selectively acknowledged except for holes; a
 # recovery lasts until RECOVERY_END is acknowledged (-1: none). Bytes from SIMPLE_FROM on were sent once, in order of
 # time, and not selectively acknowledged.
-# NEWEST_ARRIVED is the latest send time of a segment known to have arrived and sent only once, ACKED_SEND_TIME that of
-# the last segment covered by the latest cumulative acknowledgement (-1: none), LAST_PROGRESS when an acknowledgement
-# last advanced UNA or selectively acknowledged something new, TIMER_START when the retransmission timer was last
-# restarted, BACKOFF how many timeouts there were since.
+# NEWEST_ARRIVED is the latest time at which a segment known to have arrived was first sent, NEWEST_ECHO the latest
+# timestamp that acknowledgements of UNA echoed (0: none), ACKED_SEND_TIME when the last segment was sent that the
+# latest cumulative acknowledgement covered (-1: none), LAST_PROGRESS when an acknowledgement last advanced UNA or
+# selectively acknowledged something new, TIMER_START when the retransmission timer was last restarted, BACKOFF how many
+# timeouts there were since.
 # PROBE_SENT: a tail loss probe was sent since UNA advanced; PROBE_END: TOP when the probe was sent that is not yet
 # answered (RFC 8985 7.4; -1: none). RECOVERY_STAMP is the timestamp of the recovery's first retransmission (-1:
 # none), RECOVERY_RESENT how many of its retransmissions no DSACK has reported.
-# REORDERED: the path reordered packets; DSACK_CAPABLE: the receiver permits or sends SACK, and so reports duplicates
-# by DSACK. UNDONE_END: TOP when the recovery began that turned out to be needless (-1: none, or all of that is
-# acknowledged); LAST_DUPACK is when DUPACKS was last counted up.
+# REORDERED: the path reordered packets; SACK_CAPABLE: the receiver permits or sends SACK; SENDS_DSACKS: it has reported
+# a duplicate by DSACK, which those that send SACK need not do (RFC 2883). UNDONE_END: TOP when the recovery began that
+# turned out to be needless (-1: none, or all of that is acknowledged); LAST_DUPACK is when DUPACKS was last counted up.
 # FIRST_UNACKED is the first scoreboard row that is not fully acknowledged, ROWS the number of rows; FACTS, EVENTS and
 # PAIRS count facts, events and pairs; NEXT_BLOCK follows the latest SACK block, NEXT_ROW is the next row to replay.
 (UNA, TOP, HIGH_SACK, RECOVERY_END, SIMPLE_FROM, DUPACKS, SRTT, RTTVAR, RTO, LEAST_RTT,
- LAST_SENT, LAST_PROGRESS, NEWEST_ARRIVED, ACKED_SEND_TIME, TIMER_START, BACKOFF, PROBE_SENT, PROBE_END,
- RECOVERY_STAMP, RECOVERY_RESENT, REORDERED, DSACK_CAPABLE, UNDONE_END, LAST_DUPACK,
- FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW, SENDER_FIELDS) = range(32)  # fmt: skip
+ LAST_SENT, LAST_PROGRESS, NEWEST_ARRIVED, NEWEST_ECHO, ACKED_SEND_TIME, TIMER_START, BACKOFF, PROBE_SENT,
+ PROBE_END, RECOVERY_STAMP, RECOVERY_RESENT, REORDERED, SACK_CAPABLE, SENDS_DSACKS, UNDONE_END, LAST_DUPACK,
+ FIRST_UNACKED, ROWS, FACTS, EVENTS, PAIRS, NEXT_BLOCK, NEXT_ROW, SENDER_FIELDS) = range(34)  # fmt: skip
 
 
 @kernel

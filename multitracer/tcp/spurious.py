@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import inlined, kernel
 from multitracer.tcp.scoreboard import (
     ACK_OLDEST,
     ACK_TSECR,
@@ -21,6 +21,7 @@ from multitracer.tcp.scoreboard import (
     COPY,
     DSACKED_AT,
     DSACKS,
+    ECHO_BEFORE,
     EVENT,
     LATEST,
     NEEDED_AT,
@@ -74,12 +75,12 @@ def copies_of(pair: Any, pairs: Any, events: Any, notes: Any, fact: Any, out: An
 
 
 @kernel
-def eifel_first_copy(rows: Any, copies: int, fact: Any, tsval: Any, dsack_capable: int) -> int:
+def eifel_first_copy(rows: Any, copies: int, fact: Any, tsval: Any, sends_dsacks: int) -> int:
     """Eifel (RFC 3522): the number of the copy whose arrival the first acknowledgement answered; -1 unknown.
 
     Valid only when the bytes were the oldest missing ones, since TS.Recent follows the left window edge
     (RFC 7323 4.3). The echo of a retransmission may answer a duplicate when the first acknowledgement was
-    lost; only a receiver that sends DSACKs rules that out.
+    lost; only a receiver that is known to send DSACKs rules that out (RFC 2883 leaves it free to).
     """
     if fact[ACK_OLDEST] == 0 or fact[ACK_TSECR] <= 0:
         return -1
@@ -88,7 +89,7 @@ def eifel_first_copy(rows: Any, copies: int, fact: Any, tsval: Any, dsack_capabl
         return 0
     for i in range(copies - 1, 0, -1):
         if np.int64(tsval[rows[i]]) == echoed:
-            if np.int64(tsval[rows[i - 1]]) == echoed or dsack_capable == 0 or fact[DSACKED_AT] <= fact[ACKED_AT]:
+            if np.int64(tsval[rows[i - 1]]) == echoed or sends_dsacks == 0 or fact[DSACKED_AT] <= fact[ACKED_AT]:
                 return -1
             return i
     return -1
@@ -103,8 +104,14 @@ def acked_too_soon(waited: int, least_rtt: int) -> bool:
     return bool(least_rtt != NEVER and 0 <= waited < least_rtt // 2)
 
 
+@inlined
+def is_later(echoed: int, stamp: int) -> bool:
+    """Whether a timestamp that was echoed is later than another one; False where either is missing (0)."""
+    return bool(echoed > 0 and stamp > 0 and 0 < (echoed - stamp) & 0xFFFFFFFF < 0x80000000)
+
+
 @kernel
-def told_by_receiver(rows: Any, copies: int, copy: int, fact: Any, tsval: Any, dsack_capable: int) -> Any:
+def told_by_receiver(rows: Any, copies: int, copy: int, fact: Any, tsval: Any, sends_dsacks: int) -> Any:
     """What acknowledgements say of a copy, whenever they came: (code of SPURIOUS, rule).
 
     As many duplicates as resends (RFC 2883), or the timestamp of the copy that arrived first (RFC 3522).
@@ -112,7 +119,7 @@ def told_by_receiver(rows: Any, copies: int, copy: int, fact: Any, tsval: Any, d
     resends = fact[COPIES] - 1
     if fact[DSACKS] >= resends:
         return YES, DSACK
-    first = eifel_first_copy(rows, copies, fact, tsval, dsack_capable)
+    first = eifel_first_copy(rows, copies, fact, tsval, sends_dsacks)
     if 0 <= first < copy:
         return YES, EIFEL_EARLIER
     if first >= copy and fact[DSACKS] <= resends - first:
@@ -123,7 +130,7 @@ def told_by_receiver(rows: Any, copies: int, copy: int, fact: Any, tsval: Any, d
 @kernel
 def infer_from_sender(
     rows: Any, copies: int, pair: Any, event: Any, fact: Any, time_ns: Any, tsval: Any, least_rtt: int,
-    dsack_capable: int, reordered: int,
+    sends_dsacks: int, reordered: int,
 ) -> Any:
     """From the sender's capture alone: (code of SPURIOUS, rule) for the pair's copy.
 
@@ -133,7 +140,7 @@ def infer_from_sender(
     acked_at, sent = fact[ACKED_AT], time_ns[rows[copy]]
     if pair[ALREADY_ACKED]:
         return YES, ACKED_BEFORE
-    told, told_rule = told_by_receiver(rows, copies, copy, fact, tsval, dsack_capable)
+    told, told_rule = told_by_receiver(rows, copies, copy, fact, tsval, sends_dsacks)
     if told_rule == DSACK:
         return told, told_rule
     if acked_at == NEVER:
@@ -143,7 +150,8 @@ def infer_from_sender(
     if told != UNKNOWN:
         return told, told_rule
     before = time_ns[rows[copy - 1]]  # the latest of the earlier copies
-    if before < fact[NEWEST_BEFORE] and fact[DSACKS] == 0:
+    later = before < fact[NEWEST_BEFORE] or is_later(fact[ECHO_BEFORE], np.int64(tsval[rows[copy - 1]]))
+    if later and fact[DSACKS] == 0:
         return (UNKNOWN, REORDERED) if reordered else (NO, LATER_DELIVERED)
     acked_send_time = event[R_ACKED_SEND_TIME]
     if event[R_OLDEST] == 1 and acked_send_time > before and fact[DSACKS] == 0:
@@ -185,13 +193,13 @@ def answers_either(k: int, ends: Any, notes: Any, facts: Any, seq: Any) -> bool:
 
 
 @kernel
-def late_ack(rows: Any, copy: int, fact: Any, time_ns: Any, tsval: Any, least_rtt: int, dsack_capable: int) -> int:
+def late_ack(rows: Any, copy: int, fact: Any, time_ns: Any, tsval: Any, least_rtt: int, sends_dsacks: int) -> int:
     """Whether an acknowledgement of an earlier copy arrived after this copy was sent: 1, 0, or -1 unknown.
 
     It separates a timer that expired too early (the acknowledgement was on its way) from a lost
     acknowledgement. A duplicate is acknowledged at once, with the timestamp of an earlier segment (RFC 7323
-    4.3): an old echo proves a late acknowledgement only when the receiver sends DSACKs and did not report
-    this copy.
+    4.3): an old echo proves a late acknowledgement only when the receiver sends DSACKs, as it has shown, and did not
+    report this copy.
     """
     acked_at, sent = fact[ACKED_AT], time_ns[rows[copy]]
     if acked_at == NEVER or acked_at < sent:
@@ -203,7 +211,7 @@ def late_ack(rows: Any, copy: int, fact: Any, time_ns: Any, tsval: Any, least_rt
     behind = (np.int64(fact[ACK_TSECR]) - np.int64(tsval[rows[copy]])) & 0xFFFFFFFF
     if behind < 0x80000000:
         return 0
-    if dsack_capable == 0:
+    if sends_dsacks == 0:
         return -1
     return 0 if fact[DSACKED_AT] <= acked_at else 1
 
@@ -211,7 +219,7 @@ def late_ack(rows: Any, copy: int, fact: Any, time_ns: Any, tsval: Any, least_rt
 @kernel
 def judge_pair(
     pair: Any, event: Any, rows: Any, copies: int, board: Scoreboard, segments: SegmentColumns, least_rtt: int,
-    dsack_capable: int, reordered: int,
+    sends_dsacks: int, reordered: int,
 ) -> Any:  # fmt: skip
     """(Code of SPURIOUS, rule) for one scoreboard row that an event retransmitted; `rows` are those of its copies."""
     copy, k = pair[COPY], pair[BOARD_ROW]
@@ -220,12 +228,12 @@ def judge_pair(
     if copy >= copies:
         return UNKNOWN, NO_EVIDENCE
     if event[R_NEAR]:
-        verdict, pair_rule = told_by_receiver(rows, copies, copy, fact, segments.tsval, dsack_capable)
+        verdict, pair_rule = told_by_receiver(rows, copies, copy, fact, segments.tsval, sends_dsacks)
         if verdict == UNKNOWN:
             return UNKNOWN, UNORDERED
     else:
         verdict, pair_rule = infer_from_sender(
-            rows, copies, pair, event, fact, time_ns, segments.tsval, least_rtt, dsack_capable, reordered
+            rows, copies, pair, event, fact, time_ns, segments.tsval, least_rtt, sends_dsacks, reordered
         )
     if pair_rule == STILL_MISSING and answers_either(k, board.ends, notes, facts, segments.seq):
         verdict, pair_rule = UNKNOWN, NO_EVIDENCE
@@ -242,10 +250,12 @@ def judge_pair(
 
 @kernel
 def judge(
-    board: Scoreboard, events: Any, segments: SegmentColumns, least_rtt: int, dsack_capable: int, reordered: int,
+    board: Scoreboard, events: Any, segments: SegmentColumns, least_rtt: int, sends_dsacks: int, reordered: int,
     rows: Any,
 ) -> None:  # fmt: skip
     """Judge every event of a direction; `rows` is scratch space for the rows of a segment's copies.
+
+    `sends_dsacks`: the receiver reported a duplicate, at any time. Only then its silence says that there was none.
 
     A retransmission is spurious when all of its bytes had arrived before, needed when any had not. Where its order to
     acknowledgements is not known, only what these say counts, not when they came.
@@ -259,11 +269,11 @@ def judge(
             copy, fact = pair[COPY], facts[notes[pair[BOARD_ROW], NOTE]]
             copies = copies_of(pair, pairs, events, notes, fact, rows)
             verdict, pair_rule = judge_pair(
-                pair, event, rows, copies, board, segments, least_rtt, dsack_capable, reordered
+                pair, event, rows, copies, board, segments, least_rtt, sends_dsacks, reordered
             )
             if number == event[R_PAIRS] and copy < copies and not event[R_NEAR]:
                 event[R_LATE_ACK] = late_ack(
-                    rows, copy, fact, segments.time_ns, segments.tsval, least_rtt, dsack_capable
+                    rows, copy, fact, segments.time_ns, segments.tsval, least_rtt, sends_dsacks
                 )
             if number == event[R_PAIRS] or verdict != YES or not undecided:
                 rule, event[R_COPIES], event[R_DSACKS] = pair_rule, fact[COPIES], fact[DSACKS]

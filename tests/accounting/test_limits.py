@@ -109,10 +109,13 @@ def test_with_an_unscaled_window_what_the_sender_waited_for_is_unknown() -> None
     assert milliseconds(limits)["unknown"] == 50 + 49
 
 
+WARM = (data(0, 1, 101), ack(100, 101))
+"""A round trip of 100 ms."""
 LOST = (
-    syn_ack(-1), data(0, 1, 101, stamp=1), ack(100, 101, echo=1), data(101, 101, 201, stamp=101),
-    again(700, 101, 201, stamp=700), ack(800, 201, echo=700),
+    syn_ack(-1), data(0, 1, 101, stamp=1), ack(100, 101, echo=1), ack(100.5, 101, dsack=(1, 101), echo=1),
+    data(101, 101, 201, stamp=101), again(700, 101, 201, stamp=700), ack(800, 201, echo=700),
 )  # fmt: skip
+"""Of a receiver that reports duplicates, and does not report the resend as one."""
 
 
 def test_the_wait_for_a_timer_that_resends_lost_data_is_timeout_recovery() -> None:
@@ -130,7 +133,7 @@ def test_a_needless_resend_is_no_recovery() -> None:
 
 def test_the_wait_for_a_timer_counts_if_it_resent_what_had_arrived_while_other_data_was_lost() -> None:
     """The acknowledgement of 101..200 was lost, and 201..300: without the timer nothing would have come back."""
-    lost = (*LOST[:4], data(102, 201, 301, stamp=102), again(700, 101, 201, stamp=700))
+    lost = (*LOST[:5], data(102, 201, 301, stamp=102), again(700, 101, 201, stamp=700))
     found_by_acks = (
         ack(800, 201, dsack=(101, 201), echo=101), *(data(801, n, n + 100, stamp=801) for n in (301, 401, 501, 601)),
         ack(901, 201, (301, 401), echo=101), ack(902, 201, (301, 501), echo=101), ack(903, 201, (301, 601), echo=101),
@@ -138,6 +141,32 @@ def test_the_wait_for_a_timer_counts_if_it_resent_what_had_arrived_while_other_d
     )  # fmt: skip
     # Some of it may have gone into sending: no rate is known.
     assert 0.99 * (700 - 101) < milliseconds(found(*lost, *found_by_acks))["timeout_recovery"] <= 700 - 101
+
+
+def test_a_timer_within_a_fast_recovery_leaves_open_what_it_waited_for() -> None:
+    """The resend that it sent once more may have been lost, or held: from the last acknowledgement on it is unknown."""
+    flight = [data(n, 1 + 100 * n, 101 + 100 * n) for n in range(5)]
+    told = [ack(100 + n, 1, (101, 201 + 100 * n)) for n in range(4)]
+    limits = found(*flight, *told, again(103.1, 1, 101), again(900, 1, 101), ack(1000, 501))
+    spent = milliseconds(limits)
+    assert "fast_recovery" not in spent
+    assert spent["unknown"] >= 1000 - 103
+
+
+def test_what_is_repaired_after_a_timer_had_been_waited_for_though_its_own_resend_is_undecided() -> None:
+    """Whether 101..200 was lost is not known, but 201..300 was: the acknowledgements of the resend show it."""
+    script = (*WARM, data(101, 101, 201), data(102, 201, 301), again(700, 101, 201), ack(800, 201))
+    limits = found(*script, again(801, 201, 301, received=0), ack(900, 301))
+    assert milliseconds(limits)["timeout_recovery"] == 900 - 101
+
+
+def test_by_an_unsure_rate_it_is_not_known_when_lost_packets_left() -> None:
+    """Too few acknowledgements show the rate for what the bottleneck did with the fifteen that never arrived."""
+    flight = [data(0, 1 + 960 * n, 961 + 960 * n) for n in range(20)]
+    acks = [ack(100 + 10 * n, 961 + 960 * n) for n in range(5)]
+    resent = [one._replace(ms=1500, resent=True, received=0) for one in flight[5:]]
+    spent = milliseconds(found(*flight, *acks, *resent, ack(1700, 19201)))
+    assert spent == {"unknown": 200, "timeout_recovery": 1500 - 110, "path_rate": 1610 - 1500}
 
 
 def test_a_resend_that_acknowledgements_set_off_begins_fast_recovery() -> None:
@@ -155,6 +184,61 @@ def test_a_path_that_stood_still_is_told_from_a_delayed_acknowledgement() -> Non
     flight = [data(n, 1 + 100 * n, 101 + 100 * n) for n in range(4)]
     assert milliseconds(found(*flight, ack(101, 201), ack(2101, 401)))["path_stall"] == 2000
     assert "path_stall" not in milliseconds(found(*flight, ack(101, 201), ack(601, 401)))
+
+
+def test_an_acknowledgement_of_what_was_sent_twice_is_no_round_trip() -> None:
+    """Karn's algorithm, also where it is plain which copy it answers: the path then stood still again."""
+    slow = (again(700, 101, 201, stamp=700), ack(2101, 201, echo=101))
+    script = (data(0, 1, 101, stamp=1), ack(100, 101, echo=1), data(101, 101, 201, stamp=101), *slow)
+    limits = found(*script, data(2102, 201, 301, stamp=2102), ack(3200, 301, echo=2102))
+    assert milliseconds(limits)["path_stall"] == 2000 + 1098
+
+
+def test_a_repeated_acknowledgement_shows_that_something_arrived() -> None:
+    """Though nothing new is acknowledged, the path does not stand still; a new window alone says nothing."""
+    flight = [data(n, 1 + 100 * n, 101 + 100 * n) for n in range(4)]
+    for window, stood_ms in ((65535, 0), (65000, 999)):
+        limits = found(*flight, ack(101, 101), ack(600, 101, window=window), ack(1100, 401))
+        assert milliseconds(limits).get("path_stall", 0) == stood_ms
+
+
+def test_where_single_acknowledgements_are_late_the_data_or_they_were_held() -> None:
+    """The third segment came after the second acknowledgement left, unless this was held on its way back."""
+    flight = [data(0, 1 + 960 * n, 961 + 960 * n) for n in range(3)]
+    limits = found(*flight, ack(100, 961), ack(590, 1921), ack(600, 2881), told_bps=800_000)
+    assert milliseconds(limits) == {"path_rate": 30, "unknown": 470, "application": 100}
+
+
+def test_a_resend_that_is_acknowledged_late_may_have_been_held() -> None:
+    """Whichever copy came: without the second there would be nothing to hold from 700 ms on."""
+    script = (*WARM, data(101, 101, 201), data(102, 201, 301), again(700, 101, 201), ack(1900, 201), ack(2000, 301))
+    assert milliseconds(found(*script))["unknown"] > 1000
+
+
+def at_both_ends(*near: Segment, arrivals: dict[int, float]) -> Limits:
+    """What limited the client of a script at its side, of which the numbered segments arrived at these times (ms)."""
+    count, far = len(near), [near[at]._replace(ms=ms) for at, ms in arrivals.items()]
+    paths = paths_of(count + len(far), receiver=1)
+    paths.arrival[list(arrivals)], paths.arrived[list(arrivals)] = np.arange(len(far)) + count, 1
+    frame = table((*near, *far))
+    frame["point"] = np.repeat([0, 1], [count, len(far)]).astype(np.int16)
+    return find_limits(frame, blocks(()), measured(frame), Groups(frame, 1), paths, judged(*near))
+
+
+@pytest.mark.parametrize(("received", "by_arrivals"), [(1, True), (-1, False)])
+def test_needless_resends_may_be_on_their_way_when_the_receivers_capture_ends(received: int, by_arrivals: bool) -> None:
+    """They would have brought nothing; where it is not known whether they did, arrivals are not known either."""
+    flight = [data(n, 1 + 100 * n, 101 + 100 * n) for n in range(4)]
+    resends = [one._replace(ms=900 + one.ms, resent=True, received=received) for one in flight]
+    limits = at_both_ends(*flight, *resends, ack(1000, 401), arrivals={n: 800.0 + n for n in range(4)})
+    assert limits.by_arrivals[0] == by_arrivals
+
+
+def test_data_in_flight_waits_also_where_a_needless_copy_comes_before_it() -> None:
+    """The path stood still until then, whatever comes first."""
+    script = (data(0, 1, 101), ack(100, 101), again(105, 1, 101, received=1), data(110, 101, 201), ack(1050, 201))
+    limits = at_both_ends(*script, arrivals={0: 50.0, 2: 1000.0, 3: 1000.1})
+    assert milliseconds(limits)["path_stall"] == 1000 - 110
 
 
 def queue(*spacing: float) -> tuple[pd.DataFrame, Paths]:
@@ -188,6 +272,15 @@ def test_without_an_agreed_rate_a_short_wait_is_no_queue_for_certain() -> None:
     """It may be jitter, unless it is longer than a round trip."""
     assert milliseconds(queued(*[10] * 5)) == {"unknown": 50, "application": 100}
     assert milliseconds(queued(*[10] * 15)) == {"path_rate": 150, "application": 100}
+
+
+def test_packets_as_close_as_those_of_a_queue_keep_to_its_rate() -> None:
+    """What acknowledgements set off follows at the path's rate without waiting; few in a queue show it."""
+    for count, cause in ((40, "path_rate"), (20, "unknown")):
+        sent = [data(max(0, 10 * (n - 4)), 1 + 960 * n, 961 + 960 * n) for n in range(count)]
+        script = (*sent, ack(10 * count + 200, 1 + 960 * count))
+        limits = at_both_ends(*script, arrivals={n: 100.0 + 10 * n for n in range(count)})
+        assert milliseconds(limits) == {cause: 10 * count, "application": 200}
 
 
 def test_a_told_rate_stands_in_only_where_arrivals_do_not_contradict_it() -> None:

@@ -55,9 +55,13 @@ def test_the_dearest_cause_is_what_was_set_up(cause: str, inputs: str) -> None:
 @pytest.mark.parametrize("inputs", INPUTS)
 @pytest.mark.parametrize("cause", KNOWN)
 def test_the_finding_of_the_cause_is_confirmed(cause: str, inputs: str) -> None:
-    """Where there is a kind of finding that says it."""
-    confirmed = {one["kind"] for one in summary(cause, inputs)["findings"] if one["verdict"] == "confirmed"}
-    assert CONFIRMED[cause] <= confirmed
+    """Where there is a kind of finding that says it; but from the sender's capture alone a timeout is likely.
+
+    This receiver sent no DSACK that would show that it sends them: an acknowledgement of an earlier copy may be lost.
+    """
+    findings = summary(cause, inputs)["findings"]
+    expected = "likely" if (cause, inputs) == ("timeout_recovery", "sender") else "confirmed"
+    assert CONFIRMED[cause] <= {one["kind"] for one in findings if one["verdict"] == expected}
 
 
 def test_every_cause_has_an_example_recorded_as_the_script_says() -> None:

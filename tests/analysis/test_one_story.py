@@ -56,3 +56,10 @@ def test_what_was_carried_agrees(told: dict[str, dict[str, Any]]) -> None:
     """Without a log headers cannot be told from data: together they take the same share, within two points."""
     carried = [one["accounting"]["new_data"] + one["accounting"]["link_overhead"] for one in told.values()]
     assert max(carried) - min(carried) <= 0.02
+
+
+def test_the_readme_quotes_the_story(told: dict[str, dict[str, Any]]) -> None:
+    """Its first two sentences, word for word."""
+    readme = " ".join((EXAMPLES.parent / "README.md").read_text("utf-8").split())
+    for sentence in told["everything"]["story"][:2]:
+        assert sentence in readme

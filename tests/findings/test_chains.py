@@ -38,10 +38,16 @@ def test_a_reset_is_caused_by_the_outage_before_it() -> None:
 
 
 def test_a_full_window_is_caused_by_what_held_the_acknowledgements() -> None:
-    """Of an outage and a recovery hole, by the one that shares most time with it; XOFF is the peer's own."""
+    """Of an outage and a recovery hole, by the one that shares most time with it; XOFF is the peer's own.
+
+    Without a repeat in it, and with the link alive for most of it, the window is too small for the round trip.
+    """
     outage, hole = one("link-outage", 0, 400), one("link-recovery-hole", 390, 500)
-    full, stopped = one("flow-control-gap", 300, 410)._replace(verdict="likely"), one("flow-control-gap", 300, 410)
-    assert caused_by(outage, hole, full, stopped) == [-1, 0, 0, -1]
+    stopped = one("flow-control-gap", 300, 410)
+    dead = stopped._replace(verdict="likely", evidence={"repairing": False})
+    full = dead._replace(evidence={"repairing": True})
+    small = one("flow-control-gap", 395, 500)._replace(verdict="likely", evidence={"repairing": False})
+    assert caused_by(outage, hole, full, dead, small, stopped) == [-1, 0, 0, 0, -1, -1]
 
 
 def test_what_happened_on_another_link_or_connection_sets_nothing_off() -> None:

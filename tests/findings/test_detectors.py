@@ -20,7 +20,7 @@ from scenes import (
 )
 from two_ends import MS
 
-from multitracer.findings import KINDS, Observations, find, probe
+from multitracer.findings import KINDS, Observations, find, link_outage, probe
 from multitracer.model.schema import ACK, SYN
 
 DATA = [Seen(sent=t, came=t + 50, seq=1 + 1000 * n, size=1000) for n, t in enumerate(range(0, 200, 10))]
@@ -217,6 +217,18 @@ def test_a_detector_finds_its_kind(kind: str) -> None:
 def test_a_detector_finds_nothing_in_a_near_miss(kind: str) -> None:
     """The near miss has no confirmed finding of the kind."""
     assert kind not in confirmed(SPEAKS[kind][1])
+
+
+@pytest.mark.parametrize("since", [900, 200])
+def test_a_link_that_is_idle_after_its_losses_is_not_dead(since: int) -> None:
+    """An outage ends with the last frame that failed; what was sent a round trip before the next good one may be that.
+
+    Too short without the silence, it is none.
+    """
+    lost = [row for t in range(0, since, 100) for row in ((t, True, "I RR", 1), (t, False, "BAD", -1))]
+    log = [(0, False, "RR", -1), *lost, (4950, True, "I RR", 1), (5000, False, "RR", -1)]
+    found = list(link_outage.detect(scene(DATA, frames=frames(*log), link_rtt_ns=100 * MS)))
+    assert [(one.end_ns - one.start_ns) // MS for one in found] == ([since - 100] if since > 300 else [])
 
 
 def test_without_recordings_nothing_is_found() -> None:

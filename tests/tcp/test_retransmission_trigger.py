@@ -136,6 +136,22 @@ def test_a_timer_that_runs_out_in_a_recovery_is_a_timeout():
     assert triggers(found) == [FAST, TIMEOUT, RECOVERY]
 
 
+SLOW = (SACK, *FLIGHT, ack(300, 101))
+"""A round trip of 300 ms, and a timer that runs from then on."""
+
+
+def test_octets_sent_again_sooner_than_they_can_be_answered_are_a_timers():
+    """The resend before need not have restarted the timer (RFC 6298 5.1)."""
+    found = (ack(900, 101, (201, 301)), ack(901, 101, (201, 401)), ack(902, 101, (201, 501)), again(902.1, 101, 201))
+    assert triggers(replayed(*SLOW, *found, again(1150, 101, 201))) == [FAST, TIMEOUT]
+
+
+@pytest.mark.parametrize(("ms", "trigger"), [(1000.5, FAST), (1040, FAST), (1400, TIMEOUT)])
+def test_a_resend_long_after_too_few_duplicates_is_a_timers(ms, trigger):
+    """A quarter of a round trip after a SACK it may be RACK's (RFC 8985 6.2), later only a timer acts."""
+    assert triggers(replayed(*SLOW, ack(1000, 101, (201, 301)), again(ms, 101, 201))) == [trigger]
+
+
 def test_packets_that_acknowledge_nothing_new_do_not_end_the_wait():
     """What the peer sends meanwhile repeats the acknowledgement: the timer is not restarted by it."""
     chatter = [ack(100 + 50 * n, 101)._replace(size=10) for n in range(6)]

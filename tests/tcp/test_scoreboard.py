@@ -14,6 +14,7 @@ from multitracer.tcp.scoreboard import (
     ACKED_AT,
     COPIES,
     COPY,
+    ECHO_BEFORE,
     FACT_FIELDS,
     LATEST,
     NEVER,
@@ -57,9 +58,9 @@ def test_only_the_first_acknowledgement_counts():
     """A later acknowledgement does not change the facts of the first."""
     fact = np.zeros(FACT_FIELDS, dtype=np.int64)
     init_facts(fact, 10, False)
-    note_first_ack(fact, 50, 7, 1, 40)
-    note_first_ack(fact, 60, 8, 0, 55)
-    assert fact[[ACKED_AT, ACK_TSECR, ACK_OLDEST, NEWEST_BEFORE]].tolist() == [50, 7, 1, 40]
+    note_first_ack(fact, 50, 7, 1, 40, 6)
+    note_first_ack(fact, 60, 8, 0, 55, 7)
+    assert fact[[ACKED_AT, ACK_TSECR, ACK_OLDEST, NEWEST_BEFORE, ECHO_BEFORE]].tolist() == [50, 7, 1, 40, 6]
 
 
 def test_facts_begin_with_what_is_known_already():

@@ -26,7 +26,6 @@ from multitracer.tcp.scoreboard import (
 )  # fmt: skip
 from multitracer.tcp.sender_state import (
     ACKED_SEND_TIME,
-    DSACK_CAPABLE,
     DUPACKS,
     FIRST_UNACKED,
     HIGH_SACK,
@@ -36,7 +35,9 @@ from multitracer.tcp.sender_state import (
     ROWS,
     RTO,
     RTTVAR,
+    SACK_CAPABLE,
     SENDER_FIELDS,
+    SENDS_DSACKS,
     SRTT,
     TOP,
     UNA,
@@ -185,13 +186,15 @@ def test_a_duplicate_report_counts_for_what_was_resent():
     """RFC 2883: a DSACK counts for the retransmitted rows in its block only."""
     found = replayed(*FLIGHT, again(60, 101, 201), ack(90, 501, dsack=(101, 301)))
     assert found.facts[:, DSACKS].tolist() == [1]
-    assert found[DSACK_CAPABLE] == 1
+    assert found[SENDS_DSACKS] == 1
 
 
-def test_a_receiver_that_permits_sack_reports_duplicates():
-    """A SYN+ACK that permits SACK makes the receiver DSACK capable; a plain acknowledgement does not."""
-    assert replayed(syn_ack(0), *FLIGHT)[DSACK_CAPABLE] == 1
-    assert replayed(*FLIGHT, ack(50, 101))[DSACK_CAPABLE] == 0
+def test_a_receiver_that_permits_sack_need_not_report_duplicates():
+    """RFC 2883 is optional: neither a SYN+ACK that permits SACK nor SACK itself shows that DSACKs are sent."""
+    for script in ((syn_ack(0), *FLIGHT), (*FLIGHT, ack(50, 1, (101, 201)))):
+        found = replayed(*script)
+        assert (found[SACK_CAPABLE], found[SENDS_DSACKS]) == (1, 0)
+    assert replayed(*FLIGHT, ack(50, 101))[SACK_CAPABLE] == 0
 
 
 def test_a_clock_set_back_keeps_the_newest_send_time():

@@ -11,6 +11,8 @@ from multitracer.tcp import retransmissions
 WARM = (data(0, 1, 101), ack(100, 101))
 """A first round trip sample of 100 ms."""
 PAIR = (data(200, 101, 201), data(201, 201, 301))
+REPORTS = (*WARM, ack(101, 101, dsack=(1, 101)))
+"""The same, of a receiver that reports what came twice: the path copied the segment."""
 
 
 @pytest.fixture(autouse=True)
@@ -57,15 +59,24 @@ def test_nothing_is_too_soon_where_no_round_trip_is_known():
 
 def test_the_echoed_timestamp_shows_the_copy_that_arrived_first():
     """Eifel, RFC 3522: the original's echo proves it spurious; the resend's proves it needed only with DSACK."""
-    script = (*WARM, data(200, 101, 201, stamp=20), again(500, 101, 201, stamp=50))
+    script = (data(200, 101, 201, stamp=20), again(500, 101, 201, stamp=50))
     earlier, this = ack(620, 201, echo=20), ack(620, 201, echo=50)
-    assert verdict(*script, earlier) == (
+    assert verdict(*WARM, *script, earlier) == (
         "yes", "the acknowledgement echoes the timestamp of an earlier copy (Eifel)"
     )  # fmt: skip
-    assert verdict(syn_ack(-1), *script, this) == (
+    assert verdict(*REPORTS, *script, this) == (
         "no", "the acknowledgement echoes the timestamp of a resend, and no duplicate was reported",
     )  # fmt: skip
-    assert verdict(*script, this)[0] == "unknown"
+    assert verdict(*WARM, *script, this)[0] == "unknown"
+
+
+def test_the_silence_of_a_receiver_that_never_reported_a_duplicate_proves_nothing():
+    """RFC 2883 is optional: one that permits SACK, and sends it, may take a duplicate without a word."""
+    script = (data(200, 101, 201, stamp=20), again(500, 101, 201, stamp=50), ack(620, 201, echo=50))
+    sacked = (data(700, 201, 301), data(701, 301, 401), ack(800, 201, (301, 401)))
+    assert verdict(syn_ack(-1), *WARM, *script, *sacked)[0] == "unknown"
+    told_later = ack(900, 201, (301, 401), dsack=(301, 401))
+    assert verdict(syn_ack(-1), *WARM, *script, *sacked, told_later)[0] == "no"
 
 
 def test_data_sent_later_that_arrived_first_proves_a_loss():
@@ -83,9 +94,26 @@ def test_data_sent_later_that_arrived_first_proves_a_loss():
     )  # fmt: skip
 
 
+def test_a_later_timestamp_echoed_below_proves_a_loss():
+    """What was sent after the first copy has arrived, as its echo shows, and the acknowledgement stops at the bytes."""
+    pair = *WARM, data(200, 101, 201, stamp=20), data(201, 201, 301, stamp=20), again(500, 101, 201, stamp=50)
+    for echo, told in ((50, "no"), (20, "unknown")):
+        script = (*pair, ack(600, 201, echo=echo), again(601, 201, 301, stamp=60), ack(651, 301, echo=60))
+        assert verdict(*script)[0] == told
+
+
+def test_a_segment_sent_twice_that_arrived_first_proves_a_loss():
+    """Whichever copy of the last segment arrived, it was sent after the bytes that were still missing."""
+    script = (*WARM, *PAIR, again(400, 201, 301), ack(500, 101, (201, 301)), again(501, 101, 201), ack(610, 301))
+    assert verdict(*script) == ("no", "data sent later had been delivered while these bytes were still missing")
+
+
 def test_an_acknowledgement_of_later_data_that_stops_below_proves_a_loss():
-    """An ACK that answers the first retransmission, as its echo shows, and stops at the second's bytes."""
-    pair = syn_ack(-1), *WARM, data(200, 101, 201, stamp=20), data(201, 201, 301, stamp=20)
+    """An ACK that answers the first retransmission, as its echo shows, and stops at the second's bytes.
+
+    The clock of the timestamps is too coarse for them to tell what arrived.
+    """
+    pair = *REPORTS, data(200, 101, 201, stamp=20), data(201, 201, 301, stamp=50)
     later = again(601, 201, 301, stamp=60), ack(702, 301)
     script = (*pair, again(500, 101, 201, stamp=50), ack(600, 201, echo=50), *later)
     assert verdict(*script)[0] == "no"
@@ -99,9 +127,9 @@ def test_an_acknowledgement_that_may_answer_a_slow_first_copy_proves_nothing_of_
 
 
 def test_an_acknowledgement_of_a_resend_that_stops_at_the_next_bytes_proves_them_missing():
-    """Of two retransmissions in a row, the echo proves the first needed, and its ACK the second."""
+    """Of two retransmissions in a row, the echo proves the first needed, and its ACK the second (a coarse clock)."""
     script = (
-        syn_ack(-1), *WARM, data(200, 101, 201, stamp=20), data(201, 201, 301, stamp=20),
+        *REPORTS, data(200, 101, 201, stamp=20), data(201, 201, 301, stamp=50),
         again(500, 101, 201, stamp=50), again(501, 201, 301, stamp=50),
         ack(600, 201, echo=50), ack(601, 301),
     )  # fmt: skip
