@@ -20,16 +20,23 @@ def introduce(kernel_type: type, compiler_of: Callable[[Any], Any]) -> None:
     typeof_impl.register(kernel_type, lambda kernel, _context: types.Dispatcher(compiler_of(kernel)))
 
 
-def watch(kernels: Collection[Function], callee: Callee, tell: Callable[[str], None]) -> None:
-    """Call `tell` with a progress text for each of `kernels` that is compiled, and with "" when compiling ends."""
-    event.register(_COMPILE, _Progress(kernels, callee, tell))
+def watch(
+    kernels: Collection[Function], merged: Collection[Function], callee: Callee, tell: Callable[[str], None]
+) -> None:
+    """Call `tell` with a progress text for each of `kernels` that is compiled, and with "" when compiling ends.
+
+    Those `merged` into their callers are not compiled by themselves.
+    """
+    event.register(_COMPILE, _Progress(kernels, merged, callee, tell))
 
 
 class _Progress(event.Listener):  # type: ignore[misc] # numba brings no types
     """Counts the kernels compiled for the one that Python called; numba compiles one at a time."""
 
-    def __init__(self, kernels: Collection[Function], callee: Callee, tell: Callable[[str], None]) -> None:
-        self._kernels, self._callee, self._tell = kernels, callee, tell
+    def __init__(
+        self, kernels: Collection[Function], merged: Collection[Function], callee: Callee, tell: Callable[[str], None]
+    ) -> None:
+        self._kernels, self._merged, self._callee, self._tell = kernels, merged, callee, tell
         self._compiled: set[Function] = set()
         self._depth = self._count = self._all = 0
 
@@ -37,8 +44,8 @@ class _Progress(event.Listener):  # type: ignore[misc] # numba brings no types
         """numba begins to compile a function; the functions that it calls are compiled before it ends."""
         function = event.data["dispatcher"].py_func
         if not self._depth:
-            needed = reachable(function, self._callee)
-            self._count, self._all = 0, sum(each not in self._compiled for each in needed)
+            needed = set(reachable(function, self._callee)).difference(self._merged)
+            self._count, self._all = 0, len(needed - self._compiled)
         self._depth += 1
         if function in self._kernels and function not in self._compiled:
             self._compiled.add(function)

@@ -40,6 +40,8 @@ SMALL_RECORDS = 20_000
 _OPTIONS: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}
 _UNCOUNTED = {"_nrt": False}
 """No reference counting (rule 3). numba does not document this option; without it kernels are slower, not wrong."""
+_PUT_INTO_CALLER = {"inline": "always"}
+"""numba looks for `targetoptions` and `py_func` at a global that is called: with this one it compiles no function."""
 _CALLED_BY_KERNELS_ONLY = {"no_cpython_wrapper": True}
 """Without the entry for Python; no kernel has one for C. Both together would take a third of the compile time."""
 
@@ -56,13 +58,16 @@ class _Thread(local):
 _thread = _Thread()
 _compiled: set[Function] = set()
 """The functions that were given to numba."""
+_merged: set[Function] = set()
+"""The functions that are compiled as a part of their callers."""
 
 
 class Kernel:
     """A function that runs compiled or plain, depending on the settings and the size of the input."""
 
-    def __init__(self, function: Function, *, inlined: bool = False) -> None:
-        self.function = function
+    def __init__(self, function: Function, *, inlined: bool = False, merged: bool = False) -> None:
+        self.function = self.py_func = function
+        self.targetoptions = _PUT_INTO_CALLER if merged else {}
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
         self.__module__ = function.__module__
@@ -156,6 +161,16 @@ def inlined(function: Function) -> Kernel:
     return Kernel(function, inlined=True)
 
 
+def merged(function: Function) -> Kernel:
+    """Mark a kernel that is called at one place only: numba compiles it as a part of its caller, as if written there.
+
+    This saves optimising it by itself and then again with each of its callers' callers. At several places it would be
+    compiled several times.
+    """
+    _merged.add(function)
+    return Kernel(function, merged=True)
+
+
 def octets(data: Any) -> np.ndarray[Any, Any]:
     """`data` as a read-only uint8 array: one type for mapped files and bytes, so kernels are compiled once."""
     array = np.frombuffer(data, dtype=np.uint8)
@@ -226,4 +241,4 @@ def _introduce() -> None:
     from multitracer.compute import compiling
 
     compiling.introduce(Kernel, lambda kernel: kernel.for_kernels)
-    compiling.watch(_compiled, _function_of, _tell)
+    compiling.watch(_compiled, _merged, _function_of, _tell)

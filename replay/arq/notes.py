@@ -12,7 +12,10 @@ from multitracer.replay.arq.fields import codes, numbers, record, table
 
 ROW = numbers("time_ns side event octets number what")
 """`number` is an SDU's, or a frame's flow; a protocol's own events use `number` and `what` as they like."""
-OFFERED, REFUSED, SENT, ERASED, RECEIVED, DELIVERED, LOST, DROPPED = codes(8)
+OFFERED, REFUSED, SENT, ERASED, RECEIVED, DELIVERED, LOST, DROPPED, HELD = codes(9)
+"""HELD: what keeps an entity from sending new data has changed; `what` has the bits FULL, a window without room, and
+STOPPED, a peer that said stop. `number` is the first octet of the stream that is in no frame yet."""
+FULL, STOPPED = 1, 2
 OWN = 16
 """A protocol's own events begin here."""
 ARRIVED, EXPIRED, SENDING = codes(3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import kernel, merged
 from multitracer.replay.arq.fields import numbers, record, table
 
 ROOM = 4096
@@ -36,7 +36,7 @@ def length(queue: Any) -> int:
     return queue.ends.end - queue.ends.first
 
 
-@kernel
+@merged
 def put(queue: Any, sdu: int, start: int, octets: int) -> int:
     """Let an SDU wait; 0 when there is no room for it."""
     ends = queue.ends
@@ -48,7 +48,7 @@ def put(queue: Any, sdu: int, start: int, octets: int) -> int:
     return 1
 
 
-@kernel
+@merged
 def take(queue: Any) -> int:
     """Take out the SDU that waits longest: its row, which holds until ROOM more are put."""
     row = queue.ends.first & (ROOM - 1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import kernel, merged
 from multitracer.replay.arq.fields import dtype, numbers, record, table
 
 STRETCH = numbers("start end sdu first_ns")
@@ -75,7 +75,7 @@ def hand_over(above: Any, start: int, end: int, sdu: int, first_ns: int) -> None
         above.count.handed += 1
 
 
-@kernel
+@merged
 def lose(above: Any, start: int, end: int, sdu: int) -> None:
     """Report that octets [start, end) of what was offered here are given up."""
     if above.count.wanted:
@@ -84,7 +84,7 @@ def lose(above: Any, start: int, end: int, sdu: int) -> None:
         above.count.lost += 1
 
 
-@kernel
+@merged
 def clear(above: Any) -> None:
     """Empty both tables: they have been read."""
     above.count.handed = 0

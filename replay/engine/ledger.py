@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import kernel, merged
 from multitracer.replay.arq.fields import NEVER, codes, numbers, record, table
 
 SDU = numbers("flow octets start end offered_ns first_ns last_ns handed lost done delivered_ns")
@@ -81,7 +81,7 @@ def enter(books: Any, k: int, flow: int, octets: int, now: int) -> int:
     return number
 
 
-@kernel
+@merged
 def conclude(row: Any, now: int) -> int:
     """What becomes of an SDU of which octets were just handed over or lost: WHOLE, GONE, FOUND, or still UNDER_WAY.
 
@@ -97,7 +97,7 @@ def conclude(row: Any, now: int) -> int:
     return UNDER_WAY
 
 
-@kernel
+@merged
 def post(books: Any, kind: int, number: int, flow: int, became: int) -> None:
     """Let the source know that an SDU ended; of each SDU there are two such rows at most, so that there is room."""
     row = books.ended[books.ends.posted & (len(books.ended) - 1)]
@@ -105,7 +105,7 @@ def post(books: Any, kind: int, number: int, flow: int, became: int) -> None:
     books.ends.posted += 1
 
 
-@kernel
+@merged
 def at_position(books: Any, k: int, position: int) -> int:
     """The number of the SDU with the octet at `position`, -1 for none; positions never fall from call to call."""
     state = books.state[k]

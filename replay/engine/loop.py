@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any, NamedTuple, TypeAlias
 
-from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.kernels import inlined, kernel, merged
 from multitracer.replay.arq.fields import NEVER, codes
 from multitracer.replay.arq.notes import ARRIVED, DROPPED, ERASED, EXPIRED, OFFERED, RECEIVED, REFUSED, SENDING, SENT
 from multitracer.replay.arq.notes import note as write
@@ -31,7 +31,7 @@ from multitracer.replay.engine.protocol import (
 )
 from multitracer.replay.engine.reports import Desk, Marks, Upper, collect, end_past, pass_mark
 from multitracer.replay.engine.source import endless_octets, hear, is_open, plan
-from multitracer.replay.engine.way import DONE, LEDGER_FULL, is_lost, lacks, poke, schedule, swap
+from multitracer.replay.engine.way import DONE, LEDGER_FULL, is_lost, lacks, poke, resume, schedule, swap
 
 A, B = codes(2)
 NO_SDU, *_ = codes(1)
@@ -149,10 +149,9 @@ def put_past(way: Any, upper: Upper, octets: int, flow: int, now: int) -> int:
         drop(state, upper, octets, number, flow, now)
         return 0
     if state.made == state.sent and (state.eager or state.asks == 0):
-        state.free_ns = max(state.free_ns, now)
+        resume(state, now)
     queue(way, octets, flow, number, NO_SDU)
-    if state.eager or state.slotted == 0:
-        schedule(state)
+    schedule(state)
     return 1
 
 
@@ -197,6 +196,8 @@ def arrive(way: Any, upper: Upper, now: int) -> int:
         log_frame(upper.log, way, at, ERASED if row.lost else RECEIVED, 1 - state.side, now)
     if row.flow > 0:
         end_past(Desk(upper.source.state, upper.books, upper.reports, upper.log), row.number, row.lost, state.side, now)
+    elif row.lost:
+        data_lost(way, upper, at)
     return -1 if row.flow > 0 or row.lost else int(at)
 
 
@@ -232,8 +233,7 @@ def wake(e: Any, state: Any, upper: Upper, now: int) -> None:
 
 def use(e: Any, way: Any, upper: Upper, now: int) -> int:
     """Make the frames that are wanted now, and send those that may be sent; DONE, or what is missing to do so."""
-    state, sent = way.state, way.state.sent
-    more = MORE
+    state, more = way.state, MORE
     while more >= NO_MORE:
         if may_send(state, more, now):
             send(e, way, upper, now)
@@ -246,7 +246,7 @@ def use(e: Any, way: Any, upper: Upper, now: int) -> int:
         elif more == MORE and state.eager:
             more = NO_MORE
         else:
-            end_use(state, sent, now)
+            end_use(state, more, now)
             return DONE
     return -more
 
@@ -273,12 +273,11 @@ def is_full(state: Any) -> bool:
     return state.limit > 0 and state.made - state.sent >= state.limit
 
 
-def end_use(state: Any, sent: int, now: int) -> None:
-    """Work out when to go on, after `use` began with `sent` frames sent."""
+def end_use(state: Any, more: int, now: int) -> None:
+    """Work out when to go on: a lazy sender that had nothing more is asked again after something happened to it."""
     state.make_ns = NEVER
-    if state.slotted == 0:
-        state.asks = int(state.sent > sent and state.eager == 0)
-    elif now == state.slot * state.slot_ns:
+    state.asks = int(more == MORE and state.eager == 0)
+    if state.slotted and now == state.slot * state.slot_ns:
         state.used = 0
         state.slot += 1
         if state.eager and state.drops == 0:
@@ -313,7 +312,17 @@ def send(e: Any, way: Any, upper: Upper, now: int) -> None:
         log_frame(upper.log, way, at, SENT, state.side, now)
     if row.flow == 0:
         on_air(e, way.frames[row.place], end)
+        if row.carries:
+            data_sent(e, way, upper, at)
     order_arrivals(way)
+
+
+def data_sent(e: Any, way: Any, upper: Upper, at: int) -> None:
+    """An entity's frame with data goes on the air: nobody here looks at it."""
+
+
+def data_lost(way: Any, upper: Upper, at: int) -> None:
+    """An entity's frame was lost on the air or dropped below it: nobody here looks at it."""
 
 
 def order_arrivals(way: Any) -> None:
@@ -348,6 +357,8 @@ def hand_down(e: Any, way: Any, upper: Upper, octets: int, now: int) -> int:
     if is_full(state):
         drop(state, upper, octets, NO_SDU, NO_SDU, now)
         on_air(e, frame, now)
+        way.air[state.made & state.mask].octets = octets
+        data_lost(way, upper, state.made & state.mask)
     else:
         data = carries_data(frame)
         queue(way, octets, NO_SDU, NO_SDU, data)
@@ -360,13 +371,13 @@ Parts: TypeAlias = Mapping[Callable[..., Any], Callable[[Any], Any]]
 """Functions, each after those that it calls, and how they are compiled."""
 
 LINK_PARTS: Parts = {
-    is_full: inlined, drop: inlined, queue: inlined, pass_data: inlined, order_arrivals: inlined, give: inlined,
-    put_past: inlined, to_side: inlined, tell: inlined, log_frame: inlined, arrive: inlined, heed: inlined,
-    note_arrivals: kernel, wake: inlined, stock: inlined, hand_down: inlined, send: inlined, may_send: inlined,
-    may_make: inlined, end_use: inlined, use: inlined,
+    is_full: inlined, drop: inlined, queue: inlined, pass_data: merged, data_sent: merged, data_lost: inlined,
+    order_arrivals: merged, give: inlined, put_past: merged, to_side: inlined, tell: inlined, log_frame: inlined,
+    arrive: inlined, heed: inlined, note_arrivals: kernel, wake: inlined, stock: merged, hand_down: merged,
+    send: merged, may_send: merged, may_make: merged, end_use: merged, use: inlined,
 }  # fmt: skip
-"""The loop's functions but `run`; what every frame goes through is compiled into the loop."""
-SOURCE_PARTS: Parts = {take_offers: kernel}
+"""The loop's functions but `run`; what every frame goes through is compiled into the loop. `merged`: called once."""
+SOURCE_PARTS: Parts = {take_offers: merged}
 """What acts for the source."""
 
 
@@ -377,8 +388,9 @@ Run: TypeAlias = Callable[[Link, Marks], int]
 def bind(name: str, machine: Any, *, large: bool = False, parts: Parts | None = None, **given: Any) -> Run:
     """The loop of a protocol: its functions anew, with the machine's kernels as globals and names of their own.
 
-    A large machine's loop is not compiled into one function, which would take minutes. `parts` stand in place of
-    SOURCE_PARTS, the last of them is the one that `run` calls; `given` are more kernels, by name.
+    A large machine's loop is not compiled into one function, which would take minutes: what is `inlined` in others is
+    called. `parts` stand in place of SOURCE_PARTS, the last of them is the one that `run` calls; `given` are more
+    kernels, by name.
     """
     bound = {each: getattr(machine, each) for each in KERNELS} | given
     namespaces: dict[str, dict[str, Any]] = {}
@@ -387,6 +399,6 @@ def bind(name: str, machine: Any, *, large: bool = False, parts: Parts | None = 
         namespace.update(bound)
         own = FunctionType(part.__code__, namespace, f"{part.__name__}_{name}")
         own.__qualname__, own.__doc__, own.__module__ = own.__name__, part.__doc__, part.__module__
-        bound[part.__name__] = kernel(own) if large else decorated(own)
+        bound[part.__name__] = kernel(own) if large and decorated is inlined else decorated(own)
     made: Run = bound["run"]
     return made

@@ -10,7 +10,7 @@ from typing import Any
 
 KERNELS = (
     "offer", "wants", "next_frame", "carries_data", "on_air", "receive", "next_timer", "expire", "total_delivered",
-    "note", "copy_frame",
+    "note", "copy_frame", "span", "gone", "restarted",
 )  # fmt: skip
 
 
@@ -66,4 +66,19 @@ def note(e: Any, log: Any, now: int, side: int, why: int) -> None:
 
 def copy_frame(frame: Any, to: Any, octets: int) -> None:
     """Copy a frame into another."""
+    raise NotImplementedError
+
+
+def span(e: Any, frame: Any) -> tuple[int, int]:
+    """The octets [first, end) of its side's stream that a data frame carries; none where nothing is ever repeated."""
+    raise NotImplementedError
+
+
+def gone(frame: Any, octets: int) -> tuple[int, int]:
+    """The same of a data frame that was lost, where nothing is ever repeated; else none."""
+    raise NotImplementedError
+
+
+def restarted(e: Any) -> int:
+    """When the link was last reset, as far as the entity has heard of the end of it (ns); -1 for never."""
     raise NotImplementedError

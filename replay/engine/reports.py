@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.kernels import inlined, kernel, merged
 from multitracer.replay.arq.fields import codes, numbers, record, table
 from multitracer.replay.arq.notes import DELIVERED, LOST, note
 from multitracer.replay.arq.stretches import clear
@@ -70,7 +70,7 @@ def marks(times: Any) -> Marks:
     return Marks(record(MARKS), made, np.zeros(len(made), dtype=np.int64))
 
 
-@kernel
+@merged
 def pass_mark(marks: Any, above: Any, delivered: int) -> int:
     """B has handed over so many octets by the next mark; how many are passed.
 
@@ -88,7 +88,7 @@ def pass_mark(marks: Any, above: Any, delivered: int) -> int:
     return passed + 1
 
 
-@kernel
+@merged
 def collect(above: Any, desk: Desk, side: int, now: int) -> None:
     """Book what an entity reports: handed over of what the other side offered, lost of what was offered here."""
     for k in range(above.count.handed):
@@ -115,7 +115,7 @@ def keep(reports: Any, kind: int, stretch: Any, side: int, now: int) -> None:
         reports.state[kind].stretches = place + 1
 
 
-@kernel
+@merged
 def book(desk: Desk, sdu: int, start: int, end: int, first_ns: int, side: int, now: int) -> None:
     """Find whose octets [start, end) are; SDUs that are complete with them were delivered by `side`."""
     books, k = desk.books, 1 - side
@@ -134,7 +134,7 @@ def book(desk: Desk, sdu: int, start: int, end: int, first_ns: int, side: int, n
         decide(row, desk, number, side, k, now)
 
 
-@kernel
+@merged
 def write_off(desk: Desk, side: int, sdu: int, start: int, end: int, now: int) -> None:
     """Note which SDUs lost octets [start, end) of what `side` had to send."""
     books, state = desk.books, desk.books.state[side]
@@ -164,7 +164,7 @@ def decide(row: Any, desk: Desk, number: int, side: int, k: int, now: int) -> No
     note(desk.log, now, side, event, row.octets, number, row.flow)
 
 
-@inlined
+@merged
 def keep_sdu(reports: Any, kind: int, sdu: Any, number: int, side: int, now: int) -> None:
     """Keep an SDU while there is room."""
     place = reports.state[kind].sdus

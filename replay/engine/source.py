@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import kernel, merged
 from multitracer.model.errors import UsageError
 from multitracer.replay.arq.fields import NEVER, numbers, record, table
 from multitracer.replay.engine.ledger import FOUND, GONE
@@ -57,7 +57,7 @@ def source(
     return made
 
 
-@kernel
+@merged
 def plan(source: Any, now: int) -> None:
     """Work out when the next SDU is offered: for a window that is open, now."""
     state = source.state
@@ -73,7 +73,7 @@ def is_open(window: Any) -> bool:
     return window.under_way < window.most and window.offered < window.total
 
 
-@kernel
+@merged
 def hear(source: Any, books: Any) -> None:
     """Count the packets that ended, in the windows of their senders."""
     ends = books.ends

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.kernels import inlined, kernel, merged
 from multitracer.replay.arq.fields import NEVER, codes, joined, numbers, record, table
 
 _NUMBERS = numbers(
@@ -106,10 +106,8 @@ def swap(air: Any, one: int, other: int) -> None:
 def schedule(state: Any) -> None:
     """Work out when this way wants to make or send a frame next."""
     service = NEVER
-    if state.slotted:
-        service = state.slot * state.slot_ns
-    elif state.asks != 0 or state.made > state.sent:
-        service = state.free_ns
+    if (state.eager and state.slotted) or state.asks != 0 or state.made > state.sent:
+        service = state.slot * state.slot_ns if state.slotted else state.free_ns
     state.next_ns = min(state.make_ns, service)
 
 
@@ -118,10 +116,19 @@ def poke(state: Any, now: int) -> None:
     """Something happened to the sender: it may have a frame now."""
     if state.eager:
         state.make_ns = state.next_ns = now
-    elif state.slotted == 0 and state.asks == 0:
+    elif state.asks == 0:
         state.asks = 1
+        resume(state, now)
+        schedule(state)
+
+
+@inlined
+def resume(state: Any, now: int) -> None:
+    """Nothing was to be sent before `now`: pass over the time and the opportunities until then."""
+    if state.slotted:
+        state.slot = max(state.slot, (now + state.slot_ns - 1) // state.slot_ns)
+    else:
         state.free_ns = max(state.free_ns, now)
-        state.next_ns = state.free_ns
 
 
 @inlined
@@ -135,7 +142,7 @@ def lacks(way: Any) -> int:
     return DONE
 
 
-@inlined
+@merged
 def is_lost(way: Any, opportunity: int, start: int, end: int, octets: int) -> int:
     """Whether the air loses the frame that is on it from `start` to `end`."""
     state = way.state

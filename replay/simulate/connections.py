@@ -11,6 +11,7 @@ import numpy as np
 
 from multitracer.replay.arq.fields import NEVER, dtype, numbers
 from multitracer.replay.simulate.interface_queue import places
+from multitracer.replay.simulate.resends import begin, look_on_link, send_again
 from multitracer.replay.simulate.wired import room as hop_places
 from multitracer.replay.simulate.work import (
     ANSWERING,
@@ -30,20 +31,26 @@ from multitracer.replay.tcp.interface import write as tcp_write
 from multitracer.replay.tcp.packets import ACK, DATA, FIN, SYN
 
 TOTALS = numbers(
-    "packets retransmissions timeouts fast_retransmits rtt_ns rtts", "local_drops quenched fast_after_drop"
-)
+    "packets retransmissions timeouts fast_retransmits rtt_ns rtts", "local_drops quenched fast_after_drop",
+    "resent needless held_octets spurious_timeouts competing outside_resets",
+)  # fmt: skip
 """Packets with data, SYN or FIN that TCP sent. What its ends counted in connections before those that they have now;
 round trips are the servers'. Packets that a host's own queue dropped, those with data or a FIN among them, and fast
-retransmits after the first of these."""
+retransmits after the first of these. Segments with data sent again, those of them of which an earlier copy came, and
+application octets of those of which the link had one; timeouts of which an earlier copy came; segments sent again that
+the link was repeating; timeouts after the first round trips and not within a reset's gap."""
+FIRST_TRIPS = 10
+"""Round trips of a connection after which its timer is taken to have learnt."""
 FIRSTS = dtype([
     (name, np.float64) for name in ("cwnd_before_drop", "cwnd_after_drop", "cwnd_after_repair", "burst_after_repair")
 ])  # fmt: skip
 """In segments, not a number until then: the congestion window before and after the first such drop; when what the
 first fast retransmit after it (or of all, where there is none) repaired was acknowledged: the window, and what left at
 once."""
-REPAIR = numbers("fast acked timeouts")
+REPAIR = numbers("fast acked timeouts", "timed_ns undecided since_ns")
 """Of an end: whether a fast retransmit waits for its acknowledgement; what was acknowledged, and how often the timer
-had run out, when it was sent."""
+had run out, when it was sent. When the timer ran out last; how often since the acknowledgement moved last, after the
+first round trips; when that was."""
 
 
 def start_object(source: Any, now: int) -> int:
@@ -53,6 +60,7 @@ def start_object(source: Any, now: int) -> int:
     work.objects[number].slot = slot
     for k in range(2 * slot, 2 * slot + 2):
         count_end(source.totals, source.tcp.ends[k], int(k & 1 == work.state.server))
+        end_gap(source, k, now)
         tcp_start(source.tcp, k, number, now)
         source.repairs[k].fast = 0
     work.slots[slot].object, work.slots[slot].phase = number, BEGUN
@@ -124,12 +132,57 @@ def note_local_drop(source: Any, packet: Any, now: int) -> None:
         firsts.cwnd_after_repair = firsts.burst_after_repair = np.nan
 
 
-def note_sent(source: Any, packet: Any, now: int) -> None:
+def note_sent(source: Any, books: Any, packet: Any, now: int) -> None:
     """Count a packet that TCP sent, and when a connection's SYN went out again."""
     thing = source.work.objects[packet.connection]
     source.totals.packets += int(packet.bits != ACK)
     if packet.bits == SYN and packet.sending > 0:
         thing.syn_ns = min(thing.syn_ns, now)
+    if packet.bits & DATA:
+        if packet.sending == 0:
+            begin(source.resends, 2 * thing.slot + packet.end, packet)
+        else:
+            note_again(source, books, 2 * thing.slot + packet.end, packet, now)
+
+
+def note_again(source: Any, books: Any, k: int, packet: Any, now: int) -> None:
+    """Count a segment that end `k` sends again; the first one after its timer ran out is the timer's."""
+    totals, state, repair = source.totals, source.state, source.repairs[k]
+    timed = int(repair.timed_ns == now)
+    repair.timed_ns = -1
+    send_again(source.resends, totals, k, packet, timed)
+    traffic = source.traffic[packet.end]
+    held, watched = look_on_link(source.resends, books, source.air, packet, traffic.on_air, traffic.gone)
+    totals.held_octets += held * (packet.octets - state.header_octets)
+    state.watched += watched
+
+
+def note_timeout(source: Any, k: int, timeouts: int, now: int) -> None:
+    """End `k` had counted so many timeouts before what just happened to it."""
+    end, repair = source.tcp.ends[k], source.repairs[k]
+    if end.timeouts > timeouts:
+        repair.timed_ns = now
+        repair.undecided += int(end.rtts >= FIRST_TRIPS) * (end.timeouts - timeouts)
+
+
+def note_progress(source: Any, k: int, acked: int, now: int) -> None:
+    """A packet came to end `k`, of whose data so much was acknowledged before.
+
+    The gap of a reset begins with the last progress before the reset's end, and ends when something is acknowledged
+    that was sent after it: what was acknowledged before the reset may still arrive.
+    """
+    end, reset_ns = source.tcp.ends[k], source.state.reset_ns
+    if end.acked > acked:
+        sent_ns = source.tcp.board[k, end.acked & (source.tcp.board.shape[1] - 1)].sent_ns
+        if reset_ns < source.repairs[k].since_ns or sent_ns > reset_ns:
+            end_gap(source, k, now)
+
+
+def end_gap(source: Any, k: int, now: int) -> None:
+    """TCP's standstill at end `k` is over: its timeouts count unless the link was reset meanwhile."""
+    repair = source.repairs[k]
+    source.totals.outside_resets += repair.undecided * int(source.state.reset_ns < repair.since_ns)
+    repair.undecided, repair.since_ns = 0, now
 
 
 def note_repair(source: Any, k: int, fast: int) -> None:

@@ -22,6 +22,8 @@ def counts(source: Any, engine: Any) -> dict[str, float]:
     found = {name: totals[name].item() for name in totals.dtype.names}
     found |= {name: found[name] + int(ends[name].sum()) for name in OF_ENDS}
     found |= {name: found[name] + int(servers[name].sum()) for name in OF_SERVERS}
+    in_gap = source.repairs["since_ns"] <= int(source.state.reset_ns)
+    found["outside_resets"] += int(source.repairs["undecided"][~in_gap].sum())
     ways = engine.link.forth.state, engine.link.back.state
     found |= {f"air {name}": sum(int(way[name]) for way in ways) for name in ("sent", "erased", "dropped")}
     found["refused"] = sum(int(way.refused) for way in ways)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.kernels import inlined, kernel, merged
 from multitracer.replay.arq.fields import NEVER, codes, numbers, record, table
 from multitracer.replay.tcp.packets import DATA, FIN, SYN
 
@@ -130,7 +130,7 @@ def remember(link: Framing, way: int, number: int, packet: Any) -> None:
         note_sent_on(link, way, number, packet)
 
 
-@kernel
+@merged
 def note_sent_on(link: Framing, way: int, number: int, packet: Any) -> None:
     """Mark the packet with how it was sent, and keep it as its context's last."""
     rules, at = link.rules, packet.connection & (CONTEXTS - 1)
@@ -153,7 +153,7 @@ def is_read(link: Framing, kind: int, number: int) -> bool:
     return link.rules.vj == 0 or kind > 1 or rebuild(link, kind, number)
 
 
-@kernel
+@merged
 def rebuild(link: Framing, way: int, number: int) -> bool:
     """Let the decompressor take in a packet that came; whether its header is right, and counted where not."""
     mark = link.marks[way, number & (ROOM - 1)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import merged
 from multitracer.replay.arq.fields import codes, numbers, record, table
 from multitracer.replay.tcp.interface import OBSERVED
 from multitracer.replay.tcp.packets import PACKET
@@ -36,7 +36,7 @@ def journal(rows: int) -> Journal:
     return Journal(record(_STATE), table(rows, ROW), table(rows, PACKET), table(rows, OBSERVED))
 
 
-@kernel
+@merged
 def enter_row(journal: Any, what: int, end: int, now: int) -> int:
     """Begin a row; its number, -1 where there is no room."""
     at = journal.state.rows

@@ -41,8 +41,8 @@ def measures(scenario: Scenario, done: Simulation) -> dict[str, Any]:
     """The metrics of a run that has ended."""
     counted = since(counts(done.source, done.engine), done.before)
     return (
-        _application(scenario, done, counted) | _tcp(counted) | _hosts(done, counted) | _air(counted)
-        | _link(done, counted) | link_metrics(scenario, done) | _media(counted)
+        _application(scenario, done, counted) | _tcp(counted) | _sent_again(done, counted) | _hosts(done, counted)
+        | _air(counted) | _link(done, counted) | link_metrics(scenario, done) | _media(counted)
     )  # fmt: skip
 
 
@@ -117,6 +117,20 @@ def _tcp(counted: Mapping[str, float]) -> dict[str, Any]:
         "packets_sent": counted["packets"],
     }  # fmt: skip
     return found | ({"rtt_ms": counted["rtt_ns"] / counted["rtts"] / 1e6} if counted["rtts"] else {})
+
+
+def _sent_again(done: Simulation, counted: Mapping[str, float]) -> dict[str, Any]:
+    """What TCP sent again though the first copy came or the link had it; what resets do not explain."""
+    found: dict[str, Any] = {"tcp_spurious_timeouts": counted["spurious_timeouts"]}
+    if counted["resent"]:
+        found["tcp_retransmissions_of_delivered_percent"] = 100 * counted["needless"] / counted["resent"]
+    if counted["replied"]:
+        found["tcp_retransmissions_of_held_per_mb"] = 1e6 * counted["held_octets"] / counted["replied"]
+    if done.engine.protocol.name in REPEATED:
+        found["competing_recoveries"] = counted["competing"]
+    if done.engine.protocol.name in COUNTED["link_resets"]:
+        found["tcp_timeouts_outside_resets"] = counted["outside_resets"]
+    return found | ({"repair_s": done.repairs.seconds} if done.repairs else {})
 
 
 def _hosts(done: Simulation, counted: Mapping[str, float]) -> dict[str, Any]:

@@ -25,17 +25,23 @@ METRICS: dict[str, str] = {
     "link_resets": "resets of the link",
     "link_discards": "SDUs that the link protocol gave up",
     "link_flushed_bytes": "octets that resets dropped",
-    "tcp_retransmissions_of_held_per_mb": "octets sent again by TCP that the link still had, per megabyte",
-    "tcp_retransmissions_of_delivered_percent": "of the retransmissions, those of octets that had arrived",
-    "tcp_spurious_timeouts": "timeouts though the data was on its way or had arrived",
-    "competing_recoveries": "times that TCP and the link repaired the same data",
-    "repair_s": "from the loss of a listed frame to its delivery",
+    "tcp_retransmissions_of_held_per_mb": "octets sent again by TCP of which the link had an earlier copy, neither "
+    "delivered nor given up, per megabyte of replies",
+    "tcp_retransmissions_of_delivered_percent": "of the data segments sent again, those of which an earlier copy came, "
+    "before or after",
+    "tcp_spurious_timeouts": "timeouts after which data was sent again of which an earlier copy came, before or after",
+    "tcp_timeouts_outside_resets": "timeouts after a connection's first ten round trips, but for those from TCP's last "
+    "progress before the end of a reset of the link to the acknowledgement of something sent after it",
+    "competing_recoveries": "data segments sent again while the link had an earlier copy that it had sent, and that it "
+    "delivered after repeating a frame of it",
+    "repair_s": "from when a data frame listed as lost would have arrived to when a copy of it did",
     "page_goodput_mean_bps": "mean of the pages' octets over time",
     "connection_goodput_weighted_bps": "octets of all connections over the sum of their times",
     "connection_goodput_quartile_bps": "the same for four classes of size",
-    "utilization_percent": "share of the session in which the link carried new data",
-    "idle_s": "time without a frame though the session was open",
-    "link_recovery_hole_s": "longest time without a delivery while the link repaired",
+    "utilization_percent": "of RLP: share of the session in which the link was neither idle nor carrying what "
+    "TCP had sent before",
+    "idle_s": "of RLP: time of the session in which nothing used the link",
+    "link_recovery_hole_s": "of RLP: longest time without a delivery of data while the link repaired, or was reset",
     "flow_controlled_s": "time in which the far end had stopped the sender",
     "max_outstanding_bytes": "most octets sent and not acknowledged",
     "max_interface_queue_segments": "most segments in the sending host's queue",

@@ -15,6 +15,7 @@ from multitracer.replay.simulate.far_end import orders
 from multitracer.replay.simulate.framing import PPP_OCTETS, Framing, framing
 from multitracer.replay.simulate.hosts import interface, side
 from multitracer.replay.simulate.key import Value
+from multitracer.replay.simulate.link_session import ROWS, LinkSession, link_session
 from multitracer.replay.simulate.measures import measures
 from multitracer.replay.simulate.media import media_of
 from multitracer.replay.simulate.metrics import METRICS
@@ -37,12 +38,16 @@ LACKING = {"limited_transmit": False, "local_drop": "loss"}
 
 def run(scenario: Scenario, seed: int) -> dict[str, Any]:
     """Run a seed of a scenario to its end: the metrics, None for those that it cannot have."""
-    return metrics(scenario, Simulation(setting(scenario, seed)).run())
+    session = link_session(scenario)
+    if session is None:
+        return metrics(scenario, Simulation(setting(scenario, seed)).run())
+    return metrics(scenario, session.run(Simulation(setting(scenario, seed), ROWS)), session)
 
 
-def metrics(scenario: Scenario, done: Simulation) -> dict[str, Any]:
+def metrics(scenario: Scenario, done: Simulation, session: LinkSession | None = None) -> dict[str, Any]:
     """The metrics of a run that has ended, None for those that it cannot have."""
-    return dict.fromkeys(METRICS) | measures(scenario, done) | _without_progress(done)
+    used = session.metrics(done) if session is not None else {}
+    return dict.fromkeys(METRICS) | measures(scenario, done) | used | _without_progress(done)
 
 
 def _without_progress(done: Simulation) -> dict[str, Any]:
@@ -68,7 +73,13 @@ def setting(scenario: Scenario, seed: int) -> Setting:
         scenario.whole("tcp.header_bytes"), _hops(scenario), media_of(scenario, seed),
         scenario.flag("link.media_past_arq"), _framing(scenario), orders(scenario), one_estimator(scenario),
         _until_ns(scenario, applications), interface(scenario, "up"), scenario.ns("workload.warmup_s"),
+        (_is_listed(scenario, "down"), _is_listed(scenario, "up")),
     )  # fmt: skip
+
+
+def _is_listed(scenario: Scenario, way: str) -> bool:
+    """Whether the frames that are lost this way are listed one by one."""
+    return scenario.word("channel.model", side(scenario, way)) == "listed"
 
 
 def _until_ns(scenario: Scenario, applications: Work) -> int:

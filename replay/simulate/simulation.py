@@ -8,11 +8,13 @@ from typing import Any, TypeAlias
 
 from multitracer.replay.engine.direction import Direction
 from multitracer.replay.engine.driver import Engine, Keep, Protocol
+from multitracer.replay.simulate import repairs
 from multitracer.replay.simulate.counts import counts
 from multitracer.replay.simulate.framing import Framing, framing
 from multitracer.replay.simulate.interface_queue import interface_queue
 from multitracer.replay.simulate.journal import journal
 from multitracer.replay.simulate.media import Media
+from multitracer.replay.simulate.repairs import NAMES, Repairs
 from multitracer.replay.simulate.transport import DOWN, UP, Transport, forget_firsts, transport
 from multitracer.replay.simulate.wired import wired
 from multitracer.replay.simulate.work import Work
@@ -66,6 +68,8 @@ class Setting:
     """Packets and octets that the interface queue of the terminal's host takes; none where both are 0."""
     warmup_ns: int = 0
     """What is counted up to then is kept apart."""
+    listed: tuple[bool, bool] = (False, False)
+    """Whether the frames that A and B lose are listed one by one."""
 
 
 @dataclass
@@ -78,16 +82,21 @@ class Simulation:
     engine: Engine = field(init=False)
     before: Mapping[str, float] = field(init=False, default_factory=dict)
     """What was counted by the end of the warm-up."""
+    repairs: Repairs | None = None
+    """Of the frames that are listed as lost."""
 
     def __post_init__(self) -> None:
         s = self.setting
+        if any(s.listed) and s.protocol.name in NAMES:
+            self.repairs = Repairs(s.protocol.name, s.listed)
         hops = [(hop.rate_bps, hop.delay_ns, hop.queue_packets, hop.queue_octets) for hop in s.wired]
         source = transport(
             s.tcp, wired(hops), s.work, interface_queue(*s.interface), s.framing, segment_octets=s.segment_octets,
             header_octets=s.header_octets, past=s.past,
         )._replace(journal=journal(self.rows))  # fmt: skip
         source.state.wired_host = s.wired[DOWN].of_host
-        self.engine = Engine(s.protocol, s.link, *s.radio, source, Keep(log=self.rows, ledger=PACKETS))
+        keep = Keep(log=self.rows or (repairs.ROWS if self.repairs else 0), ledger=PACKETS)
+        self.engine = Engine(s.protocol, s.link, *s.radio, source, keep)
         self._instruct()
         self.source = source.grown(self.engine.link.upper.books)
 
@@ -114,8 +123,9 @@ class Simulation:
 
     def run(self) -> Simulation:
         """Run until the applications are done, or to the setting's end."""
-        for _ in self.parts(PART_NS):
-            pass
+        for _ in self.parts(repairs.part_ns(self.setting.radio) if self.repairs else PART_NS):
+            if self.repairs:
+                self.engine.clear()
         return self
 
     def parts(self, part_ns: int) -> Iterator[int]:
@@ -130,15 +140,17 @@ class Simulation:
             at = min(at + part_ns, until)
             self._cover(at)
             self.engine.run(at)
+            if self.repairs:
+                self.repairs.read(self.engine.log)
             yield at
 
     def _end_warmup(self) -> None:
         """Keep what was counted apart, and forget what was highest and what came first."""
         source = self.source
-        self.before = counts(source, self.engine)
         source.state.outstanding = source.queue.state.most = 0
         source.wired.hops["most"] = 0
         forget_firsts(source)
+        self.before = counts(source, self.engine)
 
     def _cover(self, until: int) -> None:
         """Draw media's times up to `until`."""

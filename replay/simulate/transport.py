@@ -11,36 +11,56 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.kernels import inlined, kernel, merged
 from multitracer.replay.arq.fields import codes, numbers, record, table
 from multitracer.replay.engine.ledger import FOUND, GONE
 from multitracer.replay.engine.loop import MORE, A, B, Link, Parts, give, to_side
-from multitracer.replay.engine.protocol import wants
+from multitracer.replay.engine.protocol import restarted, wants
 from multitracer.replay.engine.way import DONE, STOPPED, lacks, poke
 from multitracer.replay.simulate.connections import (
     FIRSTS,
     REPAIR,
     TOTALS,
     count_end,
+    end_gap,
+    note_again,
     note_local_drop,
+    note_progress,
     note_repair,
     note_sent,
+    note_timeout,
     serve,
     show_rooms,
     start_object,
 )
 from multitracer.replay.simulate.framing import Framing, framed_octets, is_read, remember
 from multitracer.replay.simulate.interface_queue import InterfaceQueue, go, has_waiting, join, longest_waiting
-from multitracer.replay.simulate.journal import CAME, DROPPED, EXPIRED, GIVEN, LATE, SENT, Journal, enter_row, journal
+from multitracer.replay.simulate.journal import (
+    CAME,
+    DROPPED,
+    EXPIRED,
+    LATE,
+    SENT,
+    Journal,
+    journal,
+)
+from multitracer.replay.simulate.journal_rows import (
+    copy_packet,
+    keep_packet,
+    keep_row,
+    note_end,
+    note_given,
+    note_packet,
+)
+from multitracer.replay.simulate.resends import Resends, come, data_lost, data_sent, end_watch, is_watched, resends
+from multitracer.replay.simulate.resends import forget as forget_resends
+from multitracer.replay.simulate.resends import grown as grown_resends
 from multitracer.replay.simulate.wired import ROOM, Wired, enter, leave, next_arrival
 from multitracer.replay.simulate.work import Work, due_slot, may_start, next_due
 from multitracer.replay.tcp.interface import expire as tcp_expire
-from multitracer.replay.tcp.interface import observe as tcp_observe
 from multitracer.replay.tcp.interface import receive as tcp_receive
-from multitracer.replay.tcp.packets import PACKET
+from multitracer.replay.tcp.packets import MEDIA, PACKET
 
-MEDIA = 16
-"""The bit of a packet that is not TCP's."""
 TCP_FLOW, MEDIA_FLOW = codes(2, 1)
 DOWN, UP = codes(2)
 NOTHING, POSTED, MEDIA_DOWN, MEDIA_QUEUED, ENDED, CAME_UP, TIMER, ANSWER, START = codes(9)
@@ -55,15 +75,18 @@ STATE = numbers(
     "next_ns listens saturated_a saturated_b",  # as the loop reads them of any source
     "taken ends active",  # packets of the box that went on; ends, and those in use
     "segment_octets header_octets past wired_host outstanding",
+    "reset_ns watched",
 )
 """`wired_host`: the queue of the wired hop is the wired host's interface queue; `outstanding`: the most segments that a
-server had sent and not heard of."""
+server had sent and not heard of. `reset_ns`: when the link was reset last (-1: never). `watched`: packets on the link
+that TCP sent again."""
 MEDIA_STATE = numbers("next octets sent came dropped delay_ns")
 """Of one direction: the next packet's place among the times; counted: sent, arrived, dropped in queues, and the sum of
 the delays of those that arrived."""
-TRAFFIC = numbers("sent came refused carried lost late")
+TRAFFIC = numbers("sent came refused carried lost late on_air gone")
 """Of one host, octets: sent by TCP and media; that came to it; refused by the link protocol; that the link carried from
-it, and lost for good; and packets that came for a connection that is over."""
+it, and lost for good; and packets that came for a connection that is over. Positions in what its side was offered:
+what is before `on_air` has been on the air, what is before `gone` will not come any more."""
 
 
 class Transport(NamedTuple):
@@ -89,6 +112,7 @@ class Transport(NamedTuple):
     """An end's fast retransmit (connections.REPAIR)."""
     firsts: Any
     """See connections.FIRSTS."""
+    resends: Resends
     framing: Framing
     journal: Journal
 
@@ -98,21 +122,29 @@ class Transport(NamedTuple):
         air = table((4, rows), PACKET)
         if before > 1:  # else there were no packets yet
             air[:] = self.air[:, np.arange(rows) & (before - 1)]
-        return self._replace(air=air)
+        return self._replace(air=air, resends=grown_resends(self.resends, rows))
 
 
 def transport(
-    tcp: Any, wired: Wired, work: Work, queue: InterfaceQueue, framing: Framing, *, segment_octets: int,
-    header_octets: int, past: bool,
+    tcp: Any,
+    wired: Wired,
+    work: Work,
+    queue: InterfaceQueue,
+    framing: Framing,
+    *,
+    segment_octets: int,
+    header_octets: int,
+    past: bool,
 ) -> Transport:
     """Nothing sent yet, and no media."""
     state = record(STATE)
     state.listens, state.segment_octets, state.header_octets, state.past = 1, segment_octets, header_octets, past
-    state.ends = len(tcp.ends)
+    state.ends, state.reset_ns = len(tcp.ends), -1
     none = np.zeros(0, dtype=np.int64)
     made = Transport(
         state, tcp, wired, table((4, 1), PACKET), table(2, MEDIA_STATE), none, none, work, record(TOTALS),
-        table(2, PACKET), queue, table(2, TRAFFIC), table(len(tcp.ends), REPAIR), record(FIRSTS), framing, journal(0),
+        table(2, PACKET), queue, table(2, TRAFFIC), table(len(tcp.ends), REPAIR), record(FIRSTS),
+        resends(*tcp.board.shape), framing, journal(0),
     )  # fmt: skip
     forget_firsts(made)
     plan(made, 0)
@@ -120,9 +152,11 @@ def transport(
 
 
 def forget_firsts(source: Transport) -> None:
-    """Nothing of FIRSTS has happened yet."""
+    """Nothing of FIRSTS has happened yet, and nothing has been sent again."""
     for name in FIRSTS.names:
         source.firsts[name] = np.nan
+    forget_resends(source.resends)
+    source.repairs["undecided"], source.state.watched = 0, 0
 
 
 def take_offers(link: Link, now: int) -> int:
@@ -131,13 +165,14 @@ def take_offers(link: Link, now: int) -> int:
     Each kind of thing is done in one place only: the loop is compiled into one function, and grows with the places.
     """
     source, books = link.upper.source, link.upper.books
-    short, what = DONE, next_thing(source, books, now)
+    source.state.reset_ns = max(restarted(link.a), restarted(link.b))
+    short, what = DONE, OFFERS
     while what != NOTHING and short == DONE:
-        if what < OFFERS:
-            act(source, books, what, now)
-        else:
-            short = offer_next(link, what, now)
         what = next_thing(source, books, now)
+        if what >= OFFERS:
+            short = offer_next(link, what, now)
+        elif what != NOTHING:
+            act(source, books, what, now)
     if short != DONE:
         return short
     if has_waiting(source.queue):
@@ -184,18 +219,20 @@ def act(source: Transport, books: Any, what: int, now: int) -> None:
     tcp, slot = source.tcp, -1
     show_rooms(source, now)
     if what in (POSTED, MEDIA_DOWN, MEDIA_QUEUED):
-        send_off(source, what, now)
+        send_off(source, books, what, now)
     elif what == ENDED and books.ended[books.ends.taken & (len(books.ended) - 1)].kind & 1 == B:
         row = books.ended[books.ends.taken & (len(books.ended) - 1)]
         packet = source.air[row.kind, row.number & (source.air.shape[1] - 1)]
-        note_ended(source.traffic[B], row, packet)
+        note_ended(source, B, row, packet)
         read = row.became != GONE and is_read(source.framing, row.kind, row.number)
         if read and not onto_wire(source.wired, UP, packet, now):
             note_packet(source, DROPPED, packet, now)
         books.ends.taken += 1
     elif what == TIMER:
         k = due_timer(tcp, now)
+        timeouts = tcp.ends[k].timeouts
         tcp_expire(tcp, k, now)
+        note_timeout(source, k, timeouts, now)
         note_end(source, EXPIRED, k, now)
         slot = k // 2
     elif what == ANSWER:
@@ -215,7 +252,7 @@ def come_to_end(source: Transport, books: Any, what: int, now: int) -> int:
     if what == ENDED:
         row = books.ended[books.ends.taken & (len(books.ended) - 1)]
         end, packet = 1, source.air[row.kind, row.number & (source.air.shape[1] - 1)]
-        note_ended(source.traffic[A], row, packet)
+        note_ended(source, A, row, packet)
         books.ends.taken += 1
         if row.became == GONE or not is_read(source.framing, row.kind, row.number):
             return -1
@@ -233,59 +270,29 @@ def come_to_end(source: Transport, books: Any, what: int, now: int) -> int:
         note_packet(source, LATE, packet, now)
         return -1
     k = 2 * slot + end
-    fast = source.tcp.ends[k].fast_retransmits
+    fast, acked = source.tcp.ends[k].fast_retransmits, source.tcp.ends[k].acked
+    timeouts = source.tcp.ends[k].timeouts
     tcp_receive(source.tcp, k, packet, now)
+    come(source.resends, source.totals, k ^ 1, packet)
+    note_timeout(source, k, timeouts, now)
     note_repair(source, k, fast)
+    note_progress(source, k, acked, now)
     note_packet(source, CAME, packet, now)
     return int(slot)
 
 
-def note_end(source: Transport, what: int, k: int, now: int) -> None:
-    """Note in the journal, if one is kept, that something happened to an end."""
-    if len(source.journal.rows) > 0:
-        keep_row(source.journal, source.tcp, what, k, now)
-
-
-def note_packet(source: Transport, what: int, packet: Any, now: int) -> None:
-    """Note what happens to a packet of TCP at the end that sends it, or to which it comes."""
-    if len(source.journal.rows) > 0 and packet.bits != MEDIA:
+def note_ended(source: Transport, side: int, ended: Any, packet: Any) -> None:
+    """Count the octets of an SDU of a side that ended on the link; one that was given up may come after all."""
+    traffic = source.traffic[side]
+    if source.state.watched > 0 and is_watched(source.resends, ended):
         k = 2 * source.work.objects[packet.connection].slot + packet.end
-        if what in (CAME, LATE):
-            k ^= 1
-        keep_packet(source.journal, source.tcp, what, k, packet, now)
-
-
-def note_given(source: Transport, packet: Any, side: int, number: int, taken: int, now: int) -> None:
-    """Note that the link was given a packet of TCP as an SDU of that number, and whether it took it."""
-    if len(source.journal.rows) > 0 and packet.bits != MEDIA:
-        at = keep_packet(source.journal, source.tcp, GIVEN, side, packet, now)
-        if at >= 0:
-            source.journal.rows[at].number, source.journal.rows[at].taken = number, taken
-
-
-def keep_packet(journal: Journal, tcp: Any, what: int, k: int, packet: Any, now: int) -> int:
-    """Write a row and its packet into the journal; the row's number, -1 where there is no room."""
-    at = keep_row(journal, tcp, what, k, now)
-    if at >= 0:
-        copy_packet(packet, journal.packets[at])
-    return at
-
-
-def keep_row(journal: Journal, tcp: Any, what: int, k: int, now: int) -> int:
-    """Write a row into the journal, with what the end is like now; its number, -1 where there is no room."""
-    at = enter_row(journal, what, k, now)
-    if at >= 0:
-        tcp_observe(tcp, k, journal.seen[at])
-    return at
-
-
-def note_ended(traffic: Any, ended: Any, packet: Any) -> None:
-    """Count the octets of an SDU that ended on the link; one that was given up before may come after all."""
+        end_watch(source.resends, source.totals, k, ended, packet)
+        source.state.watched -= 1
     traffic.carried += packet.octets * int(ended.became != GONE)
     traffic.lost += packet.octets * (int(ended.became == GONE) - int(ended.became == FOUND))
 
 
-def send_off(source: Transport, what: int, now: int) -> None:
+def send_off(source: Transport, books: Any, what: int, now: int) -> None:
     """Put the next packet of TCP or of a source of media onto the wired hop, or into the terminal's interface queue."""
     side, packet = A, source.tcp.out.rows[source.state.taken]
     if what != POSTED:
@@ -302,7 +309,7 @@ def send_off(source: Transport, what: int, now: int) -> None:
     if what == POSTED:
         if not taken and (side == B or source.state.wired_host):
             note_local_drop(source, packet, now)
-        forget_posted(source, now)
+        forget_posted(source, books, now)
 
 
 def onto_wire(wired: Wired, way: int, packet: Any, now: int) -> bool:
@@ -321,10 +328,10 @@ def into_queue(queue: InterfaceQueue, packet: Any) -> bool:
     return bool(at >= 0)
 
 
-def forget_posted(source: Transport, now: int) -> None:
+def forget_posted(source: Transport, books: Any, now: int) -> None:
     """The box's next packet went on."""
     packet = source.tcp.out.rows[source.state.taken]
-    note_sent(source, packet, now)
+    note_sent(source, books, packet, now)
     source.traffic[packet.end].sent += packet.octets
     source.state.taken += 1
     if source.state.taken == source.tcp.out.state.packets:
@@ -371,7 +378,7 @@ def offer_next(link: Link, what: int, now: int) -> int:
     if what == CAME_DOWN:
         leave(source.wired, DOWN)
     elif what == POSTED_UP:
-        forget_posted(source, now)
+        forget_posted(source, link.upper.books, now)
     return DONE
 
 
@@ -420,27 +427,18 @@ def plan(source: Transport, now: int) -> None:
     state.next_ns = min(due, next_due(source.work, now))
 
 
-def copy_packet(packet: Any, to: Any) -> None:
-    """Copy a packet into another row."""
-    to.connection, to.end, to.bits, to.seq, to.octets = (
-        packet.connection, packet.end, packet.bits, packet.seq, packet.octets,
-    )  # fmt: skip
-    to.sending, to.ack, to.limit, to.blocks = packet.sending, packet.ack, packet.limit, packet.blocks
-    to.sent_ns, to.echo_ns = packet.sent_ns, packet.echo_ns
-    for block in range(packet.blocks):
-        to.left[block], to.right[block] = packet.left[block], packet.right[block]
-
-
 _BESIDE: Parts = {
-    copy_packet: inlined, keep_row: kernel, keep_packet: kernel, note_end: inlined, note_packet: inlined,
-    note_given: inlined, hand_over_waiting: kernel,
+    copy_packet: inlined, keep_row: kernel, keep_packet: kernel, note_end: merged, note_packet: inlined,
+    note_given: inlined, hand_over_waiting: kernel, data_sent: merged, data_lost: inlined,
 }  # fmt: skip
-_ALWAYS = (
-    stock, count_end, start_object, serve, show_rooms, note_local_drop, note_sent, note_repair, onto_wire, into_queue,
-    note_ended, emit_media, forget_posted, send_off, due_timer, next_thing, come_to_end, act, offer_next, plan,
-    take_offers,
-)  # fmt: skip
-PARTS: Parts = {**_BESIDE, **dict.fromkeys(_ALWAYS, inlined)}
+_ALWAYS: Parts = {
+    stock: merged, count_end: merged, end_gap: inlined, start_object: merged, serve: merged, show_rooms: merged,
+    note_local_drop: merged, note_again: kernel, note_sent: merged, note_repair: merged, note_timeout: inlined,
+    note_progress: merged, onto_wire: inlined, into_queue: merged, note_ended: inlined, emit_media: inlined,
+    forget_posted: inlined, send_off: merged, due_timer: inlined, next_thing: merged, come_to_end: merged, act: merged,
+    offer_next: merged, plan: merged, take_offers: merged,
+}  # fmt: skip
+PARTS: Parts = {**_BESIDE, **_ALWAYS}
 """What a loop is bound with in place of the engine's own source, each function after those that it calls. All but
 what interface queues need, and what writes the journal, are compiled into it: a call would pass every array of the
 link."""

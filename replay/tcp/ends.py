@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.kernels import inlined, kernel, merged
 from multitracer.replay.arq.fields import NEVER, codes, joined, numbers, table
 from multitracer.replay.tcp.packets import ACK, DATA, FIN, SACK_BLOCKS, SYN, posted
 
@@ -78,7 +78,7 @@ def place(tcp: Any, n: int) -> int:
     return n & (tcp.board.shape[1] - 1)
 
 
-@kernel
+@merged
 def clear(tcp: Any, k: int, connection: int) -> None:
     """Make the fields of `END`, and the ring, those of an end that is not connected."""
     end = tcp.ends[k]
@@ -100,7 +100,7 @@ def clear(tcp: Any, k: int, connection: int) -> None:
         segment.here = segment.sacked = segment.sendings = 0
 
 
-@kernel
+@merged
 def add_write(tcp: Any, k: int, segments: int, last_octets: int) -> None:
     """Append to what the application has written; what finds no room in the list of writes is counted as refused."""
     end = tcp.ends[k]
@@ -113,7 +113,7 @@ def add_write(tcp: Any, k: int, segments: int, last_octets: int) -> None:
     end.writes += 1
 
 
-@kernel
+@merged
 def new_octets(tcp: Any, k: int, seq: int) -> int:
     """Octets on the wire of a segment that was never sent: fewer than a full one's at the end of a write."""
     end = tcp.ends[k]
@@ -126,7 +126,7 @@ def new_octets(tcp: Any, k: int, seq: int) -> int:
     return write.write_octets
 
 
-@inlined
+@merged
 def last_number(end: Any) -> int:
     """The last number that can be sent: of the data written, or of the FIN after them."""
     return end.written + end.closing
@@ -153,7 +153,7 @@ def post(tcp: Any, k: int, flags: int, seq: int, now: int) -> int:
     return at
 
 
-@inlined
+@merged
 def acknowledge_with(end: Any, packet: Any) -> None:
     """Let a packet acknowledge all that has come: no ACK is owed any more."""
     packet.ack = end.last_ack = end.rcv_nxt
@@ -198,7 +198,7 @@ def report_blocks(end: Any, packet: Any, most: int) -> None:
         packet.blocks += 1
 
 
-@kernel
+@merged
 def post_syn(tcp: Any, k: int, now: int) -> None:
     """Put a SYN into the box, with an ACK if the other end's has come."""
     end = tcp.ends[k]
@@ -211,7 +211,7 @@ def post_syn(tcp: Any, k: int, now: int) -> None:
     end.last_sent_ns = now
 
 
-@kernel
+@merged
 def connect(tcp: Any, k: int, limit: int) -> None:
     """Let the connection of an end be open: its SYN, if any, is acknowledged."""
     end = tcp.ends[k]

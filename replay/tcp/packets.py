@@ -31,8 +31,8 @@ PACKET = dtype([
 ])  # fmt: skip
 """SACK block i reports the numbers from left[i] to right[i] - 1."""
 
-SYN, FIN, ACK, DATA = 1, 2, 4, 8
-"""Flags: DATA marks a packet with payload."""
+SYN, FIN, ACK, DATA, MEDIA = 1, 2, 4, 8, 16
+"""Flags: DATA marks a packet with payload, MEDIA one that is not TCP's."""
 
 _STATE = numbers("packets")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.kernels import kernel, merged
 from multitracer.replay.arq.fields import codes
 from multitracer.replay.tcp.ends import place
 from multitracer.replay.tcp.packets import FIN, SACK_BLOCKS
@@ -14,7 +14,7 @@ DUPLICATE, BEYOND, HELD, FILLING, IN_ORDER = codes(5)
 part; the next one, with nothing held. Up to HELD it is not in order, from FILLING on it is."""
 
 
-@inlined
+@merged
 def take_in(tcp: Any, k: int, packet: Any) -> int:
     """Hold or deliver a segment of data or a FIN, and return what it was."""
     end, seq = tcp.ends[k], packet.seq
@@ -36,7 +36,7 @@ def take_in(tcp: Any, k: int, packet: Any) -> int:
     return FILLING if gap else IN_ORDER
 
 
-@kernel
+@merged
 def deliver_held(tcp: Any, k: int) -> None:
     """Deliver the held segments that are in sequence now, and report their block no more."""
     end = tcp.ends[k]
@@ -48,7 +48,7 @@ def deliver_held(tcp: Any, k: int) -> None:
     forget(end, 0, end.rcv_nxt)
 
 
-@kernel
+@merged
 def hold(tcp: Any, k: int, seq: int) -> None:
     """Hold a segment above a gap, and report its block first from now on."""
     end = tcp.ends[k]
@@ -65,7 +65,7 @@ def hold(tcp: Any, k: int, seq: int) -> None:
     report_first(end, left, right)
 
 
-@kernel
+@merged
 def report_first(end: Any, left: int, right: int) -> None:
     """Report the block from `left` to `right` first, and no block that lies in it."""
     forget(end, left, right)

@@ -186,6 +186,20 @@ def test_progress_names_each_kernel_that_is_compiled(package: Path, tmp_path: Pa
     assert run(package, tmp_path, code) == ()
 
 
+@pytest.mark.compiled
+def test_a_merged_kernel_is_compiled_as_a_part_of_its_caller(package: Path, tmp_path: Path) -> None:
+    """It gives the same, counts for nothing in the progress, and its edits are noticed."""
+    callee = package / "callee.py"
+    callee.write_text(CALLEE.replace("import kernel", "import merged").replace("@kernel", "@merged"))
+    code = (
+        "import numpy as np\nfrom kept import caller\nfrom multitracer.compute import kernels\n"
+        "kernels.on_compiling.append(lambda text: print(text or 'done', end=';'))\nprint(caller.summed(np.arange(4)))"
+    )
+    assert " ".join(run(package, tmp_path, code)) == "compiling (first run only): summed, 1 of 1;done;64"
+    callee.write_text(callee.read_text().replace("+ 1", "+ 2"))
+    assert " ".join(run(package, tmp_path, code)) == "compiling (first run only): summed, 1 of 1;done;68"
+
+
 @pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o1777])
 def test_a_directory_that_others_can_write_is_not_used(

@@ -16,8 +16,8 @@ from multitracer.replay.arq.sr.frames import DATA, FRAME, MODULUS, copy_frame
 from multitracer.replay.arq.stretches import Above, above, hand_over
 
 __all__ = [
-    "carries_data", "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "on_air", "receive",
-    "total_delivered", "wants",
+    "carries_data", "copy_frame", "expire", "gone", "next_frame", "next_timer", "note", "offer", "on_air", "receive",
+    "restarted", "span", "total_delivered", "wants",
 ]  # fmt: skip
 
 RULES = numbers("header_bytes")
@@ -108,3 +108,21 @@ def total_delivered(e: Any) -> int:
 def note(e: Any, log: Any, now: int, side: int, why: int) -> None:
     """Nothing ever happens to the entity itself."""
     return
+
+
+@kernel
+def span(e: Any, frame: Any) -> tuple[int, int]:
+    """Nothing is ever repeated."""
+    return 0, 0
+
+
+@kernel
+def gone(frame: Any, octets: int) -> tuple[int, int]:
+    """The octets of what is in the frame."""
+    return frame.start, frame.start + frame.octets
+
+
+@kernel
+def restarted(e: Any) -> int:
+    """There is no reset."""
+    return -1

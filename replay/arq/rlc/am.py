@@ -11,9 +11,11 @@ import numpy as np
 
 from multitracer.compute.kernels import kernel
 from multitracer.replay.arq.fields import NEVER
+from multitracer.replay.arq.notes import FULL, HELD
+from multitracer.replay.arq.notes import note as write
 from multitracer.replay.arq.orders import next_order, order_due
 from multitracer.replay.arq.rlc.am_discard import discard_due, discard_expired, mrw_expired, mrw_sent
-from multitracer.replay.arq.rlc.am_entity import NEW_PDU, Entity
+from multitracer.replay.arq.rlc.am_entity import NEW_PDU, SN_MASK, Entity
 from multitracer.replay.arq.rlc.am_receiver import (
     expire_reports,
     report_sent,
@@ -45,8 +47,8 @@ from multitracer.replay.arq.rlc.queue import append_sdu, has_room, room_left
 from multitracer.replay.arq.rlc.status import N1, ZERO, committed, compose, get, put, read_status, status_due
 
 __all__ = [
-    "carries_data", "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "on_air", "receive",
-    "total_delivered", "wants",
+    "carries_data", "copy_frame", "expire", "gone", "next_frame", "next_timer", "note", "offer", "on_air", "receive",
+    "restarted", "span", "total_delivered", "wants",
 ]  # fmt: skip
 
 
@@ -71,7 +73,11 @@ def total_delivered(e: Entity) -> int:
 
 @kernel
 def note(e: Entity, log: Any, now: int, side: int, why: int) -> None:
-    """What happens to an entity is seen in its PDUs."""
+    """Log whether the window has room; what else happens to an entity is seen in its PDUs."""
+    full = int(e.v.vt_s >= e.v.vt_a + e.v.vt_ws)
+    if full != e.v.noted_full:
+        write(log, now, side, HELD, 0, e.queue.v.front, FULL * full)
+        e.v.noted_full = full
 
 
 @kernel
@@ -269,3 +275,27 @@ def expire(e: Entity, now: int) -> None:
         mrw_expired(e)
     expire_polls(e, now)
     expire_reports(e, now)
+
+
+@kernel
+def span(e: Entity, frame: Any) -> tuple[int, int]:
+    """From an AMD PDU's first octet to the next PDU's; none of one that is acknowledged."""
+    v, q = e.v, e.queue.v
+    number = (np.int64(frame.octets[0]) & 0x7F) << 5 | np.int64(frame.octets[1]) >> 3
+    following = v.vt_a + ((number - v.vt_a) & SN_MASK) + 1
+    if following > v.vt_s:
+        return 0, 0
+    end = e.store.slot[following & SN_MASK].tx_start if following < v.vt_s else q.front - q.moved
+    return frame.start, end
+
+
+@kernel
+def gone(frame: Any, octets: int) -> tuple[int, int]:
+    """What is lost is repeated."""
+    return 0, 0
+
+
+@kernel
+def restarted(e: Entity) -> int:
+    """When RESET ACK answered this end's RESET, or the peer's RESET came."""
+    return e.v.reset_ns

@@ -58,7 +58,7 @@ STATE = numbers(
     "rsn", "ended", "hfn", "peer_hfn", "listed", "lsn", "stamp", "cut",
     "vr_r", "vr_h", "vr_ep", "status_wanted", "status_delayed", "report_from", "skip_ends", "mrw_ack_due",
     "mrw_ack_sn", "mrw_ack_n", "window_due", "reset_ack_due", "last_rsn", "composed_to", "composed_report", "epc_to",
-    "heard", "report_to", "report_heard", "answered",
+    "heard", "report_to", "report_heard", "answered", "reset_ns", "noted_full",
 )  # fmt: skip
 """State variables (9.4) and what else an entity keeps.
 
@@ -68,7 +68,8 @@ STATE = numbers(
 what it acknowledges, `stamp` its number; `epc_to`: VR(H) at the last report; `heard`: AMD PDUs came since;
 `composed_*`: what the STATUS just composed holds of a report. `report_to`: the last report named what was missing below
 it; 0 once that was found missing again. `report_heard`: the peer's last report, `answered`: the last one of which
-nothing waits to be sent again.
+nothing waits to be sent again. `reset_ns`: when this end heard of the end of a reset last (-1: never).
+`noted_full`: the log's last word on the window.
 """
 
 TIMERS = numbers(
@@ -152,7 +153,7 @@ def _made(q: Parameters, *, keeps_octets: bool, hands_out: bool = False) -> Enti
     queues.set_up(made.queue, q.queue_sdus, q.queue_bytes, told, keeps_octets, q.waiting_sdus)
     reassemblies.set_up(made.r, q.max_sdu_bytes, keeps_octets, hands_out)
     made.store.slot[NEW_PDU].li = NEW_PDU * ends
-    made.v.last_rsn = -1
+    made.v.last_rsn = made.v.reset_ns = -1
     made.timer.order = NEVER
     orders.none(made)
     clear(made, 0)

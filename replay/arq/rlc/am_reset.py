@@ -92,6 +92,7 @@ def _anew(e: Entity, hfni: int, now: int) -> None:
     drop_waiting(q, first)
     q.v.head, q.v.ending = first, 0
     v.discard_to = first
+    v.reset_ns = now
     v.hfn, v.peer_hfn = max(v.hfn + (v.vt_s >> 12), hfni) + 1, hfni
     resetting, timer = v.resetting, e.timer.rst
     clear(e, now)

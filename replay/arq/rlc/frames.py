@@ -15,15 +15,16 @@ FRAME_OCTETS = LARGEST_PDU_BYTES + 96
 
 FRAME = dtype(
     [
-        *((name, np.int64) for name in ("start", "jump", "sdu", "skip", "cut", "kept", "report", "answered")),
+        *((name, np.int64) for name in ("start", "end", "jump", "sdu", "skip", "cut", "kept", "report", "answered")),
         ("octets", np.uint8, (FRAME_OCTETS,)),
     ]
 )
 """`start`: the position in the sender's stream of the first octet of data; after the first end of an SDU positions go
-on `jump` later. `sdu`: the number of the SDU with that octet, `skip` of its octets came before; -1: not known. `cut`:
-the first indicator ends an SDU that is not whole. `kept`: the number of octets in `octets`: all, or those
-before the data. `report`: the number of the status report that a STATUS PDU is of, `answered`: of the last one that was
-answered before an AMD PDU was sent, or with it; neither is on the air, and 0 stands for none."""
+on `jump` later. `end`: the position after the last one, in unacknowledged mode. `sdu`: the number of the SDU with that
+octet, `skip` of its octets came before; -1: not known. `cut`: the first indicator ends an SDU that is not whole.
+`kept`: the number of octets in `octets`: all, or those before the data. `report`: the number of the status report that
+a STATUS PDU is of, `answered`: of the last one that was answered before an AMD PDU was sent, or with it; neither is on
+the air, and 0 stands for none."""
 
 
 def frames(capacity: int, parameters: Any) -> Any:
@@ -34,7 +35,8 @@ def frames(capacity: int, parameters: Any) -> Any:
 @kernel
 def copy_frame(frame: Any, to: Any, octets: int) -> None:
     """Copy a PDU into another."""
-    to.start, to.jump, to.sdu, to.skip, to.cut = frame.start, frame.jump, frame.sdu, frame.skip, frame.cut
+    to.start, to.end, to.jump, to.sdu = frame.start, frame.end, frame.jump, frame.sdu
+    to.skip, to.cut = frame.skip, frame.cut
     to.kept, to.report, to.answered = frame.kept, frame.report, frame.answered
     for i in range(frame.kept):
         to.octets[i] = frame.octets[i]

@@ -13,8 +13,8 @@ from multitracer.replay.arq.rlc.queue import QUEUE, append_sdu, drop_waiting
 from multitracer.replay.arq.stretches import above_dtype, hand_over, lose
 
 __all__ = [
-    "carries_data", "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "on_air", "receive",
-    "total_delivered", "wants",
+    "carries_data", "copy_frame", "expire", "gone", "next_frame", "next_timer", "note", "offer", "on_air", "receive",
+    "restarted", "span", "total_delivered", "wants",
 ]  # fmt: skip
 
 TM_FRAME = numbers("sdu start")
@@ -150,3 +150,21 @@ def note(e: TmEntity, log: Any, now: int, side: int, why: int) -> None:
 def copy_frame(frame: Any, to: Any, octets: int) -> None:
     """Copy a PDU into another."""
     to.sdu, to.start = frame.sdu, frame.start
+
+
+@kernel
+def span(e: TmEntity, frame: Any) -> tuple[int, int]:
+    """Nothing is ever repeated."""
+    return 0, 0
+
+
+@kernel
+def gone(frame: Any, octets: int) -> tuple[int, int]:
+    """The octets of what is in the frame."""
+    return frame.start, frame.start + octets
+
+
+@kernel
+def restarted(e: TmEntity) -> int:
+    """There is no reset."""
+    return -1

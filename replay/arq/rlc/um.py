@@ -23,8 +23,8 @@ from multitracer.replay.arq.rlc.segmentation import fill, most_ends, read_indica
 from multitracer.replay.arq.stretches import above_dtype, lose
 
 __all__ = [
-    "carries_data", "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "on_air", "receive",
-    "total_delivered", "wants",
+    "carries_data", "copy_frame", "expire", "gone", "next_frame", "next_timer", "note", "offer", "on_air", "receive",
+    "restarted", "span", "total_delivered", "wants",
 ]  # fmt: skip
 
 HEAD_BYTES = 1
@@ -150,6 +150,7 @@ def next_frame(e: UmEntity, frame: Any, now: int) -> int:
     extended = fill(q, sn, frame, HEAD_BYTES, e.p.pdu_bytes, e.p.li_octets, 0, e.p.marks_start)
     frame.octets[0] = sn << 1 | extended
     frame.sdu = -1  # SDUs may be dropped between
+    frame.end = q.v.front - q.v.moved
     e.v.vt_us = (sn + 1) % MODULUS
     _free(e)
     e.counts.sent += 1
@@ -221,3 +222,21 @@ def expire(e: UmEntity, now: int) -> None:
             drop_waiting(q, v.next + 1)
         e.counts.discarded += 1
     _free(e)
+
+
+@kernel
+def span(e: UmEntity, frame: Any) -> tuple[int, int]:
+    """Nothing is ever repeated."""
+    return 0, 0
+
+
+@kernel
+def gone(frame: Any, octets: int) -> tuple[int, int]:
+    """The octets of what is in the frame."""
+    return frame.start, frame.end
+
+
+@kernel
+def restarted(e: UmEntity) -> int:
+    """There is no reset."""
+    return -1

@@ -95,6 +95,7 @@ def entity(parameters: Parameters) -> Any:
     """One connected entity, a record of `state.ENTITY`."""
     e = record(state.ENTITY)
     e.t_due = e.t_rcvs_due = e.look_due = NEVER
+    e.reset_ns = -1
     e.window, e.n2 = parameters.window, parameters.n2
     e.t1, e.t2 = parameters.t1_ns, parameters.t2_ns
     e.t_rcvs = parameters.t_rcvs_ns or parameters.t1_ns

@@ -9,7 +9,7 @@ from typing import Any
 
 from multitracer.compute.kernels import kernel
 from multitracer.replay.arq.fields import NEVER
-from multitracer.replay.arq.notes import EXPIRED
+from multitracer.replay.arq.notes import EXPIRED, FULL, HELD, STOPPED
 from multitracer.replay.arq.notes import note as write
 from multitracer.replay.arq.orders import RESET as RESET_LINK
 from multitracer.replay.arq.orders import STOP, next_order, order_due
@@ -249,9 +249,11 @@ def on_unnumbered(e: Any, m: int, now: int) -> None:
     if m == SABM:
         flush(e, now)
         e.resets_seen += 1
+        e.reset_ns = now
         e.state = ABM
         e.urgent = DUE_UA
     elif m == UA and (e.state == RESETTING or e.state == RELEASING):
+        e.reset_ns = now
         e.state = ABM if e.state == RESETTING else DETACHED
         e.urgent = 0
         e.poll_count = 0
@@ -368,7 +370,7 @@ def total_delivered(e: Any) -> int:
 
 @kernel
 def note(e: Any, log: Any, now: int, side: int, why: int) -> None:
-    """Log resets, what they flushed, XOFF and XON since the last look; timers wait for the next frame or arrival."""
+    """Log resets, what they flushed, XOFF, XON and what holds new data; timers wait for the next frame or arrival."""
     if why == EXPIRED:
         return
     resets = e.resets + e.resets_seen
@@ -382,9 +384,31 @@ def note(e: Any, log: Any, now: int, side: int, why: int) -> None:
     if e.xons != e.noted_xons:
         write(log, now, side, XON, 0, 0, 0)
         e.noted_xons = e.xons
+    held = FULL * int(e.filled >= e.window) + STOPPED * int(e.xoff != 0 or e.peer_busy != 0)
+    if held != e.noted_held:
+        write(log, now, side, HELD, 0, e.next_octet, held)
+        e.noted_held = held
 
 
 @kernel
 def copy_frame(frame: Any, to: Any, octets: int) -> None:
     """Copy a frame into another."""
     to.header, to.position = frame.header, frame.position
+
+
+@kernel
+def span(e: Any, frame: Any) -> tuple[int, int]:
+    """The characters of an information frame."""
+    return frame.position, frame.position + (frame.header >> COUNT_AT)
+
+
+@kernel
+def gone(frame: Any, octets: int) -> tuple[int, int]:
+    """What is lost is repeated."""
+    return 0, 0
+
+
+@kernel
+def restarted(e: Any) -> int:
+    """When UA answered this end's SABM, or the peer's SABM came."""
+    return e.reset_ns

@@ -45,14 +45,14 @@ _SENDER = numbers(
 )
 _RECEIVER = numbers(
     "vr span requests request_from asked_slots t_rcvs_due ack ack_due busy expected xoff x x_sent level level_time",
-    "fresh look_due xoff_since xoff_ns",
+    "fresh look_due xoff_since xoff_ns reset_ns",
 )
 """`x` is the condition to tell the peer, `xoff` the one that the peer sent, since when, and how long before that (ns);
-`fresh`: nothing came since a reset."""
+`fresh`: nothing came since a reset; `reset_ns`: when this end heard of the end of one last (-1: never)."""
 _PARAMETERS = numbers(
     "window n2 t1 t2 t_rcvs room frame_bytes piggyback reject flush_queue drain high low every_nr persistent release"
 )
-_NOTED = numbers("noted_resets noted_flushed noted_xoffs noted_xons")
+_NOTED = numbers("noted_resets noted_flushed noted_xoffs noted_xons noted_held")
 _SLOTS = (
     "s_position", "s_content", "s_tries", "s_mark", "r_state", "r_position", "r_content", "r_due", "r_tries", "r_first",
 )  # fmt: skip

@@ -38,8 +38,8 @@ from multitracer.replay.arq.sr.state import NACKED, NACKS_DUE, RESENDS, SLOTS, T
 from multitracer.replay.arq.stretches import hand_over, lose
 
 __all__ = [
-    "carries_data", "copy_frame", "expire", "next_frame", "next_timer", "note", "offer", "on_air", "receive",
-    "total_delivered", "wants",
+    "carries_data", "copy_frame", "expire", "gone", "next_frame", "next_timer", "note", "offer", "on_air", "receive",
+    "restarted", "span", "total_delivered", "wants",
 ]  # fmt: skip
 
 TIMEOUT, ACK_TIMEOUT = codes(2, OWN)
@@ -359,3 +359,21 @@ def note(e: Any, log: Any, now: int, side: int, why: int) -> None:
     for _ in range(e.state.expired):
         write(log, now, side, TIMEOUT, 0, number(e.state.va, place) % MODULUS, 0)
         place = e.sent[place].next
+
+
+@kernel
+def span(e: Any, frame: Any) -> tuple[int, int]:
+    """The octets of a frame's SDU."""
+    return frame.start, frame.start + frame.octets
+
+
+@kernel
+def gone(frame: Any, octets: int) -> tuple[int, int]:
+    """What is lost is repeated."""
+    return 0, 0
+
+
+@kernel
+def restarted(e: Any) -> int:
+    """There is no reset."""
+    return -1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.kernels import kernel, merged
 from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.tcp import ends
 from multitracer.replay.tcp.ends import CLOSED, SYN_RECEIVED, SYN_SENT, add_write, clear, connect, place, post_syn
@@ -82,7 +82,7 @@ def continue_sending(tcp: Any, k: int, now: int) -> None:
     send_ack(tcp, k, now)
 
 
-@kernel
+@merged
 def open_connection(tcp: Any, k: int, now: int) -> None:
     """Send a SYN; without SYNs the connection is open at once."""
     end = tcp.ends[k]
@@ -134,7 +134,7 @@ def receive(tcp: Any, k: int, packet: Any, now: int) -> None:
     set_timer(end)
 
 
-@kernel
+@merged
 def shake_hands(tcp: Any, k: int, packet: Any, now: int) -> None:
     """Go on with the handshake: answer a SYN, or open when the own SYN is acknowledged."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -154,7 +154,7 @@ def shake_hands(tcp: Any, k: int, packet: Any, now: int) -> None:
         send_syn(tcp, k, now)
 
 
-@inlined
+@merged
 def take_ack(tcp: Any, k: int, packet: Any, now: int) -> None:
     """Take in an acknowledgement (tcp_ack)."""
     end = tcp.ends[k]
@@ -178,7 +178,7 @@ def take_ack(tcp: Any, k: int, packet: Any, now: int) -> None:
         alert(tcp, k, packet, acked, duplicate, news, now)
 
 
-@inlined
+@merged
 def take_off_queue(tcp: Any, k: int, prior: int, packet: Any, now: int) -> None:
     """Forget the segments that are acknowledged, take a round trip from them, restart the timer.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import kernel, merged
 from multitracer.replay.tcp.ends import place
 from multitracer.replay.tcp.linux24.sacks import BEYOND_HIGH_SEQ, note_reordering
 from multitracer.replay.tcp.linux24.sending import new_data, resend_lost, retransmit
@@ -26,7 +26,7 @@ def mark_lost(tcp: Any, k: int, below: int) -> None:
             end.lost_out += 1
 
 
-@kernel
+@merged
 def update_scoreboard(tcp: Any, k: int, now: int) -> None:
     """Mark what duplicate ACKs show to be lost: with FACK all but `reordering` segments below the highest SACKed."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -40,7 +40,7 @@ def update_scoreboard(tcp: Any, k: int, now: int) -> None:
         mark_timed_out(tcp, k, now)
 
 
-@kernel
+@merged
 def below_sacked(tcp: Any, k: int) -> int:
     """The number above which less than `reordering` segments are SACKed: what lies below it and came not is lost."""
     end = tcp.ends[k]
@@ -60,7 +60,7 @@ def head_timed_out(tcp: Any, k: int, now: int) -> bool:
     return ticks(rules, now) - ticks(rules, tcp.board[k, place(tcp, end.una)].sent_ns) > end.rto
 
 
-@kernel
+@merged
 def mark_timed_out(tcp: Any, k: int, now: int) -> None:
     """Mark all as lost that was sent longer ago than the RTO."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -72,7 +72,7 @@ def mark_timed_out(tcp: Any, k: int, now: int) -> None:
             end.lost_out += 1
 
 
-@kernel
+@merged
 def is_loss(tcp: Any, k: int, now: int) -> bool:
     """Whether it is time to recover (tcp_time_to_recover)."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -100,14 +100,14 @@ def limit_counted(end: Any) -> None:
         note_reordering(end, out)
 
 
-@kernel
+@merged
 def uncount(end: Any, acked: int) -> None:
     """Without SACK, an ACK covers a hole and segments counted by duplicate ACKs (tcp_remove_reno_sacks)."""
     end.sacked_out = max(end.sacked_out - (acked - 1), 0)
     limit_counted(end)
 
 
-@kernel
+@merged
 def alert(tcp: Any, k: int, packet: Any, acked: int, duplicate: bool, news: int, now: int) -> None:
     """Go on after an ACK that is a duplicate, reports SACKed segments, or comes in another state than OPEN."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -134,7 +134,7 @@ def alert(tcp: Any, k: int, packet: Any, acked: int, duplicate: bool, news: int,
     resend_lost(tcp, k, now)
 
 
-@kernel
+@merged
 def leave_state(tcp: Any, k: int, packet: Any) -> bool:
     """Leave a state when its high_seq is acknowledged; true if the ACK has done all it can."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -157,7 +157,7 @@ def leave_state(tcp: Any, k: int, packet: Any) -> bool:
     return False
 
 
-@kernel
+@merged
 def leave_cwr(end: Any) -> None:
     """End the reduction for a local drop."""
     if end.una != end.high_seq:
@@ -165,7 +165,7 @@ def leave_cwr(end: Any) -> None:
         end.ca = OPEN
 
 
-@kernel
+@merged
 def leave_disorder(end: Any, rules: Any) -> None:
     """End a disorder; with an undo still possible, DSACKs are awaited until more is acknowledged."""
     undo_by_dsack(end)
@@ -174,7 +174,7 @@ def leave_disorder(end: Any, rules: Any) -> None:
         end.ca = OPEN
 
 
-@kernel
+@merged
 def go_on_after_timeout(tcp: Any, k: int, packet: Any, acked: int, now: int) -> None:
     """Send more of what the timeout has marked as lost, unless the timeout was spurious."""
     end = tcp.ends[k]
@@ -185,7 +185,7 @@ def go_on_after_timeout(tcp: Any, k: int, packet: Any, acked: int, now: int) -> 
         resend_lost(tcp, k, now)
 
 
-@kernel
+@merged
 def recover_on(tcp: Any, k: int, packet: Any, acked: int, duplicate: bool) -> bool:
     """Take an ACK in a recovery; true if it shows a loss."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -198,7 +198,7 @@ def recover_on(tcp: Any, k: int, packet: Any, acked: int, duplicate: bool) -> bo
     return undo_partial(end, rules, packet, acked)
 
 
-@kernel
+@merged
 def begin_recovery(tcp: Any, k: int, acked: int, duplicate: bool, now: int) -> bool:
     """Enter recovery if it is time to; else stay in order, or in disorder."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -223,7 +223,7 @@ def begin_recovery(tcp: Any, k: int, acked: int, duplicate: bool, now: int) -> b
     return True
 
 
-@kernel
+@merged
 def stay(end: Any) -> None:
     """Be in order, or in disorder while something is missing (tcp_try_to_open)."""
     if end.retrans_out == 0:
@@ -238,7 +238,7 @@ def stay(end: Any) -> None:
     moderate(end)
 
 
-@kernel
+@merged
 def time_out(tcp: Any, k: int, now: int) -> None:
     """Take all that was not SACKed for lost, and send the first segment again with a window of one."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -255,7 +255,7 @@ def time_out(tcp: Any, k: int, now: int) -> None:
     start_timer(end, rules, now)
 
 
-@kernel
+@merged
 def mark_all_lost(tcp: Any, k: int) -> None:
     """Mark what was not SACKed as lost; an undo is possible if nothing of it was sent again before."""
     end = tcp.ends[k]

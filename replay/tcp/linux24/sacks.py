@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import kernel, merged
 from multitracer.replay.arq.fields import codes
 from multitracer.replay.tcp.ends import place
 from multitracer.replay.tcp.linux24.state import LOSS, RECOVERY
@@ -22,7 +22,7 @@ def note_reordering(end: Any, metric: int) -> None:
         end.fack = 0
 
 
-@kernel
+@merged
 def is_dsack(packet: Any) -> bool:
     """Whether the first block reports a duplicate: below the ACK, or within the second block (RFC 2883, 4)."""
     if packet.left[0] < packet.ack:
@@ -30,7 +30,7 @@ def is_dsack(packet: Any) -> bool:
     return packet.blocks > 1 and packet.left[1] <= packet.left[0] and packet.right[0] <= packet.right[1]
 
 
-@kernel
+@merged
 def tag(tcp: Any, k: int, packet: Any, prior: int) -> int:
     """Mark what a packet reports; `prior` was SND.UNA before its ACK. Returns bits."""
     end = tcp.ends[k]
@@ -56,7 +56,7 @@ def tag(tcp: Any, k: int, packet: Any, prior: int) -> int:
     return news
 
 
-@kernel
+@merged
 def highest(packet: Any) -> int:
     """The end of the highest block."""
     found = 0
@@ -65,7 +65,7 @@ def highest(packet: Any) -> int:
     return found
 
 
-@kernel
+@merged
 def is_overtaken(tcp: Any, k: int, seq: int, duplicate: bool, in_hole: bool) -> bool:
     """Whether a report of a segment shows that others overtook it: it was never sent again, or came twice."""
     segment = tcp.board[k, place(tcp, seq)]
@@ -76,7 +76,7 @@ def is_overtaken(tcp: Any, k: int, seq: int, duplicate: bool, in_hole: bool) -> 
     return segment.retrans == 0 and segment.sendings == 1 and in_hole
 
 
-@kernel
+@merged
 def overtaken_by_ack(tcp: Any, k: int, prior: int, top_sacked: int) -> int:
     """The place of the first segment acknowledged now that was sent once and lay in a hole; a large number if none."""
     end = tcp.ends[k]
@@ -87,7 +87,7 @@ def overtaken_by_ack(tcp: Any, k: int, prior: int, top_sacked: int) -> int:
     return end.top
 
 
-@kernel
+@merged
 def tag_one(tcp: Any, k: int, seq: int, duplicate: bool, count: int) -> int:
     """Mark one segment as SACKed; returns SACKED_NEW if it was not before."""
     end, segment = tcp.ends[k], tcp.board[k, place(tcp, seq)]
@@ -108,7 +108,7 @@ def tag_one(tcp: Any, k: int, seq: int, duplicate: bool, count: int) -> int:
     return news
 
 
-@kernel
+@merged
 def clear_lost(end: Any, segment: Any) -> None:
     """A segment marked as lost has come; its retransmission is taken for the one that did."""
     segment.lost = 0
@@ -124,7 +124,7 @@ def clear_retrans(end: Any, segment: Any) -> None:
     end.retrans_out -= 1
 
 
-@kernel
+@merged
 def find_lost_retransmissions(tcp: Any, k: int, right: int) -> int:
     """Mark retransmissions as lost when what was sent after them has come; without FACK, `reordering` later."""
     end = tcp.ends[k]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.kernels import inlined, kernel, merged
 from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.tcp.ends import last_number, place, post_ack, post_segment, report_blocks
 from multitracer.replay.tcp.linux24.state import RECOVERY
@@ -84,7 +84,7 @@ def resend_lost(tcp: Any, k: int, now: int) -> None:
         resend_holes(tcp, k, now)
 
 
-@kernel
+@merged
 def resend_holes(tcp: Any, k: int, now: int) -> None:
     """Send again what lies below the highest SACKed, though it is not marked as lost."""
     end = tcp.ends[k]
@@ -110,7 +110,7 @@ def send_ack(tcp: Any, k: int, now: int) -> None:
     end.dsack = 0
 
 
-@kernel
+@merged
 def post_dsack(tcp: Any, k: int, now: int) -> None:
     """Put an ACK with a DSACK into the box."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import kernel, merged
 from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.tcp.rfc.timing import ticks
 
@@ -28,7 +28,7 @@ def sample(end: Any, rules: Any, since: int, now: int) -> None:
     end.rto = min((end.srtt >> 3) + end.rttvar, rules.max_rto)
 
 
-@kernel
+@merged
 def follow(end: Any, rules: Any, error: int) -> None:
     """Let srtt and the deviation follow; what falls counts an eighth, and rttvar falls once a window at most."""
     end.srtt += error
@@ -52,7 +52,7 @@ def start_timer(end: Any, rules: Any, now: int) -> None:
     end.rtx_ns = after(rules, now, end.rto)
 
 
-@kernel
+@merged
 def restart_timer(end: Any, rules: Any, now: int) -> None:
     """Restart the timer, or stop it if nothing is outstanding (tcp_ack_packets_out)."""
     end.rtx_ns = NEVER if end.una == end.top else after(rules, now, end.rto)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import kernel, merged
 from multitracer.replay.tcp.ends import place
 from multitracer.replay.tcp.linux24.sacks import note_reordering
 from multitracer.replay.tcp.linux24.state import OPEN
@@ -12,7 +12,7 @@ from multitracer.replay.tcp.linux24.windows import moderate
 from multitracer.replay.tcp.rfc.timing import ticks
 
 
-@kernel
+@merged
 def is_original(end: Any, rules: Any, packet: Any) -> bool:
     """Whether an ACK answers what was sent before the first retransmission (tcp_packet_delayed)."""
     if end.retrans_stamp == 0:
@@ -60,7 +60,7 @@ def undo_by_dsack(end: Any) -> None:
         end.undo_marker = 0
 
 
-@kernel
+@merged
 def undo_partial(end: Any, rules: Any, packet: Any, acked: int) -> bool:
     """Whether the first hole is to be marked as lost after a partial ACK; not if that answers an original."""
     if may_undo(end, rules, packet):
@@ -72,7 +72,7 @@ def undo_partial(end: Any, rules: Any, packet: Any, acked: int) -> bool:
     return not rules.sack or end.fackets_out > end.reordering
 
 
-@kernel
+@merged
 def undo_loss(tcp: Any, k: int, packet: Any) -> bool:
     """Undo a timeout: nothing counts as lost any more."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]

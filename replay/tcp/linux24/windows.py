@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.kernels import inlined, kernel, merged
 from multitracer.replay.tcp.linux24.parameters import UNLIMITED
 from multitracer.replay.tcp.linux24.state import CWR, RECOVERY
 from multitracer.replay.tcp.rfc.timing import ticks
@@ -19,7 +19,7 @@ def in_flight(end: Any) -> int:
     return end.top - end.una - end.sacked_out - end.lost_out + end.retrans_out
 
 
-@inlined
+@merged
 def grow(end: Any) -> None:
     """Slow start up to ssthresh, then one segment a window (tcp_cong_avoid)."""
     if end.cwnd <= end.ssthresh:
@@ -63,7 +63,7 @@ def moderate(end: Any) -> None:
     end.cwnd = min(end.cwnd, in_flight(end) + MAX_BURST)
 
 
-@kernel
+@merged
 def restart(end: Any, rules: Any, now: int) -> None:
     """Halve the window for each RTO of a pause, down to the initial window (tcp_cwnd_restart)."""
     if end.una != end.top:

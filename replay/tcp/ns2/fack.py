@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.kernels import inlined, kernel, merged
 from multitracer.replay.arq.fields import NEVER, codes
 from multitracer.replay.tcp.ns2.acks import DUPACKS, take_new
 from multitracer.replay.tcp.ns2.output import advance, grow, halve, output, resend, stop_timing
@@ -20,7 +20,7 @@ NO_HOLE = -1
 NO_LIMIT, *_ = codes(1)
 
 
-@inlined
+@merged
 def hear_fack(tcp: Any, k: int, packet: Any, now: int) -> None:
     """Take in an ACK, and send what it allows."""
     e, rules, ack = tcp.ends[k], tcp.rules[k & 1], packet.ack
@@ -43,7 +43,7 @@ def hear_fack(tcp: Any, k: int, packet: Any, now: int) -> None:
         send_fack(tcp, k, rules.max_burst, now)
 
 
-@kernel
+@merged
 def stay(tcp: Any, k: int, packet: Any, now: int) -> None:
     """An ACK in recovery: the window grows; one without blocks for all that was sent before recovery ends it.
 
@@ -93,7 +93,7 @@ def look_ahead(e: Any, packet: Any) -> None:
     e.next = max(e.next, e.fack)
 
 
-@kernel
+@merged
 def recover(tcp: Any, k: int, now: int) -> None:
     """Halve ssthresh, fall to a window of one and resend the first packet that is not acknowledged."""
     e, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -135,7 +135,7 @@ def mark(tcp: Any, k: int, packet: Any) -> int:
     return arrived
 
 
-@kernel
+@merged
 def drop_acknowledged(tcp: Any, k: int) -> int:
     """Take what is acknowledged off the scoreboard; how many of those were resent."""
     e, mask, arrived = tcp.ends[k], tcp.board.shape[1] - 1, 0
@@ -146,7 +146,7 @@ def drop_acknowledged(tcp: Any, k: int) -> int:
     return arrived
 
 
-@kernel
+@merged
 def is_overtaken(tcp: Any, k: int, packet: Any) -> int:
     """Whether a block shows that a resend was lost again: something sent after it has arrived."""
     e, mask, lost = tcp.ends[k], tcp.board.shape[1] - 1, 0
@@ -160,7 +160,7 @@ def is_overtaken(tcp: Any, k: int, packet: Any) -> int:
     return lost
 
 
-@kernel
+@merged
 def next_hole(tcp: Any, k: int) -> int:
     """The first packet on the scoreboard that is neither SACKed nor resent."""
     e, mask = tcp.ends[k], tcp.board.shape[1] - 1
@@ -190,7 +190,7 @@ def send_fack(tcp: Any, k: int, burst: int, now: int) -> None:
             return
 
 
-@kernel
+@merged
 def time_out_fack(tcp: Any, k: int, now: int) -> None:
     """The retransmission timer expired: go back to the first packet that is not acknowledged, recovery or not.
 

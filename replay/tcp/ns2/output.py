@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.kernels import inlined, kernel, merged
 from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.tcp.ns2.parameters import NEWRENO
 from multitracer.replay.tcp.ns2.state import SHORTS
@@ -21,7 +21,7 @@ def window(e: Any, rules: Any) -> int:
     return min(int(e.cwnd) + e.inflation, rules.window)
 
 
-@inlined
+@merged
 def octets_of(e: Any, rules: Any, seq: int) -> int:
     """A packet's octets on the wire."""
     if seq == 0:
@@ -29,7 +29,7 @@ def octets_of(e: Any, rules: Any, seq: int) -> int:
     return rules.segment_octets if e.shorts == e.short_first else short_octets(e, rules, seq)
 
 
-@kernel
+@merged
 def short_octets(e: Any, rules: Any, seq: int) -> int:
     """A packet's octets when some of those to be acknowledged are short."""
     for at in range(e.short_first, e.shorts):
@@ -131,7 +131,7 @@ def is_first(e: Any) -> bool:
     return e.una == e.first + 1
 
 
-@inlined
+@merged
 def bursts(e: Any, rules: Any) -> int:
     """How many packets an ACK may let out; 0: no limit."""
     return NEWRENO_BURST if rules.variant == NEWRENO and e.dupacks > 0 else rules.max_burst

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.kernels import merged
 from multitracer.replay.tcp.ns2.acks import DUPACKS, cut_for_timeout, take_and_grow
 from multitracer.replay.tcp.ns2.output import (
     advance,
@@ -21,7 +21,7 @@ from multitracer.replay.tcp.ns2.state import BY_DUPACKS, RECOVERED
 from multitracer.replay.tcp.ns2.timer import restart_timer
 
 
-@inlined
+@merged
 def hear_reno(tcp: Any, k: int, ack: int, now: int) -> None:
     """Take in an ACK, and send what it allows: on new data, and from the third duplicate on.
 
@@ -40,7 +40,7 @@ def hear_reno(tcp: Any, k: int, ack: int, now: int) -> None:
         send_window(tcp, k, bursts(e, rules), now)
 
 
-@inlined
+@merged
 def leave(e: Any) -> None:
     """New data ends a recovery; Reno's with the first ACK, NewReno's with one of all that was sent at its start."""
     e.inflation = e.partial = 0
@@ -48,7 +48,7 @@ def leave(e: Any) -> None:
         e.reduction = RECOVERED
 
 
-@kernel
+@merged
 def take_partial(tcp: Any, k: int, ack: int, now: int) -> None:
     """NewReno stays in recovery: it takes what left the network off the window and resends the next hole.
 
@@ -71,7 +71,7 @@ def take_partial(tcp: Any, k: int, ack: int, now: int) -> None:
     resend(tcp, k, e.una, now)
 
 
-@kernel
+@merged
 def take_duplicate(tcp: Any, k: int, now: int) -> None:
     """Count a duplicate ACK: limited transmit, fast retransmit, or a larger window in recovery."""
     e, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -86,7 +86,7 @@ def take_duplicate(tcp: Any, k: int, now: int) -> None:
         send_one(tcp, k, now)
 
 
-@kernel
+@merged
 def retransmit_fast(tcp: Any, k: int, now: int) -> None:
     """Halve the window and resend the first packet that is not acknowledged."""
     e, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -99,7 +99,7 @@ def retransmit_fast(tcp: Any, k: int, now: int) -> None:
     e.inflation = DUPACKS
 
 
-@kernel
+@merged
 def time_out_reno(tcp: Any, k: int, now: int) -> None:
     """The retransmission timer expired."""
     e, rules = tcp.ends[k], tcp.rules[k & 1]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.kernels import inlined, kernel, merged
 from multitracer.replay.tcp.ns2.acks import DUPACKS, cut_for_timeout, take_and_grow, take_new
 from multitracer.replay.tcp.ns2.output import advance, halve, is_first, output, resend, send_one, stop_timing, window
 from multitracer.replay.tcp.ns2.state import BY_DUPACKS
@@ -17,7 +17,7 @@ from multitracer.replay.tcp.ns2.timer import restart_timer
 NO_HOLE = -1
 
 
-@inlined
+@merged
 def hear_sack1(tcp: Any, k: int, packet: Any, now: int) -> None:
     """Take in an ACK, and send what it allows."""
     e, ack = tcp.ends[k], packet.ack
@@ -41,7 +41,7 @@ def hear_sack1(tcp: Any, k: int, packet: Any, now: int) -> None:
         send_pipe(tcp, k, now)
 
 
-@kernel
+@merged
 def take_duplicate(tcp: Any, k: int, now: int) -> None:
     """Count a duplicate ACK that SACKs something new: limited transmit, or recovery."""
     e, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -53,7 +53,7 @@ def take_duplicate(tcp: Any, k: int, now: int) -> None:
         send_one(tcp, k, now)
 
 
-@kernel
+@merged
 def recover(tcp: Any, k: int, now: int) -> None:
     """Halve the window and resend the first packet that is not acknowledged; three packets have left the pipe."""
     e, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -67,7 +67,7 @@ def recover(tcp: Any, k: int, now: int) -> None:
     resend(tcp, k, e.una, now)
 
 
-@kernel
+@merged
 def take_partial(tcp: Any, k: int, packet: Any, now: int) -> None:
     """Stay in recovery: the packet resent has left the pipe too; back-off ends. What is sent next stays as it is."""
     e = tcp.ends[k]
@@ -78,7 +78,7 @@ def take_partial(tcp: Any, k: int, packet: Any, now: int) -> None:
     e.backoff = 1
 
 
-@kernel
+@merged
 def leave(tcp: Any, k: int, ack: int, now: int) -> None:
     """All that was sent when recovery began has arrived; this ACK does not open the window."""
     e = tcp.ends[k]
@@ -110,7 +110,7 @@ def clear(tcp: Any, k: int) -> None:
     e.sacked_end = e.resent_end = 0
 
 
-@kernel
+@merged
 def next_hole(tcp: Any, k: int) -> int:
     """The first packet below the highest SACK that is neither SACKed nor resent."""
     e, mask = tcp.ends[k], tcp.board.shape[1] - 1
@@ -155,7 +155,7 @@ def has_room(e: Any, rules: Any) -> bool:
     return e.next < e.window_una + window(e, rules)
 
 
-@kernel
+@merged
 def time_out_sack1(tcp: Any, k: int, now: int) -> None:
     """The retransmission timer expired: forget the scoreboard; duplicate ACKs do nothing until new data arrives."""
     e, rules = tcp.ends[k], tcp.rules[k & 1]

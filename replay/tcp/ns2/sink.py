@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.kernels import inlined, merged
 from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.tcp.ns2.timer import next_timer
 from multitracer.replay.tcp.packets import ACK, posted
@@ -12,7 +12,7 @@ from multitracer.replay.tcp.packets import ACK, posted
 NOTHING = -1
 
 
-@inlined
+@merged
 def take_data(tcp: Any, k: int, packet: Any, now: int) -> None:
     """Take in a packet and acknowledge it, now or later."""
     e, rules, seq = tcp.ends[k], tcp.rules[k & 1], packet.seq
@@ -27,13 +27,13 @@ def take_data(tcp: Any, k: int, packet: Any, now: int) -> None:
         acknowledge(tcp, k, seq, now)
 
 
-@inlined
+@merged
 def may_wait(e: Any, seq: int) -> bool:
     """Whether an ACK may be delayed: of the last packet in order, if it filled no gap and is not the first."""
     return seq == e.expected - 1 and seq == e.highest - 1 and seq != e.first
 
 
-@inlined
+@merged
 def keep(tcp: Any, k: int, seq: int) -> None:
     """Keep a packet until it is in order, and hand over all that are now."""
     e, mask = tcp.ends[k], tcp.board.shape[1] - 1
@@ -66,7 +66,7 @@ def acknowledge(tcp: Any, k: int, seq: int, now: int) -> None:
     next_timer(e)
 
 
-@kernel
+@merged
 def report(tcp: Any, k: int, seq: int, row: Any) -> None:
     """Write SACK blocks: the one that holds packet `seq`, then those reported before that it does not contain.
 
@@ -93,7 +93,7 @@ def report(tcp: Any, k: int, seq: int, row: Any) -> None:
         remember(e, blocks, left, right)
 
 
-@inlined
+@merged
 def left_of(tcp: Any, k: int, seq: int) -> int:
     """The first packet of the block that packet `seq` is in."""
     mask = tcp.board.shape[1] - 1
@@ -102,7 +102,7 @@ def left_of(tcp: Any, k: int, seq: int) -> int:
     return seq
 
 
-@inlined
+@merged
 def right_of(tcp: Any, k: int, seq: int) -> int:
     """The end of the block that packet `seq` is in."""
     mask = tcp.board.shape[1] - 1
@@ -111,7 +111,7 @@ def right_of(tcp: Any, k: int, seq: int) -> int:
     return seq
 
 
-@inlined
+@merged
 def forget(e: Any, at: int) -> None:
     """Take a block out of those reported before."""
     e.history -= 1
@@ -119,7 +119,7 @@ def forget(e: Any, at: int) -> None:
         e.left[n], e.right[n] = e.left[n + 1], e.right[n + 1]
 
 
-@inlined
+@merged
 def remember(e: Any, blocks: int, left: int, right: int) -> None:
     """Put a block before those reported before; one too many is dropped."""
     e.history = min(e.history + 1, blocks)
@@ -128,7 +128,7 @@ def remember(e: Any, blocks: int, left: int, right: int) -> None:
     e.left[0], e.right[0] = left, right
 
 
-@kernel
+@merged
 def expire_delay(tcp: Any, k: int, now: int) -> None:
     """Acknowledge the packet whose ACK waited."""
     acknowledge(tcp, k, tcp.ends[k].waiting, now)

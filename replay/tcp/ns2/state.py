@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import merged
 from multitracer.replay.arq.fields import NEVER, codes, dtype, numbers, table
 from multitracer.replay.tcp.interface import Tcp
 from multitracer.replay.tcp.ns2.parameters import RULES, Parameters
@@ -67,7 +67,7 @@ def tcp(parameters: tuple[Parameters, Parameters], connections: int) -> Tcp:
     return made
 
 
-@kernel
+@merged
 def begin(e: Any, rules: Any) -> None:
     """Make an end anew: nothing sent, received or written; its counters are 0."""
     e.established, e.first = 1 - rules.syn, 1 - rules.syn
@@ -79,7 +79,7 @@ def begin(e: Any, rules: Any) -> None:
     e.timer_ns = e.rtx_ns = e.ack_ns = NEVER
 
 
-@kernel
+@merged
 def begin_sender(e: Any, rules: Any) -> None:
     """Windows, estimator and scoreboard of a sender that has sent nothing."""
     e.una = e.window_una = e.next = e.top = e.fack = e.first
@@ -92,7 +92,7 @@ def begin_sender(e: Any, rules: Any) -> None:
     e.resent_end = e.sacked_end = e.resent = e.board_first = e.board_end = 0
 
 
-@kernel
+@merged
 def begin_sink(e: Any) -> None:
     """A sink to which nothing came."""
     e.expected, e.highest, e.answered = e.first, e.first + 1, e.first + 1

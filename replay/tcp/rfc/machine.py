@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.kernels import inlined, kernel, merged
 from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.tcp.ends import CLOSED, OPEN, SYN_RECEIVED, SYN_SENT, add_write, clear, connect, place
 from multitracer.replay.tcp.packets import ACK, DATA, FIN, SYN
@@ -72,7 +72,7 @@ def set_timer(end: Any) -> None:
     end.timer_ns = min(end.rtx_ns, end.ack_ns)
 
 
-@kernel
+@merged
 def open_connection(tcp: Any, k: int, now: int) -> None:
     """Send a SYN; without SYNs the connection is open at once."""
     end = tcp.ends[k]
@@ -117,7 +117,7 @@ def receive(tcp: Any, k: int, packet: Any, now: int) -> None:
     set_timer(end)
 
 
-@kernel
+@merged
 def shake_hands(tcp: Any, k: int, packet: Any, now: int) -> None:
     """Go on with the handshake: answer a SYN, or open when the own SYN is acknowledged."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -135,14 +135,14 @@ def shake_hands(tcp: Any, k: int, packet: Any, now: int) -> None:
         transmit_syn(tcp, k, now)
 
 
-@inlined
+@merged
 def remember_timestamp(end: Any, packet: Any) -> None:
     """Echo the timestamp of this packet from now on, unless it is above what was acknowledged last (RFC 1323, 3.4)."""
     if packet.seq <= end.last_ack and packet.sent_ns > end.ts_recent:
         end.ts_recent = packet.sent_ns
 
 
-@inlined
+@merged
 def take_ack(tcp: Any, k: int, packet: Any, now: int) -> None:
     """Take in an acknowledgement: of new data, or a duplicate (RFC 5681, 2; with SACK one that reports new data)."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -162,7 +162,7 @@ def take_ack(tcp: Any, k: int, packet: Any, now: int) -> None:
         duplicate(tcp, k, now)
 
 
-@inlined
+@merged
 def measure(tcp: Any, k: int, packet: Any, now: int) -> None:
     """Take round trips from an ACK of new data: by timestamp or the segment timed, and as tcptrace takes them."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -183,7 +183,7 @@ def measure(tcp: Any, k: int, packet: Any, now: int) -> None:
         end.timed = 0
 
 
-@inlined
+@merged
 def take_data(tcp: Any, k: int, packet: Any, now: int) -> None:
     """Take in data or a FIN, and owe an ACK: at once for what is out of order or fills a gap (RFC 5681, 4.2)."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -196,7 +196,7 @@ def take_data(tcp: Any, k: int, packet: Any, now: int) -> None:
         end.closing = rules.fin
 
 
-@inlined
+@merged
 def owe_ack(end: Any, rules: Any, now: int) -> None:
     """Owe an ACK for a segment in order: at once if it is the last of `ack_every`, else when the ACK timer expires."""
     end.owed += 1

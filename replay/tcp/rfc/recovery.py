@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.kernels import inlined, merged
 from multitracer.replay.tcp.rfc.parameters import FACK, NEWRENO, RENO, SACK
 from multitracer.replay.tcp.rfc.scoreboard import forget_all, is_lost, send_holes
 from multitracer.replay.tcp.rfc.sending import send_limited, send_window, transmit
@@ -12,7 +12,7 @@ from multitracer.replay.tcp.rfc.timing import back_off, start_timer, stop_timer
 from multitracer.replay.tcp.rfc.windows import grow, halve
 
 
-@kernel
+@merged
 def duplicate(tcp: Any, k: int, now: int) -> None:
     """Count a duplicate ACK: it inflates Reno's and NewReno's window in a recovery."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -25,7 +25,7 @@ def duplicate(tcp: Any, k: int, now: int) -> None:
         enter(tcp, k, now)
 
 
-@kernel
+@merged
 def is_loss(tcp: Any, k: int) -> bool:
     """Whether the first segment outstanding counts as lost: by duplicate ACKs, IsLost (RFC 6675, 5), or FACK."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -36,7 +36,7 @@ def is_loss(tcp: Any, k: int) -> bool:
     return rules.variant == SACK and not rules.pipe_rule and is_lost(tcp, k, end.una)
 
 
-@kernel
+@merged
 def may_recover(end: Any, rules: Any) -> bool:
     """Whether duplicate ACKs are not merely those of what a timeout, or an earlier recovery, sent again.
 
@@ -47,7 +47,7 @@ def may_recover(end: Any, rules: Any) -> bool:
     return end.una >= end.recover if rules.variant > NEWRENO else end.una > end.recover
 
 
-@kernel
+@merged
 def enter(tcp: Any, k: int, now: int) -> None:
     """Retransmit the first segment outstanding, and begin to recover with half the window."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -66,7 +66,7 @@ def enter(tcp: Any, k: int, now: int) -> None:
     end.cwnd = end.ssthresh + (rules.dupthresh if rules.variant <= NEWRENO else 0)
 
 
-@inlined
+@merged
 def advance(tcp: Any, k: int, acked: int, now: int) -> None:
     """Let recovery or the window go on after an ACK of `acked` new numbers; SND.UNA has moved, the timer not."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -90,7 +90,7 @@ def restart_timer(end: Any, rules: Any, now: int) -> None:
         start_timer(end, rules, now)
 
 
-@kernel
+@merged
 def partial(tcp: Any, k: int, acked: int, now: int) -> None:
     """Go on after an ACK of a part of what was outstanding when recovery began.
 
@@ -108,7 +108,7 @@ def partial(tcp: Any, k: int, acked: int, now: int) -> None:
     transmit(tcp, k, end.una, now)
 
 
-@kernel
+@merged
 def leave(end: Any, rules: Any) -> None:
     """End a recovery: the window is deflated, NewReno's to what is in flight and one (RFC 6582, 3.2, 3a)."""
     end.recovering = 0
@@ -118,7 +118,7 @@ def leave(end: Any, rules: Any) -> None:
         end.cwnd = min(end.ssthresh, max(end.top - end.una, 1) + 1)
 
 
-@kernel
+@merged
 def time_out(tcp: Any, k: int, now: int) -> None:
     """Go back to the first segment outstanding with a window of one.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.kernels import kernel, merged
 from multitracer.replay.tcp.ends import place
 from multitracer.replay.tcp.rfc.parameters import FACK, SACK
 from multitracer.replay.tcp.rfc.sending import edge, transmit
 
 
-@kernel
+@merged
 def update(tcp: Any, k: int, packet: Any) -> int:
     """Mark what a packet reports, and return how many segments are new among it."""
     end = tcp.ends[k]
@@ -25,7 +25,7 @@ def update(tcp: Any, k: int, packet: Any) -> int:
     return end.sacked - before
 
 
-@inlined
+@merged
 def forget_below(tcp: Any, k: int, ack: int) -> None:
     """Take what is acknowledged now off the scoreboard."""
     end = tcp.ends[k]
@@ -35,7 +35,7 @@ def forget_below(tcp: Any, k: int, ack: int) -> None:
     end.fack = max(end.fack, ack)
 
 
-@kernel
+@merged
 def forget_all(tcp: Any, k: int) -> None:
     """Empty the scoreboard after a timeout: the receiver may have thrown away what it reported (RFC 2018, 8)."""
     end = tcp.ends[k]
@@ -59,13 +59,13 @@ def lost_below(tcp: Any, k: int) -> int:
     return seq if above >= tcp.rules[k & 1].dupthresh else end.una
 
 
-@kernel
+@merged
 def is_lost(tcp: Any, k: int, seq: int) -> bool:
     """Whether a segment that is not SACKed counts as lost (RFC 6675, IsLost)."""
     return seq < lost_below(tcp, k)
 
 
-@kernel
+@merged
 def set_pipe(tcp: Any, k: int) -> int:
     """Segments in flight (RFC 6675, SetPipe): what is neither SACKed nor lost, and what was sent again."""
     end = tcp.ends[k]
@@ -76,7 +76,7 @@ def set_pipe(tcp: Any, k: int) -> int:
     return pipe
 
 
-@kernel
+@merged
 def awnd(tcp: Any, k: int) -> int:
     """Segments in flight by FACK: all above the highest SACKed, and what was sent again and not SACKed."""
     end = tcp.ends[k]
@@ -96,7 +96,7 @@ def next_hole(tcp: Any, k: int, below: int) -> int:
     return 0
 
 
-@kernel
+@merged
 def rescue(tcp: Any, k: int) -> int:
     """The highest segment outstanding and not SACKed, once a recovery; 0 if there is none (RFC 6675, NextSeg 4)."""
     end = tcp.ends[k]
@@ -109,7 +109,7 @@ def rescue(tcp: Any, k: int) -> int:
     return 0
 
 
-@kernel
+@merged
 def next_segment(tcp: Any, k: int) -> int:
     """What is to be sent next in a recovery (RFC 6675, NextSeg; all holes first in FACK and `pipe`); 0 for nothing."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -126,7 +126,7 @@ def next_segment(tcp: Any, k: int) -> int:
     return seq
 
 
-@kernel
+@merged
 def in_flight(tcp: Any, k: int) -> int:
     """Segments in flight by the rule of this end's variant."""
     rules = tcp.rules[k & 1]
@@ -135,7 +135,7 @@ def in_flight(tcp: Any, k: int) -> int:
     return tcp.ends[k].pipe if rules.pipe_rule else set_pipe(tcp, k)
 
 
-@kernel
+@merged
 def send_holes(tcp: Any, k: int, now: int) -> None:
     """Send in a recovery while less is in flight than the congestion window."""
     end = tcp.ends[k]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.kernels import inlined, kernel, merged
 from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.tcp.ends import last_number, place, post_ack, post_segment, post_syn
 from multitracer.replay.tcp.rfc.timing import start_timer
@@ -50,7 +50,7 @@ def send_window(tcp: Any, k: int, now: int) -> None:
             transmit(tcp, k, end.nxt, now)
 
 
-@kernel
+@merged
 def send_limited(tcp: Any, k: int, now: int) -> None:
     """Send a new segment for each of the first duplicate ACKs (RFC 3042)."""
     end = tcp.ends[k]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.kernels import inlined, kernel, merged
 from multitracer.replay.arq.fields import NEVER
 
 INITIAL_AFTER_SYN_NS = 3_000_000_000
@@ -22,7 +22,7 @@ def ticks(rules: Any, now: int) -> int:
     return (now + rules.phase_ns) // rules.tick_ns
 
 
-@kernel
+@merged
 def elapsed(rules: Any, since: int, now: int) -> int:
     """Time from `since` to `now` as the clock shows it, one tick at least."""
     if rules.up:
@@ -30,7 +30,7 @@ def elapsed(rules: Any, since: int, now: int) -> int:
     return max(ticks(rules, now) - ticks(rules, since), 1) * rules.tick_ns
 
 
-@kernel
+@merged
 def expiry(rules: Any, now: int, interval: int) -> int:
     """When a timer of `interval` expires: at a tick of the clock."""
     first = ticks(rules, now + rules.tick_ns - 1) if rules.up else ticks(rules, now)
@@ -53,7 +53,7 @@ def sample(end: Any, rules: Any, since: int, now: int) -> None:
     set_rto(end, rules, end.srtt + max(rules.tick_ns, 4 * end.rttvar))
 
 
-@kernel
+@merged
 def sample_bsd(end: Any, rules: Any, rtt: int) -> None:
     """4.4BSD's tcp_xmit_timer: srtt is 8 times, rttvar 4 times its value in ticks; `rtt` counts from 1."""
     if end.srtt != 0:
@@ -94,7 +94,7 @@ def back_off(end: Any, rules: Any) -> None:
         end.srtt = 0
 
 
-@kernel
+@merged
 def restart_after_syn(end: Any, rules: Any) -> None:
     """Forget a SYN's timeouts when the connection is open; without a sample the RTO is 3 s at least (RFC 6298, 5.7)."""
     if end.backoff:

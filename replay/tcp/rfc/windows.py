@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.kernels import kernel, merged
 
 
-@inlined
+@merged
 def grow(end: Any) -> None:
     """Let the window grow for an ACK of new data: slow start, or congestion avoidance."""
     if end.cwnd < end.ssthresh:
@@ -25,14 +25,14 @@ def halve(end: Any, rules: Any) -> None:
         end.ssthresh = max((end.top - end.una - end.limited) / 2, 2)
 
 
-@kernel
+@merged
 def begin(end: Any, rules: Any) -> None:
     """Windows of a connection that has just opened; one segment if a SYN was lost (RFC 5681, 3.1)."""
     end.cwnd = 1 if end.syns > 1 else rules.initial_window
     end.ssthresh = rules.ssthresh
 
 
-@kernel
+@merged
 def restart(end: Any, rules: Any, now: int) -> None:
     """Begin with the initial window again after a pause longer than the RTO (RFC 5681, 4.1)."""
     if end.una == end.top and now - end.last_sent_ns > end.rto_ns:

@@ -84,6 +84,22 @@ def test_octets_count_for_the_times_by_which_they_had_come(
     assert alone.tolist() == [int(sizes[rows["first_ns"] <= time].sum()) for time in times]
 
 
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 3)), max_size=30), st.integers(1, 3), st.booleans())
+def test_a_slotted_frame_takes_the_first_opportunity_with_room(
+    offers: list[tuple[int, int]], per_slot: int, eager: bool
+) -> None:
+    """On the grid after any silence, an offer at an opportunity's very time included; packets past the entity too."""
+    given_ = [(slot * SLOT_NS + [0, 1, 7 * MS, SLOT_NS - 1][at], 0, 10, at % 2, at % 2) for slot, at in sorted(offers)]
+    ways = [Direction(DELAY_NS, SLOT_NS, per_slot, eager=eager) for _ in (0, 1)]
+    used: dict[int, int] = {}
+    for time, *_ in given_:
+        slot = next(k for k in range(-(-time // SLOT_NS), 200) if used.get(k, 0) < per_slot)
+        used[slot] = used.get(slot, 0) + 1
+    sent = [row[0] for row in events(engine("raw", *ways, source(given_)).run(200 * SLOT_NS), SENT)]
+    assert sent == [slot * SLOT_NS for slot in sorted(used) for _ in range(used[slot])]
+
+
 @settings(max_examples=20, deadline=None)
 @given(offered, few_losses)
 def test_raw_frames_leave_at_the_same_times_either_way(offers: list[tuple[int, ...]], lost: list[int]) -> None:

@@ -122,7 +122,7 @@ def test_a_released_call_ends_the_run() -> None:
     kernels.choose(0)
     lost = {"channel__model": "gilbert", "channel__good_s": 8, "channel__bad_s": 1000, "channel__start": "good"}
     one = run(scenario(**CALL, **lost, link__rlp__after_n2="release"), 1)
-    assert one["ended"] == "no transfer was complete when the link was given up, by 200 s"
+    assert one["ended"].startswith("no transfer was complete when the link was given up, by ")
     assert one["throughput_bps"] == 0
 
 
