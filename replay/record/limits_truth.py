@@ -6,6 +6,7 @@ when the bottleneck had octets, whether a segment was lost, and which window was
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -63,9 +64,102 @@ class Transfer:
         """Its retransmissions."""
         return [one for one in resends(self.run) if self._is_own(one.copy)]
 
+    @cached_property
+    def trips(self) -> list[tuple[int, int]]:
+        """When each round trip was measured, and how long it was: of segments sent once, by their acknowledgement.
 
-def largest(run: SimulatedRun) -> Transfer | None:
-    """The transfer of most data; None if there was none."""
+        Nothing may have been sent again since: the acknowledgement could have waited for that (Karn's algorithm).
+        """
+        return list(self._trips())
+
+    def _trips(self) -> Iterator[tuple[int, int]]:
+        sendings = {copy.packet.seq: copy for copy in self.copies}
+        again = [-1, *(copy.sent_ns for copy in self.copies if copy.packet.sending > 0)]
+        una = 1
+        for state in self.states:
+            acked = sendings.get(state.seen.una - 1) if state.seen.una > una and state.came is not None else None
+            latest = again[bisect_left(again, state.time_ns) - 1]
+            if acked is not None and acked.packet.sending == 0 and acked.sent_ns >= latest:
+                yield state.time_ns, state.time_ns - acked.sent_ns
+            una = max(una, state.seen.una)
+
+    def waits_for_timer(self, one: Resend) -> bool:
+        """Whether a timer was to expire: something outstanding was lost, or all acknowledgements of it were."""
+        if not (one.spurious and self.on_its_way(one)):
+            return True
+        at = one.copy.sent_ns
+        una = next((state.seen.una for state in reversed(self.states) if state.time_ns < at), 0)
+        sent = [copy for copy in self.copies if copy.sent_ns < at and copy.packet.seq >= una]
+        return bool({copy.packet.seq for copy in sent} - {copy.packet.seq for copy in sent if copy.taken})
+
+    def earlier(self, copy: Copy) -> Copy | None:
+        """The copy of the same segment that was sent before this one."""
+        same = self.sendings[copy.packet.seq]
+        place = same.index(copy)
+        return same[place - 1] if place else None
+
+    @cached_property
+    def sendings(self) -> dict[int, list[Copy]]:
+        """By segment, its copies as they were sent."""
+        found: dict[int, list[Copy]] = {}
+        for copy in self.copies:
+            found.setdefault(copy.packet.seq, []).append(copy)
+        return found
+
+    def on_its_way(self, one: Resend) -> bool:
+        """Whether an earlier copy of a resend, or an acknowledgement of it, was on its way then, and came."""
+        at = one.copy.sent_ns
+        came = self._first_arrival(one.copy)
+        answered = (ack.came_ns or 0 for ack in self._answers(one) if ack.taken)
+        return came is not None and (came > at or any(when > at for when in answered))
+
+    def acks_lost(self, one: Resend) -> list[Copy]:
+        """The acknowledgements that the receiver sent of an earlier copy, none of which came."""
+        return [ack for ack in self._answers(one) if not ack.taken]
+
+    def _first_arrival(self, copy: Copy) -> int | None:
+        """When an earlier copy of a segment that was sent again came to the receiver."""
+        before = [each for each in self.sendings[copy.packet.seq] if each.sent_ns < copy.sent_ns and each.taken]
+        return min((each.came_ns for each in before if each.came_ns is not None), default=None)
+
+    def _answers(self, one: Resend) -> list[Copy]:
+        """What acknowledges a segment and was sent after an earlier copy had come, before the resend did."""
+        came, end = self._first_arrival(one.copy), one.copy.came_ns
+        if came is None:
+            return []
+        return [
+            ack for ack in self.acks
+            if ack.packet.ack > one.copy.packet.seq and came <= ack.sent_ns and (end is None or ack.sent_ns < end)
+        ]  # fmt: skip
+
+    @cached_property
+    def acks(self) -> list[Copy]:
+        """What the other end sent."""
+        flow, end = self.flow, 1 - self.end
+        return [one for one in self.run.copies if one.segment.flow is flow and one.segment.end == end]
+
+    def waited_from(self, at: int) -> int:
+        """Since when the timer that ran out at a time had been waited for."""
+        news, una = self.copies[0].sent_ns, 0
+        for state in self.states:
+            if state.time_ns >= at:
+                break
+            moved = state.seen.una > una or (state.came is not None and state.came.packet.blocks > 0)
+            if moved:
+                news = state.time_ns
+            una = max(una, state.seen.una)
+        first = next((one.sent_ns for one in self.copies if one.packet.seq >= una and one.sent_ns >= news), at)
+        outstanding = any(one.packet.seq >= una and one.sent_ns < news for one in self.copies)
+        return news if outstanding else min(first, at)
+
+    def repaired(self, at: int) -> int:
+        """When all was acknowledged that had been sent at a time."""
+        top = max(one.packet.seq for one in self.copies if one.sent_ns <= at) + 1
+        return next((one.time_ns for one in self.states if one.seen.una >= top), self.session[1])
+
+
+def transfers(run: SimulatedRun) -> list[Transfer]:
+    """What each end of each connection sent, that with most data first."""
     octets: dict[tuple[int, int], int] = {}
     flows: dict[int, Flow] = {}
     for copy in run.copies:
@@ -73,10 +167,24 @@ def largest(run: SimulatedRun) -> Transfer | None:
             key = copy.segment.flow.number, copy.segment.end
             octets[key] = octets.get(key, 0) + copy.segment.payload_bytes
             flows[key[0]] = copy.segment.flow
-    if not octets:
-        return None
-    number, end = max(octets, key=octets.__getitem__)
-    return Transfer(run, flows[number], end)
+    return [Transfer(run, flows[number], end) for number, end in sorted(octets, key=lambda key: -octets[key])]
+
+
+def largest(run: SimulatedRun) -> Transfer | None:
+    """The transfer of most data; None if there was none."""
+    return next(iter(transfers(run)), None)
+
+
+def causes_of(transfer: Transfer) -> dict[str, Spans]:
+    """The instants of each cause between the first data sent and the last acknowledgement."""
+    start, end = transfer.session
+    repairs = dict(_repairs(transfer))
+    causes = [
+        ("path_stall", stalls(transfer)), ("path_rate", busy(transfer)),
+        ("timeout_recovery", joined(repairs.get(TIMEOUT, []))), ("fast_recovery", joined(repairs.get(FAST, []))),
+        *waits(transfer).items(),
+    ]  # fmt: skip
+    return charged((start, end), causes)
 
 
 def limits(transfer: Transfer) -> dict[str, float] | None:
@@ -84,13 +192,7 @@ def limits(transfer: Transfer) -> dict[str, float] | None:
     start, end = transfer.session
     if end <= start:
         return None
-    repairs = dict(_repairs(transfer))
-    causes = [
-        ("path_stall", stalls(transfer)), ("path_rate", busy(transfer)),
-        ("timeout_recovery", joined(repairs.get(TIMEOUT, []))), ("fast_recovery", joined(repairs.get(FAST, []))),
-        *waits(transfer).items(),
-    ]  # fmt: skip
-    found = charged((start, end), causes)
+    found = causes_of(transfer)
     shares = {name: length(found.get(name, [])) / (end - start) for name in LIMITS}
     shares["unknown"] = 0.0
     return shares
@@ -129,9 +231,13 @@ def _on_the_wire(transfer: Transfer) -> Iterator[tuple[int, int]]:
 
 
 def _on_the_link(transfer: Transfer) -> Iterator[tuple[int, int]]:
-    """From when the link was given each until its last bit left; what it lost left with its time on the air."""
+    """From when the link was given each until its last bit left; what it lost left with its time on the air.
+
+    A link that repairs its losses still has at the end what it neither delivered nor gave up.
+    """
     direction = transfer.run.setting.radio[transfer.end]
     delay = direction.delay_ns - direction.slot_ns
+    repairs = transfer.run.scenario.word("link.protocol") not in UNREPAIRED
     for copy in transfer.copies:
         if copy.given_ns is None or copy.refused:
             continue
@@ -139,7 +245,9 @@ def _on_the_link(transfer: Transfer) -> Iterator[tuple[int, int]]:
             yield copy.given_ns, copy.delivered_ns - delay
         elif copy.lost_ns is not None:
             yield copy.given_ns, copy.lost_ns
-    if transfer.run.scenario.word("link.protocol") in UNREPAIRED:
+        elif repairs:
+            yield copy.given_ns, max(copy.given_ns, transfer.session[1])
+    if not repairs:
         yield from air_times(transfer.run, transfer.end)
 
 
@@ -158,7 +266,7 @@ def air_times(run: SimulatedRun, side: int) -> Iterator[tuple[int, int]]:
 
 def stalls(transfer: Transfer) -> Spans:
     """Stretches of more than two round trips in which data was in flight, none of it lost, and nothing arrived."""
-    trips = list(_trips(transfer))
+    trips = transfer.trips
     lost = {one.copy.packet.seq for one in transfer.resends if not one.spurious}
     flying: list[Copy] = []
     sent, trip, latest = 0, 0, 0
@@ -181,20 +289,6 @@ def stalls(transfer: Transfer) -> Spans:
     return joined(found)
 
 
-def _trips(transfer: Transfer) -> Iterator[tuple[int, int]]:
-    """When each round trip was measured, and how long it was: of segments sent once, by their acknowledgement."""
-    sendings: dict[int, Copy] = {}
-    una = 1
-    for copy in transfer.copies:
-        sendings[copy.packet.seq] = copy
-    for state in transfer.states:
-        if state.seen.una > una and state.came is not None:
-            acked = sendings.get(state.seen.una - 1)
-            if acked is not None and acked.packet.sending == 0:
-                yield state.time_ns, state.time_ns - acked.sent_ns
-        una = max(una, state.seen.una)
-
-
 def _repairs(transfer: Transfer) -> Iterator[tuple[str, Spans]]:
     """The spans of recoveries by a timer, and of those by acknowledgements.
 
@@ -207,12 +301,12 @@ def _repairs(transfer: Transfer) -> Iterator[tuple[str, Spans]]:
     for one in transfer.resends:
         at = one.copy.sent_ns
         if one.trigger == TIMEOUT and one.spurious:
-            wait = _waited_from(transfer, at)
+            wait = transfer.waited_from(at)
         if one.spurious:
             continue
-        end = _repaired(transfer, at)
+        end = transfer.repaired(at)
         if one.trigger == TIMEOUT:
-            by_timer.append((_waited_from(transfer, at), end))
+            by_timer.append((transfer.waited_from(at), end))
         elif one.trigger == RECOVERY and wait:
             by_timer.append((wait, end))
         else:
@@ -221,27 +315,6 @@ def _repairs(transfer: Transfer) -> Iterator[tuple[str, Spans]]:
             wait = 0
     yield TIMEOUT, by_timer
     yield FAST, by_acks
-
-
-def _waited_from(transfer: Transfer, at: int) -> int:
-    """Since when the timer that ran out at a time had been waited for."""
-    news, una = transfer.copies[0].sent_ns, 0
-    for state in transfer.states:
-        if state.time_ns >= at:
-            break
-        moved = state.seen.una > una or (state.came is not None and state.came.packet.blocks > 0)
-        if moved:
-            news = state.time_ns
-        una = max(una, state.seen.una)
-    first = next((one.sent_ns for one in transfer.copies if one.packet.seq >= una and one.sent_ns >= news), at)
-    outstanding = any(one.packet.seq >= una and one.sent_ns < news for one in transfer.copies)
-    return news if outstanding else min(first, at)
-
-
-def _repaired(transfer: Transfer, at: int) -> int:
-    """When all was acknowledged that had been sent at a time."""
-    top = max(one.packet.seq for one in transfer.copies if one.sent_ns <= at) + 1
-    return next((one.time_ns for one in transfer.states if one.seen.una >= top), transfer.session[1])
 
 
 def waits(transfer: Transfer) -> dict[str, Spans]:

@@ -1,7 +1,7 @@
 """The logs of a simulated link: what each end of RLP and of RLC AM sent and received, and which frames the radio lost.
 
-RLC's PDUs carry the octets of the packets that the captures have, so that they can be matched; the models of RLP know
-no PPP, and its characters say only where they stand in their stream.
+RLC's PDUs carry the octets of the packets that the captures have, and RLP's characters those in frames of PPP, so that
+they can be matched. Without PPP, and with compressed headers, characters say only where they stand in their stream.
 """
 
 from __future__ import annotations
@@ -18,21 +18,16 @@ from multitracer.replay.arq import notes
 from multitracer.replay.arq.notes import Log
 from multitracer.replay.engine.direction import Direction
 from multitracer.replay.record.instruments import ARRIVALS, SENT, Happening, Instruments, Lost, Medium, write_lost
+from multitracer.replay.record.link_frames import DATA_PDU, HEAD_BYTES, indicators
+from multitracer.replay.record.recorder import Reader
 from multitracer.replay.record.rlc import RlcMedium
 from multitracer.replay.record.rlp import RLP_RECORDER, RlpMedium
 from multitracer.replay.record.simulated_run import SimulatedRun
 from multitracer.replay.simulate.transport import MEDIA_FLOW
+from multitracer.wire import ppp
 
 SIDES = ("network", "mobile")
 """The wired hop ends at the network's side, A."""
-HEAD_BYTES = 2
-"""Of an AMD PDU (25.322 9.2.1.4)."""
-_DATA = 0x80
-"""The bit of a PDU with data, D/C."""
-_PIGGYBACK = {1: 0x7E, 2: 0x7FFE}
-"""By the octets of a length indicator: this one and the next say that padding follows the data (25.322 9.2.2.8)."""
-_SPECIAL = 3
-"""So many values below those have meanings of their own."""
 
 
 class Stream:
@@ -41,10 +36,10 @@ class Stream:
     def __init__(self) -> None:
         self._begins, self._packets, self.end = list[int](), list[bytes](), 0
 
-    def append(self, octets: int, packet: bytes) -> None:
+    def append(self, octets: int, packet: bytes, *, framed: bool = False) -> None:
         """A packet of so many octets on the link: written with its headers it may be longer, and is cut."""
         self._begins.append(self.end)
-        self._packets.append(packet[:octets].ljust(octets, b"\0"))
+        self._packets.append(ppp_frame(packet, octets) if framed else packet[:octets].ljust(octets, b"\0"))
         self.end += octets
 
     def octets(self, first: int, count: int) -> bytes:
@@ -104,12 +99,13 @@ class LinkLogs:
             self._losses = Losses(run.setting.radio[0]), Losses(run.setting.radio[1])
             if (medium := medium_of(run)) is not None:
                 self._instruments = Instruments(medium, self.directory, SIDES[0], self._start_ns)
-                self._reader = RLP_RECORDER.reader(run.setting.link[0])
+                self._reader = self._rlp_reader(run)
         for time_ns, side, event, *_ in log.rows.tolist():
             if event == notes.SENT:
                 self._losses[side].sent(time_ns)
             elif event in ARRIVALS:
                 self._losses[1 - side].ended(lost=event == notes.ERASED)
+        self._append(run, log)
         if self._instruments is not None:
             rlp = run.scenario.word("link.protocol") == "rlp"
             self._instruments.note(self._reader(log) if rlp else self._pdus(run, log))
@@ -121,17 +117,28 @@ class LinkLogs:
         for name, of_side, size in zip(SIDES, losses, sizes, strict=True):
             write_lost(self.directory, name, of_side.blocks(size))
 
+    def _rlp_reader(self, run: SimulatedRun) -> Reader:
+        """Reads RLP's log with the packets in its characters, where their frames are known."""
+        parameters = run.setting.link[0]
+        if not is_framed(run):
+            return RLP_RECORDER.reader(parameters)
+        return RLP_RECORDER.reader_of(parameters, lambda side, *place: self._streams[side].octets(*place))
+
+    def _append(self, run: SimulatedRun, log: Log) -> None:
+        """Append the packets that the link was given to their side's stream."""
+        framed, past = is_framed(run), run.setting.past
+        for _, side, event, octets, number, flow in log.rows.tolist():
+            if event == notes.OFFERED and not (past and flow == MEDIA_FLOW):
+                copy = run.given.get((side, number)) if flow != MEDIA_FLOW else None
+                self._streams[side].append(octets, copy.segment.octets if copy else b"", framed=framed)
+
     def _pdus(self, run: SimulatedRun, log: Log) -> Iterator[Happening]:
         """What happened to PDUs, with the octets that they carry."""
-        past = run.setting.past
         for row, frame in zip(log.rows.tolist(), log.frames, strict=True):
-            time_ns, side, event, octets, number, flow = row
-            if event == notes.OFFERED and not (past and flow == MEDIA_FLOW):
-                copy = run.given.get((side, number))
-                self._streams[side].append(octets, copy.segment.octets if copy is not None else b"")
-            elif flow != 0:
+            time_ns, side, event, octets, _, flow = row
+            if flow != 0:
                 continue
-            elif event == notes.SENT:
+            if event == notes.SENT:
                 yield Happening(time_ns, side, SENT, self._pdu(run, side, octets, frame))
             elif event in ARRIVALS:
                 yield Happening(time_ns, side, ARRIVALS[event])
@@ -139,7 +146,7 @@ class LinkLogs:
     def _pdu(self, run: SimulatedRun, side: int, octets: int, frame: Any) -> bytes:
         """The octets of a PDU: a control PDU's own, or a header and the data that it stands for."""
         head = frame["octets"][: int(frame["kept"])].tobytes()
-        if not head[0] & _DATA:
+        if not head[0] & DATA_PDU:
             return head[:octets]
         parameters = run.setting.link[side]
         stream, start = self._streams[side], int(frame["start"])
@@ -174,13 +181,28 @@ def _pace_of(run: SimulatedRun, way: str) -> Pace:
     return Pace(8_000_000_000 * run.scenario.whole("link.frame_bytes", way) // direction.rate_bps, 1)
 
 
-def indicators(head: bytes, li_octets: int, size: int) -> tuple[list[int], int, int]:
-    """Where SDUs end in a PDU's data, where its data begins, and how much there is (25.322 9.2.2.8)."""
-    ends, at, more, padded = list[int](), HEAD_BYTES, head[1] & 3 == 1, False
-    while more:
-        word = int.from_bytes(head[at : at + li_octets], "big")
-        at, more, length = at + li_octets, bool(word & 1), word >> 1
-        if 0 < length < _PIGGYBACK[li_octets] - _SPECIAL:
-            ends.append(length)
-        padded = padded or length >= _PIGGYBACK[li_octets]
-    return ends, at, (ends[-1] if ends else 0) if padded else size - at
+def is_framed(run: SimulatedRun) -> bool:
+    """Whether the link's stream is PPP's frames with whole headers."""
+    return run.scenario.flag("link.ppp") and not run.scenario.value("link.vj")
+
+
+def ppp_frame(packet: bytes, octets: int) -> bytes:
+    """A packet in PPP, in exactly so many octets.
+
+    Where address, control and the first octet of the protocol number are left out (RFC 1661 6.5 and 6.6), there is
+    room for what must be escaped; flags fill the rest. A packet that is longer than the model's is cut.
+    """
+    content = escaped(packet)
+    while len(content) + 1 > octets:
+        packet = packet[: len(packet) - 1]
+        content = escaped(packet)
+    return bytes([ppp.FLAG]) * (octets - 1 - len(content)) + content + bytes([ppp.FLAG])
+
+
+def escaped(packet: bytes) -> bytes:
+    """The content of a frame of PPP, with what would be taken for flags escaped (RFC 1662 4.2)."""
+    body = bytes([ppp.IP]) + packet
+    body += (ppp.fcs16(body) ^ 0xFFFF).to_bytes(ppp.FCS_BYTES, "little")
+    for octet in (ppp.ESCAPE, ppp.FLAG):
+        body = body.replace(bytes([octet]), bytes([ppp.ESCAPE, octet ^ ppp.ESCAPE_XOR]))
+    return body

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, TypeAlias
 
 from multitracer.link.pace import Pace
 from multitracer.model.errors import UsageError
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 LARGEST_BYTES = datagrams.LARGEST_BYTES
 """What a packet of the capture has room for."""
 CHARACTERS_A_LINE = 16
+Text: TypeAlias = Callable[[int, int, int], bytes]
+"""Gives the characters of a side's stream: so many from a position on."""
 
 _ROWS_EACH = 20
 """Rows that an opportunity adds to the log at most: four frames, and twice four events of each side."""
@@ -85,8 +87,12 @@ class RlpRecorder:
 
     def reader(self, parameters: entity.Parameters) -> Reader:
         """Reads the log of one run, part by part."""
+        return self.reader_of(parameters, lambda _, first, count: characters(first, count))
+
+    def reader_of(self, parameters: entity.Parameters, text: Text) -> Reader:
+        """The same, with the characters of each side's stream from `text`."""
         came = [(-1, -1), (-1, -1)]
-        return lambda log: _happenings(log, parameters, came)
+        return lambda log: _happenings(log, parameters, came, text)
 
 
 def characters(first: int, count: int) -> bytes:
@@ -105,22 +111,24 @@ _TYPE = (1 << state.S_AT) - 1
 """The bits of a header that hold N(S) and N(R), or M."""
 
 
-def _happenings(log: Log, parameters: entity.Parameters, came: list[tuple[int, int]]) -> Iterator[Happening]:
+def _happenings(
+    log: Log, parameters: entity.Parameters, came: list[tuple[int, int]], text: Text
+) -> Iterator[Happening]:
     """The rows of RLP's log; a reset is the peer's where a SABM has just come, flow control always is.
 
-    `came` keeps from one part to the next what came to each side last: when, and its type.
+    An end that resets the link by itself does so with its SABM, before which frames may wait in its device. `came`
+    keeps from one part to the next what came to each side last: when, and its type.
     """
     for (time_ns, side, event, *_), (header, position) in zip(log.rows.tolist(), log.frames.tolist(), strict=True):
         if event == notes.SENT:
-            text = characters(position, header >> state.COUNT_AT)
-            yield Happening(time_ns, side, SENT, entity.octets_of(header, text, parameters))
+            said = text(side, position, header >> state.COUNT_AT)
+            yield Happening(time_ns, side, SENT, entity.octets_of(header, said, parameters))
         elif event in ARRIVALS:
             if event == notes.RECEIVED:
                 came[side] = (time_ns, header & _TYPE)
             yield Happening(time_ns, side, ARRIVALS[event])
-        elif event in _EVENTS:
-            by_peer = event != state.RESET or came[side] == (time_ns, _SABM)
-            yield Happening(time_ns, side, _EVENTS[event], by_peer=by_peer)
+        elif event in _EVENTS and (event != state.RESET or came[side] == (time_ns, _SABM)):
+            yield Happening(time_ns, side, _EVENTS[event], by_peer=True)
 
 
 RLP_RECORDER = RlpRecorder()

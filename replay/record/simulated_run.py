@@ -26,6 +26,7 @@ from multitracer.replay.record.tcp_packets import (
     Segment,
 )
 from multitracer.replay.simulate import journal
+from multitracer.replay.simulate.link_session import LinkSession, link_session
 from multitracer.replay.simulate.run import setting
 from multitracer.replay.simulate.scenario import Scenario
 from multitracer.replay.simulate.simulation import Setting, Simulation
@@ -126,6 +127,8 @@ class SimulatedRun:
     setting: Setting
     simulation: Simulation
     flows: Flows
+    session: LinkSession | None = None
+    """What its metrics need that the simulation does not count."""
     copies: list[Copy] = field(default_factory=list)
     """All packets, in the order in which they were sent."""
     captured: tuple[list[tuple[int, bytes]], list[tuple[int, bytes]]] = field(default_factory=lambda: ([], []))
@@ -149,7 +152,8 @@ def run_of(scenario: Scenario, seed: int, start_ns: int, hear: Callable[[Simulat
     made = setting(scenario, seed)
     kernels.choose(EVENTS_A_PACKET * _packets(scenario, made))
     simulation = Simulation(made, ROWS)
-    run = SimulatedRun(scenario, made, simulation, Flows(form_of(scenario, simulation), start_ns))
+    flows = Flows(form_of(scenario, simulation), start_ns)
+    run = SimulatedRun(scenario, made, simulation, flows, link_session(scenario))
     story = _Story(run)
     for _ in simulation.parts(_part_ns(scenario)):
         engine = simulation.engine
@@ -157,6 +161,8 @@ def run_of(scenario: Scenario, seed: int, start_ns: int, hear: Callable[[Simulat
         if max(int(kept.state.noted), int(engine.link.upper.log.state.noted)) > ROWS:
             raise UsageError("more happens in a moment of this scenario than a recording has room for")
         story.read(kept, engine.log)
+        if run.session is not None:
+            run.session.hear(simulation)
         hear(run, engine.log)
         engine.clear()
         kept.state.rows = kept.state.noted = 0

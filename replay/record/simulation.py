@@ -16,9 +16,14 @@ import pandas as pd
 
 from multitracer.parsers import pcap, tcpstats
 from multitracer.replay.arq import notes
+from multitracer.replay.arq.notes import Log
 from multitracer.replay.engine.loop import NO_SDU
+from multitracer.replay.record.accounting_truth import LinkAccounting, accounting_of
+from multitracer.replay.record.blame_truth import blame_of
+from multitracer.replay.record.findings_truth import TrueFindings
 from multitracer.replay.record.instruments import START_NS
 from multitracer.replay.record.limits_truth import largest, limits
+from multitracer.replay.record.link_frames import LOGGED, LinkFrames
 from multitracer.replay.record.link_logs import SIDES, LinkLogs
 from multitracer.replay.record.simulated_run import SimulatedRun, State, run_of
 from multitracer.replay.record.tcp_truth import Resend, resends
@@ -37,20 +42,26 @@ NO_THRESHOLD = 1 << 30
 def record_simulation(scenario: Scenario, seed: int, directory: Path) -> dict[str, Any]:
     """Run a seed of a scenario, and write its recording into a directory; gives the metrics."""
     run = recorded(scenario, seed, directory)
-    return metrics(scenario, run.simulation)
+    return metrics(scenario, run.simulation, run.session)
 
 
 def recorded(scenario: Scenario, seed: int, directory: Path) -> SimulatedRun:
     """The same; gives the run."""
     directory.mkdir(parents=True, exist_ok=True)
     logs = LinkLogs(directory, START_NS)
-    run = run_of(scenario, seed, START_NS, logs.hear)
+    frames = LinkFrames()
+
+    def hear(run: SimulatedRun, log: Log) -> None:
+        logs.hear(run, log)
+        frames.hear(run, log)
+
+    run = run_of(scenario, seed, START_NS, hear)
     logs.finish(run)
     for name, end in zip(CAPTURES, (run.sender, 1 - run.sender), strict=True):
         pcap.write(directory / name, [(START_NS + at, octets) for at, octets in run.captured[end]], RAW_IP)
     with (directory / STATE).open("w", encoding="utf-8", newline="\n") as stream:
         tcpstats.write(stream, _states(run))
-    (directory / TRUTH).write_text(json.dumps(truth(run), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    (directory / TRUTH).write_text(json.dumps(truth(run, frames), indent=1, allow_nan=False) + "\n", encoding="utf-8")
     return run
 
 
@@ -71,20 +82,50 @@ def _state(state: State, payload: int) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def truth(run: SimulatedRun) -> dict[str, Any]:
+def truth(run: SimulatedRun, frames: LinkFrames) -> dict[str, Any]:
     """What an analysis of the recording should find; times are from the first packet of TCP on."""
     first_ns = run.copies[0].sent_ns if run.copies else 0
     transfer = largest(run)
+    logged = transfer is not None and run.scenario.word("link.protocol") in LOGGED
+    accounting = accounting_of(frames.of(run, transfer.end) if transfer and logged else None, transfer)
+    true = _findings(accounting, frames)
     return {
         "parameters": run.scenario.parameters,
         "start_ns": START_NS + first_ns,
         "clocks": [{"file": name, "offset_s": 0.0, "drift_ppm": 0.0} for name in CAPTURES],
         "retransmissions": [_resend(one, first_ns) for one in resends(run)],
         "limits": limits(transfer) if transfer is not None else None,
-        "accounting": None,
-        "blame": None,
+        "accounting": accounting.shares if accounting is not None else None,
+        "blame": _blame(true, first_ns) if true is not None else None,
+        "findings": _told(true, first_ns) if true is not None else None,
         "links": links(run),
     }
+
+
+def _findings(accounting: LinkAccounting | None, frames: LinkFrames) -> TrueFindings | None:
+    """All that happened; None where the link's frames are not logged."""
+    if accounting is None:
+        return None
+    side = accounting.side
+    return TrueFindings(accounting, frames.of(side.run, 1 - side.side))
+
+
+def _blame(true: TrueFindings, first_ns: int) -> list[dict[str, Any]]:
+    """Stretches of time with the root to which each is charged, in order of time."""
+    found = blame_of(true)
+    return [
+        {"cause": cause, "start_s": (start - first_ns) / 1e9, "end_s": (end - first_ns) / 1e9}
+        for start, end, cause in sorted((*span, cause) for cause, spans in found.items() for span in spans)
+    ]  # fmt: skip
+
+
+def _told(true: TrueFindings, first_ns: int) -> list[dict[str, Any]]:
+    """What happened, with the kind of the root of each."""
+    return [
+        {"kind": one.kind, "start_s": (one.start_ns - first_ns) / 1e9, "end_s": (one.end_ns - first_ns) / 1e9,
+         "root": one.root.kind}
+        for one in sorted(true.found, key=lambda one: one.start_ns)
+    ]  # fmt: skip
 
 
 def _resend(one: Resend, first_ns: int) -> dict[str, Any]:

@@ -46,6 +46,11 @@ def without(spans: Spans, others: Spans) -> Spans:
     return found
 
 
+def both(spans: Spans, others: Spans) -> Spans:
+    """The instants that are in both of two sets of sorted spans."""
+    return without(spans, without(spans, others))
+
+
 def length(spans: Iterable[tuple[int, int]]) -> int:
     """How long they last together (ns)."""
     return sum(end - start for start, end in spans)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,13 @@ from multitracer.wire.layers import RAW_IP
 
 SAME_INSTANT_NS = 1_000_000
 PROTOCOLS = ("raw", "raw", "sr", "asr", "rlp", "rlc-am", "rlc-am")
+TOLD = (
+    "link-outage", "link-reset", "link-retransmissions", "link-recovery-hole", "flow-control-gap", "timeout",
+    "spurious-timeout", "fast-retransmit", "spurious-fast-retransmit", "local-drop",
+    "receiver-window-limited", "application-limited",
+)  # fmt: skip
+"""The kinds of findings that a truth lists."""
+SLACK_S = 0.001
 VARIANTS = ("reno", "newreno", "sack", "fack", "linux-2.4", "bsd")
 
 
@@ -61,7 +69,7 @@ def _link(draw: np.random.Generator, protocol: str, rate: int) -> dict[str, Any]
     }  # fmt: skip
     trip_s = 2 * keys["link__delay_s"] + 0.2  # timers of the link are longer, else it repeats all that it sends
     if protocol == "rlp":
-        keys |= {"link__ppp": False, "link__rlp__t1_s": trip_s}
+        keys |= {"link__rlp__t1_s": trip_s}
     if protocol == "rlc-am":
         timers = {f"link__rlc_am__{name}_s": trip_s for name in ("poll", "rst", "mrw")}
         keys |= timers | {"link__rlc_am__after_max_rst": "reestablish"}
@@ -141,6 +149,11 @@ class Compared:
     trigger_wrong: list[str] = field(default_factory=list)
     limits: dict[str, float] = field(default_factory=dict)
     """By cause, found less true, in points of a hundred."""
+    accounting: dict[str, float] | None = None
+    blame: dict[str, float] | None = None
+    """The same of the link's session; None where no link is logged."""
+    confirmed_wrong: list[str] = field(default_factory=list)
+    """Findings that are confirmed though nothing of the kind happened then, or though something else set it off."""
 
 
 def compared(one: Case, truth: dict[str, Any], analysis: Analysis) -> Compared:
@@ -168,4 +181,44 @@ def compared(one: Case, truth: dict[str, Any], analysis: Analysis) -> Compared:
     shares = analysis.summary()["limits"]
     if shares and truth["limits"]:
         found.limits = {name: 100 * (shares[name] - truth["limits"][name]) for name in truth["limits"]}
+    if truth["accounting"] is not None:
+        found.accounting, found.blame = link_differences(truth, analysis.summary())
+        found.confirmed_wrong = list(confirmed_wrongly(truth, analysis))
     return found
+
+
+def link_differences(truth: dict[str, Any], summary: dict[str, Any]) -> tuple[dict[str, float], dict[str, float]]:
+    """How far accounting and blame are from the truth, by cause, in points of a hundred of the session."""
+    shares, true = summary["accounting"] or {}, truth["accounting"]
+    accounting = {name: 100 * (shares.get(name, 0.0) - true[name]) for name in true}
+    session_s = sum(one["end_s"] - one["start_s"] for one in truth["blame"])
+    charged = 1 - true["new_data"] - true["link_overhead"]
+    blame: dict[str, float] = {}
+    for one in summary["blame"] or ():
+        blame[one["cause"]] = blame.get(one["cause"], 0.0) + 100 * one["share"]
+    for one in truth["blame"]:
+        share = charged * (one["end_s"] - one["start_s"]) / session_s
+        blame[one["cause"]] = blame.get(one["cause"], 0.0) - 100 * share
+    return accounting, blame
+
+
+def confirmed_wrongly(truth: dict[str, Any], analysis: Analysis) -> Iterator[str]:
+    """The confirmed findings that the truth contradicts: of their kind nothing happened then, or by another root."""
+    offset_s, summary = (truth["start_ns"] - analysis.origin_ns) / 1e9, analysis.summary()
+    for one in summary["findings"]:
+        if one["verdict"] != "confirmed" or one["kind"] not in TOLD:
+            continue
+        start, end = one["start_s"] - offset_s, one["end_s"] - offset_s
+        same = [true for true in truth["findings"] if true["kind"] == one["kind"]]
+        shared = sum(max(0.0, min(end, true["end_s"]) - max(start, true["start_s"])) for true in same)
+        near = [true for true in same if true["start_s"] <= end + SLACK_S and true["end_s"] >= start - SLACK_S]
+        told = f"{one['kind']} at {start:.3f} to {end:.3f} s, {one['because'][:100]}"
+        if not near or shared + SLACK_S < (end - start) / 2:
+            yield f"nothing of the kind: {told}"
+            continue
+        root = one
+        while root["caused_by"] is not None:
+            root = summary["findings"][root["caused_by"]]
+        if root is not one and root["kind"] in TOLD and root["kind"] not in {true["root"] for true in near}:
+            yield f"not by {root['kind']} but {near[0]['root']}: {told}"
+

@@ -14,6 +14,7 @@ from multitracer.model.schema import ACK, MARKS, OPTION_SACK, OPTION_SACK_PERMIT
 from multitracer.tcp import sender as sending
 from multitracer.tcp import sender_state as state
 from multitracer.tcp.connection_rows import Groups
+from multitracer.tcp.packed_rows import pack_word
 from multitracer.tcp.retransmissions import classify
 from multitracer.tcp.scoreboard import EVENT_FIELDS, FACT_FIELDS, PAIR_FIELDS, Scoreboard, SegmentColumns
 
@@ -117,7 +118,7 @@ def replayed(*segments: Segment, room: int = 64) -> Replayed:
     """Replay a sender; `facts` and `pairs` have `room` rows at first, and are doubled when they are too short."""
     frame, count = table(segments), len(segments)
     words = [
-        sending.pack_word(one.sender, int(one.resent), one.flags, one.options, one.size) for one in segments
+        pack_word(one.sender, int(one.resent), one.flags, one.options, one.size) for one in segments
     ]
     found = Replayed(
         np.zeros(state.SENDER_FIELDS, dtype=np.int64), np.empty(2 * count, dtype=np.int64),

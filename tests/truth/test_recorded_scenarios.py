@@ -11,6 +11,10 @@ pytestmark = pytest.mark.slow
 
 BOTH, ONE = (23, 33, 58), (6,)
 """Cases with captures at both ends, two of them with clocks that differ, and with the sender's alone."""
+LOGGED = (2, 12)
+"""Cases with the logs of a link that loses frames: RLC AM, and RLP with a reset."""
+POINTS = 2
+"""Points of a hundred of the session."""
 WITHIN, WITHIN_OF_ONE = 5, 10
 """Points of a hundred by which a cause of limits may be too large."""
 
@@ -38,3 +42,14 @@ def test_the_senders_capture_alone_is_right_or_does_not_know(number: int, tmp_pa
     assert (it.resends, it.spurious_wrong, it.trigger_wrong) == (it.found, [], [])
     assert it.resends >= 7
     assert max(points for name, points in it.limits.items() if name != "unknown") < WITHIN_OF_ONE
+
+
+@pytest.mark.parametrize("number", LOGGED)
+def test_a_links_log_tells_where_its_time_went_and_why(number: int, tmp_path: Path) -> None:
+    """Accounting and blame, cause by cause; and nothing is confirmed that did not happen, or by another root."""
+    it = found(number, tmp_path)
+    assert it.accounting is not None
+    assert it.blame is not None
+    assert max(map(abs, it.accounting.values())) < POINTS
+    assert max(map(abs, it.blame.values())) < POINTS
+    assert it.confirmed_wrong == []

@@ -1,0 +1,288 @@
+"""What happened in a simulated transfer that `analyze` has a name for, and what set each of it off.
+
+Everything is from the state of the simulated ends: which frames the radio lost, when each packet was given to the link,
+delivered or lost, which timers ran out. Kinds and thresholds are those of findings.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import groupby, pairwise
+
+import numpy as np
+
+from multitracer.model.thresholds import Thresholds
+from multitracer.replay.arq import notes
+from multitracer.replay.record.accounting_truth import IDLE, LinkAccounting
+from multitracer.replay.record.limits_truth import Transfer, causes_of
+from multitracer.replay.record.link_frames import SideTruth
+from multitracer.replay.record.simulated_run import Copy
+from multitracer.replay.record.tcp_truth import FAST, TIMEOUT, Resend, lost_by
+
+LIMITS = Thresholds()
+RESENDS = ("timeout", "spurious-timeout", "fast-retransmit", "spurious-fast-retransmit")
+STANDSTILLS = ("link-outage", "link-reset", "link-recovery-hole", "flow-control-gap")
+"""What holds packets or acknowledgements up."""
+REPAIRS = ("link-outage", "link-reset", "link-recovery-hole", "link-retransmissions")
+"""What keeps a window full for longer than it would be."""
+
+
+@dataclass(eq=False)
+class Event:
+    """Something that happened, from a time to another."""
+
+    kind: str
+    start_ns: int
+    end_ns: int
+    cause: Event | None = None
+    resends: Sequence[Resend] = ()
+    lost: Sequence[Copy] = ()
+    """The packets that were lost by it."""
+    idle: str = ""
+    """The cause of the accounting, of an idle link."""
+
+    @property
+    def root(self) -> Event:
+        """Where its chain begins."""
+        return self if self.cause is None else self.cause.root
+
+
+@dataclass
+class TrueFindings:
+    """All that happened to a transfer's link and to the transfers on it."""
+
+    accounting: LinkAccounting
+    other: SideTruth
+    """The link's other direction."""
+    found: list[Event] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for make in (
+            self._outages, self._resets, self._repeats, self._holes, self._gaps, self._drops, self._bursts,
+            self._resends, self._limited, self._idle,
+        ):  # fmt: skip
+            self.found += list(make())
+
+    @cached_property
+    def trip_ns(self) -> int:
+        """The link's round trip."""
+        return self.accounting.side.round_trip_ns
+
+    @cached_property
+    def tcp_trip_ns(self) -> int:
+        """The least round trip of the main transfer."""
+        return min((trip for _, trip in self.accounting.transfers[0].trips), default=0)
+
+    def of_kinds(self, *kinds: str) -> list[Event]:
+        """Those found so far."""
+        return [one for one in self.found if one.kind in kinds]
+
+    def overlapping(self, kinds: Iterable[str], start: int, end: int) -> Event | None:
+        """The one that shares most time with an interval; of equals the latest to begin."""
+        shares = [
+            (min(one.end_ns, end) - max(one.start_ns, start), one.start_ns, one) for one in self.of_kinds(*kinds)
+            if one.start_ns <= end and one.end_ns >= start
+        ]  # fmt: skip
+        return max(shares, key=lambda share: share[:2])[2] if shares else None
+
+    def latest(self, kinds: Iterable[str], begun_by: int, not_over_at: int) -> Event | None:
+        """The one that began last, up to a time, and was not over at another."""
+        near = [one for one in self.of_kinds(*kinds) if one.start_ns <= begun_by and one.end_ns >= not_over_at]
+        return max(near, key=lambda one: one.start_ns, default=None)
+
+    def _outages(self) -> Iterator[Event]:
+        """No frame came either way, and some were lost; to the begin of a reset, if one follows."""
+        rows = [row for rows in self.accounting.side.arrivals for row in rows]
+        good = sorted(row.time_ns for row in rows if row.event == notes.RECEIVED)
+        bad = sorted(row.time_ns for row in rows if row.event == notes.ERASED)
+        least = LIMITS.outage_link_rtts * self.trip_ns
+        for start, after in pairwise(good):
+            end = min([after, *(begin for begin, _ in self.accounting.side.resets if start < begin < after)])
+            lost = bad[bisect_left(bad, start) : bisect_left(bad, end)]
+            if lost and end - lost[-1] > least:
+                end = lost[-1]  # after that nothing was sent
+            if lost and end - start > least:
+                yield Event("link-outage", start, end)
+
+    def _resets(self) -> Iterator[Event]:
+        for start, end in self.accounting.side.resets:
+            yield Event("link-reset", start, end, self.latest(("link-outage",), start, start - self.trip_ns))
+
+    def _repeats(self) -> Iterator[Event]:
+        """Repeats of either side with no longer pause than a round trip."""
+        for side in (self.accounting.side, self.other):
+            again = np.flatnonzero(side.octets.repeat)
+            begin, end = side.frames.begin_ns[again].tolist(), side.frames.end_ns[again].tolist()
+            for start, stop in _groups(begin, end, LIMITS.group_rtts * self.trip_ns):
+                yield Event("link-retransmissions", start, stop, self.overlapping(("link-outage",), start, stop))
+
+    def _holes(self) -> Iterator[Event]:
+        """Nothing was delivered while the link repeated frames of the packet that came next."""
+        least = LIMITS.hole_link_rtts * self.trip_ns
+        for side in (self.accounting.side, self.other):
+            for mine in side.deliveries.values():
+                for before, one in pairwise(mine):
+                    start, end = max(before.delivered_ns, one.first_ns), one.delivered_ns
+                    reset = any(begin < end and stop > start for begin, stop in side.resets)
+                    if end - start > least and one.repeats and not reset:
+                        cause = self.overlapping(("link-outage",), start, end)
+                        yield Event("link-recovery-hole", start, end, cause)
+
+    def _gaps(self) -> Iterator[Event]:
+        """The link was stopped, or data waited for its window: while a frame was repeated that was in it, or not."""
+        side = self.accounting.side
+        again = side.frames.begin_ns[side.octets.repeat].tolist()
+        spans = self.accounting.causes.get("flow_controlled", [])
+        stalls = [(self._stalled(again, *span), span) for span in spans]
+        for why, several in groupby(stalls, key=lambda stall: stall[0]):
+            mine = [span for _, span in several]
+            for start, end in _groups([one for one, _ in mine], [other for _, other in mine], self.trip_ns):
+                cause = self.overlapping(REPAIRS, start - self.trip_ns, end) if why == "repair" else None
+                cause = self._dead(start, end) if why == "window" else cause
+                yield Event("flow-control-gap", start, end, cause)
+
+    def _dead(self, start: int, end: int) -> Event | None:
+        """What let no acknowledgement through for most of a time."""
+        one = self.overlapping(("link-outage", "link-reset"), start, end)
+        shared = min(one.end_ns, end) - max(one.start_ns, start) if one is not None else 0
+        return one if 2 * shared >= end - start else None
+
+    def _stalled(self, again: Sequence[int], start: int, end: int) -> str:
+        """Why new data did not go: `again` are the times of repeats, acknowledged a round trip later at the soonest."""
+        if any(one <= start < other for one, other in self.accounting.side.stopped):
+            return "stop"
+        repeats = bisect_left(again, end) - bisect_right(again, start - self.trip_ns)
+        return "repair" if repeats > 0 else "window"
+
+    def _drops(self) -> Iterator[Event]:
+        """Queues dropped packets."""
+        for one in self.accounting.side.run.copies:
+            if lost_by(one) == "local-drop":
+                yield Event("local-drop", one.sent_ns, one.sent_ns, lost=(one,))
+
+    def _bursts(self) -> Iterator[Event]:
+        """Two segments or more, sent within a round trip, never came; what lost most of them is their cause."""
+        for transfer in self.accounting.transfers:
+            lost = [one for one in transfer.copies if not one.taken]
+            first = 0
+            while first < len(lost):
+                until = lost[first].sent_ns + LIMITS.burst_rtts * self.tcp_trip_ns
+                group = lost[first : bisect_right([one.sent_ns for one in lost], until)]
+                first += len(group)
+                if len(group) >= LIMITS.burst_segments:
+                    known = [event for event in map(self.loser, group) if event is not None]
+                    cause = max(known, key=known.count) if 2 * len(known) >= len(group) else None
+                    yield Event("burst-loss", group[0].sent_ns, group[-1].sent_ns, cause, lost=group)
+
+    def _resends(self) -> Iterator[Event]:
+        """Timeouts and fast retransmissions, each with what it sent again."""
+        for transfer in self.accounting.transfers:
+            for group in _recoveries(transfer.resends):
+                first = group[0]
+                if first.trigger == TIMEOUT:
+                    late = first.spurious and transfer.on_its_way(first)
+                    yield self._resent("spurious-timeout" if late else "timeout", transfer, group)
+                else:
+                    for kind, spurious in (("fast-retransmit", False), ("spurious-fast-retransmit", True)):
+                        if mine := [one for one in group if one.spurious is spurious]:
+                            yield self._resent(kind, transfer, mine)
+
+    def _resent(self, kind: str, transfer: Transfer, group: Sequence[Resend]) -> Event:
+        first, last = group[0].copy, group[-1].copy
+        cause = self._held_up(kind, transfer, group[0]) if group[0].spurious else None
+        if cause is None and not kind.startswith("spurious"):
+            cause = self._lost(transfer, group)
+        return Event(kind, first.sent_ns, last.sent_ns, cause, group)
+
+    def _lost(self, transfer: Transfer, group: Sequence[Resend]) -> Event | None:
+        """What lost the copies before these resends: before the first, else most."""
+        lost = [self.loser(transfer.earlier(one.copy)) for one in group if not one.spurious]
+        known = [one for one in lost if one is not None]
+        if lost and lost[0] is not None:
+            return lost[0]
+        return max(known, key=known.count, default=None)
+
+    def loser(self, copy: Copy | None) -> Event | None:
+        """What lost a packet."""
+        if copy is None:
+            return None
+        at = copy.lost_ns
+        if at is not None and (reset := self._reset_at(at)) is not None:
+            return reset
+        return next((one for one in self.of_kinds("local-drop", "burst-loss") if copy in one.lost), None)
+
+    def _reset_at(self, at: int) -> Event | None:
+        """The reset that flushed what an end lost at a time: with its request, before that, or when the answer came."""
+        resets = self.of_kinds("link-reset")
+        begun = [one for one in resets if one.start_ns <= at <= one.end_ns + self.trip_ns]
+        later = [one for one in resets if one.start_ns > at]
+        return begun[-1] if begun else next(iter(later), None)
+
+    def _held_up(self, kind: str, transfer: Transfer, one: Resend) -> Event | None:
+        """What held up the copy before a needless resend, or its acknowledgement, or lost the latter."""
+        sent = transfer.earlier(one.copy)
+        if sent is None or kind == "spurious-fast-retransmit":
+            return None
+        if not transfer.on_its_way(one):
+            lost = [self.loser(ack) for ack in transfer.acks_lost(one)]
+            return next((found for found in lost if found is not None), None)
+        return self.overlapping(STANDSTILLS, sent.sent_ns, one.copy.sent_ns)
+
+    def _limited(self) -> Iterator[Event]:
+        """The application, or the receiver's window, limited a transfer for longer than a round trip."""
+        for transfer in self.accounting.transfers:
+            found = causes_of(transfer)
+            for name, kind in (("application", "application-limited"), ("receiver_window", "receiver-window-limited")):
+                least = LIMITS.limited_rtts * self.tcp_trip_ns
+                long = [span for span in found.get(name, []) if span[1] - span[0] > least]
+                begin, end = [one for one, _ in long], [other for _, other in long]
+                for start, stop in _groups(begin, end, LIMITS.group_rtts * self.tcp_trip_ns):
+                    yield Event(kind, start, stop)
+
+    def _idle(self) -> Iterator[Event]:
+        """The link was idle for longer than a round trip, once data had been sent."""
+        begun = min(one.session[0] for one in self.accounting.transfers)
+        for name in IDLE:
+            for start, end in self.accounting.causes.get(name, []):
+                if end - start > LIMITS.idle_rtts * self.tcp_trip_ns and start >= begun:
+                    yield Event("idle-link", start, end, self._why_idle(name, start, end), idle=name)
+
+    def _why_idle(self, name: str, start: int, end: int) -> Event | None:
+        if name == "idle_recovery":
+            trip = max(self.trip_ns, self.tcp_trip_ns)
+            return self.latest(RESENDS, end + trip, start - trip)
+        if name == "idle_sender":
+            return self.overlapping(("application-limited",), start, end)
+        return self._most(("link-outage", "receiver-window-limited"), start, end)
+
+    def _most(self, kinds: Sequence[str], start: int, end: int) -> Event | None:
+        """Of the first kind that holds for most of the time; else what shares most."""
+        for kind in kinds:
+            one = self.overlapping((kind,), start, end)
+            if one is not None and min(one.end_ns, end) - max(one.start_ns, start) >= (end - start) / 2:
+                return one
+        return self.overlapping(kinds, start, end)
+
+
+def _groups(begin: Sequence[int], end: Sequence[int], pause: float) -> Iterator[tuple[int, int]]:
+    """Spans of times that follow one another after no longer pause."""
+    first = 0
+    for at in range(1, len(begin) + 1):
+        if at == len(begin) or begin[at] - end[at - 1] > pause:
+            yield begin[first], max(end[first:at])
+            first = at
+
+
+def _recoveries(resends: Sequence[Resend]) -> Iterator[list[Resend]]:
+    """Each timeout or fast retransmission with the resends that follow it."""
+    group: list[Resend] = []
+    for one in resends:
+        if one.trigger in (TIMEOUT, FAST) and group:
+            yield group
+            group = []
+        group.append(one)
+    if group:
+        yield group

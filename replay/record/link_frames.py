@@ -1,0 +1,248 @@
+"""The frames of a simulated link as its own ends know them: what is true of them, whatever a log shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multitracer.replay.arq import notes
+from multitracer.replay.arq.notes import Log
+from multitracer.replay.arq.rlc.am_reset import RESET, RESET_ACK
+from multitracer.replay.engine.direction import Direction
+from multitracer.replay.record.simulated_run import Copy, LinkRow, SimulatedRun
+from multitracer.replay.record.spans import Spans, both, joined
+from multitracer.replay.simulate.frames_sent import (
+    ANSWER,
+    REQUEST,
+    Arrivals,
+    FramesSent,
+    Octets,
+    Offered,
+    air_times,
+    full_windows,
+    held_by,
+    octets_of,
+    resets_of,
+    rlp_frames,
+    together,
+    waited_until,
+)
+from multitracer.replay.simulate.framing import PPP_OCTETS
+from multitracer.replay.simulate.transport import MEDIA_FLOW
+
+HEAD_BYTES = 2
+"""Of an AMD PDU (25.322 9.2.1.4)."""
+DATA_PDU = 0x80
+"""The bit of a PDU with data, D/C."""
+_PIGGYBACK = {1: 0x7E, 2: 0x7FFE}
+"""By the octets of a length indicator: this one and the next say that padding follows the data (25.322 9.2.2.8)."""
+_SPECIAL = 3
+"""So many values below those have meanings of their own."""
+_REQUESTS = {RESET: REQUEST, RESET_ACK: ANSWER}
+LOGGED = ("rlp", "rlc-am")
+"""Protocols whose frames are logged."""
+
+
+class LinkFrames:
+    """What both sides sent, taken from the link's log part by part."""
+
+    def __init__(self) -> None:
+        self._parts: tuple[list[FramesSent], list[FramesSent]] = [], []
+
+    def hear(self, run: SimulatedRun, log: Log) -> None:
+        """The next part of the log."""
+        protocol = run.scenario.word("link.protocol")
+        for side in (0, 1) if protocol in LOGGED else ():
+            direction = run.setting.radio[side]
+            if protocol == "rlp":
+                found = rlp_frames(log.rows, log.frames, side, direction)
+            else:
+                found = _pdus(log, side, direction, run.setting.link[side])
+            self._parts[side].append(found)
+
+    def of(self, run: SimulatedRun, side: int) -> SideTruth:
+        """All that a side sent."""
+        return SideTruth(run, side, (together(self._parts[0]), together(self._parts[1])))
+
+
+class Delivery(NamedTuple):
+    """A packet that the link delivered."""
+
+    delivered_ns: int
+    first_ns: int
+    """When the first frame with an octet of it was sent."""
+    repeats: int
+    """How many repeats of its frames were sent before it was delivered."""
+    copy: Copy
+
+
+class SideTruth:
+    """A side that sends data, and what became of its frames and of its stream."""
+
+    def __init__(self, run: SimulatedRun, side: int, sent: tuple[FramesSent, FramesSent]) -> None:
+        self.run, self.side, self.sent, self.frames = run, side, sent, sent[side]
+
+    @cached_property
+    def packets(self) -> list[tuple[Offered, Copy | None]]:
+        """What it was given to carry, in order, and the packet of TCP that each was."""
+        return list(self._packets())
+
+    def _packets(self) -> Iterator[tuple[Offered, Copy | None]]:
+        past, end = self.run.setting.past, 0
+        framing = PPP_OCTETS if self.run.scenario.flag("link.ppp") else 0
+        for row in self.run.link:
+            if row.event != notes.OFFERED or row.side != self.side or (past and row.what == MEDIA_FLOW):
+                continue
+            copy = self.run.given.get((self.side, row.number)) if row.what != MEDIA_FLOW else None
+            begin, end = end, end + row.octets
+            payload = min(copy.segment.payload_bytes, row.octets - framing) if copy is not None else 0
+            stream = (copy.segment.flow.number, copy.segment.end) if copy is not None else (-1, -1)
+            number = copy.segment.seq if copy is not None else row.number
+            yield Offered(begin, end, row.octets - framing - payload, payload, stream, number), copy
+
+    @cached_property
+    def octets(self) -> Octets:
+        """What its frames' octets were."""
+        return octets_of(self.frames, [one for one, _ in self.packets])
+
+    @cached_property
+    def waiting(self) -> Spans:
+        """When a packet waited: from when its host or the link had it until the link had sent all of it or lost it."""
+        done = waited_until(self.frames, [one for one, _ in self.packets]).tolist()
+        return joined(self._waits(done))
+
+    def _waits(self, done: list[int]) -> Iterator[tuple[int, int]]:
+        own = self.side == 1  # the terminal's host is the one with the link
+        for (_, copy), end in zip(self.packets, done, strict=True):
+            if copy is not None and copy.given_ns is not None:
+                since = copy.sent_ns if own else copy.given_ns
+                yield since, end if copy.lost_ns is None else min(end, copy.lost_ns)
+
+    @cached_property
+    def deliveries(self) -> dict[tuple[int, ...], list[Delivery]]:
+        """By connection and end, the packets that the link delivered, in the order in which it did."""
+        frames, repeat = self.frames, self.octets.repeat
+        carries = np.flatnonzero(frames.data > 0)
+        first, last, begin = frames.first[carries], frames.last[carries], frames.begin_ns[carries]
+        again = np.flatnonzero(repeat[carries])
+        new = np.flatnonzero(~repeat[carries])
+        found: dict[tuple[int, ...], list[Delivery]] = {}
+        for one, copy in self.packets:
+            if copy is None or copy.delivered_ns is None:
+                continue
+            place = int(np.searchsorted(last[new], one.begin, side="right"))
+            first_ns = int(begin[new[place]]) if place < len(new) else copy.delivered_ns
+            low, high = np.searchsorted(begin[again], (first_ns, copy.delivered_ns))
+            near = again[low:high]
+            repeats = int(((first[near] < one.end) & (last[near] > one.begin)).sum())
+            found.setdefault(one.stream, []).append(Delivery(copy.delivered_ns, first_ns, repeats, copy))
+        return {stream: sorted(mine, key=lambda each: each.delivered_ns) for stream, mine in found.items()}
+
+    @cached_property
+    def first_times(self) -> dict[int, tuple[int, int]]:
+        """By the identity of a packet of TCP, from its first frame's begin to the end of its last new one."""
+        new = np.flatnonzero((self.frames.data > 0) & ~self.octets.repeat)
+        first, last = self.frames.first[new], self.frames.last[new]
+        found = {}
+        for one, copy in self.packets:
+            low = int(np.searchsorted(last, one.begin, side="right"))
+            high = int(np.searchsorted(first, one.end, side="left")) - 1
+            if copy is not None and low <= high:
+                found[id(copy)] = int(self.frames.begin_ns[new[low]]), int(self.frames.end_ns[new[high]])
+        return found
+
+    @cached_property
+    def stopped(self) -> Spans:
+        """When its peer had said stop."""
+        return joined(span[:2] for span in held_by(self._changes, notes.STOPPED, self._until))
+
+    @cached_property
+    def held(self) -> Spans:
+        """When its link kept new data back: its window was full and data waited, or its peer had said stop."""
+        full = both(joined(full_windows(self.frames, self._changes, self._until)), self.waiting)
+        return joined([*full, *self.stopped])
+
+    @property
+    def _until(self) -> int:
+        return int(self.run.simulation.engine.until)
+
+    @property
+    def _changes(self) -> Any:
+        """The rows that say what holds its new data."""
+        rows = [row for row in self.run.link if row.event == notes.HELD and row.side == self.side]
+        return {name: np.array([getattr(row, name) for row in rows], dtype=np.int64) for name in LinkRow._fields}
+
+    @cached_property
+    def resets(self) -> Spans:
+        """From the first request of a reset by either side to the first answer."""
+        came = [
+            Arrivals(
+                np.array([row.time_ns for row in rows], dtype=np.int64),
+                np.array([row.event == notes.RECEIVED for row in rows], dtype=np.int64),
+            )
+            for rows in self.arrivals
+        ]
+        return joined(resets_of(self.sent, came, self._until))
+
+    @cached_property
+    def arrivals(self) -> tuple[list[LinkRow], list[LinkRow]]:
+        """What came of the frames to each side, good or damaged, in the order in which the other side sent them."""
+        found: tuple[list[LinkRow], list[LinkRow]] = [], []
+        for row in self.run.link:
+            if row.event in (notes.RECEIVED, notes.ERASED) and row.what == 0:
+                found[row.side].append(row)
+        return found
+
+    @cached_property
+    def round_trip_ns(self) -> int:
+        """From the begin of a full frame to the end of the answer that is sent at once, without a queue."""
+        forth, back = self.run.setting.radio[self.side], self.run.setting.radio[1 - self.side]
+        control = self.sent[1 - self.side]
+        shortest = int(control.octets.min()) if len(control.octets) else 0
+        return _trip(forth, int(self.frames.octets.max(initial=0))) + _trip(back, shortest)
+
+
+def _trip(direction: Direction, octets: int) -> int:
+    """How long a frame takes to the other side; the delay of one with slots has the slot in it."""
+    if direction.slot_ns:
+        return direction.delay_ns
+    return -(-octets * 8_000_000_000 // direction.rate_bps) + direction.delay_ns
+
+
+def _pdus(log: Log, side: int, direction: Direction, parameters: Any) -> FramesSent:
+    """The PDUs of RLC AM in a part of its log."""
+    rows = log.rows
+    own = (rows["event"] == notes.SENT) & (rows["side"] == side) & (rows["what"] == 0)
+    octets = rows["octets"][own]
+    begin, end = air_times(rows["time_ns"][own], octets, direction)
+    pdus = [_pdu(log.frames[at], int(rows[at].octets), parameters) for at in np.flatnonzero(own)]
+    first, last, data, request = np.array(pdus, dtype=np.int64).reshape(-1, 4).T
+    return FramesSent(begin, end, octets, first, last, data, request)
+
+
+def _pdu(frame: Any, octets: int, parameters: Any) -> tuple[int, int, int, int]:
+    """The first octet of the stream, that after the last, how many there are, and whether it resets the link."""
+    head = frame["octets"][: int(frame["kept"])].tobytes()
+    if not head[0] & DATA_PDU:
+        return 0, 0, 0, _REQUESTS.get(head[0] >> 4, 0)
+    start, jump = int(frame["start"]), int(frame["jump"])
+    if parameters.length_indicators:
+        _, _, data = indicators(head, parameters.li_octets, octets)
+    else:
+        data = octets - parameters.header_bytes
+    return start, start + jump + data, data, 0
+
+
+def indicators(head: bytes, li_octets: int, size: int) -> tuple[list[int], int, int]:
+    """Where SDUs end in a PDU's data, where its data begins, and how much there is (25.322 9.2.2.8)."""
+    ends, at, more, padded = list[int](), HEAD_BYTES, head[1] & 3 == 1, False
+    while more:
+        word = int.from_bytes(head[at : at + li_octets], "big")
+        at, more, length = at + li_octets, bool(word & 1), word >> 1
+        if 0 < length < _PIGGYBACK[li_octets] - _SPECIAL:
+            ends.append(length)
+        padded = padded or length >= _PIGGYBACK[li_octets]
+    return ends, at, (ends[-1] if ends else 0) if padded else size - at

@@ -1,0 +1,46 @@
+"""What is true of a simulated transfer's limits: scenes of a few packets and events; times in ns."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from multitracer.replay.record import limits_truth
+
+
+def copy(sent: int, seq: int = 1, sending: int = 0, **times: int) -> Any:
+    """A packet that was sent then, for the first time or again, and what became of it."""
+    fates = dict.fromkeys(("given_ns", "delivered_ns", "lost_ns"), None) | times
+    return SimpleNamespace(sent_ns=sent, packet=SimpleNamespace(seq=seq, sending=sending), refused=False, **fates)
+
+
+def acknowledged(time: int, una: int) -> Any:
+    """The sender after an acknowledgement of all below `una`."""
+    return SimpleNamespace(time_ns=time, seen=SimpleNamespace(una=una), came=copy(time))
+
+
+def transfer(protocol: str, *copies: Any, states: tuple[Any, ...] = ()) -> Any:
+    """A transfer that ends at 1000, over a link that takes 10 ns beside its octets' time."""
+    directions = [SimpleNamespace(delay_ns=10, slot_ns=0, rate_bps=8_000_000_000)]
+    run = SimpleNamespace(
+        scenario=SimpleNamespace(word=lambda _: protocol), setting=SimpleNamespace(radio=directions), link=[]
+    )
+    return SimpleNamespace(run=run, end=0, copies=copies, states=states, session=(0, 1000))
+
+
+@pytest.mark.parametrize(("protocol", "busy"), [("sr", [(0, 90), (500, 1000)]), ("raw", [(0, 90)])])
+def test_a_link_that_repairs_has_at_the_end_what_it_did_not_deliver(protocol: str, busy: Any) -> None:
+    """One that repairs nothing has what is on the air, and no more."""
+    found = transfer(protocol, copy(0, given_ns=0, delivered_ns=100), copy(400, sending=1, given_ns=500))
+    assert limits_truth.joined(limits_truth._on_the_link(found)) == busy
+
+
+@pytest.mark.parametrize(
+    ("again", "trips"), [(None, [(100, 100)]), (copy(50, 1, 1), []), (copy(100, 1, 1), [(100, 100)])]
+)
+def test_what_is_acknowledged_after_a_resend_is_no_round_trip(again: Any, trips: Any) -> None:
+    """Karn's algorithm: it may have waited for what was sent again, but not for what it set off itself."""
+    copies = (copy(0, 1), copy(0, 2), *([again] if again else []))
+    assert list(limits_truth.Transfer._trips(transfer("sr", *copies, states=(acknowledged(100, 3),)))) == trips
