@@ -104,7 +104,7 @@ def reason_of(decision: Decision, beside: Mapping[str, str]) -> str | None:
         return None
     if decision.statement.contradiction:
         return "text against itself"
-    return "scale" if decision.verdict == UNDECIDED else "unexplained"
+    return "scale" if all(part.unsure for part in decision.parts if part.holds is False) else "unexplained"
 
 
 def because(decision: Decision, beside: Mapping[str, str], reason: str | None) -> str:

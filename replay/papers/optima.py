@@ -40,14 +40,16 @@ def lowest(case: Case, spec: Spec) -> Iterator[Part]:
 
 
 def same_best(case: Case, spec: Spec) -> Iterator[Part]:
-    """The best option of `first` is that of `second`; ties at the level are allowed."""
+    """One option is best in `first` and in `second`; those that the best does not beat at the level tie with it."""
     for place in places(spec):
         ends = [{**place, **spec[side]} for side in ("first", "second")]
         tops = [top(case, labels, spec["axis"], spec["of"]) for labels in ends]
-        tied = tops[0] == tops[1] or any(not _separated(case, labels, spec["axis"], *tops) for labels in ends)
-        yield Part(
-            f"{tops[0]} best in {named(spec['first'])}, {tops[1]} in {named(spec['second'])}, {named(place)}", tied
-        )
+        tied = [
+            {one for one in spec["of"] if one == best or not _separated(case, labels, spec["axis"], best, one)}
+            for best, labels in zip(tops, ends, strict=True)
+        ]
+        text = f"{tops[0]} best in {named(spec['first'])}, {tops[1]} in {named(spec['second'])}, {named(place)}"
+        yield Part(text, bool(tied[0] & tied[1]))
 
 
 def top(case: Case, labels: Labels, axis: str, options: Any) -> Any:

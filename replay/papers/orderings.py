@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import combinations, pairwise
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from multitracer.replay.papers.estimates import Estimate, combination, mean, median
 from multitracer.replay.papers.labels import Labels
 from multitracer.replay.papers.parts import Case, Part, Spec, above, mean_above, miss, named, not_below, places, spelled
+from multitracer.replay.papers.runs import MissingRunsError
 
 
 def beats(case: Case, spec: Spec) -> Iterator[Part]:
@@ -28,8 +30,8 @@ def stays(case: Case, spec: Spec) -> Iterator[Part]:
 
 
 def rises(case: Case, spec: Spec) -> Iterator[Part]:
-    """`a` above `b` at the level, or, where they are not separated, in the mean."""
-    return _compared(case, spec, mean_above)
+    """`a` above `b` at the level, or, where they are not separated, not below in the mean."""
+    return _compared(case, spec, partial(mean_above, ties=True))
 
 
 def _compared(case: Case, spec: Spec, judged: Any) -> Iterator[Part]:
@@ -152,8 +154,9 @@ def repaired_later(case: Case, spec: Spec) -> Iterator[Part]:
     for place in places(spec):
         later = [_last_less_first(case, {**place, "placement": at}) for at in case.runs.values_of("placement", place)]
         known = np.array([one for one in later if one is not None])
-        if len(known):
-            yield _median_above(f"last repaired later than the first, {named(place)}", known, case.level)
+        if not len(known):
+            raise MissingRunsError(f"no placement has the repairs of two frames, {named(place)}")
+        yield _median_above(f"last repaired later than the first, {named(place)}", known, case.level)
 
 
 def _last_less_first(case: Case, place: Labels) -> float | None:

@@ -29,6 +29,8 @@ class Part:
     """How far the means are from it, in percent of what is compared; 0 where it holds."""
     missing: bool = False
     """No run says anything of it."""
+    unsure: bool = False
+    """It does not hold of the means, but the level does not separate them."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,10 @@ def not_below(text: str, found: Estimate, scale: float) -> Part:
 
 
 def mean_above(text: str, found: Estimate, scale: float, *, ties: bool = False) -> Part:
-    """That a mean is above 0 (with `ties` not below); where it is not, but not surely so, it stays open."""
-    good = found.value >= 0 if ties else found.value > 0
-    sure = found.high < 0 or (found.high == 0 and not ties)
-    holds = True if good else False if sure else None
-    return Part(text, holds, found.value, found.half, 0.0 if holds else miss(found.value, scale))
+    """That a mean is above 0 (with `ties` not below), however surely: the check asks for the mean alone."""
+    holds = None if math.isnan(found.value) else found.value >= 0 if ties else found.value > 0
+    short = 0.0 if holds else miss(found.value, scale)
+    return Part(text, holds, found.value, found.half, short, unsure=not holds and found.high > 0)
 
 
 def miss(short: float, scale: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from multitracer.replay.papers import estimates
@@ -91,6 +92,13 @@ def _best_mean(case: Case, what: Spec, place: Labels) -> Estimate:
     return max(found, key=_value)
 
 
+def _duration(case: Case, what: Spec, place: Labels) -> Estimate:
+    """How many minutes so many bits take at the mean of a rate."""
+    rate = estimates.mean(case.sample(place), case.level)
+    minutes = what["bits"] / rate.value / 60 if rate.value else math.nan
+    return Estimate(minutes, minutes * rate.half / abs(rate.value) if rate.value else math.inf)
+
+
 def _half_width(case: Case, what: Spec, place: Labels) -> Estimate:
     return Estimate(_mean(case, what, place).half, 0.0)
 
@@ -99,4 +107,5 @@ _KINDS: dict[str, Any] = {
     "mean": _mean, "deviation": _deviation, "gain": _gain, "deficit": _deficit, "gap": _gap, "ratio": _ratio,
     "quotient": _quotient, "difference": _difference, "largest": _largest, "average": _average, "spread": _spread,
     "best-mean": _best_mean, "half-width": _half_width, "percent-change": _percent_change,
+    "duration": _duration,
 }  # fmt: skip

@@ -54,7 +54,10 @@ def permutable(statement: Statement) -> bool:
 
 @dataclass
 class Permuted:
-    """Labels with each figure's options permuted: one permutation for all runs, metrics and error rates of a figure."""
+    """Labels with each figure's options permuted: one permutation for all runs and error rates of a figure.
+
+    Delays and throughputs of the same runs are two figures.
+    """
 
     paper: str
     statement: Statement
@@ -67,9 +70,10 @@ class Permuted:
         if not axes:
             return labels
         left_out = (*axes, METRIC, *ERROR_AXES)
-        figure = (axes, *sorted((name, value) for name, value in labels.items() if name not in left_out))
+        place = tuple(sorted((name, value) for name, value in labels.items() if name not in left_out))
+        figure = (axes, labels.get(METRIC), place)
         if figure not in self.figures:
-            self.figures[figure] = self._drawn(axes, figure[1:], len(self.figures))
+            self.figures[figure] = self._drawn(axes, place, len(self.figures))
         option = tuple(labels[axis] for axis in axes)
         return {**labels, **dict(zip(axes, self.figures[figure].get(option, option), strict=True))}
 

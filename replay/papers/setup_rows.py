@@ -12,8 +12,9 @@ import operator
 import re
 from typing import Any
 
+from multitracer.replay.papers.alternatives import changed, named
 from multitracer.replay.papers.folder import read
-from multitracer.replay.papers.labels import Labels, labelled
+from multitracer.replay.papers.labels import labelled
 from multitracer.replay.papers.parts import Part
 from multitracer.replay.papers.statements import Statement
 from multitracer.replay.simulate.scenario import resolve
@@ -30,30 +31,33 @@ _CLOSE = 1e-9
 
 def compare(paper: str, statement: Statement) -> list[Part]:
     """A part for each key of a set-up row: whether the scenarios have exactly the values stated."""
-    return [_compared(paper, row, statement.scope) for row in statement.key]
+    return [_compared(paper, row, statement) for row in statement.key]
 
 
-def _compared(paper: str, row: str, scope: Labels) -> Part:
+def _compared(paper: str, row: str, statement: Statement) -> Part:
     expression, _, stated = row.rpartition(" = ")
     wanted = [_value(text.strip()) for text in stated.split(",")]
-    found = _found(paper, expression, scope)
+    found = _found(paper, expression, statement)
+    row = f"{row} under {statement.under}" if statement.under else row
     equal = len(wanted) == len(found) and all(any(_same(one, other) for other in found) for one in wanted)
     known = found[0] if len(found) == 1 and isinstance(found[0], float) else None
     return Part(row if equal else f"{row} (ours: {', '.join(map(str, found))})", equal, known)
 
 
-def _found(paper: str, expression: str, scope: Labels) -> list[Any]:
-    """The values that an expression takes over the variants with these labels, each once."""
+def _found(paper: str, expression: str, statement: Statement) -> list[Any]:
+    """The values that an expression takes over the variants that a row speaks of, each once."""
     names = _NAME.findall(expression)
-    rows = {tuple(_key(paper, name, keys) for name in names) for keys in _keys(paper, scope)}
+    rows = {tuple(_key(paper, name, keys) for name in names) for keys in _keys(paper, statement)}
     found = (_evaluated(expression, dict(zip(names, row, strict=True))) for row in rows)
     return sorted(dict.fromkeys(found), key=str)
 
 
-def _keys(paper: str, scope: Labels) -> list[Any]:
-    wanted = {name: value if isinstance(value, list) else [value] for name, value in scope.items()}
+def _keys(paper: str, statement: Statement) -> list[Any]:
+    wanted = {name: value if isinstance(value, list) else [value] for name, value in statement.scope.items()}
+    alternative = named(paper, (statement.under,)) if statement.under else []
     return [
-        variant.keys for labels, variant in labelled(paper)
+        changed(alternative[0], variant.experiment, variant.keys) if alternative else variant.keys
+        for labels, variant in labelled(paper)
         if all(labels.get(name) in values for name, values in wanted.items())
     ]  # fmt: skip
 
@@ -98,9 +102,10 @@ def _plain(value: Any) -> Any:
 
 
 def _value(text: str) -> Any:
+    """A number, also one worked out of numbers; else the text."""
     try:
-        return float(text)
-    except ValueError:
+        return _number(ast.parse(text, mode="eval").body, {})
+    except (SyntaxError, ValueError, KeyError):
         return text
 
 

@@ -35,6 +35,8 @@ class Statement:
     """Of a set-up row: what the scenarios' keys must be."""
     scope: Labels = field(default_factory=dict)
     """Of a set-up row: the labels of the variants that it speaks of."""
+    under: str = ""
+    """Of a set-up row: the alternative that it describes, where the default cannot be what is stated."""
     differs: str = ""
     """Why a set-up row is not equal: the choice or the contradiction."""
     held_by: str = ""

@@ -14,13 +14,16 @@ from multitracer.replay.papers.quantities import quantity
 def near(case: Case, spec: Spec) -> Iterator[Part]:
     """Within `factor` half-widths, or `slack` and one half-width, of `published` (else the statement's value).
 
-    Where that reaches 0 it would hold without any effect: open, as no evidence.
+    Where that reaches 0 it would hold without any effect, too: then what lies inside is no evidence, and open. With
+    `weak` it would hold for almost any outcome: always open.
     """
     stated = spec.get("published", case.published)
     for place in places(spec):
         found = quantity(case, spec["of"], place)
         allowed = spec.get("slack", 0.0) + spec.get("factor", 1.0) * found.half
-        holds = None if allowed >= abs(stated) or not math.isfinite(allowed) else abs(found.value - stated) <= allowed
+        off = abs(found.value - stated) > allowed
+        known = math.isfinite(allowed) and not spec.get("weak") and (off or allowed < abs(stated))
+        holds = not off if known else None
         text = f"{stated:g} +- {allowed:.3g}, {named(place)}"
         short = miss(allowed - abs(found.value - stated), stated)
         yield Part(text, holds, found.value, found.half, 0.0 if holds else short)
@@ -40,7 +43,7 @@ def inside(case: Case, spec: Spec) -> Iterator[Part]:
     """From `low` to `high`, ends included; open while the half-width is above `most_half`."""
     for place in places(spec):
         found = quantity(case, spec["of"], place)
-        wide = found.half > spec.get("most_half", math.inf)
+        wide = math.isnan(found.value) or found.half > spec.get("most_half", math.inf)
         holds = None if wide else spec["low"] <= found.value <= spec["high"]
         text = f"from {spec['low']:g} to {spec['high']:g}, {named({**place, **spec['of'].get('where', {})})}"
         yield Part(text, holds, found.value, found.half, 0.0 if holds else _outside(found.value, spec))

@@ -36,14 +36,14 @@ class Decision:
 
     @property
     def distance(self) -> float | None:
-        """Of a value ours less the published one, in its unit; else how far the worst part is off, in percent."""
+        """Of a number ours less the published one, in its unit; else how far the worst part is off, in percent."""
         part = self.decisive
         if part is None or self.statement.role != "result":
             return None
-        if self.statement.kind != "value":
-            return None if self.verdict == REPRODUCED else part.miss_percent
         stated = self.statement.published
-        return part.value - stated if part.value is not None and isinstance(stated, int | float) else None
+        if self.statement.kind == "value" and isinstance(stated, int | float):
+            return part.value - stated if part.value is not None else None
+        return None if self.verdict == REPRODUCED else part.miss_percent
 
 
 def decide(statement: Statement, runs: Runs) -> Decision:
@@ -116,7 +116,7 @@ TESTS: dict[str, Test] = {
     "same-best": optima.same_best, "best-differs": optima.best_differs, "one-best": optima.one_best,
     "near": values.near, "stated-inside": values.stated_inside, "inside": values.inside,
     "means-inside": values.means_inside, "below": values.below, "over": values.over, "more": values.more,
-    "every-run": shares.every_run, "no-counterexample": shares.no_counterexample, "share": shares.share,
-    "placements": shares.placements, "placements-less": shares.placements_less, "alike": alike,
+    "every-run": shares.every_run, "each-near": shares.each_near, "no-counterexample": shares.no_counterexample,
+    "share": shares.share, "placements": shares.placements, "placements-less": shares.placements_less, "alike": alike,
 }  # fmt: skip
 """The verbs of checks."""

@@ -26,14 +26,16 @@ def metrics_of(table: object) -> set[str]:
     """Every metric that a check reads."""
     if isinstance(table, dict):
         own = {table["metric"]} if isinstance(table.get("metric"), str) else set()
-        runs_asked = [value[0] for name, value in table.items() if name in ("is", "of") and is_condition(value)]
+        asked = [value for name, value in table.items() if name in ("is", "of") and is_condition(value)]
+        runs_asked = [word for value in asked for word in (value[0], value[2]) if isinstance(word, str)]
+        own |= {table["than"]} if isinstance(table.get("than"), str) else set()
         replaced = set(table["metrics"].values()) if "metrics" in table else set()
         return own | set(runs_asked) | replaced | set().union(*map(metrics_of, table.values()))
     return set().union(*map(metrics_of, table)) if isinstance(table, list | tuple) else set()
 
 
 def is_condition(value: object) -> bool:
-    """Whether it is [metric, sign, number]."""
+    """Whether it is [metric, sign, number or other metric]."""
     return isinstance(value, list) and len(value) == 3 and value[1] in ("=", "<", "<=", ">", ">=")
 
 

@@ -12,7 +12,7 @@ import pytest
 from paper_runs import noisy, runs
 
 from multitracer.replay.papers import PAPERS
-from multitracer.replay.papers.document import document, paper_document, text
+from multitracer.replay.papers.document import document, paper_document, reason_of, text
 from multitracer.replay.papers.parts import Part
 from multitracer.replay.papers.plan import RUN_COLUMNS, plan
 from multitracer.replay.papers.runs import Runs, Sample
@@ -123,9 +123,23 @@ def _widened(made: Runs, width: float) -> Runs:
 
 
 def test_a_width_that_admits_no_effect_reproduces_no_gain() -> None:
-    """However the mean lies: the tolerance would take a gain of 0 too."""
+    """The tolerance would take a gain of 0 too."""
     wide = _widened(runs("rlc-sack", throughput, METRICS), 60_000)
     assert {decision(wide, f"P000-00{number}").verdict for number in range(1, 9)} == {"undecided"}
+
+
+def test_means_that_the_level_does_not_separate_decide_all_the_same() -> None:
+    """A check of means is contradicted by means; that more runs might turn them is said as the reason."""
+    found = decision(runs("rlc-sack", _nearly_level, METRICS), "P000-009")
+    assert (found.verdict, reason_of(found, {})) == ("not reproduced", "scale")
+
+
+def _nearly_level(labels: Mapping[str, Any], metric: str) -> Any:  # noqa: ARG001
+    """Three transmissions a little above two, by less than the runs scatter; each further one far worse."""
+    limit = labels.get("limit", "sack")
+    if limit == "sack":
+        return 10_000.0
+    return noisy(30_010, 5000, seed=3) if limit == 3 else 30_000.0 - 9000 * max(limit - 3, 0)
 
 
 def test_a_permutation_is_one_for_all_error_rates_of_a_figure() -> None:
@@ -140,6 +154,21 @@ def test_a_permutation_is_one_for_all_error_rates_of_a_figure() -> None:
     assert at[1.5] == at[9.8]
     assert sorted(at[1.5]) == sorted(statement.family)
     assert permuted({**figure, "flr": 1.5, "option": "rlc 1"})["option"] == "rlc 1"
+
+
+def test_two_figures_of_the_same_runs_are_permuted_apart() -> None:
+    """A row that compares media delays with throughputs would else hold in every draw, or in none."""
+    statement = next(one for one in statements("asr") if one.id == "P003-134")
+    labels = {"app": "FT", "model": "uniform", "media": True, "flr": 5.4, "wire": "fast"}
+    apart = []
+    for seed in range(9):
+        permuted = Permuted("asr", statement, seed)
+        orders = [
+            [permuted({**labels, "metric": metric, "tuned": one})["tuned"] for one in ("raw", "sr", "asr", "rlc")]
+            for metric in ("throughput_bps", "media_delay_ms")
+        ]
+        apart.append(orders[0] != orders[1])
+    assert any(apart)
 
 
 def test_random_orderings_reproduce_little_of_a_strict_order() -> None:
