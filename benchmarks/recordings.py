@@ -14,6 +14,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 
 from recorded_scenarios import Compared, analysed, case, compared, record
 
+POINTS = 2.0
+"""So far accounting and blame may be from the truth, by cause, in hundredths of the session."""
+
 
 def main(first: int, count: int, longest_s: float) -> None:
     """Print the table."""
@@ -44,15 +47,36 @@ def _line(found: Compared, took_s: float) -> str:
         f"{len(found.spurious_wrong)} wrong, {found.spurious_unknown} unknown, {len(found.trigger_wrong)} triggers; "
         f"{worst[0]} {worst[1]:+.1f}, unknown {found.limits.get('unknown', 0.0):.1f}  ({took_s:.1f} s)",
         *(f"       {text}" for text in [*found.spurious_wrong, *found.trigger_wrong][:4]),
+        *(f"       {name} {_far(points)}" for name, points in _shares(found) if points is not None),
+        *(f"       confirmed, but {text}" for text in found.confirmed_wrong[:4]),
     ]  # fmt: skip
     return "\n".join(lines)
+
+
+def _shares(found: Compared) -> tuple[tuple[str, dict[str, float] | None], ...]:
+    """What is compared by its share of the link's session."""
+    return ("accounting", found.accounting), ("blame", found.blame)
+
+
+def _far(points: dict[str, float]) -> str:
+    """What is more than POINTS from the truth."""
+    far = [f"{name} {away:+.1f}" for name, away in points.items() if abs(away) > POINTS]
+    return ", ".join(far) or f"within {POINTS:g} points"
 
 
 def _sum(done: list[Compared]) -> str:
     both = [one for one in done if one.case.both]
     resends = sum(one.resends for one in both)
     wrong, triggers = (sum(len(getattr(one, name)) for one in both) for name in ("spurious_wrong", "trigger_wrong"))
-    return f"{len(done)} scenarios; both ends: {resends} resends, {wrong} verdicts wrong, {triggers} triggers"
+    logged = [one for one in done if one.accounting is not None]
+    near = [sum(all(abs(away) <= POINTS for away in (dict(_shares(one))[name] or {}).values()) for one in logged)
+            for name in ("accounting", "blame")]  # fmt: skip
+    contradicted = sum(len(one.confirmed_wrong) for one in logged)
+    return (
+        f"{len(done)} scenarios; both ends: {resends} resends, {wrong} verdicts wrong, {triggers} triggers\n"
+        f"{len(logged)} with a link's log: accounting within {POINTS:g} points in {near[0]}, blame in {near[1]}; "
+        f"{contradicted} confirmed findings contradicted"
+    )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """TCP over the link protocols: processor time of a segment with its ACK, beside ns-2, and of a first run.
 
+Before that, links alone: both sides send all the time, SDUs that fill a frame of 250 octets each, without TCP and
+without payload.
 Transfers of 10 megabytes in segments of 250 octets over the 64 kbit/s link, the same here and in ns-2 (Debian: ns2),
 at no loss and at 5.4 % of the frames lost. The time is that of the loop on one core: what is prepared for a run is not
 in it, nor is ns-2's start, measured by a transfer of one segment. A first run is the whole process with nothing
@@ -11,6 +13,7 @@ compiled. Usage:
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import resource
 import shutil
@@ -19,7 +22,16 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from multitracer.replay.engine.direction import Direction, RandomErasures
+from multitracer.replay.engine.driver import Engine, Protocol
+from multitracer.replay.engine.raw import RAW
+from multitracer.replay.engine.rlc import RLC_AM
+from multitracer.replay.engine.source import source
+from multitracer.replay.engine.sr import SR
 from multitracer.replay.simulate.run import setting
 from multitracer.replay.simulate.scenario import Scenario, resolve
 from multitracer.replay.simulate.simulation import Simulation
@@ -28,6 +40,11 @@ SCRIPT = Path(__file__).with_suffix(".tcl")
 FILE_BYTES, SEGMENT_BYTES = 10_000_000, 250
 PROTOCOLS = ("raw", "sr", "rlc-am")
 LOSSES = (0.0, 0.054)
+ALONE = {"raw": RAW, "sr": SR, "rlc-am": RLC_AM}
+ALONE_NS = 20_000 * 10**9
+FRAME_BYTES = 250
+DATA_FRAMES = ("sent", "first_sendings", "retransmissions")
+"""What entities call the frames with data that they sent."""
 
 
 def scenario(protocol: str, loss: float, file_bytes: int = FILE_BYTES) -> Scenario:
@@ -50,6 +67,27 @@ def ours(protocol: str, loss: float, transfers: int) -> tuple[float, float]:
         packets += int(done.setting.tcp.ends["packets"][0])  # the wired end sends the file
         lasted += float(done.source.work.objects["end_ns"].max()) / 1e9
     return 1e6 * spent / packets, lasted / transfers
+
+
+def alone(protocol: Protocol, loss: float) -> float:
+    """Frames with data that both sides send in a second of processor time."""
+    Engine(*link(protocol, loss)).run(1)  # loads the compiled loop
+    engine = Engine(*link(protocol, loss))
+    before = time.process_time()
+    engine.run(ALONE_NS)
+    spent = time.process_time() - before
+    counted = [protocol.counters(e) for e in (engine.a, engine.b)]
+    return sum(each.get(name, 0) for each in counted for name in DATA_FRAMES) / spent
+
+
+def link(protocol: Protocol, loss: float) -> tuple[Any, ...]:
+    """What an engine is made of: both sides send all the time, without payload."""
+    own = protocol.parameters(**({"pdu_bytes": FRAME_BYTES} if protocol is RLC_AM else {}))
+    channels = [RandomErasures(np.random.default_rng(seed).random, loss) for seed in (1, 2)]
+    forth, back = (Direction(50_000_000, rate_bps=64_000, channel=channel) for channel in channels)
+    # An SDU, and what says where it ends, fill a frame.
+    room = FRAME_BYTES - (4 if protocol is RLC_AM else own.header_bytes)
+    return protocol, (own, own), forth, back, source(saturated=(room, room))
 
 
 def theirs(loss: float, transfers: int) -> tuple[float, float]:
@@ -91,6 +129,9 @@ def main() -> None:
     if asked.only:
         Simulation(setting(scenario(asked.only, 0.054, 100_000), 1)).run()
         return
+    for name, loss in itertools.product(ALONE, LOSSES):
+        rate = max(alone(ALONE[name], loss) for _ in range(5))
+        print(f"{name} alone, {100 * loss:g} % lost: {rate / 1e6:.2f} million frames with data a second", flush=True)
     for loss in LOSSES:
         beside = theirs(loss, asked.transfers) if shutil.which("ns") else None
         if beside:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multitracer.commands.browser import open_page
-from multitracer.commands.campaign import Spread, compare_all
 from multitracer.commands.experiment import Written, analyze_one, skipped_in
 from multitracer.commands.messages import quiet, say, verbosity_options
 from multitracer.commands.parameters import (
@@ -73,14 +72,16 @@ def command(
     """
     compare, all_findings, opened = (options.pop(name) for name in ("compare", "all_findings", "opened"))
     what = Written(report=not no_report, exports=exports, all=not summary_only)
-    spread = Spread(options.pop("jobs"), options.pop("cluster"))
+    jobs, cluster = options.pop("jobs"), options.pop("cluster")
     if options.pop("recovering"):
         _recover(output)
         return
     check_copies(inputs, exports, anonymize=options["anonymize"])
     check_together(what, findings_of_several=all_findings and compare, opened=opened)
     if compare:
-        skipped = compare_all(inputs, output, options, what, spread, as_json=as_json)
+        from multitracer.commands.campaign import Spread, compare_all
+
+        skipped = compare_all(inputs, output, options, what, Spread(jobs, cluster), as_json=as_json)
     else:
         analysis, summary, written = analyze_one(inputs, output, options, what)
         skipped = skipped_in(analysis)

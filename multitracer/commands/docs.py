@@ -169,13 +169,17 @@ runs are kept in `DIR/.multitracer/runs.jsonl`: stopped, a sweep goes on where i
 Packets have IPv4 and TCP headers with right checksums inside their `tcp.segment_bytes`: `tcp.header_bytes` of them, but
 40 octets at least, 52 with timestamps; SACK blocks, and a SYN's options, are written beside the octets that the packet
 has on the link. What an end of ns-2 receives and what it sends are two connections, as its agents are one-way; the
-answer to its SYN is written as a SYN with ACK. RLC's PDUs carry the packets of the captures; RLP's characters say where
-they stand in their stream. Runs begin on 2001-01-01. Clocks agree.
+answer to its SYN is written as a SYN with ACK. RLC's PDUs carry the packets of the captures, and so do RLP's
+characters, in frames of PPP; without PPP, and with compressed headers, they say where they stand in their stream. Runs
+begin on 2001-01-01. Clocks agree.
 
 `truth.json` has the keys `parameters`; `start_ns`, when the first packet left, from which its times count; `clocks`;
 `retransmissions`, with `time_s`, `connection` (in the order in which they began), `seq`, `payload_bytes`, `trigger`,
 `spurious`, and as `root` the kind of finding that lost the earlier copy, null where none is; `limits`, from the model's
-windows, queues and losses; `links`, the frames of each direction; `accounting` and `blame`, null: not known yet.
+windows, queues and losses; `links`, the frames of each direction. For RLP and RLC AM, in the direction of most data,
+it also has `accounting`, the shares of what the link did, and `findings` (`kind`, `start_s`, `end_s`, `root`), both
+from the state of the link's ends and of TCP, and `blame` (`cause`, `start_s`, `end_s`): each instant that carried no
+new data, charged to the kind of the root that explains it, or `unexplained`. For links without a log these are null.
 """
 
 

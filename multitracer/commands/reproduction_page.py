@@ -59,15 +59,17 @@ Every statement has a check of single tests, decided at the confidence level tha
 
 - `a beats b`: the paired difference is above 0 at the level. Where the interval holds 0 the test is open.
 - An optimum: the highest mean of all options, beaten by none at the level, and beating those that the statement is
-  about.
+  about. Where a check asks for means alone, they decide, however near they are; if the level separates none of those
+  that are the wrong way round, the reason is the scale.
 - A value: within 1.41 half-widths of the published one, as both means scatter. Where such a width would admit no
-  effect at all, the test is open, and so wide intervals reproduce nothing.
+  effect at all, what lies inside leaves the test open, and so wide intervals reproduce nothing. Three quotients of
+  delivery-order that hold for almost any outcome stay undecided.
 
 `because` names the test that decides, with what was found. `distance` is how far off it is: of a value ours less the
-published one, in its unit; of others how far the worst test falls short, in percent of what is compared. `reason`,
-where a statement is not reproduced: an *open choice* under which it would be, the *text against itself*, the *scale*
-(more runs might decide it), or *unexplained*. It is null where runs are missing: a key that cannot be simulated yet
-stops nothing, `not_simulated` and `because` name it, and its statements are undecided.
+published one, in its unit; of others, and of a published range, how far the worst test falls short, in percent of what
+is compared. `reason`, where a statement is not reproduced: an *open choice* under which it would be, the *text against
+itself*, the *scale* (more runs might decide it), or *unexplained*. It is null where runs are missing: a key that cannot
+be simulated yet stops nothing, `not_simulated` and `because` name it, and its statements are undecided.
 
 ## Score
 
