@@ -7,7 +7,7 @@ which TCP waits for a timer or repairs a loss; from the sender's TCP state log t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -74,36 +74,69 @@ def congestion_window(state: pd.DataFrame, times: Ints, mss: int) -> Any:
     return np.where(place >= 0, in_force[np.maximum(place, 0)], cwnd[0])
 
 
-def recoveries(
-    sent: Sending, segments: pd.DataFrame, rows: Any, sender: int, resent: pd.DataFrame
-) -> tuple[Ints, Ints]:
-    """(Start, end) of the times in which TCP waited for a timer or repaired a loss.
+class Carried(NamedTuple):
+    """The rows of segment_frames of one end's segments on the link, and of those that answer them."""
 
-    An interval ends when all that had been sent before the retransmission is acknowledged. The time before a needless
-    one is a wait for it only if other data that was outstanding had been lost.
+    data: pd.DataFrame
+    answers: pd.DataFrame
+
+
+class Waits(NamedTuple):
+    """(Start, end) of times when TCP waited for a timer or repaired a loss, and of those when perhaps it did."""
+
+    sure: tuple[Ints, Ints]
+    perhaps: tuple[Ints, Ints]
+
+
+def recoveries(
+    sent: Sending, segments: pd.DataFrame, rows: Any, sender: int, resent: pd.DataFrame, carried: Carried
+) -> Waits:
+    """When TCP waited for a timer or repaired a loss.
+
+    A repair ends when all that had been sent before the retransmission is acknowledged. The time before a needless
+    one is a wait for its timer only if other data that was outstanding had been lost, or no acknowledgement came back.
     """
     own = segments.take(rows)
     times = own["time_ns"].to_numpy()
     mine = (own["sender"] == sender).to_numpy()
     top = np.maximum.accumulate(np.where(mine, own["seq"].to_numpy() + own["payload_bytes"].to_numpy(), -1))
     covered = np.maximum.accumulate(np.where(~mine, own["ack"].to_numpy(), -1))
-    start, end = [], []
+    sure: list[tuple[int, int]] = []
+    perhaps: list[tuple[int, int]] = []
     lost = resent["seq"].to_numpy()[(resent["spurious"] == "no").to_numpy()]
-    columns = (resent[name].tolist() for name in ("time_ns", "trigger", "spurious"))
-    for when, trigger, needless in zip(*columns, strict=True):
+    columns = (resent[name].tolist() for name in ("time_ns", "trigger", "spurious", "late_ack"))
+    for when, trigger, needless, late_ack, coming in zip(
+        *columns, _on_its_way(resent, segments, carried), strict=True
+    ):
         at = int(np.searchsorted(times, when))
-        before, begun = max(at - 1, 0), when
-        missing = needless != "yes" or bool(((covered[before] <= lost) & (lost < top[before])).any())
-        if trigger in ("timeout", "probe") and missing and at > 0:
-            begun = int(times[before])  # no segment since then: TCP waited for the timer
+        before = max(at - 1, 0)
+        missing = needless == "no" or late_ack == 0 or bool(((covered[before] <= lost) & (lost < top[before])).any())
+        in_doubt = not missing and needless == "unknown" and late_ack != 1 and not coming
+        if trigger in ("timeout", "probe") and at > 0:  # no segment since then: TCP waited for the timer
+            (sure if missing else perhaps if in_doubt else []).append((int(times[before]), when))
         reached = np.searchsorted(covered, top[before])
-        start.append(begun)
-        end.append(int(times[reached]) if reached < len(times) else sent.last_acked_ns)
-    return union(start, end)
+        sure.append((when, int(times[reached]) if reached < len(times) else sent.last_acked_ns))
+    return Waits(*(union(*np.array(spans, dtype=np.int64).reshape(-1, 2).T) for spans in (sure, perhaps)))
+
+
+def _on_its_way(resent: pd.DataFrame, segments: pd.DataFrame, carried: Carried) -> list[bool]:
+    """Of each retransmission, whether by a link's log an earlier copy, or an answer to one, was on its way then."""
+    known = carried.data[(carried.data["sent_ns"] >= 0) & (carried.data["delivered_ns"] >= 0)]
+    first, sent, delivered = (known[name].to_numpy() for name in ("seq", "sent_ns", "delivered_ns"))
+    end = first + known["payload_bytes"].to_numpy()
+    answers = carried.answers[(carried.answers["segment"] >= 0) & (carried.answers["first_frame_ns"] >= 0)]
+    heard = segments.take(answers["segment"].to_numpy())
+    acked, came, left = heard["ack"].to_numpy(), heard["time_ns"].to_numpy(), answers["first_frame_ns"].to_numpy()
+    columns = (resent[name].tolist() for name in ("time_ns", "seq", "payload_bytes"))
+    return [
+        bool(((first <= seq) & (end >= seq + size) & (sent < when) & (delivered > when)).any())
+        or bool(((acked >= seq + size) & (left < when) & (came > when)).any())
+        for when, seq, size in zip(*columns, strict=True)
+    ]
 
 
 def idle_causes(
-    sent: Sending, cwnd: Any, waiting: tuple[Ints, Ints], codes: dict[str, int]
+    sent: Sending, cwnd: Any, waits: Waits, codes: dict[str, int]
 ) -> list[tuple[Ints, Ints, Ints]]:
     """Layers (start, end, cause) for `Timeline.overlay`, in this order: the cause if the link is idle.
 
@@ -119,5 +152,6 @@ def idle_causes(
     cause = np.where(limited, codes["idle_window_limited"], np.where(open_, codes["unknown"], codes["idle_sender"]))
     return [
         (sent.time_ns, stop, cause),
-        (*waiting, np.full(len(waiting[0]), codes["idle_recovery"])),
+        (*waits.perhaps, np.full(len(waits.perhaps[0]), codes["unknown"])),
+        (*waits.sure, np.full(len(waits.sure[0]), codes["idle_recovery"])),
     ]

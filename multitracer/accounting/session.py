@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.accounting.air_time import FramesOnAir, SentBytes, enter_packets, frame_parts, frames_on_air
-from multitracer.accounting.idle_causes import congestion_window, idle_causes, recoveries, sending
+from multitracer.accounting.idle_causes import Carried, congestion_window, idle_causes, recoveries, sending
 from multitracer.accounting.intervals import Ints, Timeline, covers, union
+from multitracer.accounting.waiting import Occupied, data_waiting
 from multitracer.correlation.headers import Header, header
 from multitracer.link.events import FLOW_CONTROL, RESET
 from multitracer.link.timing import Timing
@@ -107,15 +108,18 @@ def account(
     streams = _streams(segment_frames, link, transfer)
     start, end = _session(air, streams, transfer)
     timeline = Timeline(start, end, IDLE_UNKNOWN)
-    for layer in _idle_layers(streams, transfer):
+    for layer in _idle_layers(streams, transfer, segment_frames, link):
         timeline.overlay(*layer)
     resets = _intervals_of(logged.intervals, (link, logged.reverse), RESET)
-    waiting = _data_waiting(match, segment_frames, link, air, resets[0])
+    stops = _intervals_of(logged.intervals, (link,), FLOW_CONTROL)
+    occupied = _occupied(logged, air, (resets, stops, window_full))
+    unsent = _unsent(match, streams, transfer)
+    waiting = data_waiting(match, segment_frames, link, air, resets[0], unsent, occupied)
     if window_full is None:
         timeline.overlay(*waiting, IDLE_UNKNOWN)
     supervisory = ~air.data & covers(*waiting, air.start_ns)
     timeline.overlay(air.start_ns[supervisory], air.end_ns[supervisory], CODES["link_control"])
-    timeline.overlay(*union(*_intervals_of(logged.intervals, (link,), FLOW_CONTROL)), CODES["flow_controlled"])
+    timeline.overlay(*union(*stops), CODES["flow_controlled"])
     if window_full is not None:
         timeline.overlay(*_intersection(union(*window_full), waiting), CODES["flow_controlled"])
     timeline.overlay(*frame_parts(air, CODES))
@@ -206,15 +210,19 @@ def _session(air: FramesOnAir, streams: Sequence[tuple[int, int]], transfer: Tra
     return int(air.start_ns.min()), int(air.end_ns.max())
 
 
-def _idle_layers(streams: Sequence[tuple[int, int]], transfer: Transfer | None) -> list[tuple[Ints, Ints, Ints]]:
+def _idle_layers(
+    streams: Sequence[tuple[int, int]], transfer: Transfer | None, table: pd.DataFrame | None, link: int
+) -> list[tuple[Ints, Ints, Ints]]:
     """Layers with the cause of idle time: of the streams active at an instant, that with most data decides."""
-    if transfer is None:
+    if transfer is None or table is None:
         return []
-    layers = [_idle_layers_of(stream, transfer) for stream in streams[:MOST_STREAMS]]
+    layers = [_idle_layers_of(stream, transfer, table, link) for stream in streams[:MOST_STREAMS]]
     return [layer for stream in reversed(layers) for layer in stream]
 
 
-def _idle_layers_of(stream: tuple[int, int], transfer: Transfer) -> list[tuple[Ints, Ints, Ints]]:
+def _idle_layers_of(
+    stream: tuple[int, int], transfer: Transfer, table: pd.DataFrame, link: int
+) -> list[tuple[Ints, Ints, Ints]]:
     """Layers with the cause of idle time while this stream is active."""
     connection, sender = stream
     rows = _rows_beside(transfer, connection, sender)
@@ -227,7 +235,10 @@ def _idle_layers_of(stream: tuple[int, int], transfer: Transfer) -> list[tuple[I
     resent = transfer.retransmissions
     name = transfer.connections[("client", "server")[sender]].iat[connection]
     resent = resent[(resent["connection"] == connection) & (resent["sender"] == name)]
-    waits = recoveries(sent, transfer.segments, rows, sender, resent)
+    table = table[table["connection"] == connection]
+    own = table["sender"] == name
+    carried = Carried(table[own & (table["link"] == link)], table[~own])
+    waits = recoveries(sent, transfer.segments, rows, sender, resent, carried)
     layers = idle_causes(sent, cwnd, waits, {**CODES, "unknown": IDLE_UNKNOWN})
     return [_clipped(layer, sent.first_ns, sent.last_acked_ns) for layer in layers]
 
@@ -239,51 +250,27 @@ def _clipped(layer: tuple[Ints, Ints, Ints], begin: int, end: int) -> tuple[Ints
     return start[keep], stop[keep], layer[2][keep]
 
 
-def _data_waiting(
-    match: LinkMatch | None, table: pd.DataFrame | None, link: int, air: FramesOnAir, resets: Ints
-) -> tuple[Ints, Ints]:
-    """(Start, end) of times in which user data waited: from a packet's offer to the end of its last new frame.
-
-    A packet is at the link no sooner than the one did that took the least time from its capture to its first frame.
-    """
-    if match is None or not match.packets:
-        return union(air.start_ns[air.data], air.end_ns[air.data])
-    place_of = {row: place for place, row in enumerate(air.rows.tolist())}
-    offered: dict[int, int] = {}
-    start, end = list[int](), list[int]()
-    if table is not None:
-        own = table[(table["link"] == link) & (table["sent_ns"] >= 0) & (table["segment"] >= 0)]
-        waited = own["queue_ns"][own["queue_ns"] >= 0]
-        there = own["sent_ns"] + (int(waited.min()) if len(waited) else 0)
-        offered = dict(zip(own["segment"].tolist(), there.tolist(), strict=True))
-        start, end = _never_sent(own["first_frame_ns"].to_numpy(), there.to_numpy(), int(air.end_ns.max()), resets)
-    for packet, row in zip(match.packets, match.segments.tolist(), strict=True):
-        first, last = (place_of.get(int(packet.first_transmissions[at]), -1) for at in (0, -1))
-        if first < 0 or last < 0:
-            continue
-        start.append(min(offered.get(row, int(air.start_ns[first])), int(air.start_ns[first])))
-        flushed = resets[resets >= air.end_ns[last]]
-        cut = not packet.complete and len(flushed)
-        end.append(int(flushed[0]) if cut else int(air.end_ns[last]))
-    return union(start, end)
+def _unsent(match: LinkMatch, streams: Sequence[tuple[int, int]], transfer: Transfer | None) -> Ints:
+    """When each segment was captured, in the order of sending, that follows all that the link carried of its stream."""
+    carried = match.segments[match.segments >= 0]
+    found = [np.empty(0, dtype=np.int64)]
+    for connection, sender in streams if transfer is not None and match.sender_logged else ():
+        rows = _rows_beside(transfer, connection, sender)
+        own = rows[transfer.segments["sender"].to_numpy()[rows] == sender]
+        last = np.flatnonzero(np.isin(own, carried))
+        if len(last):
+            found.append(transfer.segments["time_ns"].to_numpy()[own[last[-1] + 1 :]])
+    return np.sort(np.concatenate(found))
 
 
-def _never_sent(first_ns: Ints, since_ns: Ints, last_ns: int, resets: Ints) -> tuple[list[int], list[int]]:
-    """(Start, end) of the waits of packets, in the order offered, that the link never sent: to a reset, or to the end.
-
-    One that a later packet overtook did not wait: a queue before the link dropped it.
-    """
-    start, end, following = [], [], np.iinfo(np.int64).max
-    for first, since in zip(first_ns[::-1].tolist(), since_ns[::-1].tolist(), strict=True):
-        if first >= 0:
-            following = first
-            continue
-        later = resets[resets > since]
-        until = int(later.min()) if len(later) else last_ns
-        if following >= until > since:
-            start.append(since)
-            end.append(until)
-    return start, end
+def _occupied(logged: Logged, air: FramesOnAir, held: Sequence[tuple[Ints, Ints] | None]) -> Occupied:
+    """When frames were on the air, or one of the spans `held` kept the sender from sending."""
+    spans = [(air.start_ns, air.end_ns), *(one for one in held if one is not None)]
+    start, end = union(*(np.concatenate(part) for part in zip(*spans, strict=True)))
+    frames = logged.frames
+    own = frames["input"] == frames["input"].iat[int(air.rows[0])]
+    last = max(int(frames["time_ns"][own].max()), int(air.end_ns.max()))
+    return Occupied(start, end, last, logged.timing.frame_ns or 0)
 
 
 def _intervals_of(intervals: pd.DataFrame, links: Sequence[int], kind: str) -> tuple[Ints, Ints]:

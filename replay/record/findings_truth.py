@@ -74,7 +74,7 @@ class TrueFindings:
     @cached_property
     def tcp_trip_ns(self) -> int:
         """The least round trip of the main transfer."""
-        return min((trip for _, trip in self.accounting.transfers[0].trips), default=0)
+        return self.accounting.transfers[0].least_trip_ns
 
     def of_kinds(self, *kinds: str) -> list[Event]:
         """Those found so far."""

@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 from multitracer.model.limits import LIMITS
 from multitracer.replay.arq import notes
@@ -17,7 +18,7 @@ from multitracer.replay.record.simulated_run import Copy, SimulatedRun, State
 from multitracer.replay.record.spans import Spans, charged, joined, length
 from multitracer.replay.record.tcp_packets import Flow
 from multitracer.replay.record.tcp_truth import FAST, RECOVERY, TIMEOUT, Resend, resends
-from multitracer.replay.tcp.packets import DATA
+from multitracer.replay.tcp.packets import DATA, SYN
 
 STALL_TRIPS = 2
 """The path stands still when nothing arrives for more than so many round trips."""
@@ -82,6 +83,19 @@ class Transfer:
             if acked is not None and acked.packet.sending == 0 and acked.sent_ns >= latest:
                 yield state.time_ns, state.time_ns - acked.sent_ns
             una = max(una, state.seen.una)
+
+    @property
+    def least_trip_ns(self) -> int:
+        """The shortest round trip, that of the SYN included; 0 if none was measured."""
+        return min([*(trip for _, trip in self.trips), *self._opening()], default=0)
+
+    def _opening(self) -> Iterator[int]:
+        """How long the answer to its SYN took, unless that was sent again."""
+        run, mine = self.run, (self.flow, self.end)
+        own = [one for one in run.copies if (one.segment.flow, one.segment.end) == mine and one.packet.bits & SYN]
+        heard = (one.time_ns for one in run.states if (one.flow, one.end) == mine and one.came is not None)
+        for syn in own if len(own) == 1 else ():
+            yield from (at - syn.sent_ns for at in islice((at for at in heard if at > syn.sent_ns), 1))
 
     def waits_for_timer(self, one: Resend) -> bool:
         """Whether a timer was to expire: something outstanding was lost, or all acknowledgements of it were."""
@@ -233,7 +247,8 @@ def _on_the_wire(transfer: Transfer) -> Iterator[tuple[int, int]]:
 def _on_the_link(transfer: Transfer) -> Iterator[tuple[int, int]]:
     """From when the link was given each until its last bit left; what it lost left with its time on the air.
 
-    A link that repairs its losses still has at the end what it neither delivered nor gave up.
+    A link that repairs its losses still has at the end what it neither delivered nor gave up, unless its other side
+    took it for something else.
     """
     direction = transfer.run.setting.radio[transfer.end]
     delay = direction.delay_ns - direction.slot_ns
@@ -244,9 +259,9 @@ def _on_the_link(transfer: Transfer) -> Iterator[tuple[int, int]]:
         if copy.delivered_ns is not None:
             yield copy.given_ns, copy.delivered_ns - delay
         elif copy.lost_ns is not None:
-            yield copy.given_ns, copy.lost_ns
+            yield copy.given_ns, copy.lost_ns if copy.left_ns is None else min(copy.lost_ns, copy.left_ns)
         elif repairs:
-            yield copy.given_ns, max(copy.given_ns, transfer.session[1])
+            yield copy.given_ns, max(copy.given_ns, transfer.session[1] if copy.left_ns is None else copy.left_ns)
     if not repairs:
         yield from air_times(transfer.run, transfer.end)
 
@@ -293,26 +308,27 @@ def _repairs(transfer: Transfer) -> Iterator[tuple[str, Spans]]:
     """The spans of recoveries by a timer, and of those by acknowledgements.
 
     One by a timer begins with the wait for it: when an acknowledgement last brought something new, or when data was
-    first outstanding after that. It lasts until all is acknowledged that had been sent at the resend.
+    first outstanding after that. It lasts until all is acknowledged that had been sent at the resend: what is repaired
+    until then the timer found, though what it sent again itself need not have been lost.
     """
     by_timer: Spans = []
     by_acks: Spans = []
-    wait = 0
+    wait, over = 0, 0
     for one in transfer.resends:
         at = one.copy.sent_ns
-        if one.trigger == TIMEOUT and one.spurious:
-            wait = transfer.waited_from(at)
+        if one.trigger == TIMEOUT:
+            wait, over = transfer.waited_from(at), transfer.repaired(at)
         if one.spurious:
             continue
         end = transfer.repaired(at)
         if one.trigger == TIMEOUT:
             by_timer.append((transfer.waited_from(at), end))
-        elif one.trigger == RECOVERY and wait:
+        elif one.trigger == RECOVERY and at < over:
             by_timer.append((wait, end))
         else:
             by_acks.append((at, end))
         if one.trigger == FAST:
-            wait = 0
+            over = 0
     yield TIMEOUT, by_timer
     yield FAST, by_acks
 

@@ -154,6 +154,23 @@ class SideTruth:
                 found[id(copy)] = int(self.frames.begin_ns[new[low]]), int(self.frames.end_ns[new[high]])
         return found
 
+    def note_left(self) -> None:
+        """Note in the packets that it did not deliver when they left the air.
+
+        Of those that it neither delivered nor gave up the other side took the frames for others. What is still being
+        repaired at the end is not among them: a packet that was given later was delivered. Of those that it gave up
+        what was repeated counts.
+        """
+        delivered = False
+        for one, copy in reversed(self.packets):
+            if copy is None or copy.delivered_ns is not None:
+                delivered = delivered or copy is not None
+            elif copy.lost_ns is not None:
+                own = (self.frames.data > 0) & (self.frames.first < one.end) & (self.frames.last > one.begin)
+                copy.left_ns = int(self.frames.end_ns[own].max()) if own.any() else None
+            elif delivered and id(copy) in self.first_times:
+                copy.left_ns = self.first_times[id(copy)][1]
+
     @cached_property
     def stopped(self) -> Spans:
         """When its peer had said stop."""

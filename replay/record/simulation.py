@@ -87,7 +87,10 @@ def truth(run: SimulatedRun, frames: LinkFrames) -> dict[str, Any]:
     first_ns = run.copies[0].sent_ns if run.copies else 0
     transfer = largest(run)
     logged = transfer is not None and run.scenario.word("link.protocol") in LOGGED
-    accounting = accounting_of(frames.of(run, transfer.end) if transfer and logged else None, transfer)
+    side = frames.of(run, transfer.end) if transfer and logged else None
+    if side is not None:
+        side.note_left()
+    accounting = accounting_of(side, transfer)
     true = _findings(accounting, frames)
     return {
         "parameters": run.scenario.parameters,
@@ -120,10 +123,10 @@ def _blame(true: TrueFindings, first_ns: int) -> list[dict[str, Any]]:
 
 
 def _told(true: TrueFindings, first_ns: int) -> list[dict[str, Any]]:
-    """What happened, with the kind of the root of each."""
+    """What happened, with the kind of the root of each; of an idle link, what left it idle."""
     return [
         {"kind": one.kind, "start_s": (one.start_ns - first_ns) / 1e9, "end_s": (one.end_ns - first_ns) / 1e9,
-         "root": one.root.kind}
+         "root": one.root.kind} | ({"idle": one.idle} if one.idle else {})
         for one in sorted(true.found, key=lambda one: one.start_ns)
     ]  # fmt: skip
 

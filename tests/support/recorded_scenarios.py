@@ -24,7 +24,7 @@ PROTOCOLS = ("raw", "raw", "sr", "asr", "rlp", "rlc-am", "rlc-am")
 TOLD = (
     "link-outage", "link-reset", "link-retransmissions", "link-recovery-hole", "flow-control-gap", "timeout",
     "spurious-timeout", "fast-retransmit", "spurious-fast-retransmit", "local-drop",
-    "receiver-window-limited", "application-limited",
+    "receiver-window-limited", "application-limited", "idle-link",
 )  # fmt: skip
 """The kinds of findings that a truth lists."""
 SLACK_S = 0.001
@@ -209,7 +209,7 @@ def confirmed_wrongly(truth: dict[str, Any], analysis: Analysis) -> Iterator[str
         if one["verdict"] != "confirmed" or one["kind"] not in TOLD:
             continue
         start, end = one["start_s"] - offset_s, one["end_s"] - offset_s
-        same = [true for true in truth["findings"] if true["kind"] == one["kind"]]
+        same = [true for true in truth["findings"] if true["kind"] == one["kind"] and _same_idleness(true, one)]
         shared = sum(max(0.0, min(end, true["end_s"]) - max(start, true["start_s"])) for true in same)
         near = [true for true in same if true["start_s"] <= end + SLACK_S and true["end_s"] >= start - SLACK_S]
         told = f"{one['kind']} at {start:.3f} to {end:.3f} s, {one['because'][:100]}"
@@ -222,3 +222,8 @@ def confirmed_wrongly(truth: dict[str, Any], analysis: Analysis) -> Iterator[str
         if root is not one and root["kind"] in TOLD and root["kind"] not in {true["root"] for true in near}:
             yield f"not by {root['kind']} but {near[0]['root']}: {told}"
 
+
+
+def _same_idleness(true: dict[str, Any], found: dict[str, Any]) -> bool:
+    """Whether both say that the same left a link idle, if that is what they say."""
+    return true.get("idle") in (None, found["evidence"].get("cause"))

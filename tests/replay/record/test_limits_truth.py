@@ -12,7 +12,7 @@ from multitracer.replay.record import limits_truth
 
 def copy(sent: int, seq: int = 1, sending: int = 0, **times: int) -> Any:
     """A packet that was sent then, for the first time or again, and what became of it."""
-    fates = dict.fromkeys(("given_ns", "delivered_ns", "lost_ns"), None) | times
+    fates = dict.fromkeys(("given_ns", "delivered_ns", "lost_ns", "left_ns"), None) | times
     return SimpleNamespace(sent_ns=sent, packet=SimpleNamespace(seq=seq, sending=sending), refused=False, **fates)
 
 
@@ -35,6 +35,12 @@ def test_a_link_that_repairs_has_at_the_end_what_it_did_not_deliver(protocol: st
     """One that repairs nothing has what is on the air, and no more."""
     found = transfer(protocol, copy(0, given_ns=0, delivered_ns=100), copy(400, sending=1, given_ns=500))
     assert limits_truth.joined(limits_truth._on_the_link(found)) == busy
+
+
+def test_what_the_other_side_took_for_something_else_is_not_on_the_link_for_ever() -> None:
+    """Neither delivered nor given up: it left the link when all of it had been on the air."""
+    found = transfer("rlp", copy(0, given_ns=0, left_ns=80))
+    assert limits_truth.joined(limits_truth._on_the_link(found)) == [(0, 80)]
 
 
 @pytest.mark.parametrize(
