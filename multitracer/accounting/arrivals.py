@@ -1,4 +1,4 @@
-"""Arrivals in the receiver's capture, which take the place of what acknowledgements tell of deliveries."""
+"""Arrivals by the receiver's capture or a link's log, which take the place of what acknowledgements tell."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def note_arrivals(capture: Capture, events: Events, state: Any) -> bool:
         return False
     count = 0
     for at in range(state[SENT]):
-        there = capture.arrival[events.row[at]]
-        if there >= 0 and capture.arrived[events.row[at]] == 1:
-            events.delivered_ns[count], events.delivered_upto[count] = capture.time_ns[there], at
+        came = capture.came_ns[events.row[at]]
+        if came >= 0 and capture.arrived[events.row[at]] == 1:
+            events.delivered_ns[count], events.delivered_upto[count] = came, at
             events.delivered_flag[count] = EXACT
             count += 1
     for at in range(count - 2, -1, -1):

@@ -69,22 +69,28 @@ def mark_lost(capture: Capture, events: Events, state: Any) -> bool:
 
 @kernel
 def find_busy(
-    events: Events, state: Any, least_ns: int, rates: Rates, which: int, longer_ns: int, loses_singles: bool,
-    by_acknowledgement: bool,
+    capture: Capture, events: Events, state: Any, least_ns: int, rates: Rates, which: int, longer_ns: int,
+    loses_singles: bool, by_acknowledgement: bool, until_silence: bool,
 ) -> None:  # fmt: skip
     """Fill a list of spans in which the bottleneck had octets of this direction to deliver.
 
-    Only packets that it had for longer than `longer_ns` are looked at.
+    Only packets that it had for longer than `longer_ns` are looked at. A link's log tells until when the link had one.
 
     A packet leaves it `least_ns` before its delivery. Where the time of its delivery is not known (it was lost, or its
     acknowledgement may have been delayed), it leaves after its time on the bottleneck behind the packet before it, but
     no later than what was sent after it; `by_acknowledgement` no earlier than that tells (`earliest_delivery`). Where
     the path `loses_singles`, as a full queue does, a lost packet behind which nothing was waiting that got through may
-    have been lost before the bottleneck: it is left out.
+    have been lost before the bottleneck: it is left out. Data above a hole is answered at once (RFC 5681 4.2): with
+    `until_silence` nothing of it arrives after the last of these answers.
     """
-    delivery, piece, stall, left, begin, end = 0, 0, 0, np.int64(0), np.int64(0), np.int64(0)
+    delivery, piece, stall, heard = 0, 0, 0, 0
+    left, begin, end = np.int64(0), np.int64(0), np.int64(0)
     for at in range(state[SENT]):
-        sent = events.sent_ns[at]
+        sent, logged = events.sent_ns[at], capture.left_ns[events.row[at]]
+        if logged >= 0:
+            left = max(sent, logged)
+            begin, end = busy_until(events, which, begin, end, sent, left)
+            continue
         while delivery < state[HEARD] and events.delivered_upto[delivery] < at:
             delivery += 1
         known = delivery < state[HEARD] and least_ns < FAR_NS
@@ -98,6 +104,10 @@ def find_busy(
                 # The path stood still and delivered it afterwards.
                 left = max(left, events.spans[STALLS, stall - 1, 1] - least_ns - lasts)
         leaves = max(sent, left) + lasts
+        if until_silence and known and waits_above_hole(events, delivery, at):
+            heard = heard_by(events, state, heard, leaves + lasts + least_ns)
+            if not events.delivered_flag[heard] & CLEAN:  # a hole had been seen before
+                latest = max(sent, min(latest, events.delivered_ns[heard] - least_ns))
         if longer_ns > 0 and events.lost[at] and not exact:
             continue  # by an unsure rate it is not known when it left
         in_doubt = loses_singles and events.lost[at] == LOST and not exact
@@ -106,13 +116,18 @@ def find_busy(
         told = known and by_acknowledgement
         earliest = earliest_delivery(events, delivery, at) - least_ns if told else np.int64(0)
         left = latest if exact else max(min(leaves, latest), earliest)
-        if left - sent <= longer_ns:
-            continue
-        if sent > end:
-            add_span(events, which, begin, end)
-            begin = sent
-        end = max(end, left)
+        if left - sent > longer_ns:
+            begin, end = busy_until(events, which, begin, end, sent, left)
     add_span(events, which, begin, end)
+
+
+@inlined
+def busy_until(events: Events, which: int, begin: int, end: int, sent: int, left: int) -> tuple[int, int]:
+    """The span begin..end goes on with a packet that the bottleneck had from `sent` to `left`, or a new one begins."""
+    if sent > end:
+        add_span(events, which, begin, end)
+        begin = sent
+    return begin, max(end, left)
 
 
 @inlined
@@ -129,6 +144,20 @@ def earliest_delivery(events: Events, delivery: int, at: int) -> int:
         return 0
     before = events.delivered_ns[delivery - 1] if delivery > 0 else np.int64(0)
     return int(max(events.delivered_ns[delivery] - DELAYED_ACK_NS, before))
+
+
+@inlined
+def waits_above_hole(events: Events, delivery: int, at: int) -> bool:
+    """Whether sent row `at` was not acknowledged before something sent again was, and may have been lost or not."""
+    return events.lost[at] != LOST and events.kind[at] == NEW and not events.delivered_flag[delivery] & CLEAN
+
+
+@inlined
+def heard_by(events: Events, state: Any, heard: int, now: int) -> int:
+    """The index of the latest acknowledgement by a time, searched from index `heard` on."""
+    while heard + 1 < state[HEARD] and events.delivered_ns[heard + 1] <= now:
+        heard += 1
+    return heard
 
 
 @inlined

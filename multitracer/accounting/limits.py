@@ -13,6 +13,7 @@ import numpy as np
 
 from multitracer.accounting.arrivals import note_arrivals
 from multitracer.accounting.bottleneck import find_busy, find_stalls, mark_lost
+from multitracer.accounting.deliveries import Deliveries, LinkLog, delivered_before, deliveries
 from multitracer.accounting.limit_shares import CURRENT, KEPT, Ledger, add_up
 from multitracer.accounting.path_rate import (
     AGREE,
@@ -42,6 +43,7 @@ from multitracer.accounting.sending_events import (
     LISTS,
     NO,
     UNSURE_BUSY,
+    YES,
     Capture,
     Events,
     follow,
@@ -68,7 +70,7 @@ class Directions(NamedTuple):
     stop: Any
     """The direction's rows are order[begin:stop]."""
     arrivals: Any
-    """Whether there is a capture beside the receiver, too."""
+    """Whether there is a capture beside the receiver, too, or a link's log tells arrivals."""
     beside_receiver: Any
     """Whether the only capture is beside the receiver."""
     trip_ns: Any
@@ -106,17 +108,19 @@ class Room(NamedTuple):
 
 def find_limits(
     segments: pd.DataFrame, sacks: pd.DataFrame, measures: pd.DataFrame, groups: Groups, paths: Paths,
-    resent: pd.DataFrame, told_bps: float | None = None, stretch_rtts: float = 1.0,
+    resent: pd.DataFrame, told_bps: float | None = None, stretch_rtts: float = 1.0, log: LinkLog | None = None,
 ) -> Limits:  # fmt: skip
     """What limited each direction that carried data.
 
     `segments` may have the column `cwnd_bytes` of `with_windows`. `sacks` has columns segment, left, right (relative)
     and dsack; `measures` are those of each point and end, `resent` is the retransmissions table, `told_bps` is the
-    path's rate as the user states it. Stretches longer than `stretch_rtts` least round trips are kept.
+    path's rate as the user states it. Stretches longer than `stretch_rtts` least round trips are kept. `log` is that
+    of a link on the path.
     """
     found = _nothing_found(2 * len(paths.sender_point))
-    directions = directions_of(measures, groups, paths, stretch_rtts)
-    capture, blocks = capture_of(segments, paths, resent), blocks_of(sacks)
+    came = deliveries(segments, paths, log)
+    directions = directions_of(measures, groups, paths, stretch_rtts, came.ends)
+    capture, blocks = capture_of(segments, paths, resent, came), blocks_of(sacks)
 
     def look_at(part: slice) -> Any:
         mine = Directions(*(column[part] for column in directions))
@@ -145,21 +149,28 @@ def blocks_of(sacks: pd.DataFrame) -> Any:
     return np.array([sacks[name].to_numpy() for name in ("segment", "left", "right", "dsack")], dtype=np.int64)
 
 
-def capture_of(segments: pd.DataFrame, paths: Paths, resent: pd.DataFrame) -> Capture:
+def capture_of(
+    segments: pd.DataFrame, paths: Paths, resent: pd.DataFrame, came: Deliveries | None = None
+) -> Capture:
     """The columns of the segments, each retransmission with its verdict."""
     code = np.full(len(segments), -1, dtype=np.int8)
     trigger, spurious = (resent[name].cat.codes.to_numpy() for name in ("trigger", "spurious"))
     # Nothing of an earlier copy came back: whether it or its acknowledgement was lost, the timer had to be waited for.
     rightful = (resent["trigger"] == "timeout") & (resent["spurious"] == "unknown") & (resent["late_ack"] == 0)
-    spurious = np.where(rightful, NO, spurious)
+    came = came or deliveries(segments, paths)
+    spurious = np.where(rightful, NO, np.where(delivered_before(segments, resent, came), YES, spurious))
     code[resent["segment"].to_numpy()] = trigger * len(resent["spurious"].cat.categories) + spurious
     columns = {name: segments[name].to_numpy() for name in Capture._fields if name in segments.columns}
     columns.setdefault("cwnd_bytes", np.empty(0, dtype=np.int64))
-    return Capture(**columns, resend=code, arrival=paths.arrival, arrived=paths.arrived)
+    return Capture(
+        **columns, resend=code, arrival=paths.arrival, arrived=came.arrived, came_ns=came.came_ns, left_ns=came.left_ns
+    )
 
 
-def directions_of(measures: pd.DataFrame, groups: Groups, paths: Paths, stretch_rtts: float = 1.0) -> Directions:
-    """The directions with data, each at the point that saw it best."""
+def directions_of(
+    measures: pd.DataFrame, groups: Groups, paths: Paths, stretch_rtts: float = 1.0, logged: Any = None
+) -> Directions:
+    """The directions with data, each at the point that saw it best; of those `logged` a link's log tells arrivals."""
     names = ("connection", "sender", "point", "data_segments")
     connection, sender, point, data = (measures[name].to_numpy() for name in names)
     found = (paths.seen_at[connection, sender] == point) & (data > 0)
@@ -170,7 +181,9 @@ def directions_of(measures: pd.DataFrame, groups: Groups, paths: Paths, stretch_
     begin, stop = groups.starts[group], groups.starts[group + 1]
     trips = np.where(near, trips, 0)
     least = np.rint(stretch_rtts * trips).astype(np.int64)
-    return Directions(2 * connection + sender, begin, stop, near & far, ~near, trips, least)
+    end = 2 * connection + sender
+    told = far if logged is None else far | logged[end]
+    return Directions(end, begin, stop, near & told, ~near, trips, least)
 
 
 def room_for(lengths: Any) -> Room:
@@ -273,6 +286,6 @@ def find_queue(capture: Capture, room: Room, rates: Rates, longer_ns: int, by_ac
     events, state = room.events, room.state
     least = least_delay(events, state, rates)
     loses_singles = mark_lost(capture, events, state)
-    find_busy(events, state, least, rates, BUSY, longer_ns, loses_singles, False)
+    find_busy(capture, events, state, least, rates, BUSY, longer_ns, loses_singles, False, by_acknowledgement)
     if longer_ns > 0 or by_acknowledgement:
-        find_busy(events, state, least, rates, UNSURE_BUSY, 0, loses_singles, by_acknowledgement)
+        find_busy(capture, events, state, least, rates, UNSURE_BUSY, 0, loses_singles, by_acknowledgement, False)

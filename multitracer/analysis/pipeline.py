@@ -22,6 +22,7 @@ import numpy as np
 from multitracer import findings
 from multitracer.accounting.blame import Resends, find_blame
 from multitracer.accounting.by_rate import Captured, account_by_rate
+from multitracer.accounting.deliveries import LinkLog
 from multitracer.accounting.limits import find_limits
 from multitracer.accounting.logged_windows import with_windows
 from multitracer.accounting.session import Accounting
@@ -92,7 +93,7 @@ def join_all(trace: Trace, options: AnalyzeOptions, progress: Progress) -> Joine
     logs = noted(place_logs(trace, captures, streams, options), captures)
     streams = told_by_kernel(streams, logs)
     layer = join_layers(captures, streams, logs)
-    limits = limits_of(captures, streams, logs, options)
+    limits = limits_of(captures, streams, logs, layer, options)
     if layer.accounted >= 0:
         accounts = account_links(layer, streams, logs.tcp_state)
     else:
@@ -108,7 +109,7 @@ def cut(whole: Joined, options: AnalyzeOptions, origin_ns: int, progress: Progre
     progress("joining the layers", 0.6)
     logs = cut_logs(whole.logs, window)
     layer, accounts = join_layers(captures, streams, logs), cut_accounts(whole.accounts, window)
-    limits = limits_of(captures, streams, logs, options)
+    limits = limits_of(captures, streams, logs, layer, options)
     return Joined(captures, streams, logs, layer, _of_sessions(accounts), limits)
 
 
@@ -144,12 +145,17 @@ def observations(joined: Joined, options: AnalyzeOptions, usual_rtt_ns: int) -> 
     )  # fmt: skip
 
 
-def limits_of(captures: Captures, streams: Streams, logs: Logs, options: AnalyzeOptions) -> Limits:
-    """What limited each direction, from the captures and the senders' windows."""
+def limits_of(
+    captures: Captures, streams: Streams, logs: Logs, layer: LinkLayer, options: AnalyzeOptions
+) -> Limits:
+    """What limited each direction, from the captures, the senders' windows and the log of the link."""
+    log = None
+    if layer.accounted >= 0 and layer.segment_frames is not None:
+        log = LinkLog(layer.accounted, layer.segment_frames, layer.timings[layer.accounted].frame_ns or 0)
     return find_limits(
         with_windows(streams.segments, logs.tcp_state, streams.groups, streams.paths), captures.sack,
         streams.measures, streams.groups, streams.paths, streams.retransmissions,
-        options.link_rate_bps, options.thresholds.limited_rtts,
+        options.link_rate_bps, options.thresholds.limited_rtts, log,
     )  # fmt: skip
 
 

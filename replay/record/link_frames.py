@@ -155,21 +155,33 @@ class SideTruth:
         return found
 
     def note_left(self) -> None:
-        """Note in the packets that it did not deliver when they left the air.
+        """Note in the packets that it did not deliver when they were last on the air.
 
-        Of those that it neither delivered nor gave up the other side took the frames for others. What is still being
-        repaired at the end is not among them: a packet that was given later was delivered. Of those that it gave up
-        what was repeated counts.
+        What it neither delivered nor gave up the other side took for something else. What is still being repaired at
+        the end is not among them: a packet that was given later was delivered.
         """
         delivered = False
         for one, copy in reversed(self.packets):
             if copy is None or copy.delivered_ns is not None:
                 delivered = delivered or copy is not None
-            elif copy.lost_ns is not None:
+            elif delivered or copy.lost_ns is not None:
                 own = (self.frames.data > 0) & (self.frames.first < one.end) & (self.frames.last > one.begin)
-                copy.left_ns = int(self.frames.end_ns[own].max()) if own.any() else None
-            elif delivered and id(copy) in self.first_times:
-                copy.left_ns = self.first_times[id(copy)][1]
+                copy.left_ns = self._repaired_until(self.frames.begin_ns[own], self.frames.end_ns[own])
+
+    def _repaired_until(self, begin: Any, end: Any) -> int | None:
+        """When the last of these frames ended that followed one another as in a repair; None where there are none.
+
+        RLP asks N2 times, T1 apart, for what is not acknowledged (24.022 5.2.2.3): what it sends again later it had
+        taken for acknowledged.
+        """
+        if not len(begin):
+            return None
+        scenario = self.run.scenario
+        if scenario.word("link.protocol") != "rlp":
+            return int(end.max())
+        longest = scenario.number("link.rlp.t1_s") * scenario.whole("link.rlp.n2") * 1e9
+        late = np.flatnonzero(begin[1:] - np.maximum.accumulate(end)[:-1] > longest)
+        return int(end[: late[0] + 1 if len(late) else len(end)].max())
 
     @cached_property
     def stopped(self) -> Spans:

@@ -80,8 +80,7 @@ class Copy:
     lost_ns: int | None = None
     """When the link delivered it, or gave it up."""
     left_ns: int | None = None
-    """When all of it had been on the air, if the link did neither and logs its frames; if it gave it up, for the last
-    time."""
+    """When its octets were last on the air, if they were and it did not deliver it, and logs its frames."""
     dropped_ns: int | None = None
     """When a queue on the wired hop had no room for it."""
     came_ns: int | None = None

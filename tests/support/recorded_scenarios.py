@@ -219,7 +219,8 @@ def confirmed_wrongly(truth: dict[str, Any], analysis: Analysis) -> Iterator[str
         root = one
         while root["caused_by"] is not None:
             root = summary["findings"][root["caused_by"]]
-        if root is not one and root["kind"] in TOLD and root["kind"] not in {true["root"] for true in near}:
+        sure = root is not one and root["verdict"] == "confirmed" and root["kind"] in TOLD
+        if sure and root["kind"] not in {true["root"] for true in near}:
             yield f"not by {root['kind']} but {near[0]['root']}: {told}"
 
 

@@ -38,7 +38,7 @@ def test_a_link_that_repairs_has_at_the_end_what_it_did_not_deliver(protocol: st
 
 
 def test_what_the_other_side_took_for_something_else_is_not_on_the_link_for_ever() -> None:
-    """Neither delivered nor given up: it left the link when all of it had been on the air."""
+    """Neither delivered nor given up: it left the link when its octets were last on the air."""
     found = transfer("rlp", copy(0, given_ns=0, left_ns=80))
     assert limits_truth.joined(limits_truth._on_the_link(found)) == [(0, 80)]
 

@@ -1,0 +1,100 @@
+"""When each segment came to its receiver: by the capture there, else by the log of the far end of the link before it.
+
+A link's log also tells until when the link held each.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from multitracer.accounting.intervals import Ints
+from multitracer.model.paths import NOWHERE, Paths
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Deliveries(NamedTuple):
+    """An element per segment, but for `ends`."""
+
+    came_ns: Ints
+    """-1 unknown, or never."""
+    arrived: Any
+    """1 yes, 0 no, -1 unknown."""
+    left_ns: Ints
+    """When the link had sent it for the last time, less the least time from the sender's capture to it; -1 unknown.
+
+    Unknown is also what came to the receiver's capture later than a link's log explains.
+    """
+    ends: Any
+    """Per 2 * connection + sender, whether a link's log stands in for the receiver's capture."""
+
+
+class LinkLog(NamedTuple):
+    """What the logs of the link that a session is accounted for say; times related to those of the captures."""
+
+    link: int
+    segment_frames: pd.DataFrame
+    frame_ns: int
+    """How long a frame takes."""
+
+
+def deliveries(segments: pd.DataFrame, paths: Paths, log: LinkLog | None = None) -> Deliveries:
+    """The arrivals that captures show, and those that a link's log shows where there is no capture at the receiver."""
+    seen = (paths.arrival >= 0) & (paths.arrived == 1)
+    time = segments["time_ns"].to_numpy()
+    came = np.where(seen, time[np.where(seen, paths.arrival, 0)], -1) if len(segments) else time
+    found = Deliveries(
+        came, paths.arrived.copy(), np.full(len(segments), -1, dtype=np.int64),
+        np.zeros(2 * len(paths.sender_point), dtype=np.bool_),
+    )  # fmt: skip
+    if log is not None:
+        _note_link(found, log, segments, paths)
+    return found
+
+
+def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: Paths) -> None:
+    """Enter what the link delivered, and what never reached it."""
+    table = log.segment_frames
+    table = table[((table["link"] == log.link) & (table["segment"] >= 0)).to_numpy()]
+    delivered = table[((table["delivered_ns"] >= 0) & (table["queue_ns"] >= 0)).to_numpy()]
+    rows, out = delivered["segment"].to_numpy(), delivered["delivered_ns"].to_numpy()
+    connection, sender = (segments[name].to_numpy() for name in ("connection", "sender"))
+    alone = paths.receiver_point[connection, sender] == NOWHERE
+    at_once = _at_once(found.came_ns[rows] - out, found.came_ns[rows] >= 0, log.frame_ns)
+    found.left_ns[rows[at_once]] = (out - _way_ns(delivered, log.frame_ns))[at_once]
+    mine = alone[rows]
+    found.came_ns[rows[mine]], found.arrived[rows[mine]] = out[mine], 1
+    found.ends[2 * connection[rows[mine]] + sender[rows[mine]]] = True
+    never = table["segment"].to_numpy()[(table["frames"] == 0).to_numpy()]
+    found.arrived[never[alone[never]]] = 0
+
+
+def _way_ns(delivered: pd.DataFrame, frame_ns: int) -> int:
+    """The least time that segments took from their sender's capture to the link's far end beside that on the link."""
+    before = int(delivered["queue_ns"].min()) if len(delivered) else 0
+    over = (delivered["delivered_ns"] - delivered["last_frame_ns"])[delivered["frame_retransmissions"] == 0]
+    return before + max(0, int(over.min()) - frame_ns if len(over) else 0)
+
+
+def _at_once(beyond_ns: Ints, seen: Any, frame_ns: int) -> Any:
+    """Which of the times from a link's far end to the capture behind it are the least, or longer by a frame at most."""
+    least = beyond_ns[seen].min(initial=np.iinfo(np.int64).max)
+    return ~seen | (beyond_ns - least <= frame_ns)
+
+
+def delivered_before(segments: pd.DataFrame, resent: pd.DataFrame, came: Deliveries) -> Any:
+    """Which retransmissions of an unknown verdict repeat a segment of which a link delivered an earlier copy."""
+    row = resent["segment"].to_numpy()
+    connection, sender = (segments[name].to_numpy() for name in ("connection", "sender"))
+    logged = came.ends[2 * connection[row] + sender[row]] & (resent["spurious"] == "unknown").to_numpy()
+    if not logged.any():
+        return logged
+    copies = segments.loc[came.came_ns >= 0, ["connection", "sender", "seq", "payload_bytes"]]
+    first = copies.assign(row=np.flatnonzero(came.came_ns >= 0)).groupby(list(copies.columns))["row"].min()
+    mine = segments.iloc[row][list(copies.columns)].itertuples(index=False, name=None)
+    found = dict(first.items())
+    earliest = np.array([found.get(one, len(segments)) for one in mine], dtype=np.int64)
+    return logged & (earliest < row)
