@@ -56,11 +56,16 @@ def deliveries(segments: pd.DataFrame, paths: Paths, log: LinkLog | None = None)
 
 
 def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: Paths) -> None:
-    """Enter what the link delivered, and what never reached it."""
+    """Enter what the link delivered, and what never reached it.
+
+    To IP all of these links deliver in the order of sending (24.022 4; 25.322 and 36.322 as bearers of TCP are set up;
+    38.323 5.2.2.2): what was whole before sooner data was came with that.
+    """
     table = log.segment_frames
     table = table[((table["link"] == log.link) & (table["segment"] >= 0)).to_numpy()]
     delivered = table[((table["delivered_ns"] >= 0) & (table["queue_ns"] >= 0)).to_numpy()]
-    rows, out = delivered["segment"].to_numpy(), delivered["delivered_ns"].to_numpy()
+    delivered = delivered.sort_values("first_frame_ns", kind="stable")
+    rows, out = delivered["segment"].to_numpy(), np.maximum.accumulate(delivered["delivered_ns"].to_numpy())
     connection, sender = (segments[name].to_numpy() for name in ("connection", "sender"))
     alone = paths.receiver_point[connection, sender] == NOWHERE
     at_once = _at_once(found.came_ns[rows] - out, found.came_ns[rows] >= 0, log.frame_ns)

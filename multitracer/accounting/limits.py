@@ -158,7 +158,7 @@ def capture_of(
     # Nothing of an earlier copy came back: whether it or its acknowledgement was lost, the timer had to be waited for.
     rightful = (resent["trigger"] == "timeout") & (resent["spurious"] == "unknown") & (resent["late_ack"] == 0)
     came = came or deliveries(segments, paths)
-    spurious = np.where(rightful, NO, np.where(delivered_before(segments, resent, came), YES, spurious))
+    spurious = np.where(delivered_before(segments, resent, came), YES, np.where(rightful, NO, spurious))
     code[resent["segment"].to_numpy()] = trigger * len(resent["spurious"].cat.categories) + spurious
     columns = {name: segments[name].to_numpy() for name in Capture._fields if name in segments.columns}
     columns.setdefault("cwnd_bytes", np.empty(0, dtype=np.int64))

@@ -67,5 +67,7 @@ class Limits:
     """When the last of its data was acknowledged; -1 for never."""
     stretches: Stretches
     by_arrivals: npt.NDArray[np.bool_]
-    """Whether the receiver's capture showed when each end's data arrived; else acknowledgements stand for it."""
+    """Whether the receiver's capture, or a link's log, showed when each end's data arrived; else acknowledgements stand
+    for it.
+    """
     changes: RateChanges

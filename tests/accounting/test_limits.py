@@ -343,3 +343,14 @@ def test_causes_that_begin_centuries_apart_keep_their_order():
     starts, kinds = causes // sending_events.CODES, causes % sending_events.CODES
     assert starts.tolist() == [5, sending_events.MOST_CAUSE_NS]
     assert kinds.tolist() == [sending_events.STALL, sending_events.APPLICATION]
+
+
+def test_nothing_above_a_hole_arrives_that_nobody_answers() -> None:
+    """Of 30 segments behind the first one 10 arrive: the bottleneck had those for 10 ms each, the rest perhaps."""
+    opening = [data(0, 1 + 100 * n, 101 + 100 * n) for n in range(40)]
+    acks = [ack(110 + 10 * n, 101 + 100 * n) for n in range(40)]
+    flight = [data(600, 4001 + 100 * n, 4101 + 100 * n) for n in range(31)]
+    answers = [ack(720 + 10 * n, 4001) for n in range(10)]
+    spent = milliseconds(found(*opening, *acks, *flight, *answers, again(2000, 4001, 4101), ack(2110, 7101)))
+    assert 390 + 100 <= spent["path_rate"] <= 400 + 140
+    assert spent["unknown"] >= 150

@@ -1,0 +1,72 @@
+"""When segments came, by a capture at the receiver or by the log of the link's far end."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sending import again, data, table
+from two_ends import MS, START
+
+from multitracer.accounting.deliveries import Deliveries, LinkLog, delivered_before, deliveries
+from multitracer.model.paths import Paths
+
+NOWHERE = -1
+SCRIPT = (data(0, 1, 101), data(1, 101, 201), data(2, 201, 301), again(500, 101, 201))
+
+
+def paths_of(receiver: int = NOWHERE) -> Paths:
+    """A capture beside the sender, and one beside the receiver where there is a point for it."""
+    near, far = np.array([[0, receiver]]), np.array([[receiver, 0]])
+    return Paths(near, far, np.full(len(SCRIPT), -1, dtype=np.int32), np.full(len(SCRIPT), -1, dtype=np.int8))
+
+
+def log(*rows: tuple[int, float, float, float, int]) -> LinkLog:
+    """Of each segment its row, when its first and last frame was sent and when it was whole, in ms, and its frames."""
+    segment, first, last, whole, frames = (np.array(column) for column in zip(*rows, strict=True))
+    ns = {"first_frame_ns": first, "last_frame_ns": last, "delivered_ns": whole}
+    times = {name: np.where(ms >= 0, START + (ms * MS).astype(np.int64), -1) for name, ms in ns.items()}
+    queue = np.where(first >= 0, times["first_frame_ns"] - table(SCRIPT)["time_ns"].to_numpy()[segment], -1)
+    repeats = np.maximum(frames - 1, 0)
+    return LinkLog(0, pd.DataFrame({
+        "link": 0, "segment": segment, **times, "queue_ns": queue, "frames": frames,
+        "frame_retransmissions": repeats,
+    }), 10 * MS)  # fmt: skip
+
+
+def found(receiver: int = NOWHERE) -> Deliveries:
+    """A link that repeats the second segment, so that the third comes with it, and never gets the fourth."""
+    rows = (0, 5.0, 5.0, 65.0, 1), (1, 15.0, 200.0, 260.0, 2), (2, 25.0, 25.0, 85.0, 1), (3, -1.0, -1.0, -1.0, 0)
+    return deliveries(table(SCRIPT), paths_of(receiver), log(*rows))
+
+
+def milliseconds(times: np.ndarray) -> list[int]:  # type: ignore[type-arg]
+    """Since the start, -1 where unknown."""
+    return [int((time - START) // MS) if time >= 0 else -1 for time in times.tolist()]
+
+
+def test_a_links_log_stands_in_for_a_capture_at_the_receiver() -> None:
+    """In the order of sending: what was whole before sooner data had come with that."""
+    one = found()
+    assert milliseconds(one.came_ns) == [65, 260, 260, -1]
+    assert one.arrived.tolist() == [1, 1, 1, 0]
+    assert one.ends.tolist() == [True, False]
+
+
+def test_a_capture_at_the_receiver_is_not_overruled() -> None:
+    """The log says only until when the link had each segment."""
+    one = found(receiver=1)
+    assert one.arrived.tolist() == [-1, -1, -1, -1]
+    assert not one.ends.any()
+
+
+def test_the_link_had_a_segment_until_its_last_octet_had_left() -> None:
+    """As seen beside the sender: 5 ms are the least way to the link, 50 ms that from the end of a frame on."""
+    assert milliseconds(found().left_ns) == [10, 205, 205, -1]
+
+
+@pytest.mark.parametrize(("verdict", "expected"), [("unknown", True), ("no", False)])
+def test_what_is_sent_again_after_the_link_delivered_it_is_needless(verdict: str, expected: bool) -> None:
+    """Where the capture does not tell."""
+    resent = pd.DataFrame({"segment": [3], "spurious": [verdict]})
+    assert delivered_before(table(SCRIPT), resent, found()).tolist() == [expected]

@@ -1,0 +1,58 @@
+"""When TCP waited for a timer while the link was idle: only if nothing that it resent was on its way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sending import ack, again, data, table
+from two_ends import MS, START
+
+from multitracer.accounting.idle_causes import Carried, recoveries, sending
+
+FRAMES = ("seq", "payload_bytes", "sent_ns", "delivered_ns", "first_frame_ns", "segment")
+SCRIPT = (ack(0, 1), data(1, 1, 101), again(1000, 1, 101), ack(1300, 101))
+
+
+def carried(*rows: tuple[float, ...]) -> pd.DataFrame:
+    """Rows of segment_frames, times in ms."""
+    table = pd.DataFrame(np.array(rows, dtype=np.float64).reshape(-1, len(FRAMES)), columns=list(FRAMES))
+    for name in ("sent_ns", "delivered_ns", "first_frame_ns"):
+        table[name] = np.where(table[name] >= 0, START + table[name].astype(np.int64) * MS, -1)
+    return table.astype(np.int64)
+
+
+def waits(spurious: str, late_ack: int, data_rows: pd.DataFrame, answers: pd.DataFrame) -> tuple[list[int], list[int]]:
+    """Since when TCP waited or repaired, and perhaps did, in ms."""
+    segments, rows = table(SCRIPT), np.arange(len(SCRIPT))
+    resent = pd.DataFrame({
+        "time_ns": [START + 1000 * MS], "trigger": ["timeout"], "spurious": [spurious], "late_ack": [late_ack],
+        "seq": [1], "payload_bytes": [100],
+    })  # fmt: skip
+    sent = sending(segments, rows, 0)
+    assert sent is not None
+    found = recoveries(sent, segments, rows, 0, resent, Carried(data_rows, answers))
+    sure, perhaps = (((spans[0] - START) // MS).tolist() for spans in found)
+    return sure, perhaps
+
+
+NOTHING = carried()
+
+
+@pytest.mark.parametrize(
+    ("spurious", "late_ack", "data_rows", "answers", "expected"),
+    [
+        ("no", -1, NOTHING, NOTHING, ([1], [])),
+        ("unknown", 0, NOTHING, NOTHING, ([1], [])),
+        ("unknown", -1, NOTHING, NOTHING, ([1000], [1])),
+        ("unknown", -1, carried((1, 100, 1, 1200, 5, 1)), NOTHING, ([1000], [])),
+        ("unknown", -1, NOTHING, carried((1, 0, -1, 1300, 900, 3)), ([1000], [])),
+        ("yes", 1, NOTHING, NOTHING, ([1000], [])),
+    ],
+    ids=["lost", "no acknowledgement came back", "not known", "data on the link", "answer on the link", "late answer"],
+)
+def test_a_timer_is_waited_for_where_nothing_was_on_its_way(
+    spurious: str, late_ack: int, data_rows: pd.DataFrame, answers: pd.DataFrame, expected: tuple[list[int], list[int]]
+) -> None:
+    """The link's log shows what was: the earlier copy, or its answer, that came after the timer had run out."""
+    assert waits(spurious, late_ack, data_rows, answers) == expected
