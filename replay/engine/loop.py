@@ -389,16 +389,18 @@ def bind(name: str, machine: Any, *, large: bool = False, parts: Parts | None = 
     """The loop of a protocol: its functions anew, with the machine's kernels as globals and names of their own.
 
     A large machine's loop is not compiled into one function, which would take minutes: what is `inlined` in others is
-    called. `parts` stand in place of SOURCE_PARTS, the last of them is the one that `run` calls; `given` are more
-    kernels, by name.
+    called. What is `merged` there is `inlined` in a small one: that compiles a tenth longer, and runs a fifth faster.
+    `parts` stand in place of SOURCE_PARTS, the last of them is the one that `run` calls; `given` are more kernels, by
+    name.
     """
     bound = {each: getattr(machine, each) for each in KERNELS} | given
+    instead = {inlined: kernel} if large else {merged: inlined}
     namespaces: dict[str, dict[str, Any]] = {}
     for part, decorated in {**LINK_PARTS, **(parts or SOURCE_PARTS), run: kernel}.items():
         namespace = namespaces.setdefault(part.__module__, dict(part.__globals__))
         namespace.update(bound)
         own = FunctionType(part.__code__, namespace, f"{part.__name__}_{name}")
         own.__qualname__, own.__doc__, own.__module__ = own.__name__, part.__doc__, part.__module__
-        bound[part.__name__] = kernel(own) if large and decorated is inlined else decorated(own)
+        bound[part.__name__] = instead.get(decorated, decorated)(own)
     made: Run = bound["run"]
     return made

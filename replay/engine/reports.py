@@ -164,7 +164,7 @@ def decide(row: Any, desk: Desk, number: int, side: int, k: int, now: int) -> No
     note(desk.log, now, side, event, row.octets, number, row.flow)
 
 
-@merged
+@inlined
 def keep_sdu(reports: Any, kind: int, sdu: Any, number: int, side: int, now: int) -> None:
     """Keep an SDU while there is room."""
     place = reports.state[kind].sdus

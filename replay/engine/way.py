@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitracer.compute.kernels import inlined, kernel, merged
+from multitracer.compute.kernels import inlined, kernel
 from multitracer.replay.arq.fields import NEVER, codes, joined, numbers, record, table
 
 _NUMBERS = numbers(
@@ -142,7 +142,7 @@ def lacks(way: Any) -> int:
     return DONE
 
 
-@merged
+@inlined
 def is_lost(way: Any, opportunity: int, start: int, end: int, octets: int) -> int:
     """Whether the air loses the frame that is on it from `start` to `end`."""
     state = way.state

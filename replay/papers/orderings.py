@@ -17,7 +17,7 @@ from multitracer.replay.papers.runs import MissingRunsError
 
 def beats(case: Case, spec: Spec) -> Iterator[Part]:
     """`a` above `b`, paired, at the level: each of a's labels against each of b's; with `any` one place is enough."""
-    found = list(_compared(case, spec, above))
+    found = list(_compared(case, spec, above, ">"))
     if spec.get("any"):
         yield best_of(found, "somewhere: ")
     else:
@@ -26,20 +26,20 @@ def beats(case: Case, spec: Spec) -> Iterator[Part]:
 
 def stays(case: Case, spec: Spec) -> Iterator[Part]:
     """`a` not below `b` at the level."""
-    return _compared(case, spec, not_below)
+    return _compared(case, spec, not_below, ">=")
 
 
 def rises(case: Case, spec: Spec) -> Iterator[Part]:
     """`a` above `b` at the level, or, where they are not separated, not below in the mean."""
-    return _compared(case, spec, partial(mean_above, ties=True))
+    return _compared(case, spec, partial(mean_above, ties=True), ">=")
 
 
-def _compared(case: Case, spec: Spec, judged: Any) -> Iterator[Part]:
+def _compared(case: Case, spec: Spec, judged: Any, sign: str) -> Iterator[Part]:
     for place in places(spec):
         for a in spelled(spec["a"]):
             for b in spelled(spec["b"]):
                 left, right = {**place, **a}, {**place, **b}
-                text = f"{named(a)} > {named(b)}, {named(place)}"
+                text = f"{named(a)} {sign} {named(b)}, {named(place)}"
                 yield judged(text, case.paired(left, right), level_of(case, right))
 
 
@@ -85,7 +85,7 @@ def linear(case: Case, spec: Spec) -> Iterator[Part]:
         said = " ".join(
             f"{times:+g} ({named(term['of'])})" for (times, _), term in zip(terms, spec["terms"], strict=True)
         )
-        yield judged(f"{said} > 0, {named(place)}", found, level_of(case, terms[0][1]))
+        yield judged(f"{said} {'>=' if spec.get('stays') else '>'} 0, {named(place)}", found, level_of(case, terms[0][1]))
 
 
 def overlap(case: Case, spec: Spec) -> Iterator[Part]:

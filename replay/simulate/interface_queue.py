@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from multitracer.compute.kernels import inlined, merged
+from multitracer.compute.kernels import inlined
 from multitracer.replay.arq.fields import numbers, record, table
 from multitracer.replay.tcp.packets import PACKET
 
@@ -46,7 +46,7 @@ def places(queue: InterfaceQueue, octets: int) -> int:
     return max(found, 0)
 
 
-@merged
+@inlined
 def join(queue: InterfaceQueue, octets: int) -> int:
     """Let a packet of so many octets wait: its place in the ring, to be filled in, or -1 where it is dropped."""
     state = queue.state
@@ -73,7 +73,7 @@ def longest_waiting(queue: InterfaceQueue) -> int:
     return queue.state.first & (len(queue.packets) - 1)
 
 
-@merged
+@inlined
 def go(queue: InterfaceQueue) -> None:
     """Take the packet off that waits longest."""
     queue.state.waiting -= queue.packets[longest_waiting(queue)].octets

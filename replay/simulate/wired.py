@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from multitracer.compute.kernels import inlined, merged
+from multitracer.compute.kernels import inlined
 from multitracer.replay.arq.fields import NEVER, numbers, table
 from multitracer.replay.tcp.packets import PACKET
 
@@ -67,7 +67,7 @@ def room(wired: Wired, way: int, octets: int, now: int) -> int:
     return max(found, 0)
 
 
-@merged
+@inlined
 def enter(wired: Wired, way: int, octets: int, now: int) -> int:
     """Put a packet of so many octets on the hop: its row in the ring, to be filled in, or -1 where it is dropped."""
     hop = wired.hops[way]

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from multitracer.compute.kernels import inlined, merged
+from multitracer.compute.kernels import inlined
 from multitracer.replay.arq.fields import NEVER, codes, numbers, record, table
 
 PAGE = numbers("first end pause_ns begin_ns asked_ns end_ns")
@@ -94,7 +94,7 @@ def may_start(work: Work, now: int) -> bool:
     return (work.state.second_ns <= now or page_may_go_on(work, now)) and idle_slot(work) >= 0
 
 
-@merged
+@inlined
 def page_may_go_on(work: Work, now: int) -> bool:
     """Whether the page's next object is due."""
     state = work.state
@@ -114,7 +114,7 @@ def idle_slot(work: Work) -> int:
     return -1
 
 
-@merged
+@inlined
 def take_next(work: Work, now: int) -> int:
     """The object that begins now."""
     state, number = work.state, work.state.next
@@ -129,7 +129,7 @@ def take_next(work: Work, now: int) -> int:
     return int(number)
 
 
-@merged
+@inlined
 def end_object(work: Work, slot: int, now: int) -> None:
     """The object of a connection is done; go on to the next page if its page is, too."""
     state, row = work.state, work.slots[slot]
@@ -145,7 +145,7 @@ def end_object(work: Work, slot: int, now: int) -> None:
         state.finished_ns = now
 
 
-@merged
+@inlined
 def end_page(work: Work, now: int) -> None:
     """Go on to the next page, if there is one."""
     state = work.state
@@ -163,7 +163,7 @@ def due_slot(work: Work, now: int) -> int:
     return -1
 
 
-@merged
+@inlined
 def next_due(work: Work, now: int) -> int:
     """When the applications have something to do next, of themselves."""
     state = work.state

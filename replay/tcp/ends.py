@@ -126,7 +126,7 @@ def new_octets(tcp: Any, k: int, seq: int) -> int:
     return write.write_octets
 
 
-@merged
+@inlined
 def last_number(end: Any) -> int:
     """The last number that can be sent: of the data written, or of the FIN after them."""
     return end.written + end.closing
@@ -153,7 +153,7 @@ def post(tcp: Any, k: int, flags: int, seq: int, now: int) -> int:
     return at
 
 
-@merged
+@inlined
 def acknowledge_with(end: Any, packet: Any) -> None:
     """Let a packet acknowledge all that has come: no ACK is owed any more."""
     packet.ack = end.last_ack = end.rcv_nxt

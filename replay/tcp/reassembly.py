@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import kernel, merged
+from multitracer.compute.kernels import inlined, kernel, merged
 from multitracer.replay.arq.fields import codes
 from multitracer.replay.tcp.ends import place
 from multitracer.replay.tcp.packets import FIN, SACK_BLOCKS
@@ -14,7 +14,7 @@ DUPLICATE, BEYOND, HELD, FILLING, IN_ORDER = codes(5)
 part; the next one, with nothing held. Up to HELD it is not in order, from FILLING on it is."""
 
 
-@merged
+@inlined
 def take_in(tcp: Any, k: int, packet: Any) -> int:
     """Hold or deliver a segment of data or a FIN, and return what it was."""
     end, seq = tcp.ends[k], packet.seq

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import kernel, merged
+from multitracer.compute.kernels import inlined, kernel, merged
 from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.tcp import ends
 from multitracer.replay.tcp.ends import CLOSED, SYN_RECEIVED, SYN_SENT, add_write, clear, connect, place, post_syn
@@ -154,7 +154,7 @@ def shake_hands(tcp: Any, k: int, packet: Any, now: int) -> None:
         send_syn(tcp, k, now)
 
 
-@merged
+@inlined
 def take_ack(tcp: Any, k: int, packet: Any, now: int) -> None:
     """Take in an acknowledgement (tcp_ack)."""
     end = tcp.ends[k]
@@ -178,7 +178,7 @@ def take_ack(tcp: Any, k: int, packet: Any, now: int) -> None:
         alert(tcp, k, packet, acked, duplicate, news, now)
 
 
-@merged
+@inlined
 def take_off_queue(tcp: Any, k: int, prior: int, packet: Any, now: int) -> None:
     """Forget the segments that are acknowledged, take a round trip from them, restart the timer.
 

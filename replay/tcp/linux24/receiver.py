@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import kernel, merged
+from multitracer.compute.kernels import inlined, kernel, merged
 from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.tcp.linux24.timing import after
 from multitracer.replay.tcp.packets import FIN
@@ -16,7 +16,7 @@ GROWTH = 2
 """Segments by which the window grows with each one in order (tcp_grow_window)."""
 
 
-@merged
+@inlined
 def take_data(tcp: Any, k: int, packet: Any, now: int) -> None:
     """Take in data or a FIN, and owe an ACK (tcp_data_queue, __tcp_ack_snd_check)."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -38,7 +38,7 @@ def take_data(tcp: Any, k: int, packet: Any, now: int) -> None:
         end.closing = rules.fin
 
 
-@merged
+@inlined
 def must_ack(end: Any, rules: Any) -> bool:
     """Whether an ACK goes at once: for the second segment, in quick-ACK mode, or while something is missing."""
     if not rules.linux_acks or end.rcv_nxt - end.last_ack > 1 or end.rcv_top > end.rcv_nxt:
@@ -60,7 +60,7 @@ def enter_quick_acks(end: Any, rules: Any) -> None:
     end.ato = rules.least_ato
 
 
-@merged
+@inlined
 def note_data(end: Any, rules: Any, now: int) -> None:
     """Let the delay of ACKs follow the times between segments (tcp_event_data_recv)."""
     at = ticks(rules, now)
@@ -77,7 +77,7 @@ def note_data(end: Any, rules: Any, now: int) -> None:
         add_quick_acks(end)
 
 
-@merged
+@inlined
 def delay_ack(end: Any, rules: Any, now: int) -> None:
     """Start the ACK timer, or bring it forward (tcp_send_delayed_ack)."""
     wait = end.ato

@@ -19,7 +19,7 @@ def in_flight(end: Any) -> int:
     return end.top - end.una - end.sacked_out - end.lost_out + end.retrans_out
 
 
-@merged
+@inlined
 def grow(end: Any) -> None:
     """Slow start up to ssthresh, then one segment a window (tcp_cong_avoid)."""
     if end.cwnd <= end.ssthresh:

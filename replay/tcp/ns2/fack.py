@@ -20,7 +20,7 @@ NO_HOLE = -1
 NO_LIMIT, *_ = codes(1)
 
 
-@merged
+@inlined
 def hear_fack(tcp: Any, k: int, packet: Any, now: int) -> None:
     """Take in an ACK, and send what it allows."""
     e, rules, ack = tcp.ends[k], tcp.rules[k & 1], packet.ack

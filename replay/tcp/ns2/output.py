@@ -21,7 +21,7 @@ def window(e: Any, rules: Any) -> int:
     return min(int(e.cwnd) + e.inflation, rules.window)
 
 
-@merged
+@inlined
 def octets_of(e: Any, rules: Any, seq: int) -> int:
     """A packet's octets on the wire."""
     if seq == 0:
@@ -131,7 +131,7 @@ def is_first(e: Any) -> bool:
     return e.una == e.first + 1
 
 
-@merged
+@inlined
 def bursts(e: Any, rules: Any) -> int:
     """How many packets an ACK may let out; 0: no limit."""
     return NEWRENO_BURST if rules.variant == NEWRENO and e.dupacks > 0 else rules.max_burst

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import merged
+from multitracer.compute.kernels import inlined, merged
 from multitracer.replay.tcp.ns2.acks import DUPACKS, cut_for_timeout, take_and_grow
 from multitracer.replay.tcp.ns2.output import (
     advance,
@@ -21,7 +21,7 @@ from multitracer.replay.tcp.ns2.state import BY_DUPACKS, RECOVERED
 from multitracer.replay.tcp.ns2.timer import restart_timer
 
 
-@merged
+@inlined
 def hear_reno(tcp: Any, k: int, ack: int, now: int) -> None:
     """Take in an ACK, and send what it allows: on new data, and from the third duplicate on.
 
@@ -40,7 +40,7 @@ def hear_reno(tcp: Any, k: int, ack: int, now: int) -> None:
         send_window(tcp, k, bursts(e, rules), now)
 
 
-@merged
+@inlined
 def leave(e: Any) -> None:
     """New data ends a recovery; Reno's with the first ACK, NewReno's with one of all that was sent at its start."""
     e.inflation = e.partial = 0

@@ -17,7 +17,7 @@ from multitracer.replay.tcp.ns2.timer import restart_timer
 NO_HOLE = -1
 
 
-@merged
+@inlined
 def hear_sack1(tcp: Any, k: int, packet: Any, now: int) -> None:
     """Take in an ACK, and send what it allows."""
     e, ack = tcp.ends[k], packet.ack

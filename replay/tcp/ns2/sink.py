@@ -12,7 +12,7 @@ from multitracer.replay.tcp.packets import ACK, posted
 NOTHING = -1
 
 
-@merged
+@inlined
 def take_data(tcp: Any, k: int, packet: Any, now: int) -> None:
     """Take in a packet and acknowledge it, now or later."""
     e, rules, seq = tcp.ends[k], tcp.rules[k & 1], packet.seq
@@ -27,13 +27,13 @@ def take_data(tcp: Any, k: int, packet: Any, now: int) -> None:
         acknowledge(tcp, k, seq, now)
 
 
-@merged
+@inlined
 def may_wait(e: Any, seq: int) -> bool:
     """Whether an ACK may be delayed: of the last packet in order, if it filled no gap and is not the first."""
     return seq == e.expected - 1 and seq == e.highest - 1 and seq != e.first
 
 
-@merged
+@inlined
 def keep(tcp: Any, k: int, seq: int) -> None:
     """Keep a packet until it is in order, and hand over all that are now."""
     e, mask = tcp.ends[k], tcp.board.shape[1] - 1
@@ -93,7 +93,7 @@ def report(tcp: Any, k: int, seq: int, row: Any) -> None:
         remember(e, blocks, left, right)
 
 
-@merged
+@inlined
 def left_of(tcp: Any, k: int, seq: int) -> int:
     """The first packet of the block that packet `seq` is in."""
     mask = tcp.board.shape[1] - 1
@@ -102,7 +102,7 @@ def left_of(tcp: Any, k: int, seq: int) -> int:
     return seq
 
 
-@merged
+@inlined
 def right_of(tcp: Any, k: int, seq: int) -> int:
     """The end of the block that packet `seq` is in."""
     mask = tcp.board.shape[1] - 1
@@ -111,7 +111,7 @@ def right_of(tcp: Any, k: int, seq: int) -> int:
     return seq
 
 
-@merged
+@inlined
 def forget(e: Any, at: int) -> None:
     """Take a block out of those reported before."""
     e.history -= 1
@@ -119,7 +119,7 @@ def forget(e: Any, at: int) -> None:
         e.left[n], e.right[n] = e.left[n + 1], e.right[n + 1]
 
 
-@merged
+@inlined
 def remember(e: Any, blocks: int, left: int, right: int) -> None:
     """Put a block before those reported before; one too many is dropped."""
     e.history = min(e.history + 1, blocks)

@@ -135,14 +135,14 @@ def shake_hands(tcp: Any, k: int, packet: Any, now: int) -> None:
         transmit_syn(tcp, k, now)
 
 
-@merged
+@inlined
 def remember_timestamp(end: Any, packet: Any) -> None:
     """Echo the timestamp of this packet from now on, unless it is above what was acknowledged last (RFC 1323, 3.4)."""
     if packet.seq <= end.last_ack and packet.sent_ns > end.ts_recent:
         end.ts_recent = packet.sent_ns
 
 
-@merged
+@inlined
 def take_ack(tcp: Any, k: int, packet: Any, now: int) -> None:
     """Take in an acknowledgement: of new data, or a duplicate (RFC 5681, 2; with SACK one that reports new data)."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -162,7 +162,7 @@ def take_ack(tcp: Any, k: int, packet: Any, now: int) -> None:
         duplicate(tcp, k, now)
 
 
-@merged
+@inlined
 def measure(tcp: Any, k: int, packet: Any, now: int) -> None:
     """Take round trips from an ACK of new data: by timestamp or the segment timed, and as tcptrace takes them."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -183,7 +183,7 @@ def measure(tcp: Any, k: int, packet: Any, now: int) -> None:
         end.timed = 0
 
 
-@merged
+@inlined
 def take_data(tcp: Any, k: int, packet: Any, now: int) -> None:
     """Take in data or a FIN, and owe an ACK: at once for what is out of order or fills a gap (RFC 5681, 4.2)."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]
@@ -196,7 +196,7 @@ def take_data(tcp: Any, k: int, packet: Any, now: int) -> None:
         end.closing = rules.fin
 
 
-@merged
+@inlined
 def owe_ack(end: Any, rules: Any, now: int) -> None:
     """Owe an ACK for a segment in order: at once if it is the last of `ack_every`, else when the ACK timer expires."""
     end.owed += 1

@@ -66,7 +66,7 @@ def enter(tcp: Any, k: int, now: int) -> None:
     end.cwnd = end.ssthresh + (rules.dupthresh if rules.variant <= NEWRENO else 0)
 
 
-@merged
+@inlined
 def advance(tcp: Any, k: int, acked: int, now: int) -> None:
     """Let recovery or the window go on after an ACK of `acked` new numbers; SND.UNA has moved, the timer not."""
     end, rules = tcp.ends[k], tcp.rules[k & 1]

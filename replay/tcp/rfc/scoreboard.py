@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import kernel, merged
+from multitracer.compute.kernels import inlined, kernel, merged
 from multitracer.replay.tcp.ends import place
 from multitracer.replay.tcp.rfc.parameters import FACK, SACK
 from multitracer.replay.tcp.rfc.sending import edge, transmit
@@ -25,7 +25,7 @@ def update(tcp: Any, k: int, packet: Any) -> int:
     return end.sacked - before
 
 
-@merged
+@inlined
 def forget_below(tcp: Any, k: int, ack: int) -> None:
     """Take what is acknowledged now off the scoreboard."""
     end = tcp.ends[k]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from multitracer.compute.kernels import kernel, merged
+from multitracer.compute.kernels import inlined, kernel, merged
 
 
-@merged
+@inlined
 def grow(end: Any) -> None:
     """Let the window grow for an ACK of new data: slow start, or congestion avoidance."""
     if end.cwnd < end.ssthresh:

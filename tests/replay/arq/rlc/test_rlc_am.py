@@ -67,7 +67,7 @@ def _sdus(side: str, lengths: list[int]) -> list[bytes]:
 
 @pytest.mark.slow
 @given(settings_of_any_kind, sizes, losses, delays)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_without_discard_every_sdu_arrives_once(
     parameters: dict[str, Any], lengths: list[int], lost: list[bool], delay: int
 ) -> None:
@@ -88,7 +88,7 @@ def test_without_discard_every_sdu_arrives_once(
     settings_of_any_kind, sizes, losses, delays, st.sampled_from(("max_dat", "timer", "no_discard")), st.integers(2, 4)
 )
 @example(CUT_AND_ACKNOWLEDGED, [40, 81, 69], [bool(int(bit)) for bit in "1101010111"], 2, "max_dat", 4)
-@settings(max_examples=100, deadline=None, phases=(Phase.explicit, Phase.generate))
+@settings(max_examples=50, deadline=None, phases=(Phase.explicit, Phase.generate))
 def test_with_discard_or_reset_sdus_arrive_at_most_once(
     parameters: dict[str, Any], lengths: list[int], lost: list[bool], delay: int, discard: str, max_dat: int
 ) -> None:
