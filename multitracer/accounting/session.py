@@ -252,9 +252,11 @@ def _clipped(layer: tuple[Ints, Ints, Ints], begin: int, end: int) -> tuple[Ints
 
 def _unsent(match: LinkMatch, streams: Sequence[tuple[int, int]], transfer: Transfer | None) -> Ints:
     """When each segment was captured, in the order of sending, that follows all that the link carried of its stream."""
-    carried = match.segments[match.segments >= 0]
     found = [np.empty(0, dtype=np.int64)]
-    for connection, sender in streams if transfer is not None and match.sender_logged else ():
+    if transfer is None or not match.sender_logged:
+        return found[0]
+    carried = match.segments[match.segments >= 0]
+    for connection, sender in streams:
         rows = _rows_beside(transfer, connection, sender)
         own = rows[transfer.segments["sender"].to_numpy()[rows] == sender]
         last = np.flatnonzero(np.isin(own, carried))
