@@ -79,6 +79,15 @@ class Directions(NamedTuple):
     """Stretches longer than this are kept; 0 none, as the round trip is not known."""
 
 
+class Told(NamedTuple):
+    """What is known of the path beside the captures."""
+
+    rate_bps: float | None = None
+    """Its rate, as the user states it."""
+    log: LinkLog | None = None
+    """The log of a link on it."""
+
+
 class Results(NamedTuple):
     """What is found of each end, an element each."""
 
@@ -108,24 +117,24 @@ class Room(NamedTuple):
 
 def find_limits(
     segments: pd.DataFrame, sacks: pd.DataFrame, measures: pd.DataFrame, groups: Groups, paths: Paths,
-    resent: pd.DataFrame, told_bps: float | None = None, stretch_rtts: float = 1.0, log: LinkLog | None = None,
+    resent: pd.DataFrame, told: Told | None = None, stretch_rtts: float = 1.0,
 ) -> Limits:  # fmt: skip
     """What limited each direction that carried data.
 
     `segments` may have the column `cwnd_bytes` of `with_windows`. `sacks` has columns segment, left, right (relative)
-    and dsack; `measures` are those of each point and end, `resent` is the retransmissions table, `told_bps` is the
-    path's rate as the user states it. Stretches longer than `stretch_rtts` least round trips are kept. `log` is that
-    of a link on the path.
+    and dsack; `measures` are those of each point and end, `resent` is the retransmissions table. Stretches longer
+    than `stretch_rtts` least round trips are kept.
     """
     found = _nothing_found(2 * len(paths.sender_point))
-    came = deliveries(segments, paths, log)
+    told = told or Told()
+    came = deliveries(segments, paths, told.log)
     directions = directions_of(measures, groups, paths, stretch_rtts, came.ends)
     capture, blocks = capture_of(segments, paths, resent, came), blocks_of(sacks)
 
     def look_at(part: slice) -> Any:
         mine = Directions(*(column[part] for column in directions))
         room = room_for(mine.stop - mine.begin)
-        limit_directions(mine, groups.order, groups.words, capture, blocks, told_bps or 0.0, room, found)
+        limit_directions(mine, groups.order, groups.words, capture, blocks, told.rate_bps or 0.0, room, found)
         return room.ledger.kept[: room.ledger.current[KEPT]].copy(), room.changes[: room.changed[0]].copy()
 
     lists = concurrently(look_at, halves(directions.stop - directions.begin))

@@ -23,7 +23,7 @@ from multitracer import findings
 from multitracer.accounting.blame import Resends, find_blame
 from multitracer.accounting.by_rate import Captured, account_by_rate
 from multitracer.accounting.deliveries import LinkLog
-from multitracer.accounting.limits import find_limits
+from multitracer.accounting.limits import Told, find_limits
 from multitracer.accounting.logged_windows import with_windows
 from multitracer.accounting.session import Accounting
 from multitracer.analysis.anonymize import anonymize_analysis, rename_inputs
@@ -155,7 +155,7 @@ def limits_of(
     return find_limits(
         with_windows(streams.segments, logs.tcp_state, streams.groups, streams.paths), captures.sack,
         streams.measures, streams.groups, streams.paths, streams.retransmissions,
-        options.link_rate_bps, options.thresholds.limited_rtts, log,
+        Told(options.link_rate_bps, log), options.thresholds.limited_rtts,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from sending import Segment, ack, again, blocks, data, judged, syn_ack, table
 from two_ends import MS, START, Path, transfer
 
 from multitracer.accounting.by_rate import Captured, account_by_rate
-from multitracer.accounting.limits import find_limits
+from multitracer.accounting.limits import Told, find_limits
 from multitracer.accounting.session import Accounting
 from multitracer.compute import kernels
 from multitracer.model.limits import Limits
@@ -51,8 +51,9 @@ def accounted(*segments: Segment, rate_bps: float | None = RATE_BPS) -> Accounti
 def limited(tables: Captured, rate_bps: float | None) -> Limits:
     """What limited the client, by a stated rate."""
     return find_limits(
-        tables.segments, tables.sacks, tables.measures, tables.groups, tables.paths, tables.retransmissions, rate_bps
-    )
+        tables.segments, tables.sacks, tables.measures, tables.groups, tables.paths, tables.retransmissions,
+        Told(rate_bps),
+    )  # fmt: skip
 
 
 def milliseconds(found: Accounting | None) -> dict[str, float]:

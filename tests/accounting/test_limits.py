@@ -11,7 +11,7 @@ from sending import Segment, ack, again, blocks, data, judged, syn_ack, table
 from two_ends import MS, START, Path, transfer
 
 from multitracer.accounting import sending_events
-from multitracer.accounting.limits import find_limits
+from multitracer.accounting.limits import Told, find_limits
 from multitracer.compute import kernels
 from multitracer.model.limits import LIMITS, Limits
 from multitracer.model.paths import Paths
@@ -52,7 +52,8 @@ def found(*segments: Segment, paths: Paths | None = None, told_bps: float | None
     """What limited the client in a script, from the capture beside it unless `paths` says otherwise."""
     frame = table(segments)
     where = paths or paths_of(len(frame))
-    return find_limits(frame, blocks(segments), measured(frame), Groups(frame, 1), where, judged(*segments), told_bps)
+    resent, told = judged(*segments), Told(told_bps)
+    return find_limits(frame, blocks(segments), measured(frame), Groups(frame, 1), where, resent, told)
 
 
 def milliseconds(limits: Limits, end: int = 0) -> dict[str, float]:
@@ -257,7 +258,7 @@ def queue(*spacing: float) -> tuple[pd.DataFrame, Paths]:
 def queued(*spacing: float, told_bps: float | None = None) -> Limits:
     """What limited the client of such a queue."""
     frame, paths = queue(*spacing)
-    return find_limits(frame, blocks(()), measured(frame), Groups(frame, 1), paths, judged(), told_bps)
+    return find_limits(frame, blocks(()), measured(frame), Groups(frame, 1), paths, judged(), Told(told_bps))
 
 
 def test_a_queue_at_the_bottleneck_is_the_paths_rate() -> None:
