@@ -11,6 +11,7 @@ import numpy as np
 
 from multitracer.accounting.intervals import Ints
 from multitracer.model.paths import NOWHERE, Paths
+from multitracer.model.schema import MARKS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,8 +59,9 @@ def deliveries(segments: pd.DataFrame, paths: Paths, log: LinkLog | None = None)
 def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: Paths) -> None:
     """Enter what the link delivered, and what never reached it.
 
-    To IP all of these links deliver in the order of sending (24.022 4; 25.322 and 36.322 as bearers of TCP are set up;
-    38.323 5.2.2.2): what was whole before sooner data was came with that.
+    These links deliver to IP in the order of sending (24.022 4; 25.322 and 36.322 as bearers of TCP are mostly set up;
+    38.323 5.2.2.2): what was whole before sooner data was came with that. UMTS RLC can also be set up to deliver data
+    as soon as it is whole (25.322 11.3.2); nothing is entered for an end where that may be so.
     """
     table = log.segment_frames
     table = table[((table["link"] == log.link) & (table["segment"] >= 0)).to_numpy()]
@@ -67,6 +69,9 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
     delivered = delivered.sort_values("first_frame_ns", kind="stable")
     rows, out = delivered["segment"].to_numpy(), np.maximum.accumulate(delivered["delivered_ns"].to_numpy())
     connection, sender = (segments[name].to_numpy() for name in ("connection", "sender"))
+    overtaken = delivered["delivered_ns"].to_numpy() < out
+    known = ~_perhaps_out_of_sequence(2 * connection[rows] + sender[rows], overtaken, segments)
+    delivered, rows, out = delivered[known], rows[known], out[known]
     alone = paths.receiver_point[connection, sender] == NOWHERE
     at_once = _at_once(found.came_ns[rows] - out, found.came_ns[rows] >= 0, log.frame_ns)
     found.left_ns[rows[at_once]] = (out - _way_ns(delivered, log.frame_ns))[at_once]
@@ -75,6 +80,16 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
     found.ends[2 * connection[rows[mine]] + sender[rows[mine]]] = True
     never = table["segment"].to_numpy()[(table["frames"] == 0).to_numpy()]
     found.arrived[never[alone[never]]] = 0
+
+
+def _perhaps_out_of_sequence(end: Ints, overtaken: Any, segments: pd.DataFrame) -> Any:
+    """Which rows are of an end that heard duplicate acknowledgements, and of whose data some was whole too soon.
+
+    Data that comes above a hole is acknowledged so at once (RFC 5681 4.2); what waits in the link is not.
+    """
+    answers = segments[(segments["marks"].to_numpy() & MARKS["duplicate_ack"]) != 0]
+    answered = 2 * answers["connection"].to_numpy() + (1 - answers["sender"].to_numpy())
+    return np.isin(end, np.intersect1d(end[overtaken], answered))
 
 
 def _way_ns(delivered: pd.DataFrame, frame_ns: int) -> int:

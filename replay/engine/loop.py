@@ -367,7 +367,8 @@ def hand_down(e: Any, way: Any, upper: Upper, octets: int, now: int) -> int:
     return MORE
 
 
-Parts: TypeAlias = Mapping[Callable[..., Any], Callable[[Any], Any]]
+Decorator: TypeAlias = Callable[[Any], Any]
+Parts: TypeAlias = Mapping[Callable[..., Any], Decorator]
 """Functions, each after those that it calls, and how they are compiled."""
 
 LINK_PARTS: Parts = {
@@ -394,7 +395,7 @@ def bind(name: str, machine: Any, *, large: bool = False, parts: Parts | None = 
     name.
     """
     bound = {each: getattr(machine, each) for each in KERNELS} | given
-    instead = {inlined: kernel} if large else {merged: inlined}
+    instead: dict[Decorator, Decorator] = {inlined: kernel} if large else {merged: inlined}
     namespaces: dict[str, dict[str, Any]] = {}
     for part, decorated in {**LINK_PARTS, **(parts or SOURCE_PARTS), run: kernel}.items():
         namespace = namespaces.setdefault(part.__module__, dict(part.__globals__))

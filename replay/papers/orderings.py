@@ -85,7 +85,8 @@ def linear(case: Case, spec: Spec) -> Iterator[Part]:
         said = " ".join(
             f"{times:+g} ({named(term['of'])})" for (times, _), term in zip(terms, spec["terms"], strict=True)
         )
-        yield judged(f"{said} {'>=' if spec.get('stays') else '>'} 0, {named(place)}", found, level_of(case, terms[0][1]))
+        sign = ">=" if spec.get("stays") else ">"
+        yield judged(f"{said} {sign} 0, {named(place)}", found, level_of(case, terms[0][1]))
 
 
 def overlap(case: Case, spec: Spec) -> Iterator[Part]:

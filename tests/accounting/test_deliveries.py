@@ -5,20 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from sending import again, data, table
+from sending import ack, again, data, table
 from two_ends import MS, START
 
 from multitracer.accounting.deliveries import Deliveries, LinkLog, delivered_before, deliveries
 from multitracer.model.paths import Paths
+from multitracer.model.schema import MARKS
 
 NOWHERE = -1
-SCRIPT = (data(0, 1, 101), data(1, 101, 201), data(2, 201, 301), again(500, 101, 201))
+SCRIPT = (data(0, 1, 101), data(1, 101, 201), data(2, 201, 301), again(500, 101, 201), ack(600, 101))
+ANSWER = 4
+"""The row of the acknowledgement."""
 
 
 def paths_of(receiver: int = NOWHERE) -> Paths:
     """A capture beside the sender, and one beside the receiver where there is a point for it."""
+    rows = len(SCRIPT)
     near, far = np.array([[0, receiver]]), np.array([[receiver, 0]])
-    return Paths(near, far, np.full(len(SCRIPT), -1, dtype=np.int32), np.full(len(SCRIPT), -1, dtype=np.int8))
+    return Paths(near, far, np.full(rows, -1, dtype=np.int32), np.full(rows, -1, dtype=np.int8))
 
 
 def log(*rows: tuple[int, float, float, float, int]) -> LinkLog:
@@ -34,10 +38,12 @@ def log(*rows: tuple[int, float, float, float, int]) -> LinkLog:
     }), 10 * MS)  # fmt: skip
 
 
-def found(receiver: int = NOWHERE) -> Deliveries:
+def found(receiver: int = NOWHERE, *, duplicate: bool = False) -> Deliveries:
     """A link that repeats the second segment, so that the third comes with it, and never gets the fourth."""
     rows = (0, 5.0, 5.0, 65.0, 1), (1, 15.0, 200.0, 260.0, 2), (2, 25.0, 25.0, 85.0, 1), (3, -1.0, -1.0, -1.0, 0)
-    return deliveries(table(SCRIPT), paths_of(receiver), log(*rows))
+    segments = table(SCRIPT)
+    segments.loc[ANSWER, "marks"] = MARKS["duplicate_ack"] * duplicate
+    return deliveries(segments, paths_of(receiver), log(*rows))
 
 
 def milliseconds(times: np.ndarray) -> list[int]:  # type: ignore[type-arg]
@@ -48,21 +54,28 @@ def milliseconds(times: np.ndarray) -> list[int]:  # type: ignore[type-arg]
 def test_a_links_log_stands_in_for_a_capture_at_the_receiver() -> None:
     """In the order of sending: what was whole before sooner data had come with that."""
     one = found()
-    assert milliseconds(one.came_ns) == [65, 260, 260, -1]
-    assert one.arrived.tolist() == [1, 1, 1, 0]
+    assert milliseconds(one.came_ns) == [65, 260, 260, -1, -1]
+    assert one.arrived.tolist() == [1, 1, 1, 0, -1]
     assert one.ends.tolist() == [True, False]
+
+
+def test_a_link_that_may_deliver_out_of_sequence_says_nothing_of_arrivals() -> None:
+    """The third segment was whole before the second, and the sender heard a duplicate acknowledgement."""
+    one = found(duplicate=True)
+    assert milliseconds(one.came_ns) == [-1, -1, -1, -1, -1]
+    assert not one.ends.any()
 
 
 def test_a_capture_at_the_receiver_is_not_overruled() -> None:
     """The log says only until when the link had each segment."""
     one = found(receiver=1)
-    assert one.arrived.tolist() == [-1, -1, -1, -1]
+    assert one.arrived.tolist() == [-1, -1, -1, -1, -1]
     assert not one.ends.any()
 
 
 def test_the_link_had_a_segment_until_its_last_octet_had_left() -> None:
     """As seen beside the sender: 5 ms are the least way to the link, 50 ms that from the end of a frame on."""
-    assert milliseconds(found().left_ns) == [10, 205, 205, -1]
+    assert milliseconds(found().left_ns) == [10, 205, 205, -1, -1]
 
 
 @pytest.mark.parametrize(("verdict", "expected"), [("unknown", True), ("no", False)])
