@@ -177,9 +177,10 @@ begin on 2001-01-01. Clocks agree.
 `retransmissions`, with `time_s`, `connection` (in the order in which they began), `seq`, `payload_bytes`, `trigger`,
 `spurious`, and as `root` the kind of finding that lost the earlier copy, null where none is; `limits`, from the model's
 windows, queues and losses; `links`, the frames of each direction. For RLP and RLC AM, in the direction of most data,
-it also has `accounting`, the shares of what the link did, and `findings` (`kind`, `start_s`, `end_s`, `root`), both
-from the state of the link's ends and of TCP, and `blame` (`cause`, `start_s`, `end_s`): each instant that carried no
-new data, charged to the kind of the root that explains it, or `unexplained`. For links without a log these are null.
+it also has `accounting`, the shares of what the link did, and `findings` (`kind`, `start_s`, `end_s`, `root`; for
+`idle-link` also `idle`, the cause in the accounting), both from the state of the link's ends and of TCP, and `blame`
+(`cause`, `start_s`, `end_s`): each instant that carried no new data, charged to the kind of the
+root that explains it, or `unexplained`. For links without a log these are null.
 """
 
 
