@@ -21,8 +21,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -39,6 +40,8 @@ from multitracer.replay.simulate.simulation import Simulation
 SCRIPT = Path(__file__).with_suffix(".tcl")
 FILE_BYTES, SEGMENT_BYTES = 10_000_000, 250
 PROTOCOLS = ("raw", "sr", "rlc-am")
+NS2 = "ns-2, raw link"
+IN_A_ROW = 5
 LOSSES = (0.0, 0.054)
 ALONE = {"raw": RAW, "sr": SR, "rlc-am": RLC_AM}
 ALONE_NS = 20_000 * 10**9
@@ -55,18 +58,23 @@ def scenario(protocol: str, loss: float, file_bytes: int = FILE_BYTES) -> Scenar
     return resolve(f"{protocol} at {loss:g}", {"workload.kind": "file-transfer", **keys, **lossy, **lazy})
 
 
-def ours(protocol: str, loss: float, transfers: int) -> tuple[float, float]:
-    """Processor time (us) of a segment that TCP sent, and the mean time of a transfer (s)."""
+Transfer: TypeAlias = Callable[[int], tuple[float, int, float]]
+"""By a seed: processor time (s), segments that TCP sent, and how long the transfer took (s)."""
+
+
+def ours(protocol: str, loss: float) -> Transfer:
+    """Transfers over one of our links."""
     Simulation(setting(scenario(protocol, loss, 100_000), 1)).run()  # loads the compiled loop
-    spent, packets, lasted = 0.0, 0, 0.0
-    for seed in range(1, transfers + 1):
+
+    def transfer(seed: int) -> tuple[float, int, float]:
         simulation = Simulation(setting(scenario(protocol, loss), seed))
         before = time.process_time()
         done = simulation.run()
-        spent += time.process_time() - before
-        packets += int(done.setting.tcp.ends["packets"][0])  # the wired end sends the file
-        lasted += float(done.source.work.objects["end_ns"].max()) / 1e9
-    return 1e6 * spent / packets, lasted / transfers
+        spent = time.process_time() - before
+        # The wired end sends the file.
+        return spent, int(done.setting.tcp.ends["packets"][0]), float(done.source.work.objects["end_ns"].max()) / 1e9
+
+    return transfer
 
 
 def alone(protocol: Protocol, loss: float) -> float:
@@ -90,15 +98,36 @@ def link(protocol: Protocol, loss: float) -> tuple[Any, ...]:
     return protocol, (own, own), forth, back, source(saturated=(room, room))
 
 
-def theirs(loss: float, transfers: int) -> tuple[float, float]:
-    """The same of ns-2."""
-    segments = FILE_BYTES // SEGMENT_BYTES
-    spent, packets, lasted = 0.0, 0, 0.0
-    for seed in range(1, transfers + 1):
+def theirs(loss: float) -> Transfer:
+    """Transfers over ns-2's raw link."""
+
+    def transfer(seed: int) -> tuple[float, int, float]:
         starting, _, _ = ns(seed, 1, 0.0)
-        took, end, sent = ns(seed, segments, loss)
-        spent, packets, lasted = spent + took - starting, packets + sent, lasted + end
-    return 1e6 * spent / packets, lasted / transfers
+        took, end, sent = ns(seed, FILE_BYTES // SEGMENT_BYTES, loss)
+        return took - starting, sent, end
+
+    return transfer
+
+
+def compared(loss: float, transfers: int) -> None:
+    """Print what a segment costs here and in ns-2; in turn, as machines slow down for minutes."""
+    runners = {NS2: theirs(loss)} if shutil.which("ns") else {}
+    runners |= {protocol: ours(protocol, loss) for protocol in PROTOCOLS}
+    made = {name: np.array(rows) for name, rows in taken_in_turn(runners, transfers).items()}
+    cost = {name: 1e6 * rows[:, 0].sum() / rows[:, 1].sum() for name, rows in made.items()}
+    for name, rows in made.items():
+        ratio = f", {cost[NS2] / cost[name]:.1f} times ns-2's rate" if NS2 in cost and name != NS2 else ""
+        lasted = f"{rows[:, 2].mean():.1f} s a transfer"
+        print(f"{name}, {100 * loss:g} % lost: {cost[name]:.2f} us a segment{ratio}, {lasted}", flush=True)
+
+
+def taken_in_turn(runners: dict[str, Transfer], transfers: int) -> dict[str, list[tuple[float, int, float]]]:
+    """What each runner gives for each seed, IN_A_ROW at a time, so that most find the caches as they left them."""
+    rows: dict[str, list[tuple[float, int, float]]] = {name: [] for name in runners}
+    for first in range(1, transfers + 1, IN_A_ROW):
+        for name, runner in runners.items():
+            rows[name] += [runner(seed) for seed in range(first, min(first + IN_A_ROW, transfers + 1))]
+    return rows
 
 
 def ns(seed: int, segments: int, loss: float) -> tuple[float, float, int]:
@@ -133,14 +162,7 @@ def main() -> None:
         rate = max(alone(ALONE[name], loss) for _ in range(5))
         print(f"{name} alone, {100 * loss:g} % lost: {rate / 1e6:.2f} million frames with data a second", flush=True)
     for loss in LOSSES:
-        beside = theirs(loss, asked.transfers) if shutil.which("ns") else None
-        if beside:
-            print(f"ns-2, raw link, {100 * loss:g} % lost: {beside[0]:.2f} us a segment, {beside[1]:.1f} s a transfer")
-        for protocol in PROTOCOLS:
-            took, lasted = ours(protocol, loss, asked.transfers)
-            ratio = f", {beside[0] / took:.1f} times ns-2's rate" if beside else ""
-            line = f"{protocol}, {100 * loss:g} % lost: {took:.2f} us a segment{ratio}, {lasted:.1f} s a transfer"
-            print(line, flush=True)
+        compared(loss, asked.transfers)
     for protocol in () if asked.no_first else PROTOCOLS:
         print(f"first run of {protocol}: {first(protocol):.1f} s of processor time", flush=True)
 
