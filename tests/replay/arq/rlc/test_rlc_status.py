@@ -211,7 +211,7 @@ def test_what_a_report_says_is_what_the_codec_reads(found: list[codec.Sufi], lsn
 
 @pytest.mark.slow
 @given(st.binary(min_size=0, max_size=60))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_octets_are_read_as_the_codec_reads_them(octets: bytes) -> None:
     """Nothing is read out of bounds, and PDUs that the codec refuses are counted as malformed."""
     end = RlcAm(Parameters(pdu_bytes=max(16, len(octets)), li_bits=7 if len(octets) <= 126 else 15))
