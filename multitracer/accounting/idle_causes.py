@@ -104,22 +104,25 @@ def recoveries(
     sure: list[tuple[int, int]] = []
     perhaps: list[tuple[int, int]] = []
     lost = resent["seq"].to_numpy()[(resent["spurious"] == "no").to_numpy()]
-    columns = (resent[name].tolist() for name in ("time_ns", "trigger", "spurious", "late_ack"))
-    for when, trigger, needless, late_ack, coming in zip(
-        *columns, _on_its_way(resent, segments, carried), strict=True
-    ):
+    by_timer = resent["trigger"].isin(("timeout", "probe")).to_numpy()
+    in_doubt = by_timer & ((resent["spurious"] == "unknown") & (resent["late_ack"] != 1)).to_numpy()
+    in_doubt[in_doubt] = ~_on_its_way(resent[in_doubt], segments, carried)
+    columns = (resent[name].tolist() for name in ("time_ns", "spurious", "late_ack"))
+    for when, needless, late_ack, timer, doubt in zip(*columns, by_timer.tolist(), in_doubt.tolist(), strict=True):
         at = int(np.searchsorted(times, when))
         before = max(at - 1, 0)
         missing = needless == "no" or late_ack == 0 or bool(((covered[before] <= lost) & (lost < top[before])).any())
-        in_doubt = not missing and needless == "unknown" and late_ack != 1 and not coming
-        if trigger in ("timeout", "probe") and at > 0:  # no segment since then: TCP waited for the timer
-            (sure if missing else perhaps if in_doubt else []).append((int(times[before]), when))
+        waited = int(times[before]), when  # no segment in between: TCP waited for the timer, if one ran out
+        if timer and at > 0 and missing:
+            sure.append(waited)
+        elif at > 0 and doubt:
+            perhaps.append(waited)
         reached = np.searchsorted(covered, top[before])
         sure.append((when, int(times[reached]) if reached < len(times) else sent.last_acked_ns))
     return Waits(*(union(*np.array(spans, dtype=np.int64).reshape(-1, 2).T) for spans in (sure, perhaps)))
 
 
-def _on_its_way(resent: pd.DataFrame, segments: pd.DataFrame, carried: Carried) -> list[bool]:
+def _on_its_way(resent: pd.DataFrame, segments: pd.DataFrame, carried: Carried) -> Any:
     """Of each retransmission, whether by a link's log an earlier copy, or an answer to one, was on its way then."""
     known = carried.data[(carried.data["sent_ns"] >= 0) & (carried.data["delivered_ns"] >= 0)]
     first, sent, delivered = (known[name].to_numpy() for name in ("seq", "sent_ns", "delivered_ns"))
@@ -128,11 +131,12 @@ def _on_its_way(resent: pd.DataFrame, segments: pd.DataFrame, carried: Carried) 
     heard = segments.take(answers["segment"].to_numpy())
     acked, came, left = heard["ack"].to_numpy(), heard["time_ns"].to_numpy(), answers["first_frame_ns"].to_numpy()
     columns = (resent[name].tolist() for name in ("time_ns", "seq", "payload_bytes"))
-    return [
+    found = [
         bool(((first <= seq) & (end >= seq + size) & (sent < when) & (delivered > when)).any())
         or bool(((acked >= seq + size) & (left < when) & (came > when)).any())
         for when, seq, size in zip(*columns, strict=True)
     ]
+    return np.array(found, dtype=np.bool_)
 
 
 def idle_causes(
