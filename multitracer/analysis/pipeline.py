@@ -134,6 +134,7 @@ def observations(joined: Joined, options: AnalyzeOptions, usual_rtt_ns: int) -> 
     """The input of the detectors; `usual_rtt_ns` is that of the whole trace if this is a part of it, else 0."""
     streams, layer, log = joined.streams, joined.layer, joined.layer.log
     main, seen = main_account(joined), directions(streams)
+    windows = with_windows(streams.segments, joined.logs.tcp_state, streams.groups, streams.paths)
     return Observations(
         streams.segments, streams.connections, streams.retransmissions, seen, streams.paths.arrival,
         streams.paths.arrived, pair_errors(joined.captures.alignment, seen), layer.log_error_ns,
@@ -141,7 +142,7 @@ def observations(joined: Joined, options: AnalyzeOptions, usual_rtt_ns: int) -> 
         segment_frames=layer.segment_frames, accounting=main.table if main else None, link_rtt_ns=layer.rtt_ns,
         frame_ns={link: one.frame_ns for link, one in layer.timings.items() if one.frame_ns is not None},
         groups=streams.groups, limits=joined.limits, lost_records=joined.captures.lost, usual_rtt_ns=usual_rtt_ns,
-        thresholds=options.thresholds,
+        thresholds=options.thresholds, cwnd_bytes=windows["cwnd_bytes"].to_numpy() if "cwnd_bytes" in windows else None,
     )  # fmt: skip
 
 

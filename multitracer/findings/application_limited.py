@@ -1,8 +1,10 @@
 """The application left TCP without data to send for longer than a round trip.
 
 That is sure only while nothing is outstanding, for longer than the host was late elsewhere, or when no more data
-followed. While data was outstanding, a full congestion window or send buffer may have held back what was not sent, up
-to the last acknowledgement that advanced; after that it was the application, or a host that was late.
+followed before a FIN. While data was outstanding, a full congestion window or send buffer may have held back what was
+not sent, up to the last acknowledgement that advanced; after that it was the application, or a host that was late. So
+it was, too, while the sender's log shows room in the congestion window, and less was outstanding than it had buffered
+before.
 """
 
 from __future__ import annotations
@@ -32,11 +34,12 @@ class Gaps(NamedTuple):
     """Times between new data of one end and the new data before it, an element each; the last may have no end."""
 
     stop_ns: Ints
-    """When the sender sent new data again, or heard the last acknowledgement after a FIN."""
+    """When the sender sent new data again, or heard the last acknowledgement."""
     idle_ns: Ints
-    """Since when nothing was outstanding, or no more data followed; `stop_ns` if data was outstanding all the time."""
+    """Since when nothing was outstanding, or only a FIN followed; `stop_ns` if data was outstanding all the time."""
     free_ns: Ints
-    """Since when no acknowledgement advanced, and none was needed therefore to send: `idle_ns` or earlier."""
+    """Since when no acknowledgement advanced, or the windows had room all the time, so that none was needed to send:
+    `idle_ns` or earlier."""
     late_ns: int
     """How late the sender was at most after an acknowledgement that advanced, while other data was outstanding."""
 
@@ -63,7 +66,7 @@ def _weighed(made: Finding, one: Limited, gaps: Gaps) -> Finding:
     doubt = (
         f"for all but {idle / MS:.0f} ms of it data was outstanding, or was not for as short a time as this host is "
         f"late elsewhere ({gaps.late_ns / MS:.0f} ms); for {free / MS:.0f} ms no acknowledgement had "
-        "anything to set off, so that the application or a late host held data back"
+        "anything to set off, or the windows had room, so that the application or a late host held data back"
     )
     if not likely:
         doubt = f"undecided, because {doubt}; before that a full congestion window or send buffer may have done so"
@@ -88,16 +91,41 @@ def _gaps(observed: Observations, direction: Direction) -> Gaps:
     heard_ns, una = _advances(time[acks], ack[acks])
     if len(sent_ns) == 0 or len(heard_ns) == 0:
         return Gaps(sent_ns[:0], sent_ns[:0], sent_ns[:0], 0)
-    begin, stop = sent_ns[:-1], sent_ns[1:]
+    begin, stop = sent_ns, np.append(sent_ns[1:], max(heard_ns[-1], sent_ns[-1]))
     known = np.append(heard_ns, np.iinfo(np.int64).max)
-    idle = np.clip(known[np.searchsorted(una, top[:-1])], begin, stop)
+    idle = np.clip(known[np.searchsorted(una, top)], begin, stop)
     last = np.searchsorted(heard_ns, stop, side="right") - 1
     free = np.clip(np.where(last >= 0, heard_ns[last], begin), begin, idle)
-    late = (stop - free)[idle == stop].max(initial=0)
+    late = (stop - free)[:-1][idle[:-1] == stop[:-1]].max(initial=0)
+    room = _room_ns(observed, direction, begin, stop)
+    free = np.minimum(free, np.clip(room, begin, idle))
     if (flags[rows] & FIN).any():  # all data that there was had been sent
-        begin, stop = np.append(begin, sent_ns[-1]), np.append(stop, max(heard_ns[-1], sent_ns[-1]))
-        idle, free = np.append(idle, sent_ns[-1]), np.append(free, sent_ns[-1])
+        idle[-1] = free[-1] = begin[-1]
     return Gaps(stop, idle, free, int(late))
+
+
+def _room_ns(observed: Observations, direction: Direction, begin: Ints, stop: Ints) -> Ints:
+    """Since when in each gap congestion window and send buffer had room all the time; `stop` where they did not.
+
+    The buffer has room for as much as it held before. The window is the sender's log's.
+    """
+    if observed.cwnd_bytes is None:
+        return stop
+    rows = observed.rows(direction.connection, direction.sender_point)
+    time, seq, length, ack, sender = (
+        observed.column(name)[rows] for name in ("time_ns", "seq", "payload_bytes", "ack", "sender")
+    )
+    own, window = sender == direction.sender, observed.cwnd_bytes[rows]
+    first = int(seq[own & (length > 0)][0])
+    top = np.maximum.accumulate(np.where(own & (length > 0), seq + length, first).astype(np.int64))
+    outstanding = top - np.maximum.accumulate(np.where(own, first, ack).astype(np.int64))
+    segment = int(length[own].max(initial=0))
+    full = outstanding + segment > np.minimum(window, np.maximum.accumulate(outstanding))
+    last_full = np.maximum.accumulate(np.where(full, np.arange(len(rows)), -1))
+    at = np.searchsorted(time, stop, side="left") - 1
+    after = last_full[at] + 1
+    roomy = (at >= 0) & (after <= at)
+    return np.where(roomy, np.maximum(time[np.minimum(after, len(rows) - 1)], begin), stop)
 
 
 def _advances(time_ns: Any, number: Any) -> tuple[Ints, Ints]:

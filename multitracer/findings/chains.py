@@ -37,6 +37,8 @@ _STANDSTILLS = ("link-outage", "link-reset", "path-stall", "link-recovery-hole",
 """Kinds that hold segments or acknowledgements up."""
 
 
+_BY_TIMER = ("timeout", "probe")
+"""Triggers of resends that a timer sets off."""
 _REPAIRS_OF_LINK = ("link-outage", "link-reset", "link-recovery-hole", "link-retransmissions")
 
 
@@ -177,14 +179,23 @@ class _Search:
         """By its cause: TCP's resend that ends the wait or began the repair; a closed window; the application."""
         one, cause = one._replace(connection=self._main_connection), str(one.evidence.get("cause"))
         if cause == "idle_recovery":
-            trip = max(self.observed.link_rtt_ns or 0, self.observed.rtt_ns(one.connection))
-            return self.index.latest(RETRANSMISSIONS, one, one.end_ns + trip, one.start_ns - trip)
+            return self._recovery_of(one)
         kinds = _IDLE.get(cause, ())
         for kind in kinds:
             number = self.index.most_overlap((kind,), one, one.start_ns, one.end_ns)
             if number != NONE and self.index.share(number, one) >= MOST:
                 return number
         return self.index.most_overlap(kinds, one, one.start_ns, one.end_ns)
+
+    def _recovery_of(self, one: Finding) -> int:
+        """What resent when the timer expired that was waited for; else what resent last before, and began a repair."""
+        trip = max(self.observed.link_rtt_ns or 0, self.observed.rtt_ns(one.connection))
+        time, timer = self.columns["time_ns"], np.isin(self.columns["trigger"].astype(str), _BY_TIMER)
+        own = self.columns["connection"] == one.connection
+        ended = np.flatnonzero(own & timer & (time > one.start_ns) & (time <= one.end_ns + trip))
+        begun = np.flatnonzero(own & (time <= one.start_ns))
+        rows = ended[:1] if len(ended) else begun[np.argsort(time[begun], kind="stable")[-1:]]
+        return int(self.finding_of[rows[0]]) if len(rows) else NONE
 
     @cached_property
     def _main_connection(self) -> int:

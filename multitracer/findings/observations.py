@@ -66,6 +66,10 @@ class Observations:
     """Rows of `segments` by connection and point, where the caller has grouped them already."""
     limits: Limits | None = None
     """What limited what each end sent."""
+    cwnd_bytes: npt.NDArray[np.int64] | None = None
+    """At each row of `segments` the congestion window of the sender beside whom it was captured, -1 unknown; None
+    where no host logged any.
+    """
     lost_records: Sequence[int] = ()
     """Per point, how many stretches of octets its capture lacks though they were acknowledged; none if empty."""
     usual_rtt_ns: int = 0

@@ -25,6 +25,7 @@ from multitracer.tcp.sender_state import (
     LAST_PROGRESS,
     LEAST_RTT,
     MIN_RTO_NS,
+    NEWEST_ARRIVED,
     PROBE_END,
     PROBE_SENT,
     RECOVERY_END,
@@ -76,7 +77,7 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
     # What RFC 6298 5.3 restarts the timer for are octets acknowledged in order, not SACK blocks.
     alone = oldest and now - max(sender[LAST_PROGRESS], sender[LAST_DUPACK]) > AT_ONCE_NS
     if una < sender[RECOVERY_END]:
-        ran_out = ran_out or (alone and (elapsed >= least or is_unanswerable(sender, since_sent, least, now)))
+        ran_out = ran_out or (alone and (elapsed >= least or is_unprovoked(sender, quiet, since_sent, least, now)))
         # Reno leaves a recovery with its first partial acknowledgement, and can begin another within it.
         return FAST if third and sender[SACK_CAPABLE] == 0 else TIMEOUT if ran_out else RECOVERY
     if signalled and (third or quiet < (sender[SRTT] + MIN_RTO_NS) // 10 * 9):
@@ -94,12 +95,17 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
 
 
 @inlined
-def is_unanswerable(sender: Any, since_sent: int, least: int, now: int) -> bool:
-    """Whether octets are sent once more before their last copy can have been answered, as only a timer does.
+def is_unprovoked(sender: Any, quiet: int, since_sent: int, least: int, now: int) -> bool:
+    """Whether the timer has run out, and no acknowledgement can have told a recovery that its last copy was lost too.
 
-    A resend need not restart the timer, which runs already (RFC 6298 5.1).
+    Only one of octets sent after that copy tells (RFC 8985 6.2), of first copies or of other resends. A resend need
+    not restart the timer, which runs already (RFC 6298 5.1).
     """
-    return bool(now - sender[TIMER_START] >= least and since_sent < sender[LEAST_RTT] < NEVER)
+    if now - sender[TIMER_START] < least:
+        return False
+    unanswered = sender[NEWEST_ARRIVED] < now - since_sent and sender[RECOVERY_RESENT] <= 1
+    unanswerable = since_sent < sender[LEAST_RTT] < NEVER
+    return bool(unanswered or unanswerable or not may_be_reordering_timer(sender, quiet, since_sent))
 
 
 @inlined

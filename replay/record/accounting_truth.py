@@ -17,7 +17,7 @@ from multitracer.replay.record.limits_truth import Transfer, transfers
 from multitracer.replay.record.link_frames import SideTruth
 from multitracer.replay.record.simulated_run import State
 from multitracer.replay.record.spans import Spans, both, charged, joined, length, within, without
-from multitracer.replay.record.tcp_truth import TIMEOUT
+from multitracer.replay.record.tcp_truth import TIMEOUT, Resend
 
 IDLE = ("idle_recovery", "idle_window_limited", "idle_sender")
 ON_AIR = ("link_retransmitted", "link_overhead", "tcp_retransmitted", "new_data")
@@ -58,7 +58,7 @@ class LinkAccounting:
     def on_air(self) -> dict[str, Spans]:
         """When frames with user data were on the air, divided by what their octets were."""
         frames, octets = self.side.frames, self.side.octets
-        own = frames.data > 0
+        own = frames.numbered > 0
         packets = np.minimum(octets.packets, frames.octets)
         again = np.minimum(octets.again, packets)
         parts = (
@@ -77,7 +77,7 @@ class LinkAccounting:
         """When frames without user data were on the air that began while user data waited."""
         frames, waiting = self.side.frames, self.side.waiting
         begins, ends = [one for one, _ in waiting], [other for _, other in waiting]
-        control = np.flatnonzero(frames.data == 0)
+        control = np.flatnonzero(frames.numbered == 0)
         began = frames.begin_ns[control]
         own = control[np.searchsorted(begins, began, side="right") > np.searchsorted(ends, began, side="right")]
         return joined(zip(frames.begin_ns[own].tolist(), frames.end_ns[own].tolist(), strict=True))
@@ -103,7 +103,7 @@ def _first(transfer: Transfer) -> int:
 
 def idle(transfer: Transfer, span: tuple[int, int]) -> Iterator[tuple[str, Spans]]:
     """Why this transfer would leave a link idle at each instant."""
-    yield "idle_recovery", joined(repairs(transfer))
+    yield "idle_recovery", joined(span for _, span in repairs(transfer))
     limited = [
         (state.time_ns, after.time_ns if after is not None else span[1])
         for state, after in zip(transfer.states, [*transfer.states[1:], None], strict=True)
@@ -119,17 +119,20 @@ def _is_full(state: State) -> bool:
     return seen.top > seen.una and seen.top >= min(seen.una + int(seen.cwnd), seen.limit)
 
 
-def repairs(transfer: Transfer) -> Iterator[tuple[int, int]]:
-    """When it waited for a timer that sends lost data again, or repaired: until all is acknowledged that was sent."""
+def repairs(transfer: Transfer) -> Iterator[tuple[Resend, tuple[int, int]]]:
+    """When it waited for a timer that sends lost data again, or repaired: until all is acknowledged that was sent.
+
+    A span for each retransmission.
+    """
     for one in transfer.resends:
         at = one.copy.sent_ns
         waits = one.trigger == TIMEOUT and transfer.waits_for_timer(one)
-        yield transfer.waited_from(at) if waits else at, transfer.repaired(at)
+        yield one, (transfer.waited_from(at) if waits else at, transfer.repaired(at))
 
 
 def accounting_of(run_side: SideTruth | None, largest: Transfer | None) -> LinkAccounting | None:
     """That of the direction of the link with most data; None where the link's frames are not logged."""
-    if run_side is None or largest is None or not (run_side.frames.data > 0).any():
+    if run_side is None or largest is None or not (run_side.frames.numbered > 0).any():
         return None
     found = LinkAccounting(run_side, [one for one in transfers(run_side.run) if one.end == largest.end])
     return found if found.session[1] > found.session[0] else None

@@ -16,7 +16,7 @@ import numpy as np
 
 from multitracer.model.thresholds import Thresholds
 from multitracer.replay.arq import notes
-from multitracer.replay.record.accounting_truth import IDLE, LinkAccounting
+from multitracer.replay.record.accounting_truth import IDLE, LinkAccounting, repairs
 from multitracer.replay.record.limits_truth import Transfer, causes_of
 from multitracer.replay.record.link_frames import SideTruth
 from multitracer.replay.record.simulated_run import Copy
@@ -252,11 +252,21 @@ class TrueFindings:
 
     def _why_idle(self, name: str, start: int, end: int) -> Event | None:
         if name == "idle_recovery":
-            trip = max(self.trip_ns, self.tcp_trip_ns)
-            return self.latest(RESENDS, end + trip, start - trip)
+            return self._repairing(start, end)
         if name == "idle_sender":
             return self.overlapping(("application-limited",), start, end)
         return self._most(("link-outage", "receiver-window-limited"), start, end)
+
+    def _repairing(self, start: int, end: int) -> Event | None:
+        """The resend whose wait for a timer, or repair, holds most of a time; of equals the latest."""
+        shares = [
+            (min(stop, end) - max(begin, start), one.copy.sent_ns, one)
+            for transfer in self.accounting.transfers for one, (begin, stop) in repairs(transfer)
+        ]  # fmt: skip
+        longest = max(shares, key=lambda share: share[:2], default=None)
+        if longest is None or longest[0] <= 0:
+            return None
+        return next((event for event in self.of_kinds(*RESENDS) if longest[2] in event.resends), None)
 
     def _most(self, kinds: Sequence[str], start: int, end: int) -> Event | None:
         """Of the first kind that holds for most of the time; else what shares most."""

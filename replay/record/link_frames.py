@@ -248,21 +248,21 @@ def _pdus(log: Log, side: int, direction: Direction, parameters: Any) -> FramesS
     octets = rows["octets"][own]
     begin, end = air_times(rows["time_ns"][own], octets, direction)
     pdus = [_pdu(log.frames[at], int(rows[at].octets), parameters) for at in np.flatnonzero(own)]
-    first, last, data, request = np.array(pdus, dtype=np.int64).reshape(-1, 4).T
-    return FramesSent(begin, end, octets, first, last, data, request)
+    first, last, numbered, data, request = np.array(pdus, dtype=np.int64).reshape(-1, 5).T
+    return FramesSent(begin, end, octets, first, last, numbered, data, request)
 
 
-def _pdu(frame: Any, octets: int, parameters: Any) -> tuple[int, int, int, int]:
-    """The first octet of the stream, that after the last, how many there are, and whether it resets the link."""
+def _pdu(frame: Any, octets: int, parameters: Any) -> tuple[int, int, int, int, int]:
+    """The first octet of the stream, that after the last, whether it is numbered, its octets, and if it is a reset."""
     head = frame["octets"][: int(frame["kept"])].tobytes()
     if not head[0] & DATA_PDU:
-        return 0, 0, 0, _REQUESTS.get(head[0] >> 4, 0)
+        return 0, 0, 0, 0, _REQUESTS.get(head[0] >> 4, 0)
     start, jump = int(frame["start"]), int(frame["jump"])
     if parameters.length_indicators:
         _, _, data = indicators(head, parameters.li_octets, octets)
     else:
         data = octets - parameters.header_bytes
-    return start, start + jump + data, data, 0
+    return start, start + jump + data, 1, data, 0
 
 
 def indicators(head: bytes, li_octets: int, size: int) -> tuple[list[int], int, int]:

@@ -28,8 +28,10 @@ class FramesSent(NamedTuple):
     first: Ints
     last: Ints
     """It carries the octets of the stream from `first` to before `last`."""
+    numbered: Ints
+    """1 for frames of user data, 0 for control frames."""
     data: Ints
-    """How many octets of the stream it carries: none for a control frame."""
+    """How many octets of the stream it carries: a numbered frame may only say where those before it end."""
     request: Ints
     """REQUEST and ANSWER for frames that reset the link, 0 for others."""
 
@@ -79,7 +81,7 @@ def rlp_frames(rows: Any, frames: Any, side: int, direction: Direction) -> Frame
     data = np.where(numbered, header >> state.COUNT_AT, 0)
     kind = np.where(header & state.NUMBER == state.U_FRAME, header >> state.NR_AT & state.NUMBER, -1)
     request = REQUEST * (kind == state.SABM) + ANSWER * (kind == state.UA)
-    return FramesSent(begin, end, octets, position, position + data, data, request)
+    return FramesSent(begin, end, octets, position, position + data, numbered.astype(np.int64), data, request)
 
 
 def together(parts: Sequence[FramesSent]) -> FramesSent:
@@ -91,10 +93,8 @@ def together(parts: Sequence[FramesSent]) -> FramesSent:
 
 def octets_of(frames: FramesSent, packets: Sequence[Offered]) -> Octets:
     """What the frames' octets were."""
-    carries = frames.data > 0
-    top = np.maximum.accumulate(np.where(carries, frames.last, 0)) if len(carries) else frames.last
-    repeat = carries & (frames.first < np.concatenate([[0], top[:-1]]))
-    new = carries & ~repeat
+    repeat = _repeats(frames)
+    new = (frames.data > 0) & ~repeat
     carried: dict[tuple[int, ...], int] = {}
     whole, again = [(0, 0)], [(0, 0)]
     for one, sent in zip(packets, _payload_sent(frames, new, packets), strict=True):
@@ -110,6 +110,16 @@ def octets_of(frames: FramesSent, packets: Sequence[Offered]) -> Octets:
         repeat, np.where(new, packet.between(frames.first, frames.last), 0),
         np.where(new, before.between(frames.first, frames.last), 0),
     )  # fmt: skip
+
+
+def _repeats(frames: FramesSent) -> npt.NDArray[np.bool_]:
+    """Which frames went before: their octets did, or a frame without any at the same place of the stream."""
+    numbered, empty = frames.numbered > 0, np.flatnonzero((frames.numbered > 0) & (frames.data == 0))
+    top = np.maximum.accumulate(np.where(numbered, frames.last, 0)) if len(numbered) else frames.last
+    repeat = numbered & (frames.first < np.concatenate([[0], top[:-1]]))
+    _, earliest = np.unique(frames.first[empty], return_index=True)
+    repeat[np.delete(empty, earliest)] = True
+    return repeat
 
 
 def _payload_sent(frames: FramesSent, new: npt.NDArray[np.bool_], packets: Sequence[Offered]) -> list[int]:

@@ -101,7 +101,7 @@ class LinkSession:
         octets = octets_of(own, offered)
         waits = union(since, np.minimum(until, waited_until(own, offered)))
         stops = self._stops(link, own, waits, done.engine.until)
-        used = own.data > 0
+        used = own.numbered > 0
         used |= inside(own.begin_ns, waits)
         busy = union(*spans(zip(own.begin_ns[used], own.end_ns[used], strict=True), stops, resets))
         again = (own.end_ns - own.begin_ns) * octets.again / np.maximum(own.octets, 1)

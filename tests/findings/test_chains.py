@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from scenes import Seen, retransmissions, scene
+from scenes import Seen, at, retransmissions, scene
 from two_ends import MS
 
 from multitracer.findings import KINDS
@@ -48,6 +48,24 @@ def test_a_full_window_is_caused_by_what_held_the_acknowledgements() -> None:
     full = dead._replace(evidence={"repairing": True})
     small = one("flow-control-gap", 395, 500)._replace(verdict="likely", evidence={"repairing": False})
     assert caused_by(outage, hole, full, dead, small, stopped) == [-1, 0, 0, 0, -1, -1]
+
+
+def test_an_idle_link_in_a_repair_is_the_resends_that_ended_the_wait_or_began_the_repair() -> None:
+    """However long ago the repair began; not an earlier resend's where the one that did is undecided."""
+    resent = retransmissions({"ms": 0, "trigger": "fast"}, {"ms": 500})
+    first, second = (
+        Finding(kind, "sender", 0, at(ms), at(ms), "confirmed", "because", {}, resends=(row,))
+        for row, (kind, ms) in enumerate((("fast-retransmit", 0), ("timeout", 500)))
+    )
+    idle = [
+        Finding("idle-link", "sender", -1, at(since), at(until), "confirmed", "because", {"cause": "idle_recovery"})
+        for since, until in ((200, 350), (300, 502), (900, 1000))
+    ]
+    resent["segment"] = 0
+    observed = scene([Seen(sent=0, came=50, seq=1, size=1000)], retransmissions=resent)
+    assert find_chains([first, second, *idle], observed).caused_by.tolist()[2:] == [0, 1, 1]
+    doubtful = second._replace(verdict="undecided")
+    assert find_chains([first, doubtful, *idle], observed).caused_by.tolist()[2:] == [0, -1, -1]
 
 
 def test_what_happened_on_another_link_or_connection_sets_nothing_off() -> None:

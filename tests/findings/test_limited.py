@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 from scenes import Seen, frames, limits, scene, segment_frames
@@ -59,6 +60,18 @@ def test_what_is_shorter_than_the_host_is_late_elsewhere_is_not_sure() -> None:
     seen = [*ended(acked=4, at_ms=100, then_ms=300), Seen(sent=400, came=450, sender=1, ack=5001), *late]
     found = of("application-limited", scene(seen, limits=limits(("application", 0, 300))))
     assert found["verdict"].tolist() == ["likely"]
+
+
+@pytest.mark.parametrize(
+    ("window", "verdict"), [(5000, "likely"), (2999, "undecided"), (-1, "undecided"), (None, "undecided")]
+)
+def test_a_senders_log_tells_the_application_from_a_full_congestion_window(window: int | None, verdict: str) -> None:
+    """Two of four segments are acknowledged, no more data follows: the buffer has room for two, the window by the log."""
+    seen = ended(acked=2, at_ms=100, then_ms=300)[:-1]
+    last = Seen(sent=350, came=400, sender=1, ack=4001)
+    rows = None if window is None else np.full(2 * (len(seen) + 1), window, dtype=np.int64)
+    found = of("application-limited", scene([*seen, last], limits=limits(("application", 0, 400)), cwnd_bytes=rows))
+    assert found["verdict"].tolist() == [verdict]
 
 
 @pytest.mark.parametrize(("by_arrivals", "layer"), [(True, "path"), (False, "unknown")])

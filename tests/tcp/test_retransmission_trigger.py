@@ -146,6 +146,13 @@ def test_octets_sent_again_sooner_than_they_can_be_answered_are_a_timers():
     assert triggers(replayed(*SLOW, *found, again(1150, 101, 201))) == [FAST, TIMEOUT]
 
 
+@pytest.mark.parametrize(("news", "trigger"), [((401, 501), TIMEOUT), ((501, 601), RECOVERY)])
+def test_a_lost_resend_shows_by_what_was_sent_after_it_else_by_the_timer(news, trigger):
+    """No acknowledgement of earlier octets tells a recovery that its resend was lost too (RFC 8985 6.2)."""
+    lost = (*SLOW, ack(900, 101, (201, 301)), ack(901, 101, (201, 401)), again(901.1, 101, 201), data(902, 501, 601))
+    assert triggers(replayed(*lost, ack(1200, 101, news, (201, 401)), again(1250, 101, 201))) == [FAST, trigger]
+
+
 @pytest.mark.parametrize(("ms", "trigger"), [(1000.5, FAST), (1040, FAST), (1400, TIMEOUT)])
 def test_a_resend_long_after_too_few_duplicates_is_a_timers(ms, trigger):
     """A quarter of a round trip after a SACK it may be RACK's (RFC 8985 6.2), later only a timer acts."""
