@@ -66,7 +66,7 @@ def test_what_is_shorter_than_the_host_is_late_elsewhere_is_not_sure() -> None:
     ("window", "verdict"), [(5000, "likely"), (2999, "undecided"), (-1, "undecided"), (None, "undecided")]
 )
 def test_a_senders_log_tells_the_application_from_a_full_congestion_window(window: int | None, verdict: str) -> None:
-    """Two of four segments are acknowledged, no more data follows: the buffer has room for two, the window by the log."""
+    """Two of four segments are acknowledged and no more follow: the buffer has room, and the window has by the log."""
     seen = ended(acked=2, at_ms=100, then_ms=300)[:-1]
     last = Seen(sent=350, came=400, sender=1, ack=4001)
     rows = None if window is None else np.full(2 * (len(seen) + 1), window, dtype=np.int64)
