@@ -85,7 +85,9 @@ def directions(streams: Streams) -> list[Direction]:
         np.where(near < 0, 0, np.rint(np.nan_to_num(measures[name].to_numpy()[seen]) * 1e6)).astype(np.int64)
         for name in ("rtt_min_ms", "rtt_max_ms")
     )
-    return list(map(Direction, *(values.tolist() for values in (connection, sender, near, far, least, greatest))))
+    data = np.nan_to_num(measures["unique_bytes"].to_numpy()[seen]).astype(np.int64)
+    columns = (connection, sender, near, far, least, greatest, data)
+    return list(map(Direction, *(values.tolist() for values in columns)))
 
 
 def largest_end(streams: Streams) -> int | None:

@@ -7,7 +7,6 @@ found by the segment; what held one up, or made the link stand still, by the int
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -177,7 +176,7 @@ class _Search:
 
     def _cause_of_idleness(self, one: Finding) -> int:
         """By its cause: TCP's resend that ends the wait or began the repair; a closed window; the application."""
-        one, cause = one._replace(connection=self._main_connection), str(one.evidence.get("cause"))
+        one, cause = one._replace(connection=self.observed.main_connection), str(one.evidence.get("cause"))
         if cause == "idle_recovery":
             return self._recovery_of(one)
         kinds = _IDLE.get(cause, ())
@@ -196,17 +195,6 @@ class _Search:
         begun = np.flatnonzero(own & (time <= one.start_ns))
         rows = ended[:1] if len(ended) else begun[np.argsort(time[begun], kind="stable")[-1:]]
         return int(self.finding_of[rows[0]]) if len(rows) else NONE
-
-    @cached_property
-    def _main_connection(self) -> int:
-        """The connection whose data the link carried most of: an idle link is about none by itself."""
-        if not len(self.observed.connections) or not len(self.observed.segments):
-            return NONE
-        connection, payload = (self.observed.column(name) for name in ("connection", "payload_bytes"))
-        known = connection >= 0
-        if not known.any():
-            return NONE
-        return int(np.bincount(connection[known].astype(np.int64), weights=payload[known]).argmax())
 
     def _cause_of_loss(self, number: int, one: Finding) -> int:
         """What lost most of the same segments and says where; of others what flushed the link then."""

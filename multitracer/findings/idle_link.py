@@ -29,7 +29,8 @@ def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each idle interval longer than the threshold; a handshake is no idleness."""
     table = observed.accounting
     assert table is not None  # by NEEDS
-    rtt = max((d.least_rtt_ns for d in observed.directions if d.least_rtt_ns > 0), default=0) or observed.usual_rtt_ns
+    trips = map(observed.rtt_ns, (observed.main_connection, *range(len(observed.connections))))
+    rtt = next((trip for trip in trips if trip > 0), observed.usual_rtt_ns)
     idle = table[table["cause"].isin(list(_CAUSE))]
     begun = _first_data_ns(observed)
     for link, start, end, cause in zip(idle["link"], idle["start_ns"], idle["end_ns"], idle["cause"], strict=True):

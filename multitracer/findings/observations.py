@@ -32,6 +32,8 @@ class Direction(NamedTuple):
     least_rtt_ns: int
     greatest_rtt_ns: int | None = None
     """None where it was not measured."""
+    data_bytes: int = 0
+    """How many octets it sent, each counted once."""
 
 
 @dataclass(frozen=True)
@@ -184,9 +186,18 @@ class Observations:
         return link, reverse
 
     def rtt_ns(self, connection: int) -> int:
-        """The least round trip of a connection, 0 when none was measured."""
-        both = (self.direction(connection, sender) for sender in (0, 1))
-        return max((direction.least_rtt_ns for direction in both if direction), default=0)
+        """The least round trip of a connection, 0 when none was measured: of the end with more data, if it has one.
+
+        The other end may only have measured the handshake's, which may have been repaired.
+        """
+        ends = [one for sender in (0, 1) if (one := self.direction(connection, sender)) and one.least_rtt_ns > 0]
+        return max(ends, key=lambda one: (one.data_bytes, one.least_rtt_ns)).least_rtt_ns if ends else 0
+
+    @cached_property
+    def main_connection(self) -> int:
+        """The connection with most data, -1 where there is none."""
+        data = np.bincount([one.connection for one in self.directions], [one.data_bytes for one in self.directions])
+        return int(data.argmax()) if data.any() else -1
 
     def round_trips(self, direction: Direction) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Send times and round trips of the segments that were sent once, measured at their sender.

@@ -71,11 +71,14 @@ def scene(seen: Sequence[Seen] = (), **parts: Any) -> Observations:
     back = np.empty(len(rows), dtype=np.int64)
     back[order] = np.arange(len(rows))
     arrival = np.where(arrival >= 0, back[arrival], -1)[order]
+    data = [sum(one.size for one in seen if one.sender == sender) for sender in (0, 1)]
     given: dict[str, Any] = {
         "segments": table.iloc[order].reset_index(drop=True),
         "connections": _connections(),
         "retransmissions": retransmissions(),
-        "directions": [Direction(0, 0, 0, 1, LEAST_RTT_MS * MS), Direction(0, 1, 1, 0, LEAST_RTT_MS * MS)],
+        "directions": [
+            Direction(0, end, end, 1 - end, LEAST_RTT_MS * MS, data_bytes=data[end]) for end in (0, 1)
+        ],
         "arrival": arrival,
         "arrived": arrived[order],
         "clock_error_ns": {(0, 1): MS, (1, 0): MS},
