@@ -69,8 +69,8 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
     delivered = delivered.sort_values("first_frame_ns", kind="stable")
     rows, out = delivered["segment"].to_numpy(), np.maximum.accumulate(delivered["delivered_ns"].to_numpy())
     connection, sender = (segments[name].to_numpy() for name in ("connection", "sender"))
-    overtaken = delivered["delivered_ns"].to_numpy() < out
-    known = ~_perhaps_out_of_sequence(2 * connection[rows] + sender[rows], overtaken, segments)
+    whole_ns = delivered["delivered_ns"].to_numpy()
+    known = ~_perhaps_out_of_sequence(rows, whole_ns, whole_ns < out, segments)
     delivered, rows, out = delivered[known], rows[known], out[known]
     alone = paths.receiver_point[connection, sender] == NOWHERE
     at_once = _at_once(found.came_ns[rows] - out, found.came_ns[rows] >= 0, log.frame_ns)
@@ -82,14 +82,28 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
     found.arrived[never[alone[never]]] = 0
 
 
-def _perhaps_out_of_sequence(end: Ints, overtaken: Any, segments: pd.DataFrame) -> Any:
-    """Which rows are of an end that heard duplicate acknowledgements, and of whose data some was whole too soon.
+def _perhaps_out_of_sequence(rows: Ints, whole_ns: Ints, overtaken: Any, segments: pd.DataFrame) -> Any:
+    """Which rows are of an end that heard a duplicate acknowledgement from below data that was whole too soon.
 
-    Data that comes above a hole is acknowledged so at once (RFC 5681 4.2); what waits in the link is not.
+    Data that comes above a hole is acknowledged so at once (RFC 5681 4.2); for what waits in the link nothing is, and
+    what answers a needless resend is about no hole.
     """
-    answers = segments[(segments["marks"].to_numpy() & MARKS["duplicate_ack"]) != 0]
-    answered = 2 * answers["connection"].to_numpy() + (1 - answers["sender"].to_numpy())
-    return np.isin(end, np.intersect1d(end[overtaken], answered))
+    connection, sender, time, seq, ack = (
+        segments[name].to_numpy() for name in ("connection", "sender", "time_ns", "seq", "ack")
+    )
+    end = 2 * connection[rows].astype(np.int64) + sender[rows]
+    answers = np.flatnonzero(segments["marks"].to_numpy() & MARKS["duplicate_ack"])
+    answered = 2 * connection[answers].astype(np.int64) + (1 - sender[answers])
+    perhaps = []
+    for number in np.intersect1d(end[overtaken], answered).tolist():
+        early = np.flatnonzero(overtaken & (end == number))
+        early = early[np.argsort(whole_ns[early], kind="stable")]
+        highest = np.maximum.accumulate(seq[rows[early]])
+        heard = answers[answered == number]
+        before = np.searchsorted(whole_ns[early], time[heard])
+        if ((before > 0) & (ack[heard] <= highest[before - 1])).any():
+            perhaps.append(number)
+    return np.isin(end, perhaps)
 
 
 def _way_ns(delivered: pd.DataFrame, frame_ns: int) -> int:

@@ -38,11 +38,15 @@ def log(*rows: tuple[int, float, float, float, int]) -> LinkLog:
     }), 10 * MS)  # fmt: skip
 
 
-def found(receiver: int = NOWHERE, *, duplicate: bool = False) -> Deliveries:
-    """A link that repeats the second segment, so that the third comes with it, and never gets the fourth."""
+def found(receiver: int = NOWHERE, *, duplicate: int | None = None) -> Deliveries:
+    """A link that repeats the second segment, so that the third comes with it, and never gets the fourth.
+
+    The acknowledgement may be a duplicate one, with a number.
+    """
     rows = (0, 5.0, 5.0, 65.0, 1), (1, 15.0, 200.0, 260.0, 2), (2, 25.0, 25.0, 85.0, 1), (3, -1.0, -1.0, -1.0, 0)
     segments = table(SCRIPT)
-    segments.loc[ANSWER, "marks"] = MARKS["duplicate_ack"] * duplicate
+    if duplicate is not None:
+        segments.loc[ANSWER, ["marks", "ack"]] = MARKS["duplicate_ack"], duplicate
     return deliveries(segments, paths_of(receiver), log(*rows))
 
 
@@ -61,9 +65,14 @@ def test_a_links_log_stands_in_for_a_capture_at_the_receiver() -> None:
 
 def test_a_link_that_may_deliver_out_of_sequence_says_nothing_of_arrivals() -> None:
     """The third segment was whole before the second, and the sender heard a duplicate acknowledgement."""
-    one = found(duplicate=True)
+    one = found(duplicate=101)
     assert milliseconds(one.came_ns) == [-1, -1, -1, -1, -1]
     assert not one.ends.any()
+
+
+def test_the_answer_to_a_needless_resend_does_not_show_a_delivery_out_of_sequence() -> None:
+    """It repeats a number above all that was whole too soon."""
+    assert found(duplicate=301).ends.tolist() == [True, False]
 
 
 def test_a_capture_at_the_receiver_is_not_overruled() -> None:
