@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kernel_modes import compiled
 
 from multitracer.model.errors import UsageError
 from multitracer.replay.channels.gilbert import Gilbert
@@ -20,6 +23,13 @@ RELIABLE = ("rlp", "rlc-am", "sr", "asr")
 ROOM = {"raw": 24, "rlp": 24, "sr": 24, "asr": 24, "rlc-tm": 30, "rlc-um": 29, "rlc-am": 28}
 """Octets of user data in a frame of 30."""
 CLEAN = ErasureTrace("clean", np.zeros(1500, dtype=bool))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _compiled() -> Iterator[None]:
+    """Plain, short traces at many sizes take ten times as long."""
+    with compiled():
+        yield
 
 
 def row(trace: ErasureTrace, model: str, sizes: tuple[int, ...] = (30, 120), **more: object) -> dict[str, object]:
