@@ -48,6 +48,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     kernels._state["few"] = item.config.getoption("markexpr").startswith("fast")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> None:
+    """In a process of `-n` that runs all tests, compile first what would be compiled in each of them."""
+    process = getattr(session.config, "workerinput", None)
+    if process is None or session.config.getoption("markexpr").startswith("fast"):
+        return
+    import early_kernels
+
+    if session.testscollected > early_kernels.MANY_TESTS:
+        early_kernels.compile_share(int(process["workerid"].removeprefix("gw")), process["workercount"])
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Give each process of `-n` a run of tests that stand together, as those of a module share what they prepare."""
