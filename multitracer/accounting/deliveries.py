@@ -46,7 +46,8 @@ def deliveries(segments: pd.DataFrame, paths: Paths, log: LinkLog | None = None)
     """The arrivals that captures show, and those that a link's log shows where there is no capture at the receiver."""
     seen = (paths.arrival >= 0) & (paths.arrived == 1)
     time = segments["time_ns"].to_numpy()
-    came = np.where(seen, time[np.where(seen, paths.arrival, 0)], -1) if len(segments) else time
+    # A copy: kernels would be compiled a second time for a column of the table, which is read-only.
+    came = np.where(seen, time[np.where(seen, paths.arrival, 0)], -1) if len(segments) else time.copy()
     found = Deliveries(
         came, paths.arrived.copy(), np.full(len(segments), -1, dtype=np.int64),
         np.zeros(2 * len(paths.sender_point), dtype=np.bool_),
