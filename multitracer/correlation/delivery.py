@@ -20,6 +20,24 @@ NEVER, SPOILT = -1, -2
 GARBLED = b"garbled"
 
 
+def taken(frames: pd.DataFrame, received: Ints, reverse: int) -> Ints:
+    """Of the rows that a log received, those that its entity did not ignore; it sends on the link `reverse`.
+
+    From its RESET until the RESET ACK comes an entity ignores all but resets (25.322 11.4.2).
+    """
+    kind, time_ns = frames["type"].astype(str).to_numpy(), frames["time_ns"].to_numpy()
+    own = np.isin(frames["input"].to_numpy(), frames["input"].to_numpy()[received])
+    asked = own & (kind == "RESET") & frames["sent"].to_numpy() & (frames["link"] == reverse).to_numpy()
+    if not asked.any():
+        return received
+    answered = received[kind[received] == "RESET_ACK"]
+    began, ended = (np.sort(times) for times in (time_ns[asked], np.append(time_ns[answered], np.iinfo(np.int64).max)))
+    came = time_ns[received]
+    latest = np.searchsorted(began, came) - 1  # the last RESET before it
+    over = ended[np.searchsorted(ended, began[np.maximum(latest, 0)])]
+    return received[(latest < 0) | (came >= over)]
+
+
 def delivered(
     packets: Sequence[CarriedPacket], far: Sequence[CarriedPacket], frames: pd.DataFrame, protocol: str
 ) -> list[int]:

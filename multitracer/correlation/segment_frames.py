@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.correlation.candidates import UNRELATED, CandidateSegments, Fields
-from multitracer.correlation.delivery import NEVER, acknowledged, delivered
+from multitracer.correlation.delivery import NEVER, acknowledged, delivered, taken
 from multitracer.correlation.headers import header
 from multitracer.correlation.matching import Ends, Offer, match
 from multitracer.correlation.sizes import SizedPacket, match_sizes
@@ -85,11 +85,13 @@ def correlate(
     rows: list[_Row] = []
     found: dict[int, LinkMatch] = {}
     notes: list[str] = []
-    for link, protocol in zip(tables["links"]["link"].tolist(), tables["links"]["protocol"].astype(str), strict=True):
+    links = tables["links"]
+    columns = (links["link"].tolist(), links["reverse"].tolist(), links["protocol"].astype(str))
+    for link, reverse, protocol in zip(*columns, strict=True):
         mine = one_log(frames, direction(frames, link))
         if not len(mine):
             continue
-        one = _LinkMatcher(link, protocol, candidates, frames, mine)
+        one = _LinkMatcher((link, reverse), protocol, candidates, frames, mine)
         found[link] = LinkMatch(link, one.packets, one.segments, one.sender_logged)
         rows += one.rows()
         notes += one.notes()
@@ -146,9 +148,10 @@ class _LinkMatcher:
     """One direction of a link: its packets, and the segments they are matched to."""
 
     def __init__(
-        self, link: int, protocol: str, candidates: CandidateSegments, frames: pd.DataFrame, mine: Ints
+        self, links: tuple[int, int], protocol: str, candidates: CandidateSegments, frames: pd.DataFrame, mine: Ints
     ) -> None:
-        self.link, self.candidates = link, candidates
+        """`links` are the direction and its reverse, -1 where there is none."""
+        (self.link, self.reverse), self.candidates = links, candidates
         self.time_ns = frames["time_ns"].to_numpy()
         self.begins_ns = int(self.time_ns[mine].min())
         self.sender_logged = bool(frames["sent"].to_numpy()[mine[0]])
@@ -197,6 +200,7 @@ class _LinkMatcher:
         if protocol == "wifi":
             return acknowledged(self.packets, frames)
         received = one_log(frames, np.flatnonzero(((frames["link"] == self.link) & ~frames["sent"]).to_numpy()))
+        received = taken(frames, received, self.reverse)
         if not len(received):
             return [NEVER] * len(self.packets)
         far = reassemble(frames, received, protocol) if self.sender_logged else self.packets

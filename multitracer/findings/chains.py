@@ -142,8 +142,8 @@ class _Search:
         return self._loser_of_acks(one, int(rows[0])) if lost == NONE and needless else lost
 
     def _loser(self, rows: Ints) -> int:
-        """What lost the copies before these resends, as far as they were needed: of the first, else of most."""
-        copies = self.copy[rows[self.columns["spurious"][rows] == "no"]]
+        """What lost the copies before these resends, unless they were needless: of the first, else of most."""
+        copies = self.copy[rows[self.columns["spurious"][rows] != "yes"]]
         lost_by = self._lost_by(copies[copies >= 0])
         known = lost_by[lost_by >= 0]
         if not len(known):
@@ -243,7 +243,7 @@ class _Search:
 
     def _resent_for(self) -> Ints:
         lost_by = np.where(self.copy >= 0, self._lost_by(self.copy), NONE)
-        needed = self.columns["spurious"] == "no"
+        needed = self.columns["spurious"] != "yes"
         return np.where(needed & (lost_by >= 0), lost_by, self.finding_of)
 
 

@@ -37,7 +37,8 @@ def _cost(observed: Observations, places: Any, link: int, start: int, end: int) 
         return {}
     cost: dict[str, Any] = {"connection": direction.connection}
     texts = []
-    lost = _lost(observed, direction, end)
+    captured = direction.receiver_point >= 0
+    lost = _lost(observed, direction, end) if captured else _undelivered(observed, direction, link, end)
     if lost is not None:
         flushed, others = _flushed(observed, places, lost, end)
         size = int(observed.column("payload_bytes")[flushed].sum())
@@ -71,15 +72,36 @@ def _most_on(observed: Observations, link: int, start: int, end: int) -> Directi
 
 
 def _lost(observed: Observations, direction: Direction, end: int) -> Any:
-    """Rows of the segments that a reset flushed: sent before its end, after all that had arrived; None unknown."""
-    if direction.receiver_point < 0:
-        return None
+    """Rows of the segments that a reset flushed, by a capture at the receiver: sent before its end, after all there."""
     rows = observed.rows_sent(direction)
     rows = rows[(observed.column("payload_bytes")[rows] > 0) & (observed.column("time_ns")[rows] <= end)]
     came = np.flatnonzero((observed.arrived[rows] == 1) & (observed.arrival[rows] >= 0))
     came = came[observed.column("time_ns")[observed.arrival[rows[came]]] <= end]
     later = rows[came[-1] + 1 :] if len(came) else rows
     return later[observed.arrived[later] == 0]
+
+
+def _undelivered(observed: Observations, direction: Direction, link: int, end: int) -> Any:
+    """The same by the log of the link's far end: what it never had whole, though it had data sent later; None unknown.
+
+    The link sent them for the last time before this reset, and after the one before. What an RLC entity discards by
+    itself (SDU discard, 25.322 9.7.3) looks the same; a log that lacks what TCP acknowledged proves nothing.
+    """
+    table, frames, bearer = observed.segment_frames, observed.frames, observed.bearer(link)
+    if table is None or frames is None or (frames["link"].isin(bearer) & (frames["type"] == "MRW")).any():
+        return None
+    table = table[(table["link"].isin(bearer) & (table["segment"] >= 0) & (table["payload_bytes"] > 0)).to_numpy()]
+    table = table[np.isin(table["segment"].to_numpy(), observed.rows_sent(direction))]
+    whole, last = table["delivered_ns"].to_numpy(), table["last_frame_ns"].to_numpy()
+    if not (whole > end).any():
+        return None
+    before = max((over for _, over in observed.resets(link) if over < end), default=np.iinfo(np.int64).min)
+    known = np.where(last >= 0, last, table["sent_ns"].to_numpy())
+    lost = np.sort(table["segment"].to_numpy()[(whole < 0) & (before < known) & (known <= end)])
+    answers = observed.rows(direction.connection, direction.sender_point, 1 - direction.sender)
+    heard = observed.column("ack")[answers[observed.column("time_ns")[answers] <= end]]
+    acknowledged = (observed.column("seq") + observed.column("payload_bytes"))[lost] <= heard.max(initial=0)
+    return None if acknowledged.any() else lost
 
 
 def _said(flushed: int, size: int, others: int, *, likely: bool) -> list[str]:

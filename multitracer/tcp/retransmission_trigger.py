@@ -54,6 +54,8 @@ AT_ONCE_NS = 3_000_000
 """What is sent within this time of an acknowledgement was set off by it."""
 MOST_BACKOFF = 10
 """Doublings of the timer that are counted."""
+LEAST_MOST_RTO_NS = 60_000_000_000
+"""The longest timeout is this or more (RFC 6298 2.5)."""
 LEAST_PROBE_NS = 2_000_000
 """A probe waits two ticks at least, of 1 ms where ticks are shortest (Linux TCP_TIMEOUT_MIN)."""
 FIRST_PROBES_NS = 1_328_054_400_000_000_000
@@ -71,7 +73,7 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
     oldest = start <= una
     signalled = sender[DUPACKS] > 0 or sender[HIGH_SACK] > end
     # The timer is doubled at each timeout (RFC 6298 5.5).
-    least = least_rto(sender) << min(sender[BACKOFF], MOST_BACKOFF)
+    least = min(least_rto(sender) << min(sender[BACKOFF], MOST_BACKOFF), LEAST_MOST_RTO_NS)
     ran_out = oldest and quiet >= least and elapsed >= least
     third = oldest and sender[DUPACKS] == DUPACK_THRESHOLD and now - sender[LAST_DUPACK] <= AT_ONCE_NS
     # What RFC 6298 5.3 restarts the timer for are octets acknowledged in order, not SACK blocks.

@@ -258,15 +258,15 @@ class TrueFindings:
         return self._most(("link-outage", "receiver-window-limited"), start, end)
 
     def _repairing(self, start: int, end: int) -> Event | None:
-        """The resend whose wait for a timer, or repair, holds most of a time; of equals the latest."""
-        shares = [
-            (min(stop, end) - max(begin, start), one.copy.sent_ns, one)
+        """The resend by a timer that ended the wait; else the latest before, whose repair goes on."""
+        spans = [
+            (one.copy.sent_ns, one, begin, stop)
             for transfer in self.accounting.transfers for one, (begin, stop) in repairs(transfer)
         ]  # fmt: skip
-        longest = max(shares, key=lambda share: share[:2], default=None)
-        if longest is None or longest[0] <= 0:
-            return None
-        return next((event for event in self.of_kinds(*RESENDS) if longest[2] in event.resends), None)
+        ended = [(at, one) for at, one, begin, _ in spans if start < at <= end and begin < at]
+        going_on = [(at, one) for at, one, _, stop in spans if at <= start < stop]
+        near = [min(ended, key=_when)] if ended else [max(going_on, key=_when)] if going_on else []
+        return next((event for _, one in near for event in self.of_kinds(*RESENDS) if one in event.resends), None)
 
     def _most(self, kinds: Sequence[str], start: int, end: int) -> Event | None:
         """Of the first kind that holds for most of the time; else what shares most."""
@@ -275,6 +275,10 @@ class TrueFindings:
             if one is not None and min(one.end_ns, end) - max(one.start_ns, start) >= (end - start) / 2:
                 return one
         return self.overlapping(kinds, start, end)
+
+
+def _when(one: tuple[int, Resend]) -> int:
+    return one[0]
 
 
 def _groups(begin: Sequence[int], end: Sequence[int], pause: float) -> Iterator[tuple[int, int]]:
