@@ -260,6 +260,30 @@ def test_a_reset_of_another_bearer_does_not_explain_a_drop() -> None:
     assert "local-drop" in confirmed(elsewhere)
 
 
+@pytest.mark.parametrize(
+    ("acknowledged", "kind", "flushed"), [(1, "RR", 1), (2001, "RR", None), (1, "MRW", None)]
+)
+def test_without_a_capture_at_the_receiver_the_log_tells_what_a_reset_flushed(
+    acknowledged: int, kind: str, flushed: int | None
+) -> None:
+    """Of three segments the second was never whole; TCP must not have acknowledged it, nor the link discarded any."""
+    sent = [Seen(sent=10 * n, seq=1 + 1000 * n, size=1000) for n in range(3)]
+    seen = scene([*sent, Seen(sent=0, came=15, sender=1, ack=acknowledged)])
+    carried = segment_frames(
+        {"sent": 0, "first": 1, "last": 2, "delivered": 5, "segment": 0},
+        {"sent": 10, "first": 12, "last": 18, "segment": 2},
+        {"sent": 20, "first": 60, "last": 70, "delivered": 75, "segment": 4},
+    )
+    points = ("receiver_point", "sender_point")
+    alone = [one._replace(**{name: -1}) for one, name in zip(seen.directions, points, strict=True)]
+    observed = replace(
+        seen, directions=alone, segment_frames=carried, frames=frames((3, True, kind, 0)),
+        link_intervals=intervals(("reset", 20, 40)),
+    )  # fmt: skip
+    found = find(observed).table
+    assert found.loc[found["kind"] == "link-reset", "evidence"].iat[0].get("segments_lost") == flushed
+
+
 def test_a_reset_is_attributed_to_an_open_connection() -> None:
     """A reset before the only connection began did not affect it."""
     early = scene(DATA, link_intervals=intervals(("reset", -5000, -4000)))

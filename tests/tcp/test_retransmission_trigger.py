@@ -140,6 +140,13 @@ SLOW = (SACK, *FLIGHT, ack(300, 101))
 """A round trip of 300 ms, and a timer that runs from then on."""
 
 
+def test_a_timer_that_was_doubled_often_has_a_longest_value():
+    """RFC 6298 2.5: 60 s or more; a sender that keeps to 60 s resends sooner than the doublings say."""
+    times = [round(1e3 * sum(min(2**n, 60) for n in range(1, 1 + count))) for count in range(1, 14)]
+    lost = (*FLIGHT, ack(50, 1, (101, 201)), again(51, 1, 101), *(again(51 + ms, 1, 101) for ms in times))
+    assert triggers(replayed(*lost)) == [FAST, *[TIMEOUT] * len(times)]
+
+
 def test_octets_sent_again_sooner_than_they_can_be_answered_are_a_timers():
     """The resend before need not have restarted the timer (RFC 6298 5.1)."""
     found = (ack(900, 101, (201, 301)), ack(901, 101, (201, 401)), ack(902, 101, (201, 501)), again(902.1, 101, 201))

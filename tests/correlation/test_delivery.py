@@ -1,0 +1,33 @@
+"""What the receiver of a link took of the frames that came."""
+
+from __future__ import annotations
+
+import numpy as np
+from scenes import frames
+
+from multitracer.correlation.delivery import taken
+
+LOG = (
+    (10, False, "AMD", 0), (20, True, "RESET", 0), (30, False, "AMD", 0), (40, True, "RESET", 0),
+    (50, False, "RESET_ACK", 0), (60, False, "AMD", 0),
+)  # fmt: skip
+"""What one side logged: it asks for a reset twice."""
+SENT, RECEIVED = 0, 1
+
+
+def times(*log: tuple[float, bool, str, int], reverse: int = SENT) -> list[int]:
+    """When the frames came that were taken, in ms after the first."""
+    table = frames(*log)
+    rows = taken(table, np.flatnonzero((table["link"] == RECEIVED).to_numpy()), reverse)
+    return ((table["time_ns"].to_numpy()[rows] - table["time_ns"].iat[0]) // 1_000_000 + 10).tolist()
+
+
+def test_an_entity_that_resets_ignores_what_comes_until_it_is_answered() -> None:
+    """25.322 11.4.2: a PDU that came in between, whole, was not delivered."""
+    assert times(*LOG) == [10, 50, 60]
+
+
+def test_a_reset_that_is_not_answered_lasts_to_the_end() -> None:
+    """And that of another bearer is no reset of this."""
+    assert times(*LOG[:4]) == [10]
+    assert times(*LOG[:4], reverse=2) == [10, 30]
