@@ -71,7 +71,7 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
     rows, out = delivered["segment"].to_numpy(), np.maximum.accumulate(delivered["delivered_ns"].to_numpy())
     connection, sender = (segments[name].to_numpy() for name in ("connection", "sender"))
     whole_ns = delivered["delivered_ns"].to_numpy()
-    known = ~_perhaps_out_of_sequence(rows, whole_ns, whole_ns < out, segments)
+    known = ~perhaps_out_of_sequence(rows, whole_ns, whole_ns < out, segments)
     delivered, rows, out = delivered[known], rows[known], out[known]
     alone = paths.receiver_point[connection, sender] == NOWHERE
     at_once = _at_once(found.came_ns[rows] - out, found.came_ns[rows] >= 0, log.frame_ns)
@@ -83,7 +83,7 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
     found.arrived[never[alone[never]]] = 0
 
 
-def _perhaps_out_of_sequence(rows: Ints, whole_ns: Ints, overtaken: Any, segments: pd.DataFrame) -> Any:
+def perhaps_out_of_sequence(rows: Ints, whole_ns: Ints, overtaken: Any, segments: pd.DataFrame) -> Any:
     """Which rows are of an end that heard a duplicate acknowledgement from below data that was whole too soon.
 
     Data that comes above a hole is acknowledged so at once (RFC 5681 4.2); for what waits in the link nothing is, and

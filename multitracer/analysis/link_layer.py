@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -125,6 +125,17 @@ def _main(found: list[dict[str, Any]], frames: pd.DataFrame) -> int | None:
     payload = frames["payload_bytes"].clip(lower=0).groupby([frames["link"], frames["sent"]]).sum()
     best = max(found, key=lambda row: max(payload.get((row["id"], sent), 0) for sent in (True, False)))
     return int(best["id"])
+
+
+def told_by_link(streams: Streams, layer: LinkLayer) -> Streams:
+    """The streams with the verdicts on retransmissions that the link's log gives where the captures do not."""
+    if layer.segment_frames is None or not len(streams.retransmissions):
+        return streams
+    from multitracer.correlation.link_verdicts import Capture, with_link_verdicts
+
+    capture = Capture(streams.segments, streams.groups, streams.paths)
+    resent = with_link_verdicts(streams.retransmissions, capture, layer.segment_frames, layer.log_error_ns)
+    return replace(streams, retransmissions=resent)
 
 
 def account_links(

@@ -29,7 +29,14 @@ from multitracer.accounting.session import Accounting
 from multitracer.analysis.anonymize import anonymize_analysis, rename_inputs
 from multitracer.analysis.captures import Captures, place_captures
 from multitracer.analysis.early_times import without_negative_times
-from multitracer.analysis.link_layer import LinkLayer, account_links, conclude_links, join_layers, link_tables
+from multitracer.analysis.link_layer import (
+    LinkLayer,
+    account_links,
+    conclude_links,
+    join_layers,
+    link_tables,
+    told_by_link,
+)
 from multitracer.analysis.logs import Logs, place_logs, told_by_kernel
 from multitracer.analysis.missing_inputs import missing_inputs
 from multitracer.analysis.streams import Streams, directions, ends, follow_streams, largest_end, pair_errors
@@ -93,6 +100,7 @@ def join_all(trace: Trace, options: AnalyzeOptions, progress: Progress) -> Joine
     logs = noted(place_logs(trace, captures, streams, options), captures)
     streams = told_by_kernel(streams, logs)
     layer = join_layers(captures, streams, logs)
+    streams = told_by_link(streams, layer)
     limits = limits_of(captures, streams, logs, layer, options)
     if layer.accounted >= 0:
         accounts = account_links(layer, streams, logs.tcp_state)
@@ -109,6 +117,7 @@ def cut(whole: Joined, options: AnalyzeOptions, origin_ns: int, progress: Progre
     progress("joining the layers", 0.6)
     logs = cut_logs(whole.logs, window)
     layer, accounts = join_layers(captures, streams, logs), cut_accounts(whole.accounts, window)
+    streams = told_by_link(streams, layer)
     limits = limits_of(captures, streams, logs, layer, options)
     return Joined(captures, streams, logs, layer, _of_sessions(accounts), limits)
 

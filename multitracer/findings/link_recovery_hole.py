@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.accounting.deliveries import perhaps_out_of_sequence
 from multitracer.findings.finding import Finding
 from multitracer.findings.needs import LINK_RTT, SEGMENT_FRAMES
 from multitracer.findings.observations import Observations
@@ -55,11 +56,12 @@ def _handed_over(observed: Observations, came: pd.DataFrame) -> npt.NDArray[np.i
 
     A link may hold complete packets back until those before them are complete; its log does not say whether it does,
     the receiver's capture shows it. From the link to that capture a packet takes as long as one that nothing held back.
+    Without that capture the sender's tells: of what comes above a hole it hears duplicate acknowledgements.
     """
     complete, segment = came["delivered_ns"].to_numpy(), came["segment"].to_numpy()
     captured = (segment >= 0) & (observed.arrived[segment] == 1) & (observed.arrival[segment] >= 0)
     if not captured.any():
-        return complete
+        return _held_back(observed, came)
     arrived = observed.column("time_ns")[observed.arrival[segment[captured]]]
     order = np.argsort(came["first_frame_ns"].to_numpy()[captured], kind="stable")
     latest = np.maximum.accumulate(complete[captured][order])
@@ -68,4 +70,17 @@ def _handed_over(observed: Observations, came: pd.DataFrame) -> npt.NDArray[np.i
     transit = int(np.median((arrived - complete[captured])[order][unheld]))
     handed = complete.copy()
     handed[captured] = np.maximum(arrived - transit, complete[captured])
+    return handed
+
+
+def _held_back(observed: Observations, came: pd.DataFrame) -> npt.NDArray[np.int64]:
+    """When each packet was given to TCP if the link delivers in sequence; where it may not, when it was complete."""
+    complete, segment = came["delivered_ns"].to_numpy(), came["segment"].to_numpy()
+    order = np.argsort(came["first_frame_ns"].to_numpy(), kind="stable")
+    given = np.maximum.accumulate(complete[order])
+    early = complete[order] < given
+    if (segment < 0).any() or perhaps_out_of_sequence(segment[order], complete[order], early, observed.segments).any():
+        return complete
+    handed = complete.copy()
+    handed[order] = given
     return handed

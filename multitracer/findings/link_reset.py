@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from multitracer.correlation.link_verdicts import carried_copies, is_understood
 from multitracer.findings.finding import Finding
 from multitracer.findings.needs import LINK_INTERVALS
 from multitracer.findings.observations import Direction, Observations
@@ -99,9 +100,8 @@ def _undelivered(observed: Observations, direction: Direction, link: int, end: i
     known = np.where(last >= 0, last, table["sent_ns"].to_numpy())
     lost = np.sort(table["segment"].to_numpy()[(whole < 0) & (before < known) & (known <= end)])
     answers = observed.rows(direction.connection, direction.sender_point, 1 - direction.sender)
-    heard = observed.column("ack")[answers[observed.column("time_ns")[answers] <= end]]
-    acknowledged = (observed.column("seq") + observed.column("payload_bytes"))[lost] <= heard.max(initial=0)
-    return None if acknowledged.any() else lost
+    understood = is_understood(carried_copies(table), int(observed.column("ack")[answers].max(initial=0)))
+    return lost if understood else None
 
 
 def _said(flushed: int, size: int, others: int, *, likely: bool) -> list[str]:

@@ -49,6 +49,11 @@ class Event:
         """Where its chain begins."""
         return self if self.cause is None else self.cause.root
 
+    @property
+    def chain(self) -> list[str]:
+        """The kinds from the root to this."""
+        return [*(self.cause.chain if self.cause is not None else ()), self.kind]
+
 
 @dataclass
 class TrueFindings:

@@ -123,10 +123,10 @@ def _blame(true: TrueFindings, first_ns: int) -> list[dict[str, Any]]:
 
 
 def _told(true: TrueFindings, first_ns: int) -> list[dict[str, Any]]:
-    """What happened, with the kind of the root of each; of an idle link, what left it idle."""
+    """What happened, with the kinds of its chain from the root on; of an idle link, what left it idle."""
     return [
         {"kind": one.kind, "start_s": (one.start_ns - first_ns) / 1e9, "end_s": (one.end_ns - first_ns) / 1e9,
-         "root": one.root.kind} | ({"idle": one.idle} if one.idle else {})
+         "root": one.root.kind, "chain": one.chain} | ({"idle": one.idle} if one.idle else {})
         for one in sorted(true.found, key=lambda one: one.start_ns)
     ]  # fmt: skip
 

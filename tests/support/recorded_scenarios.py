@@ -220,7 +220,7 @@ def confirmed_wrongly(truth: dict[str, Any], analysis: Analysis) -> Iterator[str
         while root["caused_by"] is not None:
             root = summary["findings"][root["caused_by"]]
         sure = root is not one and root["verdict"] == "confirmed" and root["kind"] in TOLD
-        if sure and root["kind"] not in {true["root"] for true in near}:
+        if sure and not any(root["kind"] in true["chain"] for true in near):
             yield f"not by {root['kind']} but {near[0]['root']}: {told}"
 
 

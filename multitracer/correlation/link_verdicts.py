@@ -1,0 +1,164 @@
+"""Whether TCP resent needlessly, by a link's log, where no capture behind the link tells.
+
+The link delivered an earlier copy, and the acknowledgement came before it could deliver the resend: needless. The
+link's far end never had an earlier copy whole: needed. Nothing is told of a sender whose data was acknowledged though
+by the log it never arrived: such a log was not understood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.model.paths import NOWHERE, Paths
+from multitracer.tcp.connection_rows import Groups
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Ints = npt.NDArray[np.int64]
+
+NEEDLESS = "acknowledged before the link had delivered it, and after the link had delivered an earlier copy"
+NEEDED = "by the link's log no earlier copy was whole at its far end"
+_FOREVER = int(np.iinfo(np.int64).max)
+
+
+class Carried(NamedTuple):
+    """The copies of one sender's data that a link carried, in the order of their first frames; numbers and ns."""
+
+    start: Ints
+    end: Ints
+    sent_ns: Ints
+    whole_ns: Ints
+    """-1: never, or perhaps discarded by a reset."""
+    on_air: npt.NDArray[np.bool_]
+    missing: npt.NDArray[np.bool_]
+    """Certainly never whole: what precedes it was."""
+
+
+class Answers(NamedTuple):
+    """What acknowledged a sender's data, in the order heard."""
+
+    number: Ints
+    latest_ns: Ints
+    """When each was sent at the latest, by the clock of the log of the link's far end."""
+
+
+class Capture(NamedTuple):
+    """What was captured beside the senders."""
+
+    segments: pd.DataFrame
+    groups: Groups
+    paths: Paths
+
+
+def with_link_verdicts(
+    resent: pd.DataFrame, capture: Capture, carried: pd.DataFrame | None,
+    errors_ns: Mapping[tuple[int, bool, int], int],
+) -> pd.DataFrame:  # fmt: skip
+    """The retransmissions with the verdicts that a link's log gives; `carried` is segment_frames.
+
+    `errors_ns` are the bounds of `Observations.log_error_ns`.
+    """
+    row = resent["segment"].to_numpy()
+    open_ = (resent["spurious"] == "unknown").to_numpy() & (row >= 0)
+    if carried is None or not open_.any():
+        return resent
+    connection, sender = (capture.segments[name].to_numpy()[row].astype(np.int64) for name in ("connection", "sender"))
+    stream = 2 * connection + sender
+    told: dict[int, tuple[str, str]] = {}
+    for number in np.unique(stream[open_]).tolist():
+        place = _Place.of(number, capture, carried, errors_ns)
+        if place is not None:
+            told |= place.verdicts({at: int(row[at]) for at in np.flatnonzero(open_ & (stream == number)).tolist()})
+    spurious, because, late_ack = (resent[name].copy() for name in ("spurious", "because", "late_ack"))
+    for at, (verdict, why) in told.items():
+        spurious.iat[at], because.iat[at] = verdict, because.iat[at].rsplit("; ", 1)[0] + "; " + why
+        if verdict == "yes":
+            late_ack.iat[at] = 1
+    return resent.assign(spurious=spurious, because=because, late_ack=late_ack)
+
+
+class _Place:
+    """One sender's data on a link that delivers to a receiver beside whom nothing was captured."""
+
+    def __init__(self, copies: Carried, answers: Answers, segments: pd.DataFrame) -> None:
+        self.copies, self.answers, self.segments = copies, answers, segments
+
+    @classmethod
+    def of(
+        cls, stream: int, capture: Capture, carried: pd.DataFrame, errors_ns: Mapping[tuple[int, bool, int], int]
+    ) -> _Place | None:
+        """None where the log tells nothing: of a link without a log of its far end, or that was not understood."""
+        connection, sender = divmod(stream, 2)
+        near, far = (int(one[connection, sender]) for one in (capture.paths.sender_point, capture.paths.receiver_point))
+        if near == NOWHERE or far != NOWHERE:
+            return None
+        rows = capture.groups.rows(connection, near)
+        mine = capture.segments["sender"].to_numpy()[rows] == sender
+        table = carried[np.isin(carried["segment"].to_numpy(), rows[mine]) & (carried["payload_bytes"] > 0).to_numpy()]
+        if table["link"].nunique() != 1 or not (table["delivered_ns"] >= 0).any():
+            return None
+        error_ns = errors_ns.get((int(table["link"].iat[0]), False, near))
+        answers = _answers(capture.segments.take(rows[~mine]), rows[~mine], carried, error_ns)
+        copies = carried_copies(table)
+        understood = is_understood(copies, answers.number.max(initial=0))
+        return cls(copies, answers, capture.segments) if understood else None
+
+    def verdicts(self, resends: Mapping[int, int]) -> dict[int, tuple[str, str]]:
+        """Of the resends, by number their rows of segments: yes or no, and why; none of which nothing tells."""
+        found = {number: self._verdict(segment) for number, segment in resends.items()}
+        return {number: verdict for number, verdict in found.items() if verdict is not None}
+
+    def _verdict(self, segment: int) -> tuple[str, str] | None:
+        at, start, size = (int(self.segments[name].iat[segment]) for name in ("time_ns", "seq", "payload_bytes"))
+        end, copies = start + size, self.copies
+        mine = (copies.start < end) & (copies.end > start)
+        before = mine & (copies.sent_ns < at)
+        again = mine & ~before
+        later = copies.whole_ns[again & (copies.whole_ns >= 0)].min(initial=_FOREVER)
+        place = int(np.searchsorted(self.answers.number, end))
+        if place == len(self.answers.number) or not again.any() or later == _FOREVER:
+            return None
+        covering = before & (copies.start <= start) & (copies.end >= end) & (copies.whole_ns >= 0)
+        if covering.any() and self.answers.latest_ns[place] < later:
+            return "yes", NEEDLESS
+        if before.any() and copies.missing[before].all() and later <= self.answers.latest_ns[place]:
+            return "no", NEEDED
+        return None
+
+
+def _answers(theirs: pd.DataFrame, rows: Ints, carried: pd.DataFrame, error_ns: int | None) -> Answers:
+    """The acknowledgements heard, each above all before it.
+
+    The far end of the link logged when it sent them and what came to it, by one clock; by the capture's clock they are
+    known within an error.
+    """
+    number = np.maximum.accumulate(theirs["ack"].to_numpy().astype(np.int64))
+    mine = carried[(carried["segment"].isin(rows) & (carried["first_frame_ns"] >= 0)).to_numpy()]
+    left = dict(zip(mine["segment"].tolist(), mine["first_frame_ns"].tolist(), strict=True))
+    doubt = np.int64(error_ns) if error_ns is not None else np.int64(_FOREVER // 2)
+    heard = theirs["time_ns"].to_numpy() + doubt
+    latest = [left.get(row, time) for row, time in zip(rows.tolist(), heard.tolist(), strict=True)]
+    return Answers(number, np.array(latest, dtype=np.int64))
+
+
+def carried_copies(table: pd.DataFrame) -> Carried:
+    """The rows of segment_frames of one sender's data on one link."""
+    table = table.sort_values("first_frame_ns", kind="stable")
+    start, size, sent, whole = (
+        table[name].to_numpy().astype(np.int64) for name in ("seq", "payload_bytes", "sent_ns", "delivered_ns")
+    )
+    on_air = table["frames"].to_numpy() > 0
+    before = np.concatenate([[0], whole[:-1]])[: len(whole)]
+    return Carried(start, start + size, sent, whole, on_air, on_air & (whole < 0) & (before >= 0))
+
+
+def is_understood(copies: Carried, acknowledged: int) -> bool:
+    """Whether all arrived by the log that was acknowledged, up to an octet, and sent once."""
+    starts, counts = np.unique(copies.start, return_counts=True)
+    once = np.isin(copies.start, starts[counts == 1])
+    return not (once & copies.on_air & (copies.whole_ns < 0) & (copies.end <= acknowledged)).any()

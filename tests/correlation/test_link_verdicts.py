@@ -1,0 +1,80 @@
+"""What a link's log says of retransmissions that the sender's capture leaves open."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scenes import retransmissions, segment_frames
+from sending import ack, again, data, table
+
+from multitracer.correlation.link_verdicts import NEEDED, NEEDLESS, Capture, with_link_verdicts
+from multitracer.model.paths import Paths
+from multitracer.tcp.connection_rows import Groups
+
+SCRIPT = (data(0, 1, 101), data(1, 101, 201), again(500, 101, 201), ack(700, 201))
+RESEND, ANSWER = 2, 3
+"""The rows of the resend and of what acknowledges it."""
+
+
+def told(
+    whole: tuple[float | None, ...], *, left: float | None = 640, receiver: int = -1, error_ms: float | None = 1
+) -> tuple[str, str, int]:
+    """Verdict, reason and late_ack, where the link had the segments whole at its far end at these times, in ms."""
+    segments = table(SCRIPT).assign(point=0)
+    near, far = np.array([[0, receiver]]), np.array([[receiver, 0]])
+    nothing = np.full(len(SCRIPT), -1, dtype=np.int32)
+    capture = Capture(segments, Groups(segments, 1), Paths(near, far, nothing, nothing.astype(np.int8)))
+    rows = [
+        {"segment": row, "sent": SCRIPT[row].ms, "first": SCRIPT[row].ms + 5, "seq": SCRIPT[row].seq,
+         "payload_bytes": 100, "delivered": whole[row]}
+        for row in range(3)
+    ]  # fmt: skip
+    if left is not None:
+        rows.append({"segment": ANSWER, "first": left, "delivered": 690, "link": 1, "payload_bytes": 0})
+    because = "a timer; cannot be told"
+    resent = retransmissions({"ms": 500, "spurious": "unknown", "because": because, "segment": RESEND})
+    errors = {} if error_ms is None else {(0, False, 0): round(error_ms * 1e6)}
+    found = with_link_verdicts(resent, capture, segment_frames(*rows), errors).iloc[0]
+    return str(found["spurious"]), found["because"], int(found["late_ack"])
+
+
+def test_what_was_acknowledged_before_the_link_delivered_the_resend_was_resent_needlessly() -> None:
+    """The earlier copy was whole 600 ms after, the answer left at 640, the resend came at 650."""
+    assert told((60, 600, 650)) == ("yes", f"a timer; {NEEDLESS}", 1)
+
+
+def test_a_resend_that_came_before_the_answer_left_may_be_what_it_answers() -> None:
+    """Then nothing is known, as before."""
+    assert told((60, 600, 630))[0] == "unknown"
+
+
+@pytest.mark.parametrize(("error_ms", "verdict"), [(20, "yes"), (60, "unknown"), (None, "unknown")])
+def test_without_the_answer_in_the_log_the_clocks_decide(error_ms: float | None, verdict: str) -> None:
+    """The answer was heard at 700 ms, within the error of the clocks, and the resend came at 750."""
+    assert told((60, 600, 750), left=None, error_ms=error_ms)[0] == verdict
+
+
+def test_what_the_link_never_had_whole_was_resent_rightly() -> None:
+    """The one before was whole, and the answer left after the resend had come."""
+    assert told((60, None, 630)) == ("no", f"a timer; {NEEDED}", -1)
+
+
+def test_what_a_reset_may_have_discarded_proves_nothing() -> None:
+    """Nor does a log by which that never came that was sent once and acknowledged."""
+    assert told((None, None, 630))[0] == "unknown"
+
+
+def test_a_capture_at_the_receiver_is_not_overruled() -> None:
+    """It has told what can be told."""
+    assert told((60, 600, 650), receiver=1)[0] == "unknown"
+
+
+def test_nothing_else_is_changed() -> None:
+    """Other verdicts stay, and without a log all do."""
+    resent = retransmissions({"ms": 500, "spurious": "no", "segment": RESEND})
+    segments = table(SCRIPT).assign(point=0)
+    near = np.array([[0, -1]])
+    nothing = np.full(len(SCRIPT), -1, dtype=np.int32)
+    capture = Capture(segments, Groups(segments, 1), Paths(near, near[:, ::-1], nothing, nothing.astype(np.int8)))
+    pd.testing.assert_frame_equal(with_link_verdicts(resent, capture, segment_frames(), {}), resent)
