@@ -86,7 +86,8 @@ def find_busy(
     delivery, piece, stall, heard = 0, 0, 0, 0
     left, begin, end = np.int64(0), np.int64(0), np.int64(0)
     for at in range(state[SENT]):
-        sent, logged = events.sent_ns[at], capture.left_ns[events.row[at]]
+        sent = events.sent_ns[at]
+        logged = capture.left_ns[events.row[at]] if len(capture.left_ns) else np.int64(-1)
         if logged >= 0:
             left = max(sent, logged)
             begin, end = busy_until(events, which, begin, end, sent, left)

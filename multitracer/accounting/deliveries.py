@@ -21,13 +21,13 @@ class Deliveries(NamedTuple):
     """An element per segment, but for `ends`."""
 
     came_ns: Ints
-    """-1 unknown, or never."""
+    """-1 unknown, or never; no elements where neither a log nor captures beside both ends of a connection tell."""
     arrived: Any
     """1 yes, 0 no, -1 unknown."""
     left_ns: Ints
     """When the link had sent it for the last time, less the least time from the sender's capture to it; -1 unknown.
 
-    Unknown is also what came to the receiver's capture later than a link's log explains.
+    Unknown is also what came to the receiver's capture later than a link's log explains. No elements as `came_ns`.
     """
     ends: Any
     """Per 2 * connection + sender, whether a link's log stands in for the receiver's capture."""
@@ -44,14 +44,14 @@ class LinkLog(NamedTuple):
 
 def deliveries(segments: pd.DataFrame, paths: Paths, log: LinkLog | None = None) -> Deliveries:
     """The arrivals that captures show, and those that a link's log shows where there is no capture at the receiver."""
-    seen = (paths.arrival >= 0) & (paths.arrived == 1)
-    time = segments["time_ns"].to_numpy()
-    # A copy: kernels would be compiled a second time for a column of the table, which is read-only.
-    came = np.where(seen, time[np.where(seen, paths.arrival, 0)], -1) if len(segments) else time.copy()
-    found = Deliveries(
-        came, paths.arrived.copy(), np.full(len(segments), -1, dtype=np.int64),
-        np.zeros(2 * len(paths.sender_point), dtype=np.bool_),
-    )  # fmt: skip
+    ends = np.zeros(2 * len(paths.sender_point), dtype=np.bool_)
+    both_captured = (paths.sender_point != NOWHERE) & (paths.receiver_point != NOWHERE)
+    if log is None and not both_captured.any():  # writing -1 for every segment takes longer than looking for limits
+        return Deliveries(np.empty(0, dtype=np.int64), paths.arrived, np.empty(0, dtype=np.int64), ends)
+    came, left = (np.full(len(segments), -1, dtype=np.int64) for _ in range(2))
+    rows = np.flatnonzero((paths.arrival >= 0) & (paths.arrived == 1))
+    came[rows] = segments["time_ns"].to_numpy()[paths.arrival[rows]]
+    found = Deliveries(came, paths.arrived.copy(), left, ends)
     if log is not None:
         _note_link(found, log, segments, paths)
     return found

@@ -86,9 +86,9 @@ class Capture(NamedTuple):
     arrived: Any
     """Whether it got there intact: 1 yes, 0 no, -1 unknown."""
     came_ns: Any
-    """When it did, by the capture there or by a link's log; -1 unknown, or never."""
+    """When it did, by the capture there or by a link's log; -1 unknown, or never; or empty, as in `Deliveries`."""
     left_ns: Any
-    """Until when the bottleneck had it, by a link's log, as seen beside its sender; -1 unknown."""
+    """Until when the bottleneck had it, by a link's log, as seen beside its sender; -1 unknown; or empty."""
     cwnd_bytes: Any
     """The congestion window of the sender beside whom it was captured, as a state log has it, -1 unknown; or empty."""
 
