@@ -17,6 +17,8 @@ NEEDS = (LINK_INTERVALS,)
 
 Ints = npt.NDArray[np.int64]
 
+SHORT_FRAMES = 2
+
 
 def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each interval under flow control, and for each stretch with a full transmit window."""
@@ -29,7 +31,11 @@ def detect(observed: Observations) -> Iterator[Finding]:
 
 
 def _full_windows(observed: Observations) -> Iterator[Finding]:
-    """Stretches in which data waited for the link's window: likely, as logs do not say how large the window is."""
+    """Stretches in which data waited for the link's window: likely, as logs do not say how large the window is.
+
+    Where it is only known how many frames were unacknowledged at most, data that waits for up to two frames may be no
+    more than on its way to the air, with a window that is far from full.
+    """
     table = observed.accounting
     if table is None or observed.link_rtt_ns is None:
         return
@@ -41,6 +47,9 @@ def _full_windows(observed: Observations) -> Iterator[Finding]:
     for _, stopped, until, _ in observed.intervals("flow-control"):
         other = (start < stopped) | (start >= until)
         start, end = start[other], end[other]
+    if not _is_rlp(observed, int(table["link"].iloc[0])):
+        long = end - start > SHORT_FRAMES * observed.frame_ns.get(int(table["link"].iloc[0]), 0)
+        start, end = start[long], end[long]
     repairing = _repairing(observed, start, end)
     for run in _groups(start, end, repairing, observed.link_rtt_ns * observed.thresholds.group_rtts):
         waited = int((end[run] - start[run]).sum())
@@ -52,6 +61,11 @@ def _full_windows(observed: Observations) -> Iterator[Finding]:
             f"{why}",
             {"duration_s": waited / 1e9, "repairing": repairs}, bearer=bearer,
         )  # fmt: skip
+
+
+def _is_rlp(observed: Observations, link: int) -> bool:
+    """Whether the window is that of 24.022 5.2.1."""
+    return observed.links is not None and str(observed.links["protocol"].iat[link]) == "rlp"
 
 
 def _repairing(observed: Observations, start: Ints, end: Ints) -> npt.NDArray[np.bool_]:

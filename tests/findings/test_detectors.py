@@ -254,6 +254,19 @@ def test_stray_arrivals_that_were_answered_are_undecided() -> None:
     assert "confirmed" not in set(found.loc[found["kind"] == "header-decompression-failure", "verdict"])
 
 
+@pytest.mark.parametrize(("protocol", "kept"), [("rlp", [0.015]), ("rlc-am", [])])
+def test_where_no_window_is_known_a_short_wait_shows_none(protocol: str, kept: list[float]) -> None:
+    """RLP's window is known; else data that waits for a frame and a half need not wait for a window."""
+    seen = scene(DATA, accounting=accounting((0, 10, "new_data"), (10, 25, "flow_controlled")), link_rtt_ns=100 * MS)
+    assert seen.links is not None
+    links = seen.links.assign(protocol=[protocol] * len(seen.links))
+    found = find(
+        replace(seen, links=links, frame_ns={0: 10 * MS}, link_intervals=intervals(), frames=frames((0, True, "AMD", 0)))
+    ).table
+    gaps = found.loc[found["kind"] == "flow-control-gap", "evidence"]
+    assert [one["duration_s"] for one in gaps] == kept
+
+
 def test_a_reset_of_another_bearer_does_not_explain_a_drop() -> None:
     """A drop stays a drop when only the other link was reset meanwhile."""
     elsewhere = replace(dropped(later=True), link_intervals=intervals(("reset", 15, 25), link=2))
@@ -271,8 +284,8 @@ def test_without_a_capture_at_the_receiver_the_log_tells_what_a_reset_flushed(
     seen = scene([*sent, Seen(sent=0, came=15, sender=1, ack=acknowledged)])
     carried = segment_frames(
         {"sent": 0, "first": 1, "last": 2, "delivered": 5, "segment": 0},
-        {"sent": 10, "first": 12, "last": 18, "segment": 2},
-        {"sent": 20, "first": 60, "last": 70, "delivered": 75, "segment": 4},
+        {"sent": 10, "first": 12, "last": 18, "segment": 2, "seq": 1001},
+        {"sent": 20, "first": 60, "last": 70, "delivered": 75, "segment": 4, "seq": 2001},
     )
     points = ("receiver_point", "sender_point")
     alone = [one._replace(**{name: -1}) for one, name in zip(seen.directions, points, strict=True)]
