@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from multitracer.accounting.intervals import Ints
+from multitracer.correlation.delivery import perhaps_out_of_sequence
 from multitracer.model.paths import NOWHERE, Paths
-from multitracer.model.schema import MARKS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,30 +81,6 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
     found.ends[2 * connection[rows[mine]] + sender[rows[mine]]] = True
     never = table["segment"].to_numpy()[(table["frames"] == 0).to_numpy()]
     found.arrived[never[alone[never]]] = 0
-
-
-def perhaps_out_of_sequence(rows: Ints, whole_ns: Ints, overtaken: Any, segments: pd.DataFrame) -> Any:
-    """Which rows are of an end that heard a duplicate acknowledgement from below data that was whole too soon.
-
-    Data that comes above a hole is acknowledged so at once (RFC 5681 4.2); for what waits in the link nothing is, and
-    what answers a needless resend is about no hole.
-    """
-    connection, sender, time, seq, ack = (
-        segments[name].to_numpy() for name in ("connection", "sender", "time_ns", "seq", "ack")
-    )
-    end = 2 * connection[rows].astype(np.int64) + sender[rows]
-    answers = np.flatnonzero(segments["marks"].to_numpy() & MARKS["duplicate_ack"])
-    answered = 2 * connection[answers].astype(np.int64) + (1 - sender[answers])
-    perhaps = []
-    for number in np.intersect1d(end[overtaken], answered).tolist():
-        early = np.flatnonzero(overtaken & (end == number))
-        early = early[np.argsort(whole_ns[early], kind="stable")]
-        highest = np.maximum.accumulate(seq[rows[early]])
-        heard = answers[answered == number]
-        before = np.searchsorted(whole_ns[early], time[heard])
-        if ((before > 0) & (ack[heard] <= highest[before - 1])).any():
-            perhaps.append(number)
-    return np.isin(end, perhaps)
 
 
 def _way_ns(delivered: pd.DataFrame, frame_ns: int) -> int:

@@ -133,7 +133,7 @@ def told_by_link(streams: Streams, layer: LinkLayer) -> Streams:
         return streams
     from multitracer.correlation.link_verdicts import Capture, with_link_verdicts
 
-    capture = Capture(streams.segments, streams.groups, streams.paths)
+    capture = Capture(streams.segments, streams.groups.rows, streams.paths)
     resent = with_link_verdicts(streams.retransmissions, capture, layer.segment_frames, layer.log_error_ns)
     return replace(streams, retransmissions=resent)
 

@@ -1,14 +1,15 @@
-"""When the receiver of the link had each carried packet complete, by the receiver's log."""
+"""When the receiver of the link had each carried packet complete, by the receiver's log, and whether it gave it on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from multitracer.link.packets import CarriedPacket
+from multitracer.model.schema import MARKS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,6 +63,30 @@ def delivered(
         else:
             whole.append(SPOILT if spoilt and spoilt.pop() else NEVER)
     return _in_sequence(packets, whole, always=protocol == "rlp")
+
+
+def perhaps_out_of_sequence(rows: Ints, whole_ns: Ints, overtaken: Any, segments: pd.DataFrame) -> Any:
+    """Which rows are of an end that heard a duplicate acknowledgement from below data that was whole too soon.
+
+    Data that comes above a hole is acknowledged so at once (RFC 5681 4.2); for what waits in the link nothing is, and
+    what answers a needless resend is about no hole.
+    """
+    connection, sender, time, seq, ack = (
+        segments[name].to_numpy() for name in ("connection", "sender", "time_ns", "seq", "ack")
+    )
+    end = 2 * connection[rows].astype(np.int64) + sender[rows]
+    answers = np.flatnonzero(segments["marks"].to_numpy() & MARKS["duplicate_ack"])
+    answered = 2 * connection[answers].astype(np.int64) + (1 - sender[answers])
+    perhaps = []
+    for number in np.intersect1d(end[overtaken], answered).tolist():
+        early = np.flatnonzero(overtaken & (end == number))
+        early = early[np.argsort(whole_ns[early], kind="stable")]
+        highest = np.maximum.accumulate(seq[rows[early]])
+        heard = answers[answered == number]
+        before = np.searchsorted(whole_ns[early], time[heard])
+        if ((before > 0) & (ack[heard] <= highest[before - 1])).any():
+            perhaps.append(number)
+    return np.isin(end, perhaps)
 
 
 def acknowledged(packets: Sequence[CarriedPacket], frames: pd.DataFrame) -> list[int]:

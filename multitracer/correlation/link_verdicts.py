@@ -7,14 +7,13 @@ by the log it never arrived: such a log was not understood.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from multitracer.model.paths import NOWHERE, Paths
-from multitracer.tcp.connection_rows import Groups
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +50,8 @@ class Capture(NamedTuple):
     """What was captured beside the senders."""
 
     segments: pd.DataFrame
-    groups: Groups
+    rows: Callable[[int, int], Ints]
+    """Of a connection at a point, in the order captured."""
     paths: Paths
 
 
@@ -97,7 +97,7 @@ class _Place:
         near, far = (int(one[connection, sender]) for one in (capture.paths.sender_point, capture.paths.receiver_point))
         if near == NOWHERE or far != NOWHERE:
             return None
-        rows = capture.groups.rows(connection, near)
+        rows = capture.rows(connection, near)
         mine = capture.segments["sender"].to_numpy()[rows] == sender
         table = carried[np.isin(carried["segment"].to_numpy(), rows[mine]) & (carried["payload_bytes"] > 0).to_numpy()]
         if table["link"].nunique() != 1 or not (table["delivered_ns"] >= 0).any():

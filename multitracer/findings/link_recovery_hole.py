@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.accounting.deliveries import perhaps_out_of_sequence
+from multitracer.correlation.delivery import perhaps_out_of_sequence
 from multitracer.findings.finding import Finding
 from multitracer.findings.needs import LINK_RTT, SEGMENT_FRAMES
 from multitracer.findings.observations import Observations

@@ -24,7 +24,7 @@ def told(
     segments = table(SCRIPT).assign(point=0)
     near, far = np.array([[0, receiver]]), np.array([[receiver, 0]])
     nothing = np.full(len(SCRIPT), -1, dtype=np.int32)
-    capture = Capture(segments, Groups(segments, 1), Paths(near, far, nothing, nothing.astype(np.int8)))
+    capture = Capture(segments, Groups(segments, 1).rows, Paths(near, far, nothing, nothing.astype(np.int8)))
     rows = [
         {"segment": row, "sent": SCRIPT[row].ms, "first": SCRIPT[row].ms + 5, "seq": SCRIPT[row].seq,
          "payload_bytes": 100, "delivered": whole[row]}
@@ -76,5 +76,5 @@ def test_nothing_else_is_changed() -> None:
     segments = table(SCRIPT).assign(point=0)
     near = np.array([[0, -1]])
     nothing = np.full(len(SCRIPT), -1, dtype=np.int32)
-    capture = Capture(segments, Groups(segments, 1), Paths(near, near[:, ::-1], nothing, nothing.astype(np.int8)))
+    capture = Capture(segments, Groups(segments, 1).rows, Paths(near, near[:, ::-1], nothing, nothing.astype(np.int8)))
     pd.testing.assert_frame_equal(with_link_verdicts(resent, capture, segment_frames(), {}), resent)

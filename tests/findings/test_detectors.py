@@ -259,10 +259,8 @@ def test_where_no_window_is_known_a_short_wait_shows_none(protocol: str, kept: l
     """RLP's window is known; else data that waits for a frame and a half need not wait for a window."""
     seen = scene(DATA, accounting=accounting((0, 10, "new_data"), (10, 25, "flow_controlled")), link_rtt_ns=100 * MS)
     assert seen.links is not None
-    links = seen.links.assign(protocol=[protocol] * len(seen.links))
-    found = find(
-        replace(seen, links=links, frame_ns={0: 10 * MS}, link_intervals=intervals(), frames=frames((0, True, "AMD", 0)))
-    ).table
+    links, log = seen.links.assign(protocol=[protocol] * len(seen.links)), frames((0, True, "AMD", 0))
+    found = find(replace(seen, links=links, frame_ns={0: 10 * MS}, link_intervals=intervals(), frames=log)).table
     gaps = found.loc[found["kind"] == "flow-control-gap", "evidence"]
     assert [one["duration_s"] for one in gaps] == kept
 
