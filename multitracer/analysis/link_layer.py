@@ -128,13 +128,18 @@ def _main(found: list[dict[str, Any]], frames: pd.DataFrame) -> int | None:
 
 
 def told_by_link(streams: Streams, layer: LinkLayer) -> Streams:
-    """The streams with the verdicts on retransmissions that the link's log gives where the captures do not."""
-    if layer.segment_frames is None or not len(streams.retransmissions):
+    """The streams with the verdicts on retransmissions that the link's log gives where the captures do not.
+
+    Packets found by their sizes alone may be others; what a monitor of the air did not hear may have come.
+    """
+    carried = layer.segment_frames
+    if carried is None or layer.accounted < 0 or not len(streams.retransmissions):
         return streams
     from multitracer.correlation.link_verdicts import Capture, with_link_verdicts
 
     capture = Capture(streams.segments, streams.groups.rows, streams.paths)
-    resent = with_link_verdicts(streams.retransmissions, capture, layer.segment_frames, layer.log_error_ns)
+    sure = carried[(carried["matched_by"] == "payload").to_numpy()]
+    resent = with_link_verdicts(streams.retransmissions, capture, sure, layer.log_error_ns)
     return replace(streams, retransmissions=resent)
 
 

@@ -56,16 +56,16 @@ class Capture(NamedTuple):
 
 
 def with_link_verdicts(
-    resent: pd.DataFrame, capture: Capture, carried: pd.DataFrame | None,
-    errors_ns: Mapping[tuple[int, bool, int], int],
-) -> pd.DataFrame:  # fmt: skip
-    """The retransmissions with the verdicts that a link's log gives; `carried` is segment_frames.
+    resent: pd.DataFrame, capture: Capture, carried: pd.DataFrame, errors_ns: Mapping[tuple[int, bool, int], int]
+) -> pd.DataFrame:
+    """The retransmissions with the verdicts that a link's log gives.
 
-    `errors_ns` are the bounds of `Observations.log_error_ns`.
+    `carried` are the rows of segment_frames of which it is sure what they carried; `errors_ns` are the bounds of
+    `Observations.log_error_ns`.
     """
     row = resent["segment"].to_numpy()
     open_ = (resent["spurious"] == "unknown").to_numpy() & (row >= 0)
-    if carried is None or not open_.any():
+    if not open_.any():
         return resent
     connection, sender = (capture.segments[name].to_numpy()[row].astype(np.int64) for name in ("connection", "sender"))
     stream = 2 * connection + sender

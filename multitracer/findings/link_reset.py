@@ -12,6 +12,7 @@ from multitracer.findings.finding import Finding
 from multitracer.findings.needs import LINK_INTERVALS
 from multitracer.findings.observations import Direction, Observations
 from multitracer.findings.place_of_loss import IN_LINK, IN_RESET, LIKELY_IN_RESET, NOT_PROVEN, places_of_loss
+from multitracer.link.window import acknowledged
 
 KINDS = ("link-reset", "link-release")
 NEEDS = (LINK_INTERVALS,)
@@ -41,6 +42,7 @@ def _cost(observed: Observations, places: Any, link: int, start: int, end: int) 
     captured = direction.receiver_point >= 0
     lost = _lost(observed, direction, end) if captured else _undelivered(observed, direction, link, end)
     if lost is not None:
+        lost = lost[~_acknowledged(observed, link, lost, start)]
         flushed, others = _flushed(observed, places, lost, end)
         size = int(observed.column("payload_bytes")[flushed].sum())
         known = len(flushed) or not len(others)
@@ -102,6 +104,32 @@ def _undelivered(observed: Observations, direction: Direction, link: int, end: i
     answers = observed.rows(direction.connection, direction.sender_point, 1 - direction.sender)
     understood = is_understood(carried_copies(table), int(observed.column("ack")[answers].max(initial=0)))
     return lost if understood else None
+
+
+def _acknowledged(observed: Observations, link: int, lost: Any, start: int) -> Any:
+    """Which of these rows the link had sent and its peer had acknowledged: they were lost otherwise, before a reset.
+
+    RLP may take an old frame for a new one (24.022 has 64 numbers, and a window of 61): its peer then acknowledges what
+    it delivered wrongly.
+    """
+    table, frames, links = observed.segment_frames, observed.frames, observed.links
+    nothing = np.zeros(len(lost), dtype=np.bool_)
+    if table is None or frames is None or links is None or not len(lost):
+        return nothing
+    carrier = table["link"].to_numpy()[np.isin(table["segment"].to_numpy(), lost)]
+    one = int(carrier[0]) if len(carrier) else link
+    lowest = acknowledged(frames, links, one, int(links["reverse"].iat[one]), start)
+    own = frames[((frames["link"] == one) & frames["sent"] & (frames["transmission"] == 0)).to_numpy()]
+    if lowest is None or not len(own):
+        return nothing
+    mine = table[((table["link"] == one) & (table["first_frame_ns"] >= 0)).to_numpy()].sort_values("first_frame_ns")
+    begins = mine["first_frame_ns"].to_numpy()
+    time, number, epoch = (own[name].to_numpy() for name in ("time_ns", "sn_unwrapped", "epoch"))
+    # The last frame of a packet is at the latest the first of the packet behind it.
+    behind = np.minimum(np.searchsorted(time, np.append(begins[1:], begins[-1:])), len(own) - 1)
+    current = epoch[max(int(np.searchsorted(time, start)) - 1, 0)]
+    done = (number[behind] < lowest) & (epoch[behind] == current)
+    return np.isin(lost, mine["segment"].to_numpy()[:-1][done[:-1]])
 
 
 def _said(flushed: int, size: int, others: int, *, likely: bool) -> list[str]:

@@ -31,6 +31,37 @@ def full_window(frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: i
     """
     if str(links["protocol"].iloc[link]) == "wifi":
         return None
+    found = _followed(frames, links, link, reverse)
+    if found is None:
+        return None
+    empty = np.empty(0, dtype=np.int64)
+    time, open_, _, sent_ns = found
+    protocol = str(links["protocol"].iloc[link])
+    window = rlp.LARGEST_WINDOW if protocol == "rlp" else _largest_kept(time, open_, sent_ns)
+    if window < _LEAST_WINDOW:
+        return empty, empty
+    full = np.concatenate([[False], open_ >= window, [False]]).astype(np.int8)
+    edges = np.flatnonzero(np.diff(full))
+    return time[edges[::2]], time[np.minimum(edges[1::2], len(time) - 1)]
+
+
+def acknowledged(frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: int, before_ns: int) -> int | None:
+    """The lowest number that the sender of a link's frames did not know to have come just before a time; None unknown.
+
+    Unwrapped as the frames are.
+    """
+    found = _followed(frames, links, link, reverse)
+    if found is None:
+        return None
+    time, _, lowest, _ = found
+    at = int(np.searchsorted(time, before_ns)) - 1
+    return int(lowest[at]) if at >= 0 else None
+
+
+def _followed(
+    frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: int
+) -> tuple[Ints, Ints, Ints, Ints] | None:
+    """Times, with how many frames were unacknowledged and the lowest of them; and when the frames were sent."""
     sent = frames[(frames["link"] == link) & frames["sent"]]
     own = sent[sent["type"].isin(DATA_TYPES)]
     log = own["input"].iloc[0] if len(own) else -1
@@ -40,15 +71,7 @@ def full_window(frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: i
         back = back[_heeded(sent, back)]
     if not len(own) or not len(back):
         return None
-    empty = np.empty(0, dtype=np.int64)
-    time, open_ = _outstanding(own, back, modulus_of(frames, links, link))
-    protocol = str(links["protocol"].iloc[link])
-    window = rlp.LARGEST_WINDOW if protocol == "rlp" else _largest_kept(time, open_, own["time_ns"].to_numpy())
-    if window < _LEAST_WINDOW:
-        return empty, empty
-    full = np.concatenate([[False], open_ >= window, [False]]).astype(np.int8)
-    edges = np.flatnonzero(np.diff(full))
-    return time[edges[::2]], time[np.minimum(edges[1::2], len(time) - 1)]
+    return *_outstanding(own, back, modulus_of(frames, links, link)), own["time_ns"].to_numpy()
 
 
 def _largest_kept(time: Ints, open_: Ints, sent: Ints) -> int:
@@ -84,8 +107,8 @@ def _heeded(sent: pd.DataFrame, back: pd.DataFrame) -> npt.NDArray[np.bool_]:
     return final | ~waiting
 
 
-def _outstanding(own: pd.DataFrame, back: pd.DataFrame, modulus: int) -> tuple[Ints, Ints]:
-    """(Times, number of unacknowledged frames) after each frame sent and each acknowledgement received."""
+def _outstanding(own: pd.DataFrame, back: pd.DataFrame, modulus: int) -> tuple[Ints, Ints, Ints]:
+    """(Times, number of unacknowledged frames, the lowest) after each frame sent and each acknowledgement received."""
     lowest = np.array(
         [
             lowest_open(nr, [nack[0] for nack in nacks or ()], modulus)
@@ -99,7 +122,7 @@ def _outstanding(own: pd.DataFrame, back: pd.DataFrame, modulus: int) -> tuple[I
     epoch = np.concatenate([own["epoch"].to_numpy(), back["epoch"].to_numpy()])
     order = np.argsort(time, kind="stable")
     top, acked, current = 0, 0, -1
-    open_ = np.zeros(len(order), dtype=np.int64)
+    open_, least = np.zeros(len(order), dtype=np.int64), np.zeros(len(order), dtype=np.int64)
     for place, row in enumerate(order.tolist()):
         if epoch[row] != current:
             top, acked, current = 0, 0, epoch[row]
@@ -111,5 +134,5 @@ def _outstanding(own: pd.DataFrame, back: pd.DataFrame, modulus: int) -> tuple[I
                 acked = max(acked, top - behind)
         else:
             top = max(top, int(value[row]) + 1)
-        open_[place] = top - acked
-    return time[order], open_
+        open_[place], least[place] = top - acked, acked
+    return time[order], open_, least

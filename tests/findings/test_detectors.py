@@ -254,6 +254,23 @@ def test_stray_arrivals_that_were_answered_are_undecided() -> None:
     assert "confirmed" not in set(found.loc[found["kind"] == "header-decompression-failure", "verdict"])
 
 
+@pytest.mark.parametrize(("acknowledges", "flushed"), [(0, 1), (3, 0)])
+def test_what_the_links_peer_had_acknowledged_no_reset_flushed(acknowledges: int, flushed: int) -> None:
+    """The second of three segments never came: its frame was acknowledged before the reset, or not."""
+    sent = [Seen(sent=10 * n, came=None if n == 1 else 10 * n + 50, seq=1 + 1000 * n, size=1000) for n in range(3)]
+    seen = scene(sent)
+    rows = {one: int(row) for row, one in enumerate(seen.segments["seq"]) if seen.segments["point"].iat[row] == 0}
+    carried = segment_frames(*(
+        {"sent": 10 * n, "first": 10 * n + 1, "last": 10 * n + 1, "segment": rows[1 + 1000 * n], "seq": 1 + 1000 * n}
+        for n in range(3)
+    ))  # fmt: skip
+    log = frames(*((10 * n + 1, True, "I RR", 0) for n in range(3)), (25, False, "RR", 0))
+    log = log.assign(sn_unwrapped=[0, 1, 2, -1], nr=[0, 0, 0, acknowledges])
+    observed = replace(seen, segment_frames=carried, frames=log, link_intervals=intervals(("reset", 30, 40)))
+    found = find(observed).table
+    assert found.loc[found["kind"] == "link-reset", "evidence"].iat[0].get("segments_lost") == flushed
+
+
 @pytest.mark.parametrize(("protocol", "kept"), [("rlp", [0.015]), ("rlc-am", [])])
 def test_where_no_window_is_known_a_short_wait_shows_none(protocol: str, kept: list[float]) -> None:
     """RLP's window is known; else data that waits for a frame and a half need not wait for a window."""

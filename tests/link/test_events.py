@@ -10,7 +10,7 @@ from multitracer.link.events import FLOW_CONTROL, RELEASE, RESET, intervals
 from multitracer.link.frames import number_frames
 from multitracer.link.summary import rows
 from multitracer.link.timing import timing
-from multitracer.link.window import full_window
+from multitracer.link.window import acknowledged, full_window
 from multitracer.model.schema import build
 from multitracer.parsers.shared.experiment import read
 
@@ -211,6 +211,7 @@ def test_a_full_window_is_found() -> None:
     assert found is not None
     start, end = found
     assert [((a - START) / MS, (b - START) / MS) for a, b in zip(start, end, strict=True)] == [(1200, 3000)]
+    assert [acknowledged(log, LINKS, 0, 1, START + ms * MS) for ms in (0, 3000, 3001)] == [None, 0, 30]
 
 
 def test_a_full_window_is_unknown_without_received_acknowledgements() -> None:
