@@ -4,7 +4,7 @@ That is sure only while nothing is outstanding, for longer than the host was lat
 followed before a FIN. While data was outstanding, a full congestion window or send buffer may have held back what was
 not sent, up to the last acknowledgement that advanced; after that it was the application, or a host that was late. So
 it was, too, while the sender's log shows room in the congestion window, and less was outstanding than it had buffered
-before.
+before; unless by the link's log the link was busy, but for times shorter than a round trip.
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ class Gaps(NamedTuple):
     idle_ns: Ints
     """Since when nothing was outstanding, or only a FIN followed; `stop_ns` if data was outstanding all the time."""
     free_ns: Ints
-    """Since when no acknowledgement advanced, or the windows had room all the time, so that none was needed to send:
-    `idle_ns` or earlier."""
+    """Since when no acknowledgement advanced, and none was needed therefore to send: `idle_ns` or earlier."""
+    room_ns: Ints
+    """Since when the windows had room all the time, so that no acknowledgement was needed: `free_ns` or earlier."""
     late_ns: int
     """How late the sender was at most after an acknowledgement that advanced, while other data was outstanding."""
 
@@ -51,7 +52,21 @@ def detect(observed: Observations) -> Iterator[Finding]:
         if one.direction not in gaps:
             gaps[one.direction] = _gaps(observed, one.direction)
         made = finding("application-limited", "sender", one, "TCP had nothing more to send")
-        yield made if made.verdict == "undecided" else _weighed(made, one, gaps[one.direction])
+        found = gaps[one.direction]
+        if _was_idle(observed, one):
+            found = found._replace(free_ns=found.room_ns)
+        yield made if made.verdict == "undecided" else _weighed(made, one, found)
+
+
+def _was_idle(observed: Observations, one: Limited) -> bool:
+    """Whether the link carried nothing for longer than a round trip, as far as its log tells."""
+    if observed.accounting is None:
+        return True
+    table = observed.accounting
+    idle = table["cause"].astype(str).str.startswith("idle").to_numpy()
+    start, end = (table[name].to_numpy()[idle] for name in ("start_ns", "end_ns"))
+    shared = np.minimum(end, one.stop_ns) - np.maximum(start, one.start_ns)
+    return bool(shared.max(initial=0) > one.rtt_ns)
 
 
 def _weighed(made: Finding, one: Limited, gaps: Gaps) -> Finding:
@@ -90,18 +105,17 @@ def _gaps(observed: Observations, direction: Direction) -> Gaps:
     acks = acks[flags[acks] & (ACK | RST) == ACK]
     heard_ns, una = _advances(time[acks], ack[acks])
     if len(sent_ns) == 0 or len(heard_ns) == 0:
-        return Gaps(sent_ns[:0], sent_ns[:0], sent_ns[:0], 0)
+        return Gaps(*(sent_ns[:0],) * 4, late_ns=0)
     begin, stop = sent_ns, np.append(sent_ns[1:], max(heard_ns[-1], sent_ns[-1]))
     known = np.append(heard_ns, np.iinfo(np.int64).max)
     idle = np.clip(known[np.searchsorted(una, top)], begin, stop)
     last = np.searchsorted(heard_ns, stop, side="right") - 1
     free = np.clip(np.where(last >= 0, heard_ns[last], begin), begin, idle)
     late = (stop - free)[:-1][idle[:-1] == stop[:-1]].max(initial=0)
-    room = _room_ns(observed, direction, begin, stop)
-    free = np.minimum(free, np.clip(room, begin, idle))
     if (flags[rows] & FIN).any():  # all data that there was had been sent
         idle[-1] = free[-1] = begin[-1]
-    return Gaps(stop, idle, free, int(late))
+    room = np.minimum(free, np.clip(_room_ns(observed, direction, begin, stop), begin, idle))
+    return Gaps(stop, idle, free, room, int(late))
 
 
 def _room_ns(observed: Observations, direction: Direction, begin: Ints, stop: Ints) -> Ints:
