@@ -369,6 +369,20 @@ def test_wheel_and_drag_move_the_time_axis(opened: Opened, report: Path) -> None
     assert opened.view()[1] - opened.view()[0] == pytest.approx(right - left)
 
 
+def test_a_drag_begins_however_long_the_button_was_held(opened: Opened, report: Path) -> None:
+    """Held for longer than what Bokeh takes for a press; so does a drag on a page that is busy for as long."""
+    page = opened.open(report, "#t=20,40")
+    left = opened.view()[0]
+    x, y = opened.place("Sequence", 30, 20_000)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.wait_for_timeout(400)
+    page.mouse.move(x + 40, y)
+    page.mouse.move(x + 80, y)
+    page.mouse.up()
+    opened.until(f"MT.engine.timeRange.start < {left}")
+
+
 def test_pointing_at_a_panel_reads_all_series(opened: Opened, report: Path) -> None:
     """The table below follows the pointer."""
     page = opened.open(report)

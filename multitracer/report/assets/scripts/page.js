@@ -3,6 +3,7 @@
 
 const SETTLE_MS = 300; // a view is kept, and put into the address, when it has not moved for so long
 const POLL_MS = 30;
+const HELD_MS = 60_000; // a button that is held no longer than this before the pointer moves begins a drag
 
 class Page {
   constructor(doc, labels) {
@@ -19,6 +20,7 @@ class Page {
     this.status = document.getElementById("mt-status");
     this.isRedrawDue = false;
     this.keys = this.commonKeys();
+    dragAfterHolding(this.models);
   }
 
   commonKeys() {
@@ -109,6 +111,16 @@ function complain(error) {
 function whenIdle(doc, then) {
   if (doc.is_idle) then();
   else setTimeout(() => whenIdle(doc, then), POLL_MS);
+}
+
+/**
+ * Lets a drag begin however long the button was held before. Bokeh takes 300 ms for a press, which no tool of these
+ * pages knows, and then drags nothing: nor does it when the page was busy for so long.
+ */
+function dragAfterHolding(models) {
+  const figure = models.find((model) => model.type === "Figure");
+  const view = figure && Bokeh.index.find_one(figure);
+  if (view) view.canvas_view.ui_event_bus.ui_gestures.constructor.press_threshold = HELD_MS;
 }
 
 /** Starts a page as soon as Bokeh has built its panels; `labels` are the texts for names of series. */
