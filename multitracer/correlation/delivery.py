@@ -40,13 +40,14 @@ def taken(frames: pd.DataFrame, received: Ints, reverse: int) -> Ints:
 
 
 def delivered(
-    packets: Sequence[CarriedPacket], far: Sequence[CarriedPacket], frames: pd.DataFrame, protocol: str
+    packets: Sequence[CarriedPacket], far: Sequence[CarriedPacket], frames: pd.DataFrame, protocol: str, *,
+    is_exact: bool = False,
 ) -> list[int]:
     """The time in ns at which the last missing frame of each packet arrived, or NEVER, or SPOILT.
 
-    `far` are the packets reassembled from the receiver's log of the same link. A packet that arrived but
-    was discarded by a reset before it could be delivered in sequence is not delivered; RLP always
-    delivers in sequence, RLC may.
+    `far` are the packets reassembled from the receiver's log of the same link; with `is_exact` from only those frames
+    that its entity delivered. Without it a packet that arrived but was discarded by a reset before it could be
+    delivered in sequence is not delivered; RLP always delivers in sequence, RLC may.
     """
     time_ns, sn = frames["time_ns"].to_numpy(), frames["sn"].to_numpy()
     waiting: dict[tuple[frozenset[int], bytes], list[CarriedPacket]] = {}
@@ -62,7 +63,7 @@ def delivered(
             whole.append(int(time_ns[same.pop().first_transmissions].max()))
         else:
             whole.append(SPOILT if spoilt and spoilt.pop() else NEVER)
-    return _in_sequence(packets, whole, always=protocol == "rlp")
+    return _in_sequence(packets, whole, always=protocol == "rlp", is_exact=is_exact)
 
 
 def perhaps_out_of_sequence(rows: Ints, whole_ns: Ints, overtaken: Any, segments: pd.DataFrame) -> Any:
@@ -108,10 +109,13 @@ def _identity(packet: CarriedPacket, sn: Ints) -> tuple[frozenset[int], bytes]:
     return frozenset(sn[packet.rows].tolist()), GARBLED if packet.garbled else packet.octets
 
 
-def _in_sequence(packets: Sequence[CarriedPacket], whole: list[int], *, always: bool) -> list[int]:
+def _in_sequence(
+    packets: Sequence[CarriedPacket], whole: list[int], *, always: bool, is_exact: bool
+) -> list[int]:
     """Delivery times after in-sequence delivery.
 
-    Unless it is certain (`always`), only packets after a gap that a reset may have discarded become NEVER.
+    Unless it is certain (`always`), only packets after a gap that a reset may have discarded become NEVER; none where
+    `whole` has only what was delivered.
     """
     last_epoch = max((packet.epoch for packet in packets), default=0)
     epoch, latest, gap = -1, NEVER, False
@@ -119,7 +123,7 @@ def _in_sequence(packets: Sequence[CarriedPacket], whole: list[int], *, always: 
     for packet, time in zip(packets, whole, strict=True):
         if packet.epoch != epoch:
             epoch, latest, gap = packet.epoch, NEVER, False
-        gap = gap or time == NEVER
+        gap = gap or (time == NEVER and not is_exact)
         latest = max(latest, time)
         if time < 0 or (gap and (always or epoch != last_epoch)):
             times.append(NEVER)

@@ -18,6 +18,7 @@ from multitracer.correlation.candidates import UNRELATED, CandidateSegments, Fie
 from multitracer.correlation.delivery import NEVER, acknowledged, delivered, taken
 from multitracer.correlation.headers import header
 from multitracer.correlation.matching import Ends, Offer, match
+from multitracer.correlation.rlp_receiver import frames_taken, renumbered
 from multitracer.correlation.sizes import SizedPacket, match_sizes
 from multitracer.link import reassembly_rlc, reassembly_rlp, reassembly_wifi
 from multitracer.link.packets import CarriedPacket
@@ -203,8 +204,13 @@ class _LinkMatcher:
         received = taken(frames, received, self.reverse)
         if not len(received):
             return [NEVER] * len(self.packets)
-        far = reassemble(frames, received, protocol) if self.sender_logged else self.packets
-        return delivered(self.packets, far, frames, protocol)
+        if not self.sender_logged:
+            return delivered(self.packets, self.packets, frames, protocol)
+        heard = frames_taken(frames, received, self.reverse) if protocol == "rlp" else None
+        if heard is None:
+            return delivered(self.packets, reassemble(frames, received, protocol), frames, protocol)
+        far = reassemble(renumbered(frames, heard), heard.rows, protocol)
+        return delivered(self.packets, far, frames, protocol, is_exact=True)
 
     def _offers(self) -> list[Offer]:
         return [

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scenes import frames
 
-from multitracer.correlation.delivery import taken
+from multitracer.correlation.delivery import NEVER, delivered, taken
+from multitracer.link.packets import CarriedPacket
 
 LOG = (
     (10, False, "AMD", 0), (20, True, "RESET", 0), (30, False, "AMD", 0), (40, True, "RESET", 0),
@@ -31,3 +32,18 @@ def test_a_reset_that_is_not_answered_lasts_to_the_end() -> None:
     """And that of another bearer is no reset of this."""
     assert times(*LOG[:4]) == [10]
     assert times(*LOG[:4], reverse=2) == [10, 30]
+
+
+def packet(row: int) -> CarriedPacket:
+    """A packet in one frame."""
+    rows = np.array([row])
+    return CarriedPacket(b"%d" % row, rows, rows, np.array([1]), 0, complete=True)
+
+
+def test_behind_what_never_came_rlp_delivers_only_what_its_entity_is_known_to_have_taken() -> None:
+    """A frame that was taken for another spoils its packet, and those behind it are delivered."""
+    table = frames(*((10.0 * row, False, "I RR", row) for row in range(3)))
+    times, packets = table["time_ns"].tolist(), [packet(row) for row in range(3)]
+    far = [packets[0], packets[2]]
+    assert delivered(packets, far, table, "rlp") == [times[0], NEVER, NEVER]
+    assert delivered(packets, far, table, "rlp", is_exact=True) == [times[0], NEVER, times[2]]

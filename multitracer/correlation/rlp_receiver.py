@@ -1,0 +1,131 @@
+"""What an RLP entity took in of the frames that its log received, and under which number (3GPP TS 24.022 5).
+
+N(S) counts modulo 62 in a window of 61, so a frame that comes again after the window has moved on is a new one to the
+receiver: it delivers old characters in the place of new ones, and drops the frame that had the new ones. Each frame
+that an entity sends says in N(R) where its window begins; where what is followed here says otherwise, nothing is told.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.wire import rlp
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Ints = npt.NDArray[np.int64]
+
+
+class Taken(NamedTuple):
+    """The frames whose characters an entity delivered, in that order; shape (frames,)."""
+
+    rows: Ints
+    numbers: Ints
+    """By the receiver's count, from each reset on."""
+
+
+def frames_taken(frames: pd.DataFrame, received: Ints, reverse: int) -> Taken | None:
+    """The frames that the entity with this log delivered; None where its N(R) does not bear out what is followed.
+
+    `received` are rows of the frames table of one direction, all from one log; the entity sends on the link `reverse`.
+    """
+    own = np.isin(frames["input"].to_numpy(), frames["input"].to_numpy()[received])
+    sent = np.flatnonzero(own & frames["sent"].to_numpy() & (frames["link"] == reverse).to_numpy())
+    rows = np.concatenate([received, sent])
+    rows = rows[np.argsort(frames["record"].to_numpy()[rows], kind="stable")]
+    names = ("type", "sn", "nr", "poll", "command", "sent")
+    columns = [frames[name].to_numpy()[rows].tolist() for name in names]
+    kinds = set(frames["type"].astype(str).to_numpy()[sent].tolist())
+    entity = _Receiver(buffers=kinds.isdisjoint(("REJ", "I REJ")))
+    for row, kind, sn, nr, poll, command, is_sent in zip(rows.tolist(), *columns, strict=True):
+        if is_sent:
+            if not entity.sends(str(kind), nr):
+                return None
+        else:
+            entity.receives(row, str(kind), sn, poll == 1, command == 1)
+    rows_taken, numbers = zip(*entity.delivered, strict=True) if entity.delivered else ((), ())
+    return Taken(np.array(rows_taken, dtype=np.int64), np.array(numbers, dtype=np.int64))
+
+
+def renumbered(frames: pd.DataFrame, heard: Taken) -> pd.DataFrame:
+    """The frames with the numbers that the receiver counted."""
+    numbers = frames["sn_unwrapped"].to_numpy().copy()
+    numbers[heard.rows] = heard.numbers
+    return frames.assign(sn_unwrapped=numbers)
+
+
+class _Receiver:
+    """The receiving side of an entity."""
+
+    def __init__(self, *, buffers: bool) -> None:
+        self.buffers = buffers
+        """Whether what comes out of sequence is kept: not by an entity that asks by REJ for all from a number on."""
+        self.delivered: list[tuple[int, int]] = []
+        self.expected = 0
+        self.known = False
+        """Where the window begins; not known before the log's first frame that tells."""
+        self.waiting: dict[int, int] = {}
+        self.resetting = False
+        self.held: deque[int] = deque()
+        """Where the window began one after the other, modulo 62, from the last that a frame sent told."""
+
+    def begin(self, number: int) -> None:
+        """The window begins here from now on."""
+        self.expected, self.known = number, True
+        self.held.append(number % rlp.MODULUS)
+
+    def restart(self) -> None:
+        """A reset: numbers begin at zero."""
+        self.begin(0)
+        self.waiting.clear()
+
+    def sends(self, kind: str, nr: int) -> bool:
+        """A frame of its own; whether its N(R) is where the window began when it was made, which may be long before."""
+        if kind == "SABM":
+            self.resetting = True
+            self.restart()
+        if kind not in _ACKNOWLEDGING:
+            return True
+        if not self.known:
+            self.begin(nr)
+        while self.held and self.held[0] != nr:
+            self.held.popleft()
+        return bool(self.held)
+
+    def receives(self, row: int, kind: str, sn: int, poll: bool, command: bool) -> None:
+        """A frame of the other end."""
+        if kind in ("SABM", "UA"):
+            if kind == "SABM" or self.resetting:
+                self.resetting = False
+                self.restart()
+        elif self.resetting:
+            return
+        elif not kind.startswith("I "):
+            if poll and command:  # the other end will go back to N(R)
+                self.waiting.clear()
+        elif not (poll and command):  # 24.022 5.3: such an I+S command is ignored
+            self.take(row, sn)
+
+    def take(self, row: int, sn: int) -> None:
+        """An information frame."""
+        if not self.known:
+            self.begin(sn)
+        number = self.expected + (sn - self.expected) % rlp.MODULUS
+        if number - self.expected >= rlp.LARGEST_WINDOW or (number > self.expected and not self.buffers):
+            return
+        self.waiting.setdefault(number, row)
+        if number > self.expected:
+            return
+        while self.expected in self.waiting:
+            self.delivered.append((self.waiting.pop(self.expected), self.expected))
+            self.expected += 1
+        self.begin(self.expected)
+
+
+_ACKNOWLEDGING = ("RR", "RNR", "REJ", "I RR", "I RNR", "I REJ")
+"""Frames whose N(R) is the next number expected; that of SREJ is the number asked for."""

@@ -1,0 +1,77 @@
+"""What an RLP entity delivered, by its own log: the frames that our own entities delivered, old ones among them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pytest
+import rlp_story
+from recorded import frames_in, losses
+from rlp_story import POSITION, SIDE, SLOT_NS, B, Run
+
+from multitracer.correlation.rlp_receiver import frames_taken, renumbered
+from multitracer.replay.arq.notes import ERASED, RECEIVED, SENT
+from multitracer.replay.record.recording import record_run
+
+SLOTS = 1500
+
+
+def run(seed: int, t1_slots: int) -> Run:
+    """RLP with losses both ways; with a T1 below the round trip of 5 slots, frames come again that were delivered."""
+    lost = [tuple(np.flatnonzero(losses(seed + way)[:SLOTS]).tolist()) for way in (0, 1)]
+    offers = {"a": None, "b": tuple((10 * k, 30) for k in range(60))}
+    return rlp_story.link(
+        SLOTS, lost_a=lost[0], lost_b=lost[1], t1_ns=t1_slots * SLOT_NS, n2=3, persistent=True, **offers
+    ).carry()
+
+
+def logged(link: Run, folder: Path) -> tuple[pd.DataFrame, npt.NDArray[np.int64], int]:
+    """The receiver's log as frames, those that it received, and the link on which it sends."""
+    record_run("rlp", link.engine, folder)
+    table = frames_in(folder / "rlpdump.network.txt")
+    sent = table["sent"].to_numpy()
+    return table, np.flatnonzero(~sent), int(table["link"][sent].iloc[0])
+
+
+@pytest.mark.parametrize("seed", [1, 5])
+@pytest.mark.parametrize("t1_slots", [3, 6])
+def test_the_frames_taken_are_those_that_the_entity_delivered(seed: int, t1_slots: int, tmp_path: Path) -> None:
+    """Octet by octet, also where the entity took old frames for new ones."""
+    link = run(seed, t1_slots)
+    table, received, reverse = logged(link, tmp_path)
+    heard = frames_taken(table, received, reverse)
+    assert heard is not None
+    log = link.log[(link.log[:, SIDE] == B) & np.isin(link.log[:, 2], [SENT, ERASED, RECEIVED])]
+    assert len(log) == len(table)
+    stretches, expected, old = [], 0, 0
+    for row in heard.rows.tolist():
+        start, octets = int(log[row, POSITION]), int(table["payload_bytes"].iat[row])
+        if octets and start >= expected:
+            stretches.append((start, start + octets))
+            expected = start + octets
+        old += octets > 0 and start + octets < expected
+    handed = link.engine.handed
+    assert stretches == handed[handed["side"] == B][["start", "end"]].tolist()
+    assert (old > 0) == (t1_slots == 3)
+
+
+def test_a_log_that_acknowledges_what_it_lacks_tells_nothing(tmp_path: Path) -> None:
+    """A frame that was delivered is not in the log: its N(R) goes beyond what is followed."""
+    table, received, reverse = logged(run(1, 6), tmp_path)
+    kind = table["type"].astype(str).to_numpy()[received]
+    information = received[np.char.startswith(kind.astype("U"), "I ")]
+    assert frames_taken(table, received[received != information[20]], reverse) is None
+
+
+def test_the_receivers_numbers_replace_those_of_the_frames_taken(tmp_path: Path) -> None:
+    """Of the others they stay."""
+    table, received, reverse = logged(run(1, 3), tmp_path)
+    heard = frames_taken(table, received, reverse)
+    assert heard is not None
+    numbers = renumbered(table, heard)["sn_unwrapped"].to_numpy()
+    assert numbers[heard.rows].tolist() == heard.numbers.tolist()
+    others = np.setdiff1d(np.arange(len(table)), heard.rows)
+    assert numbers[others].tolist() == table["sn_unwrapped"].to_numpy()[others].tolist()
