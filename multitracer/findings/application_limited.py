@@ -4,7 +4,7 @@ That is sure only while nothing is outstanding, for longer than the host was lat
 followed before a FIN. While data was outstanding, a full congestion window or send buffer may have held back what was
 not sent, up to the last acknowledgement that advanced; after that it was the application, or a host that was late. So
 it was, too, while the sender's log shows room in the congestion window, and less was outstanding than it had buffered
-before; unless by the link's log the link was busy, but for times shorter than a round trip.
+before; unless by its log the link, whenever it was idle, had something new to carry within a round trip.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ NEEDS = (LIMITS,)
 
 SURE_SHARE = 0.5
 """At least as much of a finding's time has to be beyond doubt."""
+
+_NEW = ("new_data", "tcp_retransmitted")
+"""Causes of the accounting for what TCP sent and the link carried the first time."""
 
 Ints = npt.NDArray[np.int64]
 
@@ -59,14 +62,16 @@ def detect(observed: Observations) -> Iterator[Finding]:
 
 
 def _was_idle(observed: Observations, one: Limited) -> bool:
-    """Whether the link carried nothing for longer than a round trip, as far as its log tells."""
+    """Whether the link, once idle, had nothing new to carry for longer than a round trip, as far as its log tells."""
     if observed.accounting is None:
         return True
     table = observed.accounting
-    idle = table["cause"].astype(str).str.startswith("idle").to_numpy()
-    start, end = (table[name].to_numpy()[idle] for name in ("start_ns", "end_ns"))
-    shared = np.minimum(end, one.stop_ns) - np.maximum(start, one.start_ns)
-    return bool(shared.max(initial=0) > one.rtt_ns)
+    start, end = (np.clip(table[name].to_numpy(), one.start_ns, one.stop_ns) for name in ("start_ns", "end_ns"))
+    cause = table["cause"].astype(str)
+    new, idle = (cause.isin(_NEW) & (end > start)).to_numpy(), (cause.str.startswith("idle") & (end > start)).to_numpy()
+    begun, ends = np.append(one.start_ns, end[new]), np.append(start[new], one.stop_ns)
+    pauses = np.append(start[idle], one.stop_ns)
+    return bool((ends - pauses[np.searchsorted(pauses, begun)] > one.rtt_ns).any())
 
 
 def _weighed(made: Finding, one: Limited, gaps: Gaps) -> Finding:
