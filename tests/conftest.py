@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -19,6 +20,9 @@ tested_code.take_root_off_path()
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None, print_blob=True)
 settings.load_profile("repeatable")
+
+# Rarer: what stays alive all along, as compiled kernels and kept analyses, is looked through each time.
+gc.set_threshold(50_000, 20, 50)
 
 
 def pytest_configure() -> None:

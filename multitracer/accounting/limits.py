@@ -153,6 +153,11 @@ def _nothing_found(ends: int) -> Results:
     )  # fmt: skip
 
 
+_NOT_LOGGED = np.empty(0, dtype=np.int64)
+# Read-only as the columns of a table are: for another type the loop over directions would be compiled again.
+_NOT_LOGGED.flags.writeable = False
+
+
 def blocks_of(sacks: pd.DataFrame) -> Any:
     """The SACK blocks as `follow` reads them: rows of segment, left, right and dsack."""
     return np.array([sacks[name].to_numpy() for name in ("segment", "left", "right", "dsack")], dtype=np.int64)
@@ -170,7 +175,7 @@ def capture_of(
     spurious = np.where(delivered_before(segments, resent, came), YES, np.where(rightful, NO, spurious))
     code[resent["segment"].to_numpy()] = trigger * len(resent["spurious"].cat.categories) + spurious
     columns = {name: segments[name].to_numpy() for name in Capture._fields if name in segments.columns}
-    columns.setdefault("cwnd_bytes", np.empty(0, dtype=np.int64))
+    columns.setdefault("cwnd_bytes", _NOT_LOGGED)
     return Capture(
         **columns, resend=code, arrival=paths.arrival, arrived=came.arrived, came_ns=came.came_ns, left_ns=came.left_ns
     )

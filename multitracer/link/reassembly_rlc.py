@@ -152,19 +152,22 @@ def _numbers(table: _Columns, members: list[int], protocol: str) -> dict[int, _N
     readers: dict[str, Callable[..., None]] = {"rlc-umts": _umts, "rlc-lte": _lte, "rlc-nr": _nr}
     read = readers[protocol]
     modulus = _modulus(protocol, max((table["sn"][at] for at in members), default=0))
+    kinds, sns, lis, columns = table["type"], table["sn"], table["lis"], [table[name] for name in _READ]
     numbers: dict[int, _Number] = {}
     highest = -1
     for at in members:
-        kind, sn = table["type"][at], table["sn"][at]
+        kind, sn = kinds[at], sns[at]
         if kind not in ("AMD", "MRW") or sn < 0:
             continue
         ahead = (sn - highest + modulus // 2) % modulus - modulus // 2
         unwrapped = sn if highest < 0 else highest + ahead
         if kind == "AMD":
             highest = max(highest, unwrapped)
-            _add_frame(numbers.setdefault(unwrapped, _Number()), table, at)
-            read(numbers[unwrapped], *(table[name][at] for name in _READ))
-        elif table["lis"][at] in ((0,), None):
+            if unwrapped not in numbers:
+                numbers[unwrapped] = _Number()
+            _add_frame(numbers[unwrapped], table, at)
+            read(numbers[unwrapped], *[column[at] for column in columns])
+        elif lis[at] in ((0,), None):
             numbers.setdefault(unwrapped, _Number()).cuts = True
     return numbers
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from functools import cache
 
 import pytest
 from decoding import decoded
@@ -31,7 +32,10 @@ def fields(record: bytes, link_type: int = ETHERNET) -> tuple[list[list[int]], l
     return tables["packets"][COLUMNS].to_numpy().tolist(), tables["flows"][ends].to_numpy().tolist()
 
 
-PLAIN = {version: fields(framed(packet)) for version, packet in BARE.items()}
+@cache
+def plain(version: int) -> tuple[list[list[int]], list[list[object]]]:
+    """The fields of the bare packet."""
+    return fields(framed(BARE[version]))
 
 
 @pytest.mark.parametrize(("name", "version"), EVERY)
@@ -40,8 +44,8 @@ def test_every_envelope_is_opened(name: str, version: int) -> None:
     envelope = (ENVELOPES | OUTERMOST | ONLY_6)[name]
     record, _ = stacked(BARE[version], [envelope])
     packets, (flow,) = fields(record)
-    assert packets == PLAIN[version][0]
-    assert flow == [*PLAIN[version][1][0][:4], envelope.label]
+    assert packets == plain(version)[0]
+    assert flow == [*plain(version)[1][0][:4], envelope.label]
 
 
 @pytest.mark.slow
@@ -51,8 +55,8 @@ def test_any_stack_of_envelopes_is_opened(version: int, stack: list[Envelope]) -
     """Envelopes in envelopes give the bare packet's fields too, and all tunnels, outermost first."""
     record, tunnel = stacked(BARE[version], stack)
     packets, (flow,) = fields(record)
-    assert packets == PLAIN[version][0]
-    assert flow == [*PLAIN[version][1][0][:4], tunnel]
+    assert packets == plain(version)[0]
+    assert flow == [*plain(version)[1][0][:4], tunnel]
 
 
 def damaged(record: bytes, changes: list[tuple[int, int]], cut: int) -> bytes:
@@ -122,7 +126,7 @@ def test_transport_behind_an_authentication_header_is_read() -> None:
     trailer = bytes(range(1, -(len(right) + 2) % 4 + 1))
     null = ipv4(bytes(8) + right + trailer + bytes([len(trailer), 6]) + b"\xa5" * 12, p=50)
     for packet in (behind, null):
-        assert fields(framed(packet)) == PLAIN[4]
+        assert fields(framed(packet)) == plain(4)
 
 
 def test_teredo_between_clients_is_found_by_its_addresses() -> None:
@@ -173,7 +177,7 @@ SWITCH_TAGS = {
 @pytest.mark.parametrize("link_type", SWITCH_TAGS)
 def test_tags_of_switches_are_looked_through(link_type: int) -> None:
     """Frames with Broadcom's and Marvell's tags give the bare packet's fields."""
-    assert fields(SWITCH_TAGS[link_type](framed(BARE[4])), link_type) == PLAIN[4]
+    assert fields(SWITCH_TAGS[link_type](framed(BARE[4])), link_type) == plain(4)
 
 
 PPP = {
@@ -186,7 +190,7 @@ PPP = {
 @pytest.mark.parametrize("name", PPP)
 def test_other_contents_of_ppp_are_read(name: str) -> None:
     """Cisco's HDLC in its place, bridged frames, and MPLS."""
-    assert fields(PPP[name], 50) == PLAIN[4]
+    assert fields(PPP[name], 50) == plain(4)
 
 
 def test_endless_envelopes_end() -> None:
