@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
 from multitracer.report.page_template import OWN_SCRIPTS, SCRIPTS, script
 
+WAIT_S = 30
+"""As long as Playwright itself waits: other tests load the machine."""
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "rlp-reset"
 
 
@@ -31,7 +34,7 @@ class Opened:
     def open(self, path: Path, fragment: str = "") -> Any:
         """Load a report from disk, and wait until it is ready."""
         self.page.goto(path.as_uri() + fragment)
-        self.page.wait_for_selector('html[data-mt-ready="1"]', timeout=30_000)
+        self.page.wait_for_selector('html[data-mt-ready="1"]', timeout=1000 * WAIT_S)
         return self.page
 
     def values(self, source: str, column: str) -> list[float]:
@@ -58,7 +61,8 @@ class Opened:
 
     def until(self, expression: str) -> None:
         """Poll a condition until it is true; Playwright's own waiting needs eval, which the page's CSP forbids."""
-        for _ in range(200):
+        end = time.monotonic() + WAIT_S
+        while time.monotonic() < end:
             if self.page.evaluate(expression):
                 return
             self.page.wait_for_timeout(25)
