@@ -9,6 +9,7 @@ from kernel_modes import compiled
 
 
 @pytest.fixture(autouse=True)
-def _compiled() -> Iterator[None]:
+def kernels_run() -> Iterator[None]:
+    """Compiled, in each test of this folder that does not say otherwise."""
     with compiled():
         yield

@@ -19,6 +19,11 @@ WITHIN, WITHIN_OF_ONE = 5, 10
 """Points of a hundred by which a cause of limits may be too large."""
 
 
+@pytest.fixture(autouse=True)
+def kernels_run() -> None:
+    """Plain: compiling the loops of so short simulations takes longer than they do."""
+
+
 def found(number: int, folder: Path) -> Compared:
     """A case, recorded and analysed."""
     one = case(number, longest_s=20)
