@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.link.frames import ACTIVE_TYPES
 from multitracer.link.packets import CarriedPacket
 from multitracer.model.schema import MARKS
 
@@ -24,19 +25,25 @@ GARBLED = b"garbled"
 def taken(frames: pd.DataFrame, received: Ints, reverse: int) -> Ints:
     """Of the rows that a log received, those that its entity did not ignore; it sends on the link `reverse`.
 
-    From its RESET until the RESET ACK comes an entity ignores all but resets (25.322 11.4.2).
+    From its RESET until the RESET ACK comes an entity ignores all but resets (25.322 11.4.2). When it sends anything
+    else again the reset is over, whether or not its log has the answer.
     """
-    kind, time_ns = frames["type"].astype(str).to_numpy(), frames["time_ns"].to_numpy()
-    own = np.isin(frames["input"].to_numpy(), frames["input"].to_numpy()[received])
-    asked = own & (kind == "RESET") & frames["sent"].to_numpy() & (frames["link"] == reverse).to_numpy()
+    asked = (frames["type"] == "RESET").to_numpy() & frames["sent"].to_numpy() & (frames["link"] == reverse).to_numpy()
     if not asked.any():
         return received
+    kind, time_ns = frames["type"].astype(str).to_numpy(), frames["time_ns"].to_numpy()
+    own = np.isin(frames["input"].to_numpy(), frames["input"].to_numpy()[received])
+    asked &= own
+    others = own & frames["sent"].to_numpy() & (frames["link"] == reverse).to_numpy() & np.isin(kind, ACTIVE_TYPES)
     answered = received[kind[received] == "RESET_ACK"]
-    began, ended = (np.sort(times) for times in (time_ns[asked], np.append(time_ns[answered], np.iinfo(np.int64).max)))
+    over = np.concatenate([time_ns[answered], time_ns[others], [np.iinfo(np.int64).max]])
+    began, ended = np.sort(time_ns[asked]), np.sort(over)
     came = time_ns[received]
     latest = np.searchsorted(began, came) - 1  # the last RESET before it
-    over = ended[np.searchsorted(ended, began[np.maximum(latest, 0)])]
-    return received[(latest < 0) | (came >= over)]
+    if not len(began):
+        return received
+    done = ended[np.searchsorted(ended, began[np.maximum(latest, 0)])]
+    return received[(latest < 0) | (came >= done)]
 
 
 def delivered(

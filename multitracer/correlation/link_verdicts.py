@@ -44,6 +44,8 @@ class Answers(NamedTuple):
     number: Ints
     latest_ns: Ints
     """When each was sent at the latest, by the clock of the log of the link's far end."""
+    logged: npt.NDArray[np.bool_]
+    """Whether that log has it: then it was not sent before either."""
 
 
 class Capture(NamedTuple):
@@ -75,9 +77,12 @@ def with_link_verdicts(
         if place is not None:
             told |= place.verdicts({at: int(row[at]) for at in np.flatnonzero(open_ & (stream == number)).tolist()})
     spurious, because, late_ack = (resent[name].copy() for name in ("spurious", "because", "late_ack"))
+    answered = resent["late_ack"].to_numpy()
     for at, (verdict, why) in told.items():
+        if verdict == "no" and answered[at] == 1:
+            continue  # the captures show that an earlier copy was answered: the log lacks something
         spurious.iat[at], because.iat[at] = verdict, because.iat[at].rsplit("; ", 1)[0] + "; " + why
-        if verdict == "yes":
+        if verdict == "yes" and answered[at] < 0:
             late_ack.iat[at] = 1
     return resent.assign(spurious=spurious, because=because, late_ack=late_ack)
 
@@ -126,6 +131,8 @@ class _Place:
         covering = before & (copies.start <= start) & (copies.end >= end) & (copies.whole_ns >= 0)
         if covering.any() and self.answers.latest_ns[place] < later:
             return "yes", NEEDLESS
+        if not self.answers.logged[place]:
+            return None
         if before.any() and copies.missing[before].all() and later <= self.answers.latest_ns[place]:
             return "no", NEEDED
         return None
@@ -143,7 +150,7 @@ def _answers(theirs: pd.DataFrame, rows: Ints, carried: pd.DataFrame, error_ns: 
     doubt = np.int64(error_ns) if error_ns is not None else np.int64(_FOREVER // 2)
     heard = theirs["time_ns"].to_numpy() + doubt
     latest = [left.get(row, time) for row, time in zip(rows.tolist(), heard.tolist(), strict=True)]
-    return Answers(number, np.array(latest, dtype=np.int64))
+    return Answers(number, np.array(latest, dtype=np.int64), np.isin(rows, mine["segment"].to_numpy()))
 
 
 def carried_copies(table: pd.DataFrame) -> Carried:
@@ -153,7 +160,7 @@ def carried_copies(table: pd.DataFrame) -> Carried:
         table[name].to_numpy().astype(np.int64) for name in ("seq", "payload_bytes", "sent_ns", "delivered_ns")
     )
     on_air = table["frames"].to_numpy() > 0
-    before = np.concatenate([[0], whole[:-1]])[: len(whole)]
+    before = np.concatenate([[-1], whole[:-1]])[: len(whole)]  # of the first the far end's log may lack the beginning
     return Carried(start, start + size, sent, whole, on_air, on_air & (whole < 0) & (before >= 0))
 
 

@@ -2,7 +2,8 @@
 
 N(S) counts modulo 62 in a window of 61, so a frame that comes again after the window has moved on is a new one to the
 receiver: it delivers old characters in the place of new ones, and drops the frame that had the new ones. Each frame
-that an entity sends says in N(R) where its window begins; where what is followed here says otherwise, nothing is told.
+that an entity sends says in N(R) where its window begins. Where that says otherwise than what is followed here, or is
+said too rarely, nothing is told; nor of a link that negotiated (XID), as in a smaller window old frames are known.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 Ints = npt.NDArray[np.int64]
 
 
+OFTEN = 0.9
+"""At least as many frames with N(R) there have to be for each that was delivered: RLP sends one in each slot."""
+
+
 class Taken(NamedTuple):
     """The frames whose characters an entity delivered, in that order; shape (frames,)."""
 
@@ -30,7 +35,7 @@ class Taken(NamedTuple):
 
 
 def frames_taken(frames: pd.DataFrame, received: Ints, reverse: int) -> Taken | None:
-    """The frames that the entity with this log delivered; None where its N(R) does not bear out what is followed.
+    """The frames that the entity with this log delivered; None where its N(R)s do not bear out what is followed.
 
     `received` are rows of the frames table of one direction, all from one log; the entity sends on the link `reverse`.
     """
@@ -40,14 +45,19 @@ def frames_taken(frames: pd.DataFrame, received: Ints, reverse: int) -> Taken | 
     rows = rows[np.argsort(frames["record"].to_numpy()[rows], kind="stable")]
     names = ("type", "sn", "nr", "poll", "command", "sent")
     columns = [frames[name].to_numpy()[rows].tolist() for name in names]
-    kinds = set(frames["type"].astype(str).to_numpy()[sent].tolist())
-    entity = _Receiver(buffers=kinds.isdisjoint(("REJ", "I REJ")))
+    kinds = set(frames["type"].iloc[rows].astype(str).unique().tolist())
+    asks = set(frames["type"].iloc[sent].astype(str).unique().tolist())
+    if "XID" in kinds or frames["input"].iloc[received].nunique() != 1:
+        return None
+    entity = _Receiver(buffers=asks.isdisjoint(("REJ", "I REJ")))
     for row, kind, sn, nr, poll, command, is_sent in zip(rows.tolist(), *columns, strict=True):
         if is_sent:
             if not entity.sends(str(kind), nr):
                 return None
         else:
             entity.receives(row, str(kind), sn, poll == 1, command == 1)
+    if entity.told < OFTEN * len(entity.delivered):  # between two N(R)s a wrong step could go unseen
+        return None
     rows_taken, numbers = zip(*entity.delivered, strict=True) if entity.delivered else ((), ())
     return Taken(np.array(rows_taken, dtype=np.int64), np.array(numbers, dtype=np.int64))
 
@@ -71,6 +81,8 @@ class _Receiver:
         """Where the window begins; not known before the log's first frame that tells."""
         self.waiting: dict[int, int] = {}
         self.resetting = False
+        self.told = 0
+        """How many frames of its own said where the window begins, or what is missing in it."""
         self.held: deque[int] = deque()
         """Where the window began one after the other, modulo 62, from the last that a frame sent told."""
 
@@ -89,6 +101,7 @@ class _Receiver:
         if kind == "SABM":
             self.resetting = True
             self.restart()
+        self.told += kind in _ACKNOWLEDGING or kind in _ASKING
         if kind not in _ACKNOWLEDGING:
             return True
         if not self.known:
@@ -128,4 +141,6 @@ class _Receiver:
 
 
 _ACKNOWLEDGING = ("RR", "RNR", "REJ", "I RR", "I RNR", "I REJ")
-"""Frames whose N(R) is the next number expected; that of SREJ is the number asked for."""
+"""Frames whose N(R) is the next number expected."""
+_ASKING = ("SREJ", "I SREJ")
+"""Frames whose N(R) is a number asked for."""

@@ -62,9 +62,14 @@ def detect(observed: Observations) -> Iterator[Finding]:
 
 
 def _was_idle(observed: Observations, one: Limited) -> bool:
-    """Whether the link, once idle, had nothing new to carry for longer than a round trip, as far as its log tells."""
+    """Whether the link, once idle, had nothing new to carry for longer than a round trip, as far as its log tells.
+
+    It tells of the direction with most data, which it accounts for.
+    """
     if observed.accounting is None:
         return True
+    if one.direction != observed.main_direction:
+        return False
     table = observed.accounting
     start, end = (np.clip(table[name].to_numpy(), one.start_ns, one.stop_ns) for name in ("start_ns", "end_ns"))
     cause = table["cause"].astype(str)

@@ -190,10 +190,16 @@ class _Search:
         """What resent when the timer expired that was waited for; else what resent last before, and began a repair."""
         trip = max(self.observed.link_rtt_ns or 0, self.observed.rtt_ns(one.connection))
         time, timer = self.columns["time_ns"], np.isin(self.columns["trigger"].astype(str), _BY_TIMER)
-        own = self.columns["connection"] == one.connection
+        segment, main = self.columns["segment"], self.observed.main_direction
+        if main is None:
+            return NONE
+        # What is idle is the way of the data that the link carried: the other end's resends do not tell why.
+        own = (self.columns["connection"] == main.connection) & (segment >= 0)
+        own[own] = self.observed.column("sender")[segment[own]] == main.sender
         ended = np.flatnonzero(own & timer & (time > one.start_ns) & (time <= one.end_ns + trip))
         begun = np.flatnonzero(own & (time <= one.start_ns))
-        rows = ended[:1] if len(ended) else begun[np.argsort(time[begun], kind="stable")[-1:]]
+        ended, begun = (rows[np.argsort(time[rows], kind="stable")] for rows in (ended, begun))
+        rows = ended[:1] if len(ended) else begun[-1:]
         return int(self.finding_of[rows[0]]) if len(rows) else NONE
 
     def _cause_of_loss(self, number: int, one: Finding) -> int:

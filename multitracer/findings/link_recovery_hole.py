@@ -21,7 +21,10 @@ NEEDS = (SEGMENT_FRAMES, LINK_RTT)
 
 
 def detect(observed: Observations) -> Iterator[Finding]:
-    """One finding for each gap longer than the threshold during which the link repeated frames."""
+    """One finding for each gap longer than the threshold during which the link repeated frames.
+
+    Likely only where packets that the link carried before were lost, which may have been the gap.
+    """
     table, link_rtt = observed.segment_frames, observed.link_rtt_ns
     assert table is not None  # by NEEDS
     assert link_rtt is not None  # by NEEDS
@@ -32,6 +35,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
         order = np.argsort(delivered, kind="stable")
         came, delivered = came.iloc[order], delivered[order]
         first, repeats = came["first_frame_ns"].to_numpy(), came["frame_retransmissions"].to_numpy()
+        spoilt = np.searchsorted(_never_delivered(group), first)
         # Before its first frame the segment that came next was not there to be repeated.
         begins = np.maximum(delivered[:-1], first[1:])
         for at in np.flatnonzero((delivered[1:] - begins > limit) & (repeats[1:] > 0)):
@@ -39,9 +43,9 @@ def detect(observed: Observations) -> Iterator[Finding]:
             start, end = int(begins[at]), int(delivered[at + 1])
             if any(s < end and e > start for s, e in observed.resets(int(link))):
                 continue
+            sure = row["matched_by"] == "payload" and not observed.monitored(int(link)) and spoilt[at + 1] <= spoilt[at]
             yield Finding(
-                "link-recovery-hole", "link", int(connection), start, end,
-                "confirmed" if row["matched_by"] == "payload" and not observed.monitored(int(link)) else "likely",
+                "link-recovery-hole", "link", int(connection), start, end, "confirmed" if sure else "likely",
                 f"nothing reached TCP for {(end - start) / 1e6:.0f} ms (link round trip {link_rtt / 1e6:.0f} ms)"
                 f" while the link made {row['frame_retransmissions']} repeats of the frames of the segment"
                 " that came next",
@@ -49,6 +53,12 @@ def detect(observed: Observations) -> Iterator[Finding]:
                  "frame_retransmissions": int(row["frame_retransmissions"]), "seq": int(row["seq"])},
                 bearer=observed.bearer_number(int(link)),
             )  # fmt: skip
+
+
+def _never_delivered(group: pd.DataFrame) -> npt.NDArray[np.int64]:
+    """When the link began to carry each packet that it never delivered: what would have come then was lost."""
+    first = group["first_frame_ns"].to_numpy()
+    return np.sort(first[(group["delivered_ns"].to_numpy() < 0) & (first >= 0)])
 
 
 def _handed_over(observed: Observations, came: pd.DataFrame) -> npt.NDArray[np.int64]:
@@ -76,6 +86,8 @@ def _handed_over(observed: Observations, came: pd.DataFrame) -> npt.NDArray[np.i
 def _held_back(observed: Observations, came: pd.DataFrame) -> npt.NDArray[np.int64]:
     """When each packet was given to TCP if the link delivers in sequence; where it may not, when it was complete."""
     complete, segment = came["delivered_ns"].to_numpy(), came["segment"].to_numpy()
+    if not _is_answered(observed, segment):
+        return complete
     order = np.argsort(came["first_frame_ns"].to_numpy(), kind="stable")
     given = np.maximum.accumulate(complete[order])
     early = complete[order] < given
@@ -84,3 +96,12 @@ def _held_back(observed: Observations, came: pd.DataFrame) -> npt.NDArray[np.int
     handed = complete.copy()
     handed[order] = given
     return handed
+
+
+def _is_answered(observed: Observations, segment: npt.NDArray[np.int64]) -> bool:
+    """Whether the sender's capture has what the other end answered: else no duplicate acknowledgement is heard."""
+    if not len(segment):
+        return False
+    connection, sender = (int(observed.column(name)[segment[0]]) for name in ("connection", "sender"))
+    point = direction.sender_point if (direction := observed.direction(connection, sender)) else -1
+    return point >= 0 and len(observed.rows(connection, point, 1 - sender)) > 0

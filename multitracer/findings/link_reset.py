@@ -93,7 +93,8 @@ def _undelivered(observed: Observations, direction: Direction, link: int, end: i
     table, frames, bearer = observed.segment_frames, observed.frames, observed.bearer(link)
     if table is None or frames is None or (frames["link"].isin(bearer) & (frames["type"] == "MRW")).any():
         return None
-    table = table[(table["link"].isin(bearer) & (table["segment"] >= 0) & (table["payload_bytes"] > 0)).to_numpy()]
+    sure = (table["matched_by"] == "payload") & (table["segment"] >= 0) & (table["payload_bytes"] > 0)
+    table = table[(table["link"].isin(bearer) & sure).to_numpy()]
     table = table[np.isin(table["segment"].to_numpy(), observed.rows_sent(direction))]
     whole, last = table["delivered_ns"].to_numpy(), table["last_frame_ns"].to_numpy()
     if not (whole > end).any():
@@ -109,7 +110,7 @@ def _undelivered(observed: Observations, direction: Direction, link: int, end: i
 def _acknowledged(observed: Observations, link: int, lost: Any, start: int) -> Any:
     """Which of these rows the link had sent and its peer had acknowledged: they were lost otherwise, before a reset.
 
-    RLP may take an old frame for a new one (24.022 has 64 numbers, and a window of 61): its peer then acknowledges what
+    RLP may take an old frame for a new one (N(S) counts modulo 62, in a window of 61): its peer then acknowledges what
     it delivered wrongly.
     """
     table, frames, links = observed.segment_frames, observed.frames, observed.links

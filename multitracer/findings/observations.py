@@ -194,10 +194,14 @@ class Observations:
         return max(ends, key=lambda one: (one.data_bytes, one.least_rtt_ns)).least_rtt_ns if ends else 0
 
     @cached_property
+    def main_direction(self) -> Direction | None:
+        """The direction with most data, None where there is none."""
+        return max((one for one in self.directions if one.data_bytes), key=lambda one: one.data_bytes, default=None)
+
+    @property
     def main_connection(self) -> int:
-        """The connection with most data, -1 where there is none."""
-        data = np.bincount([one.connection for one in self.directions], [one.data_bytes for one in self.directions])
-        return int(data.argmax()) if data.any() else -1
+        """Its connection, -1 where there is none."""
+        return self.main_direction.connection if self.main_direction else -1
 
     def round_trips(self, direction: Direction) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Send times and round trips of the segments that were sent once, measured at their sender.

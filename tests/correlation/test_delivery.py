@@ -34,6 +34,12 @@ def test_a_reset_that_is_not_answered_lasts_to_the_end() -> None:
     assert times(*LOG[:4], reverse=2) == [10, 30]
 
 
+def test_a_reset_is_over_when_the_entity_sends_again() -> None:
+    """Whether or not its log has the answer: what came later was taken."""
+    lost = (*LOG[:4], (45, True, "STATUS", 0), LOG[5])
+    assert times(*lost) == [10, 60]
+
+
 def packet(row: int) -> CarriedPacket:
     """A packet in one frame."""
     rows = np.array([row])

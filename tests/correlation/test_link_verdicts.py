@@ -8,7 +8,7 @@ import pytest
 from scenes import retransmissions, segment_frames
 from sending import ack, again, data, table
 
-from multitracer.correlation.link_verdicts import NEEDED, NEEDLESS, Capture, with_link_verdicts
+from multitracer.correlation.link_verdicts import NEEDED, NEEDLESS, Capture, carried_copies, with_link_verdicts
 from multitracer.model.paths import Paths
 from multitracer.tcp.connection_rows import Groups
 
@@ -18,7 +18,8 @@ RESEND, ANSWER = 2, 3
 
 
 def told(
-    whole: tuple[float | None, ...], *, left: float | None = 640, receiver: int = -1, error_ms: float | None = 1
+    whole: tuple[float | None, ...], *, left: float | None = 640, receiver: int = -1, error_ms: float | None = 1,
+    late_ack: int = -1,
 ) -> tuple[str, str, int]:
     """Verdict, reason and late_ack, where the link had the segments whole at its far end at these times, in ms."""
     segments = table(SCRIPT).assign(point=0)
@@ -32,8 +33,8 @@ def told(
     ]  # fmt: skip
     if left is not None:
         rows.append({"segment": ANSWER, "first": left, "delivered": 690, "link": 1, "payload_bytes": 0})
-    because = "a timer; cannot be told"
-    resent = retransmissions({"ms": 500, "spurious": "unknown", "because": because, "segment": RESEND})
+    open_ = {"spurious": "unknown", "because": "a timer; cannot be told", "late_ack": late_ack}
+    resent = retransmissions({"ms": 500, "segment": RESEND, **open_})
     errors = {} if error_ms is None else {(0, False, 0): round(error_ms * 1e6)}
     found = with_link_verdicts(resent, capture, segment_frames(*rows), errors).iloc[0]
     return str(found["spurious"]), found["because"], int(found["late_ack"])
@@ -63,6 +64,32 @@ def test_what_the_link_never_had_whole_was_resent_rightly() -> None:
 def test_what_a_reset_may_have_discarded_proves_nothing() -> None:
     """Nor does a log by which that never came that was sent once and acknowledged."""
     assert told((None, None, 630))[0] == "unknown"
+
+
+def test_the_first_that_the_log_lacks_may_be_from_before_it_began() -> None:
+    """Nothing that came before it shows that the far end logged already."""
+    table = segment_frames(
+        {"segment": 0, "sent": 0, "first": 5, "seq": 1, "payload_bytes": 100, "delivered": None},
+        {"segment": 1, "sent": 9, "first": 15, "seq": 101, "payload_bytes": 100, "delivered": 60},
+        {"segment": 2, "sent": 19, "first": 25, "seq": 201, "payload_bytes": 100, "delivered": None},
+    )
+    assert carried_copies(table).missing.tolist() == [False, False, True]
+
+
+def test_an_answer_that_the_log_lacks_proves_no_resend_right() -> None:
+    """It may have left before the resend came: only its latest time is known."""
+    assert told((60, None, 630), left=None)[0] == "unknown"
+
+
+@pytest.mark.parametrize(("late_ack", "verdict"), [(1, "unknown"), (0, "no")])
+def test_what_tcp_shows_to_be_answered_was_not_resent_rightly(late_ack: int, verdict: str) -> None:
+    """Though the log has no earlier copy whole: it lacks something."""
+    assert told((60, None, 630), late_ack=late_ack)[0] == verdict
+
+
+def test_a_timer_that_ran_out_rightly_stays_so() -> None:
+    """No acknowledgement of the earlier copy came back, though the link had delivered it."""
+    assert told((60, 600, 650), late_ack=0) == ("yes", f"a timer; {NEEDLESS}", 0)
 
 
 def test_a_capture_at_the_receiver_is_not_overruled() -> None:

@@ -66,6 +66,24 @@ def test_a_log_that_acknowledges_what_it_lacks_tells_nothing(tmp_path: Path) -> 
     assert frames_taken(table, received[received != information[20]], reverse) is None
 
 
+@pytest.mark.parametrize("left", ["few", "none"])
+def test_a_log_with_few_acknowledgements_tells_nothing(left: str, tmp_path: Path) -> None:
+    """Between them a wrong step would go unseen."""
+    table, _, reverse = logged(run(1, 6), tmp_path)
+    sent = np.flatnonzero(table["sent"].to_numpy())
+    gone = sent if left == "none" else np.setdiff1d(sent, sent[::2])
+    kept = table.drop(index=gone).reset_index(drop=True)
+    assert frames_taken(kept, np.flatnonzero(~kept["sent"].to_numpy()), reverse) is None
+
+
+def test_of_a_link_that_negotiated_nothing_is_told(tmp_path: Path) -> None:
+    """Its window may be smaller (XID, 24.022 5.2.2.7): old frames are then known as such."""
+    table, received, reverse = logged(run(1, 3), tmp_path)
+    table["type"] = table["type"].astype(str)
+    table.loc[int(received[0]), "type"] = "XID"
+    assert frames_taken(table, received, reverse) is None
+
+
 def test_the_receivers_numbers_replace_those_of_the_frames_taken(tmp_path: Path) -> None:
     """Of the others they stay."""
     table, received, reverse = logged(run(1, 3), tmp_path)
