@@ -20,6 +20,8 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 NEVER, SPOILT = -1, -2
 """Instead of a time: never complete in the receiver's log, or complete but decompressed wrongly."""
 GARBLED = b"garbled"
+_BEFORE, _AFTER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+"""Before and after all times."""
 
 
 def taken(frames: pd.DataFrame, received: Ints, reverse: int) -> Ints:
@@ -28,22 +30,18 @@ def taken(frames: pd.DataFrame, received: Ints, reverse: int) -> Ints:
     From its RESET until the RESET ACK comes an entity ignores all but resets (25.322 11.4.2). When it sends anything
     else again the reset is over, whether or not its log has the answer.
     """
-    asked = (frames["type"] == "RESET").to_numpy() & frames["sent"].to_numpy() & (frames["link"] == reverse).to_numpy()
+    sends = frames["sent"].to_numpy() & (frames["link"] == reverse).to_numpy()
+    asked = sends & (frames["type"] == "RESET").to_numpy()
     if not asked.any():
         return received
     kind, time_ns = frames["type"].astype(str).to_numpy(), frames["time_ns"].to_numpy()
     own = np.isin(frames["input"].to_numpy(), frames["input"].to_numpy()[received])
-    asked &= own
-    others = own & frames["sent"].to_numpy() & (frames["link"] == reverse).to_numpy() & np.isin(kind, ACTIVE_TYPES)
     answered = received[kind[received] == "RESET_ACK"]
-    over = np.concatenate([time_ns[answered], time_ns[others], [np.iinfo(np.int64).max]])
-    began, ended = np.sort(time_ns[asked]), np.sort(over)
-    came = time_ns[received]
-    latest = np.searchsorted(began, came) - 1  # the last RESET before it
-    if not len(began):
-        return received
-    done = ended[np.searchsorted(ended, began[np.maximum(latest, 0)])]
-    return received[(latest < 0) | (came >= done)]
+    goes_on = np.flatnonzero(own & sends & np.isin(kind, ACTIVE_TYPES))
+    began = np.append(_BEFORE, np.sort(time_ns[own & asked]))
+    over = np.append(np.sort(time_ns[np.concatenate([answered, goes_on])]), _AFTER)
+    latest = began[np.searchsorted(began, time_ns[received]) - 1]  # the last RESET before it
+    return received[(latest == _BEFORE) | (time_ns[received] >= over[np.searchsorted(over, latest)])]
 
 
 def delivered(
@@ -53,8 +51,8 @@ def delivered(
     """The time in ns at which the last missing frame of each packet arrived, or NEVER, or SPOILT.
 
     `far` are the packets reassembled from the receiver's log of the same link; with `is_exact` from only those frames
-    that its entity delivered. Without it a packet that arrived but was discarded by a reset before it could be
-    delivered in sequence is not delivered; RLP always delivers in sequence, RLC may.
+    that its entity delivered, so that each of them was. Else one that arrived behind a gap, and that a reset discarded
+    before it could be delivered in sequence, is not; RLP always delivers in sequence, RLC may.
     """
     time_ns, sn = frames["time_ns"].to_numpy(), frames["sn"].to_numpy()
     waiting: dict[tuple[frozenset[int], bytes], list[CarriedPacket]] = {}
@@ -116,9 +114,7 @@ def _identity(packet: CarriedPacket, sn: Ints) -> tuple[frozenset[int], bytes]:
     return frozenset(sn[packet.rows].tolist()), GARBLED if packet.garbled else packet.octets
 
 
-def _in_sequence(
-    packets: Sequence[CarriedPacket], whole: list[int], *, always: bool, is_exact: bool
-) -> list[int]:
+def _in_sequence(packets: Sequence[CarriedPacket], whole: list[int], *, always: bool, is_exact: bool) -> list[int]:
     """Delivery times after in-sequence delivery.
 
     Unless it is certain (`always`), only packets after a gap that a reset may have discarded become NEVER; none where

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.link.frames import ASKING_TYPES
 from multitracer.wire import rlp
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Ints = npt.NDArray[np.int64]
-
 
 OFTEN = 0.9
 """At least as many frames with N(R) there have to be for each that was delivered: RLP sends one in each slot."""
@@ -76,10 +76,11 @@ class _Receiver:
         self.buffers = buffers
         """Whether what comes out of sequence is kept: not by an entity that asks by REJ for all from a number on."""
         self.delivered: list[tuple[int, int]] = []
-        self.expected = 0
-        self.known = False
+        """(Row, number) of each frame."""
+        self.expected, self.known = 0, False
         """Where the window begins; not known before the log's first frame that tells."""
         self.waiting: dict[int, int] = {}
+        """The rows of frames out of sequence, by number."""
         self.resetting = False
         self.told = 0
         """How many frames of its own said where the window begins, or what is missing in it."""
@@ -101,7 +102,7 @@ class _Receiver:
         if kind == "SABM":
             self.resetting = True
             self.restart()
-        self.told += kind in _ACKNOWLEDGING or kind in _ASKING
+        self.told += kind in _ACKNOWLEDGING or kind in ASKING_TYPES
         if kind not in _ACKNOWLEDGING:
             return True
         if not self.known:
@@ -142,5 +143,3 @@ class _Receiver:
 
 _ACKNOWLEDGING = ("RR", "RNR", "REJ", "I RR", "I RNR", "I REJ")
 """Frames whose N(R) is the next number expected."""
-_ASKING = ("SREJ", "I SREJ")
-"""Frames whose N(R) is a number asked for."""

@@ -86,12 +86,12 @@ def _handed_over(observed: Observations, came: pd.DataFrame) -> npt.NDArray[np.i
 def _held_back(observed: Observations, came: pd.DataFrame) -> npt.NDArray[np.int64]:
     """When each packet was given to TCP if the link delivers in sequence; where it may not, when it was complete."""
     complete, segment = came["delivered_ns"].to_numpy(), came["segment"].to_numpy()
-    if not _is_answered(observed, segment):
+    if (segment < 0).any() or not _is_answered(observed, segment):
         return complete
     order = np.argsort(came["first_frame_ns"].to_numpy(), kind="stable")
     given = np.maximum.accumulate(complete[order])
     early = complete[order] < given
-    if (segment < 0).any() or perhaps_out_of_sequence(segment[order], complete[order], early, observed.segments).any():
+    if perhaps_out_of_sequence(segment[order], complete[order], early, observed.segments).any():
         return complete
     handed = complete.copy()
     handed[order] = given

@@ -36,6 +36,8 @@ RESET_DONE_TYPES = ("UA", "RESET_ACK")
 RELEASE_TYPES = ("DISC", "DM")
 ACTIVE_TYPES = (*DATA_TYPES, "RR", "RNR", "REJ", "SREJ", "STATUS")
 """Frames that an end sends only while the link is connected and not being reset."""
+ASKING_TYPES = ("SREJ", "I SREJ")
+"""Frames whose N(R) is a number asked for, not the next expected (24.022 5.2.2)."""
 
 SAME_RESET_NS = 80_000_000
 """An EVENT record this close to a frame of the same reset is not counted again: the longest TTI (25.302 7.1)."""

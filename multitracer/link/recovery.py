@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.link.frames import ACTIVE_TYPES, DATA_TYPES
+from multitracer.link.frames import ACTIVE_TYPES, ASKING_TYPES, DATA_TYPES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +22,6 @@ Ints = npt.NDArray[np.int64]
 
 PAIRED = 0.9
 """If fewer arrivals than this share fit one transit time, the logs' clocks differ or their links do."""
-_SELECTIVE = ("SREJ", "I SREJ")
 _FAR = np.int64(1) << 62
 
 
@@ -189,7 +188,7 @@ def _answers(time: Ints, number: Ints, back: pd.DataFrame, modulus: int) -> tupl
     nacked = top[which] - (top[which] - nacked) % modulus
     lower = value.copy()
     np.minimum.at(lower, which, nacked)
-    lower[back["type"].isin(_SELECTIVE).to_numpy()] = -1
+    lower[back["type"].isin(ASKING_TYPES).to_numpy()] = -1
     # When a poll is answered, all frames received out of sequence have been discarded (24.022 5.3.2).
     final = np.flatnonzero(((back["poll"] == 1) & (back["command"] == 0)).to_numpy())
     open_ = (top - value)[final]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.compute.kernels import kernel
-from multitracer.link.frames import DATA_TYPES, LARGEST_NUMBER
+from multitracer.link.frames import ASKING_TYPES, DATA_TYPES, LARGEST_NUMBER
 from multitracer.link.pace import Pace, pace_of
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _rtt(frames: pd.DataFrame, data: pd.DataFrame, reverse: int) -> int | None:
     log = data["input"].iloc[0] if len(data) else -1
     back = frames[(frames["link"] == reverse) & ~frames["sent"] & (frames["input"] == log)]
     # A number too large for its field is a damaged record.
-    back = back[back["nr"].between(0, LARGEST_NUMBER) & ~back["type"].isin(("SREJ", "I SREJ"))]
+    back = back[back["nr"].between(0, LARGEST_NUMBER) & ~back["type"].isin(ASKING_TYPES)]
     once = data[(data["transmission"] == 0) & data["sn"].between(0, LARGEST_NUMBER) & (data["input"] == log)]
     if not len(back) or not len(once):
         return None

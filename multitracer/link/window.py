@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from multitracer.link.frames import DATA_TYPES, modulus_of
+from multitracer.link.frames import ASKING_TYPES, DATA_TYPES, modulus_of
 from multitracer.wire import rlp
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _followed(
     own = sent[sent["type"].isin(DATA_TYPES)]
     log = own["input"].iloc[0] if len(own) else -1
     back = frames[(frames["link"] == reverse) & ~frames["sent"] & (frames["input"] == log) & (frames["nr"] >= 0)]
-    back = back[~back["type"].isin(("SREJ", "I SREJ"))]
+    back = back[~back["type"].isin(ASKING_TYPES)]
     if str(links["protocol"].iloc[link]) == "rlp":
         back = back[_heeded(sent, back)]
     if not len(own) or not len(back):

@@ -68,6 +68,20 @@ def test_an_idle_link_in_a_repair_is_the_resends_that_ended_the_wait_or_began_th
     assert find_chains([first, doubtful, *idle], observed).caused_by.tolist()[2:] == [0, -1, -1]
 
 
+def test_an_idle_link_is_not_charged_with_the_other_ends_resends() -> None:
+    """The link's data is the client's: what the server sent again, later than the client, began no repair of it."""
+    seen = [Seen(sent=0, came=50, size=9000), Seen(sent=100, came=150, sender=1, size=500)]
+    resent = retransmissions({"ms": 0, "trigger": "fast", "segment": 0}, {"ms": 100, "trigger": "fast", "segment": 2})
+    found = [
+        Finding("fast-retransmit", "sender", 0, at(ms), at(ms), "confirmed", "because", {}, resends=(row,))
+        for row, ms in enumerate((0, 100))
+    ]
+    idle = Finding("idle-link", "sender", -1, at(300), at(500), "confirmed", "because", {"cause": "idle_recovery"})
+    observed = scene(seen, retransmissions=resent)
+    assert observed.column("sender")[[0, 2]].tolist() == [0, 1]
+    assert find_chains([*found, idle], observed).caused_by.tolist()[2] == 0
+
+
 def test_what_happened_on_another_link_or_connection_sets_nothing_off() -> None:
     """Two bearers: the reset of one is not caused by the outage of the other; nor do connections share causes."""
     outage = one("link-outage", 100, 400, bearer=0)

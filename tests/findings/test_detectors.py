@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+import pandas as pd
 import pytest
 from scenes import (
     LEAST_RTT_MS,
@@ -231,6 +233,35 @@ def test_a_link_that_is_idle_after_its_losses_is_not_dead(since: int) -> None:
     assert [(one.end_ns - one.start_ns) // MS for one in found] == ([since - 100] if since > 300 else [])
 
 
+@pytest.mark.parametrize(("first", "verdict"), [(None, "confirmed"), (10, "likely"), (600, "confirmed")])
+def test_a_hole_is_sure_only_where_no_packet_was_lost_in_it(first: float | None, verdict: str) -> None:
+    """One that the link began to carry before the one that came next may have made the gap."""
+    observed = hole(repeats=2)
+    if first is not None:
+        lost = segment_frames({"sent": 5, "first": first, "last": first})
+        observed = replace(observed, segment_frames=pd.concat([observed.segment_frames, lost], ignore_index=True))
+    found = find(observed).table
+    assert found.loc[found["kind"] == "link-recovery-hole", "verdict"].tolist() == [verdict]
+
+
+@pytest.mark.parametrize(("answered", "holes"), [(True, 1), (False, 0)])
+def test_delivery_in_sequence_is_told_by_the_answers(answered: bool, holes: int) -> None:
+    """A segment that was whole early waits for the one before it, unless no duplicate could have been heard."""
+    seen = [Seen(sent=10 * n, seq=1 + 1000 * n, size=1000) for n in range(3)]
+    seen += [Seen(sent=600, came=650, sender=1, ack=3001)] if answered else []
+    carried = segment_frames(
+        {"sent": 0, "first": 0, "last": 0, "delivered": 50, "segment": 0},
+        {"sent": 10, "first": 20, "last": 400, "delivered": 310, "segment": 1, "seq": 1001,
+         "frame_retransmissions": 2},
+        {"sent": 20, "first": 30, "last": 40, "delivered": 180, "segment": 2, "seq": 2001},
+    )  # fmt: skip
+    observed = scene(seen, segment_frames=carried, link_rtt_ns=100 * MS)
+    alone = [one._replace(receiver_point=-1) for one in observed.directions]
+    unknown = np.full(len(observed.arrived), -1, dtype=np.int8)
+    found = find(replace(observed, directions=alone, arrived=unknown)).table
+    assert (found["kind"] == "link-recovery-hole").sum() == holes
+
+
 def test_without_recordings_nothing_is_found() -> None:
     """Tables without a segment or a frame give no findings, and no detector fails on them."""
     assert not len(find(scene()).table)
@@ -289,19 +320,23 @@ def test_a_reset_of_another_bearer_does_not_explain_a_drop() -> None:
 
 
 @pytest.mark.parametrize(
-    ("acknowledged", "kind", "flushed"), [(1, "RR", 1), (2001, "RR", None), (1, "MRW", None)]
+    ("acknowledged", "kind", "matched_by", "flushed"),
+    [(1, "RR", "payload", 1), (2001, "RR", "payload", None), (1, "MRW", "payload", None), (1, "RR", "bytes", None)],
 )
 def test_without_a_capture_at_the_receiver_the_log_tells_what_a_reset_flushed(
-    acknowledged: int, kind: str, flushed: int | None
+    acknowledged: int, kind: str, matched_by: str, flushed: int | None
 ) -> None:
-    """Of three segments the second was never whole; TCP must not have acknowledged it, nor the link discarded any."""
+    """Of three segments the second was never whole; TCP must not have acknowledged it, nor the link discarded any.
+
+    Sizes alone do not tell which packets were which.
+    """
     sent = [Seen(sent=10 * n, seq=1 + 1000 * n, size=1000) for n in range(3)]
     seen = scene([*sent, Seen(sent=0, came=15, sender=1, ack=acknowledged)])
     carried = segment_frames(
         {"sent": 0, "first": 1, "last": 2, "delivered": 5, "segment": 0},
         {"sent": 10, "first": 12, "last": 18, "segment": 2, "seq": 1001},
         {"sent": 20, "first": 60, "last": 70, "delivered": 75, "segment": 4, "seq": 2001},
-    )
+    ).assign(matched_by=matched_by)
     points = ("receiver_point", "sender_point")
     alone = [one._replace(**{name: -1}) for one, name in zip(seen.directions, points, strict=True)]
     observed = replace(

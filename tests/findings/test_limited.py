@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from scenes import Seen, frames, limits, scene, segment_frames
+from scenes import Seen, accounting, frames, limits, scene, segment_frames
 
 from multitracer.findings import Observations, find
 
@@ -71,6 +71,34 @@ def test_a_senders_log_tells_the_application_from_a_full_congestion_window(windo
     last = Seen(sent=350, came=400, sender=1, ack=4001)
     rows = None if window is None else np.full(2 * (len(seen) + 1), window, dtype=np.int64)
     found = of("application-limited", scene([*seen, last], limits=limits(("application", 0, 400)), cwnd_bytes=rows))
+    assert found["verdict"].tolist() == [verdict]
+
+
+@pytest.mark.parametrize(
+    ("causes", "server_bytes", "verdict"),
+    [
+        (((0, 150, "new_data"), (150, 400, "idle_sender")), 0, "likely"),
+        (((0, 350, "new_data"), (350, 400, "idle_sender")), 0, "undecided"),
+        (((0, 260, "new_data"), (260, 320, "idle_sender"), (320, 330, "link_retransmitted"),
+          (330, 400, "idle_sender")), 0, "likely"),
+        (((0, 260, "new_data"), (260, 350, "link_retransmitted"), (350, 400, "idle_sender")), 0, "undecided"),
+        (((0, 150, "new_data"), (150, 400, "idle_sender")), 5000, "undecided"),
+    ],
+    ids=["idle", "busy", "idle but for a repeat", "repeating", "the other direction's link"],
+)  # fmt: skip
+def test_a_link_that_had_something_new_to_carry_within_a_round_trip_may_be_the_limit(
+    causes: tuple[tuple[float, float, str], ...], server_bytes: int, verdict: str
+) -> None:
+    """Though the windows have room; once it was idle for a round trip of 100 ms the application was, whatever repeats.
+
+    The log accounts for the direction with most data.
+    """
+    seen = ended(acked=2, at_ms=100, then_ms=300)[:-1]
+    theirs = [Seen(sent=0, came=50, sender=1, size=server_bytes)] if server_bytes else []
+    every = [*seen, *theirs, Seen(sent=350, came=400, sender=1, ack=4001)]
+    rows = np.full(2 * len(every), 5000, dtype=np.int64)
+    spans = limits(("application", 0, 400))
+    found = of("application-limited", scene(every, limits=spans, cwnd_bytes=rows, accounting=accounting(*causes)))
     assert found["verdict"].tolist() == [verdict]
 
 

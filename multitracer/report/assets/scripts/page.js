@@ -114,8 +114,8 @@ function whenIdle(doc, then) {
 }
 
 /**
- * Lets a drag begin however long the button was held before. Bokeh takes 300 ms for a press, which no tool of these
- * pages knows, and then drags nothing: nor does it when the page was busy for so long.
+ * Lets a drag begin however long the button was held before. Bokeh takes a button held for 300 ms for a press, which no
+ * tool of these pages knows, and then drags nothing; so it does when the page was busy for as long.
  */
 function dragAfterHolding(models) {
   const figure = models.find((model) => model.type === "Figure");
