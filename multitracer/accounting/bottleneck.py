@@ -89,8 +89,9 @@ def find_busy(
         sent = events.sent_ns[at]
         logged = capture.left_ns[events.row[at]] if len(capture.left_ns) else np.int64(-1)
         if logged >= 0:
-            left = max(sent, logged)
-            begin, end = busy_until(events, which, begin, end, sent, left)
+            given = capture.given_ns[events.row[at]]
+            left = max(given, logged)
+            begin, end = busy_until(events, which, begin, end, given, left)
             continue
         while delivery < state[HEARD] and events.delivered_upto[delivery] < at:
             delivery += 1

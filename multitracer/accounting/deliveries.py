@@ -24,11 +24,10 @@ class Deliveries(NamedTuple):
     """-1 unknown, or never; no elements where neither a log nor captures beside both ends of a connection tell."""
     arrived: Any
     """1 yes, 0 no, -1 unknown."""
+    given_ns: Ints
+    """When the link was given it, the least time after its sender's capture; -1 unknown. No elements as `came_ns`."""
     left_ns: Ints
-    """When the link had sent it for the last time, less the least time from the sender's capture to it; -1 unknown.
-
-    Unknown is also what came to the receiver's capture later than a link's log explains. No elements as `came_ns`.
-    """
+    """When the link had sent it for the last time; -1 unknown, as where it came later than a link's log explains."""
     ends: Any
     """Per 2 * connection + sender, whether a link's log stands in for the receiver's capture."""
 
@@ -47,11 +46,12 @@ def deliveries(segments: pd.DataFrame, paths: Paths, log: LinkLog | None = None)
     ends = np.zeros(2 * len(paths.sender_point), dtype=np.bool_)
     both_captured = (paths.sender_point != NOWHERE) & (paths.receiver_point != NOWHERE)
     if log is None and not both_captured.any():  # writing -1 for every segment takes longer than looking for limits
-        return Deliveries(np.empty(0, dtype=np.int64), paths.arrived, np.empty(0, dtype=np.int64), ends)
-    came, left = (np.full(len(segments), -1, dtype=np.int64) for _ in range(2))
+        nothing = np.empty(0, dtype=np.int64)
+        return Deliveries(nothing, paths.arrived, nothing, nothing, ends)
+    came, given, left = (np.full(len(segments), -1, dtype=np.int64) for _ in range(3))
     rows = np.flatnonzero((paths.arrival >= 0) & (paths.arrived == 1))
     came[rows] = segments["time_ns"].to_numpy()[paths.arrival[rows]]
-    found = Deliveries(came, paths.arrived.copy(), left, ends)
+    found = Deliveries(came, paths.arrived.copy(), given, left, ends)
     if log is not None:
         _note_link(found, log, segments, paths)
     return found
@@ -71,11 +71,13 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
     rows, out = delivered["segment"].to_numpy(), np.maximum.accumulate(delivered["delivered_ns"].to_numpy())
     connection, sender = (segments[name].to_numpy() for name in ("connection", "sender"))
     whole_ns = delivered["delivered_ns"].to_numpy()
-    known = ~perhaps_out_of_sequence(rows, whole_ns, whole_ns < out, segments)
+    known = ~perhaps_out_of_sequence(rows, whole_ns, out, segments)
     delivered, rows, out = delivered[known], rows[known], out[known]
     alone = paths.receiver_point[connection, sender] == NOWHERE
     at_once = _at_once(found.came_ns[rows] - out, found.came_ns[rows] >= 0, log.frame_ns)
-    found.left_ns[rows[at_once]] = (out - _way_ns(delivered, log.frame_ns))[at_once]
+    before = int(delivered["queue_ns"].min()) if len(delivered) else 0
+    found.given_ns[rows[at_once]] = segments["time_ns"].to_numpy()[rows[at_once]] + before
+    found.left_ns[rows[at_once]] = out[at_once] - _way_ns(delivered, log.frame_ns)
     mine = alone[rows]
     found.came_ns[rows[mine]], found.arrived[rows[mine]] = out[mine], 1
     found.ends[2 * connection[rows[mine]] + sender[rows[mine]]] = True
@@ -84,10 +86,9 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
 
 
 def _way_ns(delivered: pd.DataFrame, frame_ns: int) -> int:
-    """The least time that segments took from their sender's capture to the link's far end beside that on the link."""
-    before = int(delivered["queue_ns"].min()) if len(delivered) else 0
+    """The least time from the end of a frame to its arrival at the link's far end."""
     over = (delivered["delivered_ns"] - delivered["last_frame_ns"])[delivered["frame_retransmissions"] == 0]
-    return before + max(0, int(over.min()) - frame_ns if len(over) else 0)
+    return max(0, int(over.min()) - frame_ns) if len(over) else 0
 
 
 def _at_once(beyond_ns: Ints, seen: Any, frame_ns: int) -> Any:

@@ -177,8 +177,9 @@ def capture_of(
     columns = {name: segments[name].to_numpy() for name in Capture._fields if name in segments.columns}
     columns.setdefault("cwnd_bytes", _NOT_LOGGED)
     return Capture(
-        **columns, resend=code, arrival=paths.arrival, arrived=came.arrived, came_ns=came.came_ns, left_ns=came.left_ns
-    )
+        **columns, resend=code, arrival=paths.arrival, arrived=came.arrived, came_ns=came.came_ns,
+        given_ns=came.given_ns, left_ns=came.left_ns,
+    )  # fmt: skip
 
 
 def directions_of(

@@ -87,8 +87,10 @@ class Capture(NamedTuple):
     """Whether it got there intact: 1 yes, 0 no, -1 unknown."""
     came_ns: Any
     """When it did, by the capture there or by a link's log; -1 unknown, or never; or empty, as in `Deliveries`."""
+    given_ns: Any
+    """Since when the bottleneck had it, by a link's log; -1 unknown; or empty."""
     left_ns: Any
-    """Until when the bottleneck had it, by a link's log, as seen beside its sender; -1 unknown; or empty."""
+    """Until when."""
     cwnd_bytes: Any
     """The congestion window of the sender beside whom it was captured, as a state log has it, -1 unknown; or empty."""
 

@@ -71,28 +71,55 @@ def delivered(
     return _in_sequence(packets, whole, always=protocol == "rlp", is_exact=is_exact)
 
 
-def perhaps_out_of_sequence(rows: Ints, whole_ns: Ints, overtaken: Any, segments: pd.DataFrame) -> Any:
-    """Which rows are of an end that heard a duplicate acknowledgement from below data that was whole too soon.
+def perhaps_out_of_sequence(rows: Ints, whole_ns: Ints, given_ns: Ints, segments: pd.DataFrame) -> Any:
+    """Which rows are of an end to which a link may have given data out of sequence.
 
-    Data that comes above a hole is acknowledged so at once (RFC 5681 4.2); for what waits in the link nothing is, and
-    what answers a needless resend is about no hole.
+    Each segment was whole in the link at `whole_ns`, and given on at `given_ns` if the link keeps the order. Data that
+    comes above a hole is acknowledged at once (RFC 5681 4.2): a duplicate acknowledgement from below data that was
+    whole, but not yet to be given, shows that the link keeps no order. One from below a packet that the link lost shows
+    nothing, nor does one for each needless resend; if there are such, some data has to have waited without any.
     """
-    connection, sender, time, seq, ack = (
-        segments[name].to_numpy() for name in ("connection", "sender", "time_ns", "seq", "ack")
+    connection, sender, time, seq, size, ack = (
+        segments[name].to_numpy() for name in ("connection", "sender", "time_ns", "seq", "payload_bytes", "ack")
     )
     end = 2 * connection[rows].astype(np.int64) + sender[rows]
     answers = np.flatnonzero(segments["marks"].to_numpy() & MARKS["duplicate_ack"])
     answered = 2 * connection[answers].astype(np.int64) + (1 - sender[answers])
     perhaps = []
-    for number in np.intersect1d(end[overtaken], answered).tolist():
-        early = np.flatnonzero(overtaken & (end == number))
-        early = early[np.argsort(whole_ns[early], kind="stable")]
-        highest = np.maximum.accumulate(seq[rows[early]])
-        heard = answers[answered == number]
-        before = np.searchsorted(whole_ns[early], time[heard])
-        if ((before > 0) & (ack[heard] <= highest[before - 1])).any():
+    for number in np.intersect1d(end[whole_ns < given_ns], answered).tolist():
+        mine, heard = end == number, answers[answered == number]
+        waited = mine & (whole_ns < given_ns)
+        above = ack[heard] <= _highest(seq[rows[waited]], whole_ns[waited], time[heard])
+        in_order = _in_order(seq[rows[mine]], size[rows[mine]], given_ns[mine], ack[heard], time[heard])
+        silent = np.searchsorted(time[heard], whole_ns[waited]) == np.searchsorted(time[heard], given_ns[waited])
+        if (above & ~in_order).any() or (above.any() and not silent.any()):
             perhaps.append(number)
     return np.isin(end, perhaps)
+
+
+def _highest(seq: Ints, since_ns: Ints, at_ns: Ints) -> Ints:
+    """The highest sequence number there until each time, or -1."""
+    order = np.argsort(since_ns, kind="stable")
+    highest = np.append(-1, np.maximum.accumulate(seq[order]))
+    return highest[np.searchsorted(since_ns[order], at_ns)]
+
+
+def _in_order(seq: Ints, size: Ints, given_ns: Ints, ack: Ints, heard_ns: Ints) -> Any:
+    """Which duplicate acknowledgements are answers to data that was given in order.
+
+    From below data that is given later or never, or one for each needless copy.
+    """
+    explained = np.zeros(len(ack), dtype=np.bool_)
+    for number in np.unique(ack).tolist():
+        above = given_ns[seq > number].min(initial=_AFTER)
+        filled = given_ns[(seq <= number) & (seq + size > number)].min(initial=_AFTER)
+        explained |= (ack == number) & (above < filled) & (heard_ns >= above)
+    order = np.argsort(given_ns, kind="stable")
+    copy = np.ones(len(seq), dtype=np.bool_)
+    copy[np.unique(seq[order], return_index=True)[1]] = False
+    left = np.flatnonzero(~explained)
+    explained[left] = np.searchsorted(given_ns[order][copy], heard_ns[left]) > np.arange(len(left))
+    return explained
 
 
 def acknowledged(packets: Sequence[CarriedPacket], frames: pd.DataFrame) -> list[int]:

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+Ints = npt.NDArray[np.int64]
 
-def groups_within(times_ns: npt.NDArray[np.int64], span_ns: float) -> Iterator[slice]:
+
+def groups_within(times_ns: Ints, span_ns: float) -> Iterator[slice]:
     """Slices of events that lie within `span_ns` of the first of them; `times_ns` must be in ascending order."""
     start = 0
     while start < len(times_ns):
@@ -18,11 +20,12 @@ def groups_within(times_ns: npt.NDArray[np.int64], span_ns: float) -> Iterator[s
         start = stop
 
 
-def groups_without_gap(times_ns: npt.NDArray[np.int64], gap_ns: float) -> Iterator[slice]:
-    """Slices of events each at most `gap_ns` after the one before; `times_ns` must be in ascending order."""
+def groups_without_gap(times_ns: Ints, gap_ns: float, over_ns: Ints | None = None) -> Iterator[slice]:
+    """Slices of events each at most `gap_ns` after the one before, or after it was over; times in ascending order."""
     if not len(times_ns):
         return
-    cuts = np.flatnonzero(np.diff(times_ns) > gap_ns) + 1
+    over = times_ns if over_ns is None else over_ns
+    cuts = np.flatnonzero(times_ns[1:] - over[:-1] > gap_ns) + 1
     edges = [0, *cuts.tolist(), len(times_ns)]
     for start, stop in itertools.pairwise(edges):
         yield slice(start, stop)

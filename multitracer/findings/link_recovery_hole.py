@@ -16,6 +16,8 @@ from multitracer.findings.observations import Observations
 if TYPE_CHECKING:
     import pandas as pd
 
+Ints = npt.NDArray[np.int64]
+
 KINDS = ("link-recovery-hole",)
 NEEDS = (SEGMENT_FRAMES, LINK_RTT)
 
@@ -55,53 +57,56 @@ def detect(observed: Observations) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _never_delivered(group: pd.DataFrame) -> npt.NDArray[np.int64]:
+def _never_delivered(group: pd.DataFrame) -> Ints:
     """When the link began to carry each packet that it never delivered: what would have come then was lost."""
     first = group["first_frame_ns"].to_numpy()
     return np.sort(first[(group["delivered_ns"].to_numpy() < 0) & (first >= 0)])
 
 
-def _handed_over(observed: Observations, came: pd.DataFrame) -> npt.NDArray[np.int64]:
+def _handed_over(observed: Observations, came: pd.DataFrame) -> Ints:
     """When each packet was given to TCP: by the link's log when it was complete there, but no sooner than it arrived.
 
     A link may hold complete packets back until those before them are complete; its log does not say whether it does,
     the receiver's capture shows it. From the link to that capture a packet takes as long as one that nothing held back.
-    Without that capture the sender's tells: of what comes above a hole it hears duplicate acknowledgements.
+    What that capture lacks came in the order of sending, if what it has did. Without it the sender's capture tells: of
+    what comes above a hole it hears duplicate acknowledgements.
     """
     complete, segment = came["delivered_ns"].to_numpy(), came["segment"].to_numpy()
+    given = _in_order(came)
     captured = (segment >= 0) & (observed.arrived[segment] == 1) & (observed.arrival[segment] >= 0)
     if not captured.any():
-        return _held_back(observed, came)
-    arrived = observed.column("time_ns")[observed.arrival[segment[captured]]]
-    order = np.argsort(came["first_frame_ns"].to_numpy()[captured], kind="stable")
-    latest = np.maximum.accumulate(complete[captured][order])
-    unheld = complete[captured][order] >= latest
+        return given if _is_unanswered(observed, segment, complete, given) else complete
+    way = observed.column("time_ns")[observed.arrival[segment[captured]]] - complete[captured]
+    held = (given - complete)[captured]
     # The median: where the log lacks when a packet was complete, its arrival stands for that.
-    transit = int(np.median((arrived - complete[captured])[order][unheld]))
-    handed = complete.copy()
-    handed[captured] = np.maximum(arrived - transit, complete[captured])
+    transit = int(np.median(way[held == held.min()]))
+    handed = given if _came_late(way - transit, held, observed.link_rtt_ns or 0) else complete.copy()
+    handed[captured] = complete[captured] + np.maximum(way - transit, 0)
     return handed
 
 
-def _held_back(observed: Observations, came: pd.DataFrame) -> npt.NDArray[np.int64]:
-    """When each packet was given to TCP if the link delivers in sequence; where it may not, when it was complete."""
-    complete, segment = came["delivered_ns"].to_numpy(), came["segment"].to_numpy()
-    if (segment < 0).any() or not _is_answered(observed, segment):
-        return complete
+def _in_order(came: pd.DataFrame) -> Ints:
+    """When each packet was given to TCP if the link keeps the order."""
     order = np.argsort(came["first_frame_ns"].to_numpy(), kind="stable")
-    given = np.maximum.accumulate(complete[order])
-    early = complete[order] < given
-    if perhaps_out_of_sequence(segment[order], complete[order], early, observed.segments).any():
-        return complete
-    handed = complete.copy()
-    handed[order] = given
-    return handed
+    given = np.empty(len(came), dtype=np.int64)
+    given[order] = np.maximum.accumulate(came["delivered_ns"].to_numpy()[order])
+    return given
 
 
-def _is_answered(observed: Observations, segment: npt.NDArray[np.int64]) -> bool:
-    """Whether the sender's capture has what the other end answered: else no duplicate acknowledgement is heard."""
-    if not len(segment):
+def _is_unanswered(observed: Observations, segment: Ints, complete: Ints, given: Ints) -> bool:
+    """Whether what had to wait set off no duplicate acknowledgement, which the sender's capture would have."""
+    if not len(segment) or (segment < 0).any():
         return False
     connection, sender = (int(observed.column(name)[segment[0]]) for name in ("connection", "sender"))
     point = direction.sender_point if (direction := observed.direction(connection, sender)) else -1
-    return point >= 0 and len(observed.rows(connection, point, 1 - sender)) > 0
+    heard = point >= 0 and len(observed.rows(connection, point, 1 - sender)) > 0
+    return heard and not perhaps_out_of_sequence(segment, complete, given, observed.segments).any()
+
+
+def _came_late(beyond_ns: Ints, held_ns: Ints, least_ns: int) -> bool:
+    """Whether each packet that had to wait came later to the receiver's capture than others, by about that time.
+
+    Shorter waits matter to nothing here, and clocks, and queues behind the link, may hide them.
+    """
+    long = held_ns > least_ns
+    return bool(long.any() and (beyond_ns[long] > held_ns[long] / 2).all())

@@ -27,15 +27,14 @@ def detect(observed: Observations) -> Iterator[Finding]:
         order = np.argsort(time, kind="stable")
         time, repeat = time[order], repeat[order]
         again = time[repeat]
-        for run in groups_without_gap(again, link_rtt * observed.thresholds.group_rtts):
-            first, last = int(again[run][0]), int(again[run][-1])
-            # To the end of the last repeat's air time, no later than the next frame's start.
-            after = int(np.searchsorted(time, last, side="right"))
-            end = int(time[after]) if after < len(time) else last + link_rtt
-            sent = after - int(np.searchsorted(time, first))
+        # To the end of a repeat's air time, no later than the next frame's start.
+        next_start = np.append(time, time[-1:] + link_rtt)[np.searchsorted(time, again, side="right")]
+        over = np.minimum(next_start, again + observed.frame_ns.get(link, link_rtt))
+        for run in groups_without_gap(again, link_rtt * observed.thresholds.group_rtts, over):
+            first, end = int(again[run][0]), int(over[run][-1])
+            sent = int(np.searchsorted(time, again[run][-1], side="right") - np.searchsorted(time, first))
             yield Finding(
-                "link-retransmissions", "link", -1, first,
-                min(end, last + observed.frame_ns.get(link, link_rtt)), "confirmed",
+                "link-retransmissions", "link", -1, first, end, "confirmed",
                 f"{run.stop - run.start} of {sent} frames {heard} were repeats",
                 {"count": run.stop - run.start, "sent": sent, "link": int(link)},
                 bearer=observed.bearer_number(link),

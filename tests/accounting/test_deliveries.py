@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
-from sending import ack, again, data, table
+from sending import Segment, ack, again, data, table
 from two_ends import MS, START
 
 from multitracer.accounting.deliveries import Deliveries, LinkLog, delivered_before, deliveries
@@ -25,12 +27,12 @@ def paths_of(receiver: int = NOWHERE) -> Paths:
     return Paths(near, far, np.full(rows, -1, dtype=np.int32), np.full(rows, -1, dtype=np.int8))
 
 
-def log(*rows: tuple[int, float, float, float, int]) -> LinkLog:
+def log(*rows: tuple[int, float, float, float, int], script: tuple[Segment, ...] = SCRIPT) -> LinkLog:
     """Of each segment its row, when its first and last frame was sent and when it was whole, in ms, and its frames."""
     segment, first, last, whole, frames = (np.array(column) for column in zip(*rows, strict=True))
     ns = {"first_frame_ns": first, "last_frame_ns": last, "delivered_ns": whole}
     times = {name: np.where(ms >= 0, START + (ms * MS).astype(np.int64), -1) for name, ms in ns.items()}
-    queue = np.where(first >= 0, times["first_frame_ns"] - table(SCRIPT)["time_ns"].to_numpy()[segment], -1)
+    queue = np.where(first >= 0, times["first_frame_ns"] - table(script)["time_ns"].to_numpy()[segment], -1)
     repeats = np.maximum(frames - 1, 0)
     return LinkLog(0, pd.DataFrame({
         "link": 0, "segment": segment, **times, "queue_ns": queue, "frames": frames,
@@ -70,6 +72,52 @@ def test_a_link_that_may_deliver_out_of_sequence_says_nothing_of_arrivals() -> N
     assert not one.ends.any()
 
 
+def keeps_order(lost: int | None, *duplicates: tuple[float, int], first: float = 65) -> bool:
+    """Whether a link is said to, of five segments, that repeats the second and the fourth, or loses one of them.
+
+    What it lost comes at 370 ms; without a loss the first segment comes a second time, at 70 ms. The third is whole at
+    85 ms and may have to wait until 210 ms, the fifth from 105 to 220 ms. Of duplicate acknowledgements the time and
+    the number.
+    """
+    sent_again = again(4.5, 1, 101) if lost is None else again(300, 1 + 100 * lost, 101 + 100 * lost)
+    answers = (ack(ms, number) for ms, number in duplicates)
+    script = (*(data(n, 1 + 100 * n, 101 + 100 * n) for n in range(5)), sent_again, *answers)
+    segments = table(script)
+    segments.loc[segments.index[6:], "marks"] = MARKS["duplicate_ack"]
+    rows = [
+        (0, 5.0, 5.0, first, 1), (1, 15.0, 150.0, 210.0, 2), (2, 25.0, 25.0, 85.0, 1), (3, 35.0, 160.0, 220.0, 2),
+        (4, 45.0, 45.0, 105.0, 1), (5, 8.0, 8.0, 70.0, 1) if lost is None else (5, 310.0, 310.0, 370.0, 1),
+    ]  # fmt: skip
+    carried = [row for row in rows if row[0] != lost]
+    none = np.full(len(script), -1)
+    paths = replace(paths_of(), arrival=none.astype(np.int32), arrived=none.astype(np.int8))
+    return bool(deliveries(segments, paths, log(*carried, script=script)).ends[0])
+
+
+def test_a_duplicate_acknowledgement_from_below_a_lost_packet_shows_no_delivery_out_of_sequence() -> None:
+    """The fifth was given above the lost fourth; that the third set off none while it waited shows the order."""
+    assert keeps_order(3, (290, 301))
+    assert keeps_order(3, (290, 301), (380, 301))
+
+
+def test_a_duplicate_acknowledgement_from_below_a_late_packet_shows_delivery_out_of_sequence() -> None:
+    """Or one that was heard before what was above the lost packet was given."""
+    assert not keeps_order(3, (140, 101), (290, 301))
+    assert not keeps_order(1, (88, 101), first=90)
+
+
+def test_where_each_packet_that_waited_may_have_been_acknowledged_nothing_tells_the_order() -> None:
+    """The second was lost: all that comes above it is answered by duplicates, in order or not."""
+    assert keeps_order(1, (240, 101))
+    assert not keeps_order(1, (120, 101), (240, 101))
+
+
+def test_one_duplicate_acknowledgement_answers_a_needless_resend() -> None:
+    """The first segment came twice; a second duplicate is from below what waited."""
+    assert keeps_order(None, (100, 101))
+    assert not keeps_order(None, (100, 101), (101, 101))
+
+
 def test_the_answer_to_a_needless_resend_does_not_show_a_delivery_out_of_sequence() -> None:
     """It repeats a number above all that was whole too soon."""
     assert found(duplicate=301).ends.tolist() == [True, False]
@@ -83,8 +131,9 @@ def test_a_capture_at_the_receiver_is_not_overruled() -> None:
 
 
 def test_the_link_had_a_segment_until_its_last_octet_had_left() -> None:
-    """As seen beside the sender: 5 ms are the least way to the link, 50 ms that from the end of a frame on."""
-    assert milliseconds(found().left_ns) == [10, 205, 205, -1, -1]
+    """From 5 ms after it was sent on, the least way to the link, until 50 ms before it was delivered."""
+    assert milliseconds(found().given_ns) == [5, 6, 7, -1, -1]
+    assert milliseconds(found().left_ns) == [15, 210, 210, -1, -1]
 
 
 @pytest.mark.parametrize(("verdict", "expected"), [("unknown", True), ("no", False)])

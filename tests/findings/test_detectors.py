@@ -262,6 +262,30 @@ def test_delivery_in_sequence_is_told_by_the_answers(answered: bool, holes: int)
     assert (found["kind"] == "link-recovery-hole").sum() == holes
 
 
+@pytest.mark.parametrize(("third_came", "holes"), [(420, 2), (80, 1)])
+def test_what_the_receivers_capture_lacks_came_in_order_if_what_it_has_did(third_came: float, holes: int) -> None:
+    """The third waited for the second, or not; so did the last, which no capture has, for the one before it."""
+    came = [60, 410, third_came, 910]
+    seen = [Seen(sent=10 * n, came=came[n], seq=1 + 1000 * n, size=1000) for n in range(4)]
+    carried = segment_frames(
+        {"sent": 0, "first": 0, "last": 0, "delivered": 50, "segment": 0},
+        {"sent": 10, "first": 10, "last": 360, "delivered": 400, "segment": 1, "frame_retransmissions": 1},
+        {"sent": 20, "first": 20, "last": 20, "delivered": 70, "segment": 2},
+        {"sent": 30, "first": 500, "last": 860, "delivered": 900, "segment": 3, "frame_retransmissions": 1},
+        {"sent": 40, "first": 510, "last": 660, "delivered": 700},
+    )
+    found = find(scene(seen, segment_frames=carried, link_rtt_ns=100 * MS)).table
+    assert (found["kind"] == "link-recovery-hole").sum() == holes
+
+
+@pytest.mark.parametrize(("again", "stretches"), [(110, 1), (130, 2)])
+def test_a_pause_between_repeats_begins_when_the_one_before_is_over(again: float, stretches: int) -> None:
+    """The first repeat takes 20 ms on the air; a link round trip of 100 ms after that divides no stretch."""
+    log = frames((0, True, "I RR", 1), (20, True, "I RR", 0), (again, True, "I RR", 1))
+    found = find(scene(DATA, frames=log, link_rtt_ns=100 * MS)).table
+    assert (found["kind"] == "link-retransmissions").sum() == stretches
+
+
 def test_without_recordings_nothing_is_found() -> None:
     """Tables without a segment or a frame give no findings, and no detector fails on them."""
     assert not len(find(scene()).table)
