@@ -31,11 +31,12 @@ def full_window(frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: i
     """
     if str(links["protocol"].iloc[link]) == "wifi":
         return None
-    found = _followed(frames, links, link, reverse)
-    if found is None:
+    ends = _ends(frames, links, link, reverse)
+    if ends is None:
         return None
     empty = np.empty(0, dtype=np.int64)
-    time, open_, _, sent_ns = found
+    time, open_, _ = _outstanding(*ends, modulus_of(frames, links, link))
+    sent_ns = ends[0]["time_ns"].to_numpy()
     protocol = str(links["protocol"].iloc[link])
     window = rlp.LARGEST_WINDOW if protocol == "rlp" else _largest_kept(time, open_, sent_ns)
     if window < _LEAST_WINDOW:
@@ -50,18 +51,21 @@ def acknowledged(frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: 
 
     Unwrapped as the frames are.
     """
-    found = _followed(frames, links, link, reverse)
-    if found is None:
+    ends = _ends(frames, links, link, reverse)
+    if ends is None:
         return None
-    time, _, lowest, _ = found
-    at = int(np.searchsorted(time, before_ns)) - 1
-    return int(lowest[at]) if at >= 0 else None
+    own, back = (end[(end["time_ns"] < before_ns).to_numpy()] for end in ends)
+    if not len(own):
+        return None
+    # A reset clears what was before it.
+    own, back = (end[(end["epoch"] == own["epoch"].iat[-1]).to_numpy()] for end in (own, back))
+    return int(_outstanding(own, back, modulus_of(frames, links, link))[2][-1])
 
 
-def _followed(
+def _ends(
     frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: int
-) -> tuple[Ints, Ints, Ints, Ints] | None:
-    """Times, with how many frames were unacknowledged and the lowest of them; and when the frames were sent."""
+) -> tuple[pd.DataFrame, pd.DataFrame] | None:
+    """The data frames that the sender's log has as sent, and the acknowledgements that came; None without either."""
     sent = frames[(frames["link"] == link) & frames["sent"]]
     own = sent[sent["type"].isin(DATA_TYPES)]
     log = own["input"].iloc[0] if len(own) else -1
@@ -69,9 +73,7 @@ def _followed(
     back = back[~back["type"].isin(ASKING_TYPES)]
     if str(links["protocol"].iloc[link]) == "rlp":
         back = back[_heeded(sent, back)]
-    if not len(own) or not len(back):
-        return None
-    return *_outstanding(own, back, modulus_of(frames, links, link)), own["time_ns"].to_numpy()
+    return (own, back) if len(own) and len(back) else None
 
 
 def _largest_kept(time: Ints, open_: Ints, sent: Ints) -> int:
