@@ -293,16 +293,22 @@ def stop_timer_poll(e: Entity, now: int) -> None:
 @kernel
 def _move(e: Entity, sn: int) -> None:
     """VT(A) becomes `sn`: free the SDUs acknowledged, and end an MRW that has become needless."""
-    v, q = e.v, e.queue
     _raise(e, sn)
+    _free(e)
+    if e.v.mrw_to and e.v.vt_a > e.v.mrw_sn:
+        end_mrw(e)
+
+
+@kernel
+def _free(e: Entity) -> None:
+    """Free the SDUs acknowledged."""
+    v, q = e.v, e.queue
     # What is cut short is freed by its MRW only: acknowledged or not, the receiver must be told.
     while q.v.head < q.v.next and not (v.cut and q.v.head < v.discard_to):
         at = q.v.head % q.v.sdus
         if q.v.sdu[at].end_sn == UNKNOWN or v.vt_a < q.v.sdu[at].end_sn + (1 if q.v.sdu[at].end_n else 0):
             break
         q.v.head += 1
-    if v.mrw_to and v.vt_a > v.mrw_sn:
-        end_mrw(e)
 
 
 @kernel
@@ -323,8 +329,9 @@ def take_mrw_ack(e: Entity, sn12: int, n: int) -> None:
     beyond = v.mrw_sn < sn <= v.vt_s and n == 0
     if exact or beyond:
         _raise(e, sn)
+        e.queue.v.head = max(e.queue.v.head, v.mrw_to)
+        _free(e)  # before the next MRW: it is not to tell of what the receiver has passed
         end_mrw(e)
-        _move(e, sn)
 
 
 @kernel
