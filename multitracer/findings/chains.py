@@ -210,8 +210,31 @@ class _Search:
         if len(others) >= MOST * len(rows) and len(others):
             return int(np.bincount(others).argmax())
         if one.kind == "ack-loss" and one.layer in ("link", "unknown"):
-            return self.index.most_overlap(("link-reset", "link-release"), one, one.start_ns, one.end_ns)
+            then = self.index.most_overlap(("link-reset", "link-release"), one, one.start_ns, one.end_ns)
+            return then if then != NONE or one.layer == "unknown" else self._flushed_by(one, rows)
         return NONE
+
+    def _flushed_by(self, one: Finding, rows: Ints) -> int:
+        """The reset that flushed what the link had before: the first until something sent later came.
+
+        What an RLC entity discards by itself (25.322 9.7.3) and tells its peer of with an MRW looks the same.
+        """
+        table, frames = self.observed.segment_frames, self.observed.frames
+        if table is None or frames is None or not len(rows):
+            return NONE
+        time, arrival = self.observed.column("time_ns"), self.observed.arrival
+        connection, sender = (int(self.observed.column(name)[rows[0]]) for name in ("connection", "sender"))
+        direction = self.observed.direction(connection, sender)
+        sent = self.observed.rows_sent(direction) if direction else rows[:0]
+        later = sent[(time[sent] > one.end_ns) & (self.observed.arrived[sent] == 1) & (arrival[sent] >= 0)]
+        until = int(time[arrival[later]].min(initial=np.iinfo(np.int64).max))
+        number = self.index.first(("link-reset", "link-release"), one, one.end_ns, until)
+        if number == NONE:
+            return NONE
+        links = table["link"].to_numpy()[np.isin(table["segment"].to_numpy(), rows)]
+        told = frames["time_ns"].to_numpy()[((frames["type"] == "MRW") & frames["link"].isin(links)).to_numpy()]
+        discarded = ((told >= one.start_ns) & (told <= self.found[number].end_ns)).any()
+        return NONE if discarded else number
 
     def _reset_before(self, one: Finding) -> int:
         """The reset before a decompressor went wrong, unless data came through it well in between."""

@@ -47,6 +47,12 @@ class FindingIndex:
         near = self._sharing(tuple(kinds), one, not_over_at, begun_by + 1)
         return int(near.number[-1]) if len(near.number) else NONE
 
+    def first(self, kinds: Iterable[str], one: Finding, start: int, end: int) -> int:
+        """The finding that began first within an interval."""
+        near = self._sharing(tuple(kinds), one, start, end)
+        within = near.number[near.start >= start]
+        return int(within[0]) if len(within) else NONE
+
     def most_overlap(self, kinds: Iterable[str], one: Finding, start: int, end: int) -> int:
         """The finding that shares most time with an interval; of equals the latest to begin."""
         near = self._sharing(tuple(kinds), one, start, max(end, start + 1))

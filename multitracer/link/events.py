@@ -110,7 +110,7 @@ def _marks(bearer: Bearer, types: tuple[str, ...], events: tuple[str, ...] = ())
 
 def _resets(bearer: Bearer) -> Iterator[Interval]:
     """From the first SABM or RESET to the first UA or RESET ACK in either log; crossing requests are one reset."""
-    begun = _marks(bearer, RESET_TYPES, ("reset",))
+    begun = _as_sent(_marks(bearer, RESET_TYPES, ("reset",)), bearer)
     done = _marks(bearer, RESET_DONE_TYPES, ("reset-done",))
     activity = _Activity(bearer)
     end = None
@@ -130,6 +130,18 @@ def _resets(bearer: Bearer) -> Iterator[Interval]:
             bearer.links[0], RESET, mark.time_ns, end,
             f"{mark.where} began a reset, {how} after {(end - mark.time_ns) / 1e6:.0f} ms",
         )  # fmt: skip
+
+
+def _as_sent(requests: list[_Mark], bearer: Bearer) -> list[_Mark]:
+    """The requests without those that the peer's log has a second time, as they came, a link's transit later."""
+    own = bearer.frames[bearer.frames["sent"]]
+    kept = []
+    for mark in requests:
+        times = own["time_ns"].to_numpy()[(own["link"] == mark.link).to_numpy() & (own["input"] != mark.log).to_numpy()]
+        heard = len(times) > 0 and times.min() <= mark.time_ns <= times.max()
+        if mark.what.startswith("EVENT") or not heard:
+            kept.append(mark)
+    return kept
 
 
 class _Activity:

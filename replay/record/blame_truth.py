@@ -49,5 +49,4 @@ def _charged(true: TrueFindings, event: Event, copy: Copy, *, spurious: bool) ->
     """What lost the earlier copy, or what sent it again."""
     if spurious:
         return event
-    transfer = next(one for one in true.accounting.transfers if one.flow is copy.segment.flow)
-    return true.loser(transfer.earlier(copy)) or event
+    return true.loser(true.earlier(copy)) or event

@@ -210,6 +210,11 @@ class TrueFindings:
             return lost[0]
         return max(known, key=known.count, default=None)
 
+    def earlier(self, copy: Copy) -> Copy | None:
+        """The copy of the same segment that was sent before this one."""
+        transfer = next(one for one in self.accounting.transfers if one.flow is copy.segment.flow)
+        return transfer.earlier(copy)
+
     def loser(self, copy: Copy | None) -> Event | None:
         """What lost a packet."""
         if copy is None:
@@ -220,11 +225,19 @@ class TrueFindings:
         return next((one for one in self.of_kinds("local-drop", "burst-loss") if copy in one.lost), None)
 
     def _reset_at(self, at: int) -> Event | None:
-        """The reset that flushed what an end lost at a time: with its request, before that, or when the answer came."""
+        """The reset that flushed what an end lost at a time, None where the end gave it up by itself (RLC's discard).
+
+        RLC flushes with the request and with the answer (25.322 11.4.3). RLP does so when it decides to reset, and
+        frames may wait in its device before the SABM; it gives up nothing else.
+        """
         resets = self.of_kinds("link-reset")
         begun = [one for one in resets if one.start_ns <= at <= one.end_ns + self.trip_ns]
-        later = [one for one in resets if one.start_ns > at]
+        later = [one for one in resets if one.start_ns > at and self._protocol == "rlp"]
         return begun[-1] if begun else next(iter(later), None)
+
+    @property
+    def _protocol(self) -> str:
+        return self.accounting.side.run.scenario.word("link.protocol")
 
     def _held_up(self, kind: str, transfer: Transfer, one: Resend) -> Event | None:
         """What held up the copy before a needless resend, or its acknowledgement, or lost the latter."""

@@ -96,7 +96,7 @@ def truth(run: SimulatedRun, frames: LinkFrames) -> dict[str, Any]:
         "parameters": run.scenario.parameters,
         "start_ns": START_NS + first_ns,
         "clocks": [{"file": name, "offset_s": 0.0, "drift_ppm": 0.0} for name in CAPTURES],
-        "retransmissions": [_resend(one, first_ns) for one in resends(run)],
+        "retransmissions": [_resend(one, first_ns, true) for one in resends(run)],
         "limits": limits(transfer) if transfer is not None else None,
         "accounting": accounting.shares if accounting is not None else None,
         "blame": _blame(true, first_ns) if true is not None else None,
@@ -131,12 +131,15 @@ def _told(true: TrueFindings, first_ns: int) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _resend(one: Resend, first_ns: int) -> dict[str, Any]:
-    segment = one.copy.segment
+def _resend(one: Resend, first_ns: int, true: TrueFindings | None) -> dict[str, Any]:
+    segment, root = one.copy.segment, one.root
+    if true is not None and root == "link-reset":  # or the link gave the earlier copy up by itself
+        loser = true.loser(true.earlier(one.copy))
+        root = loser.kind if loser is not None else None
     return {
         "time_s": (one.copy.sent_ns - first_ns) / 1e9, "connection": segment.flow.number, "seq": segment.seq,
         "payload_bytes": segment.payload_bytes, "trigger": one.trigger, "spurious": "yes" if one.spurious else "no",
-        "root": one.root,
+        "root": root,
     }  # fmt: skip
 
 

@@ -165,12 +165,13 @@ class Arrivals(NamedTuple):
 def resets_of(sent: Sequence[FramesSent], came: Sequence[Arrivals], until: int) -> list[tuple[int, int]]:
     """Each reset from the first request by either side to the first answer; one without ends at `until`.
 
-    `came` has what came to each side. A request that repeats or crosses another belongs to the same reset.
+    `came` has what came to each side. A request that repeats or crosses another belongs to the same reset: one from a
+    side that has asked, and heard no answer.
     """
     found, begun, asking = [], -1, set[int]()
     for at, heard, side, what in sorted(_requests(sent, came)):
         if heard:
-            asking.discard(side)
+            asking -= {side} if what != REQUEST else set()
         elif what == REQUEST:
             begun = at if begun < 0 and not asking else begun
             asking.add(side)

@@ -6,9 +6,10 @@ import itertools
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scenes import Seen, at, retransmissions, scene
+from scenes import Seen, at, frames, retransmissions, scene, segment_frames
 from two_ends import MS
 
 from multitracer.findings import KINDS
@@ -121,6 +122,28 @@ def test_without_proof_of_what_lost_the_data_a_timeout_has_no_layer() -> None:
     """Neither the sender nor the link is accused."""
     chains = find_chains([one("timeout", 300, 300, resends=[])], scene())
     assert chains.layer == ["unknown"]
+
+
+@pytest.mark.parametrize(
+    ("later_came", "discards", "cause"),
+    [(None, None, 1), (600, None, 1), (300, None, -1), (None, (0, 250), -1), (None, (1, 250), 1), (None, (0, 50), 1)],
+    ids=["nothing came", "after it", "before it", "discarded", "other direction", "before"],
+)  # fmt: skip
+def test_acknowledgements_that_the_link_lost_are_flushed_by_the_next_reset_until_something_came(
+    later_came: float | None, discards: tuple[int, float] | None, cause: int
+) -> None:
+    """Lost at 100 and 200 ms on link 0, reset at 500; unless an MRW told in between that they were discarded."""
+    seen = [
+        *(Seen(sent=ms, came=None, sender=1, ack=100) for ms in (100, 200)),
+        Seen(sent=250, came=later_came, sender=1, ack=200),
+    ]
+    rows = tuple({"sender": 1, "segment": row, "sent": 100, "first": 100, "last": 110} for row in (0, 1))
+    log = frames((discards[1], True, "MRW", 0)) if discards else frames((0, True, "AMD", 0))
+    log["link"] = np.int16(discards[0] if discards else 0)
+    observed = scene(seen, segment_frames=segment_frames(*rows), frames=log)
+    loss = Finding("ack-loss", "link", 0, at(100), at(200), "confirmed", "because", {}, segments=(0, 1))
+    reset = Finding("link-reset", "link", -1, at(500), at(520), "confirmed", "because", {})
+    assert find_chains([loss, reset], observed).caused_by.tolist() == [cause, -1]
 
 
 @given(

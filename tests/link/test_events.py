@@ -112,6 +112,21 @@ def test_a_request_repeated_while_data_is_in_flight_is_the_same_reset() -> None:
     assert found(log) == [(RESET, 10, 700)]
 
 
+def test_a_crossing_request_that_came_after_the_answer_is_the_same_reset() -> None:
+    """Both ends ask; the mobile answers first, and what it had sent before its own request comes in between."""
+    mobile = frames(
+        (0, True, "I RR"), (100, False, "SABM"), (110, True, "SABM"), (115, True, "UA"), (300, False, "UA"),
+        (320, True, "I RR"),
+    )  # fmt: skip
+    network = frames(
+        (10, True, "SABM"), (90, False, "I RR"), (150, False, "I RR"), (200, False, "SABM"), (210, True, "UA"),
+        (215, False, "UA"), (420, False, "I RR"),
+    ).assign(input=1, side="network")  # fmt: skip
+    network["link"] = network["link"].map({0: 1, 1: 0}).astype(network["link"].dtype)
+    log = pd.concat([mobile, network], ignore_index=True).sort_values("time_ns", kind="stable", ignore_index=True)
+    assert found(log) == [(RESET, 10, 115)]
+
+
 def test_a_request_repeated_because_its_answer_was_lost_is_the_same_reset() -> None:
     """In the log of the end that answered, and went on."""
     log = frames(

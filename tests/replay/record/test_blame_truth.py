@@ -72,6 +72,19 @@ def test_a_forced_reset_bears_what_it_flushed(tmp_path: Path) -> None:
     assert charged_s(truth)["link-reset"] > resets[0]["end_s"] - resets[0]["start_s"]
 
 
+def test_what_rlc_discards_is_no_resets_loss(tmp_path: Path) -> None:
+    """RLC gives up SDUs by itself long before a reset that is forced; RLP gives up nothing."""
+    _, truth = recorded(
+        tmp_path, link__protocol="rlc-am", link__frame_bytes=40, link__rlc_am__max_dat=2, link__reset_at_s=[20.0],
+        channel__model="uniform", channel__frame_loss_rate=0.05,
+    )  # fmt: skip
+    needed = [one for one in truth["retransmissions"] if one["spurious"] == "no"]
+    before = [one for one in needed if one["time_s"] < 20]
+    assert len(before) > 3
+    assert "link-reset" not in {one["root"] for one in before}
+    assert "link-reset" not in {one["root"] for one in truth["findings"] if one["end_s"] < 20}
+
+
 def test_no_log_no_accounting(tmp_path: Path) -> None:
     """Of links whose frames are not logged nothing is told."""
     _, truth = recorded(tmp_path, link__protocol="raw", link__frame_bytes=1500)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from multitracer.replay.simulate.frames_sent import FramesSent, Offered, octets_of
+from multitracer.replay.simulate.frames_sent import ANSWER, REQUEST, Arrivals, FramesSent, Offered, octets_of, resets_of
 
 PACKETS = [Offered(begin, begin + 100, 40, 60, (0, 0), begin) for begin in (0, 100)]
 
@@ -28,3 +28,25 @@ def test_octets_that_went_before_are_no_packets() -> None:
     found = octets_of(frames((0, 100, 1), (100, 200, 1), (0, 100, 1)), PACKETS)
     assert found.repeat.tolist() == [False, False, True]
     assert found.packets.tolist() == [100, 100, 0]
+
+
+def asked(*rows: tuple[int, int, int | None]) -> tuple[FramesSent, Arrivals]:
+    """A side's requests and answers: when sent, which, and when they came to the other side; None if damaged."""
+    columns = zip(*rows, strict=True)
+    begin, request, came = (np.array([-1 if x is None else x for x in column], dtype=np.int64) for column in columns)
+    nothing = np.zeros(len(rows), dtype=np.int64)
+    sent = FramesSent(begin, begin + 1, nothing, nothing, nothing, nothing, nothing, request)
+    return sent, Arrivals(came, (came >= 0).astype(np.int64))
+
+
+def resets(one: tuple[FramesSent, Arrivals], other: tuple[FramesSent, Arrivals]) -> list[tuple[int, int]]:
+    """The resets of a link on which two sides asked and answered."""
+    return resets_of((one[0], other[0]), (other[1], one[1]), 1000)
+
+
+def test_a_request_is_repeated_until_its_side_has_heard_an_answer() -> None:
+    """That it hears the other's request, which crossed its own, is none."""
+    crossing = asked((50, REQUEST, 150), (110, ANSWER, 210))
+    assert resets(asked((10, REQUEST, 110), (160, ANSWER, 260), (200, REQUEST, 300)), crossing) == [(10, 110)]
+    again = asked((10, REQUEST, 110), (160, ANSWER, 260), (400, REQUEST, None))
+    assert resets(again, crossing) == [(10, 110), (400, 1000)]
