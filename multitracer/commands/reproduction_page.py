@@ -6,7 +6,7 @@ from collections import Counter
 
 from multitracer.replay.papers import PAPERS
 from multitracer.replay.papers.alternatives import alternatives, taken
-from multitracer.replay.papers.folder import read
+from multitracer.replay.papers.folder import examined, read
 from multitracer.replay.papers.statements import KINDS, PLURALS, statements
 
 _TEXT = """# Reproduction
@@ -98,8 +98,14 @@ def _paper(paper: str) -> str:
     defaults = ", ".join(f"{choice}{letter}" for choice, letter in taken(paper).items() if len(letter) == 1)
     return (
         f"\n### {paper}\n\n{said['number']}, {said['title']}: {len(statements(paper))} statements, of which count "
-        f"{counted}.\n\nTaken: {defaults}.\n\n| alternative | is | |\n|---|---|---|\n{rows}"
+        f"{counted}.\n\nTaken: {defaults}.\n\n| alternative | is | |\n|---|---|---|\n{rows}{_examined(paper)}"
     )
+
+
+def _examined(paper: str) -> str:
+    """What was looked at where the first run fell short."""
+    found = "".join(f"- {one}\n" for one in examined(paper))
+    return f"\nLooked at after the first run, for a defect of ours:\n\n{found}" if found else ""
 
 
 def _notes(needs: str, *, beside: bool) -> str:

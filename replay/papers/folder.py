@@ -13,7 +13,8 @@ from multitracer.model.errors import UsageError
 from multitracer.replay.papers import PAPERS
 
 FIRST_RUN = "first_run.json"
-_NO_EXPERIMENTS = ("base", "paper", "alternatives", "statements")
+_EXAMINED = "examined"
+_NO_EXPERIMENTS = ("base", "paper", "alternatives", "statements", _EXAMINED)
 
 
 @cache
@@ -38,6 +39,12 @@ def experiments(paper: str) -> tuple[str, ...]:
     """The names of a paper's scenario files, in the order of the alphabet."""
     found = (entry.name.removesuffix(".toml") for entry in _folder(paper).iterdir() if entry.name.endswith(".toml"))
     return tuple(sorted(name for name in found if name not in _NO_EXPERIMENTS))
+
+
+def examined(paper: str) -> list[str]:
+    """What was looked at for a defect of ours where the first full run fell short, a sentence or more each."""
+    has = (_folder(paper) / f"{_EXAMINED}.toml").is_file()
+    return list(read(paper, _EXAMINED)["found"]) if has else []
 
 
 def first_run(paper: str) -> dict[str, Any] | None:
