@@ -87,7 +87,8 @@ def perhaps_out_of_sequence(rows: Ints, whole_ns: Ints, given_ns: Ints, segments
     answered = 2 * connection[answers].astype(np.int64) + (1 - sender[answers])
     perhaps = []
     for number in np.intersect1d(end[whole_ns < given_ns], answered).tolist():
-        mine, heard = end == number, answers[answered == number]
+        # What has no data is not acknowledged.
+        mine, heard = (end == number) & (size[rows] > 0), answers[answered == number]
         waited = mine & (whole_ns < given_ns)
         above = ack[heard] <= _highest(seq[rows[waited]], whole_ns[waited], time[heard])
         in_order = _in_order(seq[rows[mine]], size[rows[mine]], given_ns[mine], ack[heard], time[heard])
@@ -109,11 +110,15 @@ def _in_order(seq: Ints, size: Ints, given_ns: Ints, ack: Ints, heard_ns: Ints) 
 
     From below data that is given later or never, or one for each needless copy.
     """
-    explained = np.zeros(len(ack), dtype=np.bool_)
-    for number in np.unique(ack).tolist():
-        above = given_ns[seq > number].min(initial=_AFTER)
-        filled = given_ns[(seq <= number) & (seq + size > number)].min(initial=_AFTER)
-        explained |= (ack == number) & (above < filled) & (heard_ns >= above)
+    if not len(seq):
+        return np.zeros(len(ack), dtype=np.bool_)
+    order = np.lexsort((given_ns, seq))
+    begin, first = np.unique(seq[order], return_index=True)
+    given, end = given_ns[order][first], np.maximum.reduceat((seq + size)[order], first)
+    place = np.searchsorted(begin, ack, side="right")
+    above = np.append(np.minimum.accumulate(given[::-1])[::-1], _AFTER)[place]
+    filled = np.where((place > 0) & (end[place - 1] > ack), given[place - 1], _AFTER)
+    explained = (above < filled) & (heard_ns >= above)
     order = np.argsort(given_ns, kind="stable")
     copy = np.ones(len(seq), dtype=np.bool_)
     copy[np.unique(seq[order], return_index=True)[1]] = False

@@ -134,14 +134,15 @@ def _resets(bearer: Bearer) -> Iterator[Interval]:
 
 def _as_sent(requests: list[_Mark], bearer: Bearer) -> list[_Mark]:
     """The requests without those that the peer's log has a second time, as they came, a link's transit later."""
-    own = bearer.frames[bearer.frames["sent"]]
-    kept = []
-    for mark in requests:
-        times = own["time_ns"].to_numpy()[(own["link"] == mark.link).to_numpy() & (own["input"] != mark.log).to_numpy()]
-        heard = len(times) > 0 and times.min() <= mark.time_ns <= times.max()
-        if mark.what.startswith("EVENT") or not heard:
-            kept.append(mark)
-    return kept
+    own = bearer.frames[bearer.frames["sent"]].groupby(["link", "input"], observed=True)["time_ns"].agg(["min", "max"])
+    logs = [(*key, first, last) for key, first, last in zip(own.index, own["min"], own["max"], strict=True)]
+    return [
+        mark for mark in requests
+        if mark.what.startswith("EVENT")
+        or not any(
+            link == mark.link and log != mark.log and first <= mark.time_ns <= last for link, log, first, last in logs
+        )
+    ]  # fmt: skip
 
 
 class _Activity:
