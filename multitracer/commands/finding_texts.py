@@ -186,7 +186,8 @@ EXPLAINED = {
         "The line of acknowledged frames stands still until repeats (triangles) get through, then jumps; TCP's "
         "acknowledgements pause and go on without a resend.",
         "`gap_ms` against `link_rtt_ms`, and `frame_retransmissions` of the frames of the segment that came next "
-        "(`seq`). Likely only where that segment was matched to its frames without its payload.",
+        "(`seq`). Likely only where that segment was matched to its frames without its payload, or where a packet "
+        "that the link carried before it was lost, which may have been the gap.",
         "Repair sooner: poll after fewer frames, T1 just above the round trip (RLP), shorter t-PollRetransmit, "
         "t-StatusProhibit and t-Reassembly (RLC); SREJ instead of REJ. Lose less: more robust coding, or the frame "
         "size that `multitracer retrace` finds best for this log.",
@@ -242,7 +243,8 @@ EXPLAINED = {
         "Only both captures show it. Here the acknowledgements stand still from 6 s on although segments up to there "
         "had arrived: what follows are a probe and timeouts.",
         "`count` and `records` of the acknowledgements in the receiver's capture that the sender's lacks, which is "
-        "complete there; with a link's log, whether they were on the air.",
+        "complete there; with a link's log, whether they were on the air. A reset flushed them if nothing sent later "
+        "came before it, unless an RLC entity told that it discarded them (MRW).",
         "Look at the reverse direction: its queue (let acknowledgements pass bulk data, for instance by fq_codel), its "
         "power, its acknowledged mode. F-RTO and tail loss probes (RFC 8985) limit what the loss of a last "
         "acknowledgement costs.",
