@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, replace
 
 from multitracer.model.errors import UsageError
+from multitracer.replay.simulate.loops import loop_of
 from multitracer.replay.simulate.randomness import Stream
 from multitracer.replay.simulate.scenario import Scenario
 from multitracer.replay.simulate.work import Manner, Page, Work, work
@@ -27,9 +28,10 @@ def work_of(scenario: Scenario, seed: int) -> Work:
         at = scenario.value("workload.second_connection_at_s")
         second = None if at is None else (scenario.ns("workload.second_connection_at_s"), files[0])
         return work([(0, [(0, octets)]) for octets in files], how, second)
+    # ns-2's sinks have no application above them: its web (class Http) goes by what sources know.
     web = replace(
-        how, parallel=scenario.whole("workload.parallel_connections"), acknowledged=False,
-        server_ns=scenario.ns("workload.server_s"),
+        how, parallel=scenario.whole("workload.parallel_connections"), server_ns=scenario.ns("workload.server_s"),
+        acknowledged=loop_of(scenario)[1] == "ns-2",
     )  # fmt: skip
     if kind == "web-browsing":
         return work(_browsing(scenario, seed), replace(web, primary=True))

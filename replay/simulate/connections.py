@@ -88,8 +88,10 @@ def serve(source: Any, slot: int, now: int) -> None:
         sender, octets, row.phase = client, thing.request, ASKING
     elif row.phase == BEGUN:
         row.phase, row.due_ns = THINKING, now
-    elif row.phase == ASKING and tcp.ends[server].delivered * payload >= thing.request:
-        row.phase, row.due_ns = THINKING, now + state.server_ns
+    elif row.phase == ASKING:
+        asked = tcp.ends[client].acked if state.acknowledged else tcp.ends[server].delivered
+        if asked * payload >= thing.request:
+            row.phase, row.due_ns = THINKING, now + state.server_ns
     if row.phase == THINKING and row.due_ns <= now:
         octets, row.phase, row.due_ns = thing.reply, ANSWERING, NEVER
     if octets > 0:

@@ -51,7 +51,7 @@ class Manner:
     primary: bool = False
     """A page's first object goes alone."""
     acknowledged: bool = True
-    """A reply ends with its last acknowledgement at the server, not when it has come."""
+    """A request or a reply ends with its last acknowledgement at its sender, not when it has come."""
     closes: bool = False
     """The server closes a connection after its reply; it is used for no other object until both ends are at rest."""
     server_ns: int = 0

@@ -39,7 +39,9 @@ WORKLOAD = (
     word("workload.end", "What counts at the end: complete transactions, or every octet.", "last-complete", "cut",
          where=_WEB),
     seconds("workload.warmup_s", "What is left out at the start."),
-    seconds("workload.server_s", "Time that the server takes to answer.", where=_WEB),
+    seconds("workload.server_s", "Time that the server takes to answer. A request or reply is over when it has come; "
+            "with tcp.model = ns-2, whose sinks tell no application, when its sender has the last acknowledgement.",
+            where=_WEB),
     seconds("workload.think_s", "Time between a page and the next request.", where=_BROWSING),
     seconds("workload.off_s", "Mean time between pages, Gamma.", 46.8, above=True, where=_SESSIONS),
     seconds("workload.off_sd_s", "Its standard deviation.", 168.6, above=True, where=_SESSIONS),

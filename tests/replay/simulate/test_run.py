@@ -13,6 +13,7 @@ from simulations import scenario, simulated
 from multitracer.compute import kernels
 from multitracer.model.errors import UsageError
 from multitracer.replay.arq.fields import NEVER
+from multitracer.replay.simulate import applications
 from multitracer.replay.simulate import run as runs
 from multitracer.replay.simulate.run import run
 from multitracer.replay.simulate.scenario_files import built_in, load
@@ -95,6 +96,41 @@ def test_a_page_has_its_text_alone_and_then_some_objects_at_a_time() -> None:
         running = [sum(o.begin_ns <= at.begin_ns < o.end_ns for o in others) for at in others]
         most = max([most, *running])
     assert most == 4
+
+
+THREE_PAGES = [
+    [(100, 1000), (200, 5000)],
+    [(250, 2500), (30, 250), (40, 500), (50, 4000), (60, 750), (70, 12_500), (250, 3000)],
+    [(80, 20_000), (90, 250), (250, 250), (10, 1000)],
+]
+"""Octets of each request and reply: packets as ns-2's class Http has them, a request one and a reply's all full."""
+
+
+@pytest.mark.parametrize(("keys", "ended_ns"), [
+    ({}, [1_829_970_000, 5_852_156_000, 9_603_400_000]),
+    ({"tcp__variant": "sack", "wired__rate_bps": 2_000_000, "wired__delay_s": 0.05},
+     [2_914_850_000, 8_304_350_000, 13_140_570_000]),
+])  # fmt: skip
+def test_pages_take_the_time_that_they_take_in_ns2(
+    keys: dict[str, Any], ended_ns: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A reply begins when its request's last acknowledgement has come, an object ends with its reply's.
+
+    The times are ns-2.35's, by benchmarks/ns2_pages.tcl.
+    """
+    monkeypatch.setattr(applications, "_browsing", lambda *_: [(0, page) for page in THREE_PAGES])
+    work = simulated(scenario(workload__kind="web-browsing", tcp__min_rto_s=1, **keys), until_s=60).source.work
+    assert work.pages["end_ns"].tolist() == ended_ns
+
+
+@pytest.mark.parametrize("keys", [{"tcp__model": "rfc"}, {"tcp__variant": "bsd"}, {"tcp__variant": "linux-2.4"}])
+def test_ends_that_hear_their_own_peer_answer_what_has_come(
+    keys: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without waiting for an acknowledgement: a page of 1 + 1 octets is over in two round trips."""
+    monkeypatch.setattr(applications, "_browsing", lambda *_: [(0, [(1, 1)])])
+    work = simulated(scenario(workload__kind="web-browsing", **keys), until_s=60).source.work
+    assert 200_000_000 < work.pages["end_ns"][0] < 300_000_000
 
 
 @settings(max_examples=10, deadline=None)
