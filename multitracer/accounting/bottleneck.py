@@ -75,6 +75,8 @@ def find_busy(
     """Fill a list of spans in which the bottleneck had octets of this direction to deliver.
 
     Only packets that it had for longer than `longer_ns` are looked at. A link's log tells until when the link had one.
+    All times are as seen beside the sender, a packet's way to the bottleneck earlier than there, but for the end of the
+    last span where a log tells it: what is left to wait for begins then.
 
     A packet leaves it `least_ns` before its delivery. Where the time of its delivery is not known (it was lost, or its
     acknowledgement may have been delayed), it leaves after its time on the bottleneck behind the packet before it, but
@@ -84,15 +86,16 @@ def find_busy(
     `until_silence` nothing of it arrives after the last of these answers.
     """
     delivery, piece, stall, heard = 0, 0, 0, 0
-    left, begin, end = np.int64(0), np.int64(0), np.int64(0)
+    left, begin, end, way = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     for at in range(state[SENT]):
         sent = events.sent_ns[at]
         logged = capture.left_ns[events.row[at]] if len(capture.left_ns) else np.int64(-1)
         if logged >= 0:
-            given = capture.given_ns[events.row[at]]
-            left = max(given, logged)
-            begin, end = busy_until(events, which, begin, end, given, left)
+            way = capture.given_ns[events.row[at]] - sent
+            left = max(sent, logged - way)
+            begin, end = busy_until(events, which, begin, end, sent, left)
             continue
+        way = np.int64(0)
         while delivery < state[HEARD] and events.delivered_upto[delivery] < at:
             delivery += 1
         known = delivery < state[HEARD] and least_ns < FAR_NS
@@ -120,7 +123,7 @@ def find_busy(
         left = latest if exact else max(min(leaves, latest), earliest)
         if left - sent > longer_ns:
             begin, end = busy_until(events, which, begin, end, sent, left)
-    add_span(events, which, begin, end)
+    add_span(events, which, begin, end + way)
 
 
 @inlined

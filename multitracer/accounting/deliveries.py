@@ -25,9 +25,15 @@ class Deliveries(NamedTuple):
     arrived: Any
     """1 yes, 0 no, -1 unknown."""
     given_ns: Ints
-    """When the link was given it, the least time after its sender's capture; -1 unknown. No elements as `came_ns`."""
+    """When it was at the link at the soonest: the least time that any took from its sender's capture; -1 unknown.
+
+    No elements as `came_ns`.
+    """
     left_ns: Ints
-    """When the link had sent it for the last time; -1 unknown, as where it came later than a link's log explains."""
+    """When the link was done with it, but for its way to the far end; -1 unknown.
+
+    Unknown is also what came to the receiver's capture later than a link's log explains.
+    """
     ends: Any
     """Per 2 * connection + sender, whether a link's log stands in for the receiver's capture."""
 
@@ -75,8 +81,8 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
     delivered, rows, out = delivered[known], rows[known], out[known]
     alone = paths.receiver_point[connection, sender] == NOWHERE
     at_once = _at_once(found.came_ns[rows] - out, found.came_ns[rows] >= 0, log.frame_ns)
-    before = int(delivered["queue_ns"].min()) if len(delivered) else 0
-    found.given_ns[rows[at_once]] = segments["time_ns"].to_numpy()[rows[at_once]] + before
+    before = delivered["queue_ns"].groupby(2 * connection[rows].astype(np.int64) + sender[rows]).transform("min")
+    found.given_ns[rows[at_once]] = (segments["time_ns"].to_numpy()[rows] + before.to_numpy())[at_once]
     found.left_ns[rows[at_once]] = out[at_once] - _way_ns(delivered, log.frame_ns)
     mine = alone[rows]
     found.came_ns[rows[mine]], found.arrived[rows[mine]] = out[mine], 1

@@ -88,9 +88,9 @@ class Capture(NamedTuple):
     came_ns: Any
     """When it did, by the capture there or by a link's log; -1 unknown, or never; or empty, as in `Deliveries`."""
     given_ns: Any
-    """Since when the bottleneck had it, by a link's log; -1 unknown; or empty."""
+    """Since when the bottleneck may have had it, by a link's log; -1 unknown; or empty."""
     left_ns: Any
-    """Until when."""
+    """Until when the bottleneck had it, by a link's log; -1 unknown; or empty."""
     cwnd_bytes: Any
     """The congestion window of the sender beside whom it was captured, as a state log has it, -1 unknown; or empty."""
 

@@ -77,38 +77,45 @@ def perhaps_out_of_sequence(rows: Ints, whole_ns: Ints, given_ns: Ints, segments
     Each segment was whole in the link at `whole_ns`, and given on at `given_ns` if the link keeps the order. Data that
     comes above a hole is acknowledged at once (RFC 5681 4.2): a duplicate acknowledgement from below data that was
     whole, but not yet to be given, shows that the link keeps no order. One from below a packet that the link lost shows
-    nothing, nor does one for each needless resend; if there are such, some data has to have waited without any.
+    nothing, nor does one for each needless resend; where there are such, the order is taken as kept only if some
+    segment had to wait and no duplicate was heard from when it was whole until it was acknowledged.
     """
     connection, sender, time, seq, size, ack = (
         segments[name].to_numpy() for name in ("connection", "sender", "time_ns", "seq", "payload_bytes", "ack")
     )
     end = 2 * connection[rows].astype(np.int64) + sender[rows]
-    answers = np.flatnonzero(segments["marks"].to_numpy() & MARKS["duplicate_ack"])
+    answers = np.flatnonzero(ack >= 0)
     answered = 2 * connection[answers].astype(np.int64) + (1 - sender[answers])
+    duplicate = (segments["marks"].to_numpy() & MARKS["duplicate_ack"]) > 0
     perhaps = []
     for number in np.intersect1d(end[whole_ns < given_ns], answered).tolist():
         # What has no data is not acknowledged.
         mine, heard = (end == number) & (size[rows] > 0), answers[answered == number]
+        twice = heard[duplicate[heard]]
         waited = mine & (whole_ns < given_ns)
-        above = ack[heard] <= _highest(seq[rows[waited]], whole_ns[waited], time[heard])
-        in_order = _in_order(seq[rows[mine]], size[rows[mine]], given_ns[mine], ack[heard], time[heard])
-        silent = np.searchsorted(time[heard], whole_ns[waited]) == np.searchsorted(time[heard], given_ns[waited])
-        if (above & ~in_order).any() or (above.any() and not silent.any()):
+        above = ack[twice] <= _highest(seq[rows[waited]], whole_ns[waited], time[twice])
+        if not above.any():
+            continue
+        explained = _explained(seq[rows[mine]], size[rows[mine]], given_ns[mine], ack[twice], time[twice])
+        highest = np.maximum.accumulate(ack[heard])
+        known = np.append(time[heard], _AFTER)[np.searchsorted(highest, seq[rows[waited]], side="right")]
+        silent = np.searchsorted(time[twice], whole_ns[waited]) == np.searchsorted(time[twice], known)
+        if (above & ~explained).any() or not (silent & (known < _AFTER)).any():
             perhaps.append(number)
     return np.isin(end, perhaps)
 
 
-def _highest(seq: Ints, since_ns: Ints, at_ns: Ints) -> Ints:
-    """The highest sequence number there until each time, or -1."""
+def _highest(number: Ints, since_ns: Ints, at_ns: Ints) -> Ints:
+    """The highest number there until each time, or -1."""
     order = np.argsort(since_ns, kind="stable")
-    highest = np.append(-1, np.maximum.accumulate(seq[order]))
+    highest = np.append(-1, np.maximum.accumulate(number[order]))
     return highest[np.searchsorted(since_ns[order], at_ns)]
 
 
-def _in_order(seq: Ints, size: Ints, given_ns: Ints, ack: Ints, heard_ns: Ints) -> Any:
-    """Which duplicate acknowledgements are answers to data that was given in order.
+def _explained(seq: Ints, size: Ints, given_ns: Ints, ack: Ints, heard_ns: Ints) -> Any:
+    """Which duplicate acknowledgements answer data that was given in order.
 
-    From below data that is given later or never, or one for each needless copy.
+    From below data that is given later or never; or one for each needless copy, with the number that was due then.
     """
     if not len(seq):
         return np.zeros(len(ack), dtype=np.bool_)
@@ -117,13 +124,16 @@ def _in_order(seq: Ints, size: Ints, given_ns: Ints, ack: Ints, heard_ns: Ints) 
     given, end = given_ns[order][first], np.maximum.reduceat((seq + size)[order], first)
     place = np.searchsorted(begin, ack, side="right")
     above = np.append(np.minimum.accumulate(given[::-1])[::-1], _AFTER)[place]
-    filled = np.where((place > 0) & (end[place - 1] > ack), given[place - 1], _AFTER)
+    covered = np.append(-1, np.maximum.accumulate(end))[place] > ack
+    filled = np.where(covered, np.where(end[place - 1] > ack, given[place - 1], _BEFORE), _AFTER)
     explained = (above < filled) & (heard_ns >= above)
-    order = np.argsort(given_ns, kind="stable")
     copy = np.ones(len(seq), dtype=np.bool_)
-    copy[np.unique(seq[order], return_index=True)[1]] = False
-    left = np.flatnonzero(~explained)
-    explained[left] = np.searchsorted(given_ns[order][copy], heard_ns[left]) > np.arange(len(left))
+    copy[order[first]] = False
+    copied_ns = np.sort(given_ns[copy])
+    due = _highest(seq + size, given_ns, copied_ns)
+    for number in np.intersect1d(due, ack[~explained]).tolist():
+        left = np.flatnonzero(~explained & (ack == number))
+        explained[left] = np.searchsorted(copied_ns[due == number], heard_ns[left]) > np.arange(len(left))
     return explained
 
 

@@ -222,17 +222,22 @@ class _Search:
         table, frames = self.observed.segment_frames, self.observed.frames
         if table is None or frames is None or not len(rows):
             return NONE
-        time, arrival = self.observed.column("time_ns"), self.observed.arrival
+        links = np.unique(table["link"].to_numpy()[np.isin(table["segment"].to_numpy(), rows)])
         connection, sender = (int(self.observed.column(name)[rows[0]]) for name in ("connection", "sender"))
         direction = self.observed.direction(connection, sender)
-        sent = self.observed.rows_sent(direction) if direction else rows[:0]
+        if len(links) != 1 or direction is None:
+            return NONE
+        time, arrival = self.observed.column("time_ns"), self.observed.arrival
+        sent = self.observed.rows_sent(direction)
         later = sent[(time[sent] > one.end_ns) & (self.observed.arrived[sent] == 1) & (arrival[sent] >= 0)]
-        until = int(time[arrival[later]].min(initial=np.iinfo(np.int64).max))
-        number = self.index.first(("link-reset", "link-release"), one, one.end_ns, until)
+        over = int(self.observed.connections["end_ns"].iloc[connection])
+        until = int(time[arrival[later]].min(initial=max(over, one.end_ns)))
+        bearer = self.observed.bearer_number(int(links[0]))
+        number = self.index.first(("link-reset", "link-release"), one._replace(bearer=bearer), one.end_ns, until)
         if number == NONE:
             return NONE
-        links = table["link"].to_numpy()[np.isin(table["segment"].to_numpy(), rows)]
-        told = frames["time_ns"].to_numpy()[((frames["type"] == "MRW") & frames["link"].isin(links)).to_numpy()]
+        mine = ((frames["link"] == links[0]) & (frames["type"] == "MRW")).to_numpy()
+        told = frames["time_ns"].to_numpy()[mine]
         discarded = ((told >= one.start_ns) & (told <= self.found[number].end_ns)).any()
         return NONE if discarded else number
 

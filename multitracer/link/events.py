@@ -28,6 +28,10 @@ Ints = npt.NDArray[np.int64]
 RESET, FLOW_CONTROL, RELEASE = "reset", "flow-control", "release"
 
 
+TRANSIT_NS = 5_000_000_000
+"""What was sent longer ago is not what came: no link takes as long, also where logs' clocks are an instant apart."""
+
+
 class Interval(NamedTuple):
     """One interval of one bearer, in ns; `link` is the direction stopped, for a reset or release the bearer's first."""
 
@@ -134,15 +138,23 @@ def _resets(bearer: Bearer) -> Iterator[Interval]:
 
 def _as_sent(requests: list[_Mark], bearer: Bearer) -> list[_Mark]:
     """The requests without those that the peer's log has a second time, as they came, a link's transit later."""
-    own = bearer.frames[bearer.frames["sent"]].groupby(["link", "input"], observed=True)["time_ns"].agg(["min", "max"])
-    logs = [(*key, first, last) for key, first, last in zip(own.index, own["min"], own["max"], strict=True)]
-    return [
-        mark for mark in requests
-        if mark.what.startswith("EVENT")
-        or not any(
-            link == mark.link and log != mark.log and first <= mark.time_ns <= last for link, log, first, last in logs
-        )
-    ]  # fmt: skip
+    kept = bearer.frames[bearer.frames["type"].isin(RESET_TYPES) & bearer.frames["sent"]]
+    sent = set(zip(kept["input"].tolist(), kept["record"].tolist(), strict=True))
+    unheard: list[_Mark] = []
+    found = []
+    for mark in requests:
+        own = (mark.log, mark.record) in sent
+        twin = None if own or mark.what.startswith("EVENT") else next(
+            (other for other in unheard if (other.link, other.what) == (mark.link, mark.what)
+             and other.log != mark.log and other.time_ns >= mark.time_ns - TRANSIT_NS), None
+        )  # fmt: skip
+        if own:
+            unheard.append(mark)
+        if twin is None:
+            found.append(mark)
+        else:
+            unheard = [one for one in unheard if one.link != twin.link or one.time_ns > twin.time_ns]
+    return found
 
 
 class _Activity:

@@ -211,9 +211,10 @@ class TrueFindings:
         return max(known, key=known.count, default=None)
 
     def earlier(self, copy: Copy) -> Copy | None:
-        """The copy of the same segment that was sent before this one."""
-        transfer = next(one for one in self.accounting.transfers if one.flow is copy.segment.flow)
-        return transfer.earlier(copy)
+        """The copy of the same segment that was sent before this one; None of an end whose data is not followed."""
+        flow, end = copy.segment.flow, copy.segment.end
+        transfer = next((one for one in self.accounting.transfers if one.flow is flow and one.end == end), None)
+        return transfer.earlier(copy) if transfer is not None else None
 
     def loser(self, copy: Copy | None) -> Event | None:
         """What lost a packet."""

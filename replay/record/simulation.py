@@ -133,8 +133,9 @@ def _told(true: TrueFindings, first_ns: int) -> list[dict[str, Any]]:
 
 def _resend(one: Resend, first_ns: int, true: TrueFindings | None) -> dict[str, Any]:
     segment, root = one.copy.segment, one.root
-    if true is not None and root == "link-reset":  # or the link gave the earlier copy up by itself
-        loser = true.loser(true.earlier(one.copy))
+    before = true.earlier(one.copy) if true is not None and root == "link-reset" else None
+    if true is not None and before is not None:  # the link may have given the earlier copy up by itself
+        loser = true.loser(before)
         root = loser.kind if loser is not None else None
     return {
         "time_s": (one.copy.sent_ns - first_ns) / 1e9, "connection": segment.flow.number, "seq": segment.seq,

@@ -113,7 +113,10 @@ def test_a_request_repeated_while_data_is_in_flight_is_the_same_reset() -> None:
 
 
 def test_a_crossing_request_that_came_after_the_answer_is_the_same_reset() -> None:
-    """Both ends ask; the mobile answers first, and what it had sent before its own request comes in between."""
+    """Both ends ask; the mobile answers first, and what it had sent before its own request comes in between.
+
+    Where the mobile's log lacks its request, the one that came counts.
+    """
     mobile = frames(
         (0, True, "I RR"), (100, False, "SABM"), (110, True, "SABM"), (115, True, "UA"), (300, False, "UA"),
         (320, True, "I RR"),
@@ -125,6 +128,8 @@ def test_a_crossing_request_that_came_after_the_answer_is_the_same_reset() -> No
     network["link"] = network["link"].map({0: 1, 1: 0}).astype(network["link"].dtype)
     log = pd.concat([mobile, network], ignore_index=True).sort_values("time_ns", kind="stable", ignore_index=True)
     assert found(log) == [(RESET, 10, 115)]
+    lacking = log[~((log["type"] == "SABM") & (log["link"] == 0) & log["sent"])]
+    assert found(lacking) == [(RESET, 10, 115), (RESET, 200, 210)]
 
 
 def test_a_request_repeated_because_its_answer_was_lost_is_the_same_reset() -> None:
