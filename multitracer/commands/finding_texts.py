@@ -38,7 +38,8 @@ EXPLAINED = {
         "Before the reset there are polls without an answer, after it frame numbers that begin at 0 again. TCP notices "
         "nothing until its timer runs out, here 12 s after the link was back, and then resends what was flushed.",
         "The records of the first SABM or RESET and of its answer; `segments_lost`, `bytes_lost` and `records` are the "
-        "segments that it flushed, `standstill_s` the time without progress of TCP around it.",
+        "segments that it flushed, `standstill_s` the time without progress of TCP around it. What it flushed is left "
+        "out where an RLC entity had given up SDUs by itself since the reset before (MRW): the log does not tell all.",
         "Let the link persist for longer than outages last: raise N2 (24.022; `AT+CRLP`, XID) or MaxDAT (25.322). LTE "
         "and 5G have no reset: reaching maxRetxThreshold is a radio link failure, after which the connection is "
         "re-established. A short interface queue limits what a reset can flush.",

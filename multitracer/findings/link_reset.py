@@ -41,7 +41,7 @@ def _cost(observed: Observations, places: Any, link: int, start: int, end: int) 
     texts = []
     captured = direction.receiver_point >= 0
     lost = _lost(observed, direction, end) if captured else _undelivered(observed, direction, link, end)
-    if lost is not None:
+    if lost is not None and not _gave_up(observed, link, start, end):
         lost = lost[~_acknowledged(observed, link, lost, start)]
         flushed, others = _flushed(observed, places, lost, end)
         size = int(observed.column("payload_bytes")[flushed].sum())
@@ -87,11 +87,11 @@ def _lost(observed: Observations, direction: Direction, end: int) -> Any:
 def _undelivered(observed: Observations, direction: Direction, link: int, end: int) -> Any:
     """The same by the log of the link's far end: what it never had whole, though it had data sent later; None unknown.
 
-    The link sent them for the last time before this reset, and after the one before. What an RLC entity discards by
-    itself (SDU discard, 25.322 9.7.3) looks the same; a log that lacks what TCP acknowledged proves nothing.
+    The link sent them for the last time before this reset, and after the one before. A log that lacks what TCP
+    acknowledged proves nothing.
     """
-    table, frames, bearer = observed.segment_frames, observed.frames, observed.bearer(link)
-    if table is None or frames is None or (frames["link"].isin(bearer) & (frames["type"] == "MRW")).any():
+    table, bearer = observed.segment_frames, observed.bearer(link)
+    if table is None:
         return None
     sure = (table["matched_by"] == "payload") & (table["segment"] >= 0) & (table["payload_bytes"] > 0)
     table = table[(table["link"].isin(bearer) & sure).to_numpy()]
@@ -105,6 +105,20 @@ def _undelivered(observed: Observations, direction: Direction, link: int, end: i
     answers = observed.rows(direction.connection, direction.sender_point, 1 - direction.sender)
     understood = is_understood(carried_copies(table), int(observed.column("ack")[answers].max(initial=0)))
     return lost if understood else None
+
+
+def _gave_up(observed: Observations, link: int, start: int, end: int) -> bool:
+    """Whether an RLC entity gave up SDUs by itself since the reset before (25.322 9.7.3, 11.6).
+
+    An MRW tells of what it gave up until then; what it gives up while that is not answered, no frame tells.
+    """
+    frames = observed.frames
+    if frames is None:
+        return False
+    since = max((over for _, over in observed.resets(link) if over < start), default=np.iinfo(np.int64).min)
+    mine = frames["link"].isin(observed.bearer(link)) & (frames["type"] == "MRW")
+    told = frames["time_ns"].to_numpy()[mine.to_numpy()]
+    return bool(((told >= since) & (told <= end)).any())
 
 
 def _acknowledged(observed: Observations, link: int, lost: Any, start: int) -> Any:

@@ -309,9 +309,16 @@ def test_stray_arrivals_that_were_answered_are_undecided() -> None:
     assert "confirmed" not in set(found.loc[found["kind"] == "header-decompression-failure", "verdict"])
 
 
-@pytest.mark.parametrize(("acknowledges", "flushed"), [(0, 1), (3, 0)])
-def test_what_the_links_peer_had_acknowledged_no_reset_flushed(acknowledges: int, flushed: int) -> None:
-    """The second of three segments never came: its frame was acknowledged before the reset, or not."""
+@pytest.mark.parametrize(
+    ("acknowledges", "given_up_ms", "flushed"), [(0, None, 1), (3, None, 0), (0, 35, None), (0, 2, 1)]
+)
+def test_what_the_links_peer_had_acknowledged_no_reset_flushed(
+    acknowledges: int, given_up_ms: int | None, flushed: int | None
+) -> None:
+    """The second of three segments never came: its frame was acknowledged before the reset, or not.
+
+    Where an MRW told since the reset before, at 5 ms, that something was given up, that may have been too.
+    """
     sent = [Seen(sent=10 * n, came=None if n == 1 else 10 * n + 50, seq=1 + 1000 * n, size=1000) for n in range(3)]
     seen = scene(sent)
     rows = {one: int(row) for row, one in enumerate(seen.segments["seq"]) if seen.segments["point"].iat[row] == 0}
@@ -321,9 +328,11 @@ def test_what_the_links_peer_had_acknowledged_no_reset_flushed(acknowledges: int
     ))  # fmt: skip
     log = frames(*((10 * n + 1, True, "I RR", 0) for n in range(3)), (25, False, "RR", 0))
     log = log.assign(sn_unwrapped=[0, 1, 2, -1], nr=[0, 0, 0, acknowledges])
-    observed = replace(seen, segment_frames=carried, frames=log, link_intervals=intervals(("reset", 30, 40)))
-    found = find(observed).table
-    assert found.loc[found["kind"] == "link-reset", "evidence"].iat[0].get("segments_lost") == flushed
+    if given_up_ms is not None:
+        log = pd.concat([log, frames((given_up_ms, True, "MRW", 0))], ignore_index=True)
+    resets = intervals(("reset", 4, 5), ("reset", 30, 40))
+    found = find(replace(seen, segment_frames=carried, frames=log, link_intervals=resets)).table
+    assert found.loc[found["kind"] == "link-reset", "evidence"].iat[-1].get("segments_lost") == flushed
 
 
 @pytest.mark.parametrize(("protocol", "kept"), [("rlp", [0.015]), ("rlc-am", [])])
