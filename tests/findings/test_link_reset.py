@@ -1,0 +1,74 @@
+"""What a reset of the link is charged with, and to which connection."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from scenes import Seen, frames, intervals, scene, segment_frames
+
+from multitracer.findings import find
+
+DATA = [Seen(sent=t, came=t + 50, seq=1 + 1000 * n, size=1000) for n, t in enumerate(range(0, 200, 10))]
+
+
+@pytest.mark.parametrize(
+    ("acknowledges", "given_up_ms", "flushed"), [(0, None, 1), (3, None, 0), (0, 35, None), (0, 2, 1)]
+)
+def test_what_the_links_peer_had_acknowledged_no_reset_flushed(
+    acknowledges: int, given_up_ms: int | None, flushed: int | None
+) -> None:
+    """The second of three segments never came: its frame was acknowledged before the reset, or not.
+
+    Where an MRW told since the reset before, at 5 ms, that something was given up, that may have been too.
+    """
+    sent = [Seen(sent=10 * n, came=None if n == 1 else 10 * n + 50, seq=1 + 1000 * n, size=1000) for n in range(3)]
+    seen = scene(sent)
+    rows = {one: int(row) for row, one in enumerate(seen.segments["seq"]) if seen.segments["point"].iat[row] == 0}
+    carried = segment_frames(*(
+        {"sent": 10 * n, "first": 10 * n + 1, "last": 10 * n + 1, "segment": rows[1 + 1000 * n], "seq": 1 + 1000 * n}
+        for n in range(3)
+    ))  # fmt: skip
+    log = frames(*((10 * n + 1, True, "I RR", 0) for n in range(3)), (25, False, "RR", 0))
+    log = log.assign(sn_unwrapped=[0, 1, 2, -1], nr=[0, 0, 0, acknowledges])
+    if given_up_ms is not None:
+        log = pd.concat([log, frames((given_up_ms, True, "MRW", 0))], ignore_index=True)
+    resets = intervals(("reset", 4, 5), ("reset", 30, 40))
+    found = find(replace(seen, segment_frames=carried, frames=log, link_intervals=resets)).table
+    assert found.loc[found["kind"] == "link-reset", "evidence"].iat[-1].get("segments_lost") == flushed
+
+
+@pytest.mark.parametrize(
+    ("acknowledged", "kind", "matched_by", "flushed"),
+    [(1, "RR", "payload", 1), (2001, "RR", "payload", None), (1, "MRW", "payload", None), (1, "RR", "bytes", None)],
+)
+def test_without_a_capture_at_the_receiver_the_log_tells_what_a_reset_flushed(
+    acknowledged: int, kind: str, matched_by: str, flushed: int | None
+) -> None:
+    """Of three segments the second was never whole; TCP must not have acknowledged it, nor the link discarded any.
+
+    Sizes alone do not tell which packets were which.
+    """
+    sent = [Seen(sent=10 * n, seq=1 + 1000 * n, size=1000) for n in range(3)]
+    seen = scene([*sent, Seen(sent=0, came=15, sender=1, ack=acknowledged)])
+    carried = segment_frames(
+        {"sent": 0, "first": 1, "last": 2, "delivered": 5, "segment": 0},
+        {"sent": 10, "first": 12, "last": 18, "segment": 2, "seq": 1001},
+        {"sent": 20, "first": 60, "last": 70, "delivered": 75, "segment": 4, "seq": 2001},
+    ).assign(matched_by=matched_by)
+    points = ("receiver_point", "sender_point")
+    alone = [one._replace(**{name: -1}) for one, name in zip(seen.directions, points, strict=True)]
+    observed = replace(
+        seen, directions=alone, segment_frames=carried, frames=frames((3, True, kind, 0)),
+        link_intervals=intervals(("reset", 20, 40)),
+    )  # fmt: skip
+    found = find(observed).table
+    assert found.loc[found["kind"] == "link-reset", "evidence"].iat[0].get("segments_lost") == flushed
+
+
+def test_a_reset_is_attributed_to_an_open_connection() -> None:
+    """A reset before the only connection began did not affect it."""
+    early = scene(DATA, link_intervals=intervals(("reset", -5000, -4000)))
+    found = find(early).table
+    assert found.loc[found["kind"] == "link-reset", "connection"].tolist() == [-1]
