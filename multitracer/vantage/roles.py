@@ -37,7 +37,7 @@ def find_roles(segments: pd.DataFrame, rows: Sequence[Ints]) -> list[str | None]
     columns = _columns(segments)
     if len(rows) == 1:  # those of all segments, which need not be listed
         connection, sender = largest(segments)
-        own = np.flatnonzero(columns["connection"] == connection)[:_MOST_SEGMENTS]
+        own = _first_rows(columns["connection"], connection)
         return [_role({name: column[own] for name, column in columns.items()}, sender)]
     most = _Largest(segments)
     ends = [most.at(own) for own in rows]
@@ -62,6 +62,16 @@ def nearest_to_sender(segments: pd.DataFrame, rows: Sequence[Ints], forced: Mapp
 
 def _columns(segments: pd.DataFrame) -> Columns:
     return {name: segments[name].to_numpy() for name in _COLUMNS}
+
+
+def _first_rows(connections: Ints, connection: int) -> Ints:
+    """A connection's first rows among all segments, which are looked through in parts: mostly the first one will do."""
+    found: list[Ints] = []
+    for start in range(0, len(connections), 2 * _MOST_SEGMENTS):
+        if sum(map(len, found)) >= _MOST_SEGMENTS:
+            break
+        found.append(start + np.flatnonzero(connections[start : start + 2 * _MOST_SEGMENTS] == connection))
+    return np.concatenate([np.empty(0, dtype=np.int64), *found])[:_MOST_SEGMENTS]
 
 
 def _first_segments(columns: Columns, connection: int, rows: Ints) -> Columns:

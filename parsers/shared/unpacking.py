@@ -13,8 +13,9 @@ from typing import Any
 
 from multitracer.model.trace import Skip
 
-PIECE_BYTES = 1 << 20
-"""The most octets that are unpacked at once."""
+PIECE_BYTES = 1 << 17
+"""The most octets that are read or unpacked at once. glibc takes larger objects from the system anew each time, which
+then clears every page of them: that takes as long as reading."""
 MOST_LAYERS = 4
 """How often a file may have been compressed; what is deeper inside is left packed, and so no known format."""
 _XZ_MEMORY_BYTES = 192 << 20
