@@ -34,6 +34,7 @@ from multitracer.accounting.path_rate import (
     one_rate,
     sample_rates,
 )
+from multitracer.accounting.receiver_view import window_was_open
 from multitracer.accounting.sending_events import (
     BATCH,
     BUSY,
@@ -42,6 +43,7 @@ from multitracer.accounting.sending_events import (
     LAST_ACKED_NS,
     LISTS,
     NO,
+    UNKNOWN,
     UNSURE_BUSY,
     YES,
     Capture,
@@ -238,7 +240,13 @@ def limit_directions(
         begin, stop = directions.begin[number], directions.stop[number]
         events, state = room.events, room.state
         start_state(state, events.counts, directions.beside_receiver[number], directions.arrivals[number])
-        follow(order[begin:stop], words[begin:stop], end & 1, capture, blocks, events, state)
+        rows, packed = order[begin:stop], words[begin:stop]
+        if directions.beside_receiver[number] and window_was_open(rows, packed, end & 1, capture, state):
+            found.times[end, 0], found.times[end, 1] = state[FIRST_NS], state[LAST_ACKED_NS]
+            if state[LAST_ACKED_NS] > state[FIRST_NS]:
+                found.shares[end, :], found.shares[end, UNKNOWN] = 0.0, 1.0
+            continue
+        follow(rows, packed, end & 1, capture, blocks, events, state)
         found.times[end, 0], found.times[end, 1] = state[FIRST_NS], state[LAST_ACKED_NS]
         if state[LAST_ACKED_NS] <= state[FIRST_NS]:
             continue

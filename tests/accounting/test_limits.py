@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from sending import Segment, ack, again, blocks, data, judged, syn_ack, table
 from two_ends import MS, START, Path, transfer
 
+from multitracer.accounting import limits as limits_of_directions
 from multitracer.accounting import sending_events
 from multitracer.accounting.limits import Told, find_limits
 from multitracer.compute import kernels
@@ -313,6 +314,31 @@ def test_the_receivers_capture_alone_tells_a_closed_window_only() -> None:
     script = (data(0, 1, 101), ack(1, 101, window=0), ack(500, 101), data(600, 101, 201), ack(601, 201))
     limits = found(*script, paths=paths_of(len(script), sender=NOWHERE, receiver=0))
     assert milliseconds(limits) == {"receiver_window": 499, "unknown": 102}
+
+
+WINDOWS = st.sampled_from([0, 99, 500])
+STEPS = st.lists(
+    st.tuples(st.booleans(), st.integers(0, 40), st.integers(0, 600), st.integers(1, 120), WINDOWS),
+    min_size=1, max_size=25,
+)  # fmt: skip
+
+
+@settings(deadline=None, max_examples=200)
+@given(STEPS)
+def test_from_beside_the_receiver_an_open_window_leaves_all_unknown(steps: list[tuple[int, ...]]) -> None:
+    """Times and shares are those that following the rows one by one gives, whatever is sent and acknowledged."""
+    times = np.cumsum([wait for _, wait, *_ in steps]).tolist()
+    script = [
+        data(at, number, number + size) if sends else ack(at, number, window=window)
+        for at, (sends, _, number, size, window) in zip(times, steps, strict=True)
+    ]
+    paths = paths_of(len(script), sender=NOWHERE, receiver=0)
+    short = found(*script, paths=paths)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits_of_directions, "window_was_open", lambda *_: False)
+        whole = found(*script, paths=paths)
+    for name in ("shares", "start_ns", "end_ns"):
+        np.testing.assert_array_equal(getattr(short, name), getattr(whole, name))
 
 
 def test_an_end_without_acknowledged_data_has_no_limits() -> None:
