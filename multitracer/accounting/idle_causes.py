@@ -90,12 +90,14 @@ class Waits(NamedTuple):
 
 
 def recoveries(
-    sent: Sending, segments: pd.DataFrame, rows: Any, sender: int, resent: pd.DataFrame, carried: Carried
-) -> Waits:
+    sent: Sending, segments: pd.DataFrame, rows: Any, sender: int, resent: pd.DataFrame, carried: Carried,
+    answers_lost: Any = False,
+) -> Waits:  # fmt: skip
     """When TCP waited for a timer or repaired a loss.
 
     A repair ends when all that had been sent before the retransmission is acknowledged. The time before a needless
-    one is a wait for its timer only if other data that was outstanding had been lost, or no acknowledgement came back.
+    one is a wait for its timer only if other data that was outstanding had been lost, or no acknowledgement came back:
+    none did of those whose `answers_lost` captures beside both ends show.
     """
     own = segments.take(rows)
     times = own["time_ns"].to_numpy()
@@ -109,11 +111,12 @@ def recoveries(
     by_timer = resent["trigger"].isin(("timeout", "probe")).to_numpy()
     in_doubt = by_timer & ((resent["spurious"] == "unknown") & (resent["late_ack"] != 1)).to_numpy()
     in_doubt[in_doubt] = ~_on_its_way(resent[in_doubt], segments, carried)
-    columns = (resent[name].tolist() for name in ("time_ns", "spurious", "late_ack"))
-    for when, needless, late_ack, timer, doubt in zip(*columns, by_timer.tolist(), in_doubt.tolist(), strict=True):
+    due = (resent["spurious"] == "no").to_numpy() | (resent["late_ack"] == 0).to_numpy() | answers_lost
+    columns = (resent["time_ns"].to_numpy(), due, by_timer, in_doubt)
+    for when, right, timer, doubt in zip(*(column.tolist() for column in columns), strict=True):
         at = int(np.searchsorted(times, when))
         before = max(at - 1, 0)
-        missing = needless == "no" or late_ack == 0 or bool(((covered[before] <= lost) & (lost < top[before])).any())
+        missing = right or bool(((covered[before] <= lost) & (lost < top[before])).any())
         waited = int(waited_from[before]), when
         if timer and at > 0 and missing:
             sure.append(waited)

@@ -19,6 +19,7 @@ import numpy as np
 from multitracer.accounting.air_time import FramesOnAir, SentBytes, enter_packets, frame_parts, frames_on_air
 from multitracer.accounting.idle_causes import Carried, congestion_window, idle_causes, recoveries, sending
 from multitracer.accounting.intervals import Ints, Timeline, covers, union
+from multitracer.accounting.lost_answers import answers_lost
 from multitracer.accounting.waiting import Occupied, data_waiting
 from multitracer.correlation.headers import Header, header
 from multitracer.link.events import FLOW_CONTROL, RESET
@@ -238,7 +239,8 @@ def _idle_layers_of(
     table = table[table["connection"] == connection]
     own = table["sender"] == name
     carried = Carried(table[own & (table["link"] == link)], table[~own])
-    waits = recoveries(sent, transfer.segments, rows, sender, resent, carried)
+    lost = answers_lost(resent, transfer.segments, connection, sender, transfer.paths, transfer.groups)
+    waits = recoveries(sent, transfer.segments, rows, sender, resent, carried, lost)
     layers = idle_causes(sent, cwnd, waits, {**CODES, "unknown": IDLE_UNKNOWN})
     return [_clipped(layer, sent.first_ns, sent.last_acked_ns) for layer in layers]
 

@@ -187,7 +187,10 @@ class _Search:
         return self.index.most_overlap(kinds, one, one.start_ns, one.end_ns)
 
     def _recovery_of(self, one: Finding) -> int:
-        """What resent when the timer expired that was waited for; else what resent last before, and began a repair."""
+        """What resent when the timer expired that was waited for; else what resent last before, and began a repair.
+
+        Nobody waited for a timer that expired though all that was outstanding, or its acknowledgement, was on its way.
+        """
         trip = max(self.observed.link_rtt_ns or 0, self.observed.rtt_ns(one.connection))
         time, timer = self.columns["time_ns"], np.isin(self.columns["trigger"].astype(str), _BY_TIMER)
         segment, main = self.columns["segment"], self.observed.main_direction
@@ -197,10 +200,23 @@ class _Search:
         own = (self.columns["connection"] == main.connection) & (segment >= 0)
         own[own] = self.observed.column("sender")[segment[own]] == main.sender
         ended = np.flatnonzero(own & timer & (time > one.start_ns) & (time <= one.end_ns + trip))
+        ended = ended[[self._was_due(row) for row in ended.tolist()]] if len(ended) else ended
         begun = np.flatnonzero(own & (time <= one.start_ns))
         ended, begun = (rows[np.argsort(time[rows], kind="stable")] for rows in (ended, begun))
         rows = ended[:1] if len(ended) else begun[-1:]
         return int(self.finding_of[rows[0]]) if len(rows) else NONE
+
+    def _was_due(self, row: int) -> bool:
+        """Whether a timer had to expire: it was no spurious timeout, or something else outstanding had been lost."""
+        if self.found[self.finding_of[row]].kind != "spurious-timeout":
+            return True
+        time, when = self.columns["time_ns"], self.columns["time_ns"][row]
+        known = np.flatnonzero((self.columns["spurious"] == "no") & (time > when) & (self.copy >= 0))
+        same = self.columns["connection"][known] == self.columns["connection"][row]
+        lost = self.copy[known[same]]
+        sender = self.observed.column("sender")
+        own = lost[sender[lost] == sender[self.columns["segment"][row]]]
+        return bool((self.observed.column("time_ns")[own] < when).any())
 
     def _cause_of_loss(self, number: int, one: Finding) -> int:
         """What lost most of the same segments and says where; of others what flushed the link then."""

@@ -140,11 +140,11 @@ def _acknowledged(observed: Observations, link: int, lost: Any, start: int) -> A
     mine = table[((table["link"] == one) & (table["first_frame_ns"] >= 0)).to_numpy()].sort_values("first_frame_ns")
     begins = mine["first_frame_ns"].to_numpy()
     time, number, epoch = (own[name].to_numpy() for name in ("time_ns", "sn_unwrapped", "epoch"))
-    # The last frame of a packet is at the latest the first of the packet behind it.
-    behind = np.minimum(np.searchsorted(time, np.append(begins[1:], begins[-1:])), len(own) - 1)
-    current = epoch[max(int(np.searchsorted(time, start)) - 1, 0)]
-    done = (number[behind] < lowest) & (epoch[behind] == current)
-    return np.isin(lost, mine["segment"].to_numpy()[:-1][done[:-1]])
+    # The last frame of a packet is at the latest the first of the packet behind it, and the last before the reset.
+    latest = max(int(np.searchsorted(time, start)) - 1, 0)
+    behind = np.minimum(np.searchsorted(time, np.append(begins[1:], np.iinfo(np.int64).max)), latest)
+    done = (number[behind] < lowest) & (epoch[behind] == epoch[latest]) & (begins < start)
+    return np.isin(lost, mine["segment"].to_numpy()[done])
 
 
 def _said(flushed: int, size: int, others: int, *, likely: bool) -> list[str]:

@@ -127,7 +127,7 @@ def repairs(transfer: Transfer) -> Iterator[tuple[Resend, tuple[int, int]]]:
     for one in transfer.resends:
         at = one.copy.sent_ns
         waits = one.trigger == TIMEOUT and transfer.waits_for_timer(one)
-        yield one, (transfer.waited_from(at) if waits else at, transfer.repaired(at))
+        yield one, (transfer.waited_from(at) if waits else at, transfer.repaired(one.copy))
 
 
 def accounting_of(run_side: SideTruth | None, largest: Transfer | None) -> LinkAccounting | None:

@@ -277,12 +277,15 @@ class TrueFindings:
         return self._most(("link-outage", "receiver-window-limited"), start, end)
 
     def _repairing(self, start: int, end: int) -> Event | None:
-        """The resend by a timer that ended the wait; else the latest before, whose repair goes on."""
+        """The resend by the timer that was waited for; else the latest before, whose repair goes on.
+
+        What the link did meanwhile may divide the wait.
+        """
         spans = [
             (one.copy.sent_ns, one, begin, stop)
             for transfer in self.accounting.transfers for one, (begin, stop) in repairs(transfer)
         ]  # fmt: skip
-        ended = [(at, one) for at, one, begin, _ in spans if start < at <= end and begin < at]
+        ended = [(at, one) for at, one, begin, _ in spans if begin < end and start < at and begin < at]
         going_on = [(at, one) for at, one, _, stop in spans if at <= start < stop]
         near = [min(ended, key=_when)] if ended else [max(going_on, key=_when)] if going_on else []
         return next((event for _, one in near for event in self.of_kinds(*RESENDS) if one in event.resends), None)

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import accumulate, islice
 
 from multitracer.model.limits import LIMITS
 from multitracer.replay.arq import notes
@@ -137,8 +137,9 @@ class Transfer:
         return min((each.came_ns for each in before if each.came_ns is not None), default=None)
 
     def _answers(self, one: Resend) -> list[Copy]:
-        """What acknowledges a segment and was sent after an earlier copy had come, before the resend did."""
-        came, end = self._first_arrival(one.copy), one.copy.came_ns
+        """What acknowledges a segment and was sent after an earlier copy had come, before the resend or a later did."""
+        came, same = self._first_arrival(one.copy), self.sendings[one.copy.packet.seq]
+        end = min((each.came_ns for each in same[same.index(one.copy) :] if each.came_ns is not None), default=None)
         if came is None:
             return []
         return [
@@ -166,10 +167,20 @@ class Transfer:
         outstanding = any(one.packet.seq >= una and one.sent_ns < news for one in self.copies)
         return news if outstanding else min(first, at)
 
-    def repaired(self, at: int) -> int:
-        """When all was acknowledged that had been sent at a time."""
-        top = max(one.packet.seq for one in self.copies if one.sent_ns <= at) + 1
+    def repaired(self, copy: Copy) -> int:
+        """When all was acknowledged that had been sent up to a segment.
+
+        Acknowledgements that come at one instant let more be sent at that instant, after it: its repair does not wait
+        for that.
+        """
+        top = self._tops[id(copy)] + 1
         return next((one.time_ns for one in self.states if one.seen.una >= top), self.session[1])
+
+    @cached_property
+    def _tops(self) -> dict[int, int]:
+        """Of each copy, the highest segment that had been sent with it or before."""
+        highest = accumulate((one.packet.seq for one in self.copies), max)
+        return {id(one): top for one, top in zip(self.copies, highest, strict=True)}
 
 
 def transfers(run: SimulatedRun) -> list[Transfer]:
@@ -317,10 +328,10 @@ def _repairs(transfer: Transfer) -> Iterator[tuple[str, Spans]]:
     for one in transfer.resends:
         at = one.copy.sent_ns
         if one.trigger == TIMEOUT:
-            wait, over = transfer.waited_from(at), transfer.repaired(at)
+            wait, over = transfer.waited_from(at), transfer.repaired(one.copy)
         if one.spurious:
             continue
-        end = transfer.repaired(at)
+        end = transfer.repaired(one.copy)
         if one.trigger == TIMEOUT:
             by_timer.append((transfer.waited_from(at), end))
         elif one.trigger == RECOVERY and at < over:

@@ -14,6 +14,7 @@ from multitracer.compute import kernels
 from multitracer.model.errors import UsageError
 from multitracer.replay.arq import notes
 from multitracer.replay.arq.notes import Log
+from multitracer.replay.arq.rlp.state import FLUSH
 from multitracer.replay.record.tcp_packets import (
     IP_BYTES,
     MOST_WINDOW,
@@ -228,6 +229,11 @@ class _Story:
         self.run = run
         self._events, self._current = 0, dict[int, int]()
         self._sent: dict[tuple[int, ...], deque[Copy]] = defaultdict(deque)
+        self._rlp = run.scenario.word("link.protocol") == "rlp"
+        self._offered = [0, 0]
+        self._under_way: tuple[dict[int, int], dict[int, int]] = {}, {}
+        """Of each side, by SDU what its end is in the stream of all octets that it was offered."""
+        self._partly_flushed: set[tuple[int, int]] = set()
 
     def read(self, kept: journal.Journal, log: Log) -> None:
         """The next part."""
@@ -279,13 +285,30 @@ class _Story:
 
     def _take_link(self, one: LinkRow) -> None:
         self.run.link.append(one)
-        if one.what == TCP_FLOW and one.event in (notes.DELIVERED, notes.LOST):
+        if one.event == notes.OFFERED:
+            self._offered[one.side] += one.octets
+            self._under_way[one.side][one.number] = self._offered[one.side]
+        elif one.event in (notes.DELIVERED, notes.LOST):
             side = 1 - one.side if one.event == notes.DELIVERED else one.side
-            copy = self.run.given.get((side, one.number))
+            self._under_way[side].pop(one.number, None)
+            copy = self.run.given.get((side, one.number)) if one.what == TCP_FLOW else None
             if copy is not None and one.event == notes.DELIVERED:
                 copy.delivered_ns = one.time_ns
+                if (side, one.number) in self._partly_flushed:
+                    copy.lost_ns = None
             elif copy is not None:
                 copy.lost_ns = one.time_ns
+        elif self._rlp and one.event == FLUSH:
+            self._flush(one)
+
+    def _flush(self, one: LinkRow) -> None:
+        """What a reset gave up a part of is lost, whatever its peer had acknowledged of it and delivered wrongly."""
+        waiting = self._under_way[one.side]
+        for number in [number for number, end in waiting.items() if one.number - one.octets < end <= one.number]:
+            copy = self.run.given.get((one.side, number))
+            if copy is not None and copy.lost_ns is None:
+                copy.lost_ns = one.time_ns
+                self._partly_flushed.add((one.side, number))
 
 
 def _key(packet: Packet) -> tuple[int, ...]:

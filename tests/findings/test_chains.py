@@ -69,6 +69,22 @@ def test_an_idle_link_in_a_repair_is_the_resends_that_ended_the_wait_or_began_th
     assert find_chains([first, doubtful, *idle], observed).caused_by.tolist()[2:] == [0, -1, -1]
 
 
+def test_nobody_waited_for_a_timer_whose_data_was_on_its_way() -> None:
+    """An idle link before a spurious timeout belongs to the repair that had begun before, one after it to that."""
+    resent = retransmissions({"ms": 0, "trigger": "fast"}, {"ms": 500, "spurious": "yes"})
+    resent["segment"] = 0
+    repairs = [
+        Finding(kind, "sender", 0, at(ms), at(ms), "confirmed", "because", {}, resends=(row,))
+        for row, (kind, ms) in enumerate((("fast-retransmit", 0), ("spurious-timeout", 500)))
+    ]
+    idle = [
+        Finding("idle-link", "sender", -1, at(since), at(until), "confirmed", "because", {"cause": "idle_recovery"})
+        for since, until in ((300, 502), (900, 1000))
+    ]
+    observed = scene([Seen(sent=0, came=50, seq=1, size=1000)], retransmissions=resent)
+    assert find_chains([*repairs, *idle], observed).caused_by.tolist()[2:] == [0, 1]
+
+
 def test_an_idle_link_is_not_charged_with_the_other_ends_resends() -> None:
     """The link's data is the client's: what the server sent again, later than the client, began no repair of it."""
     seen = [Seen(sent=0, came=50, size=9000), Seen(sent=100, came=150, sender=1, size=500)]

@@ -14,16 +14,17 @@ DATA = [Seen(sent=t, came=t + 50, seq=1 + 1000 * n, size=1000) for n, t in enume
 
 
 @pytest.mark.parametrize(
-    ("acknowledges", "given_up_ms", "flushed"), [(0, None, 1), (3, None, 0), (0, 35, None), (0, 2, 1)]
+    ("lost", "acknowledges", "given_up_ms", "flushed"),
+    [(1, 0, None, 1), (1, 3, None, 0), (1, 0, 35, None), (1, 0, 2, 1), (2, 2, None, 1), (2, 3, None, 0)],
 )
 def test_what_the_links_peer_had_acknowledged_no_reset_flushed(
-    acknowledges: int, given_up_ms: int | None, flushed: int | None
+    lost: int, acknowledges: int, given_up_ms: int | None, flushed: int | None
 ) -> None:
-    """The second of three segments never came: its frame was acknowledged before the reset, or not.
+    """The second or last of three segments never came: its frame was acknowledged before the reset, or not.
 
     Where an MRW told since the reset before, at 5 ms, that something was given up, that may have been too.
     """
-    sent = [Seen(sent=10 * n, came=None if n == 1 else 10 * n + 50, seq=1 + 1000 * n, size=1000) for n in range(3)]
+    sent = [Seen(sent=10 * n, came=None if n == lost else 10 * n + 50, seq=1 + 1000 * n, size=1000) for n in range(3)]
     seen = scene(sent)
     rows = {one: int(row) for row, one in enumerate(seen.segments["seq"]) if seen.segments["point"].iat[row] == 0}
     carried = segment_frames(*(

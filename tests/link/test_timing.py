@@ -67,6 +67,15 @@ def test_the_round_trip_is_to_the_answer_that_acknowledges_the_frame() -> None:
     assert measured.rtt_ns == 137 * MS
 
 
+@pytest.mark.parametrize(("protocol", "found_ms"), [("rlp", 137), ("rlc-umts", 45)])
+def test_of_rlp_one_answer_in_a_hundred_may_name_another_frame(protocol: str, found_ms: int) -> None:
+    """Its numbers come round within a window: an old answer may have the number of a frame sent later."""
+    sent = [(10 * n, n % 62) for n in range(200)]
+    answers = [(10 * n + 137, (n + 1) % 62) for n in range(200)]
+    answers = sorted([*answers, (1125, (108 + 1) % 62)])
+    assert timing(log(sent, answers), 0, 1, protocol).rtt_ns == found_ms * MS
+
+
 def test_frames_that_wait_for_answers_are_not_back_to_back() -> None:
     """Their spacing is the round trip, which says nothing of how long a frame lasts; a header does."""
     waiting = log([(60 * n, n) for n in range(20)], [(60 * n + 50, n + 1) for n in range(20)])

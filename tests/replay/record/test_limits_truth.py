@@ -50,3 +50,11 @@ def test_what_is_acknowledged_after_a_resend_is_no_round_trip(again: Any, trips:
     """Karn's algorithm: it may have waited for what was sent again, but not for what it set off itself."""
     copies = (copy(0, 1), copy(0, 2), *([again] if again else []))
     assert list(limits_truth.Transfer._trips(transfer("sr", *copies, states=(acknowledged(100, 3),)))) == trips
+
+
+def test_a_repair_does_not_wait_for_what_was_sent_after_it_at_its_instant() -> None:
+    """Acknowledgements that come at one instant let more be sent then."""
+    copies = [copy(0, seq) for seq in (1, 2, 3)] + [copy(50, 1, 1), copy(50, 4)]
+    made = transfer("sr", *copies, states=(acknowledged(100, 4), acknowledged(200, 5)))
+    made._tops = limits_truth.Transfer._tops.func(made)  # type: ignore[attr-defined]
+    assert [limits_truth.Transfer.repaired(made, one) for one in copies[3:]] == [100, 200]
