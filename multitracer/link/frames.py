@@ -46,8 +46,9 @@ _OTHER, _DATA, _RESET, _DONE, _ACTIVE, _RELEASE = range(6)
 _WHOLE = np.int64(1) << 40
 
 # Columns of `state`, one row per link, for one log; _RESETS is counted in the row of a bearer's lower link.
-_NEXT, _EXPECTED, _FIRST, _STARTED, _EPOCH, _OPEN, _BEGAN, _WAS_ACTIVE, _RESETS = range(9)
-_STATES = 9
+# _AGAIN: how often an end has counted anew by itself since the reset before.
+_NEXT, _EXPECTED, _FIRST, _STARTED, _EPOCH, _OPEN, _BEGAN, _WAS_ACTIVE, _RESETS, _AGAIN, _RELEASED = range(11)
+_STATES = 11
 
 
 def number_frames(frames: pd.DataFrame, links: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
@@ -197,33 +198,52 @@ def restart_numbers(end: int, bearer: int, state: Any, seen: Any) -> None:
     """Restart the numbers of direction `end`, unless it has done so since the bearer's last reset."""
     if state[end, _EPOCH] != state[bearer, _RESETS]:
         state[end, _EPOCH] = state[bearer, _RESETS]
-        state[end, _STARTED] = 0
-        seen[2 * end, :] = -1
-        seen[2 * end + 1, :] = -1
+        state[end, _AGAIN] = 0
+        forget_numbers(end, state, seen)
 
 
 @kernel
-def follow_reset(kind: int, own: int, other: int, state: Any, seen: Any) -> None:
+def forget_numbers(end: int, state: Any, seen: Any) -> None:
+    """The next number of direction `end` is its first."""
+    state[end, _STARTED] = 0
+    seen[2 * end, :] = -1
+    seen[2 * end + 1, :] = -1
+
+
+@kernel
+def count_reset(own: int, other: int, state: Any) -> None:
+    """A reset of the bearer of two directions begins: an epoch that neither of them has had."""
+    state[min(own, other), _RESETS] += 1 + max(state[own, _AGAIN], state[other, _AGAIN])
+    state[own, _WAS_ACTIVE] = state[other, _WAS_ACTIVE] = 0
+
+
+@kernel
+def follow_reset(kind: int, own: int, other: int, narrow: bool, state: Any, seen: Any) -> None:
     """Follow resets through one frame; crossing requests, and retransmitted ones, are the same reset.
 
     An end that waits for the answer to its request sends nothing else. So a request from an end that
     sent nothing else since its last request is a retransmission, whether or not the log has the answer.
+    In RLP, which does not tell it from a new one (24.022 5.2.2.1), its peer counts anew whenever it answers.
     """
     bearer = min(own, other)
     if kind == _RELEASE:
         state[own, _WAS_ACTIVE] = state[other, _WAS_ACTIVE] = 0
         state[own, _OPEN] = state[other, _OPEN] = 0
+        state[own, _RELEASED] = state[other, _RELEASED] = 1
     elif kind == _RESET:
+        state[own, _RELEASED] = state[other, _RELEASED] = 0
         active = state[own, _WAS_ACTIVE] == 1 or (state[own, _BEGAN] == 0 and state[other, _WAS_ACTIVE] == 1)
         if active and state[own, _OPEN] == 0 and state[other, _OPEN] == 0:
-            state[bearer, _RESETS] += 1
-            state[own, _WAS_ACTIVE] = state[other, _WAS_ACTIVE] = 0
+            count_reset(own, other, state)
         state[own, _OPEN] = state[own, _BEGAN] = 1
         restart_numbers(own, bearer, state, seen)
     elif kind == _DONE:
         if state[other, _OPEN] == 1:
             state[other, _OPEN] = 0
             restart_numbers(own, bearer, state, seen)
+        if narrow and state[own, _STARTED] == 1 and state[own, _RELEASED] == 0:
+            state[own, _AGAIN] += 1
+            forget_numbers(own, state, seen)
     elif kind != _OTHER and state[own, _EPOCH] == state[bearer, _RESETS]:
         state[own, _WAS_ACTIVE], state[own, _BEGAN] = 1, 0
         if state[own, _OPEN] == 1:
@@ -266,16 +286,15 @@ def number_rows(
         while event < len(resets.record) and resets.record[event] < frames.record[row]:
             end = resets.link[event]
             bearer = min(end, reverse[end])
-            state[bearer, _RESETS] += 1
+            count_reset(end, reverse[end], state)
             restart_numbers(end, bearer, state, seen)
             restart_numbers(reverse[end], bearer, state, seen)
-            state[end, _WAS_ACTIVE] = state[reverse[end], _WAS_ACTIVE] = 0
             event += 1
         own = frames.link[row]
         if own < 0:
             continue
-        follow_reset(frames.code[row], own, reverse[own], state, seen)
-        made.epoch[row] = state[own, _EPOCH]
+        follow_reset(frames.code[row], own, reverse[own], numbers.narrow[own], state, seen)
+        made.epoch[row] = state[own, _EPOCH] + state[own, _AGAIN]
         # A number too large for its field is a damaged record: it would be outside `seen`.
         if frames.code[row] == _DATA and 0 <= frames.sn[row] < numbers.modulus[own]:
             number_frame(row, own, frames, numbers, log, made)
@@ -289,7 +308,7 @@ def number_frame(row: int, own: int, frames: FrameColumns, numbers: LinkNumbers,
     if state[_STARTED] == 0:
         state[_STARTED] = 1
         # A log may begin in the middle of a session; after a reset numbers begin at 0.
-        state[_FIRST] = sn if state[_EPOCH] == 0 else 0
+        state[_FIRST] = sn if state[_EPOCH] + state[_AGAIN] == 0 else 0
         state[_NEXT] = state[_EXPECTED] = state[_FIRST]
     value = unwrap(sn, size, narrow, frames.sent[row], state, seen[place])
     if value < 0:

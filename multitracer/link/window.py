@@ -73,7 +73,20 @@ def _ends(
     back = back[~back["type"].isin(ASKING_TYPES)]
     if str(links["protocol"].iloc[link]) == "rlp":
         back = back[_heeded(sent, back)]
-    return (own, back) if len(own) and len(back) else None
+    return (own, back.assign(epoch=_epochs_acknowledged(own, back))) if len(own) and len(back) else None
+
+
+def _epochs_acknowledged(own: pd.DataFrame, back: pd.DataFrame) -> Ints:
+    """The epoch of whose frames each acknowledgement tells.
+
+    It is that in which it was sent; but RLP's entity that answers a repeated request counts its frames anew once more,
+    and its peer does not.
+    """
+    epoch, time = back["epoch"].to_numpy().astype(np.int64), back["time_ns"].to_numpy()
+    for alone in np.setdiff1d(own["epoch"].to_numpy(), epoch).tolist():
+        before = epoch[epoch < alone].max(initial=-1)
+        epoch[(epoch == before) & (time >= own["time_ns"].to_numpy()[own["epoch"].to_numpy() == alone].min())] = alone
+    return epoch
 
 
 def _largest_kept(time: Ints, open_: Ints, sent: Ints) -> int:

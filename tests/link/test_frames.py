@@ -120,6 +120,17 @@ def test_what_was_in_flight_when_a_reset_began_keeps_its_epoch() -> None:
     assert frames["transmission"].tolist()[7] == 0
 
 
+def test_who_answers_a_repeated_request_after_it_had_sent_data_counts_anew_once_more() -> None:
+    """RLP's peer does not: it has had its answer. The next reset is one for both again."""
+    request, answer = (False, "SABM", -1), (True, "UA", -1)
+    frames = log(
+        *sent(5, 6), request, answer, *sent(0, 1), request, answer, *sent(0, 1), (False, "I RR", 0),
+        request, answer, *sent(0), (False, "I RR", 0),
+    )  # fmt: skip
+    assert frames["epoch"].tolist() == [0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 1, 3, 3, 3, 3]
+    assert set(frames.loc[frames["sent"] & (frames["sn_unwrapped"] >= 0), "transmission"]) == {0}
+
+
 def test_setting_a_link_up_is_no_reset() -> None:
     """The numbers after it are of the first epoch."""
     frames = log((True, "SABM", -1), (False, "UA", -1), *sent(0, 1), (False, "I RR", 0))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from multitracer.link.window import lowest_open
+import pandas as pd
+
+from multitracer.link.window import acknowledged, lowest_open
 
 
 def test_what_is_missing_below_the_acknowledgement_is_open() -> None:
@@ -16,3 +18,17 @@ def test_what_is_missing_above_the_acknowledgement_opens_nothing() -> None:
     """An acknowledgement that names the first missing number acknowledges nothing after it."""
     assert lowest_open(1564, [1564, 1774, 1782], 4096) == 1564
     assert lowest_open(4090, [2, 5], 4096) == 4090
+
+
+def test_who_counted_anew_alone_is_acknowledged_in_its_peers_epoch() -> None:
+    """RLP's entity that answered a repeated request: what its peer acknowledges from then on are the new frames."""
+    rows = [
+        (0, "I RR", True, 0, -1, 1), (1, "I RR", True, 1, -1, 1), (2, "RR", False, -1, 1, 1),
+        (3, "I RR", True, 0, -1, 2), (4, "I RR", True, 1, -1, 2), (5, "I RR", True, 2, -1, 2),
+        (6, "RR", False, -1, 2, 1),
+    ]  # fmt: skip
+    names = ["time_ns", "type", "sent", "sn", "nr", "epoch"]
+    frames = pd.DataFrame(rows, columns=names).assign(input=0, poll=0, command=0, nacks=None)
+    frames["link"], frames["sn_unwrapped"] = frames["sent"].map({True: 0, False: 1}), frames["sn"]
+    links = pd.DataFrame({"link": [0, 1], "protocol": ["rlp"] * 2, "reverse": [1, 0]})
+    assert [acknowledged(frames, links, 0, 1, before) for before in (3, 6, 7)] == [1, 0, 2]
