@@ -67,7 +67,7 @@ def read(source: Source) -> Recording:
 
 def capture(view: View) -> Capture:
     """All records of the types that carry IP; where there is none, InputError is raised at the end."""
-    found = Capture(view.path, [])
+    found = Capture(view.path, [], is_long=view.is_long)
     found.pieces = _pieces(view, found)
     return found
 

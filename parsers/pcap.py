@@ -90,7 +90,7 @@ def capture(view: View) -> Capture:
     if head[:4] not in _MAGICS:
         raise InputError(view.path, f"begins with {head[:4].hex(' ')}, no magic number of pcap", offset=0)
     layout, link_type = _file_header(head)
-    found = Capture(view.path, [link_type])
+    found = Capture(view.path, [link_type], is_long=view.is_long)
     found.pieces = _pieces(view, layout, found)
     return found
 
@@ -101,7 +101,7 @@ def _pieces(view: View, layout: Layout, found: Capture) -> Iterator[Records]:
     columns = RecordColumns(0)
     while True:
         data = view.data
-        columns = columns.of_at_least(len(data) // layout.header + 1)
+        columns = columns.of_next(len(data) // layout.header + 1)
         state[_START] = view.start
         walk(data, view.ended, layout, state, columns.offset, columns.captured, columns.original, columns.time)
         count = int(state[_FOUND])

@@ -158,7 +158,7 @@ def capture(view: View, sections: list[Section] | None = None) -> Capture:
     if len(view.data) < _SECTION_BYTES:
         raise InputError(view.path, "ends within its section header", offset=len(view.data))
     walk = _Walk(sections)
-    found = Capture(view.path, walk.interfaces.link_types, losses=walk.losses)
+    found = Capture(view.path, walk.interfaces.link_types, losses=walk.losses, is_long=view.is_long)
     found.pieces = _pieces(view, walk, found)
     return found
 
@@ -166,7 +166,7 @@ def capture(view: View, sections: list[Section] | None = None) -> Capture:
 def _pieces(view: View, walk: _Walk, found: Capture) -> Iterator[Records]:
     """The records in each view; at the end, what was lost."""
     while True:
-        walk.columns = walk.columns.of_at_least(len(view.data) // _LEAST_PACKET + 1)
+        walk.columns = walk.columns.of_next(len(view.data) // _LEAST_PACKET + 1)
         walk.over(view)
         yield _timed(walk.columns.records(view, walk.before, walk.count, found.link_types), walk)
         if view.ended:

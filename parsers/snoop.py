@@ -44,7 +44,7 @@ def capture(view: View) -> Capture:
     kind = int(word(view.data, 12, False))
     if kind not in _LINK_TYPES:
         raise InputError(view.path, f"has snoop datalink type {kind}, which is not read here")
-    found = Capture(view.path, [_LINK_TYPES[kind]])
+    found = Capture(view.path, [_LINK_TYPES[kind]], is_long=view.is_long)
     found.pieces = _pieces(view, found)
     return found
 
@@ -54,7 +54,7 @@ def _pieces(view: View, found: Capture) -> Iterator[Records]:
     columns, before, at = RecordColumns(0), 0, _FILE_HEADER_BYTES
     while True:
         data = view.data
-        columns = columns.of_at_least(len(data) // _RECORD_HEADER_BYTES + 1)
+        columns = columns.of_next(len(data) // _RECORD_HEADER_BYTES + 1)
         count, at, is_record = walk_snoop(data, at, columns.offset, columns.captured, columns.original, columns.time)
         yield columns.records(view, before, int(count), found.link_types)
         before += int(count)

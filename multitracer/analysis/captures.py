@@ -9,6 +9,7 @@ import numpy as np
 
 from multitracer.compute.arrays import rows_of_each, with_columns
 from multitracer.compute.kernels import kernel
+from multitracer.compute.threads import together
 from multitracer.model.options import AnalyzeOptions, Progress
 from multitracer.model.trace import Input, Trace
 from multitracer.tcp.connections import Connections, find_connections
@@ -76,10 +77,12 @@ def _on_one_clock(trace: Trace, points: Points, found: Connections, options: Ana
     numbers = {entry.path: entry.number for entry in trace.inputs}
     roles = {numbers[path]: role for path, role in options.roles.items() if path in numbers}
     stated = stated_clocks(trace.inputs, options)
-    alignment = clocks.align(found.segments, points, trace.inputs, roles=roles, stated=stated)
+    alignment, lost = together(
+        lambda: clocks.align(found.segments, points, trace.inputs, roles=roles, stated=stated),
+        lambda: lost_records(found.segments, len(found.connections), len(points.points)),
+    )
     segments = with_columns(found.segments, time_ns=clocks.times_on_reference(alignment, found.segments))
     noted = [entry.with_notes(*points.notes.get(entry.number, ())) for entry in trace.inputs]
-    lost = lost_records(segments, len(found.connections), len(points.points))
     for point, count in enumerate(lost):
         for number in points.points[point].inputs if count else ():
             noted[number] = noted[number].with_loss(_LOST.format(count=count, s="" if count == 1 else "s"))

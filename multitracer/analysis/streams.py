@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from multitracer.analysis.captures import Captures
 from multitracer.compute.arrays import rows_with
+from multitracer.compute.threads import together
 from multitracer.findings.observations import Direction
 from multitracer.model.analysis import Ends, Ints
 from multitracer.model.limits import Limits
@@ -45,10 +46,15 @@ def follow_streams(captures: Captures, progress: Progress) -> Streams:
     """Measure what each end sent, find which segments arrived, and classify every retransmission."""
     connections, alignment = captures.connections, captures.alignment
     progress("measuring", 0.4)
-    measures, segments = measure(captures.segments, captures.sack, captures.packets["raw_window"].to_numpy())
+    groups = Groups(captures.segments, len(connections))
+    # One connection is measured in one thread: the other one groups its rows.
+    (measures, segments), _ = together(
+        lambda: measure(captures.segments, captures.sack, captures.packets["raw_window"].to_numpy()),
+        lambda: groups.order,
+    )
     paths = find_paths(segments, connections, alignment)
     progress("judging retransmissions", 0.5)
-    groups, error_ns = Groups(segments, len(connections)), _arrival_errors(segments, paths, alignment)
+    groups, error_ns = groups.marked(segments), _arrival_errors(segments, paths, alignment)
     marked = rows_with(segments["marks"].to_numpy(), MARKS["retransmission"])
     received = received_before(segments, captures.sack, groups, paths, marked, captures.lost)
     near = nearest_acks(segments, groups, marked, captures.ports)

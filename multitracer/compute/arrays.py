@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.compute.kernels import inlined, kernel
+from multitracer.compute.threads import concurrently, shares
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,7 +23,9 @@ _SPREAD = np.cumprod(np.full(16, 0x9E3779B97F4A7C15, dtype=np.uint64))
 def rows_with(values: Any, bits: int) -> Any:
     """The indices of the values that have any of the `bits` set, int64."""
     rows = np.empty(len(values), dtype=np.int64)  # pages that are never written take no memory
-    return rows[: find_with(values, bits, rows)].copy()
+    parts = shares(len(values))
+    counts = concurrently(lambda part: find_with(values[part], bits, part.start, rows[part]), parts)
+    return np.concatenate([rows[part][:count] for part, count in zip(parts, counts, strict=True)])
 
 
 def runs(values: Any) -> list[tuple[int, int]]:
@@ -93,12 +96,12 @@ def tally(codes: Any, counts: Any) -> None:
 
 
 @kernel
-def find_with(values: Any, bits: int, rows: Any) -> int:
-    """Fill `rows` with the indices of the values that have any of the `bits` set; returns their number."""
+def find_with(values: Any, bits: int, first: int, rows: Any) -> int:
+    """Fill `rows` with the indices, from `first` on, of the values that have any of the `bits` set; their number."""
     count = 0
     for row in range(len(values)):
         if values[row] & bits:
-            rows[count] = row
+            rows[count] = first + row
             count += 1
     return count
 

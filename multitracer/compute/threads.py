@@ -45,6 +45,11 @@ def concurrently(function: Callable[[Any], Any], parts: Sequence[Any]) -> list[A
         return list(pool.map(function, parts))
 
 
+def together(*tasks: Callable[[], Any]) -> list[Any]:
+    """The result of each task, which need nothing of one another."""
+    return concurrently(lambda task: task(), tasks)
+
+
 def shares(rows: int, limit: int | None = None, worth: int | None = None) -> list[slice]:
     """`rows` rows in slices of about equal size: one per thread, at most `limit`, and none below `worth` rows."""
     parts = max(1, min(most(), most() if limit is None else limit, rows // (worth or WORTH_SHARING)))

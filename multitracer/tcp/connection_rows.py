@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +85,13 @@ class Groups:
 
         concurrently(pack, self._write_positions())
         return words
+
+    def marked(self, segments: pd.DataFrame) -> Groups:
+        """The same groups, of the same segments with more marks; not of those captured twice."""
+        groups = copy.copy(self)
+        groups._segments, groups._marks = segments, segments["marks"].to_numpy()
+        groups.__dict__.pop("words", None)
+        return groups
 
     def _write_positions(self) -> list[tuple[slice, Any]]:
         """Shares of the rows for parallel threads, each with the position in `order` of every group's first row."""

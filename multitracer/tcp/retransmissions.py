@@ -65,8 +65,8 @@ if TYPE_CHECKING:
 DIRECTION, FOUND = range(2)
 MOST_COPIES = 64
 """Copies of a segment that are examined."""
-INITIAL_ROWS = 1024
-"""Initial rows of `facts` and `pairs`; doubled when they are too few."""
+ROWS_OF_A_RESEND = 2
+"""Rows of `facts` and `pairs` for each retransmission; their number is doubled when they are too few."""
 
 
 class Directions(NamedTuple):
@@ -135,7 +135,8 @@ def _classify_part(directions: Directions, segments: SegmentColumns, blocks: Any
     # Pages that are never written take no memory.
     ends, notes = np.empty(longest, dtype=np.int64), np.empty((longest, 2), dtype=np.int32)
     events = np.empty((most, EVENT_FIELDS), dtype=np.int64)
-    facts, pairs = (np.empty((INITIAL_ROWS, fields), dtype=np.int64) for fields in (FACT_FIELDS, PAIR_FIELDS))
+    rows = max(1, ROWS_OF_A_RESEND * most)
+    facts, pairs = (np.empty((rows, fields), dtype=np.int64) for fields in (FACT_FIELDS, PAIR_FIELDS))
     board = Scoreboard(ends, notes, facts, pairs)
     sender, done = np.zeros(SENDER_FIELDS, dtype=np.int64), np.zeros(2, dtype=np.int64)
     fetched, copies = np.empty((BATCH, 2), dtype=np.int64), np.empty(MOST_COPIES, dtype=np.int64)

@@ -22,7 +22,7 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 _NEAR_SHARE = 0.25
 """An end is near when less than this share of the round trip is on its side."""
-_MOST_SEGMENTS = 500_000
+_MOST_SEGMENTS = 100_000
 """Number of a connection's first segments that are examined."""
 _COLUMNS = ("connection", "time_ns", "sender", "seq", "ack", "payload_bytes", "flags", "options", "tsval", "tsecr")
 

@@ -41,7 +41,7 @@ _SET_BACK_NS = 1_000_000_000
 def recording(name: str, capture: Capture) -> Recording:
     """Decode every record; raises InputError when no interface's link type is known."""
     decoding = _Decoding()
-    for records in capture.pieces:
+    for records in capture.pieces_ahead():
         decoding.add(records)
     link_types_ = decoding.as_written(capture.link_types)
     if decoding.records and not any(map(link_types.is_known, link_types_)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Records:
-    """The records in a view, in arrays of one element a record, which the next view's records overwrite.
+    """The records in a view, in arrays of one element a record, which those of the view after the next overwrite.
 
     `offset` is where a record's octets begin in `data`, the view, which itself begins at octet `start` of the file;
     `captured` is how many there are, `original` how many were on the wire; `number` counts the file's records from 1.
@@ -54,19 +55,39 @@ class Capture:
     pieces: Iterator[Records] = field(default_factory=lambda: iter(()))
     losses: Losses = field(default_factory=Losses)
     complete: bool = True
+    is_long: bool = False
+    """Whether it is a file that is longer than a view."""
+
+    def pieces_ahead(self) -> Iterator[Records]:
+        """The pieces; while one is worked on, a thread finds the records of the next.
+
+        Of a pipe nothing is read before it is asked for: it may never come.
+        """
+        if not self.is_long:
+            yield from self.pieces
+            return
+        with ThreadPoolExecutor(1) as pool:
+            coming = pool.submit(next, self.pieces, None)
+            while (records := coming.result()) is not None:
+                coming = pool.submit(next, self.pieces, None)
+                yield records
 
 
 class RecordColumns:
-    """Arrays for the records of a view, used again for the next."""
+    """Arrays for the records of a view, used again for the one after the next."""
 
     def __init__(self, size: int) -> None:
+        self._before: RecordColumns | None = None
         self.offset, self.time = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64)
         self.captured, self.original = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.int32)
         self.interface = np.zeros(size, dtype=np.int16)
 
-    def of_at_least(self, size: int) -> RecordColumns:
-        """Arrays with so many elements, these if they have."""
-        return self if len(self.offset) >= size else RecordColumns(size)
+    def of_next(self, size: int) -> RecordColumns:
+        """Arrays with so many elements for the next view; those of this view stay until the one after it."""
+        kept, self._before = self._before, None
+        following = kept if kept and len(kept.offset) >= size else RecordColumns(size)
+        following._before = self
+        return following
 
     def records(self, view: View, before: int, count: int, link_types: list[int]) -> Records:
         """The first `count` records, which come after the `before` ones of earlier views."""

@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
-import itertools
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.parsers.shared.unpacking import PIECE_BYTES, Pieces
-
 if TYPE_CHECKING:
     from multitracer.parsers.shared.source import Source
 
-VIEW_BYTES = 1 << 24
-"""Small enough for the memory, and large enough that the work for each view does not count."""
-
-
-def ahead(pieces: Pieces) -> Pieces:
-    """The pieces; while those of one view are worked on, a thread reads those of the next."""
-
-    def take() -> list[bytes]:
-        return list(itertools.islice(pieces, VIEW_BYTES // PIECE_BYTES))
-
-    with ThreadPoolExecutor(1) as pool:
-        coming = pool.submit(take)
-        while taken := coming.result():
-            coming = pool.submit(take)
-            yield from taken
+VIEW_BYTES = 1 << 22
+"""Small enough that its octets are still in the processor's cache when they are decoded, and large enough that the work
+for each view does not count."""
 
 
 class View:
     """`data` are the octets in view, read-only, of which the first is octet `start` of the source.
 
-    `ended` says that no octets follow. Whoever has done with some of them moves the view; `data` then has others. A
-    record that does not end in view is looked at again with more of it: a view that has to keep more than half of its
-    octets becomes larger. So a reader that limits the size of a record limits the memory, too.
+    `ended` says that no octets follow. Whoever has done with some of them moves the view; `data` then has others, in
+    another buffer: those of the view before stay until it is moved again, so that one thread may work on them while
+    another looks for records in the next. A record that does not end in view is looked at again with more of it: a
+    view that has to keep more than half of its octets becomes larger. So a reader that limits the size of a record
+    limits the memory, too.
     """
 
     def __init__(self, source: Source, octets: int = VIEW_BYTES) -> None:
@@ -43,12 +29,16 @@ class View:
         self.file_bytes = source.file_bytes
         self.start = 0
         self.ended = False
-        # Of a pipe nothing is read before it is asked for: it may never come.
-        self._coming = ahead(source.pieces()) if source.file_bytes > VIEW_BYTES else source.pieces()
+        self._coming = source.pieces()
         self._waiting = memoryview(b"")
-        self._buffer = np.empty(octets, dtype=np.uint8)
+        self._buffer, self._spare = np.empty(octets, dtype=np.uint8), np.empty(octets, dtype=np.uint8)
         self._filled = 0
         self.move(0)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the source is a file of more than one view."""
+        return self.file_bytes > VIEW_BYTES
 
     @property
     def data(self) -> Any:
@@ -60,8 +50,9 @@ class View:
     def move(self, octets: int) -> None:
         """Leave so many octets behind, and take in what follows."""
         kept = self._buffer[octets : self._filled]
-        if 2 * len(kept) > len(self._buffer):
-            self._buffer = np.empty(2 * len(self._buffer), dtype=np.uint8)
+        size = len(self._buffer) * (2 if 2 * len(kept) > len(self._buffer) else 1)
+        following = self._spare if len(self._spare) == size else np.empty(size, dtype=np.uint8)
+        self._buffer, self._spare = following, self._buffer
         self._buffer[: len(kept)] = kept
         self.start, self._filled = self.start + octets, len(kept)
         while self._filled < len(self._buffer) and not self.ended:

@@ -201,7 +201,7 @@ def test_short_arrays_change_nothing(monkeypatch):
     """When `facts` and `pairs` begin with one row and grow, the verdicts are the same."""
     script = (*WARM, *PAIR, ack(301, 101, (201, 301)), again(302, 101, 301), again(700, 101, 301), ack(810, 301))
     ample = judged(*script)
-    monkeypatch.setattr(retransmissions, "INITIAL_ROWS", 1)
+    monkeypatch.setattr(retransmissions, "ROWS_OF_A_RESEND", 0)
     assert judged(*script).equals(ample)
     assert len(ample) == 2
 
