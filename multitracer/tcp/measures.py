@@ -238,7 +238,7 @@ def measure_rows(
         slot = np.int64(slots.of[np.int64(columns.point[at]) * slots.connections + columns.connection[at]])
         if slot & (slots.parts - 1) != slots.part:
             continue
-        end = 2 * slot + columns.sender[at]
+        end = np.uint64(2 * slot + columns.sender[at])
         if marks[at] & CAPTURED_TWICE:
             ends[end, PACKETS] += 1 if marks[at] & LINK_REPEAT else 0  # it was on the air, and is counted as no more
             continue
@@ -251,7 +251,7 @@ def measure_rows(
         if length <= 1 and is_keep_alive(ends, end, seq[at], length, flag):
             mark |= KEEP_ALIVE
         if length > 0 or flag & (SYN | FIN):
-            if ends[end ^ 1, WINDOW] == 0:
+            if ends[end ^ np.uint64(1), WINDOW] == 0:
                 ends[end, PROBES] += 1
                 mark |= WINDOW_PROBE
             else:
@@ -259,7 +259,7 @@ def measure_rows(
             note_highest(ends, end, seq[at], length, flag)
         if flag & ACK:
             mark |= count_ack(ends, end, ack[at], length, flag, window, time_ns[at])
-            note_sample(found, end ^ 1, take_sample(nodes, ends, end ^ 1, ack[at], time_ns[at]))
+            note_sample(found, end ^ np.uint64(1), take_sample(nodes, ends, end ^ np.uint64(1), ack[at], time_ns[at]))
         if not flag & RST and flag & (ACK | SYN):
             ends[end, WINDOW] = window
         if mark:  # most rows have none; parallel writes to one cache line slow each other down
@@ -348,7 +348,7 @@ def count_ack(ends: Ints, end: int, ack: int, length: int, flag: int, window: in
     """Count an acknowledgement that `end` sends; returns its marks. The numbers of RSTs and stale ones are ignored."""
     if flag & RST:
         return 0
-    peer = end ^ 1
+    peer = end ^ np.uint64(1)
     mark = 0
     if window == 0:
         ends[end, ZERO_WINDOWS] += 1

@@ -331,7 +331,7 @@ def note_syn_options(ends: Ints, end: int, syns: SynOptions, option: int, row: i
 def note_numbers(connections: LocalConnections, number: int, packet: Packet, seq: Ints, ack: Ints, at: int) -> None:
     """Unwrap a packet's numbers, and note what they tell of both ends of its connection."""
     ends, uses = connections.ends, connections.uses
-    mine, peer = 2 * number + packet.side, 2 * number + 1 - packet.side
+    mine, peer = np.uint64(2 * number + packet.side), np.uint64(2 * number + 1 - packet.side)
     trusted = (packet.flags & RST) == 0
     seq[at] = packet.seq if ends[mine, TOP] == NONE else unwrap(ends[mine, TOP], packet.seq)
     if packet.flags & SYN:
@@ -358,14 +358,14 @@ def split_flows(
     option = np.searchsorted(syns.packet, start)
     for row in range(start, stop):
         at = np.uint64(row)
-        slot = np.int64(packets.point[at]) * flows + packets.flow[at]
+        slot = np.uint64(np.int64(packets.point[at]) * flows + packets.flow[at])
         current = np.int64(connections.current[slot])
         packet = Packet(
             np.int64(packets.direction[at]), np.int64(packets.flags[at]), np.int64(packets.raw_seq[at]),
             np.int64(packets.raw_ack[at]), np.int64(packets.payload_bytes[at]), packets.time_ns[at],
         )  # fmt: skip
         number = current
-        if current >= 0 and (packet.flags & SYN or uses[current, OPENING] != OVER):
+        if current >= 0 and (packet.flags & SYN or uses[np.uint64(current), OPENING] != OVER):
             number = np.int64(place(ends, uses, current, packet))
         if number == NEW:
             number = np.int64(found)
@@ -373,11 +373,12 @@ def split_flows(
             open_use(uses, number, packets.flow[at], packets.point[at], packet, current)
         stale = number == STALE
         number = current if stale else number
-        if number > current or (uses[number, OPENING] == SENT and uses[current, OPENING] != SENT):
+        mine = np.uint64(number)
+        if number > current or (uses[mine, OPENING] == SENT and uses[np.uint64(current), OPENING] != SENT):
             connections.current[slot] = number
         placed.local[at] = number
-        uses[number, END] = max(uses[number, END], packet.time_ns)
-        ends[2 * number + packet.side, PACKETS] += 1
+        uses[mine, END] = max(uses[mine, END], packet.time_ns)
+        ends[np.uint64(2 * number + packet.side), PACKETS] += 1
         if packet.flags & SYN:
             option = note_syn_options(ends, 2 * number + packet.side, syns, option, row)
         if stale:

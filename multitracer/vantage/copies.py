@@ -29,7 +29,7 @@ Bools: TypeAlias = npt.NDArray[np.bool_]
 
 REACH_RECORDS = 8192
 """A copy follows its packet within so many records; a power of two."""
-_SLOTS = 4 * REACH_RECORDS
+_SLOTS = 16 * REACH_RECORDS
 STEADY_NS = 1_000_000
 """Copies of a mirror port are no later than this, unless proven ones show it."""
 _MOST_TTL = 255
@@ -155,7 +155,7 @@ def _equal_pairs(fields: PacketFields, start: int, stop: int) -> _Pairs:
 
     def find(part: slice) -> int:
         recent = Recent(
-            np.full(_SLOTS, -1, dtype=np.int64), np.full(REACH_RECORDS, -1, dtype=np.int64),
+            np.full(_SLOTS, -1, dtype=np.int32), np.full(REACH_RECORDS, -1, dtype=np.int32),
             np.zeros(REACH_RECORDS, dtype=np.int64),
         )  # fmt: skip
         first, end = start + part.start, start + part.stop
@@ -210,9 +210,9 @@ def find_equal(fields: PacketFields, warm: int, start: int, stop: int, recent: R
     """
     count = 0
     for row in range(warm, stop):
-        hashed = packet_hash(fields, row)
-        slot = hashed & (_SLOTS - 1)
-        earlier = recent.newest[slot]
+        hashed = packet_hash(fields, np.uint64(row))
+        slot, place = np.uint64(hashed & (_SLOTS - 1)), np.uint64(row & (REACH_RECORDS - 1))
+        earlier = np.int64(recent.newest[slot])
         if row >= start:
             at = earlier
             while at >= 0 and at > row - REACH_RECORDS:
@@ -220,8 +220,8 @@ def find_equal(fields: PacketFields, warm: int, start: int, stop: int, recent: R
                     after[count], before[count] = row, at
                     count += 1
                     break
-                at = recent.before[at & (REACH_RECORDS - 1)]
-        recent.before[row & (REACH_RECORDS - 1)], recent.hashed[row & (REACH_RECORDS - 1)] = earlier, hashed
+                at = np.int64(recent.before[at & (REACH_RECORDS - 1)])
+        recent.before[place], recent.hashed[place] = earlier, hashed
         recent.newest[slot] = row
     return count
 
