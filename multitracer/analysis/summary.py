@@ -74,12 +74,13 @@ def summarize(analysis: Analysis) -> Summary:
             "path_rate": path_rate(analysis),
             "blame": _blame(analysis),
             "not_looked_for": [{"kind": kind, "needs": needs} for kind, needs in analysis.not_looked_for.items()],
-            "findings": _findings(analysis.tables["findings"], analysis.origin_ns),
+            "findings": [],
             "missing": analysis.missing,
             "notes": path_notes(analysis),
         }
     )
     document["connections"], totals = connections, connections.totals()
+    document["findings"] = _findings(analysis.tables["findings"], analysis.origin_ns)
     told = story(document, totals)
     document["story"] = "\n".join(told)
     return Summary(document, totals, told)
@@ -166,9 +167,9 @@ def _findings(table: pd.DataFrame, origin: int) -> list[dict[str, Any]]:
             "end_s": (end - origin) / 1e9,
             "verdict": str(verdict),
             "because": because,
-            "evidence": evidence,
+            "evidence": plain(evidence),
             "caused_by": caused_by if caused_by >= 0 else None,
-            "lost_s": lost_s,
+            "lost_s": plain(lost_s),
         }
         for kind, layer, connection, start, end, verdict, because, evidence, caused_by, lost_s in rows
     ]

@@ -110,7 +110,8 @@ class _Search:
             return self.index.latest(("link-outage",), one, one.start_ns, one.start_ns - slack)
         if one.kind == "flow-control-gap":
             return self._cause_of_stop(one)
-        return self.index.most_overlap(_CAUSES_BY_TIME.get(one.kind, ()), one, one.start_ns, one.end_ns)
+        causes = _CAUSES_BY_TIME.get(one.kind, ())
+        return self.index.most_overlap(causes, one, one.start_ns, one.end_ns) if causes else NONE
 
     def _cause_of_stop(self, one: Finding) -> int:
         """What the link repaired while its window was full; nothing where the peer said stop, or all frames came.

@@ -47,7 +47,7 @@ def limited(observed: Observations, cause: str, *, group_rtts: float) -> Iterato
     for number, begin, finish, spent, trip, pieces in zip(*(column.tolist() for column in columns), strict=True):
         direction = observed.direction(*divmod(number, 2))
         if direction is not None and trip > 0:
-            hole = any(begin <= time <= finish + trip for time in unseen.get(number, ()))
+            hole = number in unseen and any(begin <= time <= finish + trip for time in unseen[number])
             # A record that is missing moves an end of a stretch by up to a round trip.
             hole = hole or (spent <= 2 * trip and observed.incomplete(direction))
             yield Limited(direction, begin, finish, spent, trip, pieces, hole)

@@ -96,6 +96,10 @@ class Observations:
         rows: npt.NDArray[np.int64] = self._groups.rows(connection, point)
         return rows if sender is None else rows[self.column("sender")[rows] == sender]
 
+    def row_ranges(self, connection: npt.NDArray[np.int64], point: npt.NDArray[np.int64]) -> tuple[Any, Any, Any]:
+        """An order of the rows of `segments`, and where those of each connection at a point begin and end in it."""
+        return self._groups.ranges(connection, point)
+
     @cached_property
     def captured_at_both_ends(self) -> list[Direction]:
         """The directions whose segments were captured both leaving and arriving."""

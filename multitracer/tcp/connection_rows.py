@@ -102,6 +102,13 @@ class Groups:
         """The group of a connection at a point."""
         return connection * self.points + point
 
+    def ranges(self, connection: Any, point: Any) -> tuple[Any, Any, Any]:
+        """`order`, and where the rows of each connection at a point begin and end in it; none at an unknown point."""
+        known = (point >= 0) & (point < self.points)
+        group = np.where(known, self.number(connection, point), 0)
+        begin = self.starts[group]
+        return self.order, begin, np.where(known, self.starts[group + 1], begin)
+
     def rows(self, connection: int, point: int) -> Any:
         """The rows of a connection at a point; empty for a point that does not exist."""
         if not 0 <= point < self.points:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from multitracer.compute import arrays as columns
+from multitracer.compute import threads
 from multitracer.compute.arrays import bounded_difference, deepest_fall, distinct, rows_with, runs, tally, with_columns
 
 WHOLE = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -22,6 +23,15 @@ BITS = arrays(np.uint16, st.integers(0, 40), elements=st.integers(0, 15))
 def test_rows_with_any_of_the_bits_are_found(values: np.ndarray, bits: int) -> None:
     """The rows that a mask of the bits selects."""
     assert rows_with(values, bits).tolist() == np.flatnonzero(values & bits).tolist()
+
+
+@given(BITS, st.integers(0, 15))
+def test_rows_found_in_several_threads_are_those_of_one(values: np.ndarray, bits: int) -> None:
+    """The rows of each part follow those of the part before."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threads, "WORTH_SHARING", 3)
+        patch.setattr(threads, "processors", lambda: 4)
+        assert rows_with(values, bits).tolist() == np.flatnonzero(values & bits).tolist()
 
 
 @given(BITS)

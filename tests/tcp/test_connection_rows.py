@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from multitracer.compute import threads
 from multitracer.model.schema import MARKS
 from multitracer.tcp.connection_rows import Groups
+from multitracer.tcp.packed_rows import RESENT
 
 ROWS = st.lists(st.tuples(st.integers(-1, 3), st.integers(0, 1), st.booleans()), max_size=40)
 
@@ -38,6 +39,29 @@ def test_each_group_has_its_rows_in_order(processors: int, rows: list[tuple[int,
             for point in range(groups.points):
                 wanted = [at for at, row in enumerate(rows) if row == (connection, point, False)]
                 assert groups.rows(connection, point).tolist() == wanted
+
+
+def test_ranges_are_those_of_the_rows() -> None:
+    """Where the rows of several connections at points begin and end is told at once; an unknown point has none."""
+    groups = Groups(table([(1, 0, False), (0, 1, False), (1, 0, False), (0, 0, True)]), 2)
+    asked = [(1, 0), (0, 1), (0, 0), (1, -1), (1, 7)]
+    order, begin, end = groups.ranges(*np.array(asked).T)
+    found = [order[first:stop].tolist() for first, stop in zip(begin, end, strict=True)]
+    assert found == [groups.rows(*one).tolist() for one in asked] == [[0, 2], [1], [], [], []]
+
+
+def test_more_marks_change_the_words_alone() -> None:
+    """Groups made before segments were marked have the same rows afterwards, and words that say what was marked."""
+    rows = [(1, 0, False), (0, 0, False)]
+    columns = dict.fromkeys(("sender", "flags", "options", "payload_bytes"), np.zeros(2, dtype=np.int32))
+    segments = table(rows).assign(**columns)
+    groups = Groups(segments, 2)
+    order, before = groups.order, groups.words.tolist()
+    marks = np.array([MARKS["retransmission"], 0], dtype=np.uint16)
+    marked = groups.marked(segments.assign(marks=marks))
+    assert marked.order is order
+    assert (before, marked.words.tolist()) == ([0, 0], [0, 1 << RESENT])
+    assert groups.words.tolist() == before
 
 
 def test_counting_takes_no_more_memory_than_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:

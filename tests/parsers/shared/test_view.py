@@ -23,7 +23,7 @@ from multitracer.model.trace import Recording
 from multitracer.parsers import erf, pcap, pcapng, snoop
 from multitracer.parsers.shared.capture import recording
 from multitracer.parsers.shared.source import Source
-from multitracer.parsers.shared.view import View
+from multitracer.parsers.shared.view import VIEW_BYTES, View
 
 RAW, ETHERNET = 101, 1
 LARGEST = 300
@@ -63,6 +63,17 @@ def test_a_view_moves_over_all_octets(pieces: int) -> None:
     assert (len(view.data), view.start, view.ended) == (0, 100, True)
 
 
+def test_the_octets_of_the_view_before_stay_until_it_is_moved_again() -> None:
+    """One thread may work on a view's octets while another looks for records in the next."""
+    data, coming = octets(100, 7)
+    view = View(Source("x", coming), 16)
+    before = view.data
+    for at in range(0, 48, 16):
+        view.move(16)
+        assert bytes(before) == data[at : at + 16]
+        before = view.data
+
+
 def test_a_view_is_larger_only_where_octets_are_kept() -> None:
     """Whoever leaves all octets behind needs no more memory for a long source than for a short one."""
     view = View(Source("x", (bytes(1000) for _ in range(1000))), 64)
@@ -72,10 +83,12 @@ def test_a_view_is_larger_only_where_octets_are_kept() -> None:
     assert len(view._buffer) == 64
 
 
-def read(module: ModuleType, data: bytes, size: int) -> Recording | str:
-    """What is read in views of this size, or why nothing is."""
+def read(module: ModuleType, data: bytes, size: int, file_bytes: int = 0) -> Recording | str:
+    """What is read in views of this size, or why nothing is; of a long file, records are found a view ahead."""
+    source = Source("x", data)
+    source.file_bytes = file_bytes
     try:
-        return recording("x", module.capture(View(Source("x", data), size)))
+        return recording("x", module.capture(View(source, size)))
     except InputError as error:
         return str(error)
 
@@ -93,7 +106,7 @@ def renumbered(recording: Recording) -> dict[str, pd.DataFrame]:
 
 def assert_alike(module: ModuleType, data: bytes, size: int) -> None:
     """The same tables, losses, counts and notes in small views as in one, whatever numbers the flows have."""
-    small, whole = read(module, data, size), read(module, data, 1 << 16)
+    small, whole = read(module, data, size, VIEW_BYTES + 1), read(module, data, 1 << 16)
     if isinstance(whole, str) or isinstance(small, str):
         assert small == whole
         return

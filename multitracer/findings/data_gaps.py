@@ -1,0 +1,176 @@
+"""Times between new data of one end and the new data before it, by the capture beside it, and what filled them.
+
+In kernels over all rows: a capture may hold a hundred thousand connections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.compute.kernels import kernel
+from multitracer.findings.limited_stretches import Limited
+from multitracer.findings.observations import Direction, Observations
+from multitracer.model.schema import ACK, FIN, RST
+
+Ints = npt.NDArray[np.int64]
+
+# Columns of an advance: when a number rose above all before it, and to what.
+TIME, NUMBER = range(2)
+# Columns of a gap. BEGIN: when the data before it was sent. STOP: when the sender sent new data again, or heard the
+# last acknowledgement. IDLE: since when nothing was outstanding, or only a FIN followed; STOP if data was outstanding
+# all the time. FREE: since when no acknowledgement advanced, and none was needed therefore to send: IDLE or earlier.
+BEGIN, STOP, IDLE, FREE, GAP_FIELDS = range(5)
+# Results of a stretch of time: how much of it lies in gaps since their IDLE, and since their FREE; and LATE, how late
+# the sender was at most after an acknowledgement that advanced, while other data was outstanding (all in ns).
+IDLE_NS, FREE_NS, LATE_NS, WEIGHT_FIELDS = range(4)
+
+
+class Columns(NamedTuple):
+    """What is read of the segments."""
+
+    time_ns: Any
+    seq: Any
+    ack: Any
+    payload_bytes: Any
+    flags: Any
+    sender: Any
+
+
+class Room(NamedTuple):
+    """Arrays for the advances and gaps of one direction, as long as it may have rows."""
+
+    sent: Any
+    heard: Any
+    gaps: Any
+
+
+class Stretches(NamedTuple):
+    """Stretches of time of several directions; those of one direction follow one another."""
+
+    begin: Any
+    """Of each stretch, where the rows of its connection at the point beside its sender begin and end in the order."""
+    end: Any
+    sender: Any
+    start_ns: Any
+    stop_ns: Any
+
+
+def room_for(rows: int) -> Room:
+    """Arrays for a direction of at most so many rows; what is never written of them takes no memory."""
+    return Room(*(np.empty((rows + 1, fields), dtype=np.int64) for fields in (2, 2, GAP_FIELDS)))
+
+
+def columns_of(observed: Observations) -> Columns:
+    """The columns of the segments."""
+    return Columns(*(observed.column(name) for name in Columns._fields))
+
+
+def gaps_of(observed: Observations, direction: Direction) -> Ints:
+    """The gaps of a direction, shape (gaps, GAP_FIELDS)."""
+    rows = observed.rows(direction.connection, direction.sender_point)
+    room = room_for(len(rows))
+    count = find_gaps(rows, np.int64(direction.sender), columns_of(observed), room)
+    gaps: Ints = room.gaps[:count]
+    return gaps
+
+
+def weights_of(observed: Observations, stretches: Sequence[Limited]) -> Ints:
+    """What lies in gaps of each stretch, shape (stretches, WEIGHT_FIELDS); it takes few calls for many connections."""
+    ends = [(one.direction.connection, one.direction.sender_point, one.direction.sender) for one in stretches]
+    connection, point, sender = np.array(ends, dtype=np.int64).reshape(-1, 3).T
+    order, begin, end = observed.row_ranges(connection, point)
+    start, stop = np.array([(one.start_ns, one.stop_ns) for one in stretches], dtype=np.int64).T
+    weights = np.zeros((len(stretches), WEIGHT_FIELDS), dtype=np.int64)
+    made = Stretches(begin, end, *map(np.ascontiguousarray, (sender, start, stop)))
+    weigh(order, made, columns_of(observed), room_for(int((end - begin).max(initial=0))), weights)
+    return weights
+
+
+@kernel
+def find_gaps(rows: Any, sender: int, columns: Columns, room: Room) -> int:
+    """Fill `room` with the gaps between new data of a sender, whose connection has these rows; their number."""
+    sent, heard, gaps = room.sent, room.heard, room.gaps
+    data, answers, ended = find_advances(rows, sender, columns, sent, heard)
+    if data == 0 or answers == 0:
+        return 0
+    answered, advanced = 0, 0
+    for gap in range(data):
+        begin = sent[gap, TIME]
+        stop = sent[gap + 1, TIME] if gap + 1 < data else max(heard[answers - 1, TIME], begin)
+        while answered < answers and heard[answered, NUMBER] < sent[gap, NUMBER]:
+            answered += 1
+        idle = min(max(heard[answered, TIME], begin), stop) if answered < answers else stop
+        while advanced < answers and heard[advanced, TIME] <= stop:
+            advanced += 1
+        free = min(max(heard[advanced - 1, TIME], begin), idle) if advanced > 0 else begin
+        if ended and gap + 1 == data:  # all data that there was had been sent
+            idle = free = begin
+        gaps[gap, BEGIN], gaps[gap, STOP], gaps[gap, IDLE], gaps[gap, FREE] = begin, stop, idle, free
+    return data
+
+
+@kernel
+def find_advances(rows: Any, sender: int, columns: Columns, sent: Any, heard: Any) -> Any:
+    """Fill in when a sender's data and the acknowledgements that it heard advanced; their numbers, and if it ended.
+
+    Times that fall are taken for the latest before.
+    """
+    data, answers, ended = 0, 0, False
+    for row in rows:
+        time, flags = np.int64(columns.time_ns[row]), columns.flags[row]
+        if columns.sender[row] != sender:
+            number = np.int64(columns.ack[row])
+            if flags & (ACK | RST) == ACK and (answers == 0 or number > heard[answers - 1, NUMBER]):
+                heard[answers, TIME] = max(time, heard[answers - 1, TIME]) if answers > 0 else time
+                heard[answers, NUMBER] = number
+                answers += 1
+            continue
+        ended = ended or (flags & FIN) != 0
+        number = np.int64(columns.seq[row]) + np.int64(columns.payload_bytes[row])
+        if columns.payload_bytes[row] > 0 and (data == 0 or number > sent[data - 1, NUMBER]):
+            sent[data, TIME] = max(time, sent[data - 1, TIME]) if data > 0 else time
+            sent[data, NUMBER] = number
+            data += 1
+    return data, answers, ended
+
+
+@kernel
+def lateness(gaps: Any, count: int) -> int:
+    """How late the sender was at most after an acknowledgement that advanced, while other data was outstanding (ns).
+
+    The last of the `count` gaps, which no data ends, tells nothing.
+    """
+    late: Any = np.int64(0)
+    for gap in range(count - 1):
+        if gaps[gap, IDLE] == gaps[gap, STOP]:
+            late = max(late, gaps[gap, STOP] - gaps[gap, FREE])
+    return int(late)
+
+
+@kernel
+def weigh(order: Any, stretches: Stretches, columns: Columns, room: Room, weights: Any) -> None:
+    """Fill `weights`, shape (stretches, WEIGHT_FIELDS), with what lies in gaps of each stretch of time."""
+    count = 0
+    for at in range(len(stretches.begin)):
+        begin, end, sender = stretches.begin[at], stretches.end[at], stretches.sender[at]
+        known = at > 0 and sender == stretches.sender[at - 1] and begin == stretches.begin[at - 1]
+        if not known or end != stretches.end[at - 1]:
+            count = find_gaps(order[begin:end], sender, columns, room)
+        late = lateness(room.gaps, count)
+        weights[at, LATE_NS] = late
+        weigh_one(room.gaps, count, late, stretches.start_ns[at], stretches.stop_ns[at], weights[at])
+
+
+@kernel
+def weigh_one(gaps: Any, count: int, late: int, start: int, stop: int, weight: Any) -> None:
+    """How much of the time from start to stop lies in gaps; idle time counts in those longer than the host is late."""
+    weight[IDLE_NS] = weight[FREE_NS] = 0
+    for gap in range(count):
+        until = min(stop, gaps[gap, STOP])
+        if gaps[gap, STOP] - gaps[gap, IDLE] > late:
+            weight[IDLE_NS] += max(np.int64(0), until - max(start, gaps[gap, IDLE]))
+        weight[FREE_NS] += max(np.int64(0), until - max(start, gaps[gap, FREE]))

@@ -1,0 +1,96 @@
+"""Gaps between new data, against their definition with whole arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from multitracer.findings.data_gaps import (
+    FREE_NS,
+    GAP_FIELDS,
+    IDLE_NS,
+    LATE_NS,
+    WEIGHT_FIELDS,
+    Columns,
+    Stretches,
+    find_gaps,
+    room_for,
+    weigh,
+)
+from multitracer.model.schema import ACK, FIN, RST
+
+SEGMENT = st.tuples(
+    st.integers(0, 9), st.integers(0, 1), st.integers(0, 40), st.integers(0, 40), st.integers(0, 9),
+    st.sampled_from([ACK, ACK, ACK | FIN, ACK | RST, 0]),
+)  # fmt: skip
+"""Time since the segment before, sender, sequence and acknowledgement number, payload, flags."""
+
+
+def columns(rows: list[tuple[int, ...]]) -> Columns:
+    """The columns of segments."""
+    table = np.array(rows, dtype=np.int64).reshape(-1, 6)
+    return Columns(
+        np.cumsum(table[:, 0]), table[:, 2].copy(), table[:, 3].copy(), table[:, 4].astype(np.int32),
+        table[:, 5].astype(np.uint16), table[:, 1].astype(np.int8),
+    )  # fmt: skip
+
+
+def expected(seen: Columns, sender: int) -> np.ndarray:
+    """The gaps by their definition."""
+    own, other = seen.sender == sender, seen.sender != sender
+    sent_ns, top = rises(seen, own & (seen.payload_bytes > 0), seen.seq + seen.payload_bytes)
+    heard_ns, una = rises(seen, other & (seen.flags & (ACK | RST) == ACK), seen.ack)
+    if not len(sent_ns) or not len(heard_ns):
+        return np.empty((0, GAP_FIELDS), dtype=np.int64)
+    stop = np.append(sent_ns[1:], max(heard_ns[-1], sent_ns[-1]))
+    known = np.append(heard_ns, np.iinfo(np.int64).max)
+    idle = np.clip(known[np.searchsorted(una, top)], sent_ns, stop)
+    last = np.searchsorted(heard_ns, stop, side="right") - 1
+    free = np.clip(np.where(last >= 0, heard_ns[last], sent_ns), sent_ns, idle)
+    if (seen.flags[own] & FIN).any():
+        idle[-1] = free[-1] = sent_ns[-1]
+    return np.stack([sent_ns, stop, idle, free], axis=1)
+
+
+def rises(seen: Columns, which: np.ndarray, number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """When a number rose above all before it, and to what."""
+    highest = np.maximum.accumulate(number[which])
+    new = np.flatnonzero(np.diff(highest, prepend=np.iinfo(np.int64).min // 2) > 0)
+    return seen.time_ns[which][new], highest[new]
+
+
+@given(st.lists(SEGMENT, max_size=14), st.integers(0, 1))
+def test_gaps_are_as_defined(rows: list[tuple[int, ...]], sender: int) -> None:
+    """Whatever the order of data and acknowledgements, with a FIN or without."""
+    seen, room = columns(rows), room_for(len(rows))
+    count = find_gaps.function(np.arange(len(rows), dtype=np.int32), np.int64(sender), seen, room)
+    assert room.gaps[:count].tolist() == expected(seen, sender).tolist()
+
+
+ASKED = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 60), st.integers(0, 60)))
+"""Sender, start and length of stretches of time."""
+
+
+@given(st.lists(SEGMENT, max_size=14), ASKED)
+def test_stretches_are_weighed_by_what_lies_in_gaps(rows: list[tuple[int, ...]], asked: list[tuple[int, ...]]) -> None:
+    """Time counts in which the sender was free, and that in which nothing was outstanding for longer than it is late."""
+    seen, asked = columns(rows), sorted(asked)
+    sender, start, length = np.array(asked, dtype=np.int64).reshape(-1, 3).T.copy()
+    begin, end = np.zeros(len(asked), dtype=np.int64), np.full(len(asked), len(rows))
+    weights = np.zeros((len(asked), WEIGHT_FIELDS), dtype=np.int64)
+    stretches = Stretches(begin, end, sender, start, start + length)
+    weigh.function(np.arange(len(rows), dtype=np.int32), stretches, seen, room_for(len(rows)), weights)
+    for (own, first, size), weight in zip(asked, weights, strict=True):
+        _, stop, idle, free = expected(seen, own).T
+        busy = (stop - free)[:-1][idle[:-1] == stop[:-1]]
+        late = busy.max(initial=0)
+        long = stop - idle > late
+        assert weight[LATE_NS] == late
+        assert weight[IDLE_NS] == within(idle[long], stop[long], first, first + size)
+        assert weight[FREE_NS] == within(free, stop, first, first + size)
+
+
+def within(since: np.ndarray, until: np.ndarray, start: int, stop: int) -> int:
+    """How much of the time from start to stop lies in intervals."""
+    return int(np.maximum(np.minimum(until, stop) - np.maximum(since, start), 0).sum())
