@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.compute.kernels import kernel
+from multitracer.compute.threads import concurrently, halves
 from multitracer.findings.limited_stretches import Limited
 from multitracer.findings.observations import Direction, Observations
 from multitracer.model.schema import ACK, FIN, RST
@@ -79,14 +80,19 @@ def gaps_of(observed: Observations, direction: Direction) -> Ints:
 
 
 def weights_of(observed: Observations, stretches: Sequence[Limited]) -> Ints:
-    """What lies in gaps of each stretch, shape (stretches, WEIGHT_FIELDS); it takes few calls for many connections."""
+    """What lies in gaps of each stretch, shape (stretches, WEIGHT_FIELDS)."""
     ends = [(one.direction.connection, one.direction.sender_point, one.direction.sender) for one in stretches]
     connection, point, sender = np.array(ends, dtype=np.int64).reshape(-1, 3).T
     order, begin, end = observed.row_ranges(connection, point)
     start, stop = np.array([(one.start_ns, one.stop_ns) for one in stretches], dtype=np.int64).T
     weights = np.zeros((len(stretches), WEIGHT_FIELDS), dtype=np.int64)
     made = Stretches(begin, end, *map(np.ascontiguousarray, (sender, start, stop)))
-    weigh(order, made, columns_of(observed), room_for(int((end - begin).max(initial=0))), weights)
+
+    def weigh_part(part: slice) -> None:
+        mine = Stretches(*(column[part] for column in made))
+        weigh(order, mine, columns_of(observed), room_for(int((mine.end - mine.begin).max(initial=0))), weights[part])
+
+    concurrently(weigh_part, halves(end - begin))
     return weights
 
 

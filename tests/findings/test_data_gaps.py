@@ -74,7 +74,7 @@ ASKED = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 60), st.integers(0,
 
 @given(st.lists(SEGMENT, max_size=14), ASKED)
 def test_stretches_are_weighed_by_what_lies_in_gaps(rows: list[tuple[int, ...]], asked: list[tuple[int, ...]]) -> None:
-    """Time counts in which the sender was free, and that in which nothing was outstanding for longer than it is late."""
+    """Time counts in which the sender was free, and that with nothing outstanding for longer than it is late."""
     seen, asked = columns(rows), sorted(asked)
     sender, start, length = np.array(asked, dtype=np.int64).reshape(-1, 3).T.copy()
     begin, end = np.zeros(len(asked), dtype=np.int64), np.full(len(asked), len(rows))
