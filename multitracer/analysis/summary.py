@@ -207,11 +207,14 @@ def _judged(kinds: Mapping[str, Ints], seen: Ints, alone: Any) -> Tree:
 
 
 def _limits(limits: Limits, numbers: Ints) -> Any:
-    """What limited the ends, one dict each; None where nothing can be said."""
-    items = np.full(len(numbers), None)
+    """What limited the ends: a tree of columns, or where of some nothing can be said a column of dicts and None."""
     known = np.isfinite(limits.shares[numbers, 0])
     shares = limits.shares[numbers[known]]
-    items[known] = dicts({name: shares[:, cause] for cause, name in enumerate(LIMITS)})
+    tree: Tree = {name: shares[:, cause] for cause, name in enumerate(LIMITS)}
+    if known.all():
+        return tree
+    items = np.full(len(numbers), None)
+    items[known] = dicts(tree)
     return items
 
 
@@ -226,7 +229,7 @@ def _kernel_clocks(ends: Ends, numbers: Ints) -> Any:
 
 def _largest_limits(ends: Ends) -> dict[str, float] | None:
     """What limited the end that sent most data."""
-    return None if ends.largest is None else _limits(ends.limits, np.array([ends.largest]))[0]
+    return None if ends.largest is None else dicts({"its": _limits(ends.limits, np.array([ends.largest]))})[0]["its"]
 
 
 def _blame(analysis: Analysis) -> list[dict[str, Any]] | None:

@@ -44,6 +44,18 @@ def _texts(tree: Tree, before: bytes) -> tuple[list[tuple[bytes, list[bytes]]], 
 
 def _column_texts(column: Any) -> list[bytes]:
     if column.dtype == object:
-        return list(map(to_json, column.tolist()))
+        return _object_texts(column.tolist())
     numbers = orjson.dumps(np.ascontiguousarray(column), option=orjson.OPT_SERIALIZE_NUMPY)
     return numbers[1:-1].split(b",") if len(column) else []
+
+
+def _object_texts(values: list[Any]) -> list[bytes]:
+    """The texts of Python's values; those of nothing but names, or of nothing at all, without a call for each."""
+    kinds = set(map(type, values))
+    if kinds == {type(None)}:
+        return [b"null"] * len(values)
+    if kinds == {str}:
+        joined = to_json(values)
+        if b"\\" not in joined:  # no quotation mark is escaped, so that each ends a name
+            return [b'"' + text + b'"' for text in joined[2:-2].split(b'","')]
+    return list(map(to_json, values))
