@@ -20,6 +20,7 @@ from multitracer.tcp.sender_state import (
     ACKED_SEND_TIME,
     BACKOFF,
     DUPACKS,
+    EARLIER_DUPACKS,
     HIGH_SACK,
     LAST_DUPACK,
     LAST_PROGRESS,
@@ -75,7 +76,7 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
     # The timer is doubled at each timeout (RFC 6298 5.5).
     least = min(least_rto(sender) << min(sender[BACKOFF], MOST_BACKOFF), LEAST_MOST_RTO_NS)
     ran_out = oldest and quiet >= least and elapsed >= least
-    third = oldest and sender[DUPACKS] == DUPACK_THRESHOLD and now - sender[LAST_DUPACK] <= AT_ONCE_NS
+    third = oldest and is_third(sender) and now - sender[LAST_DUPACK] <= AT_ONCE_NS
     # What RFC 6298 5.3 restarts the timer for are octets acknowledged in order, not SACK blocks.
     alone = oldest and now - max(sender[LAST_PROGRESS], sender[LAST_DUPACK]) > AT_ONCE_NS
     if una < sender[RECOVERY_END]:
@@ -94,6 +95,12 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
         return FAST
     # A sender that does not notice that its recovery is needless goes on with it, acknowledgement by acknowledgement.
     return RECOVERY if start < sender[UNDONE_END] and quiet <= AT_ONCE_NS else UNKNOWN
+
+
+@inlined
+def is_third(sender: Any) -> bool:
+    """Whether the latest duplicate is the third: of all, or since the timer ran out, when 4.4BSD counts anew."""
+    return bool(sender[DUPACKS] in (DUPACK_THRESHOLD, sender[EARLIER_DUPACKS] + DUPACK_THRESHOLD))
 
 
 @inlined
@@ -165,6 +172,7 @@ def note_trigger(
         begin_recovery(sender, stamp)
     if trigger == TIMEOUT:
         sender[BACKOFF] += 1
+        sender[EARLIER_DUPACKS] = sender[DUPACKS]
     if trigger in (PROBE, TIMEOUT) or (trigger == UNKNOWN and sender[PROBE_SENT]):
         sender[TIMER_START] = now
     if sender[RECOVERY_END] > sender[UNA]:
@@ -196,7 +204,7 @@ def undo_recovery(sender: Any) -> None:
     """The recovery turned out to be needless, and is given up: what is retransmitted next begins another."""
     sender[UNDONE_END] = sender[RECOVERY_END]
     sender[RECOVERY_END] = sender[RECOVERY_STAMP] = -1
-    sender[DUPACKS] = 0
+    sender[DUPACKS] = sender[EARLIER_DUPACKS] = 0
 
 
 @inlined

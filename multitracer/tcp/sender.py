@@ -42,6 +42,7 @@ from multitracer.tcp.sender_state import (
     ACKED_SEND_TIME,
     BACKOFF,
     DUPACKS,
+    EARLIER_DUPACKS,
     EVENTS,
     FACTS,
     FIRST_UNACKED,
@@ -193,7 +194,7 @@ def advance_una(sender: Any, ends: Any, number: int, now: int) -> int:
     while stop < sender[ROWS] and ends[stop] <= number:
         stop += 1
     sender[FIRST_UNACKED], sender[UNA], sender[TIMER_START], sender[ACKED_SEND_TIME] = stop, number, now, -1
-    sender[DUPACKS] = sender[PROBE_SENT] = sender[BACKOFF] = sender[NEWEST_ECHO] = 0
+    sender[DUPACKS] = sender[EARLIER_DUPACKS] = sender[PROBE_SENT] = sender[BACKOFF] = sender[NEWEST_ECHO] = 0
     if number >= sender[RECOVERY_END]:
         sender[RECOVERY_END] = sender[RECOVERY_STAMP] = -1
     return first

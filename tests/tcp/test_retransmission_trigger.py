@@ -136,6 +136,14 @@ def test_a_timer_that_runs_out_in_a_recovery_is_a_timeout():
     assert triggers(found) == [FAST, TIMEOUT, RECOVERY]
 
 
+@pytest.mark.parametrize(("duplicates", "trigger"), [(1, RECOVERY), (3, FAST), (4, RECOVERY)])
+def test_a_sender_without_sack_may_count_duplicates_anew_after_its_timer(duplicates, trigger):
+    """4.4BSD forgets those that came before its timer ran out, and sends again after the third of the others."""
+    came = [ack(800 + n, 1) for n in range(duplicates)]
+    found = replayed(*FLIGHT, ack(50, 1), again(700, 1, 101), *came, again(800 + duplicates, 1, 101))
+    assert triggers(found) == [TIMEOUT, trigger]
+
+
 SLOW = (SACK, *FLIGHT, ack(300, 101))
 """A round trip of 300 ms, and a timer that runs from then on."""
 
