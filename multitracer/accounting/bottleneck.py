@@ -74,9 +74,9 @@ def find_busy(
 ) -> None:  # fmt: skip
     """Fill a list of spans in which the bottleneck had octets of this direction to deliver.
 
-    Only packets that it had for longer than `longer_ns` are looked at. A link's log tells until when the link had one.
-    All times are as seen beside the sender, a packet's way to the bottleneck earlier than there, but for the end of the
-    last span where a log tells it: what is left to wait for begins then.
+    Only packets that it had for longer than `longer_ns` are looked at. A link's log tells until when the link had one,
+    and how long a packet's way to it is: the spans are then as they were there. Without, all times are as seen beside
+    the sender, that way earlier.
 
     A packet leaves it `least_ns` before its delivery. Where the time of its delivery is not known (it was lost, or its
     acknowledgement may have been delayed), it leaves after its time on the bottleneck behind the packet before it, but
@@ -91,11 +91,10 @@ def find_busy(
         sent = events.sent_ns[at]
         logged = capture.left_ns[events.row[at]] if len(capture.left_ns) else np.int64(-1)
         if logged >= 0:
-            way = capture.given_ns[events.row[at]] - sent
+            way = max(way, capture.given_ns[events.row[at]] - sent)
             left = max(sent, logged - way)
             begin, end = busy_until(events, which, begin, end, sent, left)
             continue
-        way = np.int64(0)
         while delivery < state[HEARD] and events.delivered_upto[delivery] < at:
             delivery += 1
         known = delivery < state[HEARD] and least_ns < FAR_NS
@@ -123,7 +122,10 @@ def find_busy(
         left = latest if exact else max(min(leaves, latest), earliest)
         if left - sent > longer_ns:
             begin, end = busy_until(events, which, begin, end, sent, left)
-    add_span(events, which, begin, end + way)
+    add_span(events, which, begin, end)
+    for at in range(events.counts[which]):
+        events.spans[which, at, 0] += way
+        events.spans[which, at, 1] += way
 
 
 @inlined

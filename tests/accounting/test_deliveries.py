@@ -7,12 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from sending import Segment, ack, again, data, table
+from sending import Segment, ack, again, blocks, data, judged, table
 from two_ends import MS, START
 
 from multitracer.accounting.deliveries import Deliveries, LinkLog, delivered_before, deliveries
+from multitracer.accounting.limits import Told, find_limits
+from multitracer.model.limits import LIMITS
 from multitracer.model.paths import Paths
 from multitracer.model.schema import MARKS
+from multitracer.tcp.connection_rows import Groups
 
 NOWHERE = -1
 SCRIPT = (data(0, 1, 101), data(1, 101, 201), data(2, 201, 301), again(500, 101, 201), ack(600, 101))
@@ -137,6 +140,24 @@ def test_the_link_had_a_segment_until_its_last_octet_had_left() -> None:
     """From 5 ms after it was sent on, the least way to the link, until 50 ms before it was delivered."""
     assert milliseconds(found().given_ns) == [5, 6, 7, -1, -1]
     assert milliseconds(found().left_ns) == [15, 210, 210, -1, -1]
+
+
+def test_the_wait_for_a_window_begins_when_the_link_is_done_and_ends_when_it_has_data_again() -> None:
+    """The way to the link takes 40 ms: it has each segment for 20 ms from then on."""
+    script = (
+        ack(-10, 1, window=100), data(0, 1, 101), ack(200, 101, window=100), data(200, 101, 201),
+        ack(400, 201, window=0), ack(600, 201, window=100), data(600, 201, 301), ack(800, 301),
+    )  # fmt: skip
+    frame = table(script)
+    rows = ((row, ms + 40.0, ms + 50.0, ms + 110.0, 1) for row, ms in ((1, 0), (3, 200), (6, 600)))
+    none = np.full(len(frame), -1)
+    paths = replace(paths_of(), arrival=none.astype(np.int32), arrived=none.astype(np.int8))
+    measures = pd.DataFrame({"connection": [0], "sender": [0], "point": [0], "data_segments": [3], "rtt_min_ms": [9.0]})
+    told = Told(log=log(*rows, script=script))
+    kept = find_limits(frame, blocks(script), measures, Groups(frame, 1), paths, judged(*script), told).stretches
+    window = kept.cause == LIMITS.index("receiver_window")
+    spans = zip(milliseconds(kept.start_ns[window]), milliseconds(kept.stop_ns[window]), strict=True)
+    assert list(spans) == [(0, 40), (60, 240), (260, 600)]
 
 
 @pytest.mark.parametrize(("verdict", "expected"), [("unknown", True), ("no", False)])
