@@ -107,16 +107,24 @@ def idle(transfer: Transfer, span: tuple[int, int]) -> Iterator[tuple[str, Spans
     limited = [
         (state.time_ns, after.time_ns if after is not None else span[1])
         for state, after in zip(transfer.states, [*transfer.states[1:], None], strict=True)
-        if _is_full(state)
+        if _is_full(transfer, state)
     ]
     yield "idle_window_limited", joined(limited)
     yield "idle_sender", [span]
 
 
-def _is_full(state: State) -> bool:
-    """Whether data is outstanding up to the window that can be used."""
+def _is_full(transfer: Transfer, state: State) -> bool:
+    """Whether data is outstanding up to the window that can be used: no whole segment fits beside its octets.
+
+    Windows are octets, also of a sender that counts segments: behind a short last one they may have room.
+    """
     seen = state.seen
-    return seen.top > seen.una and seen.top >= min(seen.una + int(seen.cwnd), seen.limit)
+    if seen.top <= seen.una:
+        return False
+    first, last = (transfer.sendings[seq][0].segment for seq in (seen.una, seen.top - 1))
+    whole = transfer.run.flows.form.payload_bytes
+    outstanding = last.seq + last.payload_bytes - first.seq
+    return outstanding + whole > min(seen.cwnd, seen.limit - seen.una) * whole
 
 
 def repairs(transfer: Transfer) -> Iterator[tuple[Resend, tuple[int, int]]]:
