@@ -110,16 +110,21 @@ def lowest_open(nr: int, missing: Sequence[int], modulus: int) -> int:
 def _heeded(sent: pd.DataFrame, back: pd.DataFrame) -> npt.NDArray[np.bool_]:
     """Which frames' N(R) an RLP entity heeds: from a poll to the answer with F = 1 that of the answer alone.
 
-    Any other may be older than the poll (24.022 5.2: checkpointing).
+    Any other may be older than the poll (24.022 5.2: checkpointing). A reset ends the wait for the answer; its
+    own request, a SABM with P = 1, is no poll.
     """
-    polls = np.sort(sent["time_ns"].to_numpy()[((sent["poll"] == 1) & (sent["command"] == 1)).to_numpy()])
+    sent = sent.sort_values("time_ns", kind="stable")
+    asked = sent[((sent["poll"] == 1) & (sent["command"] == 1) & (sent["nr"] >= 0)).to_numpy()]
+    polls = asked["time_ns"].to_numpy()
     final = ((back["poll"] == 1) & (back["command"] == 0)).to_numpy()
     time = back["time_ns"].to_numpy()
     answers = np.sort(time[final])
     polled, answered = np.searchsorted(polls, time, side="right"), np.searchsorted(answers, time)
     latest = np.append(polls, 0)[polled - 1]
     waiting = (polled > 0) & (np.append(answers, 0)[answered - 1] * (answered > 0) < latest)
-    return final | ~waiting
+    since = np.append(asked["epoch"].to_numpy(), 0)[polled - 1]
+    own = np.append(sent["epoch"].to_numpy(), 0)[np.searchsorted(sent["time_ns"].to_numpy(), time, side="right") - 1]
+    return final | ~waiting | (np.maximum(own, back["epoch"].to_numpy()) > since)
 
 
 def _outstanding(own: pd.DataFrame, back: pd.DataFrame, modulus: int) -> tuple[Ints, Ints, Ints]:

@@ -234,6 +234,22 @@ def test_a_full_window_is_found() -> None:
     assert [acknowledged(log, LINKS, 0, 1, START + ms * MS) for ms in (0, 3000, 3001)] == [None, 0, 30]
 
 
+@pytest.mark.parametrize(("before", "until"), [(("SABM",), 1400), (("RR", "SABM"), 1400), (("RR",), 1500)])
+def test_acknowledgements_count_until_a_poll_and_again_after_a_reset(before: tuple[str, ...], until: int) -> None:
+    """A poll lets only its own answer count, here at 1,500 ms; a SABM has P = 1, too, but is none."""
+    asked = [(10.0 * n, True, kind) for n, kind in enumerate(before)]
+    sent = [(100 + 20.0 * n, True, "I RR") for n in range(61)]
+    log = frames(
+        *asked, (50, False, "UA"), *sent, (1400, False, "RR"), (1500, False, "RR"),
+        sn=[-1] * (len(asked) + 1) + [*range(61), -1, -1], poll=[1] * (len(asked) + 1) + [0] * 62 + [1],
+        nr=[0 if kind == "RR" else -1 for kind in before] + [-1] + [0] * 61 + [30] * 2,
+        command=[1] * len(asked) + [0] + [1] * 61 + [0] * 2,
+    )  # fmt: skip
+    found = full_window(number_frames(log, LINKS, events()), LINKS, 0, 1)
+    assert found is not None
+    assert [(part[0] - START) // MS for part in found] == [1300, until]
+
+
 def test_a_full_window_is_unknown_without_received_acknowledgements() -> None:
     """A log of sent frames, of both ends, does not show when acknowledgements arrived."""
     log = frames(*((20.0 * n, True, "I RR") for n in range(61)), sn=list(range(61)), nr=[0] * 61)
