@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from multitracer.replay.arq import notes
+from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.arq.notes import Log
 from multitracer.replay.arq.rlc.am_reset import RESET, RESET_ACK
 from multitracer.replay.engine.direction import Direction
@@ -111,15 +112,15 @@ class SideTruth:
     @cached_property
     def waiting(self) -> Spans:
         """When a packet waited: from when its host or the link had it until the link had sent all of it or lost it."""
-        done = waited_until(self.frames, [one for one, _ in self.packets]).tolist()
-        return joined(self._waits(done))
+        lost = [copy.lost_ns if copy is not None else None for _, copy in self.packets]
+        given_up = np.array([NEVER if one is None else one for one in lost], dtype=np.int64)
+        return joined(self._waits(waited_until(self.frames, [one for one, _ in self.packets], given_up).tolist()))
 
     def _waits(self, done: list[int]) -> Iterator[tuple[int, int]]:
         own = self.side == 1  # the terminal's host is the one with the link
         for (_, copy), end in zip(self.packets, done, strict=True):
             if copy is not None and copy.given_ns is not None:
-                since = copy.sent_ns if own else copy.given_ns
-                yield since, end if copy.lost_ns is None else min(end, copy.lost_ns)
+                yield copy.sent_ns if own else copy.given_ns, end
 
     @cached_property
     def deliveries(self) -> dict[tuple[int, ...], list[Delivery]]:

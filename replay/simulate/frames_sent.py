@@ -147,11 +147,20 @@ class _Length:
         return np.rint(high - low).astype(np.int64)
 
 
-def waited_until(frames: FramesSent, packets: Sequence[Offered]) -> Ints:
-    """For each packet when the frame ended that was the first to carry its last octet; the end of time for none."""
+def waited_until(frames: FramesSent, packets: Sequence[Offered], given_up_ns: Ints) -> Ints:
+    """For each packet when the frame ended that was the first to carry its last octet, or when it was given up.
+
+    What is given up (at the end of time: never) waits on in the frames that had been made of it and are still to be
+    sent: where a link is reset, they stand before the request.
+    """
     top = np.maximum.accumulate(np.where(frames.data > 0, frames.last, 0)) if len(frames.last) else frames.last
-    at = np.searchsorted(top, [one.end for one in packets])
-    return np.append(frames.end_ns, np.iinfo(np.int64).max)[at]
+    begins, ends = (np.array([one[at] for one in packets], dtype=np.int64) for at in (0, 1))
+    whole = np.append(frames.end_ns, np.iinfo(np.int64).max)[np.searchsorted(top, ends)]
+    new = np.flatnonzero(np.diff(top, prepend=0) > 0)
+    place = np.searchsorted(frames.first[new], ends) - 1
+    has = (place >= 0) & (np.append(frames.last[new], 0)[place] > begins)
+    left = np.where(has, np.append(frames.end_ns[new], 0)[place], 0)
+    return np.minimum(whole, np.maximum(given_up_ns, left))
 
 
 class Arrivals(NamedTuple):

@@ -99,7 +99,7 @@ class LinkSession:
         resets = resets_of([together(parts) for parts in self._sent], came, done.engine.until)
         offered, since, until = self._offered(link, rows, packets, past=done.setting.past)
         octets = octets_of(own, offered)
-        waits = union(since, np.minimum(until, waited_until(own, offered)))
+        waits = union(since, waited_until(own, offered, until))
         stops = self._stops(link, own, waits, done.engine.until)
         used = own.numbered > 0
         used |= inside(own.begin_ns, waits)

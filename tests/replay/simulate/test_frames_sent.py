@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from multitracer.replay.simulate.frames_sent import ANSWER, REQUEST, Arrivals, FramesSent, Offered, octets_of, resets_of
+from multitracer.replay.arq.fields import NEVER
+from multitracer.replay.simulate.frames_sent import (
+    ANSWER,
+    REQUEST,
+    Arrivals,
+    FramesSent,
+    Offered,
+    octets_of,
+    resets_of,
+    waited_until,
+)
 
 PACKETS = [Offered(begin, begin + 100, 40, 60, (0, 0), begin) for begin in (0, 100)]
 
@@ -28,6 +39,19 @@ def test_octets_that_went_before_are_no_packets() -> None:
     found = octets_of(frames((0, 100, 1), (100, 200, 1), (0, 100, 1)), PACKETS)
     assert found.repeat.tolist() == [False, False, True]
     assert found.packets.tolist() == [100, 100, 0]
+
+
+@pytest.mark.parametrize(
+    ("given_up", "until"),
+    [((NEVER, NEVER), [3, NEVER]), ((1, 1), [3, 5]), ((1, 4), [3, 5]), ((1, 9), [3, 9])],
+)
+def test_a_packet_that_is_given_up_waits_on_in_the_frames_made_of_it(
+    given_up: tuple[int, int], until: list[int]
+) -> None:
+    """The second is given up when half of it is in a frame, which is sent after a repeat and before the request."""
+    status = (0, 0, 0)
+    sent = frames((0, 50, 1), status, (50, 100, 1), (0, 50, 1), (100, 150, 1), status)
+    assert waited_until(sent, PACKETS, np.array(given_up, dtype=np.int64)).tolist() == until
 
 
 def asked(*rows: tuple[int, int, int | None]) -> tuple[FramesSent, Arrivals]:
