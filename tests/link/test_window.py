@@ -22,13 +22,32 @@ def test_what_is_missing_above_the_acknowledgement_opens_nothing() -> None:
 
 def test_who_counted_anew_alone_is_acknowledged_in_its_peers_epoch() -> None:
     """RLP's entity that answered a repeated request: what its peer acknowledges from then on are the new frames."""
-    rows = [
+    frames = logged(
         (0, "I RR", True, 0, -1, 1), (1, "I RR", True, 1, -1, 1), (2, "RR", False, -1, 1, 1),
         (3, "I RR", True, 0, -1, 2), (4, "I RR", True, 1, -1, 2), (5, "I RR", True, 2, -1, 2),
         (6, "RR", False, -1, 2, 1),
-    ]  # fmt: skip
-    names = ["time_ns", "type", "sent", "sn", "nr", "epoch"]
-    frames = pd.DataFrame(rows, columns=names).assign(input=0, poll=0, command=0, nacks=None)
+    )  # fmt: skip
+    assert [acknowledged(frames, RLP, 0, 1, before) for before in (3, 6, 7)] == [1, 0, 2]
+
+
+def test_who_asked_for_a_reset_heeds_acknowledgements_after_it() -> None:
+    """The P bit of a SABM is answered by a UA, which has no N(R); only a poll with one is answered by one."""
+    frames = logged(
+        (0, "SABM", True, -1, -1, 1), (1, "UA", False, -1, -1, 1),
+        (2, "I RR", True, 0, 0, 1), (3, "I RR", True, 1, 0, 1), (4, "RR", False, -1, 1, 1),
+        (5, "RR", True, -1, 0, 1), (6, "RR", False, -1, 2, 1), (7, "RR", False, -1, 2, 1),
+    )  # fmt: skip
+    frames.loc[[0, 5], ["poll", "command"]] = 1
+    frames.loc[[1, 7], "poll"] = 1
+    assert [acknowledged(frames, RLP, 0, 1, before) for before in (4, 5, 7, 8)] == [0, 1, 1, 2]
+
+
+RLP = pd.DataFrame({"link": [0, 1], "protocol": ["rlp"] * 2, "reverse": [1, 0]})
+
+
+def logged(*rows: tuple[int, str, bool, int, int, int]) -> pd.DataFrame:
+    """What one end logged of a link and its reverse: time, type, whether it sent that, N(S), N(R), epoch."""
+    frames = pd.DataFrame(rows, columns=["time_ns", "type", "sent", "sn", "nr", "epoch"])
+    frames = frames.assign(input=0, poll=0, command=0, nacks=None)
     frames["link"], frames["sn_unwrapped"] = frames["sent"].map({True: 0, False: 1}), frames["sn"]
-    links = pd.DataFrame({"link": [0, 1], "protocol": ["rlp"] * 2, "reverse": [1, 0]})
-    assert [acknowledged(frames, links, 0, 1, before) for before in (3, 6, 7)] == [1, 0, 2]
+    return frames
