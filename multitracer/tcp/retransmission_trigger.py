@@ -82,7 +82,8 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
     if una < sender[RECOVERY_END]:
         ran_out = ran_out or (alone and (elapsed >= least or is_unprovoked(sender, quiet, since_sent, least, now)))
         # Reno leaves a recovery with its first partial acknowledgement, and can begin another within it.
-        return FAST if third and sender[SACK_CAPABLE] == 0 else TIMEOUT if ran_out else RECOVERY
+        anew = sender[SACK_CAPABLE] == 0 or (sender[BACKOFF] > 0 and is_unheard_of(sender, since_sent, now))
+        return FAST if third and anew else TIMEOUT if ran_out else RECOVERY
     if signalled and (third or quiet < (sender[SRTT] + MIN_RTO_NS) // 10 * 9):
         by_timer = alone and elapsed >= least and not may_be_reordering_timer(sender, quiet, since_sent)
         return TIMEOUT if by_timer else FAST
@@ -107,14 +108,24 @@ def is_third(sender: Any) -> bool:
 def is_unprovoked(sender: Any, quiet: int, since_sent: int, least: int, now: int) -> bool:
     """Whether the timer has run out, and no acknowledgement can have told a recovery that its last copy was lost too.
 
-    Only one of octets sent after that copy tells (RFC 8985 6.2), of first copies or of other resends. A resend need
-    not restart the timer, which runs already (RFC 6298 5.1).
+    A resend need not restart the timer, which runs already (RFC 6298 5.1).
     """
     if now - sender[TIMER_START] < least:
         return False
+    unheard_of = is_unheard_of(sender, since_sent, now)
+    return bool(unheard_of or not may_be_reordering_timer(sender, quiet, since_sent))
+
+
+@inlined
+def is_unheard_of(sender: Any, since_sent: int, now: int) -> bool:
+    """Whether no acknowledgement can have told whether the last copy was lost: a recovery has no reason for another.
+
+    A recovery sends nothing twice (RFC 6675 4, HighRxt) unless octets sent after that copy are acknowledged (RFC 8985
+    6.2), first copies or other resends. Who starts it anew after a timeout forgets what the timer has sent again.
+    """
     unanswered = sender[NEWEST_ARRIVED] < now - since_sent and sender[RECOVERY_RESENT] <= 1
     unanswerable = since_sent < sender[LEAST_RTT] < NEVER
-    return bool(unanswered or unanswerable or not may_be_reordering_timer(sender, quiet, since_sent))
+    return bool(unanswered or unanswerable)
 
 
 @inlined

@@ -168,6 +168,14 @@ def test_a_lost_resend_shows_by_what_was_sent_after_it_else_by_the_timer(news, t
     assert triggers(replayed(*lost, ack(1200, 101, news, (201, 401)), again(1250, 101, 201))) == [FAST, trigger]
 
 
+@pytest.mark.parametrize(("third", "trigger"), [((401, 501), FAST), ((501, 601), RECOVERY)])
+def test_three_duplicates_after_a_timeout_begin_a_recovery_that_no_news_of_the_resend_explains(third, trigger):
+    """What the timer sent again needs no other copy (RFC 6675 4) before octets sent after it are acknowledged."""
+    waited = (*SLOW, again(1400, 101, 201), data(1401, 501, 601))
+    acks = (ack(1450, 101, (201, 301)), ack(1451, 101, (201, 401)), ack(1750, 101, third, (201, 401)))
+    assert triggers(replayed(*waited, *acks, again(1750.1, 101, 201))) == [TIMEOUT, trigger]
+
+
 @pytest.mark.parametrize(("ms", "trigger"), [(1000.5, FAST), (1040, FAST), (1400, TIMEOUT)])
 def test_a_resend_long_after_too_few_duplicates_is_a_timers(ms, trigger):
     """A quarter of a round trip after a SACK it may be RACK's (RFC 8985 6.2), later only a timer acts."""
