@@ -13,6 +13,7 @@ import numpy as np
 
 from multitracer.accounting.intervals import Ints, union
 from multitracer.model.schema import OPTION_SACK
+from multitracer.tcp.timer_waits import waited_from
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,7 +105,7 @@ def recoveries(
     mine = (own["sender"] == sender).to_numpy()
     top = np.maximum.accumulate(np.where(mine, own["seq"].to_numpy() + own["payload_bytes"].to_numpy(), -1))
     covered = np.maximum.accumulate(np.where(~mine, own["ack"].to_numpy(), -1))
-    waited_from = _waited_from(times, mine, top, covered, (own["options"].to_numpy() & OPTION_SACK) != 0)
+    since = waited_from(times, mine, top, covered, (own["options"].to_numpy() & OPTION_SACK) != 0)
     sure: list[tuple[int, int]] = []
     perhaps: list[tuple[int, int]] = []
     lost = resent["seq"].to_numpy()[(resent["spurious"] == "no").to_numpy()]
@@ -117,7 +118,7 @@ def recoveries(
         at = int(np.searchsorted(times, when))
         before = max(at - 1, 0)
         missing = right or bool(((covered[before] <= lost) & (lost < top[before])).any())
-        waited = int(waited_from[before]), when
+        waited = int(since[before]), when
         if timer and at > 0 and missing:
             sure.append(waited)
         elif at > 0 and doubt:
@@ -125,16 +126,6 @@ def recoveries(
         reached = np.searchsorted(covered, top[before])
         sure.append((when, int(times[reached]) if reached < len(times) else sent.last_acked_ns))
     return Waits(*(union(*np.array(spans, dtype=np.int64).reshape(-1, 2).T) for spans in (sure, perhaps)))
-
-
-def _waited_from(times: Ints, mine: Any, top: Ints, covered: Ints, sacks: Any) -> Ints:
-    """Since when, after each segment, the timer is waited for: news of the peer, or the first data sent since then."""
-    row = np.arange(len(times))
-    news = ~mine & (sacks | (np.diff(covered, prepend=-1) > 0))
-    last = np.maximum.accumulate(np.where(news, row, 0))
-    beyond = np.flatnonzero(mine & (np.diff(top, prepend=-1) > 0))
-    sent_after = np.append(beyond, len(times) - 1)[np.searchsorted(beyond, last)]
-    return times[np.minimum(np.where(top[last] > covered[last], last, sent_after), row)]
 
 
 def _on_its_way(resent: pd.DataFrame, segments: pd.DataFrame, carried: Carried) -> Any:

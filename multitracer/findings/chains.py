@@ -7,14 +7,17 @@ found by the segment; what held one up, or made the link stand still, by the int
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from multitracer.findings.earlier_copies import earlier_copies
 from multitracer.findings.finding import Finding
 from multitracer.findings.finding_index import NONE, FindingIndex, Ints
 from multitracer.findings.observations import Observations
+from multitracer.findings.timer_waits import waits_begin
 
 STEPS = (
     ("link-outage", "path-stall", "local-drop", "excessive-queueing", "zero-window", "application-limited"),
@@ -56,6 +59,13 @@ class Chains(NamedTuple):
 def find_chains(found: Sequence[Finding], observed: Observations) -> Chains:
     """The cause of each finding and of each retransmission."""
     return Chains(*_Search(found, observed).chains())
+
+
+class Waits(NamedTuple):
+    """Resends by a timer, as rows of `retransmissions`, and since when it was waited for."""
+
+    rows: Ints
+    since_ns: Ints
 
 
 class _Search:
@@ -190,22 +200,34 @@ class _Search:
     def _recovery_of(self, one: Finding) -> int:
         """What resent when the timer expired that was waited for; else what resent last before, and began a repair.
 
-        Nobody waited for a timer that expired though all that was outstanding, or its acknowledgement, was on its way.
+        The link's own repeats may divide a wait. Nobody waited for a timer that expired though all that was
+        outstanding, or its acknowledgement, was on its way.
         """
-        trip = max(self.observed.link_rtt_ns or 0, self.observed.rtt_ns(one.connection))
-        time, timer = self.columns["time_ns"], np.isin(self.columns["trigger"].astype(str), _BY_TIMER)
-        segment, main = self.columns["segment"], self.observed.main_direction
-        if main is None:
-            return NONE
-        # What is idle is the way of the data that the link carried: the other end's resends do not tell why.
-        own = (self.columns["connection"] == main.connection) & (segment >= 0)
-        own[own] = self.observed.column("sender")[segment[own]] == main.sender
-        ended = np.flatnonzero(own & timer & (time > one.start_ns) & (time <= one.end_ns + trip))
-        ended = ended[[self._was_due(row) for row in ended.tolist()]] if len(ended) else ended
-        begun = np.flatnonzero(own & (time <= one.start_ns))
+        time = self.columns["time_ns"]
+        ended = self.waits.rows[(self.waits.since_ns < one.end_ns) & (time[self.waits.rows] > one.start_ns)]
+        begun = np.flatnonzero(self.own & (time <= one.start_ns))
         ended, begun = (rows[np.argsort(time[rows], kind="stable")] for rows in (ended, begun))
         rows = ended[:1] if len(ended) else begun[-1:]
         return int(self.finding_of[rows[0]]) if len(rows) else NONE
+
+    @cached_property
+    def own(self) -> npt.NDArray[np.bool_]:
+        """Which resends are of the data that the link carried: the other end's do not tell why it was idle."""
+        segment, main = self.columns["segment"], self.observed.main_direction
+        if main is None:
+            return np.zeros(len(segment), dtype=np.bool_)
+        own: npt.NDArray[np.bool_] = (self.columns["connection"] == main.connection) & (segment >= 0)
+        own[own] = self.observed.column("sender")[segment[own]] == main.sender
+        return own
+
+    @cached_property
+    def waits(self) -> Waits:
+        """The waits for timers of that data that had to expire."""
+        main, time = self.observed.main_direction, self.columns["time_ns"]
+        rows = np.flatnonzero(self.own & np.isin(self.columns["trigger"].astype(str), _BY_TIMER))
+        rows = np.array([row for row in rows.tolist() if self._was_due(row)], dtype=np.int64)
+        since = waits_begin(self.observed, main, time[rows]) if main is not None else time[rows]
+        return Waits(rows[since < time[rows]], since[since < time[rows]])
 
     def _was_due(self, row: int) -> bool:
         """Whether a timer had to expire: it was no spurious timeout, or something else outstanding had been lost."""

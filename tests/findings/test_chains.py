@@ -15,6 +15,7 @@ from two_ends import MS
 from multitracer.findings import KINDS
 from multitracer.findings.chains import STEPS, find_chains
 from multitracer.findings.finding import Finding
+from multitracer.findings.timer_waits import waits_begin
 
 
 def one(kind: str, start: int, end: int, **more: object) -> Finding:
@@ -52,21 +53,34 @@ def test_a_full_window_is_caused_by_what_held_the_acknowledgements() -> None:
 
 
 def test_an_idle_link_in_a_repair_is_the_resends_that_ended_the_wait_or_began_the_repair() -> None:
-    """However long ago the repair began; not an earlier resend's where the one that did is undecided."""
-    resent = retransmissions({"ms": 0, "trigger": "fast"}, {"ms": 500})
+    """However long ago the repair began; not an earlier resend's where the one that did is undecided.
+
+    The wait for the timer of 900 ms began with the acknowledgement at 400; what the link did meanwhile divides it.
+    """
+    seen = [Seen(sent=0, came=50, seq=1, size=2000), Seen(sent=350, came=400, sender=1, ack=1001)]
+    resent = retransmissions({"ms": 100, "trigger": "fast"}, {"ms": 900})
     first, second = (
         Finding(kind, "sender", 0, at(ms), at(ms), "confirmed", "because", {}, resends=(row,))
-        for row, (kind, ms) in enumerate((("fast-retransmit", 0), ("timeout", 500)))
+        for row, (kind, ms) in enumerate((("fast-retransmit", 100), ("timeout", 900)))
     )
     idle = [
         Finding("idle-link", "sender", -1, at(since), at(until), "confirmed", "because", {"cause": "idle_recovery"})
-        for since, until in ((200, 350), (300, 502), (900, 1000))
+        for since, until in ((200, 390), (350, 500), (600, 650), (800, 902), (950, 1000))
     ]
     resent["segment"] = 0
-    observed = scene([Seen(sent=0, came=50, seq=1, size=1000)], retransmissions=resent)
-    assert find_chains([first, second, *idle], observed).caused_by.tolist()[2:] == [0, 1, 1]
+    observed = scene(seen, retransmissions=resent)
+    assert find_chains([first, second, *idle], observed).caused_by.tolist()[2:] == [0, 1, 1, 1, 1]
     doubtful = second._replace(verdict="undecided")
-    assert find_chains([first, doubtful, *idle], observed).caused_by.tolist()[2:] == [0, -1, -1]
+    assert find_chains([first, doubtful, *idle], observed).caused_by.tolist()[2:] == [0, -1, -1, -1, -1]
+
+
+def test_an_idle_link_waits_for_a_timer_by_the_only_capture() -> None:
+    """That at the data's receiver: the wait begins there with the last acknowledgement that the receiver sent."""
+    seen = [Seen(sent=0, came=50, seq=1, size=2000), Seen(sent=350, came=400, sender=1, ack=1001)]
+    observed = scene(seen, retransmissions=retransmissions({"ms": 900}))
+    main = observed.directions[0]._replace(sender_point=-1)
+    observed = replace(observed, directions=[main, observed.directions[1]])
+    assert waits_begin(observed, main, np.array([at(900), at(300)])).tolist() == [at(350), at(50)]
 
 
 def test_nobody_waited_for_a_timer_whose_data_was_on_its_way() -> None:
