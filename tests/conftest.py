@@ -33,10 +33,16 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as fast what nothing keeps from being so, before `-m` chooses."""
+    """Mark as fast what nothing keeps from being so, before `-m` chooses; and keep each folder's tests together.
+
+    Folders, their modules and the tests of these stay in random order. Tests of a folder share analyses, reports and a
+    browser: scattered, each process of `-n` would make all of these for itself.
+    """
     for item in items:
         if not any(item.get_closest_marker(name) for name in NOT_FAST):
             item.add_marker(pytest.mark.fast)
+    order = {folder: number for number, folder in enumerate(dict.fromkeys(item.path.parent for item in items))}
+    items.sort(key=lambda item: order[item.path.parent])
 
 
 @pytest.hookimpl(tryfirst=True)
