@@ -27,8 +27,9 @@ every_format = pytest.mark.parametrize("entry", parsers.FORMATS, ids=lambda entr
 
 
 @pytest.fixture(autouse=True)
-def _plain_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(kernels._state, "plain", True)
+def _plain_kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain, for files that are small or damaged; not where all samples are read whole, of which some are large."""
+    monkeypatch.setitem(kernels._state, "plain", request.node.get_closest_marker("compiled") is None)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -69,6 +70,7 @@ def check_dtype(dtype: str | tuple[str, ...], values: pd.Series, what: str) -> N
 
 
 @pytest.mark.data
+@pytest.mark.compiled
 @every_format
 def test_tables_keep_to_the_schema(entry: parsers.Format) -> None:
     """Times are int64 nanoseconds, every column has the schema's type, records are numbered in order."""
@@ -81,6 +83,7 @@ def test_tables_keep_to_the_schema(entry: parsers.Format) -> None:
 
 
 @pytest.mark.data
+@pytest.mark.compiled
 @every_format
 def test_the_table_of_formats_says_what_an_input_gives(entry: parsers.Format) -> None:
     """Every table with rows is one that the format's entry names; an erasure trace is named as one."""
