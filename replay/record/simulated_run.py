@@ -233,6 +233,7 @@ class _Story:
         self._offered = [0, 0]
         self._under_way: tuple[dict[int, int], dict[int, int]] = {}, {}
         """Of each side, by SDU what its end is in the stream of all octets that it was offered."""
+        self._partly_flushed: set[tuple[int, int]] = set()
 
     def read(self, kept: journal.Journal, log: Log) -> None:
         """The next part."""
@@ -292,7 +293,9 @@ class _Story:
             self._under_way[side].pop(one.number, None)
             copy = self.run.given.get((side, one.number)) if one.what == TCP_FLOW else None
             if copy is not None and one.event == notes.DELIVERED:
-                copy.delivered_ns, copy.lost_ns = one.time_ns, None
+                copy.delivered_ns = one.time_ns
+                if (side, one.number) in self._partly_flushed:
+                    copy.lost_ns = None
             elif copy is not None:
                 copy.lost_ns = one.time_ns
         elif self._rlp and one.event == FLUSH:
@@ -305,6 +308,7 @@ class _Story:
             copy = self.run.given.get((one.side, number))
             if copy is not None and copy.lost_ns is None:
                 copy.lost_ns = one.time_ns
+                self._partly_flushed.add((one.side, number))
 
 
 def _key(packet: Packet) -> tuple[int, ...]:

@@ -38,7 +38,6 @@ def test_what_came_all_the_same_is_not_lost() -> None:
     delivered = (5, 1, notes.DELIVERED, 100, 0)
     late = (10, 1, notes.DELIVERED, 100, 1)
     assert fates("rlp", delivered, (9, 0, FLUSH, 101, 200), late) == [(5, None), (10, None)]
-    assert fates("rlp", (9, 0, notes.LOST, 100, 0), (9, 0, notes.LOST, 100, 1), late) == [(None, 9), (10, None)]
 
 
 def test_the_events_of_other_protocols_are_their_own() -> None:
