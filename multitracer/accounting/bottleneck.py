@@ -91,7 +91,7 @@ def find_busy(
         sent = events.sent_ns[at]
         logged = capture.left_ns[events.row[at]] if len(capture.left_ns) else np.int64(-1)
         if logged >= 0:
-            way = max(way, capture.given_ns[events.row[at]] - sent)
+            way = max(way, capture.given_ns[events.row[at]] - sent)  # one for all: `given_ns` has the least of an end
             left = max(sent, logged - way)
             begin, end = busy_until(events, which, begin, end, sent, left)
             continue

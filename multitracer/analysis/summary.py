@@ -229,7 +229,10 @@ def _kernel_clocks(ends: Ends, numbers: Ints) -> Any:
 
 def _largest_limits(ends: Ends) -> dict[str, float] | None:
     """What limited the end that sent most data."""
-    return None if ends.largest is None else dicts({"its": _limits(ends.limits, np.array([ends.largest]))})[0]["its"]
+    if ends.largest is None:
+        return None
+    found: dict[str, float] | None = dicts({"limits": _limits(ends.limits, np.array([ends.largest]))})[0]["limits"]
+    return found
 
 
 def _blame(analysis: Analysis) -> list[dict[str, Any]] | None:

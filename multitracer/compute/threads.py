@@ -46,7 +46,7 @@ def concurrently(function: Callable[[Any], Any], parts: Sequence[Any]) -> list[A
 
 
 def together(*tasks: Callable[[], Any]) -> list[Any]:
-    """The result of each task, which need nothing of one another."""
+    """The result of each task; no task may need what another one makes."""
     return concurrently(lambda task: task(), tasks)
 
 

@@ -230,8 +230,8 @@ class _Search:
         return Waits(rows[since < time[rows]], since[since < time[rows]])
 
     def _was_due(self, row: int) -> bool:
-        """Whether a timer had to expire: it was no spurious timeout, or something else outstanding had been lost."""
-        if self.found[self.finding_of[row]].kind != "spurious-timeout":
+        """Whether a timer had to expire: no finding says that it was needless, or something else had been lost."""
+        if self.finding_of[row] == NONE or self.found[self.finding_of[row]].kind != "spurious-timeout":
             return True
         time, when = self.columns["time_ns"], self.columns["time_ns"][row]
         known = np.flatnonzero((self.columns["spurious"] == "no") & (time > when) & (self.copy >= 0))

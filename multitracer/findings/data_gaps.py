@@ -50,10 +50,12 @@ class Room(NamedTuple):
 
 
 class Stretches(NamedTuple):
-    """Stretches of time of several directions; those of one direction follow one another."""
+    """Stretches of time of several directions; those of one direction follow one another.
+
+    The rows of a stretch's connection at the point beside its sender are order[begin:end].
+    """
 
     begin: Any
-    """Of each stretch, where the rows of its connection at the point beside its sender begin and end in the order."""
     end: Any
     sender: Any
     start_ns: Any

@@ -112,7 +112,7 @@ def _heard(observed: Observations, bearer: int) -> Iterator[Finding]:
             continue
         what = f", while {ends[1]} sent {tried}, of which {repeats} were repeats" if tried else ""
         yield Finding(
-            "link-outage", "link", -1, start, end, "confirmed" if repeats or len(reset) else "likely",
+            "link-outage", "link", -1, start, end, "confirmed" if repeats or (tried and len(reset)) else "likely",
             f"for {(end - start) / 1e6:.0f} ms {erased} erased frames and no good one came to {ends[0]}{what}"
             + ("; then the link was reset" if len(reset) else ""),
             {"erased": erased, "sent": tried, "duration_ms": (end - start) / 1e6}, bearer=bearer,

@@ -113,18 +113,26 @@ def _heeded(sent: pd.DataFrame, back: pd.DataFrame) -> npt.NDArray[np.bool_]:
     Any other may be older than the poll (24.022 5.2: checkpointing). A reset ends the wait for the answer; its
     own request, a SABM with P = 1, is no poll.
     """
-    sent = sent.sort_values("time_ns", kind="stable")
-    asked = sent[((sent["poll"] == 1) & (sent["command"] == 1) & (sent["nr"] >= 0)).to_numpy()]
-    polls = asked["time_ns"].to_numpy()
+    asked = ((sent["poll"] == 1) & (sent["command"] == 1) & (sent["nr"] >= 0)).to_numpy()
+    polls = np.sort(sent["time_ns"].to_numpy()[asked])
     final = ((back["poll"] == 1) & (back["command"] == 0)).to_numpy()
     time = back["time_ns"].to_numpy()
     answers = np.sort(time[final])
     polled, answered = np.searchsorted(polls, time, side="right"), np.searchsorted(answers, time)
     latest = np.append(polls, 0)[polled - 1]
     waiting = (polled > 0) & (np.append(answers, 0)[answered - 1] * (answered > 0) < latest)
-    since = np.append(asked["epoch"].to_numpy(), 0)[polled - 1]
-    own = np.append(sent["epoch"].to_numpy(), 0)[np.searchsorted(sent["time_ns"].to_numpy(), time, side="right") - 1]
-    return final | ~waiting | (np.maximum(own, back["epoch"].to_numpy()) > since)
+    # Who answers a repeated SABM after it had sent data is an epoch ahead of its peer, without a further reset.
+    since = np.maximum(_latest_epoch(sent, latest), _latest_epoch(back, latest))
+    now = np.maximum(_latest_epoch(sent, time), back["epoch"].to_numpy())
+    return final | ~waiting | (now > since)
+
+
+def _latest_epoch(frames: pd.DataFrame, times: Ints) -> Ints:
+    """The epoch of the latest of the frames at each of these times; 0 before the first."""
+    frames = frames.sort_values("time_ns", kind="stable")
+    at = np.searchsorted(frames["time_ns"].to_numpy(), times, side="right")
+    epochs: Ints = np.concatenate([np.zeros(1, dtype=np.int64), frames["epoch"].to_numpy().astype(np.int64)])[at]
+    return epochs
 
 
 def _outstanding(own: pd.DataFrame, back: pd.DataFrame, modulus: int) -> tuple[Ints, Ints, Ints]:

@@ -87,7 +87,7 @@ class Groups:
         return words
 
     def marked(self, segments: pd.DataFrame) -> Groups:
-        """The same groups, of the same segments with more marks; not of those captured twice."""
+        """The same groups, of segments with other marks; `captured_twice`, which decides the order, is unchanged."""
         groups = copy.copy(self)
         groups._segments, groups._marks = segments, segments["marks"].to_numpy()
         groups.__dict__.pop("words", None)

@@ -81,8 +81,10 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
     alone = oldest and now - max(sender[LAST_PROGRESS], sender[LAST_DUPACK]) > AT_ONCE_NS
     if una < sender[RECOVERY_END]:
         ran_out = ran_out or (alone and (elapsed >= least or is_unprovoked(sender, quiet, since_sent, least, now)))
-        # Reno leaves a recovery with its first partial acknowledgement, and can begin another within it.
-        anew = sender[SACK_CAPABLE] == 0 or (sender[BACKOFF] > 0 and is_unheard_of(sender, since_sent, now))
+        # Reno leaves a recovery with its first partial acknowledgement, and can begin another within it. With SACK one
+        # begins after a timeout, by three duplicates since then.
+        anew = sender[DUPACKS] == sender[EARLIER_DUPACKS] + DUPACK_THRESHOLD and is_unheard_of(sender, since_sent, now)
+        anew = sender[SACK_CAPABLE] == 0 or (sender[BACKOFF] > 0 and anew)
         return FAST if third and anew else TIMEOUT if ran_out else RECOVERY
     if signalled and (third or quiet < (sender[SRTT] + MIN_RTO_NS) // 10 * 9):
         by_timer = alone and elapsed >= least and not may_be_reordering_timer(sender, quiet, since_sent)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multitracer.compute.threads import most
 from multitracer.parsers.shared.lines import Losses
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Capture:
 
         Of a pipe nothing is read before it is asked for: it may never come.
         """
-        if not self.is_long:
+        if not self.is_long or most() == 1:
             yield from self.pieces
             return
         with ThreadPoolExecutor(1) as pool:

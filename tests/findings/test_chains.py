@@ -99,6 +99,21 @@ def test_nobody_waited_for_a_timer_whose_data_was_on_its_way() -> None:
     assert find_chains([*repairs, *idle], observed).caused_by.tolist()[2:] == [0, 1]
 
 
+def test_a_timer_that_no_finding_reports_is_waited_for() -> None:
+    """Whatever the last finding is: an undecided timeout is nobody's finding, and nothing else is charged."""
+    resent = retransmissions({"ms": 0, "trigger": "fast"}, {"ms": 500}, {"ms": 2000, "spurious": "yes"})
+    resent["segment"] = 0
+    kinds = (("fast-retransmit", 0, "confirmed"), ("timeout", 500, "undecided"))
+    repairs = [
+        Finding(kind, "sender", 0, at(ms), at(ms), verdict, "because", {}, resends=(row,))
+        for row, (kind, ms, verdict) in enumerate(kinds)
+    ]
+    idle = Finding("idle-link", "sender", -1, at(300), at(502), "confirmed", "because", {"cause": "idle_recovery"})
+    last = Finding("spurious-timeout", "sender", 0, at(2000), at(2000), "confirmed", "because", {}, resends=(2,))
+    observed = scene([Seen(sent=0, came=50, seq=1, size=1000)], retransmissions=resent)
+    assert find_chains([*repairs, idle, last], observed).caused_by.tolist()[2] == -1
+
+
 def test_an_idle_link_is_not_charged_with_the_other_ends_resends() -> None:
     """The link's data is the client's: what the server sent again, later than the client, began no repair of it."""
     seen = [Seen(sent=0, came=50, size=9000), Seen(sent=100, came=150, sender=1, size=500)]

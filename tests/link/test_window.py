@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from multitracer.link import window
 from multitracer.link.window import acknowledged, lowest_open
 
 
@@ -40,6 +41,18 @@ def test_who_asked_for_a_reset_heeds_acknowledgements_after_it() -> None:
     frames.loc[[0, 5], ["poll", "command"]] = 1
     frames.loc[[1, 7], "poll"] = 1
     assert [acknowledged(frames, RLP, 0, 1, before) for before in (4, 5, 7, 8)] == [0, 1, 1, 2]
+
+
+def test_a_peer_that_is_an_epoch_ahead_is_heeded_by_its_answers_only() -> None:
+    """Counting anew alone is no reset: between a poll and its answer an older acknowledgement does not count."""
+    frames = logged(
+        (0, "I RR", True, 0, 0, 1), (1, "I RR", True, 1, 0, 1), (2, "RR", False, -1, 1, 2),
+        (3, "RR", True, -1, 0, 1), (4, "RR", False, -1, 2, 2), (5, "RR", False, -1, 2, 2),
+    )  # fmt: skip
+    frames.loc[3, ["poll", "command"]] = 1
+    frames.loc[5, "poll"] = 1
+    heeded = window._heeded(frames[frames["sent"]], frames[~frames["sent"]])
+    assert heeded.tolist() == [True, False, True]
 
 
 RLP = pd.DataFrame({"link": [0, 1], "protocol": ["rlp"] * 2, "reverse": [1, 0]})

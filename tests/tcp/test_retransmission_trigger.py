@@ -176,6 +176,18 @@ def test_three_duplicates_after_a_timeout_begin_a_recovery_that_no_news_of_the_r
     assert triggers(replayed(*waited, *acks, again(1750.1, 101, 201))) == [TIMEOUT, trigger]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "trigger"), [(1, 3, FAST), (2, 3, FAST), (1, 2, RECOVERY), (2, 1, RECOVERY)]
+)
+def test_with_sack_three_duplicates_have_to_come_after_a_timeout(before, after, trigger):
+    """Those before it told too little to begin a recovery, and are no part of what begins one now."""
+    blocks = [(201, 211 + 10 * n) for n in range(before + after)]
+    early = [ack(900 + n, 101, block) for n, block in enumerate(blocks[:before])]
+    late = [ack(1710 + n, 101, block) for n, block in enumerate(blocks[before:])]
+    found = replayed(*SLOW, *early, again(1700, 101, 201), *late, again(1710 + after - 0.9, 101, 201))
+    assert triggers(found) == [TIMEOUT, trigger]
+
+
 @pytest.mark.parametrize(("ms", "trigger"), [(1000.5, FAST), (1040, FAST), (1400, TIMEOUT)])
 def test_a_resend_long_after_too_few_duplicates_is_a_timers(ms, trigger):
     """A quarter of a round trip after a SACK it may be RACK's (RFC 8985 6.2), later only a timer acts."""

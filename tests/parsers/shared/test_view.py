@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from packets import ethernet, ipv4, ipv6, tcp
 from pcapng_blocks import block, interface, packet, section
 
-from multitracer.compute import kernels
+from multitracer.compute import kernels, threads
 from multitracer.model.errors import InputError
 from multitracer.model.trace import Recording
 from multitracer.parsers import erf, pcap, pcapng, snoop
@@ -33,6 +33,7 @@ LARGEST = 300
 def _small_records(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records of at most 300 octets, so that views can be small, too."""
     monkeypatch.setitem(kernels._state, "plain", True)
+    monkeypatch.setattr(threads, "processors", lambda: 2)
     monkeypatch.setattr(pcap, "_LARGEST_RECORD", LARGEST)
     monkeypatch.setattr(pcap, "_CHAIN_BYTES", 3 * (24 + LARGEST))
     monkeypatch.setattr(pcapng, "_LARGEST_BLOCK", LARGEST + 32)
