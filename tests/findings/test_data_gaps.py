@@ -21,10 +21,10 @@ from multitracer.findings.data_gaps import (
 from multitracer.model.schema import ACK, FIN, RST
 
 SEGMENT = st.tuples(
-    st.integers(0, 9), st.integers(0, 1), st.integers(0, 40), st.integers(0, 40), st.integers(0, 9),
+    st.integers(-3, 9), st.integers(0, 1), st.integers(0, 40), st.integers(0, 40), st.integers(0, 9),
     st.sampled_from([ACK, ACK, ACK | FIN, ACK | RST, 0]),
 )  # fmt: skip
-"""Time since the segment before, sender, sequence and acknowledgement number, payload, flags."""
+"""Time since the segment before (clocks are set back), sender, sequence and acknowledgement number, payload, flags."""
 
 
 def columns(rows: list[tuple[int, ...]]) -> Columns:
@@ -57,7 +57,7 @@ def rises(seen: Columns, which: np.ndarray, number: np.ndarray) -> tuple[np.ndar
     """When a number rose above all before it, and to what."""
     highest = np.maximum.accumulate(number[which])
     new = np.flatnonzero(np.diff(highest, prepend=np.iinfo(np.int64).min // 2) > 0)
-    return seen.time_ns[which][new], highest[new]
+    return np.maximum.accumulate(seen.time_ns[which][new]), highest[new]
 
 
 @given(st.lists(SEGMENT, max_size=14), st.integers(0, 1))

@@ -9,7 +9,11 @@ import pandas as pd
 import pytest
 from scenes import Seen, accounting, frames, limits, scene, segment_frames
 
+from multitracer.compute import threads
 from multitracer.findings import Observations, find
+from multitracer.findings.data_gaps import weights_of
+from multitracer.findings.limited_stretches import limited
+from multitracer.findings.observations import MS
 
 DATA = [Seen(sent=10 * n, came=10 * n + 50, seq=1 + 1000 * n, size=1000) for n in range(20)]
 STALL = limits(("path_stall", 0, 500))
@@ -49,6 +53,19 @@ def test_the_application_is_sure_only_while_nothing_is_outstanding(seen: list[Se
     """A host that is 33 ms late under a full send buffer looks much the same up to its last acknowledgement."""
     found = of("application-limited", scene(seen, limits=limits(("application", 0, 300))))
     assert found["verdict"].tolist() == [verdict]
+
+
+def test_stretches_of_several_connections_are_weighed_alike_in_two_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the captures at the sender's side hold nothing of a direction."""
+    observed = scene(ended(acked=4, at_ms=100, then_ms=300), limits=limits(("application", 0, 300)))
+    one = next(iter(limited(observed, "application", group_rtts=1.0)))
+    unseen = one._replace(direction=one.direction._replace(sender_point=-1))
+    asked = [one, one._replace(stop_ns=one.start_ns + 150 * MS), unseen, one]
+    alone = [weights_of(observed, [stretch]).tolist()[0] for stretch in asked]
+    monkeypatch.setattr(threads, "WORTH_SHARING", 1)
+    monkeypatch.setattr(threads, "processors", lambda: 2)
+    assert weights_of(observed, asked).tolist() == alone
+    assert [row[0] // MS for row in alone] == [200, 50, 0, 200]
 
 
 def test_what_is_shorter_than_the_host_is_late_elsewhere_is_not_sure() -> None:

@@ -6,6 +6,7 @@ import gzip
 import struct
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -92,6 +93,19 @@ def read(module: ModuleType, data: bytes, size: int, file_bytes: int = 0) -> Rec
         return recording("x", module.capture(View(source, size)))
     except InputError as error:
         return str(error)
+
+
+def test_who_takes_no_more_pieces_leaves_no_thread_behind() -> None:
+    """As when a record cannot be decoded, or Ctrl-C ends it: the view that is looked through is the last."""
+    packet = struct.pack("<IIII", 1_700_000_000, 0, 40, 40) + ipv4(tcp(b""))
+    data = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, RAW) + 50 * packet
+    source = Source("x", data)
+    source.file_bytes = VIEW_BYTES + 1
+    before = threading.active_count()
+    pieces = pcap.capture(View(source, 128)).pieces_ahead()
+    assert len(next(pieces).offset) > 0
+    pieces.close()  # type: ignore[attr-defined]
+    assert threading.active_count() == before
 
 
 def renumbered(recording: Recording) -> dict[str, pd.DataFrame]:
