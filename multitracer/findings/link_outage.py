@@ -108,12 +108,12 @@ def _heard(observed: Observations, bearer: int) -> Iterator[Finding]:
             end = int(lost[-1])  # after that nothing was sent: the link was idle, not dead
         # The far end may have had nothing to send: only frames that arrived damaged prove an outage.
         erased, tried, repeats = int(bad[within].sum()), int(failed.sum()), int((failed & repeat[within]).sum())
-        if end - start <= limit or not erased:
+        if end - start <= limit or not tried or not erased:
             continue
-        what = f", while {ends[1]} sent {tried}, of which {repeats} were repeats" if tried else ""
         yield Finding(
-            "link-outage", "link", -1, start, end, "confirmed" if repeats or (tried and len(reset)) else "likely",
-            f"for {(end - start) / 1e6:.0f} ms {erased} erased frames and no good one came to {ends[0]}{what}"
+            "link-outage", "link", -1, start, end, "confirmed" if repeats or len(reset) else "likely",
+            f"for {(end - start) / 1e6:.0f} ms {erased} erased frames and no good one came to {ends[0]}, while "
+            f"{ends[1]} sent {tried}, of which {repeats} were repeats"
             + ("; then the link was reset" if len(reset) else ""),
             {"erased": erased, "sent": tried, "duration_ms": (end - start) / 1e6}, bearer=bearer,
         )  # fmt: skip

@@ -233,25 +233,6 @@ def test_a_link_that_is_idle_after_its_losses_is_not_dead(since: int) -> None:
     assert [(one.end_ns - one.start_ns) // MS for one in found] == ([since - 100] if since > 300 else [])
 
 
-@pytest.mark.parametrize("damaged", [True, False])
-def test_damaged_frames_show_an_outage_though_nothing_was_sent_in_time_to_fail(damaged: bool) -> None:
-    """What was sent less than a round trip before the next good frame may have come; what came was sent before."""
-    log = [(0, True, "I RR", 0), (50, False, "RR", -1), (60, False, "BAD", -1), (330, False, "BAD", -1)]
-    log = [*(log if damaged else log[:2]), (320, True, "I RR", 1), (400, False, "RR", -1)]
-    found = list(link_outage.detect(scene(DATA, frames=frames(*log), link_rtt_ns=100 * MS)))
-    assert [((one.end_ns - one.start_ns) // MS, one.verdict) for one in found] == [(350, "likely")] * damaged
-    assert all(one.because.endswith("2 erased frames and no good one came to the mobile") for one in found)
-
-
-def test_damaged_frames_alone_before_a_reset_do_not_prove_an_outage() -> None:
-    """The entity that asked for the reset had sent nothing since the last good frame: the other direction may work."""
-    log = ((0, True, "I RR", 0), (50, False, "RR", -1), (60, False, "BAD", -1), (330, False, "BAD", -1))
-    reset = intervals(("reset", 400, 500))
-    log = (*log, (400, False, "SABM", -1), (400, True, "UA", -1), (600, False, "RR", -1))
-    found = list(link_outage.detect(scene(DATA, frames=frames(*log), link_rtt_ns=100 * MS, link_intervals=reset)))
-    assert [(one.verdict, one.evidence["sent"]) for one in found] == [("likely", 0)]
-
-
 @pytest.mark.parametrize(("first", "verdict"), [(None, "confirmed"), (10, "likely"), (600, "confirmed")])
 def test_a_hole_is_sure_only_where_no_packet_was_lost_in_it(first: float | None, verdict: str) -> None:
     """One that the link began to carry before the one that came next may have made the gap."""
