@@ -7,7 +7,7 @@ without, see `needs`) and `detect(observed)`, a pure function of Observations.
 from __future__ import annotations
 
 from types import ModuleType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from multitracer.findings import (
     ack_compression,
@@ -81,6 +81,11 @@ def find(observed: Observations) -> Findings:
     }
     found.sort(key=lambda finding: (finding.start_ns, finding.kind))
     chains = find_chains(found, observed)
-    columns = {name: [getattr(finding, name) for finding in found] for name in COLUMNS}
-    table = build("findings", {**columns, "layer": chains.layer, "caused_by": chains.caused_by})
+    table = build("findings", {**_columns(found), "layer": chains.layer, "caused_by": chains.caused_by})
     return Findings(table, not_looked_for, chains.resent_for)
+
+
+def _columns(found: list[Finding]) -> dict[str, Any]:
+    """The findings as columns of their table."""
+    columns = dict(zip(Finding._fields, zip(*found, strict=True), strict=True)) if found else {}
+    return {name: columns.get(name, ()) for name in COLUMNS}

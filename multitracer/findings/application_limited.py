@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from multitracer.findings.data_gaps import BEGIN, FREE, IDLE, LATE_NS, STOP, gaps_of, weigh_one, weights_of
 from multitracer.findings.finding import Finding
-from multitracer.findings.limited_stretches import Limited, finding, limited
+from multitracer.findings.limited_stretches import Doubt, Limited, finding, limited
 from multitracer.findings.needs import LIMITS
 from multitracer.findings.observations import MS, Direction, Observations
 
@@ -41,8 +41,9 @@ def detect(observed: Observations) -> Iterator[Finding]:
     if observed.cwnd_bytes is not None:
         _give_room(observed, stretches, weights)
     for one, (idle, free, late) in zip(stretches, weights.tolist(), strict=True):
-        made = finding("application-limited", "sender", one, "TCP had nothing more to send")
-        yield made if made.verdict == "undecided" else _weighed(made, one, idle, free, late)
+        doubt, idle_s = _doubt(one, idle, free, late), idle / 1e9
+        what = "TCP had nothing more to send"
+        yield finding("application-limited", "sender", one, what, doubt, nothing_outstanding_s=idle_s)
 
 
 def _give_room(observed: Observations, stretches: Sequence[Limited], weights: Ints) -> None:
@@ -78,21 +79,19 @@ def _was_idle(observed: Observations, one: Limited) -> bool:
     return bool((ends - pauses[np.searchsorted(pauses, begun)] > one.rtt_ns).any())
 
 
-def _weighed(made: Finding, one: Limited, idle: int, free: int, late: int) -> Finding:
-    """The finding with the verdict that the data outstanding allow: for so long it was idle, or free to send (ns)."""
-    evidence = {**made.evidence, "nothing_outstanding_s": idle / (1000 * MS)}
+def _doubt(one: Limited, idle: int, free: int, late: int) -> Doubt | None:
+    """What the data outstanding leave in doubt: for so long the sender was idle, or free to send (ns)."""
     if idle >= SURE_SHARE * one.cost_ns:
-        return made._replace(evidence=evidence)
-    likely = free >= SURE_SHARE * one.cost_ns
-    doubt = (
+        return None
+    because = (
         f"for all but {idle / MS:.0f} ms of it data was outstanding, or was not for as short a time as this host is "
         f"late elsewhere ({late / MS:.0f} ms); for {free / MS:.0f} ms no acknowledgement had "
         "anything to set off, or the windows had room, so that the application or a late host held data back"
     )
-    if not likely:
-        doubt = f"undecided, because {doubt}; before that a full congestion window or send buffer may have done so"
-    verdict, because = "likely" if likely else "undecided", f"{doubt}; it looks as if {made.because}"
-    return made._replace(verdict=verdict, because=because, evidence=evidence)
+    if free >= SURE_SHARE * one.cost_ns:
+        return Doubt("likely", because)
+    because = f"undecided, because {because}; before that a full congestion window or send buffer may have done so"
+    return Doubt("undecided", because)
 
 
 def _room_ns(observed: Observations, direction: Direction, gaps: Ints) -> Ints:

@@ -302,13 +302,18 @@ class _Search:
         """
         layers = [one.layer for one in self.found]
         steps = {kind: step for step, kinds in enumerate(STEPS) for kind in kinds}
-        for number in sorted(range(len(self.found)), key=lambda number: steps[self.found[number].kind]):
-            one = self.found[number]
-            waits = one.kind == "idle-link" and one.evidence.get("cause") == "idle_recovery"
-            if waits or (one.kind in _REPAIRS and not self._needless_probe(one)):
+        repairs = [number for number, one in enumerate(self.found) if one.kind in _REPAIRS or one.kind == "idle-link"]
+        for number in sorted(repairs, key=lambda number: steps[self.found[number].kind]):
+            if self._repairs(self.found[number]):
                 cause = caused_by[number]
                 layers[number] = layers[cause] if cause >= 0 else "unknown"
         return layers
+
+    def _repairs(self, one: Finding) -> bool:
+        """Whether TCP repaired, or waited to repair, what something else had lost."""
+        if one.kind == "idle-link":
+            return one.evidence.get("cause") == "idle_recovery"
+        return not self._needless_probe(one)
 
     def _needless_probe(self, one: Finding) -> bool:
         """Whether TCP probed though nothing was lost."""

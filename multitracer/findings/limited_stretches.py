@@ -63,16 +63,26 @@ def _unseen(observed: Observations) -> dict[int, list[int]]:
     return found
 
 
-def finding(kind: str, layer: str, one: Limited, what: str) -> Finding:
+class Doubt(NamedTuple):
+    """Why a finding is not confirmed."""
+
+    verdict: str
+    because: str
+
+
+def finding(kind: str, layer: str, one: Limited, what: str, doubt: Doubt | None = None, **evidence: float) -> Finding:
     """A finding of a kind; `what` says what was seen. Undecided where the capture lost records there."""
-    seconds = one.cost_ns / (1000 * MS)
+    seconds = one.cost_ns / 1e9
     times = f"in {one.pieces} stretches " if one.pieces > 1 else ""
     because = f"{what}: {times}it cost {seconds:.2f} s ({one.cost_ns / one.rtt_ns:.1f} round trips)"
-    if one.hole:
-        because = f"undecided, because the capture lost records here; it looks as if {because}"
-    sender = ("client", "server")[one.direction.sender]
-    evidence = {"limited_s": seconds, "count": one.pieces, "round_trip_ms": one.rtt_ns / MS, "sender": sender}
+    doubt = _RECORDS_LOST if one.hole else doubt
+    if doubt:
+        because = f"{doubt.because}; it looks as if {because}"
+    connection, sender = one.direction.connection, ("client", "server")[one.direction.sender]
     return Finding(
-        kind, layer, one.direction.connection, one.start_ns, one.stop_ns, "undecided" if one.hole else "confirmed",
-        because, evidence,
+        kind, layer, connection, one.start_ns, one.stop_ns, doubt.verdict if doubt else "confirmed", because,
+        {"limited_s": seconds, "count": one.pieces, "round_trip_ms": one.rtt_ns / MS, "sender": sender, **evidence},
     )  # fmt: skip
+
+
+_RECORDS_LOST = Doubt("undecided", "undecided, because the capture lost records here")
