@@ -89,9 +89,12 @@ def find_busy(
     left, begin, end, way = np.int64(0), np.int64(0), np.int64(0), np.int64(0)
     for at in range(state[SENT]):
         sent = events.sent_ns[at]
-        logged = capture.left_ns[events.row[at]] if len(capture.left_ns) else np.int64(-1)
+        given, logged = np.int64(-1), np.int64(-1)
+        if len(capture.left_ns):
+            given, logged = capture.given_ns[events.row[at]], capture.left_ns[events.row[at]]
+        if given >= 0:
+            way = max(way, given - sent)  # one for all: `given_ns` has the least of an end
         if logged >= 0:
-            way = max(way, capture.given_ns[events.row[at]] - sent)  # one for all: `given_ns` has the least of an end
             left = max(sent, logged - way)
             begin, end = busy_until(events, which, begin, end, sent, left)
             continue

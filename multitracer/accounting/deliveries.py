@@ -76,13 +76,13 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
     delivered = delivered.sort_values("first_frame_ns", kind="stable")
     rows, out = delivered["segment"].to_numpy(), np.maximum.accumulate(delivered["delivered_ns"].to_numpy())
     connection, sender = (segments[name].to_numpy() for name in ("connection", "sender"))
+    least = delivered["queue_ns"].groupby(2 * connection[rows].astype(np.int64) + sender[rows]).transform("min")
+    found.given_ns[rows] = segments["time_ns"].to_numpy()[rows] + least.to_numpy()
     whole_ns = delivered["delivered_ns"].to_numpy()
     known = ~perhaps_out_of_sequence(rows, whole_ns, out, segments)
     delivered, rows, out = delivered[known], rows[known], out[known]
     alone = paths.receiver_point[connection, sender] == NOWHERE
     at_once = _at_once(found.came_ns[rows] - out, found.came_ns[rows] >= 0, log.frame_ns)
-    before = delivered["queue_ns"].groupby(2 * connection[rows].astype(np.int64) + sender[rows]).transform("min")
-    found.given_ns[rows[at_once]] = (segments["time_ns"].to_numpy()[rows] + before.to_numpy())[at_once]
     found.left_ns[rows[at_once]] = out[at_once] - _way_ns(delivered, log.frame_ns)
     mine = alone[rows]
     found.came_ns[rows[mine]], found.arrived[rows[mine]] = out[mine], 1

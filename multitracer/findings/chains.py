@@ -336,8 +336,10 @@ _CAUSES_BY_TIME = {
 }
 """Of each kind the kinds that can set it off, told by the time that they share."""
 _IDLE = {
-    # While the link is dead no window is what holds data back.
-    "idle_window_limited": ("zero-window", "link-outage", "receiver-window-limited", "path-stall"),
+    # While the link is dead, or holds back what came after a loss, no window is what holds data back.
+    "idle_window_limited": (
+        "zero-window", "link-outage", "link-recovery-hole", "receiver-window-limited", "path-stall",
+    ),
     "idle_sender": ("zero-window", "application-limited"),
 }
 """Of each cause of an idle link the kinds that can set it off, the first to hold for most of it."""

@@ -274,7 +274,7 @@ class TrueFindings:
             return self._repairing(start, end)
         if name == "idle_sender":
             return self.overlapping(("application-limited",), start, end)
-        return self._most(("link-outage", "receiver-window-limited"), start, end)
+        return self._most(("link-outage", "link-recovery-hole", "receiver-window-limited"), start, end)
 
     def _repairing(self, start: int, end: int) -> Event | None:
         """The resend by the timer that was waited for; else the latest before, whose repair goes on.

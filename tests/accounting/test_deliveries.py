@@ -10,6 +10,7 @@ import pytest
 from sending import Segment, ack, again, blocks, data, judged, table
 from two_ends import MS, START
 
+from multitracer import accounting
 from multitracer.accounting.deliveries import Deliveries, LinkLog, delivered_before, deliveries
 from multitracer.accounting.limits import Told, find_limits
 from multitracer.model.limits import LIMITS
@@ -69,9 +70,13 @@ def test_a_links_log_stands_in_for_a_capture_at_the_receiver() -> None:
 
 
 def test_a_link_that_may_deliver_out_of_sequence_says_nothing_of_arrivals() -> None:
-    """The third segment was whole before the second, and the sender heard a duplicate acknowledgement."""
+    """The third segment was whole before the second, and the sender heard a duplicate acknowledgement.
+
+    Nor of when the link was done with a segment; the way to it is known all the same.
+    """
     one = found(duplicate=101)
-    assert milliseconds(one.came_ns) == [-1, -1, -1, -1, -1]
+    assert milliseconds(one.came_ns) == milliseconds(one.left_ns) == [-1, -1, -1, -1, -1]
+    assert milliseconds(one.given_ns) == [5, 6, 7, -1, -1]
     assert not one.ends.any()
 
 
@@ -142,8 +147,13 @@ def test_the_link_had_a_segment_until_its_last_octet_had_left() -> None:
     assert milliseconds(found().left_ns) == [15, 210, 210, -1, -1]
 
 
-def test_the_wait_for_a_window_begins_when_the_link_is_done_and_ends_when_it_has_data_again() -> None:
-    """The way to the link takes 40 ms: it has each segment for 20 ms from then on."""
+@pytest.mark.parametrize("in_order", [True, False])
+def test_the_wait_for_a_window_begins_when_the_link_is_done_and_ends_when_it_has_data_again(
+    in_order: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The way to the link takes 40 ms: it has each segment for 20 ms from then on, by its log or else by its rate."""
+    if not in_order:
+        monkeypatch.setattr(accounting.deliveries, "perhaps_out_of_sequence", lambda rows, *_: np.ones(len(rows), bool))
     script = (
         ack(-10, 1, window=100), data(0, 1, 101), ack(200, 101, window=100), data(200, 101, 201),
         ack(400, 201, window=0), ack(600, 201, window=100), data(600, 201, 301), ack(800, 301),
@@ -153,7 +163,7 @@ def test_the_wait_for_a_window_begins_when_the_link_is_done_and_ends_when_it_has
     none = np.full(len(frame), -1)
     paths = replace(paths_of(), arrival=none.astype(np.int32), arrived=none.astype(np.int8))
     measures = pd.DataFrame({"connection": [0], "sender": [0], "point": [0], "data_segments": [3], "rtt_min_ms": [9.0]})
-    told = Told(log=log(*rows, script=script))
+    told = Told(rate_bps=8 * int(frame["wire_bytes"].max()) / 0.02, log=log(*rows, script=script))
     kept = find_limits(frame, blocks(script), measures, Groups(frame, 1), paths, judged(*script), told).stretches
     window = kept.cause == LIMITS.index("receiver_window")
     spans = zip(milliseconds(kept.start_ns[window]), milliseconds(kept.stop_ns[window]), strict=True)

@@ -52,6 +52,16 @@ def test_a_full_window_is_caused_by_what_held_the_acknowledgements() -> None:
     assert caused_by(outage, hole, full, dead, small, stopped) == [-1, 0, 0, 0, -1, -1]
 
 
+def test_a_window_that_stays_full_while_the_link_repairs_a_loss_is_the_repairs() -> None:
+    """And what the link was dead for is the outage's; else the window is too small for the round trip."""
+    window, hole = one("receiver-window-limited", 0, 900), one("link-recovery-hole", 300, 700)
+    full = {"cause": "idle_window_limited"}
+    idle = [one("idle-link", start, end)._replace(evidence=full) for start, end in ((200, 600), (0, 400))]
+    assert caused_by(window, hole, *idle) == [-1, -1, 1, 0]
+    outage = one("link-outage", 350, 600)
+    assert caused_by(window, hole, outage, *idle) == [-1, 2, -1, 2, 0]
+
+
 def test_an_idle_link_in_a_repair_is_the_resends_that_ended_the_wait_or_began_the_repair() -> None:
     """However long ago the repair began; not an earlier resend's where the one that did is undecided.
 
