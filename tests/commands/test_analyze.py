@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import threading
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,9 @@ from repository import EXAMPLES
 from shared_data import shared
 
 from multitracer import cli
+from multitracer.commands import parameters
 from multitracer.commands.campaign import names_of
+from multitracer.compute import threads
 from multitracer.model.schema import CAUSES, SCHEMA
 from multitracer.parsers import pcap
 from multitracer.parsers.shared import experiment
@@ -107,6 +110,22 @@ def test_summary_only_writes_the_same_summary_and_nothing_else(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("octets", "ahead"), [(0, True), (1 << 40, False)])
+def test_what_comes_after_the_reading_is_imported_beside_it_where_the_input_is_long(
+    octets: int, ahead: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By another thread; a short input is read sooner."""
+    imported: list[tuple[str, bool]] = []
+    monkeypatch.setattr(parameters, "_LONG_INPUT_BYTES", octets)
+    monkeypatch.setattr(parameters, "import_module", lambda name: imported.append((name, main() is current())))
+    monkeypatch.setitem(threads._allowed, "threads", 2)
+    main, current = threading.main_thread, threading.current_thread
+    analyze(tmp_path, RLP, "--summary-only")
+    for thread in set(threading.enumerate()) - {main()}:
+        thread.join(10)
+    assert imported == [(name, False) for name in parameters._AFTER_READING] * ahead
+
+
 def test_the_report_is_written(tmp_path: Path) -> None:
     """Without --no-report there is a page, and it forbids itself the network."""
     analyze(tmp_path, RLP)
