@@ -264,7 +264,7 @@ def _import_ahead(files: Sequence[str]) -> None:
     from multitracer.compute.threads import most
 
     if most() > 1 and sum(Path(file).stat().st_size for file in files if Path(file).is_file()) >= _LONG_INPUT_BYTES:
-        Thread(target=lambda: [import_module(name) for name in _AFTER_READING]).start()
+        Thread(name="imports", target=lambda: [import_module(name) for name in _AFTER_READING]).start()
 
 
 def files_in(inputs: Sequence[str]) -> list[str]:

@@ -121,8 +121,9 @@ def test_what_comes_after_the_reading_is_imported_beside_it_where_the_input_is_l
     monkeypatch.setitem(threads._allowed, "threads", 2)
     main, current = threading.main_thread, threading.current_thread
     analyze(tmp_path, RLP, "--summary-only")
-    for thread in set(threading.enumerate()) - {main()}:
-        thread.join(10)
+    for thread in threading.enumerate():
+        if thread.name == "imports":
+            thread.join()
     assert imported == [(name, False) for name in parameters._AFTER_READING] * ahead
 
 
