@@ -186,16 +186,20 @@ class _Search:
         return number if number != NONE and self.found[number].verdict == "confirmed" else NONE
 
     def _cause_of_idleness(self, one: Finding) -> int:
-        """By its cause: TCP's resend that ends the wait or began the repair; a closed window; the application."""
+        """By its cause: TCP's resend that ends the wait or began the repair; a closed window; the application.
+
+        Of a resend in doubt it does not tell; but what the link stood still for TCP had to wait for.
+        """
         one, cause = one._replace(connection=self.observed.main_connection), str(one.evidence.get("cause"))
-        if cause == "idle_recovery":
-            return self._recovery_of(one)
+        repair = self._recovery_of(one) if cause == "idle_recovery" else NONE
+        if repair != NONE:
+            return repair
         kinds = _IDLE.get(cause, ())
         for kind in kinds:
             number = self.index.most_overlap((kind,), one, one.start_ns, one.end_ns)
             if number != NONE and self.index.share(number, one) >= MOST:
                 return number
-        return self.index.most_overlap(kinds, one, one.start_ns, one.end_ns)
+        return NONE if cause == "idle_recovery" else self.index.most_overlap(kinds, one, one.start_ns, one.end_ns)
 
     def _recovery_of(self, one: Finding) -> int:
         """What resent when the timer expired that was waited for; else what resent last before, and began a repair.
@@ -341,5 +345,6 @@ _IDLE = {
         "zero-window", "link-outage", "link-recovery-hole", "receiver-window-limited", "path-stall",
     ),
     "idle_sender": ("zero-window", "application-limited"),
+    "idle_recovery": ("link-outage", "link-reset", "link-recovery-hole"),
 }
 """Of each cause of an idle link the kinds that can set it off, the first to hold for most of it."""

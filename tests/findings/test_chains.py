@@ -84,6 +84,17 @@ def test_an_idle_link_in_a_repair_is_the_resends_that_ended_the_wait_or_began_th
     assert find_chains([first, doubtful, *idle], observed).caused_by.tolist()[2:] == [0, -1, -1, -1, -1]
 
 
+def test_an_idle_link_whose_resend_is_in_doubt_waited_for_what_the_link_stood_still_for() -> None:
+    """For most of the wait, at least: whether the timer had to be waited for or not, nothing came through."""
+    hole = one("link-recovery-hole", 100, 900)
+    doubtful = one("spurious-timeout", 600, 600, resends=(0,))._replace(verdict="undecided", connection=0)
+    spans = ((300, 600), (700, 890), (800, 1300))
+    idle = [one("idle-link", start, end)._replace(evidence={"cause": "idle_recovery"}) for start, end in spans]
+    seen = [Seen(sent=0, came=50, seq=1, size=1000)]
+    observed = scene(seen, retransmissions=retransmissions({"ms": 600}))
+    assert find_chains([hole, doubtful, *idle], observed).caused_by.tolist()[2:] == [0, 0, -1]
+
+
 def test_an_idle_link_waits_for_a_timer_by_the_only_capture() -> None:
     """That at the data's receiver: the wait begins there with the last acknowledgement that the receiver sent."""
     seen = [Seen(sent=0, came=50, seq=1, size=2000), Seen(sent=350, came=400, sender=1, ack=1001)]
