@@ -38,8 +38,9 @@ EXPLAINED = {
         "Before the reset there are polls without an answer, after it frame numbers that begin at 0 again. TCP notices "
         "nothing until its timer runs out, here 12 s after the link was back, and then resends what was flushed.",
         "The records of the first SABM or RESET and of its answer; `segments_lost`, `bytes_lost` and `records` are the "
-        "segments that it flushed, `standstill_s` the time without progress of TCP around it. What it flushed is left "
-        "out where an RLC entity had given up SDUs by itself since the reset before (MRW): the log does not tell all.",
+        "segments that it flushed, `standstill_s` the time without progress of TCP around it. What an RLC entity may "
+        "have given up by itself since the reset before is left out: what an MRW names, and while that is unanswered "
+        "all up to the last PDU that was sent MaxDAT times (all there is, where the MRWs do not show that it counts).",
         "Let the link persist for longer than outages last: raise N2 (24.022; `AT+CRLP`, XID) or MaxDAT (25.322). LTE "
         "and 5G have no reset: reaching maxRetxThreshold is a radio link failure, after which the connection is "
         "re-established. A short interface queue limits what a reset can flush.",
@@ -150,7 +151,8 @@ EXPLAINED = {
         "The acknowledgements stop and SACK blocks (purple) grow above them, with a gap for each lost segment; each "
         "gap is filled by one resend (triangle pointing down, then diamonds). The congestion window is reduced once.",
         "`count` and `bytes` of what never reached the receiver's capture, `got_through` of what was sent among it; "
-        "with a link's log the layer says whether the host's queue dropped it or the link lost it.",
+        "with a link's log the layer says whether the host's queue dropped it or the link lost it. Without that "
+        "capture, likely only: what never came out of the link by the logs of both of its ends.",
         "Switch SACK on at both ends (RFC 2018, 6675). In a queue: pacing (`fq` in Linux), a shorter start (HyStart), "
         "or an AQM that drops singly or marks (ECN). On a radio without repairs: an acknowledged mode (RLC AM, RLP "
         "non-transparent) or longer interleaving.",
@@ -241,11 +243,12 @@ EXPLAINED = {
     "ack-loss": Explained(
         "Acknowledgements left the receiver and never reached the sender. The next one usually makes up for it; it "
         "costs time where it was the last, and then TCP waits for its timer.",
-        "Only both captures show it. Here the acknowledgements stand still from 6 s on although segments up to there "
-        "had arrived: what follows are a probe and timeouts.",
+        "Both captures show it, or the link's logs. Here the acknowledgements stand still from 6 s on although "
+        "segments up to there had arrived: what follows are a probe and timeouts.",
         "`count` and `records` of the acknowledgements in the receiver's capture that the sender's lacks, which is "
         "complete there; with a link's log, whether they were on the air. A reset flushed them if nothing sent later "
-        "came before it, unless an RLC entity told that it discarded them (MRW).",
+        "came before it, unless an RLC entity told that it discarded them (MRW). Without the receiver's capture, "
+        "likely only: what was on the link, never came out of it, and is not in the sender's capture.",
         "Look at the reverse direction: its queue (let acknowledgements pass bulk data, for instance by fq_codel), its "
         "power, its acknowledged mode. F-RTO and tail loss probes (RFC 8985) limit what the loss of a last "
         "acknowledgement costs.",

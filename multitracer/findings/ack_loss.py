@@ -9,12 +9,12 @@ import numpy as np
 
 from multitracer.findings.finding import Finding
 from multitracer.findings.grouping import groups_without_gap
-from multitracer.findings.needs import BOTH_ENDS
+from multitracer.findings.link_losses import BOTH_ENDS_OR_LOGS, lost_acks
 from multitracer.findings.observations import Direction, Observations
 from multitracer.findings.place_of_loss import IN_QUEUE, LAYER_OF, places_of_loss, said
 
 KINDS = ("ack-loss",)
-NEEDS = (BOTH_ENDS,)
+NEEDS = (BOTH_ENDS_OR_LOGS,)
 
 
 def detect(observed: Observations) -> Iterator[Finding]:
@@ -25,6 +25,9 @@ def detect(observed: Observations) -> Iterator[Finding]:
         lost = acks[observed.arrived[acks] == 0]
         for place in np.unique(places[lost]).tolist():
             yield from _in_layer(observed, direction, lost[places[lost] == place], place)
+    for direction in observed.directions:
+        if direction.sender_point < 0 <= direction.receiver_point and observed.segment_frames is not None:
+            yield from _in_link(observed, direction)
 
 
 def _in_layer(observed: Observations, direction: Direction, lost: Any, place: int) -> Iterator[Finding]:
@@ -41,4 +44,21 @@ def _in_layer(observed: Observations, direction: Direction, lost: Any, place: in
             f"{len(group)} acknowledgements left the receiver and never reached the sender's capture"
             f"{said(place)}{doubt}",
             {"count": len(group), "records": observed.references(group)}, segments=group,
+        )  # fmt: skip
+
+
+def _in_link(observed: Observations, direction: Direction) -> Iterator[Finding]:
+    """What the link's logs show of acknowledgements that were captured at neither end."""
+    lost = lost_acks(observed, direction)
+    begun, over = lost["first_frame_ns"].to_numpy(), lost["last_frame_ns"].to_numpy()
+    least_ns = max(observed.rtt_ns(direction.connection), 1) * observed.thresholds.group_rtts
+    holes = observed.incomplete(direction)
+    for run in groups_without_gap(begun, least_ns, over):
+        count = len(begun[run])
+        yield Finding(
+            "ack-loss", "unknown" if holes else "link", direction.connection, int(begun[run][0]), int(over[run].max()),
+            "undecided" if holes else "likely",
+            f"{count} acknowledgements were on the link, never came out of it by the log of its far end, and are not "
+            "in the data sender's capture",
+            {"count": count}, bearer=observed.bearer_number(int(lost["link"].iat[0])),
         )  # fmt: skip

@@ -141,6 +141,7 @@ class _Search:
         """Needed: what lost the first earlier copy, else most of them. Needless: what held the earlier copy up.
 
         A timer that expired rightly though the octets had arrived: what lost other copies, or the acknowledgements.
+        So had those that a link delivered, of which no acknowledgement came back.
         """
         rows = np.asarray(one.resends, dtype=np.int64)
         if not len(rows):
@@ -150,7 +151,21 @@ class _Search:
             held = self._holder(one, int(rows[0])) if needless else NONE
             return held if held != NONE or one.kind != "probe" else self._loser(rows)
         lost = self._loser(rows)
-        return self._loser_of_acks(one, int(rows[0])) if lost == NONE and needless else lost
+        arrived = needless or self._was_unanswered(int(rows[0]))
+        return self._loser_of_acks(one, int(rows[0])) if lost == NONE and arrived else lost
+
+    def _was_unanswered(self, row: int) -> bool:
+        """Whether a link delivered the copy before a resend, and no acknowledgement of it came back."""
+        return bool(self.columns["late_ack"][row] == 0 and self.copy[row] in self.delivered)
+
+    @cached_property
+    def delivered(self) -> frozenset[int]:
+        """Rows of segments that came out of a link, by the log of its far end."""
+        table = self.observed.segment_frames
+        if table is None:
+            return frozenset()
+        came = (table["delivered_ns"] >= 0) & (table["segment"] >= 0) & (table["matched_by"] == "payload")
+        return frozenset(table.loc[came, "segment"].tolist())
 
     def _loser(self, rows: Ints) -> int:
         """What lost the copies before these resends, unless they were needless: of the first, else of most."""

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.correlation.link_verdicts import carried_copies, is_understood
+from multitracer.findings.discards import Until, perhaps_given_up
 from multitracer.findings.finding import Finding
+from multitracer.findings.link_losses import deliveries
 from multitracer.findings.needs import LINK_INTERVALS
 from multitracer.findings.observations import Direction, Observations
 from multitracer.findings.place_of_loss import IN_LINK, IN_RESET, LIKELY_IN_RESET, NOT_PROVEN, places_of_loss
@@ -41,9 +42,11 @@ def _cost(observed: Observations, places: Any, link: int, start: int, end: int) 
     texts = []
     captured = direction.receiver_point >= 0
     lost = _lost(observed, direction, end) if captured else _undelivered(observed, direction, link, end)
-    if lost is not None and not _gave_up(observed, link, start, end):
+    if lost is not None:
         lost = lost[~_acknowledged(observed, link, lost, start)]
-        flushed, others = _flushed(observed, places, lost, end)
+        given_up = _given_up(observed, link, lost, start, end)
+        flushed, others = _flushed(observed, places, lost[~given_up], end)
+        others = np.concatenate([others, lost[given_up]])
         size = int(observed.column("payload_bytes")[flushed].sum())
         known = len(flushed) or not len(others)
         cost |= {"segments_lost": len(flushed) if known else None, "bytes_lost": size if known else None,
@@ -87,38 +90,31 @@ def _lost(observed: Observations, direction: Direction, end: int) -> Any:
 def _undelivered(observed: Observations, direction: Direction, link: int, end: int) -> Any:
     """The same by the log of the link's far end: what it never had whole, though it had data sent later; None unknown.
 
-    The link sent them for the last time before this reset, and after the one before. A log that lacks what TCP
-    acknowledged proves nothing.
+    The link sent them for the last time before this reset, and after the one before.
     """
-    table, bearer = observed.segment_frames, observed.bearer(link)
+    table = deliveries(observed, direction, observed.bearer(link))
     if table is None:
         return None
-    sure = (table["matched_by"] == "payload") & (table["segment"] >= 0) & (table["payload_bytes"] > 0)
-    table = table[(table["link"].isin(bearer) & sure).to_numpy()]
-    table = table[np.isin(table["segment"].to_numpy(), observed.rows_sent(direction))]
     whole, last = table["delivered_ns"].to_numpy(), table["last_frame_ns"].to_numpy()
     if not (whole > end).any():
         return None
     before = max((over for _, over in observed.resets(link) if over < end), default=np.iinfo(np.int64).min)
     known = np.where(last >= 0, last, table["sent_ns"].to_numpy())
-    lost = np.sort(table["segment"].to_numpy()[(whole < 0) & (before < known) & (known <= end)])
-    answers = observed.rows(direction.connection, direction.sender_point, 1 - direction.sender)
-    understood = is_understood(carried_copies(table), int(observed.column("ack")[answers].max(initial=0)))
-    return lost if understood else None
+    return np.sort(table["segment"].to_numpy()[(whole < 0) & (before < known) & (known <= end)])
 
 
-def _gave_up(observed: Observations, link: int, start: int, end: int) -> bool:
-    """Whether an RLC entity gave up SDUs by itself since the reset before (25.322 9.7.3, 11.6).
-
-    An MRW tells of what it gave up until then; what it gives up while that is not answered, no frame tells.
-    """
-    frames = observed.frames
-    if frames is None:
-        return False
+def _given_up(observed: Observations, link: int, rows: Any, start: int, end: int) -> Any:
+    """Which of these lost rows an RLC entity may have given up by itself since the reset before."""
     since = max((over for _, over in observed.resets(link) if over < start), default=np.iinfo(np.int64).min)
-    mine = frames["link"].isin(observed.bearer(link)) & (frames["type"] == "MRW")
-    told = frames["time_ns"].to_numpy()[mine.to_numpy()]
-    return bool(((told >= since) & (told <= end)).any())
+    carrier = _carrier(observed, rows, link)
+    return perhaps_given_up(observed, carrier, rows, Until(since, start, end))
+
+
+def _carrier(observed: Observations, rows: Any, link: int) -> int:
+    """The direction of a link that carried these rows."""
+    table = observed.segment_frames
+    carrier = [] if table is None else table["link"].to_numpy()[np.isin(table["segment"].to_numpy(), rows)]
+    return int(carrier[0]) if len(carrier) else link
 
 
 def _acknowledged(observed: Observations, link: int, lost: Any, start: int) -> Any:
@@ -131,8 +127,7 @@ def _acknowledged(observed: Observations, link: int, lost: Any, start: int) -> A
     nothing = np.zeros(len(lost), dtype=np.bool_)
     if table is None or frames is None or links is None or not len(lost):
         return nothing
-    carrier = table["link"].to_numpy()[np.isin(table["segment"].to_numpy(), lost)]
-    one = int(carrier[0]) if len(carrier) else link
+    one = _carrier(observed, lost, link)
     lowest = acknowledged(frames, links, one, int(links["reverse"].iat[one]), start)
     own = frames[((frames["link"] == one) & frames["sent"] & (frames["transmission"] == 0)).to_numpy()]
     if lowest is None or not len(own):
@@ -152,7 +147,7 @@ def _said(flushed: int, size: int, others: int, *, likely: bool) -> list[str]:
     word = "likely flushed" if likely else "flushed"
     texts = [f"it {word} {flushed} segments ({size} bytes)"] if flushed or not others else []
     if others:
-        texts.append(f"{others} segments sent before it never arrived: flushed, or dropped by a queue before")
+        texts.append(f"{others} segments sent before it never arrived: flushed, or lost before")
     return texts
 
 

@@ -22,6 +22,7 @@ from multitracer.parsers.shared.experiment import read
 CAPTURE = "a packet capture of the transfer"
 BESIDE_SENDER = "a packet capture beside the data sender"
 BOTH_ENDS = "packet captures of the same transfer at both ends"
+OR_LOGS = "(or at one, and logs of both ends of the link)"
 LOG = "a log of the link's frames"
 
 BY_TCP = {"timeout", "spurious-timeout", "fast-retransmit", "spurious-fast-retransmit", "probe"}
@@ -80,7 +81,7 @@ def test_a_kind_is_listed_exactly_where_its_tables_are_missing(given: str) -> No
         ("sender's capture", "link-reset", LOG),
         ("sender's capture", "reordering", BOTH_ENDS),
         ("receiver's capture", "excessive-queueing", BESIDE_SENDER),
-        ("receiver's capture", "burst-loss", f"{BOTH_ENDS} and {BESIDE_SENDER}"),
+        ("receiver's capture", "burst-loss", f"{BOTH_ENDS} {OR_LOGS} and {BESIDE_SENDER}"),
         ("link log", "competing-recovery", CAPTURE),
         ("link log without acknowledgements", "link-outage", f"{LOG} that shows when the peer acknowledged them"),
         ("link log that fits no packet", "local-drop", f"{LOG} and a packet capture of the same transfer"),

@@ -1,0 +1,112 @@
+"""What an RLC entity may have given up by itself before a reset flushed the rest (25.322 9.7.3, 11.6).
+
+An MRW names the last SDU that was given up; while it is unanswered, more are given up in silence. What is given up is
+always the oldest there is: the MRW moves the window past it. An entity that gives up what it sent MaxDAT times has
+given up nothing behind the last PDU that it sent so often.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from multitracer.wire.rlc_umts import SPEC
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from multitracer.findings.observations import Observations
+
+Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+_EPOCH = np.int64(1) << 40
+"""Places in a link's stream of PDUs: the number of resets before a PDU, times this, plus its number."""
+_NOWHERE = np.int64(1) << 62
+"""The place of what was never sent, behind all others."""
+
+
+LEAST_NAMES = 2
+"""So many MRWs that each name a PDU sent as often as any show that it was MaxDAT that gave them up."""
+
+
+class Until(NamedTuple):
+    """A reset, and the end of the one before; times in ns."""
+
+    since_ns: int
+    start_ns: int
+    end_ns: int
+
+
+def perhaps_given_up(observed: Observations, link: int, segments: Ints, until: Until) -> Mask:
+    """Which of these rows of segments, all carried by `link` and lost, its sender may have given up before a reset."""
+    nothing = np.zeros(len(segments), dtype=np.bool_)
+    table, frames = observed.segment_frames, observed.frames
+    if table is None or frames is None:
+        return nothing
+    own = frames[(frames["link"] == link).to_numpy()].sort_values("time_ns", kind="stable")
+    told = own[((own["type"] == "MRW") & own["time_ns"].between(until.since_ns, until.end_ns)).to_numpy()]
+    if not len(told):
+        return nothing
+    told = told[told["sent"].to_numpy()]
+    sent = own[(own["sent"] & (own["transmission"] == 0) & (own["sn_unwrapped"] >= 0)).to_numpy()]
+    if not len(told) or not len(sent):
+        return ~nothing
+    mine = table[((table["link"] == link) & (table["segment"] >= 0)).to_numpy()]
+    first, last = _places(mine, sent)
+    names = _named(own[(own["sent"] & (own["type"] == "MRW")).to_numpy()], sent)
+    sure = last > _named(told, sent).max()
+    if not _answered(frames, told, int(observed.bearer(link)[1]), until):
+        sure &= first > _given_up_until(own, names, until.end_ns)
+    return ~np.isin(segments, mine["segment"].to_numpy()[sure])
+
+
+def _places(mine: pd.DataFrame, sent: pd.DataFrame) -> tuple[Ints, Ints]:
+    """The place of each packet's first PDU and of its last; of several sent at once the earliest that it may be."""
+    begin = mine["first_frame_ns"].to_numpy()
+    at = np.searchsorted(sent["time_ns"].to_numpy(), begin)
+    place = np.append(_place(sent), _NOWHERE)
+    first = np.where(begin >= 0, place[np.minimum(at, len(sent))], _NOWHERE)
+    pdus = np.maximum((mine["frames"] - mine["frame_retransmissions"]).to_numpy(), 1)
+    return first, first + pdus - 1
+
+
+def _place(sent: pd.DataFrame) -> Ints:
+    places: Ints = sent["epoch"].to_numpy().astype(np.int64) * _EPOCH + sent["sn_unwrapped"].to_numpy()
+    return places
+
+
+def _named(told: pd.DataFrame, sent: pd.DataFrame) -> Ints:
+    """The last place at which each MRW gives something up: N_LENGTH 0 names what ends before its PDU."""
+    newest = _place(sent)[np.maximum(np.searchsorted(sent["time_ns"].to_numpy(), told["time_ns"].to_numpy()) - 1, 0)]
+    number, half = told["sn"].to_numpy().astype(np.int64), SPEC.am_modulus // 2
+    ahead = (number - newest % _EPOCH + half) % SPEC.am_modulus - half
+    ends = np.array([0 if lis is None or tuple(lis) == (0,) else 1 for lis in told["lis"]], dtype=np.int64)
+    return np.where(number >= 0, newest + ahead + ends - 1, _NOWHERE)
+
+
+def _given_up_until(own: pd.DataFrame, names: Ints, end_ns: int) -> int:
+    """The place up to which an entity may have given up by then, by MaxDAT; _NOWHERE if it may have done so by a timer.
+
+    By MaxDAT it does if each MRW of several gives up a PDU that was sent as often as any.
+    """
+    sends = own["transmission"].to_numpy()
+    most = own[(sends == sends.max()) & (own["sn_unwrapped"] >= 0).to_numpy()]
+    often, names = np.unique(_place(most)), np.unique(names)
+    passed = np.searchsorted(often, names, side="right")
+    by_count = len(names) >= LEAST_NAMES and (np.diff(passed, prepend=0) > 0).all()
+    if not by_count:
+        return int(_NOWHERE)
+    return int(_place(most[(most["time_ns"] <= end_ns).to_numpy()]).max(initial=-1))
+
+
+def _answered(frames: pd.DataFrame, told: pd.DataFrame, reverse: int, until: Until) -> bool:
+    """Whether the last MRW to name something new was answered before the reset began."""
+    number = int(told["sn"].iat[-1])
+    begun = int(told["time_ns"].to_numpy()[told["sn"].to_numpy() == number].min())
+    back = frames[((frames["link"] == reverse) & (frames["type"] == "MRW_ACK") & ~frames["sent"]).to_numpy()]
+    back = back[(back["time_ns"].between(begun, until.start_ns) & back["input"].isin(told["input"])).to_numpy()]
+    passed = (back["sn"].to_numpy().astype(np.int64) - number) % SPEC.am_modulus < SPEC.am_modulus // 2
+    return bool(passed.any())

@@ -1,0 +1,73 @@
+"""What the logs of both ends of a link say of packets that no capture saw arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from multitracer.correlation.link_verdicts import carried_copies, is_understood
+from multitracer.findings.needs import BOTH_ENDS, Need
+from multitracer.findings.observations import Direction, Observations
+from multitracer.findings.place_of_loss import IN_LINK, IN_RESET, LIKELY_IN_RESET
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BOTH_ENDS_OR_LOGS = Need(
+    f"{BOTH_ENDS.input} (or at one, and logs of both ends of the link)",
+    lambda observed: BOTH_ENDS.met(observed) or _logged_at_both_ends(observed),
+)
+
+
+def _logged_at_both_ends(observed: Observations) -> bool:
+    return observed.segment_frames is not None and bool((observed.segment_frames["delivered_ns"] >= 0).any())
+
+
+def deliveries(observed: Observations, direction: Direction, links: Sequence[int]) -> pd.DataFrame | None:
+    """The rows of segment_frames of a sender's data on these links, by a log of the far end that was understood.
+
+    A log that lacks what TCP acknowledged proves nothing.
+    """
+    table = observed.segment_frames
+    if table is None:
+        return None
+    sure = (table["matched_by"] == "payload") & (table["segment"] >= 0) & (table["payload_bytes"] > 0)
+    table = table[(table["link"].isin(links) & sure).to_numpy()]
+    table = table[np.isin(table["segment"].to_numpy(), observed.rows_sent(direction))]
+    answers = observed.rows(direction.connection, direction.sender_point, 1 - direction.sender)
+    understood = is_understood(carried_copies(table), int(observed.column("ack")[answers].max(initial=0)))
+    return table if understood else None
+
+
+def through_link(observed: Observations, direction: Direction, places: Any) -> tuple[Any, Any]:
+    """Rows of a sender's data that came out of the link, and of what it had and never delivered.
+
+    The latter only where it delivered data sent later.
+    """
+    nothing = np.zeros(0, dtype=np.int64)
+    if observed.segment_frames is None:
+        return nothing, nothing
+    links = [link for link in observed.segment_frames["link"].unique().tolist() if not observed.monitored(int(link))]
+    table = deliveries(observed, direction, links)
+    if table is None or table["link"].nunique() != 1:
+        return nothing, nothing
+    whole, sent, row = (table[name].to_numpy() for name in ("delivered_ns", "sent_ns", "segment"))
+    lost = np.sort(row[(whole < 0) & (sent < sent[whole >= 0].max(initial=-1))])
+    return np.sort(row[whole >= 0]), lost[np.isin(places[lost], (IN_LINK, IN_RESET, LIKELY_IN_RESET))]
+
+
+def lost_acks(observed: Observations, direction: Direction) -> pd.DataFrame:
+    """The rows of segment_frames of what an end sent without data, that never came out of the link.
+
+    The capture beside the data sender lacks them, though it went on.
+    """
+    table = observed.segment_frames
+    assert table is not None  # by NEEDS
+    ends = observed.connections[("client", "server")[direction.sender]]
+    mine = (table["connection"] == direction.connection) & (table["sender"] == ends.iloc[direction.connection])
+    mine &= (table["segment"] < 0) & (table["payload_bytes"] == 0) & (table["matched_by"] == "payload")
+    mine &= (table["first_frame_ns"] >= 0) & (table["delivered_ns"] < 0)
+    over = int(observed.connections["end_ns"].iloc[direction.connection])
+    return table[(mine & (table["last_frame_ns"] < over)).to_numpy()].sort_values("first_frame_ns", kind="stable")
