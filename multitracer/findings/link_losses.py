@@ -41,6 +41,12 @@ def deliveries(observed: Observations, direction: Direction, links: Sequence[int
     return table if understood else None
 
 
+def last_known_ns(table: pd.DataFrame) -> Any:
+    """When the link last had each on the air; of what it never had, when it was sent."""
+    last = table["last_frame_ns"].to_numpy()
+    return np.where(last >= 0, last, table["sent_ns"].to_numpy())
+
+
 def through_link(observed: Observations, direction: Direction, places: Any) -> tuple[Any, Any]:
     """Rows of a sender's data that came out of the link, and of what it had and never delivered.
 

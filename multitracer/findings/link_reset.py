@@ -9,7 +9,7 @@ import numpy as np
 
 from multitracer.findings.discards import Until, perhaps_given_up
 from multitracer.findings.finding import Finding
-from multitracer.findings.link_losses import deliveries
+from multitracer.findings.link_losses import deliveries, last_known_ns
 from multitracer.findings.needs import LINK_INTERVALS
 from multitracer.findings.observations import Direction, Observations
 from multitracer.findings.place_of_loss import IN_LINK, IN_RESET, LIKELY_IN_RESET, NOT_PROVEN, places_of_loss
@@ -41,11 +41,12 @@ def _cost(observed: Observations, places: Any, link: int, start: int, end: int) 
     cost: dict[str, Any] = {"connection": direction.connection}
     texts = []
     captured = direction.receiver_point >= 0
-    lost = _lost(observed, direction, end) if captured else _undelivered(observed, direction, link, end)
+    until = _repeated_until(observed, link, start, end)
+    lost = (_lost if captured else _undelivered)(observed, direction, link, start, until)
     if lost is not None:
-        lost = lost[~_acknowledged(observed, link, lost, start)]
+        lost = lost[_known_to_have_come(observed, link, lost, start) != 1]
         given_up = _given_up(observed, link, lost, start, end)
-        flushed, others = _flushed(observed, places, lost[~given_up], end)
+        flushed, others = _flushed(observed, places, lost[~given_up], until)
         others = np.concatenate([others, lost[given_up]])
         size = int(observed.column("payload_bytes")[flushed].sum())
         known = len(flushed) or not len(others)
@@ -77,29 +78,48 @@ def _most_on(observed: Observations, link: int, start: int, end: int) -> Directi
     )  # fmt: skip
 
 
-def _lost(observed: Observations, direction: Direction, end: int) -> Any:
-    """Rows of the segments that a reset flushed, by a capture at the receiver: sent before its end, after all there."""
+def _repeated_until(observed: Observations, link: int, start: int, end: int) -> int:
+    """When the request of a reset was last repeated, or came repeated: until the answer comes, with each SABM.
+
+    RLP's entity begins anew with each (24.022 5.2.2.1); RLC's only with the first RESET (25.322 11.4.3).
+    """
+    frames = observed.frames
+    if frames is None:
+        return end
+    bearer = observed.bearer(link)
+    spans = (span for kind in ("reset", "release") for span in observed.intervals(kind))
+    begins = (begin for one, begin, *_ in spans if one in bearer and begin > end)
+    following = min(begins, default=np.iinfo(np.int64).max)
+    time = frames["time_ns"].to_numpy()[((frames["type"] == "SABM") & frames["link"].isin(bearer)).to_numpy()]
+    return int(time[(time >= start) & (time < following)].max(initial=end))
+
+
+def _lost(observed: Observations, direction: Direction, link: int, start: int, end: int) -> Any:
+    """Rows of the segments that a reset flushed, by a capture at the receiver: sent before its end, after all there.
+
+    Also what was sent before, if the link still had it open.
+    """
     rows = observed.rows_sent(direction)
     rows = rows[(observed.column("payload_bytes")[rows] > 0) & (observed.column("time_ns")[rows] <= end)]
     came = np.flatnonzero((observed.arrived[rows] == 1) & (observed.arrival[rows] >= 0))
     came = came[observed.column("time_ns")[observed.arrival[rows[came]]] <= end]
-    later = rows[came[-1] + 1 :] if len(came) else rows
-    return later[observed.arrived[later] == 0]
+    later = np.arange(len(rows)) > came.max(initial=-1)
+    lost, later = rows[observed.arrived[rows] == 0], later[observed.arrived[rows] == 0]
+    kept: Any = lost[later | (_known_to_have_come(observed, link, lost, start) == 0)]
+    return kept
 
 
-def _undelivered(observed: Observations, direction: Direction, link: int, end: int) -> Any:
+def _undelivered(observed: Observations, direction: Direction, link: int, start: int, end: int) -> Any:
     """The same by the log of the link's far end: what it never had whole, though it had data sent later; None unknown.
 
     The link sent them for the last time before this reset, and after the one before.
     """
     table = deliveries(observed, direction, observed.bearer(link))
-    if table is None:
+    if table is None or not (table["delivered_ns"] > end).any():
         return None
-    whole, last = table["delivered_ns"].to_numpy(), table["last_frame_ns"].to_numpy()
-    if not (whole > end).any():
-        return None
-    before = max((over for _, over in observed.resets(link) if over < end), default=np.iinfo(np.int64).min)
-    known = np.where(last >= 0, last, table["sent_ns"].to_numpy())
+    earlier = (_repeated_until(observed, link, *other) for other in observed.resets(link) if other[0] < start)
+    before = max(earlier, default=np.iinfo(np.int64).min)
+    whole, known = table["delivered_ns"].to_numpy(), last_known_ns(table)
     return np.sort(table["segment"].to_numpy()[(whole < 0) & (before < known) & (known <= end)])
 
 
@@ -117,29 +137,33 @@ def _carrier(observed: Observations, rows: Any, link: int) -> int:
     return int(carrier[0]) if len(carrier) else link
 
 
-def _acknowledged(observed: Observations, link: int, lost: Any, start: int) -> Any:
-    """Which of these rows the link had sent and its peer had acknowledged: they were lost otherwise, before a reset.
+def _known_to_have_come(observed: Observations, link: int, lost: Any, start: int) -> Any:
+    """Of each of these rows whether the link's sender knew just before a reset that its peer had it: 1, 0, -1 unknown.
 
-    RLP may take an old frame for a new one (N(S) counts modulo 62, in a window of 61): its peer then acknowledges what
-    it delivered wrongly.
+    What it knew of was lost otherwise. RLP may take an old frame for a new one (N(S) counts modulo 62, in a window of
+    61): its peer then acknowledges what it delivered wrongly.
     """
     table, frames, links = observed.segment_frames, observed.frames, observed.links
-    nothing = np.zeros(len(lost), dtype=np.bool_)
+    known = np.full(len(lost), -1, dtype=np.int8)
     if table is None or frames is None or links is None or not len(lost):
-        return nothing
+        return known
     one = _carrier(observed, lost, link)
     lowest = acknowledged(frames, links, one, int(links["reverse"].iat[one]), start)
     own = frames[((frames["link"] == one) & frames["sent"] & (frames["transmission"] == 0)).to_numpy()]
     if lowest is None or not len(own):
-        return nothing
+        return known
     mine = table[((table["link"] == one) & (table["first_frame_ns"] >= 0)).to_numpy()].sort_values("first_frame_ns")
-    begins = mine["first_frame_ns"].to_numpy()
+    begins, segment = mine["first_frame_ns"].to_numpy(), mine["segment"].to_numpy()
     time, number, epoch = (own[name].to_numpy() for name in ("time_ns", "sn_unwrapped", "epoch"))
     # The last frame of a packet is at the latest the first of the packet behind it, and the last before the reset.
     latest = max(int(np.searchsorted(time, start)) - 1, 0)
     behind = np.minimum(np.searchsorted(time, np.append(begins[1:], np.iinfo(np.int64).max)), latest)
-    done = (number[behind] < lowest) & (epoch[behind] == epoch[latest]) & (begins < start)
-    return np.isin(lost, mine["segment"].to_numpy()[done])
+    last = np.searchsorted(time, begins) + (mine["frames"] - mine["frame_retransmissions"]).to_numpy() - 1
+    last = np.minimum(last, behind)
+    told = (epoch[last] == epoch[latest]) & (begins < start)
+    known[np.isin(lost, segment[told & (number[last] < lowest)])] = 1
+    known[np.isin(lost, segment[told & (number[last] >= lowest)])] = 0
+    return known
 
 
 def _said(flushed: int, size: int, others: int, *, likely: bool) -> list[str]:

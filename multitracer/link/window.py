@@ -47,9 +47,10 @@ def full_window(frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: i
 
 
 def acknowledged(frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: int, before_ns: int) -> int | None:
-    """The lowest number that the sender of a link's frames did not know to have come just before a time; None unknown.
+    """The lowest number that the sender of a link's frames cannot have known to have come at a time; None unknown.
 
-    Unwrapped as the frames are.
+    Unwrapped as the frames are. What is acknowledged before it is on the air may have been known to come when it was:
+    an entity counts frames that wait in its device, and its peer those that it took for others.
     """
     ends = _ends(frames, links, link, reverse)
     if ends is None:
@@ -59,7 +60,29 @@ def acknowledged(frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: 
         return None
     # A reset clears what was before it.
     own, back = (end[(end["epoch"] == own["epoch"].iat[-1]).to_numpy()] for end in (own, back))
-    return int(_outstanding(own, back, modulus_of(frames, links, link))[2][-1])
+    modulus = modulus_of(frames, links, link)
+    after = _outstanding(own, back, modulus)
+    return max(int(after[2][-1]), _told_early(own, back, modulus, after))
+
+
+def _told_early(own: pd.DataFrame, back: pd.DataFrame, modulus: int, after: tuple[Ints, Ints, Ints]) -> int:
+    """Below which number all was acknowledged, some of it before it was on the air; -1 if none was.
+
+    It was new then, and what it acknowledges followed without a pause, having waited in the device. What came later, or
+    was told all the time, acknowledges nothing of the kind.
+    """
+    time, open_, least = after
+    tops = least + open_
+    number, heard = _lowest_open(back, modulus), back["time_ns"].to_numpy()
+    at = np.searchsorted(time, heard, side="right") - 1
+    early = tops[at] + (number - tops[at]) % modulus
+    news = (np.diff(number, prepend=-1) != 0) & ((number - least[at]) % modulus != 0) & (early <= tops.max(initial=-1))
+    sent = np.sort(own["time_ns"].to_numpy())
+    steps = np.diff(sent)
+    pauses = sent[1:][steps > 2 * np.median(steps)] if len(steps) else sent
+    until = time[np.minimum(np.searchsorted(tops, early), len(time) - 1)]
+    waited = np.searchsorted(pauses, heard, side="right") == np.searchsorted(pauses, until, side="right")
+    return int(early[news & waited].max(initial=-1))
 
 
 def _ends(
@@ -107,6 +130,12 @@ def lowest_open(nr: int, missing: Sequence[int], modulus: int) -> int:
     return (nr - max(below, default=0)) % modulus
 
 
+def _lowest_open(back: pd.DataFrame, modulus: int) -> Ints:
+    """Of each report the lowest number that it does not acknowledge."""
+    told = zip(back["nacks"], back["nr"].tolist(), strict=True)
+    return np.array([lowest_open(nr, [nack[0] for nack in nacks or ()], modulus) for nacks, nr in told], dtype=np.int64)
+
+
 def _heeded(sent: pd.DataFrame, back: pd.DataFrame) -> npt.NDArray[np.bool_]:
     """Which frames' N(R) an RLP entity heeds: from a poll to the answer with F = 1 that of the answer alone.
 
@@ -137,13 +166,7 @@ def _latest_epoch(frames: pd.DataFrame, times: Ints) -> Ints:
 
 def _outstanding(own: pd.DataFrame, back: pd.DataFrame, modulus: int) -> tuple[Ints, Ints, Ints]:
     """(Times, number of unacknowledged frames, the lowest) after each frame sent and each acknowledgement received."""
-    lowest = np.array(
-        [
-            lowest_open(nr, [nack[0] for nack in nacks or ()], modulus)
-            for nacks, nr in zip(back["nacks"], back["nr"].tolist(), strict=True)
-        ],
-        dtype=np.int64,
-    )
+    lowest = _lowest_open(back, modulus)
     time = np.concatenate([own["time_ns"].to_numpy(), back["time_ns"].to_numpy()])
     is_ack = np.concatenate([np.zeros(len(own), dtype=np.bool_), np.ones(len(back), dtype=np.bool_)])
     value = np.concatenate([own["sn_unwrapped"].to_numpy(), lowest])

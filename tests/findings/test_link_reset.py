@@ -40,6 +40,42 @@ def test_what_the_links_peer_had_acknowledged_no_reset_flushed(
     assert found.loc[found["kind"] == "link-reset", "evidence"].iat[-1].get("segments_lost") == flushed
 
 
+@pytest.mark.parametrize(("acknowledges", "flushed"), [(0, 1), (1, 1), (2, 0), (3, 0)])
+def test_what_the_link_still_had_open_its_reset_flushed_whatever_came_behind_it(
+    acknowledges: int, flushed: int
+) -> None:
+    """The second of three segments never came, the third did: its frame was acknowledged before the reset, or not."""
+    sent = [Seen(sent=n, came=None if n == 1 else n + 10, seq=1 + 1000 * n, size=1000) for n in range(3)]
+    seen = scene(sent)
+    rows = {one: int(row) for row, one in enumerate(seen.segments["seq"]) if seen.segments["point"].iat[row] == 0}
+    carried = segment_frames(*(
+        {"sent": n, "first": 3 + n, "last": 3 + n, "segment": rows[1 + 1000 * n], "seq": 1 + 1000 * n, "frames": 1}
+        for n in range(3)
+    ))  # fmt: skip
+    log = frames(*((3 + n, True, "I RR", 0) for n in range(3)), (25, False, "RR", 0))
+    log = log.assign(sn_unwrapped=[0, 1, 2, -1], nr=[0, 0, 0, acknowledges])
+    found = find(replace(seen, segment_frames=carried, frames=log, link_intervals=intervals(("reset", 30, 40)))).table
+    assert found.loc[found["kind"] == "link-reset", "evidence"].iat[0].get("segments_lost") == flushed
+
+
+@pytest.mark.parametrize(("kind", "next_reset", "flushed"), [("SABM", 900, 1), ("RESET", 900, 0), ("SABM", 35, 0)])
+def test_each_repeat_of_rlps_request_flushes_again(kind: str, next_reset: float, flushed: int) -> None:
+    """A segment was sent after the first answer, which the requesting end lost; RLC knows a repeat by its number.
+
+    What follows the beginning of another reset repeats that one's request.
+    """
+    sent = [Seen(sent=0, came=10, seq=1, size=1000), Seen(sent=50, seq=1001, size=1000)]
+    seen = scene(sent)
+    carried = segment_frames(
+        {"sent": 0, "first": 1, "last": 1, "segment": 0},
+        {"sent": 50, "first": 51, "last": 55, "segment": 2, "seq": 1001},
+    )
+    log = frames((1, True, "I RR", 0), (20, False, kind, 0), (51, True, "I RR", 0), (60, False, kind, 0))
+    resets = intervals(("reset", 20, 30), ("reset", next_reset, next_reset + 1))
+    found = find(replace(seen, segment_frames=carried, frames=log, link_intervals=resets)).table
+    assert found.loc[found["kind"] == "link-reset", "evidence"].iat[0].get("segments_lost") == flushed
+
+
 @pytest.mark.parametrize(
     ("acknowledged", "kind", "matched_by", "flushed"),
     [(1, "RR", "payload", 1), (2001, "RR", "payload", None), (1, "MRW", "payload", None), (1, "RR", "bytes", None)],

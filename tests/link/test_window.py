@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
+import pytest
 
 from multitracer.link import window
 from multitracer.link.window import acknowledged, lowest_open
@@ -53,6 +54,21 @@ def test_a_peer_that_is_an_epoch_ahead_is_heeded_by_its_answers_only() -> None:
     frames.loc[5, "poll"] = 1
     heeded = window._heeded(frames[frames["sent"]], frames[~frames["sent"]])
     assert heeded.tolist() == [True, False, True]
+
+
+@pytest.mark.parametrize(("rest", "again", "lowest"), [(20, None, 5), (120, None, 1), (120, 115, 1)])
+def test_what_waited_in_the_device_may_be_known_to_have_come(rest: int, again: int | None, lowest: int) -> None:
+    """All below 5 was acknowledged when two frames had been on the air: it counts if the rest followed at once.
+
+    What was told before a pause, and again after it, is not of what followed then.
+    """
+    told = (12, *([again] if again is not None else []))
+    frames = logged(
+        (0, "I RR", True, 0, -1, 1), (10, "I RR", True, 1, -1, 1), (11, "RR", False, -1, 1, 1),
+        *((at, "RR", False, -1, 5, 1) for at in told),
+        *((rest + 10 * n, "I RR", True, 2 + n, -1, 1) for n in range(3)),
+    )  # fmt: skip
+    assert acknowledged(frames, RLP, 0, 1, rest + 100) == lowest
 
 
 RLP = pd.DataFrame({"link": [0, 1], "protocol": ["rlp"] * 2, "reverse": [1, 0]})
