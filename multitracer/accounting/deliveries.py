@@ -87,8 +87,24 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
     mine = alone[rows]
     found.came_ns[rows[mine]], found.arrived[rows[mine]] = out[mine], 1
     found.ends[2 * connection[rows[mine]] + sender[rows[mine]]] = True
+    _note_undelivered(found, table, delivered, 2 * connection.astype(np.int64) + sender, log.frame_ns)
     never = table["segment"].to_numpy()[(table["frames"] == 0).to_numpy()]
     found.arrived[never[alone[never]]] = 0
+
+
+def _note_undelivered(
+    found: Deliveries, table: pd.DataFrame, delivered: pd.DataFrame, ends: Ints, frame_ns: int
+) -> None:
+    """Enter until when the link had what it sent and never delivered: until it last had octets of it on the air.
+
+    Only for ends of which it `delivered` something, and within the longest that this took it: what RLP sends again long
+    after it had taken for acknowledged.
+    """
+    lost = table[((table["delivered_ns"] < 0) & (table["queue_ns"] >= 0)).to_numpy()]
+    rows, first, last = (lost[name].to_numpy() for name in ("segment", "first_frame_ns", "last_frame_ns"))
+    longest = int((delivered["delivered_ns"] - delivered["first_frame_ns"]).max()) if len(delivered) else 0
+    mine = np.isin(ends[rows], ends[delivered["segment"].to_numpy()]) & (last - first <= longest)
+    found.left_ns[rows[mine]] = last[mine] + frame_ns
 
 
 def _way_ns(delivered: pd.DataFrame, frame_ns: int) -> int:

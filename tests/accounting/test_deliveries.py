@@ -147,6 +147,15 @@ def test_the_link_had_a_segment_until_its_last_octet_had_left() -> None:
     assert milliseconds(found().left_ns) == [15, 210, 210, -1, -1]
 
 
+@pytest.mark.parametrize(("last", "left"), [(60.0, 70), (75.0, 85), (76.0, -1)])
+def test_the_link_had_what_it_never_delivered_until_it_last_sent_of_it(last: float, left: int) -> None:
+    """Its second segment, and for a frame longer; what it sends after the 60 ms that others took it sends anew."""
+    rows = (0, 5.0, 5.0, 65.0, 1), (1, 15.0, last, -1.0, 2), (2, 25.0, 25.0, 85.0, 1)
+    one = deliveries(table(SCRIPT), paths_of(), log(*rows))
+    assert milliseconds(one.left_ns) == [15, left, 35, -1, -1]
+    assert milliseconds(one.came_ns) == [65, -1, 85, -1, -1]
+
+
 @pytest.mark.parametrize("in_order", [True, False])
 def test_the_wait_for_a_window_begins_when_the_link_is_done_and_ends_when_it_has_data_again(
     in_order: bool, monkeypatch: pytest.MonkeyPatch
