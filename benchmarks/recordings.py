@@ -40,7 +40,7 @@ def _line(found: Compared, took_s: float) -> str:
     keys = found.case.keys
     tcp = f"{keys['tcp__variant']}/{keys.get('tcp__model', '-')}"
     known = {name: points for name, points in found.limits.items() if name != "unknown"}
-    worst = max(known.items(), key=lambda item: item[1], default=("", 0.0))
+    worst = max(known.items(), key=lambda item: abs(item[1]), default=("", 0.0))
     lines = [
         f"{found.case.number:4} {keys['link__protocol']:7} {tcp:14} {keys['channel__model']:9} "
         f"{'both' if found.case.both else 'one':4} {found.resends:4} resends, {found.found:4} found, "
