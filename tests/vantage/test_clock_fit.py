@@ -1,0 +1,46 @@
+"""Offset between two clocks, by the delays of packets that both recorded: within the stated error of the truth."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from multitracer.vantage.clock_fit import OneWayDelays, fit
+
+MS = 1e6
+WAY_NS, BYTE_NS = 225 * MS, 122_000.0
+"""Propagation, and the serialisation time of a byte at some 64 kbit/s."""
+SYN, SEGMENT, ACK = 44, 1000, 40
+
+
+def through_link(sizes: list[int], sent_ns: list[float], held_ns: list[float], clock_ns: float) -> OneWayDelays:
+    """Packets that a link serialises one after the other; it holds some up besides.
+
+    `clock_ns` is the receiving clock less the sending one.
+    """
+    size, sent = np.array(sizes, dtype=np.float64), np.array(sent_ns)
+    lasts = size * BYTE_NS
+    begins = accumulate(zip(sent, lasts, strict=True), lambda end, one: max(end, one[0]) + one[1], initial=0.0)
+    delay = np.array(list(begins)[1:]) - sent + WAY_NS + np.array(held_ns)
+    return OneWayDelays(sent / 1e9, delay + clock_ns, size, (sent + delay) / 1e9, np.arange(len(size)))
+
+
+@pytest.mark.parametrize("syn_held_ms", [0, 415])
+@given(seed=st.integers(0, 1000), offset_ms=st.integers(-2000, 2000))
+def test_the_error_holds_though_the_only_small_packet_was_held_up(syn_held_ms: int, seed: int, offset_ms: int) -> None:
+    """A SYN that the link had to send again is slower than full segments: it does not tell what a byte takes."""
+    draw, pairs = np.random.default_rng(seed), 60
+    times = [600 * MS * (1 + number) for number in range(pairs)]
+    data = [time for time in times for _ in range(2)]
+    forward = through_link(
+        [SYN, *[SEGMENT] * len(data)], [0.0, *data], [syn_held_ms * MS, *[0.0] * len(data)], offset_ms * MS
+    )
+    late = (MS * draw.random(len(data))).tolist()
+    reverse = through_link([ACK] * len(data), data, late, -offset_ms * MS)
+    found = fit(forward, reverse)
+    assert found is not None
+    assert abs(found.offset_ns + found.rate * 1e9 * 18 - offset_ms * MS) <= found.error_ns <= found.worst_ns
