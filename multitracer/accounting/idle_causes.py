@@ -108,7 +108,7 @@ def recoveries(
     since = waited_from(times, mine, top, covered, (own["options"].to_numpy() & OPTION_SACK) != 0)
     sure: list[tuple[int, int]] = []
     perhaps: list[tuple[int, int]] = []
-    lost = resent["seq"].to_numpy()[(resent["spurious"] == "no").to_numpy()]
+    lost, repaired = (resent[name].to_numpy()[(resent["spurious"] == "no").to_numpy()] for name in ("seq", "time_ns"))
     by_timer = resent["trigger"].isin(("timeout", "probe")).to_numpy()
     in_doubt = by_timer & ((resent["spurious"] == "unknown") & (resent["late_ack"] != 1)).to_numpy()
     in_doubt[in_doubt] = ~_on_its_way(resent[in_doubt], segments, carried)
@@ -117,7 +117,8 @@ def recoveries(
     for when, right, timer, doubt in zip(*(column.tolist() for column in columns), strict=True):
         at = int(np.searchsorted(times, when))
         before = max(at - 1, 0)
-        missing = right or bool(((covered[before] <= lost) & (lost < top[before])).any())
+        # What was sent again before came then: else it is sent once more.
+        missing = right or bool(((covered[before] <= lost) & (lost < top[before]) & (repaired >= when)).any())
         waited = int(since[before]), when
         if timer and at > 0 and missing:
             sure.append(waited)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,18 +43,30 @@ def detect(observed: Observations) -> Iterator[Finding]:
         for at in np.flatnonzero((delivered[1:] - begins > limit) & (repeats[1:] > 0)):
             row = came.iloc[at + 1]
             start, end = int(begins[at]), int(delivered[at + 1])
-            if any(s < end and e > start for s, e in observed.resets(int(link))):
+            repeated = _repeats_before(observed, int(link), row, end)
+            if not repeated or any(s < end and e > start for s, e in observed.resets(int(link))):
                 continue
             sure = row["matched_by"] == "payload" and not observed.monitored(int(link)) and spoilt[at + 1] <= spoilt[at]
             yield Finding(
                 "link-recovery-hole", "link", int(connection), start, end, "confirmed" if sure else "likely",
                 f"nothing reached TCP for {(end - start) / 1e6:.0f} ms (link round trip {link_rtt / 1e6:.0f} ms)"
-                f" while the link made {row['frame_retransmissions']} repeats of the frames of the segment"
-                " that came next",
+                f" while the link made {repeated} repeats of the frames of the segment that came next",
                 {"gap_ms": (end - start) / 1e6, "link_rtt_ms": link_rtt / 1e6, "sender": sender,
-                 "frame_retransmissions": int(row["frame_retransmissions"]), "seq": int(row["seq"])},
+                 "frame_retransmissions": repeated, "seq": int(row["seq"])},
                 bearer=observed.bearer_number(int(link)),
             )  # fmt: skip
+
+
+def _repeats_before(observed: Observations, link: int, row: pd.Series[Any], end_ns: int) -> int:
+    """How many repeats of a packet's frames a link made until then; those after its delivery held nothing up."""
+    frames, first = observed.frames, int(row["first_frame_ns"])
+    if row["last_frame_ns"] < end_ns or frames is None:
+        return int(row["frame_retransmissions"])
+    mine = (frames["link"] == link) & frames["sent"] & frames["time_ns"].between(first, end_ns, inclusive="left")
+    own = frames[mine.to_numpy()].sort_values("time_ns", kind="stable")
+    number, again = own["sn_unwrapped"].to_numpy(), (own["transmission"] > 0).to_numpy()
+    new = number[~again & (number >= 0)][: max(int(row["frames"] - row["frame_retransmissions"]), 1)]
+    return int(np.isin(number[again], new).sum())
 
 
 def _never_delivered(group: pd.DataFrame) -> Ints:

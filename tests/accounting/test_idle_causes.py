@@ -56,3 +56,25 @@ def test_a_timer_is_waited_for_where_nothing_was_on_its_way(
 ) -> None:
     """The link's log shows what was: the earlier copy, or its answer, that came after the timer had run out."""
     assert waits(spurious, late_ack, data_rows, answers) == expected
+
+
+@pytest.mark.parametrize(("repaired_ms", "since_ms"), [(500, 500), (1500, 1)])
+def test_a_needless_resend_s_timer_is_waited_for_where_other_data_was_missing_then(
+    repaired_ms: int, since_ms: int
+) -> None:
+    """The second segment was lost: its repair had been sent before the timer ran out, and came, or was sent later."""
+    resends = sorted([(1000, 1, 101, "timeout", "yes"), (repaired_ms, 101, 201, "fast", "no")])
+    script = (
+        ack(0, 1), data(1, 1, 101), data(2, 101, 201),
+        *(again(ms, begin, end) for ms, begin, end, *_ in resends), ack(1800, 201),
+    )  # fmt: skip
+    segments, rows = table(script), np.arange(len(script))
+    times, begins, _, triggers, verdicts = zip(*resends, strict=True)
+    resent = pd.DataFrame({
+        "time_ns": [START + ms * MS for ms in times], "trigger": triggers, "spurious": verdicts, "late_ack": 1,
+        "seq": begins, "payload_bytes": 100,
+    })  # fmt: skip
+    sent = sending(segments, rows, 0)
+    assert sent is not None
+    found = recoveries(sent, segments, rows, 0, resent, Carried(NOTHING, NOTHING)).sure
+    assert (found[0][0] - START) // MS == since_ms

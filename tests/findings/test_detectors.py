@@ -244,6 +244,22 @@ def test_a_hole_is_sure_only_where_no_packet_was_lost_in_it(first: float | None,
     assert found.loc[found["kind"] == "link-recovery-hole", "verdict"].tolist() == [verdict]
 
 
+@pytest.mark.parametrize(("again", "holes"), [(300, 1), (600, 0)])
+def test_repeats_after_the_delivery_made_no_hole(again: float, holes: int) -> None:
+    """A link may send again what came: the third of four frames at 700 ms, the second before the delivery or not."""
+    sent = [(20 + n, 0, n) for n in range(4)] + [(again, 1, 1), (700, 1, 2), (30, 0, 9), (35, 1, 8)]
+    log = frames(*((ms, True, "I RR", transmission) for ms, transmission, _ in sent))
+    log["sn_unwrapped"] = np.array([number for _, _, number in sent], dtype=log["sn_unwrapped"].dtype)
+    carried = segment_frames(
+        {"sent": 0, "first": 0, "last": 0, "delivered": 50},
+        {"sent": 10, "first": 20, "last": 700, "delivered": 550, "frames": 6, "frame_retransmissions": 2},
+    )
+    found = find(scene(DATA, segment_frames=carried, frames=log, link_rtt_ns=100 * MS)).table
+    mine = found[found["kind"] == "link-recovery-hole"]
+    assert len(mine) == holes
+    assert all("made 1 repeats" in because for because in mine["because"])
+
+
 @pytest.mark.parametrize(("answered", "holes"), [(True, 1), (False, 0)])
 def test_delivery_in_sequence_is_told_by_the_answers(answered: bool, holes: int) -> None:
     """A segment that was whole early waits for the one before it, unless no duplicate could have been heard."""
