@@ -97,13 +97,15 @@ def _note_undelivered(
 ) -> None:
     """Enter until when the link had what it sent and never delivered: until it last had octets of it on the air.
 
-    Only for ends of which it `delivered` something, and within the longest that this took it: what RLP sends again long
-    after it had taken for acknowledged.
+    RLP may send frames again long after it had taken them for acknowledged. So nothing is entered for what took longer
+    than anything that the link delivered of the same end.
     """
     lost = table[((table["delivered_ns"] < 0) & (table["queue_ns"] >= 0)).to_numpy()]
     rows, first, last = (lost[name].to_numpy() for name in ("segment", "first_frame_ns", "last_frame_ns"))
-    longest = int((delivered["delivered_ns"] - delivered["first_frame_ns"]).max()) if len(delivered) else 0
-    mine = np.isin(ends[rows], ends[delivered["segment"].to_numpy()]) & (last - first <= longest)
+    longest = np.full(len(found.ends), -1, dtype=np.int64)
+    took = (delivered["delivered_ns"] - delivered["first_frame_ns"]).to_numpy()
+    np.maximum.at(longest, ends[delivered["segment"].to_numpy()], took)
+    mine = last - first <= longest[ends[rows]]
     found.left_ns[rows[mine]] = last[mine] + frame_ns
 
 

@@ -6,6 +6,7 @@ import math
 import re
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -264,7 +265,13 @@ def _import_ahead(files: Sequence[str]) -> None:
     from multitracer.compute.threads import most
 
     if most() > 1 and sum(Path(file).stat().st_size for file in files if Path(file).is_file()) >= _LONG_INPUT_BYTES:
-        Thread(name="imports", target=lambda: [import_module(name) for name in _AFTER_READING]).start()
+        Thread(name="imports", target=_import_all).start()
+
+
+def _import_all() -> None:
+    with suppress(Exception):  # whoever needs the module meets the error again
+        for name in _AFTER_READING:
+            import_module(name)
 
 
 def files_in(inputs: Sequence[str]) -> list[str]:

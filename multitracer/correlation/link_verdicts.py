@@ -34,6 +34,7 @@ class Carried(NamedTuple):
     whole_ns: Ints
     """-1: never, or perhaps discarded by a reset."""
     on_air: npt.NDArray[np.bool_]
+    """Not known never to have been sent."""
     missing: npt.NDArray[np.bool_]
     """Certainly never whole: what precedes it was."""
 
@@ -159,9 +160,9 @@ def carried_copies(table: pd.DataFrame) -> Carried:
     start, size, sent, whole = (
         table[name].to_numpy().astype(np.int64) for name in ("seq", "payload_bytes", "sent_ns", "delivered_ns")
     )
-    on_air = table["frames"].to_numpy() > 0
+    frames = table["frames"].to_numpy()
     before = np.concatenate([[-1], whole[:-1]])[: len(whole)]  # of the first the far end's log may lack the beginning
-    return Carried(start, start + size, sent, whole, on_air, on_air & (whole < 0) & (before >= 0))
+    return Carried(start, start + size, sent, whole, frames != 0, (frames > 0) & (whole < 0) & (before >= 0))
 
 
 def is_understood(copies: Carried, acknowledged: int) -> bool:

@@ -50,6 +50,8 @@ def _in_layer(observed: Observations, direction: Direction, lost: Any, place: in
 def _in_link(observed: Observations, direction: Direction) -> Iterator[Finding]:
     """What the link's logs show of acknowledgements that were captured at neither end."""
     lost = lost_acks(observed, direction)
+    if lost is None:
+        return
     begun, over = lost["first_frame_ns"].to_numpy(), lost["last_frame_ns"].to_numpy()
     least_ns = max(observed.rtt_ns(direction.connection), 1) * observed.thresholds.group_rtts
     holes = observed.incomplete(direction)

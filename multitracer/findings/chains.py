@@ -360,6 +360,6 @@ _IDLE = {
         "zero-window", "link-outage", "link-recovery-hole", "receiver-window-limited", "path-stall",
     ),
     "idle_sender": ("zero-window", "application-limited"),
-    "idle_recovery": ("link-outage", "link-reset", "link-recovery-hole"),
+    "idle_recovery": ("link-outage", "link-recovery-hole"),
 }
 """Of each cause of an idle link the kinds that can set it off, the first to hold for most of it."""

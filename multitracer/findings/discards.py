@@ -20,16 +20,18 @@ if TYPE_CHECKING:
     from multitracer.findings.observations import Observations
 
 Ints = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.int8]
 
 _EPOCH = np.int64(1) << 40
 """Places in a link's stream of PDUs: the number of resets before a PDU, times this, plus its number."""
 _NOWHERE = np.int64(1) << 62
 """The place of what was never sent, behind all others."""
 
-
+NOT, NOT_BY_COUNT, PERHAPS = range(3)
+"""Whether a segment was given up: no; no if the entity counts transmissions (MaxDAT), as it seems to; it may have been.
+"""
 LEAST_NAMES = 2
-"""So many MRWs that each name a PDU sent as often as any show that it was MaxDAT that gave them up."""
+"""So many MRWs that each name a PDU sent as often as any make it seem that MaxDAT gave them up: a timer may, too."""
 
 
 class Until(NamedTuple):
@@ -40,27 +42,27 @@ class Until(NamedTuple):
     end_ns: int
 
 
-def perhaps_given_up(observed: Observations, link: int, segments: Ints, until: Until) -> Mask:
-    """Which of these rows of segments, all carried by `link` and lost, its sender may have given up before a reset."""
-    nothing = np.zeros(len(segments), dtype=np.bool_)
+def given_up_before(observed: Observations, link: int, segments: Ints, until: Until) -> Codes:
+    """Whether its sender may have given up these rows of segments, all carried by `link` and lost, before a reset."""
+    codes: Codes = np.full(len(segments), NOT, dtype=np.int8)
     table, frames = observed.segment_frames, observed.frames
     if table is None or frames is None:
-        return nothing
+        return codes
     own = frames[(frames["link"] == link).to_numpy()].sort_values("time_ns", kind="stable")
     told = own[((own["type"] == "MRW") & own["time_ns"].between(until.since_ns, until.end_ns)).to_numpy()]
     if not len(told):
-        return nothing
+        return codes
     told = told[told["sent"].to_numpy()]
     sent = own[(own["sent"] & (own["transmission"] == 0) & (own["sn_unwrapped"] >= 0)).to_numpy()]
     if not len(told) or not len(sent):
-        return ~nothing
+        return np.full_like(codes, PERHAPS)
     mine = table[((table["link"] == link) & (table["segment"] >= 0)).to_numpy()]
     first, last = _places(mine, sent)
     names = _named(own[(own["sent"] & (own["type"] == "MRW")).to_numpy()], sent)
-    sure = last > _named(told, sent).max()
+    kept, code = last > _named(told, sent).max(), NOT
     if not _answered(frames, told, int(observed.bearer(link)[1]), until):
-        sure &= first > _given_up_until(own, names, until.end_ns)
-    return ~np.isin(segments, mine["segment"].to_numpy()[sure])
+        kept, code = kept & (first > _given_up_until(own, names, until.end_ns)), NOT_BY_COUNT
+    return np.where(np.isin(segments, mine["segment"].to_numpy()[kept]), code, PERHAPS).astype(np.int8)
 
 
 def _places(mine: pd.DataFrame, sent: pd.DataFrame) -> tuple[Ints, Ints]:

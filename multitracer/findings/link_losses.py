@@ -16,13 +16,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BOTH_ENDS_OR_LOGS = Need(
-    f"{BOTH_ENDS.input} (or at one, and logs of both ends of the link)",
+    f"{BOTH_ENDS.input} (or beside the data sender, and logs of both ends of the link)",
     lambda observed: BOTH_ENDS.met(observed) or _logged_at_both_ends(observed),
 )
 
 
 def _logged_at_both_ends(observed: Observations) -> bool:
-    return observed.segment_frames is not None and bool((observed.segment_frames["delivered_ns"] >= 0).any())
+    """Whether logs show of a link both what it sent and what came out of it, for a capture beside the data sender."""
+    table, main = observed.segment_frames, observed.main_direction
+    if table is None or main is None or main.sender_point < 0:
+        return False
+    links = table["link"][(table["first_frame_ns"] >= 0) & (table["delivered_ns"] >= 0)].unique().tolist()
+    return any(not observed.monitored(link) for link in links)
 
 
 def deliveries(observed: Observations, direction: Direction, links: Sequence[int]) -> pd.DataFrame | None:
@@ -30,12 +35,11 @@ def deliveries(observed: Observations, direction: Direction, links: Sequence[int
 
     A log that lacks what TCP acknowledged proves nothing.
     """
-    table = observed.segment_frames
+    table = observed.carried(direction)
     if table is None:
         return None
     sure = (table["matched_by"] == "payload") & (table["segment"] >= 0) & (table["payload_bytes"] > 0)
     table = table[(table["link"].isin(links) & sure).to_numpy()]
-    table = table[np.isin(table["segment"].to_numpy(), observed.rows_sent(direction))]
     answers = observed.rows(direction.connection, direction.sender_point, 1 - direction.sender)
     understood = is_understood(carried_copies(table), int(observed.column("ack")[answers].max(initial=0)))
     return table if understood else None
@@ -53,10 +57,7 @@ def through_link(observed: Observations, direction: Direction, places: Any) -> t
     The latter only where it delivered data sent later.
     """
     nothing = np.zeros(0, dtype=np.int64)
-    if observed.segment_frames is None:
-        return nothing, nothing
-    links = [link for link in observed.segment_frames["link"].unique().tolist() if not observed.monitored(int(link))]
-    table = deliveries(observed, direction, links)
+    table = deliveries(observed, direction, _links_of(observed, direction))
     if table is None or table["link"].nunique() != 1:
         return nothing, nothing
     whole, sent, row = (table[name].to_numpy() for name in ("delivered_ns", "sent_ns", "segment"))
@@ -64,16 +65,25 @@ def through_link(observed: Observations, direction: Direction, places: Any) -> t
     return np.sort(row[whole >= 0]), lost[np.isin(places[lost], (IN_LINK, IN_RESET, LIKELY_IN_RESET))]
 
 
-def lost_acks(observed: Observations, direction: Direction) -> pd.DataFrame:
-    """The rows of segment_frames of what an end sent without data, that never came out of the link.
+def lost_acks(observed: Observations, direction: Direction) -> pd.DataFrame | None:
+    """The rows of segment_frames of what an end sent without data, that never came out of the link; None unknown.
 
-    The capture beside the data sender lacks them, though it went on.
+    The capture beside the data sender lacks them, though it went on; the only link that carried any delivered what it
+    began to send later.
     """
-    table = observed.segment_frames
-    assert table is not None  # by NEEDS
-    ends = observed.connections[("client", "server")[direction.sender]]
-    mine = (table["connection"] == direction.connection) & (table["sender"] == ends.iloc[direction.connection])
-    mine &= (table["segment"] < 0) & (table["payload_bytes"] == 0) & (table["matched_by"] == "payload")
-    mine &= (table["first_frame_ns"] >= 0) & (table["delivered_ns"] < 0)
+    table, links = observed.carried(direction), _links_of(observed, direction)
+    if table is None or len(links) != 1:
+        return None
+    first, whole = table["first_frame_ns"], table["delivered_ns"]
+    later = int(first[(whole >= 0) & (first >= 0)].max()) if ((whole >= 0) & (first >= 0)).any() else -1
+    mine = (table["segment"] < 0) & (table["payload_bytes"] == 0) & (table["matched_by"] == "payload")
+    mine &= (first >= 0) & (whole < 0) & (first < later)
     over = int(observed.connections["end_ns"].iloc[direction.connection])
     return table[(mine & (table["last_frame_ns"] < over)).to_numpy()].sort_values("first_frame_ns", kind="stable")
+
+
+def _links_of(observed: Observations, direction: Direction) -> list[int]:
+    """The links that carried what a sender sent; of what a monitor did not hear nothing is known."""
+    table = observed.carried(direction)
+    links = [] if table is None else table["link"].unique().tolist()
+    return [link for link in links if not observed.monitored(link)]

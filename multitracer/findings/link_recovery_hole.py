@@ -58,15 +58,19 @@ def detect(observed: Observations) -> Iterator[Finding]:
 
 
 def _repeats_before(observed: Observations, link: int, row: pd.Series[Any], end_ns: int) -> int:
-    """How many repeats of a packet's frames a link made until then; those after its delivery held nothing up."""
-    frames, first = observed.frames, int(row["first_frame_ns"])
+    """How many repeats of a packet's frames a link made until then; those after its delivery held nothing up.
+
+    All, where numbers do not tell. The logs of both ends may be apart by the error of their clocks.
+    """
+    frames, first, every = observed.frames, int(row["first_frame_ns"]), int(row["frame_retransmissions"])
+    errors = [observed.log_error(link, 0, by_sender=by_sender) or 0 for by_sender in (True, False)]
     if row["last_frame_ns"] < end_ns or frames is None:
-        return int(row["frame_retransmissions"])
-    mine = (frames["link"] == link) & frames["sent"] & frames["time_ns"].between(first, end_ns, inclusive="left")
+        return every
+    mine = (frames["link"] == link) & frames["sent"] & frames["time_ns"].between(first, end_ns + sum(errors))
     own = frames[mine.to_numpy()].sort_values("time_ns", kind="stable")
     number, again = own["sn_unwrapped"].to_numpy(), (own["transmission"] > 0).to_numpy()
-    new = number[~again & (number >= 0)][: max(int(row["frames"] - row["frame_retransmissions"]), 1)]
-    return int(np.isin(number[again], new).sum())
+    new = number[~again & (number >= 0)][: max(int(row["frames"]) - every, 1)]
+    return int(np.isin(number[again], new).sum()) if len(new) else every
 
 
 def _never_delivered(group: pd.DataFrame) -> Ints:

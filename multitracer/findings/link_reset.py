@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.findings.discards import Until, perhaps_given_up
+from multitracer.findings.discards import NOT_BY_COUNT, PERHAPS, Until, given_up_before
 from multitracer.findings.finding import Finding
 from multitracer.findings.link_losses import deliveries, last_known_ns
 from multitracer.findings.needs import LINK_INTERVALS
@@ -41,18 +41,19 @@ def _cost(observed: Observations, places: Any, link: int, start: int, end: int) 
     cost: dict[str, Any] = {"connection": direction.connection}
     texts = []
     captured = direction.receiver_point >= 0
-    until = _repeated_until(observed, link, start, end)
+    until = _repeated_until(observed, link, start, end) if (start, end) in observed.resets(link) else end
     lost = (_lost if captured else _undelivered)(observed, direction, link, start, until)
     if lost is not None:
         lost = lost[_known_to_have_come(observed, link, lost, start) != 1]
         given_up = _given_up(observed, link, lost, start, end)
-        flushed, others = _flushed(observed, places, lost[~given_up], until)
-        others = np.concatenate([others, lost[given_up]])
+        flushed, others = _flushed(observed, places, lost[given_up != PERHAPS], until)
+        others = np.concatenate([others, lost[given_up == PERHAPS]])
+        likely = (places[flushed] == LIKELY_IN_RESET).any() or np.isin(lost[given_up == NOT_BY_COUNT], flushed).any()
         size = int(observed.column("payload_bytes")[flushed].sum())
         known = len(flushed) or not len(others)
         cost |= {"segments_lost": len(flushed) if known else None, "bytes_lost": size if known else None,
                  "segments": flushed, "records": observed.references(flushed)}
-        texts += _said(len(flushed), size, len(others), likely=bool((places[flushed] == LIKELY_IN_RESET).any()))
+        texts += _said(len(flushed), size, len(others), likely=bool(likely))
     still = _standstill_ns(observed, direction, end)
     if still is not None:
         cost["standstill_s"] = still / 1e9
@@ -117,24 +118,26 @@ def _undelivered(observed: Observations, direction: Direction, link: int, start:
     table = deliveries(observed, direction, observed.bearer(link))
     if table is None or not (table["delivered_ns"] > end).any():
         return None
-    earlier = (_repeated_until(observed, link, *other) for other in observed.resets(link) if other[0] < start)
-    before = max(earlier, default=np.iinfo(np.int64).min)
+    earlier = max((other for other in observed.resets(link) if other[0] < start), default=None)
+    before = np.iinfo(np.int64).min if earlier is None else _repeated_until(observed, link, *earlier)
     whole, known = table["delivered_ns"].to_numpy(), last_known_ns(table)
     return np.sort(table["segment"].to_numpy()[(whole < 0) & (before < known) & (known <= end)])
 
 
 def _given_up(observed: Observations, link: int, rows: Any, start: int, end: int) -> Any:
-    """Which of these lost rows an RLC entity may have given up by itself since the reset before."""
+    """Whether an RLC entity had given these lost rows up by itself since the reset before: codes of `discards`."""
     since = max((over for _, over in observed.resets(link) if over < start), default=np.iinfo(np.int64).min)
     carrier = _carrier(observed, rows, link)
-    return perhaps_given_up(observed, carrier, rows, Until(since, start, end))
+    return given_up_before(observed, carrier, rows, Until(since, start, end))
 
 
 def _carrier(observed: Observations, rows: Any, link: int) -> int:
-    """The direction of a link that carried these rows."""
+    """The direction of this link that carried these rows; another link may have carried them, too."""
     table = observed.segment_frames
-    carrier = [] if table is None else table["link"].to_numpy()[np.isin(table["segment"].to_numpy(), rows)]
-    return int(carrier[0]) if len(carrier) else link
+    if table is None:
+        return link
+    mine = table["link"].isin(observed.bearer(link)).to_numpy() & np.isin(table["segment"].to_numpy(), rows)
+    return int(table["link"].to_numpy()[mine][0]) if mine.any() else link
 
 
 def _known_to_have_come(observed: Observations, link: int, lost: Any, start: int) -> Any:

@@ -150,6 +150,17 @@ class Observations:
             return 0
         return self.clock_error_ns.get((direction.sender_point, direction.receiver_point))
 
+    @cached_property
+    def _carried(self) -> dict[tuple[int, str], npt.NDArray[np.int64]]:
+        table = self.segment_frames
+        return {} if table is None else dict(table.groupby(["connection", "sender"]).indices)
+
+    def carried(self, direction: Direction) -> pd.DataFrame | None:
+        """The rows of `segment_frames` of what a direction's sender sent; None where no log shows any."""
+        sender = self.connections[("client", "server")[direction.sender]].iat[direction.connection]
+        rows = self._carried.get((direction.connection, str(sender)))
+        return None if rows is None or self.segment_frames is None else self.segment_frames.iloc[rows]
+
     def log_error(self, link: int, point: int, *, by_sender: bool = True) -> int | None:
         """The clock error between a point and the log that a link's sender (or its receiver) wrote; None unknown."""
         return self.log_error_ns.get((link, by_sender, point))

@@ -18,6 +18,8 @@ Ints = npt.NDArray[np.int64]
 
 _LEAST_WINDOW = 16
 """The negotiated window is not in the log. If fewer frames than this were ever open, no window was reached."""
+_PAUSE = 2
+"""A sender pauses where its next frame comes later than so many usual distances."""
 
 
 def full_window(frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: int) -> tuple[Ints, Ints] | None:
@@ -66,10 +68,11 @@ def acknowledged(frames: pd.DataFrame, links: pd.DataFrame, link: int, reverse: 
 
 
 def _told_early(own: pd.DataFrame, back: pd.DataFrame, modulus: int, after: tuple[Ints, Ints, Ints]) -> int:
-    """Below which number all was acknowledged, some of it before it was on the air; -1 if none was.
+    """Below which number a report acknowledged all, heard before the last of it was on the air; -1 if none was.
 
-    It was new then, and what it acknowledges followed without a pause, having waited in the device. What came later, or
-    was told all the time, acknowledges nothing of the kind.
+    An entity may have handed frames to its device, where they wait, and its peer may have taken older frames for them.
+    Only a report counts that says something new, and names frames that followed at the usual pace: what the entity had
+    not handed down yet it could not have known to have come.
     """
     time, open_, least = after
     tops = least + open_
@@ -79,7 +82,7 @@ def _told_early(own: pd.DataFrame, back: pd.DataFrame, modulus: int, after: tupl
     news = (np.diff(number, prepend=-1) != 0) & ((number - least[at]) % modulus != 0) & (early <= tops.max(initial=-1))
     sent = np.sort(own["time_ns"].to_numpy())
     steps = np.diff(sent)
-    pauses = sent[1:][steps > 2 * np.median(steps)] if len(steps) else sent
+    pauses = sent[1:][steps > _PAUSE * np.median(steps)] if len(steps) else sent
     until = time[np.minimum(np.searchsorted(tops, early), len(time) - 1)]
     waited = np.searchsorted(pauses, heard, side="right") == np.searchsorted(pauses, until, side="right")
     return int(early[news & waited].max(initial=-1))

@@ -206,8 +206,9 @@ def floor(packets: OneWayDelays, jitter: float) -> Floor:
     if sizes[-1] <= _LEAST_SIZE_RATIO * sizes[0]:
         return Floor(sizes, floors, highest / 2, 0.0, highest, error, np.inf)
     left, right = bridge(sizes, floors, middle)
-    if floors[left] - floors[right] > error:  # a repair held up the few small ones: they tell nothing
-        return floor(packets.select(packets.size > sizes[left]), jitter)
+    few = np.count_nonzero(small) <= _MARGIN_PACKETS
+    if few and floors[left] - floors[right] > error:  # a repair held up all of the small ones: they tell nothing
+        return floor(packets.select(~small), jitter)
     between = sizes[right] - sizes[left]
     slope = max(0.0, (floors[right] - floors[left]) / between)
     if narrow:

@@ -109,7 +109,6 @@ def test_summary_only_writes_the_same_summary_and_nothing_else(
     assert sorted(path.name for path in out.iterdir()) == [".multitracer", "summary.json"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("octets", "ahead"), [(0, True), (1 << 40, False)])
 def test_what_comes_after_the_reading_is_imported_beside_it_where_the_input_is_long(
     octets: int, ahead: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -127,6 +126,7 @@ def test_what_comes_after_the_reading_is_imported_beside_it_where_the_input_is_l
     assert imported == [(name, False) for name in parameters._AFTER_READING] * ahead
 
 
+@pytest.mark.slow
 def test_the_report_is_written(tmp_path: Path) -> None:
     """Without --no-report there is a page, and it forbids itself the network."""
     analyze(tmp_path, RLP)

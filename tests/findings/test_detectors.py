@@ -254,10 +254,13 @@ def test_repeats_after_the_delivery_made_no_hole(again: float, holes: int) -> No
         {"sent": 0, "first": 0, "last": 0, "delivered": 50},
         {"sent": 10, "first": 20, "last": 700, "delivered": 550, "frames": 6, "frame_retransmissions": 2},
     )
-    found = find(scene(DATA, segment_frames=carried, frames=log, link_rtt_ns=100 * MS)).table
+    observed = scene(DATA, segment_frames=carried, frames=log, link_rtt_ns=100 * MS)
+    found = find(observed).table
     mine = found[found["kind"] == "link-recovery-hole"]
     assert len(mine) == holes
     assert all("made 1 repeats" in because for because in mine["because"])
+    apart = find(replace(observed, log_error_ns={(0, True, 0): 60 * MS})).table  # the repeat may have been before
+    assert (apart["kind"] == "link-recovery-hole").sum() == 1
 
 
 @pytest.mark.parametrize(("answered", "holes"), [(True, 1), (False, 0)])

@@ -9,7 +9,7 @@ import pytest
 from scenes import Seen, at, frames, intervals, scene, segment_frames
 
 from multitracer.findings import find
-from multitracer.findings.discards import Until, perhaps_given_up
+from multitracer.findings.discards import NOT, NOT_BY_COUNT, PERHAPS, Until, given_up_before
 from multitracer.findings.observations import Observations
 
 UNTIL = Until(at(0), at(100), at(120))
@@ -36,14 +36,14 @@ NAMED_TWICE = [(20, "AMD", 0, 2, 0), (30, "MRW", 0, 0, 1), (50, "AMD", 1, 2, 0),
 @pytest.mark.parametrize(
     ("rows", "given_up"),
     [
-        ([], [0, 0, 0, 0]),
-        ([(60, "MRW", 2, 0, 0), (70, "MRW_ACK", 2, 0, 0)], [1, 1, 0, 0]),
-        ([(60, "MRW", 2, 0, 1), (70, "MRW_ACK", 3, 0, 0)], [1, 1, 1, 0]),
-        ([(60, "MRW", 2, 0, 0)], [1, 1, 1, 1]),
-        ([(60, "MRW", -1, 0, 0)], [1, 1, 1, 1]),
-        ([*NAMED_TWICE], [1, 1, 0, 0]),
-        ([*NAMED_TWICE, (70, "AMD", 2, 2, 0)], [1, 1, 1, 0]),
-        ([*NAMED_TWICE, (70, "AMD", 2, 3, 0)], [1, 1, 1, 1]),
+        ([], [NOT, NOT, NOT, NOT]),
+        ([(60, "MRW", 2, 0, 0), (70, "MRW_ACK", 2, 0, 0)], [PERHAPS, PERHAPS, NOT, NOT]),
+        ([(60, "MRW", 2, 0, 1), (70, "MRW_ACK", 3, 0, 0)], [PERHAPS, PERHAPS, PERHAPS, NOT]),
+        ([(60, "MRW", 2, 0, 0)], [PERHAPS, PERHAPS, PERHAPS, PERHAPS]),
+        ([(60, "MRW", -1, 0, 0)], [PERHAPS, PERHAPS, PERHAPS, PERHAPS]),
+        ([*NAMED_TWICE], [PERHAPS, PERHAPS, NOT_BY_COUNT, NOT_BY_COUNT]),
+        ([*NAMED_TWICE, (70, "AMD", 2, 2, 0)], [PERHAPS, PERHAPS, PERHAPS, NOT_BY_COUNT]),
+        ([*NAMED_TWICE, (70, "AMD", 2, 3, 0)], [PERHAPS, PERHAPS, PERHAPS, PERHAPS]),
     ],
 )
 def test_what_may_have_been_given_up(rows: list[tuple[float, str, int, int, int]], given_up: list[int]) -> None:
@@ -52,22 +52,39 @@ def test_what_may_have_been_given_up(rows: list[tuple[float, str, int, int, int]
     Where a PDU that no MRW gave up was sent more often, no count of transmissions explains the MRWs.
     """
     observed = replace(carried(), frames=logged(*NEW, *rows))
-    segments = observed.rows(0, 0, 0)
-    assert perhaps_given_up(observed, 0, segments, UNTIL).tolist() == [bool(one) for one in given_up]
+    assert given_up_before(observed, 0, observed.rows(0, 0, 0), UNTIL).tolist() == given_up
 
 
-def test_logs_of_both_ends_show_what_was_lost_together() -> None:
-    """Two segments sent at once never came out of the link; so did their acknowledgement: likely, by the logs alone."""
+@pytest.mark.parametrize("acks_logged", [True, False])
+def test_logs_of_both_ends_show_what_was_lost_together(acks_logged: bool) -> None:
+    """Two segments sent at once never came out of the link, nor did an acknowledgement: likely, by the logs alone.
+
+    Of acknowledgements only where the log of their far end shows that a later one came.
+    """
     seen = scene([*(Seen(sent=n, seq=1 + 1000 * n, size=1000) for n in range(4)), Seen(sent=300, came=350, sender=1)])
     points = ("receiver_point", "sender_point")
     alone = [one._replace(**{name: -1}) for one, name in zip(seen.directions, points, strict=True)]
     rows = [{"sent": n, "first": n + 1, "last": n + 2, "segment": n, "seq": 1 + 1000 * n} for n in range(4)]
     rows = [one | ({"delivered": 50} if n in (0, 3) else {}) for n, one in enumerate(rows)]
     answer = {"first": 60, "last": 61, "link": 1, "payload_bytes": 0, "sender": seen.connections["server"].iat[0]}
-    found = find(replace(seen, directions=alone, segment_frames=segment_frames(*rows, answer), frames=logged(*NEW),
-                         link_intervals=intervals())).table  # fmt: skip
+    later = answer | {"first": 90, "last": 91} | ({"delivered": 150} if acks_logged else {})
+    found = find(replace(seen, directions=alone, segment_frames=segment_frames(*rows, answer, later),
+                         frames=logged(*NEW), link_intervals=intervals())).table  # fmt: skip
     lost = found[found["kind"].isin(["burst-loss", "ack-loss"])]
-    assert lost[["kind", "layer", "verdict"]].to_numpy().tolist() == [
-        ["burst-loss", "link", "likely"], ["ack-loss", "link", "likely"],
-    ]  # fmt: skip
-    assert lost["evidence"].map(lambda one: one["count"]).tolist() == [2, 1]
+    burst, ack = ["burst-loss", "link", "likely", 2], ["ack-loss", "link", "likely", 1]
+    counts = lost["evidence"].map(lambda one: one["count"])
+    told = lost[["kind", "layer", "verdict"]].assign(count=counts).to_numpy().tolist()
+    assert told == ([burst, ack] if acks_logged else [burst])
+
+
+def test_a_log_of_the_far_end_alone_that_lacks_what_was_acknowledged_shows_no_loss() -> None:
+    """It has the frames as they came: how many were sent is not known, and all may have been."""
+    seen = scene([*(Seen(sent=n, seq=1 + 1000 * n, size=1000) for n in range(4)),
+                  Seen(sent=300, came=350, sender=1, ack=4001)])  # fmt: skip
+    points = ("receiver_point", "sender_point")
+    alone = [one._replace(**{name: -1}) for one, name in zip(seen.directions, points, strict=True)]
+    rows = [{"sent": n, "frames": -1, "segment": n, "seq": 1 + 1000 * n} for n in range(4)]
+    rows = [one | ({"delivered": 50} if n in (0, 3) else {}) for n, one in enumerate(rows)]
+    logs = {"segment_frames": segment_frames(*rows), "frames": logged(*NEW), "link_intervals": intervals()}
+    found = find(replace(seen, directions=alone, **logs)).table
+    assert not (found["kind"] == "burst-loss").any()

@@ -13,16 +13,18 @@ from multitracer.findings import find
 DATA = [Seen(sent=t, came=t + 50, seq=1 + 1000 * n, size=1000) for n, t in enumerate(range(0, 200, 10))]
 
 
+@pytest.mark.parametrize("elsewhere", [False, True])
 @pytest.mark.parametrize(
     ("lost", "acknowledges", "given_up_ms", "flushed"),
     [(1, 0, None, 1), (1, 3, None, 0), (1, 0, 35, None), (1, 0, 2, 1), (2, 2, None, 1), (2, 3, None, 0)],
 )
 def test_what_the_links_peer_had_acknowledged_no_reset_flushed(
-    lost: int, acknowledges: int, given_up_ms: int | None, flushed: int | None
+    lost: int, acknowledges: int, given_up_ms: int | None, flushed: int | None, elsewhere: bool
 ) -> None:
     """The second or last of three segments never came: its frame was acknowledged before the reset, or not.
 
-    Where an MRW told since the reset before, at 5 ms, that something was given up, that may have been too.
+    Where an MRW told since the reset before, at 5 ms, that something was given up, that may have been too. It does not
+    matter whether the log of another link has the same packets.
     """
     sent = [Seen(sent=10 * n, came=None if n == lost else 10 * n + 50, seq=1 + 1000 * n, size=1000) for n in range(3)]
     seen = scene(sent)
@@ -31,6 +33,8 @@ def test_what_the_links_peer_had_acknowledged_no_reset_flushed(
         {"sent": 10 * n, "first": 10 * n + 1, "last": 10 * n + 1, "segment": rows[1 + 1000 * n], "seq": 1 + 1000 * n}
         for n in range(3)
     ))  # fmt: skip
+    if elsewhere:
+        carried = pd.concat([carried.assign(link=2), carried], ignore_index=True)
     log = frames(*((10 * n + 1, True, "I RR", 0) for n in range(3)), (25, False, "RR", 0))
     log = log.assign(sn_unwrapped=[0, 1, 2, -1], nr=[0, 0, 0, acknowledges])
     if given_up_ms is not None:
@@ -74,6 +78,14 @@ def test_each_repeat_of_rlps_request_flushes_again(kind: str, next_reset: float,
     resets = intervals(("reset", 20, 30), ("reset", next_reset, next_reset + 1))
     found = find(replace(seen, segment_frames=carried, frames=log, link_intervals=resets)).table
     assert found.loc[found["kind"] == "link-reset", "evidence"].iat[0].get("segments_lost") == flushed
+
+
+def test_the_set_up_of_the_next_call_does_not_flush_for_the_release_before_it() -> None:
+    """What was sent after the release was flushed by nothing of it."""
+    seen = scene([Seen(sent=0, came=10, seq=1, size=1000), Seen(sent=50, seq=1001, size=1000)])
+    log = frames((1, True, "I RR", 0), (20, False, "DISC", 0), (60, False, "SABM", 0))
+    found = find(replace(seen, frames=log, link_intervals=intervals(("release", 20, 30)))).table
+    assert found.loc[found["kind"] == "link-release", "evidence"].iat[0].get("segments_lost") == 0
 
 
 @pytest.mark.parametrize(

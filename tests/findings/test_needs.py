@@ -22,7 +22,7 @@ from multitracer.parsers.shared.experiment import read
 CAPTURE = "a packet capture of the transfer"
 BESIDE_SENDER = "a packet capture beside the data sender"
 BOTH_ENDS = "packet captures of the same transfer at both ends"
-OR_LOGS = "(or at one, and logs of both ends of the link)"
+OR_LOGS = "(or beside the data sender, and logs of both ends of the link)"
 LOG = "a log of the link's frames"
 
 BY_TCP = {"timeout", "spurious-timeout", "fast-retransmit", "spurious-fast-retransmit", "probe"}
