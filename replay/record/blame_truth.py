@@ -1,8 +1,8 @@
 """Who is to blame in a simulated transfer: each instant without new data, charged to what set it off.
 
 An instant is explained by what holds it and can leave its cause of the accounting (`vocabulary.KINDS`); of several by
-what began last, and of these by what ended first. What TCP sent again is charged to what lost the earlier copy, or made
-TCP send again.
+what began last, of these by what ended first, and then by the order of names. What TCP sent again is charged to what
+lost the earlier copy, or made TCP send again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def blame_of(true: TrueFindings) -> dict[str, Spans]:
         able = [one for one in true.found if name in KINDS[one.kind].leaves]
         explaining = list(_resent(true)) if name == "tcp_retransmitted" else []
         explaining = explaining or [(one, (one.start_ns, one.end_ns)) for one in able]
-        for one, span in sorted(explaining, key=lambda each: (-each[1][0], each[1][1])):
+        for one, span in sorted(explaining, key=lambda each: (-each[1][0], each[1][1], each[0].kind)):
             if mine := both(left, joined([span])):
                 found.setdefault(one.root.kind, []).extend(mine)
                 left = without(left, mine)
