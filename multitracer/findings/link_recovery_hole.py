@@ -70,7 +70,8 @@ def _repeats_before(observed: Observations, link: int, row: pd.Series[Any], end_
     own = frames[mine.to_numpy()].sort_values("time_ns", kind="stable")
     number, again = own["sn_unwrapped"].to_numpy(), (own["transmission"] > 0).to_numpy()
     new = number[~again & (number >= 0)][: max(int(row["frames"]) - every, 1)]
-    return int(np.isin(number[again], new).sum()) if len(new) else every
+    # Frames sent at once with its first may be another packet's.
+    return min(int(np.isin(number[again], new).sum()), every) if len(new) else every
 
 
 def _never_delivered(group: pd.DataFrame) -> Ints:

@@ -77,7 +77,8 @@ def test_nothing_reached_tcp_in_a_recovery_hole(folder: str) -> None:
         table = analysis.tables["segment_frames"]
         own = table[(table["connection"] == one.connection) & (table["sender"] == one.evidence["sender"])]
         came = own[(own["seq"] == one.evidence["seq"]) & (own["delivered_ns"] >= 0)]
-        assert one.evidence["frame_retransmissions"] in came["frame_retransmissions"].tolist()
+        # Those made after the delivery are not counted.
+        assert 0 < one.evidence["frame_retransmissions"] <= came["frame_retransmissions"].max()
         arrivals = arrivals_of(analysis, own)
         # From the link to the capture it is at most NEAR_NS.
         inside = (arrivals > one.start_ns + NEAR_NS) & (arrivals < one.end_ns - NEAR_NS)
