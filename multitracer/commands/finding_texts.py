@@ -40,7 +40,8 @@ EXPLAINED = {
         "The records of the first SABM or RESET and of its answer; `segments_lost`, `bytes_lost` and `records` are the "
         "segments that it flushed, `standstill_s` the time without progress of TCP around it. What an RLC entity may "
         "have given up by itself since the reset before is left out: what an MRW names, and while that is unanswered "
-        "all up to the last PDU that was sent MaxDAT times (all there is, where the MRWs do not show that it counts).",
+        "all up to the last PDU that was sent MaxDAT times (all there is, where the MRWs do not show that it counts): "
+        "the rest it likely flushed.",
         "Let the link persist for longer than outages last: raise N2 (24.022; `AT+CRLP`, XID) or MaxDAT (25.322). LTE "
         "and 5G have no reset: reaching maxRetxThreshold is a radio link failure, after which the connection is "
         "re-established. A short interface queue limits what a reset can flush.",

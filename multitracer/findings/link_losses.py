@@ -75,7 +75,7 @@ def lost_acks(observed: Observations, direction: Direction) -> pd.DataFrame | No
     if table is None or len(links) != 1:
         return None
     first, whole = table["first_frame_ns"], table["delivered_ns"]
-    later = int(first[(whole >= 0) & (first >= 0)].max()) if ((whole >= 0) & (first >= 0)).any() else -1
+    later = first[whole >= 0].max()  # without any, nothing is before it
     mine = (table["segment"] < 0) & (table["payload_bytes"] == 0) & (table["matched_by"] == "payload")
     mine &= (first >= 0) & (whole < 0) & (first < later)
     over = int(observed.connections["end_ns"].iloc[direction.connection])

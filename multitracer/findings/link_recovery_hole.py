@@ -43,10 +43,11 @@ def detect(observed: Observations) -> Iterator[Finding]:
         for at in np.flatnonzero((delivered[1:] - begins > limit) & (repeats[1:] > 0)):
             row = came.iloc[at + 1]
             start, end = int(begins[at]), int(delivered[at + 1])
-            repeated = _repeats_before(observed, int(link), row, end)
+            certain, repeated = _repeats_before(observed, int(link), row, end)
             if not repeated or any(s < end and e > start for s, e in observed.resets(int(link))):
                 continue
             sure = row["matched_by"] == "payload" and not observed.monitored(int(link)) and spoilt[at + 1] <= spoilt[at]
+            sure = sure and certain > 0
             yield Finding(
                 "link-recovery-hole", "link", int(connection), start, end, "confirmed" if sure else "likely",
                 f"nothing reached TCP for {(end - start) / 1e6:.0f} ms (link round trip {link_rtt / 1e6:.0f} ms)"
@@ -57,21 +58,26 @@ def detect(observed: Observations) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _repeats_before(observed: Observations, link: int, row: pd.Series[Any], end_ns: int) -> int:
-    """How many repeats of a packet's frames a link made until then; those after its delivery held nothing up.
+def _repeats_before(observed: Observations, link: int, row: pd.Series[Any], end_ns: int) -> tuple[int, int]:
+    """How many repeats of a packet's frames a link made before its delivery: for certain, and at most.
 
-    All, where numbers do not tell. The logs of both ends may be apart by the error of their clocks.
+    Those made after it held nothing up. The logs of both ends may be apart by the error of their clocks, and frames
+    without numbers may be the packet's or not.
     """
     frames, first, every = observed.frames, int(row["first_frame_ns"]), int(row["frame_retransmissions"])
-    errors = [observed.log_error(link, 0, by_sender=by_sender) or 0 for by_sender in (True, False)]
     if row["last_frame_ns"] < end_ns or frames is None:
-        return every
-    mine = (frames["link"] == link) & frames["sent"] & frames["time_ns"].between(first, end_ns + sum(errors))
-    own = frames[mine.to_numpy()].sort_values("time_ns", kind="stable")
+        return every, every
+    own = frames[((frames["link"] == link) & frames["sent"] & (frames["time_ns"] >= first)).to_numpy()]
+    own = own.sort_values("time_ns", kind="stable")
     number, again = own["sn_unwrapped"].to_numpy(), (own["transmission"] > 0).to_numpy()
     new = number[~again & (number >= 0)][: max(int(row["frames"]) - every, 1)]
+    if not len(new):
+        return 0, every
+    times = own["time_ns"].to_numpy()[again & np.isin(number, new)]
+    error = sum(observed.log_error(link, 0, by_sender=by_sender) or 0 for by_sender in (True, False))
     # Frames sent at once with its first may be another packet's.
-    return min(int(np.isin(number[again], new).sum()), every) if len(new) else every
+    certain, perhaps = (min(int((times < end).sum()), every) for end in (end_ns - error, end_ns + error))
+    return certain, perhaps
 
 
 def _never_delivered(group: pd.DataFrame) -> Ints:
