@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,8 +12,10 @@ from multitracer.analysis.display_filters import DisplayFilter, DisplayFilters
 from multitracer.analysis.finding_evidence import evidence_lines
 from multitracer.analysis.summary import Summary
 from multitracer.model.vocabulary import CAUSES, LAYERS, LIMIT_NAMES
-from multitracer.report import analysis_panels, colours, page_template, panel_data
+from multitracer.report import analysis_panels, colours, page_panels, page_template, panel_data
+from multitracer.report.finding_rows import Row, rows
 from multitracer.report.panel_data import PanelData
+from multitracer.report.time_bar import time_bar
 
 if TYPE_CHECKING:
     from multitracer.model.analysis import Analysis
@@ -35,6 +38,8 @@ def html(analysis: Analysis, concluded: Summary) -> str:
     order = list(shown)
     link = panel_data.link(analysis)
     panels = analysis_panels.build(analysis, _first(shown), link, panel_data.extent(analysis))
+    described = page_panels.take_over(panels)
+    listed = rows(summary["findings"], MOST_ROWS)
     title = "MultiTracer: " + (", ".join(Path(entry["path"]).name for entry in summary["inputs"][:3]) or "report")
     values = {
         "summary": summary,
@@ -42,9 +47,13 @@ def html(analysis: Analysis, concluded: Summary) -> str:
         "verdict": concluded.verdict,
         "story": concluded.story[1:],
         "layers": LAYERS,
-        "bar": _bar(summary["accounting"]),
-        "findings": _findings(analysis, summary),
-        "more_findings": max(len(summary["findings"]) - MOST_ROWS, 0),
+        "bar": time_bar(summary),
+        "panels": described,
+        "lanes": _lanes(analysis, summary),
+        "rows": listed,
+        "details": _details(analysis, summary, listed),
+        "more_findings": len(summary["findings"]) - sum(row.members for row in listed),
+        "layer_colours": colours.LAYERS,
         "not_looked_for": _not_looked_for(summary["not_looked_for"]),
         "connections": summary["connections"].of(np.array(order, dtype=np.int64)),
         "limit_names": LIMIT_NAMES,
@@ -54,11 +63,11 @@ def html(analysis: Analysis, concluded: Summary) -> str:
         "notes": analysis.links.notes,
         "columns": page_template.encode_all([*_columns(shown, link), *_accounting_columns(analysis)]),
         "causes": page_template.script_json(
-            [{"cause": name, "colour": colour} for name, colour in colours.CAUSES.items()]
+            [{"cause": name, "name": CAUSES[name].name, "colour": colour} for name, colour in colours.CAUSES.items()]
         ),
         "extent": panel_data.extent(analysis),
     }
-    return page_template.render("report", title, panels.figures, values)
+    return page_template.render("report", title, panels.figures, values, apart=True)
 
 
 def shown_in(analysis: Analysis) -> dict[int, PanelData]:
@@ -81,23 +90,41 @@ def _first(shown: dict[int, PanelData]) -> PanelData:
     return PanelData({**nothing, **(next(iter(shown.values())).sources if shown else {})})
 
 
-def _findings(
-    analysis: Analysis, summary: dict[str, Any]
-) -> list[tuple[dict[str, Any], list[str], list[DisplayFilter]]]:
-    """The findings of the table, each with its evidence in words and the display filters for its packets."""
+class Detail(NamedTuple):
+    """What the page tells of one finding when it is chosen."""
+
+    index: int
+    finding: dict[str, Any]
+    evidence: list[str]
+    filters: list[DisplayFilter]
+    causes: list[int]
+    """What set it off, the root first."""
+    effects: list[int]
+
+
+def _details(analysis: Analysis, summary: dict[str, Any], listed: Sequence[Row]) -> list[Detail]:
+    """Of every finding that is listed: its evidence in words, the filters for its packets, and its chain."""
     filters = DisplayFilters(analysis)
-    return [(one, list(evidence_lines(summary, one)), filters.of(one)) for one in summary["findings"][:MOST_ROWS]]
-
-
-def _bar(shares: dict[str, float] | None) -> list[dict[str, Any]]:
-    """The accounting bar's parts, in order, with colour and words."""
-    if shares is None:
-        return []
     return [
-        {"key": name, "cause": CAUSES[name].name, "share": share, "colour": colours.CAUSES[name]}
-        for name, share in shares.items()
-        if share > 0
-    ]
+        Detail(
+            row.index, row.finding, list(evidence_lines(summary, row.finding)), filters.of(row.finding),
+            [one.index for one in above], [one.index for one in row.effects],
+        )
+        for row, above in _chained(listed, ())
+    ]  # fmt: skip
+
+
+def _chained(listed: Sequence[Row], above: tuple[Row, ...]) -> Iterator[tuple[Row, tuple[Row, ...]]]:
+    """Every row with the rows that it hangs below."""
+    for row in listed:
+        yield row, above
+        yield from _chained(row.effects, (*above, row))
+
+
+def _lanes(analysis: Analysis, summary: dict[str, Any]) -> list[str]:
+    """The lanes of the panel that shows where the time went: the causes, then each layer with findings."""
+    layers = {one["layer"] for one in summary["findings"]}
+    return [*(["time"] if len(analysis.main_accounting) else []), *(layer for layer in LAYERS if layer in layers)]
 
 
 def _unshaded(analysis: Analysis) -> list[str]:

@@ -23,13 +23,19 @@ NOT_FITTED = "not fitted"
 
 
 def build(
-    analysis: Analysis, shown: PanelData, link: PanelData, extent: tuple[float, float], points: int = FIRST_POINTS
-) -> Panels:
-    """All panels for one connection and the link, with about `points` points of each series at most."""
+    analysis: Analysis, shown: PanelData, link: PanelData, extent: tuple[float, float], points: int = FIRST_POINTS,
+    *, lanes: bool = False,
+) -> Panels:  # fmt: skip
+    """All panels for one connection and the link, with about `points` points of each series at most.
+
+    With `lanes` the first panel holds where the time went and the findings, which the report's page draws by itself.
+    """
     margin = max((extent[1] - extent[0]) * 0.01, 1e-6)
     panels = Panels(Range1d(extent[0] - margin, extent[1] + margin, name="xr", min_interval=2e-6), points=points)
     data = {**shown.sources, **link.sources}
-    for add in (_causes_and_findings, _sequence, _sender_state, _delay, _frames, _goodput):
+    if lanes:
+        _causes_and_findings(analysis, panels)
+    for add in (_sequence, _sender_state, _delay, _frames, _goodput):
         add(analysis, panels, data)
     _bands(analysis, panels)
     panels.figures.insert(0, range_figure(panels))
@@ -43,7 +49,7 @@ def link_rate(analysis: Analysis) -> float | None:
     return analysis.links.rate_bps
 
 
-def _causes_and_findings(analysis: Analysis, panels: Panels, _: dict[str, Any]) -> None:
+def _causes_and_findings(analysis: Analysis, panels: Panels) -> None:
     """Where the time went, and the findings, one lane for each layer."""
     has_causes = bool(len(analysis.main_accounting))
     lanes = [layer for layer in LAYERS if (analysis.tables["findings"]["layer"] == layer).any()]
@@ -94,7 +100,7 @@ def _seconds(analysis: Analysis, time_ns: Any) -> Any:
 
 def _sequence(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
     """Time and sequence as tcptrace draws them: segments, acknowledgements, window, SACKs, resends."""
-    made = add_figure(panels, "Sequence numbers", "byte of the stream", 420)
+    made = add_figure(panels, "Sequence numbers", "byte of the stream", 420, tag="sequence")
     made.yaxis.formatter = NumeralTickFormatter(format="0,0")
     _acknowledgements(made, panels, data)
     _segments(made, panels, data)
@@ -163,7 +169,7 @@ def _sender_state(_: Analysis, panels: Panels, data: dict[str, Any]) -> None:
     if not any(name in data for name in ("cwnd", "ssthresh", "outstanding")):
         panels.absent.append("Sender state: no recording shows windows.")
         return
-    made = add_figure(panels, "Windows of the sender", "bytes", 200)
+    made = add_figure(panels, "Windows of the sender", "bytes", 200, tag="windows")
     made.yaxis.formatter = NumeralTickFormatter(format="0,0")
     for name, label, colour, dash in (
         ("outstanding", "outstanding", colours.BLUE, "solid"),
@@ -190,7 +196,7 @@ def _delay(_: Analysis, panels: Panels, data: dict[str, Any]) -> None:
     if not any(name in data for name in ("rtt", "srtt", "queue")):
         panels.absent.append("Delays: no acknowledged segment was sent once only.")
         return
-    made = add_figure(panels, "Delays", "ms", 200)
+    made = add_figure(panels, "Delays", "ms", 200, tag="delays")
     for name, label, colour, marker in (
         ("rtt", "round trip", colours.BLUE, "circle"),
         ("queue", "wait for the first frame", colours.ORANGE, "square"),
@@ -211,7 +217,7 @@ def _frames(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
         panels.absent.append("Link frames: no log of the link's data sender (rlpdump, rlcdump, GSMTAP, .mi2log).")
         return
     row = next(row for row in analysis.links.rows if row["id"] == analysis.links.main)
-    made = add_figure(panels, f"Link frames: {row['protocol']}, sent by the {row['sender']}", "frame number", 300)
+    made = add_figure(panels, f"Link frames: {row['protocol']}, sent by the {row['sender']}", "frame number", 300, tag="frames")
     made.yaxis.formatter = NumeralTickFormatter(format="0,0")
     acked = panels.source("frames_acked", data.get("frames_acked"))
     made.step("x", "y", source=acked, mode="after", color=colours.ACKNOWLEDGED, line_width=1.2,
@@ -244,7 +250,7 @@ def _goodput(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
     if "goodput" not in data:
         panels.absent.append("Goodput: nothing was acknowledged twice.")
         return
-    made = add_figure(panels, "Goodput", "kbit/s", 180)
+    made = add_figure(panels, "Goodput", "kbit/s", 180, tag="goodput")
     made.yaxis.formatter = NumeralTickFormatter(format="0,0.[000]")
     source = panels.source("goodput", data["goodput"])
     line = made.step("x", "y", source=source, mode="after", color=colours.BLUE, line_width=1.5,

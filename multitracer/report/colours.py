@@ -12,6 +12,13 @@ RESENT = {"no": RED, "yes": ORANGE, "unknown": GREY}
 """Of retransmissions, by whether they were needless."""
 LINK_RATE, LINK_RESET, FLOW_CONTROL, RELEASE = GREY, RED, PURPLE, BLACK
 FINDING = ORANGE
+LAYERS = {
+    "sender": "#aa4499", "host": "#b8860b", "link": RED, "path": GREEN, "receiver": BLUE, "capture": "#cc6677",
+    "unknown": GREY,
+}  # fmt: skip
+"""Of the layers: of findings, and of the time that is charged to them."""
+CARRIED = {"new_data": "#6c7a89", "link_overhead": "#8a97a5"}
+"""Of the time that was well used."""
 CAUSES = {
     "new_data": BLUE, "tcp_retransmitted": RED, "link_retransmitted": ORANGE, "link_overhead": SKY,
     "link_control": "#999933", "flow_controlled": PURPLE, "link_reset": "#882255", "idle_window_limited": "#bbbbbb",
@@ -20,6 +27,11 @@ CAUSES = {
 }  # fmt: skip
 """Of the causes between which a session's time is divided, in the order of the accounting bar."""
 
+LIMITS = {
+    "application": "#aa4499", "receiver_window": BLUE, "sender_window": "#b8860b", "timeout_recovery": RED,
+    "fast_recovery": "#e0742a", "path_stall": GREEN, "path_rate": "#6c7a89", "unknown": GREY,
+}  # fmt: skip
+"""Of what limited a transfer."""
 PARTS = (BLUE, SKY, RED, ORANGE, PURPLE, GREEN, "#661100", "#882255", "#999933", "#44aa99", BLACK)
 """Of the parts of a notebook's bar, from left to right."""
 

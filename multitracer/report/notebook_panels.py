@@ -33,7 +33,7 @@ def layout(analysis: Analysis, number: int | None = None) -> LayoutDOM:
     number = _chosen(analysis, number)
     shown = PanelData({}) if number is None else panel_data.connection(analysis, number)
     link = panel_data.link(analysis)
-    panels = analysis_panels.build(analysis, shown, link, panel_data.extent(analysis), MOST_POINTS)
+    panels = analysis_panels.build(analysis, shown, link, panel_data.extent(analysis), MOST_POINTS, lanes=True)
     figures = panels.figures[1:]  # without the overview, which the report's scripts fill
     _fill_causes(analysis, panels)
     cursor = Span(dimension="height", line_color=colours.GREY, line_dash="dotted")

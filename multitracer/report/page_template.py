@@ -23,7 +23,9 @@ from multitracer.report.column_encoding import encode
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-STYLES = ("page", "tables", "accounting", "panels")
+STYLES = ("page", "tables", "panels")
+OWN_STYLES = {"report": ("shell", "findings", "legend", "lanes")}
+"""The styles that only one page has."""
 SCRIPTS = (
     "namespace",
     "columns/search",
@@ -52,9 +54,17 @@ SCRIPTS = (
 """The scripts of every page, in an order in which each finds what it uses."""
 OWN_SCRIPTS = {
     "report": (
-        "report/findings",
+        "shell/frame",
+        "shell/fitting",
+        "shell/stack",
+        "shell/legend",
+        "shell/crosshair",
+        "shell/gestures",
+        "shell/tooltip",
         "report/copying",
-        "report/accounting_strip",
+        "report/findings",
+        "report/stretches",
+        "report/lanes",
         "report/retransmissions",
         "report/overview",
         "report/segment_frames",
@@ -112,25 +122,41 @@ def encode_all(columns: Sequence[Values]) -> list[Column]:
     return concurrently(Values.encoded, columns)
 
 
-def render(name: str, title: str, figures: Sequence[Any], values: dict[str, Any]) -> str:
-    """A page as one HTML document: NAME.html filled with `values`, of which `columns` are a list of Column."""
-    from bokeh.embed import json_item
+def render(name: str, title: str, figures: Sequence[Any], values: dict[str, Any], *, apart: bool = False) -> str:
+    """A page as one HTML document: NAME.html filled with `values`, of which `columns` are a list of Column.
+
+    Figures stand below one another in the page's element mt-panels; those that are `apart` each in an element of its
+    own, mt-figure-0 and on.
+    """
     from bokeh.layouts import column
     from jinja2 import Environment, FunctionLoader
 
     loader = FunctionLoader(lambda template: _asset("templates", template))
     # With autoescape every {{ value }} is escaped: names of files, notes and findings come from outside.
     environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    layout = column(*figures, sizing_mode="stretch_width")
+    roots = figures if apart else [column(*figures, sizing_mode="stretch_width")]
+    targets = [f"mt-figure-{number}" for number in range(len(roots))] if apart else ["mt-panels"]
     scripts = [_bokeh(), _own_script(name)]
     shared = {
         "title": title,
-        "style": "\n".join(_asset("styles", f"{part}.css") for part in STYLES),
+        "style": "\n".join(_asset("styles", f"{part}.css") for part in (*STYLES, *OWN_STYLES.get(name, ()))),
         "scripts": scripts,
         "policy": policy(scripts),
-        "figures": script_json(page_ids.numbered(json_item(layout)["doc"])),
+        "figures": script_json({"doc": _document(roots), "targets": targets}),
     }
     return environment.get_template(f"{name}.html").render({**values, **shared})
+
+
+def _document(roots: Sequence[Any]) -> Any:
+    """Bokeh's document of these roots, as JSON."""
+    from bokeh.document import Document
+    from bokeh.embed.util import standalone_docs_json_and_render_items
+
+    made = Document()
+    for root in roots:
+        made.add_root(root)
+    documents, _ = standalone_docs_json_and_render_items(made)
+    return page_ids.numbered(next(iter(documents.values())))
 
 
 def policy(scripts: Sequence[str]) -> str:

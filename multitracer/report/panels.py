@@ -67,15 +67,14 @@ def range_figure(panels: Panels) -> Figure:
     """All of the trace in small: how much was sent when, how often again, and the part that is in view."""
     whole = Range1d(panels.time.start, panels.time.end, name="whole")
     made = figure(
-        title="All of the trace: drag the frame, or its edges", height=96, width=_WIDTH, sizing_mode="stretch_width",
         x_range=whole, y_range=Range1d(0, 1, name="overview rate"), tools="", output_backend="canvas",
         min_border_left=_LEFT_BORDER, min_border_right=20, toolbar_location=None, name="overview",
+        sizing_mode="stretch_both",
     )  # fmt: skip
-    made.title.text_font_size = "12px"
-    made.yaxis.axis_label = "kbit/s"
     made.yaxis.ticker = BasicTicker(desired_num_ticks=2)
-    made.xaxis.formatter = BasicTickFormatter(use_scientific=False)
+    made.xaxis.visible = made.xgrid.visible = False
     made.yaxis.formatter = NumeralTickFormatter(format="0,0")
+    made.yaxis.major_label_text_font_size = "12px"
     nothing = {"left": [np.nan], "right": [np.nan], "top": [np.nan]}
     for name, colour in (("overview sent", colours.BLUE), ("overview again", colours.RED)):
         source = ColumnDataSource(nothing, name=name)
@@ -86,14 +85,16 @@ def range_figure(panels: Panels) -> Figure:
     return made
 
 
-def add_figure(panels: Panels, title: str, label: str, height: int, y_range: Any = None) -> Figure:
-    """One panel; its tools act on time alone, its y axis follows what is in view."""
+def add_figure(
+    panels: Panels, title: str, label: str, height: int, y_range: Any = None, tag: str | None = None
+) -> Figure:
+    """One panel; its tools act on time alone, its y axis follows what is in view. `tag` is its name in a page."""
     made = figure(
         title=title, height=height, width=_WIDTH, sizing_mode="stretch_width", x_range=panels.time,
         y_range=y_range or Range1d(0, 1), tools="xpan,xwheel_zoom,xbox_zoom,reset,save",
         active_drag="xpan", active_scroll="xwheel_zoom", output_backend="canvas", lod_threshold=None,
         min_border_left=_LEFT_BORDER, min_border_right=20, toolbar_location="above",
-        name=f"panel {len(panels.figures)}",
+        name=f"panel {len(panels.figures)}", tags=[tag] if tag else [],
     )  # fmt: skip
     made.yaxis.axis_label = label
     if y_range is None:

@@ -14,7 +14,8 @@ class Page {
     this.timeRange = this.engine.timeRange;
     this.whole = [this.timeRange.start, this.timeRange.end];
     this.views = new MT.views.Views(this.timeRange, this.whole);
-    this.cursor = new MT.Cursor(this.engine, labels);
+    const readout = document.getElementById("mt-readout");
+    this.cursor = readout ? new MT.Cursor(this.engine, labels) : null; // the report has a crosshair of its own
     this.load = MT.loading.createLoader();
     this.help = document.getElementById("mt-help");
     this.status = document.getElementById("mt-status");
@@ -68,6 +69,11 @@ class Page {
     const isExact = this.engine.draw();
     Object.assign(MT, { drawnMs: performance.now() - begun, draws: MT.draws + 1, isExact });
     MT.status.show(this.status, this.engine, isExact);
+    this.settleSoon();
+  }
+
+  /** Keeps the view, and puts what the reader chose into the address, once it has come to rest. */
+  settleSoon() {
     clearTimeout(this.settling);
     this.settling = setTimeout(() => this.settle(), SETTLE_MS);
   }
@@ -75,7 +81,8 @@ class Page {
   settle() {
     this.views.remember();
     const { start, end } = this.timeRange;
-    const address = MT.address.format(start, end, MT.theme.current(), this.engine.hidden());
+    const panels = this.stack ? this.stack.toText() : "";
+    const address = MT.address.format(start, end, MT.theme.current(), this.engine.hidden(), panels);
     history.replaceState(null, "", address);
   }
 
@@ -88,6 +95,7 @@ class Page {
     MT.theme.apply(asked.theme || MT.theme.preferred(), this.models);
     const drawFirst = await setUp(this);
     this.engine.hide(asked.hidden);
+    if (this.stack && asked.panels) this.stack.fromText(asked.panels);
     this.engine.onVisibility = () => this.redrawSoon();
     this.timeRange.properties.start.change.connect(() => this.redrawSoon());
     this.timeRange.properties.end.change.connect(() => this.redrawSoon());
@@ -126,8 +134,10 @@ function dragAfterHolding(models) {
 /** Starts a page as soon as Bokeh has built its panels; `labels` are the texts for names of series. */
 async function start(labels, setUp) {
   try {
-    const figures = JSON.parse(document.getElementById("mt-figures").textContent);
-    await Bokeh.embed.embed_item({ doc: figures, root_id: figures.roots[0].id }, "mt-panels");
+    const { doc, targets } = JSON.parse(document.getElementById("mt-figures").textContent);
+    const ids = doc.roots.map((root) => root.id);
+    const roots = Object.fromEntries(ids.map((id, i) => [id, targets[i]]));
+    await Bokeh.embed.embed_items({ page: doc }, [{ docid: "page", root_ids: ids, roots }]);
   } catch (error) {
     complain(error);
     return;

@@ -77,7 +77,7 @@ class Engine {
 
   watchVisibility(panel) {
     const changed = () => {
-      drawPanel(this, panel);
+      if (!panel.isFolded) drawPanel(this, panel);
       if (this.onVisibility) this.onVisibility();
     };
     for (const renderer of panel.parts.flatMap((part) => part.renderers)) {
@@ -116,7 +116,7 @@ class Engine {
 
   /** Draws everything; returns whether every record in view has its own mark. */
   draw() {
-    const panels = this.panels.map((panel) => drawPanel(this, panel));
+    const panels = this.panels.map((panel) => panel.isFolded || drawPanel(this, panel));
     const others = this.otherDrawings.map((draw) => draw());
     return [...panels, ...others].every(Boolean);
   }

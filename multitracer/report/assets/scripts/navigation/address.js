@@ -1,4 +1,5 @@
-// The part of the page's address after #: which part of the time is in view, the theme, and the hidden series.
+// The part of the page's address after #: which part of the time is in view, the theme, the hidden series, and the
+// order and heights of the panels.
 
 /** What an address asks for; `view` and `theme` are null where it asks for none or for nonsense. */
 function parse(hash) {
@@ -9,12 +10,13 @@ function parse(hash) {
     view: view.length === 2 && view.every(Number.isFinite) ? view : null,
     theme: ["light", "dark"].includes(theme) ? theme : null,
     hidden: asked.getAll("hide"),
+    panels: asked.get("panels") || "",
   };
 }
 
-function format(start, end, theme, hidden) {
+function format(start, end, theme, hidden, panels) {
   const hide = hidden.map((name) => `&hide=${name}`).join("");
-  return `#t=${start.toFixed(9)},${end.toFixed(9)}&theme=${theme}${hide}`;
+  return `#t=${start.toFixed(9)},${end.toFixed(9)}&theme=${theme}${hide}${panels ? `&panels=${panels}` : ""}`;
 }
 
 MT.address = { parse, format };

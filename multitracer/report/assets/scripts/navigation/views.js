@@ -1,16 +1,13 @@
 // Moves the part of the time axis that is in view, and goes back to views before.
 
-/**
- * The nearest view to start..end that is allowed: not narrower than `least`, at most twice as wide as all, and not
- * farther from it than its own width. Null when start is not before end.
- */
+/** The nearest view to start..end within all of the time, not narrower than `least`; null when start is not before end. */
 function clamped(start, end, whole, least) {
   if (!(end > start)) return null;
   const full = whole[1] - whole[0];
-  const span = Math.min(Math.max(end - start, least), 2 * full);
-  const centred = (start + end - span) / 2;
-  const from = Math.min(Math.max(centred, whole[0] - full), whole[1] + full - span);
-  return span === end - start && from === centred ? [start, end] : [from, from + span];
+  const span = Math.min(Math.max(end - start, least), full);
+  const wanted = span === end - start ? start : (start + end - span) / 2;
+  const from = Math.min(Math.max(wanted, whole[0]), whole[1] - span);
+  return from === start && span === end - start ? [start, end] : [from, from + span];
 }
 
 class Views {
@@ -20,6 +17,8 @@ class Views {
     this.whole = whole;
     this.before = [];
     this.last = whole.slice();
+    this.widened = []; // the views from which the reader zoomed in, one step after the other
+    this.zoomed = null; // the view that the last such step led to
   }
 
   get current() {
@@ -42,9 +41,21 @@ class Views {
   /** Widens the view by a factor about its middle. */
   zoom(factor) {
     const [start, end] = this.current;
-    const middle = (start + end) / 2;
-    const half = ((end - start) / 2) * factor;
-    this.show(middle - half, middle + half);
+    this.zoomAt((start + end) / 2, factor);
+  }
+
+  /**
+   * Widens the view by a factor, while a time stays at its place in it. A step out after steps in leads back to exactly
+   * the view that the last of them began at, also where the narrowest view cut that step short.
+   */
+  zoomAt(time, factor) {
+    const [start, end] = this.current;
+    if (!this.zoomed || this.zoomed[0] !== start || this.zoomed[1] !== end) this.widened = [];
+    const before = factor > 1 ? this.widened.pop() : undefined;
+    if (factor < 1) this.widened.push([start, end]);
+    if (before) this.show(before[0], before[1]);
+    else this.show(time - (time - start) * factor, time + (end - time) * factor);
+    this.zoomed = this.current;
   }
 
   /** Moves the view by a share of its width. */

@@ -35,18 +35,48 @@ async function columnsOf(page, group, series) {
   return loaded ? loaded.columns : null;
 }
 
+/** What the page does with the pointer over the panels. */
+function gestures(page, frame, stretches, segmentFrames, selection) {
+  const tooltip = new MT.tooltip.Tooltip(page);
+  const point = (time, event) => {
+    page.cursor.show(time);
+    const isOverTime = event.target.closest('[data-lane="time"]');
+    tooltip.point(MT.gestures.placeOf(page.engine, event), event, isOverTime ? stretches.describe(time) : null);
+  };
+  return new MT.gestures.Gestures(page, frame, document.getElementById("mt-stack"), {
+    point,
+    leave: () => tooltip.hide(),
+    select: (start, end) => selection.select(start, end),
+    choose: (place) => (place ? segmentFrames.choose(place) : undefined),
+  });
+}
+
 MT.page.start(LABELS, async (page) => {
+  const stackElement = document.getElementById("mt-stack");
+  const frame = new MT.frame.Frame(page.engine, stackElement);
+  page.stack = new MT.stack.Stack(page, stackElement);
+  const legend = new MT.legend.Legend(page.engine);
+  page.cursor = new MT.crosshair.Crosshair(page, frame, legend);
   const findings = new MT.Findings(page);
+  new MT.lanes.Lanes(page, frame, findings);
   MT.copying.listen(document.body);
   const causes = JSON.parse(document.getElementById("mt-causes").textContent);
-  new MT.accounting.AccountingStrip(page, causes, await columnsOf(page, "accounting", "accounting"));
+  const stretches = new MT.stretches.Stretches(
+    page,
+    frame,
+    causes,
+    await columnsOf(page, "accounting", "accounting"),
+  );
   const selection = new MT.Selection(page);
   const link = await page.load("link");
   const segmentFrames = new MT.segmentFrames.SegmentFrames(page, await columnsOf(page, "link", "carried"));
   const clear = () => {
     segmentFrames.clear();
     selection.clear();
+    findings.clear();
+    document.getElementById("mt-nothing").hidden = false;
   };
+  gestures(page, frame, stretches, segmentFrames, selection);
   const connections = new MT.connections.Connections(page, clear);
   document.getElementById("mt-selection-clear").addEventListener("click", clear);
   Object.assign(page.keys, {
@@ -57,7 +87,22 @@ MT.page.start(LABELS, async (page) => {
     m: () => selection.select(page.timeRange.start, page.timeRange.end),
     Escape: clear,
   });
+  findings.onShow = () => page.redrawSoon();
+  page.engine.otherDrawings.push(() => legend.refresh());
+  const resized = () => {
+    frame.measure();
+    page.redrawSoon();
+  };
+  for (const { properties } of page.engine.figures) {
+    properties.inner_width.change.connect(resized);
+    properties.inner_height.change.connect(resized);
+  }
+  new ResizeObserver(resized).observe(stackElement);
   MT.connections.put(page.engine, link);
   const group = firstGroup(connections.select);
-  return () => connections.show(group);
+  return async () => {
+    page.stack.fit();
+    await connections.show(group);
+    resized();
+  };
 });

@@ -1,6 +1,7 @@
 // The record under the pointer.
 
 const REACH = 12; // pixels
+const MOST = 20_000; // records within reach: where there are more, no one of them is meant
 
 /**
  * The record of a series nearest to a place, if one is nearer than `reach` pixels; else null.
@@ -9,8 +10,10 @@ const REACH = 12; // pixels
  */
 function inSeries(series, x, y, perX, perY, reach) {
   let best = null;
-  const end = x + reach / perX;
-  for (let i = MT.search.lowerBound(series.x, x - reach / perX); i < series.n && series.x[i] <= end; i++) {
+  const first = MT.search.lowerBound(series.x, x - reach / perX);
+  const end = MT.search.upperBound(series.x, x + reach / perX);
+  if (end - first > MOST) return null;
+  for (let i = first; i < end; i++) {
     const isInside = y >= series.y[i] && y <= series.top[i];
     const dx = (series.x[i] - x) * perX;
     const dy = isInside ? 0 : Math.min(Math.abs(series.y[i] - y), Math.abs(series.top[i] - y)) * perY;

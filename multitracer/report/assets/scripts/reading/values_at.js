@@ -29,4 +29,10 @@ function valuesAt(engine, time) {
   return found;
 }
 
-MT.values = { indexAt, valuesAt };
+/** The value of a series' last record that is not after a time; null before the first, and without a series. */
+function lastAt(series, time) {
+  const i = series ? MT.search.upperBound(series.x, time) - 1 : -1;
+  return i < 0 ? null : series.y[i];
+}
+
+MT.values = { indexAt, valuesAt, lastAt };

@@ -1,37 +1,126 @@
-// The table of findings: a click on a row, or n and p, brings the finding's interval into view.
+// The list of findings: the dearest first, what each set off below it. A finding that is chosen is brought into view,
+// and what it is, with its evidence, is told beside it.
+
+const ROOM = 0.5; // of a finding's length, left at both its sides
 
 class Findings {
   constructor(page) {
     this.page = page;
-    this.rows = Array.from(document.querySelectorAll("#mt-findings tbody tr"));
-    this.current = -1;
-    this.rows.forEach((row, i) => {
-      row.addEventListener("click", (event) => {
-        if (!event.target.closest("details")) this.show(i);
-      });
-      row.addEventListener("keydown", (event) => {
-        if (event.key === "Enter" && event.target === row) this.show(i);
-      });
+    this.tree = document.getElementById("mt-findings");
+    this.items = new Map();
+    for (const item of this.tree ? this.tree.querySelectorAll("[data-mt-finding]") : []) {
+      this.items.set(Number(item.dataset.mtFinding), item);
+    }
+    this.roots = this.tree ? Array.from(this.tree.children, (item) => Number(item.dataset.mtFinding)) : [];
+    this.current = null;
+    this.onShow = () => {};
+    const [first] = this.items.values();
+    if (first) first.tabIndex = 0;
+    if (this.tree) this.listen();
+    document.addEventListener("click", (event) => {
+      const button = event.target.closest("[data-finding]");
+      if (button) this.show(Number(button.dataset.finding));
     });
   }
 
-  show(place) {
-    this.current = (place + this.rows.length) % this.rows.length;
-    this.rows.forEach((row, i) => row.classList.toggle("current", i === this.current));
-    const row = this.rows[this.current];
-    const start = Number(row.dataset.start);
-    const end = Number(row.dataset.end);
-    const { whole, views } = this.page;
-    const room = Math.max((end - start) * 0.5, (whole[1] - whole[0]) * 0.01, 0.05);
-    views.show(start - room, end + room);
+  listen() {
+    this.tree.addEventListener("click", (event) => {
+      const item = event.target.closest("[data-mt-finding]");
+      if (event.target.closest(".more")) this.unfold(item, item.getAttribute("aria-expanded") !== "true");
+      else this.show(Number(item.dataset.mtFinding));
+    });
+    this.tree.addEventListener("keydown", (event) => this.press(event));
   }
 
-  /** The finding so many rows further, scrolled to in its table. */
-  step(by) {
-    if (!this.rows.length) return;
-    this.show(this.current < 0 && by < 0 ? this.rows.length - 1 : this.current + by);
-    this.rows[this.current].scrollIntoView({ block: "nearest" });
+  /** The keys of a tree: up and down, right unfolds, left folds or goes to the cause, Enter and Space choose. */
+  press(event) {
+    const item = event.target.closest("[data-mt-finding]");
+    const isFolder = item.hasAttribute("aria-expanded");
+    const isOpen = item.getAttribute("aria-expanded") === "true";
+    const visible = Array.from(this.items.values()).filter((one) => one.offsetParent);
+    const place = visible.indexOf(item);
+    const above = item.parentElement.closest("[data-mt-finding]");
+    const actions = {
+      ArrowDown: () => focusOn(visible[place + 1]),
+      ArrowUp: () => focusOn(visible[place - 1]),
+      Home: () => focusOn(visible[0]),
+      End: () => focusOn(visible[visible.length - 1]),
+      ArrowRight: () => (isFolder && !isOpen ? this.unfold(item, true) : focusOn(visible[place + 1])),
+      ArrowLeft: () => (isOpen ? this.unfold(item, false) : focusOn(above)),
+      Enter: () => this.show(Number(item.dataset.mtFinding)),
+      " ": () => this.show(Number(item.dataset.mtFinding)),
+    };
+    if (!actions[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    event.stopPropagation();
+    actions[event.key]();
   }
+
+  unfold(item, isOpen) {
+    item.setAttribute("aria-expanded", String(isOpen));
+  }
+
+  /** Chooses a finding: marks it in the list, tells of it, and brings its interval into view. */
+  show(index) {
+    const item = this.items.get(index);
+    if (!item) return;
+    this.current = index;
+    for (let above = item.parentElement.closest("li"); above; above = above.parentElement.closest("li")) {
+      this.unfold(above, true);
+    }
+    for (const [other, element] of this.items) {
+      element.setAttribute("aria-selected", String(other === index));
+      element.tabIndex = other === index ? 0 : -1;
+    }
+    scrollInto(this.tree.parentElement, item.querySelector(".row"));
+    this.tell(index);
+    const [start, end] = [Number(item.dataset.start), Number(item.dataset.end)];
+    const { whole, views } = this.page;
+    const room = Math.max((end - start) * ROOM, (whole[1] - whole[0]) * 0.01, 0.05);
+    views.show(start - room, end + room);
+    this.onShow();
+  }
+
+  tell(index) {
+    for (const article of document.querySelectorAll("[data-detail]")) {
+      article.hidden = Number(article.dataset.detail) !== index;
+    }
+    document.getElementById("mt-nothing").hidden = true;
+    document.getElementById("mt-details").scrollTop = 0;
+  }
+
+  clear() {
+    this.current = null;
+    for (const item of this.items.values()) item.setAttribute("aria-selected", "false");
+    for (const article of document.querySelectorAll("[data-detail]")) article.hidden = true;
+    this.onShow();
+  }
+
+  /** The next (`by` 1) or the previous root, round at the ends. */
+  step(by) {
+    if (!this.roots.length) return;
+    const place = this.roots.indexOf(this.rootOf(this.current));
+    const next = place < 0 ? (by > 0 ? 0 : -1) : place + by;
+    this.show(this.roots[(next + this.roots.length) % this.roots.length]);
+  }
+
+  /** The finding at the root of the chain that a finding belongs to. */
+  rootOf(index) {
+    let item = this.items.get(index);
+    for (let above = item; above; above = above.parentElement.closest("li")) item = above;
+    return item ? Number(item.dataset.mtFinding) : null;
+  }
+}
+
+function focusOn(item) {
+  if (item) item.focus();
+}
+
+/** Scrolls an element's own scroll bar alone, never the page's. */
+function scrollInto(box, element) {
+  const [outer, inner] = [box.getBoundingClientRect(), element.getBoundingClientRect()];
+  if (inner.top < outer.top) box.scrollTop += inner.top - outer.top - 28;
+  else if (inner.bottom > outer.bottom) box.scrollTop += inner.bottom - outer.bottom + 4;
 }
 
 MT.Findings = Findings;

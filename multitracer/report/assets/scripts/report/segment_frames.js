@@ -22,10 +22,10 @@ class SegmentFrames {
     this.page = page;
     this.map = map;
     this.text = document.getElementById("mt-chosen");
-    for (const figure of page.engine.figures) figure.on_event("tap", (event) => this.choose(figure, event));
   }
 
-  choose(figure, { x, y }) {
+  /** Chooses the mark at a place of a figure; none clears what was chosen. */
+  choose({ figure, x, y }) {
     const near = MT.nearest.nearest(this.page.engine, figure, [...SEGMENTS, ...FRAMES], x, y);
     if (!near) this.clear();
     else if (SEGMENTS.includes(near.name)) this.chooseSegment(near);

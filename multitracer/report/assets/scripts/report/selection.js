@@ -1,4 +1,4 @@
-// A selected part of the time axis: marked in every panel, and counted in a table below them.
+// A selected part of the time axis: marked in every panel, and counted in a table beside them.
 
 /**
  * The bytes that a series carried in a part, null for a series that does not count any: of bars their heights, of
@@ -15,11 +15,6 @@ class Selection {
     this.page = page;
     this.boxes = page.engine.figures.map((_, i) => page.doc.get_model_by_name("box " + i)).filter(Boolean);
     this.element = document.getElementById("mt-selection");
-    for (const figure of page.engine.figures) {
-      figure.on_event("selectiongeometry", ({ final, geometry }) => {
-        if (final && geometry.x1 > geometry.x0) this.select(geometry.x0, geometry.x1);
-      });
-    }
     const zoom = document.getElementById("mt-selection-zoom");
     zoom.addEventListener("click", () => page.views.show(this.boxes[0].left, this.boxes[0].right));
   }
@@ -32,6 +27,7 @@ class Selection {
     const rows = MT.totals.totals(this.page.engine, start, end).map((one) => this.row(one, span));
     this.element.querySelector("tbody").replaceChildren(...rows);
     this.element.hidden = false;
+    document.getElementById("mt-nothing").hidden = true;
   }
 
   row(one, span) {

@@ -1,0 +1,82 @@
+// The pointer over the panels: it reads values, moves and zooms the time axis, selects a part of it, chooses a mark.
+
+const STILL = 4; // pixels: a press that moves no farther is a click
+const NOTCH = 1.2; // by which a wheel's notch of 100 zooms
+
+/** By which a turn of the wheel widens the view. */
+function zoomOf(deltaY) {
+  return NOTCH ** (Math.max(-400, Math.min(400, deltaY)) / 100);
+}
+
+/** The figure whose panel is at an event, and the place in its units; null outside of every figure. */
+function placeOf(engine, event) {
+  const section = event.target.closest("[data-mt-panel]");
+  const figure = section && engine.figures.find((one) => one.tags[0] === section.dataset.mtPanel);
+  const view = figure && MT.frame.viewOf(figure);
+  if (!view) return null;
+  const at = view.el.getBoundingClientRect();
+  const x = view.frame.x_scale.invert(event.clientX - at.left);
+  return { figure, x, y: view.frame.y_scale.invert(event.clientY - at.top) };
+}
+
+class Gestures {
+  /**
+   * `actions` are functions: point(time, event), select(start, end), choose(place) with null outside of every figure,
+   * leave().
+   */
+  constructor(page, frame, element, actions) {
+    Object.assign(this, { page, frame, element, actions });
+    this.pressed = null;
+    element.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    element.addEventListener("pointerdown", (event) => this.press(event));
+    element.addEventListener("pointermove", (event) => this.pointed(event));
+    element.addEventListener("pointerup", (event) => this.release(event));
+    element.addEventListener("pointercancel", () => (this.pressed = null));
+    element.addEventListener("pointerleave", () => actions.leave());
+  }
+
+  /** With Ctrl, or by a pinch, which browsers report so, the wheel zooms at the pointer; alone it scrolls. */
+  wheel(event) {
+    if (!event.ctrlKey) return;
+    event.preventDefault();
+    this.page.views.zoomAt(this.frame.timeAt(event.clientX), zoomOf(event.deltaY));
+  }
+
+  press(event) {
+    if (event.button !== 0 || !event.target.closest(".canvas") || event.target.closest("button")) return;
+    const { start, end } = this.page.timeRange;
+    this.pressed = { x: event.clientX, view: [start, end], isSelecting: event.shiftKey, isDrag: false };
+    this.element.setPointerCapture(event.pointerId);
+    event.preventDefault();
+  }
+
+  pointed(event) {
+    if (this.pressed) this.dragTo(event.clientX);
+    else if (event.target.closest(".canvas")) this.actions.point(this.frame.timeAt(event.clientX), event);
+    else this.actions.leave();
+  }
+
+  dragTo(x) {
+    const { view, isSelecting } = this.pressed;
+    if (!this.pressed.isDrag && Math.abs(x - this.pressed.x) < STILL) return;
+    this.pressed.isDrag = true;
+    if (isSelecting) {
+      const times = [this.frame.timeAt(this.pressed.x), this.frame.timeAt(x)].sort((a, b) => a - b);
+      this.actions.select(times[0], times[1]);
+      return;
+    }
+    const by = ((this.pressed.x - x) / this.frame.width) * (view[1] - view[0]);
+    this.page.views.show(view[0] + by, view[1] + by);
+  }
+
+  release(event) {
+    if (!this.pressed) return;
+    const { isDrag } = this.pressed;
+    this.pressed = null;
+    const under = document.elementFromPoint(event.clientX, event.clientY);
+    const at = under ? { target: under, clientX: event.clientX, clientY: event.clientY } : event;
+    if (!isDrag) this.actions.choose(placeOf(this.page.engine, at));
+  }
+}
+
+MT.gestures = { zoomOf, placeOf, Gestures };
