@@ -217,7 +217,8 @@ def _frames(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
         panels.absent.append("Link frames: no log of the link's data sender (rlpdump, rlcdump, GSMTAP, .mi2log).")
         return
     row = next(row for row in analysis.links.rows if row["id"] == analysis.links.main)
-    made = add_figure(panels, f"Link frames: {row['protocol']}, sent by the {row['sender']}", "frame number", 300, tag="frames")
+    title = f"Link frames: {row['protocol']}, sent by the {row['sender']}"
+    made = add_figure(panels, title, "frame number", 300, tag="frames")
     made.yaxis.formatter = NumeralTickFormatter(format="0,0")
     acked = panels.source("frames_acked", data.get("frames_acked"))
     made.step("x", "y", source=acked, mode="after", color=colours.ACKNOWLEDGED, line_width=1.2,

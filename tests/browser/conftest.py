@@ -44,7 +44,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="session")
 def window(browser: Any) -> Iterator[Any]:
     """A window without a network; it stays, as opening one takes a fifth of the time of a test."""
-    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 1000})
+    context = browser.new_context(offline=True, viewport={"width": 1280, "height": 1400})
     context.new_page()  # with its last page a window would close
     yield context
     context.close()

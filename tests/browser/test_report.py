@@ -18,7 +18,7 @@ def test_it_opens_from_disk_without_a_network(opened: Opened, report: Path) -> N
     """Ready, with its title, and nothing asked of any network."""
     page = opened.open(report)
     assert "MultiTracer" in page.title()
-    assert page.locator("#mt-panels canvas").count() > 0
+    assert page.locator("#mt-stack canvas").count() > 0
 
 
 def test_the_panels_draw_the_values_of_the_tables(opened: Opened, report: Path, analysis: Analysis) -> None:
@@ -35,12 +35,18 @@ def test_the_panels_draw_the_values_of_the_tables(opened: Opened, report: Path, 
     assert len(opened.values("again_no", "x")) == int((resent["spurious"] == "no").sum())
 
 
+def finding(kind: str) -> str:
+    """A selector for the row of the first finding of a kind."""
+    return f"#mt-findings [data-kind={kind}]"
+
+
 def test_a_finding_zooms_all_panels_to_it(opened: Opened, report: Path) -> None:
     """A click on a row brings its interval into view; Enter does the same."""
     page = opened.open(report)
-    row = page.locator("#mt-findings tbody tr", has_text="link-reset").first
+    page.locator("#mt-findings .more").first.click()
+    row = page.locator(finding("link-reset")).first
     start, end = (float(row.get_attribute(name)) for name in ("data-start", "data-end"))
-    row.click()
+    row.locator(".row").first.click()
     left, right = opened.view()
     assert left < start <= end < right
     assert right - left < 10
@@ -50,21 +56,20 @@ def test_a_finding_zooms_all_panels_to_it(opened: Opened, report: Path) -> None:
     assert opened.view() == (left, right)
 
 
-def test_a_finding_shows_its_evidence_and_a_filter_to_copy(opened: Opened, report: Path) -> None:
-    """Opened in its row, without moving the view; the button copies the filter, or selects it."""
+def test_a_chosen_finding_tells_its_evidence_and_a_filter_to_copy(opened: Opened, report: Path) -> None:
+    """Beside the list; the button copies the filter, or selects it."""
     page = opened.open(report)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    before = opened.view()
-    row = page.locator('#mt-findings tbody tr:has(td:text-is("local-drop"))').first
-    row.locator("summary").click()
-    assert "count 9, bytes 4140" in row.inner_text()
-    code = row.locator("code").first.inner_text()
+    page.evaluate(f"document.querySelectorAll('{finding('local-drop')}')[1].querySelector('.row').click()")
+    told = page.locator("#mt-details article:not([hidden])")
+    assert told.count() == 1
+    assert "count 9, bytes 4140" in told.inner_text()
+    code = told.locator("code").first.inner_text()
     assert code.startswith("frame.number in {49, 52")
-    row.locator("button.copy").first.click()
-    opened.until("document.querySelector('#mt-findings details[open] button.copy').textContent !== 'copy'")
+    told.locator("button.copy").first.click()
+    opened.until("document.querySelector('#mt-details article:not([hidden]) button.copy').textContent !== 'copy'")
     assert page.evaluate("getSelection().toString()") == code
     assert page.evaluate("navigator.clipboard.readText()") == code
-    assert opened.view() == before
 
 
 def test_keys_zoom_move_and_go_back(opened: Opened, report: Path) -> None:
@@ -126,10 +131,7 @@ def test_a_damaged_address_shows_a_valid_view(opened: Opened, report: Path, aske
 def test_the_y_axis_follows_what_is_in_view(opened: Opened, report: Path) -> None:
     """Zoomed to the end, the sequence panel shows the end of the stream."""
     page = opened.open(report, "#t=50,57")
-    low = page.evaluate(
-        "Array.from(Bokeh.documents[0].all_models || Bokeh.documents[0]._all_models.values())"
-        ".find(m => m.type === 'Figure' && m.title.text === 'Sequence numbers').y_range.start"
-    )
+    low = page.evaluate(f"{figure('sequence')}.y_range.start")
     assert low > 20_000
 
 
@@ -166,16 +168,19 @@ BOX = "Bokeh.documents[0].get_model_by_name('box 0')"
 
 
 def test_the_cursor_reads_every_series(opened: Opened, report: Path, analysis: Analysis) -> None:
-    """Pointing at one panel tells the values of all at that time, exactly."""
+    """Pointing at one panel tells in every legend the last value at or before that time; "-" before the first."""
     page = opened.open(report)
-    page.evaluate(f"{figure('Sequence')}.trigger_event({{event_name: 'mousemove', event_type: 'mousemove', x: 10}})")
-    found = page.evaluate("MT.values.valuesAt(MT.engine, 10).map(one => [one.name, one.x, one.y])")
-    names = [name for name, _, _ in found]
-    assert {"segments", "acks", "cwnd", "frames_new"} <= set(names)
+    page.mouse.move(*opened.place("sequence", 10, 20_000))
+    opened.until("document.getElementById('mt-cursor-time').textContent !== '-'")
+    time = float(page.locator("#mt-cursor-time").inner_text().split()[0])
+    assert time == pytest.approx(10, abs=0.1)
+    values = {one: page.locator(f"[data-mt-value={one}]").inner_text() for one in ("segments", "acks", "again_yes")}
+    assert page.locator("[data-mt-value=cwnd]").inner_text() not in ("", "-")
     segments = analysis.tables["segments"]
     acks = segments[(segments["point"] == analysis.paths.sender_point[0, 0]) & (segments["sender"] == 1)]
-    before = acks[(acks["time_ns"] - analysis.origin_ns <= 10e9) & (acks["ack"] >= 1)]
-    assert next(y for name, _, y in found if name == "acks") == before["ack"].iloc[-1]
+    before = acks[((acks["time_ns"] - analysis.origin_ns) / 1e9 <= time) & (acks["ack"] >= 1)]
+    assert values["acks"] == f"{before['ack'].iloc[-1]:,}"
+    assert values["again_yes"] == "-"
 
 
 def test_a_clicked_segment_shows_its_frames_and_a_frame_its_segment(
@@ -194,7 +199,7 @@ def test_a_clicked_segment_shows_its_frames_and_a_frame_its_segment(
     )
     own = pairs.frame[pairs.segment == row]
     at = (segments["time_ns"].iat[row] - analysis.origin_ns) / 1e9
-    opened.click("Sequence", at, segments["seq"].iat[row] + segments["payload_bytes"].iat[row] / 2)
+    opened.click("sequence", at, segments["seq"].iat[row] + segments["payload_bytes"].iat[row] / 2)
     wanted = [(time - analysis.origin_ns) / 1e9 for time in frames["time_ns"].to_numpy()[own].tolist()]
     opened.until("Bokeh.documents[0].get_model_by_name('chosen frames').data.x.length > 0")
     assert opened.values("chosen frames", "x") == wanted
@@ -203,7 +208,7 @@ def test_a_clicked_segment_shows_its_frames_and_a_frame_its_segment(
     assert page.locator("#mt-chosen").inner_text() == ""
     middle = int(own[len(own) // 2])
     opened.look(wanted[0] - 0.5, wanted[-1] + 0.5)
-    opened.click("Link frames", wanted[len(wanted) // 2], frames["sn_unwrapped"].iat[middle])
+    opened.click("frames", wanted[len(wanted) // 2], frames["sn_unwrapped"].iat[middle])
     opened.until("Bokeh.documents[0].get_model_by_name('chosen segments').data.x.length > 0")
     assert at in opened.values("chosen segments", "x")
 
@@ -211,7 +216,7 @@ def test_a_clicked_segment_shows_its_frames_and_a_frame_its_segment(
 def test_a_part_that_is_dragged_over_is_counted(opened: Opened, report: Path, analysis: Analysis) -> None:
     """Marked in every panel, with the bytes that were sent in it; nothing fades afterwards."""
     page = opened.open(report)
-    opened.select("Sequence", 2.0, 10.0)
+    opened.select("sequence", 2.0, 10.0)
     page.wait_for_selector("#mt-selection:not([hidden])")
     rows = page.locator("#mt-selection tbody tr").all_inner_texts()
     start, end = page.evaluate(f"[{BOX}.left, {BOX}.right]")
@@ -247,11 +252,10 @@ def test_the_overview_always_shows_the_whole_trace(opened: Opened, report: Path,
 def test_hidden_series_are_kept_in_the_address(opened: Opened, report: Path) -> None:
     """A series hidden by a click on the legend is in the address, and hidden when that address is opened."""
     page = opened.open(report)
-    acks = f"{figure('Sequence')}.renderers.filter(r => r.data_source.name === 'acks')"
-    page.evaluate(f"{acks}.forEach(r => {{ r.visible = false; }})")
+    page.click("button.entry[data-series=acks]")
     opened.until("location.hash.includes('hide=acks')")
     opened.open(report, "#" + page.url.partition("#")[2])
-    hidden = f"{figure('Sequence')}.renderers.filter(r => !r.visible).map(r => r.data_source.name)"
+    hidden = f"{figure('sequence')}.renderers.filter(r => !r.visible).map(r => r.data_source.name)"
     assert page.evaluate(hidden) == ["acks"]
 
 
@@ -275,10 +279,10 @@ def test_readings_are_available_by_keyboard(opened: Opened, report: Path) -> Non
     page.keyboard.press("m")
     assert page.locator("#mt-selection tbody tr").count() > 5
     page.keyboard.press("ArrowRight")
-    first = page.locator("#mt-readout-time").inner_text()
-    assert page.locator("#mt-readout tbody tr").count() > 5
+    first = page.locator("#mt-cursor-time").inner_text()
+    assert page.locator("#mt-crosshair").is_visible()
     page.keyboard.press("ArrowRight")
-    assert page.locator("#mt-readout-time").inner_text() != first
+    assert page.locator("#mt-cursor-time").inner_text() != first
 
 
 def test_the_axis_reaches_the_last_record_of_a_staircase(opened: Opened, report: Path) -> None:
@@ -287,8 +291,7 @@ def test_the_axis_reaches_the_last_record_of_a_staircase(opened: Opened, report:
     last = page.evaluate("(one => one.x[one.n - 1])(MT.engine.series.get('acks'))")
     page.evaluate("MT.engine.hide(MT.engine.panels[0].parts.map(part => part.name).filter(name => name !== 'acks'))")
     opened.look(last - 1, last + 1)
-    shown = page.evaluate("(panel => [panel.figure.y_range.start, panel.figure.y_range.end])"
-                          "(MT.engine.panels.find(p => p.figure.title.text.startsWith('Sequence')))")  # fmt: skip
+    shown = page.evaluate(f"(figure => [figure.y_range.start, figure.y_range.end])({figure('sequence')})")
     top = page.evaluate("(one => one.y[one.n - 1])(MT.engine.series.get('acks'))")
     assert shown[0] < top < shown[1]
 
@@ -351,16 +354,21 @@ def test_choosing_another_connection_forgets_what_was_counted(opened: Opened, tm
     assert not page.locator("#mt-selection").is_visible()
 
 
-def test_wheel_and_drag_move_the_time_axis(opened: Opened, report: Path) -> None:
-    """The wheel zooms at the pointer, a drag takes the axis along; all panels share it."""
+def test_ctrl_and_the_wheel_zoom_and_a_drag_moves_the_time_axis(opened: Opened, report: Path) -> None:
+    """The wheel zooms at the pointer with Ctrl alone, a drag takes the axis along; all panels share it."""
     page = opened.open(report)
     start, end = opened.view()
-    page.mouse.move(*opened.place("Sequence", 30, 20_000))
+    page.mouse.move(*opened.place("sequence", 30, 20_000))
     page.mouse.wheel(0, -300)
+    page.wait_for_timeout(100)
+    assert opened.view() == (start, end)
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -300)
+    page.keyboard.up("Control")
     opened.until(f"MT.engine.timeRange.end - MT.engine.timeRange.start < {(end - start) * 0.95}")
     left, right = opened.view()
     assert left < 30 < right
-    x, y = opened.place("Sequence", 30, 20_000)
+    x, y = opened.place("sequence", 30, 20_000)
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(x + 40, y)
@@ -370,24 +378,28 @@ def test_wheel_and_drag_move_the_time_axis(opened: Opened, report: Path) -> None
     assert opened.view()[1] - opened.view()[0] == pytest.approx(right - left)
 
 
-def test_a_drag_begins_however_long_the_button_was_held(opened: Opened, report: Path) -> None:
-    """Held for longer than what Bokeh takes for a press; so does a drag on a page that is busy for as long."""
-    page = opened.open(report, "#t=20,40")
-    left = opened.view()[0]
-    x, y = opened.place("Sequence", 30, 20_000)
-    page.mouse.move(x, y)
-    page.mouse.down()
-    page.wait_for_timeout(400)
-    page.mouse.move(x + 40, y)
-    page.mouse.move(x + 80, y)
-    page.mouse.up()
-    opened.until(f"MT.engine.timeRange.start < {left}")
+def test_ten_steps_in_and_ten_out_end_where_they_began(opened: Opened, report: Path) -> None:
+    """To the bit, by keys and by the wheel, also where the narrowest view stops the steps in."""
+    page = opened.open(report, "#t=20.000123,20.000523")
+    before = opened.view()
+    for keys in ("w" * 10 + "s" * 10,):
+        for key in keys:
+            page.keyboard.press(key)
+    assert opened.view() == before
+    page.mouse.move(*opened.place("sequence", 20.0002, 0))
+    page.keyboard.down("Control")
+    for turn in [-100] * 10 + [100] * 10:
+        page.mouse.wheel(0, turn)
+    page.keyboard.up("Control")
+    page.wait_for_timeout(200)
+    assert opened.view() == before
 
 
-def test_pointing_at_a_panel_reads_all_series(opened: Opened, report: Path) -> None:
-    """The table below follows the pointer."""
+def test_a_view_never_leaves_the_data(opened: Opened, report: Path) -> None:
+    """However far the axis is dragged or widened."""
     page = opened.open(report)
-    page.mouse.move(*opened.place("Sequence", 10, 20_000))
-    page.mouse.move(*opened.place("Sequence", 10.1, 20_000))
-    opened.until("document.querySelectorAll('#mt-readout tbody tr').length > 5")
-    assert abs(float(page.locator("#mt-readout-time").inner_text().split()[0]) - 10.1) < 0.2
+    whole = opened.view()
+    for key in "ssdddddwwwaaaaaaaaaaaas":
+        page.keyboard.press(key)
+        start, end = opened.view()
+        assert whole[0] <= start < end <= whole[1]

@@ -93,13 +93,13 @@ def test_parts_are_drawn_by_the_cause_that_took_most(
     for length, _ in lengths:
         edges.append(edges[-1] + length)
     stretches = {"left": edges[:-1], "right": edges[1:], "cause": [cause for _, cause in lengths]}
-    found = scripts.call("MT.accounting.largestCauses", stretches, 0, len(lengths), 0, edges[-1], 3)
+    found = scripts.call("MT.stretches.largestCauses", stretches, 0, len(lengths), 0, edges[-1], 3)
     covered = sum(right - left for left, right in zip(found["left"], found["right"], strict=True))
     assert covered == pytest.approx(edges[-1])
     assert all(one != other for one, other in zip(found["cause"], found["cause"][1:], strict=False))
     place = data.draw(st.integers(0, len(lengths) - 1))
     zoomed = scripts.call(
-        "MT.accounting.largestCauses", stretches, 0, len(lengths), edges[place], edges[place + 1], 3
+        "MT.stretches.largestCauses", stretches, 0, len(lengths), edges[place], edges[place + 1], 3
     )
     assert zoomed["cause"] == [lengths[place][1]]
 

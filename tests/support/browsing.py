@@ -13,9 +13,9 @@ WAIT_S = 30
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "rlp-reset"
 
 
-def figure(title: str) -> str:
-    """A JavaScript expression for the panel with this title."""
-    return f"MT.engine.figures.find(f => f.title.text.startsWith('{title}'))"
+def figure(panel: str) -> str:
+    """A JavaScript expression for the figure of the panel with this name."""
+    return f"MT.engine.figures.find(f => f.tags[0] === '{panel}')"
 
 
 class Opened:
@@ -69,40 +69,29 @@ class Opened:
         raise AssertionError(f"never true: {expression}")
 
     def place(self, panel: str, x: float, y: float) -> tuple[float, float]:
-        """The page coordinates of a point of a panel, after scrolling to the panel."""
+        """The page coordinates of a point of a panel."""
         found = self.page.evaluate(
-            "([title, x, y]) => { const figure = MT.engine.figures.find(f => f.title.text.startsWith(title));"
-            " const view = Bokeh.index.find_one(figure); view.el.scrollIntoView({block: 'center'});"
+            f"([x, y]) => {{ const view = Bokeh.index.find_one({figure(panel)});"
             " const at = view.el.getBoundingClientRect();"
             " return [at.left + view.frame.x_scale.compute(x), at.top + view.frame.y_scale.compute(y)]; }",
-            [panel, float(x), float(y)],
+            [float(x), float(y)],
         )
         return float(found[0]), float(found[1])
 
     def click(self, panel: str, x: float, y: float) -> None:
         """Click on a point of a panel, given in data units."""
         self.page.mouse.click(*self.place(panel, x, y))
-        self.page.wait_for_timeout(400)  # Bokeh waits to tell a tap from a double tap
 
     def select(self, panel: str, start: float, end: float) -> None:
-        """Drag over a part of the time axis in a panel with its box tool."""
-        self.page.evaluate(
-            "title => { const figure = MT.engine.figures.find(f => f.title.text.startsWith(title));"
-            " const tools = figure.toolbar.tools, box = tools.find(t => t.type === 'BoxSelectTool');"
-            " figure.toolbar.active_drag = box; box.active = true;"
-            " tools.filter(t => t.type === 'PanTool').forEach(t => { t.active = false; }); }",
-            panel,
-        )
-        middle = self.page.evaluate(
-            "title => { const r = MT.engine.figures.find(f => f.title.text.startsWith(title)).y_range;"
-            " return (r.start + r.end) / 2; }",
-            panel,
-        )
+        """Drag over a part of the time axis in a panel, with Shift held."""
+        middle = self.page.evaluate(f"(r => (r.start + r.end) / 2)({figure(panel)}.y_range)")
+        self.page.keyboard.down("Shift")
         self.page.mouse.move(*self.place(panel, start, middle))
         self.page.mouse.down()
         self.page.mouse.move(*self.place(panel, (start + end) / 2, middle))
         self.page.mouse.move(*self.place(panel, end, middle))
         self.page.mouse.up()
+        self.page.keyboard.up("Shift")
 
 
 class Scripts:

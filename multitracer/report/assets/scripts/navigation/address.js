@@ -16,7 +16,8 @@ function parse(hash) {
 
 function format(start, end, theme, hidden, panels) {
   const hide = hidden.map((name) => `&hide=${name}`).join("");
-  return `#t=${start.toFixed(9)},${end.toFixed(9)}&theme=${theme}${hide}${panels ? `&panels=${panels}` : ""}`;
+  const stack = panels ? `&panels=${encodeURIComponent(panels)}` : "";
+  return `#t=${start.toFixed(9)},${end.toFixed(9)}&theme=${theme}${hide}${stack}`;
 }
 
 MT.address = { parse, format };

@@ -1,13 +1,14 @@
 // Moves the part of the time axis that is in view, and goes back to views before.
 
-/** The nearest view to start..end within all of the time, not narrower than `least`; null when start is not before end. */
+/**
+ * The nearest view to start..end within all of the time, not narrower than `least`. Null when start is not before end.
+ */
 function clamped(start, end, whole, least) {
   if (!(end > start)) return null;
-  const full = whole[1] - whole[0];
-  const span = Math.min(Math.max(end - start, least), full);
-  const wanted = span === end - start ? start : (start + end - span) / 2;
-  const from = Math.min(Math.max(wanted, whole[0]), whole[1] - span);
-  return from === start && span === end - start ? [start, end] : [from, from + span];
+  const span = Math.min(Math.max(end - start, least), whole[1] - whole[0]);
+  if (span === end - start && start >= whole[0] && end <= whole[1]) return [start, end];
+  const from = Math.max(whole[0], Math.min((start + end - span) / 2, whole[1] - span));
+  return [from, Math.min(from + span, whole[1])];
 }
 
 class Views {

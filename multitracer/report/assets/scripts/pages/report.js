@@ -61,12 +61,7 @@ MT.page.start(LABELS, async (page) => {
   new MT.lanes.Lanes(page, frame, findings);
   MT.copying.listen(document.body);
   const causes = JSON.parse(document.getElementById("mt-causes").textContent);
-  const stretches = new MT.stretches.Stretches(
-    page,
-    frame,
-    causes,
-    await columnsOf(page, "accounting", "accounting"),
-  );
+  const stretches = new MT.stretches.Stretches(page, frame, causes, await columnsOf(page, "accounting", "accounting"));
   const selection = new MT.Selection(page);
   const link = await page.load("link");
   const segmentFrames = new MT.segmentFrames.SegmentFrames(page, await columnsOf(page, "link", "carried"));

@@ -25,7 +25,8 @@ class Lanes {
     Object.assign(this, { page, frame, findings });
     this.lanes = new Map();
     for (const lane of document.querySelectorAll("[data-lane]")) {
-      if (lane.dataset.lane !== "time") this.lanes.set(lane.dataset.lane, { track: lane.querySelector(".track"), all: [] });
+      if (lane.dataset.lane !== "time")
+        this.lanes.set(lane.dataset.lane, { track: lane.querySelector(".track"), all: [] });
     }
     for (const [index, item] of findings.items) this.add(index, item.dataset);
     page.engine.otherDrawings.push(() => this.draw());
@@ -38,7 +39,10 @@ class Lanes {
     Object.assign(slice, { type: "button", tabIndex: -1, className: `slice ${verdict}`, textContent: kind });
     slice.dataset.mtFinding = index;
     slice.dataset.finding = index;
-    slice.style.setProperty("--colour", getComputedStyle(this.findings.items.get(index).querySelector(".row")).getPropertyValue("--colour"));
+    slice.style.setProperty(
+      "--colour",
+      getComputedStyle(this.findings.items.get(index).querySelector(".row")).getPropertyValue("--colour"),
+    );
     lane.all.push({ index, start: Number(start), end: Number(end), slice });
   }
 

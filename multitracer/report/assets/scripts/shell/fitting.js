@@ -1,7 +1,7 @@
 // Which panels are unfolded, and how high each is, in the room that there is.
 
 const LEAST = 96; // pixels: no panel is lower
-const FIRST = ["time", "sequence", "frames", "windows", "delays", "goodput"]; // what is unfolded first where room is short
+const FIRST = ["time", "sequence", "frames", "windows", "delays", "goodput"]; // unfolded first where room is short
 const WEIGHTS = { time: 0, sequence: 2.5, frames: 1.4 };
 
 /** How much of the room a panel gets beside the others; the one with the findings just what its lanes need. */

@@ -122,7 +122,9 @@ class Stack {
 
   tall() {
     const open = this.panels.filter((panel) => !panel.isFolded);
-    return Object.fromEntries(open.map(({ name, least }) => [name, Math.max(least, TALL[name] || (name === "time" ? 0 : USUAL))]));
+    return Object.fromEntries(
+      open.map(({ name, least }) => [name, Math.max(least, TALL[name] || (name === "time" ? 0 : USUAL))]),
+    );
   }
 
   /** The room for what is drawn: the stack's height without the panels' heads and edges. */
@@ -131,7 +133,7 @@ class Stack {
     return this.element.clientHeight - heads - 1;
   }
 
-  /** The reader's choice as text: the panels in order, a minus before folded ones, a weight behind those that have one. */
+  /** The reader's choice as text: the panels in order, a minus before folded ones, a weight behind resized ones. */
   toText() {
     const isUsual = this.panels.every((panel) => panel.isFolded === null && isUsualWeight(panel));
     if (isUsual && this.names.join() === this.usual.join()) return "";
@@ -142,7 +144,11 @@ class Stack {
   fromText(text) {
     const chosen = text.split(",").map(parsePanel);
     if (!chosen.every((one) => one && this.names.includes(one.name))) return false;
-    for (const one of chosen) Object.assign(this.panels.find((panel) => panel.name === one.name), one);
+    for (const one of chosen)
+      Object.assign(
+        this.panels.find((panel) => panel.name === one.name),
+        one,
+      );
     const order = chosen.map((one) => one.name);
     this.panels.sort((a, b) => placeIn(order, a.name) - placeIn(order, b.name));
     this.place();

@@ -27,7 +27,13 @@ class Tooltip {
   linesOf({ figure, x, y }) {
     const { engine } = this.page;
     const panel = engine.panels.find((one) => one.figure === figure);
-    const near = MT.nearest.nearest(engine, figure, panel.parts.map((part) => part.name), x, y);
+    const near = MT.nearest.nearest(
+      engine,
+      figure,
+      panel.parts.map((part) => part.name),
+      x,
+      y,
+    );
     return near ? describe(this.page.label(near.name), engine.series.get(near.name).columns, near.i) : [];
   }
 
