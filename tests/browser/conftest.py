@@ -25,6 +25,7 @@ from multitracer.replay.simulate.sweep import document
 from multitracer.replay.simulate.variants import plan
 from multitracer.report import reproduce_page, simulate_page
 
+PAGES = ("report.html", "compare.html", "retrace.html", "describe.html", "simulate.html", "reproduce.html")
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 
 
@@ -133,3 +134,12 @@ def reproduced_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("reproduced") / "reproduce.html"
     reproduce_page.write(decided.document("quick", "c0ffee", papers), drawn, path)
     return path
+
+
+@pytest.fixture(params=PAGES)
+def page_file(request: pytest.FixtureRequest) -> Path:
+    """Each kind of page, as a command writes it."""
+    kinds = {"report.html": "report", "compare.html": "compared", "simulate.html": "simulated_page",
+             "reproduce.html": "reproduced_page"}  # fmt: skip
+    made: Path = request.getfixturevalue(kinds.get(request.param, "retraced"))
+    return made if made.is_file() else made / request.param

@@ -11,18 +11,8 @@ from page_parts import PageParts
 
 pytestmark = pytest.mark.browser
 
-PAGES = ("report.html", "compare.html", "retrace.html", "describe.html", "simulate.html", "reproduce.html")
 OWN_CODE = "MT.page = { start, drawAll, keepStill };"
 """A line of the script that every page has of its own."""
-
-
-@pytest.fixture(params=PAGES)
-def page_file(request: pytest.FixtureRequest) -> Path:
-    """Each kind of page, as a command writes it."""
-    kinds = {"report.html": "report", "compare.html": "compared", "simulate.html": "simulated_page",
-             "reproduce.html": "reproduced_page"}  # fmt: skip
-    made: Path = request.getfixturevalue(kinds.get(request.param, "retraced"))
-    return made if made.is_file() else made / request.param
 
 
 def refused(browser: Any, path: Path) -> tuple[bool, list[str]]:

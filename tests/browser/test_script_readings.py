@@ -107,9 +107,18 @@ def test_parts_are_drawn_by_the_cause_that_took_most(
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=20).map(sorted), st.integers(-5, 55))
 def test_retransmissions_are_stepped_through_in_a_circle(scripts: Scripts, times: list[int], middle: int) -> None:
     """The next after the middle of the view or the first, the last before it or the last of all."""
-    assert scripts.call("MT.retransmissions.neighbour", times, middle, 1) == next(
-        (time for time in times if time > middle), times[0]
-    )
-    assert scripts.call("MT.retransmissions.neighbour", times, middle, -1) == next(
-        (time for time in reversed(times) if time < middle), times[-1]
-    )
+    records = [{"x": time} for time in times]
+    found = [scripts.call("MT.retransmissions.neighbour", records, middle, step)["x"] for step in (1, -1)]
+    assert found[0] == next((time for time in times if time > middle), times[0])
+    assert found[1] == next((time for time in reversed(times) if time < middle), times[-1])
+
+
+def test_a_retransmission_is_explained_by_the_finding_of_its_trigger_that_holds_it(scripts: Scripts) -> None:
+    """Of several the last to begin; one of another trigger, or that does not hold its time, is not about it."""
+    findings = [
+        {"index": 0, "kind": "timeout", "start": 1, "end": 9}, {"index": 1, "kind": "timeout", "start": 4, "end": 6},
+        {"index": 2, "kind": "probe", "start": 5, "end": 5}, {"index": 3, "kind": "link-reset", "start": 5, "end": 6},
+    ]  # fmt: skip
+    asked = [(5, "timeout"), (8, "timeout"), (5, "probe"), (5, "fast"), (5, "recovery"), (0.5, "timeout")]
+    found = [scripts.call("MT.retransmissions.explaining", findings, *one) for one in asked]
+    assert [one and one["index"] for one in found] == [1, 0, 2, None, 2, None]

@@ -64,12 +64,22 @@ MT.page.start(LABELS, async (page) => {
   const stretches = new MT.stretches.Stretches(page, frame, causes, await columnsOf(page, "accounting", "accounting"));
   const selection = new MT.Selection(page);
   const link = await page.load("link");
-  const segmentFrames = new MT.segmentFrames.SegmentFrames(page, await columnsOf(page, "link", "carried"));
+  const segmentFrames = new MT.segmentFrames.SegmentFrames(
+    page,
+    await columnsOf(page, "link", "carried"),
+    (time, trigger) => MT.retransmissions.explaining(findings.about(connections.shown), time, trigger),
+  );
   const clear = () => {
     segmentFrames.clear();
     selection.clear();
     findings.clear();
     document.getElementById("mt-nothing").hidden = false;
+  };
+  const stepTo = (by) => {
+    const found = MT.retransmissions.show(page, by);
+    if (!found) return;
+    segmentFrames.chooseSegment(found);
+    page.cursor.show(found.x);
   };
   gestures(page, frame, stretches, segmentFrames, selection);
   const connections = new MT.connections.Connections(page, clear);
@@ -77,8 +87,9 @@ MT.page.start(LABELS, async (page) => {
   Object.assign(page.keys, {
     n: () => findings.step(1),
     p: () => findings.step(-1),
-    r: () => MT.retransmissions.show(page, 1),
-    R: () => MT.retransmissions.show(page, -1),
+    r: () => stepTo(1),
+    R: () => stepTo(-1),
+    e: () => document.querySelector("#mt-chosen [data-finding]")?.click(),
     m: () => selection.select(page.timeRange.start, page.timeRange.end),
     Escape: clear,
   });

@@ -22,6 +22,7 @@ class Connections {
     this.select = document.getElementById("mt-connection");
     this.names = []; // of the series of the connection that is shown
     this.wanted = null;
+    this.shown = null; // the number of the connection whose series are drawn, as text
     if (this.select) this.select.addEventListener("change", () => this.show(this.select.value));
   }
 
@@ -33,6 +34,7 @@ class Connections {
     if (this.wanted !== number) return;
     this.names.forEach((name) => engine.drop(name));
     this.names = Array.from(loaded.keys());
+    this.shown = number;
     put(engine, loaded);
     this.changed();
     alignRate(this.page);

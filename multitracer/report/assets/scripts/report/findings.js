@@ -78,15 +78,17 @@ class Findings {
     const { whole, views } = this.page;
     const room = Math.max((end - start) * ROOM, (whole[1] - whole[0]) * 0.01, 0.05);
     views.show(start - room, end + room);
+    this.page.cursor.show(start);
     this.onShow();
   }
 
   tell(index) {
-    for (const article of document.querySelectorAll("[data-detail]")) {
-      article.hidden = Number(article.dataset.detail) !== index;
-    }
+    const articles = Array.from(document.querySelectorAll("[data-detail]"));
+    for (const article of articles) article.hidden = Number(article.dataset.detail) !== index;
     document.getElementById("mt-nothing").hidden = true;
-    document.getElementById("mt-details").scrollTop = 0;
+    const details = document.getElementById("mt-details");
+    const heading = details.querySelector("h2").offsetHeight;
+    details.scrollTop = articles.find((article) => !article.hidden).offsetTop - details.offsetTop - heading;
   }
 
   clear() {
@@ -94,6 +96,18 @@ class Findings {
     for (const item of this.items.values()) item.setAttribute("aria-selected", "false");
     for (const article of document.querySelectorAll("[data-detail]")) article.hidden = true;
     this.onShow();
+  }
+
+  /** The findings about a connection, and about none: index, kind, start and end. */
+  about(connection) {
+    const own = Array.from(this.items, ([index, { dataset }]) => ({
+      index,
+      kind: dataset.kind,
+      connection: dataset.connection,
+      start: Number(dataset.start),
+      end: Number(dataset.end),
+    }));
+    return own.filter((one) => ["", connection].includes(one.connection));
   }
 
   /** The next (`by` 1) or the previous root, round at the ends. */

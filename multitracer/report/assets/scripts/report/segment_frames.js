@@ -17,10 +17,14 @@ function segmentAt(columns, i) {
 }
 
 class SegmentFrames {
-  /** `map` are the columns x, y, row and again of the pairs of frame and segment; null without a link log. */
-  constructor(page, map) {
+  /**
+   * `map` are the columns x, y, row and again of the pairs of frame and segment; null without a link log. `explain`
+   * gives the finding about a retransmission by its time and trigger, or null.
+   */
+  constructor(page, map, explain) {
     this.page = page;
     this.map = map;
+    this.explain = explain;
     this.text = document.getElementById("mt-chosen");
   }
 
@@ -52,7 +56,20 @@ class SegmentFrames {
     const segment = segmentAt(this.page.engine.series.get(name).columns, i);
     const frames = this.framesOf(segment.row);
     this.mark([segment], frames);
-    this.text.textContent = `Chosen: ${describe(segment)}${this.carriedText(frames)}`;
+    this.text.replaceChildren(`Segment: ${describe(segment)}${this.carriedText(frames)}.`);
+    const { trigger, because } = this.page.engine.series.get(name).columns;
+    if (trigger) this.text.append(...this.resent(segment.x, trigger[i], because[i]));
+  }
+
+  /** Why a segment was sent again: the reason, and a button that shows the finding about it. */
+  resent(time, trigger, because) {
+    const parts = [` Sent again, set off by ${trigger}: ${because}.`];
+    const finding = this.explain(time, trigger);
+    if (finding === null) return parts;
+    const button = document.createElement("button");
+    Object.assign(button, { type: "button", className: "link", textContent: `${finding.kind} (e)` });
+    button.dataset.finding = finding.index;
+    return [...parts, " Explained by ", button, "."];
   }
 
   framesOf(row) {
@@ -78,7 +95,7 @@ class SegmentFrames {
     const carried = segments.length
       ? `it carried ${segments.map(describe).join(" and ")}`
       : "no segment drawn here was found in it";
-    this.text.textContent = `Chosen: frame ${MT.numbers.format(frame.y)}, sent at ${frame.x.toFixed(6)} s; ${carried}`;
+    this.text.textContent = `Frame ${MT.numbers.format(frame.y)}, sent at ${frame.x.toFixed(6)} s; ${carried}`;
   }
 
   /** Rows of the segments that a frame carried octets of. */

@@ -101,7 +101,7 @@ class Stack {
       const height = found[panel.name] || 0;
       panel.canvas.hidden = !height;
       panel.canvas.style.height = `${height}px`;
-      panel.section.classList.toggle("last", panel === open[open.length - 1]);
+      panel.section.querySelector(".sizer")?.setAttribute("aria-valuenow", String(height));
       panel.section.querySelector(".fold").setAttribute("aria-expanded", String(Boolean(height)));
     }
     this.tellEngine(open);

@@ -1,0 +1,132 @@
+"""The first screen of a report: story, bar, panels and findings without scrolling, and what keys and clicks change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browsing import EXAMPLE, Opened
+from labelled import labelled
+
+from multitracer import analyze
+from multitracer.model.schema import build
+
+pytestmark = pytest.mark.browser
+
+SIZES = [(1280, 800), (1440, 900), (1920, 1080)]
+FOLDERS = (
+    "loss2", "overflow", "reset", "rlc-inseq", "rlc-outseq", "rlc-reset", "rlp-bad", "rlp-good", "rlp-reset",
+    "rlp-vj-reset", "rlp-xonxoff", "stall", "xonxoff",
+)  # fmt: skip
+STORY = "TCP waited for its timer while the link was reset and then stood idle, because nothing told it of the loss. "
+
+
+@pytest.fixture
+def screen(browser: Any) -> Iterator[Opened]:
+    """A window of the smallest common size."""
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    yield Opened(page)
+    page.close()
+
+
+def inside(page: Any, selector: str, most: int = 99) -> int:
+    """How many of the first `most` elements lie wholly in the window and are not empty."""
+    found: int = page.evaluate(
+        "([selector, most]) => Array.from(document.querySelectorAll(selector)).slice(0, most).filter(one => {"
+        " const at = one.getBoundingClientRect(), [x, y] = [at.left + at.width / 2, at.top + at.height / 2];"
+        " const seen = document.elementFromPoint(x, y);"
+        " return at.width > 0 && at.height > 0 && at.left >= 0 && at.top >= 0 && at.right <= innerWidth + 0.5 &&"
+        " at.bottom <= innerHeight + 0.5 && seen && (one.contains(seen) || seen.contains(one)); }).length",
+        [selector, most],
+    )
+    return found
+
+
+def shows_the_story(page: Any) -> None:
+    """Story, bar, three panels and the first five findings lie wholly inside the window; nothing scrolls sideways."""
+    findings = page.locator("#mt-findings > li").count()
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_timeout(200)
+        assert inside(page, '[data-mt-part="story"]') == 1
+        assert inside(page, '[data-mt-part="time"]') == 1
+        open_panels = "[data-mt-panel]:has(.canvas:not([hidden]))"
+        assert inside(page, open_panels) >= min(3, page.locator("[data-mt-panel]").count())
+        assert inside(page, "#mt-findings > li > .row", 5) == min(5, findings)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        open_ones = "Array.from(document.querySelectorAll('.canvas:not([hidden])'), one => one.offsetHeight)"
+        assert min(page.evaluate(open_ones)) >= 96
+
+
+def test_the_first_screen_tells_the_story(screen: Opened, report: Path) -> None:
+    """Of the example."""
+    shows_the_story(screen.open(report))
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_first_screen_of_recordings_tells_their_story(screen: Opened, folder: str, tmp_path: Path) -> None:
+    """Of every folder of recordings from Linux."""
+    analyze(labelled(folder)).report(tmp_path / "report.html")
+    shows_the_story(screen.open(tmp_path / "report.html"))
+
+
+def test_forty_findings_and_a_long_story_fit_the_first_screen(screen: Opened, tmp_path: Path) -> None:
+    """The list scrolls by itself."""
+    found = analyze(sorted(EXAMPLE.iterdir()))
+    table = found.tables["findings"]
+    many = {name: (list(table[name].astype(object)) * 2)[:40] for name in table.columns}
+    found.tables["findings"] = build("findings", many | {"caused_by": [-1] * 40})
+    found._summary.story[1:] = [(STORY * 8)[:600]]
+    found.report(tmp_path / "report.html")
+    page = screen.open(tmp_path / "report.html")
+    assert page.locator("#mt-findings > li").count() == 40
+    assert len(page.locator('[data-mt-part="story"]').inner_text()) > 600
+    shows_the_story(page)
+
+
+@pytest.mark.parametrize("width", [360, 800, 1279])
+def test_a_narrow_window_has_one_column(browser: Any, report: Path, width: int) -> None:
+    """Nothing is cut and nothing scrolls sideways; every panel is unfolded, no text is below 12 pixels."""
+    page = browser.new_page(viewport={"width": width, "height": 700})
+    Opened(page).open(report)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator(".canvas:not([hidden])").count() == page.locator("[data-mt-panel]").count()
+    small = page.evaluate(
+        "Array.from(document.querySelectorAll('body *')).filter(one => one.childNodes.length"
+        " && Array.from(one.childNodes).some(node => node.nodeType === 3 && node.textContent.trim())"
+        " && !['SCRIPT', 'STYLE'].includes(one.tagName) && parseFloat(getComputedStyle(one).fontSize) < 12)"
+        ".map(one => one.tagName + one.className)"
+    )
+    assert small == []
+    page.close()
+
+
+def test_panels_are_folded_moved_and_resized_by_keyboard_and_kept_in_the_address(screen: Opened, report: Path) -> None:
+    """Opened at that address the panels stand as they were left; an address that is damaged is ignored."""
+    page = screen.open(report)
+    names = "Array.from(document.querySelectorAll('[data-mt-panel]'), one => one.dataset.mtPanel).join()"
+    assert page.evaluate(names) == "time,sequence,windows,delays,frames,goodput"
+    page.focus('[data-mt-panel="frames"] .up')
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    assert page.evaluate(names) == "time,sequence,frames,windows,delays,goodput"
+    page.focus('[data-mt-panel="time"] .fold')
+    page.keyboard.press("Enter")
+    assert page.locator('[data-mt-panel="time"] .canvas').is_hidden()
+    before = page.evaluate("document.querySelector('[data-mt-panel=frames] .canvas').offsetHeight")
+    page.focus('[data-mt-panel="frames"] .sizer')
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    taller = page.evaluate("document.querySelector('[data-mt-panel=frames] .canvas').offsetHeight")
+    assert taller > before
+    screen.until("location.hash.includes('panels=')")
+    screen.open(report, "#" + page.url.partition("#")[2])
+    assert page.evaluate(names) == "time,sequence,frames,windows,delays,goodput"
+    assert page.locator('[data-mt-panel="time"] .canvas').is_hidden()
+    assert page.evaluate("document.querySelector('[data-mt-panel=frames] .canvas').offsetHeight") == taller
+    page.goto("about:blank")
+    screen.open(report, "#panels=-nothing,time:9999")
+    assert page.evaluate(names) == "time,sequence,windows,delays,frames,goodput"
