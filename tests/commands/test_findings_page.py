@@ -48,4 +48,4 @@ def test_the_recordings_show_what_the_pictures_were_made_for(recorded: str, tmp_
     """Each picture's finding is in the part of the recording that it shows, and is not undecided."""
     analysis = analysed(recorded, tmp_path)
     for kind in OF_FOLDER[recorded]:
-        assert chosen(kind, analysis)["verdict"] in ("confirmed", "likely")
+        assert chosen(kind, analysis)[1]["verdict"] in ("confirmed", "likely")

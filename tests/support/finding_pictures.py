@@ -1,4 +1,4 @@
-"""The pictures of docs/findings: a finding's row of the report, and the panels that show it, each from a recording.
+"""The pictures of docs/findings: a report's first screen with a finding chosen, and the panels that show it.
 
 `python tests/support/finding_pictures.py [KIND ...]` makes them, of every kind when none is named. It needs Chromium,
 playwright, and the folder that MULTITRACER_DATA names.
@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import io
 import os
-import re
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from browsing import Opened
 from PIL import Image
@@ -24,31 +24,10 @@ from shared_data import instruments, shared
 from multitracer import Analysis, AnalyzeOptions, analyze
 
 FOLDER = ROOT / "docs" / "findings"
-WIDTH, MOST_BYTES = 900, 60_000
-SEQUENCE_HEIGHT, PANEL_HEIGHT = 310, 250
-LEAST_SHARE = 0.012
-"""Of the part in view, how wide a selection is at least: a point in time is to be seen, too."""
+WIDTH, HEIGHT, MOST_BYTES = 1280, 660, 90_000
 COLOURS = (256, 128, 64, 32)
 """How many colours a picture may keep; the first that makes it small enough."""
-FINDINGS, SEQUENCE, WINDOWS, DELAYS, FRAMES, GOODPUT = (
-    "Where the time went", "Sequence numbers", "Windows of the sender", "Delays", "Link frames", "Goodput",
-)  # fmt: skip
-LAYOUT = f"""
-header, h2, .controls, p.meta, .missing, .story, .bar, #mt-selection, #mt-readout,
-main > section:not([aria-labelledby="h-findings"]):not([aria-labelledby="h-panels"]),
-#mt-findings tbody tr:not(.current) {{ display: none !important }}
-main {{ padding: 6px 10px !important; width: {WIDTH}px }}
-.scroll {{ margin: 0 0 6px }}
-"""
-ARRANGE = """([shown, tall, height]) => {
-  document.activeElement.blur();
-  Bokeh.documents[0].get_model_by_name("overview").visible = false;
-  for (const figure of MT.engine.figures) {
-    const title = figure.title.text;
-    figure.visible = shown.some((one) => title.startsWith(one));
-    if (!title.startsWith(shown[0])) figure.height = title.startsWith("Sequence") ? tall : height;
-  }
-}"""
+SEQUENCE, WINDOWS, DELAYS, FRAMES, GOODPUT = "sequence", "windows", "delays", "frames", "goodput"
 
 
 class Picture(NamedTuple):
@@ -60,7 +39,7 @@ class Picture(NamedTuple):
     end_s: float
     """The part of the time axis; the finding is the first of its kind that begins there."""
     panels: tuple[str, ...]
-    """Beginnings of the titles of the panels below the findings."""
+    """The panels below the findings."""
 
 
 PICTURES = {
@@ -109,34 +88,29 @@ def _released(into: Path) -> list[Path]:
     return sorted(into.iterdir())
 
 
-def chosen(kind: str, analysis: Analysis) -> dict[str, Any]:
-    """The finding that the picture shows, as the summary has it; LookupError if it is not there."""
+def chosen(kind: str, analysis: Analysis) -> tuple[int, dict[str, Any]]:
+    """The finding that the picture shows, as the summary has it, and its index; LookupError if it is not there."""
     picture = PICTURES[kind]
-    for one in analysis.summary()["findings"]:
+    for index, one in enumerate(analysis.summary()["findings"]):
         if one["kind"] == kind and one["verdict"] != "undecided" and picture.start_s <= one["start_s"] <= picture.end_s:
-            return dict(one)
+            return index, dict(one)
     raise LookupError(f"no {kind} from {picture.start_s} to {picture.end_s} s of {picture.recorded}")
 
 
-def photograph(opened: Opened, report: Path, kind: str, finding: dict[str, Any]) -> bytes:
-    """A PNG of the finding's row and the panels, with the finding's interval selected."""
+def photograph(opened: Opened, report: Path, kind: str, index: int, finding: dict[str, Any]) -> bytes:
+    """A PNG of the report's first screen with the finding chosen, and the panels that show it."""
     picture = PICTURES[kind]
-    page = opened.open(report, "#theme=light")
+    folded = (name for name in (SEQUENCE, FRAMES, WINDOWS, DELAYS, GOODPUT) if name not in picture.panels)
+    stack = ",".join(["+time", *(f"+{name}" for name in picture.panels), *(f"-{name}" for name in folded)])
+    page = opened.open(report, f"#theme=light&panels={quote(stack)}")
     if page.locator("#mt-connection").count() and finding["connection"] is not None:
         page.select_option("#mt-connection", str(finding["connection"]))
         page.wait_for_selector(f'html[data-mt-connection="{finding["connection"]}"]')
-    own = page.locator("td:nth-child(3)", has_text=re.compile(f"^{kind}$"))
-    page.locator(f'#mt-findings tbody tr[data-start="{finding["start_s"]}"]').filter(has=own).first.click()
-    middle = (finding["start_s"] + finding["end_s"]) / 2
-    half = max(finding["end_s"] - finding["start_s"], LEAST_SHARE * (picture.end_s - picture.start_s)) / 2
-    opened.look(middle - half, middle + half)
-    page.keyboard.press("m")
+    page.evaluate(f"document.querySelector('#mt-findings [data-mt-finding=\"{index}\"] .row').click()")
     opened.look(picture.start_s, picture.end_s)
-    page.add_style_tag(content=LAYOUT)
-    page.evaluate(ARRANGE, [[FINDINGS, *picture.panels], SEQUENCE_HEIGHT, PANEL_HEIGHT])
     page.mouse.move(0, 0)
     page.wait_for_timeout(600)
-    png: bytes = page.locator("main").screenshot()
+    png: bytes = page.screenshot()
     return png
 
 
@@ -166,8 +140,8 @@ def make(kinds: Iterable[str]) -> None:
                 inputs.mkdir()
                 analysis = analysed(PICTURES[kind].recorded, inputs)
                 analysis.report(report)
-                page = browser.new_page(viewport={"width": WIDTH, "height": 1000})
-                png = photograph(Opened(page), report, kind, chosen(kind, analysis))
+                page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
+                png = photograph(Opened(page), report, kind, *chosen(kind, analysis))
                 (FOLDER / f"{kind}.png").write_bytes(small(png))
                 page.close()
         browser.close()

@@ -140,15 +140,12 @@ class Stack {
     return this.panels.map(textOf).join(",");
   }
 
-  /** Takes a choice from a text; says whether it was one. */
+  /** Takes a choice from a text; says whether it was one. Panels that this page does not have are passed over. */
   fromText(text) {
-    const chosen = text.split(",").map(parsePanel);
-    if (!chosen.every((one) => one && this.names.includes(one.name))) return false;
-    for (const one of chosen)
-      Object.assign(
-        this.panels.find((panel) => panel.name === one.name),
-        one,
-      );
+    const parsed = text.split(",").map(parsePanel);
+    if (!parsed.every(Boolean)) return false;
+    const chosen = parsed.filter((one) => this.names.includes(one.name));
+    for (const one of chosen) Object.assign(this.panels.find((panel) => panel.name === one.name), one);
     const order = chosen.map((one) => one.name);
     this.panels.sort((a, b) => placeIn(order, a.name) - placeIn(order, b.name));
     this.place();
