@@ -48,12 +48,11 @@ The layers:
 _LOOK = """
 ## How they look
 
-Each picture is a part of a report of a real transfer: the finding's row, where the time went with the findings of each
-layer below it (paler where a finding is only likely), and the panels that show it. The light blue box is the finding's
-own interval, selected as with the box tool; resets and stops of the link are shaded by themselves. Resends are red
-where they were needed and orange where they were needless; the mark says what set them off: a triangle pointing up a
-timeout, one pointing down duplicate acknowledgements, SACK or RACK, a diamond the recovery after either, a square a
-probe.
+Each picture is the first screen of the report of a real transfer, with the finding chosen: its row in the list and what
+is told of it at the right, its slice in the lane of its layer (hatched where a finding is only likely, pale where it is
+undecided), and the panels that show it. Resets and stops of the link are shaded. Resends are red where they were needed
+and orange where they were needless; the mark says what set them off: a triangle pointing up a timeout, one pointing
+down duplicate acknowledgements, SACK or RACK, a diamond the recovery after either, a square a probe.
 """
 
 

@@ -75,10 +75,12 @@ def range_figure(panels: Panels) -> Figure:
     made.xaxis.visible = made.xgrid.visible = False
     made.yaxis.formatter = NumeralTickFormatter(format="0,0")
     made.yaxis.major_label_text_font_size = "12px"
-    nothing = {"left": [np.nan], "right": [np.nan], "top": [np.nan]}
-    for name, colour in (("overview sent", colours.BLUE), ("overview again", colours.RED)):
+    nothing = {"left": [np.nan], "right": [np.nan], "bottom": [np.nan], "top": [np.nan]}
+    for name, colour in (
+        ("overview sent", colours.BLUE), ("overview again", colours.RED), ("overview spikes", colours.BLACK),
+    ):  # fmt: skip
         source = ColumnDataSource(nothing, name=name)
-        made.quad(left="left", right="right", bottom=0, top="top", color=colour, line_color=None, source=source)
+        made.quad(left="left", right="right", bottom="bottom", top="top", color=colour, line_color=None, source=source)
     tool = RangeTool(x_range=panels.time)
     tool.overlay.fill_color, tool.overlay.fill_alpha = colours.SKY, 0.2
     made.add_tools(tool)

@@ -122,3 +122,12 @@ def test_a_retransmission_is_explained_by_the_finding_of_its_trigger_that_holds_
     asked = [(5, "timeout"), (8, "timeout"), (5, "probe"), (5, "fast"), (5, "recovery"), (0.5, "timeout")]
     found = [scripts.call("MT.retransmissions.explaining", findings, *one) for one in asked]
     assert [one and one["index"] for one in found] == [1, 0, 2, None, 2, None]
+
+
+@given(st.lists(st.integers(1, 1000), min_size=1, max_size=300), st.integers(2, 50))
+def test_a_spike_does_not_flatten_the_overview(scripts: Scripts, usual: list[int], times: int) -> None:
+    """Without one the highest bar fits; one bar in more than a hundred that stands far above is left out of the axis."""
+    end = scripts.call("MT.overview.axisEnd", usual)
+    assert max(usual) == end or sum(top > end for top in usual) <= len(usual) * 0.01
+    spiked = scripts.call("MT.overview.axisEnd", [*usual, *usual[:1] * 100, max(usual) * 2 * times])
+    assert spiked <= max(usual) * 1.1
