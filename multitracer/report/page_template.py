@@ -68,6 +68,7 @@ OWN_SCRIPTS = {
         "report/retransmissions",
         "report/overview",
         "report/segment_frames",
+        "report/spread",
         "report/selection",
         "report/connections",
         "pages/report",
