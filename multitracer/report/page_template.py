@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 STYLES = ("page", "tables", "panels")
-OWN_STYLES = {"report": ("shell", "findings", "legend", "lanes")}
+OWN_STYLES = {"report": ("shell", "findings", "legend", "lanes", "search")}
 """The styles that only one page has."""
 SCRIPTS = (
     "namespace",
@@ -71,6 +71,9 @@ OWN_SCRIPTS = {
         "report/spread",
         "report/selection",
         "report/connections",
+        "report/lookup",
+        "report/hits",
+        "report/search_field",
         "pages/report",
     ),
     "compare": ("pages/compare",),

@@ -78,6 +78,7 @@ MT.page.start(LABELS, async (page) => {
   };
   gestures(page, frame, stretches, segmentFrames, selection);
   const connections = new MT.connections.Connections(page, clear);
+  const search = new MT.searchField.SearchField(new MT.hits.Hits(page, findings, segmentFrames, connections));
   document.getElementById("mt-selection-clear").addEventListener("click", clear);
   Object.assign(page.keys, {
     n: () => findings.step(1),
@@ -85,6 +86,7 @@ MT.page.start(LABELS, async (page) => {
     r: () => MT.retransmissions.show(page, 1),
     R: () => MT.retransmissions.show(page, -1),
     m: () => selection.select(page.timeRange.start, page.timeRange.end),
+    "/": () => search.focus(),
     Escape: clear,
   });
   findings.onShow = () => page.redrawSoon();
