@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 STYLES = ("page", "tables", "panels")
-OWN_STYLES = {"report": ("shell", "findings", "legend", "lanes", "search")}
+OWN_STYLES = {"report": ("shell", "findings", "legend", "lanes", "search", "pins")}
 """The styles that only one page has."""
 SCRIPTS = (
     "namespace",
@@ -74,6 +74,8 @@ OWN_SCRIPTS = {
         "report/lookup",
         "report/hits",
         "report/search_field",
+        "report/pin_texts",
+        "report/pins",
         "pages/report",
     ),
     "compare": ("pages/compare",),

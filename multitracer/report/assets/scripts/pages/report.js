@@ -78,6 +78,7 @@ MT.page.start(LABELS, async (page) => {
   };
   gestures(page, frame, stretches, segmentFrames, selection);
   const connections = new MT.connections.Connections(page, clear);
+  page.pins = new MT.pins.Pins(page, frame);
   const search = new MT.searchField.SearchField(new MT.hits.Hits(page, findings, segmentFrames, connections));
   document.getElementById("mt-selection-clear").addEventListener("click", clear);
   Object.assign(page.keys, {
@@ -86,6 +87,7 @@ MT.page.start(LABELS, async (page) => {
     r: () => MT.retransmissions.show(page, 1),
     R: () => MT.retransmissions.show(page, -1),
     m: () => selection.select(page.timeRange.start, page.timeRange.end),
+    k: () => page.pins.begin(),
     "/": () => search.focus(),
     Escape: clear,
   });
