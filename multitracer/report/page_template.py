@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 STYLES = ("page", "tables", "panels")
-OWN_STYLES = {"report": ("shell", "findings", "legend", "lanes")}
+OWN_STYLES = {"report": ("shell", "findings", "legend", "lanes", "search", "pins")}
 """The styles that only one page has."""
 SCRIPTS = (
     "namespace",
@@ -68,8 +68,14 @@ OWN_SCRIPTS = {
         "report/retransmissions",
         "report/overview",
         "report/segment_frames",
+        "report/spread",
         "report/selection",
         "report/connections",
+        "report/lookup",
+        "report/hits",
+        "report/search_field",
+        "report/pin_texts",
+        "report/pins",
         "pages/report",
     ),
     "compare": ("pages/compare",),

@@ -85,13 +85,23 @@ def test_an_address_is_read_as_it_was_written(
     view = [start_ns / 1e9, (start_ns + width_ns) / 1e9]
     written = scripts.call("MT.address.format", *view, theme, hidden, panels)
     found = scripts.call("MT.address.parse", written)
-    assert found == {"view": pytest.approx(view, abs=1e-9), "theme": theme, "hidden": hidden, "panels": panels}
+    assert found == {
+        "view": pytest.approx(view, abs=1e-9), "theme": theme, "hidden": hidden, "panels": "", "pins": [],
+        "damaged": [],
+    }  # fmt: skip
 
 
-@pytest.mark.parametrize("asked", ["", "#", "#t=", "#t=1", "#t=1,2,3", "#t=a,b&theme=pink", "#%25"])
-def test_a_damaged_address_is_ignored(scripts: Scripts, asked: str) -> None:
-    """It sets neither a view nor a theme."""
-    assert scripts.call("MT.address.parse", asked) == {"view": None, "theme": None, "hidden": [], "panels": ""}
+@pytest.mark.parametrize(
+    ("asked", "damaged"),
+    [
+        ("", []), ("#", []), ("#t=", ["t="]), ("#t=1", ["t=1"]), ("#t=,2", ["t=,2"]), ("#t=2,1", ["t=2,1"]),
+        ("#t=1,2,3", ["t=1,2,3"]), ("#t=a,b&theme=pink", ["t=a,b", "theme=pink"]), ("#%25", ["%="]), ("#a=1", ["a=1"]),
+    ],
+)  # fmt: skip
+def test_a_damaged_address_is_ignored(scripts: Scripts, asked: str, damaged: list[str]) -> None:
+    """It sets neither a view nor a theme, and what it asks for is named."""
+    found = scripts.call("MT.address.parse", asked)
+    assert found == {"view": None, "theme": None, "hidden": [], "panels": "", "pins": [], "damaged": damaged}
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ class Page {
     this.load = MT.loading.createLoader();
     this.help = document.getElementById("mt-help");
     this.status = document.getElementById("mt-status");
+    this.notice = null; // what the status line says besides what is drawn
     this.isRedrawDue = false;
     this.keys = this.commonKeys();
     dragAfterHolding(this.models);
@@ -69,7 +70,23 @@ class Page {
     const isExact = this.engine.draw();
     Object.assign(MT, { drawnMs: performance.now() - begun, draws: MT.draws + 1, isExact });
     MT.status.show(this.status, this.engine, isExact);
+    this.repeatNotice();
     this.settleSoon();
+  }
+
+  /** Says something in the status line, until the view moves. */
+  say(text) {
+    const { start, end } = this.timeRange;
+    this.notice = text ? { text, start, end } : null;
+    this.repeatNotice();
+  }
+
+  repeatNotice() {
+    const { start, end } = this.timeRange;
+    if (this.notice && (this.notice.start !== start || this.notice.end !== end)) this.notice = null;
+    this.status.classList.toggle("notice", Boolean(this.notice));
+    if (this.notice) this.status.textContent = this.notice.text;
+    this.status.title = this.status.textContent; // a narrow line cuts it
   }
 
   /** Keeps the view, and puts what the reader chose into the address, once it has come to rest. */
@@ -83,7 +100,22 @@ class Page {
     const { start, end } = this.timeRange;
     const panels = this.stack ? this.stack.toText() : "";
     const address = MT.address.format(start, end, MT.theme.current(), this.engine.hidden(), panels);
-    history.replaceState(null, "", address);
+    const base = location.href.split("#")[0].length;
+    const pins = this.pins ? this.pins.toAddress(MT.address.MOST - base - address.length) : "";
+    history.replaceState(null, "", address + pins);
+  }
+
+  /** Takes what an address asks for but the view and the theme; returns what of it is not understood. */
+  takeOver({ hidden, panels, pins, damaged }) {
+    const known = this.engine.parts.map((part) => part.name);
+    this.engine.hide(hidden);
+    const isUnderstood = !panels || (this.stack && this.stack.fromText(panels));
+    return [
+      ...damaged,
+      ...hidden.filter((name) => !known.includes(name)).map((name) => `hide=${name}`),
+      ...(isUnderstood ? [] : [`panels=${panels}`]),
+      ...(this.pins ? this.pins.fromAddress(pins) : pins).map((pin) => `pins=${pin}`),
+    ];
   }
 
   /** `setUp(page)` loads what the page draws, and returns a function that draws it the first time. */
@@ -94,13 +126,13 @@ class Page {
     MT.keys.listen(this.keys, this.help);
     MT.theme.apply(asked.theme || MT.theme.preferred(), this.models);
     const drawFirst = await setUp(this);
-    this.engine.hide(asked.hidden);
-    if (this.stack && asked.panels) this.stack.fromText(asked.panels);
+    const damaged = this.takeOver(asked);
     this.engine.onVisibility = () => this.redrawSoon();
     this.timeRange.properties.start.change.connect(() => this.redrawSoon());
     this.timeRange.properties.end.change.connect(() => this.redrawSoon());
     if (asked.view) this.views.show(asked.view[0], asked.view[1]);
     await drawFirst();
+    this.say(MT.address.complaint(damaged));
     document.documentElement.dataset.mtReady = "1";
   }
 }

@@ -1,23 +1,49 @@
-// The part of the page's address after #: which part of the time is in view, the theme, the hidden series, and the
-// order and heights of the panels.
+// The part of the page's address after #: which part of the time is in view, the theme, the hidden series, the order
+// and heights of the panels, and the pins.
 
-/** What an address asks for; `view` and `theme` are null where it asks for none or for nonsense. */
+const KEYS = ["t", "theme", "hide", "panels", "pins"];
+const MOST = 2000; // characters of an address: programs that pass one on cut longer ones
+const TOLD = 40; // characters of what is not understood that are repeated to the reader
+
+/** The two ends of a view; null for what are none. */
+function viewOf(text) {
+  const view = text.split(",").map((part) => (part.trim() ? Number(part) : NaN));
+  return view.length === 2 && view.every(Number.isFinite) && view[0] < view[1] ? view : null;
+}
+
+/**
+ * What an address asks for; `view` and `theme` are null where it asks for none or for nonsense, and `damaged` has what
+ * it asks for that no page understands.
+ */
 function parse(hash) {
   const asked = new URLSearchParams(hash.replace(/^#/, ""));
-  const view = (asked.get("t") || "").split(",").map(Number);
-  const theme = asked.get("theme");
+  const view = viewOf(asked.get("t") || "");
+  const theme = ["light", "dark"].includes(asked.get("theme")) ? asked.get("theme") : null;
+  const isDamaged = { t: !view, theme: !theme };
   return {
-    view: view.length === 2 && view.every(Number.isFinite) ? view : null,
-    theme: ["light", "dark"].includes(theme) ? theme : null,
+    view,
+    theme,
     hidden: asked.getAll("hide"),
     panels: asked.get("panels") || "",
+    pins: asked.getAll("pins"),
+    damaged: Array.from(asked)
+      .filter(([key]) => !KEYS.includes(key) || isDamaged[key])
+      .map(([key, value]) => `${key}=${value}`),
   };
 }
 
 function format(start, end, theme, hidden, panels) {
-  const hide = hidden.map((name) => `&hide=${name}`).join("");
+  const hide = hidden.map((name) => `&hide=${encodeURIComponent(name)}`).join("");
   const stack = panels ? `&panels=${encodeURIComponent(panels)}` : "";
   return `#t=${start.toFixed(9)},${end.toFixed(9)}&theme=${theme}${hide}${stack}`;
 }
 
-MT.address = { parse, format };
+/** Says what of an address was not understood; nothing of an empty list. */
+function complaint(damaged) {
+  if (!damaged.length) return "";
+  const shown = damaged.slice(0, 3).map((text) => (text.length > TOLD ? `${text.slice(0, TOLD)}...` : text));
+  const more = damaged.length > 3 ? ` and ${damaged.length - 3} more` : "";
+  return `Not understood in the address, and ignored: ${shown.join(" ")}${more}`;
+}
+
+MT.address = { MOST, parse, format, complaint };

@@ -83,6 +83,8 @@ MT.page.start(LABELS, async (page) => {
   };
   gestures(page, frame, stretches, segmentFrames, selection);
   const connections = new MT.connections.Connections(page, clear);
+  page.pins = new MT.pins.Pins(page, frame);
+  const search = new MT.searchField.SearchField(new MT.hits.Hits(page, findings, segmentFrames, connections));
   document.getElementById("mt-selection-clear").addEventListener("click", clear);
   Object.assign(page.keys, {
     n: () => findings.step(1),
@@ -91,6 +93,8 @@ MT.page.start(LABELS, async (page) => {
     R: () => stepTo(-1),
     e: () => document.querySelector("#mt-chosen [data-finding]")?.click(),
     m: () => selection.select(page.timeRange.start, page.timeRange.end),
+    k: () => page.pins.begin(),
+    "/": () => search.focus(),
     Escape: clear,
   });
   findings.onShow = () => page.redrawSoon();

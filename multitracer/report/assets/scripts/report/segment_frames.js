@@ -31,9 +31,15 @@ class SegmentFrames {
   /** Chooses the mark at a place of a figure; none clears what was chosen. */
   choose({ figure, x, y }) {
     const near = MT.nearest.nearest(this.page.engine, figure, [...SEGMENTS, ...FRAMES], x, y);
-    if (!near) this.clear();
-    else if (SEGMENTS.includes(near.name)) this.chooseSegment(near);
-    else this.chooseFrame(near);
+    if (near) this.chooseRecord(near);
+    else this.clear();
+  }
+
+  /** Chooses a record by its series' name and its index; one that is neither segment nor frame clears what was chosen. */
+  chooseRecord(record) {
+    if (SEGMENTS.includes(record.name)) this.chooseSegment(record);
+    else if (FRAMES.includes(record.name)) this.chooseFrame(record);
+    else this.clear();
   }
 
   clear() {
@@ -121,4 +127,4 @@ class SegmentFrames {
   }
 }
 
-MT.segmentFrames = { SEGMENTS, SegmentFrames };
+MT.segmentFrames = { SEGMENTS, FRAMES, SegmentFrames };

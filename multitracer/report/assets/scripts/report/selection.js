@@ -1,5 +1,8 @@
 // A selected part of the time axis: marked in every panel, and counted in a table beside them.
 
+const AT_ONCE = 200_000; // records that are counted while the box is drawn
+const REST_MS = 100;
+
 /**
  * The bytes that a series carried in a part, null for a series that does not count any: of bars their heights, of
  * acknowledgements how far they rose. The stream begins with byte 1.
@@ -24,22 +27,49 @@ class Selection {
     this.boxes.forEach((box) => box.setv({ left: start, right: end, visible: true }));
     document.getElementById("mt-selection-time").textContent =
       `${start.toFixed(9)} s to ${end.toFixed(9)} s (${span.toPrecision(6)} s)`;
-    const rows = MT.totals.totals(this.page.engine, start, end).map((one) => this.row(one, span));
-    this.element.querySelector("tbody").replaceChildren(...rows);
+    this.countSoon(start, end);
     this.element.hidden = false;
     document.getElementById("mt-nothing").hidden = true;
   }
 
-  row(one, span) {
+  /** Counts at once what is counted without delay; else when the box has stayed as it is for a moment. */
+  countSoon(start, end) {
+    clearTimeout(this.waiting);
+    const { lowerBound, upperBound } = MT.search;
+    const all = Array.from(this.page.engine.series.values());
+    const records = all.reduce((sum, { x }) => sum + upperBound(x, end) - lowerBound(x, start), 0);
+    if (records <= AT_ONCE) {
+      this.count(start, end);
+      return;
+    }
+    this.element.querySelector("tbody").replaceChildren();
+    this.waiting = setTimeout(() => this.count(start, end), REST_MS);
+  }
+
+  count(start, end) {
+    const { engine } = this.page;
+    const rows = MT.totals.totals(engine, start, end).map((one) => {
+      const spread = one.step > 1 ? null : MT.spread.spreadOf(engine.series.get(one.name), start, end);
+      return this.row(one, spread, end - start);
+    });
+    this.element.querySelector("tbody").replaceChildren(...rows);
+  }
+
+  row(one, spread, span) {
     const { format, tableRow } = MT.numbers;
     const label = this.page.label(one.name);
-    if (one.step > 1) return tableRow([label, "not counted: thinned", "", "", ""]);
+    if (!spread) return tableRow([label, "not counted: thinned", "", "", "", "", "", "", ""]);
+    const { sum, least, median, most } = spread;
+    const told = [sum, least, median, most].map((value) =>
+      value === undefined ? "left out: too many" : format(value),
+    );
     const bytes = bytesOf(one);
     const rate = bytes === null ? "" : format((bytes * 8e-3) / span);
-    return tableRow([label, format(one.records), format(one.records / span), format(bytes), rate]);
+    return tableRow([label, format(one.records), format(one.records / span), format(bytes), rate, ...told]);
   }
 
   clear() {
+    clearTimeout(this.waiting);
     this.boxes.forEach((box) => box.setv({ visible: false }));
     this.element.hidden = true;
   }

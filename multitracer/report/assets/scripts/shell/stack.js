@@ -145,7 +145,11 @@ class Stack {
     const parsed = text.split(",").map(parsePanel);
     if (!parsed.every(Boolean)) return false;
     const chosen = parsed.filter((one) => this.names.includes(one.name));
-    for (const one of chosen) Object.assign(this.panels.find((panel) => panel.name === one.name), one);
+    for (const one of chosen)
+      Object.assign(
+        this.panels.find((panel) => panel.name === one.name),
+        one,
+      );
     const order = chosen.map((one) => one.name);
     this.panels.sort((a, b) => placeIn(order, a.name) - placeIn(order, b.name));
     this.place();

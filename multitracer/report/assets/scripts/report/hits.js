@@ -1,0 +1,126 @@
+// What a search finds, sort by sort, each hit with what it says and what choosing it does.
+
+const LEAST_ROOM = 40; // of the whole time: a hit's surroundings are shown no wider
+
+class Hits {
+  constructor(page, findings, segmentFrames, connections) {
+    Object.assign(this, { page, findings, segmentFrames, connections });
+    this.texts = null; // of all findings: read when first searched
+  }
+
+  /** The sorts in which something is found: `name`, `count`, and the `hits` with `text` and `choose()`. */
+  of(text) {
+    const asked = MT.lookup.parse(text);
+    if (!asked.words.length) return [];
+    return [...this.numbered(asked), ...this.timed(asked), ...this.named(asked)].filter((sort) => sort.count);
+  }
+
+  numbered({ number, only }) {
+    if (number === null) return [];
+    const { engine } = this.page;
+    const sorts = [
+      ["byte", "Segments that hold this byte", MT.lookup.segmentsWith, (one) => this.segmentText(one)],
+      ["frame", "Frames with this number", MT.lookup.framesWith, (one) => this.frameText(one)],
+      ["record", "Records of the capture", MT.lookup.recordsWith, (one) => this.recordText(one)],
+    ];
+    return sorts
+      .filter(([key]) => !only || only === key)
+      .map(([, name, find, textOf]) => {
+        const { hits, count } = find(engine, number);
+        return { name, count, hits: hits.map((one) => ({ text: textOf(one), choose: () => this.showRecord(one) })) };
+      });
+  }
+
+  timed({ time }) {
+    const [start, end] = this.page.whole;
+    if (time === null || time < start || time > end) return [];
+    const choose = () => this.showTime(time);
+    return [{ name: "Time", count: 1, hits: [{ text: `${time} s since the start of the trace`, choose }] }];
+  }
+
+  named({ words, number, only }) {
+    if (only && only !== "port") return [];
+    const sought = only ? [String(number)] : words;
+    const findings = only ? [] : this.findingTexts().filter(({ told }) => MT.lookup.hasAll(told, sought));
+    const { select } = this.connections;
+    const connections = (select ? Array.from(select.options) : []).filter(({ text }) => MT.lookup.hasAll(text, sought));
+    return [
+      {
+        name: "Findings",
+        count: findings.length,
+        hits: findings.map(({ index, text }) => ({ text, choose: () => this.findings.show(index) })),
+      },
+      {
+        name: "Connections",
+        count: connections.length,
+        hits: connections.map(({ text, value }) => ({ text, choose: () => this.showConnection(value) })),
+      },
+    ];
+  }
+
+  findingTexts() {
+    this.texts ??= Array.from(this.findings.items, ([index, { dataset }]) => {
+      const { kind, layer, verdict, start } = dataset;
+      const because = document.querySelector(`[data-detail="${index}"] > p`);
+      const text = `${kind} at ${Number(start).toFixed(1)} s: ${because ? because.textContent : ""}`;
+      return { index, text, told: `${text} ${layer} ${verdict}` };
+    });
+    return this.texts;
+  }
+
+  columnsOf({ name }) {
+    return this.page.engine.series.get(name).columns;
+  }
+
+  segmentText(one) {
+    const { y, top } = this.columnsOf(one);
+    const { format } = MT.numbers;
+    const how = this.page.label(one.name);
+    return `${how} at ${one.time.toFixed(6)} s, bytes ${format(y[one.i])} to ${format(top[one.i])}`;
+  }
+
+  frameText(one) {
+    return `${this.page.label(one.name)} at ${one.time.toFixed(6)} s`;
+  }
+
+  recordText(one) {
+    if (this.columnsOf(one).top) return this.segmentText(one);
+    const value = MT.numbers.format(this.columnsOf(one).y[one.i]);
+    return `${this.page.label(one.name)} ${value} at ${one.time.toFixed(6)} s`;
+  }
+
+  showRecord(one) {
+    this.unfold(one.name);
+    this.showTime(one.time);
+    this.segmentFrames.chooseRecord(one);
+    document.getElementById("mt-nothing").hidden = true;
+  }
+
+  showTime(time) {
+    const { whole, views, timeRange, cursor } = this.page;
+    const half = Math.min((timeRange.end - timeRange.start) / 2, (whole[1] - whole[0]) / LEAST_ROOM);
+    views.show(time - half, time + half);
+    cursor.show(time);
+  }
+
+  showConnection(value) {
+    const { select } = this.connections;
+    select.value = value;
+    select.dispatchEvent(new Event("change"));
+  }
+
+  /** Unfolds the panel that draws a series. */
+  unfold(name) {
+    const { engine, stack } = this.page;
+    const drawing = engine.panels.find(({ parts }) => parts.some((part) => part.name === name));
+    const panel = drawing && stack.panels.find((one) => one.name === drawing.figure.tags[0]);
+    if (panel && !stack.isOpen(panel)) stack.toggle(panel);
+  }
+
+  /** Whether records are missing from what is searched. */
+  get isThinned() {
+    return Array.from(this.page.engine.series.values()).some((series) => series.step > 1);
+  }
+}
+
+MT.hits = { Hits };
