@@ -86,7 +86,7 @@ def test_an_address_is_read_as_it_was_written(
     written = scripts.call("MT.address.format", *view, theme, hidden, panels)
     found = scripts.call("MT.address.parse", written)
     assert found == {
-        "view": pytest.approx(view, abs=1e-9), "theme": theme, "hidden": hidden, "panels": "", "pins": [],
+        "view": pytest.approx(view, abs=1e-9), "theme": theme, "hidden": hidden, "panels": panels, "pins": [],
         "damaged": [],
     }  # fmt: skip
 

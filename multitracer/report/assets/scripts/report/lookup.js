@@ -20,7 +20,7 @@ function parse(text) {
   };
 }
 
-/** How many records have some number, and the first of them, at most MOST; `isHit(columns, i)` tells whether one has. */
+/** How many records have some number, and the first MOST of them; `isHit(columns, i)` tells whether one has. */
 function scan(series, isHit) {
   const places = [];
   let count = 0;
@@ -76,7 +76,7 @@ function hasWhole(text, word) {
   return false;
 }
 
-/** How many hits of each sort are listed, of `counts` that were found: those of few all, the room is shared by the rest. */
+/** How many hits of each sort are listed, of `counts` found: those of few all, the room is shared by the rest. */
 function shares(counts, most) {
   const given = counts.map(() => 0);
   let left = most;

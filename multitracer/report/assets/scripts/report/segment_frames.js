@@ -35,7 +35,7 @@ class SegmentFrames {
     else this.clear();
   }
 
-  /** Chooses a record by its series' name and its index; one that is neither segment nor frame clears what was chosen. */
+  /** Chooses a record by its series' name and its index; what is neither segment nor frame clears the choice. */
   chooseRecord(record) {
     if (SEGMENTS.includes(record.name)) this.chooseSegment(record);
     else if (FRAMES.includes(record.name)) this.chooseFrame(record);
@@ -62,7 +62,7 @@ class SegmentFrames {
     const segment = segmentAt(this.page.engine.series.get(name).columns, i);
     const frames = this.framesOf(segment.row);
     this.mark([segment], frames);
-    this.text.replaceChildren(`Segment: ${describe(segment)}${this.carriedText(frames)}.`);
+    this.text.replaceChildren(`Chosen: ${describe(segment)}${this.carriedText(frames)}.`);
     const { trigger, because } = this.page.engine.series.get(name).columns;
     if (trigger) this.text.append(...this.resent(segment.x, trigger[i], because[i]));
   }
@@ -101,7 +101,7 @@ class SegmentFrames {
     const carried = segments.length
       ? `it carried ${segments.map(describe).join(" and ")}`
       : "no segment drawn here was found in it";
-    this.text.textContent = `Frame ${MT.numbers.format(frame.y)}, sent at ${frame.x.toFixed(6)} s; ${carried}`;
+    this.text.textContent = `Chosen: frame ${MT.numbers.format(frame.y)}, sent at ${frame.x.toFixed(6)} s; ${carried}`;
   }
 
   /** Rows of the segments that a frame carried octets of. */

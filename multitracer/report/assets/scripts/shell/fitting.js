@@ -1,7 +1,7 @@
 // Which panels are unfolded, and how high each is, in the room that there is.
 
 const LEAST = 96; // pixels: no panel is lower
-const FIRST = ["time", "sequence", "frames", "windows", "delays", "goodput"]; // unfolded first where room is short
+const NAMES = ["time", "sequence", "frames", "windows", "delays", "goodput"]; // of all panels, those first that stay unfolded where room is short
 const WEIGHTS = { time: 0, sequence: 2.5, frames: 1.4 };
 
 /** How much of the room a panel gets beside the others; the one with the findings just what its lanes need. */
@@ -32,8 +32,8 @@ function unfolded(panels, room) {
 }
 
 function rank(name) {
-  const place = FIRST.indexOf(name);
-  return place < 0 ? FIRST.length : place;
+  const place = NAMES.indexOf(name);
+  return place < 0 ? NAMES.length : place;
 }
 
 /** The height of each unfolded panel by its name: what it needs, and of the room that is left a share by its weight. */
@@ -47,4 +47,4 @@ function heights(panels, room) {
   );
 }
 
-MT.fitting = { LEAST, usualWeight, unfolded, heights };
+MT.fitting = { LEAST, NAMES, usualWeight, unfolded, heights };

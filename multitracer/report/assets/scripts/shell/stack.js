@@ -143,7 +143,7 @@ class Stack {
   /** Takes a choice from a text; says whether it was one. Panels that this page does not have are passed over. */
   fromText(text) {
     const parsed = text.split(",").map(parsePanel);
-    if (!parsed.every(Boolean)) return false;
+    if (!parsed.every((one) => one && MT.fitting.NAMES.includes(one.name))) return false;
     const chosen = parsed.filter((one) => this.names.includes(one.name));
     for (const one of chosen)
       Object.assign(
