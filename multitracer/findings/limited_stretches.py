@@ -88,6 +88,7 @@ class Doubt(NamedTuple):
     because: str
 
 
+_SENDERS = ("client", "server")
 _RECORDS_LOST = Doubt("undecided", "undecided, because the capture lost records here")
 
 
@@ -96,20 +97,24 @@ def findings_of(
     doubts: Iterable[Doubt | None] = repeat(None), evidence: Iterable[dict[str, float]] = repeat({}),
 ) -> Iterator[Finding]:  # fmt: skip
     """A finding of a kind for each stretch; `whats` say what was seen. Undecided where the capture lost records."""
-    seconds, trips, rtt_ms = (found.cost_ns / 1e9).tolist(), found.cost_ns / found.rtt_ns, found.rtt_ns / MS
-    starts, stops, pieces = found.start_ns.tolist(), found.stop_ns.tolist(), found.pieces.tolist()
-    connections, senders = (column.tolist() for column in np.divmod(found.end, 2))
-    doubts = [_RECORDS_LOST if hole else doubt for hole, doubt in zip(found.hole.tolist(), doubts, strict=False)]
-    verdicts = [doubt.verdict if doubt else "confirmed" for doubt in doubts]
-    texts = map(_because, whats, pieces, seconds, trips.tolist(), doubts)
-    evidences = (
-        {"limited_s": cost, "count": count, "round_trip_ms": trip, "sender": ("client", "server")[sender], **more}
-        for cost, count, trip, sender, more in zip(seconds, pieces, rtt_ms.tolist(), senders, evidence, strict=False)
-    )
-    return map(Finding, repeat(kind), layers, connections, starts, stops, verdicts, texts, evidences)
+    connection, sender = np.divmod(found.end, 2)
+    seconds, trips, rtt_ms = found.cost_ns / 1e9, found.cost_ns / found.rtt_ns, found.rtt_ns / MS
+    columns = connection, sender, found.start_ns, found.stop_ns, found.pieces, seconds, trips, rtt_ms, found.hole
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for row, layer, what, doubt, more in zip(rows, layers, whats, doubts, evidence, strict=False):
+        number, end, start, stop, pieces, cost_s, cost_trips, trip_ms, hole = row
+        verdict, because = _said(f"{what}: {_cost(pieces, cost_s, cost_trips)}", _RECORDS_LOST if hole else doubt)
+        yield Finding(
+            kind, layer, number, start, stop, verdict, because,
+            {"limited_s": cost_s, "count": pieces, "round_trip_ms": trip_ms, "sender": _SENDERS[end], **more},
+        )  # fmt: skip
 
 
-def _because(what: str, pieces: int, seconds: float, trips: float, doubt: Doubt | None) -> str:
+def _cost(pieces: int, seconds: float, trips: float) -> str:
     times = f"in {pieces} stretches " if pieces > 1 else ""
-    because = f"{what}: {times}it cost {seconds:.2f} s ({trips:.1f} round trips)"
-    return f"{doubt.because}; it looks as if {because}" if doubt else because
+    return f"{times}it cost {seconds:.2f} s ({trips:.1f} round trips)"
+
+
+def _said(because: str, doubt: Doubt | None) -> tuple[str, str]:
+    """The verdict, and the sentence that says why."""
+    return (doubt.verdict, f"{doubt.because}; it looks as if {because}") if doubt else ("confirmed", because)
