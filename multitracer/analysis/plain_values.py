@@ -32,6 +32,8 @@ def plain(value: Any) -> Any:
     """The value with NumPy scalars as Python's, NaN and infinity as None, tuples as lists; also when nested."""
     if type(value) in _PLAIN:
         return value
+    if type(value) is float:
+        return value if math.isfinite(value) else None
     if isinstance(value, dict):  # most items are plain: at a hundred thousand findings each call counts
         return {str(key): item if type(item) in _PLAIN else plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

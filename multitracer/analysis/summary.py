@@ -182,7 +182,7 @@ def direction(ends: Ends, connection: int, sender: int) -> dict[str, Any]:
 
 def _sent(ends: Ends, numbers: Ints) -> Tree:
     """The columns of directions.client and directions.server for the ends `numbers` (2 * connection + sender)."""
-    own, row = {name: column.to_numpy() for name, column in ends.measures.items()}, ends.row[numbers]
+    own, row = ends.columns, ends.row[numbers]
     seen = np.where(row < 0, -1, numbers)
     alone = ~np.isfinite(_rates(own["window_probes"], row))  # nothing of the other end was captured beside it
     trips = {name: _rates(own[f"rtt_{name}_ms"], row) for name in STATISTICS}

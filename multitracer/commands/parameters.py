@@ -42,7 +42,10 @@ _LEAST = 1e-12
 """No number that is given is smaller, unless it is 0: times have whole nanoseconds."""
 _LONG_INPUT_BYTES = 64 << 20
 """Reading so much takes longer than importing what comes after it."""
-_AFTER_READING = ("multitracer.analysis.pipeline", "multitracer.analysis.summary", "multitracer.export.files")
+_AFTER_READING = (
+    "numba", "pandas", "multitracer.analysis.pipeline", "multitracer.analysis.summary", "multitracer.export.files",
+)  # fmt: skip
+"""Beside it; numba first, as reading waits for it, and nothing else shall then take the interpreter."""
 _SIZE = re.compile(r"(\d{1,15})([KMGT]?)(?:I?B)?", re.IGNORECASE | re.ASCII)
 _SHOWN = 60
 """Characters of a wrong value that are repeated in the message."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from multitracer.analysis.summary import Connections
@@ -10,6 +10,7 @@ from multitracer.export.json_rows import lines, to_json
 
 _BETWEEN = b",\n  "
 """The separator of a list's items."""
+_BLOCK = 2048
 
 
 def json_text(document: dict[str, Any]) -> bytes:
@@ -24,8 +25,9 @@ def json_pieces(document: dict[str, Any]) -> Iterator[bytes]:
         yield before + to_json(key) + b": "
         if isinstance(value, list | Connections):
             yield b"["
-            for at, text in enumerate(_items(value)):
-                yield (_BETWEEN if at else b"\n  ") + text
+            for at, texts in enumerate(_blocks(value)):
+                yield _BETWEEN if at else b"\n  "
+                yield _BETWEEN.join(texts)
             yield b"\n ]" if len(value) else b"]"
         else:
             yield to_json(value)
@@ -33,8 +35,8 @@ def json_pieces(document: dict[str, Any]) -> Iterator[bytes]:
     yield b"\n}"
 
 
-def _items(value: list[Any] | Connections) -> Iterator[bytes]:
-    """The items of a list as JSON texts; of connections, a text for each block of items."""
+def _blocks(value: list[Any] | Connections) -> Iterator[Iterable[bytes]]:
+    """The JSON texts of a list's items, block by block: written one by one, each would cost as much as making it."""
     if isinstance(value, Connections):
-        return (_BETWEEN.join(lines(columns)) for columns in value.blocks())
-    return map(to_json, value)
+        return map(lines, value.blocks())
+    return (map(to_json, value[at : at + _BLOCK]) for at in range(0, len(value), _BLOCK))

@@ -9,16 +9,27 @@ before; unless by its log the link, whenever it was idle, had something new to c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from itertools import repeat
 
 import numpy as np
-import numpy.typing as npt
 
-from multitracer.findings.data_gaps import BEGIN, FREE, IDLE, LATE_NS, STOP, gaps_of, weigh_one, weights_of
+from multitracer.findings.data_gaps import (
+    BEGIN,
+    FREE,
+    FREE_NS,
+    IDLE,
+    IDLE_NS,
+    LATE_NS,
+    STOP,
+    gaps_of,
+    weigh_one,
+    weights_of,
+)
 from multitracer.findings.finding import Finding
-from multitracer.findings.limited_stretches import Doubt, Limited, finding, limited
+from multitracer.findings.limited_stretches import Doubt, Limited, findings_of, limited
 from multitracer.findings.needs import LIMITS
-from multitracer.findings.observations import MS, Direction, Observations
+from multitracer.findings.observations import MS, Direction, Ints, Observations
 
 KINDS = ("application-limited",)
 NEEDS = (LIMITS,)
@@ -26,39 +37,43 @@ NEEDS = (LIMITS,)
 SURE_SHARE = 0.5
 """At least as much of a finding's time has to be beyond doubt."""
 
+_WHAT = "TCP had nothing more to send"
+
 _NEW = ("new_data", "tcp_retransmitted")
 """Causes of the accounting for what TCP sent and the link carried the first time."""
-
-Ints = npt.NDArray[np.int64]
 
 
 def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each time that the application limited one end; sure as far as nothing was outstanding."""
-    stretches = list(limited(observed, "application", group_rtts=observed.thresholds.group_rtts))
-    if not stretches:
-        return
-    weights = weights_of(observed, stretches)
+    found = limited(observed, "application", group_rtts=observed.thresholds.group_rtts)
+    weights = weights_of(observed, found)
     if observed.cwnd_bytes is not None:
-        _give_room(observed, stretches, weights)
-    for one, (idle, free, late) in zip(stretches, weights.tolist(), strict=True):
-        doubt, idle_s = _doubt(one, idle, free, late), idle / 1e9
-        what = "TCP had nothing more to send"
-        yield finding("application-limited", "sender", one, what, doubt, nothing_outstanding_s=idle_s)
+        _give_room(observed, found, weights)
+    evidence = ({"nothing_outstanding_s": idle_s} for idle_s in (weights[:, IDLE_NS] / 1e9).tolist())
+    return findings_of("application-limited", found, repeat("sender"), repeat(_WHAT), _doubts(found, weights), evidence)
 
 
-def _give_room(observed: Observations, stretches: Sequence[Limited], weights: Ints) -> None:
+def _give_room(observed: Observations, found: Limited, weights: Ints) -> None:
     """Count as free, too, the time in which the windows had room, where the link was idle besides."""
-    gaps: dict[Direction, Ints] = {}
-    for one, weight in zip(stretches, weights, strict=True):
+    gaps: dict[int, Ints] = {}
+    for row, weight in enumerate(weights):
+        one = found.at(row)
         if not _was_idle(observed, one):
             continue
-        if one.direction not in gaps:
-            found = gaps_of(observed, one.direction)
-            room = np.clip(_room_ns(observed, one.direction, found), found[:, BEGIN], found[:, IDLE])
-            found[:, FREE] = np.minimum(found[:, FREE], room)
-            gaps[one.direction] = found
-        found = gaps[one.direction]
-        weigh_one(found, len(found), weight[LATE_NS], one.start_ns, one.stop_ns, weight)
+        end = int(one.end)
+        if end not in gaps:
+            gaps[end] = _roomy_gaps(observed, end)
+        weigh_one(gaps[end], len(gaps[end]), weight[LATE_NS], one.start_ns, one.stop_ns, weight)
+
+
+def _roomy_gaps(observed: Observations, end: int) -> Ints:
+    """The gaps of an end, free where the windows had room."""
+    direction = observed.direction(*divmod(end, 2))
+    assert direction is not None  # it has a round trip
+    gaps = gaps_of(observed, direction)
+    room = np.clip(_room_ns(observed, direction, gaps), gaps[:, BEGIN], gaps[:, IDLE])
+    gaps[:, FREE] = np.minimum(gaps[:, FREE], room)
+    return gaps
 
 
 def _was_idle(observed: Observations, one: Limited) -> bool:
@@ -68,7 +83,8 @@ def _was_idle(observed: Observations, one: Limited) -> bool:
     """
     if observed.accounting is None:
         return True
-    if one.direction != observed.main_direction:
+    main = observed.main_direction
+    if main is None or one.end != 2 * main.connection + main.sender:
         return False
     table = observed.accounting
     start, end = (np.clip(table[name].to_numpy(), one.start_ns, one.stop_ns) for name in ("start_ns", "end_ns"))
@@ -79,19 +95,25 @@ def _was_idle(observed: Observations, one: Limited) -> bool:
     return bool((ends - pauses[np.searchsorted(pauses, begun)] > one.rtt_ns).any())
 
 
-def _doubt(one: Limited, idle: int, free: int, late: int) -> Doubt | None:
-    """What the data outstanding leave in doubt: for so long the sender was idle, or free to send (ns)."""
-    if idle >= SURE_SHARE * one.cost_ns:
-        return None
-    because = (
-        f"for all but {idle / MS:.0f} ms of it data was outstanding, or was not for as short a time as this host is "
-        f"late elsewhere ({late / MS:.0f} ms); for {free / MS:.0f} ms no acknowledgement had "
-        "anything to set off, or the windows had room, so that the application or a late host held data back"
-    )
-    if free >= SURE_SHARE * one.cost_ns:
-        return Doubt("likely", because)
-    because = f"undecided, because {because}; before that a full congestion window or send buffer may have done so"
-    return Doubt("undecided", because)
+def _doubts(found: Limited, weights: Ints) -> Iterator[Doubt | None]:
+    """What the data outstanding leave in doubt: for so long the sender was idle, free to send, or late elsewhere."""
+    sure = weights[:, [IDLE_NS, FREE_NS]] >= SURE_SHARE * found.cost_ns[:, np.newaxis]
+    milliseconds = np.rint(weights / MS).astype(np.int64)
+    for (is_idle, is_free), (idle, free, late) in zip(sure.tolist(), milliseconds.tolist(), strict=True):
+        because = (
+            f"for all but {idle} ms of it data was outstanding, or was not for as short a time as this host is "
+            f"late elsewhere ({late} ms); for {free} ms no acknowledgement had "
+            "anything to set off, or the windows had room, so that the application or a late host held data back"
+        )
+        if is_idle:
+            yield None
+        elif is_free:
+            yield Doubt("likely", because)
+        else:
+            because = (
+                f"undecided, because {because}; before that a full congestion window or send buffer may have done so"
+            )
+            yield Doubt("undecided", because)
 
 
 def _room_ns(observed: Observations, direction: Direction, gaps: Ints) -> Ints:

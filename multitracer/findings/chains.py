@@ -105,6 +105,8 @@ class _Search:
     def _cause(self, number: int) -> int:
         """The finding that set this one off."""
         one = self.found[number]
+        if one.kind in STEPS[0]:
+            return NONE
         if one.kind in RETRANSMISSIONS:
             return self._cause_of_resends(one)
         if one.kind == "competing-recovery":

@@ -5,19 +5,15 @@ In kernels over all rows: a capture may hold a hundred thousand connections.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from multitracer.compute.kernels import kernel
 from multitracer.compute.threads import concurrently, halves
 from multitracer.findings.limited_stretches import Limited
-from multitracer.findings.observations import Direction, Observations
+from multitracer.findings.observations import Direction, Ints, Observations
 from multitracer.model.schema import ACK, FIN, RST
-
-Ints = npt.NDArray[np.int64]
 
 # Columns of an advance: when a number rose above all before it, and to what.
 TIME, NUMBER = range(2)
@@ -81,14 +77,12 @@ def gaps_of(observed: Observations, direction: Direction) -> Ints:
     return gaps
 
 
-def weights_of(observed: Observations, stretches: Sequence[Limited]) -> Ints:
+def weights_of(observed: Observations, found: Limited) -> Ints:
     """What lies in gaps of each stretch, shape (stretches, WEIGHT_FIELDS)."""
-    ends = [(one.direction.connection, one.direction.sender_point, one.direction.sender) for one in stretches]
-    connection, point, sender = np.array(ends, dtype=np.int64).reshape(-1, 3).T
-    order, begin, end = observed.row_ranges(connection, point)
-    start, stop = np.array([(one.start_ns, one.stop_ns) for one in stretches], dtype=np.int64).T
-    weights = np.zeros((len(stretches), WEIGHT_FIELDS), dtype=np.int64)
-    made = Stretches(begin, end, *map(np.ascontiguousarray, (sender, start, stop)))
+    connection, sender = np.divmod(found.end, 2)
+    order, begin, end = observed.row_ranges(connection, observed.by_end.sender_point[found.end])
+    weights = np.zeros((len(begin), WEIGHT_FIELDS), dtype=np.int64)
+    made = Stretches(begin, end, *map(np.ascontiguousarray, (sender, found.start_ns, found.stop_ns)))
 
     def weigh_part(part: slice) -> None:
         mine = Stretches(*(column[part] for column in made))

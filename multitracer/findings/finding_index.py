@@ -29,18 +29,27 @@ class FindingIndex:
 
     def __init__(self, found: Sequence[Finding]) -> None:
         self._found = found
-        self._numbers: dict[tuple[str, int], list[int]] = {}
+        self._of_kind: dict[str, list[int]] = {}
+        self._by_connection: dict[str, dict[int, list[int]]] = {}
         self._sorted: dict[tuple[tuple[str, ...], int], _Sorted] = {}
         for number, one in enumerate(found):
             if one.verdict != "undecided":
-                for connection in {NONE, one.connection}:
-                    self._numbers.setdefault((one.kind, connection), []).append(number)
-                if one.connection == NONE:
-                    self._numbers.setdefault((one.kind, -2), []).append(number)
+                self._of_kind.setdefault(one.kind, []).append(number)
 
     def of_kind(self, kind: str) -> list[int]:
         """All findings of a kind."""
-        return self._numbers.get((kind, NONE), [])
+        return self._of_kind.get(kind, [])
+
+    def about(self, kind: str, connection: int) -> list[int]:
+        """The findings of a kind about a connection, then those about none; all if that is NONE."""
+        if connection == NONE:
+            return self.of_kind(kind)
+        if kind not in self._by_connection:
+            numbers = self._by_connection[kind] = {}
+            for number in self.of_kind(kind):
+                numbers.setdefault(self._found[number].connection, []).append(number)
+        numbers = self._by_connection[kind]
+        return [*numbers.get(connection, ()), *numbers.get(NONE, ())]
 
     def latest(self, kinds: Iterable[str], one: Finding, begun_by: int, not_over_at: int) -> int:
         """The finding that began last, up to `begun_by`, and did not end before `not_over_at`; times in ns."""
@@ -80,8 +89,7 @@ class FindingIndex:
     def _in_order(self, kinds: tuple[str, ...], connection: int) -> _Sorted:
         key = kinds, connection
         if key not in self._sorted:
-            about = (NONE,) if connection == NONE else (connection, -2)
-            numbers = [number for kind in kinds for one in about for number in self._numbers.get((kind, one), ())]
+            numbers = [number for kind in kinds for number in self.about(kind, connection)]
             numbers.sort(key=lambda number: self._found[number].start_ns)
             columns = (
                 np.array([getattr(self._found[number], name) for number in numbers], dtype=np.int64)

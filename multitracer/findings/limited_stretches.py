@@ -2,65 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from itertools import repeat
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from multitracer.compute.arrays import rows_with
 from multitracer.findings.finding import Finding
-from multitracer.findings.observations import MS, Direction, Observations
+from multitracer.findings.observations import MS, Ints, Observations
 from multitracer.model.limits import LIMITS
 from multitracer.model.schema import MARKS
 
 
 class Limited(NamedTuple):
-    """A time in which one cause limited one end again and again, with gaps of about a round trip at most."""
+    """Times in which one cause limited one end again and again, with gaps of about a round trip at most.
 
-    direction: Direction
-    start_ns: int
-    stop_ns: int
-    cost_ns: int
+    Arrays, an element each, by end and time: a capture may hold a hundred thousand.
+    """
+
+    end: Ints
+    """2 * connection + sender."""
+    start_ns: Ints
+    stop_ns: Ints
+    cost_ns: Ints
     """How long the cause applied."""
-    rtt_ns: int
-    pieces: int
-    hole: bool
+    rtt_ns: Ints
+    pieces: Ints
+    hole: npt.NDArray[np.bool_]
     """The capture lost records that this might rest on."""
 
+    def at(self, rows: Any) -> Limited:
+        """Those of these rows."""
+        return Limited(*(column[rows] for column in self))
 
-def limited(observed: Observations, cause: str, *, group_rtts: float) -> Iterator[Limited]:
+
+def limited(observed: Observations, cause: str, *, group_rtts: float) -> Limited:
     """The stretches of a cause, of every end with a known round trip; gaps up to `group_rtts` do not divide them."""
     assert observed.limits is not None  # by NEEDS
-    found, unseen = observed.limits.stretches, _unseen(observed)
-    rtt_of = {2 * one.connection + one.sender: one.least_rtt_ns for one in observed.directions}
-    mine = np.flatnonzero(found.cause == LIMITS.index(cause))
-    if not len(mine):
-        return
+    found = observed.limits.stretches
+    mine = np.flatnonzero((found.cause == LIMITS.index(cause)) & (observed.by_end.least_rtt_ns[found.end] > 0))
     end, start, stop = found.end[mine], found.start_ns[mine], found.stop_ns[mine]
-    rtt = np.array([rtt_of.get(one, 0) for one in end.tolist()], dtype=np.int64)
+    rtt = observed.by_end.least_rtt_ns[end]
     cut = np.ones(len(mine), dtype=np.bool_)
     cut[1:] = (end[1:] != end[:-1]) | (start[1:] - stop[:-1] > group_rtts * rtt[1:])
     first = np.flatnonzero(cut)
-    last = np.append(first[1:], len(mine)) - 1
+    last = np.append(first, len(mine))[1:] - 1
     cost = np.add.reduceat(stop - start, first)
-    columns = (end[first], start[first], stop[last], cost, rtt[first], last - first + 1)
-    for number, begin, finish, spent, trip, pieces in zip(*(column.tolist() for column in columns), strict=True):
-        direction = observed.direction(*divmod(number, 2))
-        if direction is not None and trip > 0:
-            hole = number in unseen and any(begin <= time <= finish + trip for time in unseen[number])
-            # A record that is missing moves an end of a stretch by up to a round trip.
-            hole = hole or (spent <= 2 * trip and observed.incomplete(direction))
-            yield Limited(direction, begin, finish, spent, trip, pieces, hole)
+    whole = Limited(end[first], start[first], stop[last], cost, rtt[first], last - first + 1, first < 0)
+    # A record that is missing moves an end of a stretch by up to a round trip.
+    short = (whole.cost_ns <= 2 * whole.rtt_ns) & incomplete(observed, whole.end)
+    return whole._replace(hole=short | _holds_unseen(observed, whole))
 
 
-def _unseen(observed: Observations) -> dict[int, list[int]]:
-    """When each end was sent acknowledgements of data that the capture beside it lacks."""
+def incomplete(observed: Observations, ends: Ints) -> npt.NDArray[np.bool_]:
+    """Beside which of these ends, or their peers, a capture lost records."""
+    if not any(observed.lost_records):
+        return np.zeros(len(ends), dtype=np.bool_)
+    directions = (observed.direction(*divmod(end, 2)) for end in ends.tolist())
+    return np.array([one is not None and observed.incomplete(one) for one in directions], dtype=np.bool_)
+
+
+def _holds_unseen(observed: Observations, whole: Limited) -> npt.NDArray[np.bool_]:
+    """Up to a round trip after which stretches their end was sent an acknowledgement of data that its capture lacks."""
     marked = rows_with(observed.column("marks"), MARKS["acks_unseen"])
-    connection, sender, time = (observed.column(name)[marked] for name in ("connection", "sender", "time_ns"))
-    found: dict[int, list[int]] = {}
-    for end, when in zip((2 * connection.astype(np.int64) + 1 - sender).tolist(), time.tolist(), strict=True):
-        found.setdefault(end, []).append(when)
-    return found
+    connection, sender, time = (
+        observed.column(name)[marked].astype(np.int64) for name in ("connection", "sender", "time_ns")
+    )
+    told, holds = 2 * connection + 1 - sender, np.zeros(len(whole.end), dtype=np.bool_)
+    order = np.lexsort((time, told))
+    told, time = told[order], time[order]
+    for end in np.intersect1d(told, whole.end).tolist():
+        mine = slice(*np.searchsorted(whole.end, [end, end + 1]))
+        when = time[slice(*np.searchsorted(told, [end, end + 1]))]
+        over = whole.stop_ns[mine] + whole.rtt_ns[mine]
+        holds[mine] = np.searchsorted(when, whole.start_ns[mine]) < np.searchsorted(when, over, side="right")
+    return holds
 
 
 class Doubt(NamedTuple):
@@ -70,19 +88,33 @@ class Doubt(NamedTuple):
     because: str
 
 
-def finding(kind: str, layer: str, one: Limited, what: str, doubt: Doubt | None = None, **evidence: float) -> Finding:
-    """A finding of a kind; `what` says what was seen. Undecided where the capture lost records there."""
-    seconds = one.cost_ns / 1e9
-    times = f"in {one.pieces} stretches " if one.pieces > 1 else ""
-    because = f"{what}: {times}it cost {seconds:.2f} s ({one.cost_ns / one.rtt_ns:.1f} round trips)"
-    doubt = _RECORDS_LOST if one.hole else doubt
-    if doubt:
-        because = f"{doubt.because}; it looks as if {because}"
-    connection, sender = one.direction.connection, ("client", "server")[one.direction.sender]
-    return Finding(
-        kind, layer, connection, one.start_ns, one.stop_ns, doubt.verdict if doubt else "confirmed", because,
-        {"limited_s": seconds, "count": one.pieces, "round_trip_ms": one.rtt_ns / MS, "sender": sender, **evidence},
-    )  # fmt: skip
-
-
+_SENDERS = ("client", "server")
 _RECORDS_LOST = Doubt("undecided", "undecided, because the capture lost records here")
+
+
+def findings_of(
+    kind: str, found: Limited, layers: Iterable[str], whats: Iterable[str],
+    doubts: Iterable[Doubt | None] = repeat(None), evidence: Iterable[dict[str, float]] = repeat({}),
+) -> Iterator[Finding]:  # fmt: skip
+    """A finding of a kind for each stretch; `whats` say what was seen. Undecided where the capture lost records."""
+    connection, sender = np.divmod(found.end, 2)
+    seconds, trips, rtt_ms = found.cost_ns / 1e9, found.cost_ns / found.rtt_ns, found.rtt_ns / MS
+    columns = connection, sender, found.start_ns, found.stop_ns, found.pieces, seconds, trips, rtt_ms, found.hole
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for row, layer, what, doubt, more in zip(rows, layers, whats, doubts, evidence, strict=False):
+        number, end, start, stop, pieces, cost_s, cost_trips, trip_ms, hole = row
+        verdict, because = _said(f"{what}: {_cost(pieces, cost_s, cost_trips)}", _RECORDS_LOST if hole else doubt)
+        yield Finding(
+            kind, layer, number, start, stop, verdict, because,
+            {"limited_s": cost_s, "count": pieces, "round_trip_ms": trip_ms, "sender": _SENDERS[end], **more},
+        )  # fmt: skip
+
+
+def _cost(pieces: int, seconds: float, trips: float) -> str:
+    times = f"in {pieces} stretches " if pieces > 1 else ""
+    return f"{times}it cost {seconds:.2f} s ({trips:.1f} round trips)"
+
+
+def _said(because: str, doubt: Doubt | None) -> tuple[str, str]:
+    """The verdict, and the sentence that says why."""
+    return (doubt.verdict, f"{doubt.because}; it looks as if {because}") if doubt else ("confirmed", because)

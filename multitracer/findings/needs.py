@@ -55,7 +55,7 @@ ROUND_TRIPS_OUTSIDE_WINDOW = Need(ROUND_TRIPS.input, lambda observed: observed.u
 
 BOTH_ENDS = Need(
     "packet captures of the same transfer at both ends",
-    lambda observed: any(one.sender_point >= 0 and one.receiver_point >= 0 for one in observed.directions),
+    lambda observed: bool(observed.captured_at_both_ends),
 )
 
 FRAMES = Need("a log of the link's frames", lambda observed: observed.frames is not None)

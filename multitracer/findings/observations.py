@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MS = 1_000_000
 
+Ints = npt.NDArray[np.int64]
+
 
 class Direction(NamedTuple):
     """One sender of one connection, and the points that captured its segments leaving and arriving (-1: none)."""
@@ -34,6 +36,15 @@ class Direction(NamedTuple):
     """None where it was not measured."""
     data_bytes: int = 0
     """How many octets it sent, each counted once."""
+
+
+class ByEnd(NamedTuple):
+    """Of each end, numbered 2 * connection + sender, what its direction says; arrays."""
+
+    sender_point: Ints
+    """-1: none."""
+    least_rtt_ns: Ints
+    """0: unknown."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +150,16 @@ class Observations:
     @cached_property
     def _by_end(self) -> dict[tuple[int, int], Direction]:
         return {(direction.connection, direction.sender): direction for direction in self.directions}
+
+    @cached_property
+    def by_end(self) -> ByEnd:
+        """What the directions say, for detectors that look at all of them."""
+        found, count = self.directions, len(self.directions)
+        end = np.fromiter((2 * one.connection + one.sender for one in found), np.int64, count)
+        made = ByEnd(np.full(2 * len(self.connections), -1), np.zeros(2 * len(self.connections), dtype=np.int64))
+        made.sender_point[end] = np.fromiter((one.sender_point for one in found), np.int64, count)
+        made.least_rtt_ns[end] = np.fromiter((one.least_rtt_ns for one in found), np.int64, count)
+        return made
 
     def direction(self, connection: int, sender: int) -> Direction | None:
         """The direction of what one end of a connection sent, None where nothing of it was captured."""

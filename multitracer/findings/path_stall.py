@@ -7,46 +7,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+import numpy.typing as npt
+
 from multitracer.findings.finding import Finding
-from multitracer.findings.limited_stretches import Limited, finding, limited
+from multitracer.findings.limited_stretches import Limited, findings_of, incomplete, limited
 from multitracer.findings.needs import LIMITS
 from multitracer.findings.observations import Observations
 
 KINDS = ("path-stall",)
 NEEDS = (LIMITS,)
 
+_IN_FLIGHT = "data was in flight, nothing of it had to be resent, and "
+_WHATS = _IN_FLIGHT + "nothing arrived at the receiver", _IN_FLIGHT + "nothing was acknowledged"
+"""What was seen, by the receiver's capture and by acknowledgements."""
+
 
 def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each stretch in which a path stood still that no log describes."""
     assert observed.limits is not None  # by NEEDS
-    logged = _logged(observed)
-    for one in limited(observed, "path_stall", group_rtts=0):
-        direction = one.direction
-        if _described(observed, one, logged) or one.cost_ns <= observed.thresholds.stall_rtts * one.rtt_ns:
-            continue
-        seen = bool(observed.limits.by_arrivals[2 * direction.connection + direction.sender])
-        what = "nothing arrived at the receiver" if seen else "nothing was acknowledged"
-        layer = "path" if seen and observed.frames is None else "unknown"
-        yield finding(
-            "path-stall", layer, one._replace(hole=one.hole or observed.incomplete(direction)),
-            f"data was in flight, nothing of it had to be resent, and {what}",
-        )  # fmt: skip
+    found = limited(observed, "path_stall", group_rtts=0)
+    found = found.at((found.cost_ns > observed.thresholds.stall_rtts * found.rtt_ns) & ~_described(observed, found))
+    found = found._replace(hole=found.hole | incomplete(observed, found.end))
+    seen = observed.limits.by_arrivals[found.end]
+    layers = np.where(seen & (observed.frames is None), "path", "unknown")
+    return findings_of("path-stall", found, layers.tolist(), np.where(seen, *_WHATS).tolist())
 
 
-def _logged(observed: Observations) -> set[tuple[int, str]]:
-    """(Connection, "ip:port") of the senders whose segments are found in the link's log."""
-    table = observed.segment_frames
-    if table is None or not len(table):
-        return set()
+def _described(observed: Observations, found: Limited) -> npt.NDArray[np.bool_]:
+    """Of which stretches a link's log says what happened then to what the end sent."""
+    frames, table = observed.frames, observed.segment_frames
+    if frames is None or table is None or not len(table):
+        return np.zeros(len(found.end), dtype=np.bool_)
     own = table[["connection", "sender"]].drop_duplicates()
-    return {(int(connection), str(sender)) for connection, sender in own.itertuples(index=False)}
-
-
-def _described(observed: Observations, one: Limited, logged: set[tuple[int, str]]) -> bool:
-    """Whether a link's log says what happened then to what this end sent."""
-    connection = one.direction.connection
-    name = observed.connections[("client", "server")[one.direction.sender]].iat[connection]
-    frames = observed.frames
-    if frames is None or (connection, str(name)) not in logged:
-        return False
-    return bool(frames["time_ns"].min() < one.stop_ns and frames["time_ns"].max() > one.start_ns)
+    logged = {(int(connection), str(sender)) for connection, sender in own.itertuples(index=False)}
+    names = [observed.connections[name].tolist() for name in ("client", "server")]
+    ends = [(end // 2, str(names[end % 2][end // 2])) in logged for end in found.end.tolist()]
+    return np.array(ends, dtype=np.bool_) & (
+        (frames["time_ns"].min() < found.stop_ns) & (frames["time_ns"].max() > found.start_ns)
+    )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import repeat
 
 from multitracer.findings.finding import Finding
-from multitracer.findings.limited_stretches import finding, limited
+from multitracer.findings.limited_stretches import findings_of, limited
 from multitracer.findings.needs import LIMITS
 from multitracer.findings.observations import Observations
 
@@ -17,5 +18,5 @@ _WHAT = "the next segment did not fit the window that the receiver advertised, a
 
 def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each time that the receiver's window limited one end."""
-    for one in limited(observed, "receiver_window", group_rtts=observed.thresholds.group_rtts):
-        yield finding("receiver-window-limited", "receiver", one, _WHAT)
+    found = limited(observed, "receiver_window", group_rtts=observed.thresholds.group_rtts)
+    return findings_of("receiver-window-limited", found, repeat("receiver"), repeat(_WHAT))

@@ -40,6 +40,11 @@ class Ends:
     kernel_clocks: npt.NDArray[np.float64]
     """The kernel's own clocks of each end where a log has them, columns as in multitracer.tcp.kernel_clocks."""
 
+    @cached_property
+    def columns(self) -> dict[str, npt.NDArray[Any]]:
+        """The columns of `measures` as arrays."""
+        return {name: column.to_numpy() for name, column in self.measures.items()}
+
     def counts(self, name: str) -> Ints:
         """A column of counts of `measures`, shape (connections, 2); 0 where nothing was seen."""
         seen, counts = self.row >= 0, np.zeros(len(self.row), dtype=np.int64)

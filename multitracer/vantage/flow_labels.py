@@ -105,6 +105,8 @@ def _with_rivals(families: Families, sent: Ints) -> Bools:
 
 
 def _families(flows: pd.DataFrame) -> Families | None:
+    if not any(flows["tunnel"].tolist()):  # only tunnels tell flows of the same ends apart
+        return None
     ends = (flows[name].tolist() for name in ("address_a", "port_a", "address_b", "port_b"))
     by_ends: dict[tuple[Any, ...], list[int]] = {}
     turned = np.zeros(len(flows), dtype=np.bool_)

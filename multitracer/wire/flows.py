@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from multitracer.compute.kernels import inlined, kernel
 from multitracer.wire.octets import big16, big32, hash_pair
 
-# Columns of `known`, one row per flow: the offset of the IP header of its first packet, and that packet's
-# source and destination as numbers, and the label of its tunnels. The ends are exact for IPv4; for IPv6 they hold a
-# hash of the address, and the last four columns the addresses, in halves.
-FIRST, END_A, END_B, LABEL, ADDRESSES = range(5)
+# Columns of `Known.ends`.
+FIRST, END_A, END_B, LABEL, COLUMNS = range(5)
 _HALVES = 4
-COLUMNS = ADDRESSES + _HALVES
 _START = 1 << 12
 NO_FLOW = -1
 _EXACT = 1 << 48
@@ -31,42 +28,62 @@ _TAG_AT = 32
 _TAG_FROM = 31
 
 
+class Known(NamedTuple):
+    """What is known of the flows, by the first packet of each; a table of two, so that IPv4 needs less of the cache.
+
+    `ends` has the offset of its IP header, its source and destination as numbers, and the label of its tunnels: the
+    ends are exact for IPv4, for IPv6 they hold a hash of the address. `addresses` has those of IPv6, in halves.
+    """
+
+    ends: Any
+    addresses: Any
+
+
+def room_for(flows: int) -> Known:
+    """Room for what is known of so many flows."""
+    return Known(np.empty((flows, COLUMNS), dtype=np.int64), np.empty((flows, _HALVES), dtype=np.int64))
+
+
 class Flows:
     """The flows of one capture, numbered in order of appearance, in an open-addressing hash table that grows.
 
-    `table` has shape (slots,), int64, slots a power of two; `known` has shape (slots / 4, COLUMNS), int64. They need no
-    octets of a flow's packets: the capture may be read in pieces.
+    `table` has shape (slots,), int64, slots a power of two; `known` has room for slots / 4 flows. They need no octets
+    of a flow's packets: the capture may be read in pieces.
     """
 
     def __init__(self) -> None:
         self.count = 0
         self.table = np.full(_START, EMPTY, dtype=np.int64)
-        self.known = np.empty((_START // 4, COLUMNS), dtype=np.int64)
+        self.known = room_for(_START // 4)
 
     @property
     def full(self) -> bool:
         """Whether the table must grow before the next batch, in which every packet may begin a new flow."""
-        return self.count + BATCH > len(self.known)
+        return self.count + BATCH > len(self.known.ends)
 
     def since(self, before: int) -> tuple[Any, Any]:
         """Of the flows after the first `before`: offset of the first packet's IP header, label of the tunnels or 0."""
-        new = self.known[before : self.count]
+        new = self.known.ends[before : self.count]
         return new[:, FIRST].copy(), new[:, LABEL].copy()
 
     def copy(self) -> Flows:
         """The same flows, to which another part of the capture adds its own."""
         made = Flows()
-        made.count, made.table, made.known = self.count, self.table.copy(), np.empty_like(self.known)
-        made.known[: self.count] = self.known[: self.count]
+        made.count, made.table, made.known = self.count, self.table.copy(), self._moved(len(self.known.ends))
         return made
 
     def grow(self) -> None:
         """Make room for four times as many flows."""
         self.table = np.full(4 * len(self.table), EMPTY, dtype=np.int64)
-        larger = np.empty((len(self.table) // 4, COLUMNS), dtype=np.int64)
-        larger[: self.count] = self.known[: self.count]
-        self.known = larger
+        self.known = self._moved(len(self.table) // 4)
         rehash(self.known, self.count, self.table)
+
+    def _moved(self, size: int) -> Known:
+        """What is known, with room for `size` flows."""
+        moved = room_for(size)
+        for new, old in zip(moved, self.known, strict=True):
+            new[: self.count] = old[: self.count]
+        return moved
 
     def merge(self, other: Flows, common: int = 0) -> Any:
         """Add the flows of another part of the capture, of which both have the first `common` ones.
@@ -109,7 +126,7 @@ def same_addresses(known: Any, one: int, other: int, turned: int) -> bool:
     """Whether two rows have the same IPv6 addresses; with `turned` 2, source and destination exchanged."""
     same = True
     for half in range(_HALVES):
-        same = same and known[one, ADDRESSES + half] == known[other, ADDRESSES + (half ^ turned)]
+        same = same and known.addresses[one, half] == known.addresses[other, half ^ turned]
     return same
 
 
@@ -133,10 +150,10 @@ def look_up_batch(source: Any, destination: Any, label: Any, table: Any, known: 
         found[index] = table[flow_hash(source[index], destination[index], label[index]) & (len(table) - 1)]
     for index in range(len(found)):
         number = found[index] & _NUMBER if found[index] != EMPTY else 0
-        one, other = known[number, END_A], known[number, END_B]
+        one, other = known.ends[number, END_A], known.ends[number, END_B]
         forward = one == source[index] and other == destination[index]
         reverse = one == destination[index] and other == source[index]
-        alike = (forward or reverse) and known[number, LABEL] == label[index]
+        alike = (forward or reverse) and known.ends[number, LABEL] == label[index]
         certain = alike and found[index] != EMPTY and source[index] < _EXACT
         found[index] = 2 * number + (not forward) if certain else NO_FLOW
 
@@ -148,23 +165,25 @@ def find_flow(data: Any, ip: int, tcp: int, label: int, table: Any, known: Any, 
     The packet's row is written into `known` in any case, behind those of the flows.
     """
     source, destination = ends_of(data, ip, tcp)
-    known[flows, FIRST], known[flows, END_A], known[flows, END_B], known[flows, LABEL] = ip, source, destination, label
+    ends = known.ends
+    ends[flows, FIRST], ends[flows, END_A], ends[flows, END_B], ends[flows, LABEL] = ip, source, destination, label
     if source >= _EXACT:
         for half in range(_HALVES):
-            known[flows, ADDRESSES + half] = half_address(data, ip + 8 + 8 * half)
+            known.addresses[flows, half] = half_address(data, ip + 8 + 8 * half)
     return enter_flow(table, known, flows)
 
 
 @kernel
 def enter_flow(table: Any, known: Any, flows: int) -> int:
     """2 * flow number + direction of the packet in row `flows` of `known`; the row is a new flow's if there is none."""
-    source, destination, label = known[flows, END_A], known[flows, END_B], known[flows, LABEL]
+    ends = known.ends
+    source, destination, label = ends[flows, END_A], ends[flows, END_B], ends[flows, LABEL]
     exact, key = source < _EXACT, flow_hash(source, destination, label)
     slot, tag = key & (len(table) - 1), tag_of(key)
     while table[slot] != EMPTY:
         number = table[slot] & _NUMBER
-        if table[slot] >> _TAG_AT == tag and known[number, LABEL] == label:
-            one, other = known[number, END_A], known[number, END_B]
+        if table[slot] >> _TAG_AT == tag and ends[number, LABEL] == label:
+            one, other = ends[number, END_A], ends[number, END_B]
             if one == source and other == destination and (exact or same_addresses(known, flows, number, 0)):
                 return int(2 * number)
             if one == destination and other == source and (exact or same_addresses(known, flows, number, 2)):
@@ -184,7 +203,7 @@ def tag_of(key: int) -> int:
 def rehash(known: Any, flows: int, table: Any) -> None:
     """Enter all flows into an empty table."""
     for flow in range(flows):
-        key = flow_hash(known[flow, END_A], known[flow, END_B], known[flow, LABEL])
+        key = flow_hash(known.ends[flow, END_A], known.ends[flow, END_B], known.ends[flow, LABEL])
         slot = key & (len(table) - 1)
         while table[slot] != EMPTY:
             slot = (slot + 1) & (len(table) - 1)
@@ -198,10 +217,12 @@ def merge_flows(others: Any, start: int, found: Any, table: Any, known: Any, flo
     Stops early when `known` is full; call again from that row after growing.
     """
     for row in range(start, len(found)):
-        if flows == len(known):
+        if flows == len(known.ends):
             return row, flows
         for column in range(COLUMNS):
-            known[flows, column] = others[row, column]
+            known.ends[flows, column] = others.ends[row, column]
+        for half in range(_HALVES):
+            known.addresses[flows, half] = others.addresses[row, half]
         found[row] = enter_flow(table, known, flows)
         flows = max(flows, found[row] // 2 + 1)
     return len(found), flows

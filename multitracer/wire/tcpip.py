@@ -269,7 +269,7 @@ def decode_rows(
     row, packet, flows = state[_ROW], state[_PACKET], state[_FLOW]
     while row < len(offset):
         full = state[_BLOCK] + _MOST_BLOCKS * BATCH > len(sack) or state[_SYN] + BATCH > len(syn)
-        if full or flows + BATCH > len(known):
+        if full or flows + BATCH > len(known.ends):
             break
         count = min(BATCH, len(offset) - row)
         read_headers(data, records, kinds, row, count, batch)

@@ -72,7 +72,7 @@ class Envelopes:
 
     def open(self, records: Records, status: Any) -> Unwrapped | None:
         """The IP packets in a piece's records; notes in `status` what became of each record, as far as it is known."""
-        rows = np.flatnonzero(np.isin(status, (layers.UNKNOWN, layers.FRAGMENT)))
+        rows = np.flatnonzero((status == layers.UNKNOWN) | (status == layers.FRAGMENT))
         if not len(rows):
             return None
         status[status == layers.UNKNOWN] = layers.OTHER

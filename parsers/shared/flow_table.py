@@ -41,6 +41,8 @@ class FlowEnds:
         `first` has the offset in `data` of the IP header of each flow's first packet, `label` 0 for flows that are
         in no tunnel.
         """
+        if not len(first):  # as in most pieces of a capture with few flows
+            return
         before = len(self.ends)
         self.ends += _ends(data, first)
         for at, tunnel in self._tunnels(first, label, tunnels_of).items():

@@ -49,6 +49,13 @@ def test_unknown_values_are_none_and_known_ones_pythons_own() -> None:
     assert lines(tree)[1:] == [b'{"s":null,"in":{"n":null}}', b'{"s":null,"in":{"n":3}}']
 
 
+def test_values_that_are_equal_but_written_differently_stay_apart() -> None:
+    """A column of one value throughout is written from that value alone: -0.0 is not 0.0, and 1 is not true."""
+    tree = {"n": np.array([0.0, -0.0]), "o": np.array([1, True], dtype=object), "nan": np.array([np.nan, np.nan])}
+    assert lines(tree) == [b'{"n":0.0,"o":1,"nan":null}', b'{"n":-0.0,"o":true,"nan":null}']
+    assert lines({"same": np.array([7, 7])}) == [b'{"same":7}', b'{"same":7}']
+
+
 def test_items_do_not_share_values() -> None:
     """Changing one item changes no other."""
     first, second = dicts({"in": {"n": np.array([1, 2])}})

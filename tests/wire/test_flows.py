@@ -82,7 +82,7 @@ def test_flows_keep_their_numbers_while_the_table_grows(mapped: object) -> None:
 
 def test_flows_that_collide_keep_their_own_numbers() -> None:
     """In a table of eight slots, flows that collide keep their own numbers."""
-    table, known = np.full(8, wire.EMPTY, dtype=np.int64), np.zeros((8, 4), dtype=np.int64)
+    table, known = np.full(8, wire.EMPTY, dtype=np.int64), wire.room_for(8)
     packets = [packet(("10.0.0.1", port, "10.0.0.2", 80)) for port in range(1, 8)]
     for _ in range(2):
         numbers = [wire.find_flow(octets(one), 0, 20, 0, table, known, number) for number, one in enumerate(packets)]
