@@ -279,7 +279,7 @@ class _LinkMatcher:
 
         If the log has none, the time at which that capture saw the packet; -1 unknown.
         """
-        by_log = self.delivered[number]
+        by_log = max(self.delivered[number], NONE)
         paths = self.candidates.paths
         if segment < 0 or paths.arrived[segment] not in (INTACT, LOST):
             return by_log

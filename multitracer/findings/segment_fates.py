@@ -13,6 +13,7 @@ import numpy as np
 
 from multitracer.compute.arrays import with_columns
 from multitracer.correlation import queue_fates
+from multitracer.correlation.delivery import SPOILT
 from multitracer.findings.link_losses import deliveries
 from multitracer.findings.link_reset import known_to_have_come, repeated_until
 from multitracer.findings.observations import Observations
@@ -33,7 +34,6 @@ from multitracer.tcp.copy_fates import (
 if TYPE_CHECKING:
     import pandas as pd
 
-_SPOILT = -2
 _NONE = -1
 
 
@@ -112,18 +112,27 @@ class _Links:
         return self.segment[np.isin(self.fate, (DROPPED, FLUSHED, LOST)) & (self.arrived < 0)]
 
     def _follow(self, link: int, on_air: Any) -> None:
-        """What became of the packets that one link had on the air."""
+        """What became of the packets that one link had on the air.
+
+        A log of its far end alone does not show what is missing before them, and so not that they were delivered.
+        """
+        if not self._sender_logged(link):
+            return
         logged_ns = self.carried["logged_ns"].to_numpy()[on_air]
         if not (logged_ns >= 0).any():
             self._flushed_by_resets(link, on_air[self.arrived[on_air] == 0])
             return
         self.fate[on_air[logged_ns >= 0]] = DELIVERED
-        self.fate[on_air[logged_ns == _SPOILT]] = LOST
+        self.fate[on_air[logged_ns == SPOILT]] = LOST
         never = self._never_whole(link, on_air[logged_ns == _NONE])
         if self._repeats_nothing(link):
             self.fate[never] = LOST
         else:
             self.fate[never[self._given_up_later(link, never)]] = FLUSHED
+
+    def _sender_logged(self, link: int) -> bool:
+        frames = self.observed.frames
+        return frames is not None and bool((frames["sent"] & (frames["link"] == link)).any())
 
     def _never_whole(self, link: int, rows: Any) -> Any:
         """Of the packets that the far end's log lacks, those that it certainly never had whole."""
@@ -198,7 +207,7 @@ def _forget_unlogged(observed: Observations, links: _Links | None, fates: Any) -
     logged = observed.links is not None and not all(map(observed.monitored, range(len(observed.links))))
     if logged and observed.frames is not None:
         rows = np.flatnonzero(fates == LOST)
-        known = observed.arrival[rows] >= 0
+        known = (observed.arrival[rows] >= 0) | (observed.column("checksum_ok")[rows] == 0)
         if links is not None:
             known |= np.isin(rows, links.segment)
         fates[rows[~known]] = UNKNOWN

@@ -28,6 +28,7 @@ NO_DATA = -1
 NO_VERDICT, YES, NO, UNDECIDED = -1, 0, 1, 2
 """Whether a copy was a needless resend; no verdict of what was not recognised as a resend."""
 _LEFT_OUT = MARKS["captured_twice"] | MARKS["stale"]
+_LEAST, _MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 _AGAIN = MARKS["retransmission"] | MARKS["window_probe"]
 
 
@@ -208,6 +209,8 @@ def note_fates(first: int, columns: Columns, ends: Ends, again: Ranges, fates: A
     These are written to `overlapping` as their rows, counted from `first`; returns how many they are.
     """
     count, near = 0, 0
+    # Of which end, from where and up to where nothing was sent again: most rows follow one another there.
+    clear_end, clear_from, clear_to = np.int64(-1), np.int64(0), np.int64(0)
     for at in range(len(fates)):
         size = np.int64(columns.payload_bytes[at])
         if size <= 0 or columns.connection[at] < 0 or columns.marks[at] & _LEFT_OUT:
@@ -219,11 +222,14 @@ def note_fates(first: int, columns: Columns, ends: Ends, again: Ranges, fates: A
         if not is_seen and not came:
             continue
         start = np.int64(columns.seq[at])
-        begin, count_of_end = again.begins[end], again.begins[end + 1] - again.begins[end]
         touched = False
-        if count_of_end > 0:
-            near = first_above(again.high[begin : begin + count_of_end], count_of_end, start, min(near, count_of_end))
-            touched = near < count_of_end and again.low[begin + near] < start + size
+        if end != clear_end or start < clear_from or start + size > clear_to:
+            begin, ranges = again.begins[end], again.begins[end + 1] - again.begins[end]
+            near = first_above(again.high[begin : begin + ranges], ranges, start, min(near, ranges))
+            clear_end = end
+            clear_from = again.high[begin + near - 1] if near > 0 else _LEAST
+            clear_to = again.low[begin + near] if near < ranges else _MOST
+            touched = start + size > clear_to
         if not is_seen:
             if columns.checksum_ok[at] == 0:
                 fates[at] = LOST
@@ -234,11 +240,11 @@ def note_fates(first: int, columns: Columns, ends: Ends, again: Ranges, fates: A
             count += 1
         else:
             arrived = columns.arrived[at] if ends.far[end] != NOWHERE else -1
-            if arrived == 1 or (arrived < 0 or not ends.whole[end]) and (
-                ends.complete[end] and start + size <= ends.acked[end]
-            ):
+            if arrived == 0 and not ends.whole[end]:
+                arrived = -1
+            if arrived == 1 or (arrived < 0 and ends.complete[end] and start + size <= ends.acked[end]):
                 fates[at] = DELIVERED
-            elif arrived == 0 and ends.whole[end]:
+            elif arrived == 0:
                 fates[at] = LOST
     return count
 
