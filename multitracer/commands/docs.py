@@ -48,7 +48,42 @@ def tables_page() -> str:
         "`analyze` writes these to `DIR/tables/NAME.parquet`, where every column carries its meaning and unit too.\n"
         "`read` and `analyze` give them as pandas DataFrames. What the inputs cannot tell is null.\n"
     )
-    return MADE + intro + "".join(_table(table) for table in SCHEMA.values() if table.written)
+    return MADE + intro + "".join(_table(table) for table in SCHEMA.values() if table.written) + _FATES
+
+
+_FATES = """
+## Fates of segments
+
+`fate` in `segments` says what became of a segment's data. Nothing is guessed: what the recordings do not prove is
+`unknown`. All copies of one packet, at the sender's capture and at the receiver's, have one fate.
+
+| fate | is said where |
+|---|---|
+| `delivered` | the receiver took it, and no log shows that a link repeated a frame of it |
+| `repeated` | the receiver took it, after the link had repeated at least one of the frames with its octets |
+| `needless` | all its octets arrived by an earlier copy; nothing says that it did not arrive itself |
+| `dropped` | the link's log never has it on the air, though what was sent later: a queue in the host dropped it |
+| `flushed` | a reset, a release or a discard (RLC's MRW) took it from the link, or from the queue before |
+| `lost` | it left the link, or none is logged, and did not arrive, came damaged, or was not taken |
+| `unknown` | nothing proves one of these |
+
+What proves them:
+
+- With captures at both ends, what is in the receiver's arrived, what is not did not, but for what that capture lost.
+  What came, and had to be sent again all the same, was not taken (PAWS, no room).
+- With the sender's capture alone, data that was sent once and was acknowledged, or selectively so, was delivered. Of
+  octets that were sent several times, a resend that was needed (`spurious` no) shows that the earlier copies of all its
+  octets were lost, a needless one that an earlier copy arrived. What remains possible for more than one copy is
+  `unknown`, and so is all that a capture with missing records would have to show.
+- With the receiver's capture alone, what it holds has arrived.
+- A log of the link tells where what did not arrive was lost. Which packets were on the air, its sender's log says; that
+  it delivered one, its far end's log; without that, that its peer had acknowledged the frames. A reset has flushed what
+  the link had on the air and never delivered. Of packets that waited in the queue when a reset came it is certain only
+  if the queue held as many before; else it may have dropped them. Packets that were found by their sizes alone prove
+  nothing, nor does what a monitor of the air did not hear.
+
+A record of several segments (segmentation offload) has arrived if all of it has.
+"""
 
 
 def _table(table: Table) -> str:
