@@ -15,6 +15,7 @@ from typing import Any, get_type_hints
 from multitracer.commands.findings_page import causes_drawing, findings_page
 from multitracer.commands.reproduction_page import reproduction_page
 from multitracer.model.schema import SCHEMA, Column, Table
+from multitracer.model.vocabulary import FATES
 from multitracer.parsers import FORMATS
 from multitracer.replay.channels import channel_classes
 from multitracer.replay.channels.generation import GEOMETRY
@@ -48,7 +49,13 @@ def tables_page() -> str:
         "`analyze` writes these to `DIR/tables/NAME.parquet`, where every column carries its meaning and unit too.\n"
         "`read` and `analyze` give them as pandas DataFrames. What the inputs cannot tell is null.\n"
     )
-    return MADE + intro + "".join(_table(table) for table in SCHEMA.values() if table.written) + _FATES
+    return MADE + intro + "".join(_table(table) for table in SCHEMA.values() if table.written) + _fates()
+
+
+def _fates() -> str:
+    """What each fate of a segment means, and what proves it."""
+    rows = "".join(f"| `{name}` | {meaning} |\n" for name, meaning in FATES.items())
+    return f"{_FATES}| fate | is said where |\n|---|---|\n{rows}{_PROOFS}"
 
 
 _FATES = """
@@ -57,16 +64,8 @@ _FATES = """
 `fate` in `segments` says what became of a segment's data. Nothing is guessed: what the recordings do not prove is
 `unknown`. All copies of one packet, at the sender's capture and at the receiver's, have one fate.
 
-| fate | is said where |
-|---|---|
-| `delivered` | the receiver took it, and no log shows that a link repeated a frame of it |
-| `repeated` | the receiver took it, after the link had repeated at least one of the frames with its octets |
-| `needless` | all its octets arrived by an earlier copy; nothing says that it did not arrive itself |
-| `dropped` | the link's log never has it on the air, though what was sent later: a queue in the host dropped it |
-| `flushed` | a reset, a release or a discard (RLC's MRW) took it from the link, or from the queue before |
-| `lost` | it left the link, or none is logged, and did not arrive, came damaged, or was not taken |
-| `unknown` | nothing proves one of these |
-
+"""
+_PROOFS = """
 What proves them:
 
 - With captures at both ends, what is in the receiver's arrived, what is not did not, but for what that capture lost.

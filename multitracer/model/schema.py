@@ -45,9 +45,8 @@ FRAME_TYPES = (
 
 LINK_EVENTS = ("reset", "reset-done", "release", "xoff", "xon", "drop", "lost-context")
 TRIGGERS = ("timeout", "fast", "recovery", "probe", "unknown")
-SPURIOUS = ("yes", "no", "unknown")
-FATES = ("delivered", "dropped", "flushed", "repeated", "lost", "needless", "unknown")
-VERDICTS = ("confirmed", "likely", "undecided")
+FATES = tuple(vocabulary.FATES)
+SPURIOUS, VERDICTS = ("yes", "no", "unknown"), ("confirmed", "likely", "undecided")
 CAUSES = tuple(vocabulary.CAUSES)
 MATCHES = ("payload", "bytes", "time")
 
@@ -449,8 +448,3 @@ def _filled(table: str, column: Column, values: Any, rows: int) -> Any:
         array[:] = list(values)
         return pd.Series(array, dtype=object)
     return np.asarray(values, dtype=column.dtype)
-
-
-def encodable(text: str) -> str:
-    """`text` that can be encoded as UTF-8: undecodable octets of file names (PEP 383) are escaped."""
-    return text.encode("utf-8", "backslashreplace").decode()

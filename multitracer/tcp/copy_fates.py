@@ -210,7 +210,9 @@ def note_fates(first: int, columns: Columns, ends: Ends, again: Ranges, fates: A
     """
     count, near = 0, 0
     # Of which end, from where and up to where nothing was sent again: most rows follow one another there.
-    clear_end, clear_from, clear_to = np.int64(-1), np.int64(0), np.int64(0)
+    clear_end: Any = np.int64(-1)
+    clear_from: Any = np.int64(0)
+    clear_to: Any = np.int64(0)
     for at in range(len(fates)):
         size = np.int64(columns.payload_bytes[at])
         if size <= 0 or columns.connection[at] < 0 or columns.marks[at] & _LEFT_OUT:
@@ -222,7 +224,7 @@ def note_fates(first: int, columns: Columns, ends: Ends, again: Ranges, fates: A
         if not is_seen and not came:
             continue
         start = np.int64(columns.seq[at])
-        touched = False
+        touched: Any = False
         if end != clear_end or start < clear_from or start + size > clear_to:
             begin, ranges = again.begins[end], again.begins[end + 1] - again.begins[end]
             near = first_above(again.high[begin : begin + ranges], ranges, start, min(near, ranges))
@@ -333,7 +335,7 @@ def copy_fate(copies: Copies, at: int, lost: bool, open_: bool, preceded: bool, 
     `lost`: a later resend of no octets but its own was needed; `open_`: a later one may have brought them; `preceded`:
     there is an earlier copy; `alive`: one that may have arrived.
     """
-    verdict = np.int64(copies.verdict[at])
+    verdict: Any = np.int64(copies.verdict[at])
     if verdict == NO_VERDICT and preceded:
         verdict = UNDECIDED
     if copies.gone[at]:
