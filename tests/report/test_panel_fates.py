@@ -61,7 +61,7 @@ def test_without_a_link_only_captures_tell_when_data_arrived(analysis: Analysis)
     none = analysis.tables["segment_frames"].iloc[:0]
     without = replace(analysis, tables={**analysis.tables, "segment_frames": none})
     source = panel_data.connection(without, 0).sources["segments"]
-    assert (source["arrived"] >= 0).any() == (analysis.paths.arrival >= 0).any()
+    assert (source["arrived"] >= 0).any() == (analysis.paths.receiver_point[0, analysis.ends.main[0]] >= 0)
 
 
 def test_a_page_holds_fates_in_a_group_of_their_own(analysis: Analysis) -> None:
