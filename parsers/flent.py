@@ -12,7 +12,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from multitracer.model.errors import InputError
-from multitracer.model.schema import encodable
+from multitracer.model.short_texts import encodable
 from multitracer.parsers.shared.json_values import DamagedError, Value, loaded_elements, value_at
 from multitracer.parsers.shared.lines import FieldError, Losses, nanoseconds
 from multitracer.parsers.shared.tcp_state import StateLog

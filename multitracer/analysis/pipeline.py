@@ -15,7 +15,7 @@ A step returns new values and does not change its arguments; unchanged columns a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -44,6 +44,7 @@ from multitracer.analysis.window import cut_accounts, cut_captures, cut_logs, wi
 from multitracer.analysis.wrong_inputs import check_usable, noted
 from multitracer.findings import Findings
 from multitracer.findings.observations import Direction, Observations
+from multitracer.findings.segment_fates import with_fates
 from multitracer.model.analysis import Analysis, Blame
 from multitracer.model.limits import Limits
 from multitracer.model.options import AnalyzeOptions, Progress
@@ -82,8 +83,11 @@ def analyze(trace: Trace, options: AnalyzeOptions | None = None, progress: Progr
     if options.cuts:
         part, usual_rtt_ns = cut(whole, options, origin_ns, progress), least_rtt_ns(directions(whole.streams))
     progress("looking for findings", 0.9)
-    found = findings.find(observations(part, options, usual_rtt_ns))
+    observed = observations(part, options, usual_rtt_ns)
+    found = findings.find(observed)
     found, blame = blamed(part, found)
+    streams = replace(part.streams, segments=with_fates(observed, part.streams.paths, part.captures.sack))
+    part = replace(part, streams=streams)
     analysis = conclude(trace, part, found, blame, options, origin_ns)
     return anonymize_analysis(analysis) if options.anonymize else analysis
 

@@ -157,7 +157,7 @@ def _end_as_the_worst(failures: Sequence[Failure]) -> None:
 
 def names_of(inputs: tuple[str, ...]) -> list[str]:
     """A unique name for each experiment's directory: that of its file or directory, without file extensions."""
-    from multitracer.model.schema import encodable
+    from multitracer.model.short_texts import encodable
 
     names: list[str] = []
     for path in inputs:

@@ -15,6 +15,7 @@ from typing import Any, get_type_hints
 from multitracer.commands.findings_page import causes_drawing, findings_page
 from multitracer.commands.reproduction_page import reproduction_page
 from multitracer.model.schema import SCHEMA, Column, Table
+from multitracer.model.vocabulary import FATES
 from multitracer.parsers import FORMATS
 from multitracer.replay.channels import channel_classes
 from multitracer.replay.channels.generation import GEOMETRY
@@ -48,7 +49,40 @@ def tables_page() -> str:
         "`analyze` writes these to `DIR/tables/NAME.parquet`, where every column carries its meaning and unit too.\n"
         "`read` and `analyze` give them as pandas DataFrames. What the inputs cannot tell is null.\n"
     )
-    return MADE + intro + "".join(_table(table) for table in SCHEMA.values() if table.written)
+    return MADE + intro + "".join(_table(table) for table in SCHEMA.values() if table.written) + _fates()
+
+
+def _fates() -> str:
+    """What each fate of a segment means, and what proves it."""
+    rows = "".join(f"| `{name}` | {meaning} |\n" for name, meaning in FATES.items())
+    return f"{_FATES}| fate | is said where |\n|---|---|\n{rows}{_PROOFS}"
+
+
+_FATES = """
+## Fates of segments
+
+`fate` in `segments` says what became of a segment's data. Nothing is guessed: what the recordings do not prove is
+`unknown`. All copies of one packet, at the sender's capture and at the receiver's, have one fate.
+
+"""
+_PROOFS = """
+What proves them:
+
+- With captures at both ends, what is in the receiver's arrived, what is not did not, but for what that capture lost.
+  What came, and had to be sent again all the same, was not taken (PAWS, no room).
+- With the sender's capture alone, data that was sent once and was acknowledged, or selectively so, was delivered. Of
+  octets that were sent several times, a resend that was needed (`spurious` no) shows that the earlier copies of all its
+  octets were lost, a needless one that an earlier copy arrived. What remains possible for more than one copy is
+  `unknown`, and so is all that a capture with missing records would have to show.
+- With the receiver's capture alone, what it holds has arrived.
+- A log of the link tells where what did not arrive was lost. Which packets were on the air, its sender's log says; that
+  it delivered one, its far end's log; without that, that its peer had acknowledged the frames. A reset has flushed what
+  the link had on the air and never delivered. Of packets that waited in the queue when a reset came it is certain only
+  if the queue held as many before; else it may have dropped them. Packets that were found by their sizes alone prove
+  nothing, nor does what a monitor of the air did not hear.
+
+A record of several segments (segmentation offload) has arrived if all of it has.
+"""
 
 
 def _table(table: Table) -> str:

@@ -170,8 +170,10 @@ def _in_sequence(packets: Sequence[CarriedPacket], whole: list[int], *, always: 
             epoch, latest, gap = packet.epoch, NEVER, False
         gap = gap or (time == NEVER and not is_exact)
         latest = max(latest, time)
-        if time < 0 or (gap and (always or epoch != last_epoch)):
+        if time == NEVER or (gap and (always or epoch != last_epoch)):
             times.append(NEVER)
+        elif time == SPOILT:
+            times.append(SPOILT)
         else:
             times.append(latest if always else time)
     return times

@@ -143,6 +143,7 @@ class _Row:
     frame_retransmissions: int = NONE
     carried_bytes: int = NONE
     queue_ns: int = NONE
+    logged_ns: int = NONE
 
 
 class _LinkMatcher:
@@ -233,6 +234,7 @@ class _LinkMatcher:
                 first_heard = not (self.monitored and self.repeats[packet.rows[0]])
                 if row.sent_ns >= 0 and self.sender_logged and first_heard and self.fields.error_ns[place] < UNRELATED:
                     row.queue_ns = max(0, row.first_frame_ns - row.sent_ns)
+                row.logged_ns = self.delivered[number]
                 row.delivered_ns = self._delivered_ns(number, row.segment)
                 yield row
         if self.sender_logged and not self.monitored:  # a monitor may not have heard a frame
@@ -277,7 +279,7 @@ class _LinkMatcher:
 
         If the log has none, the time at which that capture saw the packet; -1 unknown.
         """
-        by_log = self.delivered[number]
+        by_log = max(self.delivered[number], NONE)
         paths = self.candidates.paths
         if segment < 0 or paths.arrived[segment] not in (INTACT, LOST):
             return by_log
@@ -372,7 +374,7 @@ def _table(rows: Sequence[_Row], candidates: CandidateSegments, connections: pd.
 
 _COPIED = (
     "link", "seq", "payload_bytes", "sent_ns", "first_frame_ns", "last_frame_ns", "delivered_ns", "frames",
-    "frame_retransmissions", "queue_ns", "segment", "matched_by", "packet_bytes", "carried_bytes",
+    "frame_retransmissions", "queue_ns", "segment", "matched_by", "packet_bytes", "carried_bytes", "logged_ns",
 )  # fmt: skip
 
 

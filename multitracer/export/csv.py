@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from multitracer.model.schema import SCHEMA, Column, encodable
+from multitracer.model.schema import SCHEMA, Column
+from multitracer.model.short_texts import encodable
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -41,10 +41,10 @@ def _cost(observed: Observations, places: Any, link: int, start: int, end: int) 
     cost: dict[str, Any] = {"connection": direction.connection}
     texts = []
     captured = direction.receiver_point >= 0
-    until = _repeated_until(observed, link, start, end) if (start, end) in observed.resets(link) else end
+    until = repeated_until(observed, link, start, end) if (start, end) in observed.resets(link) else end
     lost = (_lost if captured else _undelivered)(observed, direction, link, start, until)
     if lost is not None:
-        lost = lost[_known_to_have_come(observed, link, lost, start) != 1]
+        lost = lost[known_to_have_come(observed, link, lost, start) != 1]
         given_up = _given_up(observed, link, lost, start, end)
         flushed, others = _flushed(observed, places, lost[given_up != PERHAPS], until)
         others = np.concatenate([others, lost[given_up == PERHAPS]])
@@ -79,7 +79,7 @@ def _most_on(observed: Observations, link: int, start: int, end: int) -> Directi
     )  # fmt: skip
 
 
-def _repeated_until(observed: Observations, link: int, start: int, end: int) -> int:
+def repeated_until(observed: Observations, link: int, start: int, end: int) -> int:
     """When the request of a reset was last repeated, or came repeated: until the answer comes, with each SABM.
 
     RLP's entity begins anew with each (24.022 5.2.2.1); RLC's only with the first RESET (25.322 11.4.3).
@@ -106,7 +106,7 @@ def _lost(observed: Observations, direction: Direction, link: int, start: int, e
     came = came[observed.column("time_ns")[observed.arrival[rows[came]]] <= end]
     later = np.arange(len(rows)) > came.max(initial=-1)
     lost, later = rows[observed.arrived[rows] == 0], later[observed.arrived[rows] == 0]
-    kept: Any = lost[later | (_known_to_have_come(observed, link, lost, start) == 0)]
+    kept: Any = lost[later | (known_to_have_come(observed, link, lost, start) == 0)]
     return kept
 
 
@@ -119,7 +119,7 @@ def _undelivered(observed: Observations, direction: Direction, link: int, start:
     if table is None or not (table["delivered_ns"] > end).any():
         return None
     earlier = max((other for other in observed.resets(link) if other[0] < start), default=None)
-    before = np.iinfo(np.int64).min if earlier is None else _repeated_until(observed, link, *earlier)
+    before = np.iinfo(np.int64).min if earlier is None else repeated_until(observed, link, *earlier)
     whole, known = table["delivered_ns"].to_numpy(), last_known_ns(table)
     return np.sort(table["segment"].to_numpy()[(whole < 0) & (before < known) & (known <= end)])
 
@@ -140,7 +140,7 @@ def _carrier(observed: Observations, rows: Any, link: int) -> int:
     return int(table["link"].to_numpy()[mine][0]) if mine.any() else link
 
 
-def _known_to_have_come(observed: Observations, link: int, lost: Any, start: int) -> Any:
+def known_to_have_come(observed: Observations, link: int, lost: Any, start: int) -> Any:
     """Of each of these rows whether the link's sender knew just before a reset that its peer had it: 1, 0, -1 unknown.
 
     What it knew of was lost otherwise. RLP may take an old frame for a new one (N(S) counts modulo 62, in a window of

@@ -45,8 +45,8 @@ FRAME_TYPES = (
 
 LINK_EVENTS = ("reset", "reset-done", "release", "xoff", "xon", "drop", "lost-context")
 TRIGGERS = ("timeout", "fast", "recovery", "probe", "unknown")
-SPURIOUS = ("yes", "no", "unknown")
-VERDICTS = ("confirmed", "likely", "undecided")
+FATES = tuple(vocabulary.FATES)
+SPURIOUS, VERDICTS = ("yes", "no", "unknown"), ("confirmed", "likely", "undecided")
 CAUSES = tuple(vocabulary.CAUSES)
 MATCHES = ("payload", "bytes", "time")
 
@@ -62,6 +62,8 @@ class Column:
     null: Any = None
     private: bool = False
     """Kept in memory only and never written to a file, as payload must not be."""
+    late: bool = False
+    """Added when all else is known: until then a table does not have it."""
 
 
 @dataclass(frozen=True)
@@ -204,6 +206,7 @@ SCHEMA: dict[str, Table] = {
                 C("checksum_ok", "int8", "1 right, 0 wrong", null=-1),
                 C("wire_bytes", "int32", "length of the IP datagram", "bytes"),
                 C("marks", "uint16", "what it was found to be (bits: " + ", ".join(MARKS) + ")"),
+                C("fate", FATES, "what became of its data; null without data, and of what counts with another packet", late=True),
             ),
         ),
         Table(
@@ -340,6 +343,7 @@ SCHEMA: dict[str, Table] = {
                 C("segment", "int64", "row in segments", null=-1, private=True),
                 C("packet_bytes", "int32", "length of the IP datagram", "bytes", null=-1),
                 C("carried_bytes", "int32", "octets of it that the link put on the air", "bytes", null=-1),
+                C("logged_ns", "int64", "when the far end had it whole, by its own log alone; -2: spoilt", "ns", null=-1, private=True),
             ),
         ),
         Table(
@@ -397,7 +401,7 @@ SCHEMA: dict[str, Table] = {
 
 
 def build(name: str, columns: Mapping[str, Any]) -> pd.DataFrame:
-    """A table of the schema from its columns; those not given are null. Arrays are not copied.
+    """A table of the schema from its columns; those not given are null, or left out if late. Arrays are not copied.
 
     Raises ValueError for a column that is not in the schema, a missing column without a null value, or
     columns of different lengths.
@@ -411,7 +415,8 @@ def build(name: str, columns: Mapping[str, Any]) -> pd.DataFrame:
     if len(set(lengths.values())) > 1:
         raise ValueError(f"columns of {name} differ in length: {lengths}")
     rows = next(iter(lengths.values()), 0)
-    built = {column.name: _filled(name, column, columns.get(column.name), rows) for column in table.columns}
+    wanted = (column for column in table.columns if column.name in columns or not column.late)
+    built = {column.name: _filled(name, column, columns.get(column.name), rows) for column in wanted}
     return pd.DataFrame(built, copy=False)
 
 
@@ -423,7 +428,7 @@ def empty(name: str) -> pd.DataFrame:
 @cache
 def _empty(name: str) -> pd.DataFrame:
     """The table that others are copied from: copying takes a tenth of the time of building."""
-    return build(name, {column.name: [] for column in SCHEMA[name].columns})
+    return build(name, {column.name: [] for column in SCHEMA[name].columns if not column.late})
 
 
 def _filled(table: str, column: Column, values: Any, rows: int) -> Any:
@@ -443,8 +448,3 @@ def _filled(table: str, column: Column, values: Any, rows: int) -> Any:
         array[:] = list(values)
         return pd.Series(array, dtype=object)
     return np.asarray(values, dtype=column.dtype)
-
-
-def encodable(text: str) -> str:
-    """`text` that can be encoded as UTF-8: undecodable octets of file names (PEP 383) are escaped."""
-    return text.encode("utf-8", "backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""Texts of large values that stay short: whatever a person lets Python show fits on a screen."""
+"""Texts for people and files: of large values short ones, so that they fit on a screen, and such as can be encoded."""
 
 from __future__ import annotations
 
@@ -37,3 +37,8 @@ def named(paths: Sequence[str]) -> str:
 
 def _short_name(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 3]}..."
+
+
+def encodable(text: str) -> str:
+    """`text` that can be encoded as UTF-8: undecodable octets of file names (PEP 383) are escaped."""
+    return text.encode("utf-8", "backslashreplace").decode()

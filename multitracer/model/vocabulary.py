@@ -43,6 +43,17 @@ CAUSES = {
 }
 """The causes of the accounting, in its order."""
 
+FATES = {
+    "delivered": "the receiver took it, and no log shows that a link repeated a frame of it",
+    "dropped": "the link's log never has it on the air, though what was sent later: a queue in the host dropped it",
+    "flushed": "a reset, a release or a discard (RLC's MRW) took it from the link, or from the queue before",
+    "repeated": "the receiver took it, after the link had repeated at least one of the frames with its octets",
+    "lost": "it left the link, or none is logged, and did not arrive, came damaged, or was not taken",
+    "needless": "all its octets arrived by an earlier copy; nothing says that it did not arrive itself",
+    "unknown": "nothing proves one of these",
+}
+"""What becomes of a data segment, in the order of the codes, with when it is said."""
+
 LIMIT_NAMES = {
     "application": "the application",
     "receiver_window": "the receiver's window",

@@ -161,16 +161,21 @@ def _accounting_columns(analysis: Analysis) -> list[page_template.Values]:
 
 
 def _columns(shown: dict[int, PanelData], link: PanelData) -> list[page_template.Values]:
-    """Every column of every series: of each connection, and of the link."""
+    """Every column of every series: of each connection, and of the link.
+
+    Those of fates are a group of their own, "0 fates", that is decoded when it is asked for.
+    """
+    groups = [*((str(number), one) for number, one in shown.items()), ("link", link)]
     return [
         page_template.Values(
-            group, series, panel_data.KINDS[series], name, values, panel_data.divisor(series, name), one.step
+            f"{group} fates" if name in panel_data.FATE_COLUMNS else group, series, panel_data.KINDS[series], name,
+            values, panel_data.divisor(series, name), one.step,
         )
-        for group, one in (*((str(number), one) for number, one in shown.items()), ("link", link))
+        for group, one in groups
         for series, source in one.sources.items()
         if len(source["x"])
         for name, values in source.items()
-    ]
+    ]  # fmt: skip
 
 
 def _not_looked_for(kinds: list[dict[str, str]]) -> list[str]:

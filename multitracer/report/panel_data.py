@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from multitracer.export.series import View, series
-from multitracer.model.schema import ACK, MARKS, RST, SYN
+from multitracer.model.schema import ACK, FATES, MARKS, RST, SYN
 from multitracer.tcp.rtt import segment_round_trips
 
 if TYPE_CHECKING:
@@ -43,6 +43,10 @@ SHAPES = {
 MILLISECONDS = ("rtt", "queue")
 """Series whose values are kept in ns, and drawn in ms."""
 _RATE_BINS = 400
+_UNKNOWN = FATES.index("unknown")
+_NEVER_ARRIVED = [FATES.index(name) for name in ("dropped", "flushed", "lost")]
+FATE_COLUMNS = ("fate", "arrived")
+"""Of data that was sent: its fate, its place among schema.FATES, and when it arrived, in ns; -1 unknown."""
 CLASSES = ("no", "yes", "unknown")
 """Needed, needless, and undecided retransmissions: the codes of schema.SPURIOUS."""
 
@@ -103,10 +107,10 @@ def connection(analysis: Analysis, number: int) -> PanelData:
         & (segments["marks"].to_numpy() & MARKS["captured_twice"] == 0)
     )
     own = segments.take(rows)
-    elapsed = _Elapsed(analysis.origin_ns)
+    elapsed, what_became = _Elapsed(analysis.origin_ns), _Fates(analysis)
+    sent = _segments(own, sender, elapsed) | _retransmissions(analysis, number, sender, elapsed)
     return _thinned(
-        _segments(own, sender, elapsed)
-        | _retransmissions(analysis, number, sender, elapsed)
+        {name: source | what_became.of(source["row"]) for name, source in sent.items()}
         | _acknowledgements(own, sender, elapsed)
         | _sacks(analysis, rows, own, sender, elapsed)
         | _state(analysis, number, sender, elapsed)
@@ -187,6 +191,38 @@ def _in_order(source: Source, step: int) -> Source:
         order = np.argsort(times, kind="stable")
         source = {column: values[order] for column, values in source.items()}
     return {column: values[::step] for column, values in source.items()} if step > 1 else source
+
+
+class _Fates:
+    """What became of segments, by their rows in the table."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        segments, carried = analysis.tables["segments"], analysis.tables["segment_frames"]
+        self.codes, self.time_ns = segments["fate"].array.codes, segments["time_ns"].to_numpy()
+        self.paths, self.origin_ns = analysis.paths, analysis.origin_ns
+        sure = (carried["matched_by"] == "payload") & (carried["segment"] >= 0) & (carried["delivered_ns"] >= 0)
+        delivered = carried[sure.to_numpy()].sort_values("segment", kind="stable")
+        self.carried, self.delivered_ns = (delivered[name].to_numpy() for name in ("segment", "delivered_ns"))
+
+    def of(self, rows: Any) -> Source:
+        """The columns of rows; a row of -1 is unknown."""
+        known = rows >= 0
+        at = np.maximum(rows, 0)
+        fate = np.where(known, self.codes[at], _UNKNOWN).astype(np.int64)
+        arrived = self._arrived(at, by_link=fate != _UNKNOWN)
+        return {"fate": fate, "arrived": np.where(known & ~np.isin(fate, _NEVER_ARRIVED), arrived, -1)}
+
+    def _arrived(self, rows: Any, by_link: Any) -> Any:
+        """When they came to the receiver's capture; those `by_link`, where none tells, when the link delivered them."""
+        found = np.full(len(rows), -1, dtype=np.int64)
+        if len(self.carried):
+            place = np.minimum(np.searchsorted(self.carried, rows), len(self.carried) - 1)
+            told = by_link & (self.carried[place] == rows)
+            found[told] = self.delivered_ns[place[told]] - self.origin_ns
+        came = self.paths.arrival[rows]
+        captured = (came >= 0) & (self.paths.arrived[rows] != 0)
+        found[captured] = self.time_ns[came[captured]] - self.origin_ns
+        return found
 
 
 def _segments(own: pd.DataFrame, sender: int, elapsed: _Elapsed) -> dict[str, Source]:

@@ -1,0 +1,213 @@
+"""What became of every data segment: delivered, dropped, flushed, lost, or needless. Nothing that is not proven.
+
+A segment is dropped where the link never carried it, flushed where the link gave it up, and lost where it got out of
+the link, or no link is logged, and it did not arrive, or arrived spoilt. Copies of one packet at several points share
+its fate. A record of several segments has arrived if all of them have.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from multitracer.compute.arrays import with_columns
+from multitracer.correlation import queue_fates
+from multitracer.correlation.delivery import SPOILT
+from multitracer.findings.link_losses import deliveries
+from multitracer.findings.link_reset import known_to_have_come, repeated_until
+from multitracer.findings.observations import Observations
+from multitracer.model.paths import Paths
+from multitracer.model.schema import FATES
+from multitracer.tcp.copy_fates import (
+    DELIVERED,
+    DROPPED,
+    FLUSHED,
+    LOST,
+    NO_DATA,
+    REPEATED,
+    UNKNOWN,
+    Gone,
+    copy_fates,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NONE = -1
+
+
+def with_fates(observed: Observations, paths: Paths, sacks: pd.DataFrame) -> pd.DataFrame:
+    """The segments with their fates; `sacks` as the captures have them."""
+    import pandas as pd
+
+    codes = segment_fates(observed, paths, sacks)
+    return with_columns(observed.segments, fate=pd.Categorical.from_codes(codes, FATES, validate=False))
+
+
+def segment_fates(observed: Observations, paths: Paths, sacks: pd.DataFrame) -> Any:
+    """The code of each row's fate among FATES, int8; NO_DATA where there is none."""
+    carried = _carried(observed)
+    links = _Links(observed, carried) if carried is not None else None
+    gone = np.empty(0, dtype=np.int64) if links is None else links.gone
+    fates = copy_fates(
+        observed.segments, sacks, paths, observed.retransmissions, observed.lost_records,
+        Gone(gone, _logged(observed, carried, len(paths.receiver_point))),
+    )  # fmt: skip
+    _forget_unlogged(observed, links, fates)
+    if links is not None:
+        links.enter(fates)
+    if int(observed.column("point").max(initial=0)) > 0:
+        _copy_to_arrivals(paths, fates)
+    return fates
+
+
+def _copy_to_arrivals(paths: Paths, fates: Any) -> None:
+    """What came has the fate of what left; what did not arrive intact was lost all the same."""
+    left = np.flatnonzero(paths.arrival >= 0)
+    came = paths.arrival[left]
+    both = (left != came) & (fates[left] != NO_DATA) & (fates[came] != NO_DATA)
+    fates[came[both]] = fates[left[both]]
+
+
+def _carried(observed: Observations) -> pd.DataFrame | None:
+    """What link logs surely say of data; nothing of what a monitor heard, or missed, on the air."""
+    table = observed.segment_frames
+    if table is None or observed.fates is None:
+        return None
+    sure = (table["matched_by"] == "payload") & (table["segment"] >= 0) & (table["payload_bytes"] > 0)
+    mine = table.assign(queue=observed.fates.fate)[sure.to_numpy()]
+    return mine if len(mine) else None
+
+
+def _logged(observed: Observations, carried: pd.DataFrame | None, connections: int) -> Any:
+    """Per end, whether a link's log has packets of it."""
+    logged = np.zeros(2 * connections, dtype=np.bool_)
+    if carried is not None:
+        rows = carried["segment"].to_numpy()
+        logged[2 * observed.column("connection")[rows].astype(np.int64) + observed.column("sender")[rows]] = True
+    return logged
+
+
+class _Links:
+    """What the links' logs show of each data segment that they carried, or never did."""
+
+    def __init__(self, observed: Observations, carried: pd.DataFrame) -> None:
+        self.observed, self.carried = observed, carried
+        self.segment = carried["segment"].to_numpy()
+        self.monitored = np.isin(carried["link"].to_numpy(), _monitored(observed, carried))
+        self.arrived = observed.arrived[self.segment]
+        self.fate = np.full(len(carried), UNKNOWN, dtype=np.int8)
+        """DROPPED, FLUSHED, LOST in or behind the link, DELIVERED by the link, or UNKNOWN."""
+        own = ~self.monitored
+        self.fate[own & (carried["queue"] == queue_fates.DROPPED).to_numpy()] = DROPPED
+        self.fate[own & (carried["queue"] == queue_fates.FLUSHED).to_numpy()] = FLUSHED
+        on_air = own & (carried["queue"] == queue_fates.ON_AIR).to_numpy()
+        for link in np.unique(carried["link"].to_numpy()[on_air]).tolist():
+            self._follow(int(link), np.flatnonzero(on_air & (carried["link"] == link).to_numpy()))
+
+    @property
+    def gone(self) -> Any:
+        """Rows of segments that certainly did not arrive, where no capture says whether they did."""
+        return self.segment[np.isin(self.fate, (DROPPED, FLUSHED, LOST)) & (self.arrived < 0)]
+
+    def _follow(self, link: int, on_air: Any) -> None:
+        """What became of the packets that one link had on the air.
+
+        A log of its far end alone does not show what is missing before them, and so not that they were delivered.
+        """
+        if not self._sender_logged(link):
+            return
+        logged_ns = self.carried["logged_ns"].to_numpy()[on_air]
+        if not (logged_ns >= 0).any():
+            self._flushed_by_resets(link, on_air[self.arrived[on_air] == 0])
+            return
+        self.fate[on_air[logged_ns >= 0]] = DELIVERED
+        self.fate[on_air[logged_ns == SPOILT]] = LOST
+        never = self._never_whole(link, on_air[logged_ns == _NONE])
+        if self._repeats_nothing(link):
+            self.fate[never] = LOST
+        else:
+            self.fate[never[self._given_up_later(link, never)]] = FLUSHED
+
+    def _sender_logged(self, link: int) -> bool:
+        frames = self.observed.frames
+        return frames is not None and bool((frames["sent"] & (frames["link"] == link)).any())
+
+    def _never_whole(self, link: int, rows: Any) -> Any:
+        """Of the packets that the far end's log lacks, those that it certainly never had whole."""
+        never = [rows[self.arrived[rows] == 0]]
+        for direction in self.observed.directions:
+            table = deliveries(self.observed, direction, [link]) if direction.receiver_point < 0 else None
+            if table is not None:
+                last = table["sent_ns"].to_numpy()[table["delivered_ns"].to_numpy() >= 0].max(initial=_NONE)
+                mine = np.isin(self.segment[rows], table["segment"].to_numpy())
+                never.append(rows[mine & (self.carried["sent_ns"].to_numpy()[rows] < last)])
+        return np.unique(np.concatenate(never))
+
+    def _repeats_nothing(self, link: int) -> bool:
+        """Whether a link loses what its frames lose: RLC in unacknowledged or in transparent mode."""
+        frames = self.observed.frames
+        return frames is not None and bool((frames["type"].isin(("UMD", "TMD")) & (frames["link"] == link)).any())
+
+    def _given_up_later(self, link: int, rows: Any) -> Any:
+        """Whether the link was reset or released, or gave packets up, after it first had these on the air."""
+        observed, bearer = self.observed, self.observed.bearer(link)
+        ends = [end for _, end in self._resets(link)]
+        if observed.frames is not None:
+            told = (observed.frames["type"] == "MRW") & observed.frames["link"].isin(bearer)
+            ends += observed.frames["time_ns"].to_numpy()[told.to_numpy()].tolist()
+        return self.carried["first_frame_ns"].to_numpy()[rows] <= max(ends, default=_NONE)
+
+    def _resets(self, link: int) -> list[tuple[int, int]]:
+        """Resets and releases of a link, each until its request was last repeated."""
+        observed, bearer = self.observed, self.observed.bearer(link)
+        found = [(start, repeated_until(observed, link, start, end)) for start, end in observed.resets(link)]
+        found += [(start, end) for number, start, end, _ in observed.intervals("release") if number in bearer]
+        return sorted(found)
+
+    def _flushed_by_resets(self, link: int, rows: Any) -> None:
+        """Of what did not arrive, by the sender's log alone: what the first reset after it was on the air flushed.
+
+        What the link's sender knew to have come was lost behind it.
+        """
+        first = self.carried["first_frame_ns"].to_numpy()
+        for start, end in self._resets(link):
+            mine = rows[first[rows] <= end]
+            known = known_to_have_come(self.observed, link, self.segment[mine], start)
+            self.fate[mine[known == 1]] = LOST
+            self.fate[mine[known == 0]] = FLUSHED
+            rows = rows[first[rows] > end]
+
+    def enter(self, fates: Any) -> None:
+        """Enter what the links did into the fates that captures and TCP alone show."""
+        before, repeats = fates[self.segment], self.carried["frame_retransmissions"].to_numpy()
+        after = before.copy()
+        open_ = np.isin(before, (LOST, UNKNOWN)) & (self.arrived < 1)
+        told = open_ & np.isin(self.fate, (DROPPED, FLUSHED, LOST))
+        after[told] = self.fate[told]
+        damaged = (self.arrived == 0) & (self.observed.arrival[self.segment] >= 0)
+        after[(before == LOST) & (self.fate == UNKNOWN) & ~self.monitored & ~damaged] = UNKNOWN
+        after[(before == DELIVERED) & (repeats > 0)] = REPEATED
+        # Of several links that carried one segment, that counts which did something to it.
+        order = np.argsort(_WEIGHT[after], kind="stable")
+        fates[self.segment[order]] = after[order]
+
+
+_WEIGHT = np.array([{UNKNOWN: 1, DROPPED: 2, FLUSHED: 2, REPEATED: 2}.get(code, 0) for code in range(len(FATES))])
+
+
+def _monitored(observed: Observations, table: pd.DataFrame) -> list[int]:
+    """The links in a table that a monitor of the air logged: what it did not hear proves nothing."""
+    return [link for link in table["link"].unique().tolist() if observed.monitored(int(link))]
+
+
+def _forget_unlogged(observed: Observations, links: _Links | None, fates: Any) -> None:
+    """Where a link is logged, what its log does not have was lost nobody knows where, unless it came damaged."""
+    logged = observed.links is not None and not all(map(observed.monitored, range(len(observed.links))))
+    if logged and observed.frames is not None:
+        rows = np.flatnonzero(fates == LOST)
+        known = (observed.arrival[rows] >= 0) | (observed.column("checksum_ok")[rows] == 0)
+        if links is not None:
+            known |= np.isin(rows, links.segment)
+        fates[rows[~known]] = UNKNOWN

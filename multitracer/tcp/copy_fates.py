@@ -1,0 +1,351 @@
+"""Whether each copy of data arrived, as far as captures, and what TCP says of retransmissions, prove it.
+
+A copy that the receiver's capture holds arrived, one that it lacks did not. Without that capture, data that was sent
+once and acknowledged has arrived. Of copies of the same octets a needed resend proves that no earlier copy of all its
+octets arrived, a needless one that an earlier copy did; what is left of them after that is known, or it is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from multitracer.compute.arrays import rows_with
+from multitracer.compute.kernels import kernel
+from multitracer.compute.threads import concurrently, shares
+from multitracer.model.paths import NOWHERE, Paths
+from multitracer.model.schema import ACK, FATES, MARKS, RST
+from multitracer.tcp.scoreboard import first_above
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+DELIVERED, DROPPED, FLUSHED, REPEATED, LOST, NEEDLESS, UNKNOWN = range(len(FATES))
+NO_DATA = -1
+"""Instead of a fate: no data, or it counts with another packet."""
+NO_VERDICT, YES, NO, UNDECIDED = -1, 0, 1, 2
+"""Whether a copy was a needless resend; no verdict of what was not recognised as a resend."""
+_LEFT_OUT = MARKS["captured_twice"] | MARKS["stale"]
+_LEAST, _MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+_AGAIN = MARKS["retransmission"] | MARKS["window_probe"]
+
+
+class Columns(NamedTuple):
+    """What is read of the segments, an element per row."""
+
+    connection: Any
+    sender: Any
+    point: Any
+    payload_bytes: Any
+    seq: Any
+    marks: Any
+    checksum_ok: Any
+    arrived: Any
+
+
+class Ends(NamedTuple):
+    """Of each end of each connection, 2 * connection + sender."""
+
+    seen: Any
+    """The point that saw best what it sent."""
+    far: Any
+    """The point beside its receiver; NOWHERE without."""
+    acked: Any
+    """The number after the highest octet of it that was acknowledged; 0 for none."""
+    complete: Any
+    """Whether the capture at `seen` has all that was sent: where it lacks some, a copy may be missing."""
+    whole: Any
+    """Whether the capture at `far` has all that came."""
+    logged: Any
+    """Whether a link's log has packets of it."""
+
+
+class Ranges(NamedTuple):
+    """Ranges of sequence numbers of each end that do not touch, ascending: those of end e from begins[e] on."""
+
+    begins: Any
+    low: Any
+    high: Any
+
+
+class Copies(NamedTuple):
+    """Data of which some was sent more than once, by end, sequence number and time; an element each."""
+
+    end: Any
+    start: Any
+    stop: Any
+    row: Any
+    verdict: Any
+    arrived: Any
+    """1 yes, 0 no, -1 unknown, by the receiver's capture."""
+    gone: Any
+    """Whether it is known not to have arrived."""
+    answered: Any
+    """Whether all of it was acknowledged, by a capture that has all that was sent."""
+
+
+class Gone(NamedTuple):
+    """Rows of segments that a link's log proves not to have arrived, and whether it has any packet of each end."""
+
+    rows: Any
+    logged: Any
+
+
+def copy_fates(
+    segments: pd.DataFrame, sacks: pd.DataFrame, paths: Paths, resent: pd.DataFrame, lost: Sequence[int], gone: Gone
+) -> Any:
+    """For each row of `segments` DELIVERED, LOST, NEEDLESS, UNKNOWN or NO_DATA: int8.
+
+    `resent` is the table of retransmissions; `lost` counts per point what its capture lost itself, none if empty.
+    """
+    names = [name for name in Columns._fields if name != "arrived"]
+    columns = Columns(**{name: segments[name].to_numpy() for name in names}, arrived=paths.arrived)
+    ends = _ends(segments, paths, lost, gone.logged)
+    sacked = _sacked(segments, sacks, ends)
+    again = _resent_ranges(columns, ends)
+    fates = np.empty(len(segments), dtype=np.int8)
+    overlapping = np.empty(len(segments), dtype=np.int64)  # pages that are never written take no memory
+
+    def note(part: slice) -> Any:
+        rows = Columns(*(column[part] for column in columns))
+        return note_fates(part.start, rows, ends, again, fates[part], overlapping[part])
+
+    parts = shares(len(segments))
+    counts = concurrently(note, parts)
+    touched = np.concatenate([overlapping[part][:count] for part, count in zip(parts, counts, strict=True)])
+    if len(sacked.low):
+        _note_sacked(columns, ends, sacked, touched, fates)
+    if len(touched):
+        copies = _copies(columns, ends, sacked, resent, touched, gone.rows)
+        found = np.empty(len(touched), dtype=np.int8)
+        judge_copies(copies, int((copies.stop - copies.start).max()), found)
+        fates[copies.row] = found
+    return fates
+
+
+def _ends(segments: pd.DataFrame, paths: Paths, lost: Sequence[int], logged: Any) -> Ends:
+    seen, far = paths.seen_at.ravel(), paths.receiver_point.ravel()
+    flawed = np.append(np.array(lost, dtype=np.int64), 0) > 0  # the last for NOWHERE
+    flawed = flawed if len(lost) else np.zeros(max(seen.max(initial=0), far.max(initial=0)) + 2, dtype=np.bool_)
+    return Ends(seen, far, _highest_acks(segments, len(seen)), ~flawed[seen], ~flawed[far], logged)
+
+
+def _highest_acks(segments: pd.DataFrame, ends: int) -> Any:
+    """Per end, the highest acknowledgement of what it sent, at any point."""
+    columns = [segments[name].to_numpy() for name in ("connection", "sender", "flags", "ack", "checksum_ok")]
+
+    def highest(part: slice) -> Any:
+        found = np.zeros(ends, dtype=np.int64)
+        note_acks(*(column[part] for column in columns), found)
+        return found
+
+    # Each share has a number for every end: one share where they are many.
+    return np.maximum.reduce(concurrently(highest, shares(len(segments), max(1, len(segments) // max(1, 8 * ends)))))
+
+
+@kernel
+def note_acks(connection: Any, sender: Any, flags: Any, ack: Any, checksum_ok: Any, highest: Any) -> None:
+    """Raise `highest` of each end to what the other end acknowledged."""
+    for row in range(len(ack)):
+        if connection[row] >= 0 and flags[row] & (ACK | RST) == ACK and checksum_ok[row] != 0:
+            end = 2 * np.int64(connection[row]) + 1 - np.int64(sender[row])
+            if ack[row] > highest[end]:
+                highest[end] = ack[row]
+
+
+def _sacked(segments: pd.DataFrame, sacks: pd.DataFrame, ends: Ends) -> Ranges:
+    """What was selectively acknowledged above the highest acknowledgement."""
+    row = sacks["segment"].to_numpy()
+    end = 2 * segments["connection"].to_numpy()[row].astype(np.int64) + 1 - segments["sender"].to_numpy()[row]
+    known = (end >= 0) & ~sacks["dsack"].to_numpy().astype(np.bool_)
+    known[known] = sacks["right"].to_numpy()[known] > ends.acked[end[known]]
+    return _merged(end[known], sacks["left"].to_numpy()[known], sacks["right"].to_numpy()[known], len(ends.seen))
+
+
+def _resent_ranges(columns: Columns, ends: Ends) -> Ranges:
+    """The octets that were sent more than once, or as a probe of a closed window."""
+    rows = rows_with(columns.marks, _AGAIN)
+    data = (columns.payload_bytes[rows] > 0) & (columns.connection[rows] >= 0) & (columns.marks[rows] & _LEFT_OUT == 0)
+    rows = rows[data]
+    end = _end_of(columns, rows)
+    mine = columns.point[rows] == ends.seen[end]
+    rows, end = rows[mine], end[mine]
+    return _merged(end, columns.seq[rows], columns.seq[rows] + columns.payload_bytes[rows], len(ends.seen))
+
+
+def _end_of(columns: Columns, rows: Any) -> Any:
+    return 2 * columns.connection[rows].astype(np.int64) + columns.sender[rows]
+
+
+def _merged(end: Any, low: Any, high: Any, ends: int) -> Ranges:
+    """Ranges of ends, in any order, joined where they touch."""
+    order = np.lexsort((low, end))
+    lows, highs = np.empty(len(order), dtype=np.int64), np.empty(len(order), dtype=np.int64)
+    begins = np.zeros(ends + 1, dtype=np.int64)
+    count = merge_ranges(end[order], low[order], high[order], begins, lows, highs)
+    return Ranges(np.cumsum(begins), lows[:count], highs[:count])
+
+
+@kernel
+def merge_ranges(end: Any, low: Any, high: Any, counts: Any, lows: Any, highs: Any) -> int:
+    """Join the sorted ranges of each end; the number of those of end e is counts[e + 1]. Returns how many there are."""
+    found = 0
+    for at in range(len(low)):
+        if at > 0 and end[at] == end[at - 1] and low[at] <= highs[found - 1]:
+            highs[found - 1] = max(highs[found - 1], high[at])
+            continue
+        lows[found], highs[found] = low[at], high[at]
+        counts[end[at] + 1] += 1
+        found += 1
+    return found
+
+
+@kernel
+def note_fates(first: int, columns: Columns, ends: Ends, again: Ranges, fates: Any, overlapping: Any) -> int:
+    """The fate of all but the copies of octets that were sent more than once.
+
+    These are written to `overlapping` as their rows, counted from `first`; returns how many they are.
+    """
+    count, near = 0, 0
+    # Of which end, from where and up to where nothing was sent again: most rows follow one another there.
+    clear_end: Any = np.int64(-1)
+    clear_from: Any = np.int64(0)
+    clear_to: Any = np.int64(0)
+    for at in range(len(fates)):
+        size = np.int64(columns.payload_bytes[at])
+        if size <= 0 or columns.connection[at] < 0 or columns.marks[at] & _LEFT_OUT:
+            fates[at] = NO_DATA
+            continue
+        end = 2 * np.int64(columns.connection[at]) + np.int64(columns.sender[at])
+        is_seen, came = columns.point[at] == ends.seen[end], columns.point[at] == ends.far[end]
+        fates[at] = UNKNOWN
+        if not is_seen and not came:
+            continue
+        start = np.int64(columns.seq[at])
+        touched: Any = False
+        if end != clear_end or start < clear_from or start + size > clear_to:
+            begin, ranges = again.begins[end], again.begins[end + 1] - again.begins[end]
+            near = first_above(again.high[begin : begin + ranges], ranges, start, min(near, ranges))
+            clear_end = end
+            clear_from = again.high[begin + near - 1] if near > 0 else _LEAST
+            clear_to = again.low[begin + near] if near < ranges else _MOST
+            touched = start + size > clear_to
+        if not is_seen:
+            if columns.checksum_ok[at] == 0:
+                fates[at] = LOST
+            elif not touched and not ends.logged[end]:
+                fates[at] = DELIVERED
+        elif touched:
+            overlapping[count] = first + at
+            count += 1
+        else:
+            arrived = columns.arrived[at] if ends.far[end] != NOWHERE else -1
+            if arrived == 0 and not ends.whole[end]:
+                arrived = -1
+            if arrived == 1 or (arrived < 0 and ends.complete[end] and start + size <= ends.acked[end]):
+                fates[at] = DELIVERED
+            elif arrived == 0:
+                fates[at] = LOST
+    return count
+
+
+def _note_sacked(columns: Columns, ends: Ends, sacked: Ranges, touched: Any, fates: Any) -> None:
+    """Data sent once that was selectively acknowledged, and no more, was delivered."""
+    rows = np.flatnonzero(fates == UNKNOWN)
+    end = _end_of(columns, rows)
+    mine = (columns.point[rows] == ends.seen[end]) & ends.complete[end]
+    rows, end = rows[mine], end[mine]
+    start = columns.seq[rows]
+    inside = _within(end, start, start + columns.payload_bytes[rows], sacked)
+    fates[np.setdiff1d(rows[inside], touched)] = DELIVERED
+
+
+def _within(end: Any, start: Any, stop: Any, ranges: Ranges) -> Any:
+    """Which of start..stop-1 lie within one of the ranges of their end."""
+    inside = np.zeros(len(end), dtype=np.bool_)
+    find_within(end, start, stop, ranges, inside)
+    return inside
+
+
+@kernel
+def find_within(end: Any, start: Any, stop: Any, ranges: Ranges, inside: Any) -> None:
+    """Write down which of start..stop-1 lie within one of the ranges of their end."""
+    for at in range(len(end)):
+        begin, count = ranges.begins[end[at]], ranges.begins[end[at] + 1] - ranges.begins[end[at]]
+        if count > 0:
+            near = first_above(ranges.high[begin : begin + count], count, start[at], 0)
+            inside[at] = (
+                near < count and ranges.low[begin + near] <= start[at] and ranges.high[begin + near] >= stop[at]
+            )
+
+
+def _copies(columns: Columns, ends: Ends, sacked: Ranges, resent: pd.DataFrame, rows: Any, gone: Any) -> Copies:
+    end, start = _end_of(columns, rows), columns.seq[rows].astype(np.int64)
+    order = np.lexsort((rows, start, end))
+    rows, end, start = rows[order], end[order], start[order]
+    stop = start + columns.payload_bytes[rows]
+    arrived = np.where(ends.far[end] != NOWHERE, columns.arrived[rows], -1)
+    arrived[(arrived == 0) & ~ends.whole[end]] = -1
+    answered = ends.complete[end] & ((stop <= ends.acked[end]) | _within(end, start, stop, sacked))
+    is_gone = (arrived == 0) | ((arrived < 0) & np.isin(rows, gone))
+    return Copies(end, start, stop, rows, _verdicts(resent, rows), arrived.astype(np.int8), is_gone, answered)
+
+
+def _verdicts(resent: pd.DataFrame, rows: Any) -> Any:
+    """Whether each row was a needless resend."""
+    segment = resent["segment"].to_numpy()
+    order = np.argsort(segment, kind="stable")
+    place = np.searchsorted(segment[order], rows)
+    known = place < len(segment)
+    known[known] = segment[order][place[known]] == rows[known]
+    verdicts = np.full(len(rows), NO_VERDICT, dtype=np.int8)
+    verdicts[known] = resent["spurious"].array.codes[order[place[known]]]
+    return verdicts
+
+
+@kernel
+def judge_copies(copies: Copies, longest: int, fates: Any) -> None:
+    """The fate of each copy, from those with any of the same octets; none is longer than `longest`."""
+    for at in range(len(fates)):
+        lost, open_, preceded, alive = False, False, False, False
+        low = at
+        while low > 0 and copies.end[low - 1] == copies.end[at] and copies.start[low - 1] > copies.start[at] - longest:
+            low -= 1
+        for other in range(low, len(fates)):
+            if copies.end[other] != copies.end[at] or copies.start[other] >= copies.stop[at]:
+                break
+            if other == at or copies.stop[other] <= copies.start[at]:
+                continue
+            if copies.row[other] < copies.row[at]:
+                preceded = True
+                alive = alive or not copies.gone[other]
+                continue
+            inside = copies.start[other] >= copies.start[at] and copies.stop[other] <= copies.stop[at]
+            lost = lost or (copies.verdict[other] == NO and inside)
+            open_ = open_ or (not copies.gone[other] and copies.verdict[other] != YES)
+        fates[at] = copy_fate(copies, at, lost, open_, preceded, alive)
+
+
+@kernel
+def copy_fate(copies: Copies, at: int, lost: bool, open_: bool, preceded: bool, alive: bool) -> int:
+    """The fate of a copy.
+
+    `lost`: a later resend of no octets but its own was needed; `open_`: a later one may have brought them; `preceded`:
+    there is an earlier copy; `alive`: one that may have arrived.
+    """
+    verdict: Any = np.int64(copies.verdict[at])
+    if verdict == NO_VERDICT and preceded:
+        verdict = UNDECIDED
+    if copies.gone[at]:
+        return LOST
+    if lost:
+        return UNKNOWN if verdict == YES else LOST
+    if verdict == YES:
+        return UNKNOWN if preceded and not alive else NEEDLESS
+    if copies.arrived[at] == 1:
+        return DELIVERED if verdict != UNDECIDED or not alive else UNKNOWN
+    if (verdict == NO or not alive) and not open_ and copies.answered[at]:
+        return DELIVERED
+    return UNKNOWN
