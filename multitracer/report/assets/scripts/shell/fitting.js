@@ -1,7 +1,8 @@
 // Which panels are unfolded, and how high each is, in the room that there is.
 
 const LEAST = 96; // pixels: no panel is lower
-const NAMES = ["time", "sequence", "frames", "windows", "delays", "goodput"]; // of all panels, those first that stay unfolded where room is short
+// All panels; where room is short, those that come first stay unfolded.
+const NAMES = ["time", "sequence", "frames", "windows", "delays", "goodput"];
 const WEIGHTS = { time: 0, sequence: 2.5, frames: 1.4 };
 
 /** How much of the room a panel gets beside the others; the one with the findings just what its lanes need. */
