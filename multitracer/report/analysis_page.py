@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from multitracer import parsers
 from multitracer.analysis.display_filters import DisplayFilter, DisplayFilters
 from multitracer.analysis.finding_evidence import evidence_lines
 from multitracer.analysis.summary import Summary
@@ -51,6 +52,7 @@ def html(analysis: Analysis, concluded: Summary) -> str:
         "panels": described,
         "lanes": _lanes(analysis, summary),
         "rows": listed,
+        "capture": _capture(analysis),
         "details": _details(analysis, summary, listed),
         "more_findings": len(summary["findings"]) - sum(row.members for row in listed),
         "layer_colours": colours.LAYERS,
@@ -119,6 +121,15 @@ def _chained(listed: Sequence[Row], above: tuple[Row, ...]) -> Iterator[tuple[Ro
     for row in listed:
         yield row, above
         yield from _chained(row.effects, (*above, row))
+
+
+def _capture(analysis: Analysis) -> str:
+    """What pictures of the panels are called after: a capture, at the sender if there is one, else the first input."""
+    captures = ("pcap", "pcapng")
+    inputs = sorted(
+        analysis.trace.inputs, key=lambda one: (one.recording.format not in captures, one.role != "sender")
+    )
+    return parsers.without_endings(Path(inputs[0].path).name) if inputs else ""
 
 
 def _lanes(analysis: Analysis, summary: dict[str, Any]) -> list[str]:
