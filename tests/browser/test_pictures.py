@@ -156,7 +156,8 @@ def test_a_picture_leaves_the_page_as_it_was(opened: Opened, report: Path, tmp_p
     page = opened.open(report, "#theme=dark&t=10,30")
     page.wait_for_timeout(400)
     state = (
-        "JSON.stringify(MT.engine.panels.filter(p => !p.isFolded).map(p => p.figure).map(f => [f.inner_width, f.inner_height, f.below[0].visible,"
+        "JSON.stringify(MT.engine.panels.filter(p => !p.isFolded).map(p => p.figure)"
+        ".map(f => [f.inner_width, f.inner_height, f.below[0].visible,"
         " f.background_fill_color, f.y_range.start, f.y_range.end]))"
     )
     before = page.evaluate(state)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +42,10 @@ def dense(text: str) -> str:
 
 
 @pytest.fixture
-def printed(opened: Opened, report: Path) -> Iterator[list[str]]:
+def printed(opened: Opened, report: Path) -> list[str]:
     """The pages of the example's report."""
     opened.open(report, "#theme=dark")
-    yield pages_of(opened)
+    return pages_of(opened)
 
 
 def test_every_finding_is_printed_with_all_of_its_texts(printed: list[str], analysis: Analysis) -> None:
@@ -110,7 +109,7 @@ def test_a_dark_page_is_printed_light_and_is_dark_afterwards(opened: Opened, rep
     page.emulate_media(media="print")
     opened.until("document.getElementById('mt-printed') !== null")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    texts = page.evaluate("Array.from(document.querySelectorAll('#mt-printed text'), e => e.getAttribute('fill') || '')")
+    texts = page.evaluate("Array.from(document.querySelectorAll('#mt-printed text'), e => e.getAttribute('fill'))")
     assert not {"#e6e9ec", "rgb(230, 233, 236)"} & set(texts)
     page.emulate_media(media="screen")
     opened.until("document.getElementById('mt-printed') === null")

@@ -83,7 +83,7 @@ function atSize(page, section, figure, width, height, take) {
   }
 }
 
-/** A figure's view as SVG. Bokeh writes each text twice, filled and with an edge: an edge that is not seen is left out. */
+/** A figure's view as SVG. Bokeh writes each text twice, filled and as an edge: one that is not seen is left out. */
 function vector(view) {
   const made = view.export("svg", false).ctx.get_svg();
   for (const text of made.querySelectorAll('text[fill="none"][stroke-opacity="0"]')) text.remove();
@@ -117,7 +117,8 @@ class Pictures {
     const blob = format === "png" ? await MT.svg.toPng(made) : MT.svg.toSvg(made);
     const link = document.createElement("a");
     link.href = URL.createObjectURL(blob);
-    link.download = `${nameOf(document.getElementById("mt-stack").dataset.capture)}-${section.dataset.mtPanel}.${format}`;
+    const { capture } = document.getElementById("mt-stack").dataset;
+    link.download = `${nameOf(capture)}-${section.dataset.mtPanel}.${format}`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
   }
