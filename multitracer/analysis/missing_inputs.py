@@ -36,3 +36,11 @@ def _for_accounting(options: AnalyzeOptions, *, link_logged: bool) -> str:
     if options.link_rate_bps:
         return "The link's rate alone tells nothing without a capture beside the end that sent most data."
     return "Accounting and utilization need a log of the link's frames, or its rate (--link-rate BPS); none shows it."
+
+
+def not_looked_for(kinds: list[dict[str, str]]) -> list[str]:
+    """The kinds of finding that the inputs do not allow, one sentence for each input that is missing."""
+    by_needs: dict[str, list[str]] = {}
+    for one in kinds:
+        by_needs.setdefault(one["needs"], []).append(one["kind"])
+    return [f"Not looked for: {', '.join(names)}. Needed: {needs}." for needs, names in by_needs.items()]

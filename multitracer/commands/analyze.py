@@ -38,6 +38,7 @@ Examples:
   multitracer analyze rec/ --findings | less    every finding, its evidence, filters to copy
   multitracer analyze rec/ --open               and the report in the browser
   multitracer analyze snd.pcap --export pcapng  a copy with the findings as comments on its packets
+  multitracer analyze rec/ --markdown           also summary.md, for an issue or a wiki
   multitracer analyze rec/ --json -q | jq .accounting
   tcpdump -w - tcp | multitracer analyze - --no-report
 """
@@ -53,7 +54,8 @@ Examples:
 @click.option("--open", "opened", is_flag=True, help="Open the report in the browser when it is written.")
 @click.option("--no-report", is_flag=True, help="Leave report.html out.")
 @click.option("--export", "exports", multiple=True, type=EXPORTED, help="Write another tool's format too (repeatable).")
-@click.option("--summary-only", is_flag=True, help="Write summary.json and nothing else.")
+@click.option("--markdown", is_flag=True, help="Write summary.md too: story, findings and tables to paste elsewhere.")
+@click.option("--summary-only", is_flag=True, help="Write no tables, series and report.")
 @click.option("--compare", is_flag=True, help="Take each INPUT as an experiment of its own, and compare them.")
 @click.option("--jobs", type=Whole(1, MOST_JOBS), metavar="N",
               help="Experiments of --compare worked on at once.  [default: one a processor]")  # fmt: skip
@@ -71,7 +73,7 @@ def command(
     experiment. "-" is standard input.
     """
     compare, all_findings, opened = (options.pop(name) for name in ("compare", "all_findings", "opened"))
-    what = Written(report=not no_report, exports=exports, all=not summary_only)
+    what = Written(report=not no_report, exports=exports, all=not summary_only, markdown=options.pop("markdown"))
     jobs, cluster = options.pop("jobs"), options.pop("cluster")
     if options.pop("recovering"):
         _recover(output)

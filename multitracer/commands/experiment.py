@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from multitracer.commands.messages import Progress, quiet
-from multitracer.commands.parameters import SUMMARY, read_and_analyze, results
+from multitracer.commands.parameters import MARKDOWN, SUMMARY, read_and_analyze, results
 
 if TYPE_CHECKING:
     from multitracer.analysis.summary import Summary
@@ -23,12 +23,13 @@ class Written:
     report: bool
     exports: tuple[str, ...]
     all: bool
+    markdown: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
         """Files that are sure to be written."""
         more = ("tables/inputs.parquet", *(["report.html"] if self.report else []))
-        return (SUMMARY, *(more if self.all else ()))
+        return (SUMMARY, *([MARKDOWN] if self.markdown else []), *(more if self.all else ()))
 
 
 def skipped_in(analysis: Analysis) -> dict[str, int]:
@@ -58,6 +59,8 @@ def analyze_into(
 
     summary = summarize(analysis)
     files.write_summary(summary.document, directory)
+    if what.markdown:
+        files.write_markdown(summary, directory)
     if what.all:
         write_all(analysis, summary, directory, what)
     return analysis, summary
@@ -88,7 +91,8 @@ def written_names(output: Path, what: Written) -> str:
     """The names of what was written, for people."""
     from multitracer.export import files
 
+    summaries = [SUMMARY, *([MARKDOWN] if what.markdown else [])]
     if not what.all:
-        return str(output / SUMMARY)
-    more = ", ".join([SUMMARY, f"{files.TABLES}/", f"{files.SERIES}/", *(f"{kind}/" for kind in what.exports)])
+        return ", ".join(str(output / name) for name in summaries)
+    more = ", ".join([*summaries, f"{files.TABLES}/", f"{files.SERIES}/", *(f"{kind}/" for kind in what.exports)])
     return f"{output / files.REPORT} and in {output}: {more}" if what.report else f"in {output}: {more}"

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-SUMMARY = "summary.json"
-RESULTS = (SUMMARY, "report.html", "tables", "series", "xgraph", "xplot", "csv", "pcapng")
+SUMMARY, MARKDOWN = "summary.json", "summary.md"
+RESULTS = (SUMMARY, MARKDOWN, "report.html", "tables", "series", "xgraph", "xplot", "csv", "pcapng")
 """What `analyze` writes."""
 COMPARED = ("compare.json", "compare.html")
 """What `analyze --compare` writes beside that."""

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.analysis.early_times import as_recorded
+from multitracer.analysis.summary import Summary
 from multitracer.export import commented_captures, csv, series, xgraph, xplot
 from multitracer.export.json_text import json_pieces
+from multitracer.export.markdown import markdown
 from multitracer.export.series import View
 from multitracer.model.analysis import Analysis
 from multitracer.model.schema import SCHEMA, Column, build
@@ -24,7 +26,7 @@ EXPORTS = ("xgraph", "xplot", "csv")
 MOST_CONNECTIONS = 100
 """Series are written of at most this many connections, those with most data: they are plotted one at a time."""
 
-SUMMARY, TABLES, SERIES, REPORT = "summary.json", "tables", "series", "report.html"
+SUMMARY, MARKDOWN, TABLES, SERIES, REPORT = "summary.json", "summary.md", "tables", "series", "report.html"
 
 
 def write_summary(document: dict[str, Any], directory: Path) -> Path:
@@ -33,6 +35,13 @@ def write_summary(document: dict[str, Any], directory: Path) -> Path:
     with path.open("wb") as file:
         file.writelines(json_pieces(document))
         file.write(b"\n")
+    return path
+
+
+def write_markdown(summary: Summary, directory: Path) -> Path:
+    """Write summary.md."""
+    path = directory / MARKDOWN
+    path.write_text(markdown(summary), encoding="utf-8", errors="backslashreplace")
     return path
 
 

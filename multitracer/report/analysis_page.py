@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from multitracer import parsers
 from multitracer.analysis.display_filters import DisplayFilter, DisplayFilters
 from multitracer.analysis.finding_evidence import evidence_lines
+from multitracer.analysis.finding_rows import Row, rows
+from multitracer.analysis.missing_inputs import not_looked_for
 from multitracer.analysis.summary import Summary
 from multitracer.model.vocabulary import CAUSES, LAYERS, LIMIT_NAMES
 from multitracer.report import analysis_panels, colours, page_panels, page_template, panel_data
-from multitracer.report.finding_rows import Row, rows
 from multitracer.report.panel_data import PanelData
 from multitracer.report.time_bar import time_bar
 
@@ -51,10 +53,11 @@ def html(analysis: Analysis, concluded: Summary) -> str:
         "panels": described,
         "lanes": _lanes(analysis, summary),
         "rows": listed,
+        "capture": _capture(analysis),
         "details": _details(analysis, summary, listed),
         "more_findings": len(summary["findings"]) - sum(row.members for row in listed),
         "layer_colours": colours.LAYERS,
-        "not_looked_for": _not_looked_for(summary["not_looked_for"]),
+        "not_looked_for": not_looked_for(summary["not_looked_for"]),
         "connections": summary["connections"].of(np.array(order, dtype=np.int64)),
         "limit_names": LIMIT_NAMES,
         "left_out": len(analysis.connections) - len(order),
@@ -121,6 +124,15 @@ def _chained(listed: Sequence[Row], above: tuple[Row, ...]) -> Iterator[tuple[Ro
         yield from _chained(row.effects, (*above, row))
 
 
+def _capture(analysis: Analysis) -> str:
+    """What pictures of the panels are called after: a capture, at the sender if there is one, else the first input."""
+    captures = ("pcap", "pcapng")
+    inputs = sorted(
+        analysis.trace.inputs, key=lambda one: (one.recording.format not in captures, one.role != "sender")
+    )
+    return parsers.without_endings(Path(inputs[0].path).name) if inputs else ""
+
+
 def _lanes(analysis: Analysis, summary: dict[str, Any]) -> list[str]:
     """The lanes of the panel that shows where the time went: the causes, then each layer with findings."""
     layers = {one["layer"] for one in summary["findings"]}
@@ -176,11 +188,3 @@ def _columns(shown: dict[int, PanelData], link: PanelData) -> list[page_template
         if len(source["x"])
         for name, values in source.items()
     ]  # fmt: skip
-
-
-def _not_looked_for(kinds: list[dict[str, str]]) -> list[str]:
-    """The kinds of finding that the inputs do not allow, one sentence for each input that is missing."""
-    by_needs: dict[str, list[str]] = {}
-    for one in kinds:
-        by_needs.setdefault(one["needs"], []).append(one["kind"])
-    return [f"Not looked for: {', '.join(names)}. Needed: {needs}." for needs, names in by_needs.items()]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from multitracer.analysis import pipeline
 from multitracer.analysis.summary import Summary, summarize
+from multitracer.export.markdown import markdown
 from multitracer.model import analysis as model
 from multitracer.model.errors import UsageError
 from multitracer.model.options import AnalyzeOptions, Progress
@@ -56,6 +57,10 @@ class Analysis(model.Analysis):
             known = ", ".join(sorted(set(self.tables) & set(SCHEMA)))
             raise UsageError(f"there is no table {name!r}\nThere are: {known}.")
         return seconds.in_seconds(name, self.tables[name], self.origin_ns)
+
+    def markdown(self) -> str:
+        """The summary as GitHub's Markdown: what `analyze --markdown` writes to summary.md."""
+        return markdown(self._summary)
 
     def report(self, path: str | Path) -> None:
         """Write the report: one HTML file that opens without a network."""

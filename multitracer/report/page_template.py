@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 STYLES = ("page", "tables", "panels")
-OWN_STYLES = {"report": ("shell", "findings", "legend", "lanes", "search", "pins")}
+OWN_STYLES = {"report": ("shell", "findings", "legend", "lanes", "search", "pins", "print")}
 """The styles that only one page has."""
 SCRIPTS = (
     "namespace",
@@ -54,6 +54,7 @@ SCRIPTS = (
 """The scripts of every page, in an order in which each finds what it uses."""
 OWN_SCRIPTS = {
     "report": (
+        "drawing/svg",
         "shell/frame",
         "shell/fitting",
         "shell/stack",
@@ -61,6 +62,10 @@ OWN_SCRIPTS = {
         "shell/crosshair",
         "shell/gestures",
         "shell/tooltip",
+        "shell/time_axis",
+        "shell/lanes_picture",
+        "shell/pictures",
+        "shell/printing",
         "report/copying",
         "report/findings",
         "report/stretches",

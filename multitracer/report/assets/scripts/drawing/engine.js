@@ -114,6 +114,11 @@ class Engine {
     }
   }
 
+  /** Draws one panel, folded or not. */
+  drawOne(panel) {
+    return drawPanel(this, panel);
+  }
+
   /** Draws everything; returns whether every record in view has its own mark. */
   draw() {
     const panels = this.panels.map((panel) => panel.isFolded || drawPanel(this, panel));

@@ -58,10 +58,11 @@ MT.page.start(LABELS, async (page) => {
   const legend = new MT.legend.Legend(page.engine);
   page.cursor = new MT.crosshair.Crosshair(page, frame, legend);
   const findings = new MT.Findings(page);
-  new MT.lanes.Lanes(page, frame, findings);
+  const lanes = new MT.lanes.Lanes(page, frame, findings);
   MT.copying.listen(document.body);
   const causes = JSON.parse(document.getElementById("mt-causes").textContent);
   const stretches = new MT.stretches.Stretches(page, frame, causes, await columnsOf(page, "accounting", "accounting"));
+  new MT.printing.Printing(new MT.pictures.Pictures(page, frame, { lanes, stretches }));
   const selection = new MT.Selection(page);
   const link = await page.load("link");
   const segmentFrames = new MT.segmentFrames.SegmentFrames(

@@ -88,8 +88,8 @@ class Stretches {
     });
   }
 
-  /** Draws what is in view; returns whether each stretch has its own bar. */
-  draw() {
+  /** The bars of what is in view, and whether each stretch has its own. */
+  inView() {
     const { start, end } = this.page.timeRange;
     const from = MT.search.lowerBound(this.stretches.right, start);
     const to = MT.search.lowerBound(this.stretches.left, end);
@@ -98,7 +98,13 @@ class Stretches {
     const bars = isExact
       ? { left: left.slice(from, to), right: right.slice(from, to), cause: cause.slice(from, to) }
       : largestCauses(this.stretches, from, to, start, end, this.causes.length);
-    if (this.canvas.offsetParent) this.paint(bars, start, end);
+    return { bars, isExact };
+  }
+
+  /** Draws what is in view; returns whether each stretch has its own bar. */
+  draw() {
+    const { bars, isExact } = this.inView();
+    if (this.canvas.offsetParent) this.paint(bars, this.page.timeRange.start, this.page.timeRange.end);
     return isExact;
   }
 

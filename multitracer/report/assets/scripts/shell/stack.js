@@ -95,6 +95,7 @@ class Stack {
 
   /** Gives each panel its height; below 1280 pixels all are unfolded, one below the other. */
   fit() {
+    if (matchMedia("print").matches || !this.element.clientHeight) return; // it is not there, and keeps its heights
     const found = this.narrow.matches ? this.tall() : MT.fitting.heights(this.panels, this.room());
     const open = this.panels.filter((panel) => found[panel.name]);
     for (const panel of this.panels) {

@@ -33,7 +33,8 @@ def rows(findings: Sequence[Finding], most: int) -> list[Row]:
         if row.finding["caused_by"] is not None:
             made[row.finding["caused_by"]].effects.append(row)
     roots = sorted((row for row in made if row.finding["caused_by"] is None), key=_rank)
-    kept, left = [], most
+    kept: list[Row] = []
+    left = most
     for root in roots:
         if root.members <= left or not kept:
             kept.append(root)
