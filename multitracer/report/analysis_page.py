@@ -16,6 +16,7 @@ from multitracer.analysis.missing_inputs import not_looked_for
 from multitracer.analysis.summary import Summary
 from multitracer.model.vocabulary import CAUSES, LAYERS, LIMIT_NAMES
 from multitracer.report import analysis_panels, colours, page_panels, page_template, panel_data
+from multitracer.report.fate_marks import add_fate_marks
 from multitracer.report.panel_data import PanelData
 from multitracer.report.time_bar import time_bar
 
@@ -40,6 +41,8 @@ def html(analysis: Analysis, concluded: Summary) -> str:
     order = list(shown)
     link = panel_data.link(analysis)
     panels = analysis_panels.build(analysis, _first(shown), link, panel_data.extent(analysis))
+    sequence = next(made for made in panels.figures if "sequence" in made.tags)
+    add_fate_marks(sequence, (source for one in shown.values() for source in one.sources.values()))
     described = page_panels.take_over(panels)
     listed = rows(summary["findings"], MOST_ROWS)
     title = "MultiTracer: " + (", ".join(Path(entry["path"]).name for entry in summary["inputs"][:3]) or "report")

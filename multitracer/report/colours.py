@@ -8,6 +8,7 @@ BLUE, GREEN, ORANGE, RED, PURPLE, GREY, SKY, BLACK = (
 )  # fmt: skip
 
 SENT, ACKNOWLEDGED, ADVERTISED_WINDOW, SACK = BLUE, GREEN, "#b8860b", PURPLE
+ARRIVED = "#44aa99"
 RESENT = {"no": RED, "yes": ORANGE, "unknown": GREY}
 """Of retransmissions, by whether they were needless."""
 LINK_RATE, LINK_RESET, FLOW_CONTROL, RELEASE = GREY, RED, PURPLE, BLACK

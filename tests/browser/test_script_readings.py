@@ -126,7 +126,7 @@ def test_a_retransmission_is_explained_by_the_finding_of_its_trigger_that_holds_
 
 @given(st.lists(st.integers(1, 1000), min_size=1, max_size=300), st.integers(2, 50))
 def test_a_spike_does_not_flatten_the_overview(scripts: Scripts, usual: list[int], times: int) -> None:
-    """Without one the highest bar fits; one bar in more than a hundred that stands far above is left out of the axis."""
+    """Without one the highest bar fits; a bar in a hundred that stands far above is left out of the axis."""
     end = scripts.call("MT.overview.axisEnd", usual)
     assert max(usual) == end or sum(top > end for top in usual) <= len(usual) * 0.01
     spiked = scripts.call("MT.overview.axisEnd", [*usual, *usual[:1] * 100, max(usual) * 2 * times])

@@ -5,6 +5,12 @@ const LABELS = {
   acks: "acknowledged",
   window: "advertised window",
   sacks: "SACK",
+  arrived: "arrived",
+  fate_dropped: "dropped in the host",
+  fate_flushed: "flushed by the link",
+  fate_lost: "lost",
+  fate_repeated: "delivered, repeated by the link",
+  fate_unknown: "fate unknown",
   again_no: "resent, needed",
   again_yes: "resent, needless",
   again_unknown: "resent, undecided",
@@ -70,6 +76,7 @@ MT.page.start(LABELS, async (page) => {
     await columnsOf(page, "link", "carried"),
     (time, trigger) => MT.retransmissions.explaining(findings.about(connections.shown), time, trigger),
   );
+  new MT.journeys.Journeys(page, frame, await columnsOf(page, "link", "carried"));
   const clear = () => {
     segmentFrames.clear();
     selection.clear();

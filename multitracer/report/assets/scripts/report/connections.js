@@ -43,6 +43,17 @@ class Connections {
     this.page.redraw();
     this.page.cursor.refresh();
     document.documentElement.dataset.mtConnection = number;
+    this.addFates(number);
+  }
+
+  /** Adds what became of the segments, decoded once the rest is on the screen. */
+  async addFates(number) {
+    const loaded = await this.page.load(`${number} fates`);
+    if (this.wanted !== number) return;
+    this.names.push(...MT.fates.put(this.page.engine, loaded));
+    this.page.redraw();
+    this.page.cursor.refresh();
+    document.documentElement.dataset.mtFates = number;
   }
 }
 

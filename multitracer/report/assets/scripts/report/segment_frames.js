@@ -48,6 +48,7 @@ class SegmentFrames {
   }
 
   mark(segments, frames) {
+    if (segments.length || frames.length) document.getElementById("mt-nothing").hidden = true;
     const [bars, points] = [segments, frames].map((list) => (list.length ? list : NOWHERE));
     this.fill("chosen segments", bars, ["x", "y", "top"]);
     this.fill("chosen frames", points, ["x", "y"]);
@@ -62,8 +63,11 @@ class SegmentFrames {
     const segment = segmentAt(this.page.engine.series.get(name).columns, i);
     const frames = this.framesOf(segment.row);
     this.mark([segment], frames);
-    this.text.replaceChildren(`Chosen: ${describe(segment)}${this.carriedText(frames)}.`);
-    const { trigger, because } = this.page.engine.series.get(name).columns;
+    const { columns } = this.page.engine.series.get(name);
+    this.text.replaceChildren(
+      `Chosen: ${describe(segment)}${this.carriedText(frames)}.${MT.fates.describe(columns, i)}`,
+    );
+    const { trigger, because } = columns;
     if (trigger) this.text.append(...this.resent(segment.x, trigger[i], because[i]));
   }
 
