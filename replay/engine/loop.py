@@ -378,6 +378,13 @@ LINK_PARTS: Parts = {
     send: merged, may_send: merged, may_make: merged, end_use: merged, use: inlined,
 }  # fmt: skip
 """The loop's functions but `run`; what every frame goes through is compiled into the loop. `merged`: called once."""
+
+
+def always_merged(function: Any) -> Any:
+    """Mark a part that is `merged` in every loop: most of the loop is in it, and would be optimised twice."""
+    return merged(function)
+
+
 SOURCE_PARTS: Parts = {take_offers: merged}
 """What acts for the source."""
 
@@ -402,6 +409,7 @@ def bind(name: str, machine: Any, *, large: bool = False, parts: Parts | None = 
         namespace.update(bound)
         own = FunctionType(part.__code__, namespace, f"{part.__name__}_{name}")
         own.__qualname__, own.__doc__, own.__module__ = own.__name__, part.__doc__, part.__module__
+        own.__annotations__ = part.__annotations__  # they say on which named tuples the compiled code depends
         bound[part.__name__] = instead.get(decorated, decorated)(own)
     made: Run = bound["run"]
     return made

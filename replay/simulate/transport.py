@@ -14,7 +14,7 @@ import numpy as np
 from multitracer.compute.kernels import inlined, kernel, merged
 from multitracer.replay.arq.fields import codes, numbers, record, table
 from multitracer.replay.engine.ledger import FOUND, GONE
-from multitracer.replay.engine.loop import MORE, A, B, Link, Parts, give, to_side
+from multitracer.replay.engine.loop import MORE, A, B, Link, Parts, always_merged, give, to_side
 from multitracer.replay.engine.protocol import restarted, wants
 from multitracer.replay.engine.way import DONE, STOPPED, lacks, poke
 from multitracer.replay.simulate.connections import (
@@ -435,8 +435,8 @@ _ALWAYS: Parts = {
     stock: merged, count_end: merged, end_gap: inlined, start_object: merged, serve: merged, show_rooms: merged,
     note_local_drop: merged, note_again: kernel, note_sent: merged, note_repair: merged, note_timeout: inlined,
     note_progress: merged, onto_wire: inlined, into_queue: merged, note_ended: inlined, emit_media: inlined,
-    forget_posted: inlined, send_off: merged, due_timer: inlined, next_thing: merged, come_to_end: merged, act: merged,
-    offer_next: merged, plan: merged, take_offers: merged,
+    forget_posted: inlined, send_off: merged, due_timer: inlined, next_thing: merged, come_to_end: merged,
+    act: always_merged, offer_next: merged, plan: merged, take_offers: always_merged,
 }  # fmt: skip
 PARTS: Parts = {**_BESIDE, **_ALWAYS}
 """What a loop is bound with in place of the engine's own source, each function after those that it calls. All but
