@@ -99,7 +99,8 @@ def _first(shown: dict[int, PanelData]) -> PanelData:
 class Detail(NamedTuple):
     """What the page tells of one finding when it is chosen."""
 
-    index: int
+    number: int
+    """Its place in the summary."""
     finding: dict[str, Any]
     evidence: list[str]
     filters: list[DisplayFilter]

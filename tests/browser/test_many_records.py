@@ -19,7 +19,7 @@ def test_the_page_says_whether_every_record_has_its_own_mark(opened: Opened, rep
     page = opened.open(report)
     assert page.locator("#mt-status").inner_text().startswith("exact")
     page.evaluate("MT.engine.exactLimit = 20")
-    page.keyboard.press("d")
+    page.keyboard.press("w")
     opened.until("document.getElementById('mt-status').dataset.exact === 'false'")
     assert page.locator("#mt-status").inner_text().startswith("overview")
     opened.look(20, 20.5)
@@ -58,7 +58,7 @@ def test_many_records_are_drawn_as_a_picture(opened: Opened, report: Path) -> No
     """In the overview the panel is an image; hiding a series removes it from the image."""
     page = opened.open(report)
     page.evaluate("MT.engine.exactLimit = 20")
-    page.keyboard.press("d")
+    page.keyboard.press("w")
     painted = (
         f"{figure('frames')}.renderers[0].data_source.data.image[0].reduce((sum, pixel) => sum + (pixel !== 0), 0)"
     )
