@@ -397,6 +397,33 @@ def test_ctrl_and_the_wheel_zoom_and_a_drag_moves_the_time_axis(opened: Opened, 
     assert opened.view()[1] - opened.view()[0] == pytest.approx(right - left)
 
 
+def test_two_fingers_zoom_about_the_times_that_they_lie_on(opened: Opened, report: Path) -> None:
+    """Each finger stays on its time while they move apart; one finger moves the time axis."""
+    page = opened.open(report)
+    cdp = page.context.new_cdp_session(page)
+
+    def touch(kind: str, *times: float, at: list[tuple[float, float]] | None = None) -> None:
+        points = at or [opened.place("sequence", time, 20_000) for time in times]
+        given = [{"x": x, "y": points[0][1], "id": finger} for finger, (x, _) in enumerate(points)]
+        cdp.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": given})
+
+    start, end = opened.view()
+    ends = [opened.place("sequence", time, 20_000) for time in (10, 40)]
+    touch("touchStart", 20, 30)
+    touch("touchMove", at=ends)
+    touch("touchEnd", at=[])
+    opened.until(f"Bokeh.documents[0].get_model_by_name('xr').end < {end}")
+    found = opened.view()
+    assert found[1] - found[0] == pytest.approx((end - start) / 3, rel=0.01)
+    assert (found[0] - 20) / (found[0] - 30) == pytest.approx((start - 10) / (start - 40), rel=0.02)
+    touch("touchStart", 25)
+    touch("touchMove", 23)
+    touch("touchEnd", at=[])
+    opened.until(f"Bokeh.documents[0].get_model_by_name('xr').start > {found[0]}")
+    assert opened.view() == pytest.approx((found[0] + 2, found[1] + 2), abs=0.1)
+
+
+
 def test_ten_steps_in_and_ten_out_end_where_they_began(opened: Opened, report: Path) -> None:
     """To the bit, by keys and by the wheel, also where the narrowest view stops the steps in."""
     page = opened.open(report, "#t=20.000123,20.000523")

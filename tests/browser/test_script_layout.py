@@ -30,6 +30,32 @@ def test_a_window_holds_just_the_records_in_view(
     assert found["to"] == min(len(x), found["seen"] + more)
 
 
+STRETCHES = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 20)), max_size=12)
+NESTED = "(all) => { const over = MT.lanes.nested(all); return all.map((one) => over.has(one)); }"
+
+
+@given(STRETCHES)
+def test_findings_drawn_beside_each_other_share_little_time(scripts: Scripts, stretches: list[tuple[int, int]]) -> None:
+    """Of the shorter of two at most a tenth; one that lies over others is shorter than one of these, and shares more."""
+    findings = [{"start": start, "end": start + length} for start, length in stretches]
+    over = scripts.call(NESTED, findings)
+
+    def shared(one: dict[str, int], other: dict[str, int]) -> float:
+        both = min(one["end"], other["end"]) - max(one["start"], other["start"])
+        length = one["end"] - one["start"]
+        return 0.0 if both < 0 else (both / length if length else 1.0)
+
+    beside = [one for one, is_over in zip(findings, over, strict=True) if not is_over]
+    for place, one in enumerate(beside):
+        for other in beside[place + 1 :]:
+            shorter, longer = sorted((one, other), key=lambda each: each["end"] - each["start"])
+            equal = shorter["end"] - shorter["start"] == longer["end"] - longer["start"]
+            assert shared(shorter, longer) <= 0.1 or (equal and shared(longer, shorter) <= 0.1)
+    for one, is_over in zip(findings, over, strict=True):
+        if is_over:
+            assert any(shared(one, each) > 0.1 for each in beside)
+
+
 @given(VALUE, VALUE)
 def test_an_axis_has_room_around_its_values(scripts: Scripts, one: float, other: float) -> None:
     """On both sides alike, and also around a single value."""

@@ -2,6 +2,7 @@
 
 const THIN = 3; // pixels: a slice is never narrower
 const NAMED = 46; // pixels from which a slice shows its name
+const BESIDE = 0.1; // of a finding's time that it shares at most with one that it is drawn beside
 
 /**
  * Which of some slices of one lane are drawn: not those that would lie within the pixels of one that is drawn.
@@ -20,6 +21,32 @@ function drawn(slices) {
     });
 }
 
+/**
+ * Which findings of a lane, each with start and end, lie over a longer one: the longest are placed first, and one that
+ * shares more than `BESIDE` of its time with a neighbour among these lies over it.
+ */
+function nested(findings) {
+  const over = new Set();
+  const [placed, starts] = [[], []]; // sorted by start
+  for (const one of findings.slice().sort((a, b) => b.end - b.start - (a.end - a.start))) {
+    const next = MT.search.lowerBound(starts, one.start);
+    if ([placed[next - 1], placed[next]].some((other) => other && sharedTime(one, other) > BESIDE)) {
+      over.add(one);
+      continue;
+    }
+    placed.splice(next, 0, one);
+    starts.splice(next, 0, one.start);
+  }
+  return over;
+}
+
+/** The share of a finding's time in which another lasts too; of one without length, 1 within the other. */
+function sharedTime(one, other) {
+  const shared = Math.min(one.end, other.end) - Math.max(one.start, other.start);
+  if (shared < 0) return 0;
+  return one.end > one.start ? shared / (one.end - one.start) : 1;
+}
+
 class Lanes {
   constructor(page, frame, findings) {
     Object.assign(this, { page, frame, findings });
@@ -29,6 +56,7 @@ class Lanes {
         this.lanes.set(lane.dataset.lane, { track: lane.querySelector(".track"), all: [] });
     }
     for (const [index, item] of findings.items) this.add(index, item.dataset);
+    for (const lane of this.lanes.values()) this.nest(lane);
     page.engine.otherDrawings.push(() => this.draw());
   }
 
@@ -44,6 +72,14 @@ class Lanes {
       getComputedStyle(this.findings.items.get(index).querySelector(".row")).getPropertyValue("--colour"),
     );
     lane.all.push({ index, start: Number(start), end: Number(end), slice });
+  }
+
+  /** Slices over a longer one are low, so that its name is seen above them. */
+  nest({ track, all }) {
+    const over = nested(all);
+    for (const one of all) one.isNested = over.has(one);
+    for (const { slice, isNested } of all) slice.classList.toggle("nested", isNested);
+    track.classList.toggle("deep", over.size > 0);
   }
 
   draw() {
@@ -63,15 +99,15 @@ class Lanes {
         return { ...one, left, right, isCurrent: one.index === this.findings.current };
       });
     const shown = drawn(inView);
-    for (const { slice, left, right, isCurrent } of shown) {
+    for (const { slice, left, right, isCurrent, isNested } of shown) {
       const width = Math.max(THIN, right - left);
       slice.style.transform = `translateX(${Math.min(left, last - THIN)}px)`;
       slice.style.width = `${width}px`;
-      slice.classList.toggle("named", width >= NAMED);
+      slice.classList.toggle("named", width >= NAMED && !isNested);
       slice.classList.toggle("current", isCurrent);
     }
     track.replaceChildren(...shown.map((one) => one.slice));
   }
 }
 
-MT.lanes = { drawn, Lanes };
+MT.lanes = { drawn, nested, Lanes };

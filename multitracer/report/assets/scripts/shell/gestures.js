@@ -27,11 +27,13 @@ class Gestures {
   constructor(page, frame, element, actions) {
     Object.assign(this, { page, frame, element, actions });
     this.pressed = null;
+    this.fingers = new Map(); // on the screen: where each is, by its pointer's number
+    this.pinched = null; // while two are
     element.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     element.addEventListener("pointerdown", (event) => this.press(event));
     element.addEventListener("pointermove", (event) => this.pointed(event));
     element.addEventListener("pointerup", (event) => this.release(event));
-    element.addEventListener("pointercancel", () => (this.pressed = null));
+    element.addEventListener("pointercancel", (event) => this.cancel(event));
     element.addEventListener("pointerleave", () => actions.leave());
   }
 
@@ -44,14 +46,38 @@ class Gestures {
 
   press(event) {
     if (event.button !== 0 || !event.target.closest(".canvas") || event.target.closest("button")) return;
-    const { start, end } = this.page.timeRange;
-    this.pressed = { x: event.clientX, view: [start, end], isSelecting: event.shiftKey, isDrag: false };
     this.element.setPointerCapture(event.pointerId);
     event.preventDefault();
+    if (event.pointerType === "touch") this.fingers.set(event.pointerId, event.clientX);
+    if (this.fingers.size > 1) this.beginPinch();
+    else {
+      const { start, end } = this.page.timeRange;
+      this.pressed = { x: event.clientX, view: [start, end], isSelecting: event.shiftKey, isDrag: false };
+    }
+  }
+
+  /** Two fingers keep the times that they lie on; more of them change nothing. */
+  beginPinch() {
+    this.pressed = null;
+    const [one, other] = Array.from(this.fingers.values(), (x) => this.frame.timeAt(x));
+    this.pinched = this.fingers.size === 2 && one !== other ? { one, other } : null;
+  }
+
+  pinchTo() {
+    const [x, otherX] = this.fingers.values();
+    const { left, width } = this.frame;
+    const origin = this.element.getBoundingClientRect().left + left;
+    const { one, other } = this.pinched;
+    if (Math.abs(x - otherX) < STILL || other > one !== otherX > x) return;
+    const perPixel = (other - one) / (otherX - x);
+    const start = one - (x - origin) * perPixel;
+    this.page.views.show(start, start + width * perPixel);
   }
 
   pointed(event) {
-    if (this.pressed) this.dragTo(event.clientX);
+    if (this.fingers.has(event.pointerId)) this.fingers.set(event.pointerId, event.clientX);
+    if (this.pinched) this.pinchTo();
+    else if (this.pressed) this.dragTo(event.clientX);
     else if (event.target.closest(".canvas")) this.actions.point(this.frame.timeAt(event.clientX), event);
     else this.actions.leave();
   }
@@ -69,7 +95,14 @@ class Gestures {
     this.page.views.show(view[0] + by, view[1] + by);
   }
 
+  cancel(event) {
+    this.fingers.delete(event.pointerId);
+    this.pressed = this.pinched = null;
+  }
+
   release(event) {
+    this.fingers.delete(event.pointerId);
+    this.pinched = null;
     if (!this.pressed) return;
     const { isDrag } = this.pressed;
     this.pressed = null;

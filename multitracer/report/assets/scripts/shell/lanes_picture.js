@@ -4,6 +4,7 @@ const LANE = 26; // pixels
 const EDGE = 3; // pixels between a lane's edge and what is in it
 const LETTERS = 46; // pixels from which a slice shows its name
 const THIN = 3;
+const LOW = 8; // pixels: the height of a slice over a longer one
 
 /** The hatching of what is only likely. */
 function hatching(colour) {
@@ -32,15 +33,17 @@ function cut(name, room) {
 }
 
 /** One finding: its slice, and its name where there is room. */
-function slice({ left, right, kind, verdict, colour }, y) {
+function slice({ left, right, kind, verdict, colour, isNested, isDeep }, y) {
   const width = Math.max(THIN, right - left);
-  const box = { x: left, y: y + EDGE, width, height: LANE - 2 * EDGE, rx: 2 };
+  const whole = LANE - 2 * EDGE;
+  const height = isNested ? LOW : whole;
+  const box = { x: left, y: y + EDGE + whole - height, width, height, rx: 2 };
   const parts = [MT.svg.element("rect", { ...box, ...fillOf(verdict, colour) })];
-  if (width >= LETTERS) {
+  if (width >= LETTERS && !isNested) {
     const isDark = verdict !== "undecided";
     const edge = isDark ? { "paint-order": "stroke", stroke: "#000000", "stroke-opacity": 0.6, "stroke-width": 2 } : {};
     const fill = isDark ? "#ffffff" : "#1b1f24";
-    parts.push(MT.svg.text(left + 4, y + LANE / 2 + 4, cut(kind, width - 8), { fill, ...edge }));
+    parts.push(MT.svg.text(left + 4, y + (isDeep ? EDGE + 11 : LANE / 2 + 4), cut(kind, width - 8), { fill, ...edge }));
   }
   return MT.svg.element("g", {}, ...parts);
 }
@@ -68,6 +71,8 @@ function slicesOf(lane, axis, start, end) {
       left: Math.min(Math.max(axis.left, xOf(one.start)), last - THIN),
       right: Math.min(last, xOf(one.end)),
       kind: one.slice.textContent,
+      isNested: one.isNested,
+      isDeep: lane.all.some((other) => other.isNested),
       verdict: ["likely", "undecided"].find((name) => one.slice.classList.contains(name)) || "confirmed",
       colour: one.slice.style.getPropertyValue("--colour").trim(),
     }));
