@@ -1,6 +1,6 @@
 """Records scenarios at random and compares what `analyze` finds with the truth: a line each, and what they add up to.
 
-    python benchmarks/recordings.py [FIRST] [COUNT] [LONGEST_S]
+python benchmarks/recordings.py [FIRST] [COUNT] [LONGEST_S]
 """
 
 from __future__ import annotations

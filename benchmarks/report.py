@@ -2,9 +2,11 @@
 
 Makes captures of one transfer as its sender's side sees it (1 % of the segments resent, times by
 chance, acknowledgements ten round trips of data behind), analyses them, writes the report and moves
-about in it with headless Chromium. Usage:
+about in it with headless Chromium. With --before, another installed version, in the same turns: ratios of
+the medians. Usage:
 
     python benchmarks/report.py [--records 10000 100000 1000000 5000000 10000000] [--moves 200]
+                                [--before PYTHON] [--turns 5]
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from __future__ import annotations
 import argparse
 import statistics
 import struct
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -22,6 +26,8 @@ from playwright.sync_api import sync_playwright
 
 from multitracer import Analysis, analyze
 from multitracer.report.analysis_page import shown_in
+
+WRITE = "import sys, multitracer; multitracer.analyze([sys.argv[1]]).report(sys.argv[2])"
 
 RECORDS_A_PACKET = 2.4
 """A packet is in several series: data or acknowledgements, window, outstanding bytes, round trip times."""
@@ -36,7 +42,8 @@ MOVE = """async moves => {
     const begun = performance.now();
     xr.setv({start: from, end: from + width});
     await new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)));
-    for (const drawn of document.querySelectorAll("#mt-panels canvas")) drawn.getContext("2d").getImageData(0, 0, 1, 1);
+    const canvases = document.querySelectorAll("#mt-stack canvas, #mt-panels canvas");
+    for (const drawn of canvases) drawn.getContext("2d").getImageData(0, 0, 1, 1);
     took.push(performance.now() - begun);
   }
   return took;
@@ -93,15 +100,45 @@ def measured(directory: Path, records: int, moves: int, *, nanoseconds: bool) ->
     capture.unlink()
 
 
+def compared(directory: Path, records: int, moves: int, turns: int, before: str) -> None:
+    """Measure one size with both versions in turn, and print the ratios of their medians."""
+    capture = directory / "made.pcap"
+    make(capture, max(100, round(records / RECORDS_A_PACKET)))
+    pages = {python: directory / f"{number}.html" for number, python in enumerate((sys.executable, before))}
+    for python, page in pages.items():
+        subprocess.run([python, "-c", WRITE, capture, page], check=True)
+    ready: dict[str, list[float]] = {python: [] for python in pages}
+    redrawn: dict[str, list[float]] = {python: [] for python in pages}
+    for _ in range(turns):
+        for python, page in pages.items():
+            seconds, took = opened(page, moves)
+            ready[python].append(seconds)
+            redrawn[python].append(statistics.median(took))
+    for python, name in zip(pages, ("this version", "the one before"), strict=True):
+        print(
+            f"{records:>11,} records, {name}: {pages[python].stat().st_size / 1e6:.1f} MB, ready in "
+            f"{statistics.median(ready[python]):.2f} s, redraw {statistics.median(redrawn[python]):.0f} ms",
+            flush=True,
+        )
+    size = pages[sys.executable].stat().st_size / pages[before].stat().st_size
+    ratios = [statistics.median(times[sys.executable]) / statistics.median(times[before]) for times in (ready, redrawn)]
+    print(f"ratios: size {size:.2f}, ready {ratios[0]:.2f}, redraw {ratios[1]:.2f}", flush=True)
+
+
 def main() -> None:
     """Run all benchmarks and print their results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     sizes = [10_000, 100_000, 1_000_000, 5_000_000, 10_000_000]
     parser.add_argument("--records", type=int, nargs="+", default=sizes)
     parser.add_argument("--moves", type=int, default=200)
+    parser.add_argument("--before", metavar="PYTHON")
+    parser.add_argument("--turns", type=int, default=5)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         for records in arguments.records:
+            if arguments.before:
+                compared(Path(name), records, arguments.moves, arguments.turns, arguments.before)
+                continue
             for nanoseconds in (False, True):
                 measured(Path(name), records, arguments.moves, nanoseconds=nanoseconds)
 

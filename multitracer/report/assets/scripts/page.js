@@ -20,7 +20,7 @@ class Page {
     this.help = document.getElementById("mt-help");
     this.status = document.getElementById("mt-status");
     this.notice = null; // what the status line says besides what is drawn
-    this.isRedrawDue = false;
+    this.due = null; // the panels that are redrawn at the end of this task, if any are
     this.keys = this.commonKeys();
     dragAfterHolding(this.models);
   }
@@ -55,19 +55,23 @@ class Page {
     this.settle();
   }
 
-  /** Redraws once for all changes of one task: a move changes both ends of the time range. */
-  redrawSoon() {
-    if (this.isRedrawDue) return;
-    this.isRedrawDue = true;
-    queueMicrotask(() => {
-      this.isRedrawDue = false;
-      this.redraw();
-    });
+  /** Redraws panels, by default all, once for all changes of one task: a move changes both ends of the time range. */
+  redrawSoon(panels = this.engine.panels) {
+    if (!this.due) {
+      this.due = new Set();
+      queueMicrotask(() => {
+        const due = Array.from(this.due);
+        this.due = null;
+        this.redraw(due);
+      });
+    }
+    panels.forEach((panel) => this.due.add(panel));
   }
 
-  redraw() {
+  redraw(panels = this.engine.panels) {
     const begun = performance.now();
-    const isExact = this.engine.draw();
+    panels.forEach((panel) => this.due?.delete(panel));
+    const isExact = this.engine.draw(panels);
     Object.assign(MT, { drawnMs: performance.now() - begun, draws: MT.draws + 1, isExact });
     MT.status.show(this.status, this.engine, isExact);
     this.repeatNotice();

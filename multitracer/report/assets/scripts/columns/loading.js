@@ -1,5 +1,7 @@
 // The columns in the page's script elements, decoded when their group (a connection, the link) is first needed.
 
+const PATIENCE_MS = 1000;
+
 /** One column element's values, with the names that it carries; the element is removed to free its text. */
 async function columnOf(element) {
   const { series, kind, step, column, meta } = element.dataset;
@@ -34,4 +36,10 @@ function createLoader() {
   };
 }
 
-MT.loading = { createLoader, elements };
+/** Resolves once the browser has nothing else to do, so that what is drawn is on the screen; within a second or so. */
+function whenIdle() {
+  const wait = window.requestIdleCallback || ((done) => setTimeout(done, PATIENCE_MS / 4));
+  return new Promise((done) => wait(done, { timeout: PATIENCE_MS }));
+}
+
+MT.loading = { createLoader, elements, whenIdle };

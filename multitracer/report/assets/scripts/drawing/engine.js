@@ -119,11 +119,11 @@ class Engine {
     return drawPanel(this, panel);
   }
 
-  /** Draws everything; returns whether every record in view has its own mark. */
-  draw() {
-    const panels = this.panels.map((panel) => panel.isFolded || drawPanel(this, panel));
+  /** Draws some panels, by default all, and what is drawn beside them; returns whether every record has its own mark. */
+  draw(panels = this.panels) {
+    for (const panel of panels) if (!panel.isFolded) drawPanel(this, panel);
     const others = this.otherDrawings.map((draw) => draw());
-    return [...panels, ...others].every(Boolean);
+    return this.panels.every((panel) => panel.isFolded || panel.isExact) && others.every(Boolean);
   }
 }
 

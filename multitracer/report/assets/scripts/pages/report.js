@@ -57,9 +57,19 @@ function gestures(page, frame, stretches, segmentFrames, selection) {
   });
 }
 
+/** Redraws a panel that was resized; all of them when the time axis moved on the screen. */
+function redrawResized(page, frame, stackElement) {
+  const resized = (panels) => page.redrawSoon(frame.measure() ? page.engine.panels : panels);
+  for (const panel of page.engine.panels) {
+    const { inner_width: width, inner_height: height } = panel.figure.properties;
+    for (const size of [width, height]) size.change.connect(() => resized([panel]));
+  }
+  new ResizeObserver(() => resized([])).observe(stackElement);
+}
+
 MT.page.start(LABELS, async (page) => {
   const stackElement = document.getElementById("mt-stack");
-  const frame = new MT.frame.Frame(page.engine, stackElement);
+  const frame = new MT.frame.Frame(page.engine, stackElement, page.doc.get_model_by_name("overview"));
   page.stack = new MT.stack.Stack(page, stackElement);
   const legend = new MT.legend.Legend(page.engine);
   page.cursor = new MT.crosshair.Crosshair(page, frame, legend);
@@ -90,7 +100,10 @@ MT.page.start(LABELS, async (page) => {
     page.cursor.show(found.x);
   };
   gestures(page, frame, stretches, segmentFrames, selection);
-  const connections = new MT.connections.Connections(page, clear);
+  const connections = new MT.connections.Connections(page, () => {
+    frame.makeRoom(legend.reserve());
+    clear();
+  });
   page.pins = new MT.pins.Pins(page, frame);
   const search = new MT.searchField.SearchField(new MT.hits.Hits(page, findings, segmentFrames, connections));
   document.getElementById("mt-selection-clear").addEventListener("click", clear);
@@ -107,20 +120,12 @@ MT.page.start(LABELS, async (page) => {
   });
   findings.onShow = () => page.redrawSoon();
   page.engine.otherDrawings.push(() => legend.refresh());
-  const resized = () => {
-    frame.measure();
-    page.redrawSoon();
-  };
-  for (const { properties } of page.engine.figures) {
-    properties.inner_width.change.connect(resized);
-    properties.inner_height.change.connect(resized);
-  }
-  new ResizeObserver(resized).observe(stackElement);
+  redrawResized(page, frame, stackElement);
   MT.connections.put(page.engine, link);
   const group = firstGroup(connections.select);
   return async () => {
     page.stack.fit();
+    frame.measure();
     await connections.show(group);
-    resized();
   };
 });

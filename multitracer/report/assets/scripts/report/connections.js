@@ -48,6 +48,7 @@ class Connections {
 
   /** Adds what became of the segments, decoded once the rest is on the screen. */
   async addFates(number) {
+    await MT.loading.whenIdle();
     const loaded = await this.page.load(`${number} fates`);
     if (this.wanted !== number) return;
     this.names.push(...MT.fates.put(this.page.engine, loaded));

@@ -1,6 +1,7 @@
 // What became of the segments: a mark in the middle of each that was not simply delivered, and a bar where it arrived.
 
 const FATES = ["delivered", "dropped", "flushed", "repeated", "lost", "needless", "unknown"]; // in the tables' order
+const MARKED = ["dropped", "flushed", "lost", "repeated", "unknown"];
 const KINDS = { repeated: "cloud", unknown: "cloud" }; // the others are rare, and painted larger
 const TOLD = {
   delivered: "It was delivered",
@@ -13,28 +14,48 @@ const TOLD = {
 };
 const SECONDS = 1e9;
 
-/** Sorts records by x and turns them into columns. */
-function columnsOf(records, names) {
-  records.sort((a, b) => a.x - b.x);
-  return Object.fromEntries(names.map((name) => [name, records.map((one) => one[name])]));
+/** Records column by column: an object for each of millions of records would take longer than all else. */
+class Records {
+  constructor(names) {
+    this.columns = Object.fromEntries(names.map((name) => [name, []]));
+  }
+
+  get length() {
+    return this.columns.x.length;
+  }
+
+  /** The columns, sorted by x. */
+  sorted() {
+    const { x } = this.columns;
+    if (x.every((time, i) => i === 0 || x[i - 1] <= time)) return this.columns;
+    const order = Array.from(x, (_, i) => i).sort((a, b) => x[a] - x[b]);
+    const inOrder = ([name, values]) => [name, order.map((i) => values[i])];
+    return Object.fromEntries(Object.entries(this.columns).map(inOrder));
+  }
 }
 
 /** The records of every fate that is marked, and the arrivals, out of series with the columns fate and arrived. */
 function collect(allSeries) {
-  const marks = new Map(FATES.map((fate) => [fate, []]));
-  const arrived = [];
+  const marks = new Map(MARKED.map((fate) => [fate, new Records(["x", "y", "record"])]));
+  const marksOf = FATES.map((fate) => marks.get(fate)?.columns);
+  const arrived = new Records(["x", "y", "top"]);
   for (const { columns } of allSeries) {
     const { x, y, top, record, fate, arrived: times } = columns;
     for (let i = 0; i < x.length; i++) {
-      const name = FATES[fate[i]];
-      if (MARKED.includes(name)) marks.get(name).push({ x: x[i], y: (y[i] + top[i]) / 2, record: record[i] });
-      if (times[i] >= 0) arrived.push({ x: times[i] / SECONDS, y: y[i], top: top[i] });
+      const marked = marksOf[fate[i]];
+      if (marked) {
+        marked.x.push(x[i]);
+        marked.y.push((y[i] + top[i]) / 2);
+        marked.record.push(record[i]);
+      }
+      if (times[i] < 0) continue;
+      arrived.columns.x.push(times[i] / SECONDS);
+      arrived.columns.y.push(y[i]);
+      arrived.columns.top.push(top[i]);
     }
   }
   return { marks, arrived };
 }
-
-const MARKED = ["dropped", "flushed", "lost", "repeated", "unknown"];
 
 /** Adds the fates of a connection to its series, and the series of marks and arrivals; returns the new ones' names. */
 function put(engine, loaded) {
@@ -47,13 +68,13 @@ function put(engine, loaded) {
   }
   const { marks, arrived } = collect(known);
   const names = [];
-  const add = (name, kind, records, columns) => {
+  const add = (name, kind, records) => {
     if (!records.length || !engine.parts.some((part) => part.name === name)) return;
-    engine.put(name, kind, columnsOf(records, columns));
+    engine.put(name, kind, records.sorted());
     names.push(name);
   };
-  for (const fate of MARKED) add(`fate_${fate}`, KINDS[fate] || "event", marks.get(fate), ["x", "y", "record"]);
-  add("arrived", "beam", arrived, ["x", "y", "top"]);
+  for (const fate of MARKED) add(`fate_${fate}`, KINDS[fate] || "event", marks.get(fate));
+  add("arrived", "beam", arrived);
   return names;
 }
 

@@ -29,7 +29,6 @@ class Crosshair {
 
   /** Shows the values again, of series that have changed. */
   refresh() {
-    this.legend.reserve();
     if (this.time !== null) this.show(this.time);
   }
 

@@ -2,6 +2,8 @@
 
 const LEFT = 84; // pixels beside a figure's frame, as Bokeh was told; used while no figure is shown
 const RIGHT = 20;
+const CHARACTER = 7.7; // pixels of a digit of a label, in the widest of the usual fonts
+const BESIDE = 16; // pixels of a tick, and around its label
 
 /** The view that Bokeh has of a figure, if it is on the screen. */
 function viewOf(figure) {
@@ -11,19 +13,26 @@ function viewOf(figure) {
 
 class Frame {
   /** `stack` is the element that holds all panels. */
-  constructor(engine, stack) {
-    this.engine = engine;
-    this.stack = stack;
+  constructor(engine, stack, overview) {
+    Object.assign(this, { engine, stack, overview });
     this.measure();
   }
 
-  /** Reads the ends of the axis, in pixels from the left side of the stack. */
+  /** Gives all figures as much room at their left side as the widest label of any of them takes. */
+  makeRoom(characters) {
+    const left = Math.max(LEFT, Math.ceil(characters * CHARACTER + BESIDE));
+    for (const figure of [...this.engine.figures, this.overview]) figure.min_border_left = left;
+  }
+
+  /** Reads the ends of the axis, in pixels from the left side of the stack; says whether they have moved. */
   measure() {
+    const { left, width } = this;
     const origin = this.stack.getBoundingClientRect().left;
     const view = this.engine.figures.map(viewOf).find(Boolean);
     const beside = view ? view.el.getBoundingClientRect().left - origin : 0;
     this.left = view ? beside + view.frame.bbox.left : LEFT;
     this.width = view ? view.frame.bbox.width : this.stack.clientWidth - LEFT - RIGHT;
+    return this.left !== left || this.width !== width;
   }
 
   /** Pixels from the left side of the stack to a time. */

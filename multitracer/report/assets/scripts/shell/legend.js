@@ -3,14 +3,15 @@
 const LOOKED_AT = 64; // values of a series, to see whether it has decimals
 const DECIMALS = 4; // characters of the point and three decimals
 
-/** The characters that the widest value of a series takes. */
-function widthOf(series) {
-  if (!series || !series.n) return 0;
+/** The characters that the widest value of a series takes: of its whole part, and with decimals. */
+function widthsOf(series) {
+  if (!series || !series.n) return [0, 0];
   const step = Math.ceil(series.n / LOOKED_AT);
   let isWhole = true;
   for (let i = 0; i < series.n; i += step) isWhole = isWhole && Number.isInteger(series.y[i]);
   const ends = MT.series.extent(series, 0, series.n).map((value) => MT.numbers.format(Math.trunc(value)).length);
-  return Math.max(...ends) + (isWhole ? 0 : DECIMALS);
+  const whole = Math.max(...ends);
+  return [whole, whole + (isWhole ? 0 : DECIMALS)];
 }
 
 class Legend {
@@ -38,14 +39,18 @@ class Legend {
 
   /**
    * Keeps room in each panel for its widest value, so that no head grows while the pointer moves over the panels, or
-   * when more series of the panel are decoded.
+   * when more series of the panel are decoded. Returns the characters of the widest whole number of all panels.
    */
   reserve() {
-    for (const panel of this.engine.panels) {
-      const names = panel.parts.map((part) => part.name);
-      const width = Math.max(1, ...names.map((name) => widthOf(this.engine.series.get(name))));
-      for (const name of names) this.values.get(name)?.style.setProperty("min-width", `${width}ch`);
-    }
+    const found = this.engine.panels.map((panel) => this.reserveIn(panel.parts.map((part) => part.name)));
+    return Math.max(...found);
+  }
+
+  reserveIn(names) {
+    const widths = names.map((name) => widthsOf(this.engine.series.get(name)));
+    const widest = Math.max(1, ...widths.map(([, width]) => width));
+    for (const name of names) this.values.get(name)?.style.setProperty("min-width", `${widest}ch`);
+    return Math.max(1, ...widths.map(([whole]) => whole));
   }
 
   /** Shows the values of all series at a time; "-" before the first of a series. */

@@ -111,14 +111,16 @@ class Stack {
   /** Folded panels are not drawn; only the lowest one that is drawn numbers the time axis. */
   tellEngine(open) {
     const names = open.map((panel) => panel.name);
-    const drawn = this.page.engine.panels.filter(({ figure }) => names.includes(figure.tags[0]));
     const lowest = names.filter((name) => name !== "time").pop();
+    const unfolded = [];
     for (const panel of this.page.engine.panels) {
-      panel.isFolded = !drawn.includes(panel);
+      const isFolded = !names.includes(panel.figure.tags[0]);
+      if (panel.isFolded && !isFolded) unfolded.push(panel);
+      panel.isFolded = isFolded;
       const isNumbered = this.narrow.matches || panel.figure.tags[0] === lowest;
       for (const axis of panel.figure.below) axis.visible = isNumbered;
     }
-    this.page.redrawSoon();
+    this.page.redrawSoon(unfolded);
   }
 
   tall() {
