@@ -150,9 +150,7 @@ def _rows_of_host(connection: int, sender: int, point: int, captured: Captured) 
     return np.flatnonzero(here), Directions(*(column[own] for column in found))
 
 
-def _carried(
-    mine: Ints, directions: Directions, capture: Capture, blocks: Any, order: Any, rates: Rates
-) -> Carried:
+def _carried(mine: Ints, directions: Directions, capture: Capture, blocks: Any, order: Any, rates: Rates) -> Carried:
     """What was carried, and when data was in flight; arrays that are not written take no memory."""
     rows, longest = len(capture.time_ns), int((directions.stop - directions.begin).max(initial=0))
     fates = Fates(
@@ -167,9 +165,7 @@ def _carried(
     return carried
 
 
-def _idle(
-    directions: Directions, capture: Capture, blocks: Any, room: Room, captured: Captured
-) -> Iterator[Layer]:
+def _idle(directions: Directions, capture: Capture, blocks: Any, room: Room, captured: Captured) -> Iterator[Layer]:
     """Layers of what limits each stream; of those active at an instant that with most data decides."""
     order, payload = captured.groups.order, capture.payload_bytes
     bounds = list(zip(directions.end.tolist(), directions.begin.tolist(), directions.stop.tolist(), strict=True))

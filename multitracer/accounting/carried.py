@@ -153,9 +153,7 @@ def undelivered(at: int, places: Places, state: Any) -> int:
 
 
 @kernel
-def deliver_block(
-    left: int, right: int, now: int, capture: Capture, places: Places, state: Any, fates: Fates
-) -> None:
+def deliver_block(left: int, right: int, now: int, capture: Capture, places: Places, state: Any, fates: Fates) -> None:
     """Octets left..right-1 are selectively acknowledged: so are the first copies that they hold."""
     at = undelivered(first_copy(left + 1, state[FIRST], capture, places), places, state)
     while at < state[FIRST] and end_of(places.first[at], capture) <= right:

@@ -146,9 +146,7 @@ def _on_its_way(resent: pd.DataFrame, segments: pd.DataFrame, carried: Carried) 
     return np.array(found, dtype=np.bool_)
 
 
-def idle_causes(
-    sent: Sending, cwnd: Any, waits: Waits, codes: dict[str, int]
-) -> list[tuple[Ints, Ints, Ints]]:
+def idle_causes(sent: Sending, cwnd: Any, waits: Waits, codes: dict[str, int]) -> list[tuple[Ints, Ints, Ints]]:
     """Layers (start, end, cause) for `Timeline.overlay`, in this order: the cause if the link is idle.
 
     If the congestion window is not known, a sender with data outstanding and room in the advertised

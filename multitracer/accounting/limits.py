@@ -165,9 +165,7 @@ def blocks_of(sacks: pd.DataFrame) -> Any:
     return np.array([sacks[name].to_numpy() for name in ("segment", "left", "right", "dsack")], dtype=np.int64)
 
 
-def capture_of(
-    segments: pd.DataFrame, paths: Paths, resent: pd.DataFrame, came: Deliveries | None = None
-) -> Capture:
+def capture_of(segments: pd.DataFrame, paths: Paths, resent: pd.DataFrame, came: Deliveries | None = None) -> Capture:
     """The columns of the segments, each retransmission with its verdict."""
     code = np.full(len(segments), -1, dtype=np.int8)
     trigger, spurious = (resent[name].cat.codes.to_numpy() for name in ("trigger", "spurious"))

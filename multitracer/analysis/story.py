@@ -138,4 +138,3 @@ def _where(layer: str) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
-

@@ -68,9 +68,7 @@ Examples:
 @_json_option
 @output_option
 @verbosity_options
-def extract(
-    inputs: tuple[str, ...], packed: bool, max_unpacked: int | None, as_json: bool, output: Path
-) -> None:
+def extract(inputs: tuple[str, ...], packed: bool, max_unpacked: int | None, as_json: bool, output: Path) -> None:
     """Write the erasure trace of each direction that link logs tell of.
 
     RLP: the grid of blocks as the receiving end logged it, frames whose check failed are lost. RLC: the PDUs
@@ -243,9 +241,7 @@ Examples:
 @_json_option
 @output_option
 @verbosity_options
-def describe(
-    traces: tuple[str, ...], no_report: bool, max_unpacked: int | None, as_json: bool, output: Path
-) -> None:
+def describe(traces: tuple[str, ...], no_report: bool, max_unpacked: int | None, as_json: bool, output: Path) -> None:
     """Say how a trace loses blocks: its error rate, bursts and gaps, memory, and where the channel changed.
 
     Writes describe.json and describe.html.

@@ -127,8 +127,12 @@ def geometry_options(function: Any) -> Any:
               help="Resamples for the intervals; 0 for none.")  # fmt: skip
 @click.option("--jobs", type=Whole(1, MOST_JOBS), default=1, show_default=True, metavar="N",
               help="Sizes worked on at once.")  # fmt: skip
-@click.option("--record", "recorded", is_flag=True,
-              help=f"Write what instruments on the link would have logged of each run ({' and '.join(RECORDABLE)}).")
+@click.option(
+    "--record",
+    "recorded",
+    is_flag=True,
+    help=f"Write what instruments on the link would have logged of each run ({' and '.join(RECORDABLE)}).",
+)
 @output_option
 @click.option("--json", "as_json", is_flag=True, help="Print retrace.json instead of the summary for people.")
 @click.option("--no-report", is_flag=True, help="Leave retrace.html out.")
@@ -171,9 +175,7 @@ def command(
     click.echo(json.dumps(result) if as_json else _summary(retraced, output, written))
 
 
-def _traces(
-    paths: Sequence[str], options: dict[str, Any]
-) -> tuple[list[ErasureTrace], dict[str, ErasureTrace]]:
+def _traces(paths: Sequence[str], options: dict[str, Any]) -> tuple[list[ErasureTrace], dict[str, ErasureTrace]]:
     """The traces that the arguments name, with the block geometry of the options, and their reverse directions."""
     from multitracer.parsers.shared.source import Room
     from multitracer.replay.erasures.loading import load_all

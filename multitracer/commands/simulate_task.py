@@ -70,9 +70,7 @@ def _left(seconds: float) -> str:
     return f", {seconds / 60:,.0f} min left" if seconds >= 90 else f", {seconds:.0f} s left" if seconds >= 2 else ""
 
 
-def _ended(
-    tasks: Sequence[Task], run: Run, spread: Spread
-) -> Iterator[tuple[int, Mapping[str, Any] | Failure]]:
+def _ended(tasks: Sequence[Task], run: Run, spread: Spread) -> Iterator[tuple[int, Mapping[str, Any] | Failure]]:
     """(Place, result) of every run as they end."""
     jobs = min(spread.jobs, len(tasks))
     elsewhere = partial(run_elsewhere, run)

@@ -45,7 +45,11 @@ def taken(frames: pd.DataFrame, received: Ints, reverse: int) -> Ints:
 
 
 def delivered(
-    packets: Sequence[CarriedPacket], far: Sequence[CarriedPacket], frames: pd.DataFrame, protocol: str, *,
+    packets: Sequence[CarriedPacket],
+    far: Sequence[CarriedPacket],
+    frames: pd.DataFrame,
+    protocol: str,
+    *,
     is_exact: bool = False,
 ) -> list[int]:
     """The time in ns at which the last missing frame of each packet arrived, or NEVER, or SPOILT.

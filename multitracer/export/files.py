@@ -157,9 +157,7 @@ def _by_connection(table: pd.DataFrame, chosen: list[int]) -> dict[int, pd.DataF
 # Other tools' formats
 
 
-def write_exports(
-    analysis: Analysis, document: dict[str, Any], directory: Path, kinds: Iterable[str]
-) -> list[Path]:
+def write_exports(analysis: Analysis, document: dict[str, Any], directory: Path, kinds: Iterable[str]) -> list[Path]:
     """Write the named formats, each to a directory of its name.
 
     Series for xgraph, graphs for xplot, tables as CSV, captures with the findings as comments for pcapng.

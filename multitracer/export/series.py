@@ -60,9 +60,7 @@ class View:
     link: int | None = None
 
 
-def series(
-    tables: Mapping[str, pd.DataFrame], connection: int, view: View, origin_ns: int
-) -> dict[str, pd.DataFrame]:
+def series(tables: Mapping[str, pd.DataFrame], connection: int, view: View, origin_ns: int) -> dict[str, pd.DataFrame]:
     """Every series that the tables contain, by name, as a DataFrame of time_s and value; without empty ones."""
     made = _tcp(tables, connection, view) | _link(tables, view.link)
     return {name: _frame(times, values, origin_ns) for name, (times, values) in made.items() if len(times)}
@@ -110,9 +108,7 @@ def _tcp(tables: Mapping[str, pd.DataFrame], connection: int, view: View) -> dic
                 made |= _segments(own, side, point, view.data_sender)
     state = tables.get("tcp_state")
     if state is not None:
-        ours = (state["connection"].to_numpy() == connection) & (
-            state["sender"].to_numpy() == view.data_sender
-        )
+        ours = (state["connection"].to_numpy() == connection) & (state["sender"].to_numpy() == view.data_sender)
         made |= _sender_state(state[ours], segment_bytes(tables, connection, view))
     return made
 
@@ -120,9 +116,7 @@ def _tcp(tables: Mapping[str, pd.DataFrame], connection: int, view: View) -> dic
 def _segments(own: pd.DataFrame, side: str, point: int, data_sender: int) -> dict[str, tuple[Array, Array]]:
     """Data and acknowledgements of one connection at one observation point, without packets captured twice."""
     seen = own[(own["point"].to_numpy() == point) & (own["marks"].to_numpy() & MARKS["captured_twice"] == 0)]
-    times, sender, seq, ack, payload, flags = _arrays(
-        seen, "time_ns", "sender", "seq", "ack", "payload_bytes", "flags"
-    )
+    times, sender, seq, ack, payload, flags = _arrays(seen, "time_ns", "sender", "seq", "ack", "payload_bytes", "flags")
     data = (sender == data_sender) & (payload > 0)
     acks = (sender == 1 - data_sender) & (flags & ACK != 0) & (ack >= 0)
     return {f"{side}-data": (times[data], seq[data]), f"{side}-ack": (times[acks], ack[acks])}
@@ -208,9 +202,7 @@ def _link(tables: Mapping[str, pd.DataFrame], link: int | None) -> dict[str, tup
     prefix = "RlpSnd" if row["protocol"] == "rlp" else "RlcSnd"
     happened = _events(tables, (link, int(row["reverse"])), str(row["sender"]))
     made = make(sent, heard, numbers) | happened
-    return {
-        f"{prefix}-{name}": made[name] for name in made if f"{prefix}-{name}" in (*RLP_SERIES, *RLC_SERIES)
-    }
+    return {f"{prefix}-{name}": made[name] for name in made if f"{prefix}-{name}" in (*RLP_SERIES, *RLC_SERIES)}
 
 
 def _modulus(protocol: str, sent: pd.DataFrame, heard: pd.DataFrame) -> int:

@@ -36,9 +36,7 @@ def write(
     return written
 
 
-def scaled(
-    name: str, frame: pd.DataFrame, named: Mapping[str, pd.DataFrame], frame_bytes: float = 1
-) -> pd.DataFrame:
+def scaled(name: str, frame: pd.DataFrame, named: Mapping[str, pd.DataFrame], frame_bytes: float = 1) -> pd.DataFrame:
     """One series with its values in bytes."""
     if name in _IN_SECONDS:
         return frame.assign(value=frame["value"] * BYTES_PER_SECOND)

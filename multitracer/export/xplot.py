@@ -26,9 +26,7 @@ _AGAIN = MARKS["retransmission"]
 _COLUMNS = ("time_ns", "sender", "seq", "ack", "payload_bytes", "flags", "window_bytes", "marks")
 
 
-def write_connection(
-    directory: Path, tables: Mapping[str, pd.DataFrame], connection: int, point: int
-) -> list[Path]:
+def write_connection(directory: Path, tables: Mapping[str, pd.DataFrame], connection: int, point: int) -> list[Path]:
     """Write both directions of a connection at one point: N.client_tsg.xpl and N.server_tsg.xpl.
 
     `tables` must have segments and connections. With `packets` the graph has the raw sequence numbers,
@@ -44,9 +42,7 @@ def write_connection(
     for sender, name in enumerate(ends):
         path = directory / f"{connection}.{name}_tsg.xpl"
         isn = initial_number(own[own["sender"] == sender], tables.get("packets"))
-        write(
-            path, own, sender, (ends[name], ends["server" if sender == 0 else "client"]), isn=isn, sack=sack
-        )
+        write(path, own, sender, (ends[name], ends["server" if sender == 0 else "client"]), isn=isn, sack=sack)
         written.append(path)
     return written
 
@@ -84,16 +80,12 @@ def _blocks(segments: pd.DataFrame, isn: int, sack: pd.DataFrame) -> dict[int, l
     """The SACK blocks (left, right) of each segment, by its row, in the graph's sequence numbers."""
     own = sack[np.isin(sack["segment"].to_numpy(), segments.index.to_numpy())]
     found: dict[int, list[tuple[int, int]]] = {}
-    for row, left, right in zip(
-        own["segment"].tolist(), own["left"].tolist(), own["right"].tolist(), strict=True
-    ):
+    for row, left, right in zip(own["segment"].tolist(), own["left"].tolist(), own["right"].tolist(), strict=True):
         found.setdefault(row, []).append((isn + left, isn + right))
     return found
 
 
-def _commands(
-    segments: pd.DataFrame, sender: int, isn: int, blocks: dict[int, list[tuple[int, int]]]
-) -> Iterator[str]:
+def _commands(segments: pd.DataFrame, sender: int, isn: int, blocks: dict[int, list[tuple[int, int]]]) -> Iterator[str]:
     columns: list[list[Any]] = [segments[name].tolist() for name in _COLUMNS]
     steps = _Steps()
     for row, *fields in zip(segments.index.tolist(), *columns, strict=True):
@@ -106,9 +98,7 @@ def _commands(
         elif flags & RST:
             yield from (f"atext {time} {isn + ack if ack >= 0 else steps.ack} magenta", "RST_IN")
         elif flags & ACK and ack >= 0:
-            yield from steps.acknowledged(
-                time, isn + ack, isn + ack + window if window >= 0 else None, payload
-            )
+            yield from steps.acknowledged(time, isn + ack, isn + ack + window if window >= 0 else None, payload)
             yield from _sacked(time, blocks.get(row, []))
 
 

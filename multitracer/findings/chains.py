@@ -359,7 +359,11 @@ _CAUSES_BY_TIME = {
 _IDLE = {
     # While the link is dead, or holds back what came after a loss, no window is what holds data back.
     "idle_window_limited": (
-        "zero-window", "link-outage", "link-recovery-hole", "receiver-window-limited", "path-stall",
+        "zero-window",
+        "link-outage",
+        "link-recovery-hole",
+        "receiver-window-limited",
+        "path-stall",
     ),
     "idle_sender": ("zero-window", "application-limited"),
     "idle_recovery": ("link-outage", "link-recovery-hole"),

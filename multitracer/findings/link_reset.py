@@ -51,8 +51,12 @@ def _cost(observed: Observations, places: Any, link: int, start: int, end: int) 
         likely = (places[flushed] == LIKELY_IN_RESET).any() or np.isin(lost[given_up == NOT_BY_COUNT], flushed).any()
         size = int(observed.column("payload_bytes")[flushed].sum())
         known = len(flushed) or not len(others)
-        cost |= {"segments_lost": len(flushed) if known else None, "bytes_lost": size if known else None,
-                 "segments": flushed, "records": observed.references(flushed)}
+        cost |= {
+            "segments_lost": len(flushed) if known else None,
+            "bytes_lost": size if known else None,
+            "segments": flushed,
+            "records": observed.references(flushed),
+        }
         texts += _said(len(flushed), size, len(others), likely=bool(likely))
     still = _standstill_ns(observed, direction, end)
     if still is not None:

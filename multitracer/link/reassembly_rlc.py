@@ -190,9 +190,7 @@ def _add_frame(number: _Number, table: _Columns, at: int) -> None:
     number.reached = max(number.reached, so + size)
 
 
-def _umts(
-    number: _Number, data: bytes | None, lis: tuple[int, ...] | None, size: int, length: int, *rest: int
-) -> None:
+def _umts(number: _Number, data: bytes | None, lis: tuple[int, ...] | None, size: int, length: int, *rest: int) -> None:
     """Elements by length indicators, each the offset of an SDU's end; with HE = 10 the PDU's end is one, too."""
     if number.elements is not None or size < 0:
         return

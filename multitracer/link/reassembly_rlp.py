@@ -142,9 +142,7 @@ def tcp_checksum_right(packet: bytes) -> bool:
     return total == 0xFFFF
 
 
-def _carried(
-    stream: _Stream, start: int, end: int, packet: _Packet, carriers: dict[int, list[int]]
-) -> CarriedPacket:
+def _carried(stream: _Stream, start: int, end: int, packet: _Packet, carriers: dict[int, list[int]]) -> CarriedPacket:
     """The packet with every transmission of every frame that carried any of its characters.
 
     The opening flag counts unless the packet before ends with it. The flag that ends a packet cut off by

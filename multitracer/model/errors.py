@@ -1,13 +1,13 @@
 """Everything MultiTracer raises on purpose, and the exit status each becomes.
 
-    MultiTracerError                 1   a defect, when nothing below fits
-    ├── UsageError                   2   the request itself makes no sense
-    ├── InputError                   3   an input cannot be used
-    │   ├── UnknownFormatError           its content is none of the formats we read
-    │   ├── NoUsableInputError           nothing in all the inputs can be analysed
-    │   └── ReadingDefectError           a defect of MultiTracer showed in reading it
-    ├── SkippedInputError            4   --strict, and a part of an input had to be skipped
-    └── MissingCapabilityError       5   this machine lacks something (root, an extra)
+MultiTracerError                 1   a defect, when nothing below fits
+├── UsageError                   2   the request itself makes no sense
+├── InputError                   3   an input cannot be used
+│   ├── UnknownFormatError           its content is none of the formats we read
+│   ├── NoUsableInputError           nothing in all the inputs can be analysed
+│   └── ReadingDefectError           a defect of MultiTracer showed in reading it
+├── SkippedInputError            4   --strict, and a part of an input had to be skipped
+└── MissingCapabilityError       5   this machine lacks something (root, an extra)
 """
 
 from __future__ import annotations

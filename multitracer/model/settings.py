@@ -88,8 +88,10 @@ def _number(key: str, text: Any, kind: type, scale: int) -> float:
 
 def _shown(value: Any) -> str:
     """A wrong value as it is repeated in a message: not all of a long one, nothing of a table."""
-    return f"{str(value)[:60]}..." if isinstance(value, str) and len(value) > 60 else (
-        "[...]" if isinstance(value, list | dict) else str(value)[:60]
+    return (
+        f"{str(value)[:60]}..."
+        if isinstance(value, str) and len(value) > 60
+        else ("[...]" if isinstance(value, list | dict) else str(value)[:60])
     )
 
 

@@ -10,9 +10,7 @@ from bokeh.models import ColumnDataSource
 from multitracer.report import colours
 
 
-def add_curve(
-    made: Any, name: str, curve: Mapping[str, Any], place: int, label: str, *, shaded: bool = True
-) -> Any:
+def add_curve(made: Any, name: str, curve: Mapping[str, Any], place: int, label: str, *, shaded: bool = True) -> Any:
     """Draw one curve, the one at `place` among others: columns x, y, low, high; returns its dots, for a tooltip."""
     style = colours.line_style(place)
     named = {"source": ColumnDataSource(dict(curve), name=name), "legend_label": label}

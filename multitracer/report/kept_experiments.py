@@ -1,8 +1,8 @@
 """What a campaign keeps of each experiment, in the experiment's own result directory.
 
-    .multitracer/experiment.json   the row of compare.json, what was skipped and said, and of what inputs, options and
-                                   version this is the result (a hash, so that no name is in it)
-    .multitracer/lines.npz         what is drawn of it: the arrays SERIES/x and SERIES/y, as NumPy writes them
+.multitracer/experiment.json   the row of compare.json, what was skipped and said, and of what inputs, options and
+                               version this is the result (a hash, so that no name is in it)
+.multitracer/lines.npz         what is drawn of it: the arrays SERIES/x and SERIES/y, as NumPy writes them
 """
 
 from __future__ import annotations

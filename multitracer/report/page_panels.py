@@ -16,6 +16,7 @@ from multitracer.report.panels import Panels
 if TYPE_CHECKING:
     from bokeh.plotting import figure as Figure  # noqa: N812 - a class, though Bokeh names it like a function
 
+
 @dataclass(frozen=True)
 class Entry:
     """One entry of a panel's legend: a series, or a line that is not one (`series` is then empty)."""

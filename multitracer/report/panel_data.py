@@ -306,9 +306,7 @@ def _outstanding(analysis: Analysis, number: int, sender: int, elapsed: _Elapsed
     return {"outstanding": {"x": elapsed(own["time_ns"]), "y": value}} if len(own) else {}
 
 
-def _delays(
-    analysis: Analysis, number: int, seen: pd.DataFrame, sender: int, elapsed: _Elapsed
-) -> dict[str, Source]:
+def _delays(analysis: Analysis, number: int, seen: pd.DataFrame, sender: int, elapsed: _Elapsed) -> dict[str, Source]:
     """Round trips of segments sent once, and how long each waited for its first frame."""
     found: dict[str, Source] = {}
     if analysis.paths.sender_point[number, sender] >= 0:

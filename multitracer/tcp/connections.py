@@ -84,8 +84,7 @@ def relative_sack(blocks: pd.DataFrame, packets: pd.DataFrame, ack: Ints) -> pd.
     rows = rows[keep]
     near, raw_ack = ack[rows], packets["raw_ack"].to_numpy()[rows].astype(np.int64)
     left, right = (
-        near + _signed(blocks[name].to_numpy()[keep].astype(np.int64) - raw_ack)
-        for name in ("raw_left", "raw_right")
+        near + _signed(blocks[name].to_numpy()[keep].astype(np.int64) - raw_ack) for name in ("raw_left", "raw_right")
     )
     dsack = _dsack_blocks(rows, left, right, near)
     return pd.DataFrame({"segment": rows, "left": left, "right": right, "dsack": dsack})

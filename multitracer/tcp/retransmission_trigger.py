@@ -163,9 +163,7 @@ def may_probe(sender: Any, now: int) -> bool:
 
 
 @kernel
-def note_trigger(
-    sender: Any, event: Any, start: int, end: int, sent_before: int, stamp: int, now: int
-) -> None:
+def note_trigger(sender: Any, event: Any, start: int, end: int, sent_before: int, stamp: int, now: int) -> None:
     """Enter the trigger of retransmitting start..end-1 into `event`; update the timer, the probe and the recovery."""
     began = max(sender[TIMER_START], sent_before)
     quiet, elapsed = now - max(sender[LAST_PROGRESS], sender[TIMER_START]), now - began

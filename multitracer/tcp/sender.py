@@ -151,9 +151,7 @@ def on_retransmission(
         return False
     event = events[sender[EVENTS]]
     event[R_ROW], event[R_PAIRS], event[R_PAIRS_END] = row, number, number + stop - first
-    note_trigger(
-        sender, event, start, end, last_sent(first, notes, facts, time_ns), np.int64(segments.tsval[row]), now
-    )
+    note_trigger(sender, event, start, end, last_sent(first, notes, facts, time_ns), np.int64(segments.tsval[row]), now)
     if repeats_unanswered(sender, events, segments, start):
         tell_first_timeout(events[sender[EVENTS] - 1], event)
     for k in range(first, stop):

@@ -129,8 +129,16 @@ def told_by_receiver(rows: Any, copies: int, copy: int, fact: Any, tsval: Any, s
 
 @kernel
 def infer_from_sender(
-    rows: Any, copies: int, pair: Any, event: Any, fact: Any, time_ns: Any, tsval: Any, least_rtt: int,
-    sends_dsacks: int, reordered: int,
+    rows: Any,
+    copies: int,
+    pair: Any,
+    event: Any,
+    fact: Any,
+    time_ns: Any,
+    tsval: Any,
+    least_rtt: int,
+    sends_dsacks: int,
+    reordered: int,
 ) -> Any:
     """From the sender's capture alone: (code of SPURIOUS, rule) for the pair's copy.
 
@@ -237,8 +245,10 @@ def judge_pair(
         )
     if pair_rule == STILL_MISSING and answers_either(k, board.ends, notes, facts, segments.seq):
         verdict, pair_rule = UNKNOWN, NO_EVIDENCE
-    if verdict == UNKNOWN and not reordered and next_was_missing(
-        k, board.ends, notes, facts, segments.seq, time_ns[rows[copy - 1]]
+    if (
+        verdict == UNKNOWN
+        and not reordered
+        and next_was_missing(k, board.ends, notes, facts, segments.seq, time_ns[rows[copy - 1]])
     ):
         verdict, pair_rule = NO, NEXT_MISSING
     if verdict == NO and copy == 1:

@@ -180,9 +180,7 @@ def _span(forward: OneWayDelays, reverse: OneWayDelays) -> tuple[float, float]:
 
 
 def _without_steps(packets: OneWayDelays, steps: tuple[Step, ...], sign: int) -> OneWayDelays:
-    shift = sum(
-        (np.where(packets.far_row >= s.far_row, s.size_ns, 0.0) for s in steps), np.zeros(len(packets.time_s))
-    )
+    shift = sum((np.where(packets.far_row >= s.far_row, s.size_ns, 0.0) for s in steps), np.zeros(len(packets.time_s)))
     return replace(packets, delay_ns=packets.delay_ns + sign * shift)
 
 
@@ -216,9 +214,7 @@ def floor(packets: OneWayDelays, jitter: float) -> Floor:
         return Floor(sizes, floors, highest / 2, 0.0, highest, error, np.inf)
     late = _floor_error(_without_serialisation(packets.select(~small), slope), 1, np.inf)
     uncertainty = (error + late) / between
-    return Floor(
-        sizes, floors, slope, max(0.0, slope - late / between), slope + error / between, error, uncertainty
-    )
+    return Floor(sizes, floors, slope, max(0.0, slope - late / between), slope + error / between, error, uncertainty)
 
 
 def _without_serialisation(packets: OneWayDelays, byte_ns: float) -> OneWayDelays:

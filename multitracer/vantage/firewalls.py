@@ -105,4 +105,3 @@ def with_own_numbers(packets: pd.DataFrame) -> pd.DataFrame:
         return packets
     back = [-packets[name].to_numpy() for name in _SHIFTS]
     return with_columns(packets.drop(columns=list(_SHIFTS)), **_moved(packets, back))
-

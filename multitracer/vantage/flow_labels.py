@@ -224,9 +224,7 @@ def _with_same_keys(key: npt.NDArray[np.uint64], flow: npt.NDArray[Any]) -> dict
         again = np.flatnonzero(seen[step:, 0] == seen[:-step, 0])
         if not len(again):
             break
-        pairs, count = np.unique(
-            np.column_stack([seen[again, 1], seen[again + step, 1]]), axis=0, return_counts=True
-        )
+        pairs, count = np.unique(np.column_stack([seen[again, 1], seen[again + step, 1]]), axis=0, return_counts=True)
         for (one, other), number in zip(pairs.tolist(), count.tolist(), strict=True):
             shared[one, other] = shared.get((one, other), 0) + number
     return {pair: number for pair, number in shared.items() if _are_same(number, *packets_of[list(pair)].tolist())}
@@ -297,9 +295,7 @@ class _Joined:
                     if not any((a, b) in alike or (b, a) in alike for a in ours for b in theirs):
                         _unite(self.side, members, one, other)
 
-    def _directions(
-        self, family: int, members: list[int], answered: Ints, sent: Ints
-    ) -> Iterator[tuple[int, int]]:
+    def _directions(self, family: int, members: list[int], answered: Ints, sent: Ints) -> Iterator[tuple[int, int]]:
         """Pairs of flows that are the two directions of one."""
         base, size = int(self.families.matrix[family]), len(members)
         counts = answered[base : base + size * size].reshape(size, size, 2)

@@ -211,9 +211,7 @@ def _same_connection(packets: pd.DataFrame, sums: _Sums, one: Use, other: Use) -
     if not _one_behind_other(packets, one, other):
         return False
     ours, theirs = one.rows[:_COMPARED], other.rows[:_COMPARED]
-    _, mine, its = np.intersect1d(
-        _content(packets, one, ours), _content(packets, other, theirs), return_indices=True
-    )
+    _, mine, its = np.intersect1d(_content(packets, one, ours), _content(packets, other, theirs), return_indices=True)
     fewer = min(len(ours), len(theirs))
     if len(mine) < max(_SAME_PACKETS, _SAME_SHARE * fewer):
         return False

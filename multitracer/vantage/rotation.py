@@ -20,9 +20,7 @@ def continues_capture(early: pd.DataFrame, late: pd.DataFrame) -> bool:
     begins = late[:_EDGE_PACKETS]
     before, after = _progress(early[-_EDGE_PACKETS:]), _progress(begins)
     opened = _opened(begins)
-    verdicts = [
-        key not in opened and _progresses(before[key], after[key]) for key in before.keys() & after.keys()
-    ]
+    verdicts = [key not in opened and _progresses(before[key], after[key]) for key in before.keys() & after.keys()]
     return bool(verdicts) and sum(verdicts) * 2 > len(verdicts)
 
 

@@ -32,9 +32,7 @@ def context(octets: bytes) -> Context:
     if len(octets) < 4 or octets[0] not in (1, 2) or octets[1] > 1 or octets[2] > 12:
         raise MalformedPduError("no mac-nr context")
     values = tagged(octets, 3, _TAGS)
-    return Context(
-        octets[1], octets[2], number(values, _RNTI), number(values, _UE), 0, True, values[_PAYLOAD]
-    )
+    return Context(octets[1], octets[2], number(values, _RNTI), number(values, _UE), 0, True, values[_PAYLOAD])
 
 
 def sdus(pdu: bytes, direction: int) -> list[tuple[int, bytes]]:

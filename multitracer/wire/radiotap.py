@@ -166,8 +166,6 @@ def _ppi(octets: bytes) -> Radio | None:
         kind, length = _little(octets, at), _little(octets, at + 2)
         if kind == _PPI_COMMON and length >= 12 and at + 4 + length <= size:
             flags, rate = _little(octets, at + 12), _little(octets, at + 14)
-            made = made._replace(
-                fcs=bool(flags & 1), damaged=bool(flags & 4), rate_bps=rate * _HALF_MBPS or None
-            )
+            made = made._replace(fcs=bool(flags & 1), damaged=bool(flags & 4), rate_bps=rate * _HALF_MBPS or None)
         at += 4 + length
     return made

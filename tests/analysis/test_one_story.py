@@ -25,9 +25,7 @@ ALLOWED = dict(zip(RECORDINGS, ("unknown", "unknown", "path", "link"), strict=Tr
 @pytest.fixture(scope="module")
 def told() -> dict[str, dict[str, Any]]:
     """The summaries of the example by what was recorded."""
-    return {
-        name: analyze(list(map(str, paths)), options).summary() for name, (paths, options) in RECORDINGS.items()
-    }
+    return {name: analyze(list(map(str, paths)), options).summary() for name, (paths, options) in RECORDINGS.items()}
 
 
 def test_the_dearest_cause_costs_the_same_however_much_is_known(told: dict[str, dict[str, Any]]) -> None:

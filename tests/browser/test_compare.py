@@ -12,6 +12,7 @@ from multitracer import cli
 
 pytestmark = pytest.mark.browser
 
+
 def first(opened: Opened, series: str) -> float:
     """The first time of a line, as it is drawn."""
     found: float = opened.page.evaluate("name => MT.engine.series.get(name).x[0]", series)

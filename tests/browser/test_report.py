@@ -13,7 +13,6 @@ from multitracer.model.options import AnalyzeOptions
 pytestmark = pytest.mark.browser
 
 
-
 def test_it_opens_from_disk_without_a_network(opened: Opened, report: Path) -> None:
     """Ready, with its title, and nothing asked of any network."""
     page = opened.open(report)
@@ -213,8 +212,7 @@ def test_a_clicked_segment_shows_its_frames_and_a_frame_its_segment(
     row = next(
         row
         for row in pairs.segment.tolist()
-        if segments["payload_bytes"].iat[row] > 0
-        and 3 < (segments["time_ns"].iat[row] - analysis.origin_ns) / 1e9 < 5
+        if segments["payload_bytes"].iat[row] > 0 and 3 < (segments["time_ns"].iat[row] - analysis.origin_ns) / 1e9 < 5
     )
     own = pairs.frame[pairs.segment == row]
     at = (segments["time_ns"].iat[row] - analysis.origin_ns) / 1e9
@@ -421,7 +419,6 @@ def test_two_fingers_zoom_about_the_times_that_they_lie_on(opened: Opened, repor
     touch("touchEnd", at=[])
     opened.until(f"Bokeh.documents[0].get_model_by_name('xr').start > {found[0]}")
     assert opened.view() == pytest.approx((found[0] + 2, found[1] + 2), abs=0.1)
-
 
 
 def test_ten_steps_in_and_ten_out_end_where_they_began(opened: Opened, report: Path) -> None:

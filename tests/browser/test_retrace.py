@@ -12,6 +12,7 @@ from multitracer import cli
 
 pytestmark = pytest.mark.browser
 
+
 def test_each_minutes_best_size_is_drawn(opened: Opened, retraced: Path) -> None:
     """A staircase equal to the file's sizes, a minute a step."""
     page = opened.open(retraced / "retrace.html")

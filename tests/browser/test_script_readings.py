@@ -50,9 +50,7 @@ def test_bins_add_up_to_all(scripts: Scripts, bars: list[tuple[int, int, int]], 
 
 
 @given(st.sampled_from(["line", "cloud"]), BARS, st.integers(-3, 34))
-def test_the_record_read_at_a_time(
-    scripts: Scripts, kind: str, bars: list[tuple[int, int, int]], time: int
-) -> None:
+def test_the_record_read_at_a_time(scripts: Scripts, kind: str, bars: list[tuple[int, int, int]], time: int) -> None:
     """Of a line the last one not after it, of other series one that no other is nearer than."""
     found = scripts.call(f"(kind, columns, t) => MT.values.indexAt({SERIES}, t)", kind, columns(bars), time)
     times = [bar[0] for bar in bars]
@@ -65,9 +63,7 @@ def test_the_record_read_at_a_time(
 
 
 @given(BARS, st.integers(0, 30), st.integers(0, 30))
-def test_the_record_under_the_pointer(
-    scripts: Scripts, bars: list[tuple[int, int, int]], x: int, y: int
-) -> None:
+def test_the_record_under_the_pointer(scripts: Scripts, bars: list[tuple[int, int, int]], x: int, y: int) -> None:
     """The nearest within reach, by pixels: two for a second, three for a byte; a bar is hit anywhere on it."""
     found = scripts.call(
         f"(kind, columns, x, y) => MT.nearest.inSeries({SERIES}, x, y, 2, 3, 12)", "beam", columns(bars), x, y
@@ -98,9 +94,7 @@ def test_parts_are_drawn_by_the_cause_that_took_most(
     assert covered == pytest.approx(edges[-1])
     assert all(one != other for one, other in zip(found["cause"], found["cause"][1:], strict=False))
     place = data.draw(st.integers(0, len(lengths) - 1))
-    zoomed = scripts.call(
-        "MT.stretches.largestCauses", stretches, 0, len(lengths), edges[place], edges[place + 1], 3
-    )
+    zoomed = scripts.call("MT.stretches.largestCauses", stretches, 0, len(lengths), edges[place], edges[place + 1], 3)
     assert zoomed["cause"] == [lengths[place][1]]
 
 

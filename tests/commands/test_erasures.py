@@ -116,9 +116,7 @@ def test_minutes_given_override_blocks_in_a_file(tmp_path: Path, capsys: pytest.
     assert row["blocks"] == 3000
 
 
-def test_fits_are_compared_and_one_recommended(
-    trace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fits_are_compared_and_one_recommended(trace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """In words, and as fit.json: parameters with errors, likelihood, distances."""
     assert cli.run(["erasures", "fit", trace, "-o", str(tmp_path), "-q"]) == 0
     told = capsys.readouterr().out
@@ -131,9 +129,7 @@ def test_fits_are_compared_and_one_recommended(
     assert 0 <= best["burst_distance"] < 0.1
 
 
-def test_a_description_is_printed_and_written(
-    trace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_description_is_printed_and_written(trace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """On the terminal, as describe.json and as describe.html."""
     assert cli.run(["erasures", "describe", trace, "-o", str(tmp_path), "-q"]) == 0
     told = capsys.readouterr().out

@@ -123,6 +123,7 @@ def test_a_stopped_run_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What had ended is kept, even where the last line was cut, and the result is that of one that never stopped."""
+
     def stops(scenario: Any, seed: int) -> dict[str, Any]:
         if len(told(tmp_path / "told")) == 50:
             raise KeyboardInterrupt
@@ -147,6 +148,7 @@ def test_a_key_that_is_not_modelled_stops_nothing_and_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Statements that need its runs are undecided because of it, without another reason; others are decided."""
+
     def refusal(scenario: Any) -> str:
         return "link.vj = True cannot be simulated yet" if scenario.value("link.vj") else ""
 

@@ -73,9 +73,7 @@ def test_a_trace_with_evenly_spread_losses_can_be_added(
 
 
 @pytest.mark.slow
-def test_several_models_are_run_side_by_side(
-    trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_several_models_are_run_side_by_side(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each has its own parameters."""
     arguments = ["--model", "raw", "--model", "rlp", "--set", "rlp.n2=9", "--frame-sizes", "30,60"]
     assert cli.run(["retrace", str(trace), *arguments, "-o", str(tmp_path), "--json", "--no-report", "-q"]) == 0

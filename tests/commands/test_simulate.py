@@ -235,9 +235,7 @@ def lines(path: Path) -> int:
 def started(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
     """The program with runs that cost nothing; it is ended at the end."""
     program = [sys.executable, str(SUPPORT / "simulate_command.py"), "simulate", *arguments, "-q"]
-    process = subprocess.Popen(
-        program, env={**os.environ, "PYTHONPATH": str(SUPPORT)}, stdout=subprocess.DEVNULL
-    )
+    process = subprocess.Popen(program, env={**os.environ, "PYTHONPATH": str(SUPPORT)}, stdout=subprocess.DEVNULL)
     try:
         yield process
     finally:
@@ -253,9 +251,7 @@ def _until(true: Any, limit_s: float = 60) -> None:
 
 
 @pytest.mark.slow
-def test_a_cluster_writes_the_same_octets_though_a_worker_dies(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cluster_writes_the_same_octets_though_a_worker_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the killed worker was at is done by the other one."""
     pytest.importorskip("distributed")
     assert cli.run(["simulate", *SMALL, "-o", str(tmp_path / "here"), "-q"]) == 0

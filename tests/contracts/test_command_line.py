@@ -149,9 +149,7 @@ def test_an_unexpected_exception_is_1_and_called_a_defect(
     assert "Traceback" in called(capsys, "analyze", SND, "-o", tmp_path, "-v")[2]
 
 
-def test_a_full_disk_is_5(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk_is_5(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     """The message says what to do."""
 
     def full(*_: object, **__: object) -> None:

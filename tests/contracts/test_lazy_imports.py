@@ -23,8 +23,16 @@ def loaded_by(code: str) -> set[str]:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--help"], ["formats"], ["analyze", "--help"], ["retrace", "--help"], ["erasures", "fit", "--help"],
-        ["simulate", "--help"], ["simulate", "--list"], ["reproduce", "--help"], ["export", "--help"], ["--version"],
+        ["--help"],
+        ["formats"],
+        ["analyze", "--help"],
+        ["retrace", "--help"],
+        ["erasures", "fit", "--help"],
+        ["simulate", "--help"],
+        ["simulate", "--list"],
+        ["reproduce", "--help"],
+        ["export", "--help"],
+        ["--version"],
     ],
 )
 def test_help_and_formats_import_nothing_heavy(arguments: list[str]) -> None:

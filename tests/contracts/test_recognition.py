@@ -90,9 +90,7 @@ def test_a_file_cut_anywhere_is_not_recognised_as_another_format(data: st.DataOb
     assert set(claims(head)) <= {name}
 
 
-@pytest.mark.parametrize(
-    "shape", ["{}", "ESTAB 0 0 {}", "# a: {}", "x-1 [0] {}", "1 {}", "timeval {}", '{{"{}']
-)
+@pytest.mark.parametrize("shape", ["{}", "ESTAB 0 0 {}", "# a: {}", "x-1 [0] {}", "1 {}", "timeval {}", '{{"{}'])
 @pytest.mark.parametrize("filling", [" ", ":", "1", "-1 ", '"', "{", "a", ". "])
 def test_a_sniff_is_fast_for_long_lines(shape: str, filling: str) -> None:
     """Each sniff returns quickly for every kind of long line."""

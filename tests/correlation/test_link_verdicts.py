@@ -18,7 +18,11 @@ RESEND, ANSWER = 2, 3
 
 
 def told(
-    whole: tuple[float | None, ...], *, left: float | None = 640, receiver: int = -1, error_ms: float | None = 1,
+    whole: tuple[float | None, ...],
+    *,
+    left: float | None = 640,
+    receiver: int = -1,
+    error_ms: float | None = 1,
     late_ack: int = -1,
 ) -> tuple[str, str, int]:
     """Verdict, reason and late_ack, where the link had the segments whole at its far end at these times, in ms."""

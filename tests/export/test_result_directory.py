@@ -129,9 +129,7 @@ FILES = ["a", "b", "series/x", "series/y", LAST]
 
 
 @settings(max_examples=30, deadline=None)
-@given(
-    old=st.sets(st.sampled_from(FILES)), new=st.sets(st.sampled_from(FILES), min_size=1), stopped=st.integers(0, 12)
-)
+@given(old=st.sets(st.sampled_from(FILES)), new=st.sets(st.sampled_from(FILES), min_size=1), stopped=st.integers(0, 12))
 def test_a_move_that_was_stopped_anywhere_can_be_finished(
     tmp_path_factory: pytest.TempPathFactory, old: set[str], new: set[str], stopped: int
 ) -> None:

@@ -22,9 +22,7 @@ def segments(*rows: tuple[int, int, float, int, int, int, int]) -> pd.DataFrame:
     point, sender, time, seq, ack, payload, marks = zip(*rows, strict=True)
     times = [ORIGIN + round(t * 1e9) for t in time]
     many = len(rows)
-    same: dict[str, Any] = dict.fromkeys(
-        ("input", "connection", "tsval", "tsecr", "options", "checksum"), [0] * many
-    )
+    same: dict[str, Any] = dict.fromkeys(("input", "connection", "tsval", "tsecr", "options", "checksum"), [0] * many)
     return build(
         "segments",
         same | {
@@ -191,9 +189,7 @@ def test_an_rlp_link_s_nine_series() -> None:
 
 def test_after_a_reset_numbers_are_placed_among_those_of_their_epoch() -> None:
     """An acknowledgement of the new epoch is not taken for one of the old."""
-    old = [
-        {"t": 1 + n / 50, "type": "I RR", "sn": n, "sn_unwrapped": n, "transmission": 0} for n in range(10)
-    ]
+    old = [{"t": 1 + n / 50, "type": "I RR", "sn": n, "sn_unwrapped": n, "transmission": 0} for n in range(10)]
     new = {"t": 2.0, "type": "I RR", "sn": 0, "sn_unwrapped": 10, "transmission": 0, "epoch": 1}
     heard = {"link": 1, "sent": False, "type": "RR"}
     table = frames(

@@ -11,9 +11,7 @@ from multitracer.export import xgraph
 
 def frame(*points: tuple[float, float | None]) -> pd.DataFrame:
     """A series from its points."""
-    return pd.DataFrame(
-        {"time_s": [t for t, _ in points], "value": [value for _, value in points]}, dtype=float
-    )
+    return pd.DataFrame({"time_s": [t for t, _ in points], "value": [value for _, value in points]}, dtype=float)
 
 
 def test_all_series_are_scaled_to_bytes(tmp_path: Path) -> None:

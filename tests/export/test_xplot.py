@@ -18,9 +18,7 @@ def segments(*rows: tuple[int, int, int, int, int, int, bool]) -> pd.DataFrame:
     """Segments from (sender, microseconds, seq, ack, payload, flags, sent before); windows of 1000 bytes."""
     sender, when, seq, ack, payload, flags, again = zip(*rows, strict=True)
     times = [1_700_000_000_000_000_000 + 1000 * t for t in when]
-    nothing = dict.fromkeys(
-        ("input", "point", "connection", "tsval", "tsecr", "options", "checksum"), [0] * len(rows)
-    )
+    nothing = dict.fromkeys(("input", "point", "connection", "tsval", "tsecr", "options", "checksum"), [0] * len(rows))
     return build(
         "segments",
         nothing | {
@@ -100,9 +98,7 @@ def marked(table: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.mark.data
-@pytest.mark.parametrize(
-    ("capture", "graph"), [("tcp_lab/lteCUBIC.sender.pcap", "lteCUBIC.sender.c2d_tsg.xpl.gz")]
-)
+@pytest.mark.parametrize(("capture", "graph"), [("tcp_lab/lteCUBIC.sender.pcap", "lteCUBIC.sender.c2d_tsg.xpl.gz")])
 def test_a_real_graph_is_tcptrace_s_octet_for_octet(capture: str, graph: str, tmp_path: Path) -> None:
     """All 29,573 commands of a bulk transfer: data, acknowledgements, windows, SACKs, resends, resets."""
     pcap = pytest.importorskip("multitracer.parsers.pcap")
@@ -111,9 +107,7 @@ def test_a_real_graph_is_tcptrace_s_octet_for_octet(capture: str, graph: str, tm
     tables = pcap.read(open_source(str(shared("public", *capture.split("/"))))).tables
     found = find_connections(tables)
     reference = bytes(open_source(str(shared("public", "xplot", graph))).data).decode()
-    row = next(
-        row for row in found.connections.itertuples() if f"\n{row.client}_==>_{row.server} " in reference
-    )
+    row = next(row for row in found.connections.itertuples() if f"\n{row.client}_==>_{row.server} " in reference)
     joined = {
         **tables,
         "connections": found.connections,

@@ -212,11 +212,7 @@ def test_acknowledgements_that_the_link_lost_are_flushed_by_the_next_reset_until
     assert find_chains([loss, reset], observed).caused_by.tolist() == [cause, -1]
 
 
-@given(
-    st.lists(
-        st.tuples(st.sampled_from(KINDS), st.integers(0, 100), st.integers(0, 100)), max_size=12
-    )
-)
+@given(st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 100), st.integers(0, 100)), max_size=12))
 def test_no_chain_is_a_circle(drawn: list[tuple[str, int, int]]) -> None:
     """Following causes always ends at a root."""
     findings = [one(kind, min(a, b), max(a, b)) for kind, a, b in drawn]

@@ -176,7 +176,8 @@ SPEAKS: dict[str, tuple[Observations, Observations]] = {
         scene(DATA, accounting=accounting((0, 10, "new_data"), (10, 100, "idle_sender"))),
     ),
     "link-retransmissions": (
-        silence(erased=True), scene(DATA, frames=frames((10, True, "I RR", 0)), link_rtt_ns=100 * MS)
+        silence(erased=True),
+        scene(DATA, frames=frames((10, True, "I RR", 0)), link_rtt_ns=100 * MS),
     ),
     "ack-loss": (acks(20, lost=True), acks(20)),
     "ack-compression": (acks(2), acks(18)),

@@ -53,9 +53,10 @@ def _pcap(data: bytes, order: str) -> tuple[bytes, list[Record], Callable[[Recor
     def written(record: Record) -> bytes:
         second, rest, shorter, cut = record.head
         size = len(record.packet)
-        return struct.pack(
-            f"{order}IIII", second, rest, (size + shorter) & 0xFFFFFFFF, (size + cut) & 0xFFFFFFFF
-        ) + record.packet
+        return (
+            struct.pack(f"{order}IIII", second, rest, (size + shorter) & 0xFFFFFFFF, (size + cut) & 0xFFFFFFFF)
+            + record.packet
+        )
 
     return data[:24], records, written, struct.unpack_from(f"{order}I", data, 20)[0] & 0xFFFF
 

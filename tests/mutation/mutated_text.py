@@ -57,7 +57,7 @@ def _lines(text: bytes, rng: Random) -> bytes:
         case 4:
             lines[one] = lines[one][: rng.randrange(len(lines[one]) + 1)]
         case 5:
-            lines[one:one + 2] = [b"".join(lines[one : one + 2])]
+            lines[one : one + 2] = [b"".join(lines[one : one + 2])]
     return b"\n".join(lines)
 
 

@@ -60,12 +60,8 @@ def test_a_file_without_samples_is_an_input_error(text: str) -> None:
 @pytest.mark.data
 def test_a_real_file_is_read() -> None:
     """Four uploads over a minute, with the cwnd the file begins with."""
-    recording = flent.read(
-        open_source(str(shared("public", "tcp_state", "flent_rrul_be-socket_stats.flent.gz")))
-    )
+    recording = flent.read(open_source(str(shared("public", "tcp_state", "flent_rrul_be-socket_stats.flent.gz"))))
     table = recording.tables["tcp_state"]
-    assert [name for name, _, _ in recording.metadata["flows"]] == [
-        f"TCP upload BE{n}" for n in ("", 2, 3, 4)
-    ]
+    assert [name for name, _, _ in recording.metadata["flows"]] == [f"TCP upload BE{n}" for n in ("", 2, 3, 4)]
     assert table["time_ns"][0] == 1_588_855_606_618_219_000
     assert (table["cwnd_segments"][0], table["srtt_s"][0]) == (10, pytest.approx(0.020698))

@@ -70,9 +70,7 @@ def test_go_s_zero_time_is_no_time() -> None:
 @pytest.mark.data
 def test_the_real_file_is_read_whole() -> None:
     """420 snapshots, zstandard-compressed; the first has cwnd 10 and a timeout of 216 ms."""
-    recording = mlab_tcpinfo.read(
-        open_source(str(shared("public", "tcp_state", "mlab_archiveRecords.jsonl.zst")))
-    )
+    recording = mlab_tcpinfo.read(open_source(str(shared("public", "tcp_state", "mlab_archiveRecords.jsonl.zst"))))
     row = recording.tables["tcp_state"].iloc[0]
     assert (recording.records, recording.skips) == (420, [])
     assert (row["rto_s"], row["cwnd_segments"]) == (0.216, 10)

@@ -43,12 +43,7 @@ def test_every_way_of_timing_gives_the_same_sample(style: str) -> None:
 
 def test_what_ss_leaves_out_is_unset_or_zero() -> None:
     """No ssthresh: none is set; no retrans: none outstanding. What it never prints stays null."""
-    text = (
-        STYLES["comment"]
-        .replace(" ssthresh:7", "")
-        .replace(" retrans:2/24", "")
-        .replace(" snd_wnd:65160", "")
-    )
+    text = STYLES["comment"].replace(" ssthresh:7", "").replace(" retrans:2/24", "").replace(" snd_wnd:65160", "")
     row = ss.read(Source("x", text.encode())).tables["tcp_state"].iloc[0]
     assert (row["ssthresh_segments"], row["retransmits"]) == (inf, 0)
     assert row[["snd_wnd_bytes", "rcv_wnd_bytes", "snd_nxt"]].isna().all()
@@ -65,10 +60,7 @@ def test_the_kernels_clocks_are_read_where_ss_prints_them() -> None:
 
 def test_sockets_without_a_window_are_counted_not_read() -> None:
     """LISTEN and TIME-WAIT send nothing; their statistics are not given to another socket."""
-    text = (
-        STYLES["comment"]
-        + f"LISTEN 0 5 0.0.0.0:5201 0.0.0.0:*\n{_TOKENS}TIME-WAIT 0 0 10.9.0.1:1 10.9.0.2:2\n"
-    )
+    text = STYLES["comment"] + f"LISTEN 0 5 0.0.0.0:5201 0.0.0.0:*\n{_TOKENS}TIME-WAIT 0 0 10.9.0.1:1 10.9.0.2:2\n"
     recording = ss.read(Source("x", text.encode()))
     assert recording.records == 1
     assert recording.counts == {"sockets in LISTEN": 1, "sockets in TIME-WAIT": 1}
@@ -84,9 +76,7 @@ def test_a_log_without_times_is_refused_with_what_to_do() -> None:
 
 def test_stray_lines_are_counted() -> None:
     """A line that is neither a socket nor statistics is skipped and counted."""
-    recording = ss.read(
-        Source("x", (STYLES["comment"] + "Cannot open netlink socket\n" + STYLES["comment"]).encode())
-    )
+    recording = ss.read(Source("x", (STYLES["comment"] + "Cannot open netlink socket\n" + STYLES["comment"]).encode()))
     assert (recording.records, recording.skips[0].count, recording.skips[0].record) == (2, 1, 5)
 
 

@@ -18,9 +18,7 @@ _PROBE = (
     "data_len=37 snd_nxt=0x83a50b6d snd_una=0x83a50b48 snd_cwnd=10 ssthresh=2147483647 snd_wnd=65160 "
     "srtt=81036 rcv_wnd=64512 sock_cookie=1044 skbaddr=00000000cf23731d skaddr=00000000304e05a2\n"
 )
-_SOCKET = (
-    "sport=60708 dport=5301 saddr=10.31.0.1 daddr=10.31.0.2 saddrv6=::ffff:10.31.0.1 daddrv6=::ffff:10.31.0.2"
-)
+_SOCKET = "sport=60708 dport=5301 saddr=10.31.0.1 daddr=10.31.0.2 saddrv6=::ffff:10.31.0.1 daddrv6=::ffff:10.31.0.2"
 
 
 def test_a_probe_has_the_sender_s_state() -> None:

@@ -47,8 +47,6 @@ def test_other_lines_are_counted() -> None:
 @pytest.mark.data
 def test_a_real_log_is_read_whole() -> None:
     """41,244 lines of the Bufferbloat class, none skipped."""
-    recording = tcpprobe.read(
-        open_source(str(shared("public", "tcp_state", "tcpprobe_cs244_q20_cwnd.txt.gz")))
-    )
+    recording = tcpprobe.read(open_source(str(shared("public", "tcp_state", "tcpprobe_cs244_q20_cwnd.txt.gz"))))
     assert (recording.records, recording.skips) == (41_244, [])
     assert recording.tables["tcp_state"]["srtt_s"].isna().all()

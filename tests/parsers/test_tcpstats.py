@@ -58,8 +58,7 @@ def test_times_from_zero_are_relative() -> None:
 def test_a_bad_value_does_not_affect_the_rest_of_its_line() -> None:
     """The rest of the line is kept; each kind of defect is counted with its first place."""
     recording = read(
-        "# tcpstats 1\n1.0 cwnd=x rto=1\n2.0 cwnd=-5\nnoon cwnd=1\n3.0\n4.0 wind=3\n"
-        "# connection: nobody\n5.0 rto=2\n"
+        "# tcpstats 1\n1.0 cwnd=x rto=1\n2.0 cwnd=-5\nnoon cwnd=1\n3.0\n4.0 wind=3\n# connection: nobody\n5.0 rto=2\n"
     )
     table = recording.tables["tcp_state"]
     assert table["record"].tolist() == [2, 8]
@@ -82,11 +81,7 @@ _value = st.one_of(st.just(nan), st.floats(0, 1e9), st.integers(0, 10**9).map(fl
 
 
 @pytest.mark.slow
-@given(
-    st.lists(
-        st.tuples(st.integers(10**18, 2 * 10**18), _value, _value, _value, st.sampled_from("ab")), min_size=1
-    )
-)
+@given(st.lists(st.tuples(st.integers(10**18, 2 * 10**18), _value, _value, _value, st.sampled_from("ab")), min_size=1))
 def test_what_is_written_is_read_again(rows: list[tuple[int, float, float, float, str]]) -> None:
     """Times, values and connections survive; rows without a value are left out."""
     times, cwnd, threshold, rto, ends = zip(*rows, strict=True)

@@ -211,9 +211,7 @@ def test_another_connection_can_be_plotted(analysis: Analysis) -> None:
         analysis.plot(connection=2)
 
 
-def test_a_long_series_is_thinned_and_the_heading_says_so(
-    analysis: Analysis, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_long_series_is_thinned_and_the_heading_says_so(analysis: Analysis, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a series with more records than a browser pans smoothly every n-th is drawn."""
     assert "every n-th is drawn" not in heading(analysis.plot())
     whole = len(drawn(analysis.plot(), "segments")["x"])

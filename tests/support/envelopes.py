@@ -215,9 +215,17 @@ ENVELOPES = {
 
 OUTERMOST = {
     "isl": Envelope(
-        FRAME, FRAME, "vlan 12",
-        lambda f: b"\x01\x00\x0c\x00\x00\x00" + bytes(6) + struct.pack(">H", len(f) + 12) + b"\xaa\xaa\x03\0\0\x0c"
-        + struct.pack(">HHH", 12 << 1, 0, 0) + f,
+        FRAME,
+        FRAME,
+        "vlan 12",
+        lambda f: (
+            b"\x01\x00\x0c\x00\x00\x00"
+            + bytes(6)
+            + struct.pack(">H", len(f) + 12)
+            + b"\xaa\xaa\x03\0\0\x0c"
+            + struct.pack(">HHH", 12 << 1, 0, 0)
+            + f
+        ),
     ),
 }
 """Envelopes around which there is nothing else."""

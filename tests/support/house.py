@@ -109,10 +109,7 @@ def _reached(found: House, name: str) -> set[str]:
 
 def circles() -> list[list[str]]:
     """Groups of files that import each other, at run time or for type checkers."""
-    graph = {
-        name: {found.module for found in imports(path)} & modules().keys() - {name}
-        for name, path in sources()
-    }
+    graph = {name: {found.module for found in imports(path)} & modules().keys() - {name} for name, path in sources()}
     reached = {name: _closure(graph, name) for name in graph}
     groups = {tuple(sorted(other for other in reached[name] if name in reached[other])) for name in graph}
     return sorted(list(group) for group in groups if len(group) > 1)

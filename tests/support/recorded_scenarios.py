@@ -224,7 +224,6 @@ def confirmed_wrongly(truth: dict[str, Any], analysis: Analysis) -> Iterator[str
             yield f"not by {root['kind']} but {near[0]['root']}: {told}"
 
 
-
 def _same_idleness(true: dict[str, Any], found: dict[str, Any]) -> bool:
     """Whether both say that the same left a link idle, if that is what they say."""
     return true.get("idle") in (None, found["evidence"].get("cause"))

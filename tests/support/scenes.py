@@ -76,9 +76,7 @@ def scene(seen: Sequence[Seen] = (), **parts: Any) -> Observations:
         "segments": table.iloc[order].reset_index(drop=True),
         "connections": _connections(),
         "retransmissions": retransmissions(),
-        "directions": [
-            Direction(0, end, end, 1 - end, LEAST_RTT_MS * MS, data_bytes=data[end]) for end in (0, 1)
-        ],
+        "directions": [Direction(0, end, end, 1 - end, LEAST_RTT_MS * MS, data_bytes=data[end]) for end in (0, 1)],
         "arrival": arrival,
         "arrived": arrived[order],
         "clock_error_ns": {(0, 1): MS, (1, 0): MS},

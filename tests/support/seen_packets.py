@@ -105,9 +105,7 @@ def later(packets: Iterable[Seen], delay_us: int, **changes: Any) -> list[Seen]:
 
 def beyond(packets: Iterable[Seen], delay_us: int, **changes: Any) -> list[Seen]:
     """The same packets as a place nearer to the server saw them: the client's so much later, the server's earlier."""
-    return [
-        replace(packet, at_us=packet.at_us + delay_us * (1 - 2 * packet.way), **changes) for packet in packets
-    ]
+    return [replace(packet, at_us=packet.at_us + delay_us * (1 - 2 * packet.way), **changes) for packet in packets]
 
 
 def renumbered(packets: Iterable[Seen], shift: tuple[int, int]) -> list[Seen]:

@@ -117,9 +117,7 @@ class Replayed:
 def replayed(*segments: Segment, room: int = 64) -> Replayed:
     """Replay a sender; `facts` and `pairs` have `room` rows at first, and are doubled when they are too short."""
     frame, count = table(segments), len(segments)
-    words = [
-        pack_word(one.sender, int(one.resent), one.flags, one.options, one.size) for one in segments
-    ]
+    words = [pack_word(one.sender, int(one.resent), one.flags, one.options, one.size) for one in segments]
     found = Replayed(
         np.zeros(state.SENDER_FIELDS, dtype=np.int64), np.empty(2 * count, dtype=np.int64),
         np.empty((2 * count, 2), dtype=np.int32), np.full((room, FACT_FIELDS), 7, dtype=np.int64),

@@ -20,6 +20,8 @@ from multitracer.parsers.shared.experiment import read
 pytestmark = pytest.mark.data
 
 TSHARK = shutil.which("tshark")
+
+
 def dissected(path: Path, *fields: str, heuristic: str = "rlc_udp") -> list[list[str]]:
     """tshark's fields of every record."""
     if TSHARK is None:

@@ -9,9 +9,7 @@ from multitracer.model import schema
 from multitracer.vantage.address_translation import match_translated
 
 
-def packets(
-    flow: int, isn: int, other_isn: int, *, swapped: bool = False, segments: int = 20
-) -> pd.DataFrame:
+def packets(flow: int, isn: int, other_isn: int, *, swapped: bool = False, segments: int = 20) -> pd.DataFrame:
     """A handshake and a one-way transfer, as packets of one flow."""
     rows = [(0, isn, 0, 0, schema.SYN), (1, other_isn, isn + 1, 0, schema.SYN | schema.ACK)]
     for n in range(segments):

@@ -200,9 +200,7 @@ def test_packets_dealt_to_ports_are_of_one_point(
     dealt = _dealt(packets, {"way": [0, 1], "flow": [0, 1], "random": data.draw(ports)}, how)
     clocks = data.draw(st.lists(st.integers(-4_000, 4_000), min_size=count, max_size=count))
     if as_files:
-        paths = [
-            write(tmp_path / f"{port}.pcapng", later(mine, clocks[port])) for port, mine in sorted(dealt.items())
-        ]
+        paths = [write(tmp_path / f"{port}.pcapng", later(mine, clocks[port])) for port, mine in sorted(dealt.items())]
     else:
         seen = (later(mine, 0, interface=port) for port, mine in dealt.items())
         paths = [write(tmp_path / "ports.pcapng", in_time(*seen))]

@@ -40,9 +40,7 @@ def aligned(
     ]
     segments = pd.concat(parts, ignore_index=True)
     points = tuple(Point(n, ((n, 0),), f"capture {n}", int(p["time_ns"].min())) for n, p in enumerate(parts))
-    found = Points(
-        segments["point"].to_numpy(np.int16), np.zeros(len(segments), dtype=np.bool_), points
-    )
+    found = Points(segments["point"].to_numpy(np.int16), np.zeros(len(segments), dtype=np.bool_), points)
     inputs = [Input(n, f"{n}.pcap", Recording("pcap"), first_ns=int(p["time_ns"].min())) for n, p in enumerate(parts)]
     alignment = clocks.align(segments, found, inputs, roles=roles)
     segments["time_ns"] = clocks.times_on_reference(alignment, segments)
@@ -108,8 +106,6 @@ def test_segments_in_the_receivers_capture_alone_arrived() -> None:
     mine = ((segments["sender"] == CLIENT) & (segments["payload_bytes"] > 0)).to_numpy()
     assert paths.sender_point[0, CLIENT] == NOWHERE
     assert (paths.arrived[mine] == 1).all()
-
-
 
 
 @pytest.mark.parametrize("offset_ns", [0, -1500 * MS])

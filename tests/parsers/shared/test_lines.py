@@ -28,9 +28,7 @@ def test_times_are_exact(text: str, expected: int) -> None:
     assert lines.nanoseconds(text) == expected
 
 
-@pytest.mark.parametrize(
-    "text", ["", ".", "1.", ".5", "-1", "1e9", "nan", "1_0", "١", "99999999999", "9999999999.0"]
-)
+@pytest.mark.parametrize("text", ["", ".", "1.", ".5", "-1", "1e9", "nan", "1_0", "١", "99999999999", "9999999999.0"])
 def test_a_text_that_is_not_a_time_is_refused(text: str) -> None:
     """No sign, no exponent, no other digits, nothing beyond int64."""
     with pytest.raises(ValueError, match="a time"):

@@ -59,9 +59,7 @@ def test_a_late_frame_is_overtaken_by_those_after_it() -> None:
 def test_every_frame_comes_at_its_time_whatever_is_late(late: dict[int, int], lost: set[int]) -> None:
     """As a sum of times, ties in the order of sending; time never goes back; each has its own octets."""
     channel = Erased(np.isin(np.arange(20), sorted(lost)))
-    forth = Direction(
-        DELAY_NS, rate_bps=RATE_BPS, late=tuple((k, by * MS) for k, by in late.items()), channel=channel
-    )
+    forth = Direction(DELAY_NS, rate_bps=RATE_BPS, late=tuple((k, by * MS) for k, by in late.items()), channel=channel)
     engine = run(RAW, RawParameters(header_bytes=0), forth, [(0, 0, 10 + k) for k in range(20)])
     ends = np.cumsum([10 + k for k in range(20)]) * MS // 10
     expected = sorted((int(end) + DELAY_NS + late.get(k, 0) * MS, k) for k, end in enumerate(ends) if k not in lost)

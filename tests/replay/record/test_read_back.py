@@ -97,9 +97,7 @@ def test_a_recording_is_read_back_at_sizes_that_retrace_offers(model: str, block
 @pytest.mark.slow
 @pytest.mark.parametrize("model", list(OVERHEAD))
 @settings(max_examples=5, deadline=None)
-@given(
-    blocks=st.integers(1, LARGEST_BLOCKS), block_bytes=st.integers(20, 80), block_us=st.integers(1_000, 80_000)
-)
+@given(blocks=st.integers(1, LARGEST_BLOCKS), block_bytes=st.integers(20, 80), block_us=st.integers(1_000, 80_000))
 def test_a_recording_is_read_back_for_any_radio(model: str, blocks: int, block_bytes: int, block_us: int) -> None:
     """Whatever the block's octets and microseconds."""
     with TemporaryDirectory() as folder:

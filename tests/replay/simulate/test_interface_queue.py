@@ -43,9 +43,7 @@ def phone(direction: str = "up", **more: Any) -> Any:
     packets=st.lists(st.tuples(st.booleans(), st.integers(1, 600)), max_size=60), limit=st.integers(0, 5),
     most=st.sampled_from([0, 600, 2000]),
 )  # fmt: skip
-def test_packets_wait_in_their_order_up_to_the_limits(
-    packets: list[tuple[bool, int]], limit: int, most: int
-) -> None:
+def test_packets_wait_in_their_order_up_to_the_limits(packets: list[tuple[bool, int]], limit: int, most: int) -> None:
     """As a list does, by packets and octets; what it takes is known before."""
     queue, waiting, highest, dropped = interface_queue(limit, most), [], 0, 0
     if not queue.state.used:

@@ -158,9 +158,11 @@ def test_a_burst_has_a_packet_at_least() -> None:
 def test_a_stationary_source_may_talk_at_once() -> None:
     """As often as it talks at all; a silent one never does."""
     interval = round(Voice().interval_ns)
+
     def talking(stationary: bool) -> int:
         first = [Talker(streams("media", seed), Voice(stationary=stationary)).take(1)[0] for seed in range(400)]
         return sum(time == interval for time in first)
+
     assert talking(False) == 0
     assert talking(True) == pytest.approx(400 / 2.35, abs=5 * (400 * 0.4255 * 0.5745) ** 0.5)
 

@@ -15,7 +15,13 @@ from multitracer.wire import rlc_umts as codec
 def test_an_sdu_is_discarded_after_max_dat_transmissions() -> None:
     """Two transmissions, then an MRW just after the SDU given up; what is complete after it is delivered."""
     scene = play(
-        4, "A 1", "A 1", missing_pdu_indication=True, status_periodic_ns=50 * MS, discard="max_dat", max_dat=3,
+        4,
+        "A 1",
+        "A 1",
+        missing_pdu_indication=True,
+        status_periodic_ns=50 * MS,
+        discard="max_dat",
+        max_dat=3,
     )
     assert scene.run(14) == [
         "0 A 0", "1 A 1 lost", "2 B gets a*13", "2 A 2", "3 A 3", "4 B NACK 1 ACK 3", "5 A ACK 0", "5 B NACK 1 ACK 4",
@@ -27,7 +33,14 @@ def test_an_sdu_is_discarded_after_max_dat_transmissions() -> None:
 def test_mrw_with_n_length() -> None:
     """The SDU given up ends within PDU 2: N_LENGTH = 1."""
     scene = play(
-        4, "A 1", "A 1", size=18, missing_pdu_indication=True, status_periodic_ns=50 * MS, discard="max_dat", max_dat=3,
+        4,
+        "A 1",
+        "A 1",
+        size=18,
+        missing_pdu_indication=True,
+        status_periodic_ns=50 * MS,
+        discard="max_dat",
+        max_dat=3,
     )
     assert scene.run(12) == [
         "0 A 0", "1 A 1 lost", "2 A 2", "3 A 3", "4 A 4", "4 B NACK 1 ACK 3", "5 A ACK 0", "5 B NACK 1 ACK 4",
@@ -52,7 +65,14 @@ def test_an_sdu_is_discarded_after_timer_discard() -> None:
 def test_an_mrw_is_repeated_if_its_acknowledgement_is_lost() -> None:
     """Timer_MRW 60 ms sends the same MRW again; Send MRW names the PDU of every SDU discarded."""
     scene = play(
-        4, "A 1", "A 2", "B MRW_ACK 4 N=0 .", send_mrw=True, discard="timer", discard_ns=100 * MS, mrw_ns=60 * MS,
+        4,
+        "A 1",
+        "A 2",
+        "B MRW_ACK 4 N=0 .",
+        send_mrw=True,
+        discard="timer",
+        discard_ns=100 * MS,
+        mrw_ns=60 * MS,
     )
     assert scene.run(30) == [
         "0 A 0", "1 A 1 lost", "2 B gets a*13", "2 A 2 lost", "3 A 3", "10 A MRW 0,1,2,4 N=0 .",
@@ -70,9 +90,7 @@ def test_discard_of_an_sdu_that_reaches_beyond_the_window() -> None:
 
 def test_new_data_wait_for_the_mrw_ack_of_an_sdu_cut_short() -> None:
     """The receiver holds the beginning of a; b must not come before it knows that a ends at the first end in 2."""
-    scene = play(
-        1, "A MRW 2 N=1 beyond .", size=60, tx_window=2, discard="timer", discard_ns=60 * MS, mrw_ns=20 * MS
-    )
+    scene = play(1, "A MRW 2 N=1 beyond .", size=60, tx_window=2, discard="timer", discard_ns=60 * MS, mrw_ns=20 * MS)
     scene.run(7)
     scene.offer(b"b" * 12)
     assert scene.run(13) == [
@@ -268,7 +286,14 @@ def test_a_duplicate_reset_is_only_acknowledged() -> None:
 def test_the_link_ends_after_max_rst_resets() -> None:
     """MaxRST = 3: two RESETs, then never again anything."""
     scene = play(
-        3, "A 1", "A RESET 0", "A RESET 0", missing_pdu_indication=True, max_dat=2, rst_ns=50 * MS, max_rst=3,
+        3,
+        "A 1",
+        "A RESET 0",
+        "A RESET 0",
+        missing_pdu_indication=True,
+        max_dat=2,
+        rst_ns=50 * MS,
+        max_rst=3,
     )
     assert scene.run(40) == [
         "0 A 0", "1 A 1 lost", "2 B gets a*13", "2 A 2", "4 B NACK 1 ACK 3", "6 A RESET 0 lost", "11 A RESET 0 lost",

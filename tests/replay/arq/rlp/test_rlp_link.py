@@ -94,9 +94,7 @@ def test_only_what_resets_flushed_is_missing(
 ) -> None:
     """Every stretch skipped was flushed by its sender; nothing comes twice or out of order."""
     offers = None if saturated else tuple((slot, 50) for slot in range(0, 100, 3))
-    run = link(
-        **over(lost, 150), a=offers, b=offers, window=window, n2=n2, flush_queue=queue, persistent=True
-    ).carry()
+    run = link(**over(lost, 150), a=offers, b=offers, window=window, n2=n2, flush_queue=queue, persistent=True).carry()
     for receiver, sender in ((B, A), (A, B)):
         found = run.summary(receiver)
         assert found["misdelivered"] == 0
@@ -131,9 +129,12 @@ def test_a_window_too_large_for_its_numbers_is_noticed() -> None:
     losses = tuple(range(7, 3000, 10))
     run = link(3000, a=None, lost_a=losses, lost_b=losses, delay_slots=12, window=61, n2=1000).carry()
     assert run.summary(B)["misdelivered"] > 0
-    assert link(3000, a=None, lost_a=losses, lost_b=losses, delay_slots=12, window=31, n2=1000).carry().summary(B)[
-        "misdelivered"
-    ] == 0
+    assert (
+        link(3000, a=None, lost_a=losses, lost_b=losses, delay_slots=12, window=31, n2=1000)
+        .carry()
+        .summary(B)["misdelivered"]
+        == 0
+    )
 
 
 @pytest.mark.slow

@@ -133,9 +133,7 @@ def test_policy_of_tcp_times_out_without_errors() -> None:
 
 @pytest.mark.slow
 @settings(max_examples=30, deadline=None)
-@given(
-    st.sampled_from([(1, 4), (3, 2), (4, 0)]), st.booleans(), st.tuples(*[st.lists(st.booleans(), max_size=60)] * 2)
-)
+@given(st.sampled_from([(1, 4), (3, 2), (4, 0)]), st.booleans(), st.tuples(*[st.lists(st.booleans(), max_size=60)] * 2))
 def test_everything_arrives_once_and_in_order(
     policy: tuple[int, int], karn: bool, erasures: tuple[list[bool], list[bool]]
 ) -> None:

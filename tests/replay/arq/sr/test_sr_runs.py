@@ -46,9 +46,7 @@ def test_all_erased_ends_with_nothing() -> None:
 def test_run_goes_on_where_it_ended() -> None:
     """One call or many make the same log, and the log begins anew when it was emptied."""
     erased = [np.isin(np.arange(40), sorted(each)) for each in ({1, 4, 9}, {5})]
-    whole, driven = (
-        link(QUICK, offers=([0] * 8, [30] * 5), lost=(erased[0], erased[1])) for _ in range(2)
-    )
+    whole, driven = (link(QUICK, offers=([0] * 8, [30] * 5), lost=(erased[0], erased[1])) for _ in range(2))
     run(whole, 40)
     pieces: list[tuple[int, ...]] = []
     for first in range(0, 40, 7):

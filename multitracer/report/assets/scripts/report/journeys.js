@@ -1,7 +1,7 @@
 // Lines from each segment to the frames that carried it, and on to where it arrived, while few segments are in view.
 
 const MOST = 300; // segments in view: with more, lines would hide what they join
-const COLOURS = { light: "rgba(60, 80, 100, 0.4)", dark: "rgba(170, 190, 210, 0.4)" };
+const COLOURS = { light: "rgba(60, 80, 100, 0.64)", dark: "rgba(170, 190, 210, 0.5)" };
 
 /** Of each row the places in the map of its first and its last frame; -1 without one. The map is in order of time. */
 function ends({ row }) {
