@@ -1,6 +1,7 @@
 """The summary as GitHub's Markdown: for an issue, a merge request, or a page of notes.
 
-No HTML, and nothing of what names and texts from outside hold acts as markup.
+No HTML, and nothing of what names and texts from outside hold acts as markup of CommonMark, or of a table. GitHub
+makes links of addresses, mentions and references in plain text by itself: these are shown as they are.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from heapq import nlargest
 from pathlib import Path
 from typing import Any
 
+from multitracer.analysis.durations import duration_text
 from multitracer.analysis.finding_evidence import evidence_lines
 from multitracer.analysis.finding_rows import Row, rows
 from multitracer.analysis.missing_inputs import not_looked_for
@@ -50,7 +52,7 @@ def markdown(summary: Summary) -> str:
 
 
 def escaped(text: object) -> str:
-    """A text on one line, of which nothing is taken for markup."""
+    """A text on one line, of which nothing is taken for markup of CommonMark, or of a table."""
     line = _BREAKS.sub(" ", str(text)).strip()
     line = _MARKUP.sub(lambda found: f"\\{found[0]}", line)
     return _BEGINNING.sub(lambda found: f"\\{found[0]}" if found[0] in "-+#=" else f"{found[0]}\\", line)
@@ -220,9 +222,4 @@ def _number(value: float | None, unit: float = 1, digits: int = 0) -> str:
 
 
 def _length(seconds: float | None) -> str:
-    """A length of time, with as many digits as it takes to tell it."""
-    if seconds is None:
-        return _UNKNOWN
-    if seconds >= 1:
-        return f"{seconds:.0f} s" if seconds >= 100 else f"{seconds:.1f} s"
-    return f"{1000 * seconds:.0f} ms" if seconds >= 0.01 else f"{1000 * seconds:.2g} ms" if seconds > 0 else "0 s"
+    return _UNKNOWN if seconds is None else duration_text(seconds)

@@ -16,6 +16,7 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from multitracer.analysis.durations import duration_text
 from multitracer.compute.threads import concurrently
 from multitracer.report import page_ids
 from multitracer.report.column_encoding import encode
@@ -147,6 +148,7 @@ def render(name: str, title: str, figures: Sequence[Any], values: dict[str, Any]
     loader = FunctionLoader(lambda template: _asset("templates", template))
     # With autoescape every {{ value }} is escaped: names of files, notes and findings come from outside.
     environment = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["duration"] = duration_text
     roots = figures if apart else [column(*figures, sizing_mode="stretch_width")]
     targets = [f"mt-figure-{number}" for number in range(len(roots))] if apart else ["mt-panels"]
     scripts = [_bokeh(), _own_script(name)]

@@ -36,7 +36,7 @@ NESTED = "(all) => { const over = MT.lanes.nested(all); return all.map((one) => 
 
 @given(STRETCHES)
 def test_findings_drawn_beside_each_other_share_little_time(scripts: Scripts, stretches: list[tuple[int, int]]) -> None:
-    """Of the shorter of two at most a tenth; one that lies over others is shorter than one of these, and shares more."""
+    """Of the shorter of two at most a tenth; one that lies over another shares more with it."""
     findings = [{"start": start, "end": start + length} for start, length in stretches]
     over = scripts.call(NESTED, findings)
 

@@ -119,7 +119,7 @@ class Engine {
     return drawPanel(this, panel);
   }
 
-  /** Draws some panels, by default all, and what is drawn beside them; returns whether every record has its own mark. */
+  /** Draws panels, by default all, and what is drawn beside them; returns whether every record has its own mark. */
   draw(panels = this.panels) {
     for (const panel of panels) if (!panel.isFolded) drawPanel(this, panel);
     const others = this.otherDrawings.map((draw) => draw());
