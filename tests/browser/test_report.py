@@ -113,6 +113,18 @@ def test_the_address_holds_the_view(opened: Opened, report: Path) -> None:
     assert opened.view() == (20, 25)
 
 
+def test_an_open_report_follows_an_address_that_is_entered(opened: Opened, report: Path) -> None:
+    """View, theme, hidden series and pins, as when it is opened with it."""
+    page = opened.open(report)
+    page.click("button.entry[data-series=segments]")
+    page.evaluate("location.hash = '#t=5,6&theme=dark&hide=acks&pins=5.5_hello'")
+    opened.until("document.querySelectorAll('[data-mt-pin]').length === 1")
+    assert opened.view() == (5, 6)
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert page.locator("button.entry[data-series=acks]").get_attribute("aria-pressed") == "false"
+    assert page.locator("button.entry[data-series=segments]").get_attribute("aria-pressed") == "true"
+
+
 @pytest.mark.parametrize("asked", ["NaN,1", "5,1", "1e99,2e99", "-1e12,1e12", "5,5.0000000001", "1,2,3", "%25"])
 def test_a_damaged_address_shows_a_valid_view(opened: Opened, report: Path, asked: str) -> None:
     """The view is never far from the trace, nor narrower than the resolution of times; the theme is light or dark."""

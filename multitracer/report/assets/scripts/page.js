@@ -122,6 +122,16 @@ class Page {
     ];
   }
 
+  /** Follows an address that was put into the browser's field while the page is open. */
+  readAddress() {
+    const asked = MT.address.parse(location.hash);
+    if (asked.theme) MT.theme.apply(asked.theme, this.models);
+    const damaged = this.takeOver(asked);
+    if (asked.view) this.views.show(asked.view[0], asked.view[1]);
+    this.redraw();
+    this.say(MT.address.complaint(damaged));
+  }
+
   /** `setUp(page)` loads what the page draws, and returns a function that draws it the first time. */
   async start(setUp) {
     const asked = MT.address.parse(location.hash);
@@ -137,6 +147,7 @@ class Page {
     if (asked.view) this.views.show(asked.view[0], asked.view[1]);
     await drawFirst();
     this.say(MT.address.complaint(damaged));
+    window.addEventListener("hashchange", () => this.readAddress());
     document.documentElement.dataset.mtReady = "1";
   }
 }

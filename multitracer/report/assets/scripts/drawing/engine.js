@@ -108,9 +108,10 @@ class Engine {
     return this.parts.filter((part) => !MT.panels.isVisible(part)).map((part) => part.name);
   }
 
+  /** Hides the named series, and shows all others. */
   hide(names) {
-    for (const part of this.parts.filter((one) => names.includes(one.name))) {
-      for (const renderer of part.renderers) renderer.visible = false;
+    for (const part of this.parts) {
+      for (const renderer of part.renderers) renderer.visible = !names.includes(part.name);
     }
   }
 

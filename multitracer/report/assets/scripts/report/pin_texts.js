@@ -11,13 +11,12 @@ function pinOf(time, note, whole) {
   return { time: Number(time.toFixed(PLACES)), note: note.slice(0, LONGEST).toWellFormed().trim() };
 }
 
-/** Pins in order of time, no two of them alike, and not more than MOST. */
-function ordered(pins) {
+/** Pins and more pins in order of time, no two of them alike; of the latter as many as there is room for. */
+function joined(pins, more) {
   const seen = new Set();
-  return pins
-    .filter(({ time, note }) => !seen.has(`${time} ${note}`) && seen.add(`${time} ${note}`))
-    .sort((a, b) => a.time - b.time)
-    .slice(0, MOST);
+  const textOf = ({ time, note }) => `${time} ${note}`;
+  const all = [...pins, ...more].filter((pin) => !seen.has(textOf(pin)) && seen.add(textOf(pin)));
+  return all.slice(0, MOST).sort((a, b) => a.time - b.time);
 }
 
 function timeText(time) {
@@ -74,4 +73,4 @@ function distanceText(seconds) {
   return `${Number((1e3 * seconds).toFixed(6))} ms`;
 }
 
-MT.pinTexts = { MOST, ordered, toAddress, fromAddress, toFile, fromFile, timeText, distanceText };
+MT.pinTexts = { MOST, joined, toAddress, fromAddress, toFile, fromFile, timeText, distanceText };

@@ -2,6 +2,7 @@
 
 const FILE = "multitracer-pins.json";
 const LARGEST = 1_000_000; // bytes of a file of pins that is read
+const FULL = `There are ${MT.pinTexts.MOST} pins, which is the most: remove one.`;
 const NEAR_END = 30; // pixels: a flag that has not so much room at its right stands at its left
 
 class Pins {
@@ -51,8 +52,15 @@ class Pins {
     });
   }
 
-  /** Asks for the note of a pin at the cursor; where the cursor is not in view, in the middle of it. */
+  /**
+   * Asks for the note of a pin at the cursor; where the cursor is not in view, in the middle of it. A note that is being
+   * written stays.
+   */
   begin() {
+    if (this.draft !== null) {
+      this.note.focus();
+      return;
+    }
     const { start, end } = this.page.timeRange;
     const { time } = this.page.cursor;
     const isInView = time !== null && time >= start && time <= end;
@@ -68,7 +76,12 @@ class Pins {
     this.draw();
   }
 
+  /** Keeps the pin whose note was written; where there are as many as there can be, says so, and leaves the note. */
   keep() {
+    if (this.all.length >= MT.pinTexts.MOST) {
+      this.page.say(FULL);
+      return;
+    }
     if (this.draft !== null) this.add([{ time: this.draft, note: this.note.value }]);
     this.end();
   }
@@ -82,11 +95,13 @@ class Pins {
     this.draw();
   }
 
-  /** Adds pins; returns how many there are more than before. */
+  /** Adds pins, as many as there can be; returns how many there are more than before. */
   add(pins) {
     const before = this.all.length;
-    const { ordered } = MT.pinTexts;
-    this.all = ordered([...this.all, ...pins.map(({ time, note }) => ({ time, note: note.trim() }))]);
+    this.all = MT.pinTexts.joined(
+      this.all,
+      pins.map(({ time, note }) => ({ time, note: note.trim() })),
+    );
     this.changed();
     return this.all.length - before;
   }
@@ -234,7 +249,7 @@ class Pins {
     }
     const added = this.add(found.pins);
     const left = found.left ? ` ${found.left} are damaged, or lie outside of this trace: ignored.` : "";
-    const full = this.all.length === MT.pinTexts.MOST ? ` There are no more than ${MT.pinTexts.MOST}.` : "";
+    const full = this.all.length === MT.pinTexts.MOST ? ` ${FULL}` : "";
     this.page.say(`${added} pins read from ${file.name}.${left}${full}`);
   }
 }

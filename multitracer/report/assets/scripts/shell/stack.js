@@ -74,11 +74,13 @@ class Stack {
       this.changed();
     });
     sizer.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return;
       sizer.setPointerCapture(event.pointerId);
       const from = { y: event.clientY, weight: panel.weight, height: panel.canvas.clientHeight };
       const drag = (moved) => this.drag(panel, from, moved.clientY);
       sizer.addEventListener("pointermove", drag);
-      sizer.addEventListener("pointerup", () => sizer.removeEventListener("pointermove", drag), { once: true });
+      const end = () => sizer.removeEventListener("pointermove", drag);
+      sizer.addEventListener("lostpointercapture", end, { once: true });
     });
   }
 
