@@ -110,4 +110,4 @@ class Lanes {
   }
 }
 
-MT.lanes = { drawn, nested, Lanes };
+MT.lanes = { THIN, NAMED, drawn, nested, Lanes };

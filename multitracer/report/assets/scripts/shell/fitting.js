@@ -1,6 +1,7 @@
 // Which panels are unfolded, and how high each is, in the room that there is.
 
 const LEAST = 96; // pixels: no panel is lower
+const LANE = 26; // pixels of a lane of findings
 // All panels; where room is short, those that come first stay unfolded.
 const NAMES = ["time", "sequence", "frames", "windows", "delays", "goodput"];
 const WEIGHTS = { time: 0, sequence: 2.5, frames: 1.4 };
@@ -48,4 +49,4 @@ function heights(panels, room) {
   );
 }
 
-MT.fitting = { LEAST, NAMES, usualWeight, unfolded, heights };
+MT.fitting = { LEAST, LANE, NAMES, usualWeight, unfolded, heights };

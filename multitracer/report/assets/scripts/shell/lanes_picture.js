@@ -1,9 +1,7 @@
 // The panel with where the time went and the findings, as SVG.
 
-const LANE = 26; // pixels
+const { LANE } = MT.fitting;
 const EDGE = 3; // pixels between a lane's edge and what is in it
-const LETTERS = 46; // pixels from which a slice shows its name
-const THIN = 3;
 const LOW = 8; // pixels: the height of a slice over a longer one
 
 /** The hatching of what is only likely. */
@@ -34,12 +32,12 @@ function cut(name, room) {
 
 /** One finding: its slice, and its name where there is room. */
 function slice({ left, right, kind, verdict, colour, isNested, isDeep }, y) {
-  const width = Math.max(THIN, right - left);
+  const width = Math.max(MT.lanes.THIN, right - left);
   const whole = LANE - 2 * EDGE;
   const height = isNested ? LOW : whole;
   const box = { x: left, y: y + EDGE + whole - height, width, height, rx: 2 };
   const parts = [MT.svg.element("rect", { ...box, ...fillOf(verdict, colour) })];
-  if (width >= LETTERS && !isNested) {
+  if (width >= MT.lanes.NAMED && !isNested) {
     const isDark = verdict !== "undecided";
     const edge = isDark ? { "paint-order": "stroke", stroke: "#000000", "stroke-opacity": 0.6, "stroke-width": 2 } : {};
     const fill = isDark ? "#ffffff" : "#1b1f24";
@@ -68,7 +66,7 @@ function slicesOf(lane, axis, start, end) {
   const inView = lane.all
     .filter((one) => one.end >= start && one.start <= end)
     .map((one) => ({
-      left: Math.min(Math.max(axis.left, xOf(one.start)), last - THIN),
+      left: Math.min(Math.max(axis.left, xOf(one.start)), last - MT.lanes.THIN),
       right: Math.min(last, xOf(one.end)),
       kind: one.slice.textContent,
       isNested: one.isNested,

@@ -1,6 +1,5 @@
 // The stack of panels: which are folded, in which order, and how high each is. It fits the window.
 
-const LANE = 26; // pixels of a lane of findings
 const STEP = 1.25; // by which a key changes a panel's share of the room
 const NARROW = "(max-width: 1279px)"; // one column: every panel as high as it likes to be
 const TALL = { sequence: 320 };
@@ -22,7 +21,7 @@ class Stack {
     const name = section.dataset.mtPanel;
     const canvas = section.querySelector(".canvas");
     const lanes = section.querySelectorAll(".lane").length;
-    const least = Math.max(MT.fitting.LEAST, lanes * LANE);
+    const least = Math.max(MT.fitting.LEAST, lanes * MT.fitting.LANE);
     const panel = { name, section, canvas, least, weight: MT.fitting.usualWeight(name), isFolded: null };
     section.querySelector(".fold").addEventListener("click", () => this.toggle(panel));
     section.querySelector(".up").addEventListener("click", () => this.move(panel, -1));
@@ -104,7 +103,9 @@ class Stack {
       const height = found[panel.name] || 0;
       panel.canvas.hidden = !height;
       panel.canvas.style.height = `${height}px`;
-      panel.section.querySelector(".sizer")?.setAttribute("aria-valuenow", String(height));
+      const sizer = panel.section.querySelector(".sizer");
+      sizer?.setAttribute("aria-valuemax", String(Math.max(height, this.element.clientHeight)));
+      sizer?.setAttribute("aria-valuenow", String(height));
       panel.section.querySelector(".fold").setAttribute("aria-expanded", String(Boolean(height)));
     }
     this.tellEngine(open);
