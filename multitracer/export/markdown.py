@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import nlargest
-from pathlib import Path
 from typing import Any
 
 from multitracer.analysis.durations import duration_text
@@ -18,6 +17,7 @@ from multitracer.analysis.finding_rows import Row, rows
 from multitracer.analysis.missing_inputs import not_looked_for
 from multitracer.analysis.summary import Summary
 from multitracer.analysis.time_bar import Part, time_bar
+from multitracer.analysis.title import title
 from multitracer.model.vocabulary import LIMIT_NAMES
 
 MOST_FINDINGS = 200
@@ -59,10 +59,9 @@ def escaped(text: object) -> str:
 
 
 def _head(summary: Summary) -> list[str]:
-    names = [Path(one["path"]).name for one in summary.document["inputs"][:3]]
     story = [escaped(sentence) for sentence in summary.story]
     rest = ["", *(f"- {sentence}" for sentence in story[1:])] if story[1:] else []
-    return [f"# MultiTracer: {escaped(', '.join(names))}", "", f"**{story[0]}**", *rest]
+    return [f"# {escaped(title(summary.document['inputs']))}", "", f"**{story[0]}**", *rest]
 
 
 def _bar(parts: Sequence[Part]) -> list[str]:

@@ -14,6 +14,7 @@ from multitracer.analysis.finding_evidence import evidence_lines
 from multitracer.analysis.finding_rows import Row, rows
 from multitracer.analysis.missing_inputs import not_looked_for
 from multitracer.analysis.summary import Summary
+from multitracer.analysis.title import title
 from multitracer.model.vocabulary import CAUSES, LAYERS, LIMIT_NAMES
 from multitracer.report import analysis_panels, colours, page_panels, page_template, panel_data
 from multitracer.report.fate_marks import add_fate_marks
@@ -27,6 +28,8 @@ SHOWN_CONNECTIONS = 12
 """The most connections that can be chosen in a page: those that carried most data."""
 MOST_ROWS = 2_000
 """The most findings that the page's table lists."""
+TOLD_EFFECTS = 6
+"""Of what a finding set off, the most that are told of beside it: the list has all of them."""
 
 
 def write(analysis: Analysis, concluded: Summary, path: Path) -> None:
@@ -45,7 +48,7 @@ def html(analysis: Analysis, concluded: Summary) -> str:
     add_fate_marks(sequence, (source for one in shown.values() for source in one.sources.values()))
     described = page_panels.take_over(panels)
     listed = rows(summary["findings"], MOST_ROWS)
-    title = "MultiTracer: " + (", ".join(Path(entry["path"]).name for entry in summary["inputs"][:3]) or "report")
+    heading = title(summary["inputs"])
     values = {
         "summary": summary,
         "version": summary["multitracer"],
@@ -58,6 +61,7 @@ def html(analysis: Analysis, concluded: Summary) -> str:
         "rows": listed,
         "capture": _capture(analysis),
         "details": _details(analysis, summary, listed),
+        "told_effects": TOLD_EFFECTS,
         "more_findings": len(summary["findings"]) - sum(row.members for row in listed),
         "layer_colours": colours.LAYERS,
         "not_looked_for": not_looked_for(summary["not_looked_for"]),
@@ -73,7 +77,7 @@ def html(analysis: Analysis, concluded: Summary) -> str:
         ),
         "extent": panel_data.extent(analysis),
     }
-    return page_template.render("report", title, panels.figures, values, apart=True)
+    return page_template.render("report", heading, panels.figures, values, apart=True)
 
 
 def shown_in(analysis: Analysis) -> dict[int, PanelData]:

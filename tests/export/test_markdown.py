@@ -78,7 +78,7 @@ def test_an_escaped_text_reads_as_it_is_and_is_no_markup(outside: str) -> None:
 def test_the_story_comes_first(text: str, analysis: Analysis) -> None:
     """Its first sentence in bold, the others as a list."""
     first, *rest = analysis.verdict.splitlines()
-    title = "# MultiTracer: rcv.pcap, rlpdump.mobile.txt, rlpdump.network.txt"
+    title = "# MultiTracer: rcv.pcap, rlpdump.mobile.txt, rlpdump.network.txt and 2 more"
     assert text.startswith(f"{title}\n\n**{first}**\n\n- {rest[0]}\n")
 
 

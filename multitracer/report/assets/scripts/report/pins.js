@@ -53,8 +53,8 @@ class Pins {
   }
 
   /**
-   * Asks for the note of a pin at the cursor; where the cursor is not in view, in the middle of it. A note that is being
-   * written stays.
+   * Asks for the note of a pin at the cursor; where the cursor is not in view, in the middle of it. A note that is
+   * being written stays.
    */
   begin() {
     if (this.draft !== null) {
