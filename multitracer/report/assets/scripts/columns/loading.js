@@ -34,4 +34,4 @@ function createLoader() {
   };
 }
 
-MT.loading = { createLoader, elements };
+MT.loading = { createLoader };
