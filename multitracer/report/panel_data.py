@@ -249,7 +249,7 @@ def _differ(values: Any) -> Any:
 def _delays(
     analysis: Analysis, number: int, seen: pd.DataFrame, sender: int, elapsed: _Elapsed
 ) -> dict[str, Source]:
-    """Round trips of segments sent once, and how long each waited for its first frame."""
+    """Round trips of segments sent once, and how long what had data waited for its first frame."""
     found: dict[str, Source] = {}
     if analysis.paths.sender_point[number, sender] >= 0:
         time_ns, seq, payload, ack = (seen[name].to_numpy() for name in ("time_ns", "seq", "payload_bytes", "ack"))
@@ -258,7 +258,8 @@ def _delays(
             found["rtt"] = {"x": elapsed(sent), "y": rtt}
     table = analysis.tables["segment_frames"]
     end = analysis.connections[("client", "server")[sender]].iat[number]
-    own = table[(table["connection"] == number) & (table["sender"] == end) & (table["queue_ns"] >= 0)]
+    own = table[(table["connection"] == number) & (table["sender"] == end) & (table["payload_bytes"] > 0)]
+    own = own[own["queue_ns"] >= 0]
     if len(own):
         found["queue"] = {"x": elapsed(own["sent_ns"]), "y": own["queue_ns"].to_numpy()}
     return found

@@ -9,7 +9,7 @@ function put(engine, loaded) {
   });
 }
 
-/** Moves the line with the link's rate as its slope to where the connection's data begins; without data takes it away. */
+/** Moves the line with the link's rate to where the connection's data begins; without data takes it away. */
 function alignRate(page) {
   const first = page.engine.series.get("segments");
   const slope = page.models.find((model) => model.type === "Slope" && model.name === "rate");
@@ -34,6 +34,7 @@ class Connections {
     this.shown = null; // the number of the connection whose series are drawn, as text
     this.way = 0; // 0 what its data's sender sent, 1 what the other end did
     this.map = null; // which frames carried which segment
+    this.hidden = null; // the series of the other way, once they are decoded to be searched
     this.select?.addEventListener("change", () => {
       chosen();
       this.show(this.select.value);
@@ -61,10 +62,27 @@ class Connections {
   }
 
   /** Shows the other direction, or says why there is none. */
-  turn() {
+  async turn() {
     const nothing = this.directions.nothing(this.shown);
     if (nothing) this.page.say(`There is no other direction to show: ${nothing}.`);
-    else this.show(this.shown, 1 - this.way);
+    else await this.show(this.shown, 1 - this.way);
+  }
+
+  /** Decodes the series of the other way of what is shown; returns whether they were not there before. */
+  async decodeHidden() {
+    const { shown, way } = this;
+    if (this.hidden || this.directions.nothing(shown)) return false;
+    const { group, link } = this.directions.of(shown, 1 - way);
+    const loaded = await Promise.all([this.load(group), this.load(link)]);
+    if (this.shown !== shown || this.way !== way) return false;
+    this.hidden = {
+      series: new Map(
+        loaded.flatMap((all) =>
+          Array.from(all, ([name, { columns, step }]) => [name, { name, columns, step, n: columns.x.length }]),
+        ),
+      ),
+    };
+    return true;
   }
 
   /** Shows a way of a connection; when another one is asked for while its columns are decoded, that one wins. */
@@ -74,7 +92,7 @@ class Connections {
     const [own, link] = await Promise.all([this.load(wanted.group), this.load(wanted.link)]);
     if (this.wanted !== wanted) return;
     const isOther = this.shown !== number;
-    Object.assign(this, { shown: number, way, map: link.get("carried")?.columns ?? null });
+    Object.assign(this, { shown: number, way, map: link.get("carried")?.columns ?? null, hidden: null });
     if (this.select) this.select.value = number;
     this.exchange("group", wanted.group, own);
     this.exchange("link", wanted.link, link);
