@@ -143,9 +143,7 @@ def told_by_link(streams: Streams, layer: LinkLayer) -> Streams:
     return replace(streams, retransmissions=resent)
 
 
-def account_links(
-    layer: LinkLayer, streams: Streams, tcp_state: pd.DataFrame
-) -> dict[int, Accounting]:
+def account_links(layer: LinkLayer, streams: Streams, tcp_state: pd.DataFrame) -> dict[int, Accounting]:
     """The accounting of every link whose sender logged, by link."""
     transfer = Transfer(
         streams.segments, streams.connections, streams.retransmissions, tcp_state, streams.paths, streams.groups

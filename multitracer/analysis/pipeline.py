@@ -159,9 +159,7 @@ def observations(joined: Joined, options: AnalyzeOptions, usual_rtt_ns: int) -> 
     )  # fmt: skip
 
 
-def limits_of(
-    captures: Captures, streams: Streams, logs: Logs, layer: LinkLayer, options: AnalyzeOptions
-) -> Limits:
+def limits_of(captures: Captures, streams: Streams, logs: Logs, layer: LinkLayer, options: AnalyzeOptions) -> Limits:
     """What limited each direction, from the captures, the senders' windows and the log of the link."""
     log = None
     if layer.accounted >= 0 and layer.segment_frames is not None:

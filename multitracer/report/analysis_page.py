@@ -112,9 +112,7 @@ def _chained(listed: Sequence[Row], above: tuple[Row, ...]) -> Iterator[tuple[Ro
 def _capture(analysis: Analysis) -> str:
     """What pictures of the panels are called after: a capture, at the sender if there is one, else the first input."""
     captures = ("pcap", "pcapng")
-    inputs = sorted(
-        analysis.trace.inputs, key=lambda one: (one.recording.format not in captures, one.role != "sender")
-    )
+    inputs = sorted(analysis.trace.inputs, key=lambda one: (one.recording.format not in captures, one.role != "sender"))
     return parsers.without_endings(Path(inputs[0].path).name) if inputs else ""
 
 

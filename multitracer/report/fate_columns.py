@@ -47,5 +47,3 @@ class Fates:
         captured = (came >= 0) & (self.paths.arrived[rows] != 0)
         found[captured] = self.time_ns[came[captured]] - self.origin_ns
         return found
-
-

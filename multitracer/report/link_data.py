@@ -24,6 +24,8 @@ _NAMES = {
 
 def link(analysis: Analysis, number: int | None) -> PanelData:
     """The sources of one direction of a link; empty without a log of its sender."""
+    if number is None:
+        return PanelData({})
     sources: dict[str, Source] = {}
     tables = {name: analysis.tables[name] for name in ("links", "frames", "link_events")}
     found = series(tables, 0, View(0, link=number), analysis.origin_ns)
@@ -40,7 +42,7 @@ def link(analysis: Analysis, number: int | None) -> PanelData:
     return thinned(sources | _carried(analysis, number))
 
 
-def _carried(analysis: Analysis, number: int | None) -> dict[str, Source]:
+def _carried(analysis: Analysis, number: int) -> dict[str, Source]:
     """Which frames had octets of which segment (its row): one record for each pair, in order of time."""
     frames, pairs = analysis.tables["frames"], analysis.links.segments.get(number)
     if pairs is None:
@@ -63,5 +65,3 @@ def _number_sent_before(times: Any, found: dict[str, pd.DataFrame], name: str) -
         return np.full(len(times), np.nan)
     place = np.searchsorted(sent["time_s"].to_numpy(), times, side="right") - 1
     return np.where(place >= 0, sent["value"].to_numpy()[np.maximum(place, 0)], np.nan)
-
-

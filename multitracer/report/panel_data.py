@@ -246,9 +246,7 @@ def _differ(values: Any) -> Any:
     return np.concatenate([[True], values[1:] != values[:-1]])[: len(values)]
 
 
-def _delays(
-    analysis: Analysis, number: int, seen: pd.DataFrame, sender: int, elapsed: _Elapsed
-) -> dict[str, Source]:
+def _delays(analysis: Analysis, number: int, seen: pd.DataFrame, sender: int, elapsed: _Elapsed) -> dict[str, Source]:
     """Round trips of segments sent once, and how long what had data waited for its first frame."""
     found: dict[str, Source] = {}
     if analysis.paths.sender_point[number, sender] >= 0:

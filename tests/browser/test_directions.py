@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 
 WAY = "document.documentElement.dataset.mtWay"
 FATES = "document.documentElement.dataset.mtFates"
-COUNT = "group => Array.from(document.querySelectorAll('script.mt-column')).filter(e => e.dataset.group === group).length"
+COUNT = "group => document.querySelectorAll(`script.mt-column[data-group='${group}']`).length"
 SERIES = "([name, column]) => Array.from(MT.engine.series.get(name)?.columns[column] ?? [])"
 
 
@@ -122,7 +122,7 @@ def test_nonsense_in_the_address_is_told(opened: Opened, two_way_report: Path, a
 
 
 def test_an_end_without_data_shows_the_link_alone(opened: Opened, report: Path, analysis: Analysis) -> None:
-    """The frames that the network sent, as its log has them; no segments, no acknowledgements, and the title says so."""
+    """The frames that the network sent, as its log has them; no segments or acknowledgements, and the title says so."""
     opened.open(report)
     opened.page.keyboard.press("D")
     opened.until(f"{WAY} === '1'")

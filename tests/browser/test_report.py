@@ -13,7 +13,6 @@ from multitracer.model.options import AnalyzeOptions
 pytestmark = pytest.mark.browser
 
 
-
 def test_it_opens_from_disk_without_a_network(opened: Opened, report: Path) -> None:
     """Ready, with its title, and nothing asked of any network."""
     page = opened.open(report)
@@ -193,8 +192,7 @@ def test_a_clicked_segment_shows_its_frames_and_a_frame_its_segment(
     row = next(
         row
         for row in pairs.segment.tolist()
-        if segments["payload_bytes"].iat[row] > 0
-        and 3 < (segments["time_ns"].iat[row] - analysis.origin_ns) / 1e9 < 5
+        if segments["payload_bytes"].iat[row] > 0 and 3 < (segments["time_ns"].iat[row] - analysis.origin_ns) / 1e9 < 5
     )
     own = pairs.frame[pairs.segment == row]
     at = (segments["time_ns"].iat[row] - analysis.origin_ns) / 1e9

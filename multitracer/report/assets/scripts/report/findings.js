@@ -75,7 +75,7 @@ class Findings {
     }
     scrollInto(this.tree.parentElement, item.querySelector(".row"));
     this.tell(index);
-    this.bringUp(item.dataset.connection, item.dataset.way);
+    this.bringUp(item.dataset.connection, item.dataset.way ?? "");
     const [start, end] = [Number(item.dataset.start), Number(item.dataset.end)];
     const { whole, views } = this.page;
     const room = Math.max((end - start) * ROOM, (whole[1] - whole[0]) * 0.01, 0.05);
@@ -106,7 +106,7 @@ class Findings {
       index,
       kind: dataset.kind,
       connection: dataset.connection,
-      way: dataset.way,
+      way: dataset.way ?? "",
       start: Number(dataset.start),
       end: Number(dataset.end),
     }));
