@@ -177,14 +177,14 @@ def link_tables(layer: LinkLayer, accounts: Mapping[int, Accounting]) -> dict[st
     return tables
 
 
-def conclude_links(layer: LinkLayer, accounts: Mapping[int, Accounting]) -> Links:
+def conclude_links(layer: LinkLayer, accounts: Mapping[int, Accounting], segments: pd.DataFrame) -> Links:
     """The links' results as the summary and the report read them."""
     main = accounts.get(layer.accounted)
     counted = [{**row, **_accounted(accounts.get(row["id"]))} for row in layer.rows]
     return Links(
         counted, layer.main, main.shares if main else None, main.utilization if main else None,
-        None if layer.main is None else layer.timings[layer.main].rate_bps, _frames_of_segments(layer),
-        layer.intervals, layer.notes,
+        None if layer.main is None else layer.timings[layer.main].rate_bps, layer.intervals, layer.notes,
+        _frames_of_segments(layer, segments),
     )  # fmt: skip
 
 
@@ -193,13 +193,17 @@ def _accounted(one: Accounting | None) -> dict[str, Any]:
     return {"accounting": one.shares if one else None, "utilization": one.utilization if one else None}
 
 
-def _frames_of_segments(layer: LinkLayer) -> SegmentFrames | None:
-    """The frames of the main link that carried each segment, in the order of the packets' first transmission."""
-    match = None if layer.main is None else layer.matches.get(layer.main)
-    if match is None or not match.sender_logged:
-        return None
-    known = [(packet.rows, row) for packet, row in zip(match.packets, match.segments.tolist(), strict=True) if row >= 0]
-    if not known:
-        return None
-    segment = np.repeat([row for _, row in known], [len(frames) for frames, _ in known])
-    return SegmentFrames(np.concatenate([frames for frames, _ in known]), segment)
+def _frames_of_segments(layer: LinkLayer, segments: pd.DataFrame) -> dict[int, SegmentFrames]:
+    """Of each link whose sender logged: the frames of each segment with data, by the packets' first transmission."""
+    has_data = segments["payload_bytes"].to_numpy() > 0
+    found = {link: _frames_of(match, has_data) for link, match in layer.matches.items() if match.sender_logged}
+    return {link: pairs for link, pairs in found.items() if len(pairs.frame)}
+
+
+def _frames_of(match: LinkMatch, has_data: Any) -> SegmentFrames:
+    carried = np.flatnonzero((match.segments >= 0) & has_data[match.segments])
+    frames = [match.packets[packet].rows for packet in carried.tolist()]
+    nothing = np.zeros(0, dtype=np.int64)
+    return SegmentFrames(
+        np.concatenate([nothing, *frames]), np.repeat(match.segments[carried], [len(rows) for rows in frames])
+    )

@@ -219,7 +219,7 @@ def conclude(
 ) -> Analysis:  # fmt: skip
     """The result with all tables, as the summary and the report read it."""
     captures, streams, logs = joined.captures, joined.streams, joined.logs
-    links = conclude_links(joined.layer, joined.accounts)
+    links = conclude_links(joined.layer, joined.accounts, streams.segments)
     clocks = kernel_clocks(logs.tcp_state, len(streams.connections), of_part=options.from_s is not None)
     tables = {
         "segments": streams.segments, "sack": captures.sack, "tcp_state": logs.tcp_state,

@@ -96,12 +96,12 @@ class Links:
     utilization: dict[str, Any] | None = None
     rate_bps: float | None = None
     """Its rate of user data, as its log shows it."""
-    segments: SegmentFrames | None = None
-    """Which of its frames held which segment, where its sender logged."""
     intervals: pd.DataFrame | None = None
     """When any link was reset, released, stopped or without a frame."""
     notes: list[str] = field(default_factory=list)
     """What could not be matched and why, one sentence each."""
+    segments: Mapping[int, SegmentFrames] = field(default_factory=dict)
+    """Of each link whose sender logged: which of its frames held which segment with data."""
 
 
 class Blame(NamedTuple):

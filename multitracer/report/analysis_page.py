@@ -17,15 +17,15 @@ from multitracer.analysis.summary import Summary
 from multitracer.analysis.title import title
 from multitracer.model.vocabulary import CAUSES, LAYERS, LIMIT_NAMES
 from multitracer.report import analysis_panels, colours, page_panels, page_template, panel_data
+from multitracer.report.directions import Directions, directions
+from multitracer.report.fate_columns import FATE_COLUMNS
 from multitracer.report.fate_marks import add_fate_marks
-from multitracer.report.panel_data import PanelData
+from multitracer.report.finding_ways import FindingWays
 from multitracer.report.time_bar import time_bar
 
 if TYPE_CHECKING:
     from multitracer.model.analysis import Analysis
 
-SHOWN_CONNECTIONS = 12
-"""The most connections that can be chosen in a page: those that carried most data."""
 MOST_ROWS = 2_000
 """The most findings that the page's table lists."""
 TOLD_EFFECTS = 6
@@ -40,12 +40,11 @@ def write(analysis: Analysis, concluded: Summary, path: Path) -> None:
 def html(analysis: Analysis, concluded: Summary) -> str:
     """The report as one HTML document."""
     summary = concluded.document
-    shown = shown_in(analysis)
-    order = list(shown)
-    link = panel_data.link(analysis)
-    panels = analysis_panels.build(analysis, _first(shown), link, panel_data.extent(analysis))
+    shown = directions(analysis)
+    order = list(shown.connections)
+    panels = analysis_panels.build(analysis, *shown.first, panel_data.extent(analysis))
     sequence = next(made for made in panels.figures if "sequence" in made.tags)
-    add_fate_marks(sequence, (source for one in shown.values() for source in one.sources.values()))
+    add_fate_marks(sequence, (source for _, one in shown.groups for source in one.sources.values()))
     described = page_panels.take_over(panels)
     listed = rows(summary["findings"], MOST_ROWS)
     heading = title(summary["inputs"])
@@ -59,6 +58,7 @@ def html(analysis: Analysis, concluded: Summary) -> str:
         "panels": described,
         "lanes": _lanes(analysis, summary),
         "rows": listed,
+        "way_of": FindingWays(analysis).of,
         "capture": _capture(analysis),
         "details": _details(analysis, summary, listed),
         "told_effects": TOLD_EFFECTS,
@@ -69,35 +69,16 @@ def html(analysis: Analysis, concluded: Summary) -> str:
         "limit_names": LIMIT_NAMES,
         "left_out": len(analysis.connections) - len(order),
         "absent": [*panels.absent, *_unshaded(analysis)],
-        "thinned": _thinned(shown, link),
+        "thinned": _thinned(shown),
         "notes": analysis.links.notes,
-        "columns": page_template.encode_all([*_columns(shown, link), *_accounting_columns(analysis)]),
+        "columns": page_template.encode_all([*_columns(shown), *_accounting_columns(analysis)]),
         "causes": page_template.script_json(
             [{"cause": name, "name": CAUSES[name].name, "colour": colour} for name, colour in colours.CAUSES.items()]
         ),
+        "directions": page_template.script_json(shown.described()),
         "extent": panel_data.extent(analysis),
     }
     return page_template.render("report", heading, panels.figures, values, apart=True)
-
-
-def shown_in(analysis: Analysis) -> dict[int, PanelData]:
-    """The connections of most data, as many as a page can hold."""
-    shown: dict[int, PanelData] = {}
-    room = panel_data.MOST_RECORDS
-    for number in panel_data.largest_first(analysis)[:SHOWN_CONNECTIONS]:
-        one = panel_data.connection(analysis, number)
-        if shown and one.records > room:
-            break
-        shown[number] = one
-        room -= one.records
-    return shown
-
-
-def _first(shown: dict[int, PanelData]) -> PanelData:
-    """The connection drawn first, with an empty source for each series that only others have."""
-    every = {name: source for one in shown.values() for name, source in one.sources.items() if len(source["x"])}
-    nothing = {name: {column: values[:0] for column, values in source.items()} for name, source in every.items()}
-    return PanelData({**nothing, **(next(iter(shown.values())).sources if shown else {})})
 
 
 class Detail(NamedTuple):
@@ -153,9 +134,11 @@ def _unshaded(analysis: Analysis) -> list[str]:
     return [f"Resets and pauses of the link: the first {analysis_panels.MOST_BANDS} of {count} are shaded."]
 
 
-def _thinned(shown: dict[int, PanelData], link: PanelData) -> list[str]:
+def _thinned(shown: Directions) -> list[str]:
     """What is not drawn whole, one sentence each."""
-    parts = [*((f"connection {number}", one) for number, one in shown.items()), ("the link", link)]
+    own = [(f"connection {number}", way) for number, ways in shown.connections.items() for way in ways]
+    parts = [(f"{name}, {way.title},", way.data) for name, way in own]
+    parts += [(f"the link, {shown.titles[link]},", one) for link, one in shown.links.items()]
     return [
         f"Of {where} only one record in {one.step} of each series is in this page: there are more than "
         f"{panel_data.MOST_RECORDS:,}. Cut a window with --from and --to to see all."
@@ -178,18 +161,17 @@ def _accounting_columns(analysis: Analysis) -> list[page_template.Values]:
     return [page_template.Values("accounting", "accounting", "map", *column) for column in columns]
 
 
-def _columns(shown: dict[int, PanelData], link: PanelData) -> list[page_template.Values]:
-    """Every column of every series: of each connection, and of the link.
+def _columns(shown: Directions) -> list[page_template.Values]:
+    """Every column of every series that has records: of both directions of each connection, and of the link.
 
-    Those of fates are a group of their own, "0 fates", that is decoded when it is asked for.
+    Those of fates are groups of their own, "0 fates", that are decoded when they are asked for.
     """
-    groups = [*((str(number), one) for number, one in shown.items()), ("link", link)]
     return [
         page_template.Values(
-            f"{group} fates" if name in panel_data.FATE_COLUMNS else group, series, panel_data.KINDS[series], name,
-            values, panel_data.divisor(series, name), one.step,
+            f"{group} fates" if name in FATE_COLUMNS else group, series, panel_data.KINDS[series], name, values,
+            panel_data.divisor(series, name), one.step,
         )
-        for group, one in groups
+        for group, one in shown.groups
         for series, source in one.sources.items()
         if len(source["x"])
         for name, values in source.items()

@@ -156,12 +156,17 @@ def _slope(analysis: Analysis, made: Figure, data: dict[str, Any]) -> None:
         name="rate",
     )  # fmt: skip
     made.add_layout(slope)
-    _rate_label(made, f"link rate {rate / 1e3:,.4g} kbit/s")
+    _rate_label(made, rate)
 
 
-def _rate_label(made: Figure, label: str) -> None:
+def rate_text(rate_bps: float) -> str:
+    """The link's rate as a legend tells it."""
+    return f"link rate {rate_bps / 1e3:,.4g} kbit/s"
+
+
+def _rate_label(made: Figure, rate_bps: float) -> None:
     """A line nowhere, for the legend: it has no place for an annotation."""
-    made.line([np.nan], [np.nan], color=colours.LINK_RATE, line_dash="dotdash", legend_label=label)
+    made.line([np.nan], [np.nan], color=colours.LINK_RATE, line_dash="dotdash", legend_label=rate_text(rate_bps))
 
 
 def _sender_state(_: Analysis, panels: Panels, data: dict[str, Any]) -> None:
@@ -217,8 +222,7 @@ def _frames(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
         panels.absent.append("Link frames: no log of the link's data sender (rlpdump, rlcdump, GSMTAP, .mi2log).")
         return
     row = next(row for row in analysis.links.rows if row["id"] == analysis.links.main)
-    title = f"Link frames: {row['protocol']}, sent by the {row['sender']}"
-    made = add_figure(panels, title, "frame number", 300, tag="frames")
+    made = add_figure(panels, f"Link frames: {row['protocol']}", "frame number", 300, tag="frames")
     made.yaxis.formatter = NumeralTickFormatter(format="0,0")
     acked = panels.source("frames_acked", data.get("frames_acked"))
     made.step("x", "y", source=acked, mode="after", color=colours.ACKNOWLEDGED, line_width=1.2,
@@ -263,7 +267,7 @@ def _goodput(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
             location=rate / 1e3, dimension="width", line_color=colours.LINK_RATE, line_dash="dotdash", name="rate"
         )
         made.add_layout(level)
-        _rate_label(made, "link rate")
+        _rate_label(made, rate)
     made.xaxis.axis_label = "seconds since the start of the trace"
     place_legend(made)
 

@@ -12,7 +12,7 @@ from bokeh.models import BoxSelectTool, BoxZoomTool, CrosshairTool, DataRange1d,
 from bokeh.resources import INLINE
 
 from multitracer.model.errors import UsageError
-from multitracer.report import analysis_panels, colours, panel_data
+from multitracer.report import analysis_panels, colours, link_data, panel_data
 from multitracer.report.panel_data import PanelData
 
 if TYPE_CHECKING:
@@ -32,13 +32,15 @@ def layout(analysis: Analysis, number: int | None = None) -> LayoutDOM:
     """The panels of a connection, of the one with most data by default, and of the link, on one time axis."""
     number = _chosen(analysis, number)
     shown = PanelData({}) if number is None else panel_data.connection(analysis, number)
-    link = panel_data.link(analysis)
+    link = link_data.link(analysis, analysis.links.main)
     panels = analysis_panels.build(analysis, shown, link, panel_data.extent(analysis), MOST_POINTS, lanes=True)
     figures = panels.figures[1:]  # without the overview, which the report's scripts fill
     _fill_causes(analysis, panels)
     cursor = Span(dimension="height", line_color=colours.GREY, line_dash="dotted")
     for made in figures:
         _stand_alone(made, cursor)
+        if "frames" in made.tags:
+            made.title.text += f", sent by the {_link_sender(analysis)}"
     grid = gridplot(
         [[made] for made in figures], sizing_mode="stretch_width", toolbar_location="above",
         toolbar_options={"logo": None, "autohide": False},
@@ -71,6 +73,11 @@ def _chosen(analysis: Analysis, number: int | None) -> int | None:
         known = ", ".join(map(str, sorted(there))) or "none"
         raise UsageError(f"connection={number}: no capture shows a connection of that number\nThere are: {known}.")
     return number
+
+
+def _link_sender(analysis: Analysis) -> str:
+    sender: str = next(row["sender"] for row in analysis.links.rows if row["id"] == analysis.links.main)
+    return sender
 
 
 def _fill_causes(analysis: Analysis, panels: Panels) -> None:

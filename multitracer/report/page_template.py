@@ -78,6 +78,7 @@ OWN_SCRIPTS = {
         "report/spread",
         "report/journeys",
         "report/selection",
+        "report/directions",
         "report/connections",
         "report/lookup",
         "report/hits",

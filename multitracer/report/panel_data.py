@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from multitracer.export.series import View, series
-from multitracer.model.schema import ACK, FATES, MARKS, RST, SYN
+from multitracer.model.schema import ACK, MARKS, RST, SYN
+from multitracer.report.fate_columns import Fates
 from multitracer.tcp.rtt import segment_round_trips
 
 if TYPE_CHECKING:
@@ -43,10 +43,6 @@ SHAPES = {
 MILLISECONDS = ("rtt", "queue")
 """Series whose values are kept in ns, and drawn in ms."""
 _RATE_BINS = 400
-_UNKNOWN = FATES.index("unknown")
-_NEVER_ARRIVED = [FATES.index(name) for name in ("dropped", "flushed", "lost")]
-FATE_COLUMNS = ("fate", "arrived")
-"""Of data that was sent: its fate, its place among schema.FATES, and when it arrived, in ns; -1 unknown."""
 CLASSES = ("no", "yes", "unknown")
 """Needed, needless, and undecided retransmissions: the codes of schema.SPURIOUS."""
 
@@ -96,9 +92,15 @@ def extent(analysis: Analysis) -> tuple[float, float]:
     return start, max((last - analysis.origin_ns) / 1e9, start + 1e-3)
 
 
-def connection(analysis: Analysis, number: int) -> PanelData:
-    """All sources of one connection, as captured nearest to the sender of its data."""
-    sender = int(analysis.ends.main[number])
+def connection(analysis: Analysis, number: int, sender: int | None = None) -> PanelData:
+    """All sources of what one end of a connection sent, as captured nearest to it; by default of the data's sender.
+
+    Nothing of the other end where that sent no data: its acknowledgements are the data sender's.
+    """
+    main = int(analysis.ends.main[number])
+    sender = main if sender is None else sender
+    if sender != main and not analysis.ends.counts("data_bytes")[number, sender]:
+        return PanelData({})
     point = int(analysis.paths.seen_at[number, sender])
     segments = analysis.tables["segments"]
     rows = np.flatnonzero(
@@ -107,9 +109,9 @@ def connection(analysis: Analysis, number: int) -> PanelData:
         & (segments["marks"].to_numpy() & MARKS["captured_twice"] == 0)
     )
     own = segments.take(rows)
-    elapsed, what_became = _Elapsed(analysis.origin_ns), _Fates(analysis)
+    elapsed, what_became = _Elapsed(analysis.origin_ns), Fates(analysis)
     sent = _segments(own, sender, elapsed) | _retransmissions(analysis, number, sender, elapsed)
-    return _thinned(
+    return thinned(
         {name: source | what_became.of(source["row"]) for name, source in sent.items()}
         | _acknowledgements(own, sender, elapsed)
         | _sacks(analysis, rows, own, sender, elapsed)
@@ -117,53 +119,6 @@ def connection(analysis: Analysis, number: int) -> PanelData:
         | _delays(analysis, number, own, sender, elapsed)
         | _goodput(own, sender, elapsed)
     )
-
-
-def link(analysis: Analysis) -> PanelData:
-    """The sources of the link and direction that carried most data; empty without a log."""
-    if analysis.links.main is None:
-        return PanelData({})
-    sources: dict[str, Source] = {}
-    found = series(analysis.tables, 0, View(0, link=analysis.links.main), analysis.origin_ns)
-    names = {
-        "data": "frames_new", "data-rexmt": "frames_again", "ack": "frames_acked", "poll-snd": "frames_polls",
-        "srej-rcv": "frames_missing", "nack-rcv": "frames_missing",
-    }  # fmt: skip
-    for name, frame in found.items():
-        short = names.get(name.partition("-")[2])
-        if short and len(frame):
-            value = frame["value"].to_numpy()
-            if np.isnan(value).all():
-                value = _number_sent_before(frame["time_s"].to_numpy(), found, name)
-            # The times were whole nanoseconds before they became seconds: rounding gives exactly those again.
-            sources[short] = {"x": np.rint(frame["time_s"].to_numpy() * 1e9).astype(np.int64), "y": value}
-    return _thinned(sources | _carried(analysis))
-
-
-def _carried(analysis: Analysis) -> dict[str, Source]:
-    """Which frames had octets of which segment (its row): one record for each pair, in order of time."""
-    frames, pairs = analysis.tables["frames"], analysis.links.segments
-    if pairs is None:
-        return {}
-    rows = pairs.frame
-    number = frames["sn_unwrapped"].to_numpy()[rows]
-    return {
-        "carried": {
-            "x": frames["time_ns"].to_numpy()[rows] - analysis.origin_ns,
-            "y": number,
-            "row": pairs.segment,
-            "again": (frames["transmission"].to_numpy()[rows] > 0).astype(np.int64),
-        }
-    }
-
-
-def _number_sent_before(times: Any, found: dict[str, pd.DataFrame], name: str) -> Any:
-    """The frame number at which a mark without one is drawn: the number last sent."""
-    sent = found.get(f"{name.partition('-')[0]}-data")
-    if sent is None or not len(sent):
-        return np.full(len(times), np.nan)
-    place = np.searchsorted(sent["time_s"].to_numpy(), times, side="right") - 1
-    return np.where(place >= 0, sent["value"].to_numpy()[np.maximum(place, 0)], np.nan)
 
 
 @dataclass(frozen=True)
@@ -176,7 +131,7 @@ class _Elapsed:
         return np.asarray(time_ns, dtype=np.int64) - self.origin_ns
 
 
-def _thinned(sources: dict[str, Source]) -> PanelData:
+def thinned(sources: dict[str, Source]) -> PanelData:
     """The series in order of time; with too many records every n-th of each."""
     step = max(1, -(-sum(len(source["x"]) for source in sources.values()) // MOST_RECORDS))
     if step > 1:
@@ -191,38 +146,6 @@ def _in_order(source: Source, step: int) -> Source:
         order = np.argsort(times, kind="stable")
         source = {column: values[order] for column, values in source.items()}
     return {column: values[::step] for column, values in source.items()} if step > 1 else source
-
-
-class _Fates:
-    """What became of segments, by their rows in the table."""
-
-    def __init__(self, analysis: Analysis) -> None:
-        segments, carried = analysis.tables["segments"], analysis.tables["segment_frames"]
-        self.codes, self.time_ns = segments["fate"].array.codes, segments["time_ns"].to_numpy()
-        self.paths, self.origin_ns = analysis.paths, analysis.origin_ns
-        sure = (carried["matched_by"] == "payload") & (carried["segment"] >= 0) & (carried["delivered_ns"] >= 0)
-        delivered = carried[sure.to_numpy()].sort_values("segment", kind="stable")
-        self.carried, self.delivered_ns = (delivered[name].to_numpy() for name in ("segment", "delivered_ns"))
-
-    def of(self, rows: Any) -> Source:
-        """The columns of rows; a row of -1 is unknown."""
-        known = rows >= 0
-        at = np.maximum(rows, 0)
-        fate = np.where(known, self.codes[at], _UNKNOWN).astype(np.int64)
-        arrived = self._arrived(at, by_link=fate != _UNKNOWN)
-        return {"fate": fate, "arrived": np.where(known & ~np.isin(fate, _NEVER_ARRIVED), arrived, -1)}
-
-    def _arrived(self, rows: Any, by_link: Any) -> Any:
-        """When they came to the receiver's capture; those `by_link`, where none tells, when the link delivered them."""
-        found = np.full(len(rows), -1, dtype=np.int64)
-        if len(self.carried):
-            place = np.minimum(np.searchsorted(self.carried, rows), len(self.carried) - 1)
-            told = by_link & (self.carried[place] == rows)
-            found[told] = self.delivered_ns[place[told]] - self.origin_ns
-        came = self.paths.arrival[rows]
-        captured = (came >= 0) & (self.paths.arrived[rows] != 0)
-        found[captured] = self.time_ns[came[captured]] - self.origin_ns
-        return found
 
 
 def _segments(own: pd.DataFrame, sender: int, elapsed: _Elapsed) -> dict[str, Source]:
@@ -257,9 +180,13 @@ def _retransmissions(analysis: Analysis, number: int, sender: int, elapsed: _Ela
 
 
 def _acknowledgements(own: pd.DataFrame, sender: int, elapsed: _Elapsed) -> dict[str, Source]:
-    """What the peer acknowledged, and up to where it allowed to send."""
+    """What the peer acknowledged, and up to where it allowed to send.
+
+    An acknowledgement that data carries, and that repeats the one before it, says nothing (RFC 5681, 2).
+    """
     flags = own["flags"].to_numpy()
     acks = own[(own["sender"] != sender) & (own["ack"] >= 0) & (flags & ACK != 0) & (flags & (SYN | RST) == 0)]
+    acks = acks[(acks["payload_bytes"].to_numpy() == 0) | _differ(acks["ack"]) | _differ(acks["window_bytes"])]
     times, ack = elapsed(acks["time_ns"]), acks["ack"].to_numpy()
     found = {"acks": {"x": times, "y": ack, "record": acks["record"].to_numpy()}}
     known = acks["window_bytes"].to_numpy() >= 0
@@ -303,11 +230,24 @@ def _outstanding(analysis: Analysis, number: int, sender: int, elapsed: _Elapsed
     top = np.maximum.accumulate(np.where(mine, own["seq"].to_numpy() + own["payload_bytes"].to_numpy(), 0))
     acked = np.maximum.accumulate(np.where(~mine, own["ack"].to_numpy(), 0))
     value = np.maximum(top - np.maximum(acked, 1), 0)
-    return {"outstanding": {"x": elapsed(own["time_ns"]), "y": value}} if len(own) else {}
+    return {"outstanding": steps({"x": elapsed(own["time_ns"]), "y": value})} if len(own) else {}
+
+
+def steps(source: Source) -> Source:
+    """A staircase without the records that repeat its value, but for the last one, at which it ends."""
+    kept = _differ(source["y"])
+    kept[-1:] = True
+    return {column: values[kept] for column, values in source.items()}
+
+
+def _differ(values: Any) -> Any:
+    """Which values differ from the one before; the first does."""
+    values = np.asarray(values)
+    return np.concatenate([[True], values[1:] != values[:-1]])[: len(values)]
 
 
 def _delays(analysis: Analysis, number: int, seen: pd.DataFrame, sender: int, elapsed: _Elapsed) -> dict[str, Source]:
-    """Round trips of segments sent once, and how long each waited for its first frame."""
+    """Round trips of segments sent once, and how long what had data waited for its first frame."""
     found: dict[str, Source] = {}
     if analysis.paths.sender_point[number, sender] >= 0:
         time_ns, seq, payload, ack = (seen[name].to_numpy() for name in ("time_ns", "seq", "payload_bytes", "ack"))
@@ -316,7 +256,8 @@ def _delays(analysis: Analysis, number: int, seen: pd.DataFrame, sender: int, el
             found["rtt"] = {"x": elapsed(sent), "y": rtt}
     table = analysis.tables["segment_frames"]
     end = analysis.connections[("client", "server")[sender]].iat[number]
-    own = table[(table["connection"] == number) & (table["sender"] == end) & (table["queue_ns"] >= 0)]
+    own = table[(table["connection"] == number) & (table["sender"] == end) & (table["payload_bytes"] > 0)]
+    own = own[own["queue_ns"] >= 0]
     if len(own):
         found["queue"] = {"x": elapsed(own["sent_ns"]), "y": own["queue_ns"].to_numpy()}
     return found

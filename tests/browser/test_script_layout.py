@@ -102,18 +102,18 @@ def test_a_view_within_the_trace_is_shown_as_asked(scripts: Scripts, one: float,
 @given(
     st.integers(-(10**12), 10**12), st.integers(1, 10**12), st.sampled_from(["light", "dark"]),
     st.lists(st.sampled_from(["acks", "window", "lost 0"]), unique=True),
-    st.sampled_from(["", "-sequence,frames:2.50,+time"]),
+    st.sampled_from(["", "-sequence,frames:2.50,+time"]), st.sampled_from([0, 1]),
 )  # fmt: skip
 def test_an_address_is_read_as_it_was_written(
-    scripts: Scripts, start_ns: int, width_ns: int, theme: str, hidden: list[str], panels: str
+    scripts: Scripts, start_ns: int, width_ns: int, theme: str, hidden: list[str], panels: str, direction: int
 ) -> None:
-    """View, theme, hidden series and panels."""
+    """View, theme, hidden series, panels and direction."""
     view = [start_ns / 1e9, (start_ns + width_ns) / 1e9]
-    written = scripts.call("MT.address.format", *view, theme, hidden, panels)
+    written = scripts.call("MT.address.format", *view, theme, hidden, panels, direction)
     found = scripts.call("MT.address.parse", written)
     assert found == {
         "view": pytest.approx(view, abs=1e-9), "theme": theme, "hidden": hidden, "panels": panels, "pins": [],
-        "damaged": [],
+        "direction": direction, "damaged": [],
     }  # fmt: skip
 
 
@@ -122,12 +122,14 @@ def test_an_address_is_read_as_it_was_written(
     [
         ("", []), ("#", []), ("#t=", ["t="]), ("#t=1", ["t=1"]), ("#t=,2", ["t=,2"]), ("#t=2,1", ["t=2,1"]),
         ("#t=1,2,3", ["t=1,2,3"]), ("#t=a,b&theme=pink", ["t=a,b", "theme=pink"]), ("#%25", ["%="]), ("#a=1", ["a=1"]),
+        ("#dir=2", ["dir=2"]), ("#dir=", ["dir="]), ("#dir=back", ["dir=back"]), ("#dir=0", []),
     ],
 )  # fmt: skip
 def test_a_damaged_address_is_ignored(scripts: Scripts, asked: str, damaged: list[str]) -> None:
     """It sets neither a view nor a theme, and what it asks for is named."""
     found = scripts.call("MT.address.parse", asked)
-    assert found == {"view": None, "theme": None, "hidden": [], "panels": "", "pins": [], "damaged": damaged}
+    assert found == {"view": None, "theme": None, "hidden": [], "panels": "", "pins": [], "direction": 0,
+                     "damaged": damaged}  # fmt: skip
 
 
 @pytest.mark.parametrize(

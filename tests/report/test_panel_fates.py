@@ -15,6 +15,8 @@ from multitracer import Analysis, analyze
 from multitracer.model.schema import FATES
 from multitracer.report import analysis_page, panel_data
 from multitracer.report.column_encoding import Encoded, decode
+from multitracer.report.directions import directions
+from multitracer.report.fate_columns import FATE_COLUMNS
 
 pytestmark = pytest.mark.slow
 SENT = ("segments", "again_no", "again_yes", "again_unknown")
@@ -66,12 +68,12 @@ def test_without_a_link_only_captures_tell_when_data_arrived(analysis: Analysis)
 
 def test_a_page_holds_fates_in_a_group_of_their_own(analysis: Analysis) -> None:
     """So that they are decoded when they are asked for; whole, in the order of their series."""
-    columns = analysis_page._columns({0: panel_data.connection(analysis, 0)}, panel_data.link(analysis))
+    columns = analysis_page._columns(directions(analysis))
     fates = {(one.series, one.name): one for one in columns if one.group == "0 fates"}
-    assert {name for _, name in fates} == set(panel_data.FATE_COLUMNS)
-    assert not {one.name for one in columns if one.group == "0"} & set(panel_data.FATE_COLUMNS)
+    assert {name for _, name in fates} == set(FATE_COLUMNS)
+    assert not {one.name for one in columns if one.group == "0"} & set(FATE_COLUMNS)
     source = panel_data.connection(analysis, 0).sources["segments"]
-    for name in panel_data.FATE_COLUMNS:
+    for name in FATE_COLUMNS:
         made = fates["segments", name].encoded()
         decoded = decode(Encoded(made.text, json.loads(made.meta)))
         assert pd.Series(decoded).tolist() == source[name].tolist()

@@ -42,4 +42,4 @@ function whenIdle() {
   return new Promise((done) => wait(done, { timeout: PATIENCE_MS }));
 }
 
-MT.loading = { createLoader, elements, whenIdle };
+MT.loading = { createLoader, whenIdle };

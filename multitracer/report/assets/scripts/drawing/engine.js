@@ -38,7 +38,8 @@ function fitAxis(panel, windows) {
   let [low, high] = extentOf(windows);
   if (!(low <= high)) return;
   for (const model of figure.center.concat(figure.renderers)) {
-    if (model.type === "Span" && model.name === "rate") high = Math.max(high, Math.min(model.location, 3 * high));
+    if (model.type === "Span" && model.name === "rate" && model.visible)
+      high = Math.max(high, Math.min(model.location, 3 * high));
   }
   const [start, end] = MT.layout.withMargin(low, high);
   figure.y_range.setv({ start, end });

@@ -1,9 +1,11 @@
 // The part of the page's address after #: which part of the time is in view, the theme, the hidden series, the order
-// and heights of the panels, and the pins.
+// and heights of the panels, the direction, and the pins.
 
-const KEYS = ["t", "theme", "hide", "panels", "pins"];
+const KEYS = ["t", "theme", "hide", "panels", "pins", "dir"];
 const MOST = 2000; // characters of an address: programs that pass one on cut longer ones
 const TOLD = 40; // characters of what is not understood that are repeated to the reader
+
+const DIRECTIONS = ["0", "1"];
 
 /** The two ends of a view; null for what are none. */
 function viewOf(text) {
@@ -19,23 +21,26 @@ function parse(hash) {
   const asked = new URLSearchParams(hash.replace(/^#/, ""));
   const view = viewOf(asked.get("t") || "");
   const theme = ["light", "dark"].includes(asked.get("theme")) ? asked.get("theme") : null;
-  const isDamaged = { t: !view, theme: !theme };
+  const direction = DIRECTIONS.indexOf(asked.get("dir") ?? "0");
+  const isDamaged = { t: !view, theme: !theme, dir: direction < 0 };
   return {
     view,
     theme,
     hidden: asked.getAll("hide"),
     panels: asked.get("panels") || "",
     pins: asked.getAll("pins"),
+    direction: Math.max(0, direction),
     damaged: Array.from(asked)
       .filter(([key]) => !KEYS.includes(key) || isDamaged[key])
       .map(([key, value]) => `${key}=${value}`),
   };
 }
 
-function format(start, end, theme, hidden, panels) {
+function format(start, end, theme, hidden, panels, direction) {
   const hide = hidden.map((name) => `&hide=${encodeURIComponent(name)}`).join("");
+  const turned = direction ? `&dir=${direction}` : "";
   const stack = panels ? `&panels=${encodeURIComponent(panels)}` : "";
-  return `#t=${start.toFixed(9)},${end.toFixed(9)}&theme=${theme}${hide}${stack}`;
+  return `#t=${start.toFixed(9)},${end.toFixed(9)}&theme=${theme}${hide}${stack}${turned}`;
 }
 
 /** Says what of an address was not understood; nothing of an empty list. */

@@ -29,13 +29,6 @@ const LABELS = {
   goodput: "goodput, kbit/s",
 };
 
-/** The group of columns that is drawn first: the chosen connection's, else the first in the page. */
-function firstGroup(select) {
-  if (select) return select.value;
-  const others = MT.loading.elements().filter((element) => element.dataset.group !== "accounting");
-  return others.length ? others[0].dataset.group : "link";
-}
-
 async function columnsOf(page, group, series) {
   const loaded = (await page.load(group)).get(series);
   return loaded ? loaded.columns : null;
@@ -80,18 +73,27 @@ MT.page.start(LABELS, async (page) => {
   const stretches = new MT.stretches.Stretches(page, frame, causes, await columnsOf(page, "accounting", "accounting"));
   new MT.printing.Printing(new MT.pictures.Pictures(page, frame, { lanes, stretches }));
   const selection = new MT.Selection(page);
-  const link = await page.load("link");
-  const segmentFrames = new MT.segmentFrames.SegmentFrames(
-    page,
-    await columnsOf(page, "link", "carried"),
-    (time, trigger) => MT.retransmissions.explaining(findings.about(connections.shown), time, trigger),
+  const segmentFrames = new MT.segmentFrames.SegmentFrames(page, (time, trigger) =>
+    MT.retransmissions.explaining(findings.about(connections.shown, connections.way), time, trigger),
   );
-  new MT.journeys.Journeys(page, frame, await columnsOf(page, "link", "carried"));
+  const journeys = new MT.journeys.Journeys(page, frame);
+  const tellNothing = () => {
+    document.getElementById("mt-nothing").hidden = findings.current !== null || selection.isShown;
+  };
   const clear = () => {
     segmentFrames.clear();
     selection.clear();
     findings.clear();
-    document.getElementById("mt-nothing").hidden = false;
+    tellNothing();
+  };
+  const changed = (isOtherConnection) => {
+    frame.makeRoom(legend.reserve());
+    segmentFrames.map = connections.map;
+    journeys.take(connections.map);
+    segmentFrames.clear();
+    if (isOtherConnection) selection.clear();
+    else selection.recount();
+    tellNothing();
   };
   const stepTo = (by) => {
     const found = MT.retransmissions.show(page, by);
@@ -100,10 +102,9 @@ MT.page.start(LABELS, async (page) => {
     page.cursor.show(found.x);
   };
   gestures(page, frame, stretches, segmentFrames, selection);
-  const connections = new MT.connections.Connections(page, () => {
-    frame.makeRoom(legend.reserve());
-    clear();
-  });
+  const connections = new MT.connections.Connections(page, changed, clear);
+  page.connections = connections;
+  findings.bringUp = (connection, way) => connections.bringUp(connection, way);
   page.pins = new MT.pins.Pins(page, frame);
   const search = new MT.searchField.SearchField(new MT.hits.Hits(page, findings, segmentFrames, connections));
   document.getElementById("mt-selection-clear").addEventListener("click", clear);
@@ -115,17 +116,16 @@ MT.page.start(LABELS, async (page) => {
     e: () => document.querySelector("#mt-chosen [data-finding]")?.click(),
     m: () => selection.select(page.timeRange.start, page.timeRange.end),
     k: () => page.pins.begin(),
+    D: () => connections.turn(),
     "/": () => search.focus(),
     Escape: clear,
   });
   findings.onShow = () => page.redrawSoon();
   page.engine.otherDrawings.push(() => legend.refresh());
   redrawResized(page, frame, stackElement);
-  MT.connections.put(page.engine, link);
-  const group = firstGroup(connections.select);
   return async () => {
     page.stack.fit();
     frame.measure();
-    await connections.show(group);
+    await connections.show(connections.first, connections.way);
   };
 });

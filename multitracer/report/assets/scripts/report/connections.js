@@ -1,4 +1,6 @@
-// The series of the chosen connection, which the panels show beside the link's.
+// The series that the panels show: what one end of the chosen connection sent, and the link's frames of that direction.
+
+const NOTHING = new Map();
 
 /** Adds loaded series to the engine, except those that are maps: they are looked up, not drawn. */
 function put(engine, loaded) {
@@ -7,55 +9,134 @@ function put(engine, loaded) {
   });
 }
 
-/** Moves the line with the link's rate as its slope to where the connection's data begins. */
+/** Moves the line with the link's rate to where the connection's data begins; without data takes it away. */
 function alignRate(page) {
   const first = page.engine.series.get("segments");
   const slope = page.models.find((model) => model.type === "Slope" && model.name === "rate");
-  if (slope && first && first.n) slope.setv({ y_intercept: first.y[0] - slope.gradient * first.x[0] });
+  if (!slope) return;
+  if (first && first.n) slope.setv({ y_intercept: first.y[0] - slope.gradient * first.x[0] });
+  else slope.visible = false;
 }
 
 class Connections {
-  /** `changed` is called when another connection's series are there, before they are drawn. */
-  constructor(page, changed) {
+  /**
+   * `changed` is called when other series are there, before they are drawn, with whether they are of another
+   * connection; `chosen` when the reader chooses one.
+   */
+  constructor(page, changed, chosen) {
     this.page = page;
     this.changed = changed;
+    this.directions = new MT.directions.Directions(page, () => this.turn());
     this.select = document.getElementById("mt-connection");
-    this.names = []; // of the series of the connection that is shown
+    this.names = { group: [], link: [] }; // of the series that are shown
+    this.groups = { group: null, link: null }; // of their columns
     this.wanted = null;
     this.shown = null; // the number of the connection whose series are drawn, as text
-    if (this.select) this.select.addEventListener("change", () => this.show(this.select.value));
+    this.way = 0; // 0 what its data's sender sent, 1 what the other end did
+    this.map = null; // which frames carried which segment
+    this.hidden = null; // the series of the other way, once they are decoded to be searched
+    this.select?.addEventListener("change", () => {
+      chosen();
+      this.show(this.select.value);
+    });
   }
 
-  /** Shows a connection; when another one is asked for while its columns are decoded, that one wins. */
-  async show(number) {
+  get first() {
+    return this.select ? this.select.value : this.directions.onlyOne;
+  }
+
+  /** Has the connection that is drawn first shown in a way, as an address asks; returns whether it has it. */
+  begin(way) {
+    if (way && this.directions.nothing(this.first)) return false;
+    this.way = way;
+    return true;
+  }
+
+  /** Shows the connection and the way that something is about; an empty text stands for any. */
+  bringUp(connection, way) {
+    const number = this.directions.has(connection) ? connection : this.shown;
+    const isAbout = number === connection && way !== "";
+    const usual = number === this.shown ? this.way : this.directions.kept(number, this.way);
+    const wanted = isAbout ? Number(way) : usual;
+    if (number !== this.shown || wanted !== this.way) this.show(number, wanted);
+  }
+
+  /** Shows the other direction, or says why there is none. */
+  async turn() {
+    const nothing = this.directions.nothing(this.shown);
+    if (nothing) this.page.say(`There is no other direction to show: ${nothing}.`);
+    else await this.show(this.shown, 1 - this.way);
+  }
+
+  /** Decodes the series of the other way of what is shown; returns whether they were not there before. */
+  async decodeHidden() {
+    const { shown, way } = this;
+    if (this.hidden || this.directions.nothing(shown)) return false;
+    const { group, link } = this.directions.of(shown, 1 - way);
+    const loaded = await Promise.all([this.load(group), this.load(link)]);
+    if (this.shown !== shown || this.way !== way) return false;
+    this.hidden = {
+      series: new Map(
+        loaded.flatMap((all) =>
+          Array.from(all, ([name, { columns, step }]) => [name, { name, columns, step, n: columns.x.length }]),
+        ),
+      ),
+    };
+    return true;
+  }
+
+  /** Shows a way of a connection; when another one is asked for while its columns are decoded, that one wins. */
+  async show(number, way = this.directions.kept(number, this.way)) {
+    const wanted = this.directions.of(number, way);
+    this.wanted = wanted;
+    const [own, link] = await Promise.all([this.load(wanted.group), this.load(wanted.link)]);
+    if (this.wanted !== wanted) return;
+    const isOther = this.shown !== number;
+    Object.assign(this, { shown: number, way, map: link.get("carried")?.columns ?? null, hidden: null });
+    if (this.select) this.select.value = number;
+    this.exchange("group", wanted.group, own);
+    this.exchange("link", wanted.link, link);
+    this.changed(isOther);
+    this.directions.tell(number, way);
+    this.draw();
+    Object.assign(document.documentElement.dataset, { mtConnection: number, mtWay: way });
+    this.addFates(wanted);
+  }
+
+  async load(group) {
+    return group === null ? NOTHING : this.page.load(group);
+  }
+
+  /** Puts the series of one group of columns into the place of those of another. */
+  exchange(place, group, loaded) {
     const { engine } = this.page;
-    this.wanted = number;
-    const loaded = await this.page.load(number);
-    if (this.wanted !== number) return;
-    this.names.forEach((name) => engine.drop(name));
-    this.names = Array.from(loaded.keys());
-    this.shown = number;
+    if (this.groups[place] === group) return;
+    this.names[place].forEach((name) => engine.drop(name));
+    this.groups[place] = group;
+    this.names[place] = Array.from(loaded.keys());
     put(engine, loaded);
-    this.changed();
+  }
+
+  draw() {
+    const { engine, cursor } = this.page;
     alignRate(this.page);
     engine.blankDropped();
     MT.overview.draw(this.page);
     this.page.redraw();
-    this.page.cursor.refresh();
-    document.documentElement.dataset.mtConnection = number;
-    this.addFates(number);
+    cursor.refresh();
   }
 
   /** Adds what became of the segments, decoded once the rest is on the screen. */
-  async addFates(number) {
+  async addFates(wanted) {
+    const { engine, cursor } = this.page;
     await MT.loading.whenIdle();
-    const loaded = await this.page.load(`${number} fates`);
-    if (this.wanted !== number) return;
-    this.names.push(...MT.fates.put(this.page.engine, loaded));
+    const loaded = await this.load(wanted.group && `${wanted.group} fates`);
+    if (this.wanted !== wanted) return;
+    this.names.group.push(...MT.fates.put(engine, loaded));
     this.page.redraw();
-    this.page.cursor.refresh();
-    document.documentElement.dataset.mtFates = number;
+    cursor.refresh();
+    document.documentElement.dataset.mtFates = wanted.group;
   }
 }
 
-MT.connections = { put, Connections };
+MT.connections = { Connections };

@@ -14,6 +14,7 @@ class Findings {
     this.roots = this.tree ? Array.from(this.tree.children, (item) => Number(item.dataset.mtFinding)) : [];
     this.current = null;
     this.onShow = () => {};
+    this.bringUp = () => {}; // shows the connection and the way of a finding
     const [first] = this.items.values();
     if (first) first.tabIndex = 0;
     if (this.tree) this.listen();
@@ -74,6 +75,7 @@ class Findings {
     }
     scrollInto(this.tree.parentElement, item.querySelector(".row"));
     this.tell(index);
+    this.bringUp(item.dataset.connection, item.dataset.way ?? "");
     const [start, end] = [Number(item.dataset.start), Number(item.dataset.end)];
     const { whole, views } = this.page;
     const room = Math.max((end - start) * ROOM, (whole[1] - whole[0]) * 0.01, 0.05);
@@ -98,16 +100,17 @@ class Findings {
     this.onShow();
   }
 
-  /** The findings about a connection, and about none: index, kind, start and end. */
-  about(connection) {
+  /** The findings about a connection and a way of it, and about none or any: index, kind, start and end. */
+  about(connection, way) {
     const own = Array.from(this.items, ([index, { dataset }]) => ({
       index,
       kind: dataset.kind,
       connection: dataset.connection,
+      way: dataset.way ?? "",
       start: Number(dataset.start),
       end: Number(dataset.end),
     }));
-    return own.filter((one) => ["", connection].includes(one.connection));
+    return own.filter((one) => ["", connection].includes(one.connection) && ["", String(way)].includes(one.way));
   }
 
   /** The next (`by` 1) or the previous root, round at the ends. */

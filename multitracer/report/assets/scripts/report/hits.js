@@ -2,6 +2,26 @@
 
 const LEAST_ROOM = 40; // of the whole time: a hit's surroundings are shown no wider
 
+function segmentText({ time, i }, { y, top }, label) {
+  const { format } = MT.numbers;
+  return `${label} at ${time.toFixed(6)} s, bytes ${format(y[i])} to ${format(top[i])}`;
+}
+
+function frameText({ time }, _, label) {
+  return `${label} at ${time.toFixed(6)} s`;
+}
+
+function recordText(one, columns, label) {
+  if (columns.top) return segmentText(one, columns, label);
+  return `${label} ${MT.numbers.format(columns.y[one.i])} at ${one.time.toFixed(6)} s`;
+}
+
+const SORTS = [
+  ["byte", "Segments that hold this byte", "segmentsWith", segmentText],
+  ["frame", "Frames with this number", "framesWith", frameText],
+  ["record", "Records of the capture", "recordsWith", recordText],
+];
+
 class Hits {
   constructor(page, findings, segmentFrames, connections) {
     Object.assign(this, { page, findings, segmentFrames, connections });
@@ -17,18 +37,29 @@ class Hits {
 
   numbered({ number, only }) {
     if (number === null) return [];
-    const { engine } = this.page;
-    const sorts = [
-      ["byte", "Segments that hold this byte", MT.lookup.segmentsWith, (one) => this.segmentText(one)],
-      ["frame", "Frames with this number", MT.lookup.framesWith, (one) => this.frameText(one)],
-      ["record", "Records of the capture", MT.lookup.recordsWith, (one) => this.recordText(one)],
-    ];
-    return sorts
-      .filter(([key]) => !only || only === key)
-      .map(([, name, find, textOf]) => {
-        const { hits, count } = find(engine, number);
-        return { name, count, hits: hits.map((one) => ({ text: textOf(one), choose: () => this.showRecord(one) })) };
-      });
+    const shown = { series: this.page.engine.series, title: "", show: (one) => this.showRecord(one) };
+    const hidden = this.connections.hidden;
+    const other = hidden && { ...hidden, title: ", the other direction", show: (one) => this.turnTo(one) };
+    return SORTS.filter(([key]) => !only || only === key).flatMap(([, name, find, textOf]) =>
+      [shown, other].filter(Boolean).map(({ series, title, show }) => {
+        const { hits, count } = MT.lookup[find]({ series }, number);
+        const hitOf = (one) => ({
+          text: textOf(one, series.get(one.name).columns, this.page.label(one.name)),
+          choose: () => show(one),
+        });
+        return { name: name + title, count, hits: hits.map(hitOf) };
+      }),
+    );
+  }
+
+  /** Has what is not shown decoded, so that it is searched too; returns whether it was not. */
+  async prepare() {
+    return this.connections.decodeHidden();
+  }
+
+  async turnTo(one) {
+    await this.connections.turn();
+    this.showRecord(one);
   }
 
   timed({ time }) {
@@ -66,27 +97,6 @@ class Hits {
       return { index, text, told: `${text} ${layer} ${verdict}` };
     });
     return this.texts;
-  }
-
-  columnsOf({ name }) {
-    return this.page.engine.series.get(name).columns;
-  }
-
-  segmentText(one) {
-    const { y, top } = this.columnsOf(one);
-    const { format } = MT.numbers;
-    const how = this.page.label(one.name);
-    return `${how} at ${one.time.toFixed(6)} s, bytes ${format(y[one.i])} to ${format(top[one.i])}`;
-  }
-
-  frameText(one) {
-    return `${this.page.label(one.name)} at ${one.time.toFixed(6)} s`;
-  }
-
-  recordText(one) {
-    if (this.columnsOf(one).top) return this.segmentText(one);
-    const value = MT.numbers.format(this.columnsOf(one).y[one.i]);
-    return `${this.page.label(one.name)} ${value} at ${one.time.toFixed(6)} s`;
   }
 
   showRecord(one) {

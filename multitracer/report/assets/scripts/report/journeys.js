@@ -17,14 +17,19 @@ function ends({ row }) {
 }
 
 class Journeys {
-  /** `map` are the columns x, y and row of the pairs of frame and segment; null without a link log. */
-  constructor(page, frame, map) {
-    Object.assign(this, { page, frame, stack: frame.stack, map });
+  constructor(page, frame) {
+    Object.assign(this, { page, frame, stack: frame.stack });
+    this.take(null);
     this.canvas = document.createElement("canvas");
     this.canvas.id = "mt-journeys";
     this.canvas.setAttribute("aria-hidden", "true");
     this.stack.append(this.canvas);
     page.engine.otherDrawings.push(() => this.draw());
+  }
+
+  /** Takes the columns x, y and row of the pairs of frame and segment; null without a link log. */
+  take(map) {
+    Object.assign(this, { map, ends: null });
   }
 
   /** The segments in view, of the series that are shown; none where they are many. */

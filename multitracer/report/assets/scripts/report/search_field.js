@@ -29,6 +29,15 @@ class SearchField {
   enter(before) {
     this.before = before;
     if (this.field.value.trim()) this.search();
+    this.searchMore();
+  }
+
+  /** Searches again once all that can be searched is decoded, if the reader still does. */
+  async searchMore() {
+    const isMore = await this.hits.prepare();
+    if (!isMore || document.activeElement !== this.field || !this.field.value.trim()) return;
+    this.searched = null;
+    this.search();
   }
 
   press(event) {

@@ -17,13 +17,10 @@ function segmentAt(columns, i) {
 }
 
 class SegmentFrames {
-  /**
-   * `map` are the columns x, y, row and again of the pairs of frame and segment; null without a link log. `explain`
-   * gives the finding about a retransmission by its time and trigger, or null.
-   */
-  constructor(page, map, explain) {
+  /** `explain` gives the finding about a retransmission by its time and trigger, or null. */
+  constructor(page, explain) {
     this.page = page;
-    this.map = map;
+    this.map = null; // the columns x, y, row and again of the pairs of frame and segment; null without a link log
     this.explain = explain;
     this.text = document.getElementById("mt-chosen");
   }

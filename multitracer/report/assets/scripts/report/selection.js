@@ -46,6 +46,15 @@ class Selection {
     this.waiting = setTimeout(() => this.count(start, end), REST_MS);
   }
 
+  /** Counts again, of series that have changed. */
+  recount() {
+    if (this.isShown) this.countSoon(this.boxes[0].left, this.boxes[0].right);
+  }
+
+  get isShown() {
+    return !this.element.hidden;
+  }
+
   count(start, end) {
     const { engine } = this.page;
     const rows = MT.totals.totals(engine, start, end).map((one) => {

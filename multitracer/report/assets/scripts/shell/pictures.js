@@ -38,7 +38,7 @@ function head(section, width) {
     parts.push(MT.svg.text(x, 15, unit.textContent, { fill: "#57606a" }));
     x += MT.svg.widthOf(unit.textContent) + 14;
   }
-  for (const entry of section.querySelectorAll('.entry:not([aria-pressed="false"])')) {
+  for (const entry of section.querySelectorAll('.entry:not([aria-pressed="false"], [hidden])')) {
     const label = labelOf(entry);
     const needed = SWATCH + MT.svg.widthOf(label) + 14;
     if (x + needed > width && x > EDGE) [x, y] = [EDGE, y + HEAD];

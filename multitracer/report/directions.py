@@ -1,0 +1,183 @@
+"""Both directions of the connections that a page can show, each with the direction of the link that carried it.
+
+Way 0 of a connection is what the sender of its data sent, way 1 what the other end did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from multitracer.report import link_data, panel_data
+from multitracer.report.analysis_panels import link_rate, rate_text
+from multitracer.report.panel_data import PanelData
+
+if TYPE_CHECKING:
+    from multitracer.model.analysis import Analysis
+
+SHOWN_CONNECTIONS = 12
+"""The most connections that can be chosen in a page: those that carried most data."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One direction of a connection, or without one of the link alone."""
+
+    group: str | None
+    """What its columns are called in the page; None without a connection."""
+    title: str
+    """Who sent it."""
+    data: PanelData
+    link: int | None
+    """The direction of the link that carried it; None without a log."""
+    rate_bps: float | None
+    """What that link can carry."""
+
+
+@dataclass(frozen=True)
+class Directions:
+    """All that the panels of a page can show."""
+
+    connections: dict[int, tuple[Way, Way]]
+    alone: tuple[Way, Way]
+    """The link's directions by themselves, for a page without connections."""
+    links: dict[int, PanelData]
+    """The direction of the link that carried most data, and its reverse."""
+    titles: dict[int | None, str]
+    """Who sent on each of these."""
+
+    @property
+    def groups(self) -> list[tuple[str, PanelData]]:
+        """What the page loads together, by its name there."""
+        own = [(way.group, way.data) for way in self._ways if way.group is not None]
+        return [*own, *((_group(link), data) for link, data in self.links.items())]
+
+    @property
+    def first(self) -> tuple[PanelData, PanelData]:
+        """What is drawn first of a connection and of the link, with an empty source for each series of the others."""
+        return _filled(way.data for way in self._ways), _filled(self.links.values())
+
+    @property
+    def _ways(self) -> Iterator[Way]:
+        return (way for both in self.connections.values() for way in both)
+
+    def described(self) -> dict[str, Any]:
+        """What the page's scripts read: of each connection its ways, and why the second has nothing to show."""
+        every = {str(number): ways for number, ways in self.connections.items()} or {"": self.alone}
+        return {
+            number: {"ways": [self._described(way) for way in ways], "nothing": self._nothing(ways[1])}
+            for number, ways in every.items()
+        }
+
+    def _described(self, way: Way) -> dict[str, Any]:
+        rate = None if way.rate_bps is None else {"bps": way.rate_bps, "text": rate_text(way.rate_bps)}
+        return {
+            "group": way.group, "link": None if way.link is None else _group(way.link), "rate": rate,
+            "hasData": bool(way.data.records), "titles": {"connection": way.title, "link": self.titles[way.link]},
+        }  # fmt: skip
+
+    def _nothing(self, way: Way) -> str:
+        if way.data.records or (way.link is not None and self.links[way.link].records):
+            return ""
+        return "; ".join(title for title in (way.title, self.titles[way.link]) if title)
+
+
+def directions(analysis: Analysis) -> Directions:
+    """Both ways of the connections of most data, as many as a page can hold, and of the link."""
+    carriers = Carriers(analysis)
+    shown: dict[int, tuple[Way, Way]] = {}
+    room = panel_data.MOST_RECORDS
+    for number in panel_data.largest_first(analysis)[:SHOWN_CONNECTIONS]:
+        main = int(analysis.ends.main[number])
+        one, other = (_way(analysis, carriers, number, sender) for sender in (main, 1 - main))
+        records = one.data.records + other.data.records
+        if shown and records > room:
+            break
+        shown[number] = one, other
+        room -= records
+    links = {link: link_data.link(analysis, link) for link in carriers.links}
+    nothing = PanelData({})
+    one, other = (Way(None, "", nothing, link, _rate(analysis, link)) for link in (*carriers.links, None, None)[:2])
+    return Directions(shown, (one, other), links, _titles(analysis, links))
+
+
+class Carriers:
+    """Which of the two directions of the main link carried what each end of each connection sent."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        main, self.ends = analysis.links.main, analysis.ends
+        self.links: list[int] = []
+        """The direction that carried most data, and its reverse where that was logged."""
+        if main is not None:
+            reverse = int(analysis.tables["links"]["reverse"].iat[main])
+            self.links = [main, reverse] if reverse >= 0 else [main]
+        self.counts = self._counts(analysis)
+
+    def _counts(self, analysis: Analysis) -> Any:
+        """How many segments each carried, shape (connections, ends, directions)."""
+        table, segments = analysis.tables["segment_frames"], analysis.tables["segments"]
+        known = ((table["segment"] >= 0) & table["link"].isin(self.links)).to_numpy()
+        rows, link = (table[name].to_numpy()[known].astype(np.int64) for name in ("segment", "link"))
+        connection, sender = (segments[name].to_numpy()[rows].astype(np.int64) for name in ("connection", "sender"))
+        place = 4 * connection + 2 * sender + (link != analysis.links.main)
+        return np.bincount(place[connection >= 0], minlength=4 * len(self.ends.main)).reshape(-1, 2, 2)
+
+    def of(self, number: int, sender: int) -> int | None:
+        """The direction that carried an end's segments: the one not known to have carried the other end's, if any."""
+        own, peer = self.counts[number, sender], self.counts[number, 1 - sender]
+        if own.any():
+            place = int(own.argmax())
+        elif peer.any():
+            place = 1 - int(peer.argmax())
+        else:
+            place = int(sender != self.ends.main[number])
+        return self.links[place] if place < len(self.links) else None
+
+
+def _way(analysis: Analysis, carriers: Carriers, number: int, sender: int) -> Way:
+    """What one end of a connection sent."""
+    is_main = sender == analysis.ends.main[number]
+    name = analysis.connections[("client", "server")[sender]].iat[number]
+    has_data = analysis.ends.counts("data_bytes")[number, sender] > 0
+    link = carriers.of(number, sender)
+    rate = link_rate(analysis) if is_main and link is None else _rate(analysis, link)
+    return Way(
+        f"{number}" if is_main else f"{number} reverse", f"sent by {name}" if has_data else f"{name} sent no data",
+        panel_data.connection(analysis, number, sender), link, rate,
+    )  # fmt: skip
+
+
+def _rate(analysis: Analysis, link: int | None) -> float | None:
+    """What a direction of the link can carry: as stated for the one that carried most data, or as its log tells."""
+    if link is None:
+        return None
+    if link == analysis.links.main:
+        return link_rate(analysis)
+    rate: float | None = next(row["rate_bps"] for row in analysis.links.rows if row["id"] == link)
+    return rate
+
+
+def _titles(analysis: Analysis, links: dict[int, PanelData]) -> dict[int | None, str]:
+    """Who sent on each direction of the link."""
+    titles: dict[int | None, str] = {None: "no log of the other direction" if links else ""}
+    for row in analysis.links.rows:
+        if row["id"] in links:
+            sender = f"the {row['sender']}" if row["sender"] else "one end"
+            has_frames = "frames_new" in links[row["id"]].sources
+            titles[row["id"]] = f"sent by {sender}" if has_frames else f"no log of what {sender} sent"
+    return titles
+
+
+def _filled(every: Iterable[PanelData]) -> PanelData:
+    """The first of some, with an empty source for each series that only others have."""
+    data = list(every)
+    some = {name: source for one in data for name, source in one.sources.items() if len(source["x"])}
+    nothing = {name: {column: values[:0] for column, values in source.items()} for name, source in some.items()}
+    return PanelData({**nothing, **(data[0].sources if data else {})})
+
+
+def _group(link: int) -> str:
+    return f"link {link}"

@@ -1,0 +1,150 @@
+"""What a page holds of each direction is what the tables have of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import both_ways
+import numpy as np
+import pytest
+from repository import EXAMPLES
+
+from multitracer import Analysis, analyze
+from multitracer.model.schema import FATES, MARKS
+from multitracer.report import analysis_page, link_data, panel_data
+from multitracer.report.directions import Carriers, directions
+from multitracer.report.finding_ways import FindingWays
+
+pytestmark = pytest.mark.slow
+SENT = ("segments", "again_no", "again_yes", "again_unknown")
+
+
+@pytest.fixture(scope="module")
+def analysis(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+    """A transfer with data both ways, captured at both ends."""
+    return analyze(both_ways.write(tmp_path_factory.mktemp("both")))
+
+
+@pytest.fixture(scope="module")
+def example() -> Analysis:
+    """Data one way, over a link whose both ends logged."""
+    return analyze(sorted((EXAMPLES / "rlp-reset").iterdir()))
+
+
+def seen_at(analysis: Analysis, end: int) -> Any:
+    """All segments of the point beside an end."""
+    segments = analysis.tables["segments"]
+    return segments[segments["point"] == analysis.paths.seen_at[0, end]]
+
+
+@pytest.mark.parametrize("end", [0, 1])
+def test_each_end_has_its_segments_as_captured_beside_it(analysis: Analysis, end: int) -> None:
+    """Those with data alone, first copies and resends apart."""
+    own = seen_at(analysis, end)
+    data = own[(own["sender"] == end) & (own["payload_bytes"] > 0)]
+    is_first = data["marks"] & MARKS["retransmission"] == 0
+    sources = panel_data.connection(analysis, 0, end).sources
+    assert sources["segments"]["row"].tolist() == data.index[is_first].tolist()
+    assert sources["segments"]["y"].tolist() == data["seq"][is_first].tolist()
+    assert sources["segments"]["x"].tolist() == (data["time_ns"][is_first] - analysis.origin_ns).tolist()
+    assert sources["again_no"]["row"].tolist() == data.index[~is_first].tolist()
+    assert len(sources["again_no"]["row"]) == len(both_ways.LOST[end])
+
+
+@pytest.mark.parametrize("end", [0, 1])
+def test_each_end_has_the_fates_of_its_segments(analysis: Analysis, end: int) -> None:
+    """And when each arrived at the other end's capture."""
+    segments, paths = analysis.tables["segments"], analysis.paths
+    sources = panel_data.connection(analysis, 0, end).sources
+    lost = 0
+    for source in (sources[name] for name in SENT):
+        rows = source["row"]
+        assert [FATES[code] for code in source["fate"].tolist()] == segments["fate"].iloc[rows].tolist()
+        came = paths.arrival[rows]
+        times = np.where(came >= 0, segments["time_ns"].to_numpy()[came] - analysis.origin_ns, -1)
+        assert source["arrived"].tolist() == times.tolist()
+        lost += int((came < 0).sum())
+    assert lost == len(both_ways.LOST[end])
+
+
+@pytest.mark.parametrize("end", [0, 1])
+def test_acknowledgements_on_data_are_kept_where_they_say_something(analysis: Analysis, end: int) -> None:
+    """The staircase is that of all acknowledgements; pure ones are all there, duplicates too."""
+    own = seen_at(analysis, end)
+    acks = own[(own["sender"] != end) & (own["ack"] >= 1) & (own["flags"] & 2 == 0)]
+    source = panel_data.connection(analysis, 0, end).sources["acks"]
+    assert set(acks["record"][acks["payload_bytes"] == 0]) <= set(source["record"].tolist())
+    assert len(source["x"]) < len(acks)
+    place = np.searchsorted(source["x"], acks["time_ns"] - analysis.origin_ns, side="right") - 1
+    assert source["y"][place].tolist() == acks["ack"].tolist()
+
+
+def test_an_end_that_sent_no_data_has_nothing_in_the_page(example: Analysis) -> None:
+    """Not its acknowledgements either: they are the data sender's."""
+    shown = directions(example)
+    main, other = shown.connections[0]
+    assert main.data.records > 100
+    assert other.data.sources == {}
+    assert other.title == "10.9.0.2:5301 sent no data"
+    assert not any(one.group.startswith("0 reverse") for one in analysis_page._columns(shown))
+
+
+def test_each_direction_of_the_link_has_its_frames(example: Analysis) -> None:
+    """Sent for the first time and repeated, as its sender logged them."""
+    frames = example.tables["frames"]
+    main = example.links.main
+    assert main is not None
+    reverse = int(example.tables["links"]["reverse"].iat[main])
+    shown = directions(example)
+    assert [way.link for way in shown.connections[0]] == [main, reverse]
+    for link in (main, reverse):
+        sent = frames[(frames["link"] == link) & frames["sent"] & frames["type"].str.startswith("I ")]
+        for name, is_again in (("frames_new", False), ("frames_again", True)):
+            own = sent[(sent["transmission"] > 0) == is_again].sort_values("time_ns", kind="stable")
+            source = shown.links[link].sources.get(name, {"x": np.zeros(0), "y": np.zeros(0)})
+            assert source["x"].tolist() == (own["time_ns"] - example.origin_ns).tolist()
+            assert source["y"].tolist() == own["sn_unwrapped"].tolist()
+    assert len(shown.links[reverse].sources["frames_new"]["x"]) > 100
+
+
+def test_acknowledged_frames_are_a_staircase_without_repeats(example: Analysis) -> None:
+    """But for its end: with each frame of the other direction the link acknowledges again."""
+    for link in (0, 1):
+        values = link_data.link(example, link).sources["frames_acked"]["y"]
+        assert (np.diff(values[:-1]) != 0).all()
+
+
+def test_frames_are_kept_for_segments_with_data(example: Analysis) -> None:
+    """Others are not drawn, so that none can be asked for its frames."""
+    payload = example.tables["segments"]["payload_bytes"].to_numpy()
+    main = example.links.main
+    assert set(example.links.segments) == {main}
+    assert (payload[example.links.segments[main].segment] > 0).all()
+
+
+def test_what_carried_an_end_is_found_by_its_segments(example: Analysis) -> None:
+    """By the other end's where it has none, else by which end sent most."""
+    carriers = Carriers(example)
+    main, reverse = carriers.links
+    assert (carriers.of(0, 0), carriers.of(0, 1)) == (main, reverse)
+    carriers.counts[0] = [[0, 9], [0, 0]]
+    assert (carriers.of(0, 0), carriers.of(0, 1)) == (reverse, main)
+    carriers.counts[0] = 0
+    assert (carriers.of(0, 0), carriers.of(0, 1)) == (main, reverse)
+
+
+def test_findings_tell_the_direction_that_they_are_about(analysis: Analysis, example: Analysis) -> None:
+    """By the end that they name, or by the data in their records."""
+    way = FindingWays(analysis).of
+    found = [(one["kind"], one["evidence"].get("seq"), way(one)) for one in analysis.summary()["findings"]]
+    assert {("timeout", 2501, 0), ("timeout", 3501, 1), ("timeout", 10001, 0)} <= set(found)
+    assert {one[2] for one in found if one[0] == "application-limited"} == {0, 1}
+    way = FindingWays(example).of
+    assert {way(one) for one in example.summary()["findings"] if one["connection"] is None} == {None}
+
+
+def test_a_transfer_one_way_says_why_there_is_no_other(tmp_path: Path) -> None:
+    """Without a link's log, and with data of one end alone."""
+    described = directions(analyze(both_ways.write(tmp_path, (30, 0)))).described()
+    assert described["0"]["nothing"] == f"{both_ways.SERVER} sent no data"
