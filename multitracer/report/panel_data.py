@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from multitracer.export.series import View, series
+from multitracer.link.outcomes import outcomes
 from multitracer.model.schema import ACK, FATES, MARKS, RST, SYN
 from multitracer.tcp.rtt import segment_round_trips
 
@@ -141,7 +142,7 @@ def link(analysis: Analysis) -> PanelData:
 
 
 def _carried(analysis: Analysis) -> dict[str, Source]:
-    """Which frames had octets of which segment (its row): one record for each pair, in order of time."""
+    """Which frames had octets of which segment (its row), and what became of each: one record a pair, in order."""
     frames, pairs = analysis.tables["frames"], analysis.links.segments
     if pairs is None:
         return {}
@@ -153,6 +154,7 @@ def _carried(analysis: Analysis) -> dict[str, Source]:
             "y": number,
             "row": pairs.segment,
             "again": (frames["transmission"].to_numpy()[rows] > 0).astype(np.int64),
+            "outcome": outcomes(frames, analysis.links.main)[rows],
         }
     }
 

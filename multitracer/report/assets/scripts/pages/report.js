@@ -81,25 +81,39 @@ MT.page.start(LABELS, async (page) => {
     segmentFrames.clear();
     selection.clear();
     findings.clear();
+    timeParts.clear();
     document.getElementById("mt-nothing").hidden = false;
   };
   const stepTo = (by) => {
-    const found = MT.retransmissions.show(page, by);
-    if (!found) return;
+    const found = MT.retransmissions.show(page, segmentFrames.chosen, by);
+    if (!found) {
+      page.say("TCP sent nothing again on this connection.");
+      return;
+    }
     segmentFrames.chooseSegment(found);
     page.cursor.show(found.x);
   };
-  gestures(page, frame, stretches, segmentFrames, selection);
+  const explain = () => {
+    const button = document.querySelector("#mt-chosen [data-finding]");
+    if (button) button.click();
+    else page.say("No retransmission is chosen that a finding explains.");
+  };
+  const pointer = gestures(page, frame, stretches, segmentFrames, selection);
+  document.getElementById("mt-select").addEventListener("click", () => pointer.setSelecting(!pointer.isSelecting));
   const connections = new MT.connections.Connections(page, clear);
+  findings.connect = (number) => connections.showOther(number);
+  const timeParts = new MT.timeParts.TimeParts(page, findings, segmentFrames);
   page.pins = new MT.pins.Pins(page, frame);
-  const search = new MT.searchField.SearchField(new MT.hits.Hits(page, findings, segmentFrames, connections));
+  const hits = new MT.hits.Hits(page, { findings, segmentFrames, connections, selection });
+  const search = new MT.searchField.SearchField(hits);
   document.getElementById("mt-selection-clear").addEventListener("click", clear);
   Object.assign(page.keys, {
     n: () => findings.step(1),
     p: () => findings.step(-1),
     r: () => stepTo(1),
     R: () => stepTo(-1),
-    e: () => document.querySelector("#mt-chosen [data-finding]")?.click(),
+    e: explain,
+    c: () => timeParts.next(),
     m: () => selection.select(page.timeRange.start, page.timeRange.end),
     k: () => page.pins.begin(),
     "/": () => search.focus(),

@@ -46,6 +46,14 @@ class Connections {
     this.addFates(number);
   }
 
+  /** Shows a connection that can be chosen and is not shown: a promise of that; else null. */
+  showOther(number) {
+    const canChoose = this.select && Array.from(this.select.options).some(({ value }) => value === number);
+    if (!canChoose || number === this.shown) return null;
+    this.select.value = number;
+    return this.show(number);
+  }
+
   /** Adds what became of the segments, decoded once the rest is on the screen. */
   async addFates(number) {
     const loaded = await this.page.load(`${number} fates`);

@@ -24,14 +24,19 @@ function collect(allSeries) {
   const marks = new Map(FATES.map((fate) => [fate, []]));
   const arrived = [];
   for (const { columns } of allSeries) {
-    const { x, y, top, record, fate, arrived: times } = columns;
+    const { x, y, top, fate, arrived: times } = columns;
     for (let i = 0; i < x.length; i++) {
       const name = FATES[fate[i]];
-      if (MARKED.includes(name)) marks.get(name).push({ x: x[i], y: (y[i] + top[i]) / 2, record: record[i] });
+      if (MARKED.includes(name)) marks.get(name).push(markOf(columns, i));
       if (times[i] >= 0) arrived.push({ x: times[i] / SECONDS, y: y[i], top: top[i] });
     }
   }
   return { marks, arrived };
+}
+
+/** The mark of a segment stands in its middle, and counts its bytes. */
+function markOf({ x, y, top, record }, i) {
+  return { x: x[i], y: (y[i] + top[i]) / 2, bytes: top[i] - y[i], record: record[i] };
 }
 
 const MARKED = ["dropped", "flushed", "lost", "repeated", "unknown"];
@@ -52,7 +57,8 @@ function put(engine, loaded) {
     engine.put(name, kind, columnsOf(records, columns));
     names.push(name);
   };
-  for (const fate of MARKED) add(`fate_${fate}`, KINDS[fate] || "event", marks.get(fate), ["x", "y", "record"]);
+  for (const fate of MARKED)
+    add(`fate_${fate}`, KINDS[fate] || "event", marks.get(fate), ["x", "y", "bytes", "record"]);
   add("arrived", "beam", arrived, ["x", "y", "top"]);
   return names;
 }
@@ -64,4 +70,4 @@ function describe(columns, i) {
   return ` ${TOLD[FATES[columns.fate[i]]]}${when}.`;
 }
 
-MT.fates = { FATES, collect, put, describe };
+MT.fates = { FATES, MARKED, collect, put, describe };

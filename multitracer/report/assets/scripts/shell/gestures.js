@@ -27,6 +27,7 @@ class Gestures {
   constructor(page, frame, element, actions) {
     Object.assign(this, { page, frame, element, actions });
     this.pressed = null;
+    this.isSelecting = false; // whether the next drag selects, without Shift too
     element.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     element.addEventListener("pointerdown", (event) => this.press(event));
     element.addEventListener("pointermove", (event) => this.pointed(event));
@@ -42,10 +43,22 @@ class Gestures {
     this.page.views.zoomAt(this.frame.timeAt(event.clientX), zoomOf(event.deltaY));
   }
 
+  /** Makes the next drag select a part of the time, or again move it. */
+  setSelecting(isSelecting) {
+    this.isSelecting = isSelecting;
+    this.element.classList.toggle("selecting", isSelecting);
+    document.getElementById("mt-select").setAttribute("aria-pressed", String(isSelecting));
+  }
+
   press(event) {
     if (event.button !== 0 || !event.target.closest(".canvas") || event.target.closest("button")) return;
     const { start, end } = this.page.timeRange;
-    this.pressed = { x: event.clientX, view: [start, end], isSelecting: event.shiftKey, isDrag: false };
+    this.pressed = {
+      x: event.clientX,
+      view: [start, end],
+      isSelecting: event.shiftKey || this.isSelecting,
+      isDrag: false,
+    };
     this.element.setPointerCapture(event.pointerId);
     event.preventDefault();
   }
@@ -73,6 +86,7 @@ class Gestures {
     if (!this.pressed) return;
     const { isDrag } = this.pressed;
     this.pressed = null;
+    if (isDrag) this.setSelecting(false);
     const under = document.elementFromPoint(event.clientX, event.clientY);
     const at = under ? { target: under, clientX: event.clientX, clientY: event.clientY } : event;
     if (!isDrag) this.actions.choose(placeOf(this.page.engine, at));

@@ -1,0 +1,10 @@
+// The pane that tells of what is chosen.
+
+/** Scrolls the pane, never the page, so that an element stands right below the pane's heading. */
+function bring(element) {
+  const pane = document.getElementById("mt-details");
+  const heading = pane.querySelector(".heading").getBoundingClientRect();
+  pane.scrollTop += element.getBoundingClientRect().top - heading.bottom - 4;
+}
+
+MT.pane = { bring };
