@@ -3,7 +3,8 @@
 /**
  * How many records a series has from `start` to `end`, and what they add up to.
  *
- * `total` is the sum of the heights of bars, or of the bytes of marks. `before` is the value in force before the part, `last` at its end.
+ * `total` is the sum of the heights of bars, or of the bytes of marks. `before` is the value in force before the part,
+ * `last` at its end.
  */
 function totalOf(series, start, end) {
   const from = MT.search.lowerBound(series.x, start);
