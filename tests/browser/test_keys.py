@@ -62,7 +62,8 @@ KEYS = {
 CLICKS = {
     "#mt-findings > li > .row .kind": Change([ROW, DETAIL, "#mt-crosshair"]),
     "#mt-findings > li > .row .more": Change([
-        "[aria-expanded=false] > .row [data-clicked], [aria-expanded=true]:has(> .row [data-clicked]) li > .row",
+        "[aria-expanded=false] > .row [data-clicked],"
+        " [aria-expanded=true]:has(> .row [data-clicked]) > ul > li:first-child > .row",
     ]),
     ".bar [data-cost]": Change(CAUSE),
     "[data-key=c]": Change(CAUSE),

@@ -59,7 +59,7 @@ class Findings {
 
   unfold(item, isOpen) {
     item.setAttribute("aria-expanded", String(isOpen));
-    if (isOpen) scrollInto(this.tree.parentElement, item.querySelector("li > .row"));
+    if (isOpen) scrollInto(this.tree.parentElement, item.querySelector(":scope > ul .row"));
   }
 
   /**
