@@ -24,6 +24,13 @@ class Part:
     layer: str = ""
     finding: int | None = None
     """The dearest finding to which the time was charged."""
+    because: str = ""
+    """Of what the blame charges: why."""
+
+    @property
+    def is_cost(self) -> bool:
+        """Whether the session was for something else."""
+        return self.name not in CARRIED
 
 
 def time_bar(summary: dict[str, Any]) -> list[Part]:
@@ -47,7 +54,7 @@ def _blamed(summary: dict[str, Any]) -> list[Part]:
     return [
         Part(
             one["cause"], one["cause"], one["share"], one["seconds"], one["layer"],
-            max(one["findings"], key=lost.__getitem__, default=None),
+            max(one["findings"], key=lost.__getitem__, default=None), one["because"],
         )
         for one in summary["blame"]
         if one["share"] > 0

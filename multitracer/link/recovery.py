@@ -25,7 +25,7 @@ PAIRED = 0.9
 _FAR = np.int64(1) << 62
 
 
-class _Sent(NamedTuple):
+class Sent(NamedTuple):
     """Transmissions ordered by time; `key` identifies the frame, `sends` counts the transmissions of each key."""
 
     time: Ints
@@ -36,6 +36,8 @@ class _Sent(NamedTuple):
     sends: Ints
     first: Ints
     """Time of the first transmission of each key."""
+    row: Ints
+    """The label of each in the table."""
 
 
 def recoveries(frames: pd.DataFrame, link: int, reverse: int, modulus: int, rtt_ns: int | None) -> Ints | None:
@@ -44,7 +46,7 @@ def recoveries(frames: pd.DataFrame, link: int, reverse: int, modulus: int, rtt_
     if (own["acked"] >= 0).any():
         return _by_heard_acknowledgements(own[own["acked"] >= 0])
     data = own[own["type"].isin(DATA_TYPES) & (own["sn"] >= 0)]
-    sent = _sent(data[data["sent"] & (data["sn_unwrapped"] >= 0)])
+    sent = transmissions(data[data["sent"] & (data["sn_unwrapped"] >= 0)])
     if sent is None:
         return None
     came = data[~data["sent"]]
@@ -58,7 +60,7 @@ def recoveries(frames: pd.DataFrame, link: int, reverse: int, modulus: int, rtt_
     return _by_answers(sent, back[back["type"].isin(ACTIVE_TYPES)], modulus, rtt_ns)
 
 
-def _sent(data: pd.DataFrame) -> _Sent | None:
+def transmissions(data: pd.DataFrame) -> Sent | None:
     """The transmissions of unsegmented frames, from the log that has most of them."""
     if not len(data):
         return None
@@ -72,7 +74,7 @@ def _sent(data: pd.DataFrame) -> _Sent | None:
         return None
     time, sn = data["time_ns"].to_numpy()[whole], data["sn"].to_numpy()[whole]
     _, place, key, count = np.unique(key[whole], return_index=True, return_inverse=True, return_counts=True)
-    return _Sent(time, number[whole], epoch[whole], sn, key, count, time[place])
+    return Sent(time, number[whole], epoch[whole], sn, key, count, time[place], data.index.to_numpy()[whole])
 
 
 # By the acknowledgements that a monitor heard
@@ -92,13 +94,35 @@ def _by_heard_acknowledgements(own: pd.DataFrame) -> Ints:
 # By the receiver's log
 
 
-def _by_arrivals(sent: _Sent, time: Ints, sn: Ints) -> Ints | None:
+def _by_arrivals(sent: Sent, time: Ints, sn: Ints) -> Ints | None:
     """Recovery times by matching each arrival to the transmission of its number one transit time before."""
     if not len(time):
         return None
-    apart = _least_apart(sent)
+    apart = least_apart(sent.key, sent.time)
     if apart is None:
         return np.empty(0, dtype=np.int64)
+    heard = pair(sent, apart, time, sn)
+    if heard is None:
+        return None
+    left = heard.transmission[heard.transmission >= 0]
+    through = np.full(len(sent.sends), _FAR)
+    np.minimum.at(through, sent.key[left], sent.time[left])
+    # A frame first sent before the receiver's log began may also have arrived before it began.
+    mine = (sent.sends > 1) & (through < _FAR) & (sent.first >= time.min() - heard.transit_ns)
+    return through[mine] - sent.first[mine]
+
+
+class Heard(NamedTuple):
+    """Which transmissions arrived."""
+
+    transit_ns: int
+    """From a frame in its sender's log to the same in the receiver's, by both clocks as they are."""
+    transmission: Ints
+    """Of each arrival; -1 where none fits."""
+
+
+def pair(sent: Sent, apart: int, time: Ints, sn: Ints) -> Heard | None:
+    """Match arrivals to transmissions, no two of one number nearer than `apart`; None where they do not fit."""
     order = np.lexsort((sent.time, sent.sn))
     found = latest(sent.sn[order], sent.time[order], sn, time)
     known = found >= 0
@@ -113,18 +137,14 @@ def _by_arrivals(sent: _Sent, time: Ints, sn: Ints) -> Ints | None:
     reached = (time - transit >= sent.time[0]) & (time - transit <= sent.time[-1])
     if not reached.any() or fits[reached].mean() < PAIRED:
         return None
-    through = np.full(len(sent.sends), _FAR)
-    np.minimum.at(through, sent.key[left[fits]], sent.time[left[fits]])
-    # A frame first sent before the receiver's log began may also have arrived before it began.
-    mine = (sent.sends > 1) & (through < _FAR) & (sent.first >= time.min() - transit)
-    return through[mine] - sent.first[mine]
+    return Heard(transit, np.where(fits, left, -1))
 
 
-def _least_apart(sent: _Sent) -> int | None:
-    """The least time between two transmissions of one frame; None when none was repeated."""
-    order = np.lexsort((sent.time, sent.key))
-    same = np.diff(sent.key[order]) == 0
-    return int(np.diff(sent.time[order])[same].min()) if same.any() else None
+def least_apart(groups: Ints, time: Ints) -> int | None:
+    """The least time between two transmissions of one group; None when each has but one."""
+    order = np.lexsort((time, groups))
+    same = np.diff(groups[order]) == 0
+    return int(np.diff(time[order])[same].min()) if same.any() else None
 
 
 def latest(groups: Ints, times: Ints, group: Ints, at: Ints) -> Ints:
@@ -146,7 +166,7 @@ def latest(groups: Ints, times: Ints, group: Ints, at: Ints) -> Ints:
 # By the responses that the sender received
 
 
-def _by_answers(sent: _Sent, back: pd.DataFrame, modulus: int, rtt_ns: int) -> Ints:
+def _by_answers(sent: Sent, back: pd.DataFrame, modulus: int, rtt_ns: int) -> Ints:
     """Recovery times by the first transmission that no response before the acknowledgement rules out."""
     found = [np.empty(0, dtype=np.int64)]
     epoch = back["epoch"].to_numpy()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.export.series import View, series
+from multitracer.link.outcomes import outcomes
 from multitracer.report.panel_data import PanelData, Source, steps, thinned
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def link(analysis: Analysis, number: int | None) -> PanelData:
 
 
 def _carried(analysis: Analysis, number: int) -> dict[str, Source]:
-    """Which frames had octets of which segment (its row): one record for each pair, in order of time."""
+    """Which frames had octets of which segment (its row), and what became of each: one record a pair, in order."""
     frames, pairs = analysis.tables["frames"], analysis.links.segments.get(number)
     if pairs is None:
         return {}
@@ -54,6 +55,7 @@ def _carried(analysis: Analysis, number: int) -> dict[str, Source]:
             "y": frames["sn_unwrapped"].to_numpy()[rows],
             "row": pairs.segment,
             "again": (frames["transmission"].to_numpy()[rows] > 0).astype(np.int64),
+            "outcome": outcomes(frames, number)[rows],
         }
     }
 

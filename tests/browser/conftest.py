@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ import paper_results
 import pytest
 import simulated
 from browsing import EXAMPLE, Opened, Scripts
+from labelled import analysed
 from repository import EXAMPLES
 
 from multitracer import Analysis, analyze, cli
+from multitracer.model.schema import build
 from multitracer.replay.papers import document as decided
 from multitracer.replay.papers import plan as planned
 from multitracer.replay.papers import results
@@ -25,6 +28,7 @@ from multitracer.replay.simulate.sweep import document
 from multitracer.replay.simulate.variants import plan
 from multitracer.report import reproduce_page, simulate_page
 
+STORY = "TCP waited for its timer while the link was reset and then stood idle, because nothing told it of the loss. "
 PAGES = ("report.html", "compare.html", "retrace.html", "describe.html", "simulate.html", "reproduce.html")
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 
@@ -85,6 +89,69 @@ def report(analysis: Analysis, tmp_path_factory: pytest.TempPathFactory) -> Path
     """Its report."""
     path = tmp_path_factory.mktemp("report") / "report.html"
     analysis.report(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def recording(
+    analysis: Analysis, report: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], tuple[Path, Analysis]]:
+    """The report and the analysis of a folder of recordings, or of the "example".
+
+    Each is made once, also where several processes run tests: one takes what another has left in the run's folder.
+    """
+    base = tmp_path_factory.getbasetemp()
+    folder_of_run = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    known = {"example": (report, analysis)}
+
+    def of(folder: str) -> tuple[Path, Analysis]:
+        if folder not in known:
+            kept, written = (folder_of_run / f"recording-{folder}.{ending}" for ending in ("pickle", "html"))
+            if not kept.exists():
+                made = tmp_path_factory.mktemp(folder)
+                analysed(folder).report(made / "report.html")
+                (made / "analysis").write_bytes(pickle.dumps(analysed(folder)))
+                (made / "report.html").replace(written)
+                (made / "analysis").replace(kept)
+            known[folder] = written, pickle.loads(kept.read_bytes())
+        return known[folder]
+
+    return of
+
+
+@pytest.fixture(scope="session")
+def open_report(
+    browser: Any, crowded: Path, recording: Callable[[str], tuple[Path, Analysis]]
+) -> Iterator[Callable[[str], Opened]]:
+    """An open report of a folder, of the "example" or the "crowded" one, in a window of the smallest common size.
+
+    Each is opened once: a test begins with what an earlier one left. At the end none must have complained.
+    """
+    pages: dict[str, Opened] = {}
+
+    def open_one(folder: str) -> Opened:
+        if folder not in pages:
+            pages[folder] = Opened(browser.new_page(viewport={"width": 1280, "height": 800}))
+            pages[folder].open(crowded if folder == "crowded" else recording(folder)[0])
+            pages[folder].until("'mtFates' in document.documentElement.dataset")
+        return pages[folder]
+
+    yield open_one
+    for opened in pages.values():
+        opened.page.close()
+    assert [opened.complaints for opened in pages.values() if opened.complaints] == []
+
+
+@pytest.fixture(scope="session")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of the example with forty findings, none set off by another, and a story of 600 characters."""
+    found = analyze(sorted(EXAMPLE.iterdir()))
+    table = found.tables["findings"]
+    many = {name: (list(table[name].astype(object)) * 2)[:40] for name in table.columns}
+    found.tables["findings"] = build("findings", many | {"caused_by": [-1] * 40})
+    found._summary.story[1:] = [(STORY * 8)[:600]]
+    path = tmp_path_factory.mktemp("crowded") / "report.html"
+    found.report(path)
     return path
 
 

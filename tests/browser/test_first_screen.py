@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import EXAMPLE, Opened
-from labelled import labelled
+from browsing import Opened
+from shared_data import LINUX
 
-from multitracer import analyze
-from multitracer.model.schema import build
+from multitracer import Analysis
 
 pytestmark = pytest.mark.browser
 
 SIZES = [(1280, 800), (1440, 900), (1920, 1080)]
-FOLDERS = (
-    "loss2", "overflow", "reset", "rlc-inseq", "rlc-outseq", "rlc-reset", "rlp-bad", "rlp-good", "rlp-reset",
-    "rlp-vj-reset", "rlp-xonxoff", "stall", "xonxoff",
-)  # fmt: skip
-STORY = "TCP waited for its timer while the link was reset and then stood idle, because nothing told it of the loss. "
 
 
 @pytest.fixture
@@ -66,22 +60,17 @@ def test_the_first_screen_tells_the_story(screen: Opened, report: Path) -> None:
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_the_first_screen_of_recordings_tells_their_story(screen: Opened, folder: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("folder", LINUX)
+def test_the_first_screen_of_recordings_tells_their_story(
+    screen: Opened, folder: str, recording: Callable[[str], tuple[Path, Analysis]]
+) -> None:
     """Of every folder of recordings from Linux."""
-    analyze(labelled(folder)).report(tmp_path / "report.html")
-    shows_the_story(screen.open(tmp_path / "report.html"))
+    shows_the_story(screen.open(recording(folder)[0]))
 
 
-def test_forty_findings_and_a_long_story_fit_the_first_screen(screen: Opened, tmp_path: Path) -> None:
+def test_forty_findings_and_a_long_story_fit_the_first_screen(screen: Opened, crowded: Path) -> None:
     """The list scrolls by itself."""
-    found = analyze(sorted(EXAMPLE.iterdir()))
-    table = found.tables["findings"]
-    many = {name: (list(table[name].astype(object)) * 2)[:40] for name in table.columns}
-    found.tables["findings"] = build("findings", many | {"caused_by": [-1] * 40})
-    found._summary.story[1:] = [(STORY * 8)[:600]]
-    found.report(tmp_path / "report.html")
-    page = screen.open(tmp_path / "report.html")
+    page = screen.open(crowded)
     assert page.locator("#mt-findings > li").count() == 40
     assert len(page.locator('[data-mt-part="story"]').inner_text()) > 600
     shows_the_story(page)

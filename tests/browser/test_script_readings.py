@@ -98,13 +98,20 @@ def test_parts_are_drawn_by_the_cause_that_took_most(
     assert zoomed["cause"] == [lengths[place][1]]
 
 
-@given(st.lists(st.integers(0, 50), min_size=1, max_size=20).map(sorted), st.integers(-5, 55))
-def test_retransmissions_are_stepped_through_in_a_circle(scripts: Scripts, times: list[int], middle: int) -> None:
-    """The next after the middle of the view or the first, the last before it or the last of all."""
-    records = [{"x": time} for time in times]
-    found = [scripts.call("MT.retransmissions.neighbour", records, middle, step)["x"] for step in (1, -1)]
-    assert found[0] == next((time for time in times if time > middle), times[0])
-    assert found[1] == next((time for time in reversed(times) if time < middle), times[-1])
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=20).map(sorted), st.data())
+def test_retransmissions_are_stepped_through_in_a_circle(scripts: Scripts, times: list[int], data: Any) -> None:
+    """From the one that is chosen, also to one at the same time; else to the first or the last in view, if any is."""
+    records = [{"x": time, "place": place} for place, time in enumerate(times)]
+    place, start = data.draw(st.integers(-1, len(times) - 1)), data.draw(st.integers(-5, 55))
+    found = [
+        scripts.call("MT.retransmissions.neighbour", records, place, start, start + 9, step)["place"]
+        for step in (1, -1)
+    ]
+    if place >= 0:
+        assert found == [(place + 1) % len(times), (place - 1) % len(times)]
+    else:
+        inside = [i for i, time in enumerate(times) if start <= time <= start + 9] or range(len(times))
+        assert found == [inside[0], inside[-1]]
 
 
 def test_a_retransmission_is_explained_by_the_finding_of_its_trigger_that_holds_it(scripts: Scripts) -> None:

@@ -10,7 +10,7 @@ from browsing import EXAMPLE, Opened, Scripts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multitracer import analyze
+from multitracer import Analysis, analyze
 
 pytestmark = pytest.mark.browser
 
@@ -25,21 +25,29 @@ CHOSEN = "Bokeh.documents[0].get_model_by_name('chosen segments').data.y"
 
 
 @pytest.mark.parametrize(
-    ("text", "number", "only", "time"),
+    ("text", "number", "only", "time", "interval"),
     [
-        ("461", 461, None, None), (" 14,761 ", 14761, None, None), ("byte 461", 461, "byte", None),
-        ("Frame 12", 12, "frame", None), ("records 3", 3, "record", None), ("port 5201", 5201, "port", None),
-        ("12.5 s", None, None, 12.5), ("12s", None, None, 12), ("12.5", None, None, 12.5),
-        ("10.9.0.1", None, None, None), ("link-reset", None, None, None), ("", None, None, None),
-        ("1,2", None, None, None), ("1e5", None, None, None), ("9" * 40, None, None, None),
+        ("461", 461, None, None, None), (" 14,761 ", 14761, None, None, None), ("byte 461", 461, "byte", None, None),
+        ("Frame 12", 12, "frame", None, None), ("records 3", 3, "record", None, None),
+        ("port 5201", 5201, "port", None, None), ("12.5 s", None, None, 12.5, None), ("12s", None, None, 12, None),
+        ("12.5", None, None, 12.5, None), ("10.9.0.1", None, None, None, None), ("link-reset", None, None, None, None),
+        ("", None, None, None, None), ("1,2", None, None, None, None), ("1e5", None, None, None, None),
+        ("9" * 40, None, None, None, None), ("12.5-14 s", None, None, None, [12.5, 14]),
+        ("12.5..14", None, None, None, [12.5, 14]), ("14 s to 12s", None, None, None, [12, 14]),
+        ("12.5\u201314", None, None, None, [12.5, 14]), ("12-14-16", None, None, None, None),
     ],
 )  # fmt: skip
 def test_numbers_and_times_are_understood(
-    scripts: Scripts, text: str, number: int | None, only: str | None, time: float | None
+    scripts: Scripts,
+    text: str,
+    number: int | None,
+    only: str | None,
+    time: float | None,
+    interval: list[float] | None,
 ) -> None:
-    """A whole number may be a byte, frame or record; a fraction, or a number of seconds, is a time."""
+    """A whole number may be a byte, frame or record; a fraction, or a number of seconds, is a time, two are a part."""
     found = scripts.call("MT.lookup.parse", text)
-    assert found == {"number": number, "only": only, "time": time, "words": text.lower().split()}
+    assert found == {"number": number, "only": only, "time": time, "interval": interval, "words": text.lower().split()}
 
 
 @given(st.text(max_size=60))
@@ -139,6 +147,21 @@ def test_a_finding_is_found_by_its_words(opened: Opened, report: Path) -> None:
     assert not page.locator("#mt-hits-box").is_visible()
 
 
+def test_an_empty_search_lists_the_kinds_of_findings(opened: Opened, report: Path, analysis: Analysis) -> None:
+    """With how many there are; the first choice leads to the earliest of its kind, the next to the one after it."""
+    page = opened.open(report)
+    kinds = analysis.tables["findings"]["kind"].value_counts()
+    assert sorted(search(opened, "")) == sorted(f"{kind}: {count}" for kind, count in kinds.items())
+    page.keyboard.press("Escape")
+    starts = analysis.tables["findings"].query("kind == 'burst-loss'")["start_ns"].sort_values()
+    for start_ns in starts.to_list()[:2]:
+        page.keyboard.press("/")
+        page.keyboard.insert_text("burst-loss")
+        page.keyboard.press("Enter")
+        at = float(page.locator("#mt-cursor-time").inner_text().removesuffix(" s"))
+        assert at == pytest.approx((start_ns - analysis.origin_ns) / 1e9, abs=1e-6)
+
+
 def test_a_time_is_shown_with_the_cursor_at_it(opened: Opened, report: Path) -> None:
     """In the middle of the view."""
     page = opened.open(report)
@@ -166,7 +189,7 @@ def test_escape_gives_the_focus_back(opened: Opened, report: Path) -> None:
     before = opened.view()
     page.focus("#mt-theme")
     assert search(opened, "no such thing at all") == []
-    assert page.locator("#mt-hits-told").inner_text() == "Nothing found."
+    assert page.locator("#mt-hits-told").inner_text() == "Nothing found. No kind of finding is named so."
     page.keyboard.press("Escape")
     assert page.evaluate("document.activeElement.id") == "mt-theme"
     assert not page.locator("#mt-hits-box").is_visible()

@@ -77,14 +77,12 @@ MT.page.start(LABELS, async (page) => {
     MT.retransmissions.explaining(findings.about(connections.shown, connections.way), time, trigger),
   );
   const journeys = new MT.journeys.Journeys(page, frame);
-  const tellNothing = () => {
-    document.getElementById("mt-nothing").hidden = findings.current !== null || selection.isShown;
-  };
   const clear = () => {
     segmentFrames.clear();
     selection.clear();
     findings.clear();
-    tellNothing();
+    timeParts.clear();
+    MT.pane.tell();
   };
   const changed = (isOtherConnection) => {
     frame.makeRoom(legend.reserve());
@@ -93,27 +91,39 @@ MT.page.start(LABELS, async (page) => {
     segmentFrames.clear();
     if (isOtherConnection) selection.clear();
     else selection.recount();
-    tellNothing();
+    MT.pane.tell();
   };
   const stepTo = (by) => {
-    const found = MT.retransmissions.show(page, by);
-    if (!found) return;
+    const found = MT.retransmissions.show(page, segmentFrames.chosen, by);
+    if (!found) {
+      page.say("TCP sent nothing again on this connection.");
+      return;
+    }
     segmentFrames.chooseSegment(found);
     page.cursor.show(found.x);
   };
-  gestures(page, frame, stretches, segmentFrames, selection);
+  const explain = () => {
+    const button = document.querySelector("#mt-chosen [data-finding]");
+    if (button) button.click();
+    else page.say("No retransmission is chosen that a finding explains.");
+  };
+  const pointer = gestures(page, frame, stretches, segmentFrames, selection);
+  document.getElementById("mt-select").addEventListener("click", () => pointer.setSelecting(!pointer.isSelecting));
   const connections = new MT.connections.Connections(page, changed, clear);
   page.connections = connections;
   findings.bringUp = (connection, way) => connections.bringUp(connection, way);
+  const timeParts = new MT.timeParts.TimeParts(page, findings, segmentFrames);
   page.pins = new MT.pins.Pins(page, frame);
-  const search = new MT.searchField.SearchField(new MT.hits.Hits(page, findings, segmentFrames, connections));
+  const hits = new MT.hits.Hits(page, { findings, segmentFrames, connections, selection });
+  const search = new MT.searchField.SearchField(hits);
   document.getElementById("mt-selection-clear").addEventListener("click", clear);
   Object.assign(page.keys, {
     n: () => findings.step(1),
     p: () => findings.step(-1),
     r: () => stepTo(1),
     R: () => stepTo(-1),
-    e: () => document.querySelector("#mt-chosen [data-finding]")?.click(),
+    e: explain,
+    c: () => timeParts.next(),
     m: () => selection.select(page.timeRange.start, page.timeRange.end),
     k: () => page.pins.begin(),
     D: () => connections.turn(),

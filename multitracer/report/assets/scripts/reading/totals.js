@@ -3,17 +3,19 @@
 /**
  * How many records a series has from `start` to `end`, and what they add up to.
  *
- * `total` is the sum of the heights of bars. `before` is the value in force before the part, `last` at its end.
+ * `total` is the sum of the heights of bars, or of the bytes of marks. `before` is the value in force before the part,
+ * `last` at its end.
  */
 function totalOf(series, start, end) {
   const from = MT.search.lowerBound(series.x, start);
   const to = MT.search.upperBound(series.x, end);
-  const hasTop = Boolean(series.columns.top);
-  let total = 0;
-  if (hasTop) for (let i = from; i < to; i++) total += series.top[i] - series.y[i];
+  const { bytes, top } = series.columns;
+  let total = bytes || top ? 0 : null;
+  if (bytes) for (let i = from; i < to; i++) total += bytes[i];
+  else if (top) for (let i = from; i < to; i++) total += series.top[i] - series.y[i];
   const before = from > 0 ? series.y[from - 1] : null;
   const last = to > from ? series.y[to - 1] : before;
-  return { records: to - from, total: hasTop ? total : null, before, last };
+  return { records: to - from, total, before, last };
 }
 
 /** The totals of every series with records, panel by panel. A thinned series (step above 1) cannot be counted. */

@@ -35,10 +35,21 @@ class Connections {
     this.way = 0; // 0 what its data's sender sent, 1 what the other end did
     this.map = null; // which frames carried which segment
     this.hidden = null; // the series of the other way, once they are decoded to be searched
-    this.select?.addEventListener("change", () => {
-      chosen();
-      this.show(this.select.value);
-    });
+    this.chosen = chosen;
+    this.select?.addEventListener("change", () => this.choose(this.select.value));
+  }
+
+  /** Shows the connection that the reader chooses. */
+  choose(number) {
+    this.chosen();
+    this.show(number);
+  }
+
+  /** All connections that can be shown: number and text. */
+  get all() {
+    const only = document.getElementById("mt-only-connection");
+    if (only) return [{ number: only.dataset.number, text: only.textContent }];
+    return Array.from(this.select?.options ?? [], ({ value, text }) => ({ number: value, text }));
   }
 
   get first() {
@@ -52,13 +63,13 @@ class Connections {
     return true;
   }
 
-  /** Shows the connection and the way that something is about; an empty text stands for any. */
+  /** Shows the connection and the way that something is about; an empty text stands for any. A promise, or null. */
   bringUp(connection, way) {
     const number = this.directions.has(connection) ? connection : this.shown;
     const isAbout = number === connection && way !== "";
     const usual = number === this.shown ? this.way : this.directions.kept(number, this.way);
     const wanted = isAbout ? Number(way) : usual;
-    if (number !== this.shown || wanted !== this.way) this.show(number, wanted);
+    return number !== this.shown || wanted !== this.way ? this.show(number, wanted) : null;
   }
 
   /** Shows the other direction, or says why there is none. */

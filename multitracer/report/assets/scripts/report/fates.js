@@ -34,9 +34,9 @@ class Records {
   }
 }
 
-/** The records of every fate that is marked, and the arrivals, out of series with the columns fate and arrived. */
+/** The marks of every fate, which stand in the middle of their segments and count their bytes, and the arrivals, out of series with the columns fate and arrived. */
 function collect(allSeries) {
-  const marks = new Map(MARKED.map((fate) => [fate, new Records(["x", "y", "record"])]));
+  const marks = new Map(MARKED.map((fate) => [fate, new Records(["x", "y", "bytes", "record"])]));
   const marksOf = FATES.map((fate) => marks.get(fate)?.columns);
   const arrived = new Records(["x", "y", "top"]);
   for (const { columns } of allSeries) {
@@ -46,6 +46,7 @@ function collect(allSeries) {
       if (marked) {
         marked.x.push(x[i]);
         marked.y.push((y[i] + top[i]) / 2);
+        marked.bytes.push(top[i] - y[i]);
         marked.record.push(record[i]);
       }
       if (times[i] < 0) continue;
@@ -85,4 +86,4 @@ function describe(columns, i) {
   return ` ${TOLD[FATES[columns.fate[i]]]}${when}.`;
 }
 
-MT.fates = { FATES, collect, put, describe };
+MT.fates = { FATES, MARKED, collect, put, describe };

@@ -14,7 +14,7 @@ class Findings {
     this.roots = this.tree ? Array.from(this.tree.children, (item) => Number(item.dataset.mtFinding)) : [];
     this.current = null;
     this.onShow = () => {};
-    this.bringUp = () => {}; // shows the connection and the way of a finding
+    this.bringUp = () => null; // shows the connection and the way of a finding; a promise if others were shown
     const [first] = this.items.values();
     if (first) first.tabIndex = 0;
     if (this.tree) this.listen();
@@ -59,12 +59,22 @@ class Findings {
 
   unfold(item, isOpen) {
     item.setAttribute("aria-expanded", String(isOpen));
+    if (isOpen) scrollInto(this.tree.parentElement, item.querySelector(":scope > ul .row"));
   }
 
-  /** Chooses a finding: marks it in the list, tells of it, and brings its interval into view. */
+  /**
+   * Chooses a finding: shows its connection and direction, marks it in the list, tells of it, brings its interval into view, and the
+   * cursor to its begin. Returns a promise of that if others were shown.
+   */
   show(index) {
     const item = this.items.get(index);
-    if (!item) return;
+    if (!item) return null;
+    const other = this.bringUp(item.dataset.connection, item.dataset.way ?? "");
+    if (other) return other.then(() => this.choose(index, item));
+    return this.choose(index, item);
+  }
+
+  choose(index, item) {
     this.current = index;
     for (let above = item.parentElement.closest("li"); above; above = above.parentElement.closest("li")) {
       this.unfold(above, true);
@@ -75,22 +85,20 @@ class Findings {
     }
     scrollInto(this.tree.parentElement, item.querySelector(".row"));
     this.tell(index);
-    this.bringUp(item.dataset.connection, item.dataset.way ?? "");
     const [start, end] = [Number(item.dataset.start), Number(item.dataset.end)];
     const { whole, views } = this.page;
     const room = Math.max((end - start) * ROOM, (whole[1] - whole[0]) * 0.01, 0.05);
     views.show(start - room, end + room);
     this.page.cursor.show(start);
     this.onShow();
+    return null;
   }
 
   tell(index) {
     const articles = Array.from(document.querySelectorAll("[data-detail]"));
     for (const article of articles) article.hidden = Number(article.dataset.detail) !== index;
-    document.getElementById("mt-nothing").hidden = true;
-    const details = document.getElementById("mt-details");
-    const heading = details.querySelector("h2").offsetHeight;
-    details.scrollTop = articles.find((article) => !article.hidden).offsetTop - details.offsetTop - heading;
+    MT.pane.tell();
+    MT.pane.bring(articles.find((article) => !article.hidden));
   }
 
   clear() {
@@ -115,10 +123,27 @@ class Findings {
 
   /** The next (`by` 1) or the previous root, round at the ends. */
   step(by) {
-    if (!this.roots.length) return;
+    if (!this.roots.length) {
+      this.page.say("There is no finding.");
+      return;
+    }
     const place = this.roots.indexOf(this.rootOf(this.current));
     const next = place < 0 ? (by > 0 ? 0 : -1) : place + by;
     this.show(this.roots[(next + this.roots.length) % this.roots.length]);
+  }
+
+  /** How many findings there are of each kind, those of most first. */
+  kinds() {
+    const counts = new Map();
+    for (const { dataset } of this.items.values()) counts.set(dataset.kind, (counts.get(dataset.kind) || 0) + 1);
+    return Array.from(counts, ([kind, count]) => ({ kind, count })).sort((a, b) => b.count - a.count);
+  }
+
+  /** Chooses the earliest finding of a kind, at the next call the one that began after it. */
+  showKind(kind) {
+    const own = Array.from(this.items).filter(([, { dataset }]) => dataset.kind === kind);
+    const order = own.sort(([, a], [, b]) => a.dataset.start - b.dataset.start).map(([index]) => index);
+    this.show(order[(order.indexOf(this.current) + 1) % order.length]);
   }
 
   /** The finding at the root of the chain that a finding belongs to. */

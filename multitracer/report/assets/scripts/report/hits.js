@@ -23,16 +23,25 @@ const SORTS = [
 ];
 
 class Hits {
-  constructor(page, findings, segmentFrames, connections) {
-    Object.assign(this, { page, findings, segmentFrames, connections });
+  constructor(page, { findings, segmentFrames, connections, selection }) {
+    Object.assign(this, { page, findings, segmentFrames, connections, selection });
     this.texts = null; // of all findings: read when first searched
   }
 
-  /** The sorts in which something is found: `name`, `count`, and the `hits` with `text` and `choose()`. */
+  /**
+   * The sorts in which something is found: `name`, `count`, and the `hits` with `text` and `choose()`. Where nothing is
+   * asked for yet, the kinds of findings.
+   */
   of(text) {
     const asked = MT.lookup.parse(text);
-    if (!asked.words.length) return [];
-    return [...this.numbered(asked), ...this.timed(asked), ...this.named(asked)].filter((sort) => sort.count);
+    const sorts = [
+      ...this.numbered(asked),
+      ...this.timed(asked),
+      ...this.within(asked),
+      this.kinds(asked),
+      ...this.named(asked),
+    ];
+    return sorts.filter((sort) => sort.count);
   }
 
   numbered({ number, only }) {
@@ -69,22 +78,48 @@ class Hits {
     return [{ name: "Time", count: 1, hits: [{ text: `${time} s since the start of the trace`, choose }] }];
   }
 
+  /** The part of the time between two seconds. */
+  within({ interval }) {
+    const [first, last] = this.page.whole;
+    const [start, end] = interval ? [Math.max(first, interval[0]), Math.min(last, interval[1])] : [0, 0];
+    if (!(end > start)) return [];
+    const choose = () => this.showPart(start, end);
+    return [{ name: "Part of the time", count: 1, hits: [{ text: `select ${start} s to ${end} s`, choose }] }];
+  }
+
+  /** The kinds of findings: one of exactly this name first. */
+  kinds({ words }) {
+    const found = this.findings.kinds().filter(({ kind }) => MT.lookup.hasAll(kind, words));
+    const isNamed = ({ kind }) => Number(kind === words.join("-"));
+    const hits = found
+      .sort((a, b) => isNamed(b) - isNamed(a))
+      .map(({ kind, count }) => ({ text: `${kind}: ${count}`, choose: () => this.findings.showKind(kind) }));
+    return { name: "Kinds of findings", count: hits.length, hits };
+  }
+
+  /** What is to be said of a text besides its hits. */
+  note(text) {
+    const asked = MT.lookup.parse(text);
+    const isName = asked.words.length && asked.words.every((word) => /^[a-z-]+$/.test(word));
+    const unnamed = isName && !this.kinds(asked).count ? " No kind of finding is named so." : "";
+    return unnamed + (this.isThinned ? " Not all records are in this page, nor found." : "");
+  }
+
   named({ words, number, only }) {
-    if (only && only !== "port") return [];
+    if (!words.length || (only && only !== "port")) return [];
     const sought = only ? [String(number)] : words;
     const findings = only ? [] : this.findingTexts().filter(({ told }) => MT.lookup.hasAll(told, sought));
-    const { select } = this.connections;
-    const connections = (select ? Array.from(select.options) : []).filter(({ text }) => MT.lookup.hasAll(text, sought));
+    const connections = this.connections.all.filter(({ text }) => MT.lookup.hasAll(text, sought));
     return [
       {
-        name: "Findings",
+        name: "Findings that name or mention it",
         count: findings.length,
         hits: findings.map(({ index, text }) => ({ text, choose: () => this.findings.show(index) })),
       },
       {
         name: "Connections",
         count: connections.length,
-        hits: connections.map(({ text, value }) => ({ text, choose: () => this.showConnection(value) })),
+        hits: connections.map(({ text, number: one }) => ({ text, choose: () => this.connections.choose(one) })),
       },
     ];
   }
@@ -103,7 +138,7 @@ class Hits {
     this.unfold(one.name);
     this.showTime(one.time);
     this.segmentFrames.chooseRecord(one);
-    document.getElementById("mt-nothing").hidden = true;
+    MT.pane.tell();
   }
 
   showTime(time) {
@@ -113,10 +148,11 @@ class Hits {
     cursor.show(time);
   }
 
-  showConnection(value) {
-    const { select } = this.connections;
-    select.value = value;
-    select.dispatchEvent(new Event("change"));
+  /** Selects a part, and shows it with some room at both ends. */
+  showPart(start, end) {
+    const room = (end - start) / 4;
+    this.page.views.show(start - room, end + room);
+    this.selection.select(start, end);
   }
 
   /** Unfolds the panel that draws a series. */

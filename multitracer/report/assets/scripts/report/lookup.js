@@ -2,20 +2,24 @@
 
 const MOST = 50; // hits that are listed
 const NUMBER = /^(?:(byte|frame|record|port)s?\s+)?(\d{1,15}|\d{1,3}(?:,\d{3}){1,4})$/;
+const INTERVAL = /^(\d{1,9}(?:\.\d{1,12})?)\s*s?\s*(?:-|\u2013|\.\.|to)\s*(\d{1,9}(?:\.\d{1,12})?)\s*s?$/;
 const TIME = /^(\d{1,9}(?:\.\d{1,12})?)\s*s$|^(\d{1,9}\.\d{1,12})$/;
 
 /**
  * What a text asks for: a `number` (`only` one of byte, frame, record, port, or null where it may be any of them), a
- * `time` in seconds, and `words`, all of which have to be found; null where it asks for no such thing.
+ * `time` in seconds, an `interval` of two times, and `words`, all of which have to be found; null where it asks for no
+ * such thing.
  */
 function parse(text) {
   const asked = text.trim().toLowerCase();
   const number = NUMBER.exec(asked);
   const time = TIME.exec(asked);
+  const interval = INTERVAL.exec(asked);
   return {
     number: number ? Number(number[2].replaceAll(",", "")) : null,
     only: (number && number[1]) || null,
     time: time ? Number(time[1] || time[2]) : null,
+    interval: interval ? [Number(interval[1]), Number(interval[2])].sort((a, b) => a - b) : null,
     words: asked ? asked.split(/\s+/) : [],
   };
 }
@@ -55,9 +59,9 @@ function framesWith(engine, number) {
   return scanAll(engine, MT.segmentFrames.FRAMES, ({ y }, i) => y[i] === number);
 }
 
-/** The records of the capture with a number, as far as a series keeps it. */
+/** The records of the capture with a number, as far as a series keeps it; a segment's mark of its fate is none more. */
 function recordsWith(engine, number) {
-  const names = Array.from(engine.series.values(), (one) => one.name);
+  const names = Array.from(engine.series.values(), (one) => one.name).filter((name) => !name.startsWith("fate_"));
   const kept = names.filter((name) => engine.series.get(name).columns.record);
   return scanAll(engine, kept, ({ record }, i) => record[i] === number);
 }

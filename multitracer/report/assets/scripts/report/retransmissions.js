@@ -1,17 +1,21 @@
 // Steps from one retransmission to the next, and the finding that explains one.
 
 const SERIES = ["again_no", "again_yes", "again_unknown"];
-const SAME = 1e-7; // seconds: a retransmission this near to the middle of the view is the one shown
+const SAME = 1e-7; // seconds: times of the page's and of the summary's numbers are the same within it
 const KINDS = {
   timeout: ["timeout", "spurious-timeout"],
   fast: ["fast-retransmit", "spurious-fast-retransmit"],
   probe: ["probe"],
 };
 
-/** The next of some records sorted by x after the middle (`step` above 0), or the last before it; round at the ends. */
-function neighbour(records, middle, step) {
-  if (step > 0) return records.find(({ x }) => x > middle + SAME) ?? records[0];
-  return records.findLast(({ x }) => x < middle - SAME) ?? records[records.length - 1];
+/**
+ * The record after the one at `place` (`step` above 0) or before it, round at the ends. With none chosen, `place` -1,
+ * the first or the last from `start` to `end`, if there is one; else of all.
+ */
+function neighbour(records, place, start, end, step) {
+  if (place >= 0) return records[(place + step + records.length) % records.length];
+  const inView = records.filter(({ x }) => x >= start && x <= end);
+  return (inView.length ? inView : records).at(step > 0 ? 0 : -1);
 }
 
 /** All retransmissions in order of time: their series' name, their index in it, their time. */
@@ -21,10 +25,12 @@ function inOrder(engine) {
   return records.sort((a, b) => a.x - b.x);
 }
 
-/** Brings the next (`step` above 0) or the previous retransmission to the middle of the view, and returns it. */
-function show(page, step) {
+/** Brings the retransmission after the chosen one, if that is in view, or before it to the middle, and returns it. */
+function show(page, chosen, step) {
   const { start, end } = page.timeRange;
-  const found = neighbour(inOrder(page.engine), (start + end) / 2, step);
+  const records = inOrder(page.engine);
+  const isChosen = ({ name, i, x }) => chosen && name === chosen.name && i === chosen.i && x >= start && x <= end;
+  const found = neighbour(records, records.findIndex(isChosen), start, end, step);
   if (!found) return null;
   const half = Math.min((end - start) / 2, (page.whole[1] - page.whole[0]) / 40);
   page.views.show(found.x - half, found.x + half);

@@ -28,7 +28,7 @@ class SearchField {
 
   enter(before) {
     this.before = before;
-    if (this.field.value.trim()) this.search();
+    this.search();
     this.searchMore();
   }
 
@@ -66,13 +66,13 @@ class SearchField {
     if (text === this.searched && !this.box.hidden) return;
     const active = text === this.searched ? this.active : -1;
     this.searched = text;
-    this.put(this.hits.of(text));
+    this.put(this.hits.of(text), this.hits.note(text));
     this.activate(active < this.options.length ? active : -1);
-    this.box.hidden = !text;
+    this.box.hidden = !text && !this.options.length;
     this.field.setAttribute("aria-expanded", String(this.options.length > 0));
   }
 
-  put(sorts) {
+  put(sorts, note) {
     const given = MT.lookup.shares(
       sorts.map((sort) => sort.count),
       MT.lookup.MOST,
@@ -80,8 +80,7 @@ class SearchField {
     this.options = [];
     this.list.replaceChildren(...sorts.map((sort, i) => this.group(sort, given[i], i)));
     const count = sorts.reduce((sum, sort) => sum + sort.count, 0);
-    const thinned = this.hits.isThinned ? " Not all records are in this page, nor found." : "";
-    this.told.textContent = (count ? `${count.toLocaleString("en")} found.` : "Nothing found.") + thinned;
+    this.told.textContent = (count ? `${count.toLocaleString("en")} found.` : "Nothing found.") + note;
   }
 
   group(sort, given, number) {

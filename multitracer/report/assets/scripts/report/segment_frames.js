@@ -2,6 +2,12 @@
 
 const SEGMENTS = ["segments", "again_no", "again_yes", "again_unknown"];
 const FRAMES = ["frames_new", "frames_again"];
+const OUTCOMES = [
+  [1, "arrived"],
+  [2, "came damaged"],
+  [0, "not in the receiver's log"],
+  [-1, "of which no log tells whether they arrived"],
+];
 const NOWHERE = [{ x: NaN, y: NaN, top: NaN }];
 
 /** A segment in words. */
@@ -20,9 +26,10 @@ class SegmentFrames {
   /** `explain` gives the finding about a retransmission by its time and trigger, or null. */
   constructor(page, explain) {
     this.page = page;
-    this.map = null; // the columns x, y, row and again of the pairs of frame and segment; null without a link log
+    this.map = null; // the columns x, y, row, again and outcome of the pairs of frame and segment; null without a log
     this.explain = explain;
     this.text = document.getElementById("mt-chosen");
+    this.chosen = null; // the segment, by its series' name and its index
   }
 
   /** Chooses the mark at a place of a figure; none clears what was chosen. */
@@ -40,12 +47,20 @@ class SegmentFrames {
   }
 
   clear() {
+    this.chosen = null;
     this.mark([], []);
     this.text.textContent = "";
+    MT.pane.tell();
+  }
+
+  /** Says something in the place of what was chosen before. */
+  tell(...parts) {
+    this.text.replaceChildren(...parts);
+    MT.pane.tell();
+    MT.pane.bring(this.text);
   }
 
   mark(segments, frames) {
-    if (segments.length || frames.length) document.getElementById("mt-nothing").hidden = true;
     const [bars, points] = [segments, frames].map((list) => (list.length ? list : NOWHERE));
     this.fill("chosen segments", bars, ["x", "y", "top"]);
     this.fill("chosen frames", points, ["x", "y"]);
@@ -60,19 +75,20 @@ class SegmentFrames {
     const segment = segmentAt(this.page.engine.series.get(name).columns, i);
     const frames = this.framesOf(segment.row);
     this.mark([segment], frames);
+    this.chosen = { name, i };
     const { columns } = this.page.engine.series.get(name);
-    this.text.replaceChildren(
-      `Chosen: ${describe(segment)}${this.carriedText(frames)}.${MT.fates.describe(columns, i)}`,
-    );
     const { trigger, because } = columns;
-    if (trigger) this.text.append(...this.resent(segment.x, trigger[i], because[i]));
+    this.tell(
+      `Chosen: ${describe(segment)}${this.carriedText(frames)}.${MT.fates.describe(columns, i)}`,
+      ...(trigger ? this.resent(segment.x, trigger[i], because[i]) : []),
+    );
   }
 
   /** Why a segment was sent again: the reason, and a button that shows the finding about it. */
   resent(time, trigger, because) {
     const parts = [` Sent again, set off by ${trigger}: ${because}.`];
     const finding = this.explain(time, trigger);
-    if (finding === null) return parts;
+    if (finding === null) return [...parts, " No finding explains it."];
     const button = document.createElement("button");
     Object.assign(button, { type: "button", className: "link", textContent: `${finding.kind} (e)` });
     button.dataset.finding = finding.index;
@@ -82,38 +98,47 @@ class SegmentFrames {
   framesOf(row) {
     const frames = [];
     if (!this.map) return frames;
-    const { x, y, again } = this.map;
-    for (let k = 0; k < x.length; k++) if (this.map.row[k] === row) frames.push({ x: x[k], y: y[k], again: again[k] });
+    const { x, y, again, outcome } = this.map;
+    for (let k = 0; k < x.length; k++) {
+      if (this.map.row[k] === row) frames.push({ x: x[k], y: y[k], again: again[k], outcome: outcome[k] });
+    }
     return frames;
   }
 
   carriedText(frames) {
-    if (!frames.length) return this.map ? "; no frame that was logged carried it" : "";
+    if (!this.map) return "; which frames carried it is not known: no link's log tells";
+    if (!frames.length) return "; no frame that was logged carried it";
     const repeats = frames.filter((frame) => frame.again).length;
     const [first, last] = [frames[0], frames[frames.length - 1]].map((frame) => frame.x.toFixed(6));
-    return `; carried by ${frames.length} frames, ${repeats} of them repeats, from ${first} to ${last} s`;
+    return (
+      `; carried by ${frames.length} frames, ${repeats} of them repeats, from ${first} to ${last} s: ` +
+      outcomesText(frames)
+    );
   }
 
   chooseFrame({ name, i }) {
     const { x, y } = this.page.engine.series.get(name).columns;
     const frame = { x: x[i], y: y[i] };
-    const segments = this.segmentsIn(this.rowsOf(frame));
+    const pairs = this.pairsOf(frame);
+    const segments = this.segmentsIn(new Set(pairs.map((k) => this.map.row[k])));
+    this.chosen = null;
     this.mark(segments, [frame]);
+    const outcome = pairs.length ? `: ${outcomesText([{ outcome: this.map.outcome[pairs[0]] }])}` : "";
     const carried = segments.length
       ? `it carried ${segments.map(describe).join(" and ")}`
       : "no segment drawn here was found in it";
-    this.text.textContent = `Chosen: frame ${MT.numbers.format(frame.y)}, sent at ${frame.x.toFixed(6)} s; ${carried}`;
+    this.tell(`Chosen: frame ${MT.numbers.format(frame.y)}, sent at ${frame.x.toFixed(6)} s${outcome}; ${carried}.`);
   }
 
-  /** Rows of the segments that a frame carried octets of. */
-  rowsOf(frame) {
-    const rows = new Set();
-    if (!this.map) return rows;
-    const { x, y, row } = this.map;
+  /** Places in the map of the pairs of a frame: one for each segment that it carried octets of. */
+  pairsOf(frame) {
+    const pairs = [];
+    if (!this.map) return pairs;
+    const { x, y } = this.map;
     for (let k = MT.search.lowerBound(x, frame.x); k < x.length && x[k] === frame.x; k++) {
-      if (y[k] === frame.y) rows.add(row[k]);
+      if (y[k] === frame.y) pairs.push(k);
     }
-    return rows;
+    return pairs;
   }
 
   segmentsIn(rows) {
@@ -126,6 +151,16 @@ class SegmentFrames {
     }
     return segments;
   }
+}
+
+/** How many of some frames arrived, and what became of the others. */
+function outcomesText(frames) {
+  const counted = OUTCOMES.map(([code, text]) => [frames.filter(({ outcome }) => outcome === code).length, text]);
+  const some = counted.filter(([count]) => count);
+  if (some.length > 1) return some.map(([count, text]) => `${count} ${text}`).join(", ");
+  const [[count, text]] = some;
+  if (text === OUTCOMES[3][1]) return "no log tells whether they arrived";
+  return count > 1 ? `all ${text}` : `it ${text}`.replace("it not", "it is not");
 }
 
 MT.segmentFrames = { SEGMENTS, FRAMES, SegmentFrames };

@@ -4,13 +4,27 @@ const AT_ONCE = 200_000; // records that are counted while the box is drawn
 const REST_MS = 100;
 
 /**
- * The bytes that a series carried in a part, null for a series that does not count any: of bars their heights, of
- * acknowledgements how far they rose. The stream begins with byte 1.
+ * The bytes that a series carried in a part, null for a series that does not count any: of segments and of the marks of
+ * their fates how long they are, of acknowledgements how far they rose. The stream begins with byte 1.
  */
 function bytesOf(one) {
-  if (MT.segmentFrames.SEGMENTS.includes(one.name)) return one.total;
+  if (MT.segmentFrames.SEGMENTS.includes(one.name) || isFate(one)) return one.total;
   if (one.name !== "acks") return null;
   return one.last === null ? 0 : one.last - (one.before === null ? 1 : one.before);
+}
+
+function isFate({ name }) {
+  return name.startsWith("fate_");
+}
+
+/** Totals with a row for each fate in front: also of those that no segment had. */
+function fatesFirst(totals) {
+  const fates = MT.fates.MARKED.map((fate) => totals.find(({ name }) => name === `fate_${fate}`) || noneOf(fate));
+  return [...fates, ...totals.filter((one) => !isFate(one))];
+}
+
+function noneOf(fate) {
+  return { name: `fate_${fate}`, step: 1, records: 0, total: 0 };
 }
 
 class Selection {
@@ -29,7 +43,8 @@ class Selection {
       `${start.toFixed(9)} s to ${end.toFixed(9)} s (${span.toPrecision(6)} s)`;
     this.countSoon(start, end);
     this.element.hidden = false;
-    document.getElementById("mt-nothing").hidden = true;
+    MT.pane.tell();
+    MT.pane.bring(this.element);
   }
 
   /** Counts at once what is counted without delay; else when the box has stayed as it is for a moment. */
@@ -57,8 +72,9 @@ class Selection {
 
   count(start, end) {
     const { engine } = this.page;
-    const rows = MT.totals.totals(engine, start, end).map((one) => {
-      const spread = one.step > 1 ? null : MT.spread.spreadOf(engine.series.get(one.name), start, end);
+    const rows = fatesFirst(MT.totals.totals(engine, start, end)).map((one) => {
+      const series = engine.series.get(one.name);
+      const spread = one.step > 1 ? null : series ? MT.spread.spreadOf(series, start, end) : MT.spread.NOTHING;
       return this.row(one, spread, end - start);
     });
     this.element.querySelector("tbody").replaceChildren(...rows);
@@ -74,13 +90,14 @@ class Selection {
     );
     const bytes = bytesOf(one);
     const rate = bytes === null ? "" : format((bytes * 8e-3) / span);
-    return tableRow([label, format(one.records), format(one.records / span), format(bytes), rate, ...told]);
+    return tableRow([label, format(one.records), format(bytes), format(one.records / span), rate, ...told]);
   }
 
   clear() {
     clearTimeout(this.waiting);
     this.boxes.forEach((box) => box.setv({ visible: false }));
     this.element.hidden = true;
+    MT.pane.tell();
   }
 }
 

@@ -1,6 +1,8 @@
-// Sum, least, median and most of a series in a part of the time axis: of bars their heights, of others their values.
+// Sum, least, median and most of a series in a part of the time axis: of bars their heights, of marks of segments their
+// bytes, of others their values.
 
 const MOST = 1_000_000; // records whose median is found without delay
+const NOTHING = { sum: null, least: null, median: null, most: null };
 const IN_STREAM = ["acks", "window", "frames_new", "frames_again", "frames_acked", "frames_missing", "frames_polls"];
 
 /** Brings the value of rank `k` to its place: nothing before it is larger, nothing behind it smaller. */
@@ -46,10 +48,11 @@ function spreadOf(series, start, end) {
   const isMany = to - from > MOST;
   const values = new Float64Array(isMany ? 0 : Math.max(0, to - from));
   const { y, top } = series;
+  const { bytes } = series.columns;
   const hasTop = Boolean(series.columns.top);
   let [count, sum, least, most] = [0, 0, Infinity, -Infinity];
   for (let i = from; i < to; i++) {
-    const value = hasTop ? top[i] - y[i] : y[i];
+    const value = bytes ? bytes[i] : hasTop ? top[i] - y[i] : y[i];
     if (value !== value) continue; // not known
     if (!isMany) values[count] = value;
     count += 1;
@@ -57,9 +60,9 @@ function spreadOf(series, start, end) {
     if (value < least) least = value;
     if (value > most) most = value;
   }
-  if (!count) return { sum: null, least: null, median: null, most: null };
+  if (!count) return NOTHING;
   const median = isMany ? undefined : medianOf(values.subarray(0, count));
   return { sum: IN_STREAM.includes(series.name) ? null : sum, least, median, most };
 }
 
-MT.spread = { MOST, medianOf, spreadOf };
+MT.spread = { MOST, NOTHING, medianOf, spreadOf };

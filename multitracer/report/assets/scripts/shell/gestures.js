@@ -29,6 +29,7 @@ class Gestures {
     this.pressed = null;
     this.fingers = new Map(); // on the screen: where each is, by its pointer's number
     this.pinched = null; // while two are
+    this.isSelecting = false; // whether the next drag selects, without Shift too
     element.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     element.addEventListener("pointerdown", (event) => this.press(event));
     element.addEventListener("pointermove", (event) => this.pointed(event));
@@ -44,15 +45,24 @@ class Gestures {
     this.page.views.zoomAt(this.frame.timeAt(event.clientX), zoomOf(event.deltaY));
   }
 
+  /** Makes the next drag select a part of the time, or again move it. */
+  setSelecting(isSelecting) {
+    this.isSelecting = isSelecting;
+    this.element.classList.toggle("selecting", isSelecting);
+    document.getElementById("mt-select").setAttribute("aria-pressed", String(isSelecting));
+  }
+
   press(event) {
     if (event.button !== 0 || !event.target.closest(".canvas") || event.target.closest("button")) return;
     this.element.setPointerCapture(event.pointerId);
     event.preventDefault();
+    document.activeElement?.blur(); // which the browser would do, but for preventDefault
     if (event.pointerType === "touch") this.fingers.set(event.pointerId, event.clientX);
     if (this.fingers.size > 1) this.beginPinch();
     else {
       const { start, end } = this.page.timeRange;
-      this.pressed = { x: event.clientX, view: [start, end], isSelecting: event.shiftKey, isDrag: false };
+      const isSelecting = event.shiftKey || this.isSelecting;
+      this.pressed = { x: event.clientX, view: [start, end], isSelecting, isDrag: false };
     }
   }
 
@@ -87,8 +97,9 @@ class Gestures {
     if (!this.pressed.isDrag && Math.abs(x - this.pressed.x) < STILL) return;
     this.pressed.isDrag = true;
     if (isSelecting) {
-      const times = [this.frame.timeAt(this.pressed.x), this.frame.timeAt(x)].sort((a, b) => a - b);
-      this.actions.select(times[0], times[1]);
+      const [start, end] = this.page.whole;
+      const times = [this.pressed.x, x].map((at) => Math.min(end, Math.max(start, this.frame.timeAt(at))));
+      this.actions.select(Math.min(...times), Math.max(...times));
       return;
     }
     const by = ((this.pressed.x - x) / this.frame.width) * (view[1] - view[0]);
@@ -106,6 +117,7 @@ class Gestures {
     if (!this.pressed) return;
     const { isDrag } = this.pressed;
     this.pressed = null;
+    if (isDrag) this.setSelecting(false);
     const under = document.elementFromPoint(event.clientX, event.clientY);
     const at = under ? { target: under, clientX: event.clientX, clientY: event.clientY } : event;
     if (!isDrag) this.actions.choose(placeOf(this.page.engine, at));
