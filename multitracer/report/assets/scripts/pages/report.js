@@ -121,6 +121,7 @@ MT.page.start(LABELS, async (page) => {
   }
   new ResizeObserver(resized).observe(stackElement);
   return async () => {
+    connections.directions.tell(connections.first, connections.way); // the titles' lines take room from the panels
     page.stack.fit();
     await connections.show(connections.first, connections.way);
     resized();
