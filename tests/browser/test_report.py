@@ -182,6 +182,25 @@ def test_the_cursor_reads_every_series(opened: Opened, report: Path, analysis: A
     assert values["again_yes"] == "-"
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_panel_moves_under_the_pointer(opened: Opened, report: Path, width: int) -> None:
+    """However wide the values in the legends, and when the fates are decoded, every panel stays where it is."""
+    opened.page.set_viewport_size({"width": width, "height": 800})
+    page = opened.open(report)
+    places = "Array.from(document.querySelectorAll('.panel'), p => [p.offsetTop, p.offsetHeight])"
+    before = page.evaluate(places)
+    opened.until("document.documentElement.dataset.mtFates")
+    canvas = page.locator("[data-mt-panel=sequence] .canvas")
+    at = []
+    for share in (0.3, 0.6, 0.9):
+        canvas.hover(position={"x": width * share * 0.7, "y": 40})
+        at.append(page.locator("#mt-cursor-time").inner_text())
+        page.wait_for_timeout(50)
+        assert page.evaluate(places) == before
+    assert len(set(at)) == 3
+    assert page.locator("[data-mt-value=segments]").inner_text() != "-"
+
+
 def test_a_clicked_segment_shows_its_frames_and_a_frame_its_segment(
     opened: Opened, report: Path, analysis: Analysis
 ) -> None:

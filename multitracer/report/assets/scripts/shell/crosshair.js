@@ -29,6 +29,7 @@ class Crosshair {
 
   /** Shows the values again, of series that have changed. */
   refresh() {
+    this.legend.reserve();
     if (this.time !== null) this.show(this.time);
   }
 
