@@ -50,7 +50,7 @@ def test_every_panel_can_be_saved_as_svg(opened: Opened, report: Path, tmp_path:
     path = saved(opened, panel, "svg", tmp_path)
     assert path.name == f"snd-{panel}.svg"
     found = texts(drawing(path))
-    title = opened.page.locator(f'[data-mt-panel="{panel}"] .fold').inner_text().strip()
+    title = opened.page.locator(f'[data-mt-panel="{panel}"] .fold').text_content().strip()
     assert found[0] == title
     assert found[-1] == "seconds since the start of the trace"
     assert {"0", "10", "50"} <= set(found)

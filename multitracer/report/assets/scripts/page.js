@@ -115,7 +115,7 @@ class Page {
     const known = this.engine.parts.map((part) => part.name);
     this.engine.hide(hidden);
     const isUnderstood = !panels || (this.stack && this.stack.fromText(panels));
-    const isTurned = !direction || (this.connections && this.connections.begin(direction));
+    const isTurned = this.connections ? this.connections.take(direction) : !direction;
     return [
       ...damaged,
       ...hidden.filter((name) => !known.includes(name)).map((name) => `hide=${name}`),

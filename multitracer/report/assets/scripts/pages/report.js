@@ -134,6 +134,7 @@ MT.page.start(LABELS, async (page) => {
   page.engine.otherDrawings.push(() => legend.refresh());
   redrawResized(page, frame, stackElement);
   return async () => {
+    connections.directions.tell(connections.first, connections.way); // the titles' lines take room from the panels
     page.stack.fit();
     frame.measure();
     await connections.show(connections.first, connections.way);

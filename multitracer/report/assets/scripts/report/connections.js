@@ -56,10 +56,11 @@ class Connections {
     return this.select ? this.select.value : this.directions.onlyOne;
   }
 
-  /** Has the connection that is drawn first shown in a way, as an address asks; returns whether it has it. */
-  begin(way) {
-    if (way && this.directions.nothing(this.first)) return false;
-    this.way = way;
+  /** Shows the way that an address asks for, at first once the panels are drawn; returns whether there is any such. */
+  take(way) {
+    if (way && this.directions.nothing(this.shown ?? this.first)) return false;
+    if (this.shown === null) this.way = way;
+    else if (way !== this.way) this.show(this.shown, way);
     return true;
   }
 

@@ -36,8 +36,10 @@ class SearchField {
   async searchMore() {
     const isMore = await this.hits.prepare();
     if (!isMore || document.activeElement !== this.field || !this.field.value.trim()) return;
+    const chosen = this.options[this.active]?.element.textContent;
     this.searched = null;
     this.search();
+    this.activate(this.options.findIndex(({ element }) => element.textContent === chosen));
   }
 
   press(event) {
