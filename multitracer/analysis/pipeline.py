@@ -42,6 +42,7 @@ from multitracer.analysis.missing_inputs import missing_inputs
 from multitracer.analysis.streams import Streams, directions, ends, follow_streams, largest_end, pair_errors
 from multitracer.analysis.window import cut_accounts, cut_captures, cut_logs, window_of
 from multitracer.analysis.wrong_inputs import check_usable, noted
+from multitracer.compute.threads import together
 from multitracer.findings import Findings
 from multitracer.findings.observations import Direction, Observations
 from multitracer.findings.segment_fates import with_fates
@@ -84,10 +85,11 @@ def analyze(trace: Trace, options: AnalyzeOptions | None = None, progress: Progr
         part, usual_rtt_ns = cut(whole, options, origin_ns, progress), least_rtt_ns(directions(whole.streams))
     progress("looking for findings", 0.9)
     observed = observations(part, options, usual_rtt_ns)
-    found = findings.find(observed)
+    found, segments = together(
+        lambda: findings.find(observed), lambda: with_fates(observed, part.streams.paths, part.captures.sack)
+    )
     found, blame = blamed(part, found)
-    streams = replace(part.streams, segments=with_fates(observed, part.streams.paths, part.captures.sack))
-    part = replace(part, streams=streams)
+    part = replace(part, streams=replace(part.streams, segments=segments))
     analysis = conclude(trace, part, found, blame, options, origin_ns)
     return anonymize_analysis(analysis) if options.anonymize else analysis
 

@@ -35,7 +35,10 @@ def plain(value: Any) -> Any:
     if type(value) is float:
         return value if math.isfinite(value) else None
     if isinstance(value, dict):  # most items are plain: at a hundred thousand findings each call counts
-        return {str(key): item if type(item) in _PLAIN else plain(item) for key, item in value.items()}
+        return {
+            str(key): item if type(item) in _PLAIN or (type(item) is float and math.isfinite(item)) else plain(item)
+            for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     if isinstance(value, np.generic):

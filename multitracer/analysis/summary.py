@@ -157,22 +157,29 @@ class Connections:
 
 
 def _findings(table: pd.DataFrame, origin: int) -> list[dict[str, Any]]:
-    rows = zip(*(table[name].tolist() for name in table.columns), strict=True)
-    return [
+    kind, layer, verdict, because = (table[name].to_numpy(object) for name in ("kind", "layer", "verdict", "because"))
+    evidence = np.empty(len(table), dtype=object)
+    evidence[:] = list(map(plain, table["evidence"]))
+    return dicts(
         {
             "kind": kind,
             "layer": layer,
-            "connection": connection if connection >= 0 else None,
-            "start_s": (start - origin) / 1e9,
-            "end_s": (end - origin) / 1e9,
-            "verdict": str(verdict),
+            "connection": _numbers(table["connection"]),
+            "start_s": (table["start_ns"].to_numpy() - origin) / 1e9,
+            "end_s": (table["end_ns"].to_numpy() - origin) / 1e9,
+            "verdict": verdict,
             "because": because,
-            "evidence": plain(evidence),
-            "caused_by": caused_by if caused_by >= 0 else None,
-            "lost_s": plain(lost_s),
+            "evidence": evidence,
+            "caused_by": _numbers(table["caused_by"]),
+            "lost_s": table["lost_s"].to_numpy(),
         }
-        for kind, layer, connection, start, end, verdict, because, evidence, caused_by, lost_s in rows
-    ]
+    )
+
+
+def _numbers(column: pd.Series[Any]) -> Any:
+    """Numbers as Python's, None where they are negative."""
+    values = column.to_numpy()
+    return np.where(values < 0, None, values.astype(object))
 
 
 def direction(ends: Ends, connection: int, sender: int) -> dict[str, Any]:

@@ -6,6 +6,7 @@ without, see `needs`) and `detect(observed)`, a pure function of Observations.
 
 from __future__ import annotations
 
+import operator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -53,6 +54,8 @@ DETECTORS: tuple[ModuleType, ...] = (
 
 KINDS: tuple[str, ...] = tuple(kind for detector in DETECTORS for kind in detector.KINDS)
 
+_TIME_AND_KIND = operator.itemgetter(*map(Finding._fields.index, ("start_ns", "kind")))
+
 __all__ = ["DETECTORS", "KINDS", "Finding", "Findings", "Observations", "Thresholds", "find"]
 
 
@@ -79,7 +82,7 @@ def find(observed: Observations) -> Findings:
     not_looked_for = {
         kind: inputs for detector, inputs in zip(DETECTORS, missing, strict=True) if inputs for kind in detector.KINDS
     }
-    found.sort(key=lambda finding: (finding.start_ns, finding.kind))
+    found.sort(key=_TIME_AND_KIND)
     chains = find_chains(found, observed)
     table = build("findings", {**_columns(found), "layer": chains.layer, "caused_by": chains.caused_by})
     return Findings(table, not_looked_for, chains.resent_for)

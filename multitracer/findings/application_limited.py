@@ -27,7 +27,7 @@ from multitracer.findings.data_gaps import (
     weights_of,
 )
 from multitracer.findings.finding import Finding
-from multitracer.findings.limited_stretches import Doubt, Limited, findings_of, limited
+from multitracer.findings.limited_stretches import Doubts, Limited, findings_of, limited
 from multitracer.findings.needs import LIMITS
 from multitracer.findings.observations import MS, Direction, Ints, Observations
 
@@ -49,7 +49,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
     weights = weights_of(observed, found)
     if observed.cwnd_bytes is not None:
         _give_room(observed, found, weights)
-    evidence = ({"nothing_outstanding_s": idle_s} for idle_s in (weights[:, IDLE_NS] / 1e9).tolist())
+    evidence = {"nothing_outstanding_s": weights[:, IDLE_NS] / 1e9}
     return findings_of("application-limited", found, repeat("sender"), repeat(_WHAT), _doubts(found, weights), evidence)
 
 
@@ -95,25 +95,25 @@ def _was_idle(observed: Observations, one: Limited) -> bool:
     return bool((ends - pauses[np.searchsorted(pauses, begun)] > one.rtt_ns).any())
 
 
-def _doubts(found: Limited, weights: Ints) -> Iterator[Doubt | None]:
+def _doubts(found: Limited, weights: Ints) -> Doubts:
     """What the data outstanding leave in doubt: for so long the sender was idle, free to send, or late elsewhere."""
-    sure = weights[:, [IDLE_NS, FREE_NS]] >= SURE_SHARE * found.cost_ns[:, np.newaxis]
-    milliseconds = np.rint(weights / MS).astype(np.int64)
-    for (is_idle, is_free), (idle, free, late) in zip(sure.tolist(), milliseconds.tolist(), strict=True):
-        because = (
-            f"for all but {idle} ms of it data was outstanding, or was not for as short a time as this host is "
-            f"late elsewhere ({late} ms); for {free} ms no acknowledgement had "
-            "anything to set off, or the windows had room, so that the application or a late host held data back"
-        )
-        if is_idle:
-            yield None
-        elif is_free:
-            yield Doubt("likely", because)
-        else:
-            because = (
-                f"undecided, because {because}; before that a full congestion window or send buffer may have done so"
-            )
-            yield Doubt("undecided", because)
+    is_idle, is_free = SURE_SHARE * found.cost_ns <= weights[:, [IDLE_NS, FREE_NS]].T
+    verdicts = np.select([is_idle, is_free], ["", "likely"], "undecided").tolist()
+    milliseconds = np.rint(weights / MS).astype(np.int64).tolist()
+    return Doubts(
+        verdicts, [verdict and _because(verdict, *row) for verdict, row in zip(verdicts, milliseconds, strict=True)]
+    )
+
+
+def _because(verdict: str, idle_ms: int, free_ms: int, late_ms: int) -> str:
+    because = (
+        f"for all but {idle_ms} ms of it data was outstanding, or was not for as short a time as this host is "
+        f"late elsewhere ({late_ms} ms); for {free_ms} ms no acknowledgement had "
+        "anything to set off, or the windows had room, so that the application or a late host held data back"
+    )
+    if verdict == "likely":
+        return because
+    return f"undecided, because {because}; before that a full congestion window or send buffer may have done so"
 
 
 def _room_ns(observed: Observations, direction: Direction, gaps: Ints) -> Ints:

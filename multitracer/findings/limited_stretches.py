@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import repeat
 from typing import Any, NamedTuple
 
@@ -81,33 +81,49 @@ def _holds_unseen(observed: Observations, whole: Limited) -> npt.NDArray[np.bool
     return holds
 
 
-class Doubt(NamedTuple):
-    """Why a finding is not confirmed."""
+class Doubts(NamedTuple):
+    """Why findings are not confirmed, an element each; both "" of those that are."""
 
-    verdict: str
-    because: str
+    verdicts: list[str]
+    reasons: list[str]
 
 
-_SENDERS = ("client", "server")
-_RECORDS_LOST = Doubt("undecided", "undecided, because the capture lost records here")
+_SENDERS = np.array(["client", "server"], dtype=object)
+_RECORDS_LOST = "undecided", "undecided, because the capture lost records here"
 
 
 def findings_of(
-    kind: str, found: Limited, layers: Iterable[str], whats: Iterable[str],
-    doubts: Iterable[Doubt | None] = repeat(None), evidence: Iterable[dict[str, float]] = repeat({}),
+    kind: str, found: Limited, layers: Iterable[str], whats: Iterable[str], doubts: Doubts | None = None,
+    evidence: Mapping[str, npt.NDArray[Any]] | None = None,
 ) -> Iterator[Finding]:  # fmt: skip
-    """A finding of a kind for each stretch; `whats` say what was seen. Undecided where the capture lost records."""
+    """A finding of a kind for each stretch; `whats` say what was seen. Undecided where the capture lost records.
+
+    Made column by column, as a capture may hold a hundred thousand.
+    """
     connection, sender = np.divmod(found.end, 2)
-    seconds, trips, rtt_ms = found.cost_ns / 1e9, found.cost_ns / found.rtt_ns, found.rtt_ns / MS
-    columns = connection, sender, found.start_ns, found.stop_ns, found.pieces, seconds, trips, rtt_ms, found.hole
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    for row, layer, what, doubt, more in zip(rows, layers, whats, doubts, evidence, strict=False):
-        number, end, start, stop, pieces, cost_s, cost_trips, trip_ms, hole = row
-        verdict, because = _said(f"{what}: {_cost(pieces, cost_s, cost_trips)}", _RECORDS_LOST if hole else doubt)
-        yield Finding(
-            kind, layer, number, start, stop, verdict, because,
-            {"limited_s": cost_s, "count": pieces, "round_trip_ms": trip_ms, "sender": _SENDERS[end], **more},
-        )  # fmt: skip
+    verdicts, becauses = _said(found, whats, doubts)
+    seen: dict[str, npt.NDArray[Any]] = {
+        "limited_s": found.cost_ns / 1e9, "count": found.pieces, "round_trip_ms": found.rtt_ns / MS,
+        "sender": _SENDERS[sender], **(evidence or {}),
+    }  # fmt: skip
+    names = tuple(seen)
+    items = (dict(zip(names, values, strict=True)) for values in _rows(*seen.values()))
+    places = (column.tolist() for column in (connection, found.start_ns, found.stop_ns))
+    return map(Finding, repeat(kind), layers, *places, verdicts, becauses, items)
+
+
+def _said(found: Limited, whats: Iterable[str], doubts: Doubts | None) -> tuple[list[str], list[str]]:
+    """The verdicts, and the sentences that say why."""
+    costs = _rows(found.pieces, found.cost_ns / 1e9, found.cost_ns / found.rtt_ns)
+    becauses = [f"{what}: {_cost(*cost)}" for what, cost in zip(whats, costs, strict=False)]
+    verdicts, reasons = doubts or Doubts([""] * len(becauses), [""] * len(becauses))
+    for place in np.flatnonzero(found.hole).tolist():
+        verdicts[place], reasons[place] = _RECORDS_LOST
+    said = zip(reasons, becauses, strict=True)
+    return (
+        [verdict or "confirmed" for verdict in verdicts],
+        [f"{reason}; it looks as if {because}" if reason else because for reason, because in said],
+    )
 
 
 def _cost(pieces: int, seconds: float, trips: float) -> str:
@@ -115,6 +131,6 @@ def _cost(pieces: int, seconds: float, trips: float) -> str:
     return f"{times}it cost {seconds:.2f} s ({trips:.1f} round trips)"
 
 
-def _said(because: str, doubt: Doubt | None) -> tuple[str, str]:
-    """The verdict, and the sentence that says why."""
-    return (doubt.verdict, f"{doubt.because}; it looks as if {because}") if doubt else ("confirmed", because)
+def _rows(*columns: npt.NDArray[Any]) -> Iterator[tuple[Any, ...]]:
+    """The rows of columns, in Python values."""
+    return zip(*(column.tolist() for column in columns), strict=True)

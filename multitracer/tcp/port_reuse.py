@@ -121,11 +121,8 @@ def split_into_connections(
 
 
 def _initial_connections(flows: int, most: int) -> LocalConnections:
-    """Room for `most` local connections on `flows` flows at points."""
-    ends = np.full((2 * most, END_FIELDS), NONE, dtype=np.int64)
-    ends[:, [PACKETS, FINS]] = 0
-    ends[:, [MSS, WSCALE]] = -1
-    uses = np.zeros((most, LOCAL_FIELDS), dtype=np.int64)
+    """Room for `most` local connections on `flows` flows at points; what is never written of it takes no memory."""
+    ends, uses = np.empty((2 * most, END_FIELDS), dtype=np.int64), np.zeros((most, LOCAL_FIELDS), dtype=np.int64)
     return LocalConnections(np.full(flows, -1, dtype=np.int32), ends, uses)
 
 
@@ -243,8 +240,12 @@ def place(ends: Ints, uses: Ints, number: int, packet: Packet) -> int:
 
 
 @kernel
-def open_use(uses: Ints, number: int, flow: int, point: int, packet: Packet, previous: int) -> None:
+def open_use(ends: Ints, uses: Ints, number: int, flow: int, point: int, packet: Packet, previous: int) -> None:
     """Enter a local connection. The client is the sender of the SYN, the receiver of the SYN+ACK, or the first seen."""
+    for end in range(2 * number, 2 * number + 2):
+        ends[end, :] = NONE
+        ends[end, PACKETS] = ends[end, FINS] = 0
+        ends[end, MSS] = ends[end, WSCALE] = -1
     answer = (packet.flags & SYN) != 0 and (packet.flags & ACK) != 0
     uses[number, FLOW] = flow
     uses[number, POINT] = point
@@ -370,7 +371,7 @@ def split_flows(
         if number == NEW:
             number = np.int64(found)
             found += 1
-            open_use(uses, number, packets.flow[at], packets.point[at], packet, current)
+            open_use(ends, uses, number, packets.flow[at], packets.point[at], packet, current)
         stale = number == STALE
         number = current if stale else number
         mine = np.uint64(number)

@@ -9,9 +9,9 @@ import numpy as np
 if TYPE_CHECKING:
     from multitracer.parsers.shared.source import Source
 
-VIEW_BYTES = 1 << 22
-"""Small enough that its octets are still in the processor's cache when they are decoded, and large enough that the work
-for each view does not count."""
+VIEW_BYTES = 1 << 20
+"""Small enough that its octets are still in the processor's own cache when they are decoded, and large enough that the
+work for each view does not count."""
 
 
 class View:
