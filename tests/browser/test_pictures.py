@@ -113,9 +113,7 @@ def test_exact_marks_are_vectors_and_many_records_one_picture(opened: Opened, re
     opened.look(1, 50)
     many = drawing(saved(opened, "sequence", "svg", tmp_path))
     assert marks(many, BLUE) < marks(exact, BLUE)
-    embedded = [
-        value for one in many.iter(f"{SVG}image") for key, value in one.attrib.items() if key.endswith("href")
-    ]
+    embedded = [value for one in many.iter(f"{SVG}image") for key, value in one.attrib.items() if key.endswith("href")]
     assert max(map(len, embedded)) > 2_000
     assert all(value.startswith("data:image/png") for value in embedded)
 
