@@ -25,7 +25,7 @@ from ingest import CHUNK, MSS, START_S, packets
 from playwright.sync_api import sync_playwright
 
 from multitracer import Analysis, analyze
-from multitracer.report.analysis_page import shown_in
+from multitracer.report.directions import directions
 
 WRITE = "import sys, multitracer; multitracer.analyze([sys.argv[1]]).report(sys.argv[2])"
 
@@ -89,7 +89,7 @@ def measured(directory: Path, records: int, moves: int, *, nanoseconds: bool) ->
     started = time.perf_counter()
     analysis.report(report)
     written = time.perf_counter() - started
-    held = sum(one.records for one in shown_in(analysis).values())
+    held = sum(one.records for _, one in directions(analysis).groups)
     ready, took = opened(report, moves)
     print(
         f"{held:>11,} records ({'nano' if nanoseconds else 'micro'}seconds): written in {written:5.2f} s, "
