@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -98,6 +98,10 @@ OWN_SCRIPTS = {
 """The scripts that only one page has; the last one starts it."""
 
 
+SHORT = 200
+"""Characters of an encoded column up to which it is written twice rather than named."""
+
+
 @dataclass(frozen=True)
 class Column:
     """One column of a series, encoded for the page."""
@@ -112,6 +116,8 @@ class Column:
     meta: str
     step: int = 1
     """Above 1, the series is too large for a page, which holds only every `step`-th record of it."""
+    same: str = ""
+    """Series and name of the column of its group that has the same values; it then has no text of its own."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +141,14 @@ class Values:
 
 
 def encode_all(columns: Sequence[Values]) -> list[Column]:
-    """The columns encoded, in their order, several at a time."""
-    return concurrently(Values.encoded, columns)
+    """The columns encoded, in their order, several at a time; the same values of a group once."""
+    firsts: dict[tuple[str, str, str], Column] = {}
+    found = []
+    for one in concurrently(Values.encoded, columns):
+        first = firsts.setdefault((one.group, one.meta, one.text), one)
+        is_first = first is one or len(one.text) < SHORT
+        found.append(one if is_first else replace(one, text="", same=f"{first.series} {first.name}"))
+    return found
 
 
 def render(name: str, title: str, figures: Sequence[Any], values: dict[str, Any], *, apart: bool = False) -> str:

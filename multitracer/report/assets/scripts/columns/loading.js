@@ -4,10 +4,16 @@ const PATIENCE_MS = 1000;
 
 /** One column element's values, with the names that it carries; the element is removed to free its text. */
 async function columnOf(element) {
-  const { series, kind, step, column, meta } = element.dataset;
-  const values = await MT.decoding.decode(element.textContent.trim(), JSON.parse(meta));
+  const { series, kind, step, column, meta, same } = element.dataset;
+  const values = same ? null : await MT.decoding.decode(element.textContent.trim(), JSON.parse(meta));
   element.remove();
-  return { series, kind, step: Number(step), column, values };
+  return { series, kind, step: Number(step), column, same, values };
+}
+
+/** Gives each column that has the same values as another one these. */
+function shared(columns) {
+  const own = new Map(columns.map(({ series, column, values }) => [`${series} ${column}`, values]));
+  return columns.map((one) => (one.same ? { ...one, values: own.get(one.same) } : one));
 }
 
 /** Columns by series: what MT.series.create takes, by the series' name. */
@@ -30,7 +36,7 @@ function createLoader() {
   return (group) => {
     if (!groups.has(group)) {
       const wanted = elements().filter((element) => element.dataset.group === group);
-      groups.set(group, Promise.all(wanted.map(columnOf)).then(bySeries));
+      groups.set(group, Promise.all(wanted.map(columnOf)).then(shared).then(bySeries));
     }
     return groups.get(group);
   };
