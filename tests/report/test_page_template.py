@@ -59,10 +59,12 @@ def test_text_from_outside_is_escaped() -> None:
 def test_the_same_values_of_a_group_are_written_once() -> None:
     """Another column names the first that has them; of another group, or with other values, each has its own."""
     times, others = np.arange(3, 9000, 7) ** 2, np.arange(3, 9000, 7) ** 3
-    made = page_template.encode_all([
-        page_template.Values("0", "acks", "line", "x", times), page_template.Values("0", "window", "line", "x", times.copy()),
-        page_template.Values("1", "acks", "line", "x", times), page_template.Values("0", "rtt", "line", "x", others),
-        page_template.Values("0", "rto", "line", "y", times[:2]), page_template.Values("0", "srtt", "line", "y", times[:2]),
-    ])  # fmt: skip
+    columns = [
+        ("0", "acks", times), ("0", "window", times.copy()), ("1", "acks", times), ("0", "rtt", others),
+        ("0", "rto", times[:2]), ("0", "srtt", times[:2]),
+    ]  # fmt: skip
+    made = page_template.encode_all(
+        [page_template.Values(group, series, "line", "x", values) for group, series, values in columns]
+    )
     assert [one.same for one in made] == ["", "acks x", "", "", "", ""]
     assert [bool(one.text) for one in made] == [True, False, True, True, True, True]

@@ -34,7 +34,10 @@ class Records {
   }
 }
 
-/** The marks of every fate, which stand in the middle of their segments and count their bytes, and the arrivals, out of series with the columns fate and arrived. */
+/**
+ * The marks of every fate, which stand in the middle of their segments and count their bytes, and the arrivals, out of
+ * series with the columns fate and arrived.
+ */
 function collect(allSeries) {
   const marks = new Map(MARKED.map((fate) => [fate, new Records(["x", "y", "bytes", "record"])]));
   const marksOf = FATES.map((fate) => marks.get(fate)?.columns);

@@ -63,8 +63,8 @@ class Findings {
   }
 
   /**
-   * Chooses a finding: shows its connection and direction, marks it in the list, tells of it, brings its interval into view, and the
-   * cursor to its begin. Returns a promise of that if others were shown.
+   * Chooses a finding: shows its connection and direction, marks it in the list, tells of it, brings its interval into
+   * view, and the cursor to its begin. Returns a promise of that if others were shown.
    */
   show(index) {
     const item = this.items.get(index);
