@@ -47,7 +47,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
             if not repeated or any(s < end and e > start for s, e in observed.resets(int(link))):
                 continue
             sure = row["matched_by"] == "payload" and not observed.monitored(int(link)) and spoilt[at + 1] <= spoilt[at]
-            sure = sure and certain > 0
+            sure = sure and certain > 0 and observed.logged(int(link), begins[at], end)
             yield Finding(
                 "link-recovery-hole", "link", int(connection), start, end, "confirmed" if sure else "likely",
                 f"nothing reached TCP for {(end - start) / 1e6:.0f} ms (link round trip {link_rtt / 1e6:.0f} ms)"

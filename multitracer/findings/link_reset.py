@@ -9,7 +9,7 @@ import numpy as np
 
 from multitracer.findings.discards import NOT_BY_COUNT, PERHAPS, Until, given_up_before
 from multitracer.findings.finding import Finding
-from multitracer.findings.link_losses import deliveries, last_known_ns
+from multitracer.findings.link_losses import deliveries, last_known_ns, never_came
 from multitracer.findings.needs import LINK_INTERVALS
 from multitracer.findings.observations import Direction, Observations
 from multitracer.findings.place_of_loss import IN_LINK, IN_RESET, LIKELY_IN_RESET, NOT_PROVEN, places_of_loss
@@ -51,8 +51,12 @@ def _cost(observed: Observations, places: Any, link: int, start: int, end: int) 
         likely = (places[flushed] == LIKELY_IN_RESET).any() or np.isin(lost[given_up == NOT_BY_COUNT], flushed).any()
         size = int(observed.column("payload_bytes")[flushed].sum())
         known = len(flushed) or not len(others)
-        cost |= {"segments_lost": len(flushed) if known else None, "bytes_lost": size if known else None,
-                 "segments": flushed, "records": observed.references(flushed)}
+        cost |= {
+            "segments_lost": len(flushed) if known else None,
+            "bytes_lost": size if known else None,
+            "segments": flushed,
+            "records": observed.references(flushed),
+        }
         texts += _said(len(flushed), size, len(others), likely=bool(likely))
     still = _standstill_ns(observed, direction, end)
     if still is not None:
@@ -120,8 +124,9 @@ def _undelivered(observed: Observations, direction: Direction, link: int, start:
         return None
     earlier = max((other for other in observed.resets(link) if other[0] < start), default=None)
     before = np.iinfo(np.int64).min if earlier is None else repeated_until(observed, link, *earlier)
-    whole, known = table["delivered_ns"].to_numpy(), last_known_ns(table)
-    return np.sort(table["segment"].to_numpy()[(whole < 0) & (before < known) & (known <= end)])
+    known = last_known_ns(table)
+    missed = never_came(observed, table, np.full(len(table), end))
+    return np.sort(table["segment"].to_numpy()[missed & (before < known) & (known <= end)])
 
 
 def _given_up(observed: Observations, link: int, rows: Any, start: int, end: int) -> Any:

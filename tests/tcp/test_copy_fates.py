@@ -14,7 +14,8 @@ from two_ends import START, segments
 
 from multitracer.model.paths import NOWHERE, Paths
 from multitracer.model.schema import FATES, MARKS, build
-from multitracer.tcp.copy_fates import NO_DATA, Gone, copy_fates
+from multitracer.tcp.copies import NO_DATA
+from multitracer.tcp.copy_fates import Gone, copy_fates
 
 
 class One(NamedTuple):
