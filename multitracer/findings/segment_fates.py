@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.compute.arrays import with_columns
 from multitracer.correlation import queue_fates
 from multitracer.correlation.delivery import SPOILT
 from multitracer.findings.link_losses import deliveries
@@ -28,15 +27,14 @@ if TYPE_CHECKING:
 _NONE = -1
 
 
-def with_fates(observed: Observations, paths: Paths, sacks: pd.DataFrame) -> pd.DataFrame:
-    """The segments with their fates; `sacks` as the captures have them."""
+def segment_fates(observed: Observations, paths: Paths, sacks: pd.DataFrame) -> pd.Categorical:
+    """The fate of each row of segments, null where there is none; `sacks` as the captures have them."""
     import pandas as pd
 
-    codes = segment_fates(observed, paths, sacks)
-    return with_columns(observed.segments, fate=pd.Categorical.from_codes(codes, FATES, validate=False))
+    return pd.Categorical.from_codes(_codes(observed, paths, sacks), FATES, validate=False)
 
 
-def segment_fates(observed: Observations, paths: Paths, sacks: pd.DataFrame) -> Any:
+def _codes(observed: Observations, paths: Paths, sacks: pd.DataFrame) -> Any:
     """The code of each row's fate among FATES, int8; NO_DATA where there is none."""
     carried = _carried(observed)
     links = _Links(observed, carried) if carried is not None else None

@@ -12,7 +12,7 @@ import pytest
 from scenes import MS, Seen, at, frames, intervals, links, scene, segment_frames
 
 from multitracer.findings.observations import Direction
-from multitracer.findings.segment_fates import with_fates
+from multitracer.findings.segment_fates import segment_fates
 from multitracer.model.paths import NOWHERE, Paths
 from multitracer.model.schema import ACK
 
@@ -53,8 +53,8 @@ def fates(
                        directions=[Direction(0, end, 0, NOWHERE, 100 * MS) for end in (0, 1)])  # fmt: skip
         paths = replace(paths, arrival=np.full(len(kept), -1, dtype=np.int32), arrived=made.arrived)
     given: dict[str, Any] = {"segment_frames": table, "frames": LOG, "link_intervals": RESET}
-    found = with_fates(replace(made, **{**given, **parts}), paths, NO_SACKS)
-    return found["fate"].astype(object).where(found["fate"].notna(), "").to_numpy()[rows].tolist()
+    found = pd.Series(segment_fates(replace(made, **{**given, **parts}), paths, NO_SACKS))
+    return found.astype(object).where(found.notna(), "").to_numpy()[rows].tolist()
 
 
 def carried(first: float | None, *, repeats: int = 0, **more: Any) -> dict[str, Any]:
@@ -143,12 +143,12 @@ def test_at_the_sender_alone_both_logs_tell_what_a_link_gave_up() -> None:
 def test_what_left_and_what_came_share_their_fate() -> None:
     """The receiver's row says what the sender's does."""
     made = scene([Seen(0, 50, size=1000), Seen(10, 60, seq=1001, size=1000, checksum_ok=0)])
-    found = with_fates(made, replace(BOTH, arrival=made.arrival, arrived=made.arrived), NO_SACKS)
-    assert found["fate"].tolist() == ["delivered", "lost", "delivered", "lost"]
+    found = segment_fates(made, replace(BOTH, arrival=made.arrival, arrived=made.arrived), NO_SACKS)
+    assert list(found) == ["delivered", "lost", "delivered", "lost"]
 
 
 def test_without_any_log_what_did_not_arrive_was_lost() -> None:
     """Wherever that was."""
     made = scene([Seen(0, 50, size=1000), Seen(10, size=1000, seq=1001)])
-    found = with_fates(made, replace(BOTH, arrival=made.arrival, arrived=made.arrived), NO_SACKS)
-    assert found["fate"].tolist()[:2] == ["delivered", "lost"]
+    found = segment_fates(made, replace(BOTH, arrival=made.arrival, arrived=made.arrived), NO_SACKS)
+    assert list(found)[:2] == ["delivered", "lost"]
