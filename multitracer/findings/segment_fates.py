@@ -115,11 +115,27 @@ class _Links:
             return
         far, first = self.observed.covered_by_receiver(link), self._first[on_air]
         self.fate[on_air[(logged_ns >= 0) & far.covers(first, logged_ns)]] = DELIVERED
-        # How a header is decompressed depends on all that came before.
-        last = self.carried["last_frame_ns"].to_numpy()[on_air]
-        self.fate[on_air[(logged_ns == SPOILT) & far.covers(np.full(len(last), far.begin_ns), last)]] = LOST
+        self.fate[on_air[(logged_ns == SPOILT) & self._surely_spoilt(link, on_air)]] = LOST
         never = self._never_whole(link, on_air[logged_ns == _NONE])
         self.fate[never[self._given_up_later(link, never)]] = FLUSHED
+
+    def _surely_spoilt(self, link: int, rows: Any) -> Any:
+        """Of packets that came spoilt by the far end's log, which surely did.
+
+        How a header is decompressed depends on all that came before; and among what the sender's log lacks later may be
+        packets with the same frame numbers.
+        """
+        far, own, last = (
+            self.observed.covered_by_receiver(link),
+            self.observed.coverage(link, by_sender=True),
+            self._last,
+        )
+        until_end = own.covers(self._first[rows], np.full(len(rows), own.end_ns))
+        return far.covers(np.full(len(rows), far.begin_ns), last[rows]) & until_end
+
+    @property
+    def _last(self) -> Any:
+        return self.carried["last_frame_ns"].to_numpy()
 
     @property
     def _first(self) -> Any:
@@ -179,8 +195,8 @@ class _Links:
             rows = rows[first[rows] > end]
 
     def _all_frames_logged(self) -> Any:
-        """Whether a log has all from a packet's first frame to its last: after a hole new frames may look like repeats."""
-        first, last, known = self._first, self.carried["last_frame_ns"].to_numpy(), np.zeros(len(self.fate), np.bool_)
+        """Whether a log has all from each packet's first frame to its last: behind a hole new ones seem repeats."""
+        first, last, known = self._first, self._last, np.zeros(len(self.fate), np.bool_)
         for link in np.unique(self.carried["link"].to_numpy()).tolist():
             mine = np.flatnonzero((self.carried["link"] == link).to_numpy())
             log = self.observed.coverage(link, by_sender=self._sender_logged(link))

@@ -44,7 +44,7 @@ CAUSES = {
 """The causes of the accounting, in its order."""
 
 FATES = {
-    "delivered": "the receiver took it; no log has a repeat of its frames, but where one lacks some, there may have been one",
+    "delivered": "the receiver took it, and no log has a repeat of its frames; a log that lacks some may lack that",
     "dropped": "the link's log never has it on the air, though what was sent later: a queue in the host dropped it",
     "flushed": "a reset, a release or a discard (RLC's MRW) took it from the link, or from the queue before",
     "repeated": "the receiver took it, after the link had repeated at least one of the frames with its octets",

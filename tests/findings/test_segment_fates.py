@@ -140,6 +140,48 @@ def test_at_the_sender_alone_both_logs_tell_what_a_link_gave_up() -> None:
     assert fates(seen, rows, far=False, by_log=[45, -1, 170]) == ["delivered", "flushed", "unknown"]
 
 
+@pytest.mark.parametrize(("hole", "fate"), [((20, 60), "unknown"), ((125, 128), "flushed"), ((-60, -40), "flushed")])
+def test_where_a_packet_went_is_said_only_of_logs_without_a_hole(hole: tuple[float, float], fate: str) -> None:
+    """From its first frame to the reset: its frames, or an earlier reset, may be what the log lacks."""
+    seen, rows = [Seen(0, 50), Seen(10), Seen(130, 180)], [carried(1), carried(11), carried(131)]
+    assert fates(seen, rows, by_log=[45, -1, 170], holes=(hole,)) == ["delivered", fate, "delivered"]
+
+
+def test_what_a_link_delivered_by_its_log_was_lost_behind_it_only_if_the_log_has_no_hole() -> None:
+    """Among what it lacks may be the reset that discarded it."""
+    seen, rows = [Seen(0, 50), Seen(10), Seen(130, 180)], [carried(1), carried(11), carried(131)]
+    assert fates(seen, rows, by_log=[45, 80, 170], holes=((30, 60),))[1] == "unknown"
+
+
+def test_a_drop_is_said_only_where_the_log_has_all_frames() -> None:
+    """Between when it was sent and the frame that overtook it."""
+    seen, rows = [Seen(0, 50), Seen(1), Seen(2, 60)], [carried(1), carried(None), carried(11)]
+    assert fates(seen, rows, holes=((5, 9),)) == ["delivered", "unknown", "delivered"]
+
+
+def test_repeats_count_only_where_a_log_has_all_frames() -> None:
+    """Behind a hole numbers that come round look like repeats."""
+    seen, rows = [Seen(0, 50), Seen(10, 90)], [carried(1), carried(11, repeats=2, last=60)]
+    assert fates(seen, rows) == ["delivered", "repeated"]
+    assert fates(seen, rows, holes=((30, 40),)) == ["delivered", "delivered"]
+
+
+def test_of_two_links_one_lost_what_the_other_delivered_or_it_is_unknown() -> None:
+    """Side by side, one copy came; the capture of the receiver would tell."""
+    seen = [Seen(0), Seen(10), Seen(130)]
+    rows = [carried(1), carried(11), carried(131)]
+    whole = [at(45), -1, at(170)]
+    table = segment_frames(*({"segment": n, "seq": 1 + 1000 * n, "sent": one.sent} | row
+                             for n, (one, row) in enumerate(zip(seen, rows, strict=True))))  # fmt: skip
+    first = table.assign(logged_ns=whole, delivered_ns=whole)
+    other = table.iloc[1:2].assign(link=2, logged_ns=at(60), delivered_ns=at(60))
+    both = pd.concat([first, other], ignore_index=True)
+    log = pd.concat([LOG, LOG.assign(link=2)], ignore_index=True)
+    # The reset takes the second segment from the first link.
+    assert fates(seen, rows, far=False, by_log=[45, -1, 170], frames=log)[1] == "flushed"
+    assert fates(seen, rows, far=False, by_log=[45, -1, 170], frames=log, segment_frames=both)[1] == "unknown"
+
+
 def test_what_left_and_what_came_share_their_fate() -> None:
     """The receiver's row says what the sender's does."""
     made = scene([Seen(0, 50, size=1000), Seen(10, 60, seq=1001, size=1000, checksum_ok=0)])
