@@ -6,6 +6,7 @@
     frames -> packets that they carried -> segment_frames                                     link_layer
     all of it -> accounting of the time
     with --from, --to or --connection: select packets, logs and accounting, and join again    window
+    (but the fates of segments are those of the whole)
     segments, paths, retransmissions -> what limited each direction
     all of it -> findings, in chains -> who is to blame for the time -> the analysis
 
@@ -40,12 +41,13 @@ from multitracer.analysis.link_layer import (
 from multitracer.analysis.logs import Logs, place_logs, told_by_kernel
 from multitracer.analysis.missing_inputs import missing_inputs
 from multitracer.analysis.streams import Streams, directions, ends, follow_streams, largest_end, pair_errors
-from multitracer.analysis.window import cut_accounts, cut_captures, cut_logs, window_of
+from multitracer.analysis.window import cut_accounts, cut_captures, cut_logs, segments_in, window_of
 from multitracer.analysis.wrong_inputs import check_usable, noted
+from multitracer.compute.arrays import with_columns
 from multitracer.compute.threads import together
 from multitracer.findings import Findings
 from multitracer.findings.observations import Direction, Observations
-from multitracer.findings.segment_fates import with_fates
+from multitracer.findings.segment_fates import segment_fates
 from multitracer.model.analysis import Analysis, Blame
 from multitracer.model.limits import Limits
 from multitracer.model.options import AnalyzeOptions, Progress
@@ -85,11 +87,12 @@ def analyze(trace: Trace, options: AnalyzeOptions | None = None, progress: Progr
         part, usual_rtt_ns = cut(whole, options, origin_ns, progress), least_rtt_ns(directions(whole.streams))
     progress("looking for findings", 0.9)
     observed = observations(part, options, usual_rtt_ns)
-    found, segments = together(
-        lambda: findings.find(observed), lambda: with_fates(observed, part.streams.paths, part.captures.sack)
+    found, streams = together(
+        lambda: findings.find(observed),
+        lambda: with_fates_of_whole(whole, part, options, origin_ns) if options.cuts else with_fates(observed, part),
     )
     found, blame = blamed(part, found)
-    part = replace(part, streams=replace(part.streams, segments=segments))
+    part = replace(part, streams=streams)
     analysis = conclude(trace, part, found, blame, options, origin_ns)
     return anonymize_analysis(analysis) if options.anonymize else analysis
 
@@ -126,6 +129,19 @@ def cut(whole: Joined, options: AnalyzeOptions, origin_ns: int, progress: Progre
     streams = told_by_link(streams, layer)
     limits = limits_of(captures, streams, logs, layer, options)
     return Joined(captures, streams, logs, layer, _of_sessions(accounts), limits)
+
+
+def with_fates(observed: Observations, joined: Joined) -> Streams:
+    """The streams whose segments have their fates."""
+    fates = segment_fates(observed, joined.streams.paths, joined.captures.sack)
+    return replace(joined.streams, segments=with_columns(joined.streams.segments, fate=fates))
+
+
+def with_fates_of_whole(whole: Joined, part: Joined, options: AnalyzeOptions, origin_ns: int) -> Streams:
+    """The part's streams with the fates that the whole trace tells: an earlier copy may lie before the window."""
+    fates = with_fates(observations(whole, options, 0), whole).segments["fate"].array
+    kept = segments_in(whole.captures, window_of(options, origin_ns))
+    return replace(part.streams, segments=with_columns(part.streams.segments, fate=fates[kept]))
 
 
 def _of_sessions(accounts: Mapping[int, Accounting]) -> dict[int, Accounting]:

@@ -49,18 +49,22 @@ def window_of(options: AnalyzeOptions, origin_ns: int) -> Window:
 
 def cut_captures(captures: Captures, window: Window, origin_ns: int, *, other_logs: bool) -> Captures:
     """The captures with the packets in the window; raises UsageError if there are none and no other logs."""
-    segments = captures.segments
-    time_ns = segments["time_ns"].to_numpy()
-    keep = window.holds(time_ns)
     if window.connections:
         _check(window.connections, len(captures.connections))
-        keep = keep & np.isin(segments["connection"].to_numpy(), window.connections)
+    time_ns, keep = captures.segments["time_ns"].to_numpy(), segments_in(captures, window)
     if not keep.any() and not other_logs:
         there = "There is no TCP packet in these inputs."
         if len(time_ns):
             there = f"There are packets up to {(int(time_ns.max()) - origin_ns) / 1e9:.1f} s."
         raise UsageError(f"nothing was captured in that window\n{there}")
     return select_rows(captures, keep)
+
+
+def segments_in(captures: Captures, window: Window) -> Any:
+    """A mask of the segments in the window."""
+    segments = captures.segments
+    keep = window.holds(segments["time_ns"].to_numpy())
+    return keep & np.isin(segments["connection"].to_numpy(), window.connections) if window.connections else keep
 
 
 def _check(wanted: tuple[int, ...], connections: int) -> None:

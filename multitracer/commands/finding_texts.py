@@ -53,7 +53,8 @@ EXPLAINED = {
         "then only polls and their repeats are left. The reset follows at once, shaded behind the selection.",
         "`erased` frames that came damaged, `sent` frames meanwhile, `duration_ms`. It is likely only where neither "
         "repeats nor a reset show that the frames sent were missed. Of Wi-Fi, `erased` counts repeats of a frame, each "
-        "of which proves that its sender had no acknowledgement; likely where other frames may have gone unheard.",
+        "of which proves that its sender had no acknowledgement; likely where other frames may have gone unheard. "
+        "Undecided where a log lacks frames then.",
         "Nothing in TCP prevents it. Coverage, antenna and handover settings are the cause; make the link persistent "
         "enough (N2, MaxDAT, maxRetxThreshold) that a usual outage ends before a reset, and switch F-RTO on "
         "(`net.ipv4.tcp_frto`) so that TCP recovers quickly from the timeouts that it sets off.",
@@ -104,7 +105,7 @@ EXPLAINED = {
         "acknowledged bytes is the full queue. The resends come much later. (The squares end at 11 s because a reset "
         "flushed what was sent from then on.)",
         "The link carried a packet that was sent after them, with no reset between; `count`, `bytes` and `records` "
-        "are the segments. Undecided where the log shows nothing later.",
+        "are the segments. Undecided where the log shows nothing later, or by its frames' numbers lacks some between.",
         "If the queue is smaller than the product of bandwidth and delay, enlarge it (`ip link set DEV txqueuelen N`, "
         "the driver's ring). If excessive-queueing is found too, do the opposite: a shorter queue, byte queue limits "
         "(BQL) and fq_codel with ECN, so that TCP slows down before packets are dropped.",
@@ -191,7 +192,7 @@ EXPLAINED = {
         "acknowledgements pause and go on without a resend.",
         "`gap_ms` against `link_rtt_ms`, and `frame_retransmissions` of the frames of the segment that came next "
         "(`seq`). Likely only where that segment was matched to its frames without its payload, or where a packet "
-        "that the link carried before it was lost, which may have been the gap.",
+        "that the link carried before it was lost, which may have been the gap. Undecided where a log lacks frames.",
         "Repair sooner: poll after fewer frames, T1 just above the round trip (RLP), shorter t-PollRetransmit, "
         "t-StatusProhibit and t-Reassembly (RLC); SREJ instead of REJ. Lose less: more robust coding, or the frame "
         "size that `multitracer retrace` finds best for this log.",
@@ -287,7 +288,7 @@ EXPLAINED = {
         "No frames in the link's panel while the time lane is idle (dark red: TCP waits or repairs). Here the link "
         "works again from 22.7 s on, but TCP's timer, long because of the queue before, runs out only at 34.7 s.",
         "`duration_ms` against the least round trip, `cause`, and the direction `link`; undecided where the cause is "
-        "unknown.",
+        "unknown, or where the numbers of the link's frames do not show that its log has all.",
         "Follow `caused_by`: what made TCP wait is what to cure. For idle_recovery see timeout, for "
         "idle_window_limited receiver-window-limited (or a congestion window that is small after losses), for "
         "idle_sender application-limited.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -19,7 +20,6 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 NEVER, SPOILT = -1, -2
 """Instead of a time: never complete in the receiver's log, or complete but decompressed wrongly."""
-GARBLED = b"garbled"
 _BEFORE, _AFTER = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 """Before and after all times."""
 
@@ -61,17 +61,15 @@ def delivered(
     time_ns, sn = frames["time_ns"].to_numpy(), frames["sn"].to_numpy()
     waiting: dict[tuple[frozenset[int], bytes], list[CarriedPacket]] = {}
     for packet in reversed(far):
-        if packet.complete:
+        if packet.complete and not packet.garbled:
             waiting.setdefault(_identity(packet, sn), []).append(packet)
-    whole = []
-    for packet in packets:
-        numbers, octets = _identity(packet, sn)
-        same = waiting.get((numbers, octets)) if octets and octets != GARBLED else None
-        spoilt = waiting.get((numbers, GARBLED))
+    spoilt, whole = _spoilt(packets, far, time_ns, sn), []
+    for number, packet in enumerate(packets):
+        same = waiting.get(_identity(packet, sn)) if packet.octets and not packet.garbled else None
         if same:
             whole.append(int(time_ns[same.pop().first_transmissions].max()))
         else:
-            whole.append(SPOILT if spoilt and spoilt.pop() else NEVER)
+            whole.append(SPOILT if number in spoilt else NEVER)
     return _in_sequence(packets, whole, always=protocol == "rlp", is_exact=is_exact)
 
 
@@ -155,9 +153,27 @@ def acknowledged(packets: Sequence[CarriedPacket], frames: pd.DataFrame) -> list
     return times
 
 
+def _spoilt(packets: Sequence[CarriedPacket], far: Sequence[CarriedPacket], time_ns: Ints, sn: Ints) -> set[int]:
+    """Which of the packets came garbled: of those with the same numbers, which come round, the last sent before."""
+    garbled = [packet for packet in far if packet.complete and packet.garbled]
+    sent: dict[frozenset[int], list[tuple[int, int]]] = {}
+    for number, packet in enumerate(packets if garbled else ()):
+        sent.setdefault(_numbers(packet, sn), []).append((int(time_ns[packet.rows[0]]), number))
+    found = set()
+    for packet in garbled:
+        same = sent.get(_numbers(packet, sn), [])
+        before = bisect.bisect_right(same, int(time_ns[packet.rows].max()), key=lambda one: one[0])
+        found.update(number for _, number in same[:before][-1:])
+    return found
+
+
 def _identity(packet: CarriedPacket, sn: Ints) -> tuple[frozenset[int], bytes]:
     """The numbers of its frames, and its octets: a TCP retransmission has the same octets in other frames."""
-    return frozenset(sn[packet.rows].tolist()), GARBLED if packet.garbled else packet.octets
+    return _numbers(packet, sn), packet.octets
+
+
+def _numbers(packet: CarriedPacket, sn: Ints) -> frozenset[int]:
+    return frozenset(sn[packet.rows].tolist())
 
 
 def _in_sequence(packets: Sequence[CarriedPacket], whole: list[int], *, always: bool, is_exact: bool) -> list[int]:

@@ -4,6 +4,9 @@ The queue before the link is first in, first out. A packet that a later one over
 dropped (`DROPPED`). Where a reset lies between, the packet may have waited until the reset flushed it. The queue's own
 behaviour elsewhere decides: it took packets with up to `took` others waiting, and dropped those that met `full` or
 more. Where it never dropped one, nothing shows that it has a limit, and the reset has likely flushed what was waiting.
+
+All that holds only while the log of the link's sender has every frame. Where it lacks some, they may be the packet's;
+and how many were waiting is not known until the link carries a packet that was sent after the hole.
 """
 
 from __future__ import annotations
@@ -15,12 +18,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.link.coverage import Coverage
+
 if TYPE_CHECKING:
     import pandas as pd
 
 ON_AIR, DROPPED, FLUSHED, LIKELY_FLUSHED, UNKNOWN = range(5)
-NOT_OVERTAKEN, RESET_BETWEEN = -2, -1
+CARRIED_ELSEWHERE, NOT_LOGGED, NOT_OVERTAKEN, RESET_BETWEEN = -4, -3, -2, -1
 Resets = list[tuple[int, int]]
+_FOREVER = int(np.iinfo(np.int64).max)
 
 
 class Fates(NamedTuple):
@@ -29,22 +35,34 @@ class Fates(NamedTuple):
     fate: npt.NDArray[np.int8]
     """ON_AIR, DROPPED, FLUSHED, LIKELY_FLUSHED or UNKNOWN; UNKNOWN also for packets that the sender's capture lacks."""
     overtaken_by: npt.NDArray[np.int64]
-    """The row of a later packet that the link carried, NOT_OVERTAKEN, or RESET_BETWEEN."""
+    """The row of a later packet that the link carried, or why there is none: NOT_OVERTAKEN and so on."""
 
 
-def queue_fates(table: pd.DataFrame, resets_of: Callable[[int], Resets]) -> Fates:
-    """The fate of each packet of segment_frames; `resets_of` gives start and end (ns) of a link's resets."""
+def queue_fates(
+    table: pd.DataFrame, resets_of: Callable[[int], Resets], coverage_of: Callable[[int], Coverage]
+) -> Fates:
+    """The fate of each packet of segment_frames.
+
+    `resets_of` gives start and end (ns) of a link's resets, `coverage_of` what the log of its sender covers.
+    """
     fates = Fates(np.full(len(table), UNKNOWN, dtype=np.int8), np.full(len(table), NOT_OVERTAKEN, dtype=np.int64))
-    names = ("link", "sent_ns", "first_frame_ns", "carried_bytes", "packet_bytes")
-    link, sent, first, carried, size = (table[name].to_numpy() for name in names)
+    names = ("link", "sent_ns", "first_frame_ns", "carried_bytes", "packet_bytes", "segment")
+    link, sent, first, carried, size, segment = (table[name].to_numpy() for name in names)
     for number in np.unique(link):
         rows = np.flatnonzero((link == number) & (sent >= 0))
         rows = rows[np.argsort(sent[rows], kind="stable")]
         never = (first[rows] < 0) & (carried[rows] == 0)
         resets = resets_of(int(number))
+        logged = coverage_of(int(number))
         passed = overtaken_by(sent[rows], first[rows], resets)
-        fates.fate[rows] = _of_link(sent[rows], first[rows], size[rows], never, passed, resets)
+        overtaken = passed >= 0
+        overtaken[overtaken] = ~logged.covers(sent[rows][overtaken], first[rows][passed[overtaken]])
+        passed[overtaken] = NOT_LOGGED
+        fates.fate[rows] = _of_link(_Link(sent[rows], first[rows], size[rows], never, passed), resets, logged)
         fates.overtaken_by[rows] = np.where(passed >= 0, rows[np.maximum(passed, 0)], passed)
+    # Of links side by side one carries what the other never has.
+    elsewhere = (first < 0) & (segment >= 0) & np.isin(segment, segment[first >= 0])
+    fates.fate[elsewhere], fates.overtaken_by[elsewhere] = UNKNOWN, CARRIED_ELSEWHERE
     return fates
 
 
@@ -67,42 +85,103 @@ def overtaken_by(sent: Any, first: Any, resets: Resets) -> npt.NDArray[np.int64]
     return passed
 
 
-def _of_link(sent: Any, first: Any, size: Any, never: Any, passed: Any, resets: Resets) -> npt.NDArray[np.int8]:
-    """The fates of one link's packets, in the order sent."""
-    fate = np.where(never, UNKNOWN, ON_AIR).astype(np.int8)
-    fate[never & (passed >= 0)] = DROPPED
-    open_ = never & (passed < 0)
-    leaves = np.where(first >= 0, first, -1)
-    leaves[open_] = _next(_sorted(end for _, end in resets), sent[open_])
+class _Link(NamedTuple):
+    """One link's packets, in the order sent."""
+
+    sent: Any
+    first: Any
+    size: Any
+    never: Any
+    """Whether none of its octets was on the air, by the log."""
+    passed: Any
+
+
+class _Queue(NamedTuple):
+    """What is known of each packet, in the order sent, before the queue's limit is."""
+
+    sent: Any
+    leaves: Any
+    """When its first frame was sent; when a reset would have flushed it; -1 for never."""
+    fate: Any
+    open_: Any
+    """Whether it may have waited, or have been dropped."""
+    judged: Any
+    """Whether the log has all frames while it may have waited."""
+    known: Any
+    """Whether it is known how many were waiting when it was sent."""
+
+
+def _of_link(link: _Link, resets: Resets, logged: Coverage) -> npt.NDArray[np.int8]:
+    """The fates of one link's packets."""
+    fate = np.where(link.never, UNKNOWN, ON_AIR).astype(np.int8)
+    fate[link.never & (link.passed >= 0)] = DROPPED
+    open_ = link.never & (link.passed < 0)
+    leaves = np.where(link.first >= 0, link.first, -1)
+    leaves[open_] = _next(_sorted(end for _, end in resets), link.sent[open_])
+    judged = open_ & (leaves >= 0) & logged.covers(link.sent, leaves)
+    queue = _Queue(link.sent, leaves, fate, open_, judged, _queue_known(link, logged))
     # A queue may be limited in packets or in octets: only what both allow is certain.
-    packets = _by_limit(sent, np.ones(len(sent), dtype=np.int64), leaves, fate, open_)
-    octets = _by_limit(sent, np.maximum(size, 1).astype(np.int64), leaves, fate, open_)
+    packets = _by_limit(queue, np.ones(len(fate), dtype=np.int64))
+    octets = _by_limit(queue, np.maximum(link.size, 1).astype(np.int64))
     both_flushed = np.isin(packets, (FLUSHED, LIKELY_FLUSHED)) & np.isin(octets, (FLUSHED, LIKELY_FLUSHED))
     doubtful = (packets != octets) & both_flushed
     return np.where(packets == octets, packets, np.where(doubtful, LIKELY_FLUSHED, UNKNOWN)).astype(np.int8)
 
 
-def _by_limit(sent: Any, size: Any, leaves: Any, fate: Any, open_: Any) -> npt.NDArray[np.int8]:
+def _queue_known(link: _Link, logged: Coverage) -> npt.NDArray[np.bool_]:
+    """Whether no packet may have been waiting, when each was sent, that was sent while the log had a hole.
+
+    The first that is on the air of those sent after the hole has all of these before it.
+    """
+    known = link.sent <= logged.end_ns
+    starts, stops = np.append(logged.start_ns, -_FOREVER), np.append(logged.stop_ns, logged.begin_ns)
+    for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
+        later = np.flatnonzero((link.sent >= stop) & (link.first >= 0))
+        known &= (link.sent < start) | (link.sent >= (link.first[later[0]] if len(later) else _FOREVER))
+    return known
+
+
+def _by_limit(queue: _Queue, size: Any) -> npt.NDArray[np.int8]:
     """The fates if the queue's limit counts `size` of each packet."""
-    fate, held = fate.copy(), 0
-    waiting: list[tuple[int, int]] = []
-    took, full = _limit(sent, size, leaves, fate, open_)
+    fate, sent, leaves = queue.fate.copy(), queue.sent, queue.leaves
+    took, full = _limit(queue, size)
     if full is not None and took >= full:
         return fate
+    waiting, perhaps = _Waiting(), _Waiting()
     for at in range(len(sent)):
-        while waiting and waiting[0][0] <= sent[at]:
-            held -= heapq.heappop(waiting)[1]
-        if open_[at] and leaves[at] >= 0:
-            if held + size[at] <= took:
+        held = waiting.held(sent[at])
+        most = held + perhaps.held(sent[at])
+        if queue.judged[at] and queue.known[at]:
+            if most + size[at] <= took:
                 fate[at] = FLUSHED
             elif full is None:
                 fate[at] = LIKELY_FLUSHED
             elif held + size[at] >= full:
                 fate[at] = DROPPED
-        if fate[at] in (ON_AIR, FLUSHED, LIKELY_FLUSHED) and leaves[at] > sent[at]:
-            heapq.heappush(waiting, (int(leaves[at]), int(size[at])))
-            held += int(size[at])
+        if fate[at] in (ON_AIR, FLUSHED, LIKELY_FLUSHED):
+            waiting.add(leaves[at], size[at])
+        elif queue.open_[at] and fate[at] == UNKNOWN:
+            perhaps.add(leaves[at] if leaves[at] >= 0 else _FOREVER, size[at])
     return fate
+
+
+class _Waiting:
+    """What waits in a queue, as time passes."""
+
+    def __init__(self) -> None:
+        self._leaving: list[tuple[int, int]] = []
+        self._held = 0
+
+    def held(self, now: int) -> int:
+        """How much is waiting still."""
+        while self._leaving and self._leaving[0][0] <= now:
+            self._held -= heapq.heappop(self._leaving)[1]
+        return self._held
+
+    def add(self, leaves: int, size: int) -> None:
+        """Let something wait until then."""
+        heapq.heappush(self._leaving, (int(leaves), int(size)))
+        self._held += int(size)
 
 
 def _sorted(times: Iterable[int]) -> npt.NDArray[np.int64]:
@@ -115,24 +194,22 @@ def _next(times: Any, after: Any) -> Any:
     return np.where(place < len(times), np.append(times, -1)[place], -1)
 
 
-def _limit(sent: Any, size: Any, leaves: Any, fate: Any, open_: Any) -> tuple[int, int | None]:
+def _limit(queue: _Queue, size: Any) -> tuple[int, int | None]:
     """(The most that the queue held when it took a packet, that one included; the least that it would have held with
     one that it dropped, or None).
 
     What was sent while a packet of unknown fate may have been waiting tells neither.
     """
-    took, full, unclear_until, held = 0, None, -1, 0
-    waiting: list[tuple[int, int]] = []
+    took, full, unclear_until, waiting = 0, None, -1, _Waiting()
+    sent, leaves, fate = queue.sent, queue.leaves, queue.fate
     for at in range(len(sent)):
-        while waiting and waiting[0][0] <= sent[at]:
-            held -= heapq.heappop(waiting)[1]
-        with_it = held + int(size[at])
-        if open_[at]:
-            unclear_until = max(unclear_until, int(leaves[at]) if leaves[at] >= 0 else np.iinfo(np.int64).max)
-        elif fate[at] == DROPPED and sent[at] > unclear_until:
+        with_it = waiting.held(sent[at]) + int(size[at])
+        if queue.open_[at]:
+            unclear_until = max(unclear_until, int(leaves[at]) if leaves[at] >= 0 else _FOREVER)
+        clear = queue.known[at] and sent[at] > unclear_until
+        if fate[at] == DROPPED and clear:
             full = with_it if full is None else min(full, with_it)
         elif fate[at] == ON_AIR:
-            took = took if sent[at] <= unclear_until else max(took, with_it)
-            heapq.heappush(waiting, (int(leaves[at]), int(size[at])))
-            held = with_it
+            took = max(took, with_it) if clear else took
+            waiting.add(leaves[at], size[at])
     return took, full

@@ -21,6 +21,7 @@ from multitracer.correlation.matching import Ends, Offer, match
 from multitracer.correlation.rlp_receiver import frames_taken, renumbered
 from multitracer.correlation.sizes import SizedPacket, match_sizes
 from multitracer.link import reassembly_rlc, reassembly_rlp, reassembly_wifi
+from multitracer.link.coverage import one_log
 from multitracer.link.packets import CarriedPacket
 from multitracer.link.reassembly_rlc import direction
 from multitracer.model.paths import Paths
@@ -106,22 +107,6 @@ def reassemble(frames: pd.DataFrame, rows: Ints, protocol: str) -> list[CarriedP
     if protocol == "rlp":
         return reassembly_rlp.reassemble(frames, rows)
     return reassembly_rlc.reassemble(frames, rows, protocol)
-
-
-def one_log(frames: pd.DataFrame, rows: Ints) -> Ints:
-    """The rows of the log with most frames, and of further logs that do not overlap it in time.
-
-    The same frames in two logs of one end would be taken for retransmissions.
-    """
-    inputs, time = frames["input"].to_numpy()[rows], frames["time_ns"].to_numpy()[rows]
-    numbers, counts = np.unique(inputs, return_counts=True)
-    chosen: list[tuple[int, int, int]] = []
-    for number in numbers[np.argsort(-counts, kind="stable")].tolist():
-        own = time[inputs == number]
-        begin, end = int(own.min()), int(own.max())
-        if all(end <= other_begin or begin >= other_end for other_begin, other_end, _ in chosen):
-            chosen.append((begin, end, number))
-    return rows[np.isin(inputs, [number for _, _, number in chosen])]
 
 
 @dataclass

@@ -36,8 +36,12 @@ def detect(observed: Observations) -> Iterator[Finding]:
     for link, start, end, cause in zip(idle["link"], idle["start_ns"], idle["end_ns"], idle["cause"], strict=True):
         if end - start > observed.thresholds.idle_rtts * rtt and start >= begun:
             layer, why = _CAUSE[cause]
+            logged = link < 0 or bool(observed.coverage(int(link), by_sender=True).covers(start, end))
+            if not logged:
+                layer, why = "unknown", "undecided, because its log lacks frames, or may lack some, then"
             yield Finding(
-                "idle-link", layer, -1, int(start), int(end), "confirmed" if cause != "unknown" else "undecided",
+                "idle-link", layer, -1, int(start), int(end),
+                "confirmed" if cause != "unknown" and logged else "undecided",
                 f"the link carried nothing for {(end - start) / 1e6:.0f} ms (round trip {rtt / 1e6:.0f} ms): {why}",
                 {"duration_ms": (end - start) / 1e6, "cause": str(cause), "link": int(link)},
             )  # fmt: skip

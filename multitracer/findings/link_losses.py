@@ -51,6 +51,18 @@ def last_known_ns(table: pd.DataFrame) -> Any:
     return np.where(last >= 0, last, table["sent_ns"].to_numpy())
 
 
+def never_came(observed: Observations, table: pd.DataFrame, until_ns: Any) -> Any:
+    """Which packets the link never delivered until then, by a log of its far end that lacks nothing since their first
+    frame.
+    """
+    first, link, never = (table[name].to_numpy() for name in ("first_frame_ns", "link", "delivered_ns"))
+    never = never < 0
+    for number in np.unique(link).tolist():
+        mine = never & (link == number) & (first >= 0)
+        never[mine] = observed.coverage(number, by_sender=False).covers(first[mine], until_ns[mine])
+    return never
+
+
 def through_link(observed: Observations, direction: Direction, places: Any) -> tuple[Any, Any]:
     """Rows of a sender's data that came out of the link, and of what it had and never delivered.
 
@@ -61,7 +73,9 @@ def through_link(observed: Observations, direction: Direction, places: Any) -> t
     if table is None or table["link"].nunique() != 1:
         return nothing, nothing
     whole, sent, row = (table[name].to_numpy() for name in ("delivered_ns", "sent_ns", "segment"))
-    lost = np.sort(row[(whole < 0) & (sent < sent[whole >= 0].max(initial=-1))])
+    last = whole.max(initial=-1)
+    missed = never_came(observed, table, np.full(len(table), last))
+    lost = np.sort(row[missed & (sent < sent[whole >= 0].max(initial=-1))])
     return np.sort(row[whole >= 0]), lost[np.isin(places[lost], (IN_LINK, IN_RESET, LIKELY_IN_RESET))]
 
 
@@ -77,7 +91,7 @@ def lost_acks(observed: Observations, direction: Direction) -> pd.DataFrame | No
     first, whole = table["first_frame_ns"], table["delivered_ns"]
     later = first[whole >= 0].max()  # without any, nothing is before it
     mine = (table["segment"] < 0) & (table["payload_bytes"] == 0) & (table["matched_by"] == "payload")
-    mine &= (first >= 0) & (whole < 0) & (first < later)
+    mine &= (first >= 0) & (first < later) & never_came(observed, table, np.full(len(table), whole.max()))
     over = int(observed.connections["end_ns"].iloc[direction.connection])
     return table[(mine & (table["last_frame_ns"] < over)).to_numpy()].sort_values("first_frame_ns", kind="stable")
 

@@ -110,10 +110,13 @@ def _heard(observed: Observations, bearer: int) -> Iterator[Finding]:
         erased, tried, repeats = int(bad[within].sum()), int(failed.sum()), int((failed & repeat[within]).sum())
         if end - start <= limit or not tried or not erased:
             continue
+        logged = observed.logged(bearer, start, end)
+        verdict = "confirmed" if repeats or len(reset) else "likely"
         yield Finding(
-            "link-outage", "link", -1, start, end, "confirmed" if repeats or len(reset) else "likely",
+            "link-outage", "link" if logged else "unknown", -1, start, end, verdict if logged else "undecided",
             f"for {(end - start) / 1e6:.0f} ms {erased} erased frames and no good one came to {ends[0]}, while "
             f"{ends[1]} sent {tried}, of which {repeats} were repeats"
-            + ("; then the link was reset" if len(reset) else ""),
+            + ("; then the link was reset" if len(reset) else "")
+            + ("" if logged else "; undecided, because a log lacks frames then"),
             {"erased": erased, "sent": tried, "duration_ms": (end - start) / 1e6}, bearer=bearer,
         )  # fmt: skip

@@ -25,7 +25,8 @@ NEEDS = (SEGMENT_FRAMES, LINK_RTT)
 def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each gap longer than the threshold during which the link repeated frames.
 
-    Likely only where packets that the link carried before were lost, which may have been the gap.
+    Likely only where packets that the link carried before were lost, which may have been the gap; undecided where a log
+    lacks frames in the gap, which may have brought others.
     """
     table, link_rtt = observed.segment_frames, observed.link_rtt_ns
     assert table is not None  # by NEEDS
@@ -34,6 +35,9 @@ def detect(observed: Observations) -> Iterator[Finding]:
     for (connection, sender, link), group in table.groupby(["connection", "sender", "link"], sort=False):
         came = group[(group["delivered_ns"] >= 0) & (group["first_frame_ns"] >= 0)]
         delivered = _handed_over(observed, came)
+        # What may have come in a gap was on the air no longer before than any packet, and not before the first data.
+        longest = int((delivered - came["first_frame_ns"].to_numpy()).max(initial=0))
+        begun = _first_data_ns(observed, int(connection), str(sender))
         order = np.argsort(delivered, kind="stable")
         came, delivered = came.iloc[order], delivered[order]
         first, repeats = came["first_frame_ns"].to_numpy(), came["frame_retransmissions"].to_numpy()
@@ -47,15 +51,28 @@ def detect(observed: Observations) -> Iterator[Finding]:
             if not repeated or any(s < end and e > start for s, e in observed.resets(int(link))):
                 continue
             sure = row["matched_by"] == "payload" and not observed.monitored(int(link)) and spoilt[at + 1] <= spoilt[at]
-            sure = sure and certain > 0
+            verdict, logged = (
+                "confirmed" if sure and certain > 0 else "likely",
+                observed.logged(int(link), max(start - longest, begun), end),
+            )
             yield Finding(
-                "link-recovery-hole", "link", int(connection), start, end, "confirmed" if sure else "likely",
+                "link-recovery-hole", "link" if logged else "unknown", int(connection), start, end,
+                verdict if logged else "undecided",
                 f"nothing reached TCP for {(end - start) / 1e6:.0f} ms (link round trip {link_rtt / 1e6:.0f} ms)"
-                f" while the link made {repeated} repeats of the frames of the segment that came next",
+                f" while the link made {repeated} repeats of the frames of the segment that came next"
+                + ("" if logged else "; undecided, because a log of the link lacks frames then"),
                 {"gap_ms": (end - start) / 1e6, "link_rtt_ms": link_rtt / 1e6, "sender": sender,
                  "frame_retransmissions": repeated, "seq": int(row["seq"])},
                 bearer=observed.bearer_number(int(link)),
             )  # fmt: skip
+
+
+def _first_data_ns(observed: Observations, connection: int, sender: str) -> int:
+    """When an end of a connection sent its first data, as far as it was captured."""
+    end = int(sender == observed.connections["server"].iat[connection])
+    mine = (observed.column("connection") == connection) & (observed.column("sender") == end)
+    mine &= observed.column("payload_bytes") > 0
+    return int(observed.column("time_ns")[mine].min()) if mine.any() else 0
 
 
 def _repeats_before(observed: Observations, link: int, row: pd.Series[Any], end_ns: int) -> tuple[int, int]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from multitracer.findings.discards import NOT_BY_COUNT, PERHAPS, Until, given_up_before
 from multitracer.findings.finding import Finding
-from multitracer.findings.link_losses import deliveries, last_known_ns
+from multitracer.findings.link_losses import deliveries, last_known_ns, never_came
 from multitracer.findings.needs import LINK_INTERVALS
 from multitracer.findings.observations import Direction, Observations
 from multitracer.findings.place_of_loss import IN_LINK, IN_RESET, LIKELY_IN_RESET, NOT_PROVEN, places_of_loss
@@ -124,8 +124,9 @@ def _undelivered(observed: Observations, direction: Direction, link: int, start:
         return None
     earlier = max((other for other in observed.resets(link) if other[0] < start), default=None)
     before = np.iinfo(np.int64).min if earlier is None else repeated_until(observed, link, *earlier)
-    whole, known = table["delivered_ns"].to_numpy(), last_known_ns(table)
-    return np.sort(table["segment"].to_numpy()[(whole < 0) & (before < known) & (known <= end)])
+    known = last_known_ns(table)
+    missed = never_came(observed, table, np.full(len(table), end))
+    return np.sort(table["segment"].to_numpy()[missed & (before < known) & (known <= end)])
 
 
 def _given_up(observed: Observations, link: int, rows: Any, start: int, end: int) -> Any:

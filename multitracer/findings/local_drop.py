@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.correlation.queue_fates import DROPPED, NOT_OVERTAKEN, UNKNOWN
+from multitracer.correlation.queue_fates import DROPPED, NOT_LOGGED, NOT_OVERTAKEN, UNKNOWN
 from multitracer.findings.finding import Finding
 from multitracer.findings.grouping import groups_without_gap
 from multitracer.findings.needs import SEGMENT_FRAMES
@@ -23,7 +23,10 @@ def detect(observed: Observations) -> Iterator[Finding]:
     assert table is not None  # by NEEDS
     assert fates is not None  # by NEEDS
     columns = {name: table[name].to_numpy() for name in ("link", "connection", "sent_ns", "matched_by")}
-    never = (fates.fate == UNKNOWN) & (columns["sent_ns"] >= 0) & (fates.overtaken_by == NOT_OVERTAKEN)
+    segment = table["segment"].to_numpy()
+    came = (segment >= 0) & (observed.arrived[segment] == 1)
+    never = (fates.fate == UNKNOWN) & (columns["sent_ns"] >= 0) & ~came
+    never &= np.isin(fates.overtaken_by, (NOT_OVERTAKEN, NOT_LOGGED))
     keys = columns["link"].astype(np.int64) << 32 | columns["connection"].astype(np.int64)
     for key in np.unique(keys[(fates.fate == DROPPED) | never]):
         for verdict, which in (("confirmed", fates.fate == DROPPED), ("undecided", never)):
@@ -56,6 +59,8 @@ def _finding(observed: Observations, sent: Any, group: Any, verdict: str) -> Fin
         because += ", and as many packets waited when they were sent as whenever the queue dropped one elsewhere"
     if verdict == "undecided" and fates.fate[group[-1]] == DROPPED:
         because += "; undecided, because they are matched by size or time alone"
+    elif verdict == "undecided" and (fates.overtaken_by[group] == NOT_LOGGED).any():
+        because += "; undecided, because its log lacks frames between them and what was sent after them"
     elif verdict == "undecided":
         because += "; undecided, because its log shows nothing that was sent after them"
     segments = own["segment"].to_numpy()

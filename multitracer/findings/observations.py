@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.correlation.queue_fates import Fates, queue_fates
+from multitracer.link.coverage import NOTHING, Coverage, coverage
 from multitracer.model.limits import Limits
 from multitracer.model.thresholds import Thresholds
 from multitracer.tcp.connection_rows import Groups
@@ -198,10 +199,41 @@ class Observations:
         bearer = self.bearer(link)
         return [(start, end) for number, start, end, _ in self.intervals("reset") if number in bearer]
 
+    def logged(self, link: int, since_ns: int, until_ns: int) -> bool:
+        """Whether every log that there is of a link has all frames between two times."""
+        logs = [self.coverage(link, by_sender=by_sender) for by_sender in (True, False)]
+        return all(bool(log.covers(since_ns, until_ns)) for log in logs if log is not NOTHING)
+
     @cached_property
     def fates(self) -> Fates | None:
         """What became of each packet of `segment_frames`; None without that table."""
-        return None if self.segment_frames is None else queue_fates(self.segment_frames, self._resets_at_latest)
+        if self.segment_frames is None:
+            return None
+        return queue_fates(self.segment_frames, self._resets_at_latest, self.covered_by_sender)
+
+    def covered_by_sender(self, link: int) -> Coverage:
+        """What the log of a link's sender covers by the captures' clocks; nothing where they are not related to it."""
+        return self._covered_at_least(link, by_sender=True)
+
+    def covered_by_receiver(self, link: int) -> Coverage:
+        """The same of its receiver's log."""
+        return self._covered_at_least(link, by_sender=False)
+
+    def _covered_at_least(self, link: int, *, by_sender: bool) -> Coverage:
+        errors = [error for (one, *_), error in self.log_error_ns.items() if one == link]
+        return self.coverage(link, by_sender=by_sender).apart(max(errors)) if errors else NOTHING
+
+    @cached_property
+    def _coverage(self) -> dict[tuple[int, bool], Coverage]:
+        return {}
+
+    def coverage(self, link: int, *, by_sender: bool) -> Coverage:
+        """What the log of a link's sender covers, or that of its receiver."""
+        key = link, by_sender
+        if key not in self._coverage:
+            known = self.frames is not None and self.links is not None
+            self._coverage[key] = coverage(self.frames, self.links, link, by_sender=by_sender) if known else NOTHING
+        return self._coverage[key]
 
     def _resets_at_latest(self, link: int) -> list[tuple[int, int]]:
         """The resets of a link, each to the latest time on the captures' clocks at which it may have ended."""

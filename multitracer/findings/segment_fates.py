@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.compute.arrays import with_columns
 from multitracer.correlation import queue_fates
 from multitracer.correlation.delivery import SPOILT
 from multitracer.findings.link_losses import deliveries
@@ -19,17 +18,8 @@ from multitracer.findings.link_reset import known_to_have_come, repeated_until
 from multitracer.findings.observations import Observations
 from multitracer.model.paths import Paths
 from multitracer.model.schema import FATES
-from multitracer.tcp.copy_fates import (
-    DELIVERED,
-    DROPPED,
-    FLUSHED,
-    LOST,
-    NO_DATA,
-    REPEATED,
-    UNKNOWN,
-    Gone,
-    copy_fates,
-)
+from multitracer.tcp.copies import DELIVERED, DROPPED, FLUSHED, LOST, NO_DATA, REPEATED, UNKNOWN
+from multitracer.tcp.copy_fates import Gone, copy_fates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,15 +27,14 @@ if TYPE_CHECKING:
 _NONE = -1
 
 
-def with_fates(observed: Observations, paths: Paths, sacks: pd.DataFrame) -> pd.DataFrame:
-    """The segments with their fates; `sacks` as the captures have them."""
+def segment_fates(observed: Observations, paths: Paths, sacks: pd.DataFrame) -> pd.Categorical:
+    """The fate of each row of segments, null where there is none; `sacks` as the captures have them."""
     import pandas as pd
 
-    codes = segment_fates(observed, paths, sacks)
-    return with_columns(observed.segments, fate=pd.Categorical.from_codes(codes, FATES, validate=False))
+    return pd.Categorical.from_codes(_codes(observed, paths, sacks), FATES, validate=False)
 
 
-def segment_fates(observed: Observations, paths: Paths, sacks: pd.DataFrame) -> Any:
+def _codes(observed: Observations, paths: Paths, sacks: pd.DataFrame) -> Any:
     """The code of each row's fate among FATES, int8; NO_DATA where there is none."""
     carried = _carried(observed)
     links = _Links(observed, carried) if carried is not None else None
@@ -105,16 +94,18 @@ class _Links:
         on_air = own & (carried["queue"] == queue_fates.ON_AIR).to_numpy()
         for link in np.unique(carried["link"].to_numpy()[on_air]).tolist():
             self._follow(int(link), np.flatnonzero(on_air & (carried["link"] == link).to_numpy()))
+        self._settle_between_links()
 
     @property
     def gone(self) -> Any:
-        """Rows of segments that certainly did not arrive, where no capture says whether they did."""
-        return self.segment[np.isin(self.fate, (DROPPED, FLUSHED, LOST)) & (self.arrived < 0)]
+        """Rows of segments that did not arrive, by the links' logs, and that no capture has as arrived."""
+        return self.segment[np.isin(self.fate, (DROPPED, FLUSHED, LOST)) & (self.arrived < 1)]
 
     def _follow(self, link: int, on_air: Any) -> None:
         """What became of the packets that one link had on the air.
 
-        A log of its far end alone does not show what is missing before them, and so not that they were delivered.
+        A log of its far end alone does not show what is missing before them, and so not that they were delivered. Nor
+        does a log that lacks frames from a packet's first on: among them may be the packet's, or a reset.
         """
         if not self._sender_logged(link):
             return
@@ -122,13 +113,33 @@ class _Links:
         if not (logged_ns >= 0).any():
             self._flushed_by_resets(link, on_air[self.arrived[on_air] == 0])
             return
-        self.fate[on_air[logged_ns >= 0]] = DELIVERED
-        self.fate[on_air[logged_ns == SPOILT]] = LOST
+        far, first = self.observed.covered_by_receiver(link), self._first[on_air]
+        self.fate[on_air[(logged_ns >= 0) & far.covers(first, logged_ns)]] = DELIVERED
+        self.fate[on_air[(logged_ns == SPOILT) & self._surely_spoilt(link, on_air)]] = LOST
         never = self._never_whole(link, on_air[logged_ns == _NONE])
-        if self._repeats_nothing(link):
-            self.fate[never] = LOST
-        else:
-            self.fate[never[self._given_up_later(link, never)]] = FLUSHED
+        self.fate[never[self._given_up_later(link, never)]] = FLUSHED
+
+    def _surely_spoilt(self, link: int, rows: Any) -> Any:
+        """Of packets that came spoilt by the far end's log, which surely did.
+
+        How a header is decompressed depends on all that came before; and among what the sender's log lacks later may be
+        packets with the same frame numbers.
+        """
+        far, own, last = (
+            self.observed.covered_by_receiver(link),
+            self.observed.coverage(link, by_sender=True),
+            self._last,
+        )
+        until_end = own.covers(self._first[rows], np.full(len(rows), own.end_ns))
+        return far.covers(np.full(len(rows), far.begin_ns), last[rows]) & until_end
+
+    @property
+    def _last(self) -> Any:
+        return self.carried["last_frame_ns"].to_numpy()
+
+    @property
+    def _first(self) -> Any:
+        return self.carried["first_frame_ns"].to_numpy()
 
     def _sender_logged(self, link: int) -> bool:
         frames = self.observed.frames
@@ -145,19 +156,22 @@ class _Links:
                 never.append(rows[mine & (self.carried["sent_ns"].to_numpy()[rows] < last)])
         return np.unique(np.concatenate(never))
 
-    def _repeats_nothing(self, link: int) -> bool:
-        """Whether a link loses what its frames lose: RLC in unacknowledged or in transparent mode."""
-        frames = self.observed.frames
-        return frames is not None and bool((frames["type"].isin(("UMD", "TMD")) & (frames["link"] == link)).any())
-
     def _given_up_later(self, link: int, rows: Any) -> Any:
-        """Whether the link was reset or released, or gave packets up, after it first had these on the air."""
-        observed, bearer = self.observed, self.observed.bearer(link)
-        ends = [end for _, end in self._resets(link)]
+        """Whether the link was reset or released, or gave packets up, after it first had these on the air.
+
+        By a log of its far end that has all until then; of packets that it gave up without a reset, all until its end.
+        """
+        observed, bearer, far = self.observed, self.observed.bearer(link), self.observed.covered_by_receiver(link)
+        told = np.empty(0, dtype=np.int64)
         if observed.frames is not None:
-            told = (observed.frames["type"] == "MRW") & observed.frames["link"].isin(bearer)
-            ends += observed.frames["time_ns"].to_numpy()[told.to_numpy()].tolist()
-        return self.carried["first_frame_ns"].to_numpy()[rows] <= max(ends, default=_NONE)
+            moves = (observed.frames["type"] == "MRW") & observed.frames["link"].isin(bearer)
+            told = observed.frames["time_ns"].to_numpy()[moves.to_numpy()]
+        first = self._first[rows]
+        ends = np.array(sorted(end for _, end in self._resets(link)), dtype=np.int64)
+        following = np.append(ends, _NONE)[np.searchsorted(ends, first)]
+        moved = (following < 0) & (first <= told.max(initial=_NONE))
+        until = np.where(following >= 0, following, far.end_ns)
+        return ((following >= 0) | moved) & far.covers(first, until)
 
     def _resets(self, link: int) -> list[tuple[int, int]]:
         """Resets and releases of a link, each until its request was last repeated."""
@@ -171,24 +185,41 @@ class _Links:
 
         What the link's sender knew to have come was lost behind it.
         """
-        first = self.carried["first_frame_ns"].to_numpy()
+        first, own = self._first, self.observed.coverage(link, by_sender=True)
         for start, end in self._resets(link):
             mine = rows[first[rows] <= end]
+            mine = mine[own.covers(first[mine], np.full(len(mine), end))]
             known = known_to_have_come(self.observed, link, self.segment[mine], start)
             self.fate[mine[known == 1]] = LOST
             self.fate[mine[known == 0]] = FLUSHED
             rows = rows[first[rows] > end]
 
+    def _all_frames_logged(self) -> Any:
+        """Whether a log has all from each packet's first frame to its last: behind a hole new ones seem repeats."""
+        first, last, known = self._first, self._last, np.zeros(len(self.fate), np.bool_)
+        for link in np.unique(self.carried["link"].to_numpy()).tolist():
+            mine = np.flatnonzero((self.carried["link"] == link).to_numpy())
+            log = self.observed.coverage(link, by_sender=self._sender_logged(link))
+            known[mine] = self.monitored[mine] | log.covers(first[mine], last[mine])
+        return known
+
+    def _settle_between_links(self) -> None:
+        """Of several links that carried one segment, where no capture tells: one's loss is not the other's delivery."""
+        unseen = self.arrived < 0
+        delivered = np.isin(self.segment, self.segment[self.fate == DELIVERED])
+        lost = np.isin(self.fate, (DROPPED, FLUSHED, LOST))
+        self.fate[unseen & delivered & lost] = UNKNOWN
+
     def enter(self, fates: Any) -> None:
         """Enter what the links did into the fates that captures and TCP alone show."""
         before, repeats = fates[self.segment], self.carried["frame_retransmissions"].to_numpy()
         after = before.copy()
-        open_ = np.isin(before, (LOST, UNKNOWN)) & (self.arrived < 1)
+        open_ = (before == LOST) & (self.arrived < 1)
         told = open_ & np.isin(self.fate, (DROPPED, FLUSHED, LOST))
         after[told] = self.fate[told]
         damaged = (self.arrived == 0) & (self.observed.arrival[self.segment] >= 0)
         after[(before == LOST) & (self.fate == UNKNOWN) & ~self.monitored & ~damaged] = UNKNOWN
-        after[(before == DELIVERED) & (repeats > 0)] = REPEATED
+        after[(before == DELIVERED) & (repeats > 0) & self._all_frames_logged()] = REPEATED
         # Of several links that carried one segment, that counts which did something to it.
         order = np.argsort(_WEIGHT[after], kind="stable")
         fates[self.segment[order]] = after[order]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from multitracer.link.acknowledgements import lowest_of_each
 from multitracer.link.frames import ASKING_TYPES, DATA_TYPES, modulus_of
 from multitracer.wire import rlp
 
@@ -76,7 +76,7 @@ def _told_early(own: pd.DataFrame, back: pd.DataFrame, modulus: int, after: tupl
     """
     time, open_, least = after
     tops = least + open_
-    number, heard = _lowest_open(back, modulus), back["time_ns"].to_numpy()
+    number, heard = lowest_of_each(back, modulus), back["time_ns"].to_numpy()
     at = np.searchsorted(time, heard, side="right") - 1
     early = tops[at] + (number - tops[at]) % modulus
     news = (np.diff(number, prepend=-1) != 0) & ((number - least[at]) % modulus != 0) & (early <= tops.max(initial=-1))
@@ -123,22 +123,6 @@ def _largest_kept(time: Ints, open_: Ints, sent: Ints) -> int:
     return int(open_[lasted].max(initial=0))
 
 
-def lowest_open(nr: int, missing: Sequence[int], modulus: int) -> int:
-    """The lowest number that a report does not acknowledge.
-
-    What it calls missing may also lie above the number up to which it acknowledges: with 25.322's ACK super-field
-    that may be the first missing one (9.2.2.11.1). No window is larger than half the numbers.
-    """
-    below = [behind for behind in ((nr - number) % modulus for number in missing) if behind <= modulus // 2]
-    return (nr - max(below, default=0)) % modulus
-
-
-def _lowest_open(back: pd.DataFrame, modulus: int) -> Ints:
-    """Of each report the lowest number that it does not acknowledge."""
-    told = zip(back["nacks"], back["nr"].tolist(), strict=True)
-    return np.array([lowest_open(nr, [nack[0] for nack in nacks or ()], modulus) for nacks, nr in told], dtype=np.int64)
-
-
 def _heeded(sent: pd.DataFrame, back: pd.DataFrame) -> npt.NDArray[np.bool_]:
     """Which frames' N(R) an RLP entity heeds: from a poll to the answer with F = 1 that of the answer alone.
 
@@ -169,7 +153,7 @@ def _latest_epoch(frames: pd.DataFrame, times: Ints) -> Ints:
 
 def _outstanding(own: pd.DataFrame, back: pd.DataFrame, modulus: int) -> tuple[Ints, Ints, Ints]:
     """(Times, number of unacknowledged frames, the lowest) after each frame sent and each acknowledgement received."""
-    lowest = _lowest_open(back, modulus)
+    lowest = lowest_of_each(back, modulus)
     time = np.concatenate([own["time_ns"].to_numpy(), back["time_ns"].to_numpy()])
     is_ack = np.concatenate([np.zeros(len(own), dtype=np.bool_), np.ones(len(back), dtype=np.bool_)])
     value = np.concatenate([own["sn_unwrapped"].to_numpy(), lowest])

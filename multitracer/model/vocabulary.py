@@ -44,7 +44,7 @@ CAUSES = {
 """The causes of the accounting, in its order."""
 
 FATES = {
-    "delivered": "the receiver took it, and no log shows that a link repeated a frame of it",
+    "delivered": "the receiver took it, and no log has a repeat of its frames; a log that lacks some may lack that",
     "dropped": "the link's log never has it on the air, though what was sent later: a queue in the host dropped it",
     "flushed": "a reset, a release or a discard (RLC's MRW) took it from the link, or from the queue before",
     "repeated": "the receiver took it, after the link had repeated at least one of the frames with its octets",

@@ -1,8 +1,8 @@
 """Whether each copy of data arrived, as far as captures, and what TCP says of retransmissions, prove it.
 
 A copy that the receiver's capture holds arrived, one that it lacks did not. Without that capture, data that was sent
-once and acknowledged has arrived. Of copies of the same octets a needed resend proves that no earlier copy of all its
-octets arrived, a needless one that an earlier copy did; what is left of them after that is known, or it is not.
+once and acknowledged has arrived. Of octets that were sent several times, each copy tells something of the others.
+Octets that were acknowledged came: where a link's log says of all their copies that they did not, it is not believed.
 """
 
 from __future__ import annotations
@@ -16,17 +16,22 @@ from multitracer.compute.arrays import rows_with
 from multitracer.compute.kernels import kernel
 from multitracer.compute.threads import concurrently, shares
 from multitracer.model.paths import NOWHERE, Paths
-from multitracer.model.schema import ACK, FATES, MARKS, RST
+from multitracer.model.schema import ACK, MARKS, RST
+from multitracer.tcp.copies import (
+    DELIVERED,
+    LOST,
+    NO_DATA,
+    NO_VERDICT,
+    UNKNOWN,
+    Copies,
+    judged,
+)
+from multitracer.tcp.octet_ranges import Ranges, merged, within
 from multitracer.tcp.scoreboard import first_above
 
 if TYPE_CHECKING:
     import pandas as pd
 
-DELIVERED, DROPPED, FLUSHED, REPEATED, LOST, NEEDLESS, UNKNOWN = range(len(FATES))
-NO_DATA = -1
-"""Instead of a fate: no data, or it counts with another packet."""
-NO_VERDICT, YES, NO, UNDECIDED = -1, 0, 1, 2
-"""Whether a copy was a needless resend; no verdict of what was not recognised as a resend."""
 _LEFT_OUT = MARKS["captured_twice"] | MARKS["stale"]
 _LEAST, _MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 _AGAIN = MARKS["retransmission"] | MARKS["window_probe"]
@@ -62,30 +67,6 @@ class Ends(NamedTuple):
     """Whether a link's log has packets of it."""
 
 
-class Ranges(NamedTuple):
-    """Ranges of sequence numbers of each end that do not touch, ascending: those of end e from begins[e] on."""
-
-    begins: Any
-    low: Any
-    high: Any
-
-
-class Copies(NamedTuple):
-    """Data of which some was sent more than once, by end, sequence number and time; an element each."""
-
-    end: Any
-    start: Any
-    stop: Any
-    row: Any
-    verdict: Any
-    arrived: Any
-    """1 yes, 0 no, -1 unknown, by the receiver's capture."""
-    gone: Any
-    """Whether it is known not to have arrived."""
-    answered: Any
-    """Whether all of it was acknowledged, by a capture that has all that was sent."""
-
-
 class Gone(NamedTuple):
     """Rows of segments that a link's log proves not to have arrived, and whether it has any packet of each end."""
 
@@ -117,11 +98,11 @@ def copy_fates(
     touched = np.concatenate([overlapping[part][:count] for part, count in zip(parts, counts, strict=True)])
     if len(sacked.low):
         _note_sacked(columns, ends, sacked, touched, fates)
+    # What a link gave up of data sent once that nothing acknowledged.
+    fates[gone.rows[fates[gone.rows] == UNKNOWN]] = LOST
     if len(touched):
         copies = _copies(columns, ends, sacked, resent, touched, gone.rows)
-        found = np.empty(len(touched), dtype=np.int8)
-        judge_copies(copies, int((copies.stop - copies.start).max()), found)
-        fates[copies.row] = found
+        fates[copies.row] = judged(copies)
     return fates
 
 
@@ -161,7 +142,7 @@ def _sacked(segments: pd.DataFrame, sacks: pd.DataFrame, ends: Ends) -> Ranges:
     end = 2 * segments["connection"].to_numpy()[row].astype(np.int64) + 1 - segments["sender"].to_numpy()[row]
     known = (end >= 0) & ~sacks["dsack"].to_numpy().astype(np.bool_)
     known[known] = sacks["right"].to_numpy()[known] > ends.acked[end[known]]
-    return _merged(end[known], sacks["left"].to_numpy()[known], sacks["right"].to_numpy()[known], len(ends.seen))
+    return merged(end[known], sacks["left"].to_numpy()[known], sacks["right"].to_numpy()[known], len(ends.seen))
 
 
 def _resent_ranges(columns: Columns, ends: Ends) -> Ranges:
@@ -172,34 +153,11 @@ def _resent_ranges(columns: Columns, ends: Ends) -> Ranges:
     end = _end_of(columns, rows)
     mine = columns.point[rows] == ends.seen[end]
     rows, end = rows[mine], end[mine]
-    return _merged(end, columns.seq[rows], columns.seq[rows] + columns.payload_bytes[rows], len(ends.seen))
+    return merged(end, columns.seq[rows], columns.seq[rows] + columns.payload_bytes[rows], len(ends.seen))
 
 
 def _end_of(columns: Columns, rows: Any) -> Any:
     return 2 * columns.connection[rows].astype(np.int64) + columns.sender[rows]
-
-
-def _merged(end: Any, low: Any, high: Any, ends: int) -> Ranges:
-    """Ranges of ends, in any order, joined where they touch."""
-    order = np.lexsort((low, end))
-    lows, highs = np.empty(len(order), dtype=np.int64), np.empty(len(order), dtype=np.int64)
-    begins = np.zeros(ends + 1, dtype=np.int64)
-    count = merge_ranges(end[order], low[order], high[order], begins, lows, highs)
-    return Ranges(np.cumsum(begins), lows[:count], highs[:count])
-
-
-@kernel
-def merge_ranges(end: Any, low: Any, high: Any, counts: Any, lows: Any, highs: Any) -> int:
-    """Join the sorted ranges of each end; the number of those of end e is counts[e + 1]. Returns how many there are."""
-    found = 0
-    for at in range(len(low)):
-        if at > 0 and end[at] == end[at - 1] and low[at] <= highs[found - 1]:
-            highs[found - 1] = max(highs[found - 1], high[at])
-            continue
-        lows[found], highs[found] = low[at], high[at]
-        counts[end[at] + 1] += 1
-        found += 1
-    return found
 
 
 @kernel
@@ -258,39 +216,27 @@ def _note_sacked(columns: Columns, ends: Ends, sacked: Ranges, touched: Any, fat
     mine = (columns.point[rows] == ends.seen[end]) & ends.complete[end]
     rows, end = rows[mine], end[mine]
     start = columns.seq[rows]
-    inside = _within(end, start, start + columns.payload_bytes[rows], sacked)
+    inside = within(end, start, start + columns.payload_bytes[rows], sacked)
     fates[np.setdiff1d(rows[inside], touched)] = DELIVERED
-
-
-def _within(end: Any, start: Any, stop: Any, ranges: Ranges) -> Any:
-    """Which of start..stop-1 lie within one of the ranges of their end."""
-    inside = np.zeros(len(end), dtype=np.bool_)
-    find_within(end, start, stop, ranges, inside)
-    return inside
-
-
-@kernel
-def find_within(end: Any, start: Any, stop: Any, ranges: Ranges, inside: Any) -> None:
-    """Write down which of start..stop-1 lie within one of the ranges of their end."""
-    for at in range(len(end)):
-        begin, count = ranges.begins[end[at]], ranges.begins[end[at] + 1] - ranges.begins[end[at]]
-        if count > 0:
-            near = first_above(ranges.high[begin : begin + count], count, start[at], 0)
-            inside[at] = (
-                near < count and ranges.low[begin + near] <= start[at] and ranges.high[begin + near] >= stop[at]
-            )
 
 
 def _copies(columns: Columns, ends: Ends, sacked: Ranges, resent: pd.DataFrame, rows: Any, gone: Any) -> Copies:
     end, start = _end_of(columns, rows), columns.seq[rows].astype(np.int64)
-    order = np.lexsort((rows, start, end))
-    rows, end, start = rows[order], end[order], start[order]
     stop = start + columns.payload_bytes[rows]
+    order = np.lexsort((rows, stop, start, end))
+    rows, end, start, stop = rows[order], end[order], start[order], stop[order]
     arrived = np.where(ends.far[end] != NOWHERE, columns.arrived[rows], -1)
     arrived[(arrived == 0) & ~ends.whole[end]] = -1
-    answered = ends.complete[end] & ((stop <= ends.acked[end]) | _within(end, start, stop, sacked))
-    is_gone = (arrived == 0) | ((arrived < 0) & np.isin(rows, gone))
-    return Copies(end, start, stop, rows, _verdicts(resent, rows), arrived.astype(np.int8), is_gone, answered)
+    acknowledged = (stop <= ends.acked[end]) | within(end, start, stop, sacked)
+    given_up = (arrived < 0) & np.isin(rows, gone)
+    alive = merged(end[~given_up], start[~given_up], stop[~given_up], len(ends.seen))
+    told = np.where(acknowledged, stop, np.minimum(stop, ends.acked[end]))
+    doubtful = given_up & (told > start) & ~within(end, start, told, alive)
+    is_gone = (arrived == 0) | (given_up & ~doubtful)
+    return Copies(
+        end, start, stop, rows, _verdicts(resent, rows), arrived.astype(np.int8), is_gone, doubtful,
+        acknowledged & ends.complete[end],
+    )  # fmt: skip
 
 
 def _verdicts(resent: pd.DataFrame, rows: Any) -> Any:
@@ -303,49 +249,3 @@ def _verdicts(resent: pd.DataFrame, rows: Any) -> Any:
     verdicts = np.full(len(rows), NO_VERDICT, dtype=np.int8)
     verdicts[known] = resent["spurious"].array.codes[order[place[known]]]
     return verdicts
-
-
-@kernel
-def judge_copies(copies: Copies, longest: int, fates: Any) -> None:
-    """The fate of each copy, from those with any of the same octets; none is longer than `longest`."""
-    for at in range(len(fates)):
-        lost, open_, preceded, alive = False, False, False, False
-        low = at
-        while low > 0 and copies.end[low - 1] == copies.end[at] and copies.start[low - 1] > copies.start[at] - longest:
-            low -= 1
-        for other in range(low, len(fates)):
-            if copies.end[other] != copies.end[at] or copies.start[other] >= copies.stop[at]:
-                break
-            if other == at or copies.stop[other] <= copies.start[at]:
-                continue
-            if copies.row[other] < copies.row[at]:
-                preceded = True
-                alive = alive or not copies.gone[other]
-                continue
-            inside = copies.start[other] >= copies.start[at] and copies.stop[other] <= copies.stop[at]
-            lost = lost or (copies.verdict[other] == NO and inside)
-            open_ = open_ or (not copies.gone[other] and copies.verdict[other] != YES)
-        fates[at] = copy_fate(copies, at, lost, open_, preceded, alive)
-
-
-@kernel
-def copy_fate(copies: Copies, at: int, lost: bool, open_: bool, preceded: bool, alive: bool) -> int:
-    """The fate of a copy.
-
-    `lost`: a later resend of no octets but its own was needed; `open_`: a later one may have brought them; `preceded`:
-    there is an earlier copy; `alive`: one that may have arrived.
-    """
-    verdict: Any = np.int64(copies.verdict[at])
-    if verdict == NO_VERDICT and preceded:
-        verdict = UNDECIDED
-    if copies.gone[at]:
-        return LOST
-    if lost:
-        return UNKNOWN if verdict == YES else LOST
-    if verdict == YES:
-        return UNKNOWN if preceded and not alive else NEEDLESS
-    if copies.arrived[at] == 1:
-        return DELIVERED if verdict != UNDECIDED or not alive else UNKNOWN
-    if (verdict == NO or not alive) and not open_ and copies.answered[at]:
-        return DELIVERED
-    return UNKNOWN

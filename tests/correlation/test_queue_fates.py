@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from multitracer.correlation.queue_fates import (
+    CARRIED_ELSEWHERE,
     DROPPED,
     FLUSHED,
     LIKELY_FLUSHED,
@@ -16,14 +18,22 @@ from multitracer.correlation.queue_fates import (
     UNKNOWN,
     queue_fates,
 )
+from multitracer.link.coverage import Coverage
+
+FOREVER = np.iinfo(np.int64).max
+WHOLE = Coverage(-FOREVER, FOREVER, np.empty(0, np.int64), np.empty(0, np.int64))
+"""Of a log that has every frame."""
+PLAIN = {"link": 0, "packet_bytes": 500, "segment": -1}
 
 
-def fates(packets: list[tuple[int, int]], resets: list[tuple[int, int]]) -> list[int]:
-    """The fates of packets (sent, first frame; -1 never) of one link."""
-    sent, first = (np.array(column, dtype=np.int64) for column in zip(*packets, strict=True))
+def fates(
+    packets: list[tuple[int, int]], resets: list[tuple[int, int]], logged: Coverage = WHOLE
+) -> list[int]:  # fmt: skip
+    """The fates of packets (sent, first frame; -1 never) of one link, which carried another when the log began."""
+    sent, first = (np.array(column, dtype=np.int64) for column in zip((0, 0), *packets, strict=True))
     carried = np.where(first >= 0, 9, 0)
-    columns = {"link": 0, "sent_ns": sent, "first_frame_ns": first, "carried_bytes": carried, "packet_bytes": 500}
-    return queue_fates(pd.DataFrame(columns), lambda _: resets).fate.tolist()
+    columns = {"sent_ns": sent, "first_frame_ns": first, "carried_bytes": carried}
+    return queue_fates(pd.DataFrame({**columns, **PLAIN}), lambda _: resets, lambda _: logged).fate.tolist()[1:]
 
 
 def test_a_packet_that_a_later_one_overtook_was_dropped() -> None:
@@ -31,10 +41,42 @@ def test_a_packet_that_a_later_one_overtook_was_dropped() -> None:
     assert fates([(0, 10), (1, -1), (2, 20)], []) == [ON_AIR, DROPPED, ON_AIR]
 
 
+@pytest.mark.parametrize(
+    ("start", "stop", "fate"), [(2, 4, UNKNOWN), (19, 21, UNKNOWN), (20, 30, DROPPED), (-5, 1, DROPPED)]
+)
+def test_a_packet_was_dropped_only_where_the_log_has_all_frames(start: int, stop: int, fate: int) -> None:
+    """From when it was sent until the frame that overtook it: among those missing may be its own."""
+    log = Coverage(-FOREVER, FOREVER, np.array([start]), np.array([stop]))
+    assert fates([(0, 10), (1, -1), (2, 20)], [], log)[1] == fate
+
+
+def test_a_packet_that_was_sent_before_the_log_began_may_have_been_carried() -> None:
+    """Nothing is known of what was on the air then."""
+    log = WHOLE._replace(begin_ns=5)
+    assert fates([(0, 10), (1, -1), (2, 20), (6, -1), (7, 30)], [], log)[1:4] == [UNKNOWN, ON_AIR, DROPPED]
+
+
+def test_how_many_wait_is_not_known_after_a_hole() -> None:
+    """Until the link carries what was sent after it: then all that was sent before has left the queue."""
+    packets = [(0, 10), (1, 15), (20, 30), (21, -1), (60, 70)]
+    for start, stop, fate in ((17, 19, UNKNOWN), (12, 13, UNKNOWN), (5, 6, UNKNOWN), (80, 90, FLUSHED)):
+        log = Coverage(-FOREVER, FOREVER, np.array([start]), np.array([stop]))
+        assert fates(packets, [(40, 50)], log)[3] == fate
+
+
+def test_what_one_of_two_links_carried_the_other_did_not_drop() -> None:
+    """Where they are side by side it never went there."""
+    columns = {"link": [0, 0, 0, 1], "sent_ns": [0, 1, 2, 1], "first_frame_ns": [10, -1, 20, 12]}
+    table = pd.DataFrame({**columns, "carried_bytes": [9, 0, 9, 9], "packet_bytes": 500, "segment": [0, 1, 2, 1]})
+    found = queue_fates(table, lambda _: [], lambda _: WHOLE)
+    assert found.fate.tolist() == [ON_AIR, UNKNOWN, ON_AIR, ON_AIR]
+    assert found.overtaken_by[1] == CARRIED_ELSEWHERE
+
+
 def test_without_anything_later_nothing_is_known() -> None:
     """The log may end before the packet's turn."""
     columns = {"link": [0, 0], "sent_ns": [0, 1], "first_frame_ns": [10, -1], "carried_bytes": [9, 0]}
-    found = queue_fates(pd.DataFrame({**columns, "packet_bytes": 500}), lambda _: [])
+    found = queue_fates(pd.DataFrame({**columns, "packet_bytes": 500, "segment": -1}), lambda _: [], lambda _: WHOLE)
     assert found.fate.tolist() == [ON_AIR, UNKNOWN]
     assert found.overtaken_by[1] == NOT_OVERTAKEN
 
@@ -63,9 +105,10 @@ def test_a_queue_that_may_be_limited_in_octets_proves_nothing_by_its_packets() -
     sizes = np.array([40] * 5 + [1500, 1500, 40])
     table = pd.DataFrame(
         {"link": 0, "sent_ns": sent, "first_frame_ns": first, "carried_bytes": np.where(first >= 0, 9, 0),
-         "packet_bytes": sizes}
+         "packet_bytes": sizes, "segment": -1}
     )  # fmt: skip
-    assert queue_fates(table, lambda _: [(50, 60)]).fate.tolist()[5:7] == [LIKELY_FLUSHED, LIKELY_FLUSHED]
+    found = queue_fates(table, lambda _: [(50, 60)], lambda _: WHOLE).fate.tolist()
+    assert found[5:7] == [LIKELY_FLUSHED, LIKELY_FLUSHED]
 
 
 @given(

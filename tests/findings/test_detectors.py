@@ -10,6 +10,7 @@ import pytest
 from scenes import (
     LEAST_RTT_MS,
     SERVER,
+    Scene,
     Seen,
     accounting,
     at,
@@ -316,6 +317,17 @@ def test_a_resend_of_data_lost_in_delivery_out_of_order_is_not_the_links_fault_f
     """A fast retransmission while the link repairs is likely competition, never confirmed."""
     found = find(held(delivered=1300, trigger="fast")).table
     assert list(found.loc[found["kind"] == "competing-recovery", "verdict"]) == ["likely"]
+
+
+@pytest.mark.parametrize("kind", ["local-drop", "link-recovery-hole", "link-outage", "idle-link"])
+def test_what_is_not_in_a_log_that_lacks_frames_is_undecided(kind: str) -> None:
+    """What it lacks may be what did not seem to be there; a hole at another time does not matter."""
+    speaks = SPEAKS[kind][0]
+    assert isinstance(speaks, Scene)
+    found = find(replace(speaks, holes=((15, 90),))).table
+    assert found.loc[found["kind"] == kind, "verdict"].tolist() == ["undecided"]
+    assert "lacks frames" in found.loc[found["kind"] == kind, "because"].iat[0]
+    assert kind in confirmed(replace(speaks, holes=((2000, 2100),)))
 
 
 def test_a_drop_without_a_later_packet_is_undecided() -> None:

@@ -12,7 +12,7 @@ import pytest
 from scenes import MS, Seen, at, frames, intervals, links, scene, segment_frames
 
 from multitracer.findings.observations import Direction
-from multitracer.findings.segment_fates import with_fates
+from multitracer.findings.segment_fates import segment_fates
 from multitracer.model.paths import NOWHERE, Paths
 from multitracer.model.schema import ACK
 
@@ -53,8 +53,8 @@ def fates(
                        directions=[Direction(0, end, 0, NOWHERE, 100 * MS) for end in (0, 1)])  # fmt: skip
         paths = replace(paths, arrival=np.full(len(kept), -1, dtype=np.int32), arrived=made.arrived)
     given: dict[str, Any] = {"segment_frames": table, "frames": LOG, "link_intervals": RESET}
-    found = with_fates(replace(made, **{**given, **parts}), paths, NO_SACKS)
-    return found["fate"].astype(object).where(found["fate"].notna(), "").to_numpy()[rows].tolist()
+    found = pd.Series(segment_fates(replace(made, **{**given, **parts}), paths, NO_SACKS))
+    return found.astype(object).where(found.notna(), "").to_numpy()[rows].tolist()
 
 
 def carried(first: float | None, *, repeats: int = 0, **more: Any) -> dict[str, Any]:
@@ -83,12 +83,11 @@ def test_what_was_overtaken_before_the_link_was_dropped() -> None:
 
 def test_what_a_reset_took_from_the_queue_was_flushed_if_that_is_sure() -> None:
     """The queue had taken as many packets before; of one more nothing shows that it was not dropped."""
-    seen = [Seen(0, 30), Seen(1, 35), Seen(60), Seen(62), Seen(130, 180)]
-    rows = [carried(2), carried(10), carried(None), carried(None), carried(140)]
-    assert fates(seen, rows) == ["delivered", "delivered", "flushed", "flushed", "delivered"]
-    assert fates([*seen[:2], *(Seen(63 + n) for n in range(3)), seen[-1]], [*rows[:2], *[carried(None)] * 3, rows[-1]])[
-        2:5
-    ] == ["flushed", "flushed", "unknown"]
+    came, took = [Seen(0, 30), Seen(1, 35), Seen(2, 37)], [carried(0), carried(10), carried(12)]
+    later, rows = Seen(130, 180), [carried(None), carried(None), carried(140)]
+    assert fates([*came, Seen(60), Seen(62), later], [*took, *rows])[3:] == ["flushed", "flushed", "delivered"]
+    more = [*came, *(Seen(63 + n) for n in range(3)), later]
+    assert fates(more, [*took, carried(None), *rows])[3:6] == ["flushed", "flushed", "unknown"]
 
 
 @pytest.mark.parametrize(("by_log", "fate"), [(-1, "flushed"), (80, "lost"), (-2, "lost")])
@@ -113,13 +112,6 @@ def test_without_a_reset_nothing_was_given_up() -> None:
     assert fates(seen, rows, by_log=[45, -1, 65], link_intervals=still)[1] == "unknown"
     told = frames((1, True, "AMD", 0), (60, True, "MRW", 0))
     assert fates(seen, rows, by_log=[45, -1, 65], link_intervals=still, frames=told)[1] == "flushed"
-
-
-def test_a_link_that_repeats_nothing_loses_what_its_frames_lose() -> None:
-    """RLC in unacknowledged mode."""
-    seen, rows = [Seen(0, 50), Seen(10), Seen(20, 70)], [carried(1), carried(11), carried(21)]
-    unacknowledged = frames((1, True, "UMD", 0))
-    assert fates(seen, rows, by_log=[45, -1, 65], link_intervals=intervals(), frames=unacknowledged)[1] == "lost"
 
 
 @pytest.mark.parametrize(("acknowledges", "fate"), [(0, "flushed"), (1, "flushed"), (3, "lost")])
@@ -148,15 +140,57 @@ def test_at_the_sender_alone_both_logs_tell_what_a_link_gave_up() -> None:
     assert fates(seen, rows, far=False, by_log=[45, -1, 170]) == ["delivered", "flushed", "unknown"]
 
 
+@pytest.mark.parametrize(("hole", "fate"), [((20, 60), "unknown"), ((125, 128), "flushed"), ((-60, -40), "flushed")])
+def test_where_a_packet_went_is_said_only_of_logs_without_a_hole(hole: tuple[float, float], fate: str) -> None:
+    """From its first frame to the reset: its frames, or an earlier reset, may be what the log lacks."""
+    seen, rows = [Seen(0, 50), Seen(10), Seen(130, 180)], [carried(1), carried(11), carried(131)]
+    assert fates(seen, rows, by_log=[45, -1, 170], holes=(hole,)) == ["delivered", fate, "delivered"]
+
+
+def test_what_a_link_delivered_by_its_log_was_lost_behind_it_only_if_the_log_has_no_hole() -> None:
+    """Among what it lacks may be the reset that discarded it."""
+    seen, rows = [Seen(0, 50), Seen(10), Seen(130, 180)], [carried(1), carried(11), carried(131)]
+    assert fates(seen, rows, by_log=[45, 80, 170], holes=((30, 60),))[1] == "unknown"
+
+
+def test_a_drop_is_said_only_where_the_log_has_all_frames() -> None:
+    """Between when it was sent and the frame that overtook it."""
+    seen, rows = [Seen(0, 50), Seen(1), Seen(2, 60)], [carried(1), carried(None), carried(11)]
+    assert fates(seen, rows, holes=((5, 9),)) == ["delivered", "unknown", "delivered"]
+
+
+def test_repeats_count_only_where_a_log_has_all_frames() -> None:
+    """Behind a hole numbers that come round look like repeats."""
+    seen, rows = [Seen(0, 50), Seen(10, 90)], [carried(1), carried(11, repeats=2, last=60)]
+    assert fates(seen, rows) == ["delivered", "repeated"]
+    assert fates(seen, rows, holes=((30, 40),)) == ["delivered", "delivered"]
+
+
+def test_of_two_links_one_lost_what_the_other_delivered_or_it_is_unknown() -> None:
+    """Side by side, one copy came; the capture of the receiver would tell."""
+    seen = [Seen(0), Seen(10), Seen(130)]
+    rows = [carried(1), carried(11), carried(131)]
+    whole = [at(45), -1, at(170)]
+    table = segment_frames(*({"segment": n, "seq": 1 + 1000 * n, "sent": one.sent} | row
+                             for n, (one, row) in enumerate(zip(seen, rows, strict=True))))  # fmt: skip
+    first = table.assign(logged_ns=whole, delivered_ns=whole)
+    other = table.iloc[1:2].assign(link=2, logged_ns=at(60), delivered_ns=at(60))
+    both = pd.concat([first, other], ignore_index=True)
+    log = pd.concat([LOG, LOG.assign(link=2)], ignore_index=True)
+    # The reset takes the second segment from the first link.
+    assert fates(seen, rows, far=False, by_log=[45, -1, 170], frames=log)[1] == "flushed"
+    assert fates(seen, rows, far=False, by_log=[45, -1, 170], frames=log, segment_frames=both)[1] == "unknown"
+
+
 def test_what_left_and_what_came_share_their_fate() -> None:
     """The receiver's row says what the sender's does."""
     made = scene([Seen(0, 50, size=1000), Seen(10, 60, seq=1001, size=1000, checksum_ok=0)])
-    found = with_fates(made, replace(BOTH, arrival=made.arrival, arrived=made.arrived), NO_SACKS)
-    assert found["fate"].tolist() == ["delivered", "lost", "delivered", "lost"]
+    found = segment_fates(made, replace(BOTH, arrival=made.arrival, arrived=made.arrived), NO_SACKS)
+    assert list(found) == ["delivered", "lost", "delivered", "lost"]
 
 
 def test_without_any_log_what_did_not_arrive_was_lost() -> None:
     """Wherever that was."""
     made = scene([Seen(0, 50, size=1000), Seen(10, size=1000, seq=1001)])
-    found = with_fates(made, replace(BOTH, arrival=made.arrival, arrived=made.arrived), NO_SACKS)
-    assert found["fate"].tolist()[:2] == ["delivered", "lost"]
+    found = segment_fates(made, replace(BOTH, arrival=made.arrival, arrived=made.arrived), NO_SACKS)
+    assert list(found)[:2] == ["delivered", "lost"]

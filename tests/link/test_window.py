@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 from multitracer.link import window
-from multitracer.link.window import acknowledged, lowest_open
+from multitracer.link.acknowledgements import lowest_open
+from multitracer.link.window import acknowledged
 
 
 def test_what_is_missing_below_the_acknowledgement_is_open() -> None:

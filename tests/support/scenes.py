@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from two_ends import segments as segments_table
 
 from multitracer.findings import Observations
 from multitracer.findings.observations import Direction
+from multitracer.link.coverage import Coverage
 from multitracer.model.limits import LIMITS, Limits, RateChanges, Stretches
 from multitracer.model.schema import ACK, MARKS, build
 
@@ -40,7 +42,19 @@ class Seen(NamedTuple):
     checksum_ok: int = 1
 
 
-def scene(seen: Sequence[Seen] = (), **parts: Any) -> Observations:
+@dataclass(frozen=True)
+class Scene(Observations):
+    """A scene of which only what matters is in the tables: the links' logs count as whole, but for `holes` in ms."""
+
+    holes: tuple[tuple[float, float], ...] = ()
+
+    def coverage(self, link: int, *, by_sender: bool) -> Coverage:  # noqa: ARG002 - all logs are alike
+        """All of the time but the holes."""
+        start, stop = (np.array([at(hole[side]) for hole in self.holes], dtype=np.int64) for side in (0, 1))
+        return Coverage(at(-3_600_000), at(3_600_000), start, stop)
+
+
+def scene(seen: Sequence[Seen] = (), **parts: Any) -> Scene:
     """A scene of one connection between client (point 0) and server (point 1).
 
     Each Seen makes a row at its sender's point and, if it arrived, one at the other.
@@ -83,7 +97,7 @@ def scene(seen: Sequence[Seen] = (), **parts: Any) -> Observations:
         "log_error_ns": {(link, by_sender, 0): MS for link in range(4) for by_sender in (True, False)},
         "links": links(),
     }
-    return Observations(**{**given, **parts})
+    return Scene(**{**given, **parts})
 
 
 def limits(*stretches: tuple[str, float, float], by_arrivals: bool = True) -> Limits:

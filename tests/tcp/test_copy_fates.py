@@ -14,7 +14,8 @@ from two_ends import START, segments
 
 from multitracer.model.paths import NOWHERE, Paths
 from multitracer.model.schema import FATES, MARKS, build
-from multitracer.tcp.copy_fates import NO_DATA, Gone, copy_fates
+from multitracer.tcp.copies import NO_DATA
+from multitracer.tcp.copy_fates import Gone, copy_fates
 
 
 class One(NamedTuple):
@@ -142,6 +143,24 @@ def test_what_a_needless_resend_repeats_cannot_all_be_gone() -> None:
     """The link and TCP contradict one another: then neither is believed."""
     assert fates([One(1), One(1, verdict="yes"), answer(101)], gone=[0])[1] == "unknown"
     assert fates([One(1), One(1, verdict="yes"), One(1, verdict="no"), answer(101)])[1] == "unknown"
+
+
+def test_octets_that_were_acknowledged_cannot_all_be_gone() -> None:
+    """The link's log is not believed of any of their copies; above what was acknowledged it may be right."""
+    sent = [One(1), One(1, verdict="no")]
+    assert fates([*sent, answer(101)], gone=[0, 1]) == ["unknown", "unknown", ""]
+    assert fates([*sent, answer(51)], gone=[0, 1]) == ["unknown", "unknown", ""]
+    assert fates([*sent, answer(1, (1, 101))], gone=[0, 1]) == ["unknown", "unknown", ""]
+    assert fates([*sent, answer(1)], gone=[0, 1]) == ["lost", "lost", ""]
+    parts = [One(1, 200), One(1, verdict="no"), One(101, verdict="no"), answer(201)]
+    assert fates(parts, gone=[0, 2]) == ["unknown", "delivered", "unknown", ""]
+
+
+def test_what_a_link_gave_up_of_data_that_nothing_acknowledged_is_gone() -> None:
+    """An acknowledgement proves the contrary, unless that came damaged."""
+    assert fates([One(1)], gone=[0]) == ["lost"]
+    assert fates([One(1), answer(101)], gone=[0]) == ["delivered", ""]
+    assert fates([One(1), answer(101)._replace(checksum_ok=0)], gone=[0]) == ["lost", ""]
 
 
 def test_what_is_without_data_has_no_fate() -> None:

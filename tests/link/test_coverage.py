@@ -1,0 +1,92 @@
+"""What the numbers of frames show of a log: where it lacks some."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scenes import at, frames, links
+
+from multitracer.link.coverage import NOTHING, Coverage, coverage
+
+
+class Frame(NamedTuple):
+    """A frame as the mobile logged it; `nr` is what it acknowledges."""
+
+    ms: float
+    number: int = -1
+    sent: bool = True
+    nr: int = -1
+    octets: bytes | None = None
+    epoch: int = 0
+    kind: str = "I RR"
+
+
+def log(*seen: Frame) -> pd.DataFrame:
+    """The frames table of one log."""
+    made = frames(*((one.ms, one.sent, one.kind, 0) for one in seen))
+    number, nr, epoch = (np.array([getattr(one, name) for one in seen]) for name in ("number", "nr", "epoch"))
+    octets = np.array([one.octets for one in seen] + [None], dtype=object)[:-1]
+    return made.assign(sn=number % 62, sn_unwrapped=number, nr=nr, epoch=epoch, data=octets, length_bytes=30, so=-1)
+
+
+def holes(seen: Sequence[Frame], *, by_sender: bool = True) -> list[tuple[int, int]]:
+    """The holes of the log of the mobile, which sends on link 0, in ms."""
+    found = coverage(log(*seen), links(), 0 if by_sender else 1, by_sender=by_sender)
+    edges = ([round((time - at(0)) / 1e6) for time in side.tolist()] for side in (found.start_ns, found.stop_ns))
+    return list(zip(*edges, strict=True))
+
+
+def plain(*numbers: int, since: int = 0, sent: bool = True, epoch: int = 0) -> list[Frame]:
+    """Frames of these numbers, 20 ms apart."""
+    return [Frame(since + 20 * place, number, sent, epoch=epoch) for place, number in enumerate(numbers)]
+
+
+def test_frames_in_a_row_leave_no_hole() -> None:
+    """Nor do repeats, and numbers that begin again after a reset."""
+    assert holes([*plain(0, 1, 2, 1, 3), *plain(0, 1, since=100, epoch=1)]) == []
+    assert holes(plain(17, 18)) == []  # a log may begin at any number
+
+
+def test_a_number_that_was_skipped_is_a_hole() -> None:
+    """From the last frame before it, whatever was repeated meanwhile; after a reset from 0 on."""
+    assert holes(plain(0, 1, 2, 1, 5, 6)) == [(40, 80)]
+    assert holes([*plain(0, 1), *plain(2, 3, since=40, epoch=1)]) == [(20, 40)]
+
+
+def test_other_octets_under_a_number_are_a_hole() -> None:
+    """As all numbers were used between; where the log has no octets, nothing shows it."""
+    seen = [Frame(0, 0, octets=b"a"), Frame(20, 1, octets=b"b"), Frame(40, 0, octets=b"a"), Frame(60, 0, octets=b"c")]
+    assert holes(seen) == [(20, 60)]
+    assert holes([one._replace(octets=None) for one in seen]) == []
+
+
+def test_what_was_acknowledged_and_is_not_there_is_a_hole() -> None:
+    """What was not acknowledged may have been lost on the air, and what came late is there."""
+    came = plain(0, 1, 4, sent=False)
+    assert holes([*came, Frame(60, 0, nr=2)], by_sender=False) == []
+    assert holes([*came, Frame(60, 0, nr=5)], by_sender=False) == [(20, 60)]
+    assert holes([*came, *plain(2, 3, sent=False, since=60), Frame(100, 0, nr=5)], by_sender=False) == []
+
+
+def test_a_silence_as_long_as_all_numbers_may_be_a_hole() -> None:
+    """62 frames of 20 ms are as many numbers as RLP has."""
+    assert holes([*plain(0, 1, 2), *plain(3, since=1260)]) == []
+    assert holes([*plain(0, 1, 2), *plain(3, since=1281)]) == [(40, 1281)]
+
+
+def test_a_log_without_numbers_covers_nothing() -> None:
+    """Nor does none."""
+    assert coverage(log(Frame(0, kind="RR")), links(), 0, by_sender=True) is NOTHING
+    assert coverage(log(Frame(0, 0)), links(), 2, by_sender=True) is NOTHING
+
+
+def test_a_time_is_covered_between_holes() -> None:
+    """A hole's edges are frames that the log has; beyond its begin and end nothing is covered."""
+    one = Coverage(0, 100, np.array([20]), np.array([30]))
+    since, until = np.array([0, 0, 20, 25, 30, 30, -1]), np.array([20, 21, 25, 28, 40, 101, 5])
+    assert one.covers(since, until).tolist() == [True, False, False, False, True, False, False]
+    apart = one.apart(5)
+    assert (apart.begin_ns, apart.end_ns, apart.start_ns.tolist(), apart.stop_ns.tolist()) == (5, 95, [15], [35])
