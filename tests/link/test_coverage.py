@@ -74,7 +74,7 @@ def test_what_was_acknowledged_and_is_not_there_is_a_hole() -> None:
 
 @pytest.mark.parametrize(("heard", "found"), [(61, []), (62, [(40, 1400)])])
 def test_a_silence_in_which_the_peer_used_all_numbers_is_a_hole(heard: int, found: list[tuple[int, int]]) -> None:
-    """RLP has 62, so that the next number is the same as without the hole; where the peer has none, the link was idle."""
+    """RLP has 62, so that the next number is as without the hole; where the peer has none, the link was idle."""
     own = [*plain(0, 1, 2), *plain(3, since=1400)]
     assert holes(own) == []
     peer = log(*plain(*range(heard), since=60)).assign(sent=False, input=1, record=range(heard))
