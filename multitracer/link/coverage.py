@@ -1,8 +1,8 @@
 """From when to when the log of an end of a link has every frame, as far as the frames' numbers show it.
 
 An end numbers what it sends without a gap, and the octets under a number stay the same. What it acknowledges has come.
-Where a log contradicts that, it lacks frames: it has a hole. Numbers come round: a log that is silent for as long as
-all of them take may lack just as many frames.
+Where a log contradicts that, it lacks frames: it has a hole. Numbers come round: where a log is silent for as long as
+all of them take, it may lack just as many frames; its peer's log tells whether there were any.
 """
 
 from __future__ import annotations
@@ -76,13 +76,17 @@ def coverage(frames: pd.DataFrame, links: pd.DataFrame, link: int, *, by_sender:
     reverse = int(links["reverse"].iat[link])
     ends = (link, reverse) if by_sender else (reverse, link)
     logs = frames["input"].to_numpy()[rows]
+    bearer = frames["link"].isin([end for end in ends if end >= 0]).to_numpy()
+    data = bearer & frames["type"].isin(DATA_TYPES).to_numpy()
     spans: list[tuple[int, int]] = []
     found: list[Holes] = []
     for log in np.unique(logs).tolist():
-        mine = frames[((frames["input"] == log) & frames["link"].isin([end for end in ends if end >= 0])).to_numpy()]
-        mine = mine.sort_values("record", kind="stable")
+        own = (frames["input"] == log).to_numpy()
+        mine = frames[own & bearer].sort_values("record", kind="stable")
         spans.append((int(mine["time_ns"].min()), int(mine["time_ns"].max())))
-        found += _holes(mine, ends, modulus_of(frames, links, link))
+        modulus = modulus_of(frames, links, link)
+        found += _holes(mine, ends, modulus)
+        found.append(_silences(mine["time_ns"].to_numpy(), frames[data & ~own], modulus))
     spans.sort()
     found.append((np.array([end for _, end in spans[:-1]]), np.array([begin for begin, _ in spans[1:]])))
     return Coverage(spans[0][0], spans[-1][1], *_merged(found))
@@ -110,8 +114,6 @@ def _holes(log: pd.DataFrame, ends: tuple[int, int], modulus: int) -> Iterator[H
     yield np.maximum(first, new[np.searchsorted(new, again) - 1]) if len(again) else first, again
     yield _changed(came)
     yield unheard(log[sent & (link == ends[0])], came, log[~sent & (link == ends[1])], modulus)
-    busier = max((own, came), key=len)
-    yield _silences(log["time_ns"].to_numpy(), busier["time_ns"].to_numpy(), modulus)
 
 
 def places(data: pd.DataFrame) -> Ints:
@@ -151,12 +153,12 @@ def _changed(data: pd.DataFrame) -> Holes:
     return time[order[first[later[wrong]]]], time[order[later[wrong]]]
 
 
-def _silences(time: Ints, data: Ints, modulus: int) -> Holes:
-    """Where a log has no frame at all for so long that all numbers may have been used."""
+def _silences(time: Ints, others: pd.DataFrame, modulus: int) -> Holes:
+    """Where a log has no frame at all while others have, on one link, as many as there are numbers."""
     time = np.sort(time)
-    at, counts = np.unique(data, return_counts=True)
-    if len(at) < 2:
-        return time[:0], time[:0]
-    least = float(np.median(np.diff(at))) * modulus / int(counts.max())
-    long = np.flatnonzero(np.diff(time) >= least)
+    most = np.zeros(max(len(time) - 1, 0), dtype=np.int64)
+    for _, same in others.groupby(["link", "input"], observed=True):
+        at = np.sort(same["time_ns"].to_numpy())
+        most = np.maximum(most, np.searchsorted(at, time[1:]) - np.searchsorted(at, time[:-1], side="right"))
+    long = np.flatnonzero(most >= modulus)
     return time[long], time[long + 1]

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import pytest
 from scenes import at, frames, links
 
 from multitracer.link.coverage import NOTHING, Coverage, coverage
@@ -71,10 +72,16 @@ def test_what_was_acknowledged_and_is_not_there_is_a_hole() -> None:
     assert holes([*came, *plain(2, 3, sent=False, since=60), Frame(100, 0, nr=5)], by_sender=False) == []
 
 
-def test_a_silence_as_long_as_all_numbers_may_be_a_hole() -> None:
-    """62 frames of 20 ms are as many numbers as RLP has."""
-    assert holes([*plain(0, 1, 2), *plain(3, since=1260)]) == []
-    assert holes([*plain(0, 1, 2), *plain(3, since=1281)]) == [(40, 1281)]
+@pytest.mark.parametrize(("heard", "found"), [(61, []), (62, [(40, 1400)])])
+def test_a_silence_in_which_the_peer_used_all_numbers_is_a_hole(heard: int, found: list[tuple[int, int]]) -> None:
+    """RLP has 62, so that the next number is as without the hole; where the peer has none, the link was idle."""
+    own = [*plain(0, 1, 2), *plain(3, since=1400)]
+    assert holes(own) == []
+    peer = log(*plain(*range(heard), since=60)).assign(sent=False, input=1, record=range(heard))
+    both = pd.concat([log(*own), peer], ignore_index=True)
+    covered = coverage(both, links(), 0, by_sender=True)
+    edges = [round((int(time) - at(0)) / 1e6) for side in (covered.start_ns, covered.stop_ns) for time in side]
+    assert [tuple(edges)] * bool(edges) == found
 
 
 def test_a_log_without_numbers_covers_nothing() -> None:
