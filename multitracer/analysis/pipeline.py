@@ -86,7 +86,8 @@ def analyze(trace: Trace, options: AnalyzeOptions | None = None, progress: Progr
     progress("looking for findings", 0.9)
     observed = observations(part, options, usual_rtt_ns)
     found, segments = together(
-        lambda: findings.find(observed), lambda: with_fates(observed, part.streams.paths, part.captures.sack)
+        lambda: findings.find(observed),
+        lambda: with_fates(observed, part.streams.paths, part.captures.sack) if options.fates else observed.segments,
     )
     found, blame = blamed(part, found)
     part = replace(part, streams=replace(part.streams, segments=segments))
