@@ -88,8 +88,7 @@ def analyze(trace: Trace, options: AnalyzeOptions | None = None, progress: Progr
     progress("looking for findings", 0.9)
     observed = observations(part, options, usual_rtt_ns)
     found, streams = together(
-        lambda: findings.find(observed),
-        lambda: with_fates_of_whole(whole, part, options, origin_ns) if options.cuts else with_fates(observed, part),
+        lambda: findings.find(observed), lambda: with_fates(observed, whole, part, options, origin_ns)
     )
     found, blame = blamed(part, found)
     part = replace(part, streams=streams)
@@ -131,17 +130,20 @@ def cut(whole: Joined, options: AnalyzeOptions, origin_ns: int, progress: Progre
     return Joined(captures, streams, logs, layer, _of_sessions(accounts), limits)
 
 
-def with_fates(observed: Observations, joined: Joined) -> Streams:
-    """The streams whose segments have their fates."""
-    fates = segment_fates(observed, joined.streams.paths, joined.captures.sack)
-    return replace(joined.streams, segments=with_columns(joined.streams.segments, fate=fates))
+def with_fates(observed: Observations, whole: Joined, part: Joined, options: AnalyzeOptions, origin_ns: int) -> Streams:
+    """The part's streams whose segments have their fates, if the options ask for these.
 
-
-def with_fates_of_whole(whole: Joined, part: Joined, options: AnalyzeOptions, origin_ns: int) -> Streams:
-    """The part's streams with the fates that the whole trace tells: an earlier copy may lie before the window."""
-    fates = with_fates(observations(whole, options, 0), whole).segments["fate"].array
-    kept = segments_in(whole.captures, window_of(options, origin_ns))
-    return replace(part.streams, segments=with_columns(part.streams.segments, fate=fates[kept]))
+    The whole trace tells them: an earlier copy may lie before the window.
+    """
+    if not options.fates:
+        return part.streams
+    if not options.cuts:
+        fates = segment_fates(observed, part.streams.paths, part.captures.sack)
+    else:
+        seen = observations(whole, options, 0)
+        kept = segments_in(whole.captures, window_of(options, origin_ns))
+        fates = segment_fates(seen, whole.streams.paths, whole.captures.sack)[kept]
+    return replace(part.streams, segments=with_columns(part.streams.segments, fate=fates))
 
 
 def _of_sessions(accounts: Mapping[int, Accounting]) -> dict[int, Accounting]:

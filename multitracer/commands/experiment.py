@@ -53,7 +53,7 @@ def analyze_into(
     directory: Path, inputs: tuple[str, ...], options: dict[str, Any], what: Written
 ) -> tuple[Analysis, Summary]:
     """Analyse the inputs as one experiment and write all files of the result to a folder."""
-    analysis = read_and_analyze(inputs, dict(options))
+    analysis = read_and_analyze(inputs, {**options, "fates": what.all})
     from multitracer.analysis.summary import summarize
     from multitracer.export import files
 

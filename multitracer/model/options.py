@@ -33,6 +33,8 @@ class AnalyzeOptions:
     """The link's rate where no log of its frames shows it."""
     thresholds: Thresholds = field(default_factory=Thresholds)
     """What the findings are judged by."""
+    fates: bool = True
+    """Find what became of each segment; tables and report say it, the summary does without."""
 
     @property
     def cuts(self) -> bool:

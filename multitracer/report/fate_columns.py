@@ -22,7 +22,9 @@ class Fates:
 
     def __init__(self, analysis: Analysis) -> None:
         segments, carried = analysis.tables["segments"], analysis.tables["segment_frames"]
-        self.codes, self.time_ns = segments["fate"].array.codes, segments["time_ns"].to_numpy()
+        self.time_ns = segments["time_ns"].to_numpy()
+        asked = "fate" in segments
+        self.codes = segments["fate"].array.codes if asked else np.full(len(segments), _UNKNOWN)
         self.paths, self.origin_ns = analysis.paths, analysis.origin_ns
         sure = (carried["matched_by"] == "payload") & (carried["segment"] >= 0) & (carried["delivered_ns"] >= 0)
         delivered = carried[sure.to_numpy()].sort_values("segment", kind="stable")

@@ -166,3 +166,11 @@ def test_kinds_that_the_inputs_do_not_allow_are_listed_with_what_they_need(input
     assert all(one["needs"] for one in document["not_looked_for"])
     assert not {one["kind"] for one in document["findings"]} & set(listed)
     assert bool(listed) == (inputs != "rlp-reset")
+
+
+def test_the_summary_does_without_what_became_of_segments() -> None:
+    """Without their fates it is the same, and the table of segments has no such column."""
+    trace = read(str(LOSS))
+    whole, without = analyze(trace), analyze(trace, AnalyzeOptions(fates=False))
+    assert ("fate" in whole.tables["segments"], "fate" in without.tables["segments"]) == (True, False)
+    assert json_text(summarize(without).document) == json_text(summarize(whole).document)

@@ -103,7 +103,7 @@ def test_the_accounting_adds_up(both: tuple[Path, dict[str, Any]]) -> None:
 def test_summary_only_writes_the_same_summary_and_nothing_else(
     both: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
-    """--summary-only saves the work of the files, not of the analysis."""
+    """--summary-only saves the work of the files, and of what only they say."""
     out = tmp_path / "out"
     assert analyze(out, RLP, "--summary-only") == both[1]
     assert sorted(path.name for path in out.iterdir()) == [".multitracer", "summary.json"]
