@@ -74,6 +74,12 @@ class Reader:
         """Forget what was chosen: the page as it opens."""
         for key in ("Escape", "Escape", "0"):
             self.page.keyboard.press(key)
+        if self.page.locator("#mt-turn[aria-pressed=true]").count():
+            self.page.keyboard.press("D")
+            self.opened.until("document.documentElement.dataset.mtWay === '0'")
+            self.opened.until(
+                "document.documentElement.dataset.mtFates === document.documentElement.dataset.mtConnection"
+            )
         self.page.evaluate("for (const box of document.querySelectorAll('aside > section')) box.scrollTop = 0;")
         self.page.evaluate("document.activeElement.blur(), document.getElementById('mt-search').value = ''")
         self.page.mouse.move(1, 1)
