@@ -159,7 +159,7 @@ def _spoilt(packets: Sequence[CarriedPacket], far: Sequence[CarriedPacket], time
     sent: dict[frozenset[int], list[tuple[int, int]]] = {}
     for number, packet in enumerate(packets if garbled else ()):
         sent.setdefault(_numbers(packet, sn), []).append((int(time_ns[packet.rows[0]]), number))
-    found = set()
+    found: set[int] = set()
     for packet in garbled:
         same = sent.get(_numbers(packet, sn), [])
         before = bisect.bisect_right(same, int(time_ns[packet.rows].max()), key=lambda one: one[0])
