@@ -192,7 +192,7 @@ EXPLAINED = {
         "acknowledgements pause and go on without a resend.",
         "`gap_ms` against `link_rtt_ms`, and `frame_retransmissions` of the frames of the segment that came next "
         "(`seq`). Likely only where that segment was matched to its frames without its payload, or where a packet "
-        "that the link carried before it was lost, which may have been the gap. Undecided where a log lacks frames.",
+        "that the link carried before it was lost, which may have been the gap, or where a log lacks frames then.",
         "Repair sooner: poll after fewer frames, T1 just above the round trip (RLP), shorter t-PollRetransmit, "
         "t-StatusProhibit and t-Reassembly (RLC); SREJ instead of REJ. Lose less: more robust coding, or the frame "
         "size that `multitracer retrace` finds best for this log.",

@@ -25,8 +25,8 @@ NEEDS = (SEGMENT_FRAMES, LINK_RTT)
 def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each gap longer than the threshold during which the link repeated frames.
 
-    Likely only where packets that the link carried before were lost, which may have been the gap; undecided where a log
-    lacks frames in the gap, which may have brought others.
+    Likely only where packets that the link carried before were lost, which may have been the gap, or where a log lacks
+    frames in the gap, which may have brought others.
     """
     table, link_rtt = observed.segment_frames, observed.link_rtt_ns
     assert table is not None  # by NEEDS
@@ -51,16 +51,13 @@ def detect(observed: Observations) -> Iterator[Finding]:
             if not repeated or any(s < end and e > start for s, e in observed.resets(int(link))):
                 continue
             sure = row["matched_by"] == "payload" and not observed.monitored(int(link)) and spoilt[at + 1] <= spoilt[at]
-            verdict, logged = (
-                "confirmed" if sure and certain > 0 else "likely",
-                observed.logged(int(link), max(start - longest, begun), end),
-            )
+            logged = observed.logged(int(link), max(start - longest, begun), end)
+            verdict = "confirmed" if sure and certain > 0 and logged else "likely"
             yield Finding(
-                "link-recovery-hole", "link" if logged else "unknown", int(connection), start, end,
-                verdict if logged else "undecided",
+                "link-recovery-hole", "link", int(connection), start, end, verdict,
                 f"nothing reached TCP for {(end - start) / 1e6:.0f} ms (link round trip {link_rtt / 1e6:.0f} ms)"
                 f" while the link made {repeated} repeats of the frames of the segment that came next"
-                + ("" if logged else "; undecided, because a log of the link lacks frames then"),
+                + ("" if logged else "; likely only, as a log of the link lacks frames then"),
                 {"gap_ms": (end - start) / 1e6, "link_rtt_ms": link_rtt / 1e6, "sender": sender,
                  "frame_retransmissions": repeated, "seq": int(row["seq"])},
                 bearer=observed.bearer_number(int(link)),
