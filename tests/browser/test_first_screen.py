@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from browsing import Opened
+from reading_pages import sees
 from shared_data import LINUX
 
 from multitracer import Analysis
@@ -119,3 +120,16 @@ def test_panels_are_folded_moved_and_resized_by_keyboard_and_kept_in_the_address
     page.goto("about:blank")
     screen.open(report, "#panels=-nothing,time:9999")
     assert page.evaluate(names) == "time,sequence,windows,delays,frames,goodput"
+
+
+def test_the_crosshair_stays_whole_when_the_panels_scroll(screen: Opened, report: Path) -> None:
+    """Where the reader unfolds more of them than there is room for."""
+    page = screen.open(report)
+    for folded in page.locator(".fold[aria-expanded=false]").all():
+        folded.click()
+    stack = "document.getElementById('mt-stack')"
+    assert page.evaluate(f"{stack}.scrollTop = 9999, {stack}.scrollTop") > 0
+    page.keyboard.press("ArrowRight")
+    assert sees(page, "#mt-crosshair")
+    height = "document.getElementById('{}').offsetHeight"
+    assert page.evaluate(height.format("mt-crosshair")) == page.evaluate(height.format("mt-stack"))

@@ -23,6 +23,8 @@ REPORTS = ["example", *(pytest.param(folder, marks=pytest.mark.data) for folder 
 LOST = {"lost": "lost", "dropped": "dropped in the host", "flushed": "flushed by the link"}
 SECONDS = re.compile(r"([\d.]+) s to ([\d.]+) s")
 
+FATES_ARE_THERE = "document.documentElement.dataset.mtFates === document.documentElement.dataset.mtConnection"
+
 
 class Question(NamedTuple):
     """An open report, the way in which it is read, and what its tables answer."""
@@ -44,6 +46,7 @@ def asked(
     def ask(folder: str) -> Question:
         readers.append(Reader(open_report(folder)))
         readers[-1].begin()
+        readers[-1].opened.until(FATES_ARE_THERE)
         return Question(readers[-1], request.param == "keyboard", Answers(recording(folder)[1]))
 
     yield ask

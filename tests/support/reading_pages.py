@@ -74,16 +74,21 @@ class Reader:
         """Forget what was chosen: the page as it opens."""
         for key in ("Escape", "Escape", "0"):
             self.page.keyboard.press(key)
+        self._show_first_connection()
         if self.page.locator("#mt-turn[aria-pressed=true]").count():
             self.page.keyboard.press("D")
             self.opened.until("document.documentElement.dataset.mtWay === '0'")
-            self.opened.until(
-                "document.documentElement.dataset.mtFates === document.documentElement.dataset.mtConnection"
-            )
         self.page.evaluate("for (const box of document.querySelectorAll('aside > section')) box.scrollTop = 0;")
         self.page.evaluate("document.activeElement.blur(), document.getElementById('mt-search').value = ''")
         self.page.mouse.move(1, 1)
         self.actions = 0
+
+    def _show_first_connection(self) -> None:
+        """The one that the page opens with: a finding of another one has brought that up."""
+        first = self.page.locator("#mt-connection option").first
+        if first.count() and (number := first.get_attribute("value")) != self.page.input_value("#mt-connection"):
+            self.page.select_option("#mt-connection", number)
+            self.opened.until(f"document.documentElement.dataset.mtConnection === '{number}'")
 
     def press(self, key: str) -> None:
         """A key that the help lists."""
