@@ -201,3 +201,16 @@ def test_a_hit_in_the_other_direction_turns_the_panels(opened: Opened, two_way_r
     page.locator("#mt-hits [role=option]").last.click()
     opened.until(f"{WAY} === '1'")
     opened.until("document.getElementById('mt-chosen').textContent.includes('bytes 3,501 to 4,001')")
+
+
+def test_a_saved_panel_is_called_after_its_direction(opened: Opened, two_way_report: Path) -> None:
+    """So that the pictures of both lie in one folder."""
+    page = opened.open(two_way_report)
+    names = []
+    for _ in (0, 1):
+        with page.expect_download() as download:
+            page.click('[data-mt-panel="sequence"] button[data-format="svg"]')
+        names.append(download.value.suggested_filename)
+        turned(opened)
+    assert names[0].endswith("-sequence.svg")
+    assert names[1] == names[0].replace("-sequence", "-sequence-other_direction")

@@ -117,8 +117,7 @@ class Pictures {
     const blob = format === "png" ? await MT.svg.toPng(made) : MT.svg.toSvg(made);
     const link = document.createElement("a");
     link.href = URL.createObjectURL(blob);
-    const { capture } = document.getElementById("mt-stack").dataset;
-    link.download = `${nameOf(capture)}-${section.dataset.mtPanel}.${format}`;
+    link.download = `${fileName(section.dataset.mtPanel)}.${format}`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
   }
@@ -158,6 +157,16 @@ class Pictures {
 /** A text as the name of a file. */
 function nameOf(capture) {
   return (capture || "").replace(/[^\p{L}\p{N}._-]+/gu, "_") || "report";
+}
+
+/** What a saved panel is called: its capture, its connection where there are several, and its direction. */
+function fileName(panel) {
+  const { mtConnection, mtWay } = document.documentElement.dataset;
+  const parts = [nameOf(document.getElementById("mt-stack").dataset.capture)];
+  if (document.getElementById("mt-connection")) parts.push(`connection${mtConnection}`);
+  parts.push(panel);
+  if (mtWay === "1" && panel !== "time") parts.push("other_direction");
+  return parts.join("-");
 }
 
 MT.pictures = { Pictures, nameOf };
