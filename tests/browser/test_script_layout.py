@@ -58,11 +58,19 @@ def test_findings_drawn_beside_each_other_share_little_time(scripts: Scripts, st
 
 @given(VALUE, VALUE)
 def test_an_axis_has_room_around_its_values(scripts: Scripts, one: float, other: float) -> None:
-    """On both sides alike, and also around a single value."""
+    """On both sides alike, and also around a single value that is not zero."""
+    assume(one or other)
     low, high = min(one, other), max(one, other)
     start, end = scripts.call("MT.layout.withMargin", low, high)
     assert start < low <= high < end
     assert low - start == pytest.approx(end - high, rel=1e-3, abs=1e-3)
+
+
+def test_an_axis_of_zeros_shows_them_at_its_lower_end(scripts: Scripts) -> None:
+    """As what the panels show is never negative."""
+    start, end = scripts.call("MT.layout.withMargin", 0, 0)
+    assert start < 0 < end
+    assert end > 10 * -start
 
 
 @given(st.lists(st.sampled_from(["line", "cloud", "beam", "event"])))

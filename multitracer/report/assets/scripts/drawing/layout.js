@@ -25,8 +25,9 @@ function isFew(kind, inside, limit) {
   return inside <= (kind === "event" ? limit * EVENT_SHARE : limit);
 }
 
-/** The ends of a y axis that shows low to high, with some room. */
+/** The ends of a y axis that shows low to high, with some room; zeros alone stand at its lower end. */
 function withMargin(low, high) {
+  if (low === 0 && high === 0) high = 1;
   const margin = (high - low) * 0.05 || Math.max(Math.abs(high) * 0.05, 1);
   return [low - margin, high + margin];
 }

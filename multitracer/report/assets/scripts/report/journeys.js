@@ -1,6 +1,7 @@
 // Lines from each segment to the frames that carried it, and on to where it arrived, while few segments are in view.
 
 const MOST = 300; // segments in view: with more, lines would hide what they join
+const FEW = 60; // lines: more of them are drawn thin
 const COLOURS = { light: "rgba(60, 80, 100, 0.64)", dark: "rgba(170, 190, 210, 0.5)" };
 
 /** Of each row the places in the map of its first and its last frame; -1 without one. The map is in order of time. */
@@ -58,6 +59,7 @@ class Journeys {
     );
     this.canvas.dataset.lines = lines.length;
     const context = this.begin();
+    context.lineWidth = lines.length > FEW ? 0.5 : 1;
     for (const [[x, y], end] of lines) {
       context.moveTo(x, y);
       context.lineTo(end[0], end[1]);
