@@ -148,3 +148,9 @@ def test_the_status_says_how_exact_the_drawing_is(scripts: Scripts, exact: bool,
     text = scripts.call("MT.status.statusText", exact, thinned, 12345, 1.5, 3)
     assert text.startswith(begins)
     assert text.endswith("12,345 records, 1.500000 s to 3.000000 s (1.500 s)")
+
+
+def test_the_status_says_where_events_are_drawn_as_counts(scripts: Scripts) -> None:
+    """As these do not stand at their values."""
+    text = scripts.call("MT.status.statusText", False, False, 12345, 1.5, 3, True)
+    assert text.endswith(" (1.500 s), events as counts at the bottom")

@@ -77,12 +77,21 @@ def test_many_points_in_a_pixel_are_darker_than_one(scripts: Scripts) -> None:
 @given(st.lists(st.integers(0, 19), min_size=1, max_size=40).map(sorted))
 def test_events_show_how_many_there_were_when(scripts: Scripts, times: list[int]) -> None:
     """A strip from the bottom, highest where most were; the next strip stands above it."""
-    found = scripts.call(PAINT, "events", {"x": times, "y": times}, 255, 0)
+    found = scripts.call(PAINT, "events", {"x": times, "y": times}, 255, 0, 4)
     heights = [sum(bool(row[column]) for row in found["rows"]) for column in range(WIDTH)]
     counts = [times.count(column) for column in range(WIDTH)]
     assert [height > 0 for height in heights] == [count > 0 for count in counts]
-    assert heights[counts.index(max(counts))] == max(heights)
-    assert found["result"] >= max(heights)
+    assert heights[counts.index(max(counts))] == max(heights) == 4
+    assert found["result"] > 4  # a gap is left
+
+
+@given(st.integers(60, 2000), st.integers(1, 5))
+def test_strips_of_events_leave_two_thirds_of_a_picture_free(scripts: Scripts, height: int, strips: int) -> None:
+    """However many series are counted; where that leaves room, each strip is 16 pixels high."""
+    strip = scripts.call("(height, count) => new MT.Picture(9, height, 0, 9, 0, 9).stripOf(count)", height, strips)
+    assert 2 <= strip <= 16
+    assert strips * strip <= height / 3
+    assert strip == 16 or strips * 19 > height / 3
 
 
 @given(st.integers(0, 255), st.integers(0, 255), st.integers(0, 255), st.integers(0, 255))

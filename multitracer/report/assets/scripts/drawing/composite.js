@@ -15,23 +15,25 @@ function paint(panel, windows, timeRange) {
   const width = Math.max(1, Math.round((figure.inner_width || 1000) * ratio));
   const height = Math.max(1, Math.round((figure.inner_height || 200) * ratio));
   const picture = new MT.Picture(width, height, start, end, low, high);
+  const strips = windows.filter(({ series }) => series.kind === "event").length;
+  const strip = picture.stripOf(strips);
   let below = 0;
   for (const { part, series, from, to } of windows) {
     const rgb = MT.panels.colourOf(part);
     const ink = MT.colours.pixel(rgb, 255);
     if (series.kind === "line") picture.line(series, from, to, ink);
     else if (series.kind === "beam") picture.beams(series, from, to, ink);
-    else if (series.kind === "event") below = picture.events(series, from, to, ink, below);
+    else if (series.kind === "event") below = picture.events(series, from, to, ink, below, strip);
     else picture.cloud(series, from, to, rgb);
   }
   show(panel, picture.pixels, width, height, start, low, end - start, high - low);
-  panel.isPainted = true;
+  Object.assign(panel, { isPainted: true, hasStrips: strips > 0 });
 }
 
 /** One transparent pixel in place of the picture. */
 function clear(panel, timeRange) {
   show(panel, new Uint32Array(1), 1, 1, timeRange.start, panel.figure.y_range.start, 1e-9, 1e-9);
-  panel.isPainted = false;
+  Object.assign(panel, { isPainted: false, hasStrips: false });
 }
 
 MT.composite = { paint, clear };

@@ -1,6 +1,8 @@
 // The composite picture of one panel: all records of its series that are too many for marks, in pixels.
 
-const STRIP = 16; // pixels of the strip at the bottom that shows how many events there were when
+const STRIP = 16; // pixels of a strip at the bottom that shows how many events there were when
+const GAP = 2; // pixels above a strip
+const STRIPS = 1 / 3; // of the height of a picture, for all of its strips together
 const SPARSE = 30000; // fewer points than this are drawn larger than a pixel
 
 class Picture {
@@ -106,24 +108,27 @@ class Picture {
     return { counts, most };
   }
 
+  /** The height of each of some strips of events. */
+  stripOf(count) {
+    return Math.max(2, Math.min(STRIP, Math.floor((this.height * STRIPS) / count) - GAP));
+  }
+
   /**
-   * Events: a strip from row `below` up shows how many there were when, because a mark for each would hide all else.
-   *
-   * Returns the row from which the next strip starts.
+   * Events: a strip as high as `strip`, from row `below` up, shows how many there were when, because a mark for each
+   * would hide all else. Returns the row from which the next strip starts.
    */
-  events(series, from, to, ink, below) {
+  events(series, from, to, ink, below, strip) {
     const counts = new Uint32Array(this.width);
     let most = 1;
     for (let i = from; i < to; i++) {
       const column = this.column(series.x[i]);
       if (column >= 0 && column < this.width && ++counts[column] > most) most = counts[column];
     }
-    const strip = Math.min(STRIP, this.height >> 2);
     for (let column = 0; column < this.width; column++) {
       if (!counts[column]) continue;
-      this.bar(column, below, below + Math.max(1, Math.round((strip * counts[column]) / most)), ink);
+      this.bar(column, below, below + Math.max(1, Math.round((strip * counts[column]) / most)) - 1, ink);
     }
-    return below + strip + 2;
+    return below + strip + GAP;
   }
 }
 
