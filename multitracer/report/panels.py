@@ -73,7 +73,7 @@ def range_figure(panels: Panels) -> Figure:
     )  # fmt: skip
     made.yaxis.ticker = BasicTicker(desired_num_ticks=2)
     made.xaxis.visible = made.xgrid.visible = False
-    made.yaxis.formatter = NumeralTickFormatter(format="0,0")
+    made.yaxis.formatter = NumeralTickFormatter(format="0,0.[000]")
     made.yaxis.major_label_text_font_size = "12px"
     nothing = {"left": [np.nan], "right": [np.nan], "bottom": [np.nan], "top": [np.nan]}
     for name, colour in (

@@ -15,6 +15,8 @@ pytestmark = pytest.mark.browser
 
 WAY = "document.documentElement.dataset.mtWay"
 FATES = "document.documentElement.dataset.mtFates"
+ROWS = "#mt-selection tbody tr"
+QUICKLY = "keys => keys.forEach(key => document.body.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true})))"
 COUNT = "group => document.querySelectorAll(`script.mt-column[data-group='${group}']`).length"
 SERIES = "([name, column]) => Array.from(MT.engine.series.get(name)?.columns[column] ?? [])"
 
@@ -201,6 +203,61 @@ def test_a_hit_in_the_other_direction_turns_the_panels(opened: Opened, two_way_r
     page.locator("#mt-hits [role=option]").last.click()
     opened.until(f"{WAY} === '1'")
     opened.until("document.getElementById('mt-chosen').textContent.includes('bytes 3,501 to 4,001')")
+
+
+def lost(opened: Opened) -> str:
+    """How many lost segments the table of the selected part counts."""
+    row: str = opened.page.locator(ROWS, has=opened.page.get_by_text("lost", exact=True)).inner_text()
+    return row.split("\t")[1]
+
+
+def test_what_was_lost_in_a_part_is_counted_again_with_the_fates(opened: Opened, two_way_report: Path) -> None:
+    """Which come after the rest of a direction; until then nothing is said of them."""
+    page = opened.open(two_way_report)
+    opened.until(f"{FATES} === '0'")
+    page.keyboard.press("m")
+    assert lost(opened) == str(len(both_ways.LOST[0]))
+    page.evaluate("void (MT.loading.whenIdle = () => new Promise(done => { MT.goOn = done; }))")
+    page.keyboard.press("D")
+    opened.until(f"{WAY} === '1'")
+    assert lost(opened) == "-"
+    page.evaluate("MT.goOn()")
+    opened.until(f"{FATES} === '0 reverse'")
+    assert lost(opened) == str(len(both_ways.LOST[1]))
+
+
+def test_the_fate_of_what_was_chosen_is_told_once_it_is_known(opened: Opened, two_way_report: Path) -> None:
+    """Of a hit in the other direction, which is chosen before its fate is decoded."""
+    page = opened.open(two_way_report)
+    page.keyboard.press("/")
+    page.keyboard.type("byte 3600")
+    opened.until("document.querySelectorAll('#mt-hits .sort').length === 2")
+    page.locator("#mt-hits [role=option]").last.click()
+    opened.until(f"{FATES} === '0 reverse'")
+    assert "It was delivered" in page.locator("#mt-chosen").inner_text()
+
+
+def test_two_quick_turns_end_where_they_began(opened: Opened, two_way_report: Path) -> None:
+    """Also before the columns of the first one are decoded."""
+    page = opened.open(two_way_report)
+    opened.until(f"{FATES} === '0'")
+    page.evaluate(QUICKLY, ["D", "D"])
+    page.wait_for_timeout(300)
+    assert page.evaluate(WAY) == "0"
+    page.evaluate(QUICKLY, ["D", "D", "D"])
+    opened.until(f"{FATES} === '0 reverse'")
+
+
+def test_what_was_not_sent_again_is_said_of_the_direction(opened: Opened, report: Path) -> None:
+    """As the connection's other end may have sent something again."""
+    page = opened.open(report)
+    page.keyboard.press("D")
+    opened.until(f"{WAY} === '1'")
+    page.keyboard.press("r")
+    assert page.locator("#mt-status").inner_text() == "TCP sent nothing again in this direction."
+    page.keyboard.press("m")
+    assert lost(opened) == "-"
+    assert page.locator('[data-mt-panel="sequence"] .entry.rate').is_hidden()
 
 
 def test_a_saved_panel_is_called_after_its_direction(opened: Opened, two_way_report: Path) -> None:

@@ -364,6 +364,25 @@ def test_a_window_is_shown_from_its_own_beginning(opened: Opened, tmp_path: Path
     assert opened.view()[1] == pytest.approx(end, abs=0.5)
 
 
+def test_the_address_keeps_the_connection(opened: Opened, tmp_path: Path) -> None:
+    """And its direction; the first connection is not named, and one that is not there is said to be none."""
+    analyze(sorted((EXAMPLE.parent / "loss2").iterdir())).report(tmp_path / "report.html")
+    page = opened.open(tmp_path / "report.html")
+    shown = "document.documentElement.dataset.mtConnection"
+    first, other = (page.locator("#mt-connection option").nth(place).get_attribute("value") for place in (0, 1))
+    page.select_option("#mt-connection", other)
+    page.keyboard.press("D")
+    opened.until(f"location.hash.includes('con={other}&dir=1')")
+    opened.open(tmp_path / "report.html", "#" + page.url.partition("#")[2])
+    assert [page.evaluate(shown), page.input_value("#mt-connection")] == [other, other]
+    assert page.evaluate("document.documentElement.dataset.mtWay") == "1"
+    page.select_option("#mt-connection", first)
+    opened.until("!location.hash.includes('con=')")
+    opened.open(tmp_path / "report.html", "#con=99")
+    assert page.locator("#mt-status").inner_text().endswith("ignored: con=99")
+    assert page.evaluate(shown) == first
+
+
 def test_choosing_another_connection_forgets_what_was_counted(opened: Opened, tmp_path: Path) -> None:
     """The last one chosen wins, however long another takes; no table shows the former one's numbers."""
     analyze(sorted((EXAMPLE.parent / "loss2").iterdir())).report(tmp_path / "report.html")

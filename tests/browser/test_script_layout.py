@@ -111,17 +111,26 @@ def test_a_view_within_the_trace_is_shown_as_asked(scripts: Scripts, one: float,
     st.integers(-(10**12), 10**12), st.integers(1, 10**12), st.sampled_from(["light", "dark"]),
     st.lists(st.sampled_from(["acks", "window", "lost 0"]), unique=True),
     st.sampled_from(["", "-sequence,frames:2.50,+time"]), st.sampled_from([0, 1]),
+    st.sampled_from(["", "17"]),
 )  # fmt: skip
 def test_an_address_is_read_as_it_was_written(
-    scripts: Scripts, start_ns: int, width_ns: int, theme: str, hidden: list[str], panels: str, direction: int
+    scripts: Scripts,
+    start_ns: int,
+    width_ns: int,
+    theme: str,
+    hidden: list[str],
+    panels: str,
+    direction: int,
+    connection: str,
 ) -> None:
-    """View, theme, hidden series, panels and direction."""
+    """View, theme, hidden series, panels, connection and direction."""
     view = [start_ns / 1e9, (start_ns + width_ns) / 1e9]
-    written = scripts.call("MT.address.format", *view, theme, hidden, panels, direction)
+    shown = {"connection": connection, "direction": direction}
+    written = scripts.call("MT.address.format", *view, theme, hidden, panels, shown)
     found = scripts.call("MT.address.parse", written)
     assert found == {
         "view": pytest.approx(view, abs=1e-9), "theme": theme, "hidden": hidden, "panels": panels, "pins": [],
-        "direction": direction, "damaged": [],
+        **shown, "damaged": [],
     }  # fmt: skip
 
 
@@ -136,8 +145,8 @@ def test_an_address_is_read_as_it_was_written(
 def test_a_damaged_address_is_ignored(scripts: Scripts, asked: str, damaged: list[str]) -> None:
     """It sets neither a view nor a theme, and what it asks for is named."""
     found = scripts.call("MT.address.parse", asked)
-    assert found == {"view": None, "theme": None, "hidden": [], "panels": "", "pins": [], "direction": 0,
-                     "damaged": damaged}  # fmt: skip
+    assert found == {"view": None, "theme": None, "hidden": [], "panels": "", "pins": [], "connection": "",
+                     "direction": 0, "damaged": damaged}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,8 @@ CHOSEN = "Bokeh.documents[0].get_model_by_name('chosen segments').data.y"
         ("", None, None, None, None), ("1,2", None, None, None, None), ("1e5", None, None, None, None),
         ("9" * 40, None, None, None, None), ("12.5-14 s", None, None, None, [12.5, 14]),
         ("12.5..14", None, None, None, [12.5, 14]), ("14 s to 12s", None, None, None, [12, 14]),
+        ("-0.5-1 s", None, None, None, [-0.5, 1]), ("-2 to -1", None, None, None, [-2, -1]),
+        ("-0.5 s", None, None, -0.5, None), ("1,000-2,000.5 s", None, None, None, [1000, 2000.5]),
         ("12.5\u201314", None, None, None, [12.5, 14]), ("12-14-16", None, None, None, None),
     ],
 )  # fmt: skip

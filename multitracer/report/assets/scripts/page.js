@@ -103,24 +103,24 @@ class Page {
     this.views.remember();
     const { start, end } = this.timeRange;
     const panels = this.stack ? this.stack.toText() : "";
-    const direction = this.connections ? this.connections.way : 0;
-    const address = MT.address.format(start, end, MT.theme.current(), this.engine.hidden(), panels, direction);
+    const shown = this.connections ? this.connections.toAddress : {};
+    const address = MT.address.format(start, end, MT.theme.current(), this.engine.hidden(), panels, shown);
     const base = location.href.split("#")[0].length;
     const pins = this.pins ? this.pins.toAddress(MT.address.MOST - base - address.length) : "";
     history.replaceState(null, "", address + pins);
   }
 
   /** Takes what an address asks for but the view and the theme; returns what of it is not understood. */
-  takeOver({ hidden, panels, pins, direction, damaged }) {
+  takeOver({ hidden, panels, pins, connection, direction, damaged }) {
     const known = this.engine.parts.map((part) => part.name);
     this.engine.hide(hidden);
     const isUnderstood = !panels || (this.stack && this.stack.fromText(panels));
-    const isTurned = this.connections ? this.connections.take(direction) : !direction;
+    const asked = [...(connection ? [`con=${connection}`] : []), ...(direction ? [`dir=${direction}`] : [])];
     return [
       ...damaged,
       ...hidden.filter((name) => !known.includes(name)).map((name) => `hide=${name}`),
       ...(isUnderstood ? [] : [`panels=${panels}`]),
-      ...(isTurned ? [] : [`dir=${direction}`]),
+      ...(this.connections ? this.connections.take(connection, direction) : asked),
       ...(this.pins ? this.pins.fromAddress(pins) : pins).map((pin) => `pins=${pin}`),
     ];
   }

@@ -1,7 +1,7 @@
 // The part of the page's address after #: which part of the time is in view, the theme, the hidden series, the order
-// and heights of the panels, the direction, and the pins.
+// and heights of the panels, the connection, the direction, and the pins.
 
-const KEYS = ["t", "theme", "hide", "panels", "pins", "dir"];
+const KEYS = ["t", "theme", "hide", "panels", "pins", "con", "dir"];
 const MOST = 2000; // characters of an address: programs that pass one on cut longer ones
 const TOLD = 40; // characters of what is not understood that are repeated to the reader
 
@@ -29,6 +29,7 @@ function parse(hash) {
     hidden: asked.getAll("hide"),
     panels: asked.get("panels") || "",
     pins: asked.getAll("pins"),
+    connection: asked.get("con") || "",
     direction: Math.max(0, direction),
     damaged: Array.from(asked)
       .filter(([key]) => !KEYS.includes(key) || isDamaged[key])
@@ -36,11 +37,13 @@ function parse(hash) {
   };
 }
 
-function format(start, end, theme, hidden, panels, direction) {
+/** `shown` has the connection, empty for the first one, and the direction. */
+function format(start, end, theme, hidden, panels, shown) {
   const hide = hidden.map((name) => `&hide=${encodeURIComponent(name)}`).join("");
-  const turned = direction ? `&dir=${direction}` : "";
+  const connection = shown.connection ? `&con=${encodeURIComponent(shown.connection)}` : "";
+  const turned = shown.direction ? `&dir=${shown.direction}` : "";
   const stack = panels ? `&panels=${encodeURIComponent(panels)}` : "";
-  return `#t=${start.toFixed(9)},${end.toFixed(9)}&theme=${theme}${hide}${stack}${turned}`;
+  return `#t=${start.toFixed(9)},${end.toFixed(9)}&theme=${theme}${hide}${stack}${connection}${turned}`;
 }
 
 /** Says what of an address was not understood; nothing of an empty list. */

@@ -93,10 +93,14 @@ MT.page.start(LABELS, async (page) => {
     else selection.recount();
     MT.pane.tell();
   };
+  const fated = () => {
+    selection.recount();
+    segmentFrames.tellAgain();
+  };
   const stepTo = (by) => {
     const found = MT.retransmissions.show(page, segmentFrames.chosen, by);
     if (!found) {
-      page.say("TCP sent nothing again on this connection.");
+      page.say(connections.shown ? "TCP sent nothing again in this direction." : "No TCP connection was recorded.");
       return;
     }
     segmentFrames.chooseSegment(found);
@@ -109,7 +113,7 @@ MT.page.start(LABELS, async (page) => {
   };
   const pointer = gestures(page, frame, stretches, segmentFrames, selection);
   document.getElementById("mt-select").addEventListener("click", () => pointer.setSelecting(!pointer.isSelecting));
-  const connections = new MT.connections.Connections(page, changed, clear);
+  const connections = new MT.connections.Connections(page, { changed, fated, chosen: clear });
   page.connections = connections;
   findings.bringUp = (connection, way) => connections.bringUp(connection, way);
   const timeParts = new MT.timeParts.TimeParts(page, findings, segmentFrames);
@@ -134,9 +138,10 @@ MT.page.start(LABELS, async (page) => {
   page.engine.otherDrawings.push(() => legend.refresh());
   redrawResized(page, frame, stackElement);
   return async () => {
-    connections.directions.tell(connections.first, connections.way); // the titles' lines take room from the panels
+    const { number, way } = connections.asked;
+    connections.directions.tell(number, way); // the titles' lines take room from the panels
     page.stack.fit();
     frame.measure();
-    await connections.show(connections.first, connections.way);
+    await connections.show(number, way);
   };
 });

@@ -9,33 +9,35 @@ function put(engine, loaded) {
   });
 }
 
-/** Moves the line with the link's rate to where the connection's data begins; without data takes it away. */
+/** Moves the line with the link's rate to where the connection's data begins; without data takes it and its entry away. */
 function alignRate(page) {
   const first = page.engine.series.get("segments");
   const slope = page.models.find((model) => model.type === "Slope" && model.name === "rate");
   if (!slope) return;
-  if (first && first.n) slope.setv({ y_intercept: first.y[0] - slope.gradient * first.x[0] });
-  else slope.visible = false;
+  if (first && first.n) {
+    slope.setv({ y_intercept: first.y[0] - slope.gradient * first.x[0] });
+  } else {
+    slope.visible = false;
+    document.querySelector('[data-mt-panel="sequence"] .entry.rate').hidden = true;
+  }
 }
 
 class Connections {
   /**
    * `changed` is called when other series are there, before they are drawn, with whether they are of another
-   * connection; `chosen` when the reader chooses one.
+   * connection; `fated` when their fates are; `chosen` when the reader chooses a connection.
    */
-  constructor(page, changed, chosen) {
-    this.page = page;
-    this.changed = changed;
+  constructor(page, { changed, fated, chosen }) {
+    Object.assign(this, { page, changed, fated, chosen });
     this.directions = new MT.directions.Directions(page, () => this.turn());
     this.select = document.getElementById("mt-connection");
     this.names = { group: [], link: [] }; // of the series that are shown
     this.groups = { group: null, link: null }; // of their columns
-    this.wanted = null;
+    this.asked = null; // the connection and the way that were last asked for; their columns may still be decoded
     this.shown = null; // the number of the connection whose series are drawn, as text
     this.way = 0; // 0 what its data's sender sent, 1 what the other end did
     this.map = null; // which frames carried which segment
     this.hidden = null; // the series of the other way, once they are decoded to be searched
-    this.chosen = chosen;
     this.select?.addEventListener("change", () => this.choose(this.select.value));
   }
 
@@ -52,16 +54,28 @@ class Connections {
     return Array.from(this.select?.options ?? [], ({ value, text }) => ({ number: value, text }));
   }
 
+  /** The one that is shown where nothing else is asked for. */
   get first() {
-    return this.select ? this.select.value : this.directions.onlyOne;
+    return this.select ? this.select.options[0].value : this.directions.onlyOne;
   }
 
-  /** Shows the way that an address asks for, at first once the panels are drawn; returns whether there is any such. */
-  take(way) {
-    if (way && this.directions.nothing(this.shown ?? this.first)) return false;
-    if (this.shown === null) this.way = way;
-    else if (way !== this.way) this.show(this.shown, way);
-    return true;
+  /**
+   * Shows the connection and the way that an address asks for, at first once the panels are drawn; returns what of
+   * these there is not. An empty text stands for the first connection.
+   */
+  take(connection, way) {
+    const isKnown = !connection || this.directions.has(connection);
+    const number = isKnown && connection ? connection : this.first;
+    const isTurned = !way || !this.directions.nothing(number);
+    const asked = { number, way: isTurned ? way : 0 };
+    if (this.shown === null) this.asked = asked;
+    else if (number !== this.asked.number || asked.way !== this.asked.way) this.show(number, asked.way);
+    return [...(isKnown ? [] : [`con=${connection}`]), ...(isTurned ? [] : [`dir=${way}`])];
+  }
+
+  /** What an address has to tell: nothing of the first connection. */
+  get toAddress() {
+    return { connection: this.shown === this.first ? "" : this.shown, direction: this.way };
   }
 
   /** Shows the connection and the way that something is about; an empty text stands for any. A promise, or null. */
@@ -75,9 +89,10 @@ class Connections {
 
   /** Shows the other direction, or says why there is none. */
   async turn() {
-    const nothing = this.directions.nothing(this.shown);
+    const { number, way } = this.asked;
+    const nothing = this.directions.nothing(number);
     if (nothing) this.page.say(`There is no other direction to show: ${nothing}.`);
-    else await this.show(this.shown, 1 - this.way);
+    else await this.show(number, 1 - way);
   }
 
   /** Decodes the series of the other way of what is shown; returns whether they were not there before. */
@@ -99,10 +114,11 @@ class Connections {
 
   /** Shows a way of a connection; when another one is asked for while its columns are decoded, that one wins. */
   async show(number, way = this.directions.kept(number, this.way)) {
+    const asked = { number, way };
+    this.asked = asked;
     const wanted = this.directions.of(number, way);
-    this.wanted = wanted;
     const [own, link] = await Promise.all([this.load(wanted.group), this.load(wanted.link)]);
-    if (this.wanted !== wanted) return;
+    if (this.asked !== asked) return;
     const isOther = this.shown !== number;
     Object.assign(this, { shown: number, way, map: link.get("carried")?.columns ?? null, hidden: null });
     if (this.select) this.select.value = number;
@@ -112,7 +128,7 @@ class Connections {
     this.directions.tell(number, way);
     this.draw();
     Object.assign(document.documentElement.dataset, { mtConnection: number, mtWay: way });
-    this.addFates(wanted);
+    this.addFates(asked, wanted.group);
   }
 
   async load(group) {
@@ -139,15 +155,16 @@ class Connections {
   }
 
   /** Adds what became of the segments, decoded once the rest is on the screen. */
-  async addFates(wanted) {
+  async addFates(asked, group) {
     const { engine, cursor } = this.page;
     await MT.loading.whenIdle();
-    const loaded = await this.load(wanted.group && `${wanted.group} fates`);
-    if (this.wanted !== wanted) return;
+    const loaded = await this.load(group && `${group} fates`);
+    if (this.asked !== asked) return;
     this.names.group.push(...MT.fates.put(engine, loaded));
+    this.fated();
     this.page.redraw();
     cursor.refresh();
-    document.documentElement.dataset.mtFates = wanted.group;
+    document.documentElement.dataset.mtFates = group;
   }
 }
 

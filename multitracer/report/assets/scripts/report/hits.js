@@ -84,7 +84,8 @@ class Hits {
     const [start, end] = interval ? [Math.max(first, interval[0]), Math.min(last, interval[1])] : [0, 0];
     if (!(end > start)) return [];
     const choose = () => this.showPart(start, end);
-    return [{ name: "Part of the time", count: 1, hits: [{ text: `select ${start} s to ${end} s`, choose }] }];
+    const text = `select ${MT.pinTexts.timeText(start)} s to ${MT.pinTexts.timeText(end)} s`;
+    return [{ name: "Part of the time", count: 1, hits: [{ text, choose }] }];
   }
 
   /** The kinds of findings: one of exactly this name first. */

@@ -2,8 +2,11 @@
 
 const MOST = 50; // hits that are listed
 const NUMBER = /^(?:(byte|frame|record|port)s?\s+)?(\d{1,15}|\d{1,3}(?:,\d{3}){1,4})$/;
-const INTERVAL = /^(\d{1,9}(?:\.\d{1,12})?)\s*s?\s*(?:-|\u2013|\.\.|to)\s*(\d{1,9}(?:\.\d{1,12})?)\s*s?$/;
-const TIME = /^(\d{1,9}(?:\.\d{1,12})?)\s*s$|^(\d{1,9}\.\d{1,12})$/;
+const WHOLE = String.raw`-?(?:\d{1,9}|\d{1,3}(?:,\d{3}){1,2})`; // a page's times may begin below zero
+const FRACTION = String.raw`\.\d{1,12}`;
+const SECONDS = `(${WHOLE}(?:${FRACTION})?)`;
+const INTERVAL = new RegExp(String.raw`^${SECONDS}\s*s?\s*(?:-|\u2013|\.\.|to)\s*${SECONDS}\s*s?$`);
+const TIME = new RegExp(String.raw`^${SECONDS}\s*s$|^(${WHOLE}${FRACTION})$`);
 
 /**
  * What a text asks for: a `number` (`only` one of byte, frame, record, port, or null where it may be any of them), a
@@ -18,10 +21,14 @@ function parse(text) {
   return {
     number: number ? Number(number[2].replaceAll(",", "")) : null,
     only: (number && number[1]) || null,
-    time: time ? Number(time[1] || time[2]) : null,
-    interval: interval ? [Number(interval[1]), Number(interval[2])].sort((a, b) => a - b) : null,
+    time: time ? secondsOf(time[1] || time[2]) : null,
+    interval: interval ? [secondsOf(interval[1]), secondsOf(interval[2])].sort((a, b) => a - b) : null,
     words: asked ? asked.split(/\s+/) : [],
   };
+}
+
+function secondsOf(text) {
+  return Number(text.replaceAll(",", ""));
 }
 
 /** How many records have some number, and the first MOST of them; `isHit(columns, i)` tells whether one has. */

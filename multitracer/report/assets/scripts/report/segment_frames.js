@@ -72,16 +72,29 @@ class SegmentFrames {
   }
 
   chooseSegment({ name, i }) {
-    const segment = segmentAt(this.page.engine.series.get(name).columns, i);
+    const { columns } = this.page.engine.series.get(name);
+    const segment = segmentAt(columns, i);
     const frames = this.framesOf(segment.row);
     this.mark([segment], frames);
     this.chosen = { name, i };
-    const { columns } = this.page.engine.series.get(name);
+    this.tell(...this.textsOf(columns, i, segment, frames));
+  }
+
+  /** Says what is chosen once more, of a segment whose fate is known now. */
+  tellAgain() {
+    if (!this.chosen) return;
+    const { columns } = this.page.engine.series.get(this.chosen.name);
+    const segment = segmentAt(columns, this.chosen.i);
+    this.text.replaceChildren(...this.textsOf(columns, this.chosen.i, segment, this.framesOf(segment.row)));
+  }
+
+  /** What a segment is, what became of it, and why it was sent again. */
+  textsOf(columns, i, segment, frames) {
     const { trigger, because } = columns;
-    this.tell(
+    return [
       `Chosen: ${describe(segment)}${this.carriedText(frames)}.${MT.fates.describe(columns, i)}`,
       ...(trigger ? this.resent(segment.x, trigger[i], because[i]) : []),
-    );
+    ];
   }
 
   /** Why a segment was sent again: the reason, and a button that shows the finding about it. */

@@ -17,14 +17,21 @@ function isFate({ name }) {
   return name.startsWith("fate_");
 }
 
-/** Totals with a row for each fate in front: also of those that no segment had. */
-function fatesFirst(totals) {
-  const fates = MT.fates.MARKED.map((fate) => totals.find(({ name }) => name === `fate_${fate}`) || noneOf(fate));
+/**
+ * Totals with a row for each fate in front: also of those that no segment had, with 0, or null where `areKnown` does not
+ * hold.
+ */
+function fatesFirst(totals, areKnown) {
+  const none = areKnown ? 0 : null;
+  const fates = MT.fates.MARKED.map((fate) => `fate_${fate}`).map(
+    (name) => totals.find((one) => one.name === name) || { name, step: 1, records: none, total: none },
+  );
   return [...fates, ...totals.filter((one) => !isFate(one))];
 }
 
-function noneOf(fate) {
-  return { name: `fate_${fate}`, step: 1, records: 0, total: 0 };
+/** Whether the page tells what became of the segments that are shown. */
+function areFatesKnown({ series }) {
+  return MT.segmentFrames.SEGMENTS.some((name) => series.get(name)?.columns.fate);
 }
 
 class Selection {
@@ -72,7 +79,7 @@ class Selection {
 
   count(start, end) {
     const { engine } = this.page;
-    const rows = fatesFirst(MT.totals.totals(engine, start, end)).map((one) => {
+    const rows = fatesFirst(MT.totals.totals(engine, start, end), areFatesKnown(engine)).map((one) => {
       const series = engine.series.get(one.name);
       const spread = one.step > 1 ? null : series ? MT.spread.spreadOf(series, start, end) : MT.spread.NOTHING;
       return this.row(one, spread, end - start);
@@ -84,6 +91,7 @@ class Selection {
     const { format, tableRow } = MT.numbers;
     const label = this.page.label(one.name);
     if (!spread) return tableRow([label, "not counted: thinned", "", "", "", "", "", "", ""]);
+    if (one.records === null) return tableRow([label, "-", "-", "-", "-", "", "", "", ""]);
     const { sum, least, median, most } = spread;
     const told = [sum, least, median, most].map((value) =>
       value === undefined ? "left out: too many" : format(value),
