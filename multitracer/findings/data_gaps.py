@@ -156,23 +156,41 @@ def lateness(gaps: Any, count: int) -> int:
 @kernel
 def weigh(order: Any, stretches: Stretches, columns: Columns, room: Room, weights: Any) -> None:
     """Fill `weights`, shape (stretches, WEIGHT_FIELDS), with what lies in gaps of each stretch of time."""
-    count = 0
+    count, late = 0, 0
     for at in range(len(stretches.begin)):
         begin, end, sender = stretches.begin[at], stretches.end[at], stretches.sender[at]
         known = at > 0 and sender == stretches.sender[at - 1] and begin == stretches.begin[at - 1]
         if not known or end != stretches.end[at - 1]:
             count = find_gaps(order[begin:end], sender, columns, room)
-        late = lateness(room.gaps, count)
+            late = lateness(room.gaps, count)
         weights[at, LATE_NS] = late
         weigh_one(room.gaps, count, late, stretches.start_ns[at], stretches.stop_ns[at], weights[at])
 
 
 @kernel
 def weigh_one(gaps: Any, count: int, late: int, start: int, stop: int, weight: Any) -> None:
-    """How much of the time from start to stop lies in gaps; idle time counts in those longer than the host is late."""
+    """How much of the time from start to stop lies in gaps; idle time counts in those longer than the host is late.
+
+    Only the gaps of this time are read, as a direction may have a hundred thousand stretches, and gaps.
+    """
     weight[IDLE_NS] = weight[FREE_NS] = 0
-    for gap in range(count):
+    for gap in range(first_gap_after(gaps, count, start), count):
+        if gaps[gap, BEGIN] >= stop:
+            break
         until = min(stop, gaps[gap, STOP])
         if gaps[gap, STOP] - gaps[gap, IDLE] > late:
             weight[IDLE_NS] += max(np.int64(0), until - max(start, gaps[gap, IDLE]))
         weight[FREE_NS] += max(np.int64(0), until - max(start, gaps[gap, FREE]))
+
+
+@kernel
+def first_gap_after(gaps: Any, count: int, time: int) -> int:
+    """The first of the gaps, which follow one another, that ends after a time; `count` if none does."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if gaps[middle, STOP] > time:
+            high = middle
+        else:
+            low = middle + 1
+    return low

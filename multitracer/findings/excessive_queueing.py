@@ -75,11 +75,9 @@ def _layer(observed: Observations, direction: Direction, how: str, times: Any) -
 
 def _waits(observed: Observations, direction: Direction) -> tuple[Any, Any, str, int]:
     """When each segment was sent, how long it waited, what shows that (link's log or round trip), and its error."""
-    table = observed.segment_frames
-    if table is not None:
-        end = observed.connections.loc[direction.connection, "client" if direction.sender == 0 else "server"]
-        ours = (table["connection"] == direction.connection) & (table["sender"] == end)
-        mine = table[ours & (table["queue_ns"] >= 0)]
+    carried = observed.carried(direction)
+    if carried is not None:
+        mine = carried[(carried["queue_ns"] >= 0).to_numpy()]
         errors = [observed.log_error(int(link), direction.sender_point) for link in mine["link"].unique()]
         known = [error for error in errors if error is not None]
         if known and len(known) == len(errors):

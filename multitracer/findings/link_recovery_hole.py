@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,17 @@ KINDS = ("link-recovery-hole",)
 NEEDS = (SEGMENT_FRAMES, LINK_RTT)
 
 
+class _Sends(NamedTuple):
+    """The frames that the sender of a link sent, in order of time, and those of them that were new."""
+
+    time_ns: Ints
+    number: Ints
+    again: npt.NDArray[np.bool_]
+    new_ns: Ints
+    new: Ints
+    """The numbers of those that were new, as far as they have any."""
+
+
 def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each gap longer than the threshold during which the link repeated frames.
 
@@ -32,12 +44,14 @@ def detect(observed: Observations) -> Iterator[Finding]:
     assert table is not None  # by NEEDS
     assert link_rtt is not None  # by NEEDS
     limit = observed.thresholds.hole_link_rtts * link_rtt
+    first_data = _first_data_ns(observed)
+    sends_of, resets_of = cache(partial(_sends, observed)), cache(partial(_resets, observed))
     for (connection, sender, link), group in table.groupby(["connection", "sender", "link"], sort=False):
         came = group[(group["delivered_ns"] >= 0) & (group["first_frame_ns"] >= 0)]
         delivered = _handed_over(observed, came)
         # What may have come in a gap was on the air no longer before than any packet, and not before the first data.
         longest = int((delivered - came["first_frame_ns"].to_numpy()).max(initial=0))
-        begun = _first_data_ns(observed, int(connection), str(sender))
+        begun = int(first_data[connection, int(sender == observed.connections["server"].iat[connection])])
         order = np.argsort(delivered, kind="stable")
         came, delivered = came.iloc[order], delivered[order]
         first, repeats = came["first_frame_ns"].to_numpy(), came["frame_retransmissions"].to_numpy()
@@ -47,8 +61,9 @@ def detect(observed: Observations) -> Iterator[Finding]:
         for at in np.flatnonzero((delivered[1:] - begins > limit) & (repeats[1:] > 0)):
             row = came.iloc[at + 1]
             start, end = int(begins[at]), int(delivered[at + 1])
-            certain, repeated = _repeats_before(observed, int(link), row, end)
-            if not repeated or any(s < end and e > start for s, e in observed.resets(int(link))):
+            certain, repeated = _repeats_before(row, end, sends_of(int(link)), _log_error(observed, int(link)))
+            resets = resets_of(int(link))
+            if not repeated or ((resets[:, 0] < end) & (resets[:, 1] > start)).any():
                 continue
             sure = row["matched_by"] == "payload" and not observed.monitored(int(link)) and spoilt[at + 1] <= spoilt[at]
             logged = observed.logged(int(link), max(start - longest, begun), end)
@@ -64,34 +79,55 @@ def detect(observed: Observations) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _first_data_ns(observed: Observations, connection: int, sender: str) -> int:
-    """When an end of a connection sent its first data, as far as it was captured."""
-    end = int(sender == observed.connections["server"].iat[connection])
-    mine = (observed.column("connection") == connection) & (observed.column("sender") == end)
-    mine &= observed.column("payload_bytes") > 0
-    return int(observed.column("time_ns")[mine].min()) if mine.any() else 0
+def _first_data_ns(observed: Observations) -> Ints:
+    """When each end of each connection sent its first data, as far as it was captured, else 0; (connections, 2)."""
+    data = np.flatnonzero((observed.column("payload_bytes") > 0) & (observed.column("connection") >= 0))
+    unknown = np.iinfo(np.int64).max
+    first = np.full((len(observed.connections), 2), unknown)
+    ends = observed.column("connection")[data], observed.column("sender")[data]
+    np.minimum.at(first, ends, observed.column("time_ns")[data])
+    return np.where(first == unknown, 0, first)
 
 
-def _repeats_before(observed: Observations, link: int, row: pd.Series[Any], end_ns: int) -> tuple[int, int]:
+def _resets(observed: Observations, link: int) -> Ints:
+    """Start and end of each reset of a link, shape (resets, 2)."""
+    return np.array(observed.resets(link), dtype=np.int64).reshape(-1, 2)
+
+
+def _log_error(observed: Observations, link: int) -> int:
+    """How far the logs of both ends of a link may be apart (ns)."""
+    return sum(observed.log_error(link, 0, by_sender=by_sender) or 0 for by_sender in (True, False))
+
+
+def _sends(observed: Observations, link: int) -> _Sends | None:
+    """What the sender of a link sent; None without a table of frames."""
+    frames = observed.frames
+    if frames is None:
+        return None
+    own = frames[((frames["link"] == link) & frames["sent"]).to_numpy()].sort_values("time_ns", kind="stable")
+    time, number, again = own["time_ns"].to_numpy(), own["sn_unwrapped"].to_numpy(), own["transmission"].to_numpy() > 0
+    new = ~again & (number >= 0)
+    return _Sends(time, number, again, time[new], number[new])
+
+
+def _repeats_before(row: pd.Series[Any], end_ns: int, sends: _Sends | None, error_ns: int) -> tuple[int, int]:
     """How many repeats of a packet's frames a link made before its delivery: for certain, and at most.
 
     Those made after it held nothing up. The logs of both ends may be apart by the error of their clocks, and frames
-    without numbers may be the packet's or not.
+    without numbers may be the packet's or not. Only what was sent from its first frame to then is looked at: a log may
+    have a hundred thousand frames, and tell of thousands of such packets.
     """
-    frames, first, every = observed.frames, int(row["first_frame_ns"]), int(row["frame_retransmissions"])
-    if row["last_frame_ns"] < end_ns or frames is None:
+    first, every = int(row["first_frame_ns"]), int(row["frame_retransmissions"])
+    if row["last_frame_ns"] < end_ns or sends is None:
         return every, every
-    own = frames[((frames["link"] == link) & frames["sent"] & (frames["time_ns"] >= first)).to_numpy()]
-    own = own.sort_values("time_ns", kind="stable")
-    number, again = own["sn_unwrapped"].to_numpy(), (own["transmission"] > 0).to_numpy()
-    new = number[~again & (number >= 0)][: max(int(row["frames"]) - every, 1)]
+    begin = int(np.searchsorted(sends.new_ns, first))
+    new = sends.new[begin : begin + max(int(row["frames"]) - every, 1)]
     if not len(new):
         return 0, every
-    times = own["time_ns"].to_numpy()[again & np.isin(number, new)]
-    error = sum(observed.log_error(link, 0, by_sender=by_sender) or 0 for by_sender in (True, False))
+    within = slice(*np.searchsorted(sends.time_ns, (first, end_ns + error_ns)))
+    times = sends.time_ns[within][sends.again[within] & np.isin(sends.number[within], new)]
     # Frames sent at once with its first may be another packet's.
-    certain, perhaps = (min(int((times < end).sum()), every) for end in (end_ns - error, end_ns + error))
-    return certain, perhaps
+    return min(int(np.searchsorted(times, end_ns - error_ns)), every), min(len(times), every)
 
 
 def _never_delivered(group: pd.DataFrame) -> Ints:

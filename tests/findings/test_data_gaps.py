@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from multitracer.findings import data_gaps
 from multitracer.findings.data_gaps import (
     FREE_NS,
     GAP_FIELDS,
     IDLE_NS,
     LATE_NS,
+    STOP,
     WEIGHT_FIELDS,
     Columns,
     Stretches,
     find_gaps,
     room_for,
     weigh,
+    weigh_one,
 )
 from multitracer.model.schema import ACK, FIN, RST
 
@@ -94,3 +98,27 @@ def test_stretches_are_weighed_by_what_lies_in_gaps(rows: list[tuple[int, ...]],
 def within(since: np.ndarray, until: np.ndarray, start: int, stop: int) -> int:
     """How much of the time from start to stop lies in intervals."""
     return int(np.maximum(np.minimum(until, stop) - np.maximum(since, start), 0).sum())
+
+
+class Read:
+    """Gaps of 10 ns, each idle at its end, that note which of them are read."""
+
+    def __init__(self, count: int) -> None:
+        begin = 10 * np.arange(count)
+        self.gaps = np.stack([begin, begin + 10, begin + 9, begin + 9], axis=1)
+        self.read: set[int] = set()
+
+    def __getitem__(self, place: tuple[int, int]) -> np.int64:
+        self.read.add(place[0])
+        return self.gaps[place]
+
+
+def test_a_stretch_reads_only_gaps_of_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that many stretches of a long capture are weighed in time that grows with their gaps alone."""
+    monkeypatch.setattr(data_gaps, "first_gap_after", data_gaps.first_gap_after.function)
+    gaps, weight = Read(1 << 16), np.zeros(WEIGHT_FIELDS, dtype=np.int64)
+    weigh_one.function(gaps, len(gaps.gaps), 0, 300_000, 300_100, weight)
+    assert weight[[IDLE_NS, FREE_NS]].tolist() == [10, 10]
+    inside = {gap for gap in gaps.read if 300_000 < gaps.gaps[gap, STOP] <= 300_100}
+    assert len(inside) == 10
+    assert len(gaps.read - inside) <= 17
