@@ -184,7 +184,7 @@ def conclude_links(layer: LinkLayer, accounts: Mapping[int, Accounting], segment
     return Links(
         counted, layer.main, main.shares if main else None, main.utilization if main else None,
         None if layer.main is None else layer.timings[layer.main].rate_bps, layer.intervals, layer.notes,
-        _frames_of_segments(layer, segments),
+        _frames_of_segments(layer, segments), layer.log.by_sender if layer.log else frozenset(),
     )  # fmt: skip
 
 

@@ -102,6 +102,8 @@ class Links:
     """What could not be matched and why, one sentence each."""
     segments: Mapping[int, SegmentFrames] = field(default_factory=dict)
     """Of each link whose sender logged: which of its frames held which segment with data."""
+    by_sender: frozenset[int] = frozenset()
+    """The links whose sender logged frames that it sent, in the part that is analysed or outside of it."""
 
 
 class Blame(NamedTuple):

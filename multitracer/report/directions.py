@@ -165,10 +165,19 @@ def _titles(analysis: Analysis, links: dict[int, PanelData]) -> dict[int | None,
     titles: dict[int | None, str] = {None: "no log of the other direction" if links else ""}
     for row in analysis.links.rows:
         if row["id"] in links:
-            sender = f"the {row['sender']}" if row["sender"] else "one end"
-            has_frames = "frames_new" in links[row["id"]].sources
-            titles[row["id"]] = f"sent by {sender}" if has_frames else f"no log of what {sender} sent"
+            titles[row["id"]] = _title(analysis, row, links[row["id"]])
     return titles
+
+
+def _title(analysis: Analysis, row: dict[str, Any], shown: PanelData) -> str:
+    """Who sent on one direction of the link, or why none of its data frames can be shown."""
+    sender = f"the {row['sender']}" if row["sender"] else "one end"
+    if any(name in shown.sources for name in ("frames_new", "frames_again")):
+        return f"sent by {sender}"
+    if row["id"] not in analysis.links.by_sender:
+        return f"no log of what {sender} sent"
+    of_part = analysis.options.from_s is not None or analysis.options.to_s is not None
+    return f"{sender} logged no data frames that it sent{' in this part of the time' if of_part else ''}"
 
 
 def _filled(every: Iterable[PanelData]) -> PanelData:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 from repository import EXAMPLES
 
 from multitracer import Analysis, analyze
+from multitracer.model.options import AnalyzeOptions
 from multitracer.model.schema import FATES, MARKS
 from multitracer.report import analysis_page, link_data, panel_data
-from multitracer.report.directions import Carriers, directions
+from multitracer.report.directions import Carriers, _title, directions
 from multitracer.report.finding_ways import FindingWays
+from multitracer.report.panel_data import PanelData
 
 pytestmark = pytest.mark.slow
 SENT = ("segments", "again_no", "again_yes", "again_unknown")
@@ -148,3 +151,38 @@ def test_a_transfer_one_way_says_why_there_is_no_other(tmp_path: Path) -> None:
     """Without a link's log, and with data of one end alone."""
     described = directions(analyze(both_ways.write(tmp_path, (30, 0)))).described()
     assert described["0"]["nothing"] == f"{both_ways.SERVER} sent no data"
+
+
+def of_the_network(folder: Path, kept: Callable[[str], bool], options: AnalyzeOptions | None = None) -> str:
+    """What the page calls the network's direction of the link, where its log has only some of its lines."""
+    inputs = [path for path in sorted((EXAMPLES / "rlp-reset").iterdir()) if path.name != "rlpdump.network.txt"]
+    log = folder / "rlpdump.network.txt"
+    lines = (EXAMPLES / "rlp-reset" / log.name).read_text().splitlines(keepends=True)
+    log.write_text("".join(filter(kept, lines)))
+    made = analyze([*inputs, log], options=options)
+    rows = made.tables["links"]
+    return directions(made).titles[int(rows["link"][rows["sender"] == "network"].iat[0])]
+
+
+def test_an_end_that_sent_no_data_frames_was_logged_all_the_same(tmp_path: Path) -> None:
+    """Its supervisory frames show that; where there is not even one of these, there is no log of what it sent."""
+    assert of_the_network(tmp_path, lambda _: True) == "sent by the network"
+    without_data = of_the_network(tmp_path, lambda line: " > I " not in line)
+    assert without_data == "the network logged no data frames that it sent"
+    assert of_the_network(tmp_path, lambda line: " > " not in line) == "no log of what the network sent"
+
+
+def test_a_part_without_frames_is_not_taken_for_a_missing_log(tmp_path: Path) -> None:
+    """The whole recording tells who logged."""
+    part = AnalyzeOptions(from_s=0.0, to_s=0.001)
+    told = of_the_network(tmp_path, lambda _: True, part)
+    assert told == "the network logged no data frames that it sent in this part of the time"
+    assert of_the_network(tmp_path, lambda line: " > " not in line, part) == "no log of what the network sent"
+
+
+def test_a_direction_of_repeats_alone_was_sent(example: Analysis) -> None:
+    """They are drawn."""
+    shown = link_data.link(example, 0)
+    repeats = PanelData({name: source for name, source in shown.sources.items() if name != "frames_new"})
+    row = next(row for row in example.links.rows if row["id"] == 0)
+    assert _title(example, row, repeats) == f"sent by the {row['sender']}"
