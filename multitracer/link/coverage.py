@@ -77,6 +77,7 @@ def coverage(frames: pd.DataFrame, links: pd.DataFrame, link: int, *, by_sender:
     ends = (link, reverse) if by_sender else (reverse, link)
     logs = frames["input"].to_numpy()[rows]
     bearer = frames["link"].isin([end for end in ends if end >= 0]).to_numpy()
+    modulus = modulus_of(frames, links, link)
     data = bearer & frames["type"].isin(DATA_TYPES).to_numpy()
     spans: list[tuple[int, int]] = []
     found: list[Holes] = []
@@ -84,7 +85,6 @@ def coverage(frames: pd.DataFrame, links: pd.DataFrame, link: int, *, by_sender:
         own = (frames["input"] == log).to_numpy()
         mine = frames[own & bearer].sort_values("record", kind="stable")
         spans.append((int(mine["time_ns"].min()), int(mine["time_ns"].max())))
-        modulus = modulus_of(frames, links, link)
         found += _holes(mine, ends, modulus)
         found.append(_silences(mine["time_ns"].to_numpy(), frames[data & ~own], modulus))
     spans.sort()
@@ -110,8 +110,10 @@ def _holes(log: pd.DataFrame, ends: tuple[int, int], modulus: int) -> Iterator[H
     yield _jumps(own)
     first, again = _changed(own)
     new = np.sort(own["time_ns"].to_numpy()[_new(own)])
-    # Up to the last frame that was the next in number nothing is missing.
-    yield np.maximum(first, new[np.searchsorted(new, again) - 1]) if len(again) else first, again
+    if len(again):
+        # Up to the last frame that was the next in number nothing is missing.
+        first = np.maximum(first, new[np.searchsorted(new, again) - 1])
+    yield first, again
     yield _changed(came)
     yield unheard(log[sent & (link == ends[0])], came, log[~sent & (link == ends[1])], modulus)
 

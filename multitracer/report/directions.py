@@ -100,7 +100,7 @@ def directions(analysis: Analysis) -> Directions:
         room -= records
     links = {link: link_data.link(analysis, link) for link in carriers.links}
     nothing = PanelData({})
-    one, other = (Way(None, "", nothing, link, _rate(analysis, link)) for link in (*carriers.links, None, None)[:2])
+    one, other = (Way(None, "", nothing, link, _rate(analysis, link)) for link in (carriers.main, carriers.reverse))
     return Directions(shown, (one, other), links, _titles(analysis, links))
 
 
@@ -108,33 +108,40 @@ class Carriers:
     """Which of the two directions of the main link carried what each end of each connection sent."""
 
     def __init__(self, analysis: Analysis) -> None:
-        main, self.ends = analysis.links.main, analysis.ends
-        self.links: list[int] = []
-        """The direction that carried most data, and its reverse where that was logged."""
-        if main is not None:
-            reverse = int(analysis.tables["links"]["reverse"].iat[main])
-            self.links = [main, reverse] if reverse >= 0 else [main]
+        self.ends = analysis.ends
+        self.main = analysis.links.main
+        """The direction that carried most data; None without a log."""
+        reverse = -1 if self.main is None else int(analysis.tables["links"]["reverse"].iat[self.main])
+        self.reverse = reverse if reverse >= 0 else None
         self.counts = self._counts(analysis)
 
+    @property
+    def links(self) -> list[int]:
+        """Those of the two that there are."""
+        return [link for link in (self.main, self.reverse) if link is not None]
+
     def _counts(self, analysis: Analysis) -> Any:
-        """How many segments each carried, shape (connections, ends, directions)."""
+        """How many segments each carried, shape (connections, ends, directions): the main one, and its reverse."""
         table, segments = analysis.tables["segment_frames"], analysis.tables["segments"]
         known = ((table["segment"] >= 0) & table["link"].isin(self.links)).to_numpy()
         rows, link = (table[name].to_numpy()[known].astype(np.int64) for name in ("segment", "link"))
         connection, sender = (segments[name].to_numpy()[rows].astype(np.int64) for name in ("connection", "sender"))
-        place = 4 * connection + 2 * sender + (link != analysis.links.main)
-        return np.bincount(place[connection >= 0], minlength=4 * len(self.ends.main)).reshape(-1, 2, 2)
+        is_reverse = (link != self.main).astype(np.int64)
+        counts = np.zeros((len(self.ends.main), 2, 2), dtype=np.int64)
+        followed = connection >= 0
+        np.add.at(counts, (connection[followed], sender[followed], is_reverse[followed]), 1)
+        return counts
 
     def of(self, number: int, sender: int) -> int | None:
         """The direction that carried an end's segments: the one not known to have carried the other end's, if any."""
         own, peer = self.counts[number, sender], self.counts[number, 1 - sender]
         if own.any():
-            place = int(own.argmax())
+            by_main = own.argmax() == 0
         elif peer.any():
-            place = 1 - int(peer.argmax())
+            by_main = peer.argmax() == 1
         else:
-            place = int(sender != self.ends.main[number])
-        return self.links[place] if place < len(self.links) else None
+            by_main = sender == self.ends.main[number]
+        return self.main if by_main else self.reverse
 
 
 def _way(analysis: Analysis, carriers: Carriers, number: int, sender: int) -> Way:

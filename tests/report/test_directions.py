@@ -129,7 +129,7 @@ def test_frames_are_kept_for_segments_with_data(example: Analysis) -> None:
 def test_what_carried_an_end_is_found_by_its_segments(example: Analysis) -> None:
     """By the other end's where it has none, else by which end sent most."""
     carriers = Carriers(example)
-    main, reverse = carriers.links
+    main, reverse = carriers.main, carriers.reverse
     assert (carriers.of(0, 0), carriers.of(0, 1)) == (main, reverse)
     carriers.counts[0] = [[0, 9], [0, 0]]
     assert (carriers.of(0, 0), carriers.of(0, 1)) == (reverse, main)
