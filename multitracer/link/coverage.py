@@ -92,6 +92,25 @@ def coverage(frames: pd.DataFrame, links: pd.DataFrame, link: int, *, by_sender:
     return Coverage(spans[0][0], spans[-1][1], *_merged(found))
 
 
+class Coverages:
+    """What the logs of each link cover; found when it is first asked for."""
+
+    def __init__(self, frames: pd.DataFrame, links: pd.DataFrame) -> None:
+        self._frames, self._links = frames, links
+        self._found: dict[tuple[int, bool], Coverage] = {}
+
+    def of(self, link: int, *, by_sender: bool) -> Coverage:
+        """What the log of a link's sender covers, or that of its receiver."""
+        key = link, by_sender
+        if key not in self._found:
+            self._found[key] = coverage(self._frames, self._links, link, by_sender=by_sender)
+        return self._found[key]
+
+    def received(self, link: int) -> Coverage:
+        """What the log of a link's receiver covers."""
+        return self.of(link, by_sender=False)
+
+
 def _merged(found: list[Holes]) -> Holes:
     """Holes of several kinds in order, joined where they overlap."""
     start, stop = (np.concatenate([one[side] for one in found]).astype(np.int64) for side in (0, 1))
