@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 SHOWN_CONNECTIONS = 12
 """The most connections that can be chosen in a page: those that carried most data."""
 
+NOTHING_BY_DIRECTION = "no connection was captured, and no link logged"
+"""Why there is only one direction to show where nothing tells directions apart."""
+
 
 @dataclass(frozen=True)
 class Way:
@@ -80,9 +83,10 @@ class Directions:
         }  # fmt: skip
 
     def _nothing(self, way: Way) -> str:
+        """Why a way has nothing to show; empty where it has something."""
         if way.data.records or (way.link is not None and self.links[way.link].records):
             return ""
-        return "; ".join(title for title in (way.title, self.titles[way.link]) if title)
+        return "; ".join(title for title in (way.title, self.titles[way.link]) if title) or NOTHING_BY_DIRECTION
 
 
 def directions(analysis: Analysis) -> Directions:

@@ -10,6 +10,7 @@ import both_ways
 import numpy as np
 import pytest
 from repository import EXAMPLES
+from shared_data import shared
 
 from multitracer import Analysis, analyze
 from multitracer.model.options import AnalyzeOptions
@@ -186,3 +187,11 @@ def test_a_direction_of_repeats_alone_was_sent(example: Analysis) -> None:
     repeats = PanelData({name: source for name, source in shown.sources.items() if name != "frames_new"})
     row = next(row for row in example.links.rows if row["id"] == 0)
     assert _title(example, row, repeats) == f"sent by the {row['sender']}"
+
+
+@pytest.mark.data
+def test_a_page_without_connection_and_link_says_that_it_has_one_direction() -> None:
+    """Of a sender's state alone no other direction can be shown."""
+    state = directions(analyze([shared("linux", "overflow", "tcp_probe.txt.gz")]))
+    assert state.connections == {}
+    assert state.described()[""]["nothing"] == "no connection was captured, and no link logged"
