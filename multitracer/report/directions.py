@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.report import link_data, panel_data
+from multitracer.report import connection_data, link_data, panel_data
 from multitracer.report.analysis_panels import link_rate, rate_text
+from multitracer.report.fate_columns import Fates
 from multitracer.report.panel_data import PanelData
 
 if TYPE_CHECKING:
@@ -91,12 +92,12 @@ class Directions:
 
 def directions(analysis: Analysis) -> Directions:
     """Both ways of the connections of most data, as many as a page can hold, and of the link."""
-    carriers = Carriers(analysis)
+    carriers, fates = Carriers(analysis), Fates(analysis)
     shown: dict[int, tuple[Way, Way]] = {}
     room = panel_data.MOST_RECORDS
     for number in panel_data.largest_first(analysis)[:SHOWN_CONNECTIONS]:
         main = int(analysis.ends.main[number])
-        one, other = (_way(analysis, carriers, number, sender) for sender in (main, 1 - main))
+        one, other = (_way(analysis, carriers, fates, number, sender) for sender in (main, 1 - main))
         records = one.data.records + other.data.records
         if shown and records > room:
             break
@@ -148,7 +149,7 @@ class Carriers:
         return self.main if by_main else self.reverse
 
 
-def _way(analysis: Analysis, carriers: Carriers, number: int, sender: int) -> Way:
+def _way(analysis: Analysis, carriers: Carriers, fates: Fates, number: int, sender: int) -> Way:
     """What one end of a connection sent."""
     is_main = sender == analysis.ends.main[number]
     name = analysis.connections[("client", "server")[sender]].iat[number]
@@ -157,7 +158,7 @@ def _way(analysis: Analysis, carriers: Carriers, number: int, sender: int) -> Wa
     rate = link_rate(analysis) if is_main and link is None else _rate(analysis, link)
     return Way(
         f"{number}" if is_main else f"{number} reverse", f"sent by {name}" if has_data else f"{name} sent no data",
-        panel_data.connection(analysis, number, sender), link, rate,
+        connection_data.connection(analysis, number, sender, fates), link, rate,
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from shared_data import shared
 from multitracer import Analysis, analyze
 from multitracer.model.options import AnalyzeOptions
 from multitracer.model.schema import FATES, MARKS
-from multitracer.report import analysis_page, link_data, panel_data
+from multitracer.report import analysis_page, connection_data, link_data
 from multitracer.report.directions import Carriers, _title, directions
 from multitracer.report.finding_ways import FindingWays
 from multitracer.report.panel_data import PanelData
@@ -48,7 +48,7 @@ def test_each_end_has_its_segments_as_captured_beside_it(analysis: Analysis, end
     own = seen_at(analysis, end)
     data = own[(own["sender"] == end) & (own["payload_bytes"] > 0)]
     is_first = data["marks"] & MARKS["retransmission"] == 0
-    sources = panel_data.connection(analysis, 0, end).sources
+    sources = connection_data.connection(analysis, 0, end).sources
     assert sources["segments"]["row"].tolist() == data.index[is_first].tolist()
     assert sources["segments"]["y"].tolist() == data["seq"][is_first].tolist()
     assert sources["segments"]["x"].tolist() == (data["time_ns"][is_first] - analysis.origin_ns).tolist()
@@ -60,7 +60,7 @@ def test_each_end_has_its_segments_as_captured_beside_it(analysis: Analysis, end
 def test_each_end_has_the_fates_of_its_segments(analysis: Analysis, end: int) -> None:
     """And when each arrived at the other end's capture."""
     segments, paths = analysis.tables["segments"], analysis.paths
-    sources = panel_data.connection(analysis, 0, end).sources
+    sources = connection_data.connection(analysis, 0, end).sources
     lost = 0
     for source in (sources[name] for name in SENT):
         rows = source["row"]
@@ -77,7 +77,7 @@ def test_acknowledgements_on_data_are_kept_where_they_say_something(analysis: An
     """The staircase is that of all acknowledgements; pure ones are all there, duplicates too."""
     own = seen_at(analysis, end)
     acks = own[(own["sender"] != end) & (own["ack"] >= 1) & (own["flags"] & 2 == 0)]
-    source = panel_data.connection(analysis, 0, end).sources["acks"]
+    source = connection_data.connection(analysis, 0, end).sources["acks"]
     assert set(acks["record"][acks["payload_bytes"] == 0]) <= set(source["record"].tolist())
     assert len(source["x"]) < len(acks)
     place = np.searchsorted(source["x"], acks["time_ns"] - analysis.origin_ns, side="right") - 1
