@@ -188,8 +188,7 @@ def _title(analysis: Analysis, row: dict[str, Any], shown: PanelData) -> str:
         return f"sent by {sender}"
     if row["id"] not in analysis.links.by_sender:
         return f"no log of what {sender} sent"
-    of_part = analysis.options.from_s is not None or analysis.options.to_s is not None
-    return f"{sender} logged no data frames that it sent{' in this part of the time' if of_part else ''}"
+    return f"{sender} logged no data frames that it sent{analysis.options.in_this_part}"
 
 
 def _filled(every: Iterable[PanelData]) -> PanelData:

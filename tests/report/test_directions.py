@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from shared_data import shared
 from multitracer import Analysis, analyze
 from multitracer.model.options import AnalyzeOptions
 from multitracer.model.schema import FATES, MARKS
-from multitracer.report import analysis_page, connection_data, link_data
+from multitracer.report import analysis_page, analysis_panels, connection_data, link_data
 from multitracer.report.directions import Carriers, _title, directions
 from multitracer.report.finding_ways import FindingWays
 from multitracer.report.panel_data import PanelData
@@ -179,6 +180,22 @@ def test_a_part_without_frames_is_not_taken_for_a_missing_log(tmp_path: Path) ->
     told = of_the_network(tmp_path, lambda _: True, part)
     assert told == "the network logged no data frames that it sent in this part of the time"
     assert of_the_network(tmp_path, lambda line: " > " not in line, part) == "no log of what the network sent"
+
+
+def test_a_panel_without_frames_says_that_none_were_logged(example: Analysis) -> None:
+    """Not that there is no log, when the link's data sender wrote one; repeats alone are drawn."""
+
+    def absent(made: Analysis, *names: str) -> list[str]:
+        sources = {name: link_data.link(example, 0).sources[name] for name in names}
+        panels = analysis_panels.build(made, PanelData({}), PanelData(sources), (0.0, 1.0))
+        return [text for text in panels.absent if text.startswith("Link frames")]
+
+    part = replace(example, options=replace(example.options, from_s=0.0))
+    no_log = replace(example, links=replace(example.links, by_sender=frozenset()))
+    assert absent(example) == ["Link frames: the link's data sender logged no data frames."]
+    assert absent(part) == ["Link frames: the link's data sender logged no data frames in this part of the time."]
+    assert absent(no_log)[0].startswith("Link frames: no log of the link's data sender")
+    assert absent(example, "frames_again") == absent(example, "frames_new") == []
 
 
 def test_a_direction_of_repeats_alone_was_sent(example: Analysis) -> None:
