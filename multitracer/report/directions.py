@@ -49,7 +49,7 @@ class Directions:
     alone: tuple[Way, Way]
     """The link's directions by themselves, for a page without connections."""
     links: dict[int, PanelData]
-    """The direction of the link that carried most data, and its reverse."""
+    """Those that carried the connections, of the first one first, and those of the link that carried most data."""
     titles: dict[int | None, str]
     """Who sent on each of these."""
 
@@ -103,50 +103,51 @@ def directions(analysis: Analysis) -> Directions:
             break
         shown[number] = one, other
         room -= records
-    links = {link: link_data.link(analysis, link) for link in carriers.links}
+    both = carriers.main, carriers.reverse_of(carriers.main)
     nothing = PanelData({})
-    one, other = (Way(None, "", nothing, link, _rate(analysis, link)) for link in (carriers.main, carriers.reverse))
+    one, other = (Way(None, "", nothing, link, _rate(analysis, link)) for link in both)
+    carrying = dict.fromkeys([*(way.link for ways in shown.values() for way in ways), *both])
+    links = {link: link_data.link(analysis, link) for link in carrying if link is not None}
     return Directions(shown, (one, other), links, _titles(analysis, links))
 
 
 class Carriers:
-    """Which of the two directions of the main link carried what each end of each connection sent."""
+    """Which direction of which link carried what each end of each connection sent."""
 
     def __init__(self, analysis: Analysis) -> None:
         self.ends = analysis.ends
         self.main = analysis.links.main
         """The direction that carried most data; None without a log."""
-        reverse = -1 if self.main is None else int(analysis.tables["links"]["reverse"].iat[self.main])
-        self.reverse = reverse if reverse >= 0 else None
+        self._reverses = analysis.tables["links"]["reverse"].to_numpy()
         self.counts = self._counts(analysis)
 
-    @property
-    def links(self) -> list[int]:
-        """Those of the two that there are."""
-        return [link for link in (self.main, self.reverse) if link is not None]
-
     def _counts(self, analysis: Analysis) -> Any:
-        """How many segments each carried, shape (connections, ends, directions): the main one, and its reverse."""
+        """How many segments each carried, shape (connections, ends, links)."""
         table, segments = analysis.tables["segment_frames"], analysis.tables["segments"]
-        known = ((table["segment"] >= 0) & table["link"].isin(self.links)).to_numpy()
+        known = ((table["segment"] >= 0) & (table["link"] >= 0)).to_numpy()
         rows, link = (table[name].to_numpy()[known].astype(np.int64) for name in ("segment", "link"))
         connection, sender = (segments[name].to_numpy()[rows].astype(np.int64) for name in ("connection", "sender"))
-        is_reverse = (link != self.main).astype(np.int64)
-        counts = np.zeros((len(self.ends.main), 2, 2), dtype=np.int64)
+        counts = np.zeros((len(self.ends.main), 2, len(self._reverses)), dtype=np.int64)
         followed = connection >= 0
-        np.add.at(counts, (connection[followed], sender[followed], is_reverse[followed]), 1)
+        np.add.at(counts, (connection[followed], sender[followed], link[followed]), 1)
         return counts
 
+    def reverse_of(self, link: int | None) -> int | None:
+        """The other direction of a link; None where it was not logged."""
+        reverse = -1 if link is None else int(self._reverses[link])
+        return reverse if reverse >= 0 else None
+
     def of(self, number: int, sender: int) -> int | None:
-        """The direction that carried an end's segments: the one not known to have carried the other end's, if any."""
+        """The direction that carried most of an end's segments; where none is known, the reverse of the other end's.
+
+        Where no log shows any segment of the connection, those of the main link.
+        """
         own, peer = self.counts[number, sender], self.counts[number, 1 - sender]
         if own.any():
-            by_main = own.argmax() == 0
-        elif peer.any():
-            by_main = peer.argmax() == 1
-        else:
-            by_main = sender == self.ends.main[number]
-        return self.main if by_main else self.reverse
+            return int(own.argmax())
+        if peer.any():
+            return self.reverse_of(int(peer.argmax()))
+        return self.main if sender == self.ends.main[number] else self.reverse_of(self.main)
 
 
 def _way(analysis: Analysis, carriers: Carriers, fates: Fates, number: int, sender: int) -> Way:

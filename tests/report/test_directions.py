@@ -9,6 +9,7 @@ from typing import Any
 
 import both_ways
 import numpy as np
+import pandas as pd
 import pytest
 from repository import EXAMPLES
 from shared_data import shared
@@ -131,12 +132,34 @@ def test_frames_are_kept_for_segments_with_data(example: Analysis) -> None:
 def test_what_carried_an_end_is_found_by_its_segments(example: Analysis) -> None:
     """By the other end's where it has none, else by which end sent most."""
     carriers = Carriers(example)
-    main, reverse = carriers.main, carriers.reverse
+    main = carriers.main
+    reverse = carriers.reverse_of(main)
     assert (carriers.of(0, 0), carriers.of(0, 1)) == (main, reverse)
     carriers.counts[0] = [[0, 9], [0, 0]]
     assert (carriers.of(0, 0), carriers.of(0, 1)) == (reverse, main)
     carriers.counts[0] = 0
     assert (carriers.of(0, 0), carriers.of(0, 1)) == (main, reverse)
+
+
+def test_a_connection_over_another_bearer_has_the_frames_of_that_one(example: Analysis) -> None:
+    """Not those of the link that carried most data."""
+    rows = example.tables["links"]
+    other = {"links": pd.concat([rows, rows.assign(link=rows["link"] + 2, reverse=rows["reverse"] + 2)])}
+    for name in ("frames", "link_events", "segment_frames"):
+        other[name] = example.tables[name].assign(link=example.tables[name]["link"] + 2)
+    links = replace(
+        example.links, rows=[*example.links.rows, *({**row, "id": row["id"] + 2} for row in example.links.rows)],
+        by_sender=frozenset({2, 3}), segments={},
+    )  # fmt: skip
+    shown = directions(replace(example, tables={**example.tables, **other}, links=links))
+    assert [way.link for way in shown.connections[0]] == [2, 3]
+    assert list(shown.links) == [2, 3, 0, 1]
+    expected = directions(example).links
+    for link in (0, 1):
+        assert shown.links[link + 2].sources["frames_new"]["y"].tolist() == (
+            expected[link].sources["frames_new"]["y"].tolist()
+        )
+        assert shown.titles[link] == f"no log of what the {rows['sender'].iat[link]} sent"
 
 
 def test_findings_tell_the_direction_that_they_are_about(analysis: Analysis, example: Analysis) -> None:
