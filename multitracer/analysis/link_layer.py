@@ -12,6 +12,7 @@ from multitracer.accounting.session import Accounting, Logged, Transfer, account
 from multitracer.analysis.captures import Captures
 from multitracer.analysis.logs import LinkLog, Logs
 from multitracer.analysis.streams import Streams
+from multitracer.link.coverage import Coverages
 from multitracer.link.events import intervals
 from multitracer.link.pace import Pace, first_stated
 from multitracer.link.summary import rows
@@ -177,14 +178,17 @@ def link_tables(layer: LinkLayer, accounts: Mapping[int, Accounting]) -> dict[st
     return tables
 
 
-def conclude_links(layer: LinkLayer, accounts: Mapping[int, Accounting], segments: pd.DataFrame) -> Links:
+def conclude_links(
+    layer: LinkLayer, accounts: Mapping[int, Accounting], segments: pd.DataFrame, coverages: Coverages | None
+) -> Links:
     """The links' results as the summary and the report read them."""
     main = accounts.get(layer.accounted)
     counted = [{**row, **_accounted(accounts.get(row["id"]))} for row in layer.rows]
     return Links(
         counted, layer.main, main.shares if main else None, main.utilization if main else None,
         None if layer.main is None else layer.timings[layer.main].rate_bps, layer.intervals, layer.notes,
-        _frames_of_segments(layer, segments),
+        _frames_of_segments(layer, segments), layer.log.by_sender if layer.log else frozenset(),
+        coverages.received if coverages else None,
     )  # fmt: skip
 
 

@@ -30,6 +30,8 @@ class LinkLog:
     links: pd.DataFrame
     frames: pd.DataFrame
     events: pd.DataFrame
+    by_sender: frozenset[int]
+    """The links whose sender logged frames that it sent, in the part that is analysed or outside of it."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,8 @@ def place_logs(trace: Trace, captures: Captures, streams: Streams, options: Anal
         return Logs(inputs, state)
     recorded = (trace.tables[name] for name in ("frames", "link_events", "links"))
     frames, events, links, duplicates = without_duplicates(*recorded)
-    log = LinkLog(links, number_frames(frames, links, events), events)
+    by_sender = frozenset(frames["link"][frames["sent"]].tolist())
+    log = LinkLog(links, number_frames(frames, links, events), events, by_sender)
     log, inputs = _place_frames(log, inputs, captures, streams, stated)
     return Logs(_without_duplicates(inputs, duplicates), state, log)
 
@@ -84,7 +87,7 @@ def _place_frames(
             clock = _frames_clock(entry, log, captures, streams, stated)
             placed[number] = replace(entry, clock=clock)
             frames, events = (_on_clock(table, entry.number, clock) for table in (log.frames, log.events))
-            log = LinkLog(log.links, frames, events)
+            log = replace(log, frames=frames, events=events)
     return log, placed
 
 

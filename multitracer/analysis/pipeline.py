@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,6 +49,7 @@ from multitracer.compute.threads import together
 from multitracer.findings import Findings
 from multitracer.findings.observations import Direction, Observations
 from multitracer.findings.segment_fates import segment_fates
+from multitracer.link.coverage import Coverages
 from multitracer.model.analysis import Analysis, Blame
 from multitracer.model.limits import Limits
 from multitracer.model.options import AnalyzeOptions, Progress
@@ -92,7 +94,7 @@ def analyze(trace: Trace, options: AnalyzeOptions | None = None, progress: Progr
     )
     found, blame = blamed(part, found)
     part = replace(part, streams=streams)
-    analysis = conclude(trace, part, found, blame, options, origin_ns)
+    analysis = conclude(trace, part, Concluded(found, blame, observed.coverages), options, origin_ns)
     return anonymize_analysis(analysis) if options.anonymize else analysis
 
 
@@ -234,21 +236,28 @@ def main_account(joined: Joined) -> Accounting | None:
     return joined.accounts.get(joined.layer.accounted)
 
 
-def conclude(
-    trace: Trace, joined: Joined, found: Findings, blame: list[Blame] | None, options: AnalyzeOptions, origin_ns: int,
-) -> Analysis:  # fmt: skip
+class Concluded(NamedTuple):
+    """What the layers together show."""
+
+    found: Findings
+    blame: list[Blame] | None
+    coverages: Coverages | None
+    """What the links' logs cover, as far as the findings asked for it; the report asks again."""
+
+
+def conclude(trace: Trace, joined: Joined, concluded: Concluded, options: AnalyzeOptions, origin_ns: int) -> Analysis:
     """The result with all tables, as the summary and the report read it."""
     captures, streams, logs = joined.captures, joined.streams, joined.logs
-    links = conclude_links(joined.layer, joined.accounts, streams.segments)
+    links = conclude_links(joined.layer, joined.accounts, streams.segments, concluded.coverages)
     clocks = kernel_clocks(logs.tcp_state, len(streams.connections), of_part=options.from_s is not None)
     tables = {
         "segments": streams.segments, "sack": captures.sack, "tcp_state": logs.tcp_state,
-        "retransmissions": streams.retransmissions, "connections": streams.connections, "findings": found.table,
-        **link_tables(joined.layer, joined.accounts),
+        "retransmissions": streams.retransmissions, "connections": streams.connections,
+        "findings": concluded.found.table, **link_tables(joined.layer, joined.accounts),
     }  # fmt: skip
     missing = missing_inputs(tables, options, accounted=links.shares is not None, link_logged=logs.link is not None)
     part = Trace(logs.inputs, {**trace.tables, "packets": captures.packets}, trace.shift_ns)
     return Analysis(
         part, tables, streams.paths, ends(streams, joined.limits, clocks), links, origin_ns, options, missing,
-        found.not_looked_for, blame,
+        concluded.found.not_looked_for, concluded.blame,
     )  # fmt: skip

@@ -7,14 +7,14 @@ only in later packets, so the accounting of a part is selected from that of the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from multitracer.accounting.session import Accounting
 from multitracer.analysis.captures import Captures, select_rows
-from multitracer.analysis.logs import LinkLog, Logs
+from multitracer.analysis.logs import Logs
 from multitracer.model.errors import UsageError
 from multitracer.model.options import AnalyzeOptions
 
@@ -77,7 +77,9 @@ def _check(wanted: tuple[int, ...], connections: int) -> None:
 
 def cut_logs(logs: Logs, window: Window) -> Logs:
     """The logs with the records in the window."""
-    link = logs.link and LinkLog(logs.link.links, _cut(logs.link.frames, window), _cut(logs.link.events, window))
+    link = logs.link
+    if link is not None:
+        link = replace(link, frames=_cut(link.frames, window), events=_cut(link.events, window))
     return Logs(logs.inputs, _cut(logs.tcp_state, window), link)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.correlation.queue_fates import Fates, queue_fates
-from multitracer.link.coverage import NOTHING, Coverage, coverage
+from multitracer.link.coverage import NOTHING, Coverage, Coverages
 from multitracer.model.limits import Limits
 from multitracer.model.thresholds import Thresholds
 from multitracer.tcp.connection_rows import Groups
@@ -224,16 +224,13 @@ class Observations:
         return self.coverage(link, by_sender=by_sender).apart(max(errors)) if errors else NOTHING
 
     @cached_property
-    def _coverage(self) -> dict[tuple[int, bool], Coverage]:
-        return {}
+    def coverages(self) -> Coverages | None:
+        """What the links' logs cover; None where no link was logged."""
+        return None if self.frames is None or self.links is None else Coverages(self.frames, self.links)
 
     def coverage(self, link: int, *, by_sender: bool) -> Coverage:
         """What the log of a link's sender covers, or that of its receiver."""
-        key = link, by_sender
-        if key not in self._coverage:
-            known = self.frames is not None and self.links is not None
-            self._coverage[key] = coverage(self.frames, self.links, link, by_sender=by_sender) if known else NOTHING
-        return self._coverage[key]
+        return NOTHING if self.coverages is None else self.coverages.of(link, by_sender=by_sender)
 
     def _resets_at_latest(self, link: int) -> list[tuple[int, int]]:
         """The resets of a link, each to the latest time on the captures' clocks at which it may have ended."""

@@ -77,6 +77,7 @@ def coverage(frames: pd.DataFrame, links: pd.DataFrame, link: int, *, by_sender:
     ends = (link, reverse) if by_sender else (reverse, link)
     logs = frames["input"].to_numpy()[rows]
     bearer = frames["link"].isin([end for end in ends if end >= 0]).to_numpy()
+    modulus = modulus_of(frames, links, link)
     data = bearer & frames["type"].isin(DATA_TYPES).to_numpy()
     spans: list[tuple[int, int]] = []
     found: list[Holes] = []
@@ -84,12 +85,30 @@ def coverage(frames: pd.DataFrame, links: pd.DataFrame, link: int, *, by_sender:
         own = (frames["input"] == log).to_numpy()
         mine = frames[own & bearer].sort_values("record", kind="stable")
         spans.append((int(mine["time_ns"].min()), int(mine["time_ns"].max())))
-        modulus = modulus_of(frames, links, link)
         found += _holes(mine, ends, modulus)
         found.append(_silences(mine["time_ns"].to_numpy(), frames[data & ~own], modulus))
     spans.sort()
     found.append((np.array([end for _, end in spans[:-1]]), np.array([begin for begin, _ in spans[1:]])))
     return Coverage(spans[0][0], spans[-1][1], *_merged(found))
+
+
+class Coverages:
+    """What the logs of each link cover; found when it is first asked for."""
+
+    def __init__(self, frames: pd.DataFrame, links: pd.DataFrame) -> None:
+        self._frames, self._links = frames, links
+        self._found: dict[tuple[int, bool], Coverage] = {}
+
+    def of(self, link: int, *, by_sender: bool) -> Coverage:
+        """What the log of a link's sender covers, or that of its receiver."""
+        key = link, by_sender
+        if key not in self._found:
+            self._found[key] = coverage(self._frames, self._links, link, by_sender=by_sender)
+        return self._found[key]
+
+    def received(self, link: int) -> Coverage:
+        """What the log of a link's receiver covers."""
+        return self.of(link, by_sender=False)
 
 
 def _merged(found: list[Holes]) -> Holes:
@@ -110,8 +129,10 @@ def _holes(log: pd.DataFrame, ends: tuple[int, int], modulus: int) -> Iterator[H
     yield _jumps(own)
     first, again = _changed(own)
     new = np.sort(own["time_ns"].to_numpy()[_new(own)])
-    # Up to the last frame that was the next in number nothing is missing.
-    yield np.maximum(first, new[np.searchsorted(new, again) - 1]) if len(again) else first, again
+    if len(again):
+        # Up to the last frame that was the next in number nothing is missing.
+        first = np.maximum(first, new[np.searchsorted(new, again) - 1])
+    yield first, again
     yield _changed(came)
     yield unheard(log[sent & (link == ends[0])], came, log[~sent & (link == ends[1])], modulus)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -83,6 +83,13 @@ class SegmentFrames:
     segment: Ints
 
 
+class Covered(Protocol):
+    """When a log has every frame."""
+
+    def covers(self, since_ns: Any, until_ns: Any) -> Any:
+        """Whether it has all frames of each of these times."""
+
+
 @dataclass(frozen=True)
 class Links:
     """What is concluded about the links; nothing without a log of their frames, or the link's rate."""
@@ -102,6 +109,10 @@ class Links:
     """What could not be matched and why, one sentence each."""
     segments: Mapping[int, SegmentFrames] = field(default_factory=dict)
     """Of each link whose sender logged: which of its frames held which segment with data."""
+    by_sender: frozenset[int] = frozenset()
+    """The links whose sender logged frames that it sent, in the part that is analysed or outside of it."""
+    received: Callable[[int], Covered] | None = None
+    """What the log of a link's receiver covers; None without links."""
 
 
 class Blame(NamedTuple):

@@ -40,3 +40,8 @@ class AnalyzeOptions:
     def cuts(self) -> bool:
         """Whether a part of the recordings is left out."""
         return bool(self.connections) or self.from_s is not None or self.to_s is not None
+
+    @property
+    def in_this_part(self) -> str:
+        """What is added to a sentence that holds of the part of the time that is looked at; empty where it is all."""
+        return "" if self.from_s is None and self.to_s is None else " in this part of the time"

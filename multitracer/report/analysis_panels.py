@@ -218,8 +218,8 @@ def _delay(_: Analysis, panels: Panels, data: dict[str, Any]) -> None:
 
 def _frames(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
     """The link's frames by number: sent, repeated, reported missing, acknowledged."""
-    if "frames_new" not in data:
-        panels.absent.append("Link frames: no log of the link's data sender (rlpdump, rlcdump, GSMTAP, .mi2log).")
+    if not data.keys() & {"frames_new", "frames_again"}:
+        panels.absent.append(f"Link frames: {_why_no_frames(analysis)}.")
         return
     row = next(row for row in analysis.links.rows if row["id"] == analysis.links.main)
     made = add_figure(panels, f"Link frames: {row['protocol']}", "frame number", 300, tag="frames")
@@ -239,6 +239,12 @@ def _frames(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
             add_tooltip(made, [marks], [(f"frame {label}", "@y{0,0}"), ("at", "@x{0.000000} s")])
     _chosen(made, "chosen frames", ("x", "y"))
     place_legend(made)
+
+
+def _why_no_frames(analysis: Analysis) -> str:
+    if analysis.links.main not in analysis.links.by_sender:
+        return "no log of the link's data sender (rlpdump, rlcdump, GSMTAP, .mi2log)"
+    return f"the link's data sender logged no data frames{analysis.options.in_this_part}"
 
 
 def _chosen(made: Figure, name: str, columns: tuple[str, ...]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.analysis.summary import Summary, direction
-from multitracer.report import panel_data
+from multitracer.report import connection_data, panel_data
 
 if TYPE_CHECKING:
     from multitracer.model.analysis import Analysis
@@ -51,7 +51,7 @@ def experiment(name: str, path: str, analysis: Analysis, summary: Summary, *, re
         "throughput_bps": sent["throughput_bps"], "goodput_bps": sent["goodput_bps"],
         "align_s": {"start": start, **_firsts(document["findings"])},
     }  # fmt: skip
-    sources = panel_data.connection(analysis, number).sources
+    sources = connection_data.connection(analysis, number).sources
     drawable = [name for name in ("acks", "goodput") if name in sources and len(sources[name]["x"])]
     return Experiment(row, {name: sources[name] for name in drawable})
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multitracer.report import link_data, panel_data
+from multitracer.report import connection_data, link_data, panel_data
 from multitracer.report.analysis_panels import link_rate, rate_text
+from multitracer.report.fate_columns import Fates
 from multitracer.report.panel_data import PanelData
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 SHOWN_CONNECTIONS = 12
 """The most connections that can be chosen in a page: those that carried most data."""
+
+NOTHING_BY_DIRECTION = "no connection was captured, and no link logged"
+"""Why there is only one direction to show where nothing tells directions apart."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,7 @@ class Directions:
     alone: tuple[Way, Way]
     """The link's directions by themselves, for a page without connections."""
     links: dict[int, PanelData]
-    """The direction of the link that carried most data, and its reverse."""
+    """Those that carried the connections, of the first one first, and those of the link that carried most data."""
     titles: dict[int | None, str]
     """Who sent on each of these."""
 
@@ -80,64 +84,73 @@ class Directions:
         }  # fmt: skip
 
     def _nothing(self, way: Way) -> str:
+        """Why a way has nothing to show; empty where it has something."""
         if way.data.records or (way.link is not None and self.links[way.link].records):
             return ""
-        return "; ".join(title for title in (way.title, self.titles[way.link]) if title)
+        return "; ".join(title for title in (way.title, self.titles[way.link]) if title) or NOTHING_BY_DIRECTION
 
 
 def directions(analysis: Analysis) -> Directions:
     """Both ways of the connections of most data, as many as a page can hold, and of the link."""
-    carriers = Carriers(analysis)
+    carriers, fates = Carriers(analysis), Fates(analysis)
     shown: dict[int, tuple[Way, Way]] = {}
     room = panel_data.MOST_RECORDS
     for number in panel_data.largest_first(analysis)[:SHOWN_CONNECTIONS]:
         main = int(analysis.ends.main[number])
-        one, other = (_way(analysis, carriers, number, sender) for sender in (main, 1 - main))
+        one, other = (_way(analysis, carriers, fates, number, sender) for sender in (main, 1 - main))
         records = one.data.records + other.data.records
         if shown and records > room:
             break
         shown[number] = one, other
         room -= records
-    links = {link: link_data.link(analysis, link) for link in carriers.links}
+    both = carriers.main, carriers.reverse_of(carriers.main)
     nothing = PanelData({})
-    one, other = (Way(None, "", nothing, link, _rate(analysis, link)) for link in (*carriers.links, None, None)[:2])
+    one, other = (Way(None, "", nothing, link, _rate(analysis, link)) for link in both)
+    carrying = dict.fromkeys([*(way.link for ways in shown.values() for way in ways), *both])
+    links = {link: link_data.link(analysis, link) for link in carrying if link is not None}
     return Directions(shown, (one, other), links, _titles(analysis, links))
 
 
 class Carriers:
-    """Which of the two directions of the main link carried what each end of each connection sent."""
+    """Which direction of which link carried what each end of each connection sent."""
 
     def __init__(self, analysis: Analysis) -> None:
-        main, self.ends = analysis.links.main, analysis.ends
-        self.links: list[int] = []
-        """The direction that carried most data, and its reverse where that was logged."""
-        if main is not None:
-            reverse = int(analysis.tables["links"]["reverse"].iat[main])
-            self.links = [main, reverse] if reverse >= 0 else [main]
+        self.ends = analysis.ends
+        self.main = analysis.links.main
+        """The direction that carried most data; None without a log."""
+        self._reverses = analysis.tables["links"]["reverse"].to_numpy()
         self.counts = self._counts(analysis)
 
     def _counts(self, analysis: Analysis) -> Any:
-        """How many segments each carried, shape (connections, ends, directions)."""
+        """How many segments each carried, shape (connections, ends, links)."""
         table, segments = analysis.tables["segment_frames"], analysis.tables["segments"]
-        known = ((table["segment"] >= 0) & table["link"].isin(self.links)).to_numpy()
+        known = ((table["segment"] >= 0) & (table["link"] >= 0)).to_numpy()
         rows, link = (table[name].to_numpy()[known].astype(np.int64) for name in ("segment", "link"))
         connection, sender = (segments[name].to_numpy()[rows].astype(np.int64) for name in ("connection", "sender"))
-        place = 4 * connection + 2 * sender + (link != analysis.links.main)
-        return np.bincount(place[connection >= 0], minlength=4 * len(self.ends.main)).reshape(-1, 2, 2)
+        counts = np.zeros((len(self.ends.main), 2, len(self._reverses)), dtype=np.int64)
+        followed = connection >= 0
+        np.add.at(counts, (connection[followed], sender[followed], link[followed]), 1)
+        return counts
+
+    def reverse_of(self, link: int | None) -> int | None:
+        """The other direction of a link; None where it was not logged."""
+        reverse = -1 if link is None else int(self._reverses[link])
+        return reverse if reverse >= 0 else None
 
     def of(self, number: int, sender: int) -> int | None:
-        """The direction that carried an end's segments: the one not known to have carried the other end's, if any."""
+        """The direction that carried most of an end's segments; where none is known, the reverse of the other end's.
+
+        Where no log shows any segment of the connection, those of the main link.
+        """
         own, peer = self.counts[number, sender], self.counts[number, 1 - sender]
         if own.any():
-            place = int(own.argmax())
-        elif peer.any():
-            place = 1 - int(peer.argmax())
-        else:
-            place = int(sender != self.ends.main[number])
-        return self.links[place] if place < len(self.links) else None
+            return int(own.argmax())
+        if peer.any():
+            return self.reverse_of(int(peer.argmax()))
+        return self.main if sender == self.ends.main[number] else self.reverse_of(self.main)
 
 
-def _way(analysis: Analysis, carriers: Carriers, number: int, sender: int) -> Way:
+def _way(analysis: Analysis, carriers: Carriers, fates: Fates, number: int, sender: int) -> Way:
     """What one end of a connection sent."""
     is_main = sender == analysis.ends.main[number]
     name = analysis.connections[("client", "server")[sender]].iat[number]
@@ -146,7 +159,7 @@ def _way(analysis: Analysis, carriers: Carriers, number: int, sender: int) -> Wa
     rate = link_rate(analysis) if is_main and link is None else _rate(analysis, link)
     return Way(
         f"{number}" if is_main else f"{number} reverse", f"sent by {name}" if has_data else f"{name} sent no data",
-        panel_data.connection(analysis, number, sender), link, rate,
+        connection_data.connection(analysis, number, sender, fates), link, rate,
     )  # fmt: skip
 
 
@@ -165,10 +178,18 @@ def _titles(analysis: Analysis, links: dict[int, PanelData]) -> dict[int | None,
     titles: dict[int | None, str] = {None: "no log of the other direction" if links else ""}
     for row in analysis.links.rows:
         if row["id"] in links:
-            sender = f"the {row['sender']}" if row["sender"] else "one end"
-            has_frames = "frames_new" in links[row["id"]].sources
-            titles[row["id"]] = f"sent by {sender}" if has_frames else f"no log of what {sender} sent"
+            titles[row["id"]] = _title(analysis, row, links[row["id"]])
     return titles
+
+
+def _title(analysis: Analysis, row: dict[str, Any], shown: PanelData) -> str:
+    """Who sent on one direction of the link, or why none of its data frames can be shown."""
+    sender = f"the {row['sender']}" if row["sender"] else "one end"
+    if any(name in shown.sources for name in ("frames_new", "frames_again")):
+        return f"sent by {sender}"
+    if row["id"] not in analysis.links.by_sender:
+        return f"no log of what {sender} sent"
+    return f"{sender} logged no data frames that it sent{analysis.options.in_this_part}"
 
 
 def _filled(every: Iterable[PanelData]) -> PanelData:

@@ -46,7 +46,7 @@ def link(analysis: Analysis, number: int | None) -> PanelData:
 def _carried(analysis: Analysis, number: int) -> dict[str, Source]:
     """Which frames had octets of which segment (its row), and what became of each: one record a pair, in order."""
     frames, pairs = analysis.tables["frames"], analysis.links.segments.get(number)
-    if pairs is None:
+    if pairs is None or analysis.links.received is None:
         return {}
     rows = pairs.frame
     return {
@@ -55,7 +55,7 @@ def _carried(analysis: Analysis, number: int) -> dict[str, Source]:
             "y": frames["sn_unwrapped"].to_numpy()[rows],
             "row": pairs.segment,
             "again": (frames["transmission"].to_numpy()[rows] > 0).astype(np.int64),
-            "outcome": outcomes(frames, number)[rows],
+            "outcome": outcomes(frames, number, analysis.links.received(number))[rows],
         }
     }
 

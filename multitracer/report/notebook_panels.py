@@ -12,7 +12,7 @@ from bokeh.models import BoxSelectTool, BoxZoomTool, CrosshairTool, DataRange1d,
 from bokeh.resources import INLINE
 
 from multitracer.model.errors import UsageError
-from multitracer.report import analysis_panels, colours, link_data, panel_data
+from multitracer.report import analysis_panels, colours, connection_data, link_data, panel_data
 from multitracer.report.panel_data import PanelData
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _MARGINS = 90
 def layout(analysis: Analysis, number: int | None = None) -> LayoutDOM:
     """The panels of a connection, of the one with most data by default, and of the link, on one time axis."""
     number = _chosen(analysis, number)
-    shown = PanelData({}) if number is None else panel_data.connection(analysis, number)
+    shown = PanelData({}) if number is None else connection_data.connection(analysis, number)
     link = link_data.link(analysis, analysis.links.main)
     panels = analysis_panels.build(analysis, shown, link, panel_data.extent(analysis), MOST_POINTS, lanes=True)
     figures = panels.figures[1:]  # without the overview, which the report's scripts fill

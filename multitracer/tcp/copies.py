@@ -57,6 +57,19 @@ class Others(NamedTuple):
     """Whether it or one after it may have brought the octets."""
 
 
+class Told(NamedTuple):
+    """What all other copies tell of each copy."""
+
+    lost: Any
+    """Whether a later resend of no octets but its own was needed."""
+    open_: Any
+    """Whether a later one may have brought some of its octets."""
+    preceded: Any
+    """Whether there is an earlier one."""
+    alive: Any
+    """Whether there is an earlier one that may have arrived."""
+
+
 def judged(copies: Copies) -> Any:
     """The fate of each copy, from those with any of the same octets: int8."""
     count = len(copies.end)
@@ -64,13 +77,14 @@ def judged(copies: Copies) -> Any:
     begins = np.concatenate([[0], np.flatnonzero(changed) + 1, [count]])
     runs = Runs(begins, np.empty(len(begins) - 1, dtype=np.int64))
     others = Others(*(np.empty(count, dtype=np.bool_) for _ in Others._fields))
-    fates, said = np.empty(count, dtype=np.int8), np.zeros((count, 4), dtype=np.bool_)
-    judge_copies(copies, runs, others, said, fates)
+    told = Told(*(np.zeros(count, dtype=np.bool_) for _ in Told._fields))
+    fates = np.empty(count, dtype=np.int8)
+    judge_copies(copies, runs, others, told, fates)
     return fates
 
 
 @kernel
-def judge_copies(copies: Copies, runs: Runs, others: Others, said: Any, fates: Any) -> None:
+def judge_copies(copies: Copies, runs: Runs, others: Others, told: Told, fates: Any) -> None:
     """Judge each copy by the runs whose octets overlap its own; those that do not reach it end the search."""
     note_reach(copies, runs)
     note_others(copies, others)
@@ -84,9 +98,9 @@ def judge_copies(copies: Copies, runs: Runs, others: Others, said: Any, fates: A
             if copies.end[one] != copies.end[at] or copies.start[one] >= copies.stop[at]:
                 break
             if copies.stop[one] > copies.start[at]:
-                compare(copies, runs, others, run, other, said)
+                compare(copies, runs, others, run, other, told)
     for at in range(len(fates)):
-        fates[at] = copy_fate(copies, at, said[at, 0], said[at, 1], said[at, 2], said[at, 3])
+        fates[at] = copy_fate(copies, at, told)
 
 
 @kernel
@@ -126,8 +140,8 @@ def same_octets(copies: Copies, one: int, other: int) -> bool:
 
 
 @kernel
-def compare(copies: Copies, runs: Runs, others: Others, run: int, other: int, said: Any) -> None:
-    """Note of each copy of a run what those of another, or of its own, say: what `copy_fate` asks for."""
+def compare(copies: Copies, runs: Runs, others: Others, run: int, other: int, told: Told) -> None:
+    """Note of each copy of a run what those of another, or of its own, tell of it."""
     begin, stop = runs.begins[other], runs.begins[other + 1]
     first = runs.begins[run]
     inside = copies.start[begin] >= copies.start[first] and copies.stop[begin] <= copies.stop[first]
@@ -136,34 +150,30 @@ def compare(copies: Copies, runs: Runs, others: Others, run: int, other: int, sa
         while later < stop and copies.row[later] < copies.row[at]:
             later += 1
         if later > begin:
-            said[at, 2] = True
-            said[at, 3] = said[at, 3] or others.alive[later - 1]
+            told.preceded[at] = True
+            told.alive[at] = told.alive[at] or others.alive[later - 1]
         following = later + 1 if run == other else later
         if following < stop:
-            said[at, 0] = said[at, 0] or (inside and others.needed[following])
-            said[at, 1] = said[at, 1] or others.open_[following]
+            told.lost[at] = told.lost[at] or (inside and others.needed[following])
+            told.open_[at] = told.open_[at] or others.open_[following]
 
 
 @kernel
-def copy_fate(copies: Copies, at: int, lost: bool, open_: bool, preceded: bool, alive: bool) -> int:
-    """The fate of a copy.
-
-    `lost`: a later resend of no octets but its own was needed; `open_`: a later one may have brought them; `preceded`:
-    there is an earlier copy; `alive`: one that may have arrived.
-    """
+def copy_fate(copies: Copies, at: int, told: Told) -> int:
+    """The fate of a copy."""
     if copies.doubtful[at]:
         return UNKNOWN
     verdict: Any = np.int64(copies.verdict[at])
-    if verdict == NO_VERDICT and preceded:
+    if verdict == NO_VERDICT and told.preceded[at]:
         verdict = UNDECIDED
     if copies.gone[at]:
         return LOST
-    if lost:
+    if told.lost[at]:
         return UNKNOWN if verdict == YES else LOST
     if verdict == YES:
-        return UNKNOWN if preceded and not alive else NEEDLESS
+        return UNKNOWN if told.preceded[at] and not told.alive[at] else NEEDLESS
     if copies.arrived[at] == 1:
-        return DELIVERED if verdict != UNDECIDED or not alive else UNKNOWN
-    if (verdict == NO or not alive) and not open_ and copies.answered[at]:
+        return DELIVERED if verdict != UNDECIDED or not told.alive[at] else UNKNOWN
+    if (verdict == NO or not told.alive[at]) and not told.open_[at] and copies.answered[at]:
         return DELIVERED
     return UNKNOWN

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from multitracer.compute.arrays import rows_with
-from multitracer.compute.kernels import kernel
+from multitracer.compute.kernels import inlined, kernel
 from multitracer.compute.threads import concurrently, shares
 from multitracer.model.paths import NOWHERE, Paths
 from multitracer.model.schema import ACK, MARKS, RST
@@ -182,31 +182,45 @@ def note_fates(first: int, columns: Columns, ends: Ends, again: Ranges, fates: A
         if not is_seen and not came:
             continue
         start = np.int64(columns.seq[at])
-        touched: Any = False
         if end != clear_end or start < clear_from or start + size > clear_to:
-            begin, ranges = again.begins[end], again.begins[end + 1] - again.begins[end]
-            near = first_above(again.high[begin : begin + ranges], ranges, start, min(near, ranges))
+            near, clear_from, clear_to = clear_around(again, end, start, near)
             clear_end = end
-            clear_from = again.high[begin + near - 1] if near > 0 else _LEAST
-            clear_to = again.low[begin + near] if near < ranges else _MOST
-            touched = start + size > clear_to
-        if not is_seen:
-            if columns.checksum_ok[at] == 0:
-                fates[at] = LOST
-            elif not touched and not ends.logged[end]:
-                fates[at] = DELIVERED
-        elif touched:
+        touched = start + size > clear_to
+        if is_seen and touched:
             overlapping[count] = first + at
             count += 1
-        else:
-            arrived = columns.arrived[at] if ends.far[end] != NOWHERE else -1
-            if arrived == 0 and not ends.whole[end]:
-                arrived = -1
-            if arrived == 1 or (arrived < 0 and ends.complete[end] and start + size <= ends.acked[end]):
-                fates[at] = DELIVERED
-            elif arrived == 0:
-                fates[at] = LOST
+        elif is_seen:
+            fates[at] = fate_of_sent_once(columns, ends, at, end)
+        elif columns.checksum_ok[at] == 0:
+            fates[at] = LOST
+        elif not touched and not ends.logged[end]:
+            fates[at] = DELIVERED
     return count
+
+
+@inlined
+def clear_around(again: Ranges, end: int, start: int, near: int) -> tuple[int, int, int]:
+    """The first range sent again that ends after `start`; where the one before it ends, and where it begins.
+
+    Between these two the end sent nothing again. The search starts at the range `near`.
+    """
+    begin, ranges = again.begins[end], again.begins[end + 1] - again.begins[end]
+    following = first_above(again.high[begin : begin + ranges], ranges, start, min(near, ranges))
+    since = again.high[begin + following - 1] if following > 0 else _LEAST
+    until = again.low[begin + following] if following < ranges else _MOST
+    return following, since, until
+
+
+@inlined
+def fate_of_sent_once(columns: Columns, ends: Ends, at: int, end: int) -> int:
+    """The fate of data that an end sent once: by the receiver's capture, else by the acknowledgements."""
+    arrived = columns.arrived[at] if ends.far[end] != NOWHERE else -1
+    if arrived == 1:
+        return DELIVERED
+    if arrived == 0 and ends.whole[end]:
+        return LOST
+    stop = np.int64(columns.seq[at]) + np.int64(columns.payload_bytes[at])
+    return DELIVERED if ends.complete[end] and stop <= ends.acked[end] else UNKNOWN
 
 
 def _note_sacked(columns: Columns, ends: Ends, sacked: Ranges, touched: Any, fates: Any) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import both_ways
 import pytest
 from browsing import Opened
+from shared_data import shared
 
 from multitracer import Analysis, analyze
 from multitracer.model.schema import MARKS
@@ -271,3 +272,15 @@ def test_a_saved_panel_is_called_after_its_direction(opened: Opened, two_way_rep
         turned(opened)
     assert names[0].endswith("-sequence.svg")
     assert names[1] == names[0].replace("-sequence", "-sequence-other_direction")
+
+
+@pytest.mark.data
+def test_the_key_says_why_a_page_of_a_state_log_has_one_direction(opened: Opened, tmp_path: Path) -> None:
+    """And turns nothing."""
+    path = tmp_path / "report.html"
+    analyze([shared("linux", "overflow", "tcp_probe.txt.gz")]).report(path)
+    page = opened.open(path)
+    page.keyboard.press("D")
+    told = page.locator("#mt-status").inner_text()
+    assert told.endswith("There is no other direction to show: no connection was captured, and no link logged.")
+    assert page.evaluate(WAY) == "0"

@@ -9,7 +9,7 @@ import pytest
 from browsing import Opened, figure
 
 from multitracer import Analysis
-from multitracer.report import panel_data
+from multitracer.report import connection_data, panel_data
 
 pytestmark = pytest.mark.browser
 
@@ -92,7 +92,7 @@ def test_a_million_records_are_drawn_at_once_and_exactly(
 ) -> None:
     """Overview and every zoom; what is marked one by one is the table's, to the last bit."""
     made = transfer(700_000)
-    monkeypatch.setattr(panel_data, "connection", lambda *_: made)
+    monkeypatch.setattr(connection_data, "connection", lambda *_: made)
     monkeypatch.setattr(panel_data, "extent", lambda _: (0.0, float(made.sources["segments"]["x"][-1]) / 1e9))
     analysis.report(tmp_path / "report.html")
     page = opened.open(tmp_path / "report.html")

@@ -20,6 +20,31 @@ def columns(bars: list[tuple[int, int, int]]) -> dict[str, list[int]]:
     return {"x": [x for x, _, _ in bars], "y": [y for _, y, _ in bars], "top": [y + size for _, y, size in bars]}
 
 
+ARRIVED, DAMAGED, UNHEARD, UNTOLD = 1, 2, 0, -1
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "told"),
+    [
+        ([ARRIVED], "it arrived"),
+        ([DAMAGED], "it came damaged"),
+        ([UNHEARD], "it is not in the receiver's log"),
+        ([UNTOLD], "no log tells whether it arrived"),
+        ([ARRIVED] * 3, "all arrived"),
+        ([DAMAGED] * 2, "all came damaged"),
+        ([UNHEARD] * 2, "none is in the receiver's log"),
+        ([UNTOLD] * 2, "no log tells whether they arrived"),
+        ([UNTOLD, UNTOLD, ARRIVED], "1 arrived, of 2 no log tells"),
+        ([UNHEARD, DAMAGED], "1 came damaged, 1 is not in the receiver's log"),
+        ([UNHEARD, ARRIVED, UNHEARD], "1 arrived, 2 are not in the receiver's log"),
+    ],
+)
+def test_what_became_of_frames_is_told_in_full_phrases(scripts: Scripts, outcomes: list[int], told: str) -> None:
+    """Of the only one, of several, and of several with one outcome."""
+    frames = [{"outcome": one} for one in outcomes]
+    assert scripts.call("frames => MT.segmentFrames.outcomesText(frames)", frames) == told
+
+
 @given(BARS, st.integers(-2, 32), st.integers(0, 35))
 def test_a_part_is_counted_with_both_its_ends(
     scripts: Scripts, bars: list[tuple[int, int, int]], start: int, width: int

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import pandas as pd
+from typing import Any
+
 import pytest
+from cut_logs import Cut, analysed_with_cut
 from labelled import BOTH_LAYERS, analysed
 
-from multitracer.link.frames import number_frames
+from multitracer import Analysis
+from multitracer.link.coverage import coverage
+from multitracer.link.frames import DATA_TYPES, number_frames
 from multitracer.link.outcomes import ARRIVED, DAMAGED, UNHEARD, UNTOLD, outcomes
 from multitracer.model.schema import build
 
@@ -33,7 +37,9 @@ def found(sent: list[tuple[int, int]], came: list[tuple[int, int]], damaged: lis
             "type": kind, "sn": sn, "nr": [0] * len(rows), "nacks": [()] * len(rows),
         },
     )  # fmt: skip
-    return outcomes(number_frames(table, LINKS, NO_EVENTS), 0)[: len(sent)].tolist()
+    numbered = number_frames(table, LINKS, NO_EVENTS)
+    covered = coverage(numbered, LINKS, 0, by_sender=False)
+    return outcomes(numbered, 0, covered)[: len(sent)].tolist()
 
 
 def test_a_frame_arrived_that_the_other_end_logged_a_transit_later() -> None:
@@ -63,15 +69,37 @@ def test_without_the_receivers_log_nothing_is_told() -> None:
     assert set(found(sent, [(at + 180, 40 + at // 20) for at in range(0, 200, 20)], [])) == {UNTOLD}
 
 
+def became_of(analysis: Analysis, link: int) -> Any:
+    """The outcomes of the frames of a link, by what the analysis says of the receiver's log."""
+    assert analysis.links.received is not None
+    return outcomes(analysis.tables["frames"], link, analysis.links.received(link))
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("folder", ["rlp-bad", "rlp-good"])
+def test_what_was_due_where_the_receivers_log_lacks_frames_is_not_told(folder: str) -> None:
+    """No frame that arrived by the whole log is called unheard, or damaged, by one with a hole; the others stay."""
+    whole, cut = analysed(folder), analysed_with_cut(folder, Cut(("network",), 0.4, 0.6))
+    link = whole.links.main
+    assert link is not None
+    logged = [one.tables["frames"].assign(became=became_of(one, link)) for one in (whole, cut)]
+    sent = [one[(one["link"] == link) & one["sent"] & one["type"].isin(DATA_TYPES)] for one in logged]
+    assert sent[0]["record"].tolist() == sent[1]["record"].tolist()
+    before, after = (one["became"].to_numpy() for one in sent)
+    changed = before != after
+    assert set(after[changed].tolist()) == {UNTOLD}
+    assert 0.15 < changed.mean() < 0.3
+
+
 @pytest.mark.data
 @pytest.mark.parametrize("folder", BOTH_LAYERS)
 def test_every_frame_of_the_recordings_arrived_or_came_damaged(folder: str) -> None:
     """Both ends logged all of them: no more came damaged than the receiver logged as such."""
-    tables: dict[str, pd.DataFrame] = analysed(folder).tables
-    frames = tables["frames"]
+    analysis = analysed(folder)
+    frames = analysis.tables["frames"]
     for link in (0, 1):
         own = frames["link"] == link
-        became = outcomes(frames, link)
+        became = became_of(analysis, link)
         numbered = (own & frames["sent"] & frames["type"].isin(["I RR", "AMD"])).to_numpy()
         assert set(became[numbered].tolist()) <= {ARRIVED, DAMAGED}
         assert (became == DAMAGED).sum() <= (own & (frames["type"] == "BAD")).sum()

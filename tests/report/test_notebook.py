@@ -19,7 +19,7 @@ from multitracer.model.analysis import Analysis as Concluded
 from multitracer.model.schema import SCHEMA
 from multitracer.model.short_texts import Document
 from multitracer.model.vocabulary import LIMIT_NAMES
-from multitracer.report import colours, notebook_panels, notebook_texts, panel_data, seconds
+from multitracer.report import colours, connection_data, notebook_panels, notebook_texts, panel_data, seconds
 
 CAPTURE = EXAMPLES / "loss2" / "snd.pcap"
 LINK_LOG = EXAMPLES / "rlp-reset" / "rlpdump.mobile.txt"
@@ -198,7 +198,7 @@ def test_the_plot_holds_every_record_of_the_busiest_connection(analysis: Analysi
     busiest = panel_data.largest_first(analysis)[0]
     layout = analysis.plot()
     assert heading(layout).startswith(f"Connection {busiest}: ")
-    expected = panel_data.connection(analysis, busiest).sources["segments"]
+    expected = connection_data.connection(analysis, busiest).sources["segments"]
     assert (drawn(layout, "segments")["x"] * 1e9).round().astype(int).tolist() == expected["x"].tolist()
     assert drawn(layout, "segments")["top"].tolist() == expected["top"].tolist()
 

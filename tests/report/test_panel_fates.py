@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 
+import both_ways
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,10 +14,11 @@ from repository import EXAMPLES
 
 from multitracer import Analysis, analyze
 from multitracer.model.schema import FATES
-from multitracer.report import analysis_page, panel_data
+from multitracer.report import analysis_page, connection_data
+from multitracer.report import directions as directions_module
 from multitracer.report.column_encoding import Encoded, decode
 from multitracer.report.directions import directions
-from multitracer.report.fate_columns import FATE_COLUMNS
+from multitracer.report.fate_columns import FATE_COLUMNS, Fates
 
 pytestmark = pytest.mark.slow
 SENT = ("segments", "again_no", "again_yes", "again_unknown")
@@ -33,7 +35,7 @@ def test_a_series_says_of_each_segment_what_the_table_says(analysis: Analysis) -
     """Its fate, and when it arrived: at the receiver's capture, or by the link's log where there is none."""
     segments, paths = analysis.tables["segments"], analysis.paths
     by_link = analysis.tables["segment_frames"].set_index("segment")["delivered_ns"]
-    sources = panel_data.connection(analysis, 0).sources
+    sources = connection_data.connection(analysis, 0).sources
     assert sum(len(sources[name]["row"]) for name in SENT) > 100
     for name in SENT:
         source = sources[name]
@@ -53,7 +55,7 @@ def test_a_retransmission_that_has_no_segment_is_unknown(analysis: Analysis) -> 
     """Nothing says what became of it."""
     table = analysis.tables["retransmissions"].assign(segment=np.int64(-1))
     without = replace(analysis, tables={**analysis.tables, "retransmissions": table})
-    source = panel_data.connection(without, 0).sources["again_no"]
+    source = connection_data.connection(without, 0).sources["again_no"]
     assert set(source["fate"].tolist()) == {FATES.index("unknown")}
     assert set(source["arrived"].tolist()) == {-1}
 
@@ -62,7 +64,7 @@ def test_without_a_link_only_captures_tell_when_data_arrived(analysis: Analysis)
     """And none does where there is no receiver's."""
     none = analysis.tables["segment_frames"].iloc[:0]
     without = replace(analysis, tables={**analysis.tables, "segment_frames": none})
-    source = panel_data.connection(without, 0).sources["segments"]
+    source = connection_data.connection(without, 0).sources["segments"]
     assert (source["arrived"] >= 0).any() == (analysis.paths.receiver_point[0, analysis.ends.main[0]] >= 0)
 
 
@@ -72,9 +74,27 @@ def test_a_page_holds_fates_in_a_group_of_their_own(analysis: Analysis) -> None:
     fates = {(one.series, one.name): one for one in columns if one.group == "0 fates"}
     assert {name for _, name in fates} == set(FATE_COLUMNS)
     assert not {one.name for one in columns if one.group == "0"} & set(FATE_COLUMNS)
-    source = panel_data.connection(analysis, 0).sources["segments"]
+    source = connection_data.connection(analysis, 0).sources["segments"]
     for name in FATE_COLUMNS:
         made = fates["segments", name].encoded()
         decoded = decode(Encoded(made.text, json.loads(made.meta)))
         assert pd.Series(decoded).tolist() == source[name].tolist()
     assert re.fullmatch(r"\d+ fates", fates["segments", "fate"].group)
+
+
+def test_the_fates_of_a_page_are_looked_up_in_one_table(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """It is sorted once, however many ends of connections the page shows."""
+    sorted_tables = []
+
+    class Counted(Fates):
+        def __init__(self, analysis: Analysis) -> None:
+            super().__init__(analysis)
+            sorted_tables.append(self)
+
+    for module in (connection_data, directions_module):
+        monkeypatch.setattr(module, "Fates", Counted)
+    shown = directions(analyze(both_ways.write(tmp_path_factory.mktemp("both"))))
+    assert [way.data.records > 0 for way in shown.connections[0]] == [True, True]
+    assert len(sorted_tables) == 1

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from multitracer.tcp.copies import LOST, NO, NO_VERDICT, UNDECIDED, YES, Copies, copy_fate, judged
+from multitracer.tcp.copies import LOST, NO, NO_VERDICT, UNDECIDED, YES, Copies, Told, copy_fate, judged
 
 COPY = st.tuples(
     st.integers(0, 1), st.integers(0, 5), st.integers(1, 4), st.sampled_from([NO_VERDICT, YES, NO, UNDECIDED]),
@@ -28,15 +28,16 @@ def copies(drawn: list[tuple[int, ...]]) -> Copies:
 def plainly(made: Copies) -> list[int]:
     """The fate of each, compared with all others."""
     found = []
+    told = Told(*np.zeros((len(Told._fields), len(made.end)), dtype=np.bool_))
     for at in range(len(made.end)):
         shared = (made.end == made.end[at]) & (made.start < made.stop[at]) & (made.stop > made.start[at])
         earlier, later = shared & (made.row < made.row[at]), shared & (made.row > made.row[at])
         inside = (made.start >= made.start[at]) & (made.stop <= made.stop[at])
-        lost = (later & inside & (made.verdict == NO)).any()
-        open_ = (later & ~made.gone & (made.verdict != YES)).any()
-        found.append(
-            copy_fate(made, at, bool(lost), bool(open_), bool(earlier.any()), bool((earlier & ~made.gone).any()))
-        )
+        told.lost[at] = (later & inside & (made.verdict == NO)).any()
+        told.open_[at] = (later & ~made.gone & (made.verdict != YES)).any()
+        told.preceded[at] = earlier.any()
+        told.alive[at] = (earlier & ~made.gone).any()
+        found.append(copy_fate(made, at, told))
     return found
 
 

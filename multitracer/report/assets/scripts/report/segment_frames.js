@@ -2,11 +2,22 @@
 
 const SEGMENTS = ["segments", "again_no", "again_yes", "again_unknown"];
 const FRAMES = ["frames_new", "frames_again"];
+// What became of frames, by its code: what is said of the only one, of all of several, and of `n` among others.
 const OUTCOMES = [
-  [1, "arrived"],
-  [2, "came damaged"],
-  [0, "not in the receiver's log"],
-  [-1, "of which no log tells whether they arrived"],
+  { code: 1, one: "it arrived", all: "all arrived", some: (n) => `${n} arrived` },
+  { code: 2, one: "it came damaged", all: "all came damaged", some: (n) => `${n} came damaged` },
+  {
+    code: 0,
+    one: "it is not in the receiver's log",
+    all: "none is in the receiver's log",
+    some: (n) => `${n} ${n === 1 ? "is" : "are"} not in the receiver's log`,
+  },
+  {
+    code: -1,
+    one: "no log tells whether it arrived",
+    all: "no log tells whether they arrived",
+    some: (n) => `of ${n} no log tells`,
+  },
 ];
 const NOWHERE = [{ x: NaN, y: NaN, top: NaN }];
 
@@ -168,12 +179,12 @@ class SegmentFrames {
 
 /** How many of some frames arrived, and what became of the others. */
 function outcomesText(frames) {
-  const counted = OUTCOMES.map(([code, text]) => [frames.filter(({ outcome }) => outcome === code).length, text]);
-  const some = counted.filter(([count]) => count);
-  if (some.length > 1) return some.map(([count, text]) => `${count} ${text}`).join(", ");
-  const [[count, text]] = some;
-  if (text === OUTCOMES[3][1]) return "no log tells whether they arrived";
-  return count > 1 ? `all ${text}` : `it ${text}`.replace("it not", "it is not");
+  if (frames.length === 1) return OUTCOMES.find(({ code }) => code === frames[0].outcome).one;
+  const texts = OUTCOMES.map(({ code, all, some }) => {
+    const count = frames.filter(({ outcome }) => outcome === code).length;
+    return count === frames.length ? all : count && some(count);
+  });
+  return texts.filter(Boolean).join(", ");
 }
 
-MT.segmentFrames = { SEGMENTS, FRAMES, SegmentFrames };
+MT.segmentFrames = { SEGMENTS, FRAMES, SegmentFrames, outcomesText };
