@@ -18,8 +18,8 @@ function isFate({ name }) {
 }
 
 /**
- * Totals with a row for each fate in front: also of those that no segment had, with 0, or null where `areKnown` does not
- * hold.
+ * Totals with a row for each fate in front: also of those that no segment had, with 0, or with null where `areKnown`
+ * does not hold.
  */
 function fatesFirst(totals, areKnown) {
   const none = areKnown ? 0 : null;
