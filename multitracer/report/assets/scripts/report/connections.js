@@ -9,7 +9,7 @@ function put(engine, loaded) {
   });
 }
 
-/** Moves the line of the link's rate to where the connection's data begins; without data takes it and its entry away. */
+/** Moves the line of the link's rate to where the data begins; without data takes it and its entry away. */
 function alignRate(page) {
   const first = page.engine.series.get("segments");
   const slope = page.models.find((model) => model.type === "Slope" && model.name === "rate");
