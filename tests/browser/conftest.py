@@ -131,9 +131,11 @@ def open_report(
 
     def open_one(folder: str) -> Opened:
         if folder not in pages:
-            pages[folder] = Opened(browser.new_page(viewport={"width": 1280, "height": 800}))
-            pages[folder].open(crowded if folder == "crowded" else recording(folder)[0])
-            pages[folder].until("'mtFates' in document.documentElement.dataset")
+            path = crowded if folder == "crowded" else recording(folder)[0]  # skips where the data are not there
+            opened = Opened(browser.new_page(viewport={"width": 1280, "height": 800}))
+            opened.open(path)
+            opened.until("'mtFates' in document.documentElement.dataset")
+            pages[folder] = opened
         return pages[folder]
 
     yield open_one
