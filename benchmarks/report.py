@@ -106,7 +106,8 @@ def compared(directory: Path, records: int, moves: int, turns: int, before: str)
     make(capture, max(100, round(records / RECORDS_A_PACKET)))
     pages = {python: directory / f"{number}.html" for number, python in enumerate((sys.executable, before))}
     for python, page in pages.items():
-        subprocess.run([python, "-c", WRITE, capture, page], check=True)
+        # Elsewhere than in a checkout, which `-c` would take the modules from, whatever the interpreter has.
+        subprocess.run([python, "-c", WRITE, capture, page], check=True, cwd=directory)
     ready: dict[str, list[float]] = {python: [] for python in pages}
     redrawn: dict[str, list[float]] = {python: [] for python in pages}
     for _ in range(turns):
