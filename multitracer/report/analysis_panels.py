@@ -202,6 +202,7 @@ def _delay(_: Analysis, panels: Panels, data: dict[str, Any]) -> None:
         panels.absent.append("Delays: no acknowledged segment was sent once only.")
         return
     made = add_figure(panels, "Delays", "ms", 200, tag="delays")
+    made.yaxis.formatter = NumeralTickFormatter(format="0,0.[000]")
     for name, label, colour, marker in (
         ("rtt", "round trip", colours.BLUE, "circle"),
         ("queue", "wait for the first frame", colours.ORANGE, "square"),
@@ -221,8 +222,7 @@ def _frames(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
     if not data.keys() & {"frames_new", "frames_again"}:
         panels.absent.append(f"Link frames: {_why_no_frames(analysis)}.")
         return
-    row = next(row for row in analysis.links.rows if row["id"] == analysis.links.main)
-    made = add_figure(panels, f"Link frames: {row['protocol']}", "frame number", 300, tag="frames")
+    made = add_figure(panels, "Link frames", "frame number", 300, tag="frames")
     made.yaxis.formatter = NumeralTickFormatter(format="0,0")
     acked = panels.source("frames_acked", data.get("frames_acked"))
     made.step("x", "y", source=acked, mode="after", color=colours.ACKNOWLEDGED, line_width=1.2,

@@ -178,18 +178,19 @@ def _titles(analysis: Analysis, links: dict[int, PanelData]) -> dict[int | None,
     titles: dict[int | None, str] = {None: "no log of the other direction" if links else ""}
     for row in analysis.links.rows:
         if row["id"] in links:
-            titles[row["id"]] = _title(analysis, row, links[row["id"]])
+            titles[row["id"]] = link_title(analysis, row["id"], links[row["id"]])
     return titles
 
 
-def _title(analysis: Analysis, row: dict[str, Any], shown: PanelData) -> str:
-    """Who sent on one direction of the link, or why none of its data frames can be shown."""
-    sender = f"the {row['sender']}" if row["sender"] else "one end"
+def link_title(analysis: Analysis, number: int, shown: PanelData) -> str:
+    """The protocol of one direction of the link and who sent, or why none of its data frames can be shown."""
+    row = next(row for row in analysis.links.rows if row["id"] == number)
+    protocol, sender = row["protocol"], f"the {row['sender']}" if row["sender"] else "one end"
     if any(name in shown.sources for name in ("frames_new", "frames_again")):
-        return f"sent by {sender}"
+        return f"{protocol}, sent by {sender}"
     if row["id"] not in analysis.links.by_sender:
-        return f"no log of what {sender} sent"
-    return f"{sender} logged no data frames that it sent{analysis.options.in_this_part}"
+        return f"{protocol}, no log of what {sender} sent"
+    return f"{protocol}, {sender} logged no data frames that it sent{analysis.options.in_this_part}"
 
 
 def _filled(every: Iterable[PanelData]) -> PanelData:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from multitracer.export.series import View, series
+from multitracer.link.frames import DATA_TYPES
 from multitracer.link.outcomes import outcomes
 from multitracer.report.panel_data import PanelData, Source, steps, thinned
 
@@ -17,9 +18,8 @@ if TYPE_CHECKING:
 
 
 _NAMES = {
-    "data": "frames_new", "data-rexmt": "frames_again", "ack": "frames_acked", "poll-snd": "frames_polls",
-    "srej-rcv": "frames_missing", "nack-rcv": "frames_missing",
-}  # fmt: skip
+    "ack": "frames_acked", "poll-snd": "frames_polls", "srej-rcv": "frames_missing", "nack-rcv": "frames_missing",
+}
 """What the page calls the series of a link, by their names behind the protocol's."""
 
 
@@ -27,7 +27,7 @@ def link(analysis: Analysis, number: int | None) -> PanelData:
     """The sources of one direction of a link; empty without a log of its sender."""
     if number is None:
         return PanelData({})
-    sources: dict[str, Source] = {}
+    sources = _data_frames(analysis, number)
     tables = {name: analysis.tables[name] for name in ("links", "frames", "link_events")}
     found = series(tables, 0, View(0, link=number), analysis.origin_ns)
     for name, frame in found.items():
@@ -41,6 +41,20 @@ def link(analysis: Analysis, number: int | None) -> PanelData:
     if "frames_acked" in sources:
         sources["frames_acked"] = steps(sources["frames_acked"])
     return thinned(sources | _carried(analysis, number))
+
+
+def _data_frames(analysis: Analysis, number: int) -> dict[str, Source]:
+    """The data frames sent, by number; the exported series have none of Wi-Fi."""
+    frames = analysis.tables["frames"]
+    data = (frames["link"] == number) & frames["sent"] & frames["type"].isin(DATA_TYPES)
+    transmission = frames["transmission"].to_numpy()
+    made = {}
+    for name, which in (("frames_new", transmission == 0), ("frames_again", transmission > 0)):
+        rows = np.flatnonzero(data.to_numpy() & which)
+        if len(rows):
+            times = frames["time_ns"].to_numpy()[rows] - analysis.origin_ns
+            made[name] = {"x": times, "y": frames["sn_unwrapped"].to_numpy()[rows]}
+    return made
 
 
 def _carried(analysis: Analysis, number: int) -> dict[str, Source]:

@@ -13,6 +13,7 @@ from bokeh.resources import INLINE
 
 from multitracer.model.errors import UsageError
 from multitracer.report import analysis_panels, colours, connection_data, link_data, panel_data
+from multitracer.report.directions import link_title
 from multitracer.report.panel_data import PanelData
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def layout(analysis: Analysis, number: int | None = None) -> LayoutDOM:
     for made in figures:
         _stand_alone(made, cursor)
         if "frames" in made.tags:
-            made.title.text += f", sent by the {_link_sender(analysis)}"
+            made.title.text += f", {link_title(analysis, analysis.links.main, link)}"
     grid = gridplot(
         [[made] for made in figures], sizing_mode="stretch_width", toolbar_location="above",
         toolbar_options={"logo": None, "autohide": False},
@@ -73,11 +74,6 @@ def _chosen(analysis: Analysis, number: int | None) -> int | None:
         known = ", ".join(map(str, sorted(there))) or "none"
         raise UsageError(f"connection={number}: no capture shows a connection of that number\nThere are: {known}.")
     return number
-
-
-def _link_sender(analysis: Analysis) -> str:
-    sender: str = next(row["sender"] for row in analysis.links.rows if row["id"] == analysis.links.main)
-    return sender
 
 
 def _fill_causes(analysis: Analysis, panels: Panels) -> None:

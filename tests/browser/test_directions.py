@@ -130,7 +130,7 @@ def test_an_end_without_data_shows_the_link_alone(opened: Opened, report: Path, 
     opened.page.keyboard.press("D")
     opened.until(f"{WAY} === '1'")
     assert title(opened, "sequence") == "Sequence numbers, 10.9.0.2:5301 sent no data"
-    assert title(opened, "frames") == "Link frames: rlp, sent by the network"
+    assert title(opened, "frames") == "Link frames, rlp, sent by the network"
     frames = analysis.tables["frames"]
     reverse = analysis.tables["links"]["reverse"].iat[analysis.links.main]
     sent = frames[(frames["link"] == reverse) & frames["sent"] & frames["type"].str.startswith("I ")]
@@ -141,7 +141,7 @@ def test_an_end_without_data_shows_the_link_alone(opened: Opened, report: Path, 
         assert series(opened, name, "x") == []
     opened.page.keyboard.press("D")
     opened.until(f"{WAY} === '0'")
-    assert title(opened, "frames") == "Link frames: rlp, sent by the mobile"
+    assert title(opened, "frames") == "Link frames, rlp, sent by the mobile"
 
 
 def test_without_another_direction_the_button_says_why(opened: Opened, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from multitracer import Analysis, analyze
 from multitracer.model.options import AnalyzeOptions
 from multitracer.model.schema import FATES, MARKS
 from multitracer.report import analysis_page, analysis_panels, connection_data, link_data
-from multitracer.report.directions import Carriers, _title, directions
+from multitracer.report.directions import Carriers, directions, link_title
 from multitracer.report.finding_ways import FindingWays
 from multitracer.report.panel_data import PanelData
 
@@ -159,7 +159,7 @@ def test_a_connection_over_another_bearer_has_the_frames_of_that_one(example: An
         assert shown.links[link + 2].sources["frames_new"]["y"].tolist() == (
             expected[link].sources["frames_new"]["y"].tolist()
         )
-        assert shown.titles[link] == f"no log of what the {rows['sender'].iat[link]} sent"
+        assert shown.titles[link] == f"rlp, no log of what the {rows['sender'].iat[link]} sent"
 
 
 def test_findings_tell_the_direction_that_they_are_about(analysis: Analysis, example: Analysis) -> None:
@@ -191,18 +191,18 @@ def of_the_network(folder: Path, kept: Callable[[str], bool], options: AnalyzeOp
 
 def test_an_end_that_sent_no_data_frames_was_logged_all_the_same(tmp_path: Path) -> None:
     """Its supervisory frames show that; where there is not even one of these, there is no log of what it sent."""
-    assert of_the_network(tmp_path, lambda _: True) == "sent by the network"
+    assert of_the_network(tmp_path, lambda _: True) == "rlp, sent by the network"
     without_data = of_the_network(tmp_path, lambda line: " > I " not in line)
-    assert without_data == "the network logged no data frames that it sent"
-    assert of_the_network(tmp_path, lambda line: " > " not in line) == "no log of what the network sent"
+    assert without_data == "rlp, the network logged no data frames that it sent"
+    assert of_the_network(tmp_path, lambda line: " > " not in line) == "rlp, no log of what the network sent"
 
 
 def test_a_part_without_frames_is_not_taken_for_a_missing_log(tmp_path: Path) -> None:
     """The whole recording tells who logged."""
     part = AnalyzeOptions(from_s=0.0, to_s=0.001)
     told = of_the_network(tmp_path, lambda _: True, part)
-    assert told == "the network logged no data frames that it sent in this part of the time"
-    assert of_the_network(tmp_path, lambda line: " > " not in line, part) == "no log of what the network sent"
+    assert told == "rlp, the network logged no data frames that it sent in this part of the time"
+    assert of_the_network(tmp_path, lambda line: " > " not in line, part) == "rlp, no log of what the network sent"
 
 
 def test_a_panel_without_frames_says_that_none_were_logged(example: Analysis) -> None:
@@ -225,8 +225,7 @@ def test_a_direction_of_repeats_alone_was_sent(example: Analysis) -> None:
     """They are drawn."""
     shown = link_data.link(example, 0)
     repeats = PanelData({name: source for name, source in shown.sources.items() if name != "frames_new"})
-    row = next(row for row in example.links.rows if row["id"] == 0)
-    assert _title(example, row, repeats) == f"sent by the {row['sender']}"
+    assert link_title(example, 0, repeats) == f"rlp, sent by the {example.links.rows[0]['sender']}"
 
 
 @pytest.mark.data

@@ -1,8 +1,8 @@
 // The panel with where the time went and the findings, as SVG.
 
 const { LANE } = MT.fitting;
-const EDGE = 3; // pixels between a lane's edge and what is in it
-const LOW = 8; // pixels: the height of a slice over a longer one
+const EDGE = 2; // pixels between a lane's edge and what is in it
+const LOW = 7; // pixels: the height of a slice over a longer one
 
 /** The hatching of what is only likely. */
 function hatching(colour) {

@@ -4,6 +4,7 @@ const STEP = 1.25; // by which a key changes a panel's share of the room
 const NARROW = "(max-width: 1279px)"; // one column: every panel as high as it likes to be
 const TALL = { sequence: 320 };
 const USUAL = 180;
+const TICK = 30; // pixels of a panel's height for each number that Bokeh is asked for; it may draw twice as many
 
 class Stack {
   constructor(page, element) {
@@ -108,11 +109,14 @@ class Stack {
       sizer?.setAttribute("aria-valuenow", String(height));
       panel.section.querySelector(".fold").setAttribute("aria-expanded", String(Boolean(height)));
     }
-    this.tellEngine(open);
+    this.tellEngine(open, found);
   }
 
-  /** Folded panels are not drawn; only the lowest one that is drawn numbers the time axis. */
-  tellEngine(open) {
+  /**
+   * Folded panels are not drawn; only the lowest one that is drawn numbers the time axis. The numbers of the other axis
+   * are as many as the panel's height has room for.
+   */
+  tellEngine(open, heights) {
     const names = open.map((panel) => panel.name);
     const lowest = names.filter((name) => name !== "time").pop();
     const unfolded = [];
@@ -122,6 +126,9 @@ class Stack {
       panel.isFolded = isFolded;
       const isNumbered = this.narrow.matches || panel.figure.tags[0] === lowest;
       for (const axis of panel.figure.below) axis.visible = isNumbered;
+      if (isFolded) continue;
+      const ticks = Math.max(2, Math.floor(heights[panel.figure.tags[0]] / TICK));
+      for (const { ticker } of panel.figure.left) ticker.desired_num_ticks = ticks;
     }
     this.page.redrawSoon(unfolded);
   }
