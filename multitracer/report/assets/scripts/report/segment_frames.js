@@ -132,8 +132,11 @@ class SegmentFrames {
   carriedText(frames) {
     if (!this.map) return "; which frames carried it is not known: no link's log tells";
     if (!frames.length) return "; no frame that was logged carried it";
-    const repeats = frames.filter((frame) => frame.again).length;
     const [first, last] = [frames[0], frames[frames.length - 1]].map((frame) => frame.x.toFixed(6));
+    if (frames.length === 1) {
+      return `; carried by 1 frame, ${frames[0].again ? "a repeat" : "not a repeat"}, at ${first} s: ${outcomesText(frames)}`;
+    }
+    const repeats = frames.filter((frame) => frame.again).length;
     return (
       `; carried by ${frames.length} frames, ${repeats} of them repeats, from ${first} to ${last} s: ` +
       outcomesText(frames)
