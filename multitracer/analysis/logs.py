@@ -113,7 +113,7 @@ def _frames_clock(
     )  # fmt: skip
     if tied.pieces or entry.recording.clock != "epoch":
         return tied
-    how = "is the host's calendar, taken to be the capture's: nothing in it could be matched to a packet"
+    how = f"is the host's calendar, taken to be the capture's: it {tied.how}"
     return Clock(reference, 0.0, 0.0, None, None, how, (ClockPiece(start, 0),))
 
 

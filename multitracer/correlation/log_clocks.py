@@ -137,7 +137,7 @@ def _clock_with_drift(reference: str, after: _Bounds, before: _Bounds, own: pd.D
     upper, lower = after.line_points(begin, base), before.line_points(begin, base)
     slopes = _slopes(upper, lower)
     if slopes is None:
-        return Clock(reference, how="no steady clock fits the packets that it shares with the captures")
+        return Clock(reference, how="fits no steady clock by the packets that it shares with the captures")
     (low, high), (late_low, late_high) = (_range_at(upper, lower, slopes, at) for at in (0.0, float(end - begin)))
     first, last = (low + high) / 2, (late_low + late_high) / 2
     rate = (last - first) / max(end - begin, 1)
