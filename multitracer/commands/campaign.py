@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from multitracer.report.kept_experiments import Kept
 
 JSON, PAGE = COMPARED
+MOST_TOLD = 12
+"""Differences of more transfers are not told one by one on the terminal."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def compare_all(
             _end_as_the_worst(failures)
             raise NoUsableInputError(", ".join(inputs[:3]), "none of the experiments can be analysed")
         document = _write(tasks, found, directory, page=PAGE in names)
-    click.echo(json.dumps(document) if as_json else "\n" + ", ".join(str(output / name) for name in names))
+    click.echo(json.dumps(document) if as_json else _told(document) + ", ".join(str(output / name) for name in names))
     _end_as_the_worst(failures)
     return {path: count for kept in found for path, count in kept.skipped.items()}
 
@@ -146,6 +148,17 @@ def _write(tasks: Sequence[Task], found: Sequence[Kept], directory: Path, *, pag
     if page:
         compare_page.write(experiments, directory / PAGE, __version__)
     return document
+
+
+def _told(document: dict[str, Any]) -> str:
+    """How the transfers differ from the first, a paragraph of lines; of many the campaign's page tells more."""
+    from multitracer.analysis.difference import sentence
+
+    lines = [f"{one['name']}: {sentence(one)}\n" for one in document["differences"][:MOST_TOLD]]
+    left_out = len(document["differences"]) - len(lines)
+    if left_out:
+        lines.append(f"and {left_out} more, in {JSON}\n")
+    return "\n" + ("".join(lines) + "\n" if lines else "")
 
 
 def _end_as_the_worst(failures: Sequence[Failure]) -> None:

@@ -118,8 +118,10 @@ def key_of(task: Task) -> str:
         files = [(path, _content(path)) for path in files_in((task.path,))]
     except (OSError, ValueError, MultiTracerError):
         return ""
+    from multitracer.report.kept_experiments import LAYOUT
+
     same = replace(task, output="", cwd="", quiet=False, verbose=False)
-    depends = [__version__, asdict(same), files]
+    depends = [__version__, LAYOUT, asdict(same), files]
     return hashlib.sha256(json.dumps(depends, default=str).encode()).hexdigest()
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from multitracer.analysis.difference import difference, spent
 from multitracer.analysis.summary import Summary, direction
 from multitracer.report import connection_data, panel_data
 
@@ -36,7 +37,8 @@ def experiment(name: str, path: str, analysis: Analysis, summary: Summary, *, re
         "name": name, "path": path, "report": f"{name}/report.html" if report else None, "error": None,
         "verdict": summary.verdict,
         "utilization": document["utilization"], "accounting": document["accounting"],
-        "causes": causes(document["accounting"]), "findings": _counts(document["findings"]), "align_s": {},
+        "causes": causes(document["accounting"]), "spent_s": spent(document, _limited_s(analysis)),
+        "findings": _counts(document["findings"]), "align_s": {},
         "connection": None, "duration_s": None, "throughput_bps": None, "goodput_bps": None,
     }  # fmt: skip
     if not order:
@@ -59,10 +61,20 @@ def experiment(name: str, path: str, analysis: Analysis, summary: Summary, *, re
 def failed(name: str, path: str, error: str) -> Experiment:
     """A transfer that could not be analysed, and why."""
     nothing = dict.fromkeys(
-        ("report", "verdict", "utilization", "accounting", "connection", "duration_s", "throughput_bps", "goodput_bps")
-    )
+        ("report", "verdict", "utilization", "accounting", "spent_s", "connection", "duration_s", "throughput_bps",
+         "goodput_bps")
+    )  # fmt: skip
     return Experiment({"name": name, "path": path, **nothing, "error": error, "causes": [], "findings": {},
                        "align_s": {}}, {})  # fmt: skip
+
+
+def _limited_s(analysis: Analysis) -> float | None:
+    """The time that the limits of the busiest direction divide."""
+    end = analysis.ends.largest
+    if end is None or end < 0:
+        return None
+    limits = analysis.ends.limits
+    return None if limits.end_ns[end] < 0 else float(limits.end_ns[end] - limits.start_ns[end]) / 1e9
 
 
 def causes(shares: dict[str, float] | None) -> list[str]:
@@ -88,10 +100,14 @@ def _firsts(findings: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def document(experiments: list[Experiment], version: str) -> dict[str, Any]:
-    """The content of compare.json."""
+    """The content of compare.json; what each transfer lasted longer is against the first one that can be compared."""
     rows = [one.row for one in experiments]
     below = [row["name"] for row in rows if percent(row) <= WELL_USED]
-    return {"multitracer": version, "experiments": rows, "at_or_below_95_percent": below}
+    measured = [row for row in rows if row["spent_s"]]
+    differences = [found for row in measured[1:] if (found := difference(measured[0], row))]
+    return {
+        "multitracer": version, "experiments": rows, "differences": differences, "at_or_below_95_percent": below
+    }  # fmt: skip
 
 
 def percent(row: dict[str, Any]) -> float:

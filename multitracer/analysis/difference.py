@@ -1,0 +1,90 @@
+"""How much longer one transfer took than another, and what that time went to.
+
+The time of a transfer is the session of its accounting; without one it is the time that its limits divide, from the
+first octet of data sent to the last one acknowledged. Two transfers are compared by what both have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from multitracer.analysis.time_bar import CARRIED
+from multitracer.model.vocabulary import CAUSES, LIMIT_NAMES
+
+OTHER = "other"
+MOST_NAMED = 4
+LEAST_NAMED = 0.05
+"""A part is named from this share of all that changed, either way."""
+
+Seconds: TypeAlias = dict[str, float]
+
+
+def spent(summary: Mapping[str, Any], limited_s: float | None) -> dict[str, Seconds | None]:
+    """What the time of a transfer went to, in seconds, each time adding up to all of it; None for what is not known.
+
+    `limited_s` is the time that the limits divide. The blame stands beside what the session was for.
+    """
+    by: dict[str, Seconds | None] = dict.fromkeys(("accounting", "blame", "limits"))
+    if summary["accounting"] is not None:
+        session_s = summary["utilization"]["session_s"]
+        by["accounting"] = {name: share * session_s for name, share in summary["accounting"].items()}
+        if summary["blame"] is not None:
+            by["blame"] = {name: by["accounting"][name] for name in CARRIED}
+            for one in summary["blame"]:
+                by["blame"][one["cause"]] = by["blame"].get(one["cause"], 0.0) + one["seconds"]
+    if summary["limits"] is not None and limited_s is not None:
+        by["limits"] = {name: share * limited_s for name, share in summary["limits"].items()}
+    return by
+
+
+def difference(first: dict[str, Any], other: dict[str, Any]) -> dict[str, Any] | None:
+    """How much longer the row `other` of compare.json took than the row `first`; None where they share no measure.
+
+    `seconds` is the sum of `parts`, and of `blame` where both have one: the largest changes by name, and `other`.
+    """
+    one, two = first["spent_s"], other["spent_s"]
+    if one is None or two is None:
+        return None
+    by = next((name for name in ("accounting", "limits") if one[name] and two[name]), None)
+    if by is None:
+        return None
+    blame = _parts(one["blame"], two["blame"]) if one["blame"] and two["blame"] and by == "accounting" else None
+    seconds = sum(two[by].values()) - sum(one[by].values())
+    parts = _parts(one[by], two[by])
+    return {"name": other["name"], "against": first["name"], "seconds": seconds, "by": by, "parts": parts, "blame": blame}
+
+
+def _parts(one: Seconds, two: Seconds) -> Seconds:
+    """What changed, largest first; what is too little to be named is `other`."""
+    changes = {name: two.get(name, 0.0) - one.get(name, 0.0) for name in {**one, **two}}
+    least = LEAST_NAMED * sum(map(abs, changes.values()))
+    named = sorted((name for name in changes if abs(changes[name]) >= least > 0), key=lambda name: -abs(changes[name]))
+    kept = {name: changes.pop(name) for name in named[:MOST_NAMED]}
+    return {**kept, OTHER: sum(changes.values())}
+
+
+def sentence(found: Mapping[str, Any]) -> str:
+    """The difference in words; the parts add up as they are written."""
+    seconds = round(found["seconds"], 1)
+    if not seconds:
+        return f"As long as {found['against']}: {_told(0.0, found['parts'])}."
+    how = "slower" if seconds > 0 else "faster"
+    told = f"{abs(seconds):.1f} s {how} than {found['against']}: {_told(seconds, found['parts'])}"
+    if found["blame"]:
+        told += f"; by cause: {_told(seconds, found['blame'])}"
+    return f"{told}."
+
+
+def _told(seconds: float, parts: Seconds) -> str:
+    rounded = {name: round(part, 1) for name, part in parts.items() if name != OTHER}
+    rounded[OTHER] = round(seconds - sum(rounded.values()), 1)
+    changed = [f"{_name(name)} {part:+.1f} s" for name, part in rounded.items() if part]
+    return ", ".join(changed) or "nothing changed by 0.1 s"
+
+
+def _name(name: str) -> str:
+    """A cause of the accounting, a limit or a kind of finding, for people."""
+    called = CAUSES[name].name if name in CAUSES else LIMIT_NAMES.get(name, name)
+    head, _, tail = called.partition(": ")
+    return f"{head} ({tail})" if tail else called
