@@ -6,7 +6,7 @@ first octet of data sent to the last one acknowledged. Two transfers are compare
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from multitracer.analysis.time_bar import CARRIED
@@ -25,17 +25,22 @@ def spent(summary: Mapping[str, Any], limited_s: float | None) -> dict[str, Seco
 
     `limited_s` is the time that the limits divide. The blame stands beside what the session was for.
     """
-    by: dict[str, Seconds | None] = dict.fromkeys(("accounting", "blame", "limits"))
+    accounting = blame = limits = None
     if summary["accounting"] is not None:
         session_s = summary["utilization"]["session_s"]
-        by["accounting"] = {name: share * session_s for name, share in summary["accounting"].items()}
-        if summary["blame"] is not None:
-            by["blame"] = {name: by["accounting"][name] for name in CARRIED}
-            for one in summary["blame"]:
-                by["blame"][one["cause"]] = by["blame"].get(one["cause"], 0.0) + one["seconds"]
+        accounting = {name: share * session_s for name, share in summary["accounting"].items()}
+        blame = None if summary["blame"] is None else _charged(accounting, summary["blame"])
     if summary["limits"] is not None and limited_s is not None:
-        by["limits"] = {name: share * limited_s for name, share in summary["limits"].items()}
-    return by
+        limits = {name: share * limited_s for name, share in summary["limits"].items()}
+    return {"accounting": accounting, "blame": blame, "limits": limits}
+
+
+def _charged(accounting: Seconds, blame: Sequence[Mapping[str, Any]]) -> Seconds:
+    """What the session was for, and what each cause of the blame cost."""
+    charged = {name: accounting[name] for name in CARRIED}
+    for one in blame:
+        charged[one["cause"]] = charged.get(one["cause"], 0.0) + one["seconds"]
+    return charged
 
 
 def difference(first: dict[str, Any], other: dict[str, Any]) -> dict[str, Any] | None:
@@ -52,7 +57,8 @@ def difference(first: dict[str, Any], other: dict[str, Any]) -> dict[str, Any] |
     blame = _parts(one["blame"], two["blame"]) if one["blame"] and two["blame"] and by == "accounting" else None
     seconds = sum(two[by].values()) - sum(one[by].values())
     parts = _parts(one[by], two[by])
-    return {"name": other["name"], "against": first["name"], "seconds": seconds, "by": by, "parts": parts, "blame": blame}
+    names = {"name": other["name"], "against": first["name"]}
+    return {**names, "seconds": seconds, "by": by, "parts": parts, "blame": blame}
 
 
 def _parts(one: Seconds, two: Seconds) -> Seconds:
