@@ -1,0 +1,118 @@
+"""Which number an RLP frame had that its receiver's log shows (3GPP TS 24.022 5).
+
+A sender numbers modulo 62 and has at most 61 frames open, from V(A) on: the oldest not acknowledged. Both ends of what
+it can have sent follow from the receiver's log. V(A) is at least 60 below any number received, and at most V(R), which
+the receiver tells in the N(R)s that it sends. And an opportunity carries one frame: since the last new number, at most
+as many more were sent as opportunities went by in which nothing was received whole.
+
+Up to two numbers remain, one modulus apart: a new one, and one acknowledged long before. Other octets than that one
+had are new. With the same octets it may be either; then the number is unknown.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+import numpy as np
+
+from multitracer.compute.kernels import kernel
+from multitracer.link.number_state import ASKED, LATEST, NEXT, OPPORTUNITY, STARTED, TELLS, TOLD
+from multitracer.link.pace import Pace, pace_of
+from multitracer.wire import rlp
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WINDOW = rlp.LARGEST_WINDOW
+LATE = WINDOW // 4
+"""A log's times may be late by so many opportunities."""
+_UNTOLD = np.int64(-1)
+
+
+def checksums(frames: pd.DataFrame, wanted: Any) -> Any:
+    """A checksum of the octets of each `wanted` frame; -1 of the others, and where they are not known."""
+    made = np.full(len(frames), -1, dtype=np.int64)
+    octets = frames["data"].to_numpy(dtype=object)[wanted]
+    made[wanted] = [-1 if one is None else crc32(one) for one in octets]
+    return made
+
+
+def opportunities(frames: pd.DataFrame, wanted: Any) -> Any:
+    """The number of each received frame's opportunity in its log, of `wanted` frames; -1 where it is unknown."""
+    made = np.full(len(frames), -1, dtype=np.int64)
+    at, record = frames["recorded_ns"].to_numpy(), frames["record"].to_numpy()
+    received = frames[wanted & ~frames["sent"].to_numpy()]
+    for rows in received.groupby(["input", "link"], observed=True).indices.values():
+        own = received.index.to_numpy()[rows]
+        own = own[np.argsort(record[own], kind="stable")]
+        interval = pace_of(Pace(), at[own], np.ones(len(own), dtype=np.bool_), one_each=True).interval_ns
+        if interval is not None:
+            made[own] = np.maximum(np.rint((at[own] - at[own].min()) / interval), 0)
+    return made
+
+
+@kernel
+def expect_from(number: int, state: Any) -> None:
+    """The log's first number: later ones may have been sent before."""
+    state[TOLD], state[LATEST], state[ASKED] = number, number + WINDOW - 1, -1
+
+
+@kernel
+def pass_opportunities(opportunity: int, state: Any) -> None:
+    """A frame is received whole: in the opportunities since the one before, new numbers may have been sent."""
+    known = opportunity >= 0 and state[OPPORTUNITY] >= 0
+    lost = max(opportunity - state[OPPORTUNITY] - 1, np.int64(0)) if known else np.int64(WINDOW)
+    state[LATEST] = min(state[LATEST] + lost, state[TOLD] + WINDOW - 1)
+    state[OPPORTUNITY] = opportunity
+
+
+@kernel
+def hear_report(asks: bool, nr: int, size: int, state: Any) -> None:
+    """The receiver tells V(R), or asks for a number.
+
+    V(R) is never above the number after V(S): at most one frame was taken for the one that the sender sends next.
+    """
+    if state[STARTED] == 0:
+        return
+    if asks:
+        state[ASKED] = max(state[ASKED], state[TOLD] + (nr - state[TOLD]) % size)
+        return
+    most = state[LATEST] + 2
+    ceiling = min(most, state[TOLD] + size - 1)
+    state[TOLD] = max(ceiling - (ceiling - nr) % size, min(state[TOLD], most))
+
+
+@kernel
+def unwrap_received(sn: int, size: int, octets: int, state: Any, seen: Any, before: Any) -> int:
+    """`sn` unwrapped; -1 if it may be one of two numbers.
+
+    `seen` are the last numbers received, by `sn`, and `before` the checksums of their octets.
+    """
+    top, told = state[NEXT] - 1, state[TOLD]
+    lowest, highest = top - WINDOW + 1, min(told + WINDOW - 1, state[LATEST] + 1 + LATE)
+    number = highest - (highest - sn) % size
+    other = number - size
+    compared = octets >= 0 and before[sn] >= 0
+    if number < lowest or (seen[sn] == number and compared and octets != before[sn]):
+        return _UNTOLD
+    if other < lowest or (seen[sn] == other and compared and octets != before[sn]):
+        return number
+    if compared and seen[sn] == other:
+        return _UNTOLD
+    # Nothing tells them apart. Of what was acknowledged hardly anything comes again half the numbers later.
+    return number if other < told and number <= top + size // 2 else _UNTOLD
+
+
+@kernel
+def note_number(number: int, state: Any) -> None:
+    """Follow the latest number that can have been sent through a frame; `number` -1: it may have been a new one.
+
+    New numbers are sent in order. A number that was asked for may have been sent before later ones.
+    """
+    if number < 0:
+        state[LATEST] += 1
+    elif number >= state[NEXT]:
+        state[LATEST] = number if number > state[ASKED] else max(state[LATEST], number)
+    if number >= 0 and state[TELLS] == 0:
+        state[TOLD] = max(state[TOLD], number + 1)
