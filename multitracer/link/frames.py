@@ -21,6 +21,7 @@ from multitracer.link.number_state import (
     DONE,
     EPOCH,
     FIRST,
+    GOES_BACK,
     NEXT,
     NOTHING,
     OTHER,
@@ -70,6 +71,7 @@ ACTIVE_TYPES = (*DATA_TYPES, "RR", "RNR", "REJ", "SREJ", "STATUS")
 """Frames that an end sends only while the link is connected and not being reset."""
 ASKING_TYPES = ("SREJ", "I SREJ")
 """Frames whose N(R) is a number asked for, not the next expected (24.022 5.2.2)."""
+REJECTING_TYPES = ("REJ", "I REJ")
 
 SAME_RESET_NS = 80_000_000
 """An EVENT record this close to a frame of the same reset is not counted again: the longest TTI (25.302 7.1)."""
@@ -121,8 +123,11 @@ def _frame_columns(frames: pd.DataFrame, links: pd.DataFrame) -> FrameColumns:
 
 
 def _reports(frames: pd.DataFrame) -> Any:
-    asks = frames["type"].isin(ASKING_TYPES).to_numpy()
-    return np.where(frames["nr"].to_numpy() < 0, NOTHING, np.where(asks, ASKS, TELLS_EXPECTED))
+    """What each frame's N(R) is. A response with F=1 answers a poll, after which the sender goes back to N(R)."""
+    asks, rejects = (frames["type"].isin(types).to_numpy() for types in (ASKING_TYPES, REJECTING_TYPES))
+    final = (frames["poll"] == 1).to_numpy() & (frames["command"] == 0).to_numpy()
+    kinds = [frames["nr"].to_numpy() < 0, asks, rejects | final]
+    return np.select(kinds, [NOTHING, ASKS, GOES_BACK], TELLS_EXPECTED)
 
 
 def _link_numbers(frames: pd.DataFrame, links: pd.DataFrame) -> LinkNumbers:
@@ -136,12 +141,13 @@ def _initial_state(frames: FrameColumns, rows: Any, numbers: LinkNumbers) -> Log
     links = np.zeros((len(numbers.modulus), STATES), dtype=np.int64)
     # In RLP a SABM also sets the link up; an RLC entity exists before its first frame.
     links[:, WAS_ACTIVE] = ~numbers.narrow
-    telling = rows[frames.sent[rows] & (frames.report[rows] == TELLS_EXPECTED)]
+    telling = rows[frames.sent[rows] & (frames.report[rows] != NOTHING) & (frames.report[rows] != ASKS)]
     links[numbers.reverse[frames.link[telling]], TELLS] = 1
     shape = 2 * len(links), int(numbers.modulus.max())
     seen, octets = (np.full(shape, -1, dtype=np.int64) for _ in range(2))
     top, times = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    return LogState(links, seen, octets, top, times)
+    asked = np.full((len(links), 2 * rlp.MODULUS), -1, dtype=np.int64)
+    return LogState(links, seen, octets, top, times, asked)
 
 
 def frame_classes(frames: pd.DataFrame) -> Any:
@@ -220,7 +226,7 @@ def number_rows(
         if numbers.narrow[own] and frames.sent[row] and frames.report[row] != NOTHING:
             far = reverse[own]
             if far != own and state[own, EPOCH] == state[far, EPOCH]:
-                hear_report(frames.report[row] == ASKS, frames.nr[row], numbers.modulus[far], state[far])
+                hear_report(frames.report[row], frames.nr[row], numbers.modulus[far], state[far], log.asked[far])
         # A number too large for its field is a damaged record: it would be outside `seen`.
         if frames.code[row] == DATA and 0 <= frames.sn[row] < numbers.modulus[own]:
             number_frame(row, own, frames, numbers, log, made)
@@ -250,7 +256,7 @@ def number_frame(row: int, own: int, frames: FrameColumns, numbers: LinkNumbers,
     elif sent:
         value = unwrap_sent(sn, size, state, seen[place])
     else:
-        value = unwrap_received(sn, size, frames.octets[row], state, seen[place], log.octets[place])
+        value = unwrap_received(sn, size, frames.octets[row], state, seen[place], log.octets[place], log.asked[own])
         note_number(value, state)
     if value < 0:
         return

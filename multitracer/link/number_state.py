@@ -6,16 +6,17 @@ from typing import Any, NamedTuple
 
 OTHER, DATA, RESET, DONE, ACTIVE, RELEASE = range(6)
 """Classes of frames."""
-NOTHING, TELLS_EXPECTED, ASKS = range(3)
-"""What an RLP frame's N(R) is: none, the next number expected, or one that is asked for."""
+NOTHING, TELLS_EXPECTED, ASKS, GOES_BACK = range(4)
+"""What an RLP frame's N(R) is: none, the next number expected, one asked for, or one from which on all are."""
 
 # Columns of `LogState.links`, one row per link, for one log; RESETS is counted in the row of a bearer's lower link.
 # AGAIN: how often an end has counted anew by itself since the reset before.
 NEXT, FIRST, STARTED, EPOCH, OPEN, BEGAN, WAS_ACTIVE, RESETS, AGAIN, RELEASED = range(10)
 # Of a link that the log's end receives: the next number it expects, as it told last, whether it tells at all, the
-# highest number that it asked for, the highest that can have been sent, and when the last frame came.
-TOLD, TELLS, ASKED, LATEST, OPPORTUNITY = range(10, 15)
-STATES = 15
+# highest number that it asked for, from where it had all sent again last, the highest number that can have been sent,
+# and when the last frame came.
+TOLD, TELLS, ASKED, BACK, LATEST, OPPORTUNITY = range(10, 16)
+STATES = 16
 
 
 class FrameColumns(NamedTuple):
@@ -30,7 +31,7 @@ class FrameColumns(NamedTuple):
     so: Any
     payload_bytes: Any
     report: Any
-    """What the frame says of the other direction's numbers (NOTHING, TELLS_EXPECTED, ASKS)."""
+    """What the frame says of the other direction's numbers (NOTHING, TELLS_EXPECTED, ...)."""
     nr: Any
     octets: Any
     """A checksum of the octets; -1 where unknown."""
@@ -58,7 +59,7 @@ class LinkNumbers(NamedTuple):
 
 
 class LogState(NamedTuple):
-    """Progress in one log; the last four have the shape (2 * links, modulus), a row per link and end."""
+    """Progress in one log; all from `seen` to `times` have the shape (2 * links, modulus), a row per link and end."""
 
     links: Any
     """Columns NEXT, FIRST and so on, one row per link."""
@@ -70,6 +71,8 @@ class LogState(NamedTuple):
     """The end of the octets of that frame sent so far."""
     times: Any
     """How often the frame was retransmitted."""
+    asked: Any
+    """Numbers that the receiver asked for, shape (links, twice RLP's modulus); each has one place."""
 
 
 class Numbered(NamedTuple):

@@ -17,7 +17,19 @@ from zlib import crc32
 import numpy as np
 
 from multitracer.compute.kernels import kernel
-from multitracer.link.number_state import ASKED, LATEST, NEXT, OPPORTUNITY, STARTED, TELLS, TOLD
+from multitracer.link.number_state import (
+    ASKED,
+    ASKS,
+    BACK,
+    FIRST,
+    GOES_BACK,
+    LATEST,
+    NEXT,
+    OPPORTUNITY,
+    STARTED,
+    TELLS,
+    TOLD,
+)
 from multitracer.link.pace import Pace, pace_of
 from multitracer.wire import rlp
 
@@ -25,8 +37,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 WINDOW = rlp.LARGEST_WINDOW
-LATE = WINDOW // 4
-"""A log's times may be late by so many opportunities."""
+JITTER = 1
+"""A frame's time may be wrong by so many opportunities."""
 _UNTOLD = np.int64(-1)
 
 
@@ -39,7 +51,10 @@ def checksums(frames: pd.DataFrame, wanted: Any) -> Any:
 
 
 def opportunities(frames: pd.DataFrame, wanted: Any) -> Any:
-    """The number of each received frame's opportunity in its log, of `wanted` frames; -1 where it is unknown."""
+    """The number of each received frame's opportunity in its log, of `wanted` frames; -1 where it is unknown.
+
+    A frame may be logged late, but came at least one opportunity before the next.
+    """
     made = np.full(len(frames), -1, dtype=np.int64)
     at, record = frames["recorded_ns"].to_numpy(), frames["record"].to_numpy()
     received = frames[wanted & ~frames["sent"].to_numpy()]
@@ -48,14 +63,17 @@ def opportunities(frames: pd.DataFrame, wanted: Any) -> Any:
         own = own[np.argsort(record[own], kind="stable")]
         interval = pace_of(Pace(), at[own], np.ones(len(own), dtype=np.bool_), one_each=True).interval_ns
         if interval is not None:
-            made[own] = np.maximum(np.rint((at[own] - at[own].min()) / interval), 0)
+            least = np.arange(len(own)) * interval
+            came = np.minimum.accumulate((at[own] - least)[::-1])[::-1] + least
+            made[own] = np.rint((came - came[0]) / interval)
     return made
 
 
 @kernel
 def expect_from(number: int, state: Any) -> None:
-    """The log's first number: later ones may have been sent before."""
-    state[TOLD], state[LATEST], state[ASKED] = number, number + WINDOW - 1, -1
+    """The log's first number: later ones may have been sent before, and asked for."""
+    state[TOLD], state[LATEST] = number, number + WINDOW - 1
+    state[ASKED] = state[LATEST]
 
 
 @kernel
@@ -68,40 +86,53 @@ def pass_opportunities(opportunity: int, state: Any) -> None:
 
 
 @kernel
-def hear_report(asks: bool, nr: int, size: int, state: Any) -> None:
+def hear_report(report: int, nr: int, size: int, state: Any, asked: Any) -> None:
     """The receiver tells V(R), or asks for a number.
 
     V(R) is never above the number after V(S): at most one frame was taken for the one that the sender sends next.
     """
     if state[STARTED] == 0:
         return
-    if asks:
-        state[ASKED] = max(state[ASKED], state[TOLD] + (nr - state[TOLD]) % size)
+    if report == ASKS:
+        number = state[TOLD] + (nr - state[TOLD]) % size
+        state[ASKED] = max(state[ASKED], number)
+        asked[number % len(asked)] = number
         return
     most = state[LATEST] + 2
     ceiling = min(most, state[TOLD] + size - 1)
     state[TOLD] = max(ceiling - (ceiling - nr) % size, min(state[TOLD], most))
+    if report == GOES_BACK:
+        ask_for_all(state, asked)
 
 
 @kernel
-def unwrap_received(sn: int, size: int, octets: int, state: Any, seen: Any, before: Any) -> int:
+def ask_for_all(state: Any, asked: Any) -> None:
+    """The receiver has all sent again from V(R) on; what it asks for twice may come twice."""
+    if state[BACK] == state[TOLD]:
+        for number in range(state[TOLD], state[TOLD] + WINDOW):
+            asked[number % len(asked)] = number
+    state[BACK] = state[TOLD]
+
+
+@kernel
+def unwrap_received(sn: int, size: int, octets: int, state: Any, seen: Any, before: Any, asked: Any) -> int:
     """`sn` unwrapped; -1 if it may be one of two numbers.
 
     `seen` are the last numbers received, by `sn`, and `before` the checksums of their octets.
     """
     top, told = state[NEXT] - 1, state[TOLD]
-    lowest, highest = top - WINDOW + 1, min(told + WINDOW - 1, state[LATEST] + 1 + LATE)
+    lowest, highest = top - WINDOW + 1, min(told + WINDOW - 1, state[LATEST] + 1 + JITTER)
     number = highest - (highest - sn) % size
     other = number - size
-    compared = octets >= 0 and before[sn] >= 0
-    if number < lowest or (seen[sn] == number and compared and octets != before[sn]):
+    differs = octets >= 0 and before[sn] >= 0 and octets != before[sn]
+    if number < lowest or (differs and seen[sn] == number):
         return _UNTOLD
-    if other < lowest or (seen[sn] == other and compared and octets != before[sn]):
+    if other < lowest or (differs and seen[sn] == other):
         return number
-    if compared and seen[sn] == other:
-        return _UNTOLD
-    # Nothing tells them apart. Of what was acknowledged hardly anything comes again half the numbers later.
-    return number if other < told and number <= top + size // 2 else _UNTOLD
+    if other < state[FIRST]:
+        # Hardly a frame from before the log, unless that is nearer.
+        return number if number <= top + size // 2 else _UNTOLD
+    return number if other < told and asked[other % len(asked)] != other else _UNTOLD
 
 
 @kernel

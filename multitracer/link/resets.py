@@ -12,6 +12,7 @@ from multitracer.compute.kernels import kernel
 from multitracer.link.number_state import (
     AGAIN,
     ASKED,
+    BACK,
     BEGAN,
     DONE,
     EPOCH,
@@ -41,7 +42,8 @@ def restart_numbers(end: int, bearer: int, state: Any, seen: Any) -> None:
 def forget_numbers(end: int, state: Any, seen: Any) -> None:
     """The next number of direction `end` is its first."""
     state[end, STARTED] = 0
-    state[end, TOLD], state[end, LATEST], state[end, ASKED] = 0, -1, -1
+    state[end, TOLD] = 0
+    state[end, LATEST] = state[end, ASKED] = state[end, BACK] = -1
     seen[2 * end, :] = -1
     seen[2 * end + 1, :] = -1
 
