@@ -146,7 +146,7 @@ def _initial_state(frames: FrameColumns, rows: Any, numbers: LinkNumbers) -> Log
     shape = 2 * len(links), int(numbers.modulus.max())
     seen, octets = (np.full(shape, -1, dtype=np.int64) for _ in range(2))
     top, times = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    asked = np.full((len(links), 2 * rlp.MODULUS), -1, dtype=np.int64)
+    asked = np.full((len(links), rlp.MODULUS), -1, dtype=np.int64)
     return LogState(links, seen, octets, top, times, asked)
 
 
@@ -251,6 +251,7 @@ def number_frame(row: int, own: int, frames: FrameColumns, numbers: LinkNumbers,
     size, narrow, place = numbers.modulus[own], numbers.narrow[own], 2 * own + (1 if sent else 0)
     if state[STARTED] == 0:
         start_numbers(sn, state)
+        log.asked[own] = -1
     if not narrow:
         value = nearest(state[NEXT], sn, size)
     elif sent:

@@ -72,7 +72,7 @@ class LogState(NamedTuple):
     times: Any
     """How often the frame was retransmitted."""
     asked: Any
-    """Numbers that the receiver asked for, shape (links, twice RLP's modulus); each has one place."""
+    """The last number that the receiver asked for of each sequence number, shape (links, RLP's modulus)."""
 
 
 class Numbered(NamedTuple):

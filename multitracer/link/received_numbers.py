@@ -87,22 +87,24 @@ def pass_opportunities(opportunity: int, state: Any) -> None:
 
 @kernel
 def hear_report(report: int, nr: int, size: int, state: Any, asked: Any) -> None:
-    """The receiver tells V(R), or asks for a number.
-
-    V(R) is never above the number after V(S): at most one frame was taken for the one that the sender sends next.
-    """
+    """The receiver tells V(R), or asks for a number, which the sender takes for one that it may have sent."""
     if state[STARTED] == 0:
         return
     if report == ASKS:
-        number = state[TOLD] + (nr - state[TOLD]) % size
-        state[ASKED] = max(state[ASKED], number)
-        asked[number % len(asked)] = number
+        ask_for(state[TOLD] + WINDOW - 1 - (state[TOLD] + WINDOW - 1 - nr) % size, state, asked)
         return
-    most = state[LATEST] + 2
-    ceiling = min(most, state[TOLD] + size - 1)
-    state[TOLD] = max(ceiling - (ceiling - nr) % size, min(state[TOLD], most))
+    # V(R) is never a modulus ahead of V(S), even if old frames were taken for new ones.
+    most = min(state[TOLD] + size - 1, state[LATEST] + size)
+    state[TOLD] = most - (most - nr) % size
     if report == GOES_BACK:
         ask_for_all(state, asked)
+
+
+@kernel
+def ask_for(number: int, state: Any, asked: Any) -> None:
+    """The receiver asks for `number`."""
+    state[ASKED] = max(state[ASKED], number)
+    asked[number % len(asked)] = number
 
 
 @kernel
@@ -118,21 +120,19 @@ def ask_for_all(state: Any, asked: Any) -> None:
 def unwrap_received(sn: int, size: int, octets: int, state: Any, seen: Any, before: Any, asked: Any) -> int:
     """`sn` unwrapped; -1 if it may be one of two numbers.
 
-    `seen` are the last numbers received, by `sn`, and `before` the checksums of their octets.
+    By `sn`, `seen` are the last numbers received, `before` the checksums of their octets, `asked` the last asked for.
     """
-    top, told = state[NEXT] - 1, state[TOLD]
-    lowest, highest = top - WINDOW + 1, min(told + WINDOW - 1, state[LATEST] + 1 + JITTER)
+    top = state[NEXT] - 1
+    lowest, highest = top - WINDOW + 1, min(state[TOLD] + WINDOW - 1, state[LATEST] + 1 + JITTER)
     number = highest - (highest - sn) % size
     other = number - size
     differs = octets >= 0 and before[sn] >= 0 and octets != before[sn]
     if number < lowest or (differs and seen[sn] == number):
         return _UNTOLD
-    if other < lowest or (differs and seen[sn] == other):
+    if other < lowest or (seen[sn] == other and (differs or asked[sn] < other)):
         return number
-    if other < state[FIRST]:
-        # Hardly a frame from before the log, unless that is nearer.
-        return number if number <= top + size // 2 else _UNTOLD
-    return number if other < told and asked[other % len(asked)] != other else _UNTOLD
+    # Hardly a frame from before the log, unless that is nearer.
+    return number if other < state[FIRST] and number <= top + size // 2 else _UNTOLD
 
 
 @kernel
