@@ -24,12 +24,12 @@ from multitracer.link.number_state import (
     GOES_BACK,
     NEXT,
     NOTHING,
+    OPEN,
     OTHER,
     RELEASE,
     RESET,
     STARTED,
     STATES,
-    TELLS,
     TELLS_EXPECTED,
     WAS_ACTIVE,
     FrameColumns,
@@ -97,7 +97,7 @@ def number_frames(frames: pd.DataFrame, links: pd.DataFrame, events: pd.DataFram
         rows = rows[np.argsort(columns.record[rows], kind="stable")]
         here = alone[alone["input"] == log]
         resets = LoneResets(here["record"].to_numpy(), here["link"].to_numpy().astype(np.int64))
-        number_rows(rows, columns, resets, numbers, _initial_state(columns, rows, numbers), made)
+        number_rows(rows, columns, resets, numbers, _initial_state(numbers), made)
     return with_columns(frames, **made._asdict() | {"transmission": by_retry_bit(made.transmission, frames)})
 
 
@@ -136,13 +136,11 @@ def _link_numbers(frames: pd.DataFrame, links: pd.DataFrame) -> LinkNumbers:
     return LinkNumbers(modulus, (links["protocol"] == "rlp").to_numpy(), np.where(other < 0, own, other))
 
 
-def _initial_state(frames: FrameColumns, rows: Any, numbers: LinkNumbers) -> LogState:
-    """The state before the first frame of a log, whose frames are `rows`."""
+def _initial_state(numbers: LinkNumbers) -> LogState:
+    """The state before a log's first frame."""
     links = np.zeros((len(numbers.modulus), STATES), dtype=np.int64)
     # In RLP a SABM also sets the link up; an RLC entity exists before its first frame.
     links[:, WAS_ACTIVE] = ~numbers.narrow
-    telling = rows[frames.sent[rows] & (frames.report[rows] != NOTHING) & (frames.report[rows] != ASKS)]
-    links[numbers.reverse[frames.link[telling]], TELLS] = 1
     shape = 2 * len(links), int(numbers.modulus.max())
     seen, octets = (np.full(shape, -1, dtype=np.int64) for _ in range(2))
     top, times = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
@@ -256,6 +254,8 @@ def number_frame(row: int, own: int, frames: FrameColumns, numbers: LinkNumbers,
         value = nearest(state[NEXT], sn, size)
     elif sent:
         value = unwrap_sent(sn, size, state, seen[place])
+    elif log.links[numbers.reverse[own], OPEN] == 1:
+        return  # this end asked for a reset and drops all until it is answered: its peer may have counted anew or not
     else:
         value = unwrap_received(sn, size, frames.octets[row], state, seen[place], log.octets[place], log.asked[own])
         note_number(value, state)

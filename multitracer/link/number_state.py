@@ -12,11 +12,12 @@ NOTHING, TELLS_EXPECTED, ASKS, GOES_BACK = range(4)
 # Columns of `LogState.links`, one row per link, for one log; RESETS is counted in the row of a bearer's lower link.
 # AGAIN: how often an end has counted anew by itself since the reset before.
 NEXT, FIRST, STARTED, EPOCH, OPEN, BEGAN, WAS_ACTIVE, RESETS, AGAIN, RELEASED = range(10)
-# Of a link that the log's end receives: the next number it expects, as it told last, whether it tells at all, the
+# Of a link that the log's end receives: the next number it expects, as it told last, whether it HAS_TOLD it, the
 # highest number that it asked for, from where it had all sent again last, the highest number that can have been sent,
 # and when the last frame came.
 TOLD, TELLS, ASKED, BACK, LATEST, OPPORTUNITY = range(10, 16)
 STATES = 16
+HAS_TOLD = 1
 
 
 class FrameColumns(NamedTuple):

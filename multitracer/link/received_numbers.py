@@ -23,6 +23,7 @@ from multitracer.link.number_state import (
     BACK,
     FIRST,
     GOES_BACK,
+    HAS_TOLD,
     LATEST,
     NEXT,
     OPPORTUNITY,
@@ -94,7 +95,8 @@ def hear_report(report: int, nr: int, size: int, state: Any, asked: Any) -> None
         ask_for(state[TOLD] + WINDOW - 1 - (state[TOLD] + WINDOW - 1 - nr) % size, state, asked)
         return
     # V(R) is never a modulus ahead of V(S), even if old frames were taken for new ones.
-    most = min(state[TOLD] + size - 1, state[LATEST] + size)
+    most = min(state[TOLD] + size - 1, state[LATEST] + size) if state[TELLS] == HAS_TOLD else state[NEXT]
+    state[TELLS] = HAS_TOLD
     state[TOLD] = most - (most - nr) % size
     if report == GOES_BACK:
         ask_for_all(state, asked)
@@ -129,7 +131,7 @@ def unwrap_received(sn: int, size: int, octets: int, state: Any, seen: Any, befo
     differs = octets >= 0 and before[sn] >= 0 and octets != before[sn]
     if number < lowest or (differs and seen[sn] == number):
         return _UNTOLD
-    if other < lowest or (seen[sn] == other and (differs or asked[sn] < other)):
+    if other < lowest or (seen[sn] == other and (differs or (state[TELLS] == HAS_TOLD and asked[sn] < other))):
         return number
     # Hardly a frame from before the log, unless that is nearer.
     return number if other < state[FIRST] and number <= top + size // 2 else _UNTOLD
@@ -145,5 +147,5 @@ def note_number(number: int, state: Any) -> None:
         state[LATEST] += 1
     elif number >= state[NEXT]:
         state[LATEST] = number if number > state[ASKED] else max(state[LATEST], number)
-    if number >= 0 and state[TELLS] == 0:
+    if number >= 0 and state[TELLS] != HAS_TOLD:
         state[TOLD] = max(state[TOLD], number + 1)
