@@ -39,6 +39,7 @@ from multitracer.link.number_state import (
     Numbered,
 )
 from multitracer.link.received_numbers import (
+    NEVER_ASKED,
     checksums,
     expect_from,
     hear_report,
@@ -144,7 +145,7 @@ def _initial_state(numbers: LinkNumbers) -> LogState:
     shape = 2 * len(links), int(numbers.modulus.max())
     seen, octets = (np.full(shape, -1, dtype=np.int64) for _ in range(2))
     top, times = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    asked = np.full((len(links), rlp.MODULUS), -1, dtype=np.int64)
+    asked = np.full((len(links), rlp.MODULUS), NEVER_ASKED, dtype=np.int64)
     return LogState(links, seen, octets, top, times, asked)
 
 
@@ -249,7 +250,7 @@ def number_frame(row: int, own: int, frames: FrameColumns, numbers: LinkNumbers,
     size, narrow, place = numbers.modulus[own], numbers.narrow[own], 2 * own + (1 if sent else 0)
     if state[STARTED] == 0:
         start_numbers(sn, state)
-        log.asked[own] = -1
+        log.asked[own] = NEVER_ASKED
     if not narrow:
         value = nearest(state[NEXT], sn, size)
     elif sent:

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 WINDOW = rlp.LARGEST_WINDOW
 JITTER = 1
 """A frame's time may be wrong by so many opportunities."""
+NEVER_ASKED = np.int64(-rlp.MODULUS)
+"""Below all numbers that a frame may have had."""
 _UNTOLD = np.int64(-1)
 
 
@@ -131,10 +133,11 @@ def unwrap_received(sn: int, size: int, octets: int, state: Any, seen: Any, befo
     differs = octets >= 0 and before[sn] >= 0 and octets != before[sn]
     if number < lowest or (differs and seen[sn] == number):
         return _UNTOLD
-    if other < lowest or (seen[sn] == other and (differs or (state[TELLS] == HAS_TOLD and asked[sn] < other))):
+    unasked = asked[sn] < other
+    if other < lowest or (seen[sn] == other and (differs or (unasked and state[TELLS] == HAS_TOLD))):
         return number
     # Hardly a frame from before the log, unless that is nearer.
-    return number if other < state[FIRST] and number <= top + size // 2 else _UNTOLD
+    return number if other < state[FIRST] and unasked and number <= top + size // 2 else _UNTOLD
 
 
 @kernel
