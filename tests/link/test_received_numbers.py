@@ -143,11 +143,11 @@ def test_numbers_received_are_those_sent_or_unknown(seed: int, t1_slots: int, tm
         way = frames[(frames["link"] == link) & (frames["sn"] >= 0)]
         sent, received = way[way["sent"]], way[~way["sent"]]
         number = dict(zip(sent["time_ns"], sent["sn_unwrapped"], strict=True))
-        truth = np.array([number[at - 3 * SLOT_NS] for at in received["time_ns"]])
+        truth = np.array([number[at - 2 * SLOT_NS] for at in received["time_ns"]])
         found = received["sn_unwrapped"].to_numpy()
         assert len(found) > 100
         assert found[found >= 0].tolist() == truth[found >= 0].tolist()
-        assert (found < 0).mean() < (0.1 if t1_slots == 3 else 0.01)
+        assert (found < 0).mean() < (0.15 if t1_slots == 3 else 0.03)
 
 
 def faded(seed: int, t1_slots: int) -> rlp_story.Run:
