@@ -1,20 +1,54 @@
 """Unwrapped sequence numbers of frames, which frames were retransmissions, and the resets before each.
 
 Sequence numbers count modulo the size of their field. In the sender's log a number is a retransmission
-unless it is the next new one; in the receiver's log it is taken for the one nearest to the expected one.
-
-A reset concerns both directions of a bearer. Each direction restarts its numbers when its own sender
-takes part in the reset: frames still in flight towards the end that began it have the old numbers.
+unless it is the next new one; in the receiver's log it is taken for the one nearest to the expected one,
+but for RLP, which has too few numbers for that: see `received_numbers`. For resets see `resets`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from multitracer.compute.arrays import with_columns
 from multitracer.compute.kernels import inlined, kernel
+from multitracer.link.number_state import (
+    ACTIVE,
+    AGAIN,
+    ASKS,
+    DATA,
+    DONE,
+    EPOCH,
+    FIRST,
+    GOES_BACK,
+    NEXT,
+    NOTHING,
+    OPEN,
+    OTHER,
+    RELEASE,
+    RESET,
+    STARTED,
+    STATES,
+    TELLS_EXPECTED,
+    WAS_ACTIVE,
+    FrameColumns,
+    LinkNumbers,
+    LogState,
+    LoneResets,
+    Numbered,
+)
+from multitracer.link.received_numbers import (
+    NEVER_ASKED,
+    checksums,
+    expect_from,
+    hear_report,
+    note_number,
+    opportunities,
+    pass_opportunities,
+    unwrap_received,
+)
+from multitracer.link.resets import count_reset, follow_reset, restart_numbers
 from multitracer.model.schema import FRAME_TYPES
 from multitracer.wire import ieee80211, rlp
 from multitracer.wire.rlc_nr import SI_FIRST
@@ -38,17 +72,12 @@ ACTIVE_TYPES = (*DATA_TYPES, "RR", "RNR", "REJ", "SREJ", "STATUS")
 """Frames that an end sends only while the link is connected and not being reset."""
 ASKING_TYPES = ("SREJ", "I SREJ")
 """Frames whose N(R) is a number asked for, not the next expected (24.022 5.2.2)."""
+REJECTING_TYPES = ("REJ", "I REJ")
 
 SAME_RESET_NS = 80_000_000
 """An EVENT record this close to a frame of the same reset is not counted again: the longest TTI (25.302 7.1)."""
 
-_OTHER, _DATA, _RESET, _DONE, _ACTIVE, _RELEASE = range(6)
 _WHOLE = np.int64(1) << 40
-
-# Columns of `state`, one row per link, for one log; _RESETS is counted in the row of a bearer's lower link.
-# _AGAIN: how often an end has counted anew by itself since the reset before.
-_NEXT, _EXPECTED, _FIRST, _STARTED, _EPOCH, _OPEN, _BEGAN, _WAS_ACTIVE, _RESETS, _AGAIN, _RELEASED = range(11)
-_STATES = 11
 
 
 def number_frames(frames: pd.DataFrame, links: pd.DataFrame, events: pd.DataFrame) -> pd.DataFrame:
@@ -84,9 +113,22 @@ def _frame_columns(frames: pd.DataFrame, links: pd.DataFrame) -> FrameColumns:
         frames[name].to_numpy() for name in ("record", "link", "sent", "sn", "so", "payload_bytes")
     )
     code, link = frame_classes(frames), link.astype(np.int64)
+    received = (links["protocol"] == "rlp").to_numpy()[link] & ~sent
+    whole = received & (frames["type"] != "BAD").to_numpy()
     of_nr = (links["protocol"] == "rlc-nr").to_numpy()[link]
     begins = of_nr & (frames["framing"].to_numpy() == SI_FIRST)  # without an SO, which is 0: 38.322 6.2.2.4
-    return FrameColumns(code, record, link, sent, sn, np.where(begins, 0, so), payload.astype(np.int64))
+    return FrameColumns(
+        code, record, link, sent, sn, np.where(begins, 0, so), payload.astype(np.int64), _reports(frames),
+        frames["nr"].to_numpy(), checksums(frames, whole), whole, opportunities(frames, received),
+    )  # fmt: skip
+
+
+def _reports(frames: pd.DataFrame) -> Any:
+    """What each frame's N(R) is. A response with F=1 answers a poll, after which the sender goes back to N(R)."""
+    asks, rejects = (frames["type"].isin(types).to_numpy() for types in (ASKING_TYPES, REJECTING_TYPES))
+    final = (frames["poll"] == 1).to_numpy() & (frames["command"] == 0).to_numpy()
+    kinds = [frames["nr"].to_numpy() < 0, asks, rejects | final]
+    return np.select(kinds, [NOTHING, ASKS, GOES_BACK], TELLS_EXPECTED)
 
 
 def _link_numbers(frames: pd.DataFrame, links: pd.DataFrame) -> LinkNumbers:
@@ -97,20 +139,22 @@ def _link_numbers(frames: pd.DataFrame, links: pd.DataFrame) -> LinkNumbers:
 
 def _initial_state(numbers: LinkNumbers) -> LogState:
     """The state before a log's first frame."""
-    links = np.zeros((len(numbers.modulus), _STATES), dtype=np.int64)
+    links = np.zeros((len(numbers.modulus), STATES), dtype=np.int64)
     # In RLP a SABM also sets the link up; an RLC entity exists before its first frame.
-    links[:, _WAS_ACTIVE] = ~numbers.narrow
+    links[:, WAS_ACTIVE] = ~numbers.narrow
     shape = 2 * len(links), int(numbers.modulus.max())
+    seen, octets = (np.full(shape, -1, dtype=np.int64) for _ in range(2))
     top, times = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
-    return LogState(links, np.full(shape, -1, dtype=np.int64), top, times)
+    asked = np.full((len(links), rlp.MODULUS), NEVER_ASKED, dtype=np.int64)
+    return LogState(links, seen, octets, top, times, asked)
 
 
 def frame_classes(frames: pd.DataFrame) -> Any:
-    """The class of each frame for numbering (_DATA, _RESET, ...), an int array of shape (frames,)."""
-    meaning = dict.fromkeys(ACTIVE_TYPES, _ACTIVE) | dict.fromkeys(DATA_TYPES, _DATA)
-    meaning |= dict.fromkeys(RESET_TYPES, _RESET) | dict.fromkeys(RESET_DONE_TYPES, _DONE)
-    meaning |= dict.fromkeys(RELEASE_TYPES, _RELEASE)
-    return np.array([meaning.get(kind, _OTHER) for kind in FRAME_TYPES])[frames["type"].cat.codes.to_numpy()]
+    """The class of each frame for numbering (DATA, RESET, ...), an int array of shape (frames,)."""
+    meaning = dict.fromkeys(ACTIVE_TYPES, ACTIVE) | dict.fromkeys(DATA_TYPES, DATA)
+    meaning |= dict.fromkeys(RESET_TYPES, RESET) | dict.fromkeys(RESET_DONE_TYPES, DONE)
+    meaning |= dict.fromkeys(RELEASE_TYPES, RELEASE)
+    return np.array([meaning.get(kind, OTHER) for kind in FRAME_TYPES])[frames["type"].cat.codes.to_numpy()]
 
 
 def lone_resets(frames: pd.DataFrame, events: pd.DataFrame, links: pd.DataFrame) -> Any:
@@ -135,57 +179,6 @@ def modulus_of(frames: pd.DataFrame, links: pd.DataFrame, link: int) -> int:
     return next((modulus for modulus in moduli if largest < modulus), moduli[-1])
 
 
-class FrameColumns(NamedTuple):
-    """What numbering reads of the frames: one element per row of the frames table."""
-
-    code: Any
-    """The class of the frame (_DATA, _RESET, ...)."""
-    record: Any
-    link: Any
-    sent: Any
-    sn: Any
-    so: Any
-    payload_bytes: Any
-
-
-class LoneResets(NamedTuple):
-    """The resets that one log has no frame of, in order of record."""
-
-    record: Any
-    link: Any
-
-
-class LinkNumbers(NamedTuple):
-    """How each link numbers its frames: one element per link."""
-
-    modulus: Any
-    narrow: Any
-    """RLP's: so few numbers that the one nearest to the expected number may be the wrong one."""
-    reverse: Any
-    """The link of the other direction; the link itself if it has none."""
-
-
-class LogState(NamedTuple):
-    """Progress in one log; the last three have the shape (2 * links, modulus), a row per link and end."""
-
-    links: Any
-    """Columns _NEXT, _EXPECTED and so on, one row per link."""
-    seen: Any
-    """The last unwrapped number of each sequence number; -1 if none was seen."""
-    top: Any
-    """The end of the octets of that frame sent so far."""
-    times: Any
-    """How often the frame was retransmitted."""
-
-
-class Numbered(NamedTuple):
-    """The columns that numbering fills: one element per row of the frames table."""
-
-    sn_unwrapped: Any
-    epoch: Any
-    transmission: Any
-
-
 @kernel
 def nearest(expected: int, sn: int, size: int) -> int:
     """`sn` unwrapped modulo `size` to the value nearest to `expected`."""
@@ -194,82 +187,14 @@ def nearest(expected: int, sn: int, size: int) -> int:
 
 
 @kernel
-def restart_numbers(end: int, bearer: int, state: Any, seen: Any) -> None:
-    """Restart the numbers of direction `end`, unless it has done so since the bearer's last reset."""
-    if state[end, _EPOCH] != state[bearer, _RESETS]:
-        state[end, _EPOCH] = state[bearer, _RESETS]
-        state[end, _AGAIN] = 0
-        forget_numbers(end, state, seen)
-
-
-@kernel
-def forget_numbers(end: int, state: Any, seen: Any) -> None:
-    """The next number of direction `end` is its first."""
-    state[end, _STARTED] = 0
-    seen[2 * end, :] = -1
-    seen[2 * end + 1, :] = -1
-
-
-@kernel
-def count_reset(own: int, other: int, state: Any) -> None:
-    """A reset of the bearer of two directions begins: an epoch that neither of them has had."""
-    state[min(own, other), _RESETS] += 1 + max(state[own, _AGAIN], state[other, _AGAIN])
-    state[own, _WAS_ACTIVE] = state[other, _WAS_ACTIVE] = 0
-
-
-@kernel
-def follow_reset(kind: int, own: int, other: int, narrow: bool, state: Any, seen: Any) -> None:
-    """Follow resets through one frame; crossing requests, and retransmitted ones, are the same reset.
-
-    An end that waits for the answer to its request sends nothing else. So a request from an end that
-    sent nothing else since its last request is a retransmission, whether or not the log has the answer.
-    In RLP, which does not tell it from a new one (24.022 5.2.2.1), its peer counts anew whenever it answers.
-    """
-    bearer = min(own, other)
-    if kind == _RELEASE:
-        state[own, _WAS_ACTIVE] = state[other, _WAS_ACTIVE] = 0
-        state[own, _OPEN] = state[other, _OPEN] = 0
-        state[own, _RELEASED] = state[other, _RELEASED] = 1
-    elif kind == _RESET:
-        state[own, _RELEASED] = state[other, _RELEASED] = 0
-        active = state[own, _WAS_ACTIVE] == 1 or (state[own, _BEGAN] == 0 and state[other, _WAS_ACTIVE] == 1)
-        if active and state[own, _OPEN] == 0 and state[other, _OPEN] == 0:
-            count_reset(own, other, state)
-        state[own, _OPEN] = state[own, _BEGAN] = 1
-        restart_numbers(own, bearer, state, seen)
-    elif kind == _DONE:
-        if state[other, _OPEN] == 1:
-            state[other, _OPEN] = 0
-            restart_numbers(own, bearer, state, seen)
-        if narrow and state[own, _STARTED] == 1 and state[own, _RELEASED] == 0:
-            state[own, _AGAIN] += 1
-            forget_numbers(own, state, seen)
-    elif kind != _OTHER and state[own, _EPOCH] == state[bearer, _RESETS]:
-        state[own, _WAS_ACTIVE], state[own, _BEGAN] = 1, 0
-        if state[own, _OPEN] == 1:
-            state[own, _OPEN] = 0
-            restart_numbers(other, bearer, state, seen)
-
-
-@kernel
-def unwrap(sn: int, size: int, narrow: bool, sent: bool, state: Any, seen: Any) -> int:
-    """`sn` unwrapped: the next new number, or one sent before.
-
-    `state` and `seen` are the rows of one direction in one log.
-    """
-    following, first = state[_NEXT], state[_FIRST]
-    if not narrow:
-        return nearest(following, sn, size)
-    expected = following if sent else state[_EXPECTED]
-    value = expected + (sn - expected) % size
-    far = value > following + size // 2
-    if sent and value != following and seen[sn] >= 0:
+def unwrap_sent(sn: int, size: int, state: Any, seen: Any) -> int:
+    """`sn` of the sender's log of an RLP link unwrapped: the next new number, or one sent before."""
+    following = state[NEXT]
+    value = following + (sn - following) % size
+    if value != following and seen[sn] >= 0:
         # 24.022 5.2.1: at most 61 of 62 numbers are open, so the next new one cannot be a repeat.
         return value - size
-    if not sent and far and seen[sn] == value - size:
-        # Far ahead of all numbers received, and received one modulus earlier: a retransmission.
-        return value - size
-    if far and value - size < first:
+    if value > following + size // 2 and value - size < state[FIRST]:
         # Numbers are not skipped at a log's start: the frame is from before the log's first.
         return value - size
     return value
@@ -294,34 +219,57 @@ def number_rows(
         if own < 0:
             continue
         follow_reset(frames.code[row], own, reverse[own], numbers.narrow[own], state, seen)
-        made.epoch[row] = state[own, _EPOCH] + state[own, _AGAIN]
+        made.epoch[row] = state[own, EPOCH] + state[own, AGAIN]
+        if frames.whole[row]:
+            pass_opportunities(frames.opportunity[row], state[own])
+        if numbers.narrow[own] and frames.sent[row] and frames.report[row] != NOTHING:
+            far = reverse[own]
+            if far != own and state[own, EPOCH] == state[far, EPOCH]:
+                hear_report(frames.report[row], frames.nr[row], numbers.modulus[far], state[far], log.asked[far])
         # A number too large for its field is a damaged record: it would be outside `seen`.
-        if frames.code[row] == _DATA and 0 <= frames.sn[row] < numbers.modulus[own]:
+        if frames.code[row] == DATA and 0 <= frames.sn[row] < numbers.modulus[own]:
             number_frame(row, own, frames, numbers, log, made)
+
+
+@kernel
+def start_numbers(sn: int, state: Any) -> None:
+    """The first frame of user data: a log may begin in the middle of a session; after a reset numbers begin at 0."""
+    state[STARTED] = 1
+    if state[EPOCH] + state[AGAIN] == 0:
+        state[FIRST] = sn
+        expect_from(sn, state)
+    else:
+        state[FIRST] = 0
+    state[NEXT] = state[FIRST]
 
 
 @inlined
 def number_frame(row: int, own: int, frames: FrameColumns, numbers: LinkNumbers, log: LogState, made: Numbered) -> None:
     """Number a frame of user data of link `own`."""
-    state, seen, sn = log.links[own], log.seen, frames.sn[row]
-    size, narrow, place = numbers.modulus[own], numbers.narrow[own], 2 * own + (1 if frames.sent[row] else 0)
-    if state[_STARTED] == 0:
-        state[_STARTED] = 1
-        # A log may begin in the middle of a session; after a reset numbers begin at 0.
-        state[_FIRST] = sn if state[_EPOCH] + state[_AGAIN] == 0 else 0
-        state[_NEXT] = state[_EXPECTED] = state[_FIRST]
-    value = unwrap(sn, size, narrow, frames.sent[row], state, seen[place])
+    state, seen, sn, sent = log.links[own], log.seen, frames.sn[row], frames.sent[row]
+    size, narrow, place = numbers.modulus[own], numbers.narrow[own], 2 * own + (1 if sent else 0)
+    if state[STARTED] == 0:
+        start_numbers(sn, state)
+        log.asked[own] = NEVER_ASKED
+    if not narrow:
+        value = nearest(state[NEXT], sn, size)
+    elif sent:
+        value = unwrap_sent(sn, size, state, seen[place])
+    elif log.links[numbers.reverse[own], OPEN] == 1:
+        return  # this end asked for a reset and drops all until it is answered: its peer may have counted anew or not
+    else:
+        value = unwrap_received(sn, size, frames.octets[row], state, seen[place], log.octets[place], log.asked[own])
+        note_number(value, state)
     if value < 0:
         return
     made.sn_unwrapped[row] = value
-    state[_NEXT] = max(state[_NEXT], value + 1)
+    state[NEXT] = max(state[NEXT], value + 1)
     if seen[place, sn] != value:
         seen[place, sn] = value
+        log.octets[place, sn] = frames.octets[row]
         log.top[place, sn] = 0
         log.times[place, sn] = 0
-    while narrow and seen[place, state[_EXPECTED] % size] == state[_EXPECTED]:
-        state[_EXPECTED] += 1
-    count_transmission(row, place, value >= state[_FIRST], frames, log, made)
+    count_transmission(row, place, value >= state[FIRST], frames, log, made)
 
 
 @inlined
