@@ -2,23 +2,54 @@
 
 from __future__ import annotations
 
+import re
+from typing import TYPE_CHECKING
+
 from multitracer import __version__
+
+if TYPE_CHECKING:
+    import click
+    from sphinx.application import Sphinx
 
 project = "MultiTracer"
 release = __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_click"]
-exclude_patterns = ["build"]
 
-# Pages link to each other's headings as the hosting site names them.
+# Pages link to each other's headings by the names that the hosting site gives them.
 myst_heading_anchors = 3
 # Indented blocks are commands and what they print.
 highlight_language = "none"
 
-autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
-# Another project's documentation is not fetched while this one is built.
-nitpick_ignore_regex = [("py:.*", r"(pandas|pd|bokeh|pathlib|collections\.abc|numpy)\..*")]
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented_params"
+# Types of other projects, whose documentation is not fetched, and those that a user is given and does not import.
+nitpick_ignore_regex = [
+    ("py:.*", r"(pandas|pd|bokeh|pathlib|collections\.abc)\..*|multitracer\.model\..*|LayoutDOM|Path|tuple\[.*")
+]
 
 html_theme = "furo"
 html_title = "MultiTracer"
 html_copy_source = False
+html_show_copyright = False
+html_show_sphinx = False
+
+
+def as_written(_app: Sphinx, _context: click.Context, lines: list[str]) -> None:
+    """Show a command's help as terminals do: lines that are not wrapped as code, and names in backticks too.
+
+    sphinx-click takes help for reStructuredText, and marks such lines with a bar.
+    """
+    shown: list[str] = []
+    for line in lines:
+        code = line.startswith("| ")
+        if code and not (shown and shown[-1].startswith("    ")):
+            shown += ["", ".. code-block:: none", ""]
+        shown.append("    " + line[2:] if code else re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", line))
+    lines[:] = [*shown, ""]
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx before it reads the pages."""
+    for part in ("description", "options", "epilog"):
+        app.connect(f"sphinx-click-process-{part}", as_written)
