@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from multitracer import __version__
@@ -19,37 +18,38 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_click"]
 myst_heading_anchors = 3
 # Indented blocks are commands and what they print.
 highlight_language = "none"
+# Docstrings and help texts have names in single backticks.
+default_role = "literal"
 
 autodoc_typehints_format = "short"
-autodoc_typehints = "description"
-autodoc_typehints_description_target = "documented_params"
+autodoc_preserve_defaults = True
+autodoc_member_order = "bysource"
 # Types of other projects, whose documentation is not fetched, and those that a user is given and does not import.
 nitpick_ignore_regex = [
-    ("py:.*", r"(pandas|pd|bokeh|pathlib|collections\.abc)\..*|multitracer\.model\..*|LayoutDOM|Path|tuple\[.*")
+    ("py:.*", r"(pandas|pd|bokeh|pathlib|collections\.abc|multitracer\.\w+)\..*|LayoutDOM|Path|.*\[.*")
 ]
 
 html_theme = "furo"
 html_title = "MultiTracer"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_copy_source = False
 html_show_copyright = False
 html_show_sphinx = False
 
 
-def as_written(_app: Sphinx, _context: click.Context, lines: list[str]) -> None:
-    """Show a command's help as terminals do: lines that are not wrapped as code, and names in backticks too.
-
-    sphinx-click takes help for reStructuredText, and marks such lines with a bar.
-    """
+def as_code(_app: Sphinx, _context: click.Context, lines: list[str]) -> None:
+    """Show the lines of a help text that terminals do not wrap as code: sphinx-click marks them with a bar."""
     shown: list[str] = []
     for line in lines:
         code = line.startswith("| ")
         if code and not (shown and shown[-1].startswith("    ")):
             shown += ["", ".. code-block:: none", ""]
-        shown.append("    " + line[2:] if code else re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", line))
+        shown.append("    " + line[2:] if code else line)
     lines[:] = [*shown, ""]
 
 
 def setup(app: Sphinx) -> None:
     """Called by Sphinx before it reads the pages."""
-    for part in ("description", "options", "epilog"):
-        app.connect(f"sphinx-click-process-{part}", as_written)
+    for part in ("description", "epilog"):
+        app.connect(f"sphinx-click-process-{part}", as_code)

@@ -23,6 +23,8 @@ TRACEPOINTS = Path("/sys/kernel/tracing/events/tcp")
 EVENTS = "TCP state, at every acknowledgement"
 FORBIDDEN = re.compile(r"not permitted|permission|Access to performance", re.IGNORECASE)
 """What programs say where even root may not record."""
+START_S = 3
+"""Longer than a program takes to begin, also where other tests load the machine."""
 
 
 @contextmanager
@@ -33,7 +35,7 @@ def recording(command: str, directory: Path, environment: dict[str, str]) -> Ite
         start_new_session=True,
     )  # fmt: skip
     try:
-        time.sleep(2)
+        time.sleep(START_S)
         yield
         time.sleep(0.5)
     finally:
@@ -45,12 +47,12 @@ def recording(command: str, directory: Path, environment: dict[str, str]) -> Ite
 
 
 def transfer(server: socket.socket) -> None:
-    """Send half a second of data to a port of this machine."""
+    """Send two seconds of data to a port of this machine."""
     taken = threading.Thread(target=lambda: _take(server))
     taken.start()
     with socket.create_connection(server.getsockname()) as client:
-        for _ in range(10):
-            client.sendall(bytes(20_000))
+        for _ in range(40):
+            client.sendall(bytes(5_000))
             time.sleep(0.05)
     taken.join()
 
@@ -87,7 +89,7 @@ def test_what_the_commands_for_linux_record_is_read(
         subprocess.run(["bash", "-ec", after[0]], cwd=tmp_path, env=environment, capture_output=True, check=True)
     recorded = read(tmp_path / file).inputs[0].recording
     assert (recorded.format, recorded.skips) == (kind, [])
-    assert len(recorded.tables[rows]) >= 5
+    assert len(recorded.tables[rows]) >= 3
 
 
 def test_every_command_that_is_not_run_has_its_source() -> None:
