@@ -99,6 +99,6 @@ def test_every_command_that_is_not_run_has_its_source() -> None:
     commands = [part for part in parts if re.search(r"^(    \S|```(yaml|ini|python))", part, re.MULTILINE)]
     unrun = [part for part in commands if part.split("\n")[0] not in linux]
     assert len(unrun) >= 6
-    for part in unrun:
-        assert re.search(r"Not run by the tests", part), part
+    for part in (" ".join(one.split()) for one in unrun):
+        assert "Not run by the tests" in part, part
         assert re.search(r"read 2\d{3}-\d\d|\(20\d\d\)", part), part

@@ -18,7 +18,6 @@ SUDO = '#!/bin/sh\n[ "$1" = -v ] || exec "$@"\n'
 class Section(NamedTuple):
     """A part of a page under one heading."""
 
-    heading: str
     blocks: list[str]
     """Indented blocks: commands."""
     shown: list[str]
@@ -28,14 +27,14 @@ class Section(NamedTuple):
 def sections(page: str) -> dict[str, Section]:
     """The sections of a page of docs/, by heading."""
     found: dict[str, Section] = {}
-    now, fence, before = Section("", [], []), "", ""
+    now, fence, before = Section([], []), "", ""
     for line in (DOCS / page).read_text(encoding="utf-8").splitlines():
         if line.startswith("```"):
             fence = "" if fence else line
         elif fence:
             now.shown.extend([line] * (fence == "```text"))
         elif line.startswith("#"):
-            now = found[line.lstrip("# ")] = Section(line.lstrip("# "), [], [])
+            now = found[line.lstrip("# ")] = Section([], [])
         elif line.startswith("    "):
             if before:
                 now.blocks.append("")
