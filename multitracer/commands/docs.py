@@ -122,7 +122,7 @@ def models_page() -> str:
         for name, kind in kinds().items()
     ]
     channels = [_parameters(name, kind, {}, GEOMETRY) for name, kind in channel_classes().items()]
-    return MADE + intro + "\n# Link protocols\n" + "".join(protocols) + "\n# Channels\n" + "".join(channels)
+    return MADE + intro + "\n## Link protocols\n" + "".join(protocols) + "\n## Channels\n" + "".join(channels)
 
 
 def _parameters(
@@ -136,7 +136,7 @@ def _parameters(
     ]
     rows += [(one.name, str(one.default), type(one.default), one.meaning) for one in extras]
     lines = [f"| `{key}` | {default} | {_type(hint)} | {_escaped(meaning)} |\n" for key, default, hint, meaning in rows]
-    head = f"\n## {name}\n\n{(kind.__doc__ or '').strip().splitlines()[0]}\n"
+    head = f"\n### {name}\n\n{(kind.__doc__ or '').strip().splitlines()[0]}\n"
     return head + ("\n| parameter | default | is | meaning |\n|---|---|---|---|\n" + "".join(lines) if lines else "")
 
 

@@ -11,7 +11,8 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -126,14 +127,22 @@ def small(png: bytes) -> bytes:
     return file.getvalue()
 
 
-def make(kinds: Iterable[str]) -> None:
-    """Write the pictures of these kinds."""
+@contextmanager
+def chromium() -> Iterator[Any]:
+    """The browser that takes the pictures."""
     from playwright.sync_api import sync_playwright  # the tests that read the table above run without it
 
-    FOLDER.mkdir(exist_ok=True)
-    chromium = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    program = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+def make(kinds: Iterable[str]) -> None:
+    """Write the pictures of these kinds."""
+    FOLDER.mkdir(exist_ok=True)
+    with chromium() as browser:
         for kind in kinds:
             with tempfile.TemporaryDirectory() as scratch:
                 inputs, report = Path(scratch) / "inputs", Path(scratch) / "report.html"
@@ -144,7 +153,6 @@ def make(kinds: Iterable[str]) -> None:
                 png = photograph(Opened(page), report, kind, *chosen(kind, analysis))
                 (FOLDER / f"{kind}.png").write_bytes(small(png))
                 page.close()
-        browser.close()
 
 
 if __name__ == "__main__":
