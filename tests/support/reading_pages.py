@@ -23,7 +23,7 @@ SEEN = """([selector, needle]) => {
     return Boolean(top) && (element.contains(top) || top.contains(element));
   };
   const placeOf = (element) => {
-    if (needle === null) return [element, [element.getBoundingClientRect()]];
+    if (needle === null) return [element, Array.from(element.getClientRects())]; // of each line of a text
     const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
     const nodes = [], starts = [];
     let text = "";
