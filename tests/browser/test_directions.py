@@ -6,7 +6,7 @@ from pathlib import Path
 
 import both_ways
 import pytest
-from browsing import Opened
+from browsing import EXAMPLE, Opened
 from shared_data import shared
 
 from multitracer import Analysis, analyze
@@ -284,3 +284,12 @@ def test_the_key_says_why_a_page_of_a_state_log_has_one_direction(opened: Opened
     told = page.locator("#mt-status").inner_text()
     assert told.endswith("There is no other direction to show: no connection was captured, and no link logged.")
     assert page.evaluate(WAY) == "0"
+
+
+def test_a_panel_of_no_connection_names_no_sender(opened: Opened, tmp_path: Path) -> None:
+    """Of a link's log alone: the title ends with its own name, that of the link's panel with the end that sent."""
+    analyze(sorted(EXAMPLE.glob("rlpdump*"))).report(tmp_path / "report.html")
+    page = opened.open(tmp_path / "report.html")
+    titles = [title.strip() for title in page.locator("[data-mt-panel] .fold").all_inner_texts()]
+    assert "Sequence numbers" in titles
+    assert any(title.startswith("Link frames, rlp, sent by") for title in titles)

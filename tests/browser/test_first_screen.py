@@ -69,6 +69,16 @@ def test_the_first_screen_of_recordings_tells_their_story(
     shows_the_story(screen.open(recording(folder)[0]))
 
 
+def test_panels_that_unfold_by_themselves_fit_the_window(screen: Opened, report: Path) -> None:
+    """At whatever height of it: of those that the page unfolds, none has to be scrolled to."""
+    page = screen.open(report)
+    stack = "document.getElementById('mt-stack')"
+    for height in range(730, 1030, 4):
+        page.set_viewport_size({"width": 1280, "height": height})
+        page.wait_for_timeout(60)
+        assert page.evaluate(f"{stack}.scrollHeight - {stack}.clientHeight") == 0, height
+
+
 def test_forty_findings_and_a_long_story_fit_the_first_screen(screen: Opened, crowded: Path) -> None:
     """The list scrolls by itself."""
     page = screen.open(crowded)
@@ -125,8 +135,9 @@ def test_panels_are_folded_moved_and_resized_by_keyboard_and_kept_in_the_address
 def test_the_crosshair_stays_whole_when_the_panels_scroll(screen: Opened, report: Path) -> None:
     """Where the reader unfolds more of them than there is room for."""
     page = screen.open(report)
-    for folded in page.locator(".fold[aria-expanded=false]").all():
-        folded.click()
+    folded = page.locator(".fold[aria-expanded=false]")
+    while folded.count():
+        folded.first.click()
     stack = "document.getElementById('mt-stack')"
     assert page.evaluate(f"{stack}.scrollTop = 9999, {stack}.scrollTop") > 0
     page.keyboard.press("ArrowRight")

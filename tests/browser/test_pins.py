@@ -237,6 +237,21 @@ def test_pins_are_saved_and_read_again(opened: Opened, report: Path, tmp_path: P
     assert page.locator("[data-mt-pin]").count() == 1
 
 
+def test_pins_that_are_there_are_not_read_twice(opened: Opened, report: Path, tmp_path: Path) -> None:
+    """Wherever they were set: a pin's time is a whole number of nanoseconds from the beginning."""
+    page = opened.open(report)
+    for third in (10, 40):
+        pin(opened, third / 3, "")
+    listed = page.locator("#mt-pin-list").inner_text()
+    with page.expect_download() as download:
+        page.click("#mt-pins-save")
+    download.value.save_as(tmp_path / "pins.json")
+    page.set_input_files("#mt-pins-file", tmp_path / "pins.json")
+    opened.until("document.getElementById('mt-status').textContent.includes('pins read')")
+    assert "0 pins read" in page.locator("#mt-status").inner_text()
+    assert page.locator("#mt-pin-list").inner_text() == listed
+
+
 @pytest.mark.parametrize(
     "asked",
     ["t=NaN,1", "t=5,1", "theme=pink", "foo=1", "hide=nothing", "panels=-nothing", "pins=zz", "pins=5000", "%25"],

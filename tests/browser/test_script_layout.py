@@ -163,3 +163,27 @@ def test_the_status_says_where_events_are_drawn_as_counts(scripts: Scripts) -> N
     """As these do not stand at their values."""
     text = scripts.call("MT.status.statusText", False, False, 12345, 1.5, 3, True)
     assert text.endswith(" (1.500 s), events as counts at the bottom")
+
+
+FIT = """(room, folded) => MT.fitting.heights(
+  ["time", "sequence", "windows", "frames"].map((name) => {
+    const [least, tight] = name === "time" ? [130, 96] : [96, 96];
+    return {name, least, tight, weight: MT.fitting.usualWeight(name), isFolded: folded.includes(name) || null};
+  }), room)"""
+
+
+def test_lanes_are_lower_where_three_panels_have_room_only_so(scripts: Scripts) -> None:
+    """As the first screen shows three; no panel is below 96 pixels, and all of them fit."""
+    for room in range(288, 330):
+        found = scripts.call(FIT, room, [])
+        assert set(found) == {"time", "sequence", "frames"}
+        assert found["time"] == (96 if room < 130 + 2 * 96 else 130)
+        assert min(found.values()) >= 96
+        assert sum(found.values()) <= room
+
+
+def test_lanes_keep_their_height_beside_panels_that_the_reader_folded(scripts: Scripts) -> None:
+    """There is room enough for the others."""
+    found = scripts.call(FIT, 302, ["windows", "frames"])
+    assert set(found) == {"time", "sequence"}
+    assert found["time"] == 130

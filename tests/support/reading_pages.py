@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from browsing import Opened
@@ -22,7 +23,7 @@ SEEN = """([selector, needle]) => {
     return Boolean(top) && (element.contains(top) || top.contains(element));
   };
   const placeOf = (element) => {
-    if (needle === null) return [element, [element.getBoundingClientRect()]];
+    if (needle === null) return [element, Array.from(element.getClientRects())]; // of each line of a text
     const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
     const nodes = [], starts = [];
     let text = "";
@@ -106,9 +107,9 @@ class Reader:
         self.actions += 1
 
     def click(self, selector: str, text: str | None = None) -> None:
-        """A click in the middle of what is wholly in the window: of the elements with this text, the first."""
+        """A click in the middle of what is wholly in the window: the first element, of those that begin with a text."""
         place = self.page.locator(selector)
-        place = (place.filter(has_text=text) if text else place).first
+        place = (place.filter(has_text=re.compile(f"^{re.escape(text)}")) if text else place).first
         box = place.bounding_box()
         size = self.page.viewport_size
         assert box, f"{selector} is not there"

@@ -30,11 +30,12 @@ class Answers:
     def __init__(self, analysis: Analysis) -> None:
         self.analysis, self.tables, self.summary = analysis, analysis.tables, analysis.summary()
         sizes = [
-            (way["unique_bytes"], one["id"], sender)
+            (way["unique_bytes"], -one["id"], -sender)
             for one in self.summary["connections"]
             for sender, way in enumerate(one["directions"].values())
         ]
-        _, self.connection, self.sender = max(sizes)
+        _, connection, sender = max(sizes)  # of several with as much data the first, as the page has it
+        self.connection, self.sender = -connection, -sender
 
     def seconds(self, time_ns: Any) -> Any:
         """A time of a table as the page counts it."""

@@ -39,7 +39,10 @@ class Directions {
   /** Says which way is shown, and whether there is another one. */
   tell(number, way) {
     const { titles, rate } = this.of(number, way);
-    for (const element of this.titles) element.textContent = titles[element.dataset.mtSent];
+    for (const element of this.titles) {
+      element.textContent = titles[element.dataset.mtSent];
+      element.parentElement.hidden = !element.textContent; // with its comma
+    }
     this.tellRate(rate);
     if (!this.button) return;
     const nothing = this.nothing(number);

@@ -105,6 +105,7 @@ class Journeys {
 
   begin() {
     const ratio = devicePixelRatio || 1;
+    this.canvas.style.height = "0"; // else the stack would stay as high as the panels were before
     const [width, height] = [this.stack.clientWidth, this.stack.scrollHeight];
     Object.assign(this.canvas, { width: Math.round(width * ratio), height: Math.round(height * ratio) });
     Object.assign(this.canvas.style, { width: `${width}px`, height: `${height}px` });

@@ -4,11 +4,16 @@ const MOST = 200; // pins
 const LONGEST = 500; // characters of a note
 const PLACES = 9; // of a time in seconds: nanoseconds
 
+/** A time in seconds as pins have it: in whole nanoseconds, so that it is the same once it has been a text. */
+function atNanosecond(time) {
+  return Number(time.toFixed(PLACES));
+}
+
 /** A pin as it is kept; null where a time is none, or not within the ends of `whole`. */
 function pinOf(time, note, whole) {
   if (typeof time !== "number" || !(time >= whole[0] && time <= whole[1])) return null;
   if (typeof note !== "string") return null;
-  return { time: Number(time.toFixed(PLACES)), note: note.slice(0, LONGEST).toWellFormed().trim() };
+  return { time: atNanosecond(time), note: note.slice(0, LONGEST).toWellFormed().trim() };
 }
 
 /** Pins and more pins in order of time, no two of them alike; of the latter as many as there is room for. */
@@ -73,4 +78,4 @@ function distanceText(seconds) {
   return `${Number((1e3 * seconds).toFixed(6))} ms`;
 }
 
-MT.pinTexts = { MOST, joined, toAddress, fromAddress, toFile, fromFile, timeText, distanceText };
+MT.pinTexts = { MOST, atNanosecond, joined, toAddress, fromAddress, toFile, fromFile, timeText, distanceText };

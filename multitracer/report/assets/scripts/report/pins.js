@@ -64,7 +64,7 @@ class Pins {
     const { start, end } = this.page.timeRange;
     const { time } = this.page.cursor;
     const isInView = time !== null && time >= start && time <= end;
-    this.draft = isInView ? time : (start + end) / 2;
+    this.draft = MT.pinTexts.atNanosecond(isInView ? time : (start + end) / 2);
     this.before = document.activeElement;
     document.getElementById("mt-pin-time").textContent = `${this.draft.toFixed(6)} s`;
     this.form.hidden = false;

@@ -2,6 +2,8 @@
 
 const LEAST = 96; // pixels: no panel is lower
 const LANE = 26; // pixels of a lane of findings
+const TIGHT_LANE = 16; // of one where room is short: its text still fits
+const AT_ONCE = 3; // panels that are unfolded at once, as far as lower lanes make room for them
 // All panels; where room is short, those that come first stay unfolded.
 const NAMES = ["time", "sequence", "frames", "windows", "delays", "goodput"];
 const WEIGHTS = { time: 0, sequence: 2.5, frames: 1.4 };
@@ -12,8 +14,8 @@ function usualWeight(name) {
 }
 
 /**
- * The names of the unfolded panels. `panels` have a name, the height that they need, and `isFolded`: as the reader
- * said, or null. What the reader did not say is unfolded as long as there is room.
+ * The names of the unfolded panels. `panels` have a name, the `least` height that they need, and `isFolded`: as the
+ * reader said, or null. What the reader did not say is unfolded as long as there is room.
  */
 function unfolded(panels, room) {
   const open = new Set();
@@ -38,8 +40,16 @@ function rank(name) {
   return place < 0 ? NAMES.length : place;
 }
 
+/** The panels as they are to be fitted: each needs no more than `tight` where too few of them would be unfolded else. */
+function fitted(panels, room) {
+  const wanted = panels.filter((panel) => !panel.isFolded).length;
+  if (unfolded(panels, room).size >= Math.min(AT_ONCE, wanted)) return panels;
+  return panels.map((panel) => ({ ...panel, least: panel.tight }));
+}
+
 /** The height of each unfolded panel by its name: what it needs, and of the room that is left a share by its weight. */
-function heights(panels, room) {
+function heights(all, room) {
+  const panels = fitted(all, room);
   const open = unfolded(panels, room);
   const shown = panels.filter((panel) => open.has(panel.name));
   const spare = Math.max(0, room - shown.reduce((sum, panel) => sum + panel.least, 0));
@@ -49,4 +59,4 @@ function heights(panels, room) {
   );
 }
 
-MT.fitting = { LEAST, LANE, NAMES, usualWeight, unfolded, heights };
+MT.fitting = { LEAST, LANE, TIGHT_LANE, NAMES, usualWeight, unfolded, heights };

@@ -22,8 +22,9 @@ class Stack {
     const name = section.dataset.mtPanel;
     const canvas = section.querySelector(".canvas");
     const lanes = section.querySelectorAll(".lane").length;
-    const least = Math.max(MT.fitting.LEAST, lanes * MT.fitting.LANE);
-    const panel = { name, section, canvas, least, weight: MT.fitting.usualWeight(name), isFolded: null };
+    const { LEAST, LANE, TIGHT_LANE, usualWeight } = MT.fitting;
+    const [least, tight] = [LANE, TIGHT_LANE].map((lane) => Math.max(LEAST, lanes * lane));
+    const panel = { name, section, canvas, least, tight, weight: usualWeight(name), isFolded: null };
     section.querySelector(".fold").addEventListener("click", () => this.toggle(panel));
     section.querySelector(".up").addEventListener("click", () => this.move(panel, -1));
     section.querySelector(".down").addEventListener("click", () => this.move(panel, 1));
