@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from multitracer.link.frames import ASKING_TYPES
+from multitracer.wire import rlp
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,12 +38,13 @@ def lowest_of_each(reports: pd.DataFrame, modulus: int) -> Ints:
 def unheard(sent: pd.DataFrame, came: pd.DataFrame, heard: pd.DataFrame, modulus: int) -> tuple[Ints, Ints]:
     """Where a log lacks frames: since when each of those frames may have come, and when its end acknowledged it.
 
-    `sent` is all that the end sent, `came` the numbered frames that came to it, `heard` all that came.
+    `sent` is all that the end sent, `came` the data frames that came to it, `heard` all that came.
     """
+    numbered = (came["sn_unwrapped"] >= 0).to_numpy()
     reports = sent[((sent["nr"] >= 0) & ~sent["type"].isin(ASKING_TYPES)).to_numpy()]
     told = heard[((heard["type"] == "MRW") & (heard["sn"] >= 0)).to_numpy()]
     found: list[tuple[Ints, Ints]] = []
-    for epoch in np.unique(came["epoch"].to_numpy()).tolist():
+    for epoch in np.unique(came["epoch"].to_numpy()[numbered]).tolist():
         mine, theirs, moves = (table[(table["epoch"] == epoch).to_numpy()] for table in (came, reports, told))
         if len(theirs):
             found.append(_in_epoch(mine, theirs, moves, modulus))
@@ -50,8 +52,9 @@ def unheard(sent: pd.DataFrame, came: pd.DataFrame, heard: pd.DataFrame, modulus
     return starts, stops
 
 
-def _in_epoch(came: pd.DataFrame, reports: pd.DataFrame, moves: pd.DataFrame, modulus: int) -> tuple[Ints, Ints]:
+def _in_epoch(all_came: pd.DataFrame, reports: pd.DataFrame, moves: pd.DataFrame, modulus: int) -> tuple[Ints, Ints]:
     """The same of the frames between two resets."""
+    came = all_came[(all_came["sn_unwrapped"] >= 0).to_numpy()]
     time, number = came["time_ns"].to_numpy(), came["sn_unwrapped"].to_numpy()
     top = np.maximum.accumulate(number)
     first = int(number[0])
@@ -66,8 +69,27 @@ def _in_epoch(came: pd.DataFrame, reports: pd.DataFrame, moves: pd.DataFrame, mo
     numbers = np.arange(first, int(top[-1]) + 1)
     acknowledged = np.append(reports["time_ns"].to_numpy(), _NEVER)[np.searchsorted(upto, numbers, side="right")]
     lacking = (arrived > acknowledged) & (acknowledged < _NEVER)
+    if modulus == rlp.MODULUS:
+        lacking[lacking] = ~_confused(all_came, reports, upto, numbers[lacking], acknowledged[lacking])
     since = time[np.maximum(np.searchsorted(top, numbers[lacking]) - 1, 0)]
     return since, acknowledged[lacking]
+
+
+def _confused(
+    came: pd.DataFrame, reports: pd.DataFrame, upto: Ints, numbers: Ints, acknowledged: Ints
+) -> npt.NDArray[np.bool_]:
+    """Whether an RLP entity may have acknowledged each number without its frame: it took an old frame for a new one.
+
+    Its window holds all but one of the numbers (24.022 5.2.1), so that a frame sent again after it was acknowledged is
+    within: that of a number one modulus higher. `upto` is what the reports acknowledge.
+    """
+    told_at = reports["time_ns"].to_numpy()
+    time, number = came["time_ns"].to_numpy(), came["sn_unwrapped"].to_numpy()
+    told = np.append(-1, upto)[np.searchsorted(told_at, time, side="right")]
+    old = np.sort(time[number < told])
+    since = np.append(told_at, _NEVER)[np.searchsorted(upto, numbers - rlp.MODULUS, side="right")]
+    found: npt.NDArray[np.bool_] = np.searchsorted(old, acknowledged, side="right") > np.searchsorted(old, since)
+    return found
 
 
 def _unwrapped(sn: Ints, frames: pd.DataFrame, time: Ints, top: Ints, modulus: int) -> Ints:

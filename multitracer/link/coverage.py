@@ -124,8 +124,8 @@ def _merged(found: list[Holes]) -> Holes:
 def _holes(log: pd.DataFrame, ends: tuple[int, int], modulus: int) -> Iterator[Holes]:
     """The holes of one log, in order of record; `ends` are the link on which its end sends, and the reverse."""
     sent, link = log["sent"].to_numpy(), log["link"].to_numpy()
-    data = log["type"].isin(DATA_TYPES).to_numpy() & (log["sn_unwrapped"] >= 0).to_numpy()
-    own, came = log[sent & (link == ends[0]) & data], log[~sent & (link == ends[1]) & data]
+    data, numbered = log["type"].isin(DATA_TYPES).to_numpy(), (log["sn_unwrapped"] >= 0).to_numpy()
+    own, came = log[sent & (link == ends[0]) & data & numbered], log[~sent & (link == ends[1]) & data]
     yield _jumps(own)
     first, again = _changed(own)
     new = np.sort(own["time_ns"].to_numpy()[_new(own)])
@@ -133,7 +133,7 @@ def _holes(log: pd.DataFrame, ends: tuple[int, int], modulus: int) -> Iterator[H
         # Up to the last frame that was the next in number nothing is missing.
         first = np.maximum(first, new[np.searchsorted(new, again) - 1])
     yield first, again
-    yield _changed(came)
+    yield _changed(came[came["sn_unwrapped"] >= 0])
     yield unheard(log[sent & (link == ends[0])], came, log[~sent & (link == ends[1])], modulus)
 
 
