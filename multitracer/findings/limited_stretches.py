@@ -66,6 +66,8 @@ def incomplete(observed: Observations, ends: Ints) -> npt.NDArray[np.bool_]:
 
 def _holds_unseen(observed: Observations, whole: Limited) -> npt.NDArray[np.bool_]:
     """Up to a round trip after which stretches their end was sent an acknowledgement of data that its capture lacks."""
+    if not len(whole.end):
+        return np.zeros(0, dtype=np.bool_)
     marked = rows_with(observed.column("marks"), MARKS["acks_unseen"])
     connection, sender, time = (
         observed.column(name)[marked].astype(np.int64) for name in ("connection", "sender", "time_ns")

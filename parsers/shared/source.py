@@ -8,11 +8,11 @@ import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from multitracer.model.errors import InputError
 from multitracer.model.trace import Skip
-from multitracer.parsers.shared.unpacking import PIECE_BYTES, Pieces, unpacked
+from multitracer.parsers.shared.unpacking import LONGEST_MAGIC, PIECE_BYTES, Pieces, packed_by, unpacked
 
 HEAD_BYTES = 65536
 """The number of octets of an input that a `sniff` is given, at most."""
@@ -39,18 +39,11 @@ class Room:
         self.octets = half_of_memory() if octets is None else octets
         self.left = self.octets
 
-    def limited(self, pieces: Pieces, skips: list[Skip]) -> Pieces:
-        """The pieces as far as there is room, which they take; a Skip says that there were more."""
-        given = 0
-        for piece in pieces:
-            part = piece[: self.left]
-            self.left -= len(part)
-            given += len(part)
-            if part:
-                yield part
-            if len(part) < len(piece):
-                skips.append(Skip(f"inputs of more than {self.octets:,} octets (--max-unpacked)", offset=given))
-                return
+    def grant(self, octets: int) -> int:
+        """Take room for so many octets; for how many there was room."""
+        granted = min(octets, self.left)
+        self.left -= granted
+        return granted
 
 
 class Source:
@@ -61,11 +54,16 @@ class Source:
     file or pipe is not kept.
     """
 
-    def __init__(self, path: str, data: bytes | Pieces = b"", skips: list[Skip] | None = None) -> None:
+    def __init__(
+        self, path: str, data: bytes | Pieces = b"", skips: list[Skip] | None = None, room: Room | None = None
+    ) -> None:
         self.path = path
         self.skips: list[Skip] = [] if skips is None else skips
         self.file_bytes = 0
         """The size of the regular file that it was read from; 0 for all else."""
+        self.file: _File | None = None
+        """Where what follows can be read from; None where it is unpacked, or is no file."""
+        self._room = room or Room(sys.maxsize)
         self._data = data if isinstance(data, bytes) else None
         self._coming: Pieces = iter(()) if isinstance(data, bytes) else data
         self._begun: list[bytes] = []
@@ -86,9 +84,8 @@ class Source:
         """Whether there are as many octets; as many are read, at least."""
         if self._data is not None:
             return len(self._data) >= octets
-        while self._read < octets and (piece := next(self._coming, b"")):
+        while self._read < octets and (piece := self._next()):
             self._begun.append(piece)
-            self._read += len(piece)
         return self._read >= octets
 
     @property
@@ -106,8 +103,8 @@ class Source:
         """The number of octets; all are read."""
         if not self._given:
             return len(self.data)
-        for piece in self._coming:
-            self._read += len(piece)
+        while self._next():
+            pass
         return self._read
 
     def pieces(self) -> Pieces:
@@ -120,9 +117,29 @@ class Source:
         self._given = True
         while self._begun:
             yield self._begun.pop(0)
-        for piece in self._coming:
-            self._read += len(piece)
+        while piece := self._next():
             yield piece
+
+    def into(self, buffer: memoryview) -> int:
+        """Read octets behind the last of `pieces` into a buffer; how many, 0 where only `pieces` has them, if any."""
+        if self.file is None or not self._given or self._begun:
+            return 0
+        return self._admitted(self.file.into(buffer))
+
+    def _next(self) -> bytes:
+        """The next piece that was not read before, as far as there is room."""
+        piece = next(self._coming, b"")
+        return piece[: self._admitted(len(piece))]
+
+    def _admitted(self, octets: int) -> int:
+        """For how many of so many octets more there is room; where for fewer, nothing follows, which a Skip says."""
+        admitted = self._room.grant(octets)
+        self._read += admitted
+        if admitted < octets:
+            reason = f"inputs of more than {self._room.octets:,} octets (--max-unpacked)"
+            self.skips.append(Skip(reason, offset=self._read))
+            self._coming, self.file = iter(()), None
+        return admitted
 
     def document(self) -> bytes:
         """The octets of a document in which values are looked for; of one of more than DOCUMENT_BYTES the beginning."""
@@ -169,11 +186,13 @@ def open_source(path: str, room: Room | None = None) -> Source:
     room = room or Room()
     try:
         stream = _stdin() if path == "-" else Path(path).open("rb", buffering=0)  # noqa: SIM115 - closed at its end
-        pieces = _read(stream, skips)
+        file = _File(stream, skips)
+        pieces = file.pieces()
         first = next(pieces, b"")
     except (OSError, ValueError) as error:  # ValueError: a name with a zero octet
         raise InputError(path, f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    source = Source(path, room.limited(unpacked(_after(first, pieces), skips), skips), skips)
+    source = Source(path, unpacked(_after(first, pieces), skips), skips, room)
+    source.file = file if packed_by(first) is None and len(first) >= LONGEST_MAGIC else None
     source.file_bytes = 0 if _is_stdin(stream) or stream.closed else _regular_bytes(stream)
     if not source.holds(1):
         raise _nothing(path, first, room, skips)
@@ -197,28 +216,40 @@ def _stdin() -> BinaryIO:
     return stream
 
 
-def _read(stream: BinaryIO | io.FileIO, skips: list[Skip]) -> Pieces:
-    """The octets of an open file, which is closed at its end; the first piece is read at once, so that it may raise."""
-    given = 0
-    try:
-        expected = 0 if _is_stdin(stream) else _regular_bytes(stream)
-        while True:
-            try:
-                piece = stream.read(PIECE_BYTES)
-            except OSError as error:
-                if not given:
-                    raise
-                skips.append(Skip(f"cannot be read further: {error.strerror or error}", offset=given))
-                return
-            if not piece:
-                break
-            given += len(piece)
-            yield piece
-        if 0 < given < expected:
-            skips.append(Skip(f"the file became shorter while it was read, before {expected:,} octets", offset=given))
-    finally:
-        if not _is_stdin(stream):
-            stream.close()
+class _File:
+    """An open file, or standard input."""
+
+    def __init__(self, stream: Any, skips: list[Skip]) -> None:
+        self._stream, self._skips = stream, skips
+        self._expected = 0 if _is_stdin(stream) else _regular_bytes(stream)
+        self._given, self._ended = 0, False
+
+    def pieces(self) -> Pieces:
+        """What follows, each piece read when it is taken; the file is closed at the end."""
+        buffer = memoryview(bytearray(PIECE_BYTES))
+        try:
+            while count := self.into(buffer):
+                yield bytes(buffer[:count])
+        finally:
+            if not _is_stdin(self._stream):
+                self._stream.close()
+
+    def into(self, buffer: memoryview) -> int:
+        """Read into a buffer; how many octets, 0 at the end. Raises OSError only where nothing was read before."""
+        if self._ended:
+            return 0
+        lost = f"the file became shorter while it was read, before {self._expected:,} octets"
+        try:
+            count: int = self._stream.readinto(buffer) or 0
+        except OSError as error:
+            if not self._given:
+                raise
+            count, lost, self._expected = 0, f"cannot be read further: {error.strerror or error}", sys.maxsize
+        self._given += count
+        self._ended = not count
+        if self._ended and 0 < self._given < self._expected:
+            self._skips.append(Skip(lost, offset=self._given))
+        return count
 
 
 def _is_stdin(stream: BinaryIO | io.FileIO) -> bool:

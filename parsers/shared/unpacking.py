@@ -29,14 +29,19 @@ Pieces = Iterator[bytes]
 def unpacked(pieces: Pieces, skips: list[Skip], layers: int = MOST_LAYERS) -> Pieces:
     """The octets in `pieces`, unpacked as often as they are compressed."""
     first = b""
-    while len(first) < _LONGEST_MAGIC and (piece := next(pieces, b"")):
+    while len(first) < LONGEST_MAGIC and (piece := next(pieces, b"")):
         first += piece
-    method = next((name for name, magic in _MAGICS.items() if first.startswith(magic)), None)
+    method = packed_by(first)
     again = _chained(first, pieces)
     if method is None or not layers:
         return again
     inside = _zstandard(again, skips) if method == "zstandard" else _streams(again, method, skips)
     return unpacked(inside, skips, layers - 1)
+
+
+def packed_by(first: bytes) -> str | None:
+    """By what the octets that begin with at least LONGEST_MAGIC such were compressed; None for nothing known."""
+    return next((name for name, magic in _MAGICS.items() if first.startswith(magic)), None)
 
 
 def _chained(first: bytes, rest: Pieces) -> Pieces:
@@ -70,7 +75,8 @@ class _Stream:
 
     def pieces(self, packed: bytes) -> Pieces:
         while not self._machine.eof:
-            yield self._machine.decompress(packed, PIECE_BYTES)
+            if piece := self._machine.decompress(packed, PIECE_BYTES):
+                yield piece
             if self._machine.needs_input:
                 return
             packed = b""
@@ -82,7 +88,7 @@ class _Stream:
 
 
 _MAGICS = {"gzip": b"\x1f\x8b", "zstandard": b"\x28\xb5\x2f\xfd", "xz": b"\xfd7zXZ\0", "bzip2": b"BZh"}
-_LONGEST_MAGIC = max(map(len, _MAGICS.values()))
+LONGEST_MAGIC = max(map(len, _MAGICS.values()))
 _STARTED: dict[str, Callable[[], _Gzip | _Stream]] = {
     "gzip": _Gzip,
     "xz": lambda: _Stream(lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY_BYTES)),
