@@ -119,9 +119,10 @@ def _is_full(transfer: Transfer, state: State) -> bool:
     Windows are octets, also of a sender that counts segments: behind a short last one they may have room.
     """
     seen = state.seen
-    if seen.top <= seen.una:
+    top = min(seen.top, seen.written)  # without a FIN
+    if top <= seen.una:
         return False
-    first, last = (transfer.sendings[seq][0].segment for seq in (seen.una, seen.top - 1))
+    first, last = (transfer.sendings[seq][0].segment for seq in (seen.una, top - 1))
     whole = transfer.run.flows.form.payload_bytes
     outstanding = last.seq + last.payload_bytes - first.seq
     return outstanding + whole > min(seen.cwnd, seen.limit - seen.una) * whole

@@ -9,6 +9,18 @@ import pytest
 from multitracer.replay.record import accounting_truth
 
 
+def is_full(sizes: dict[int, int], **seen: float) -> bool:
+    """Whether the window is full with segments of these sizes in flight, where a whole one has 100 octets."""
+    sendings = {
+        seq: [SimpleNamespace(segment=SimpleNamespace(seq=100 * seq - 99, payload_bytes=size))]
+        for seq, size in sizes.items()
+    }
+    flows = SimpleNamespace(form=SimpleNamespace(payload_bytes=100))
+    transfer = SimpleNamespace(sendings=sendings, run=SimpleNamespace(flows=flows))
+    state = SimpleNamespace(seen=SimpleNamespace(**seen))
+    return accounting_truth._is_full(transfer, state)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("last_bytes", "cwnd", "limit", "full"),
     [
@@ -20,12 +32,11 @@ def test_a_window_is_full_when_no_whole_segment_fits_beside_the_octets_in_flight
     last_bytes: int, cwnd: float, limit: int, full: bool
 ) -> None:
     """Three segments are in flight, the last a short one: what it lacks is room in the window."""
-    sizes = {1: 100, 2: 100, 3: last_bytes}
-    sendings = {
-        seq: [SimpleNamespace(segment=SimpleNamespace(seq=100 * seq - 99, payload_bytes=size))]
-        for seq, size in sizes.items()
-    }
-    flows = SimpleNamespace(form=SimpleNamespace(payload_bytes=100))
-    transfer = SimpleNamespace(sendings=sendings, run=SimpleNamespace(flows=flows))
-    state = SimpleNamespace(seen=SimpleNamespace(una=1, top=4, cwnd=cwnd, limit=limit))
-    assert accounting_truth._is_full(transfer, state) is full  # type: ignore[arg-type]
+    assert is_full({1: 100, 2: 100, 3: last_bytes}, una=1, top=4, written=4, cwnd=cwnd, limit=limit) is full
+
+
+def test_a_fin_takes_no_room_in_a_window() -> None:
+    """It is the last number that was sent, but no segment of data."""
+    assert is_full({1: 100, 2: 100}, una=1, top=4, written=3, cwnd=2.0, limit=9)
+    assert not is_full({1: 100, 2: 100}, una=1, top=4, written=3, cwnd=3.0, limit=9)
+    assert not is_full({}, una=3, top=4, written=3, cwnd=1.0, limit=9)
