@@ -23,11 +23,11 @@ _PART_OF_CAUSE = ("burst-loss", "ack-loss")
 def story(summary: dict[str, Any], totals: Totals) -> list[str]:
     """The story in sentences, the verdict first; `summary` is the summary document with its findings and blame."""
     if summary["accounting"]:
-        limited = _limited(summary["limits"]) if summary.get("path_rate") else []
+        limited = _limited(summary["limits"], totals) if summary.get("path_rate") else []
         return [_carried(summary), *limited, *_blamed(summary), *_left_over(summary)]
     if not totals.connections:
         return ["There is no TCP connection here."]
-    return [*_limited(summary["limits"]), _resent(totals)]
+    return [*_limited(summary["limits"], totals), _resent(totals)]
 
 
 def _carried(summary: dict[str, Any]) -> str:
@@ -106,12 +106,14 @@ def _all_effects(root: int, effects: dict[int, list[int]]) -> list[int]:
     return found
 
 
-def _limited(limits: dict[str, float] | None) -> list[str]:
+def _limited(limits: dict[str, float] | None, totals: Totals) -> list[str]:
     """What limited the busiest direction, the largest share of its time first."""
     if not limits:
         return []
+    lasted = totals.limited_s or 0.0  # known wherever limits are
     largest = sorted(((share, name) for name, share in limits.items() if share >= LEAST), reverse=True)
-    return ["What limited it: " + ", ".join(f"{LIMIT_NAMES[name]} {_percent(share)}" for share, name in largest) + "."]
+    told = (f"{LIMIT_NAMES[name]} {share * lasted:.1f} s ({_percent(share)})" for share, name in largest)
+    return [f"What limited it: {', '.join(told)}."]
 
 
 def _resent(totals: Totals) -> str:

@@ -153,7 +153,7 @@ class Connections:
         order = np.argsort(-data, kind="stable")[:BUSIEST]
         segments = int(self._ends.counts("data_segments").sum())
         spurious = {kind: int(counts.sum()) for kind, counts in self._ends.spurious.items()}
-        return Totals(len(self), segments, spurious, self.of(self._numbers[order]))
+        return Totals(len(self), segments, spurious, self.of(self._numbers[order]), self._ends.limited_s)
 
 
 def _findings(table: pd.DataFrame, origin: int) -> list[dict[str, Any]]:

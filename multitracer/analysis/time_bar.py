@@ -20,7 +20,7 @@ class Part:
     label: str
     share: float
     seconds: float | None
-    """None where the parts are shares of each direction's own time."""
+    """None where it is not known how long that of which the parts are shares was."""
     layer: str = ""
     finding: int | None = None
     """The dearest finding to which the time was charged."""
@@ -33,12 +33,17 @@ class Part:
         return self.name not in CARRIED
 
 
-def time_bar(summary: dict[str, Any]) -> list[Part]:
-    """The parts in the order of the summary, those without time left out; none where nothing is known."""
+def time_bar(summary: dict[str, Any], limited_s: float | None) -> list[Part]:
+    """The parts in the order of the summary, those without time left out; none where nothing is known.
+
+    `limited_s` is the time that the summary's limits divide.
+    """
     if summary["blame"] is not None:
         return [*_carried(summary), *_blamed(summary)]
     return [
-        Part(name, LIMIT_NAMES[name], share, None) for name, share in (summary["limits"] or {}).items() if share > 0
+        Part(name, LIMIT_NAMES[name], share, None if limited_s is None else share * limited_s)
+        for name, share in (summary["limits"] or {}).items()
+        if share > 0
     ]
 
 

@@ -41,7 +41,7 @@ def markdown(summary: Summary) -> str:
     document = summary.document
     sections = [
         _head(summary),
-        _bar(time_bar(document)),
+        _bar(time_bar(document, summary.totals.limited_s)),
         _findings(document),
         _connections(document["connections"]),
         _links(document["links"]),

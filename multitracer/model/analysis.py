@@ -62,6 +62,13 @@ class Ends:
         data = self.counts("unique_bytes").ravel()
         return int(data.argmax()) if data.any() else None
 
+    @cached_property
+    def limited_s(self) -> float | None:
+        """The time that the limits of this end divide: from its first data to the last acknowledgement of it."""
+        if self.largest is None or self.limits.end_ns[self.largest] < 0:
+            return None
+        return float(self.limits.end_ns[self.largest] - self.limits.start_ns[self.largest]) / 1e9
+
 
 @dataclass(frozen=True)
 class Totals:
@@ -73,6 +80,8 @@ class Totals:
     """Retransmissions by whether they were needless: "yes", "no" or "unknown"."""
     busiest: list[dict[str, Any]]
     """Items of connections[] of the summary, the one whose one end sent most data first."""
+    limited_s: float | None
+    """The time that the limits of the end that sent most data divide."""
 
 
 @dataclass(frozen=True)

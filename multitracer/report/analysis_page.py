@@ -54,7 +54,7 @@ def html(analysis: Analysis, concluded: Summary) -> str:
         "verdict": concluded.verdict,
         "story": concluded.story[1:],
         "layers": LAYERS,
-        "bar": time_bar(summary),
+        "bar": time_bar(summary, concluded.totals.limited_s),
         "panels": described,
         "lanes": _lanes(analysis, summary),
         "rows": listed,

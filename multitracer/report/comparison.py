@@ -37,7 +37,7 @@ def experiment(name: str, path: str, analysis: Analysis, summary: Summary, *, re
         "name": name, "path": path, "report": f"{name}/report.html" if report else None, "error": None,
         "verdict": summary.verdict,
         "utilization": document["utilization"], "accounting": document["accounting"],
-        "causes": causes(document["accounting"]), "spent_s": spent(document, _limited_s(analysis)),
+        "causes": causes(document["accounting"]), "spent_s": spent(document, analysis.ends.limited_s),
         "findings": _counts(document["findings"]), "align_s": {},
         "connection": None, "duration_s": None, "throughput_bps": None, "goodput_bps": None,
     }  # fmt: skip
@@ -66,15 +66,6 @@ def failed(name: str, path: str, error: str) -> Experiment:
     )  # fmt: skip
     return Experiment({"name": name, "path": path, **nothing, "error": error, "causes": [], "findings": {},
                        "align_s": {}}, {})  # fmt: skip
-
-
-def _limited_s(analysis: Analysis) -> float | None:
-    """The time that the limits of the busiest direction divide."""
-    end = analysis.ends.largest
-    if end is None or end < 0:
-        return None
-    limits = analysis.ends.limits
-    return None if limits.end_ns[end] < 0 else float(limits.end_ns[end] - limits.start_ns[end]) / 1e9
 
 
 def causes(shares: dict[str, float] | None) -> list[str]:

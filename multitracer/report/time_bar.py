@@ -16,13 +16,13 @@ class Part(parts.Part):
     colour: str = colours.GREY
 
 
-def time_bar(summary: dict[str, Any]) -> list[Part]:
+def time_bar(summary: dict[str, Any], limited_s: float | None) -> list[Part]:
     """The parts in the order of the summary, those without time left out; none where nothing is known."""
-    return [Part(**vars(one), colour=_colour(one)) for one in parts.time_bar(summary)]
+    return [Part(**vars(one), colour=_colour(one)) for one in parts.time_bar(summary, limited_s)]
 
 
 def _colour(part: parts.Part) -> str:
     """That of the layer which is to blame, else of what carried data or limited it."""
     if part.layer:
         return colours.LAYERS[part.layer]
-    return colours.LIMITS[part.name] if part.seconds is None else colours.CARRIED[part.name]
+    return (colours.CARRIED if part.name in parts.CARRIED else colours.LIMITS)[part.name]

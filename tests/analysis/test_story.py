@@ -32,7 +32,7 @@ def summary(*findings: dict[str, Any], blamed: tuple[dict[str, Any], ...] = (), 
 
 def totals(connections: int = 1, segments: int = 10, needed: int = 0, needless: int = 0) -> Totals:
     """What connections sent together."""
-    return Totals(connections, segments, {"yes": needless, "no": needed, "unknown": 0}, [])
+    return Totals(connections, segments, {"yes": needless, "no": needed, "unknown": 0}, [], 8.0)
 
 
 def test_a_fully_used_link_is_named_as_the_limit() -> None:
@@ -81,7 +81,7 @@ def test_without_an_accounting_the_story_is_what_limited_tcp() -> None:
     """Without a log or a rate of the link: the limits, and retransmitted segments and whether they were needed."""
     told = story(summary(), totals(segments=100, needed=7, needless=2))
     assert told == [
-        "What limited it: the application 75 %, the path's rate 25 %.",
+        "What limited it: the application 6.0 s (75 %), the path's rate 2.0 s (25 %).",
         "TCP sent 9 of 100 data segments again: 7 needed, 2 needless, 0 not known.",
     ]
     assert "none of 10 data segments" in story(summary(), totals())[1]

@@ -37,7 +37,7 @@ def uploads(path: Path, sizes: list[int]) -> Analysis:
     return analyze(read(str(path)))
 
 
-def totals_of(document: dict[str, Any]) -> Totals:
+def totals_of(document: dict[str, Any], limited_s: float | None) -> Totals:
     """The totals, by adding up what the items of connections[] say."""
     items = document["connections"]
     ends = [end for one in items for end in one["directions"].values()]
@@ -47,6 +47,7 @@ def totals_of(document: dict[str, Any]) -> Totals:
         sum(end["data_segments"] or 0 for end in ends),
         {kind: sum(end["spurious"][kind] or 0 for end in ends) for kind in ("yes", "no", "unknown")},
         sorted(items, key=lambda one: -data[one["id"]])[:BUSIEST],
+        limited_s,
     )
 
 
@@ -63,7 +64,7 @@ def totals_of(document: dict[str, Any]) -> Totals:
 def test_totals_are_the_sums_over_the_connections(example: str, options: AnalyzeOptions) -> None:
     """The totals equal the sums of the connections' values, for all, some and no connections."""
     analysis = analyze(read(str(EXAMPLES / example)), options)
-    assert summarize(analysis).totals == totals_of(analysis.summary())
+    assert summarize(analysis).totals == totals_of(analysis.summary(), analysis.ends.limited_s)
 
 
 def test_the_busiest_are_those_whose_one_end_sent_most(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import copy
 import io
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -74,8 +75,8 @@ def test_the_bar_has_the_proportions_of_the_accounting(totals: Totals, summary: 
 def test_without_an_accounting_it_says_what_limited_the_transfer(totals: Totals, summary: dict[str, Any]) -> None:
     """The largest share first, and nothing below 1 %."""
     shares = dict.fromkeys(LIMITS, 0.0) | {"path_rate": 0.375, "receiver_window": 0.62, "application": 0.005}
-    text = printed(copy.deepcopy(summary) | {"accounting": None, "limits": shares}, totals)
-    assert "What limited it: the receiver's window 62 %, the path's rate 38 %." in text
+    text = printed(copy.deepcopy(summary) | {"accounting": None, "limits": shares}, replace(totals, limited_s=50.0))
+    assert "What limited it: the receiver's window 31.0 s (62 %), the path's rate 18.8 s (38 %)." in text
 
 
 def test_the_kernels_own_clocks_are_shown(totals: Totals, summary: dict[str, Any]) -> None:
@@ -105,7 +106,7 @@ def test_a_summary_without_values_says_what_is_unknown(summary: dict[str, Any]) 
             end["spurious"] = dict.fromkeys(end["spurious"])
     for entry in bare["inputs"]:
         entry["clock"] = None
-    text = printed(bare, Totals(1, 0, dict.fromkeys(SPURIOUS, 0), bare["connections"]))
+    text = printed(bare, Totals(1, 0, dict.fromkeys(SPURIOUS, 0), bare["connections"], None))
     assert "no link log" in text
     assert "Give more." in text
     assert "None" not in text
@@ -114,7 +115,7 @@ def test_a_summary_without_values_says_what_is_unknown(summary: dict[str, Any]) 
 def test_the_connections_with_most_data_are_listed(summary: dict[str, Any]) -> None:
     """A line for each of the busiest, and the number of the others."""
     one = summary["connections"][0]
-    totals = Totals(100_000, 128, dict.fromkeys(SPURIOUS, 0), [one | {"id": number} for number in (7, 3)])
+    totals = Totals(100_000, 128, dict.fromkeys(SPURIOUS, 0), [one | {"id": number} for number in (7, 3)], None)
     lines = printed(summary, totals).splitlines()
     assert "100,000 connections" in lines[0]
     assert [line.split(":")[0] for line in lines[1:3]] == ["  7", "  3"]

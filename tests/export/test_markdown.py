@@ -86,7 +86,7 @@ def test_the_bar_is_a_table_of_all_its_parts(text: str, analysis: Analysis) -> N
     """With seconds and shares, in the order of the report."""
     heads, *listed = tables(text)[0]
     assert heads == ["part", "layer", "time", "share"]
-    parts = time_bar(analysis.summary())
+    parts = time_bar(analysis.summary(), analysis.ends.limited_s)
     assert [row[0] for row in listed] == [part.label for part in parts]
     assert [row[3] for row in listed] == [f"{100 * part.share:.0f} %" for part in parts]
     assert listed[2] == ["link-outage", "link", "17.1 s", "30 %"]

@@ -134,7 +134,8 @@ class SegmentFrames {
     if (!frames.length) return "; no frame that was logged carried it";
     const [first, last] = [frames[0], frames[frames.length - 1]].map((frame) => frame.x.toFixed(6));
     if (frames.length === 1) {
-      return `; carried by 1 frame, ${frames[0].again ? "a repeat" : "not a repeat"}, at ${first} s: ${outcomesText(frames)}`;
+      const repeat = frames[0].again ? "a repeat" : "not a repeat";
+      return `; carried by 1 frame, ${repeat}, at ${first} s: ${outcomesText(frames)}`;
     }
     const repeats = frames.filter((frame) => frame.again).length;
     return (

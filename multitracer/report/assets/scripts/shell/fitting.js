@@ -40,7 +40,7 @@ function rank(name) {
   return place < 0 ? NAMES.length : place;
 }
 
-/** The panels as they are to be fitted: each needs no more than `tight` where too few of them would be unfolded else. */
+/** The panels as they are to be fitted: each needs no more than `tight` where else too few would be unfolded. */
 function fitted(panels, room) {
   const wanted = panels.filter((panel) => !panel.isFolded).length;
   if (unfolded(panels, room).size >= Math.min(AT_ONCE, wanted)) return panels;
