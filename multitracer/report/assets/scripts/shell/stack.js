@@ -21,7 +21,7 @@ class Stack {
   panelOf(section) {
     const name = section.dataset.mtPanel;
     const canvas = section.querySelector(".canvas");
-    const lanes = section.querySelectorAll(".lane").length;
+    const lanes = Math.min(section.querySelectorAll(".lane").length, Number(section.dataset.mostLanes || 0));
     const least = Math.max(MT.fitting.LEAST, lanes * MT.fitting.LANE);
     const panel = { name, section, canvas, least, weight: MT.fitting.usualWeight(name), isFolded: null };
     section.querySelector(".fold").addEventListener("click", () => this.toggle(panel));
