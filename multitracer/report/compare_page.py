@@ -28,6 +28,8 @@ MOST_ROWS = 2_000
 """The most findings that the page lists."""
 MOST_LANES = 5
 """Lanes of findings that are seen at once; more are scrolled."""
+FIRST_POINTS = 20
+"""Of each line, before the page's scripts draw it: many lines of many points would only delay these."""
 START = "each transfer's first packet of data"
 """Where an axis begins on which each transfer begins at 0."""
 
@@ -51,7 +53,7 @@ def html(experiments: list[Experiment], version: str) -> str:
     values = {
         "version": version,
         "verdict": _verdict(compared),
-        "story": _story(compared["differences"]),
+        "story": [*_story(compared["differences"]), *_left_out(len(drawable) - len(overlaid))],
         "experiments": compared["experiments"],
         "below": compared["at_or_below_95_percent"],
         **_differences(compared),
@@ -62,7 +64,6 @@ def html(experiments: list[Experiment], version: str) -> str:
         "start_name": START,
         "axis": f"seconds since {START}",
         "capture": "compare",
-        "left_out": len(drawable) - len(overlaid),
         "panels": described,
         "first_figure": 0,
         "lanes": [Lane(str(number), name, name) for name, number in place.items()] if findings else [],
@@ -92,11 +93,14 @@ def _verdict(compared: dict[str, Any]) -> str:
 
 
 def _story(differences: Sequence[dict[str, Any]]) -> list[str]:
-    """The largest differences in words."""
+    """The largest differences in words, the largest first."""
     largest = sorted(differences, key=lambda one: -abs(one["seconds"]))
-    told = [f"{one['name']}: {sentence(one)}" for one in largest[:MOST_TOLD]]
-    left_out = len(largest) - len(told)
-    return [*told, *([f"{left_out} more, less different, are in the table below."] if left_out else [])]
+    return [f"{one['name']}: {sentence(one)}" for one in largest[:MOST_TOLD]]
+
+
+def _left_out(count: int) -> list[str]:
+    """How many transfers are in the table alone."""
+    return [f"The first {MOST_OVERLAID} are drawn; {count} more are in the table below."] if count > 0 else []
 
 
 def _differences(compared: dict[str, Any]) -> dict[str, Any]:
@@ -121,7 +125,7 @@ def _bars_notes(bars: Bars) -> list[str]:
 def _overlays(overlaid: Sequence[Experiment]) -> Panels:
     """The panels in which the transfers are laid over one another."""
     last = max((float(source["x"][-1]) / 1e9 for one in overlaid for source in one.lines.values()), default=1.0)
-    panels = Panels(Range1d(-0.02 * last, 1.02 * last, name="xr", min_interval=2e-6))
+    panels = Panels(Range1d(-0.02 * last, 1.02 * last, name="xr", min_interval=2e-6), points=FIRST_POINTS)
     _overlay(panels, overlaid, "acks", "Acknowledged", "byte of the stream", "sequence")
     _overlay(panels, overlaid, "goodput", "Goodput", "kbit/s", "goodput")
     if not panels.figures:

@@ -40,7 +40,8 @@ def experiment(name: str, path: str, analysis: Analysis, summary: Summary, *, re
         "verdict": summary.verdict,
         "utilization": document["utilization"], "accounting": document["accounting"],
         "causes": causes(document["accounting"]), "spent_s": spent(document, _limited_s(analysis)),
-        "layers": _layers(document["blame"] or ()), "findings": _counts(document["findings"]), "align_s": {"start": 0.0, **_firsts(document["findings"])},
+        "layers": _layers(document["blame"] or ()), "findings": _counts(document["findings"]),
+        "align_s": {"start": 0.0, **_firsts(document["findings"])},
         "connection": None, "duration_s": None, "throughput_bps": None, "goodput_bps": None,
     }  # fmt: skip
     if not order:

@@ -1,4 +1,4 @@
-// The bars of where the time of each transfer went: a part that is chosen is told in seconds beside those of the others.
+// The bars of where each transfer's time went: a part that is chosen is told in seconds beside those of the others.
 
 class Bars {
   constructor(page, findings) {

@@ -118,7 +118,8 @@ class SameEvents extends MT.Findings {
   howNear([one, ...others]) {
     const missing = this.transfers.length - 1 - others.length;
     const none = missing ? ` ${missing} of the others ${missing === 1 ? "has" : "have"} none.` : "";
-    return `In ${this.transfers[one.transfer].name}, and in each other the one nearest to it in octets delivered.${none}`;
+    const { name } = this.transfers[one.transfer];
+    return `In ${name}, and in each other the one nearest to it in octets delivered.${none}`;
   }
 
   row(one, shown) {
