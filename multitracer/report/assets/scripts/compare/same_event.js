@@ -49,12 +49,19 @@ class SameEvents extends MT.Findings {
   /** Turns to the same event in the next transfer, after the last of them back to the chosen finding. */
   next() {
     if (this.chosen === null) {
-      this.page.say("No finding is chosen yet: n chooses the dearest.");
+      this.chooseShared();
       return;
     }
     const round = this.likes(this.chosen).map((one) => one.index);
     if (round.length < 2) this.page.say(this.whyNone());
     else this.turnTo(round[(round.indexOf(this.current) + 1) % round.length]);
+  }
+
+  /** Chooses the dearest finding that is also in another transfer. */
+  chooseShared() {
+    const shared = this.visibleRoots().find((index) => this.likes(index).length > 1);
+    if (shared === undefined) this.page.say("No two transfers have a finding of the same kind.");
+    else this.show(shared);
   }
 
   /** The finding and the same event in each other transfer, in order of the transfers after its own. */
@@ -137,11 +144,14 @@ class SameEvents extends MT.Findings {
     return row;
   }
 
-  /** Alignment may have left out some. */
+  /** The findings of the list's first level that alignment has not left out. */
+  visibleRoots() {
+    const items = Array.from(this.tree ? this.tree.children : []).filter((item) => !item.hidden);
+    return items.map((item) => Number(item.dataset.mtFinding));
+  }
+
   step(by) {
-    this.roots = Array.from(this.tree ? this.tree.children : [])
-      .filter((item) => !item.hidden)
-      .map((item) => Number(item.dataset.mtFinding));
+    this.roots = this.visibleRoots();
     super.step(by);
   }
 
