@@ -117,7 +117,7 @@ def test_a_part_of_a_bar_is_told_beside_those_of_the_others(small: Opened) -> No
     assert re.fullmatch(r"rlp-reset: new data .* s \d+%; loss2: new data .* s \d+%\.", told)
     reader.click("#mt-bars [data-part=link-outage]")
     assert sees(small.page, "#mt-same h3", "link-outage")
-    assert small.page.locator("#mt-same > p").inner_text() == "No other transfer has a link-outage."
+    assert small.page.locator("#mt-same > p").inner_text() == "No other transfer that is shown has a link-outage."
 
 
 def test_transfers_are_laid_over_one_another_from_their_first_data(opened: Opened, compared: Path) -> None:

@@ -8,13 +8,14 @@ class Alignment {
     Object.assign(this, { page, transfers, lines, findings });
   }
 
-  /** Puts an event at 0; a transfer without it is left out. */
-  at(event) {
+  /** Puts an event at 0; a transfer without it is left out. `name` is what the event is called. */
+  at(event, name) {
     const zeros = this.transfers.map((one) => one.align_s[event]);
     for (const [name, line] of this.lines) this.putShifted(name, line, zeros[Number(name.split(" ")[1])]);
     for (const item of this.findings.items.values()) this.shift(item, zeros[Number(item.dataset.in)]);
     this.fitWhole();
     this.page.engine.blankDropped();
+    document.getElementById("mt-stack").dataset.axis = `seconds since ${name}`;
     document.documentElement.dataset.mtAligned = event;
   }
 

@@ -22,12 +22,28 @@ function isNearer(one, other, octets) {
   return by < 0 || (by === 0 && one.start < other.start);
 }
 
+/** What the list says of a finding; times are those of its own trace. */
+function recordOf(index, item) {
+  const { kind, verdict, octets, begin, finish, in: transfer } = item.dataset;
+  return {
+    index,
+    kind,
+    verdict,
+    transfer: Number(transfer),
+    octets: octets === NOT_KNOWN ? null : Number(octets),
+    start: Number(begin),
+    end: Number(finish),
+    cost: item.querySelector(".cost").textContent,
+  };
+}
+
 /** The findings of all transfers; beside the chosen one stands the same event in the others. */
 class SameEvents extends MT.Findings {
   /** `transfers` have name, report and align_s. */
   constructor(page, transfers) {
     super(page);
     this.transfers = transfers;
+    this.records = new Map(Array.from(this.items, ([index, item]) => [index, recordOf(index, item)]));
     this.chosen = null; // the finding whose likes are told of, also while one of these is shown
     this.element = document.getElementById("mt-same");
     this.element.addEventListener("click", (event) => {
@@ -66,37 +82,23 @@ class SameEvents extends MT.Findings {
 
   /** The finding and the same event in each other transfer, in order of the transfers after its own. */
   likes(index) {
-    const one = this.recordOf(index);
-    const all = Array.from(this.items.keys(), (each) => this.recordOf(each)).filter((each) => each !== null);
-    const others = sameEvents(all, one);
-    return [
-      one,
-      ...others.filter((each) => each.transfer > one.transfer),
-      ...others.filter((each) => each.transfer < one.transfer),
-    ];
+    const one = this.records.get(index);
+    const others = sameEvents(this.shown(), one);
+    const after = others.filter((each) => each.transfer > one.transfer);
+    return [one, ...after, ...others.filter((each) => each.transfer < one.transfer)];
   }
 
-  recordOf(index) {
-    const item = this.items.get(index);
-    if (item.hidden) return null;
-    const { kind, verdict, layer, octets, begin, finish, in: transfer } = item.dataset;
-    return {
-      index,
-      kind,
-      verdict,
-      layer,
-      transfer: Number(transfer),
-      octets: octets === NOT_KNOWN ? null : Number(octets),
-      start: Number(begin),
-      end: Number(finish),
-      cost: item.querySelector(".cost").textContent,
-    };
+  /** What is known of the findings that alignment has not left out. */
+  shown() {
+    return Array.from(this.records.values()).filter(({ index }) => !this.items.get(index).hidden);
   }
 
   whyNone() {
-    const { kind, octets } = this.recordOf(this.chosen);
-    if (octets === null) return "How many octets were delivered then is not known: no acknowledgements were captured.";
-    return `No other transfer has a ${kind}.`;
+    const { kind, octets, transfer } = this.records.get(this.chosen);
+    const isElsewhere = this.shown().some((one) => one.kind === kind && one.transfer !== transfer);
+    if (octets !== null && !isElsewhere) return `No other transfer that is shown has a ${kind}.`;
+    const where = octets === null ? "" : " in the others";
+    return `How many octets were delivered then${where} is not known: no acknowledgements were captured.`;
   }
 
   /** Both are brought into view: the chosen finding, and the one that is shown. */
@@ -136,7 +138,7 @@ class SameEvents extends MT.Findings {
     const row = MT.numbers.tableRow(["", start, octets, one.cost.replace(/^cost /, ""), ""]);
     if (one.index === shown) row.setAttribute("aria-current", "true");
     const button = document.createElement("button");
-    Object.assign(button, { type: "button", className: "link", textContent: name });
+    Object.assign(button, { type: "button", className: "link", textContent: name, title: name });
     button.dataset.same = one.index;
     const verdict = one.verdict === "confirmed" ? "" : ` (${one.verdict})`;
     row.firstChild.append(button, verdict);

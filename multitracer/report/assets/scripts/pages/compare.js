@@ -28,7 +28,8 @@ MT.page.start(labels(), async (page) => {
   const findings = new MT.sameEvent.SameEvents(page, transfers);
   const alignment = new MT.alignment.Alignment(page, transfers, await page.load("all"), findings);
   const select = document.getElementById("mt-align");
-  alignment.at(select ? select.value : "start");
+  const align = () => alignment.at(select.value, select.selectedOptions[0].text);
+  if (select) align();
   const lanes = new MT.lanes.Lanes(page, frame, findings);
   new MT.printing.Printing(new MT.pictures.Pictures(page, frame, { lanes }));
   const bars = new MT.bars.Bars(page, findings);
@@ -51,7 +52,7 @@ MT.page.start(labels(), async (page) => {
   page.engine.otherDrawings.push(() => legend.refresh());
   select?.addEventListener("change", () => {
     clear();
-    alignment.at(select.value);
+    align();
     lanes.read();
     page.views.showAll();
     page.redraw();
