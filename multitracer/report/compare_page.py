@@ -115,11 +115,14 @@ def _differences(compared: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bars_notes(bars: Bars) -> list[str]:
-    """What the bars do not show."""
-    if not bars.unknown:
-        return []
-    some = ", ".join(bars.unknown[:MOST_TOLD]) + (", ..." if len(bars.unknown) > MOST_TOLD else "")
-    return [f"Where the time went is not known of {some}."]
+    """What the bars show instead of the blame, and what they do not show."""
+    notes = []
+    if bars.by == "limits" and bars.bars:
+        notes.append("The bars show what limited each transfer, as what is to blame is not known of all of them.")
+    if bars.unknown:
+        some = ", ".join(bars.unknown[:MOST_TOLD]) + (", ..." if len(bars.unknown) > MOST_TOLD else "")
+        notes.append(f"Where the time went is not known of {some}.")
+    return notes
 
 
 def _overlays(overlaid: Sequence[Experiment]) -> Panels:
