@@ -10,6 +10,7 @@ from bokeh.models import NumeralTickFormatter, Range1d
 
 from multitracer.analysis.difference import parts_text, sentence
 from multitracer.analysis.finding_rows import rows
+from multitracer.model.short_texts import named
 from multitracer.model.vocabulary import CAUSES
 from multitracer.report import colours, page_panels, page_template
 from multitracer.report.campaign_figure import campaign_figure
@@ -24,7 +25,7 @@ MOST_OVERLAID = 24
 """Nobody can tell more lines apart: the first are drawn, all are listed."""
 MOST_TOLD = 3
 """Of the differences, the largest; the table has all of them."""
-MOST_ROWS = 2_000
+MOST_ROWS = 1_000
 """The most findings that the page lists."""
 MOST_LANES = 5
 """Lanes of findings that are seen at once; more are scrolled."""
@@ -120,8 +121,7 @@ def _bars_notes(bars: Bars) -> list[str]:
     if bars.by == "limits" and bars.bars:
         notes.append("The bars show what limited each transfer, as what is to blame is not known of all of them.")
     if bars.unknown:
-        some = ", ".join(bars.unknown[:MOST_TOLD]) + (", ..." if len(bars.unknown) > MOST_TOLD else "")
-        notes.append(f"Where the time went is not known of {some}.")
+        notes.append(f"Where the time went is not known of {named(bars.unknown)}.")
     return notes
 
 
@@ -133,7 +133,8 @@ def _overlays(overlaid: Sequence[Experiment]) -> Panels:
     _overlay(panels, overlaid, "goodput", "Goodput", "kbit/s", "goodput")
     if not panels.figures:
         nothing = "No transfer's acknowledgements were captured: nothing to lay over one another"
-        add_figure(panels, nothing, "", 90, tag="sequence")
+        empty = add_figure(panels, nothing, "", 90, tag="sequence")
+        empty.yaxis.visible = empty.grid.visible = False
     return panels
 
 
