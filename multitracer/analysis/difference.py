@@ -82,6 +82,11 @@ def sentence(found: Mapping[str, Any]) -> str:
     return f"{told}."
 
 
+def parts_text(found: Mapping[str, Any]) -> str:
+    """What the time of a difference went to, by cause where that is known."""
+    return _told(round(found["seconds"], 1), found["blame"] or found["parts"])
+
+
 def _told(seconds: float, parts: Seconds) -> str:
     rounded = {name: round(part, 1) for name, part in parts.items() if name != OTHER}
     rounded[OTHER] = round(seconds - sum(rounded.values()), 1)

@@ -105,7 +105,7 @@ def _analyze(task: Task, key: str, directory: Path) -> None:
     report = task.what.report and task.what.all
     compared = comparison.experiment(task.name, task.shown, analysis, summary, report=report)
     said = list(losses_of(analysis.trace, all_of_them=False))
-    kept = kept_experiments.Kept(compared.row, key, skipped_in(analysis), said)
+    kept = kept_experiments.Kept(compared.row, key, skipped_in(analysis), said, list(compared.findings))
     kept_experiments.save(kept, compared.lines, directory)
 
 

@@ -21,6 +21,7 @@ from multitracer.report.directions import Directions, directions
 from multitracer.report.fate_columns import FATE_COLUMNS
 from multitracer.report.fate_marks import add_fate_marks
 from multitracer.report.finding_ways import FindingWays
+from multitracer.report.page_panels import Lane
 from multitracer.report.time_bar import time_bar
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def html(analysis: Analysis, concluded: Summary) -> str:
     panels = analysis_panels.build(analysis, *shown.first, panel_data.extent(analysis))
     sequence = next(made for made in panels.figures if "sequence" in made.tags)
     add_fate_marks(sequence, (source for _, one in shown.groups for source in one.sources.values()))
-    described = page_panels.take_over(panels)
+    described = page_panels.take_over(panels.figures[1:])
     listed = rows(summary["findings"], MOST_ROWS)
     heading = title(summary["inputs"])
     values = {
@@ -56,7 +57,12 @@ def html(analysis: Analysis, concluded: Summary) -> str:
         "layers": LAYERS,
         "bar": time_bar(summary, concluded.totals.limited_s),
         "panels": described,
+        "first_figure": 1,
+        "axis": "seconds since the start of the trace",
         "lanes": _lanes(analysis, summary),
+        "lanes_title": "Time and findings",
+        "lanes_label": "where the time went, and findings by layer",
+        "most_lanes": len(LAYERS) + 1,
         "rows": listed,
         "way_of": FindingWays(analysis).of,
         "capture": _capture(analysis),
@@ -120,10 +126,11 @@ def _capture(analysis: Analysis) -> str:
     return parsers.without_endings(Path(inputs[0].path).name) if inputs else ""
 
 
-def _lanes(analysis: Analysis, summary: dict[str, Any]) -> list[str]:
+def _lanes(analysis: Analysis, summary: dict[str, Any]) -> list[Lane]:
     """The lanes of the panel that shows where the time went: the causes, then each layer with findings."""
     layers = {one["layer"] for one in summary["findings"]}
-    return [*(["time"] if len(analysis.main_accounting) else []), *(layer for layer in LAYERS if layer in layers)]
+    causes = [Lane("time", "time")] if len(analysis.main_accounting) else []
+    return [*causes, *(Lane(layer, layer, meaning) for layer, meaning in LAYERS.items() if layer in layers)]
 
 
 def _unshaded(analysis: Analysis) -> list[str]:

@@ -1,26 +1,38 @@
-"""Several transfers in one page: laid over one another, and how well each used its link.
-
-The campaign's figure shows what the tool of the original papers drew: utilization against throughput, and
-what kept back those that used the link at 95 % or less.
-"""
+"""Several transfers in one page: how much longer each took and why, and all laid over one another."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from bokeh.models import ColumnDataSource, HoverTool, NumeralTickFormatter, Range1d, Span
-from bokeh.plotting import figure
+from bokeh.models import NumeralTickFormatter, Range1d
 
+from multitracer.analysis.difference import parts_text, sentence
+from multitracer.analysis.finding_rows import rows
+from multitracer.model.short_texts import named
 from multitracer.model.vocabulary import CAUSES
-from multitracer.report import colours, page_template
-from multitracer.report.comparison import WELL_USED, Experiment, document, percent
+from multitracer.report import colours, page_panels, page_template
+from multitracer.report.campaign_figure import campaign_figure
+from multitracer.report.compared_findings import together
+from multitracer.report.comparison import Experiment, document
+from multitracer.report.page_panels import Lane
 from multitracer.report.panel_data import divisor
 from multitracer.report.panels import Panels, add_figure, place_legend
+from multitracer.report.time_bars import Bars, time_bars
 
 MOST_OVERLAID = 24
 """Nobody can tell more lines apart: the first are drawn, all are listed."""
+MOST_TOLD = 3
+"""Of the differences, the largest; the table has all of them."""
+MOST_ROWS = 1_000
+"""The most findings that the page lists."""
+MOST_LANES = 5
+"""Lanes of findings that are seen at once; more are scrolled."""
+FIRST_POINTS = 20
+"""Of each line, before the page's scripts draw it: many lines of many points would only delay these."""
+START = "each transfer's first packet of data"
+"""Where an axis begins on which each transfer begins at 0."""
 
 
 def write(experiments: list[Experiment], path: Path, version: str) -> None:
@@ -30,42 +42,109 @@ def write(experiments: list[Experiment], path: Path, version: str) -> None:
 
 def html(experiments: list[Experiment], version: str) -> str:
     """The page as one HTML document."""
-    with_lines = [one for one in experiments if one.lines]
-    overlaid = with_lines[:MOST_OVERLAID]
-    title = f"MultiTracer: {len(experiments)} transfers compared"
+    compared = document(experiments, version)
+    drawable = [one for one in experiments if not one.row["error"]]
+    overlaid = drawable[:MOST_OVERLAID]
+    findings = together([one.findings for one in overlaid])
+    listed = rows(findings, MOST_ROWS)
+    figures = _overlays(overlaid).figures
+    described = page_panels.take_over(figures)
+    campaign = campaign_figure(compared["experiments"])
+    place = {one.row["name"]: number for number, one in enumerate(overlaid)}
     values = {
         "version": version,
-        "experiments": [one.row for one in experiments],
-        "below": document(experiments, version)["at_or_below_95_percent"],
+        "verdict": _verdict(compared),
+        "story": [*_story(compared["differences"]), *_left_out(len(drawable) - len(overlaid))],
+        "experiments": compared["experiments"],
+        "below": compared["at_or_below_95_percent"],
+        **_differences(compared),
+        "bars": (bars := time_bars([one.row for one in overlaid])),
+        "bars_notes": _bars_notes(bars),
         "called": {name: cause.name for name, cause in CAUSES.items()},
         "kinds": list(dict.fromkeys(kind for one in overlaid for kind in one.row["align_s"])),
-        "left_out": len(with_lines) - len(overlaid),
+        "start_name": START,
+        "axis": f"seconds since {START}",
+        "capture": "compare",
+        "panels": described,
+        "first_figure": 0,
+        "lanes": [Lane(str(number), name, name) for name, number in place.items()] if findings else [],
+        "lanes_title": "Findings of each transfer",
+        "lanes_label": "the findings of each transfer on the time axis",
+        "most_lanes": MOST_LANES,
+        "names": list(place),
+        "starts": [one.row["align_s"]["start"] for one in overlaid],
+        "rows": listed,
+        "more_findings": len(findings) - sum(row.members for row in listed),
+        "layer_colours": colours.LAYERS,
+        "has_campaign": campaign is not None,
         "laid": page_template.script_json(
-            [{"name": one.row["name"], "align_s": one.row["align_s"]} for one in overlaid]
+            [{name: one.row[name] for name in ("name", "report", "align_s")} for one in overlaid]
         ),
         "columns": page_template.encode_all(_columns(overlaid)),
     }
-    figures = _overlays(overlaid).figures
-    campaign = _campaign([one.row for one in experiments])
-    return page_template.render("compare", title, figures if campaign is None else [campaign, *figures], values)
+    title = f"MultiTracer: {len(experiments)} transfers compared"
+    every = figures if campaign is None else [*figures, campaign]
+    return page_template.render("compare", title, every, values, apart=True)
 
 
-def _overlays(overlaid: list[Experiment]) -> Panels:
+def _verdict(compared: dict[str, Any]) -> str:
+    """How many of the transfers used their link badly."""
+    all_of_them, below = len(compared["experiments"]), len(compared["at_or_below_95_percent"])
+    return f"{below} of {all_of_them} used their link at 95 % or less." if below else f"{all_of_them} transfers."
+
+
+def _story(differences: Sequence[dict[str, Any]]) -> list[str]:
+    """The largest differences in words, the largest first."""
+    largest = sorted(differences, key=lambda one: -abs(one["seconds"]))
+    return [f"{one['name']}: {sentence(one)}" for one in largest[:MOST_TOLD]]
+
+
+def _left_out(count: int) -> list[str]:
+    """How many transfers are in the table alone."""
+    return [f"The first {MOST_OVERLAID} are drawn; {count} more are in the table below."] if count > 0 else []
+
+
+def _differences(compared: dict[str, Any]) -> dict[str, Any]:
+    """The differences by the place of their row, and against which transfer they are."""
+    differences = compared["differences"]
+    by_name = {one["name"]: one for one in differences}
+    of_rows = {
+        place: by_name[row["name"]] for place, row in enumerate(compared["experiments"]) if row["name"] in by_name
+    }
+    against = differences[0]["against"] if differences else ""
+    return {"differences": of_rows, "against": against, "parts_text": parts_text}
+
+
+def _bars_notes(bars: Bars) -> list[str]:
+    """What the bars show instead of the blame, and what they do not show."""
+    notes = []
+    if bars.by == "limits" and bars.bars:
+        notes.append("The bars show what limited each transfer, as what is to blame is not known of all of them.")
+    if bars.unknown:
+        notes.append(f"Where the time went is not known of {named(bars.unknown)}.")
+    return notes
+
+
+def _overlays(overlaid: Sequence[Experiment]) -> Panels:
     """The panels in which the transfers are laid over one another."""
     last = max((float(source["x"][-1]) / 1e9 for one in overlaid for source in one.lines.values()), default=1.0)
-    panels = Panels(Range1d(-0.02 * last, 1.02 * last, name="xr", min_interval=2e-6))
-    _overlay(panels, overlaid, "acks", "Acknowledged", "byte of the stream", 420)
-    _overlay(panels, overlaid, "goodput", "Goodput", "kbit/s", 240)
+    panels = Panels(Range1d(-0.02 * last, 1.02 * last, name="xr", min_interval=2e-6), points=FIRST_POINTS)
+    _overlay(panels, overlaid, "acks", "Acknowledged", "byte of the stream", "sequence")
+    _overlay(panels, overlaid, "goodput", "Goodput", "kbit/s", "goodput")
     if not panels.figures:
-        add_figure(panels, "No transfer's acknowledgements were captured: nothing to lay over one another", "", 90)
+        nothing = "No transfer's acknowledgements were captured: nothing to lay over one another"
+        empty = add_figure(panels, nothing, "", 90, tag="sequence")
+        empty.yaxis.visible = empty.grid.visible = False
     return panels
 
 
-def _overlay(panels: Panels, overlaid: list[Experiment], series: str, title: str, label: str, height: int) -> None:
+def _overlay(
+    panels: Panels, overlaid: Sequence[Experiment], series: str, title: str, label: str, tag: str
+) -> None:  # fmt: skip
     """One kind of line of every transfer in one panel."""
     if not any(series in one.lines for one in overlaid):
         return
-    made = add_figure(panels, title, label, height)
+    made = add_figure(panels, title, label, 240, tag=tag)
     made.yaxis.formatter = NumeralTickFormatter(format="0,0.[000]")
     for place, one in enumerate(overlaid):
         if series in one.lines:
@@ -75,49 +154,12 @@ def _overlay(panels: Panels, overlaid: list[Experiment], series: str, title: str
                 **colours.line_style(place),
             )  # fmt: skip
     place_legend(made)
-    made.xaxis.axis_label = "seconds"
 
 
-def _columns(overlaid: list[Experiment]) -> list[page_template.Values]:
+def _columns(overlaid: Sequence[Experiment]) -> list[page_template.Values]:
     return [
         page_template.Values("all", f"{series} {place}", "line", name, source[name], divisor(series, name))
         for place, one in enumerate(overlaid)
         for series, source in one.lines.items()
         for name in ("x", "y")
     ]
-
-
-def _campaign(rows: list[dict[str, Any]]) -> Any:
-    """Utilization against throughput; None where no input tells of the link."""
-    known = [row for row in rows if not np.isnan(percent(row)) and row["throughput_bps"]]
-    if not known:
-        return None
-    made = figure(
-        title="How well each used its link", height=320, sizing_mode="stretch_width", tools="save",
-        toolbar_location="above", name="campaign", y_range=Range1d(0, 103), min_border_left=84, min_border_right=20,
-    )  # fmt: skip
-    made.toolbar.logo = None
-    made.xaxis.axis_label, made.yaxis.axis_label = "throughput, kbit/s", "utilization, %"
-    made.add_layout(Span(location=WELL_USED, dimension="width", line_color=colours.GREY, line_dash="dashed"))
-    well = [row for row in known if percent(row) > WELL_USED]
-    badly = [row for row in known if percent(row) <= WELL_USED]
-    _points(made, well, "campaign well", f"above {WELL_USED:.0f} %", "circle", colours.BLUE)
-    _points(made, badly, "campaign badly", f"{WELL_USED:.0f} % and less", "triangle", colours.RED)
-    place_legend(made)
-    return made
-
-
-def _points(made: Any, rows: list[dict[str, Any]], name: str, label: str, marker: str, colour: str) -> None:
-    """One point for each transfer; a click on it opens the transfer's report."""
-    if not rows:
-        return
-    source = ColumnDataSource({
-        "x": [row["throughput_bps"] / 1e3 for row in rows], "y": [percent(row) for row in rows],
-        "name": [row["name"] for row in rows], "report": [row["report"] or "" for row in rows],
-        "causes": [", ".join(CAUSES[cause].name for cause in row["causes"]) for row in rows],
-    }, name=name)  # fmt: skip
-    marks = made.scatter("x", "y", source=source, marker=marker, size=9, color=colour, legend_label=label)
-    made.add_tools(HoverTool(renderers=[marks], tooltips=[
-        ("transfer", "@name"), ("throughput", "@x{0,0.0} kbit/s"), ("utilization", "@y{0.0} %"),
-        ("besides", "@causes"),
-    ]))  # fmt: skip

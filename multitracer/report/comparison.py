@@ -1,8 +1,8 @@
-"""What a comparison of several transfers says of each: the rows of compare.json."""
+"""What a comparison of several transfers says of each: the rows of compare.json, and what is shown beside them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from multitracer.analysis.difference import difference, spent
 from multitracer.analysis.summary import Summary, direction
 from multitracer.report import connection_data, panel_data
+from multitracer.report.compared_findings import compared
 
 if TYPE_CHECKING:
     from multitracer.model.analysis import Analysis
@@ -23,10 +24,11 @@ _WASTE = ("link_retransmitted", "link_control", "flow_controlled", "link_reset",
 
 @dataclass(frozen=True)
 class Experiment:
-    """One of the transfers: its row in compare.json, and the lines that are drawn of it, by their series."""
+    """One of the transfers: its row in compare.json, the lines that are drawn of it by their series, its findings."""
 
     row: dict[str, Any]
     lines: Mapping[str, panel_data.Source]
+    findings: Sequence[dict[str, Any]]
 
 
 def experiment(name: str, path: str, analysis: Analysis, summary: Summary, *, report: bool) -> Experiment:
@@ -38,24 +40,27 @@ def experiment(name: str, path: str, analysis: Analysis, summary: Summary, *, re
         "verdict": summary.verdict,
         "utilization": document["utilization"], "accounting": document["accounting"],
         "causes": causes(document["accounting"]), "spent_s": spent(document, analysis.ends.limited_s),
-        "findings": _counts(document["findings"]), "align_s": {},
+        "layers": _layers(document["blame"] or ()), "findings": _counts(document["findings"]),
+        "align_s": {"start": 0.0, **_firsts(document["findings"])},
         "connection": None, "duration_s": None, "throughput_bps": None, "goodput_bps": None,
     }  # fmt: skip
     if not order:
-        return Experiment(row, {})
+        return Experiment(row, {}, compared(document["findings"], None, None))
     number = order[0]
     sender = int(analysis.ends.main[number])
     sent = direction(analysis.ends, number, sender)
     one = analysis.connections.iloc[number]
-    start = (int(one["start_ns"]) - analysis.origin_ns) / 1e9
+    sources = connection_data.connection(analysis, number).sources
     row |= {
         "connection": number, "duration_s": (int(one["end_ns"]) - int(one["start_ns"])) / 1e9,
         "throughput_bps": sent["throughput_bps"], "goodput_bps": sent["goodput_bps"],
-        "align_s": {"start": start, **_firsts(document["findings"])},
     }  # fmt: skip
-    sources = connection_data.connection(analysis, number).sources
+    row["align_s"]["start"] = _start_s(sources, (int(one["start_ns"]) - analysis.origin_ns) / 1e9)
     drawable = [name for name in ("acks", "goodput") if name in sources and len(sources[name]["x"])]
-    return Experiment(row, {name: sources[name] for name in drawable})
+    acks = sources["acks"] if "acks" in drawable else None
+    return Experiment(
+        row, {name: sources[name] for name in drawable}, compared(document["findings"], number, acks)
+    )  # fmt: skip
 
 
 def failed(name: str, path: str, error: str) -> Experiment:
@@ -64,8 +69,23 @@ def failed(name: str, path: str, error: str) -> Experiment:
         ("report", "verdict", "utilization", "accounting", "spent_s", "connection", "duration_s", "throughput_bps",
          "goodput_bps")
     )  # fmt: skip
-    return Experiment({"name": name, "path": path, **nothing, "error": error, "causes": [], "findings": {},
-                       "align_s": {}}, {})  # fmt: skip
+    return Experiment({"name": name, "path": path, **nothing, "error": error, "causes": [], "layers": {},
+                       "findings": {}, "align_s": {}}, {}, [])  # fmt: skip
+
+
+def _start_s(sources: Mapping[str, panel_data.Source], else_s: float) -> float:
+    """When the first packet of data was seen, in seconds of the trace."""
+    names = ("segments", *(f"again_{kind}" for kind in connection_data.CLASSES))
+    times = [sources[name]["x"] for name in names if name in sources and len(sources[name]["x"])]
+    return min((float(each[0]) / 1e9 for each in times), default=else_s)
+
+
+def _layers(blame: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The layer of each cause of the blame: that of its dearest part."""
+    found: dict[str, str] = {}
+    for one in blame:
+        found.setdefault(one["cause"], one["layer"])
+    return found
 
 
 def causes(shares: dict[str, float] | None) -> list[str]:

@@ -1,7 +1,7 @@
 """What a campaign keeps of each experiment, in the experiment's own result directory.
 
-.multitracer/experiment.json   the row of compare.json, what was skipped and said, and of what inputs, options and
-                               version this is the result (a hash, so that no name is in it)
+.multitracer/experiment.json   the row of compare.json, the findings, what was skipped and said, and of what inputs,
+                               options and version this is the result (a hash, so that no name is in it)
 .multitracer/lines.npz         what is drawn of it: the arrays SERIES/x and SERIES/y, as NumPy writes them
 """
 
@@ -21,7 +21,7 @@ from multitracer.report.comparison import Experiment
 from multitracer.report.panel_data import Source
 
 RECORD, LINES = "experiment.json", "lines.npz"
-LAYOUT = 2
+LAYOUT = 3
 """Another number with whatever changes in what is kept: a result with an older one is made anew."""
 
 
@@ -36,6 +36,8 @@ class Kept:
     """The number of skipped records by path."""
     said: list[str] = field(default_factory=list)
     """What was said on stderr while it was analysed."""
+    findings: list[dict[str, Any]] = field(default_factory=list)
+    """As comparison.Experiment has them."""
 
 
 def save(kept: Kept, lines: Mapping[str, Source], directory: Path) -> None:
@@ -58,7 +60,8 @@ def load(directory: Path) -> Kept | None:
 
 def experiment(kept: Kept, directory: Path) -> Experiment:
     """The experiment for the comparison; its lines are read when they are drawn."""
-    return Experiment(kept.row, {} if kept.row["error"] else Lines(directory / OURS / LINES))
+    lines = {} if kept.row["error"] else Lines(directory / OURS / LINES)
+    return Experiment(kept.row, lines, kept.findings)
 
 
 class Lines(Mapping[str, Source]):

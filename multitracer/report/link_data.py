@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 _NAMES = {
-    "ack": "frames_acked", "poll-snd": "frames_polls", "srej-rcv": "frames_missing", "nack-rcv": "frames_missing",
+    "ack": "frames_acked",
+    "poll-snd": "frames_polls",
+    "srej-rcv": "frames_missing",
+    "nack-rcv": "frames_missing",
 }
 """What the page calls the series of a link, by their names behind the protocol's."""
 

@@ -6,12 +6,11 @@ gestures, so that they work alike in every panel and can be reached by keyboard.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bokeh.models import Legend
-
-from multitracer.report.panels import Panels
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure as Figure  # noqa: N812 - a class, though Bokeh names it like a function
@@ -40,9 +39,17 @@ class PagePanel:
     entries: list[Entry]
 
 
-def take_over(panels: Panels) -> list[PagePanel]:
-    """What the page has to show of each panel but the overview, whose figures lose it."""
-    return [_taken(made) for made in panels.figures[1:]]
+class Lane(NamedTuple):
+    """A lane of findings on the time axis: its name in the page's data, what it is called, and what that means."""
+
+    key: str
+    name: str
+    title: str = ""
+
+
+def take_over(figures: Sequence[Figure]) -> list[PagePanel]:
+    """What the page has to show of each of these figures, which lose it."""
+    return [_taken(made) for made in figures]
 
 
 def _taken(made: Figure) -> PagePanel:

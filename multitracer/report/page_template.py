@@ -25,7 +25,11 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 STYLES = ("page", "tables", "panels")
-OWN_STYLES = {"report": ("shell", "findings", "legend", "lanes", "search", "pins", "print")}
+_SHELL_STYLES = ("shell", "findings", "legend", "lanes")
+OWN_STYLES = {
+    "report": (*_SHELL_STYLES, "search", "pins", "print"),
+    "compare": (*_SHELL_STYLES, "print", "compare"),
+}
 """The styles that only one page has."""
 SCRIPTS = (
     "namespace",
@@ -53,25 +57,29 @@ SCRIPTS = (
     "page",
 )
 """The scripts of every page, in an order in which each finds what it uses."""
+_SHELL = (
+    "drawing/svg",
+    "shell/frame",
+    "shell/fitting",
+    "shell/stack",
+    "shell/legend",
+    "shell/crosshair",
+    "shell/pane",
+    "shell/gestures",
+    "shell/tooltip",
+    "shell/time_axis",
+    "shell/findings",
+    "shell/lanes",
+    "shell/lanes_picture",
+    "shell/pictures",
+    "shell/printing",
+)
+"""The scripts of pages with a first screen of bar, panels and findings."""
 OWN_SCRIPTS = {
     "report": (
-        "drawing/svg",
-        "shell/frame",
-        "shell/fitting",
-        "shell/stack",
-        "shell/legend",
-        "shell/crosshair",
-        "shell/pane",
-        "shell/gestures",
-        "shell/tooltip",
-        "shell/time_axis",
-        "shell/lanes_picture",
-        "shell/pictures",
-        "shell/printing",
+        *_SHELL,
         "report/copying",
-        "report/findings",
         "report/stretches",
-        "report/lanes",
         "report/retransmissions",
         "report/overview",
         "report/fates",
@@ -89,7 +97,14 @@ OWN_SCRIPTS = {
         "report/pins",
         "pages/report",
     ),
-    "compare": ("pages/compare",),
+    "compare": (
+        *_SHELL,
+        "compare/alignment",
+        "compare/same_event",
+        "compare/bars",
+        "compare/campaign",
+        "pages/compare",
+    ),
     "retrace": ("pages/retrace",),
     "erasures": ("pages/erasures",),
     "simulate": ("pages/simulate",),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from axe_rules import violations
 from browsing import Opened
 
 pytestmark = pytest.mark.browser
@@ -21,13 +22,6 @@ def opened_page(browser: Any, request: pytest.FixtureRequest, page_file: Path) -
     yield opened.open(page_file)
     page.close()
     assert opened.complaints == []
-
-
-def violations(page: Any) -> list[str]:
-    """What axe finds, of any impact: the rule, and the first element."""
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
-    found = axe.Axe().run(page).response["violations"]
-    return [f"{one['id']} ({one['impact']}): {one['nodes'][0]['html'][:120]}" for one in found]
 
 
 def test_axe_finds_nothing(opened_page: Any) -> None:

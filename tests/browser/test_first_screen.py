@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 from browsing import Opened
+from first_screens import shows_the_story, small_texts
 from reading_pages import sees
 from shared_data import LINUX
 
 from multitracer import Analysis
 
 pytestmark = pytest.mark.browser
-
-SIZES = [(1280, 800), (1440, 900), (1920, 1080)]
 
 
 @pytest.fixture
@@ -24,35 +23,6 @@ def screen(browser: Any) -> Iterator[Opened]:
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     yield Opened(page)
     page.close()
-
-
-def inside(page: Any, selector: str, most: int = 99) -> int:
-    """How many of the first `most` elements lie wholly in the window and are not empty."""
-    found: int = page.evaluate(
-        "([selector, most]) => Array.from(document.querySelectorAll(selector)).slice(0, most).filter(one => {"
-        " const at = one.getBoundingClientRect(), [x, y] = [at.left + at.width / 2, at.top + at.height / 2];"
-        " const seen = document.elementFromPoint(x, y);"
-        " return at.width > 0 && at.height > 0 && at.left >= 0 && at.top >= 0 && at.right <= innerWidth + 0.5 &&"
-        " at.bottom <= innerHeight + 0.5 && seen && (one.contains(seen) || seen.contains(one)); }).length",
-        [selector, most],
-    )
-    return found
-
-
-def shows_the_story(page: Any) -> None:
-    """Story, bar, three panels and the first five findings lie wholly inside the window; nothing scrolls sideways."""
-    findings = page.locator("#mt-findings > li").count()
-    for width, height in SIZES:
-        page.set_viewport_size({"width": width, "height": height})
-        page.wait_for_timeout(200)
-        assert inside(page, '[data-mt-part="story"]') == 1
-        assert inside(page, '[data-mt-part="time"]') == 1
-        open_panels = "[data-mt-panel]:has(.canvas:not([hidden]))"
-        assert inside(page, open_panels) >= min(3, page.locator("[data-mt-panel]").count())
-        assert inside(page, "#mt-findings > li > .row", 5) == min(5, findings)
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        open_ones = "Array.from(document.querySelectorAll('.canvas:not([hidden])'), one => one.offsetHeight)"
-        assert min(page.evaluate(open_ones)) >= 96
 
 
 def test_the_first_screen_tells_the_story(screen: Opened, report: Path) -> None:
@@ -94,13 +64,7 @@ def test_a_narrow_window_has_one_column(browser: Any, report: Path, width: int) 
     Opened(page).open(report)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.locator(".canvas:not([hidden])").count() == page.locator("[data-mt-panel]").count()
-    small = page.evaluate(
-        "Array.from(document.querySelectorAll('body *')).filter(one => one.childNodes.length"
-        " && Array.from(one.childNodes).some(node => node.nodeType === 3 && node.textContent.trim())"
-        " && !['SCRIPT', 'STYLE'].includes(one.tagName) && parseFloat(getComputedStyle(one).fontSize) < 12)"
-        ".map(one => one.tagName + one.className)"
-    )
-    assert small == []
+    assert small_texts(page) == []
     page.close()
 
 

@@ -98,7 +98,8 @@ class Scripts:
     """The scripts of a page without the page, to test functions that need no document."""
 
     def __init__(self, page: Any) -> None:
-        page.add_script_tag(content=script(*SCRIPTS, *(name for name in OWN_SCRIPTS["report"] if "pages/" not in name)))
+        own = dict.fromkeys(name for page_name in ("report", "compare") for name in OWN_SCRIPTS[page_name])
+        page.add_script_tag(content=script(*SCRIPTS, *(name for name in own if "pages/" not in name)))
         self._page = page
 
     def call(self, function: str, *arguments: Any) -> Any:

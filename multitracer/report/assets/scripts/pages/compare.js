@@ -1,88 +1,68 @@
-// The comparison's own parts: every transfer's lines on one axis, shifted so that they are aligned at a chosen event.
+// The comparison's own parts: the bars of each transfer's time, and all transfers on one axis with their findings.
 
-const REACH = 12; // pixels from a point at which a click still hits it
-const overlaid = JSON.parse(document.getElementById("mt-laid").textContent);
+const transfers = JSON.parse(document.getElementById("mt-laid").textContent);
 
 /** The texts for names of series. */
-function labelsOf(transfers) {
-  const labels = {};
-  transfers.forEach((one, i) => {
-    labels["acks " + i] = one.name + ", acknowledged";
-    labels["goodput " + i] = one.name + ", goodput";
-  });
-  return labels;
+function labels() {
+  const own = transfers.flatMap(({ name }, i) => [
+    [`acks ${i}`, `${name}, acknowledged`],
+    [`goodput ${i}`, `${name}, goodput`],
+  ]);
+  return Object.fromEntries(own);
 }
 
-/** The report of the transfer whose point is nearest to a click; none beyond REACH. */
-function reportNear(figure, x, y) {
-  const perX = figure.inner_width / (figure.x_range.end - figure.x_range.start);
-  const perY = figure.inner_height / (figure.y_range.end - figure.y_range.start);
-  let best = "";
-  let least = REACH * REACH;
-  for (const { data } of figure.renderers.map((renderer) => renderer.data_source)) {
-    for (let i = 0; i < data.x.length; i++) {
-      const distance = ((data.x[i] - x) * perX) ** 2 + ((data.y[i] - y) * perY) ** 2;
-      if (distance < least) {
-        least = distance;
-        best = data.report[i];
-      }
-    }
-  }
-  return best;
+/** What the page does with the pointer over the panels. */
+function listenToPointer(page, frame, tooltip) {
+  const point = (time, event) => {
+    page.cursor.show(time);
+    tooltip.point(MT.gestures.placeOf(page.engine, event), event, null);
+  };
+  return new MT.gestures.Gestures(page, frame, frame.stack, { point, leave: () => tooltip.hide() });
 }
 
-/** Puts one transfer's lines into the engine, so that `zero` seconds are at 0; without one they are left out. */
-function putShifted(engine, lines, i, zero) {
-  for (const name of ["acks " + i, "goodput " + i]) {
-    const line = lines.get(name);
-    if (!line) continue;
-    engine.drop(name);
-    if (zero === undefined) continue;
-    const x = line.columns.x.map((time) => time - zero);
-    engine.put(name, line.kind, { x, y: line.columns.y });
-  }
-}
-
-/** Makes all of the time what the lines take, with some room. */
-function fitWhole(page) {
-  const all = Array.from(page.engine.series.values()).filter((series) => series.n);
-  if (!all.length) return;
-  const first = Math.min(...all.map((series) => series.x[0]));
-  const last = Math.max(...all.map((series) => series.x[series.n - 1]));
-  const margin = 0.02 * (last - first);
-  page.whole[0] = first - margin;
-  page.whole[1] = last + margin;
-}
-
-/** Aligns all transfers at an event that each of them has in align_s. */
-function align(page, lines, event) {
-  overlaid.forEach((one, i) => putShifted(page.engine, lines, i, one.align_s[event]));
-  fitWhole(page);
-  page.engine.blankDropped();
-  page.views.showAll();
-  page.redraw();
-  document.documentElement.dataset.mtAligned = event;
-}
-
-/** A click on a point of the campaign's figure opens that transfer's report. */
-function linkPoints(models) {
-  const campaign = models.find((model) => model.type === "Figure" && model.name === "campaign");
-  if (!campaign) return;
-  campaign.on_event("tap", ({ x, y }) => {
-    const report = reportNear(campaign, x, y);
-    if (report) location.href = report.split("/").map(encodeURIComponent).join("/");
-  });
-}
-
-MT.page.start(labelsOf(overlaid), async (page) => {
-  const lines = await page.load("all");
+MT.page.start(labels(), async (page) => {
+  const frame = new MT.frame.Frame(page.engine, document.getElementById("mt-stack"), null);
+  page.stack = new MT.stack.Stack(page, frame.stack);
+  const legend = new MT.legend.Legend(page.engine);
+  page.cursor = new MT.crosshair.Crosshair(page, frame, legend);
+  const findings = new MT.sameEvent.SameEvents(page, transfers);
+  const alignment = new MT.alignment.Alignment(page, transfers, await page.load("all"), findings);
   const select = document.getElementById("mt-align");
-  if (select) select.addEventListener("change", () => align(page, lines, select.value));
-  linkPoints(page.models);
+  const align = () => alignment.at(select.value, select.selectedOptions[0].text);
+  if (select) align();
+  const lanes = new MT.lanes.Lanes(page, frame, findings);
+  new MT.printing.Printing(new MT.pictures.Pictures(page, frame, { lanes }));
+  const bars = new MT.bars.Bars(page, findings);
+  const clear = () => {
+    findings.clear();
+    bars.clear();
+    document.getElementById("mt-chosen").textContent = "";
+    MT.pane.tell();
+  };
+  const tooltip = new MT.tooltip.Tooltip(page);
+  listenToPointer(page, frame, tooltip);
+  MT.campaign.listen(page, tooltip);
+  Object.assign(page.keys, {
+    n: () => findings.step(1),
+    p: () => findings.step(-1),
+    x: () => findings.next(),
+    Escape: clear,
+  });
+  findings.onShow = () => page.redrawSoon();
+  page.engine.otherDrawings.push(() => legend.refresh());
+  select?.addEventListener("change", () => {
+    clear();
+    align();
+    lanes.read();
+    page.views.showAll();
+    page.redraw();
+  });
+  MT.frame.redrawResized(page, frame);
   return async () => {
-    const { start, end } = page.timeRange;
-    const isViewAsked = location.hash.includes("t=");
-    align(page, lines, select ? select.value : "start");
-    if (isViewAsked) page.views.show(start, end);
+    frame.makeRoom(legend.reserve());
+    page.stack.fit();
+    frame.measure();
+    if (!MT.address.parse(location.hash).view) page.views.showAll();
+    page.redraw();
   };
 });

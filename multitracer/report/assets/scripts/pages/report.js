@@ -50,16 +50,6 @@ function gestures(page, frame, stretches, segmentFrames, selection) {
   });
 }
 
-/** Redraws a panel that was resized; all of them when the time axis moved on the screen. */
-function redrawResized(page, frame, stackElement) {
-  const resized = (panels) => page.redrawSoon(frame.measure() ? page.engine.panels : panels);
-  for (const panel of page.engine.panels) {
-    const { inner_width: width, inner_height: height } = panel.figure.properties;
-    for (const size of [width, height]) size.change.connect(() => resized([panel]));
-  }
-  new ResizeObserver(() => resized([])).observe(stackElement);
-}
-
 MT.page.start(LABELS, async (page) => {
   const stackElement = document.getElementById("mt-stack");
   const frame = new MT.frame.Frame(page.engine, stackElement, page.doc.get_model_by_name("overview"));
@@ -136,7 +126,7 @@ MT.page.start(LABELS, async (page) => {
   });
   findings.onShow = () => page.redrawSoon();
   page.engine.otherDrawings.push(() => legend.refresh());
-  redrawResized(page, frame, stackElement);
+  MT.frame.redrawResized(page, frame);
   return async () => {
     const { number, way } = connections.asked;
     connections.directions.tell(number, way); // the titles' lines take room from the panels

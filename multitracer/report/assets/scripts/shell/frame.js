@@ -12,7 +12,7 @@ function viewOf(figure) {
 }
 
 class Frame {
-  /** `stack` is the element that holds all panels. */
+  /** `stack` is the element that holds all panels; `overview` the figure above them, where there is one. */
   constructor(engine, stack, overview) {
     Object.assign(this, { engine, stack, overview });
     this.measure();
@@ -21,7 +21,8 @@ class Frame {
   /** Gives all figures as much room at their left side as the widest label of any of them takes. */
   makeRoom(characters) {
     const left = Math.max(LEFT, Math.ceil(characters * CHARACTER + BESIDE));
-    for (const figure of [...this.engine.figures, this.overview]) figure.min_border_left = left;
+    const figures = this.overview ? [...this.engine.figures, this.overview] : this.engine.figures;
+    for (const figure of figures) figure.min_border_left = left;
   }
 
   /** Reads the ends of the axis, in pixels from the left side of the stack; says whether they have moved. */
@@ -49,4 +50,14 @@ class Frame {
   }
 }
 
-MT.frame = { Frame, viewOf };
+/** Redraws a panel that was resized; all of them when the time axis moved on the screen. */
+function redrawResized(page, frame) {
+  const resized = (panels) => page.redrawSoon(frame.measure() ? page.engine.panels : panels);
+  for (const panel of page.engine.panels) {
+    const { inner_width: width, inner_height: height } = panel.figure.properties;
+    for (const size of [width, height]) size.change.connect(() => resized([panel]));
+  }
+  new ResizeObserver(() => resized([])).observe(frame.stack);
+}
+
+MT.frame = { Frame, viewOf, redrawResized };

@@ -21,8 +21,8 @@ function placeOf(engine, event) {
 
 class Gestures {
   /**
-   * `actions` are functions: point(time, event), select(start, end), choose(place) with null outside of every figure,
-   * leave().
+   * `actions` are functions: point(time, event), leave(), and where the page has these, select(start, end) and
+   * choose(place) with null outside of every figure.
    */
   constructor(page, frame, element, actions) {
     Object.assign(this, { page, frame, element, actions });
@@ -61,7 +61,7 @@ class Gestures {
     if (this.fingers.size > 1) this.beginPinch();
     else {
       const { start, end } = this.page.timeRange;
-      const isSelecting = event.shiftKey || this.isSelecting;
+      const isSelecting = Boolean(this.actions.select) && (event.shiftKey || this.isSelecting);
       this.pressed = { x: event.clientX, view: [start, end], isSelecting, isDrag: false };
     }
   }
@@ -117,10 +117,10 @@ class Gestures {
     if (!this.pressed) return;
     const { isDrag } = this.pressed;
     this.pressed = null;
-    if (isDrag) this.setSelecting(false);
+    if (isDrag && this.isSelecting) this.setSelecting(false);
     const under = document.elementFromPoint(event.clientX, event.clientY);
     const at = under ? { target: under, clientX: event.clientX, clientY: event.clientY } : event;
-    if (!isDrag) this.actions.choose(placeOf(this.page.engine, at));
+    if (!isDrag) this.actions.choose?.(placeOf(this.page.engine, at));
   }
 }
 

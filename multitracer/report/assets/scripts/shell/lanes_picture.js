@@ -83,22 +83,23 @@ function slicesOf(lane, axis, start, end) {
 function draw(section, shown, axis, { start, end }) {
   const parts = [];
   const colours = new Set();
-  const names = Array.from(section.querySelectorAll("[data-lane]"), (lane) => lane.dataset.lane);
-  names.forEach((name, place) => {
+  const lanes = Array.from(section.querySelectorAll("[data-lane]"));
+  lanes.forEach((lane, place) => {
     const y = place * LANE;
+    const name = cut(lane.querySelector(".name").textContent, axis.left - 12);
     parts.push(MT.svg.text(8, y + LANE / 2 + 4, name, { fill: "#57606a" }));
     parts.push(MT.svg.element("path", { d: `M0 ${y + LANE - 0.5}H${axis.left + axis.width}`, stroke: "#d0d7de" }));
-    if (name === "time") {
+    if (lane.dataset.lane === "time") {
       const { bars } = shown.stretches.inView();
       parts.push(stretches(shown.stretches, bars, axis, start, end, y));
       return;
     }
-    for (const one of slicesOf(shown.lanes.lanes.get(name), axis, start, end)) {
+    for (const one of slicesOf(shown.lanes.lanes.get(lane.dataset.lane), axis, start, end)) {
       if (one.verdict === "likely") colours.add(one.colour);
       parts.push(slice(one, y));
     }
   });
-  const height = names.length * LANE;
+  const height = lanes.length * LANE;
   const defs = MT.svg.element("defs", {}, ...Array.from(colours, hatching));
   const drawn = MT.svg.element("g", {}, defs, ...parts, MT.timeAxis.draw(start, end, axis, height));
   return { drawn, height: height + 24 };

@@ -9,9 +9,8 @@ function bring(element) {
 
 /** Says what can be chosen as long as nothing is. */
 function tell() {
-  const isTold =
-    document.getElementById("mt-chosen").textContent || document.querySelector("[data-detail]:not([hidden])");
-  document.getElementById("mt-nothing").hidden = Boolean(isTold || !document.getElementById("mt-selection").hidden);
+  const told = "#mt-chosen:not(:empty), #mt-details > :is(article, #mt-selection):not([hidden])";
+  document.getElementById("mt-nothing").hidden = document.querySelector(told) !== null;
 }
 
 MT.pane = { bring, tell };

@@ -6,7 +6,6 @@ const HEAD = 20; // pixels of a line of title or legend
 const AXIS = 24; // pixels of a time axis that a panel does not have on the screen
 const FOOT = 16; // pixels of what the time axis is called
 const SWATCH = 24; // pixels of a legend's mark with the room beside it
-const TIME = "seconds since the start of the trace";
 const USUAL = 180; // pixels: a panel that is folded is drawn so high
 
 /** What a legend's entry says, without the value at the cursor. */
@@ -131,6 +130,11 @@ class Pictures {
     return this.of(section, Math.round(section.clientWidth), Math.round(height), this.frame);
   }
 
+  /** What the time axis is called. */
+  get axisName() {
+    return document.getElementById("mt-stack").dataset.axis;
+  }
+
   figureOf(section) {
     return this.page.engine.figures.find((one) => one.tags[0] === section.dataset.mtPanel);
   }
@@ -141,7 +145,10 @@ class Pictures {
     const body = this.body(section, width, height, axis);
     const place = MT.svg.element("g", { transform: `translate(0 ${above.height})` }, body.drawn);
     const whole = above.height + body.height + FOOT;
-    const foot = MT.svg.text(axis.left + axis.width / 2, whole - 5, TIME, { "text-anchor": "middle", fill: "#57606a" });
+    const foot = MT.svg.text(axis.left + axis.width / 2, whole - 5, this.axisName, {
+      "text-anchor": "middle",
+      fill: "#57606a",
+    });
     return MT.svg.picture(width, whole, above.drawn, place, foot);
   }
 

@@ -21,7 +21,7 @@ class Stack {
   panelOf(section) {
     const name = section.dataset.mtPanel;
     const canvas = section.querySelector(".canvas");
-    const lanes = section.querySelectorAll(".lane").length;
+    const lanes = Math.min(section.querySelectorAll(".lane").length, Number(section.dataset.mostLanes || 0));
     const { LEAST, LANE, TIGHT_LANE, usualWeight } = MT.fitting;
     const [least, tight] = [LANE, TIGHT_LANE].map((lane) => Math.max(LEAST, lanes * lane));
     const panel = { name, section, canvas, least, tight, weight: usualWeight(name), isFolded: null };

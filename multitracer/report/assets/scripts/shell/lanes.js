@@ -55,22 +55,28 @@ class Lanes {
       if (lane.dataset.lane !== "time")
         this.lanes.set(lane.dataset.lane, { track: lane.querySelector(".track"), all: [] });
     }
-    for (const [index, item] of findings.items) this.add(index, item.dataset);
-    for (const lane of this.lanes.values()) this.nest(lane);
+    this.read();
     page.engine.otherDrawings.push(() => this.draw());
   }
 
-  add(index, { start, end, layer, kind, verdict }) {
-    const lane = this.lanes.get(layer);
+  /** Makes the slices of all findings that are listed, with the times that these have now. */
+  read() {
+    for (const lane of this.lanes.values()) lane.all = [];
+    for (const [index, item] of this.findings.items) if (!item.hidden) this.add(index, item);
+    for (const lane of this.lanes.values()) this.nest(lane);
+  }
+
+  /** The lane of a finding is that of its transfer, where there are several, else that of its layer. */
+  add(index, item) {
+    const { start, end, layer, kind, verdict, in: transfer } = item.dataset;
+    const lane = this.lanes.get(transfer ?? layer);
     if (!lane) return;
     const slice = document.createElement("button");
     Object.assign(slice, { type: "button", tabIndex: -1, className: `slice ${verdict}`, textContent: kind });
+    slice.title = `${kind}, ${item.querySelector(".cost").textContent}`;
     slice.dataset.mtFinding = index;
     slice.dataset.finding = index;
-    slice.style.setProperty(
-      "--colour",
-      getComputedStyle(this.findings.items.get(index).querySelector(".row")).getPropertyValue("--colour"),
-    );
+    slice.style.setProperty("--colour", item.querySelector(".row").style.getPropertyValue("--colour"));
     lane.all.push({ index, start: Number(start), end: Number(end), slice });
   }
 
@@ -96,7 +102,7 @@ class Lanes {
       .map((one) => {
         const left = Math.max(first, this.frame.xOf(one.start));
         const right = Math.min(last, this.frame.xOf(one.end));
-        return { ...one, left, right, isCurrent: one.index === this.findings.current };
+        return { ...one, left, right, isCurrent: this.findings.isMarked(one.index) };
       });
     const shown = drawn(inView);
     for (const { slice, left, right, isCurrent, isNested } of shown) {

@@ -85,13 +85,23 @@ class Findings {
     }
     scrollInto(this.tree.parentElement, item.querySelector(".row"));
     this.tell(index);
-    const [start, end] = [Number(item.dataset.start), Number(item.dataset.end)];
+    const [start, end] = this.timesOf(item);
     const { whole, views } = this.page;
     const room = Math.max((end - start) * ROOM, (whole[1] - whole[0]) * 0.01, 0.05);
     views.show(start - room, end + room);
-    this.page.cursor.show(start);
+    this.page.cursor.show(Number(item.dataset.start));
     this.onShow();
     return null;
+  }
+
+  /** What is brought into view with a finding. */
+  timesOf({ dataset }) {
+    return [Number(dataset.start), Number(dataset.end)];
+  }
+
+  /** Whether a finding's slice is marked. */
+  isMarked(index) {
+    return index === this.current;
   }
 
   tell(index) {

@@ -1,0 +1,61 @@
+"""The findings of a transfer as a comparison needs them: what, when, at how many octets delivered, at what cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from multitracer.analysis.finding_rows import Finding, Row, rows
+from multitracer.report.panel_data import Source
+
+MOST_KEPT = 500
+"""Of one transfer, those that cost most, each with what it set off."""
+_KEPT = ("kind", "layer", "verdict", "start_s", "end_s", "lost_s")
+
+
+def compared(findings: Sequence[Finding], number: int | None, acks: Source | None) -> list[dict[str, Any]]:
+    """The findings about connection `number` and about the link; `caused_by` is a place in this list.
+
+    `delivered_bytes` is what the connection's receiver had acknowledged when the finding began; None without `acks`.
+    """
+    own = sorted(
+        one.index
+        for one in flattened(rows(findings, MOST_KEPT))
+        if number is None or one.finding["connection"] in (None, number)
+    )
+    place = {index: at for at, index in enumerate(own)}
+    return [
+        {name: findings[index][name] for name in _KEPT}
+        | {"delivered_bytes": _delivered(acks, findings[index]["start_s"]),
+           "caused_by": place.get(findings[index]["caused_by"])}
+        for index in own
+    ]  # fmt: skip
+
+
+def flattened(listed: Sequence[Row]) -> Iterator[Row]:
+    """Every row, each before what it set off."""
+    for row in listed:
+        yield row
+        yield from flattened(row.effects)
+
+
+def together(every: Sequence[Sequence[Finding]]) -> list[Finding]:
+    """The findings of several transfers in one list, each with the place of its transfer."""
+    found: list[Finding] = []
+    for place, findings in enumerate(every):
+        first = len(found)
+        found += [
+            one | {"transfer": place, "caused_by": None if one["caused_by"] is None else first + one["caused_by"]}
+            for one in findings
+        ]
+    return found
+
+
+def _delivered(acks: Source | None, start_s: float) -> int | None:
+    """Octets acknowledged at a time; the first octet of data is number 1 of the stream, as the SYN is number 0."""
+    if acks is None:
+        return None
+    before = np.asarray(acks["y"])[: int(np.searchsorted(acks["x"], round(start_s * 1e9), side="right"))]
+    return max(0, int(before.max()) - 1) if len(before) else 0
