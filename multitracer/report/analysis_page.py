@@ -44,8 +44,8 @@ def html(analysis: Analysis, concluded: Summary) -> str:
     shown = directions(analysis)
     order = list(shown.connections)
     panels = analysis_panels.build(analysis, *shown.first, panel_data.extent(analysis))
-    sequence = next(made for made in panels.figures if "sequence" in made.tags)
-    add_fate_marks(sequence, (source for _, one in shown.groups for source in one.sources.values()))
+    for made in (one for one in panels.figures if "sequence" in one.tags):
+        add_fate_marks(made, (source for _, one in shown.groups for source in one.sources.values()))
     described = page_panels.take_over(panels.figures[1:])
     listed = rows(summary["findings"], MOST_ROWS)
     heading = title(summary["inputs"])

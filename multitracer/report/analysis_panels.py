@@ -100,6 +100,9 @@ def _seconds(analysis: Analysis, time_ns: Any) -> Any:
 
 def _sequence(analysis: Analysis, panels: Panels, data: dict[str, Any]) -> None:
     """Time and sequence as tcptrace draws them: segments, acknowledgements, window, SACKs, resends."""
+    if not len(analysis.connections):
+        panels.absent.append("Sequence numbers: no TCP connection was captured.")
+        return
     made = add_figure(panels, "Sequence numbers", "byte of the stream", 420, tag="sequence")
     made.yaxis.formatter = NumeralTickFormatter(format="0,0")
     _acknowledgements(made, panels, data)

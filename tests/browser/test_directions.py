@@ -286,10 +286,11 @@ def test_the_key_says_why_a_page_of_a_state_log_has_one_direction(opened: Opened
     assert page.evaluate(WAY) == "0"
 
 
-def test_a_panel_of_no_connection_names_no_sender(opened: Opened, tmp_path: Path) -> None:
-    """Of a link's log alone: the title ends with its own name, that of the link's panel with the end that sent."""
+def test_without_a_connection_only_the_link_is_drawn(opened: Opened, tmp_path: Path) -> None:
+    """Of a link's log alone only the link's panels are there, with the end that sent."""
     analyze(sorted(EXAMPLE.glob("rlpdump*"))).report(tmp_path / "report.html")
     page = opened.open(tmp_path / "report.html")
     titles = [title.strip() for title in page.locator("[data-mt-panel] .fold").all_inner_texts()]
-    assert "Sequence numbers" in titles
-    assert any(title.startswith("Link frames, rlp, sent by") for title in titles)
+    assert [title.split(",")[0] for title in titles] == ["Time and findings", "Link frames"]
+    assert titles[1].startswith("Link frames, rlp, sent by")
+    assert "Sequence numbers: no TCP connection was captured." in page.locator("body").inner_text()

@@ -109,7 +109,7 @@ class Reader:
     def click(self, selector: str, text: str | None = None) -> None:
         """A click in the middle of what is wholly in the window: the first element, of those that begin with a text."""
         place = self.page.locator(selector)
-        place = (place.filter(has_text=re.compile(f"^{re.escape(text)}")) if text else place).first
+        place = (place.filter(has_text=re.compile(rf"^\s*{re.escape(text)}")) if text else place).first
         box = place.bounding_box()
         size = self.page.viewport_size
         assert box, f"{selector} is not there"
