@@ -42,7 +42,7 @@ JITTER = 1
 """A frame's time may be wrong by so many opportunities."""
 NEVER_ASKED = np.int64(-rlp.MODULUS)
 """Below all numbers that a frame may have had."""
-_UNTOLD = np.int64(-1)
+_UNTOLD = -1
 
 
 def checksums(frames: pd.DataFrame, wanted: Any) -> Any:

@@ -40,7 +40,7 @@ def layout(analysis: Analysis, number: int | None = None) -> LayoutDOM:
     cursor = Span(dimension="height", line_color=colours.GREY, line_dash="dotted")
     for made in figures:
         _stand_alone(made, cursor)
-        if "frames" in made.tags:
+        if "frames" in made.tags and analysis.links.main is not None:
             made.title.text += f", {link_title(analysis, analysis.links.main, link)}"
     grid = gridplot(
         [[made] for made in figures], sizing_mode="stretch_width", toolbar_location="above",

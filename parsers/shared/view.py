@@ -60,7 +60,7 @@ class View:
 
     def _take(self) -> None:
         """Fill the buffer with what was read; a file that is not compressed is read into its place."""
-        if not self._waiting and (count := self._source.into(memoryview(self._buffer)[self._filled :])):
+        if not self._waiting and (count := self._source.into(self._buffer.data[self._filled :])):
             self._filled += count
             return
         self._waiting = self._waiting or memoryview(next(self._coming, b""))
