@@ -14,6 +14,7 @@ from multitracer.commands.messages import quiet, say, verbosity_options
 from multitracer.commands.parameters import (
     EXPORTED,
     MOST_JOBS,
+    Regex,
     Whole,
     check_copies,
     input_options,
@@ -57,6 +58,8 @@ Examples:
 @click.option("--markdown", is_flag=True, help="Write summary.md too: story, findings and tables to paste elsewhere.")
 @click.option("--summary-only", is_flag=True, help="Write no tables, series and report.")
 @click.option("--compare", is_flag=True, help="Take each INPUT as an experiment of its own, and compare them.")
+@click.option("--group", type=Regex(), metavar="REGEX",
+              help="Group the experiments of --compare by what this matches in their names, or by its first group.")
 @click.option("--jobs", type=Whole(1, MOST_JOBS), metavar="N",
               help="Experiments of --compare worked on at once.  [default: one a processor]")  # fmt: skip
 @click.option("--cluster", metavar="ADDRESS", help="Work on the experiments of --compare on a Dask cluster.")
@@ -74,16 +77,17 @@ def command(
     """
     compare, all_findings, opened = (options.pop(name) for name in ("compare", "all_findings", "opened"))
     what = Written(report=not no_report, exports=exports, all=not summary_only, markdown=options.pop("markdown"))
-    jobs, cluster = options.pop("jobs"), options.pop("cluster")
+    jobs, cluster, group = (options.pop(name) for name in ("jobs", "cluster", "group"))
     if options.pop("recovering"):
         _recover(output)
         return
     check_copies(inputs, exports, anonymize=options["anonymize"])
-    check_together(what, findings_of_several=all_findings and compare, opened=opened)
+    grouped = group is not None and not compare
+    check_together(what, findings_of_several=all_findings and compare, group_of_one=grouped, opened=opened)
     if compare:
         from multitracer.commands.campaign import Spread, compare_all
 
-        skipped = compare_all(inputs, output, options, what, Spread(jobs, cluster), as_json=as_json)
+        skipped = compare_all(inputs, output, options, what, Spread(jobs, cluster), group=group, as_json=as_json)
     else:
         analysis, summary, written = analyze_one(inputs, output, options, what)
         skipped = skipped_in(analysis)
@@ -108,8 +112,10 @@ def filters_of(analysis: Analysis) -> DisplayFilters:
     return DisplayFilters(analysis)
 
 
-def check_together(what: Written, *, findings_of_several: bool, opened: bool) -> None:
+def check_together(what: Written, *, findings_of_several: bool, group_of_one: bool, opened: bool) -> None:
     """Raise UsageError for options that contradict each other, before any work is done."""
+    if group_of_one:
+        raise UsageError("--group groups the experiments of --compare\nGive --compare too.")
     if findings_of_several:
         raise UsageError("--findings lists those of one experiment, not of --compare\nUse it for each by itself.")
     if opened and not (what.report and what.all):

@@ -8,6 +8,7 @@ version, is not made again.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,8 +42,9 @@ class Spread:
 
 
 def compare_all(
-    inputs: tuple[str, ...], output: Path, options: dict[str, Any], what: Written, spread: Spread, *, as_json: bool
-) -> dict[str, int]:
+    inputs: tuple[str, ...], output: Path, options: dict[str, Any], what: Written, spread: Spread, *,
+    group: re.Pattern[str] | None = None, as_json: bool,
+) -> dict[str, int]:  # fmt: skip
     """Analyse each input by itself into a directory of its name, and write compare.json and compare.html.
 
     Returns the number of skipped records by path; an input that cannot be read counts as 1. Raises
@@ -57,7 +59,7 @@ def compare_all(
         if len(failures) == len(tasks):
             _end_as_the_worst(failures)
             raise NoUsableInputError(", ".join(inputs[:3]), "none of the experiments can be analysed")
-        document = _write(tasks, found, directory, page=PAGE in names)
+        document = _write(tasks, found, directory, group, page=PAGE in names)
     click.echo(json.dumps(document) if as_json else _told(document) + ", ".join(str(output / name) for name in names))
     _end_as_the_worst(failures)
     return {path: count for kept in found for path, count in kept.skipped.items()}
@@ -136,17 +138,19 @@ def _kept(task: Task, failure: Failure | None, *, told: bool) -> Kept:
     return kept
 
 
-def _write(tasks: Sequence[Task], found: Sequence[Kept], directory: Path, *, page: bool) -> dict[str, Any]:
+def _write(
+    tasks: Sequence[Task], found: Sequence[Kept], directory: Path, group: re.Pattern[str] | None, *, page: bool
+) -> dict[str, Any]:
     """Write compare.json and, with `page`, compare.html; returns the content of the first."""
     from multitracer.report import compare_page, comparison, kept_experiments
 
     experiments = [
         kept_experiments.experiment(kept, Path(task.output)) for kept, task in zip(found, tasks, strict=True)
     ]
-    document = comparison.document(experiments, __version__)
+    document = comparison.document(experiments, __version__, group)
     (directory / JSON).write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
     if page:
-        compare_page.write(experiments, directory / PAGE, __version__)
+        compare_page.write(experiments, directory / PAGE, __version__, group)
     return document
 
 
@@ -158,7 +162,19 @@ def _told(document: dict[str, Any]) -> str:
     left_out = len(document["differences"]) - len(lines)
     if left_out:
         lines.append(f"and {left_out} more, in {JSON}\n")
+    lines += [f"{one['name'] or 'others'}: {_told_of_group(one)}\n" for one in document["groups"] or ()]
     return "\n" + ("".join(lines) + "\n" if lines else "")
+
+
+def _told_of_group(group: dict[str, Any]) -> str:
+    """How many transfers a group has, and the means of what is measured, with their intervals."""
+    units = (("utilization_percent", "utilization", 1, "%"), ("throughput_bps", "throughput", 1e3, "kbit/s"))
+    told = [f"{len(group['transfers'])} transfers"]
+    for name, label, unit, text in units:
+        if found := group[name]:
+            interval = "" if found["ci95"] is None else f" ± {found['ci95'] / unit:.1f}"
+            told.append(f"{label} {found['mean'] / unit:.1f}{interval} {text}")
+    return ", ".join(told)
 
 
 def _end_as_the_worst(failures: Sequence[Failure]) -> None:

@@ -113,6 +113,19 @@ class Whole(click.IntRange):
         return number
 
 
+class Regex(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.2 on
+    """A regular expression."""
+
+    name = "regex"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> re.Pattern[str]:
+        """The pattern; a usage error if it is none."""
+        try:
+            return re.compile(value)
+        except (re.error, OverflowError, RecursionError) as error:
+            self.fail(f"{shortened(str(value))!r} is no regular expression: {error}.", param, ctx)
+
+
 class Size(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.2 on
     """A number of octets with a unit of 1024: 500M, 2G."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -35,14 +36,14 @@ START = "each transfer's first packet of data"
 """Where an axis begins on which each transfer begins at 0."""
 
 
-def write(experiments: list[Experiment], path: Path, version: str) -> None:
+def write(experiments: list[Experiment], path: Path, version: str, group: re.Pattern[str] | None = None) -> None:
     """Write the page."""
-    path.write_text(html(experiments, version), encoding="utf-8", errors="backslashreplace")
+    path.write_text(html(experiments, version, group), encoding="utf-8", errors="backslashreplace")
 
 
-def html(experiments: list[Experiment], version: str) -> str:
+def html(experiments: list[Experiment], version: str, group: re.Pattern[str] | None = None) -> str:
     """The page as one HTML document."""
-    compared = document(experiments, version)
+    compared = document(experiments, version, group)
     drawable = [one for one in experiments if not one.row["error"]]
     overlaid = drawable[:MOST_OVERLAID]
     findings = together([one.findings for one in overlaid])
@@ -57,6 +58,8 @@ def html(experiments: list[Experiment], version: str) -> str:
         "story": [*_story(compared["differences"]), *_left_out(len(drawable) - len(overlaid))],
         "experiments": compared["experiments"],
         "below": compared["at_or_below_95_percent"],
+        "used": compared["utilization"],
+        "groups": compared["groups"],
         **_differences(compared),
         "bars": (bars := time_bars([one.row for one in overlaid])),
         "bars_notes": _bars_notes(bars),

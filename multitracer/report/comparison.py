@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from multitracer.analysis.difference import difference, spent
 from multitracer.analysis.summary import Summary, direction
 from multitracer.report import connection_data, panel_data
 from multitracer.report.compared_findings import compared
+from multitracer.report.groups import fully_used, groups, utilization
 
 if TYPE_CHECKING:
     from multitracer.model.analysis import Analysis
@@ -110,18 +112,22 @@ def _firsts(findings: list[dict[str, Any]]) -> dict[str, float]:
     return found
 
 
-def document(experiments: list[Experiment], version: str) -> dict[str, Any]:
-    """The content of compare.json; what each transfer lasted longer is against the first one that can be compared."""
+def document(experiments: list[Experiment], version: str, group: re.Pattern[str] | None = None) -> dict[str, Any]:
+    """The content of compare.json; what each transfer lasted longer is against the first one that can be compared.
+
+    By `group` the names of transfers are grouped.
+    """
     rows = [one.row for one in experiments]
     below = [row["name"] for row in rows if percent(row) <= WELL_USED]
     measured = [row for row in rows if row["spent_s"]]
     differences = [found for row in measured[1:] if (found := difference(measured[0], row))]
     return {
-        "multitracer": version, "experiments": rows, "differences": differences, "at_or_below_95_percent": below
+        "multitracer": version, "experiments": rows, "differences": differences, "at_or_below_95_percent": below,
+        "utilization": fully_used(rows), "groups": None if group is None else groups(rows, group),
     }  # fmt: skip
 
 
 def percent(row: dict[str, Any]) -> float:
     """The utilization of a transfer; not-a-number, which compares as false, where no input tells."""
-    used = row["utilization"]
-    return float("nan") if used is None or used["percent"] is None else float(used["percent"])
+    used = utilization(row)
+    return float("nan") if used is None else used

@@ -99,6 +99,7 @@ OWN_SCRIPTS = {
     ),
     "compare": (
         *_SHELL,
+        "shell/sorting",
         "compare/alignment",
         "compare/same_event",
         "compare/bars",
@@ -108,7 +109,7 @@ OWN_SCRIPTS = {
     "retrace": ("pages/retrace",),
     "erasures": ("pages/erasures",),
     "simulate": ("pages/simulate",),
-    "reproduce": ("reproduce/statements", "pages/reproduce"),
+    "reproduce": ("shell/sorting", "reproduce/statements", "pages/reproduce"),
 }
 """The scripts that only one page has; the last one starts it."""
 

@@ -42,6 +42,7 @@ MT.page.start(labels(), async (page) => {
   const tooltip = new MT.tooltip.Tooltip(page);
   listenToPointer(page, frame, tooltip);
   MT.campaign.listen(page, tooltip);
+  for (const table of document.querySelectorAll("#mt-transfers, #mt-groups")) MT.sorting.makeSortable(table);
   Object.assign(page.keys, {
     n: () => findings.step(1),
     p: () => findings.step(-1),

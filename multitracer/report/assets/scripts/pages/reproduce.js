@@ -10,7 +10,7 @@ function showPaper(page, paper) {
 MT.page.start({}, async (page) => {
   const table = document.getElementById("mt-statements");
   const lists = Array.from(document.querySelectorAll("select[data-filter]"));
-  MT.statements.makeSortable(table);
+  MT.sorting.makeSortable(table);
   MT.statements.makeFilters(table, lists, document.getElementById("mt-shown"), (chosen) =>
     showPaper(page, chosen.paper),
   );

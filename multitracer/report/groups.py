@@ -1,0 +1,63 @@
+"""Groups of a campaign's transfers by their names, with the mean of each group and how sure it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from multitracer.replay.simulate.statistics import half_width, mean_of, std_of
+
+MEASURES = ("utilization_percent", "throughput_bps", "goodput_bps")
+FULLY_USED = 98.0
+"""Percent of utilization from which a transfer counts as one that the link alone limited."""
+
+
+def groups(rows: Sequence[dict[str, Any]], pattern: re.Pattern[str]) -> list[dict[str, Any]]:
+    """The groups of rows of compare.json, by name; None is the name of those that the pattern does not match.
+
+    What a name is grouped by is the pattern's first group, or all that it matches.
+    """
+    found: dict[str | None, list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(_key(pattern, row["name"]), []).append(row)
+    return [_group(name, found[name]) for name in sorted(found, key=lambda name: (name is None, name or ""))]
+
+
+def fully_used(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Of how many transfers the utilization is known, and the share of those that used their link fully."""
+    known = [used for used in map(utilization, rows) if used is not None]
+    full = sum(used >= FULLY_USED for used in known)
+    return {"known": len(known), "at_or_above_98_percent": full / len(known) if known else None}
+
+
+def utilization(row: dict[str, Any]) -> float | None:
+    """The utilization of a transfer in percent; None where no input tells."""
+    used = row["utilization"]
+    return None if used is None or used["percent"] is None else float(used["percent"])
+
+
+def _key(pattern: re.Pattern[str], name: str) -> str | None:
+    match = pattern.search(name)
+    if match is None:
+        return None
+    return match[1] if pattern.groups and match[1] is not None else match[0]
+
+
+def _group(name: str | None, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    measured = {measure: [_value(row, measure) for row in rows] for measure in MEASURES}
+    described = {measure: _described([one for one in every if one is not None]) for measure, every in measured.items()}
+    return {"name": name, "transfers": [row["name"] for row in rows], **described}
+
+
+def _value(row: dict[str, Any], measure: str) -> float | None:
+    return utilization(row) if measure == "utilization_percent" else row[measure]
+
+
+def _described(samples: Sequence[float]) -> dict[str, Any] | None:
+    """Mean, standard deviation, and the half-width of Student's interval of the mean; None without samples."""
+    if not samples:
+        return None
+    std = std_of(samples)
+    ci95 = half_width(std, len(samples), 0.95)
+    return {"mean": mean_of(samples), "std": std, "ci95": ci95, "samples": len(samples)}
