@@ -83,12 +83,14 @@ def _confused(
     Its window holds all but one of the numbers (24.022 5.2.1), so that a frame sent again after it was acknowledged is
     within: that of a number one modulus higher. `upto` is what the reports acknowledge.
     """
-    told_at = reports["time_ns"].to_numpy()
-    time, number = came["time_ns"].to_numpy(), came["sn_unwrapped"].to_numpy()
-    told = np.append(-1, upto)[np.searchsorted(told_at, time, side="right")]
-    old = np.sort(time[number < told])
-    since = np.append(told_at, _NEVER)[np.searchsorted(upto, numbers - rlp.MODULUS, side="right")]
-    found: npt.NDArray[np.bool_] = np.searchsorted(old, acknowledged, side="right") > np.searchsorted(old, since)
+    sn, time = came["sn"].to_numpy(), came["time_ns"].to_numpy()
+    told_at = np.concatenate([[time.min()], reports["time_ns"].to_numpy()])
+    since = told_at[np.searchsorted(upto, numbers - rlp.MODULUS, side="right") + (numbers >= rlp.MODULUS + upto[0])]
+    found = np.zeros(len(numbers), dtype=np.bool_)
+    for one in np.unique(numbers % rlp.MODULUS).tolist():
+        at, mine = np.sort(time[sn == one]), numbers % rlp.MODULUS == one
+        first, last = np.searchsorted(at, since[mine]), np.searchsorted(at, acknowledged[mine], side="right")
+        found[mine] = last > first
     return found
 
 

@@ -67,9 +67,17 @@ def opportunities(frames: pd.DataFrame, wanted: Any) -> Any:
         interval = pace_of(Pace(), at[own], np.ones(len(own), dtype=np.bool_), one_each=True).interval_ns
         if interval is not None:
             least = np.arange(len(own)) * interval
-            came = np.minimum.accumulate((at[own] - least)[::-1])[::-1] + least
+            came = least_of_following(at[own] - least) + least
             made[own] = np.rint((came - came[0]) / interval)
     return made
+
+
+def least_of_following(values: Any) -> Any:
+    """The least of each value and the 63 that follow it: no more, as an error of the interval adds up over all."""
+    least = values.copy()
+    for step in (1, 2, 4, 8, 16, 32):
+        least[:-step] = np.minimum(least[:-step], least[step:])
+    return least
 
 
 @kernel
@@ -136,8 +144,9 @@ def unwrap_received(sn: int, size: int, octets: int, state: Any, seen: Any, befo
     unasked = asked[sn] < other
     if other < lowest or (seen[sn] == other and (differs or (unasked and state[TELLS] == HAS_TOLD))):
         return number
-    # Hardly a frame from before the log, unless that is nearer.
-    return number if other < state[FIRST] and unasked and number <= top + size // 2 else _UNTOLD
+    # Hardly a frame from before the log, unless that is nearer, or nothing is told.
+    near = other < state[FIRST] and unasked and number <= top + size // 2
+    return number if near and state[TELLS] == HAS_TOLD else _UNTOLD
 
 
 @kernel

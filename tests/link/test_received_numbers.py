@@ -133,6 +133,28 @@ def test_what_comes_while_a_reset_is_asked_for_has_no_number() -> None:
     assert log.gets(100, 101).numbers() == [*range(SEEN), -1, -1]
 
 
+@pytest.mark.parametrize("slower_ppm", [-100, 0, 100])
+def test_a_clock_that_is_wrong_does_not_move_numbers_in_a_long_log(slower_ppm: int) -> None:
+    """Over so many frames its error amounts to many opportunities."""
+    log = before_fade("same")
+    for number in range(SEEN, 30_000, 10):
+        lost = range(number, number + 5) if number == 1000 else range(0)
+        log.loses(len(lost)).gets(*range(number + len(lost), number + 10))
+        for one in lost:
+            log.says("SREJ", one)
+        log.gets(*lost).says("RR", number + 10)
+    late = np.random.default_rng(1).integers(0, SLOT_NS // 10, len(log.rows))
+    for place, row in enumerate(log.rows):
+        elapsed = (row[-1] - START) * (1_000_000 - slower_ppm) // 1_000_000
+        log.rows[place] = (*row[:-1], START + elapsed + int(late[place]))
+    assert log.numbers() == log.sent
+
+
+def test_a_repeat_at_the_beginning_of_a_log_that_tells_nothing_has_no_number() -> None:
+    """It may as well be a new frame after a fade."""
+    assert Receiver().gets(160, *range(105, 109), 161).numbers() == [36, -1, -1, -1, -1, 37]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("t1_slots", [3, 8, 14])
 @pytest.mark.parametrize("seed", range(6))
