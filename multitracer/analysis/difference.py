@@ -20,10 +20,11 @@ LEAST_NAMED = 0.05
 Seconds: TypeAlias = dict[str, float]
 
 
-def spent(summary: Mapping[str, Any], limited_s: float | None) -> dict[str, Seconds | None]:
+def spent(summary: Mapping[str, Any], limited_s: float | None) -> dict[str, Seconds | None] | None:
     """What the time of a transfer went to, in seconds, each time adding up to all of it; None for what is not known.
 
-    `limited_s` is the time that the limits divide. The blame stands beside what the session was for.
+    Where nothing is known there is no such table at all. `limited_s` is the time that the limits divide. The blame
+    stands beside what the session was for.
     """
     accounting = blame = limits = None
     if summary["accounting"] is not None:
@@ -32,6 +33,8 @@ def spent(summary: Mapping[str, Any], limited_s: float | None) -> dict[str, Seco
         blame = None if summary["blame"] is None else _charged(accounting, summary["blame"])
     if summary["limits"] is not None and limited_s is not None:
         limits = {name: share * limited_s for name, share in summary["limits"].items()}
+    if accounting is None and limits is None:
+        return None
     return {"accounting": accounting, "blame": blame, "limits": limits}
 
 
@@ -75,7 +78,7 @@ def sentence(found: Mapping[str, Any]) -> str:
     seconds = round(found["seconds"], 1)
     if not seconds:
         return f"As long as {found['against']}: {_told(0.0, found['parts'])}."
-    how = "slower" if seconds > 0 else "faster"
+    how = "longer" if seconds > 0 else "shorter"
     told = f"{abs(seconds):.1f} s {how} than {found['against']}: {_told(seconds, found['parts'])}"
     if found["blame"]:
         told += f"; by cause: {_told(seconds, found['blame'])}"

@@ -20,18 +20,19 @@ def compared(findings: Sequence[Finding], number: int | None, acks: Source | Non
 
     `delivered_bytes` is what the connection's receiver had acknowledged when the finding began; None without `acks`.
     """
-    own = sorted(
-        one.index
-        for one in flattened(rows(findings, MOST_KEPT))
-        if number is None or one.finding["connection"] in (None, number)
-    )
-    place = {index: at for at, index in enumerate(own)}
+    ours = [at for at, one in enumerate(findings) if number is None or one["connection"] in (None, number)]
+    about = _chosen(findings, ours)
+    kept = _chosen(about, sorted(one.index for one in flattened(rows(about, MOST_KEPT))))
     return [
-        {name: findings[index][name] for name in _KEPT}
-        | {"delivered_bytes": _delivered(acks, findings[index]["start_s"]),
-           "caused_by": place.get(findings[index]["caused_by"])}
-        for index in own
-    ]  # fmt: skip
+        {name: one[name] for name in (*_KEPT, "caused_by")} | {"delivered_bytes": _delivered(acks, one["start_s"])}
+        for one in kept
+    ]
+
+
+def _chosen(findings: Sequence[Finding], places: Sequence[int]) -> list[Finding]:
+    """The findings at these places, which `caused_by` then counts; None where the cause is not among them."""
+    place = {index: at for at, index in enumerate(places)}
+    return [findings[index] | {"caused_by": place.get(findings[index]["caused_by"])} for index in places]
 
 
 def flattened(listed: Sequence[Row]) -> Iterator[Row]:

@@ -43,11 +43,12 @@ def experiment(name: str, path: str, analysis: Analysis, summary: Summary, *, re
         "utilization": document["utilization"], "accounting": document["accounting"],
         "causes": causes(document["accounting"]), "spent_s": spent(document, analysis.ends.limited_s),
         "layers": _layers(document["blame"] or ()), "findings": _counts(document["findings"]),
-        "align_s": {"start": 0.0, **_firsts(document["findings"])},
-        "connection": None, "duration_s": None, "throughput_bps": None, "goodput_bps": None,
+        "align_s": {}, "connection": None, "duration_s": None, "throughput_bps": None, "goodput_bps": None,
     }  # fmt: skip
     if not order:
-        return Experiment(row, {}, compared(document["findings"], None, None))
+        findings = compared(document["findings"], None, None)
+        row["align_s"] = {"start": 0.0, **_firsts(findings)}
+        return Experiment(row, {}, findings)
     number = order[0]
     sender = int(analysis.ends.main[number])
     sent = direction(analysis.ends, number, sender)
@@ -57,12 +58,12 @@ def experiment(name: str, path: str, analysis: Analysis, summary: Summary, *, re
         "connection": number, "duration_s": (int(one["end_ns"]) - int(one["start_ns"])) / 1e9,
         "throughput_bps": sent["throughput_bps"], "goodput_bps": sent["goodput_bps"],
     }  # fmt: skip
-    row["align_s"]["start"] = _start_s(sources, (int(one["start_ns"]) - analysis.origin_ns) / 1e9)
     drawable = [name for name in ("acks", "goodput") if name in sources and len(sources[name]["x"])]
     acks = sources["acks"] if "acks" in drawable else None
-    return Experiment(
-        row, {name: sources[name] for name in drawable}, compared(document["findings"], number, acks)
-    )  # fmt: skip
+    findings = compared(document["findings"], number, acks)
+    start_s = _start_s(sources, (int(one["start_ns"]) - analysis.origin_ns) / 1e9)
+    row["align_s"] = {"start": start_s, **_firsts(findings)}
+    return Experiment(row, {name: sources[name] for name in drawable}, findings)
 
 
 def failed(name: str, path: str, error: str) -> Experiment:

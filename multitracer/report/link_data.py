@@ -50,6 +50,7 @@ def _data_frames(analysis: Analysis, number: int) -> dict[str, Source]:
     """The data frames sent, by number; the exported series have none of Wi-Fi."""
     frames = analysis.tables["frames"]
     data = (frames["link"] == number) & frames["sent"] & frames["type"].isin(DATA_TYPES)
+    data &= frames["sn_unwrapped"] >= 0
     transmission = frames["transmission"].to_numpy()
     made = {}
     for name, which in (("frames_new", transmission == 0), ("frames_again", transmission > 0)):

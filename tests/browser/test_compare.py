@@ -81,7 +81,7 @@ def test_the_story_is_the_difference(small: Opened, compared: Path) -> None:
     (found,) = json.loads((compared.parent / "compare.json").read_text())["differences"]
     page = small.page
     story = page.locator(".story li").inner_text()
-    assert story.startswith(f"loss2: {abs(found['seconds']):.1f} s faster than rlp-reset: ")
+    assert story.startswith(f"loss2: {abs(found['seconds']):.1f} s shorter than rlp-reset: ")
     assert "1 of 2" in page.locator(".verdict").inner_text()
     row = page.locator("#mt-transfers tbody tr").nth(1).inner_text()
     assert f"{found['seconds']:+.1f}" in row

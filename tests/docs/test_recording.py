@@ -14,15 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from doc_commands import DOCS, lacking, sections, surroundings
+from doc_commands import DOCS, FORBIDDEN, lacking, sections, surroundings
 
 from multitracer import read
 
 SECTIONS = sections("recording.md")
 TRACEPOINTS = Path("/sys/kernel/tracing/events/tcp")
 EVENTS = "TCP state, at every acknowledgement"
-FORBIDDEN = re.compile(r"not permitted|permission|Access to performance", re.IGNORECASE)
-"""What programs say where even root may not record."""
 START_S = 3
 """Longer than a program takes to begin, also where other tests load the machine."""
 
@@ -83,10 +81,12 @@ def test_what_the_commands_for_linux_record_is_read(
         port = str(server.getsockname()[1])
         command, *after = (one.replace("5201", port).replace("eth0", "lo") for one in SECTIONS[section].blocks[first:])
         environment = surroundings(tmp_path)
-        with recording(command, tmp_path, environment):
-            transfer(server)
-    if after:
-        subprocess.run(["bash", "-ec", after[0]], cwd=tmp_path, env=environment, capture_output=True, check=True)
+        try:
+            with recording(command, tmp_path, environment):
+                transfer(server)
+        finally:  # it may turn off what the first has turned on
+            for one in after:
+                subprocess.run(["bash", "-ec", one], cwd=tmp_path, env=environment, capture_output=True, check=False)
     recorded = read(tmp_path / file).inputs[0].recording
     assert (recorded.format, recorded.skips) == (kind, [])
     assert len(recorded.tables[rows]) >= 3

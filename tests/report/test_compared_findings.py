@@ -36,6 +36,13 @@ def test_findings_of_other_connections_are_left_out_and_causes_stay_the_same_fin
     assert [(one["kind"], one["caused_by"]) for one in found] == [("b", None), ("c", 0), ("d", None)]
 
 
+def test_many_findings_of_other_connections_take_no_room() -> None:
+    """However dear they are, those of the compared connection are kept."""
+    others = [finding("a", at, 1) | {"lost_s": 2.0} for at in range(MOST_KEPT + 100)]
+    found = compared([*others, finding("b", 1, 0) | {"lost_s": 1.0}], 0, ACKS)
+    assert [one["kind"] for one in found] == ["b"]
+
+
 def test_findings_of_several_transfers_keep_their_causes() -> None:
     """Each has the place of its transfer, and its cause's place in the whole list."""
     own = compared([finding("b", 1, None), finding("c", 2, 0, caused_by=0)], 0, ACKS)

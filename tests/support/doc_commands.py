@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import NamedTuple
 from repository import ROOT
 
 DOCS = ROOT / "docs"
+FORBIDDEN = re.compile(r"not permitted|permission|Access to performance", re.IGNORECASE)
+"""What programs say where even root may not record."""
 SUDO = '#!/bin/sh\n[ "$1" = -v ] || exec "$@"\n'
 """What root has instead of sudo, which a container may not have."""
 
@@ -44,7 +47,7 @@ def sections(page: str) -> dict[str, Section]:
 
 
 def surroundings(directory: Path) -> dict[str, str]:
-    """A copy of what a checkout has in `directory`, and the environment in which the program is installed."""
+    """Links in `directory` to what a checkout has, and the environment in which the program is installed."""
     for name in ("docs", "examples"):
         (directory / name).symlink_to(ROOT / name)
     programs = directory / "programs"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import struct
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from multitracer.model.errors import InputError
 from multitracer.model.trace import Recording
 from multitracer.parsers import erf, pcap, pcapng, snoop
 from multitracer.parsers.shared.capture import recording
-from multitracer.parsers.shared.source import Source
+from multitracer.parsers.shared.source import Room, Source, open_source
 from multitracer.parsers.shared.view import VIEW_BYTES, View
 
 RAW, ETHERNET = 101, 1
@@ -44,6 +45,35 @@ def octets(size: int, pieces: int) -> tuple[bytes, Iterator[bytes]]:
     """So many octets, and the same in pieces."""
     data = bytes(number * 7 & 0xFF for number in range(size))
     return data, (data[at : at + pieces] for at in range(0, size, pieces))
+
+
+def moved_over(view: View, step: int) -> bytes:
+    """All that a view shows, moved on by so many octets."""
+    shown = b""
+    while len(view.data):
+        shown += bytes(view.data[:step])
+        view.move(min(step, len(view.data)))
+    return shown
+
+
+@pytest.mark.parametrize(("room", "lost"), [(200_000, False), (150_001, True), (131_072, True), (10, True)])
+def test_a_view_of_a_file_ends_where_no_more_may_be_read(room: int, lost: bool, tmp_path: Path) -> None:
+    """What is read into its place is counted as what comes in pieces is, to the octet."""
+    data = bytes(number * 7 & 0xFF for number in range(180_000))
+    (tmp_path / "file").write_bytes(data)
+    source = open_source(str(tmp_path / "file"), Room(room))
+    assert moved_over(View(source, 4096), 1000) == data[:room]
+    assert [skip.offset for skip in source.skips] == [room] * lost
+
+
+def test_a_file_that_becomes_shorter_while_a_view_moves_over_it_is_lost_from_there(tmp_path: Path) -> None:
+    """What was read before is shown."""
+    (tmp_path / "file").write_bytes(bytes(400_000))
+    source = open_source(str(tmp_path / "file"))
+    view = View(source, 4096)
+    os.truncate(tmp_path / "file", 300_000)
+    assert len(moved_over(view, 1000)) == 300_000
+    assert [(skip.offset, "shorter" in skip.reason) for skip in source.skips] == [(300_000, True)]
 
 
 @pytest.mark.parametrize("pieces", [1, 7, 16, 40])
