@@ -127,6 +127,7 @@ def book(desk: Desk, sdu: int, start: int, end: int, first_ns: int, side: int, n
             return
         row = books.rows[k, number & books.state[k].mask]
         part = min(end, row.end) - start
+        books.state[k].came = max(books.state[k].came, number + 1)
         row.handed += part
         row.first_ns = min(row.first_ns, first_ns)
         row.last_ns = max(row.last_ns, first_ns)
@@ -153,7 +154,7 @@ def write_off(desk: Desk, side: int, sdu: int, start: int, end: int, now: int) -
 @inlined
 def decide(row: Any, desk: Desk, number: int, side: int, k: int, now: int) -> None:
     """Report an SDU of kind `k` that is there whole, or that never will be."""
-    became = conclude(row, now)
+    became = conclude(row, desk.books.state[k].offered, now)
     if became == UNDER_WAY:
         return
     kind, event = (WENT, LOST) if became == GONE else (CAME, DELIVERED)
@@ -182,6 +183,7 @@ def end_past(desk: Desk, number: int, lost: int, sender: int, now: int) -> None:
     if books.state[k].kept == 0:
         return
     row = books.rows[k, number & books.state[k].mask]
+    books.state[k].came = books.state[k].offered + 1  # whatever becomes of it, nothing more will
     if lost:
         row.lost = row.octets
     else:
