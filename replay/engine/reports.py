@@ -29,7 +29,8 @@ class Reports(NamedTuple):
     sdus: Any
 
 
-MARKS = numbers("passed")
+MARKS = numbers("passed user")
+"""`user` is the side that was at its use of its way when something was missing, counted from 1; 0: none was."""
 
 
 class Marks(NamedTuple):
