@@ -15,11 +15,12 @@ from multitracer.replay.arq.fields import NEVER, codes, numbers, record, table
 SDU = numbers("flow octets start end offered_ns first_ns last_ns handed lost done delivered_ns")
 """`handed` and `lost` count octets; `first_ns` and `last_ns` are when the octets came that came first and last.
 
-`done` is 0 until it is whole or lost for good; then nothing of it can come any more, once `came` is as much."""
+`done` is 0 until it is whole or lost for good; once `came` is as much, nothing more of it is booked. Only entities that
+hand over out of sequence still could."""
 STATE = numbers("offered end reached came settled kept in_order mask")
-"""SDUs offered and their octets; the SDU up to which positions were handed over; those of which something `came` have
-lower numbers; those before `settled` need their rows no more; whether rows are kept; whether SDUs come in the order of
-their numbers, so that those before one that came are done."""
+"""SDUs offered and their octets; the SDU up to which positions were handed over; 1 more than the highest number of
+which something `came`, 1 at least; those before `settled` need their rows no more; whether rows are kept; whether SDUs
+come in the order of their numbers, so that those before one that came are done (`reached` says it then, not `came`)."""
 UNDER_WAY, WHOLE, GONE, FOUND = codes(4)
 ENDED = numbers("kind number flow became")
 """An SDU of this kind that came or was lost for good: WHOLE, GONE or FOUND."""
@@ -40,7 +41,7 @@ def ledgers(rows: int) -> Ledgers:
     """Empty ledgers with room for at least `rows` SDUs at a time, or (0) without rows."""
     size = 1 << max(rows - 1, 0).bit_length()
     made = Ledgers(table(4, STATE), table((4, size), SDU), record(ENDS), table(8 * size, ENDED))
-    made.state["mask"], made.state["kept"] = size - 1, int(rows > 0)
+    made.state["mask"], made.state["kept"], made.state["came"] = size - 1, int(rows > 0), 1
     return made
 
 
@@ -55,7 +56,7 @@ def grown(old: Ledgers) -> Ledgers:
 
 
 def beside(books: Ledgers, old: Any) -> Any:
-    """Rows like `old`, of a shorter ring by number for each kind, in one as long as the ledgers' mask says."""
+    """The rows of a ring by number, one for each of the first kinds, in rings as long as the ledgers' mask says."""
     made = table((len(old), int(books.state[0].mask) + 1), old.dtype)
     for state, before, after in zip(books.state, old, made, strict=False):
         held = np.arange(int(state.settled), int(state.offered))
@@ -65,11 +66,10 @@ def beside(books: Ledgers, old: Any) -> Any:
 
 @kernel
 def has_place(books: Any, k: int) -> bool:
-    """Whether there is a row for one more SDU."""
+    """Whether there is a row for one more SDU; until the source has heard of those that ended, it needs theirs."""
     state = books.state[k]
     if state.kept == 0:
         return True
-    # The source has still to look at those that ended last.
     while (
         books.ends.taken == books.ends.posted
         and state.settled < state.offered
@@ -126,4 +126,5 @@ def at_position(books: Any, k: int, position: int) -> int:
     state.reached = max(state.reached, state.settled)
     while state.reached < state.offered and books.rows[k, state.reached & state.mask].end <= position:
         state.reached += 1
+    state.came = max(state.came, state.reached + 1)
     return state.reached if state.reached < state.offered else -1

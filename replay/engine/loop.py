@@ -35,7 +35,7 @@ from multitracer.replay.engine.way import DONE, LEDGER_FULL, is_lost, lacks, pok
 
 A, B = codes(2)
 NOBODY, USER_A, USER_B = codes(3)
-"""Whose use of its way is to be gone on with, before anything else."""
+"""Who was using its way when something was missing, and goes on before anything else happens."""
 NO_SDU, *_ = codes(1)
 NO_MORE, MORE = codes(2)
 """Whether an entity that may send has another frame, as far as was tried."""

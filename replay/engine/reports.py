@@ -30,7 +30,7 @@ class Reports(NamedTuple):
 
 
 MARKS = numbers("passed user")
-"""`user` is the side that was at its use of its way when something was missing, counted from 1; 0: none was."""
+"""`user` is the side that was using its way when something was missing, counted from 1; 0: none was."""
 
 
 class Marks(NamedTuple):
@@ -122,13 +122,14 @@ def book(desk: Desk, sdu: int, start: int, end: int, first_ns: int, side: int, n
     books, k = desk.books, 1 - side
     if books.state[k].in_order:
         books.state[k].reached = sdu
+    else:
+        books.state[k].came = max(books.state[k].came, sdu + 1)
     while start < end:
         number = sdu if sdu >= 0 else at_position(books, k, start)
-        if number < 0:
+        if number < books.state[k].settled:  # nobody's, or given up so long ago that its row is another's
             return
         row = books.rows[k, number & books.state[k].mask]
         part = min(end, row.end) - start
-        books.state[k].came = max(books.state[k].came, number + 1)
         row.handed += part
         row.first_ns = min(row.first_ns, first_ns)
         row.last_ns = max(row.last_ns, first_ns)
