@@ -69,7 +69,7 @@ def test_a_run_does_not_depend_on_the_room_that_it_begins_with(
 ) -> None:  # fmt: skip
     """For SDUs, frames and the channel's numbers; windows through and past the entity, and a source without end."""
     air: dict[str, Any] = {"slot_ns": 10 * MS, "per_slot": 2} if slotted else {"rate_bps": 60_000}
-    air |= {"eager": eager, "queue_frames": queue}
+    air |= {"eager": eager, "queue_frames": queue, "late": ((5, 90 * MS), (31, 400 * MS))}
     windows = [(0, octets, 1, most, 80), (0, 30, 2, most, 60, 1), (1, 40, 3, 5, 60)]
     offers = [(k * 7 * MS, k % 2, 40, 4, int(k % 3 == 0)) for k in range(90)]
     runs = [
