@@ -40,7 +40,7 @@ class Protocol:
     check: Callable[[Any, Any], None] = lambda *_: None
     """Raises UsageError for parameters of A and B that do not go together."""
     in_order: bool = False
-    """Whether what was offered before something that came never comes after it."""
+    """Whether what was offered before something that came never comes after it, unless the air makes a frame late."""
     obey: Callable[[Any, Iterable[tuple[int, int]]], None] | None = None
     """Gives an entity orders (see `arq.orders`); None where it has no resets."""
     ended: Callable[[Any], bool] = lambda _: False
@@ -82,7 +82,8 @@ class Engine:
         """What happens up to this time (ns) has happened."""
         for e in (self.a, self.b):
             e.above.count.wanted = int(keep.stretches > 0 or kept > 0)
-        self.link.upper.books.state["in_order"] = protocol.in_order
+        in_order = [protocol.in_order and not direction.late for direction in (forth, back)]
+        self.link.upper.books.state["in_order"][:2] = in_order
 
     def _frames(self, capacity: int) -> Any:
         return self.protocol.frames(capacity, self.parameters[0])

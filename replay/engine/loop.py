@@ -34,6 +34,8 @@ from multitracer.replay.engine.source import endless_octets, hear, is_open, plan
 from multitracer.replay.engine.way import DONE, LEDGER_FULL, is_lost, lacks, poke, resume, schedule, swap
 
 A, B = codes(2)
+NOBODY, USER_A, USER_B = codes(3)
+"""Who was using its way when something was missing, and goes on before anything else happens."""
 NO_SDU, *_ = codes(1)
 NO_MORE, MORE = codes(2)
 """Whether an entity that may send has another frame, as far as was tried."""
@@ -54,6 +56,7 @@ def run(link: Link, marks: Marks) -> int:
     """Let everything happen up to each mark, that instant included; DONE, or what is missing to go on."""
     a, b, forth, back, upper = link.a, link.b, link.forth, link.back, link.upper
     k, short = marks.state.passed, DONE
+    user, marks.state.user = marks.state.user, NOBODY
     while k < len(marks.times) and short == DONE:
         arrival = min(forth.state.arrives_ns, back.state.arrives_ns)
         sending = min(forth.state.next_ns, back.state.next_ns)
@@ -61,9 +64,9 @@ def run(link: Link, marks: Marks) -> int:
         now = min(upper.source.state.next_ns, arrival, timer, sending)
         if now > marks.times[k]:
             k = pass_mark(marks, b.above, total_delivered(b))
-        elif upper.source.state.next_ns == now:
+        elif user == NOBODY and upper.source.state.next_ns == now:
             short = take_offers(link, now)
-        elif arrival == now:
+        elif user == NOBODY and arrival == now:
             while back.state.arrives_ns == now:
                 at = arrive(back, upper, now)
                 if at >= 0:
@@ -75,21 +78,26 @@ def run(link: Link, marks: Marks) -> int:
                     receive(b, forth.frames[forth.air[at].place], forth.air[at].octets, now)
                     heed(b, back.state, upper, now)
             note_arrivals(link, now)
-        elif timer == now:
+        elif user == NOBODY and timer == now:
             wake(a, forth.state, upper, now)
             wake(b, back.state, upper, now)
         else:
-            if forth.state.next_ns == now:
-                short = use(a, forth, upper, now)
+            if user != USER_B and forth.state.next_ns == now:
+                short, user = use(a, forth, upper, now), USER_A
             if back.state.next_ns == now and short == DONE:
-                short = use(b, back, upper, now)
+                short, user = use(b, back, upper, now), USER_B
+            if short != DONE:
+                marks.state.user = user
+            user = NOBODY
     return short
 
 
 def take_offers(link: Link, now: int) -> int:
-    """Offer what is due: SDUs at their times, then what open windows have room for; DONE, or what is missing."""
+    """Offer what is due: SDUs at their times, then what open windows have room for; DONE, or what is missing.
+
+    What ended is heard of after that, and windows that it opens are due at once: so it can be gone on with anywhere.
+    """
     source, state = link.upper.source, link.upper.source.state
-    hear(source, link.upper.books)
     while state.next_offer < len(source.offers) and source.offers[state.next_offer].time_ns <= now:
         row = source.offers[state.next_offer]
         taken = to_side(link, row.side, row.octets, row.flow, row.past, now)
@@ -103,8 +111,9 @@ def take_offers(link: Link, now: int) -> int:
             if taken < 0:
                 return -taken
             window.offered += 1
-            window.under_way += taken
-            window.lost += 1 - taken
+            window.under_way += max(taken, window.past)  # what the device's queue drops is heard of
+            window.lost += 1 - max(taken, window.past)
+    hear(source, link.upper.books)
     plan(source, now)
     return DONE
 

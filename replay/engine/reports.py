@@ -29,7 +29,8 @@ class Reports(NamedTuple):
     sdus: Any
 
 
-MARKS = numbers("passed")
+MARKS = numbers("passed user")
+"""`user` is the side that was using its way when something was missing, counted from 1; 0: none was."""
 
 
 class Marks(NamedTuple):
@@ -121,9 +122,11 @@ def book(desk: Desk, sdu: int, start: int, end: int, first_ns: int, side: int, n
     books, k = desk.books, 1 - side
     if books.state[k].in_order:
         books.state[k].reached = sdu
+    else:
+        books.state[k].came = max(books.state[k].came, sdu + 1)
     while start < end:
         number = sdu if sdu >= 0 else at_position(books, k, start)
-        if number < 0:
+        if number < books.state[k].settled:  # nobody's, or given up so long ago that its row is another's
             return
         row = books.rows[k, number & books.state[k].mask]
         part = min(end, row.end) - start
@@ -153,7 +156,7 @@ def write_off(desk: Desk, side: int, sdu: int, start: int, end: int, now: int) -
 @inlined
 def decide(row: Any, desk: Desk, number: int, side: int, k: int, now: int) -> None:
     """Report an SDU of kind `k` that is there whole, or that never will be."""
-    became = conclude(row, now)
+    became = conclude(row, desk.books.state[k].offered, now)
     if became == UNDER_WAY:
         return
     kind, event = (WENT, LOST) if became == GONE else (CAME, DELIVERED)
@@ -182,6 +185,7 @@ def end_past(desk: Desk, number: int, lost: int, sender: int, now: int) -> None:
     if books.state[k].kept == 0:
         return
     row = books.rows[k, number & books.state[k].mask]
+    books.state[k].came = books.state[k].offered + 1  # whatever becomes of it, nothing more will
     if lost:
         row.lost = row.octets
     else:

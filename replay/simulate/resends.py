@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from multitracer.compute.kernels import inlined, kernel, merged
 from multitracer.replay.arq.fields import NEVER, numbers, table
 from multitracer.replay.engine.ledger import GONE
@@ -35,14 +33,6 @@ class Resends(NamedTuple):
 def resends(ends: int, slots: int) -> Resends:
     """Nothing sent yet."""
     return Resends(table((ends, slots), SEGMENT), table((2, 1), COPY))
-
-
-def grown(old: Resends, rows: int) -> Resends:
-    """The same for ledgers with more rows; packets stay at their number's place."""
-    before, copies = old.copies.shape[1], table((2, rows), COPY)
-    if before > 1:  # else there were no packets yet
-        copies[:] = old.copies[:, np.arange(rows) & (before - 1)]
-    return old._replace(copies=copies)
 
 
 def forget(old: Resends) -> None:
@@ -99,9 +89,7 @@ def send_again(resends: Resends, totals: Any, k: int, packet: Any, timed: int) -
 
 
 @merged
-def look_on_link(
-    resends: Resends, books: Any, air: Any, packet: Any, reached: int, gone: int
-) -> tuple[int, int]:
+def look_on_link(resends: Resends, books: Any, air: Any, packet: Any, reached: int, gone: int) -> tuple[int, int]:
     """Whether the link has an earlier copy of a packet, and how many of those that it has sent are now watched.
 
     The octets of the side's stream before `reached` have been on the air, those before `gone` will not come any more.

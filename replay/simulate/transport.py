@@ -13,7 +13,7 @@ import numpy as np
 
 from multitracer.compute.kernels import inlined, kernel, merged
 from multitracer.replay.arq.fields import codes, numbers, record, table
-from multitracer.replay.engine.ledger import FOUND, GONE
+from multitracer.replay.engine.ledger import FOUND, GONE, beside
 from multitracer.replay.engine.loop import MORE, A, B, Link, Parts, always_merged, give, to_side
 from multitracer.replay.engine.protocol import restarted, wants
 from multitracer.replay.engine.way import DONE, STOPPED, lacks, poke
@@ -54,7 +54,6 @@ from multitracer.replay.simulate.journal_rows import (
 )
 from multitracer.replay.simulate.resends import Resends, come, data_lost, data_sent, end_watch, is_watched, resends
 from multitracer.replay.simulate.resends import forget as forget_resends
-from multitracer.replay.simulate.resends import grown as grown_resends
 from multitracer.replay.simulate.wired import ROOM, Wired, enter, leave, next_arrival
 from multitracer.replay.simulate.work import Work, due_slot, may_start, next_due
 from multitracer.replay.tcp.interface import expire as tcp_expire
@@ -117,12 +116,9 @@ class Transport(NamedTuple):
     journal: Journal
 
     def grown(self, books: Any) -> Transport:
-        """The same with a packet on the link for each row of the ledgers; packets stay at their number's place."""
-        rows, before = books.rows.shape[1], self.air.shape[1]
-        air = table((4, rows), PACKET)
-        if before > 1:  # else there were no packets yet
-            air[:] = self.air[:, np.arange(rows) & (before - 1)]
-        return self._replace(air=air, resends=grown_resends(self.resends, rows))
+        """The same with a packet on the link for each row of the ledgers."""
+        resends = self.resends._replace(copies=beside(books, self.resends.copies))
+        return self._replace(air=beside(books, self.air), resends=resends)
 
 
 def transport(
@@ -360,7 +356,6 @@ def offer_next(link: Link, what: int, now: int) -> int:
     past = of_media * source.state.past
     kind = side + 2 * past
     number = link.upper.books.state[kind].offered
-    copy_packet(packet, source.air[kind, number & (source.air.shape[1] - 1)])
     octets = packet.octets if past else framed_octets(source.framing, side, packet)
     taken = to_side(link, side, octets, TCP_FLOW + of_media, past, now)
     if taken < 0:
@@ -369,6 +364,7 @@ def offer_next(link: Link, what: int, now: int) -> int:
         source.media[UP].sent -= undone
         source.traffic[UP].sent -= undone * packet.octets
         return -taken
+    copy_packet(packet, source.air[kind, number & (source.air.shape[1] - 1)])
     source.traffic[side].refused += packet.octets * int(taken == 0 and past == 0)
     if taken > past:
         remember(source.framing, side, number, packet)
@@ -401,11 +397,11 @@ def hand_over_waiting(e: Any, state: Any, upper: Any, now: int) -> int:
     source = upper.source
     packet = source.queue.packets[longest_waiting(source.queue)]
     number = upper.books.state[B].offered
-    copy_packet(packet, source.air[B, number & (source.air.shape[1] - 1)])
     octets = framed_octets(source.framing, B, packet)
     taken = give(e, state, upper, octets, TCP_FLOW + int(packet.bits == MEDIA), now)
     if taken < 0:
         return -taken
+    copy_packet(packet, source.air[B, number & (source.air.shape[1] - 1)])
     if taken > 0:
         remember(source.framing, B, number, packet)
     source.traffic[B].refused += packet.octets * (1 - taken)

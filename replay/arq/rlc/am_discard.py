@@ -62,7 +62,7 @@ def discard_before(e: Entity, number: int) -> None:
         return
     for k in range(signalled, number):  # never sent: their end is where that of the last one sent is
         _end_as(e, k, last)
-    v.floor = max(v.floor, q.v.sdu[last % q.v.sdus].end_sn)
+    v.floor = max(v.floor, q.v.sdu[last & q.v.mask].end_sn)
     for sn in range(v.vt_a, v.floor):
         forget_nack(e, sn)
     if not v.mrw_to:
@@ -71,9 +71,8 @@ def discard_before(e: Entity, number: int) -> None:
 
 @kernel
 def _end_as(e: Entity, number: int, other: int) -> None:
-    size = e.queue.v.sdus
-    e.queue.v.sdu[number % size].end_sn = e.queue.v.sdu[other % size].end_sn
-    e.queue.v.sdu[number % size].end_n = e.queue.v.sdu[other % size].end_n
+    sdu, as_sdu = e.queue.v.sdu[number & e.queue.v.mask], e.queue.v.sdu[other & e.queue.v.mask]
+    sdu.end_sn, sdu.end_n = as_sdu.end_sn, as_sdu.end_n
 
 
 @kernel
@@ -84,7 +83,7 @@ def _cut_short(e: Entity) -> None:
     would do too, but an MRW_ACK of the MRW before, come late, can have the same SN_ACK and 0.
     """
     q = e.queue
-    at = (q.v.next if q.v.taken else q.v.next - 1) % q.v.sdus
+    at = (q.v.next if q.v.taken else q.v.next - 1) & q.v.mask
     q.v.sdu[at].end_sn, q.v.sdu[at].end_n = e.v.vt_s, 1
     q.v.ending = GIVEN_UP
     e.v.cut = 1
@@ -98,7 +97,7 @@ def begin_mrw(e: Entity) -> None:
     """
     v, q = e.v, e.queue
     v.mrw_to = v.discard_to
-    at = (v.mrw_to - 1) % q.v.sdus
+    at = (v.mrw_to - 1) & q.v.mask
     v.mrw_sn, v.mrw_n = q.v.sdu[at].end_sn, q.v.sdu[at].end_n
     v.mrw_beyond = 1 if v.cut and v.vt_s >= v.vt_a + v.vt_ws else 0
     v.vt_mrw, v.mrw_due = 0, 1
@@ -141,13 +140,13 @@ def discard_due(e: Entity) -> int:
     oldest = max(q.head, e.v.discard_to)
     if e.p.discard != DISCARD_BY_TIMER or oldest >= q.tail or e.v.resetting:
         return NEVER
-    return e.queue.v.sdu[oldest % e.queue.v.sdus].due
+    return e.queue.v.sdu[oldest & e.queue.v.mask].due
 
 
 @kernel
 def discard_expired(e: Entity, now: int) -> None:
     """Timer_Discard: give up every SDU whose time has come."""
     number = max(e.queue.v.head, e.v.discard_to)
-    while number < e.queue.v.tail and e.queue.v.sdu[number % e.queue.v.sdus].due <= now:
+    while number < e.queue.v.tail and e.queue.v.sdu[number & e.queue.v.mask].due <= now:
         number += 1
     discard_before(e, number)

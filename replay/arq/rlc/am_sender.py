@@ -305,7 +305,7 @@ def _free(e: Entity) -> None:
     v, q = e.v, e.queue
     # What is cut short is freed by its MRW only: acknowledged or not, the receiver must be told.
     while q.v.head < q.v.next and not (v.cut and q.v.head < v.discard_to):
-        at = q.v.head % q.v.sdus
+        at = q.v.head & q.v.mask
         if q.v.sdu[at].end_sn == UNKNOWN or v.vt_a < q.v.sdu[at].end_sn + (1 if q.v.sdu[at].end_n else 0):
             break
         q.v.head += 1

@@ -27,7 +27,7 @@ STATE = dtype(
     [
         *((name, np.int64) for name in (
             "head", "next", "tail", "taken", "front", "back", "ending", "moved", "refused", "most_ends",
-            "octets", "sdus", "waits", "ring",
+            "octets", "sdus", "waits", "ring", "mask",
         )),
         ("sdu", SDU, (MOST_QUEUE_SDUS,)),
         ("lis", np.int64, (LARGEST_PDU_BYTES // 2 + 2,)),
@@ -39,8 +39,9 @@ Numbers of SDUs count up for ever: [head, next) are sent but not acknowledged, `
 is the next to come. `front` and `back` count octets likewise: positions in the stream of all SDUs. What is left of the
 SDU begun is `moved` octets before `front`: SDUs after it have been dropped. `octets` octets may wait, of `sdus` SDUs
 at most, those sent included, and of `waits` SDUs not sent whole; `ring` octets are kept, 0 in the mode without octets.
-`sdu`: a ring of what is known of each SDU, as large as it can be set: what is not used takes no memory. `lis`: length
-indicators of the PDU being filled, `most_ends` of them and one for padding.
+`sdu`: a ring of what is known of each SDU, as large as it can be set: what is not used takes no memory. SDU `number` is
+at `number & mask`: a division is slow, and much code where the compiler vectorises it. `lis`: length indicators of the
+PDU being filled, `most_ends` of them and one for padding.
 """
 
 QUEUE = dtype([("v", STATE), ("octets", np.uint8, (MOST_KEPT_BYTES,))])
@@ -54,6 +55,7 @@ def set_up(queue: Any, sdus: int, octets: int, ends: int, keeps_octets: bool, wa
     """
     v = queue.v
     v.most_ends, v.octets, v.sdus, v.waits, v.ring = ends, octets, sdus, waits or sdus, 0
+    v.mask = (1 << (sdus - 1).bit_length()) - 1
     if keeps_octets:
         v.ring = v.octets = min(octets, MOST_KEPT_BYTES)
 
@@ -76,7 +78,7 @@ def append_sdu(queue: Any, length: int, due: int) -> bool:
     if ring > 0:
         for i in range(length):
             queue.octets[(back + i) % ring] = numbered_octet(number, i)
-    sdu = queue.v.sdu[number % queue.v.sdus]
+    sdu = queue.v.sdu[number & queue.v.mask]
     sdu.length, sdu.due, sdu.end_sn, sdu.end_n = length, due, UNKNOWN, 0
     v.back = back + length
     v.tail = number + 1
@@ -111,7 +113,7 @@ def room_left(queue: Any, room: int, li_octets: int) -> int:
 @kernel
 def ends_at(queue: Any, number: int, sn: int, n: int) -> None:
     """Note where an SDU ends, as an MRW names it."""
-    sdu = queue.v.sdu[number % queue.v.sdus]
+    sdu = queue.v.sdu[number & queue.v.mask]
     sdu.end_sn, sdu.end_n = sn, n
 
 
@@ -120,7 +122,7 @@ def drop_waiting(queue: Any, first: int) -> None:
     """Give up what is not sent of SDUs before number `first`."""
     v = queue.v
     while v.next < first:
-        v.front += queue.v.sdu[v.next % queue.v.sdus].length - v.taken
+        v.front += queue.v.sdu[v.next & queue.v.mask].length - v.taken
         v.taken = v.moved = 0
         v.next += 1
 
@@ -129,7 +131,7 @@ def drop_waiting(queue: Any, first: int) -> None:
 def drop_after_begun(queue: Any) -> None:
     """Give up the first SDU not begun; the rest of the one begun moves up to those after it."""
     v, ring = queue.v, queue.v.ring
-    begun, gone = queue.v.sdu[v.next % queue.v.sdus], queue.v.sdu[(v.next + 1) % queue.v.sdus]
+    begun, gone = queue.v.sdu[v.next & queue.v.mask], queue.v.sdu[(v.next + 1) & queue.v.mask]
     rest, length = begun.length - v.taken, gone.length
     if ring > 0:
         for i in range(rest - 1, -1, -1):
@@ -149,7 +151,7 @@ def report_lost(queue: Any, above: Any, first: int, last: int) -> None:
     end, number = v.back, v.tail
     while number > first:
         number -= 1
-        start = end - queue.v.sdu[number % queue.v.sdus].length
+        start = end - queue.v.sdu[number & queue.v.mask].length
         if number < last:
             lose(above, start, end, number)
         end = start

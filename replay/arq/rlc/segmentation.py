@@ -52,7 +52,7 @@ def fill(
     frame.start, frame.jump, frame.sdu, frame.skip = v.front - v.moved, v.moved, v.next, v.taken
     room = size - head - count * li_octets
     while v.next < v.tail and count < v.most_ends and room >= li_octets:
-        rest = queue.v.sdu[v.next % queue.v.sdus].length - v.taken
+        rest = queue.v.sdu[v.next & queue.v.mask].length - v.taken
         alone = False
         if rest > room:
             data, v.taken, room = data + room, v.taken + room, 0
@@ -80,7 +80,7 @@ def fill(
 def fill_whole(queue: Any, sn: int, frame: Any) -> int:
     """Let PDU `sn` be the next SDU, whole; gives the SDU's octets."""
     v = queue.v
-    octets = queue.v.sdu[v.next % queue.v.sdus].length
+    octets = queue.v.sdu[v.next & queue.v.mask].length
     frame.start, frame.sdu = v.front, v.next
     frame.jump = frame.skip = frame.cut = frame.kept = 0
     ends_at(queue, v.next, sn + 1, 0)

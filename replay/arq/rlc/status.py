@@ -98,7 +98,7 @@ def _put_mrw(e: Entity, out: Any, at: int, nibbles: int) -> int:
     count = v.mrw_to - first
     at = put(out, at, S_MRW << 4 | (0 if v.mrw_beyond and count == 1 else count), N2)
     for number in range(first, v.mrw_to - 1):
-        k = number % e.queue.v.sdus
+        k = number & e.queue.v.mask
         at = put(out, at, (e.queue.v.sdu[k].end_sn - (1 if e.queue.v.sdu[k].end_n == 0 else 0)) & SN_MASK, N3)
     at = put(out, at, v.mrw_sn & SN_MASK, N3)
     return put(out, at, v.mrw_n, N1)

@@ -82,7 +82,7 @@ def next_frame(e: TmEntity, frame: Any, now: int) -> int:
     if v.next >= v.tail:
         return 0
     frame.sdu, frame.start = v.next, v.front
-    length = e.queue.v.sdu[v.next % e.queue.v.sdus].length
+    length = e.queue.v.sdu[v.next & e.queue.v.mask].length
     _drop_first(e)
     e.counts.sent += 1
     return length
@@ -121,7 +121,7 @@ def next_timer(e: TmEntity) -> int:
     v = e.queue.v
     if e.counts.discard_ns == 0 or v.next >= v.tail:
         return NEVER
-    return e.queue.v.sdu[v.next % e.queue.v.sdus].due
+    return e.queue.v.sdu[v.next & e.queue.v.mask].due
 
 
 @kernel
@@ -129,7 +129,7 @@ def expire(e: TmEntity, now: int) -> None:
     """SDUs whose time has come are discarded, 11.1.5."""
     v = e.queue.v
     while next_timer(e) <= now:
-        octets = e.queue.v.sdu[v.next % e.queue.v.sdus].length
+        octets = e.queue.v.sdu[v.next & e.queue.v.mask].length
         lose(e.above, v.front, v.front + octets, v.next)
         _drop_first(e)
         e.counts.discarded += 1

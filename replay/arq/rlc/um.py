@@ -204,7 +204,7 @@ def next_timer(e: UmEntity) -> int:
     first = q.v.next + (1 if q.v.taken else 0)
     if e.p.discard_ns == 0 or first >= q.v.tail:
         return NEVER
-    return q.v.sdu[first % q.v.sdus].due
+    return q.v.sdu[first & q.v.mask].due
 
 
 @kernel
@@ -214,8 +214,8 @@ def expire(e: UmEntity, now: int) -> None:
     v = q.v
     while next_timer(e) <= now:
         number = v.next + (1 if v.taken else 0)
-        start = v.front + (q.v.sdu[v.next % q.v.sdus].length - v.taken if v.taken else 0)
-        lose(e.above, start, start + q.v.sdu[number % q.v.sdus].length, -1)
+        start = v.front + (q.v.sdu[v.next & q.v.mask].length - v.taken if v.taken else 0)
+        lose(e.above, start, start + q.v.sdu[number & q.v.mask].length, -1)
         if v.taken:
             drop_after_begun(q)
         else:
