@@ -44,7 +44,7 @@ def test_commands_and_documentation_read_the_tables() -> None:
     (model,) = [each for each in retrace.params if each.name == "models"]
     assert isinstance(model.type, click.Choice)
     assert tuple(model.type.choices) == MODEL_NAMES
-    headings = [line.removeprefix("## ") for line in models_page().splitlines() if line.startswith("## ")]
+    headings = [line.removeprefix("### ") for line in models_page().splitlines() if line.startswith("### ")]
     assert headings == [entry.name for entry in (*PROTOCOLS, *CHANNELS)]
 
 
