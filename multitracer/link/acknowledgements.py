@@ -84,8 +84,9 @@ def _confused(
     within: that of a number one modulus higher. `upto` is what the reports acknowledge.
     """
     sn, time = came["sn"].to_numpy(), came["time_ns"].to_numpy()
-    told_at = np.concatenate([[time.min()], reports["time_ns"].to_numpy()])
-    since = told_at[np.searchsorted(upto, numbers - rlp.MODULUS, side="right") + (numbers >= rlp.MODULUS + upto[0])]
+    # Since it acknowledged the number one modulus lower; that of a number before all reports may have been earlier.
+    report = np.searchsorted(upto, numbers - rlp.MODULUS, side="right")
+    since = np.where(report > 0, reports["time_ns"].to_numpy()[report], time.min())
     found = np.zeros(len(numbers), dtype=np.bool_)
     for one in np.unique(numbers % rlp.MODULUS).tolist():
         at, mine = np.sort(time[sn == one]), numbers % rlp.MODULUS == one
