@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from bokeh.models import ColumnDataSource, Range1d, Span
 from bokeh.plotting import figure
 
 from multitracer.model.vocabulary import CAUSES
 from multitracer.report import colours
-from multitracer.report.comparison import WELL_USED, percent
+from multitracer.report.comparison import WELL_USED
+from multitracer.report.groups import utilization
 from multitracer.report.panels import place_legend
 
 
 def campaign_figure(rows: Sequence[dict[str, Any]]) -> Any:
     """One point for each transfer of which both are known; None where no input tells of the link."""
-    known = [row for row in rows if not np.isnan(percent(row)) and row["throughput_bps"]]
+    known = [row for row in rows if utilization(row) is not None and row["throughput_bps"]]
     if not known:
         return None
     made = figure(
@@ -27,8 +27,8 @@ def campaign_figure(rows: Sequence[dict[str, Any]]) -> Any:
     made.xaxis.axis_label, made.yaxis.axis_label = "throughput, kbit/s", "utilization, %"
     made.axis.axis_label_text_font_size = made.axis.major_label_text_font_size = "12px"
     made.add_layout(Span(location=WELL_USED, dimension="width", line_color=colours.GREY, line_dash="dashed"))
-    well = [row for row in known if percent(row) > WELL_USED]
-    badly = [row for row in known if percent(row) <= WELL_USED]
+    well = [row for row in known if row["utilization"]["percent"] > WELL_USED]
+    badly = [row for row in known if row["utilization"]["percent"] <= WELL_USED]
     _points(made, well, "campaign well", f"above {WELL_USED:.0f} %", "circle", colours.BLUE)
     _points(made, badly, "campaign badly", f"{WELL_USED:.0f} % and less", "triangle", colours.RED)
     place_legend(made)
@@ -40,7 +40,7 @@ def _points(made: Any, rows: Sequence[dict[str, Any]], name: str, label: str, ma
     if not rows:
         return
     source = ColumnDataSource({
-        "x": [row["throughput_bps"] / 1e3 for row in rows], "y": [percent(row) for row in rows],
+        "x": [row["throughput_bps"] / 1e3 for row in rows], "y": [row["utilization"]["percent"] for row in rows],
         "name": [row["name"] for row in rows], "report": [row["report"] or "" for row in rows],
         "causes": [", ".join(CAUSES[cause].name for cause in row["causes"]) for row in rows],
     }, name=name)  # fmt: skip

@@ -119,16 +119,10 @@ def document(experiments: list[Experiment], version: str, group: re.Pattern[str]
     By `group` the names of transfers are grouped.
     """
     rows = [one.row for one in experiments]
-    below = [row["name"] for row in rows if percent(row) <= WELL_USED]
+    below = [row["name"] for row in rows if (used := utilization(row)) is not None and used <= WELL_USED]
     measured = [row for row in rows if row["spent_s"]]
     differences = [found for row in measured[1:] if (found := difference(measured[0], row))]
     return {
         "multitracer": version, "experiments": rows, "differences": differences, "at_or_below_95_percent": below,
         "utilization": fully_used(rows), "groups": None if group is None else groups(rows, group),
     }  # fmt: skip
-
-
-def percent(row: dict[str, Any]) -> float:
-    """The utilization of a transfer; not-a-number, which compares as false, where no input tells."""
-    used = utilization(row)
-    return float("nan") if used is None else used
