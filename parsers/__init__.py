@@ -76,6 +76,7 @@ FORMATS = (
     Format("flent", "flent data file: cwnd, RTT, rates", "a JSON object with x_values and results", (STATE,), endings=(".flent", ".json")),
     Format("mlab-tcpinfo", "M-Lab tcp-info snapshots", "JSON lines with RawIDM and Attributes", (STATE,), endings=(".jsonl", ".json")),
     Format("iperf3", "iperf3 test (-J, --json-stream): cwnd, RTT, throughput", "a JSON object that begins with start or event and names iperf 3", (STATE,), endings=(".json",)),
+    Format("machine", "settings that `multitracer record` recorded under", "a JSON object that begins with kernel and has interface", endings=(".json",)),
     Format("rlpdump", "GSM RLP frames of one end", "first line: # rlpdump 1", (FRAMES,)),
     Format("rlcdump", "UMTS, LTE or NR RLC PDUs of one end", "first line: # rlcdump 1", (FRAMES,)),
     Format("tcpstats", "sender TCP state", "first line: # tcpstats 1", (STATE,)),

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from multitracer.compute.arrays import with_columns
 from multitracer.model.trace import Clock, ClockPiece, Input
 from multitracer.tcp import resend_log
+from multitracer.tcp.host_clock import CAPTURE_DELAY_NS, clock_by_settings
 from multitracer.vantage.clocks import stated_clock, to_reference
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ Ints: TypeAlias = npt.NDArray[np.int64]
 
 LEAST_ACKS = 3
 """With fewer acknowledgements in common, the clock is not estimated."""
-_CAPTURE_DELAY_NS = 1_000_000
-"""Upper bound of the delay between packet capture and tracepoint on an idle host."""
 
 
 def assign_connections(state: pd.DataFrame, connections: pd.DataFrame) -> pd.DataFrame:
@@ -74,6 +73,7 @@ def align_log(
             records = assign_connections(state.iloc[rows], connections)
             clocks[entry.number] = _clock(entry, records, segments, raw_ack, beside, reference, stated)
     _place_by_resends(clocks, rows_of, state, segments, connections, beside, inputs)
+    _place_by_settings(clocks, rows_of, state, inputs)
     with_clock = list(inputs)
     for number, entry in enumerate(inputs):
         if entry.number not in clocks:
@@ -109,6 +109,17 @@ def _place_by_resends(
                 clocks[number] = resend_log.place(pairs, clock.reference, start, known)
 
 
+def _place_by_settings(
+    clocks: dict[int, Clock], rows_of: Mapping[int, Ints], state: pd.DataFrame, inputs: Sequence[Input]
+) -> None:
+    """Place the logs that nothing in the captures places by the clocks of their host, in `clocks`."""
+    for entry in inputs:
+        clock = clocks.get(entry.number)
+        if clock is not None and not clock.pieces and entry.recording.clock == "monotonic":
+            start = int(state["recorded_ns"].iloc[rows_of[entry.number][0]])
+            clocks[entry.number] = clock_by_settings(entry, inputs, clock.reference, start) or clock
+
+
 def _clock(
     entry: Input, state: pd.DataFrame, segments: pd.DataFrame, raw_ack: npt.NDArray[np.uint32],
     beside: Ints, reference: str, stated: Mapping[int, tuple[float, float]],
@@ -126,7 +137,7 @@ def _clock(
         return Clock(reference, how=how)
     offset = int(np.median(differences))
     spread = float(np.quantile(np.abs(differences - offset), 0.9))
-    error = (spread + _CAPTURE_DELAY_NS) / 1e9
+    error = (spread + CAPTURE_DELAY_NS) / 1e9
     how = f"placed by {len(differences)} acknowledgements that the log and the capture both saw"
     return Clock(reference, offset / 1e9, 0.0, error, error, how, (ClockPiece(start, offset),))
 

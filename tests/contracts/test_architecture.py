@@ -15,8 +15,8 @@ from house import circles, house, imports, modules, sources
 from repository import ROOT
 
 FLOORS: tuple[str, ...] = (
-    "model", "compute", "wire", "parsers", "vantage", "tcp", "link", "replay", "correlation", "accounting", "findings",
-    "analysis", "export", "report", "commands", "cli", "__main__",
+    "model", "compute", "wire", "parsers", "vantage", "tcp", "link", "recorder", "replay", "correlation", "accounting",
+    "findings", "analysis", "export", "report", "commands", "cli", "__main__",
 )  # fmt: skip
 """The rooms from the ground up; a module imports from its own room and from those before it."""
 

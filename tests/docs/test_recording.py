@@ -7,19 +7,23 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import local_transfer
 import pytest
 from doc_commands import DOCS, FORBIDDEN, lacking, sections, surroundings
 
 from multitracer import read
+from multitracer.recorder import needs
 
 SECTIONS = sections("recording.md")
 TRACEPOINTS = Path("/sys/kernel/tracing/events/tcp")
+ONE_COMMAND = "Linux, in one command"
 EVENTS = "TCP state, at every acknowledgement"
 START_S = 3
 """Longer than a program takes to begin, also where other tests load the machine."""
@@ -92,10 +96,26 @@ def test_what_the_commands_for_linux_record_is_read(
     assert len(recorded.tables[rows]) >= 3
 
 
+@pytest.mark.slow
+def test_the_one_command_records_and_analyses_a_transfer(tmp_path: Path) -> None:
+    """Over loopback, with a transfer in the place of iperf3's: the folder holds the recording and its report."""
+    if missing := needs.all_missing("lo"):
+        pytest.skip(f"{missing[0].what}: needs {missing[0].needs}")
+    (block,) = SECTIONS[ONE_COMMAND].blocks
+    port = str(local_transfer.free_port())
+    transfer_ = f"-i lo -- {sys.executable} {local_transfer.__file__} 300000 {port}"
+    command = block.replace("sudo multitracer", f"{sys.executable} -m multitracer").replace("5201", port)
+    command = command.replace("-- iperf3 -c server", transfer_)
+    assert transfer_ in command
+    subprocess.run(["bash", "-ec", command], cwd=tmp_path, check=True, capture_output=True)
+    assert {"snd.pcap", "tcp_probe.txt", "machine.json"} <= {path.name for path in (tmp_path / "slow").iterdir()}
+    assert (tmp_path / "slow" / "analysis" / "report.html").stat().st_size > 100_000
+
+
 def test_every_command_that_is_not_run_has_its_source() -> None:
     """With the year and month in which it was read, or the version of the manual."""
     parts = re.split(r"^###? ", (DOCS / "recording.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    linux = {"Packets", "TCP state, sampled", EVENTS}
+    linux = {ONE_COMMAND, "Packets", "TCP state, sampled", EVENTS}
     commands = [part for part in parts if re.search(r"^(    \S|```(yaml|ini|python))", part, re.MULTILINE)]
     unrun = [part for part in commands if part.split("\n")[0] not in linux]
     assert len(unrun) >= 6

@@ -76,11 +76,19 @@ FLENT = (
 PACKED = io.BytesIO()
 erasures_packed.write(PACKED, [number % 7 == 0 for number in range(4001)], {"name": "every seventh"})
 MI2LOG = b"".join(hdlc(enveloped(rlc(list(range(at, at + 10)), at / 1000))) for at in range(0, 300, 10))
+MACHINE = """{
+  "kernel": "6.18.44", "host": "phone", "interface": "wlan0", "mtu": 1500,
+  "offloads": {"tcp-segmentation-offload": true, "generic-receive-offload": false},
+  "tracing": {"clock": "mono", "mono_ns": [1, 2], "real_ns": [1700000000000000000, 1700000000000000001],
+              "lost_events": 3, "filter": ""},
+  "capture": {"tool": "tcpdump", "snaplen": 128, "dropped": 0}, "command": [], "exit": null, "missing": []
+}
+"""
 INVENTED = {
     "mi2log": MI2LOG, "iperf3": document(transfer()),
     "srsran": gnb_log.transfer().encode(),
     "erasures-packed": PACKED.getvalue(),
-    "siftr": SIFTR.encode(), "tcpstats": TCPSTATS.encode(), "flent": FLENT.encode(),
+    "machine": MACHINE.encode(), "siftr": SIFTR.encode(), "tcpstats": TCPSTATS.encode(), "flent": FLENT.encode(),
 }  # fmt: skip
 
 

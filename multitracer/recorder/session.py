@@ -1,0 +1,182 @@
+"""One recording: everything that this machine lets be recorded, from before a transfer until after it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from multitracer.model.errors import MissingCapabilityError, UsageError
+from multitracer.recorder import needs, packet_capture
+from multitracer.recorder.needs import PROBE_EVENT, RETRANSMIT_EVENT, Missing
+from multitracer.recorder.packet_capture import PacketCapture
+from multitracer.recorder.settings import settings
+from multitracer.recorder.socket_samples import SocketSamples
+from multitracer.recorder.tracefs import CLOCK, Instance, TraceFs, now_on_both_clocks
+
+PACKETS, PROBES, RETRANSMISSIONS = "snd.pcap", "tcp_probe.txt", "retransmit.txt"
+SS, MACHINE = "ss.txt", "machine.json"
+FILES = {PROBE_EVENT: PROBES, RETRANSMIT_EVENT: RETRANSMISSIONS}
+NOT_STARTED = 127
+"""The status of a command that could not be started, as shells report it."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to record, and where to."""
+
+    directory: Path
+    interface: str
+    ports: tuple[int, ...] = ()
+    """Those of the transfers; empty for all of TCP."""
+    command: tuple[str, ...] = ()
+    """What makes the transfer; empty to record until Ctrl-C."""
+
+
+@dataclass
+class _Recorders:
+    """What is being recorded, and what is not."""
+
+    capture: PacketCapture | None = None
+    instances: list[Instance] = field(default_factory=list)
+    missing: list[Missing] = field(default_factory=list)
+
+
+def record(wanted: Wanted, begun: Callable[[list[Missing]], None]) -> dict[str, Any]:
+    """Record until the command ends, or Ctrl-C; returns what machine.json holds.
+
+    `begun` is called once all runs, with what could not be recorded. Raises MissingCapabilityError where not even
+    packets or TCP's state can be recorded, UsageError for a folder that holds something already.
+    """
+    _make(wanted.directory)
+    recorders, described = _Recorders(), settings(wanted.interface)
+    with ExitStack() as stack:
+        _record_packets(wanted, recorders, stack)
+        _record_tcp(wanted, recorders, stack)
+        if recorders.capture is None and not any(wanted.directory.iterdir()):
+            raise MissingCapabilityError("\n".join(f"{one.what}: {one.needs}" for one in recorders.missing))
+        clocks = [now_on_both_clocks()]
+        begun(recorders.missing)
+        status = _transfer(wanted.command)
+        time.sleep(packet_capture.SETTLE_S)
+        clocks.append(now_on_both_clocks())
+    _remove_empty(wanted.directory)
+    described |= {
+        "tracing": _tracing(recorders, wanted, clocks),
+        "capture": _capture(recorders.capture),
+        "command": list(wanted.command),
+        "exit": status,
+        "missing": [one._asdict() for one in recorders.missing],
+    }
+    (wanted.directory / MACHINE).write_text(json.dumps(described, indent=2) + "\n")
+    return described
+
+
+def _make(directory: Path) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    if any(directory.iterdir()):
+        raise UsageError(f"{directory} holds something already: choose another folder with -o")
+
+
+def _remove_empty(directory: Path) -> None:
+    """Remove the files of what did not happen, such as retransmissions: "tracing" says that they were recorded."""
+    for path in directory.iterdir():
+        if not path.stat().st_size:
+            path.unlink()
+
+
+def _record_packets(wanted: Wanted, recorders: _Recorders, stack: ExitStack) -> None:
+    lacks = needs.packets(wanted.interface)
+    recorders.missing += lacks
+    if not lacks:
+        path = wanted.directory / PACKETS
+        recorders.capture = stack.enter_context(PacketCapture(wanted.interface, wanted.ports, path))
+
+
+def _record_tcp(wanted: Wanted, recorders: _Recorders, stack: ExitStack) -> None:
+    """Record TCP's state by tracepoints, else by samples."""
+    tracefs, lacks = needs.tracing()
+    recorders.missing += lacks
+    if tracefs is not None:
+        stack.callback(tracefs.close)
+        tracefs.remove_dead()
+        _trace(tracefs, wanted, recorders, stack)
+        return
+    recorders.missing += (lacks := needs.samples())
+    if not lacks:
+        file = stack.enter_context((wanted.directory / SS).open("wb"))
+        stack.enter_context(SocketSamples(wanted.ports, file))
+
+
+def _trace(tracefs: TraceFs, wanted: Wanted, recorders: _Recorders, stack: ExitStack) -> None:
+    """Record both events, each in an instance and a file of its own."""
+    for event, name in FILES.items():
+        file = stack.enter_context((wanted.directory / name).open("wb"))
+        instance = stack.enter_context(Instance(tracefs, event.replace("/", "_"), file))
+        instance.record(event, filter_of(wanted.ports), stacks=event == RETRANSMIT_EVENT)
+        recorders.instances.append(instance)
+
+
+def filter_of(ports: Sequence[int]) -> str:
+    """An event filter of the kernel for packets with one of these ports at either end; empty without any."""
+    return " || ".join(f"sport == {port} || dport == {port}" for port in ports)
+
+
+def _transfer(command: Sequence[str]) -> int | None:
+    """Run the command, or wait without one, until it ends or Ctrl-C; returns its exit status.
+
+    Ctrl-C in a terminal goes to the command too.
+    """
+    with _interrupts() as interrupted:
+        if not command:
+            interrupted.wait()
+            return None
+        try:
+            process = subprocess.Popen(command)
+        except OSError:
+            return NOT_STARTED
+        return process.wait()
+
+
+@contextmanager
+def _interrupts() -> Iterator[threading.Event]:
+    """An event that the first Ctrl-C sets; the next one does what it always does."""
+    interrupted = threading.Event()
+    usual = signal.getsignal(signal.SIGINT)
+
+    def note(_: int, __: FrameType | None) -> None:
+        interrupted.set()
+        signal.signal(signal.SIGINT, usual)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+def _tracing(recorders: _Recorders, wanted: Wanted, clocks: list[dict[str, int]]) -> dict[str, Any] | None:
+    """The kernel's clock at the begin and the end, on both clocks; None without tracepoints."""
+    if not recorders.instances:
+        return None
+    return {
+        "clock": CLOCK,
+        "mono_ns": [one["mono_ns"] for one in clocks],
+        "real_ns": [one["real_ns"] for one in clocks],
+        "lost_events": sum(one.lost_events for one in recorders.instances),
+        "filter": filter_of(wanted.ports),
+    }
+
+
+def _capture(capture: PacketCapture | None) -> dict[str, Any] | None:
+    if capture is None:
+        return None
+    return {"tool": capture.tool, "snaplen": packet_capture.SNAPLEN, "dropped": capture.dropped}

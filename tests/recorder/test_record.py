@@ -1,0 +1,160 @@
+"""`multitracer record`: what is in the folder, how it ends, and that nothing is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import local_transfer
+import pytest
+
+from multitracer import analyze
+from multitracer.recorder import needs
+from multitracer.recorder.session import MACHINE, PACKETS, PROBES
+from multitracer.recorder.tracefs import PREFIX, TraceFs
+
+RECORD = [sys.executable, "-m", "multitracer", "record", "-i", "lo", "--no-analyze"]
+TRANSFER = [sys.executable, local_transfer.__file__]
+WAIT_S = 30
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _everything_can_be_recorded() -> None:
+    missing = needs.all_missing("lo") if sys.platform == "linux" else [needs.Missing("all", "Linux")]
+    if missing:
+        pytest.skip("; ".join(f"{one.what}: needs {one.needs}" for one in missing))
+
+
+@pytest.fixture
+def tracefs() -> Iterator[TraceFs]:
+    """The machine's trace file system."""
+    opened = TraceFs.open()
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording of a transfer whose command ended with status 3."""
+    directory, port = tmp_path_factory.mktemp("recorded") / "rec", str(local_transfer.free_port())
+    arguments = ["--port", port, "-o", str(directory), "--", *TRANSFER, "400000", port, "3"]
+    subprocess.run([*RECORD, *arguments], check=True, capture_output=True)
+    return directory
+
+
+def settings(directory: Path) -> dict[str, Any]:
+    """What machine.json holds."""
+    found: dict[str, Any] = json.loads((directory / MACHINE).read_text())
+    return found
+
+
+def instances(tracefs: TraceFs, pid: int) -> list[str]:
+    """The names of the instances of a process that are there; other tests may record meanwhile."""
+    return [path.name for path in tracefs.path("instances").iterdir() if path.name.startswith(f"{PREFIX}-{pid}-")]
+
+
+@contextmanager
+def begun(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A recording that was started, and runs."""
+    with subprocess.Popen([*RECORD, *arguments], stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        assert "recording on lo" in process.stderr.readline()
+        yield process
+
+
+def test_every_file_is_read_and_shows_the_transfer(recorded: Path) -> None:
+    """Packets and TCP's state of one connection, on one clock; nothing is skipped."""
+    analysis = analyze(recorded)
+    summary = analysis.summary()
+    assert {one["format"] for one in summary["inputs"]} == {"pcap", "tcp_probe", "machine"}
+    assert not [skip for one in analysis.trace.inputs for skip in one.recording.skips]
+    (connection,) = summary["connections"]
+    assert max(connection["directions"][end]["unique_bytes"] for end in ("client", "server")) == 400_000
+    assert len(analysis.tables["tcp_state"]) > 0
+
+
+def test_machine_json_has_what_the_transfer_ran_under(recorded: Path) -> None:
+    """Kernel, interface, offloads and settings, both clocks at begin and end, and the command with its status."""
+    found = settings(recorded)
+    assert found["kernel"] == os.uname().release
+    assert (found["interface"], found["mtu"]) == ("lo", int(Path("/sys/class/net/lo/mtu").read_text()))
+    assert found["sysctls"]["net.ipv4.tcp_sack"] == Path("/proc/sys/net/ipv4/tcp_sack").read_text().strip()
+    assert found["capture"]["snaplen"] == 128
+    assert found["capture"]["dropped"] == 0
+    assert (found["tracing"]["clock"], found["tracing"]["lost_events"]) == ("mono", 0)
+    mono, real = (found["tracing"][name] for name in ("mono_ns", "real_ns"))
+    assert abs((real[1] - real[0]) - (mono[1] - mono[0])) < 1_000_000
+    assert (found["exit"], found["missing"]) == (3, [])
+
+
+def test_times_of_the_trace_are_those_of_machine_json(recorded: Path) -> None:
+    """What the trace clock tells lies between the begin and the end that machine.json has of it."""
+    begin, end = settings(recorded)["tracing"]["mono_ns"]
+    times = [float(line.split(": tcp_probe")[0].split()[-1]) for line in (recorded / PROBES).read_text().splitlines()]
+    assert begin / 1e9 < min(times) <= max(times) < end / 1e9
+
+
+def test_only_the_ports_asked_for_are_recorded(tmp_path: Path) -> None:
+    """Of a transfer with another port there are neither packets nor events."""
+    wanted, other = str(local_transfer.free_port()), str(local_transfer.free_port())
+    arguments = ["--port", wanted, "-o", str(tmp_path / "rec"), "--", *TRANSFER, "100000", other]
+    subprocess.run([*RECORD, *arguments], check=True, capture_output=True)
+    assert (tmp_path / "rec" / PACKETS).stat().st_size == 24  # the file's header alone
+    assert not (tmp_path / "rec" / PROBES).exists()
+
+
+def test_ctrl_c_ends_a_recording_and_keeps_it(tmp_path: Path) -> None:
+    """Without a command it goes on until Ctrl-C, and ends as if the command had ended."""
+    with begun("-o", str(tmp_path / "rec")) as process:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(WAIT_S) == 0
+    assert settings(tmp_path / "rec")["exit"] is None
+
+
+def test_a_folder_that_holds_something_is_refused(tmp_path: Path) -> None:
+    """Nothing is overwritten."""
+    (tmp_path / "kept").write_text("kept")
+    done = subprocess.run([*RECORD, "-o", str(tmp_path), "--", "true"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "choose another folder with -o" in done.stderr
+
+
+def test_nothing_is_left_behind(tracefs: TraceFs, tmp_path: Path) -> None:
+    """While it records there are two instances of the trace buffer, and no mount; then neither."""
+    with begun("-o", str(tmp_path / "rec")) as process:
+        assert len(instances(tracefs, process.pid)) == 2
+        assert PREFIX not in Path("/proc/mounts").read_text()
+        process.send_signal(signal.SIGINT)
+    assert not instances(tracefs, process.pid)
+
+
+def test_what_a_killed_recording_left_is_removed_by_the_next(tracefs: TraceFs, tmp_path: Path) -> None:
+    """The capture ends with the process that is killed; its instances go when something is recorded again."""
+    with begun("-o", str(tmp_path / "killed")) as process:
+        process.kill()
+    wait_until_ended(tmp_path / "killed" / PACKETS)
+    subprocess.run([*RECORD, "-o", str(tmp_path / "next"), "--", "true"], check=True, capture_output=True)
+    assert not instances(tracefs, process.pid)
+
+
+def wait_until_ended(written: Path) -> None:
+    """Wait until no process has this file open."""
+    end = time.monotonic() + WAIT_S
+    while any(_has_open(process, written) for process in Path("/proc").glob("[0-9]*")):
+        assert time.monotonic() < end, "the capture goes on"
+        time.sleep(0.05)
+
+
+def _has_open(process: Path, file: Path) -> bool:
+    try:
+        return any(one.resolve() == file for one in (process / "fd").iterdir())
+    except OSError:
+        return False
