@@ -21,6 +21,7 @@ EXAMPLES = """
 Examples:
   sudo multitracer record --port 5201 -- iperf3 -c server     until the command ends
   sudo multitracer record -i wlan0 -o slow/                   until Ctrl-C, all of TCP on an interface
+  sudo multitracer record --port 5201 --remote root@server -- iperf3 -c server
   multitracer record --check                                  what could not be recorded here, and why
   sudo multitracer record --port 443 --no-analyze -o rec/ && multitracer analyze rec/
 """
@@ -34,6 +35,8 @@ MOST_PORT = 65_535
 @click.option("-i", "--interface", metavar="IFACE", help="Where to capture packets.  [default: the default route's]")
 @click.option("--port", "ports", multiple=True, type=Whole(1, MOST_PORT),
               help="Record only TCP with this port at either end (repeatable).")  # fmt: skip
+@click.option("--remote", metavar="USER@HOST", default="",
+              help="Record at the other end too, over ssh; multitracer has to be installed there.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="A new folder for the recording.  [default: recording-DATE-TIME]")  # fmt: skip
 @click.option("--no-analyze", is_flag=True, help="Only record.")
@@ -43,7 +46,7 @@ MOST_PORT = 65_535
 @click.pass_context
 def command(
     context: click.Context, command_line: tuple[str, ...], interface: str | None, ports: tuple[int, ...],
-    output: Path | None, no_analyze: bool, check: bool, as_json: bool,
+    remote: str, output: Path | None, no_analyze: bool, check: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Record this machine's own transfers: packets, TCP's state, and what made TCP retransmit.
 
@@ -70,7 +73,7 @@ def command(
         if not quiet():
             say(f"recording on {chosen} into {directory}" + ("" if command_line else "; Ctrl-C ends it"))
 
-    described = record(Wanted(directory, chosen, ports, command_line), begun)
+    described = record(Wanted(directory, chosen, ports, command_line, remote), begun)
     _tell_end(described, directory)
     if not no_analyze:
         _analyze(context, directory)

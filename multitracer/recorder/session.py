@@ -18,6 +18,7 @@ from multitracer.model.errors import MissingCapabilityError, UsageError
 from multitracer.recorder import needs, packet_capture
 from multitracer.recorder.needs import PROBE_EVENT, RETRANSMIT_EVENT, Missing
 from multitracer.recorder.packet_capture import PacketCapture
+from multitracer.recorder.remote import RemoteRecording
 from multitracer.recorder.settings import settings
 from multitracer.recorder.socket_samples import SocketSamples
 from multitracer.recorder.tracefs import CLOCK, Instance, TraceFs, now_on_both_clocks
@@ -39,6 +40,8 @@ class Wanted:
     """Those of the transfers; empty for all of TCP."""
     command: tuple[str, ...] = ()
     """What makes the transfer; empty to record until Ctrl-C."""
+    remote: str = ""
+    """The host of the other end, as ssh takes it, to record there too; empty for none."""
 
 
 @dataclass
@@ -59,6 +62,8 @@ def record(wanted: Wanted, begun: Callable[[list[Missing]], None]) -> dict[str, 
     _make(wanted.directory)
     recorders, described = _Recorders(), settings(wanted.interface)
     with ExitStack() as stack:
+        if wanted.remote:
+            stack.enter_context(RemoteRecording(wanted.remote, wanted.ports, wanted.directory))
         _record_packets(wanted, recorders, stack)
         _record_tcp(wanted, recorders, stack)
         if recorders.capture is None and not any(wanted.directory.iterdir()):

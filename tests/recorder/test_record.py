@@ -158,3 +158,37 @@ def _has_open(process: Path, file: Path) -> bool:
         return any(one.resolve() == file for one in (process / "fd").iterdir())
     except OSError:
         return False
+
+
+def test_the_other_end_is_recorded_too(tmp_path: Path) -> None:
+    """What ssh runs there until the transfer has ended comes back into a folder; here "there" is the same machine."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    _script(tools / "ssh", '[ "$1 $2" = "-- user@server" ] && exec sh -c "$3"')
+    _script(tools / "multitracer", f'shift; exec {sys.executable} -m multitracer record -i lo "$@"')
+    environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
+    port, directory = str(local_transfer.free_port()), tmp_path / "rec"
+    arguments = ["--port", port, "--remote", "user@server", "-o", str(directory), "--", *TRANSFER, "100000", port]
+    subprocess.run([*RECORD, *arguments], check=True, capture_output=True, env=environment)
+    for folder in (directory, directory / "remote"):
+        assert (folder / PACKETS).stat().st_size > 1_000
+        assert (folder / PROBES).exists()
+    assert settings(directory / "remote")["command"] == ["cat"]
+
+
+def _script(path: Path, text: str) -> None:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def test_an_end_where_nothing_is_recorded_is_an_error(tmp_path: Path) -> None:
+    """With what that end said, before the transfer begins."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    _script(tools / "ssh", "echo 'sh: multitracer: not found' >&2; exit 127")
+    environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
+    arguments = ["--remote", "user@server", "-o", str(tmp_path / "rec"), "--", "touch", str(tmp_path / "run")]
+    done = subprocess.run([*RECORD, *arguments], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 5
+    assert "user@server: nothing is recorded there: sh: multitracer: not found" in done.stderr
+    assert not (tmp_path / "run").exists()
