@@ -26,6 +26,7 @@ from multitracer.recorder.tracefs import CLOCK, Instance, TraceFs, now_on_both_c
 PACKETS, PROBES, RETRANSMISSIONS = "snd.pcap", "tcp_probe.txt", "retransmit.txt"
 SS, MACHINE = "ss.txt", "machine.json"
 FILES = {PROBE_EVENT: PROBES, RETRANSMIT_EVENT: RETRANSMISSIONS}
+_POLL_S, _GRACE_S = 0.05, 2.0
 NOT_STARTED = 127
 """The status of a command that could not be started, as shells report it."""
 
@@ -138,7 +139,7 @@ def filter_of(ports: Sequence[int]) -> str:
 def _transfer(command: Sequence[str]) -> int | None:
     """Run the command, or wait without one, until it ends or Ctrl-C; returns its exit status.
 
-    Ctrl-C in a terminal goes to the command too.
+    Ctrl-C in a terminal goes to the command too; one that was sent to this process alone is passed on.
     """
     with _interrupts() as interrupted:
         if not command:
@@ -148,6 +149,17 @@ def _transfer(command: Sequence[str]) -> int | None:
             process = subprocess.Popen(command)
         except OSError:
             return NOT_STARTED
+        return _ended(process, interrupted)
+
+
+def _ended(process: subprocess.Popen[bytes], interrupted: threading.Event) -> int:
+    """The exit status of the command, which has some time to end by itself once there was Ctrl-C."""
+    while process.poll() is None and not interrupted.wait(_POLL_S):
+        pass
+    try:
+        return process.wait(_GRACE_S)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)
         return process.wait()
 
 

@@ -192,3 +192,13 @@ def test_an_end_where_nothing_is_recorded_is_an_error(tmp_path: Path) -> None:
     assert done.returncode == 5
     assert "user@server: nothing is recorded there: sh: multitracer: not found" in done.stderr
     assert not (tmp_path / "run").exists()
+
+
+def test_an_interrupt_of_the_recording_alone_ends_its_command(tmp_path: Path) -> None:
+    """As by `kill -INT`: the command is interrupted too, and what was recorded is kept."""
+    waiting = "import signal, time; signal.signal(signal.SIGINT, lambda *_: exit(7)); time.sleep(60)"
+    with begun("-o", str(tmp_path / "rec"), "--", sys.executable, "-c", waiting) as process:
+        time.sleep(0.5)  # until it handles the signal
+        process.send_signal(signal.SIGINT)
+        assert process.wait(WAIT_S) == 0
+    assert settings(tmp_path / "rec")["exit"] == 7
