@@ -30,7 +30,7 @@ PIPE_CLOSED = 128 + signal.SIGPIPE
 COMPLETION = "_MULTITRACER_COMPLETE"
 """The variable by which a shell asks what completes a command line."""
 
-COMMANDS = ("analyze", "retrace", "erasures", "simulate", "reproduce", "record", "export", "formats")
+COMMANDS = ("analyze", "retrace", "erasures", "simulate", "reproduce", "record", "emulate", "export", "formats")
 
 
 class Commands(click.Group):

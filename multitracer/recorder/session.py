@@ -60,7 +60,7 @@ def record(wanted: Wanted, begun: Callable[[list[Missing]], None]) -> dict[str, 
     `begun` is called once all runs, with what could not be recorded. Raises MissingCapabilityError where not even
     packets or TCP's state can be recorded, UsageError for a folder that holds something already.
     """
-    _make(wanted.directory)
+    make_new(wanted.directory)
     recorders, described = _Recorders(), settings(wanted.interface)
     with ExitStack() as stack:
         if wanted.remote:
@@ -86,7 +86,8 @@ def record(wanted: Wanted, begun: Callable[[list[Missing]], None]) -> dict[str, 
     return described
 
 
-def _make(directory: Path) -> None:
+def make_new(directory: Path) -> None:
+    """Make a folder; raises UsageError for one that holds something."""
     directory.mkdir(parents=True, exist_ok=True)
     if any(directory.iterdir()):
         raise UsageError(f"{directory} holds something already: choose another folder with -o")

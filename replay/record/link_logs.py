@@ -9,7 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -22,12 +22,28 @@ from multitracer.replay.record.link_frames import DATA_PDU, HEAD_BYTES, indicato
 from multitracer.replay.record.recorder import Reader
 from multitracer.replay.record.rlc import RlcMedium
 from multitracer.replay.record.rlp import RLP_RECORDER, RlpMedium
-from multitracer.replay.record.simulated_run import SimulatedRun
+from multitracer.replay.simulate.scenario import Scenario
+from multitracer.replay.simulate.simulation import Setting
 from multitracer.replay.simulate.transport import MEDIA_FLOW
 from multitracer.wire import ppp
 
 SIDES = ("network", "mobile")
 """The wired hop ends at the network's side, A."""
+
+
+class LoggedRun(Protocol):
+    """What the logs of a link are written from."""
+
+    @property
+    def scenario(self) -> Scenario:
+        """What the link is like."""
+
+    @property
+    def setting(self) -> Setting:
+        """The same, as its models are set."""
+
+    def octets_given(self, side: int, number: int) -> bytes:
+        """The octets of a packet that a side of the link was given, as an SDU of this number; empty if unknown."""
 
 
 class Stream:
@@ -93,7 +109,7 @@ class LinkLogs:
         self._reader: Any = None
         self._losses: tuple[Losses, Losses] | None = None
 
-    def hear(self, run: SimulatedRun, log: Log) -> None:
+    def hear(self, run: LoggedRun, log: Log) -> None:
         """The next part of the link's log."""
         if self._losses is None:
             self._losses = Losses(run.setting.radio[0]), Losses(run.setting.radio[1])
@@ -110,29 +126,29 @@ class LinkLogs:
             rlp = run.scenario.word("link.protocol") == "rlp"
             self._instruments.note(self._reader(log) if rlp else self._pdus(run, log))
 
-    def finish(self, run: SimulatedRun) -> None:
+    def finish(self, run: LoggedRun) -> None:
         """Write which frames of each side were lost, and end the logs."""
         sizes = [run.scenario.whole("link.frame_bytes", way) for way in ("down", "up")]
         losses = self._losses or (Losses(run.setting.radio[0]), Losses(run.setting.radio[1]))
         for name, of_side, size in zip(SIDES, losses, sizes, strict=True):
             write_lost(self.directory, name, of_side.blocks(size))
 
-    def _rlp_reader(self, run: SimulatedRun) -> Reader:
+    def _rlp_reader(self, run: LoggedRun) -> Reader:
         """Reads RLP's log with the packets in its characters, where their frames are known."""
         parameters = run.setting.link[0]
         if not is_framed(run):
             return RLP_RECORDER.reader(parameters)
         return RLP_RECORDER.reader_of(parameters, lambda side, *place: self._streams[side].octets(*place))
 
-    def _append(self, run: SimulatedRun, log: Log) -> None:
+    def _append(self, run: LoggedRun, log: Log) -> None:
         """Append the packets that the link was given to their side's stream."""
         framed, past = is_framed(run), run.setting.past
         for _, side, event, octets, number, flow in log.rows.tolist():
             if event == notes.OFFERED and not (past and flow == MEDIA_FLOW):
-                copy = run.given.get((side, number)) if flow != MEDIA_FLOW else None
-                self._streams[side].append(octets, copy.segment.octets if copy else b"", framed=framed)
+                packet = run.octets_given(side, number) if flow != MEDIA_FLOW else b""
+                self._streams[side].append(octets, packet, framed=framed)
 
-    def _pdus(self, run: SimulatedRun, log: Log) -> Iterator[Happening]:
+    def _pdus(self, run: LoggedRun, log: Log) -> Iterator[Happening]:
         """What happened to PDUs, with the octets that they carry."""
         for row, frame in zip(log.rows.tolist(), log.frames, strict=True):
             time_ns, side, event, octets, _, flow = row
@@ -143,7 +159,7 @@ class LinkLogs:
             elif event in ARRIVALS:
                 yield Happening(time_ns, side, ARRIVALS[event])
 
-    def _pdu(self, run: SimulatedRun, side: int, octets: int, frame: Any) -> bytes:
+    def _pdu(self, run: LoggedRun, side: int, octets: int, frame: Any) -> bytes:
         """The octets of a PDU: a control PDU's own, or a header and the data that it stands for."""
         head = frame["octets"][: int(frame["kept"])].tobytes()
         if not head[0] & DATA_PDU:
@@ -158,7 +174,7 @@ class LinkLogs:
         return (head[:at] + carried + head[at + data :]).ljust(octets, b"\0")
 
 
-def medium_of(run: SimulatedRun) -> Medium | None:
+def medium_of(run: LoggedRun) -> Medium | None:
     """How the frames of a run's link are logged; None for protocols without a log."""
     protocol, pace = run.scenario.word("link.protocol"), _pace(run)
     if protocol == "rlp":
@@ -168,20 +184,20 @@ def medium_of(run: SimulatedRun) -> Medium | None:
     return None
 
 
-def _pace(run: SimulatedRun) -> Pace:
+def _pace(run: LoggedRun) -> Pace:
     """How long frames take on the air; unknown where both ways differ."""
     forth, back = (_pace_of(run, way) for way in ("down", "up"))
     return forth if forth == back else Pace()
 
 
-def _pace_of(run: SimulatedRun, way: str) -> Pace:
+def _pace_of(run: LoggedRun, way: str) -> Pace:
     direction = run.setting.radio[SIDES.index("network") if way == "down" else SIDES.index("mobile")]
     if direction.slot_ns:
         return Pace(direction.slot_ns, direction.per_slot)
     return Pace(8_000_000_000 * run.scenario.whole("link.frame_bytes", way) // direction.rate_bps, 1)
 
 
-def is_framed(run: SimulatedRun) -> bool:
+def is_framed(run: LoggedRun) -> bool:
     """Whether the link's stream is PPP's frames with whole headers."""
     return run.scenario.flag("link.ppp") and not run.scenario.value("link.vj")
 

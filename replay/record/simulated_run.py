@@ -143,6 +143,11 @@ class SimulatedRun:
     given: dict[tuple[int, int], Copy] = field(default_factory=dict)
     """The packets that each side of the link was given, by side and the SDU's number."""
 
+    def octets_given(self, side: int, number: int) -> bytes:
+        """The octets of a packet that a side of the link was given, as an SDU of this number; empty if unknown."""
+        copy = self.given.get((side, number))
+        return copy.segment.octets if copy else b""
+
     @property
     def sender(self) -> int:
         """The end that sends the workload's data: 0 wired, 1 terminal."""

@@ -46,13 +46,22 @@ def model(name: str) -> Tcp:
     return Tcp(*(import_module(f"{package}.{each}") for each in ("machine", "parameters", "state")))
 
 
+def engine_protocol(scenario: Scenario) -> Protocol:
+    """The link protocol of a scenario, with the loop that has no model of TCP above it."""
+    return _engine_protocol(scenario.word("link.protocol"))
+
+
+def _engine_protocol(link: str) -> Protocol:
+    module, name = PROTOCOLS[link][0].split(".")
+    found: Protocol = getattr(import_module(f"multitracer.replay.engine.{module}"), name)
+    return found
+
+
 @cache
 def protocol(link: str, tcp: str) -> Protocol:
     """A link protocol whose loop has a model of TCP above it."""
-    (module, name), machine = (PROTOCOLS[link][0].split("."), PROTOCOLS[link][1])
-    found: Protocol = getattr(import_module(f"multitracer.replay.engine.{module}"), name)
-    own = model(tcp).machine
+    machine, own = PROTOCOLS[link][1], model(tcp).machine
     kernels = {f"tcp_{each}": getattr(own, each) for each in KERNELS}
     arq = import_module(f"multitracer.replay.arq.{machine}")
     run = bind(f"{machine.replace('.', '_')}_{MODELS[tcp]}", arq, large=link in LARGE, parts=PARTS, **kernels)
-    return replace(found, run=run)
+    return replace(_engine_protocol(link), run=run)

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from multitracer.model.errors import UsageError
+from multitracer.replay.simulate.kernel_keys import EMULATED
 from multitracer.replay.simulate.key import Key, Value
 from multitracer.replay.simulate.schema import DIRECTIONS, KEYS, NAMED, base_of
 
@@ -133,8 +134,10 @@ def _ordered(values: Mapping[str, Value]) -> Iterator[str]:
 
 
 def _has_effect(full: str, values: Mapping[str, Value]) -> bool:
-    """Whether a key has an effect: for both directions, in one of them at least."""
+    """Whether a key has an effect: for both directions, in one of them at least; on a simulation, where it differs."""
     key, direction = base_of(full)
+    if NAMED[key].room in EMULATED:
+        return False
     directions = (direction,) if direction else DIRECTIONS.get(key.partition(".")[0], ("",))
     return any(_holds(key, one, values) for one in directions)
 

@@ -9,13 +9,14 @@ from difflib import get_close_matches
 from multitracer.model.errors import UsageError
 from multitracer.replay.simulate import link_keys, rlc_keys
 from multitracer.replay.simulate.channel_keys import CHANNEL
+from multitracer.replay.simulate.kernel_keys import EMULATE, KERNEL
 from multitracer.replay.simulate.key import Key, Value, shown
 from multitracer.replay.simulate.tcp_keys import TCP
 from multitracer.replay.simulate.workload_keys import CONTENTION, WORKLOAD
 
 KEYS: tuple[Key, ...] = (
     *link_keys.LINK, *link_keys.SR, *link_keys.ASR, *link_keys.RLP, *rlc_keys.RLC_AM, *rlc_keys.RLC_UM, *CHANNEL,
-    *link_keys.WIRED, *TCP, *WORKLOAD, *CONTENTION,
+    *link_keys.WIRED, *TCP, *WORKLOAD, *CONTENTION, *KERNEL, *EMULATE,
 )  # fmt: skip
 """In an order in which each comes after those that it depends on."""
 NAMED: Mapping[str, Key] = {key.name: key for key in KEYS}

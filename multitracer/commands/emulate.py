@@ -1,0 +1,85 @@
+"""`multitracer emulate`: a modelled link in real time under this machine's TCP, recorded at both ends and analysed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from multitracer.commands.messages import quiet, say, verbosity_options
+from multitracer.commands.parameters import files_to_complete
+from multitracer.commands.retrace import pairs
+
+if TYPE_CHECKING:
+    from multitracer.replay.emulate.kernel import KernelKeys
+    from multitracer.replay.simulate.scenario import Scenario
+
+EXAMPLES = """
+\b
+Examples:
+  sudo multitracer emulate gsm-call -o call/                           a GSM data call, analysed
+  sudo multitracer emulate gsm-call -o call/ --set channel.frame_loss_rate=0.1 --set kernel.sack=0
+  sudo multitracer emulate umts-download -o download/ --set kernel.congestion_control=bbr
+"""
+ANALYSIS = "analysis"
+
+
+@click.command("emulate", epilog=EXAMPLES)
+@click.argument("scenario", shell_complete=files_to_complete)
+@click.argument("command_line", nargs=-1, metavar="[-- COMMAND...]", type=click.UNPROCESSED)
+@click.option("--set", "settings", multiple=True, callback=pairs, metavar="KEY=VALUE",
+              help="A key of the scenario (repeatable).")  # fmt: skip
+@click.option("--seed", type=int, default=1, show_default=True, help="Of what the channel loses.")
+@click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", required=True,
+              help="A new folder for what is recorded.")  # fmt: skip
+@click.option("--no-analyze", is_flag=True, help="Only record.")
+@verbosity_options
+@click.pass_context
+def command(
+    context: click.Context, scenario: str, command_line: tuple[str, ...], settings: dict[str, Any], seed: int,
+    output: Path, no_analyze: bool,
+) -> None:  # fmt: skip
+    """Run a transfer of this machine's own TCP over a modelled link, in real time.
+
+    SCENARIO is a TOML file or the name of a built-in one, as of simulate, without keys of modelled TCP. The transfer
+    runs between two network namespaces, from the one to the other; with COMMAND it is what that does in the sending
+    one. What both ends saw, the link's logs of both sides and the truth are recorded, and analysed (into DIR/analysis).
+    """
+    made, keys = _asked(scenario, settings)
+    from multitracer.recorder.session import make_new
+    from multitracer.replay.emulate.session import emulate
+
+    make_new(output)
+
+    def begun() -> None:
+        if not quiet():
+            say(f"the link runs; recording into {output}")
+
+    truth = emulate(made, keys, seed, output, command_line, begun)
+    if not truth["trusted"]:
+        say(f"not to be trusted: 1 % of slots were late by more than {truth['lateness_p99_percent']:.0f} % of a slot")
+    if not no_analyze:
+        _analyze(context, output)
+
+
+def _asked(name: str, settings: dict[str, Any]) -> tuple[Scenario, KernelKeys]:
+    """The scenario, and what it asks of the kernel; UsageError for what cannot be emulated."""
+    from multitracer.replay.emulate.kernel import KernelKeys, check
+    from multitracer.replay.simulate.scenario import resolve
+    from multitracer.replay.simulate.scenario_files import load
+    from multitracer.replay.simulate.schema import parsed
+
+    described = load(name)
+    said = {**described.keys, **dict(parsed(key, given) for key, given in settings.items())}
+    check(resolve(described.name, said), said)
+    keys = KernelKeys(said)
+    return resolve(described.name, {**said, "tcp.segment_bytes": keys["kernel.mtu"]}), keys
+
+
+def _analyze(context: click.Context, directory: Path) -> None:
+    """Analyse what was recorded, without what tells the truth."""
+    from multitracer.commands import analyze
+
+    recorded = [directory / "snd", directory / "rcv", *sorted(directory.glob("*dump.*.txt"))]
+    context.invoke(analyze.command, inputs=tuple(map(str, recorded)), output=directory / ANALYSIS)

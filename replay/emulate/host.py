@@ -1,0 +1,65 @@
+"""A host of its own: a network namespace with one TUN device, held by a process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from types import TracebackType
+
+from multitracer.model.errors import MissingCapabilityError
+
+_ANSWER_S = 20.0
+
+
+class Host:
+    """A network namespace and its device, from when `with` is entered until it is left.
+
+    `device` is the descriptor of the device: what is read from it was sent by the host, what is written to it arrives.
+    """
+
+    def __init__(self, own: str, peer: str, mtu: int, sysctls: Sequence[str] = (), *, offloads: bool = False) -> None:
+        self.address = own
+        self.device = -1
+        self._arguments = [own, peer, str(mtu), str(int(offloads)), *sysctls]
+
+    def __enter__(self) -> Host:
+        if lacking := [tool for tool in ("unshare", "nsenter", "setpriv", "ip") if not shutil.which(tool)]:
+            raise MissingCapabilityError(f"{', '.join(lacking)}: install the packages util-linux and iproute2")
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            module = [sys.executable, "-P", "-m", "multitracer.replay.emulate.host_process", str(theirs.fileno())]
+            self._holder = subprocess.Popen(
+                ["unshare", "--net", *module, *self._arguments], stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+                text=True, pass_fds=[theirs.fileno()], start_new_session=True,
+            )  # fmt: skip
+            theirs.close()
+            ours.settimeout(_ANSWER_S)
+            _, devices, _, _ = socket.recv_fds(ours, 1, 1)
+        if not devices:
+            raise MissingCapabilityError(f"no network namespace with a TUN device: {self._complaint()}")
+        self.device = devices[0]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self.device)
+        self._complaint()
+
+    def inside(self, command: Sequence[str]) -> list[str]:
+        """The command, to be run in the host; it ends when this process does."""
+        return ["nsenter", f"--net=/proc/{self._holder.pid}/ns/net", "setpriv", "--pdeathsig", "KILL", "--", *command]
+
+    def _complaint(self) -> str:
+        """The last line of what the holder said, once it has ended."""
+        assert self._holder.stdin is not None
+        self._holder.stdin.close()
+        assert self._holder.stderr is not None
+        with self._holder.stderr as stderr:
+            said = stderr.read().strip().splitlines()
+        self._holder.wait()
+        return said[-1] if said else "it said nothing"

@@ -1,0 +1,72 @@
+"""Holds one network namespace with a TUN device, for as long as its standard input is open.
+
+Started by `host` in a new network namespace. Sends the device's file descriptor over the socket that it was given, and
+then waits: when the process that started it ends, however it ends, the namespace and the device go with it.
+
+    python -m multitracer.replay.emulate.host_process SOCKET OWN_ADDRESS PEER_ADDRESS MTU OFFLOADS [SYSCTL=VALUE...]
+"""
+
+from __future__ import annotations
+
+import array
+import fcntl
+import os
+import socket
+import struct
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+DEVICE = "mt0"
+_TUNSETIFF = 0x400454CA
+_SIOCETHTOOL = 0x8946
+_SET_OFFLOADS = (0x1F, 0x24, 0x2C)
+"""linux/ethtool.h: ETHTOOL_STSO, ETHTOOL_SGSO and ETHTOOL_SGRO."""
+_IFF_TUN, _IFF_NO_PI = 0x0001, 0x1000
+"""linux/if_tun.h: packets of IP, without a header of the device's own in front of each."""
+QUEUE_PACKETS = 1000
+"""Of the device; what waits for the link waits there where the link protocol has no room."""
+
+
+def main(number: int, own: str, peer: str, mtu: int, offloads: int, *sysctls: str) -> None:
+    """Make the device, send its descriptor, and wait until the standard input is closed."""
+    device = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
+    fcntl.ioctl(device, _TUNSETIFF, struct.pack("16sH22x", DEVICE.encode(), _IFF_TUN | _IFF_NO_PI))
+    set_values("net.ipv6.conf.all.disable_ipv6=1", "net.ipv4.tcp_no_metrics_save=1", *sysctls)
+    configure(own, peer, mtu)
+    set_offloads(offloads)
+    with socket.socket(fileno=number) as to_parent:
+        socket.send_fds(to_parent, [b"d"], [device])
+    os.close(device)
+    sys.stdin.buffer.read()
+
+
+def set_values(*sysctls: str) -> None:
+    """Set what the kernel has for each network namespace; names as sysctl(8) writes them."""
+    for one in sysctls:
+        name, _, value = one.partition("=")
+        Path("/proc/sys", name.replace(".", "/")).write_text(value)
+
+
+def configure(own: str, peer: str, mtu: int) -> None:
+    """Give the device its address, and the route to its peer."""
+    for command in (
+        "link set lo up",
+        f"address add {own} peer {peer} dev {DEVICE}",
+        f"link set {DEVICE} mtu {mtu} txqueuelen {QUEUE_PACKETS} up",
+    ):
+        subprocess.run(["ip", *command.split()], check=True)
+
+
+def set_offloads(on: int) -> None:
+    """Let the device cut and merge segments, or not (netdevice(7): an ifreq that points to a command and a value)."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        for command in _SET_OFFLOADS:
+            value = array.array("I", [command, on])
+            with suppress(OSError):  # one that this device never does
+                fcntl.ioctl(any_socket, _SIOCETHTOOL, struct.pack("16sP16x", DEVICE.encode(), value.buffer_info()[0]))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]), *sys.argv[6:])

@@ -1,0 +1,187 @@
+"""A link between two hosts in real time: their packets go through the engine as time goes on.
+
+The engine is driven up to now again and again. A slot that is late, as the system woke this process late, is done in
+model time: what the model does is the same, and only its packets are delivered later than it says, by the lateness,
+which is kept for each slot.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from multitracer.replay.arq import notes
+from multitracer.replay.arq.fields import NEVER, table
+from multitracer.replay.arq.notes import Log
+from multitracer.replay.engine.driver import Engine, Keep, Protocol
+from multitracer.replay.engine.source import OFFER, Source, plan, source
+from multitracer.replay.simulate.simulation import Orders
+
+MOST_PACKETS = 1 << 20
+"""That can be offered in a run: their offers take 40 octets each."""
+LOG_ROWS = 1 << 16
+"""Of what happens between two turns of the loop."""
+LEDGER = 1 << 12
+SERIALISED_STEP_NS = 1_000_000
+"""How often a link without slots is looked after."""
+POLL_NS = 400_000
+"""So long before a slot the process no longer sleeps where slots are short: sleeping ends some 0.1 to 0.2 ms late."""
+SHORT_SLOT_NS = 10_000_000
+LARGEST_PACKET = 65_535
+PACKETS_A_TURN = 64
+_OF_PACKETS = (notes.OFFERED, notes.REFUSED, notes.LOST, notes.DELIVERED)
+
+
+class Slot(NamedTuple):
+    """When a slot was due, by how much later it was done (ns), and together with which others."""
+
+    due_ns: int
+    late_ns: int
+    batch: int
+
+
+@dataclass
+class Packet:
+    """A packet of IP on its way over the link; times in ns from the link's start, None: never."""
+
+    side: int
+    octets: bytes
+    given_ns: int
+    number: int = -1
+    """Of the SDU that it is; -1 where the link had no room for it."""
+    delivered_ns: int | None = None
+    lost_ns: int | None = None
+    """When the link delivered it, or gave it up or refused it."""
+
+
+@dataclass
+class RealTimeLink:
+    """A link between the devices of two hosts."""
+
+    protocol: Protocol
+    parameters: tuple[Any, Any]
+    radio: tuple[Any, Any]
+    devices: tuple[int, int]
+    framed: Callable[[bytes], int]
+    """How many octets a packet takes on the link."""
+    orders: tuple[Orders, Orders] = ((), ())
+    """When either side resets the link, or stops the other one."""
+    packets: list[Packet] = field(default_factory=list)
+    """All packets, in the order in which they came."""
+    given: dict[tuple[int, int], Packet] = field(default_factory=dict)
+    """Those that the link took, by side and the SDU's number."""
+    log: list[Log] = field(default_factory=list)
+    """The link's log, part by part."""
+    slots: list[Slot] = field(default_factory=list)
+    under_way: int = 0
+    """Packets of which it is not known yet what becomes of them."""
+
+    def __post_init__(self) -> None:
+        made = source()
+        offers = table(MOST_PACKETS, OFFER)
+        offers["time_ns"] = NEVER
+        self._offered, self._made = 0, Source(made.state, offers, made.windows)
+        self.engine = Engine(
+            self.protocol, self.parameters, *self.radio, self._made, Keep(log=LOG_ROWS, sdus=1, ledger=LEDGER)
+        )
+        for entity, orders in zip((self.engine.a, self.engine.b), self.orders, strict=True):
+            if orders and self.protocol.obey is not None:
+                self.protocol.obey(entity, orders)
+        self._waiting: tuple[deque[Packet], deque[Packet]] = (deque(), deque())
+        self._undecided: tuple[deque[Packet], deque[Packet]] = (deque(), deque())
+        self._slots = sorted({radio.slot_ns for radio in self.radio if radio.slot_ns})
+        self.step_ns = self._slots[0] if self._slots else SERIALISED_STEP_NS
+
+    def run(self, until: Callable[[], bool]) -> None:
+        """Carry packets until the condition holds, which is asked once a slot."""
+        # Not epoll, which sleeps for whole milliseconds.
+        with selectors.SelectSelector() as selector:
+            for side, device in enumerate(self.devices):
+                selector.register(device, selectors.EVENT_READ, side)
+            self._zero = time.monotonic_ns()
+            batch = due = 0
+            while not until():
+                batch, due = batch + 1, due + self.step_ns
+                self._wait(selector, due)
+                due = self._turn(due, batch)
+
+    def _now(self) -> int:
+        return time.monotonic_ns() - self._zero
+
+    def _wait(self, selector: selectors.BaseSelector, due: int) -> None:
+        """Take in packets until a slot is due."""
+        ahead = POLL_NS if self.step_ns < SHORT_SLOT_NS else 0
+        while (left := due - self._now()) > 0:
+            for key, _ in selector.select(max(0, left - ahead) / 1e9):
+                self._take(key.data)
+
+    def _take(self, side: int) -> None:
+        """Offer what a host has sent."""
+        with suppress(BlockingIOError):
+            for _ in range(PACKETS_A_TURN):
+                octets = os.read(self.devices[side], LARGEST_PACKET)
+                self._offer(Packet(side, octets, self._now()))
+
+    def _offer(self, packet: Packet) -> None:
+        row = self._made.offers[self._offered]
+        row["side"], row["octets"], row["time_ns"] = packet.side, self.framed(packet.octets), packet.given_ns
+        self._offered += 1
+        self.under_way += 1
+        self._waiting[packet.side].append(packet)
+        self.packets.append(packet)
+        plan(self._made, self.engine.until)
+
+    def _turn(self, due: int, batch: int) -> int:
+        """Let everything happen that was due by now; returns when the last slot was that is done so."""
+        now = self._now()
+        slots = range(due, now + 1, self.step_ns)
+        self.slots += [Slot(slot, now - slot, batch) for slot in slots]
+        self.engine.run(now)
+        log = self.engine.log
+        if len(log.rows):
+            self.log.append(log._replace(rows=log.rows.copy(), frames=log.frames.copy()))
+            self._deliver(log.rows)
+            self.engine.clear()
+        return slots[-1]
+
+    def _deliver(self, rows: Any) -> None:
+        """Note what became of packets, and hand over those that came."""
+        of_packets = np.isin(rows["event"], _OF_PACKETS)
+        for time_ns, side, event, _, number, _ in rows[of_packets].tolist():
+            self._note(time_ns, side, event, number)
+
+    def _note(self, time_ns: int, side: int, event: int, number: int) -> None:
+        """What became of packets."""
+        if event == notes.OFFERED:
+            packet = self._waiting[side].popleft()
+            packet.number = number
+            self.given[side, number] = packet
+            self._undecided[side].append(packet)
+        elif event == notes.REFUSED:
+            self._end(self._waiting[side].popleft()).lost_ns = time_ns
+        elif event == notes.LOST:
+            self._end(self.given[side, number]).lost_ns = time_ns
+        elif event == notes.DELIVERED:
+            packet = self._end(self.given[1 - side, number])
+            packet.delivered_ns, packet.lost_ns = time_ns, None
+            self._lose_before(packet, time_ns)
+            with suppress(BlockingIOError):
+                os.write(self.devices[side], packet.octets)
+
+    def _lose_before(self, packet: Packet, time_ns: int) -> None:
+        """What was given before a packet that came is lost where nothing passes anything, as no sender says so."""
+        while self.protocol.in_order and (before := self._undecided[packet.side].popleft()) is not packet:
+            self._end(before).lost_ns = time_ns
+
+    def _end(self, packet: Packet) -> Packet:
+        """Count a packet as no longer under way; one that was given up may come after all."""
+        self.under_way -= packet.lost_ns is None
+        return packet

@@ -1,0 +1,61 @@
+"""The recorder at work inside a host."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from multitracer.model.errors import MissingCapabilityError
+from multitracer.replay.emulate.bulk import PORT
+from multitracer.replay.emulate.host import Host
+from multitracer.replay.emulate.host_process import DEVICE
+
+_BEGUN = "recording on "
+_BEGIN_S = 30.0
+
+
+class RecordedHost:
+    """Records what a host sees into a folder, from when `with` is entered until it is left."""
+
+    def __init__(self, host: Host, directory: Path) -> None:
+        record = [sys.executable, "-P", "-m", "multitracer", "record", "-i", DEVICE, "--port", str(PORT)]
+        self._command = host.inside([*record, "--no-analyze", "-o", str(directory), "--", "cat"])
+        self._said: list[str] = []
+        self._begun = threading.Event()
+
+    def __enter__(self) -> RecordedHost:
+        self._process = subprocess.Popen(
+            self._command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+            start_new_session=True,
+        )  # fmt: skip
+        assert self._process.stderr is not None
+        self._listener = threading.Thread(target=self._listen, args=(self._process.stderr,))
+        self._listener.start()
+        self._begun.wait(_BEGIN_S)
+        if not any(_BEGUN in line for line in self._said):
+            self._end()
+            raise MissingCapabilityError(f"the recorder: {''.join(self._said[-1:]).strip() or 'did not begin'}")
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()
+
+    def _listen(self, stderr: IO[str]) -> None:
+        with stderr:
+            for line in stderr:
+                self._said.append(line)
+                if _BEGUN in line:
+                    self._begun.set()
+        self._begun.set()  # it ended
+
+    def _end(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+        self._listener.join()

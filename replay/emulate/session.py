@@ -1,0 +1,201 @@
+"""One emulated transfer: two hosts, the link between them, what was recorded at both, and the truth."""
+
+from __future__ import annotations
+
+import csv
+import gc
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from multitracer.replay.emulate.host import Host
+from multitracer.replay.emulate.kernel import KernelKeys
+from multitracer.replay.emulate.link import RealTimeLink
+from multitracer.replay.emulate.recorded_host import RecordedHost
+from multitracer.replay.record.link_logs import LinkLogs, escaped
+from multitracer.replay.simulate.loops import engine_protocol
+from multitracer.replay.simulate.run import setting
+from multitracer.replay.simulate.scenario import Scenario
+from multitracer.replay.simulate.simulation import Setting
+
+ADDRESSES = ("10.87.0.1", "10.87.0.2")
+"""Of the hosts at the network's and the mobile's side of the link."""
+SIDES = ("network", "mobile")
+TRUTH, LATENESS, PACKETS = "truth.json", "lateness.csv", "packets.csv"
+PRIORITY = 10
+"""Among SCHED_FIFO's 1 to 99: above all ordinary processes, below the kernel's own."""
+SETTLE_S, LONGEST_SETTLE_S = 1.0, 10.0
+"""The link goes on for so long after the transfer; and at most for so long while it has packets."""
+REHEARSAL_S = 1.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """What the link's logs are written from."""
+
+    scenario: Scenario
+    setting: Setting
+    link: RealTimeLink
+
+    def octets_given(self, side: int, number: int) -> bytes:
+        """The octets of a packet that a side of the link was given."""
+        return self.link.given[side, number].octets
+
+
+def emulate(
+    scenario: Scenario, keys: KernelKeys, seed: int, directory: Path, command: Sequence[str],
+    begun: Callable[[], None],
+) -> dict[str, Any]:  # fmt: skip
+    """Run a transfer over the scenario's link between two hosts; returns what truth.json holds.
+
+    The folder gets what was recorded at each host (`snd/`, `rcv/`), the link's logs, lateness.csv, packets.csv and
+    truth.json. Raises MissingCapabilityError without root, namespaces or TUN devices.
+    """
+    made = setting(scenario, seed)
+    _rehearse(scenario, made)
+    sender = SIDES.index("network" if scenario.forward == "down" else "mobile")
+    with ExitStack() as stack:
+        hosts = [stack.enter_context(_host(side, keys)) for side in (0, 1)]
+        for name, host in (("snd", hosts[sender]), ("rcv", hosts[1 - sender])):
+            stack.enter_context(RecordedHost(host, directory / name))
+        start_ns = time.time_ns()
+        link = _link(scenario, made, (hosts[0].device, hosts[1].device))
+        begun()
+        with _on_time(first=keys["emulate.realtime"]):
+            status = _carry(link, hosts[sender], hosts[1 - sender], scenario, command)
+    _write_logs(directory, Run(scenario, made, link), start_ns)
+    _write_lateness(directory / LATENESS, link)
+    _write_packets(directory / PACKETS, link)
+    return _write_truth(directory, scenario, keys, link, start_ns, status)
+
+
+def _host(side: int, keys: KernelKeys) -> Host:
+    own, peer = ADDRESSES[side], ADDRESSES[1 - side]
+    return Host(own, peer, keys["kernel.mtu"], keys.sysctls(), offloads=keys["kernel.offloads"])
+
+
+def _rehearse(scenario: Scenario, made: Setting) -> None:
+    """Carry a packet each way before the clock starts, so that all is compiled and loaded by then."""
+    with ExitStack() as stack:
+        pairs = [socket.socketpair(type=socket.SOCK_DGRAM) for _ in SIDES]
+        for one in (end for pair in pairs for end in pair):
+            stack.enter_context(one)
+            one.setblocking(False)
+        link = _link(scenario, made, (pairs[0][0].fileno(), pairs[1][0].fileno()))
+        for _, host in pairs:
+            host.send(bytes(100))
+        end = time.monotonic() + REHEARSAL_S
+        link.run(lambda: time.monotonic() > end)
+
+
+def _link(scenario: Scenario, made: Setting, devices: tuple[int, int]) -> RealTimeLink:
+    """The scenario's link between two devices; in PPP a packet has its escapes, and two flags around it."""
+    framed = scenario.flag("link.ppp")
+    size: Callable[[bytes], int] = (lambda octets: len(escaped(octets)) + 2) if framed else len
+    return RealTimeLink(engine_protocol(scenario), made.link, made.radio, devices, size, made.orders)
+
+
+def _write_logs(directory: Path, run: Run, start_ns: int) -> None:
+    """Write what both sides of the link logged; only now, as it takes longer than the link itself."""
+    logs = LinkLogs(directory, start_ns)
+    for part in run.link.log:
+        logs.hear(run, part)
+    logs.finish(run)
+
+
+@contextmanager
+def _on_time(*, first: bool) -> Iterator[None]:
+    """Be woken on time: `first` among processes, where the system allows it, and without looking for garbage."""
+    gc.disable()
+    before = os.sched_getscheduler(0), os.sched_getparam(0)
+    with suppress(OSError):
+        if first:
+            os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(PRIORITY))
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.sched_setscheduler(0, *before)
+        gc.enable()
+
+
+def _carry(
+    link: RealTimeLink, sender: Host, receiver: Host, scenario: Scenario, command: Sequence[str]
+) -> int:
+    """Let the transfer run over the link; returns the exit status of what sent."""
+    bulk = [sys.executable, "-P", "-m", "multitracer.replay.emulate.bulk"]
+    sends = [*bulk, "send", receiver.address, str(scenario.whole("workload.file_bytes"))]
+    processes = [
+        subprocess.Popen(host.inside(what), stdin=subprocess.DEVNULL)
+        for host, what in ((receiver, [*bulk, "receive", receiver.address]), (sender, list(command) or sends))
+    ]
+    try:
+        link.run(_Ended(processes[-1], link))
+    finally:
+        for process in processes:
+            process.kill()
+    return processes[-1].wait()
+
+
+class _Ended:
+    """Whether a process has ended, and the link has carried what was still under way."""
+
+    def __init__(self, process: subprocess.Popen[bytes], link: RealTimeLink) -> None:
+        self._process, self._link, self._ended_at = process, link, 0.0
+
+    def __call__(self) -> bool:
+        if self._process.poll() is None:
+            return False
+        now = time.monotonic()
+        self._ended_at = self._ended_at or now
+        return now > self._ended_at + (LONGEST_SETTLE_S if self._link.under_way else SETTLE_S)
+
+
+def _write_truth(
+    directory: Path, scenario: Scenario, keys: KernelKeys, link: RealTimeLink, start_ns: int, status: int
+) -> dict[str, Any]:
+    """Write truth.json; returns what it holds."""
+    percent = 100 / link.step_ns * np.array([one.late_ns for one in link.slots] or [0], dtype=np.float64)
+    late = float(np.quantile(percent, 0.99))
+    truth = {
+        "parameters": scenario.parameters, "start_ns": start_ns, "exit": status, "lateness_p99_percent": late,
+        "lateness_max_percent": float(percent.max()), "trusted": late <= keys["emulate.max_lateness_percent"],
+    }  # fmt: skip
+    (directory / TRUTH).write_text(json.dumps(truth, indent=2) + "\n")
+    return truth
+
+
+def _write_lateness(path: Path, link: RealTimeLink) -> None:
+    """Every slot: when it was due, and by how much later it was done, in which batch."""
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(("time_s", "direction", "slot", "late_us", "batch"))
+        rows.writerows(
+            (f"{one.due_ns / 1e9:.6f}", "both", one.due_ns // link.step_ns, f"{one.late_ns / 1e3:.1f}", one.batch)
+            for one in link.slots
+        )
+
+
+def _write_packets(path: Path, link: RealTimeLink) -> None:
+    """Every packet that the link was given, and what became of it."""
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(("side", "octets", "offered_s", "delivered_s", "lost_s"))
+        rows.writerows(
+            (SIDES[one.side], len(one.octets), *map(_seconds, (one.given_ns, one.delivered_ns, one.lost_ns)))
+            for one in link.packets
+        )
+
+
+def _seconds(time_ns: int | None) -> str:
+    return "" if time_ns is None else f"{time_ns / 1e9:.6f}"

@@ -1,0 +1,136 @@
+"""The link in real time between two sockets that stand for devices: what goes in comes out, or is known to be lost."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import numpy as np
+import pytest
+
+from multitracer.replay.arq import notes
+from multitracer.replay.emulate.link import RealTimeLink
+from multitracer.replay.simulate.loops import engine_protocol
+from multitracer.replay.simulate.run import setting
+from multitracer.replay.simulate.scenario import resolve
+from multitracer.replay.simulate.schema import parsed
+
+pytestmark = [pytest.mark.slow, pytest.mark.compiled]
+
+FAST = {
+    "link.tti_s": 0.002, "link.delay_s": 0.004, "link.frame_bytes": 200, "channel.model": "uniform",
+    "channel.frame_loss_rate": 0.0, "workload.kind": "none", "tcp.segment_bytes": 190,
+}  # fmt: skip
+LONGEST_S = 60
+"""Kernels may have to be compiled first."""
+PROTOCOLS = {
+    "raw": {"link.protocol": "raw"},
+    "sr": {"link.protocol": "sr"},
+    "rlp": {"link.protocol": "rlp", "link.rlp.t1_s": 0.05, "link.ppp": False},
+    "rlc-am": {"link.protocol": "rlc-am", "link.hand_down": "lazy"},
+}
+
+
+@pytest.fixture
+def hosts() -> Iterator[tuple[tuple[socket.socket, socket.socket], tuple[int, int]]]:
+    """What the two hosts send and receive by, and the descriptors of the link's ends of that."""
+    with ExitStack() as stack:
+        pairs = [socket.socketpair(type=socket.SOCK_DGRAM) for _ in range(2)]
+        for end in (end for pair in pairs for end in pair):
+            stack.enter_context(end).setblocking(False)
+        yield (pairs[0][1], pairs[1][1]), (pairs[0][0].fileno(), pairs[1][0].fileno())
+
+
+def link_of(devices: tuple[int, int], **keys: object) -> RealTimeLink:
+    """The link of a scenario with these keys, between two descriptors."""
+    scenario = resolve("test", dict(parsed(name, value) for name, value in {**FAST, **keys}.items()))
+    made = setting(scenario, 1)
+    return RealTimeLink(engine_protocol(scenario), made.link, made.radio, devices, len)
+
+
+def carry(link: RealTimeLink, packets: int) -> None:
+    """Let the link run until it is known what became of so many packets."""
+    end = time.monotonic() + LONGEST_S
+    link.run(lambda: (len(link.packets) == packets and not link.under_way) or time.monotonic() > end)
+
+
+def received(host: socket.socket) -> list[bytes]:
+    """All that came to a host, in its order."""
+    found = []
+    while True:
+        try:
+            found.append(host.recv(65_535))
+        except BlockingIOError:
+            return found
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_packets_of_both_ways_come_whole_and_in_order(hosts: object, protocol: str) -> None:
+    """Without loss, over every kind of protocol, of sizes above and below a frame's."""
+    (a, b), devices = hosts  # type: ignore[misc]
+    sizes = (40, 150, 190) if protocol in ("raw", "sr") else (40, 700, 1400, 90)
+    sent = [bytes([number]) * size for number, size in enumerate(sizes)]
+    for packet in sent:
+        a.send(packet)
+        b.send(packet[::-1] + b"!")
+    carry(link_of(devices, **PROTOCOLS[protocol]), 2 * len(sent))
+    assert received(b) == sent
+    assert received(a) == [packet[::-1] + b"!" for packet in sent]
+
+
+def test_every_packet_arrives_or_is_known_to_be_lost(hosts: object) -> None:
+    """Over a link that loses half of what it carries and repeats nothing; none comes twice."""
+    (a, b), devices = hosts  # type: ignore[misc]
+    link = link_of(devices, **PROTOCOLS["raw"], **{"channel.frame_loss_rate": 0.5, "link.queue_frames": 0})
+    sent = [number.to_bytes(2, "big") * 20 for number in range(100)]
+    for packet in sent:
+        a.send(packet)
+    link.run(lambda: len(link.slots) > 200)
+    came = received(b)
+    lost = [one.octets for one in link.packets if one.lost_ns is not None]
+    assert 20 < len(came) < 80
+    assert came == sorted(came)
+    last = sent.index(came[-1])
+    assert sorted(came + lost) == sent[: last + 1]
+    assert link.under_way == len(sent) - last - 1  # behind them nothing came that would tell
+
+
+def test_a_link_that_repeats_delivers_all(hosts: object) -> None:
+    """The same loss under RLC in acknowledged mode; its log has the frames that were sent again."""
+    (a, b), devices = hosts  # type: ignore[misc]
+    link = link_of(devices, **PROTOCOLS["rlc-am"], **{"channel.frame_loss_rate": 0.3, "link.rlc-am.max_dat": 40})
+    sent = [bytes([number]) * 300 for number in range(20)]
+    for packet in sent:
+        a.send(packet)
+    carry(link, len(sent))
+    assert received(b) == sent
+    events = np.concatenate([part.rows["event"] for part in link.log])
+    assert np.count_nonzero(events == notes.ERASED) > 5
+
+
+def test_times_are_those_of_the_model(hosts: object) -> None:
+    """A packet of one frame arrives a slot's beginning and the way's delay after it was given, at the earliest."""
+    (a, b), devices = hosts  # type: ignore[misc]
+    link = link_of(devices, **PROTOCOLS["raw"])
+    a.send(bytes(100))
+    carry(link, 1)
+    (packet,) = link.packets
+    assert received(b) == [bytes(100)]
+    assert packet.delivered_ns is not None
+    assert 4_000_000 <= packet.delivered_ns - packet.given_ns <= 4_000_000 + 2_000_000
+
+
+def test_every_slot_has_its_lateness_once(hosts: object) -> None:
+    """Slots that are done together have the number of one batch; none is left out."""
+    (a, _), devices = hosts  # type: ignore[misc]
+    link = link_of(devices, **PROTOCOLS["raw"])
+    for _ in range(50):
+        a.send(bytes(150))
+    carry(link, 50)
+    assert len(link.slots) > 50
+    due = [slot.due_ns for slot in link.slots]
+    assert due == list(range(link.step_ns, link.step_ns * (len(due) + 1), link.step_ns))
+    assert all(slot.late_ns >= 0 for slot in link.slots)
+    assert [slot.batch for slot in link.slots] == sorted(slot.batch for slot in link.slots)

@@ -1,0 +1,173 @@
+"""`multitracer emulate`: the machine's own TCP over a modelled link, recorded, analysed, and gone without a trace."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from multitracer import analyze
+from multitracer.model.errors import MissingCapabilityError, UsageError
+from multitracer.recorder import needs
+from multitracer.replay.emulate.host import Host
+from multitracer.replay.emulate.kernel import KernelKeys, check, check_congestion_control
+from multitracer.replay.simulate.scenario import resolve
+from multitracer.replay.simulate.schema import parsed
+
+EMULATE = [sys.executable, "-m", "multitracer", "emulate", "gsm-call", "--no-analyze"]
+WAIT_S = 60
+
+
+@contextmanager
+def host() -> Iterator[Host]:
+    """A host of its own; skips the test where there can be none."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        pytest.skip("needs root of a Linux machine")
+    try:
+        with Host("10.87.1.1", "10.87.1.2", 1500, ["net.ipv4.tcp_sack=0"]) as made:
+            yield made
+    except MissingCapabilityError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def emulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A short file over a GSM call of this machine's TCP."""
+    if missing := needs.all_missing("lo"):
+        pytest.skip(f"{missing[0].what}: needs {missing[0].needs}")
+    with host():
+        directory = tmp_path_factory.mktemp("emulated") / "call"
+    settings = ["--set", "workload.file_bytes=3000", "--set", "channel.frame_loss_rate=0.05"]
+    subprocess.run([*EMULATE, *settings, "-o", str(directory)], check=True, capture_output=True)
+    return directory
+
+
+def test_a_host_has_its_device_and_settings_of_its_own() -> None:
+    """What it sets holds in its network namespace, and not for the machine."""
+    before = Path("/proc/sys/net/ipv4/tcp_sack").read_text()
+    with host() as made:
+        shown = subprocess.run(made.inside(["ip", "-o", "address"]), capture_output=True, text=True, check=True).stdout
+        inside = subprocess.run(
+            made.inside(["cat", "/proc/sys/net/ipv4/tcp_sack"]), capture_output=True, text=True, check=True
+        ).stdout
+    assert "10.87.1.1 peer 10.87.1.2" in shown
+    assert inside == "0\n"
+    assert Path("/proc/sys/net/ipv4/tcp_sack").read_text() == before
+
+
+@pytest.mark.slow
+def test_both_ends_and_both_sides_of_the_link_are_recorded(emulated: Path) -> None:
+    """The analysis finds one connection, its octets, and every segment's frames; nothing is skipped."""
+    inputs = [emulated / "snd", emulated / "rcv", *sorted(emulated.glob("rlpdump.*.txt"))]
+    analysis = analyze(*inputs)
+    summary = analysis.summary()
+    assert not [skip for one in analysis.trace.inputs for skip in one.recording.skips]
+    (connection,) = summary["connections"]
+    assert max(connection["directions"][end]["unique_bytes"] for end in ("client", "server")) == 3000
+    data = analysis.tables["segment_frames"].query("payload_bytes > 0")
+    assert len(data) >= 3
+    assert (data["frames"] > 0).all()
+
+
+@pytest.mark.slow
+def test_every_packet_was_delivered_and_lateness_is_told(emulated: Path) -> None:
+    """RLP repeats what the radio loses; lateness.csv has every slot, truth.json its 99th percentile."""
+    packets = rows(emulated / "packets.csv")
+    assert packets
+    assert all(one["delivered_s"] and not one["lost_s"] for one in packets)
+    slots = rows(emulated / "lateness.csv")
+    truth = json.loads((emulated / "truth.json").read_text())
+    assert [int(one["slot"]) for one in slots] == list(range(1, len(slots) + 1))
+    late = sorted(float(one["late_us"]) for one in slots)[int(0.99 * (len(slots) - 1))] / 20_000 * 100
+    assert truth["lateness_p99_percent"] == pytest.approx(late, rel=0.2)
+    assert truth["trusted"] == (truth["lateness_p99_percent"] <= 10)
+    assert truth["exit"] == 0
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file."""
+    return list(csv.DictReader(path.read_text().splitlines()))
+
+
+@pytest.mark.slow
+def test_nothing_survives_a_kill(tmp_path: Path) -> None:
+    """Neither the hosts' processes nor what runs in them go on when the run is killed."""
+    with host():
+        pass
+    arguments = [*EMULATE, "--set", "workload.file_bytes=60000", "-o", str(tmp_path / "call")]
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        assert "the link runs" in process.stderr.readline()
+        process.kill()
+    end = time.monotonic() + WAIT_S
+    while left := of_run(tmp_path / "call"):
+        assert time.monotonic() < end, left
+        time.sleep(0.2)
+
+
+def of_run(directory: Path) -> list[str]:
+    """Processes that have the folder in their command line or a file in it open."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            files = [str(one.readlink()) for one in (process / "fd").iterdir()]
+        except OSError:
+            continue
+        if process.name != str(os.getpid()) and any(str(directory) in one for one in (*words, *files)):
+            found.append(" ".join(words))
+    return found
+
+
+def test_keys_of_modelled_tcp_are_refused_by_name() -> None:
+    """A kernel has no ticks to set; the message says so."""
+    said = dict([parsed("tcp.tick_s", 0.5)])
+    with pytest.raises(UsageError, match=r"tcp\.tick_s: only a modelled TCP can be told this"):
+        check(resolve("test", said), said)
+
+
+def test_packets_that_no_frame_takes_are_refused() -> None:
+    """Where the protocol does not cut them; both keys are named."""
+    said = dict([parsed("link.protocol", "sr")])
+    with pytest.raises(UsageError, match=r"kernel\.mtu = 1500: .* frames of 250 octets \(link\.frame_bytes\)"):
+        check(resolve("test", said), said)
+
+
+def test_keys_of_the_kernel_become_its_settings() -> None:
+    """By default those of the interface; a buffer's size is its least, usual and largest one."""
+    assert KernelKeys({}).sysctls() == [
+        "net.ipv4.tcp_sack=1", "net.ipv4.tcp_frto=2", "net.ipv4.tcp_recovery=1", "net.ipv4.tcp_timestamps=1"
+    ]  # fmt: skip
+    said = dict([parsed("kernel.sack", 0), parsed("kernel.receive_buffer_bytes", 16_384)])
+    assert {"net.ipv4.tcp_sack=0", "net.ipv4.tcp_rmem=4096 16384 16384"} <= set(KernelKeys(said).sysctls())
+
+
+def test_keys_of_the_kernel_change_no_simulation() -> None:
+    """They are said to have no effect, and the scenario is the same."""
+    made = resolve("test", dict([parsed("kernel.sack", 0)]))
+    assert made.unused == ("kernel.sack",)
+    assert made == resolve("test", {})
+
+
+def test_a_congestion_control_that_the_kernel_has_not_is_refused() -> None:
+    """With those that it has."""
+    if not Path("/proc/sys/net/ipv4/tcp_available_congestion_control").exists():
+        pytest.skip("no Linux kernel's list of congestion controls")
+    with pytest.raises(MissingCapabilityError, match=r"this kernel has .*reno"):
+        check_congestion_control("none-such")
+
+
+def test_without_the_tools_a_host_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Namespaces are entered by util-linux, and configured by iproute2."""
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(MissingCapabilityError, match="install the packages util-linux and iproute2"):
+        Host("10.87.1.1", "10.87.1.2", 1500).__enter__()
