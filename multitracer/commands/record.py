@@ -45,8 +45,8 @@ MOST_PORT = 65_535
 @verbosity_options
 @click.pass_context
 def command(
-    context: click.Context, command_line: tuple[str, ...], interface: str | None, ports: tuple[int, ...],
-    remote: str, output: Path | None, no_analyze: bool, check: bool, as_json: bool,
+    context: click.Context, command_line: tuple[str, ...], interface: str | None, output: Path | None, check: bool,
+    as_json: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Record this machine's own transfers: packets, TCP's state, and what made TCP retransmit.
 
@@ -73,9 +73,9 @@ def command(
         if not quiet():
             say(f"recording on {chosen} into {directory}" + ("" if command_line else "; Ctrl-C ends it"))
 
-    described = record(Wanted(directory, chosen, ports, command_line, remote), begun)
+    described = record(Wanted(directory, chosen, options["ports"], command_line, options["remote"]), begun)
     _tell_end(described, directory)
-    if not no_analyze:
+    if not options["no_analyze"]:
         _analyze(context, directory)
 
 

@@ -31,7 +31,7 @@ from multitracer.replay.simulate.simulation import Setting
 ADDRESSES = ("10.87.0.1", "10.87.0.2")
 """Of the hosts at the network's and the mobile's side of the link."""
 SIDES = ("network", "mobile")
-TRUTH, LATENESS, PACKETS = "truth.json", "lateness.csv", "packets.csv"
+TRUTH, LATENESS, PACKETS = "truth.json", "lateness.csv", "link_packets.csv"
 PRIORITY = 10
 """Among SCHED_FIFO's 1 to 99: above all ordinary processes, below the kernel's own."""
 SETTLE_S, LONGEST_SETTLE_S = 1.0, 10.0
@@ -58,7 +58,7 @@ def emulate(
 ) -> dict[str, Any]:  # fmt: skip
     """Run a transfer over the scenario's link between two hosts; returns what truth.json holds.
 
-    The folder gets what was recorded at each host (`snd/`, `rcv/`), the link's logs, lateness.csv, packets.csv and
+    The folder gets what was recorded at each host (`snd/`, `rcv/`), the link's logs, lateness.csv, link_packets.csv and
     truth.json. Raises MissingCapabilityError without root, namespaces or TUN devices.
     """
     made = setting(scenario, seed)

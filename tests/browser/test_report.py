@@ -330,6 +330,7 @@ def test_the_totals_of_the_whole_trace_are_the_bytes_sent_and_acknowledged(
     """Every acknowledged byte counts, those of the first acknowledgement too; SACK blocks are not traffic."""
     page = opened.open(report)
     page.keyboard.press("m")
+    opened.until("document.querySelectorAll('#mt-selection tbody tr').length > 0")
     rows = {row.split("\t")[0]: row.split("\t") for row in page.locator("#mt-selection tbody tr").all_inner_texts()}
     segments = analysis.tables["segments"]
     mine = (segments["point"] == analysis.paths.sender_point[0, 0]) & (segments["sender"] == 1)

@@ -81,7 +81,7 @@ def test_both_ends_and_both_sides_of_the_link_are_recorded(emulated: Path) -> No
 @pytest.mark.slow
 def test_every_packet_was_delivered_and_lateness_is_told(emulated: Path) -> None:
     """RLP repeats what the radio loses; lateness.csv has every slot, truth.json its 99th percentile."""
-    packets = rows(emulated / "packets.csv")
+    packets = rows(emulated / "link_packets.csv")
     assert packets
     assert all(one["delivered_s"] and not one["lost_s"] for one in packets)
     slots = rows(emulated / "lateness.csv")
