@@ -105,7 +105,8 @@ def _analyze(task: Task, key: str, directory: Path) -> None:
     report = task.what.report and task.what.all
     compared = comparison.experiment(task.name, task.shown, analysis, summary, report=report)
     said = list(losses_of(analysis.trace, all_of_them=False))
-    kept = kept_experiments.Kept(compared.row, key, skipped_in(analysis), said, list(compared.findings))
+    findings, skipped = list(compared.findings), skipped_in(analysis)
+    kept = kept_experiments.Kept(compared.row, key, skipped, said, findings, compared.left_out)
     kept_experiments.save(kept, compared.lines, directory)
 
 

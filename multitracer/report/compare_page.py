@@ -14,7 +14,7 @@ from multitracer.analysis.finding_rows import rows
 from multitracer.model.short_texts import named
 from multitracer.model.vocabulary import CAUSES
 from multitracer.report import colours, page_panels, page_template
-from multitracer.report.campaign_figure import campaign_figure
+from multitracer.report.campaign_figures import campaign_figures
 from multitracer.report.compared_findings import together
 from multitracer.report.comparison import Experiment, document
 from multitracer.report.page_panels import Lane
@@ -50,7 +50,7 @@ def html(experiments: list[Experiment], version: str, group: re.Pattern[str] | N
     listed = rows(findings, MOST_ROWS)
     figures = _overlays(overlaid).figures
     described = page_panels.take_over(figures)
-    campaign = campaign_figure(compared["experiments"])
+    campaign = campaign_figures(compared)
     place = {one.row["name"]: number for number, one in enumerate(overlaid)}
     values = {
         "version": version,
@@ -77,16 +77,16 @@ def html(experiments: list[Experiment], version: str, group: re.Pattern[str] | N
         "names": list(place),
         "starts": [one.row["align_s"]["start"] for one in overlaid],
         "rows": listed,
-        "more_findings": len(findings) - sum(row.members for row in listed),
+        "more_findings": len(findings) - sum(row.members for row in listed) + sum(one.left_out for one in overlaid),
         "layer_colours": colours.LAYERS,
-        "has_campaign": campaign is not None,
+        "campaign": [one.described for one in campaign],
         "laid": page_template.script_json(
             [{name: one.row[name] for name in ("name", "report", "align_s")} for one in overlaid]
         ),
         "columns": page_template.encode_all(_columns(overlaid)),
     }
     title = f"MultiTracer: {len(experiments)} transfers compared"
-    every = figures if campaign is None else [*figures, campaign]
+    every = [*figures, *(one.figure for one in campaign)]
     return page_template.render("compare", title, every, values, apart=True)
 
 

@@ -15,18 +15,21 @@ MOST_KEPT = 500
 _KEPT = ("kind", "layer", "verdict", "start_s", "end_s", "lost_s")
 
 
-def compared(findings: Sequence[Finding], number: int | None, acks: Source | None) -> list[dict[str, Any]]:
-    """The findings about connection `number` and about the link; `caused_by` is a place in this list.
+def compared(
+    findings: Sequence[Finding], number: int | None, acks: Source | None
+) -> tuple[list[dict[str, Any]], int]:
+    """The findings about connection `number` and about the link, and how many are left out; `caused_by` is a place.
 
     `delivered_bytes` is what the connection's receiver had acknowledged when the finding began; None without `acks`.
     """
     ours = [at for at, one in enumerate(findings) if number is None or one["connection"] in (None, number)]
     about = _chosen(findings, ours)
     kept = _chosen(about, sorted(one.index for one in flattened(rows(about, MOST_KEPT))))
-    return [
+    described = [
         {name: one[name] for name in (*_KEPT, "caused_by")} | {"delivered_bytes": _delivered(acks, one["start_s"])}
         for one in kept
     ]
+    return described, len(findings) - len(kept)
 
 
 def _chosen(findings: Sequence[Finding], places: Sequence[int]) -> list[Finding]:

@@ -14,6 +14,7 @@ from multitracer.analysis.summary import Summary, direction
 from multitracer.report import connection_data, panel_data
 from multitracer.report.compared_findings import compared
 from multitracer.report.groups import fully_used, groups, utilization
+from multitracer.report.link_data_sent import link_data, slopes
 
 if TYPE_CHECKING:
     from multitracer.model.analysis import Analysis
@@ -31,6 +32,8 @@ class Experiment:
     row: dict[str, Any]
     lines: Mapping[str, panel_data.Source]
     findings: Sequence[dict[str, Any]]
+    left_out: int = 0
+    """How many findings are in the transfer's own report alone."""
 
 
 def experiment(name: str, path: str, analysis: Analysis, summary: Summary, *, report: bool) -> Experiment:
@@ -42,13 +45,14 @@ def experiment(name: str, path: str, analysis: Analysis, summary: Summary, *, re
         "verdict": summary.verdict,
         "utilization": document["utilization"], "accounting": document["accounting"],
         "causes": causes(document["accounting"]), "spent_s": spent(document, analysis.ends.limited_s),
+        "link_data": link_data(document, analysis.links.main),
         "layers": _layers(document["blame"] or ()), "findings": _counts(document["findings"]),
         "align_s": {}, "connection": None, "duration_s": None, "throughput_bps": None, "goodput_bps": None,
     }  # fmt: skip
     if not order:
-        findings = compared(document["findings"], None, None)
+        findings, left_out = compared(document["findings"], None, None)
         row["align_s"] = {"start": 0.0, **_firsts(findings)}
-        return Experiment(row, {}, findings)
+        return Experiment(row, {}, findings, left_out)
     number = order[0]
     sender = int(analysis.ends.main[number])
     sent = direction(analysis.ends, number, sender)
@@ -60,17 +64,17 @@ def experiment(name: str, path: str, analysis: Analysis, summary: Summary, *, re
     }  # fmt: skip
     drawable = [name for name in ("acks", "goodput") if name in sources and len(sources[name]["x"])]
     acks = sources["acks"] if "acks" in drawable else None
-    findings = compared(document["findings"], number, acks)
+    findings, left_out = compared(document["findings"], number, acks)
     start_s = _start_s(sources, (int(one["start_ns"]) - analysis.origin_ns) / 1e9)
     row["align_s"] = {"start": start_s, **_firsts(findings)}
-    return Experiment(row, {name: sources[name] for name in drawable}, findings)
+    return Experiment(row, {name: sources[name] for name in drawable}, findings, left_out)
 
 
 def failed(name: str, path: str, error: str) -> Experiment:
     """A transfer that could not be analysed, and why."""
     nothing = dict.fromkeys(
-        ("report", "verdict", "utilization", "accounting", "spent_s", "connection", "duration_s", "throughput_bps",
-         "goodput_bps")
+        ("report", "verdict", "utilization", "accounting", "spent_s", "link_data", "connection", "duration_s",
+         "throughput_bps", "goodput_bps")
     )  # fmt: skip
     return Experiment({"name": name, "path": path, **nothing, "error": error, "causes": [], "layers": {},
                        "findings": {}, "align_s": {}}, {}, [])  # fmt: skip
@@ -124,5 +128,6 @@ def document(experiments: list[Experiment], version: str, group: re.Pattern[str]
     differences = [found for row in measured[1:] if (found := difference(measured[0], row))]
     return {
         "multitracer": version, "experiments": rows, "differences": differences, "at_or_below_95_percent": below,
-        "utilization": fully_used(rows), "groups": None if group is None else groups(rows, group),
+        "utilization": fully_used(rows), "link_data": slopes(rows),
+        "groups": None if group is None else groups(rows, group),
     }  # fmt: skip

@@ -21,7 +21,7 @@ from multitracer.report.comparison import Experiment
 from multitracer.report.panel_data import Source
 
 RECORD, LINES = "experiment.json", "lines.npz"
-LAYOUT = 4
+LAYOUT = 5
 """Another number with whatever changes in what is kept: a result with an older one is made anew."""
 
 
@@ -38,6 +38,8 @@ class Kept:
     """What was said on stderr while it was analysed."""
     findings: list[dict[str, Any]] = field(default_factory=list)
     """As comparison.Experiment has them."""
+    left_out: int = 0
+    """How many findings it has beside these."""
 
 
 def save(kept: Kept, lines: Mapping[str, Source], directory: Path) -> None:
@@ -61,7 +63,7 @@ def load(directory: Path) -> Kept | None:
 def experiment(kept: Kept, directory: Path) -> Experiment:
     """The experiment for the comparison; its lines are read when they are drawn."""
     lines = {} if kept.row["error"] else Lines(directory / OURS / LINES)
-    return Experiment(kept.row, lines, kept.findings)
+    return Experiment(kept.row, lines, kept.findings, kept.left_out)
 
 
 class Lines(Mapping[str, Source]):

@@ -103,7 +103,7 @@ class Page {
     this.views.remember();
     const { start, end } = this.timeRange;
     const panels = this.stack ? this.stack.toText() : "";
-    const shown = this.connections ? this.connections.toAddress : {};
+    const shown = { ...this.connections?.toAddress, ...this.alignment?.toAddress };
     const address = MT.address.format(start, end, MT.theme.current(), this.engine.hidden(), panels, shown);
     const base = location.href.split("#")[0].length;
     const pins = this.pins ? this.pins.toAddress(MT.address.MOST - base - address.length) : "";
@@ -111,7 +111,7 @@ class Page {
   }
 
   /** Takes what an address asks for but the view and the theme; returns what of it is not understood. */
-  takeOver({ hidden, panels, pins, connection, direction, damaged }) {
+  takeOver({ hidden, panels, pins, connection, direction, aligned, damaged }) {
     const known = this.engine.parts.map((part) => part.name);
     this.engine.hide(hidden);
     const isUnderstood = !panels || (this.stack && this.stack.fromText(panels));
@@ -121,6 +121,7 @@ class Page {
       ...hidden.filter((name) => !known.includes(name)).map((name) => `hide=${name}`),
       ...(isUnderstood ? [] : [`panels=${panels}`]),
       ...(this.connections ? this.connections.take(connection, direction) : asked),
+      ...(this.alignment ? this.alignment.take(aligned) : aligned ? [`at=${aligned}`] : []),
       ...(this.pins ? this.pins.fromAddress(pins) : pins).map((pin) => `pins=${pin}`),
     ];
   }

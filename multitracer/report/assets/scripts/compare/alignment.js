@@ -3,9 +3,34 @@
 const MARGIN = 0.02; // of all of the time, at both its sides
 
 class Alignment {
-  /** `transfers` have align_s, the seconds of each event in their own trace; `lines` are their series by name. */
-  constructor(page, transfers, lines, findings) {
-    Object.assign(this, { page, transfers, lines, findings });
+  /**
+   * `transfers` have align_s, the seconds of each event in their own trace; `lines` are their series by name. `select`
+   * has the events to choose from; null where there are none.
+   */
+  constructor(page, transfers, lines, findings, select) {
+    Object.assign(this, { page, transfers, lines, findings, select });
+    if (select) this.atChosen();
+  }
+
+  /** Puts the event at 0 that the reader has chosen. */
+  atChosen() {
+    this.at(this.select.value, this.select.selectedOptions[0].text);
+  }
+
+  /** What an address has to tell: nothing of the first event. */
+  get toAddress() {
+    return { aligned: this.select && this.select.selectedIndex > 0 ? this.select.value : "" };
+  }
+
+  /** Aligns at the event that an address asks for, an empty text for the first one; returns what of it there is not. */
+  take(event) {
+    const options = Array.from(this.select?.options ?? [], (option) => option.value);
+    const place = event ? options.indexOf(event) : 0;
+    if (options.length && place >= 0 && place !== this.select.selectedIndex) {
+      this.select.selectedIndex = place;
+      this.select.dispatchEvent(new Event("change"));
+    }
+    return place < 0 ? [`at=${event}`] : [];
   }
 
   /** Puts an event at 0; a transfer without it is left out. `name` is what the event is called. */

@@ -1,7 +1,7 @@
 // The part of the page's address after #: which part of the time is in view, the theme, the hidden series, the order
-// and heights of the panels, the connection, the direction, and the pins.
+// and heights of the panels, the connection, the direction, what transfers are aligned at, and the pins.
 
-const KEYS = ["t", "theme", "hide", "panels", "pins", "con", "dir"];
+const KEYS = ["t", "theme", "hide", "panels", "pins", "con", "dir", "at"];
 const MOST = 2000; // characters of an address: programs that pass one on cut longer ones
 const TOLD = 40; // characters of what is not understood that are repeated to the reader
 
@@ -31,19 +31,21 @@ function parse(hash) {
     pins: asked.getAll("pins"),
     connection: asked.get("con") || "",
     direction: Math.max(0, direction),
+    aligned: asked.get("at") || "",
     damaged: Array.from(asked)
       .filter(([key]) => !KEYS.includes(key) || isDamaged[key])
       .map(([key, value]) => `${key}=${value}`),
   };
 }
 
-/** `shown` has the connection, empty for the first one, and the direction. */
+/** `shown` has the connection and what transfers are aligned at, both empty for the first one, and the direction. */
 function format(start, end, theme, hidden, panels, shown) {
   const hide = hidden.map((name) => `&hide=${encodeURIComponent(name)}`).join("");
   const connection = shown.connection ? `&con=${encodeURIComponent(shown.connection)}` : "";
   const turned = shown.direction ? `&dir=${shown.direction}` : "";
+  const aligned = shown.aligned ? `&at=${encodeURIComponent(shown.aligned)}` : "";
   const stack = panels ? `&panels=${encodeURIComponent(panels)}` : "";
-  return `#t=${start.toFixed(9)},${end.toFixed(9)}&theme=${theme}${hide}${stack}${connection}${turned}`;
+  return `#t=${start.toFixed(9)},${end.toFixed(9)}&theme=${theme}${hide}${stack}${connection}${turned}${aligned}`;
 }
 
 /** Says what of an address was not understood; nothing of an empty list. */

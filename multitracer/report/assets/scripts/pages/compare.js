@@ -26,10 +26,8 @@ MT.page.start(labels(), async (page) => {
   const legend = new MT.legend.Legend(page.engine);
   page.cursor = new MT.crosshair.Crosshair(page, frame, legend);
   const findings = new MT.sameEvent.SameEvents(page, transfers);
-  const alignment = new MT.alignment.Alignment(page, transfers, await page.load("all"), findings);
   const select = document.getElementById("mt-align");
-  const align = () => alignment.at(select.value, select.selectedOptions[0].text);
-  if (select) align();
+  page.alignment = new MT.alignment.Alignment(page, transfers, await page.load("all"), findings, select);
   const lanes = new MT.lanes.Lanes(page, frame, findings);
   new MT.printing.Printing(new MT.pictures.Pictures(page, frame, { lanes }));
   const bars = new MT.bars.Bars(page, findings);
@@ -53,7 +51,7 @@ MT.page.start(labels(), async (page) => {
   page.engine.otherDrawings.push(() => legend.refresh());
   select?.addEventListener("change", () => {
     clear();
-    align();
+    page.alignment.atChosen();
     lanes.read();
     page.views.showAll();
     page.redraw();
