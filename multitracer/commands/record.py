@@ -43,10 +43,9 @@ MOST_PORT = 65_535
 @click.option("--check", is_flag=True, help="Record nothing; say what could not be recorded here, and what would help.")
 @click.option("--json", "as_json", is_flag=True, help="With --check: as JSON.")
 @verbosity_options
-@click.pass_context
 def command(
-    context: click.Context, command_line: tuple[str, ...], interface: str | None, output: Path | None, check: bool,
-    as_json: bool, **options: Any,
+    command_line: tuple[str, ...], interface: str | None, output: Path | None, check: bool, as_json: bool,
+    **options: Any,
 ) -> None:  # fmt: skip
     """Record this machine's own transfers: packets, TCP's state, and what made TCP retransmit.
 
@@ -76,7 +75,7 @@ def command(
     described = record(Wanted(directory, chosen, options["ports"], command_line, options["remote"]), begun)
     _tell_end(described, directory)
     if not options["no_analyze"]:
-        _analyze(context, directory)
+        _analyze(directory)
 
 
 def _tell_missing(missing: list[Missing], *, as_json: bool) -> None:
@@ -103,7 +102,7 @@ def _tell_end(described: dict[str, Any], directory: Path) -> None:
         say(f"recorded in {directory}: {names}")
 
 
-def _analyze(context: click.Context, directory: Path) -> None:
+def _analyze(directory: Path) -> None:
     from multitracer.commands import analyze
 
-    context.invoke(analyze.command, inputs=(str(directory),), output=directory / ANALYSIS)
+    click.get_current_context().invoke(analyze.command, inputs=(str(directory),), output=directory / ANALYSIS)
