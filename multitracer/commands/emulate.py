@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from multitracer.commands.messages import quiet, say, verbosity_options
-from multitracer.commands.parameters import files_to_complete
+from multitracer.commands.parameters import Whole, files_to_complete
 from multitracer.commands.retrace import pairs
+from multitracer.commands.simulate import LARGEST_SEED
 
 if TYPE_CHECKING:
     from multitracer.replay.emulate.kernel import KernelKeys
@@ -30,7 +31,8 @@ ANALYSIS = "analysis"
 @click.argument("command_line", nargs=-1, metavar="[-- COMMAND...]", type=click.UNPROCESSED)
 @click.option("--set", "settings", multiple=True, callback=pairs, metavar="KEY=VALUE",
               help="A key of the scenario (repeatable).")  # fmt: skip
-@click.option("--seed", type=int, default=1, show_default=True, help="Of what the channel loses.")
+@click.option("--seed", type=Whole(0, LARGEST_SEED), default=1, show_default=True, metavar="SEED",
+              help="Of what the channel loses.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", required=True,
               help="A new folder for what is recorded.")  # fmt: skip
 @click.option("--no-analyze", is_flag=True, help="Only record.")
