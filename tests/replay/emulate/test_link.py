@@ -90,11 +90,11 @@ def test_every_packet_arrives_or_is_known_to_be_lost(hosts: object) -> None:
     link.run(lambda: len(link.slots) > 200)
     came = received(b)
     lost = [one.octets for one in link.packets if one.lost_ns is not None]
-    assert 20 < len(came) < 80
+    assert 10 < len(came) < 80
     assert came == sorted(came)
     last = sent.index(came[-1])
     assert sorted(came + lost) == sent[: last + 1]
-    assert link.under_way == len(sent) - last - 1  # behind them nothing came that would tell
+    assert link.under_way == len(link.packets) - last - 1  # behind them nothing came that would tell
 
 
 def test_a_link_that_repeats_delivers_all(hosts: object) -> None:
