@@ -111,7 +111,7 @@ def test_a_view_within_the_trace_is_shown_as_asked(scripts: Scripts, one: float,
     st.integers(-(10**12), 10**12), st.integers(1, 10**12), st.sampled_from(["light", "dark"]),
     st.lists(st.sampled_from(["acks", "window", "lost 0"]), unique=True),
     st.sampled_from(["", "-sequence,frames:2.50,+time"]), st.sampled_from([0, 1]),
-    st.sampled_from(["", "17"]),
+    st.sampled_from(["", "17"]), st.sampled_from(["", "start", "delivered 0.5"]),
 )  # fmt: skip
 def test_an_address_is_read_as_it_was_written(
     scripts: Scripts,
@@ -122,10 +122,11 @@ def test_an_address_is_read_as_it_was_written(
     panels: str,
     direction: int,
     connection: str,
+    aligned: str,
 ) -> None:
-    """View, theme, hidden series, panels, connection and direction."""
+    """View, theme, hidden series, panels, connection, direction and what transfers are aligned at."""
     view = [start_ns / 1e9, (start_ns + width_ns) / 1e9]
-    shown = {"connection": connection, "direction": direction}
+    shown = {"connection": connection, "direction": direction, "aligned": aligned}
     written = scripts.call("MT.address.format", *view, theme, hidden, panels, shown)
     found = scripts.call("MT.address.parse", written)
     assert found == {
@@ -146,7 +147,7 @@ def test_a_damaged_address_is_ignored(scripts: Scripts, asked: str, damaged: lis
     """It sets neither a view nor a theme, and what it asks for is named."""
     found = scripts.call("MT.address.parse", asked)
     assert found == {"view": None, "theme": None, "hidden": [], "panels": "", "pins": [], "connection": "",
-                     "direction": 0, "damaged": damaged}  # fmt: skip
+                     "direction": 0, "aligned": "", "damaged": damaged}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from house import imports, modules
 
 FLOORS = (
     ("erasures", "arq"), ("channels", "engine", "tcp", "workloads"), ("retrace", "simulate"), ("record", "papers"),
+    ("emulate",),
 )  # fmt: skip
 """From the ground up; a room imports from floors below its own."""
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
