@@ -3,10 +3,11 @@
 Makes captures of one transfer as its sender's side sees it (1 % of the segments resent, times by
 chance, acknowledgements ten round trips of data behind), analyses them, writes the report and moves
 about in it with headless Chromium. With --before, another installed version, in the same turns: ratios of
-the medians. Usage:
+the medians. With --connections, as many records in few and in many connections, also how long one takes to
+open. Usage:
 
     python benchmarks/report.py [--records 10000 100000 1000000 5000000 10000000] [--moves 200]
-                                [--before PYTHON] [--turns 5]
+                                [--before PYTHON | --connections 10 1000] [--turns 5]
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from ingest import CHUNK, MSS, START_S, packets
@@ -49,14 +52,24 @@ MOVE = """async moves => {
   return took;
 }"""
 
+OPEN = """async number => {
+  const select = document.getElementById("mt-connection");
+  const begun = performance.now();
+  select.value = number;
+  select.dispatchEvent(new Event("change"));
+  while (document.documentElement.dataset.mtConnection !== number) await new Promise(done => setTimeout(done, 0));
+  await new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)));
+  return performance.now() - begun;
+}"""
 
-def make(path: Path, count: int, nanoseconds: bool = False) -> None:
+
+def make(path: Path, count: int, nanoseconds: bool = False, connections: int = 1) -> None:
     """Write a capture of `count` packets."""
     chance, reached = np.random.default_rng(1), 0
     with path.open("wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B23C4D if nanoseconds else 0xA1B2C3D4, 2, 4, 0, 0, 262144, 101))
         for first in range(0, count, CHUNK):
-            made = packets(first, min(CHUNK, count - first), 1)
+            made = packets(first, min(CHUNK, count - first), connections)
             # About a thousand records per second at random times, which compress badly.
             times = reached + np.cumsum(chance.integers(1, 2_000_000 if nanoseconds else 2_000, len(made)))
             reached = int(times[-1])
@@ -67,8 +80,16 @@ def make(path: Path, count: int, nanoseconds: bool = False) -> None:
             file.write(made.tobytes())
 
 
-def opened(path: Path, moves: int) -> tuple[float, list[float]]:
-    """Seconds until the report can be used, and the sorted times of the redraws in milliseconds."""
+class Opened(NamedTuple):
+    """Seconds until a report can be used, the sorted times of redraws and of opening connections in milliseconds."""
+
+    ready: float
+    redrawn: list[float]
+    chosen: list[float]
+
+
+def opened(path: Path, moves: int, choose: Sequence[int] = ()) -> Opened:
+    """Open a report, move about in it, and choose some of its connections, by their places in the list."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": 1280, "height": 1000})
@@ -77,8 +98,10 @@ def opened(path: Path, moves: int) -> tuple[float, list[float]]:
         page.wait_for_selector('html[data-mt-ready="1"]', timeout=120_000)
         ready = time.perf_counter() - started
         took = sorted(page.evaluate(MOVE, moves))
+        numbers = page.locator("#mt-connection option").evaluate_all("all => all.map(one => one.value)")
+        chosen = sorted(page.evaluate(OPEN, numbers[place]) for place in choose)
         browser.close()
-    return ready, took
+    return Opened(ready, took, chosen)
 
 
 def measured(directory: Path, records: int, moves: int, *, nanoseconds: bool) -> None:
@@ -90,7 +113,7 @@ def measured(directory: Path, records: int, moves: int, *, nanoseconds: bool) ->
     analysis.report(report)
     written = time.perf_counter() - started
     held = sum(one.records for _, one in directions(analysis).groups)
-    ready, took = opened(report, moves)
+    ready, took, _ = opened(report, moves)
     print(
         f"{held:>11,} records ({'nano' if nanoseconds else 'micro'}seconds): written in {written:5.2f} s, "
         f"{report.stat().st_size / 1e6:6.1f} MB, ready in {ready:5.2f} s, "
@@ -112,7 +135,7 @@ def compared(directory: Path, records: int, moves: int, turns: int, before: str)
     redrawn: dict[str, list[float]] = {python: [] for python in pages}
     for _ in range(turns):
         for python, page in pages.items():
-            seconds, took = opened(page, moves)
+            seconds, took, _ = opened(page, moves)
             ready[python].append(seconds)
             redrawn[python].append(statistics.median(took))
     for python, name in zip(pages, ("this version", "the one before"), strict=True):
@@ -126,6 +149,43 @@ def compared(directory: Path, records: int, moves: int, turns: int, before: str)
     print(f"ratios: size {size:.2f}, ready {ratios[0]:.2f}, redraw {ratios[1]:.2f}", flush=True)
 
 
+def by_connections(directory: Path, records: int, moves: int, turns: int, counts: Sequence[int]) -> None:
+    """Measure pages of as many records in few and in many connections in turn; print the ratios of their medians."""
+    pages = {count: directory / f"{count}.html" for count in counts}
+    for count, page in pages.items():
+        capture = directory / "made.pcap"
+        make(capture, round(records / RECORDS_A_PACKET), connections=count)
+        analysis = analyze([capture])
+        analysis.summary()
+        started = time.perf_counter()
+        analysis.report(page)
+        written = time.perf_counter() - started
+        held = sum(one.records for _, one in directions(analysis).groups)
+        print(f"{count:>7,} connections, {held:,} records: written in {written:.1f} s", flush=True)
+    found: dict[int, list[Opened]] = {count: [] for count in pages}
+    for _ in range(turns):
+        for count, page in pages.items():
+            found[count].append(opened(page, moves, [count * part // 7 for part in range(1, 7)]))
+    medians = {}
+    for count, page in pages.items():
+        size = page.stat().st_size / 1e6
+        ready = statistics.median(one.ready for one in found[count])
+        redrawn, chosen = (
+            statistics.median(statistics.median(getattr(one, name)) for one in found[count])
+            for name in ("redrawn", "chosen")
+        )
+        medians[count] = size, ready, redrawn, chosen
+        print(
+            f"{count:>7,} connections: {size:.1f} MB, ready in {ready:.2f} s, redraw {redrawn:.0f} ms, "
+            f"a connection opens in {chosen:.0f} ms",
+            flush=True,
+        )
+    few, many = medians[counts[0]], medians[counts[-1]]
+    ratios = [two / one for one, two in zip(few, many, strict=True)]
+    print(f"ratios: size {ratios[0]:.2f}, ready {ratios[1]:.2f}, redraw {ratios[2]:.2f}; opening a connection takes "
+          f"{many[3] / many[2]:.1f} redraws", flush=True)  # fmt: skip
+
+
 def main() -> None:
     """Run all benchmarks and print their results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -133,10 +193,14 @@ def main() -> None:
     parser.add_argument("--records", type=int, nargs="+", default=sizes)
     parser.add_argument("--moves", type=int, default=200)
     parser.add_argument("--before", metavar="PYTHON")
+    parser.add_argument("--connections", type=int, nargs=2, metavar=("FEW", "MANY"))
     parser.add_argument("--turns", type=int, default=5)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         for records in arguments.records:
+            if arguments.connections:
+                by_connections(Path(name), records, arguments.moves, arguments.turns, arguments.connections)
+                continue
             if arguments.before:
                 compared(Path(name), records, arguments.moves, arguments.turns, arguments.before)
                 continue

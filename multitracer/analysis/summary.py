@@ -122,13 +122,14 @@ class Connections:
     def blocks(self) -> Iterator[Tree]:
         """The items as columns, a tree for each block of connections."""
         for begin in range(0, len(self), _BLOCK):
-            yield self._columns(self._numbers[begin : begin + _BLOCK])
+            yield self.columns(self._numbers[begin : begin + _BLOCK])
 
     def of(self, numbers: Ints) -> list[dict[str, Any]]:
         """The items of the connections with these numbers."""
-        return dicts(self._columns(numbers))
+        return dicts(self.columns(numbers))
 
-    def _columns(self, numbers: Ints) -> Tree:
+    def columns(self, numbers: Ints) -> Tree:
+        """The items of the connections with these numbers as columns."""
         rows = self._table.iloc[numbers]
         start, end = rows["start_ns"].to_numpy(), rows["end_ns"].to_numpy()
         return {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,8 +16,16 @@ from multitracer.analysis.finding_rows import Row, rows
 from multitracer.analysis.missing_inputs import not_looked_for
 from multitracer.analysis.summary import Summary
 from multitracer.analysis.title import title
-from multitracer.model.vocabulary import CAUSES, LAYERS, LIMIT_NAMES
-from multitracer.report import analysis_panels, colours, page_panels, page_template, panel_data
+from multitracer.model.vocabulary import CAUSES, LAYERS
+from multitracer.report import (
+    analysis_panels,
+    colours,
+    column_packs,
+    connection_table,
+    page_panels,
+    page_template,
+    panel_data,
+)
 from multitracer.report.directions import Directions, directions
 from multitracer.report.fate_columns import FATE_COLUMNS
 from multitracer.report.fate_marks import add_fate_marks
@@ -42,7 +51,8 @@ def html(analysis: Analysis, concluded: Summary) -> str:
     """The report as one HTML document."""
     summary = concluded.document
     shown = directions(analysis)
-    order = list(shown.connections)
+    order, seen = list(shown.connections), panel_data.largest_first(analysis)
+    listing = connection_table.columns(summary["connections"], analysis.ends.main, analysis.tables["findings"], seen)
     panels = analysis_panels.build(analysis, *shown.first, panel_data.extent(analysis))
     for made in (one for one in panels.figures if "sequence" in one.tags):
         add_fate_marks(made, (source for _, one in shown.groups for source in one.sources.values()))
@@ -71,17 +81,22 @@ def html(analysis: Analysis, concluded: Summary) -> str:
         "more_findings": len(summary["findings"]) - sum(row.members for row in listed),
         "layer_colours": colours.LAYERS,
         "not_looked_for": not_looked_for(summary["not_looked_for"]),
-        "connections": summary["connections"].of(np.array(order, dtype=np.int64)),
-        "limit_names": LIMIT_NAMES,
-        "left_out": len(analysis.connections) - len(order),
+        "connections": len(order),
+        "only": _named(analysis, order[0]) if len(order) == 1 else None,
+        "heads": connection_table.heads(listing),
+        "listed": min(len(seen), connection_table.MOST_LISTED),
+        "not_listed": len(seen) - connection_table.MOST_LISTED,
+        "left_out": len(seen) - len(order),
         "absent": [*panels.absent, *_unshaded(analysis)],
         "thinned": _thinned(shown),
         "notes": analysis.links.notes,
-        "columns": page_template.encode_all([*_columns(shown), *_accounting_columns(analysis)]),
+        "columns": column_packs.pack_all([
+            *_columns(shown), *_accounting_columns(analysis), *_described(shown),
+            *connection_table.packed(listing),
+        ]),
         "causes": page_template.script_json(
             [{"cause": name, "name": CAUSES[name].name, "colour": colour} for name, colour in colours.CAUSES.items()]
         ),
-        "directions": page_template.script_json(shown.described()),
         "extent": panel_data.extent(analysis),
     }
     return page_template.render("report", heading, panels.figures, values, apart=True)
@@ -154,7 +169,23 @@ def _thinned(shown: Directions) -> list[str]:
     ]
 
 
-def _accounting_columns(analysis: Analysis) -> list[page_template.Values]:
+def _named(analysis: Analysis, number: int) -> dict[str, Any]:
+    """A connection for the reader: its number and its ends."""
+    client, server = (analysis.connections[end].iat[number] for end in ("client", "server"))
+    return {"id": number, "client": client, "server": server}
+
+
+def _described(shown: Directions) -> list[column_packs.Values]:
+    """What the page's scripts know of the ways of each connection that can be shown."""
+    described = shown.described()
+    columns = {"number": list(described), "described": [json.dumps(one) for one in described.values()]}
+    return [
+        column_packs.Values(connection_table.GROUP, "ways", "map", name, np.array(texts, dtype=object))
+        for name, texts in columns.items()
+    ]
+
+
+def _accounting_columns(analysis: Analysis) -> list[column_packs.Values]:
     """Where the time went, stretch by stretch; a cause is its place in colours.CAUSES."""
     table = analysis.main_accounting
     if not len(table):
@@ -165,16 +196,16 @@ def _accounting_columns(analysis: Analysis) -> list[page_template.Values]:
         ("right", table["end_ns"].to_numpy() - analysis.origin_ns, 10**9),
         ("cause", table["cause"].astype(str).map(place).to_numpy(), 1),
     ]
-    return [page_template.Values("accounting", "accounting", "map", *column) for column in columns]
+    return [column_packs.Values("accounting", "accounting", "map", *column) for column in columns]
 
 
-def _columns(shown: Directions) -> list[page_template.Values]:
+def _columns(shown: Directions) -> list[column_packs.Values]:
     """Every column of every series that has records: of both directions of each connection, and of the link.
 
     Those of fates are groups of their own, "0 fates", that are decoded when they are asked for.
     """
     return [
-        page_template.Values(
+        column_packs.Values(
             f"{group} fates" if name in FATE_COLUMNS else group, series, panel_data.KINDS[series], name, values,
             panel_data.divisor(series, name), one.step,
         )

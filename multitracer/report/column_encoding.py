@@ -1,8 +1,9 @@
-"""Encodes columns as text inside a page: exact, small, and quick to decode in a browser.
+"""Encodes columns for a page: exact, small once they are compressed, and quick to decode in a browser.
 
 Integers become differences where those are smaller, then zigzag codes (small for small numbers of either
-sign), byte planes (all high bytes, which are mostly zero, together), gzip, and base64. `decode` does what
-the page's script assets/scripts/columns/decoding.js does, and is there for tests.
+sign), and byte planes (all high bytes, which are mostly zero, together). `packed` compresses such octets and makes
+text of them, by gzip and base64. `decode` does what the page's script assets/scripts/columns/decoding.js does, and is
+there for tests.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import zlib
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -27,9 +29,9 @@ EXACT = 2**53
 
 @dataclass(frozen=True)
 class Encoded:
-    """One column: its text, and what a decoder must know."""
+    """One column: its octets, and what a decoder must know."""
 
-    text: str
+    octets: bytes
     meta: dict[str, Any]
 
 
@@ -40,7 +42,8 @@ def encode(values: Any, divide: int = 1) -> Encoded:
     """
     array = np.asarray(values)
     if array.dtype.kind in "OUT":
-        return Encoded(_packed(json.dumps(array.tolist()).encode()), {"mode": "text", "n": len(array)})
+        texts = json.dumps(array.tolist(), separators=(",", ":"))
+        return Encoded(texts.encode(), {"mode": "text", "n": len(array)})
     if array.dtype.kind == "f":
         whole = np.isfinite(array).all() and (array == np.rint(array)).all() and (np.abs(array) < EXACT).all()
         if not whole:
@@ -60,11 +63,10 @@ def encode(values: Any, divide: int = 1) -> Encoded:
 
 def decode(encoded: Encoded) -> Any:
     """The column again: floats as the page holds them, or a list of strings."""
-    raw = gzip.decompress(base64.b64decode(encoded.text))
     if encoded.meta["mode"] == "text":
-        return json.loads(raw)
+        return json.loads(encoded.octets)
     count, width = encoded.meta["n"], encoded.meta["w"]
-    codes = np.frombuffer(raw, dtype=np.uint8).reshape(width, count).T.copy().view(f"<u{width}").ravel()
+    codes = np.frombuffer(encoded.octets, dtype=np.uint8).reshape(width, count).T.copy().view(f"<u{width}").ravel()
     if encoded.meta["mode"] == "float":
         return codes.view("<f8")
     codes = codes.astype(np.uint64)
@@ -90,14 +92,20 @@ def _integer_planes(codes: Any, meta: dict[str, Any]) -> Encoded:
 
 def _planes(codes: Any, meta: dict[str, Any], width: int) -> Encoded:
     planes = codes.astype(f"<u{width}").view(np.uint8).reshape(len(codes), width).T
-    return Encoded(_packed(planes.tobytes()), {**meta, "w": width})
+    return Encoded(planes.tobytes(), {**meta, "w": width})
 
 
-def _packed(data: bytes) -> str:
-    return base64.b64encode(gzip.compress(data, _LEVEL, mtime=1)).decode()
+def packed(octets: bytes) -> str:
+    """Octets compressed, as text."""
+    return base64.b64encode(gzip.compress(octets, _LEVEL, mtime=1)).decode()
+
+
+def unpacked(text: str) -> bytes:
+    """The octets again."""
+    return gzip.decompress(base64.b64decode(text))
 
 
 def _size(values: Ints) -> int:
     """About how many bytes these values become, by the fastest compression."""
     codes = _zigzag(values)
-    return len(gzip.compress(codes.view(np.uint8).reshape(len(codes), 8).T.tobytes(), 1, mtime=1))
+    return len(zlib.compress(codes.view(np.uint8).reshape(len(codes), 8).T.tobytes(), 1))

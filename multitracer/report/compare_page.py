@@ -13,7 +13,7 @@ from multitracer.analysis.difference import parts_text, sentence
 from multitracer.analysis.finding_rows import rows
 from multitracer.model.short_texts import named
 from multitracer.model.vocabulary import CAUSES
-from multitracer.report import colours, page_panels, page_template
+from multitracer.report import colours, column_packs, page_panels, page_template
 from multitracer.report.campaign_figures import campaign_figures
 from multitracer.report.compared_findings import together
 from multitracer.report.comparison import Experiment, document
@@ -83,7 +83,7 @@ def html(experiments: list[Experiment], version: str, group: re.Pattern[str] | N
         "laid": page_template.script_json(
             [{name: one.row[name] for name in ("name", "report", "align_s")} for one in overlaid]
         ),
-        "columns": page_template.encode_all(_columns(overlaid)),
+        "columns": column_packs.pack_all(_columns(overlaid)),
     }
     title = f"MultiTracer: {len(experiments)} transfers compared"
     every = [*figures, *(one.figure for one in campaign)]
@@ -159,9 +159,9 @@ def _overlay(
     place_legend(made)
 
 
-def _columns(overlaid: Sequence[Experiment]) -> list[page_template.Values]:
+def _columns(overlaid: Sequence[Experiment]) -> list[column_packs.Values]:
     return [
-        page_template.Values("all", f"{series} {place}", "line", name, source[name], divisor(series, name))
+        column_packs.Values("all", f"{series} {place}", "line", name, source[name], divisor(series, name))
         for place, one in enumerate(overlaid)
         for series, source in one.lines.items()
         for name in ("x", "y")

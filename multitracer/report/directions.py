@@ -13,13 +13,13 @@ import numpy as np
 
 from multitracer.report import connection_data, link_data, panel_data
 from multitracer.report.analysis_panels import link_rate, rate_text
-from multitracer.report.fate_columns import Fates
+from multitracer.report.connection_data import Shared
 from multitracer.report.panel_data import PanelData
 
 if TYPE_CHECKING:
     from multitracer.model.analysis import Analysis
 
-SHOWN_CONNECTIONS = 12
+SHOWN_CONNECTIONS = 5_000
 """The most connections that can be chosen in a page: those that carried most data."""
 
 NOTHING_BY_DIRECTION = "no connection was captured, and no link logged"
@@ -92,12 +92,12 @@ class Directions:
 
 def directions(analysis: Analysis) -> Directions:
     """Both ways of the connections of most data, as many as a page can hold, and of the link."""
-    carriers, fates = Carriers(analysis), Fates(analysis)
+    carriers, shared = Carriers(analysis), Shared(analysis)
     shown: dict[int, tuple[Way, Way]] = {}
     room = panel_data.MOST_RECORDS
     for number in panel_data.largest_first(analysis)[:SHOWN_CONNECTIONS]:
         main = int(analysis.ends.main[number])
-        one, other = (_way(analysis, carriers, fates, number, sender) for sender in (main, 1 - main))
+        one, other = (_way(analysis, carriers, shared, number, sender) for sender in (main, 1 - main))
         records = one.data.records + other.data.records
         if shown and records > room:
             break
@@ -150,7 +150,7 @@ class Carriers:
         return self.main if sender == self.ends.main[number] else self.reverse_of(self.main)
 
 
-def _way(analysis: Analysis, carriers: Carriers, fates: Fates, number: int, sender: int) -> Way:
+def _way(analysis: Analysis, carriers: Carriers, shared: Shared, number: int, sender: int) -> Way:
     """What one end of a connection sent."""
     is_main = sender == analysis.ends.main[number]
     name = analysis.connections[("client", "server")[sender]].iat[number]
@@ -159,7 +159,7 @@ def _way(analysis: Analysis, carriers: Carriers, fates: Fates, number: int, send
     rate = link_rate(analysis) if is_main and link is None else _rate(analysis, link)
     return Way(
         f"{number}" if is_main else f"{number} reverse", f"sent by {name}" if has_data else f"{name} sent no data",
-        connection_data.connection(analysis, number, sender, fates), link, rate,
+        connection_data.connection(analysis, number, sender, shared), link, rate,
     )  # fmt: skip
 
 

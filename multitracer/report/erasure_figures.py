@@ -13,7 +13,7 @@ from bokeh.plotting import figure
 from multitracer.replay.erasures.run_lengths import runs_of
 from multitracer.replay.erasures.trace import ErasureTrace
 from multitracer.replay.retrace.throughput import stretches
-from multitracer.report import colours, page_template
+from multitracer.report import colours, column_packs
 from multitracer.report.panels import Panels, add_figure, place_legend
 
 MOST_OVERLAID = 24
@@ -70,10 +70,10 @@ class OverTime:
         self.panels.figures[-1].xaxis.axis_label = "seconds since the start of the trace"
         return list(self.panels.figures)
 
-    def columns(self) -> list[page_template.Column]:
+    def columns(self) -> list[column_packs.Pack]:
         """The series encoded for the page."""
-        return page_template.encode_all([
-            page_template.Values("all", name, kind, column, values, divide)
+        return column_packs.pack_all([
+            column_packs.Values("all", name, kind, column, values, divide)
             for name, (kind, (times, heights, divisor)) in self.series.items()
             for column, values, divide in (("x", times, NANO), ("y", heights, divisor))
         ])  # fmt: skip

@@ -10,16 +10,13 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from multitracer.analysis.durations import duration_text
-from multitracer.compute.threads import concurrently
 from multitracer.report import page_ids
-from multitracer.report.column_encoding import encode
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -89,8 +86,10 @@ OWN_SCRIPTS = {
         "report/journeys",
         "report/selection",
         "report/directions",
-        "report/connections",
+        "shell/sorting",
         "report/lookup",
+        "report/connection_table",
+        "report/connections",
         "report/hits",
         "report/search_field",
         "report/pin_texts",
@@ -114,61 +113,8 @@ OWN_SCRIPTS = {
 """The scripts that only one page has; the last one starts it."""
 
 
-SHORT = 200
-"""Characters of an encoded column up to which it is written twice rather than named."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column of a series, encoded for the page."""
-
-    group: str
-    """What is loaded together."""
-    series: str
-    kind: str
-    """How the series is drawn: line, beam, cloud or event; a map is looked up, not drawn."""
-    name: str
-    text: str
-    meta: str
-    step: int = 1
-    """Above 1, the series is too large for a page, which holds only every `step`-th record of it."""
-    same: str = ""
-    """Series and name of the column of its group that has the same values; it then has no text of its own."""
-
-
-@dataclass(frozen=True)
-class Values:
-    """One column of a series before it is encoded; the page divides each value by `divide`."""
-
-    group: str
-    series: str
-    kind: str
-    name: str
-    values: Any
-    divide: int = 1
-    step: int = 1
-
-    def encoded(self) -> Column:
-        """The column with its values as text."""
-        encoded = encode(self.values, self.divide)
-        return Column(
-            self.group, self.series, self.kind, self.name, encoded.text, json.dumps(encoded.meta), self.step
-        )  # fmt: skip
-
-
-def encode_all(columns: Sequence[Values]) -> list[Column]:
-    """The columns encoded, in their order, several at a time; the same values of a group once."""
-    firsts: dict[tuple[str, str, str], Column] = {}
-    found = []
-    for one in concurrently(Values.encoded, columns):
-        first = firsts.setdefault((one.group, one.meta, one.text), one)
-        is_first = first is one or len(one.text) < SHORT
-        found.append(one if is_first else replace(one, text="", same=f"{first.series} {first.name}"))
-    return found
-
-
 def render(name: str, title: str, figures: Sequence[Any], values: dict[str, Any], *, apart: bool = False) -> str:
-    """A page as one HTML document: NAME.html filled with `values`, of which `columns` are a list of Column.
+    """A page as one HTML document: NAME.html filled with `values`, of which `columns` are a list of Pack.
 
     Figures stand below one another in the page's element mt-panels; those that are `apart` each in an element of its
     own, mt-figure-0 and on.

@@ -12,11 +12,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from multitracer.report.column_encoding import EXACT, decode, encode
+from multitracer.report.column_encoding import EXACT, decode, encode, packed
 
 pytestmark = pytest.mark.browser
 
-DECODE = "async (text, meta) => Array.from(await MT.decoding.decode(text, meta))"
+DECODE = "async (text, meta) => Array.from(MT.decoding.decode(await MT.decoding.unpack(text), meta))"
 FINITE = st.floats(allow_nan=False, width=32)
 SORTED = st.lists(st.one_of(st.integers(-50, 50), FINITE), max_size=40).map(sorted)
 
@@ -24,7 +24,7 @@ SORTED = st.lists(st.one_of(st.integers(-50, 50), FINITE), max_size=40).map(sort
 def decoded(scripts: Scripts, values: Any, divide: int = 1) -> list[Any]:
     """A column as the page decodes it, after Python encoded it."""
     encoded = encode(values, divide)
-    return scripts.call(DECODE, encoded.text, encoded.meta)
+    return scripts.call(DECODE, packed(encoded.octets), encoded.meta)
 
 
 @given(arrays(np.int64, st.integers(0, 100), elements=st.integers(1 - EXACT, EXACT - 1)))

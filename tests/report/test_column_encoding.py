@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from multitracer.report.column_encoding import EXACT, decode, encode
+from multitracer.report.column_encoding import EXACT, decode, encode, packed, unpacked
 
 
 @given(arrays(np.int64, st.integers(0, 200), elements=st.integers(1 - EXACT, EXACT - 1)))
@@ -41,7 +41,7 @@ def test_integers_that_a_browser_would_round_are_what_python_divides(values: np.
     assert decode(encode(values, divide)).tolist() == (values / divide).tolist()
 
 
-def test_equal_columns_have_equal_text() -> None:
+def test_equal_columns_have_equal_octets() -> None:
     """A report of the same analysis is the same file."""
     assert encode(np.arange(1000)) == encode(np.arange(1000))
 
@@ -49,4 +49,10 @@ def test_equal_columns_have_equal_text() -> None:
 def test_a_rising_column_takes_little_room() -> None:
     """A million times in microseconds, a millisecond apart or so: less than three octets each."""
     steps = np.random.default_rng(1).integers(500_000, 1_500_000, 1_000_000) // 1000 * 1000
-    assert len(encode(np.cumsum(steps), divide=10**9).text) < 3 * 1_000_000
+    assert len(packed(encode(np.cumsum(steps), divide=10**9).octets)) < 3 * 1_000_000
+
+
+@given(st.binary(max_size=300))
+def test_octets_are_unpacked_unchanged(octets: bytes) -> None:
+    """Any octets, through compression and text."""
+    assert unpacked(packed(octets)) == octets

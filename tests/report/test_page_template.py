@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from multitracer.report import compare_page, page_template
@@ -54,17 +53,3 @@ def test_text_from_outside_is_escaped() -> None:
     assert "&lt;/script&gt;&lt;script&gt;alert(&#39;x&#39;)" in made
     assert "default-src 'none'" in made
     assert "unsafe-eval" not in made
-
-
-def test_the_same_values_of_a_group_are_written_once() -> None:
-    """Another column names the first that has them; of another group, or with other values, each has its own."""
-    times, others = np.arange(3, 9000, 7) ** 2, np.arange(3, 9000, 7) ** 3
-    columns = [
-        ("0", "acks", times), ("0", "window", times.copy()), ("1", "acks", times), ("0", "rtt", others),
-        ("0", "rto", times[:2]), ("0", "srtt", times[:2]),
-    ]  # fmt: skip
-    made = page_template.encode_all(
-        [page_template.Values(group, series, "line", "x", values) for group, series, values in columns]
-    )
-    assert [one.same for one in made] == ["", "acks x", "", "", "", ""]
-    assert [bool(one.text) for one in made] == [True, False, True, True, True, True]

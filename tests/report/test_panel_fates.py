@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 
 import both_ways
 import numpy as np
-import pandas as pd
 import pytest
 from repository import EXAMPLES
 
 from multitracer import Analysis, analyze
 from multitracer.model.schema import FATES
 from multitracer.report import analysis_page, connection_data
-from multitracer.report import directions as directions_module
-from multitracer.report.column_encoding import Encoded, decode
+from multitracer.report.column_packs import pack_all, unpack
 from multitracer.report.directions import directions
 from multitracer.report.fate_columns import FATE_COLUMNS, Fates
 
@@ -76,9 +73,8 @@ def test_a_page_holds_fates_in_a_group_of_their_own(analysis: Analysis) -> None:
     assert not {one.name for one in columns if one.group == "0"} & set(FATE_COLUMNS)
     source = connection_data.connection(analysis, 0).sources["segments"]
     for name in FATE_COLUMNS:
-        made = fates["segments", name].encoded()
-        decoded = decode(Encoded(made.text, json.loads(made.meta)))
-        assert pd.Series(decoded).tolist() == source[name].tolist()
+        (pack,) = pack_all([fates["segments", name]])
+        assert unpack(pack)["segments", name].tolist() == source[name].tolist()
     assert re.fullmatch(r"\d+ fates", fates["segments", "fate"].group)
 
 
@@ -93,8 +89,7 @@ def test_the_fates_of_a_page_are_looked_up_in_one_table(
             super().__init__(analysis)
             sorted_tables.append(self)
 
-    for module in (connection_data, directions_module):
-        monkeypatch.setattr(module, "Fates", Counted)
+    monkeypatch.setattr(connection_data, "Fates", Counted)
     shown = directions(analyze(both_ways.write(tmp_path_factory.mktemp("both"))))
     assert [way.data.records > 0 for way in shown.connections[0]] == [True, True]
     assert len(sorted_tables) == 1

@@ -1,4 +1,4 @@
-// Decodes a column as column_encoding.py encodes it: base64, gzip, byte planes, zigzag codes, differences.
+// Unpacks and decodes columns as column_encoding.py encodes them: base64, gzip; byte planes, zigzag codes, differences.
 
 /** The bytes that a base64 text stands for. */
 function bytesOf(text) {
@@ -9,8 +9,9 @@ function bytesOf(text) {
   return bytes;
 }
 
-async function gunzip(bytes) {
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+/** The octets that a text of base64 and gzip holds. */
+async function unpack(text) {
+  const stream = new Blob([bytesOf(text)]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
@@ -53,11 +54,10 @@ function integers(planes, meta) {
   return out;
 }
 
-/** The values of a column, from its text and what its encoder noted about it. */
-async function decode(text, meta) {
-  const raw = await gunzip(bytesOf(text));
-  if (meta.mode === "text") return JSON.parse(new TextDecoder().decode(raw));
-  return meta.mode === "float" ? floats(raw, meta.n) : integers(raw, meta);
+/** The values of a column, from its octets and what its encoder noted about it. */
+function decode(octets, meta) {
+  if (meta.mode === "text") return JSON.parse(new TextDecoder().decode(octets));
+  return meta.mode === "float" ? floats(octets, meta.n) : integers(octets, meta);
 }
 
-MT.decoding = { decode };
+MT.decoding = { unpack, decode };

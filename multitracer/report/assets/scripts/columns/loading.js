@@ -2,12 +2,18 @@
 
 const PATIENCE_MS = 1000;
 
-/** One column element's values, with the names that it carries; the element is removed to free its text. */
-async function columnOf(element) {
-  const { series, kind, step, column, meta, same } = element.dataset;
-  const values = same ? null : await MT.decoding.decode(element.textContent.trim(), JSON.parse(meta));
+/** The columns of one pack (see column_packs.py), with what each is; the element is removed to free its text. */
+async function columnsOf(element) {
+  const octets = await MT.decoding.unpack(element.textContent.trim());
   element.remove();
-  return { series, kind, step: Number(step), column, same, values };
+  let begin = 4 + new DataView(octets.buffer).getUint32(0, true);
+  const head = JSON.parse(new TextDecoder().decode(octets.subarray(4, begin)));
+  const next = (size, meta) => MT.decoding.decode(octets.subarray(begin, (begin += size)), meta);
+  const times = next(...head.times);
+  return head.columns.map(([series, kind, step, column, size, meta, same]) => {
+    const values = same ? null : next(size, meta);
+    return { series, kind, step, column, same, values: meta.at ? values.map((place) => times[place]) : values };
+  });
 }
 
 /** Gives each column that has the same values as another one these. */
@@ -26,17 +32,28 @@ function bySeries(columns) {
   return found;
 }
 
-function elements() {
-  return Array.from(document.querySelectorAll("script.mt-column"));
+/** The elements of each group. */
+function elementsByGroup() {
+  const found = new Map();
+  for (const element of document.querySelectorAll("script.mt-columns")) {
+    const { group } = element.dataset;
+    if (found.has(group)) found.get(group).push(element);
+    else found.set(group, [element]);
+  }
+  return found;
 }
 
 /** A function that loads a group of series by its name, each group once. */
 function createLoader() {
+  const elements = elementsByGroup();
   const groups = new Map();
   return (group) => {
     if (!groups.has(group)) {
-      const wanted = elements().filter((element) => element.dataset.group === group);
-      groups.set(group, Promise.all(wanted.map(columnOf)).then(shared).then(bySeries));
+      const packs = Promise.all((elements.get(group) ?? []).map(columnsOf));
+      groups.set(
+        group,
+        packs.then((all) => bySeries(shared(all.flat()))),
+      );
     }
     return groups.get(group);
   };

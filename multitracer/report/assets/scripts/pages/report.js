@@ -103,7 +103,8 @@ MT.page.start(LABELS, async (page) => {
   };
   const pointer = gestures(page, frame, stretches, segmentFrames, selection);
   document.getElementById("mt-select").addEventListener("click", () => pointer.setSelecting(!pointer.isSelecting));
-  const connections = new MT.connections.Connections(page, { changed, fated, chosen: clear });
+  const known = await page.load("connections");
+  const connections = new MT.connections.Connections(page, known, { changed, fated, chosen: clear });
   page.connections = connections;
   findings.bringUp = (connection, way) => connections.bringUp(connection, way);
   const timeParts = new MT.timeParts.TimeParts(page, findings, segmentFrames);

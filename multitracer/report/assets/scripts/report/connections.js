@@ -24,13 +24,18 @@ function alignRate(page) {
 
 class Connections {
   /**
-   * `changed` is called when other series are there, before they are drawn, with whether they are of another
-   * connection; `fated` when their fates are; `chosen` when the reader chooses a connection.
+   * `known` has the columns of the connections' `ways` and of the table's `rows`. `changed` is called when other
+   * series are there, before they are drawn, with whether they are of another connection; `fated` when their fates
+   * are; `chosen` when the reader chooses a connection.
    */
-  constructor(page, { changed, fated, chosen }) {
+  constructor(page, known, { changed, fated, chosen }) {
     Object.assign(this, { page, changed, fated, chosen });
-    this.directions = new MT.directions.Directions(page, () => this.turn());
+    this.directions = new MT.directions.Directions(page, known.get("ways").columns, () => this.turn());
+    this.table = this.tableOf(known.get("rows"));
+    /** All connections that can be shown: number and text. */
+    this.all = (this.table?.all ?? []).filter(({ number }) => this.directions.has(number));
     this.select = document.getElementById("mt-connection");
+    this.select?.append(...this.all.map(({ number, text }) => new Option(text, number)));
     this.names = { group: [], link: [] }; // of the series that are shown
     this.groups = { group: null, link: null }; // of their columns
     this.asked = null; // the connection and the way that were last asked for; their columns may still be decoded
@@ -41,17 +46,20 @@ class Connections {
     this.select?.addEventListener("change", () => this.choose(this.select.value));
   }
 
-  /** Shows the connection that the reader chooses. */
-  choose(number) {
-    this.chosen();
-    this.show(number);
+  /** The table of all connections; null where none was captured. */
+  tableOf(rows) {
+    const canShow = (number) => this.directions.has(number);
+    const open = (number, way) => {
+      this.choose(number, this.directions.nothing(number) ? 0 : way);
+      document.getElementById("mt-first").scrollIntoView();
+    };
+    return rows ? new MT.connectionTable.ConnectionTable(rows.columns, { canShow, open }) : null;
   }
 
-  /** All connections that can be shown: number and text. */
-  get all() {
-    const only = document.getElementById("mt-only-connection");
-    if (only) return [{ number: only.dataset.number, text: only.textContent }];
-    return Array.from(this.select?.options ?? [], ({ value, text }) => ({ number: value, text }));
+  /** Shows the connection that the reader chooses, by default in the way in which one was shown. */
+  choose(number, way) {
+    this.chosen();
+    this.show(number, way);
   }
 
   /** The one that is shown where nothing else is asked for. */
@@ -126,6 +134,7 @@ class Connections {
     this.exchange("link", wanted.link, link);
     this.changed(isOther);
     this.directions.tell(number, way);
+    this.table?.show(number, way);
     this.draw();
     Object.assign(document.documentElement.dataset, { mtConnection: number, mtWay: way });
     this.addFates(asked, wanted.group);

@@ -2,10 +2,10 @@
 // the link that carried it. The page says in its panels' titles which of them is shown.
 
 class Directions {
-  /** `turn` is called when the reader asks for the other direction. */
-  constructor(page, turn) {
+  /** `ways` has the numbers of the connections and of each its two ways, as JSON; `turn` shows the other direction. */
+  constructor(page, ways, turn) {
     this.page = page;
-    this.known = JSON.parse(document.getElementById("mt-directions").textContent);
+    this.known = new Map(ways.number.map((number, i) => [number, ways.described[i]]));
     this.button = document.getElementById("mt-turn"); // none in a page without connection and link
     this.button?.addEventListener("click", turn);
     this.titles = document.querySelectorAll("[data-mt-sent]");
@@ -14,21 +14,28 @@ class Directions {
 
   /** The connection that is shown first where none can be chosen; an empty text is the link alone. */
   get onlyOne() {
-    return Object.keys(this.known)[0];
+    return this.known.keys().next().value;
   }
 
   has(number) {
-    return number in this.known;
+    return this.known.has(number);
+  }
+
+  /** What is known of a connection, parsed when it is first asked for. */
+  described(number) {
+    const known = this.known.get(number);
+    if (typeof known === "string") this.known.set(number, JSON.parse(known));
+    return this.known.get(number);
   }
 
   /** A way of a connection: the groups of its columns, `group` and `link`, its titles and rate. */
   of(number, way) {
-    return this.known[number].ways[way];
+    return this.described(number).ways[way];
   }
 
   /** Why there is nothing to show of a connection's other end and link; empty where there is. */
   nothing(number) {
-    return this.known[number].nothing;
+    return this.described(number).nothing;
   }
 
   /** The way in which a connection is shown after another one was shown in some way: where there are data. */

@@ -5,19 +5,19 @@ const NAMED = 46; // pixels from which a slice shows its name
 const BESIDE = 0.1; // of a finding's time that it shares at most with one that it is drawn beside
 
 /**
- * Which of some slices of one lane are drawn: not those that would lie within the pixels of one that is drawn.
- * `slices` have left and right in pixels; the longest are drawn first, so that short ones lie on top.
+ * Which of some slices of one lane are drawn: of those that take the same pixels only one. `slices` have left and right
+ * in pixels; the longest are drawn first, so that short ones lie on top.
  */
 function drawn(slices) {
   const taken = new Set();
+  const pixel = (x) => Math.round(x / THIN);
   return slices
     .sort((a, b) => b.right - b.left - (a.right - a.left))
     .filter(({ left, right, isCurrent }) => {
-      if (right - left > THIN || isCurrent) return true;
-      const pixel = Math.round(left / THIN);
-      const isFree = !taken.has(pixel);
-      taken.add(pixel);
-      return isFree;
+      const place = right - left > THIN ? `${pixel(left)} ${pixel(right)}` : pixel(left);
+      const isFree = !taken.has(place);
+      taken.add(place);
+      return isFree || isCurrent;
     });
 }
 

@@ -27,8 +27,11 @@ function sort(table, column, direction) {
   body.append(...rows);
 }
 
-/** Makes every heading a button that sorts by its column, and in the other direction the next time. */
-function makeSortable(table) {
+/**
+ * Makes every heading a button that sorts by its column, and in the other direction the next time; `sortBy` is given
+ * the column's place and 1 or -1, and by default sorts the table's rows.
+ */
+function makeSortable(table, sortBy = (column, direction) => sort(table, column, direction)) {
   const heads = Array.from(table.tHead.rows[0].cells);
   heads.forEach((head, column) => {
     const button = document.createElement("button");
@@ -39,9 +42,9 @@ function makeSortable(table) {
       const direction = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
       heads.forEach((other) => other.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", direction === 1 ? "ascending" : "descending");
-      sort(table, column, direction);
+      sortBy(column, direction);
     });
   });
 }
 
-MT.sorting = { makeSortable };
+MT.sorting = { compare, makeSortable };
