@@ -25,10 +25,14 @@ CLASSES = ("no", "yes", "unknown")
 
 
 class Shared:
-    """What the panels of all connections are made from: their rows in the tables, and what became of segments."""
+    """What the panels of all connections are made from: their rows in the tables, and what became of segments.
+
+    `data_bytes` and `segment_bytes`, the largest payload, are of each end, shape (connections, 2).
+    """
 
     def __init__(self, analysis: Analysis) -> None:
         self.tables, self.fates = Tables(analysis), Fates(analysis)
+        self.data_bytes, self.segment_bytes = map(analysis.ends.counts, ("data_bytes", "max_segment_bytes"))
 
 
 def connection(analysis: Analysis, number: int, sender: int | None = None, shared: Shared | None = None) -> PanelData:
@@ -39,10 +43,10 @@ def connection(analysis: Analysis, number: int, sender: int | None = None, share
     """
     main = int(analysis.ends.main[number])
     sender = main if sender is None else sender
-    if sender != main and not analysis.ends.counts("data_bytes")[number, sender]:
-        return PanelData({})
     shared = shared or Shared(analysis)
-    end = _End(analysis, number, sender, shared.tables)
+    if sender != main and not shared.data_bytes[number, sender]:
+        return PanelData({})
+    end = _End(analysis, number, sender, shared)
     sent = _segments(end) | _retransmissions(end)
     return thinned(
         {name: source | shared.fates.of(source["row"]) for name, source in sent.items()}
@@ -58,11 +62,12 @@ def connection(analysis: Analysis, number: int, sender: int | None = None, share
 class _End:
     """One end of a connection, and what was captured nearest to it."""
 
-    def __init__(self, analysis: Analysis, number: int, sender: int, tables: Tables) -> None:
-        self.analysis, self.number, self.sender, self.tables = analysis, number, sender, tables
+    def __init__(self, analysis: Analysis, number: int, sender: int, shared: Shared) -> None:
+        self.analysis, self.number, self.sender, self.tables = analysis, number, sender, shared.tables
+        self.segment_bytes = int(shared.segment_bytes[number, sender])
         self.name = analysis.connections[("client", "server")[sender]].iat[number]
         self.point = int(analysis.paths.seen_at[number, sender])
-        captured = tables.segments[number]
+        captured = shared.tables.segments[number]
         self.captured = captured.where(captured["point"] == self.point)
         """With what was captured twice."""
         self.own = self.captured.where(self.captured["marks"] & MARKS["captured_twice"] == 0)
@@ -136,11 +141,10 @@ def _state(end: _End) -> dict[str, Source]:
     logged = end.tables.tcp_state[end.number]
     own = logged.where(logged["sender"] == end.sender)
     own = own.where(np.argsort(own["time_ns"], kind="stable"))
-    mss = int(end.analysis.ends.counts("max_segment_bytes")[end.number, end.sender])
     found: dict[str, Source] = {}
     for name in ("cwnd", "ssthresh"):
         value = own[f"{name}_bytes"].astype(np.float64)
-        value = np.where(np.isnan(value), own[f"{name}_segments"] * mss, value)
+        value = np.where(np.isnan(value), own[f"{name}_segments"] * end.segment_bytes, value)
         known = np.isfinite(value)
         if known.any():
             found[name] = {"x": end.elapsed(own["time_ns"])[known], "y": value[known]}

@@ -91,7 +91,7 @@ def packed(found: dict[str, Any]) -> list[Values]:
 def limits_text(shares: dict[str, float] | None) -> str:
     """What limited an end, the most first."""
     known = sorted((shares or {}).items(), key=lambda one: -one[1])
-    return ", ".join(f"{LIMIT_NAMES[name]} {share:.0%}" for name, share in known if share >= _LEAST_SHARE)
+    return ", ".join(f"{LIMIT_NAMES[name]} {100 * share:.0f} %" for name, share in known if share >= _LEAST_SHARE)
 
 
 class _Both:

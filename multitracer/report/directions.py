@@ -154,7 +154,7 @@ def _way(analysis: Analysis, carriers: Carriers, shared: Shared, number: int, se
     """What one end of a connection sent."""
     is_main = sender == analysis.ends.main[number]
     name = analysis.connections[("client", "server")[sender]].iat[number]
-    has_data = analysis.ends.counts("data_bytes")[number, sender] > 0
+    has_data = shared.data_bytes[number, sender] > 0
     link = carriers.of(number, sender)
     rate = link_rate(analysis) if is_main and link is None else _rate(analysis, link)
     return Way(
