@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,6 @@ LONG = 16_384
 """Values of a column from which it is a pack by itself."""
 NANO = 10**9
 """What times in ns are divided by."""
-_TIMES = "times"
 SHORT = 100
 """Values of a column up to which it is written twice rather than named."""
 
@@ -67,22 +67,23 @@ def unpack(pack: Pack) -> dict[tuple[str, str], Any]:
     """
     octets = unpacked(pack.text)
     begin = 4 + int.from_bytes(octets[:4], "little")
-    head = json.loads(octets[4:begin])
-    times: Any = None
-    found = {}
-    for series, _, _, name, size, meta, same in [[_TIMES, "", 1, "", *head["times"], ""], *head["columns"]]:
-        values = None if same else decode(Encoded(octets[begin : begin + size], meta))
-        begin += size
-        if series == _TIMES:
-            times = values
-        else:
-            found[series, name] = times[values.astype(np.int64)] if meta.get("at") else values
+    head, rest = json.loads(octets[4:begin]), BytesIO(octets[begin:])
+
+    def read(size: int, meta: dict[str, Any]) -> Any:
+        return decode(Encoded(rest.read(size), meta))
+
+    times = read(*head["times"])
+    found: dict[tuple[str, str], Any] = {}
+    for series, _, _, name, size, meta, same in head["columns"]:
+        values = None if same else read(size, meta)
+        found[series, name] = times[values.astype(np.int64)] if meta.get("at") else values
     return found
 
 
 def _parts(group: Sequence[Values]) -> list[list[_Column]]:
     """The columns of one group, those of one pack together."""
-    short, long = [], []
+    short: list[_Column] = []
+    long: list[_Column] = []
     for one, same in zip(group, _same(group), strict=True):
         (short if same or len(one.values) < LONG else long).append(_Column(one, same))
     return [*([column] for column in long), *([short] if short else [])]
