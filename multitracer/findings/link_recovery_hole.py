@@ -37,17 +37,15 @@ class _Sends(NamedTuple):
 def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each gap longer than the threshold during which the link repeated frames.
 
-    Neither the time that the packet's own frames took on the air at first, nor that in which the peer had stopped the
-    link, is repair: on a slow link a large packet alone takes longer than the threshold. Likely only where packets that
-    the link carried before were lost, which may have been the gap, or where a log lacks frames in the gap, which may
-    have brought others.
+    Likely only where packets that the link carried before were lost, which may have been the gap, or where a log lacks
+    frames in the gap, which may have brought others.
     """
     table, link_rtt = observed.segment_frames, observed.link_rtt_ns
     assert table is not None  # by NEEDS
     assert link_rtt is not None  # by NEEDS
     limit = observed.thresholds.hole_link_rtts * link_rtt
     first_data = _first_data_ns(observed)
-    sends_of, resets_of, stops_of = (cache(partial(one, observed)) for one in (_sends, _resets, _stops))
+    sends_of, resets_of = cache(partial(_sends, observed)), cache(partial(_resets, observed))
     for (connection, sender, link), group in table.groupby(["connection", "sender", "link"], sort=False):
         came = group[(group["delivered_ns"] >= 0) & (group["first_frame_ns"] >= 0)]
         delivered = _handed_over(observed, came)
@@ -64,9 +62,8 @@ def detect(observed: Observations) -> Iterator[Finding]:
             row = came.iloc[at + 1]
             start, end = int(begins[at]), int(delivered[at + 1])
             certain, repeated = _repeats_before(row, end, sends_of(int(link)), _log_error(observed, int(link)))
-            on_air = _first_time_on_air(row, start, end, sends_of(int(link)), observed.frame_ns.get(int(link), 0))
-            stopped = _shared(stops_of(int(link)), start, end)
-            if not repeated or _shared(resets_of(int(link)), start, end) or end - start - on_air - stopped <= limit:
+            resets = resets_of(int(link))
+            if not repeated or ((resets[:, 0] < end) & (resets[:, 1] > start)).any():
                 continue
             sure = row["matched_by"] == "payload" and not observed.monitored(int(link)) and spoilt[at + 1] <= spoilt[at]
             logged = observed.logged(int(link), max(start - longest, begun), end)
@@ -76,8 +73,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
                 f"nothing reached TCP for {(end - start) / 1e6:.0f} ms (link round trip {link_rtt / 1e6:.0f} ms)"
                 f" while the link made {repeated} repeats of the frames of the segment that came next"
                 + ("" if logged else "; likely only, as a log of the link lacks frames then"),
-                {"gap_ms": (end - start) / 1e6, "on_air_ms": on_air / 1e6, "stopped_ms": stopped / 1e6,
-                 "link_rtt_ms": link_rtt / 1e6, "sender": sender,
+                {"gap_ms": (end - start) / 1e6, "link_rtt_ms": link_rtt / 1e6, "sender": sender,
                  "frame_retransmissions": repeated, "seq": int(row["seq"])},
                 bearer=observed.bearer_number(int(link)),
             )  # fmt: skip
@@ -96,27 +92,6 @@ def _first_data_ns(observed: Observations) -> Ints:
 def _resets(observed: Observations, link: int) -> Ints:
     """Start and end of each reset of a link, shape (resets, 2)."""
     return np.array(observed.resets(link), dtype=np.int64).reshape(-1, 2)
-
-
-def _stops(observed: Observations, link: int) -> Ints:
-    """Start and end of each interval in which a link's peer had stopped it, shape (stops, 2)."""
-    own = [(start, end) for number, start, end, _ in observed.intervals("flow-control") if number == link]
-    return np.array(own, dtype=np.int64).reshape(-1, 2)
-
-
-def _shared(intervals: Ints, start: int, end: int) -> int:
-    """How much of a time some intervals share with it (ns)."""
-    return int(np.maximum(0, np.minimum(intervals[:, 1], end) - np.maximum(intervals[:, 0], start)).sum())
-
-
-def _first_time_on_air(row: pd.Series[Any], start: int, end: int, sends: _Sends | None, frame_ns: int) -> int:
-    """How long a packet's frames were on the air for the first time within a gap (ns)."""
-    count = max(int(row["frames"]) - int(row["frame_retransmissions"]), 1)
-    if sends is None:
-        return count * frame_ns
-    begin = int(np.searchsorted(sends.new_ns, int(row["first_frame_ns"])))
-    own = sends.new_ns[begin : begin + count]
-    return int(((own >= start) & (own < end)).sum()) * frame_ns
 
 
 def _log_error(observed: Observations, link: int) -> int:

@@ -435,25 +435,3 @@ def test_a_probe_long_after_the_timer_is_confirmed_only_of_a_sender_that_probes(
     rows += [{"ms": 900 + number, "trigger": "probe", "after_timer": due} for number, due in enumerate(others)]
     found = list(probe.detect(scene(DATA, retransmissions=retransmissions(*rows))))
     assert found[0].verdict == verdict
-
-
-@pytest.mark.parametrize(("frame_ms", "holes"), [(10, 1), (120, 0)])
-def test_what_a_large_packet_takes_on_the_air_is_no_hole(frame_ms: int, holes: int) -> None:
-    """Of a gap of half a second three new frames of 120 ms leave less than two round trips to repair."""
-    sent = [(20 + frame_ms * n, 0, n) for n in range(4)] + [(500, 1, 2)]
-    log = frames(*((ms, True, "I RR", transmission) for ms, transmission, _ in sent))
-    log["sn_unwrapped"] = np.array([number for _, _, number in sent], dtype=log["sn_unwrapped"].dtype)
-    carried = segment_frames(
-        {"sent": 0, "first": 0, "last": 0, "delivered": 50},
-        {"sent": 10, "first": 20, "last": 500, "delivered": 550, "frames": 5, "frame_retransmissions": 1},
-    )
-    observed = scene(DATA, segment_frames=carried, frames=log, link_rtt_ns=100 * MS, frame_ns={0: frame_ms * MS})
-    assert (find(observed).table["kind"] == "link-recovery-hole").sum() == holes
-
-
-@pytest.mark.parametrize(("until", "holes"), [(200, 1), (450, 0)])
-def test_a_stop_by_the_peer_is_no_hole(until: int, holes: int) -> None:
-    """XOFF from 100 ms on: of a gap of half a second that leaves less than two round trips to repair, or more."""
-    stop = {"link": 0, "kind": "flow-control", "start_ns": at(100), "end_ns": at(until), "because": "XOFF"}
-    observed = replace(hole(repeats=2), link_intervals=pd.DataFrame([stop]))
-    assert (find(observed).table["kind"] == "link-recovery-hole").sum() == holes
