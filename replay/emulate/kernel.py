@@ -7,13 +7,26 @@ from pathlib import Path
 from typing import Any
 
 from multitracer.model.errors import MissingCapabilityError, UsageError
+from multitracer.replay.emulate.host import Queue
+from multitracer.replay.simulate.kernel_keys import TRANSFER
 from multitracer.replay.simulate.scenario import Scenario
-from multitracer.replay.simulate.schema import NAMED
+from multitracer.replay.simulate.schema import NAMED, base_of
 
 _ONLY_MODELS = ("tcp", "wired", "contention")
 """Rooms of keys that say what modelled TCP, its wired hop and other traffic are like."""
+_OF_HOSTS = ("tcp.interface_queue_packets", "tcp.local_drop")
+"""Keys there of a host's own queue, which a device has too."""
 _UNCUT = ("raw", "sr", "asr", "rlc-tm")
-_NOT_YET = ("link.vj", "link.media_past_arq", "link.upper_queue_packets")
+_NOT_EMULATED = {
+    "link.media_past_arq": "here is no source of media beside the hosts",
+    "workload.warmup_s": "nothing is left out at the start of what was recorded",
+    "workload.packet_bytes": "the kernel cuts requests and replies itself; its packets have kernel.mtu",
+    "workload.end": "what was transferred is recorded, and counts as it is",
+    "workload.page_from": "what was transferred is recorded, and counts as it is",
+}
+"""Keys of a scenario that say what nothing here could do, and why."""
+_HEADERS, _TIMESTAMPS = 40, 12
+"""Octets of IPv4 and TCP, and those that the timestamps take (RFC 7323 appendix A)."""
 _LEAST_BUFFER = 4096
 
 
@@ -21,11 +34,33 @@ class KernelKeys:
     """The values of the keys that begin with kernel and emulate, by default or as they were said."""
 
     def __init__(self, said: Mapping[str, Any]) -> None:
-        self._said = said
+        self.said = dict(said)
 
     def __getitem__(self, name: str) -> Any:
-        key = NAMED[name]
-        return self._said.get(name, key.default)
+        return self.said.get(name, NAMED[name].default)
+
+    def queue(self, side: str) -> Queue:
+        """What the device of a host holds: that of the data's sender (forward), or of the other one (reverse)."""
+        if not self.has_queue(side):
+            return Queue()
+        return Queue(self._of(side, "interface_queue_packets"), tells=self._of(side, "local_drop") == "quench")
+
+    def has_queue(self, side: str) -> bool:
+        """Whether packets wait in that host until the link wants them, and how many is limited."""
+        return self._of(side, "interface_queue_packets") > 0
+
+    def _of(self, side: str, name: str) -> Any:
+        return self.said.get(f"tcp.{side}.{name}", self[f"tcp.{name}"])
+
+    def modelled(self) -> dict[str, Any]:
+        """What was said of what is modelled: all but the queues of hosts."""
+        return {name: value for name, value in self.said.items() if base_of(name)[0] not in _OF_HOSTS}
+
+    def of_packets(self) -> dict[str, Any]:
+        """The keys of a scenario that its models of the workload need: how long the kernel's packets are."""
+        headers = _HEADERS + _TIMESTAMPS * (self["kernel.timestamps"] > 0)
+        mtu = self["kernel.mtu"]
+        return {"tcp.segment_bytes": mtu, "tcp.header_bytes": headers, "workload.packet_bytes": mtu - headers}
 
     def sysctls(self) -> list[str]:
         """The settings of a host's network namespace, as sysctl(8) writes them."""
@@ -49,19 +84,30 @@ def check_congestion_control(name: str) -> None:
         )
 
 
-def check(scenario: Scenario, said: Mapping[str, Any]) -> None:
-    """Raise UsageError for what was said that a kernel's TCP, or this link, cannot do."""
+def check(scenario: Scenario, said: Mapping[str, Any], *, command: bool = False) -> None:
+    """Raise UsageError for what was said that a kernel's TCP, this link, or what runs over it cannot do."""
     for name in said:
-        if name.partition(".")[0] in _ONLY_MODELS:
+        base = base_of(name)[0]
+        if base.partition(".")[0] in _ONLY_MODELS and base not in _OF_HOSTS:
             raise UsageError(
                 f"{name}: only a modelled TCP can be told this, and here the kernel's own transfers\n"
                 "Leave it out; keys that begin with kernel say what the kernel is to do."
             )
-        if name in _NOT_YET:
-            raise UsageError(f"{name} cannot be emulated yet\nLeave it out.")
-    _check_sizes(scenario, KernelKeys(said)["kernel.mtu"])
-    if scenario.word("workload.kind") not in ("file-transfer", "none"):
-        raise UsageError(f"workload.kind = {scenario.word('workload.kind')} cannot be emulated yet\nUse file-transfer.")
+        if base in _NOT_EMULATED:
+            raise UsageError(f"{name}: {_NOT_EMULATED[base]}\nLeave it out.")
+    keys = KernelKeys(said)
+    _check_effects(keys, said)
+    if scenario.word("workload.kind") == "none" and keys[TRANSFER] == "workload" and not command:
+        raise UsageError("workload.kind = none: there is nothing to transfer\nGive a command behind --.")
+    _check_sizes(scenario, keys["kernel.mtu"])
+
+
+def _check_effects(keys: KernelKeys, said: Mapping[str, Any]) -> None:
+    """Raise UsageError for keys of emulate that others make useless."""
+    for key in (NAMED[name] for name in said if name.partition(".")[0] == "emulate"):
+        for other, allowed in key.where:
+            if keys[other] not in allowed:
+                raise UsageError(f"{key.name} has an effect only with {other} = {' or '.join(allowed)}\nSet that, too.")
 
 
 def _check_sizes(scenario: Scenario, mtu: int) -> None:

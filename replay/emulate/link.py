@@ -21,6 +21,7 @@ import numpy as np
 from multitracer.replay.arq import notes
 from multitracer.replay.arq.fields import NEVER, table
 from multitracer.replay.arq.notes import Log
+from multitracer.replay.emulate.line import Bare, Line
 from multitracer.replay.engine.driver import Engine, Keep, Protocol
 from multitracer.replay.engine.source import OFFER, Source, plan, source
 from multitracer.replay.simulate.simulation import Orders
@@ -55,11 +56,15 @@ class Packet:
     side: int
     octets: bytes
     given_ns: int
+    on_link: bytes
+    """Its octets there, with all that frames them."""
     number: int = -1
     """Of the SDU that it is; -1 where the link had no room for it."""
     delivered_ns: int | None = None
     lost_ns: int | None = None
     """When the link delivered it, or gave it up or refused it."""
+    damaged: bool = False
+    """What came was not the same packet: its compressed header was rebuilt wrong."""
 
 
 @dataclass
@@ -70,10 +75,16 @@ class RealTimeLink:
     parameters: tuple[Any, Any]
     radio: tuple[Any, Any]
     devices: tuple[int, int]
-    framed: Callable[[bytes], int]
-    """How many octets a packet takes on the link."""
+    line: Line = field(default_factory=Bare)
+    """What packets are on the link."""
     orders: tuple[Orders, Orders] = ((), ())
     """When either side resets the link, or stops the other one."""
+    held: tuple[int, int] = (0, 0)
+    """Octets given at a time of what waits in a host's device until the link wants more; 0: all goes on at once."""
+    wants: Callable[[Any], int] = lambda _: 1
+    """Whether a side's entity does, and has room for another packet."""
+    one_estimator: bool = False
+    """Both sides of ASR learn from the round trips of either."""
     packets: list[Packet] = field(default_factory=list)
     """All packets, in the order in which they came."""
     given: dict[tuple[int, int], Packet] = field(default_factory=dict)
@@ -95,6 +106,9 @@ class RealTimeLink:
         for entity, orders in zip((self.engine.a, self.engine.b), self.orders, strict=True):
             if orders and self.protocol.obey is not None:
                 self.protocol.obey(entity, orders)
+        if self.one_estimator:
+            made_link = self.engine.link
+            self.engine.link = made_link._replace(b=made_link.b._replace(estimate=made_link.a.estimate))
         self._waiting: tuple[deque[Packet], deque[Packet]] = (deque(), deque())
         self._undecided: tuple[deque[Packet], deque[Packet]] = (deque(), deque())
         self._slots = sorted({radio.slot_ns for radio in self.radio if radio.slot_ns})
@@ -105,13 +119,15 @@ class RealTimeLink:
         # Not epoll, which sleeps for whole milliseconds.
         with selectors.SelectSelector() as selector:
             for side, device in enumerate(self.devices):
-                selector.register(device, selectors.EVENT_READ, side)
+                if not self.held[side]:
+                    selector.register(device, selectors.EVENT_READ, side)
             self._zero = time.monotonic_ns()
             batch = due = 0
             while not until():
                 batch, due = batch + 1, due + self.step_ns
                 self._wait(selector, due)
                 due = self._turn(due, batch)
+                self._fill()
 
     def _now(self) -> int:
         return time.monotonic_ns() - self._zero
@@ -127,15 +143,25 @@ class RealTimeLink:
         """Offer what a host has sent."""
         with suppress(BlockingIOError):
             for _ in range(PACKETS_A_TURN):
-                octets = os.read(self.devices[side], LARGEST_PACKET)
-                self._offer(Packet(side, octets, self._now()))
+                self._offer(side, os.read(self.devices[side], LARGEST_PACKET))
 
-    def _offer(self, packet: Packet) -> None:
+    def _fill(self) -> None:
+        """Take what the link wants of what waits in hosts' devices."""
+        for side, entity in enumerate((self.engine.a, self.engine.b)):
+            room = self.held[side] if self.held[side] and self.wants(entity) else 0
+            with suppress(BlockingIOError):
+                while room > 0:
+                    octets = os.read(self.devices[side], LARGEST_PACKET)
+                    self._offer(side, octets)
+                    room -= len(octets)
+
+    def _offer(self, side: int, octets: bytes) -> None:
+        packet = Packet(side, octets, self._now(), self.line.put(side, octets))
         row = self._made.offers[self._offered]
-        row["side"], row["octets"], row["time_ns"] = packet.side, self.framed(packet.octets), packet.given_ns
+        row["side"], row["octets"], row["time_ns"] = side, len(packet.on_link), packet.given_ns
         self._offered += 1
         self.under_way += 1
-        self._waiting[packet.side].append(packet)
+        self._waiting[side].append(packet)
         self.packets.append(packet)
         plan(self._made, self.engine.until)
 
@@ -173,8 +199,15 @@ class RealTimeLink:
             packet = self._end(self.given[1 - side, number])
             packet.delivered_ns, packet.lost_ns = time_ns, None
             self._lose_before(packet, time_ns)
+            self._hand_over(side, packet)
+
+    def _hand_over(self, side: int, packet: Packet) -> None:
+        """Give a host what came for it; the kernel drops what its device has no room for."""
+        came = self.line.take(1 - side, packet.on_link)
+        packet.damaged = came != packet.octets
+        if came is not None:
             with suppress(BlockingIOError):
-                os.write(self.devices[side], packet.octets)
+                os.write(self.devices[side], came)
 
     def _lose_before(self, packet: Packet, time_ns: int) -> None:
         """What was given before a packet that came is lost where nothing passes anything, as no sender says so."""
