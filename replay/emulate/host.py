@@ -9,11 +9,12 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from types import TracebackType
-from typing import NamedTuple
 
 from multitracer.model.errors import MissingCapabilityError
 
 _ANSWER_S = 20.0
+QUEUE_PACKETS = 1000
+"""What a device holds of what its host sends until that is read, which is at once where nothing limits it."""
 _NEEDS = "It takes root; or user namespaces, and a /dev/net/tun that this user may open (chmod 666 /dev/net/tun)."
 
 
@@ -26,19 +27,6 @@ def _unshare() -> list[str]:
     return ["unshare", *([] if _is_root() else ["--user", "--map-root-user"]), "--net"]
 
 
-class Queue(NamedTuple):
-    """What a host's device holds of what it sends, until that is read."""
-
-    packets: int = 1000
-    tells: bool = False
-    """TCP is told of what finds no room."""
-
-    @property
-    def qdisc(self) -> str:
-        """The queueing discipline above: behind any, the kernel does not hear of what a device drops."""
-        return "noqueue" if self.tells else "pfifo"
-
-
 class Host:
     """A network namespace and its device, from when `with` is entered until it is left.
 
@@ -47,11 +35,10 @@ class Host:
 
     def __init__(
         self, own: str, peer: str, mtu: int, sysctls: Sequence[str] = (), *, offloads: bool = False,
-        queue: Queue | None = None,
+        queue_packets: int = QUEUE_PACKETS,
     ) -> None:  # fmt: skip
         self.device = -1
-        queue = queue or Queue()
-        self._arguments = [own, peer, str(mtu), str(int(offloads)), str(queue.packets), queue.qdisc, *sysctls]
+        self._arguments = [own, peer, str(mtu), str(int(offloads)), str(queue_packets), *sysctls]
 
     def __enter__(self) -> Host:
         if lacking := [tool for tool in ("unshare", "nsenter", "setpriv", "ip", "tc") if not shutil.which(tool)]:

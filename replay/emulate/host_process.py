@@ -3,7 +3,7 @@
 Started by `host` in a new network namespace. Sends the device's file descriptor over the socket that it was given, and
 then waits: when the process that started it ends, however it ends, the namespace and the device go with it.
 
-    python -m multitracer.replay.emulate.host_process SOCKET OWN PEER MTU OFFLOADS PACKETS QDISC [SYSCTL=VALUE...]
+    python -m multitracer.replay.emulate.host_process SOCKET OWN PEER MTU OFFLOADS PACKETS [SYSCTL=VALUE...]
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ PINNED = (
 """No router solicitations, nothing that one transfer learns from another, and the kernel's own pacing."""
 
 
-def main(number: int, own: str, peer: str, mtu: int, offloads: int, packets: int, qdisc: str, *sysctls: str) -> None:
+def main(number: int, own: str, peer: str, mtu: int, offloads: int, packets: int, *sysctls: str) -> None:
     """Make the device, send its descriptor, and wait until the standard input is closed."""
     device = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
     fcntl.ioctl(device, _TUNSETIFF, struct.pack("16sH22x", DEVICE.encode(), _IFF_TUN | _IFF_NO_PI))
     set_values(*PINNED, *sysctls)
-    configure(own, peer, mtu, packets, qdisc)
+    configure(own, peer, mtu, packets)
     set_offloads(offloads)
     with socket.socket(fileno=number) as to_parent:
         socket.send_fds(to_parent, [b"d"], [device])
@@ -52,13 +52,13 @@ def set_values(*sysctls: str) -> None:
         Path("/proc/sys", name.replace(".", "/")).write_text(value)
 
 
-def configure(own: str, peer: str, mtu: int, packets: int, qdisc: str) -> None:
+def configure(own: str, peer: str, mtu: int, packets: int) -> None:
     """Give the device its address, the route to its peer, and room for packets that nobody has read yet."""
     for command in (
         "ip link set lo up",
         f"ip address add {own} peer {peer} dev {DEVICE}",
         f"ip link set {DEVICE} mtu {mtu} txqueuelen {packets} up",
-        f"tc qdisc replace dev {DEVICE} root {qdisc}",
+        f"tc qdisc replace dev {DEVICE} root pfifo",
     ):
         subprocess.run(command.split(), check=True)
 

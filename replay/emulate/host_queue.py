@@ -21,7 +21,7 @@ def held_octets(scenario: Scenario, keys: KernelKeys, way: str) -> int:
     They last until the link is looked after again: what a slot carries, or what goes on the air in two steps.
     """
     side = "forward" if scenario.forward == way else "reverse"
-    if not keys.has_queue(side):
+    if not keys.queue_packets(side):
         return 0
     frame = scenario.whole("link.frame_bytes", way)
     if scenario.value("link.tti_s", way) is not None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from multitracer.model.errors import MissingCapabilityError, UsageError
-from multitracer.replay.emulate.host import Queue
 from multitracer.replay.simulate.kernel_keys import TRANSFER
 from multitracer.replay.simulate.scenario import Scenario
 from multitracer.replay.simulate.schema import NAMED, base_of
@@ -39,18 +38,13 @@ class KernelKeys:
     def __getitem__(self, name: str) -> Any:
         return self.said.get(name, NAMED[name].default)
 
-    def queue(self, side: str) -> Queue:
-        """What the device of a host holds: that of the data's sender (forward), or of the other one (reverse)."""
-        if not self.has_queue(side):
-            return Queue()
-        return Queue(self._of(side, "interface_queue_packets"), tells=self._of(side, "local_drop") == "quench")
+    def queue_packets(self, side: str) -> int:
+        """How many packets wait at most in the host of the data's sender (forward), or of the other one (reverse).
 
-    def has_queue(self, side: str) -> bool:
-        """Whether packets wait in that host until the link wants them, and how many is limited."""
-        return self._of(side, "interface_queue_packets") > 0
-
-    def _of(self, side: str, name: str) -> Any:
-        return self.said.get(f"tcp.{side}.{name}", self[f"tcp.{name}"])
+        0: no limit, as they go on to the link at once.
+        """
+        name = "interface_queue_packets"
+        return int(self.said.get(f"tcp.{side}.{name}", self[f"tcp.{name}"]))
 
     def modelled(self) -> dict[str, Any]:
         """What was said of what is modelled: all but the queues of hosts."""
@@ -93,6 +87,8 @@ def check(scenario: Scenario, said: Mapping[str, Any], *, command: bool = False)
                 f"{name}: only a modelled TCP can be told this, and here the kernel's own transfers\n"
                 "Leave it out; keys that begin with kernel say what the kernel is to do."
             )
+        if base == "tcp.local_drop" and said[name] == "quench":
+            raise UsageError(f"{name} = quench: the kernel's TCP is not told what a device drops\nSet it to loss.")
         if base in _NOT_EMULATED:
             raise UsageError(f"{name}: {_NOT_EMULATED[base]}\nLeave it out.")
     keys = KernelKeys(said)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from multitracer.replay.emulate.host import Host
+from multitracer.replay.emulate.host import QUEUE_PACKETS, Host
 from multitracer.replay.emulate.host_queue import held_octets, wants
 from multitracer.replay.emulate.kernel import KernelKeys
 from multitracer.replay.emulate.line import Bare, CompressedPpp, Line, Ppp
@@ -82,8 +82,8 @@ def emulate(
 
 def _host(side: int, scenario: Scenario, keys: KernelKeys) -> Host:
     own, peer = ADDRESSES[side], ADDRESSES[1 - side]
-    queue = keys.queue("forward" if scenario.forward == WAYS[side] else "reverse")
-    return Host(own, peer, keys["kernel.mtu"], keys.sysctls(), offloads=keys["kernel.offloads"], queue=queue)
+    packets = keys.queue_packets("forward" if scenario.forward == WAYS[side] else "reverse") or QUEUE_PACKETS
+    return Host(own, peer, keys["kernel.mtu"], keys.sysctls(), offloads=keys["kernel.offloads"], queue_packets=packets)
 
 
 def _rehearse(scenario: Scenario, made: Setting, keys: KernelKeys) -> None:

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from multitracer.replay.arq import notes
+from multitracer.replay.emulate.host_queue import held_octets, wants
+from multitracer.replay.emulate.kernel import KernelKeys
 from multitracer.replay.emulate.link import RealTimeLink
 from multitracer.replay.simulate.loops import engine_protocol
 from multitracer.replay.simulate.run import setting
@@ -43,11 +45,15 @@ def hosts() -> Iterator[tuple[tuple[socket.socket, socket.socket], tuple[int, in
         yield (pairs[0][1], pairs[1][1]), (pairs[0][0].fileno(), pairs[1][0].fileno())
 
 
-def link_of(devices: tuple[int, int], **keys: object) -> RealTimeLink:
-    """The link of a scenario with these keys, between two descriptors."""
+def link_of(devices: tuple[int, int], *, queue: bool = False, **keys: object) -> RealTimeLink:
+    """The link of a scenario with these keys, between two descriptors; packets may wait in the hosts' own queues."""
     scenario = resolve("test", dict(parsed(name, value) for name, value in {**FAST, **keys}.items()))
     made = setting(scenario, 1)
-    return RealTimeLink(engine_protocol(scenario), made.link, made.radio, devices)
+    own = KernelKeys({"tcp.interface_queue_packets": 9} if queue else {})
+    held = held_octets(scenario, own, "down"), held_octets(scenario, own, "up")
+    return RealTimeLink(
+        engine_protocol(scenario), made.link, made.radio, devices, held=held, wants=wants(scenario, own)
+    )
 
 
 def carry(link: RealTimeLink, packets: int) -> None:
@@ -134,3 +140,35 @@ def test_every_slot_has_its_lateness_once(hosts: object) -> None:
     assert due == list(range(link.step_ns, link.step_ns * (len(due) + 1), link.step_ns))
     assert all(slot.late_ns >= 0 for slot in link.slots)
     assert [slot.batch for slot in link.slots] == sorted(slot.batch for slot in link.slots)
+
+
+@pytest.mark.parametrize("per_slot", [1, 4])
+def test_what_the_link_does_not_want_yet_waits_in_its_host(hosts: object, per_slot: int) -> None:
+    """Only what the next slot carries is on the link; and every slot is filled all the same."""
+    (a, b), devices = hosts  # type: ignore[misc]
+    keys = {"link.blocks_per_tti": per_slot, "link.hand_down": "lazy"}
+    link = link_of(devices, queue=True, **PROTOCOLS["raw"], **keys)
+    sent = [bytes([number]) * 190 for number in range(40)]
+    for packet in sent:
+        a.send(packet)
+    most = 0
+
+    def done() -> bool:
+        nonlocal most
+        most = max(most, link.under_way)
+        return len(link.packets) == len(sent) and not link.under_way
+
+    link.run(done)
+    assert received(b) == sent
+    assert most <= 4 * per_slot + 1  # a slot's, and those of the two slots in which frames fly
+    came = sorted(one.delivered_ns for one in link.packets if one.delivered_ns is not None)
+    assert came[-1] - came[0] < (len(sent) / per_slot + 10) * link.step_ns
+
+
+def test_both_sides_of_asr_have_one_estimator_where_it_is_asked_for(hosts: object) -> None:
+    """The second side's is the first one's."""
+    _, devices = hosts  # type: ignore[misc]
+    made = link_of(devices, **{"link.protocol": "asr"})
+    assert made.engine.a.estimate is not made.engine.b.estimate
+    one = RealTimeLink(made.protocol, made.parameters, made.radio, devices, one_estimator=True)
+    assert one.engine.a.estimate is one.engine.b.estimate
