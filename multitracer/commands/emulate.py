@@ -88,7 +88,7 @@ def _asked(name: str, settings: dict[str, Any], *, command: bool) -> tuple[Scena
         say(f"varied by this scenario, and here as it stands: {', '.join(varied)} (--set says another value)")
     check(resolve(described.name, said), said, command=command)
     keys = KernelKeys(said)
-    made = resolve(described.name, {**keys.modelled(), **keys.of_packets()})
+    made = resolve(described.name, {**keys.modelled(), **keys.of_schedules(), **keys.of_packets()})
     useless = [key for key in made.unused if key in said and key.partition(".")[0] not in EMULATED]
     if useless and not quiet():
         say(f"without effect in this scenario: {', '.join(useless)}")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from multitracer.model.errors import MissingCapabilityError, UsageError
+from multitracer.replay.emulate.schedule import SLOT_S, load
 from multitracer.replay.simulate.kernel_keys import TRANSFER
 from multitracer.replay.simulate.scenario import Scenario
 from multitracer.replay.simulate.schema import NAMED, base_of
@@ -26,6 +27,7 @@ _NOT_EMULATED = {
 """Keys of a scenario that say what nothing here could do, and why."""
 _HEADERS, _TIMESTAMPS = 40, 12
 """Octets of IPv4 and TCP, and those that the timestamps take (RFC 7323 appendix A)."""
+WAYS = ("down", "up")
 _LEAST_BUFFER = 4096
 
 
@@ -49,6 +51,18 @@ class KernelKeys:
     def modelled(self) -> dict[str, Any]:
         """What was said of what is modelled: all but the queues of hosts."""
         return {name: value for name, value in self.said.items() if base_of(name)[0] not in _OF_HOSTS}
+
+    def schedule(self, way: str) -> Any:
+        """How many frames each millisecond carries this way; empty where the scenario's rate or TTI says that."""
+        path = self[f"emulate.schedule_{way}"]
+        return load(path) if path else ()
+
+    def of_schedules(self) -> dict[str, Any]:
+        """The keys of a scenario that its schedules need: slots with room for the most frames of one."""
+        made = {way: self.schedule(way) for way in WAYS}
+        return {f"link.{way}.tti_s": SLOT_S for way in WAYS if len(made[way])} | {
+            f"link.{way}.blocks_per_tti": int(made[way].max()) for way in WAYS if len(made[way])
+        }
 
     def of_packets(self) -> dict[str, Any]:
         """The keys of a scenario that its models of the workload need: how long the kernel's packets are."""
@@ -93,6 +107,11 @@ def check(scenario: Scenario, said: Mapping[str, Any], *, command: bool = False)
             raise UsageError(f"{name}: {_NOT_EMULATED[base]}\nLeave it out.")
     keys = KernelKeys(said)
     _check_effects(keys, said)
+    if any(keys[f"emulate.schedule_{way}"] for way in WAYS) and scenario.word("channel.model") == "trace":
+        raise UsageError(
+            "channel.model = trace: an erasure trace counts equal slots, which a schedule has not\n"
+            "Leave out emulate.schedule_down and emulate.schedule_up, or choose another channel."
+        )
     if scenario.word("workload.kind") == "none" and keys[TRANSFER] == "workload" and not command:
         raise UsageError("workload.kind = none: there is nothing to transfer\nGive a command behind --.")
     _check_sizes(scenario, keys["kernel.mtu"])

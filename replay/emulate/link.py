@@ -31,8 +31,8 @@ MOST_PACKETS = 1 << 20
 LOG_ROWS = 1 << 16
 """Of what happens between two turns of the loop."""
 LEDGER = 1 << 12
-SERIALISED_STEP_NS = 1_000_000
-"""How often a link without slots is looked after."""
+SERIALISED_STEP_NS = SCHEDULED_NS = 1_000_000
+"""How often a link without slots is looked after, and the slots of schedules."""
 POLL_NS = 400_000
 """So long before a slot the process no longer sleeps where slots are short: sleeping ends some 0.1 to 0.2 ms late."""
 SHORT_SLOT_NS = 10_000_000
@@ -83,6 +83,8 @@ class RealTimeLink:
     """Octets given at a time of what waits in a host's device until the link wants more; 0: all goes on at once."""
     wants: Callable[[Any], int] = lambda _: 1
     """Whether a side's entity does, and has room for another packet."""
+    schedules: tuple[Any, Any] = ((), ())
+    """How many frames each millisecond of a direction carries, from its end on anew; empty: as many in each slot."""
     one_estimator: bool = False
     """Both sides of ASR learn from the round trips of either."""
     packets: list[Packet] = field(default_factory=list)
@@ -170,6 +172,9 @@ class RealTimeLink:
         now = self._now()
         slots = range(due, now + 1, self.step_ns)
         self.slots += [Slot(slot, now - slot, batch) for slot in slots]
+        if any(map(len, self.schedules)):
+            for slot in slots:
+                self._run_slot(slot)
         self.engine.run(now)
         log = self.engine.log
         if len(log.rows):
@@ -177,6 +182,13 @@ class RealTimeLink:
             self._deliver(log.rows)
             self.engine.clear()
         return slots[-1]
+
+    def _run_slot(self, slot: int) -> None:
+        """Let everything happen up to a slot, which carries as many frames as the schedules say."""
+        for way, schedule in zip((self.engine.link.forth, self.engine.link.back), self.schedules, strict=True):
+            if len(schedule):
+                way.state.per_slot = schedule[slot // SCHEDULED_NS % len(schedule)]
+        self.engine.run(slot)
 
     def _deliver(self, rows: Any) -> None:
         """Note what became of packets, and hand over those that came."""

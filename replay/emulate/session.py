@@ -17,7 +17,7 @@ import numpy as np
 
 from multitracer.replay.emulate.host import QUEUE_PACKETS, Host
 from multitracer.replay.emulate.host_queue import held_octets, wants
-from multitracer.replay.emulate.kernel import KernelKeys
+from multitracer.replay.emulate.kernel import WAYS, KernelKeys
 from multitracer.replay.emulate.line import Bare, CompressedPpp, Line, Ppp
 from multitracer.replay.emulate.link import RealTimeLink
 from multitracer.replay.emulate.realtime import on_time
@@ -32,7 +32,7 @@ from multitracer.replay.simulate.simulation import Setting
 
 ADDRESSES = ("10.87.0.1", "10.87.0.2")
 """Of the hosts at the network's and the mobile's side of the link."""
-SIDES, WAYS = ("network", "mobile"), ("down", "up")
+SIDES = ("network", "mobile")
 TRUTH, LATENESS, PACKETS = "truth.json", "lateness.csv", "link_packets.csv"
 SETTLE_S, LONGEST_SETTLE_S = 1.0, 10.0
 """The link goes on for so long after the transfer; and at most for so long while it has packets."""
@@ -106,7 +106,7 @@ def _link(scenario: Scenario, made: Setting, keys: KernelKeys, devices: tuple[in
     radio = tuple(replace(one, drops=one.drops and not own) for one, own in zip(made.radio, held, strict=True))
     return RealTimeLink(
         engine_protocol(scenario), made.link, radio, devices, _line(scenario), made.orders, held, wants(scenario, keys),
-        made.one_estimator,
+        tuple(map(keys.schedule, WAYS)), made.one_estimator,
     )  # fmt: skip
 
 

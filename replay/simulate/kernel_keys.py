@@ -44,6 +44,9 @@ EMULATE: tuple[Key, ...] = (
           where=_DATAGRAMS),
     whole("emulate.datagram_bytes", "Octets of each as a packet of IP.", 200, least=44, most=65_535, where=_DATAGRAMS),
     seconds("emulate.datagram_interval_s", "From one to the next.", 0.1, where=_DATAGRAMS),
+    Key("emulate.schedule_down", "path", "A link schedule of mahimahi's for the way down, instead of its rate or TTI: "
+        "a frame of the link at each opportunity, from the schedule's end on anew.", None, default_text="none"),
+    Key("emulate.schedule_up", "path", "The same for the way up.", None, default_text="none"),
     flag("emulate.realtime", "Be woken before all other processes (SCHED_FIFO), where the system allows it.", True),
     number("emulate.max_lateness_percent", "99 % of slots may be late by so much of a slot, for a run to be trusted.",
            10.0, most=1000),

@@ -172,3 +172,22 @@ def test_both_sides_of_asr_have_one_estimator_where_it_is_asked_for(hosts: objec
     assert made.engine.a.estimate is not made.engine.b.estimate
     one = RealTimeLink(made.protocol, made.parameters, made.radio, devices, one_estimator=True)
     assert one.engine.a.estimate is one.engine.b.estimate
+
+
+def test_a_schedule_says_how_many_frames_a_millisecond_carries(hosts: object) -> None:
+    """From its end on anew; what comes meanwhile waits."""
+    (a, b), devices = hosts  # type: ignore[misc]
+    made = link_of(devices, **PROTOCOLS["raw"], **{"link.tti_s": 0.001, "link.blocks_per_tti": 3})
+    frames = np.array([0, 3, 0, 0, 1, 0, 0, 0, 0, 0])
+    link = RealTimeLink(made.protocol, made.parameters, made.radio, devices, schedules=(frames, ()))
+    sent = [bytes([number]) * 150 for number in range(30)]
+    for packet in sent:
+        a.send(packet)
+    carry(link, len(sent))
+    assert received(b) == sent
+    left = np.array([one.delivered_ns for one in link.packets]) - 4_000_000
+    assert (left % 1_000_000 == 0).all()
+    slots, counts = np.unique(left // 1_000_000, return_counts=True)
+    assert (counts <= frames[slots % 10]).all()
+    assert (counts[1:-1] == frames[slots[1:-1] % 10]).all()
+    assert set(np.diff(slots[1:-1]).tolist()) <= {3, 7}
