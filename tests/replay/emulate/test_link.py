@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -33,16 +31,6 @@ PROTOCOLS = {
     "rlp": {"link.protocol": "rlp", "link.rlp.t1_s": 0.05, "link.ppp": False},
     "rlc-am": {"link.protocol": "rlc-am", "link.hand_down": "lazy"},
 }
-
-
-@pytest.fixture
-def hosts() -> Iterator[tuple[tuple[socket.socket, socket.socket], tuple[int, int]]]:
-    """What the two hosts send and receive by, and the descriptors of the link's ends of that."""
-    with ExitStack() as stack:
-        pairs = [socket.socketpair(type=socket.SOCK_DGRAM) for _ in range(2)]
-        for end in (end for pair in pairs for end in pair):
-            stack.enter_context(end).setblocking(False)
-        yield (pairs[0][1], pairs[1][1]), (pairs[0][0].fileno(), pairs[1][0].fileno())
 
 
 def link_of(devices: tuple[int, int], *, queue: bool = False, **keys: object) -> RealTimeLink:
@@ -73,9 +61,9 @@ def received(host: socket.socket) -> list[bytes]:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_packets_of_both_ways_come_whole_and_in_order(hosts: object, protocol: str) -> None:
+def test_packets_of_both_ways_come_whole_and_in_order(two_hosts: object, protocol: str) -> None:
     """Without loss, over every kind of protocol, of sizes above and below a frame's."""
-    (a, b), devices = hosts  # type: ignore[misc]
+    (a, b), devices = two_hosts  # type: ignore[misc]
     sizes = (40, 150, 190) if protocol in ("raw", "sr") else (40, 700, 1400, 90)
     sent = [bytes([number]) * size for number, size in enumerate(sizes)]
     for packet in sent:
@@ -86,9 +74,9 @@ def test_packets_of_both_ways_come_whole_and_in_order(hosts: object, protocol: s
     assert received(a) == [packet[::-1] + b"!" for packet in sent]
 
 
-def test_every_packet_arrives_or_is_known_to_be_lost(hosts: object) -> None:
+def test_every_packet_arrives_or_is_known_to_be_lost(two_hosts: object) -> None:
     """Over a link that loses half of what it carries and repeats nothing; none comes twice."""
-    (a, b), devices = hosts  # type: ignore[misc]
+    (a, b), devices = two_hosts  # type: ignore[misc]
     link = link_of(devices, **PROTOCOLS["raw"], **{"channel.frame_loss_rate": 0.5, "link.queue_frames": 0})
     sent = [number.to_bytes(2, "big") * 20 for number in range(100)]
     for packet in sent:
@@ -103,9 +91,9 @@ def test_every_packet_arrives_or_is_known_to_be_lost(hosts: object) -> None:
     assert link.under_way == len(link.packets) - last - 1  # behind them nothing came that would tell
 
 
-def test_a_link_that_repeats_delivers_all(hosts: object) -> None:
+def test_a_link_that_repeats_delivers_all(two_hosts: object) -> None:
     """The same loss under RLC in acknowledged mode; its log has the frames that were sent again."""
-    (a, b), devices = hosts  # type: ignore[misc]
+    (a, b), devices = two_hosts  # type: ignore[misc]
     link = link_of(devices, **PROTOCOLS["rlc-am"], **{"channel.frame_loss_rate": 0.3, "link.rlc-am.max_dat": 40})
     sent = [bytes([number]) * 300 for number in range(20)]
     for packet in sent:
@@ -116,9 +104,9 @@ def test_a_link_that_repeats_delivers_all(hosts: object) -> None:
     assert np.count_nonzero(events == notes.ERASED) > 5
 
 
-def test_times_are_those_of_the_model(hosts: object) -> None:
+def test_times_are_those_of_the_model(two_hosts: object) -> None:
     """A packet of one frame arrives a slot's beginning and the way's delay after it was given, at the earliest."""
-    (a, b), devices = hosts  # type: ignore[misc]
+    (a, b), devices = two_hosts  # type: ignore[misc]
     link = link_of(devices, **PROTOCOLS["raw"])
     a.send(bytes(100))
     carry(link, 1)
@@ -128,9 +116,9 @@ def test_times_are_those_of_the_model(hosts: object) -> None:
     assert 4_000_000 <= packet.delivered_ns - packet.given_ns <= 4_000_000 + 2_000_000
 
 
-def test_every_slot_has_its_lateness_once(hosts: object) -> None:
+def test_every_slot_has_its_lateness_once(two_hosts: object) -> None:
     """Slots that are done together have the number of one batch; none is left out."""
-    (a, _), devices = hosts  # type: ignore[misc]
+    (a, _), devices = two_hosts  # type: ignore[misc]
     link = link_of(devices, **PROTOCOLS["raw"])
     for _ in range(50):
         a.send(bytes(150))
@@ -143,9 +131,9 @@ def test_every_slot_has_its_lateness_once(hosts: object) -> None:
 
 
 @pytest.mark.parametrize("per_slot", [1, 4])
-def test_what_the_link_does_not_want_yet_waits_in_its_host(hosts: object, per_slot: int) -> None:
+def test_what_the_link_does_not_want_yet_waits_in_its_host(two_hosts: object, per_slot: int) -> None:
     """Only what the next slot carries is on the link; and every slot is filled all the same."""
-    (a, b), devices = hosts  # type: ignore[misc]
+    (a, b), devices = two_hosts  # type: ignore[misc]
     keys = {"link.blocks_per_tti": per_slot, "link.hand_down": "lazy"}
     link = link_of(devices, queue=True, **PROTOCOLS["raw"], **keys)
     sent = [bytes([number]) * 190 for number in range(40)]
@@ -165,18 +153,18 @@ def test_what_the_link_does_not_want_yet_waits_in_its_host(hosts: object, per_sl
     assert came[-1] - came[0] < (len(sent) / per_slot + 10) * link.step_ns
 
 
-def test_both_sides_of_asr_have_one_estimator_where_it_is_asked_for(hosts: object) -> None:
+def test_both_sides_of_asr_have_one_estimator_where_it_is_asked_for(two_hosts: object) -> None:
     """The second side's is the first one's."""
-    _, devices = hosts  # type: ignore[misc]
+    _, devices = two_hosts  # type: ignore[misc]
     made = link_of(devices, **{"link.protocol": "asr"})
     assert made.engine.a.estimate is not made.engine.b.estimate
     one = RealTimeLink(made.protocol, made.parameters, made.radio, devices, one_estimator=True)
     assert one.engine.a.estimate is one.engine.b.estimate
 
 
-def test_a_schedule_says_how_many_frames_a_millisecond_carries(hosts: object) -> None:
+def test_a_schedule_says_how_many_frames_a_millisecond_carries(two_hosts: object) -> None:
     """From its end on anew; what comes meanwhile waits."""
-    (a, b), devices = hosts  # type: ignore[misc]
+    (a, b), devices = two_hosts  # type: ignore[misc]
     made = link_of(devices, **PROTOCOLS["raw"], **{"link.tti_s": 0.001, "link.blocks_per_tti": 3})
     frames = np.array([0, 3, 0, 0, 1, 0, 0, 0, 0, 0])
     link = RealTimeLink(made.protocol, made.parameters, made.radio, devices, schedules=(frames, ()))
