@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import IO
 
 from multitracer.model.errors import MissingCapabilityError
-from multitracer.replay.emulate.bulk import PORT
 from multitracer.replay.emulate.host import Host
 from multitracer.replay.emulate.host_process import DEVICE
+from multitracer.replay.emulate.plan import PORT
 
 _BEGUN = "recording on "
 _BEGIN_S = 30.0
