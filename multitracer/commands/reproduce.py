@@ -12,19 +12,25 @@ import click
 from multitracer.commands.messages import Progress, quiet, verbosity_options
 from multitracer.commands.parameters import MOST_JOBS, Whole, output_option, results
 from multitracer.commands.simulate import jobs_by_default
+from multitracer.model.errors import UsageError
 from multitracer.replay.papers import PAPERS, SCALES
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from multitracer.commands.simulate_task import Spread
+    from multitracer.replay.emulate.delivery_order import Measured
     from multitracer.replay.papers.figures import Figure
     from multitracer.replay.papers.results import Point
     from multitracer.replay.simulate.sweep import KeptRuns, Run
 
-JSON, RUNS, PAGE = "reproduce.json", "runs.parquet", "reproduce.html"
-_DECIDED, _WRITTEN = 0.97, 0.99
-"""How far the progress is when the runs are done, and when the verdicts are."""
+JSON, RUNS, PAGE, EMULATED = "reproduce.json", "runs.parquet", "reproduce.html", "emulated.html"
+_EMULABLE = ("delivery-order",)
+"""The papers that `--emulate` puts under this machine's TCP."""
+_EMULATED, _DECIDED, _WRITTEN = 0.8, 0.97, 0.99
+"""How far the progress is when emulated sessions are done, when the other runs are, and when the verdicts are."""
+
+MOST_PAIRS = 16
 
 EXAMPLES = """
 \b
@@ -34,6 +40,7 @@ Examples:
   multitracer reproduce rlc-sack --scale paper -o full      as published; stopped, it goes on where it was
   multitracer reproduce asr --alternatives A9b,A9c          other readings of the text beside the defaults
   multitracer reproduce --scale paper --cluster tcp://host:8786 --json
+  sudo multitracer reproduce delivery-order --emulate       its sessions under this machine's TCP too, in real time
 """
 
 
@@ -53,6 +60,10 @@ def _names(_: click.Context, __: click.Parameter, value: str | None) -> tuple[st
               help="Other readings of what a text leaves open, each run alone beside the defaults.")  # fmt: skip
 @click.option("--jobs", type=Whole(1, MOST_JOBS), metavar="N", help="Runs at once.  [default: one a processor]")
 @click.option("--cluster", metavar="ADDRESS", help="A Dask scheduler, whose workers run them.")
+@click.option("--emulate", is_flag=True,
+              help="Paper 002 (delivery-order) under this machine's own TCP too, in real time.")  # fmt: skip
+@click.option("--pairs", type=Whole(1, MOST_PAIRS), default=1, show_default=True, metavar="N",
+              help="With --emulate: sessions at once; those that were late are run again alone.")  # fmt: skip
 @output_option
 @click.option("--json", "as_json", is_flag=True, help="Print reproduce.json instead of the text for people.")
 @verbosity_options
@@ -69,9 +80,17 @@ def command(papers: tuple[str, ...], scale: str, output: Path, as_json: bool, **
     wanted = tuple(paper for paper in PAPERS if paper in (papers or PAPERS))
     choices = chosen(wanted, options["alternatives"])
     spread = Spread(options["jobs"] or jobs_by_default(), options["cluster"])
-    document = reproduce(choices, scale, _runners(), spread, output)
-    written = ", ".join(str(output / name) for name in (JSON, RUNS, PAGE))
+    if options["emulate"] and wanted != _EMULABLE:
+        raise UsageError(f"--emulate is of {_EMULABLE[0]} alone\nName this paper and no other.")
+    pairs = options["pairs"] if options["emulate"] else 0
+    document = reproduce(choices, scale, _runners(), spread, output, pairs)
+    written = ", ".join(str(output / name) for name in _files(pairs))
     click.echo(json.dumps(document, allow_nan=False) if as_json else f"{text(document)}\n\n{written}")
+
+
+def _files(pairs: int) -> tuple[str, ...]:
+    """What is written, with or without emulated sessions."""
+    return (JSON, RUNS, PAGE, *([EMULATED] if pairs else []))
 
 
 def _runners() -> Mapping[str, Run]:
@@ -82,9 +101,14 @@ def _runners() -> Mapping[str, Run]:
 
 
 def reproduce(
-    choices: Mapping[str, tuple[str, ...]], scale: str, runners: Mapping[str, Run], spread: Spread, output: Path
-) -> dict[str, Any]:
-    """Run papers with alternatives beside the defaults, and write the results; returns the document."""
+    choices: Mapping[str, tuple[str, ...]], scale: str, runners: Mapping[str, Run], spread: Spread, output: Path,
+    pairs: int = 0,
+) -> dict[str, Any]:  # fmt: skip
+    """Run papers with alternatives beside the defaults, and write the results; returns the document.
+
+    With `pairs` also delivery-order's sessions under this machine's TCP, so many at once.
+    """
+    from multitracer.commands.emulated_sessions import emulated
     from multitracer.commands.simulate_task import kept_in
     from multitracer.model.commit import commit
     from multitracer.replay.papers.document import document
@@ -94,17 +118,32 @@ def reproduce(
 
     code = commit()
     made = {paper: points(plan(paper, scale, chosen), code) for paper, chosen in choices.items()}
-    place = results(output, "reproduce", last=JSON, names=(JSON, RUNS, PAGE))
+    place = results(output, "reproduce", last=JSON, names=_files(pairs))
     with Progress(shown=not quiet()) as progress, place as directory:
         kept = kept_in(output)
+        sessions = emulated(scale, kept, pairs, code, _part(progress, 0.0, _EMULATED)) if pairs else []
+        begun = _EMULATED if pairs else 0.0
         everything = [point for of_paper in made.values() for point in of_paper]
-        _run(everything, kept, runners, spread, lambda step, share: progress(step, _DECIDED * share))
+        _run(everything, kept, runners, spread, _part(progress, begun, _DECIDED - begun))
         papers, figures, runs = _decided(made, choices, scale, kept.results, progress)
         found = document(scale, code, papers)
         progress("writing the page", _WRITTEN)
+        if sessions:
+            found["emulated"] = _with_emulated(sessions, runs, scale, directory / EMULATED)
         (directory / JSON).write_text(json.dumps(found, indent=1, allow_nan=False) + "\n", encoding="utf-8")
         runs.to_parquet(directory / RUNS, index=False)
         write(found, figures, directory / PAGE)
+    return found
+
+
+def _with_emulated(sessions: Sequence[Measured], runs: pd.DataFrame, scale: str, page: Path) -> dict[str, Any]:
+    """Write the page of emulated sessions; returns what it shows."""
+    from multitracer.replay.papers.runs import runs_of
+    from multitracer.report.emulated_document import document
+    from multitracer.report.emulated_page import write
+
+    found = document(sessions, runs_of(_EMULABLE[0], runs), scale)
+    write(found, page)
     return found
 
 

@@ -108,6 +108,7 @@ OWN_SCRIPTS = {
     "retrace": ("pages/retrace",),
     "erasures": ("pages/erasures",),
     "simulate": ("pages/simulate",),
+    "emulated": ("pages/simulate",),
     "reproduce": ("shell/sorting", "reproduce/statements", "pages/reproduce"),
 }
 """The scripts that only one page has; the last one starts it."""
