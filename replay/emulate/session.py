@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from multitracer.compute import kernels
 from multitracer.replay.emulate.host import QUEUE_PACKETS, Host
 from multitracer.replay.emulate.host_queue import held_octets, wants
 from multitracer.replay.emulate.kernel import WAYS, KernelKeys
@@ -61,6 +62,7 @@ def emulate(
     The folder gets what was recorded at each host (`snd/`, `rcv/`), the link's logs, lateness.csv, link_packets.csv and
     truth.json. Raises MissingCapabilityError without root, namespaces or TUN devices.
     """
+    kernels.choose(kernels.SMALL_RECORDS)  # compiled, whatever suited what was done before: the time is real
     made = setting(scenario, seed)
     transfer = transfer_of(scenario, made.work, keys, ADDRESSES, directory, command)
     sender = SIDES.index("network" if scenario.forward == "down" else "mobile")
