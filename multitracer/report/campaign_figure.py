@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bokeh.models import ColumnDataSource, Label
+from bokeh.models import ColumnDataSource
 from bokeh.plotting import figure
 
-from multitracer.report import colours, page_panels
+from multitracer.report import page_panels
 from multitracer.report.page_panels import Entry
 
 _LETTERS = "12px"
@@ -67,10 +67,6 @@ class Drawing:
         """A line of steps."""
         made = self.figure.step(x, y, mode="after", name=label, line_width=1.5, **look)
         self.entries.append(page_panels.entry(label, label, made.glyph))
-
-    def note(self, text: str, **place: Any) -> None:
-        """A text within the figure."""
-        self.figure.add_layout(Label(text=text, text_font_size=_LETTERS, text_color=colours.BLACK, **place))
 
     def done(self, title: str, label: str, sentences: Sequence[str] = ()) -> CampaignFigure:
         """The figure with all that the page says beside it."""

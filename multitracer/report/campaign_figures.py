@@ -41,7 +41,6 @@ def _used(rows: Sequence[dict[str, Any]]) -> CampaignFigure | None:
     drawing = Drawing("campaign", "throughput, kbit/s", "utilization, %", y_range=Range1d(0, 103))
     limit = Span(location=WELL_USED, dimension="width", line_color=colours.GREY, line_dash="dashed")
     drawing.figure.add_layout(limit)
-    drawing.note(f"{WELL_USED:.0f} %", x=4, x_units="screen", y=WELL_USED, text_baseline="top")
     well = [_point(row) for row in known if row["utilization"]["percent"] > WELL_USED]
     badly = [_point(row) for row in known if row["utilization"]["percent"] <= WELL_USED]
     if well:
@@ -74,9 +73,6 @@ def _distribution(rows: Sequence[dict[str, Any]], compared: Mapping[str, Any]) -
     )  # fmt: skip
     shade = BoxAnnotation(left=FULLY_USED, fill_color=colours.GREY, fill_alpha=0.15, line_color=None)
     drawing.figure.add_layout(shade)
-    drawing.note(
-        f"{FULLY_USED:.0f} % and more", x=FULLY_USED, x_offset=-4, y=100, text_align="right", text_baseline="top"
-    )  # fmt: skip
     for place, (label, values) in enumerate(lines):
         share = 100 * np.arange(len(values) + 1) / len(values)
         ends = drawing.figure.x_range

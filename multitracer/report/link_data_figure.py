@@ -16,7 +16,8 @@ LEAST_POINTS = 2
 """Transfers from which on there is something to see."""
 MOST_KINDS = 4
 """Kinds of link of which two kinds of points each can be told apart."""
-_LOOKS = {"not_stopped_s": ("circle", "solid"), "session_s": ("square", "dashed")}
+_LOOKS = {"not_stopped_s": ("circle", 0.6, "solid"), "session_s": ("square", 0.0, "dashed")}
+"""Marker, how far it is filled, and dash of the line: both times of a kind have one colour."""
 _SHORT = {"not_stopped_s": "not stopped", "session_s": "all of the time"}
 _LONG = {"not_stopped_s": "the time in which the sender was not stopped (XOFF)", "session_s": "all of the time"}
 Rows = Sequence[Mapping[str, Any]]
@@ -63,13 +64,14 @@ def _draw(drawing: Drawing, kind: Mapping[str, Any], own: Rows, name: str, place
     """The points of one kind of link against one time, and their line where it tells a slope."""
     known = [_point(row, name) for row in own if row["link_data"][name] is not None]
     colour = colours.line_style(place)["line_color"]
-    marker, dash = _LOOKS[name]
+    marker, fill, dash = _LOOKS[name]
     label = f"{kind['link']}, {_SHORT[name]}"
-    drawing.points(known, label, marker=marker, size=8, color=colour, fill_alpha=0.6)
+    drawing.points(known, label, marker=marker, size=8, color=colour, fill_alpha=fill)
     line = kind[name]
     if line["why_no_slope"] is None:
         ends = np.array([min(one["x"] for one in known), max(one["x"] for one in known)])
         y = line["intercept_octets"] + line["octets_per_s"] * ends
+        drawing.figure.y_range.end = max(drawing.figure.y_range.end, 1.02 * float(y[-1]))
         drawing.line(ends, y, label, line_color=colour, line_dash=dash)
 
 

@@ -149,8 +149,8 @@ def test_links_of_different_rates_have_no_line_in_common() -> None:
     made = figures_of([*rows, row("c", 99.0)])["link-data"]
     assert labels(made) == ["rlp 9.6 kbit/s, all of the time", "rlc-umts 122 kbit/s, all of the time"]
     assert list(made.described.sentences) == [
-        "3 transfers over rlp 9.6 kbit/s: 1,200 \N{PLUS-MINUS SIGN} 0 octets/s (95 %, R\N{SUPERSCRIPT TWO} 1.000) over all "
-        "of the time; no sender was stopped.",
+        "3 transfers over rlp 9.6 kbit/s: 1,200 \N{PLUS-MINUS SIGN} 0 octets/s (95 %, R\N{SUPERSCRIPT TWO} 1.000) "
+        "over all of the time; no sender was stopped.",
         "2 transfers over rlc-umts 122 kbit/s: no slope can be told over all of the time, as a line takes 3 transfers; "
         "no sender was stopped.",
         "Of 1 transfer no log tells what the link carried.",
@@ -163,9 +163,9 @@ def over(link: str, made: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def lines(made: CampaignFigure) -> int:
-    """How many lines a figure has."""
-    return sum(type(one.glyph).__name__ == "Line" for one in made.figure.renderers)
+def lines(made: CampaignFigure) -> list[Any]:
+    """The lines of a figure, by their points."""
+    return [one.data_source.data for one in made.figure.renderers if type(one.glyph).__name__ == "Line"]
 
 
 def test_a_slope_that_can_be_0_is_not_drawn() -> None:
@@ -177,7 +177,7 @@ def test_a_slope_that_can_be_0_is_not_drawn() -> None:
     assert abs(found["octets_per_s"]) < found["ci95"]
     assert found["why_no_slope"] == "its 95 % interval holds 0"
     made = figures_of(rows)["link-data"]
-    assert lines(made) == 0
+    assert lines(made) == []
     assert made.figure.y_range.start == made.figure.x_range.start == 0
     (sentence,) = made.described.sentences
     assert "no slope can be told over all of the time, as its 95 % interval holds 0 (50 \N{PLUS-MINUS SIGN}" in sentence
@@ -201,7 +201,8 @@ def test_both_times_have_a_line_where_senders_were_stopped() -> None:
     """Points of each tell the transfer, its octets and its seconds."""
     rows = [row(str(at), 99.0, 1200 * at, 1.25 * at, 0.25 * at) for at in (10, 20, 40)]
     made = figures_of(rows)["link-data"]
-    assert lines(made) == 2
+    assert len(lines(made)) == 2
+    assert all(max(one["y"]) < made.figure.y_range.end for one in lines(made))
     assert labels(made) == ["rlp 9.6 kbit/s, not stopped", "rlp 9.6 kbit/s, all of the time"]
     data = made.figure.renderers[0].data_source.data
     assert (data["name"][0], data["told"][0]) == (

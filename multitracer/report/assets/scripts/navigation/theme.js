@@ -17,7 +17,7 @@ function applyTo(model, text, ground, line) {
   } else if (model.type === "Grid") model.setv({ grid_line_color: line, grid_line_alpha: 0.6 });
   else if (model.type === "Legend") {
     model.setv({ background_fill_color: ground, label_text_color: text, border_line_color: line });
-  } else if (["Title", "Label"].includes(model.type)) model.setv({ text_color: text });
+  } else if (model.type === "Title") model.setv({ text_color: text });
   else if (GLYPHS.includes(model.type) && isBlack(model)) {
     blackGlyphs.add(model);
     model.setv({ line_color: { value: text } });
