@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from bokeh.models import NumeralTickFormatter, Range1d
 
 from multitracer.report import colours
@@ -16,8 +15,8 @@ LEAST_POINTS = 2
 """Transfers from which on there is something to see."""
 MOST_KINDS = 4
 """Kinds of link of which two kinds of points each can be told apart."""
-_LOOKS = {"not_stopped_s": ("circle", 0.6, "solid"), "session_s": ("square", 0.0, "dashed")}
-"""Marker, how far it is filled, and dash of the line: both times of a kind have one colour."""
+_LOOKS = {"not_stopped_s": ("circle", "solid"), "session_s": ("x", "dashed")}
+"""Marker and dash of the line: both times of a kind have one colour."""
 _SHORT = {"not_stopped_s": "not stopped", "session_s": "all of the time"}
 _LONG = {"not_stopped_s": "the time in which the sender was not stopped (XOFF)", "session_s": "all of the time"}
 Rows = Sequence[Mapping[str, Any]]
@@ -64,14 +63,14 @@ def _draw(drawing: Drawing, kind: Mapping[str, Any], own: Rows, name: str, place
     """The points of one kind of link against one time, and their line where it tells a slope."""
     known = [_point(row, name) for row in own if row["link_data"][name] is not None]
     colour = colours.line_style(place)["line_color"]
-    marker, fill, dash = _LOOKS[name]
+    marker, dash = _LOOKS[name]
     label = f"{kind['link']}, {_SHORT[name]}"
-    drawing.points(known, label, marker=marker, size=8, color=colour, fill_alpha=fill)
+    drawing.points(known, label, marker=marker, size=8, color=colour, fill_alpha=0.6)
     line = kind[name]
     if line["why_no_slope"] is None:
-        ends = np.array([min(one["x"] for one in known), max(one["x"] for one in known)])
-        y = line["intercept_octets"] + line["octets_per_s"] * ends
-        drawing.figure.y_range.end = max(drawing.figure.y_range.end, 1.02 * float(y[-1]))
+        ends = [min(one["x"] for one in known), max(one["x"] for one in known)]
+        y = [line["intercept_octets"] + line["octets_per_s"] * end for end in ends]
+        drawing.figure.y_range.end = max(drawing.figure.y_range.end, 1.02 * y[-1])
         drawing.line(ends, y, label, line_color=colour, line_dash=dash)
 
 
@@ -83,8 +82,16 @@ def _point(row: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def _sentence(kind: Mapping[str, Any], own: Rows) -> str:
     """Which transfers these are, and their slopes in words."""
-    told = [*(_slope(kind[name], _LONG[name]) for name in _times(own)), *_stops(own)]
-    return f"{_count(kind)}: {'; '.join(told)}."
+    return f"{_count(kind)}: {'; '.join([*_slopes(kind, _times(own)), *_stops(own)])}."
+
+
+def _slopes(kind: Mapping[str, Any], times: Sequence[str]) -> list[str]:
+    """What there is to tell over each time, or once what holds for all."""
+    lines = [kind[name] for name in times]
+    whys = {line["why_no_slope"] for line in lines}
+    if len(whys) == 1 and all(line["octets_per_s"] is None for line in lines):
+        return [f"no slope can be told, as {whys.pop()}"]
+    return [_slope(line, _LONG[name]) for name, line in zip(times, lines, strict=True)]
 
 
 def _stops(own: Rows) -> list[str]:

@@ -151,7 +151,7 @@ def test_links_of_different_rates_have_no_line_in_common() -> None:
     assert list(made.described.sentences) == [
         "3 transfers over rlp 9.6 kbit/s: 1,200 \N{PLUS-MINUS SIGN} 0 octets/s (95 %, R\N{SUPERSCRIPT TWO} 1.000) "
         "over all of the time; no sender was stopped.",
-        "2 transfers over rlc-umts 122 kbit/s: no slope can be told over all of the time, as a line takes 3 transfers; "
+        "2 transfers over rlc-umts 122 kbit/s: no slope can be told, as a line takes 3 transfers; "
         "no sender was stopped.",
         "Of 1 transfer no log tells what the link carried.",
     ]
