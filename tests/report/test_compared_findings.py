@@ -53,8 +53,10 @@ def test_findings_of_several_transfers_keep_their_causes() -> None:
 
 def test_of_one_transfer_the_dearest_are_listed() -> None:
     """Each with what it set off, which then counts the shorter list."""
-    every = [finding("a", 0, 0), finding("b", 1, 0) | {"lost_s": 2.0}, finding("c", 2, 0, caused_by=1)]
-    assert [(one["kind"], one["caused_by"]) for one in dearest(every, 2)] == [("b", None), ("c", 0)]
+    cheap = [finding("a", at, 0) for at in range(3)]
+    every = [*cheap, finding("b", 1, 0) | {"lost_s": 2.0}, finding("c", 2, 0, caused_by=3)]
+    listed = [(one["kind"], one["caused_by"]) for one in dearest(every, 4)]
+    assert listed == [("a", None), ("a", None), ("b", None), ("c", 2)]
 
 
 def test_what_is_kept_is_bounded_and_can_be_written(tmp_path: Path) -> None:
