@@ -10,13 +10,13 @@ from typing import Any
 from bokeh.models import NumeralTickFormatter, Range1d
 
 from multitracer.analysis.difference import parts_text, sentence
-from multitracer.analysis.finding_rows import rows
+from multitracer.analysis.finding_rows import Row, rows
 from multitracer.model.short_texts import named
 from multitracer.model.vocabulary import CAUSES
 from multitracer.report import colours, column_packs, page_panels, page_template
 from multitracer.report.campaign_figures import campaign_figures
-from multitracer.report.compared_findings import together
-from multitracer.report.comparison import Experiment, document
+from multitracer.report.compared_findings import dearest, together
+from multitracer.report.comparison import WELL_USED, Experiment, document
 from multitracer.report.page_panels import Lane
 from multitracer.report.panel_data import divisor
 from multitracer.report.panels import Panels, add_figure, place_legend
@@ -27,7 +27,7 @@ MOST_OVERLAID = 24
 MOST_TOLD = 3
 """Of the differences, the largest; the table has all of them."""
 MOST_ROWS = 1_000
-"""The most findings that the page lists."""
+"""The most findings that the page lists, as many of each transfer: no lane is empty because others have dear ones."""
 MOST_LANES = 5
 """Lanes of findings that are seen at once; more are scrolled."""
 FIRST_POINTS = 20
@@ -46,7 +46,8 @@ def html(experiments: list[Experiment], version: str, group: re.Pattern[str] | N
     compared = document(experiments, version, group)
     drawable = [one for one in experiments if not one.row["error"]]
     overlaid = drawable[:MOST_OVERLAID]
-    findings = together([one.findings for one in overlaid])
+    share = MOST_ROWS // max(1, len(overlaid))
+    findings = together([dearest(one.findings, share) for one in overlaid])
     listed = rows(findings, MOST_ROWS)
     figures = _overlays(overlaid).figures
     described = page_panels.take_over(figures)
@@ -77,7 +78,7 @@ def html(experiments: list[Experiment], version: str, group: re.Pattern[str] | N
         "names": list(place),
         "starts": [one.row["align_s"]["start"] for one in overlaid],
         "rows": listed,
-        "more_findings": len(findings) - sum(row.members for row in listed) + sum(one.left_out for one in overlaid),
+        "more_findings": _more_findings(listed, overlaid, drawable[MOST_OVERLAID:]),
         "layer_colours": colours.LAYERS,
         "campaign": [one.described for one in campaign],
         "laid": page_template.script_json(
@@ -91,9 +92,24 @@ def html(experiments: list[Experiment], version: str, group: re.Pattern[str] | N
 
 
 def _verdict(compared: dict[str, Any]) -> str:
-    """How many of the transfers used their link badly."""
-    all_of_them, below = len(compared["experiments"]), len(compared["at_or_below_95_percent"])
-    return f"{below} of {all_of_them} used their link at 95 % or less." if below else f"{all_of_them} transfers."
+    """How many of the transfers used their link badly, and of how many this is not known."""
+    below, used = len(compared["at_or_below_95_percent"]), compared["utilization"]
+    if not below:
+        return f"{len(compared['experiments'])} transfers."
+    told = f"{below} of {used['known']} transfers used their link at {WELL_USED:.0f} % or less"
+    return f"{told}; of {used['unknown']} more the utilization is not known." if used["unknown"] else f"{told}."
+
+
+def _more_findings(
+    listed: Sequence[Row], overlaid: Sequence[Experiment], others: Sequence[Experiment]
+) -> list[str]:  # fmt: skip
+    """How many findings the page does not list: of the transfers that are drawn, and of those that are not."""
+    own, theirs = (sum(len(one.findings) + one.left_out for one in each) for each in (overlaid, others))
+    own -= sum(row.members for row in listed)
+    told = [f"{own:,} more are in the transfers' own reports."] if own else []
+    if theirs:
+        told.append(f"Not listed are {theirs:,} findings of the {len(others):,} transfers that are not drawn.")
+    return told
 
 
 def _story(differences: Sequence[dict[str, Any]]) -> list[str]:

@@ -15,16 +15,14 @@ MOST_KEPT = 500
 _KEPT = ("kind", "layer", "verdict", "start_s", "end_s", "lost_s")
 
 
-def compared(
-    findings: Sequence[Finding], number: int | None, acks: Source | None
-) -> tuple[list[dict[str, Any]], int]:
+def compared(findings: Sequence[Finding], number: int | None, acks: Source | None) -> tuple[list[dict[str, Any]], int]:
     """The findings about connection `number` and about the link, and how many are left out; `caused_by` is a place.
 
     `delivered_bytes` is what the connection's receiver had acknowledged when the finding began; None without `acks`.
     """
     ours = [at for at, one in enumerate(findings) if number is None or one["connection"] in (None, number)]
     about = _chosen(findings, ours)
-    kept = _chosen(about, sorted(one.index for one in flattened(rows(about, MOST_KEPT))))
+    kept = dearest(about, MOST_KEPT)
     described = [
         {name: one[name] for name in (*_KEPT, "caused_by")} | {"delivered_bytes": _delivered(acks, one["start_s"])}
         for one in kept
@@ -43,6 +41,11 @@ def flattened(listed: Sequence[Row]) -> Iterator[Row]:
     for row in listed:
         yield row
         yield from flattened(row.effects)
+
+
+def dearest(findings: Sequence[Finding], most: int) -> list[Finding]:
+    """Those findings of one transfer that cost most, each with what it set off: no more than `most`."""
+    return _chosen(findings, sorted(one.index for one in flattened(rows(findings, most))))
 
 
 def together(every: Sequence[Sequence[Finding]]) -> list[Finding]:

@@ -25,10 +25,13 @@ def groups(rows: Sequence[dict[str, Any]], pattern: re.Pattern[str]) -> list[dic
 
 
 def fully_used(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Of how many transfers the utilization is known, and the share of those that used their link fully."""
+    """Of how many transfers the utilization is known, of how many not, and the share that used their link fully."""
     known = [used for used in map(utilization, rows) if used is not None]
     full = sum(used >= FULLY_USED for used in known)
-    return {"known": len(known), "at_or_above_98_percent": full / len(known) if known else None}
+    return {
+        "known": len(known), "unknown": len(rows) - len(known),
+        "at_or_above_98_percent": full / len(known) if known else None,
+    }  # fmt: skip
 
 
 def utilization(row: dict[str, Any]) -> float | None:
@@ -47,7 +50,7 @@ def _key(pattern: re.Pattern[str], name: str) -> str | None:
 def _group(name: str | None, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     measured = {measure: [_value(row, measure) for row in rows] for measure in MEASURES}
     described = {measure: _described([one for one in every if one is not None]) for measure, every in measured.items()}
-    return {"name": name, "transfers": [row["name"] for row in rows], **described}
+    return {"name": name, "transfers": [row["name"] for row in rows], "utilization": fully_used(rows), **described}
 
 
 def _value(row: dict[str, Any], measure: str) -> float | None:

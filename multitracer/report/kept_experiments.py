@@ -21,7 +21,7 @@ from multitracer.report.comparison import Experiment
 from multitracer.report.panel_data import Source
 
 RECORD, LINES = "experiment.json", "lines.npz"
-LAYOUT = 5
+LAYOUT = 6
 """Another number with whatever changes in what is kept: a result with an older one is made anew."""
 
 

@@ -18,17 +18,26 @@ TIMES = ("not_stopped_s", "session_s")
 LEAST_TRANSFERS = 3
 """With fewer a line has no interval: it goes through them all."""
 _LEVEL = 0.95
+_NUMBERS = ("octets_per_s", "ci95", "intercept_octets", "r2")
+_TOO_FEW = f"a line takes {LEAST_TRANSFERS} transfers"
+_ALL_AS_LONG = "all are equally long"
+_ALL_AS_MUCH = "all carried equally much"
+_HOLDS_ZERO = "its 95 % interval holds 0"
+_FALLS = "the longer a transfer took, the less it carried"
 
 
 def link_data(summary: dict[str, Any], link: int | None) -> dict[str, Any] | None:
-    """Octets of data that a link's sender sent for the first time, and both times; None where its log does not tell."""
+    """Octets of data that a link's sender sent for the first time, and both times; None where its log does not tell.
+
+    Where the log does not tell of stops, it is not known how long the sender was not stopped.
+    """
     used, sent = summary["utilization"], next((row for row in summary["links"] if row["id"] == link), None)
     if used is None or sent is None or sent["payload_bytes"] is None:
         return None
-    stopped = used["flow_controlled_s"] or 0.0
+    whole, stopped = used["session_s"], used["flow_controlled_s"]
     return {
-        "link": _kind(sent), "octets": sent["payload_bytes"], "session_s": used["session_s"],
-        "not_stopped_s": used["session_s"] - stopped,
+        "link": _kind(sent), "octets": sent["payload_bytes"], "session_s": whole,
+        "not_stopped_s": None if stopped is None else whole - stopped,
     }  # fmt: skip
 
 
@@ -41,7 +50,8 @@ def _kind(link: dict[str, Any]) -> str:
 def slopes(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """For each kind of link, the one of most transfers first, the least-squares line of its transfers by TIMES.
 
-    {"link", "transfers", name: line or None}.
+    {"link", "transfers", name: {"transfers", "octets_per_s", "ci95", "intercept_octets", "r2", "why_no_slope"}}.
+    Where the transfers do not tell a slope, `why_no_slope` says the reason; numbers that there are not are None.
     """
     by_kind: dict[str, list[dict[str, Any]]] = {}
     for one in (row["link_data"] for row in rows if row["link_data"] is not None):
@@ -50,20 +60,35 @@ def slopes(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _of_kind(kind: str, known: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    octets = [float(one["octets"]) for one in known]
-    lines = {name: _line([one[name] for one in known], octets) for name in TIMES}
+    lines = {name: _of_time([one for one in known if one[name] is not None], name) for name in TIMES}
     return {"link": kind, "transfers": len(known), **lines}
 
 
-def _line(x: Sequence[float], y: Sequence[float]) -> dict[str, float | None] | None:
-    """Slope, its interval's half width, where it begins, and how much of the spread it explains."""
+def _of_time(known: Sequence[dict[str, Any]], name: str) -> dict[str, Any]:
+    x, y = [one[name] for one in known], [float(one["octets"]) for one in known]
+    why = _why_no_line(x, y)
+    if why is not None:
+        return {"transfers": len(known), **dict.fromkeys(_NUMBERS), "why_no_slope": why}
+    line = _line(x, y)
+    return {"transfers": len(known), **line, "why_no_slope": _why_no_slope(line["octets_per_s"], line["ci95"])}
+
+
+def _why_no_line(x: Sequence[float], y: Sequence[float]) -> str | None:
     if len(x) < LEAST_TRANSFERS:
-        return None
+        return _TOO_FEW
+    return _ALL_AS_LONG if min(x) == max(x) else _ALL_AS_MUCH if min(y) == max(y) else None
+
+
+def _why_no_slope(slope: float, width: float) -> str | None:
+    """A rate is above 0: an interval that is not does not tell one."""
+    return None if slope > width else _HOLDS_ZERO if slope >= -width else _FALLS
+
+
+def _line(x: Sequence[float], y: Sequence[float]) -> dict[str, float]:
+    """Slope, its interval's half width, where it begins, and how much of the spread it explains."""
     mean_x, mean_y = math.fsum(x) / len(x), math.fsum(y) / len(y)
     spread = math.fsum((one - mean_x) ** 2 for one in x)
     whole = math.fsum((one - mean_y) ** 2 for one in y)
-    if not spread or not whole:
-        return None
     slope = math.fsum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True)) / spread
     start = mean_y - slope * mean_x
     left = math.fsum((b - start - slope * a) ** 2 for a, b in zip(x, y, strict=True))

@@ -67,9 +67,14 @@ def _entries(made: Figure) -> list[Entry]:
 
 
 def _entry(item: Any) -> Entry:
-    glyph, source = item.renderers[0].glyph, item.renderers[0].data_source
-    kind, label, name = type(glyph).__name__, item.label.value, source.name or ""
+    renderer = item.renderers[0]
+    return entry(renderer.data_source.name or "", item.label.value, renderer.glyph)
+
+
+def entry(series: str, label: str, glyph: Any) -> Entry:
+    """The entry of a series that is drawn by a glyph."""
+    kind = type(glyph).__name__
     if kind == "Scatter":
-        return Entry(name, label, glyph.fill_color or glyph.line_color, glyph.marker)
+        return Entry(series, label, glyph.fill_color or glyph.line_color, glyph.marker)
     dash = "" if kind == "Segment" else " ".join(map(str, glyph.line_dash))
-    return Entry(name, label, glyph.line_color, "bar" if kind == "Segment" else "line", dash)
+    return Entry(series, label, glyph.line_color, "bar" if kind == "Segment" else "line", dash)

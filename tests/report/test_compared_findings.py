@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from multitracer.report import kept_experiments
-from multitracer.report.compared_findings import MOST_KEPT, compared, together
+from multitracer.report.compared_findings import MOST_KEPT, compared, dearest, together
 
 ACKS = {"x": np.array([1, 2, 3]) * 10**9, "y": np.array([501, 1001, 901])}
 
@@ -49,6 +49,14 @@ def test_findings_of_several_transfers_keep_their_causes() -> None:
     own, _ = compared([finding("b", 1, None), finding("c", 2, 0, caused_by=0)], 0, ACKS)
     found = together([own, own])
     assert [(one["transfer"], one["caused_by"]) for one in found] == [(0, None), (0, 0), (1, None), (1, 2)]
+
+
+def test_of_one_transfer_the_dearest_are_listed() -> None:
+    """Each with what it set off, which then counts the shorter list."""
+    cheap = [finding("a", at, 0) for at in range(3)]
+    every = [*cheap, finding("b", 1, 0) | {"lost_s": 2.0}, finding("c", 2, 0, caused_by=3)]
+    listed = [(one["kind"], one["caused_by"]) for one in dearest(every, 4)]
+    assert listed == [("a", None), ("a", None), ("b", None), ("c", 2)]
 
 
 def test_what_is_kept_is_bounded_and_can_be_written(tmp_path: Path) -> None:

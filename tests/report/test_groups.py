@@ -44,9 +44,18 @@ def test_a_group_has_mean_deviation_and_interval() -> None:
 def test_full_use_is_a_share_of_what_is_known() -> None:
     """At 98 % and above."""
     assert fully_used([row("a", 98.0), row("b", 97.9), row("c", None), row("d", 99.5)]) == {
-        "known": 3, "at_or_above_98_percent": pytest.approx(2 / 3)
+        "known": 3, "unknown": 1, "at_or_above_98_percent": pytest.approx(2 / 3)
     }  # fmt: skip
-    assert fully_used([row("c", None)]) == {"known": 0, "at_or_above_98_percent": None}
+    assert fully_used([row("c", None)]) == {"known": 0, "unknown": 1, "at_or_above_98_percent": None}
+
+
+def test_each_group_has_the_share_of_its_own_transfers() -> None:
+    """And how many of them it does not know."""
+    rows = [row("a1", 99.0), row("a2", 97.0), row("a3", None), row("b", 98.0)]
+    assert [one["utilization"] for one in groups(rows, re.compile("[ab]"))] == [
+        {"known": 2, "unknown": 1, "at_or_above_98_percent": 0.5},
+        {"known": 1, "unknown": 0, "at_or_above_98_percent": 1.0},
+    ]
 
 
 @pytest.mark.slow

@@ -1,32 +1,31 @@
-// The points of how well each transfer used its link: one is told under the pointer, and a click opens its report.
+// The figures of all transfers: a point is told under the pointer, and a click on it opens its transfer's report; a
+// click on a name in a legend hides what it names.
 
 const REACH = 12; // pixels from a point at which the pointer still hits it
+
+/** The renderers of a figure whose marks are points of transfers, and are seen. */
+function pointsOf(figure) {
+  return figure.renderers.filter((renderer) => renderer.visible && renderer.data_source.data.told);
+}
 
 /** The point that is nearest to a place on the screen; null beyond REACH. */
 function pointNear(view, x, y) {
   const { x_scale: xScale, y_scale: yScale } = view.frame;
   let best = null;
   let least = REACH * REACH;
-  for (const { data } of view.model.renderers.map((renderer) => renderer.data_source)) {
+  for (const { data } of pointsOf(view.model).map((renderer) => renderer.data_source)) {
     for (let i = 0; i < data.x.length; i++) {
       const distance = (xScale.compute(data.x[i]) - x) ** 2 + (yScale.compute(data.y[i]) - y) ** 2;
       if (distance >= least) continue;
       least = distance;
-      best = { x: data.x[i], y: data.y[i], name: data.name[i], report: data.report[i], causes: data.causes[i] };
+      best = { x: data.x[i], y: data.y[i], name: data.name[i], report: data.report[i], told: data.told[i] };
     }
   }
   return best;
 }
 
-function describe({ x, y, name, causes }) {
-  return [name, `${x.toFixed(1)} kbit/s, ${y.toFixed(1)} %`, ...(causes ? [`besides new data: ${causes}`] : [])];
-}
-
-/** Follows the pointer over the figure, if there is one. */
-function listen(page, tooltip) {
-  const figure = page.doc.get_model_by_name("campaign");
-  if (!figure) return;
-  const element = document.querySelector('[data-mt-part="campaign"] .campaign');
+/** Follows the pointer over a figure. */
+function listen(figure, element, tooltip) {
   const at = (event) => {
     const view = Bokeh.index.find_one(figure);
     const origin = view.el.getBoundingClientRect();
@@ -35,7 +34,7 @@ function listen(page, tooltip) {
   element.addEventListener("pointermove", (event) => {
     const near = at(event);
     element.style.cursor = near && near.report ? "pointer" : "";
-    tooltip.point(null, event, near ? describe(near) : null);
+    tooltip.point(null, event, near ? [near.name, ...near.told.split("\n")] : null);
   });
   element.addEventListener("pointerleave", () => tooltip.hide());
   element.addEventListener("click", (event) => {
@@ -44,4 +43,26 @@ function listen(page, tooltip) {
   });
 }
 
-MT.campaign = { pointNear, listen };
+/** Hides what an entry of a legend names, or shows it again. */
+function toggle(figure, entry) {
+  const isShown = entry.getAttribute("aria-pressed") !== "true";
+  entry.setAttribute("aria-pressed", String(isShown));
+  for (const renderer of figure.renderers) if (renderer.name === entry.dataset.line) renderer.visible = isShown;
+}
+
+/** The figures of all transfers by their elements. */
+function figuresOf(page) {
+  const elements = Array.from(document.querySelectorAll(".campaign"));
+  return new Map(elements.map((element) => [element, page.doc.get_model_by_name(element.dataset.figure)]));
+}
+
+/** Has the figures and their legends react to the pointer. */
+function start(page, tooltip) {
+  for (const [element, figure] of figuresOf(page)) {
+    if (pointsOf(figure).length) listen(figure, element, tooltip);
+    const entries = element.parentElement.querySelectorAll(".entry");
+    for (const entry of entries) entry.addEventListener("click", () => toggle(figure, entry));
+  }
+}
+
+MT.campaign = { pointNear, figuresOf, start };

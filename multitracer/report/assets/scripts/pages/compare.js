@@ -29,7 +29,7 @@ MT.page.start(labels(), async (page) => {
   const select = document.getElementById("mt-align");
   page.alignment = new MT.alignment.Alignment(page, transfers, await page.load("all"), findings, select);
   const lanes = new MT.lanes.Lanes(page, frame, findings);
-  new MT.printing.Printing(new MT.pictures.Pictures(page, frame, { lanes }));
+  new MT.printing.Printing(new MT.pictures.Pictures(page, frame, { lanes }), MT.campaign.figuresOf(page));
   const bars = new MT.bars.Bars(page, findings);
   const clear = () => {
     findings.clear();
@@ -39,7 +39,7 @@ MT.page.start(labels(), async (page) => {
   };
   const tooltip = new MT.tooltip.Tooltip(page);
   listenToPointer(page, frame, tooltip);
-  MT.campaign.listen(page, tooltip);
+  MT.campaign.start(page, tooltip);
   for (const table of document.querySelectorAll("#mt-transfers, #mt-groups")) MT.sorting.makeSortable(table);
   Object.assign(page.keys, {
     n: () => findings.step(1),

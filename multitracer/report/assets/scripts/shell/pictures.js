@@ -56,9 +56,8 @@ function recolour(view) {
   }
 }
 
-/** Draws a figure in light colours at a size, calls `take` with its view, and leaves it as it was. */
-function atSize(page, section, figure, width, height, take) {
-  const canvas = section.querySelector(".canvas");
+/** Draws an element's figure in light colours at a size, calls `take` with its view, and leaves it as it was. */
+function atSize(page, canvas, figure, width, height, take) {
   const panel = page.engine.panels.find((one) => one.figure === figure);
   const models = Array.from(figure.references());
   const view = Bokeh.index.find_one(figure);
@@ -69,7 +68,7 @@ function atSize(page, section, figure, width, height, take) {
     canvas.style.cssText = style;
     MT.theme.apply(theme, models);
     view.invalidate_layout();
-    if (!hidden) page.engine.drawOne(panel);
+    if (panel && !hidden) page.engine.drawOne(panel);
     recolour(view);
   };
   try {
@@ -155,9 +154,18 @@ class Pictures {
   body(section, width, height, axis) {
     const figure = this.figureOf(section);
     if (!figure) return MT.lanesPicture.draw(section, this.shown, axis, this.page.timeRange);
-    const drawn = atSize(this.page, section, figure, width, height, vector);
+    const drawn = this.drawn(section.querySelector(".canvas"), figure, width, height);
     this.frame.measure();
     return { drawn, height };
+  }
+
+  drawn(element, figure, width, height) {
+    return atSize(this.page, element, figure, width, height, vector);
+  }
+
+  /** A figure that is no panel as SVG. */
+  ofFigure(element, figure, width, height) {
+    return MT.svg.picture(width, height, this.drawn(element, figure, width, height));
   }
 }
 

@@ -3,6 +3,7 @@
 const WIDTH = 700; // pixels: A4 upright without its margins
 const HEIGHTS = { sequence: 260, frames: 230 };
 const USUAL = 160;
+const APART = 300; // a figure that is no panel
 const AXIS = { left: 84, width: WIDTH - 104 }; // as Bokeh was told to leave beside its figures
 
 /** The bar without its texts, which are listed below it. */
@@ -15,8 +16,9 @@ function strip(bar) {
 }
 
 class Printing {
-  constructor(pictures) {
-    this.pictures = pictures;
+  /** `apart` has figures that are no panels, by the elements after which their pictures stand. */
+  constructor(pictures, apart = new Map()) {
+    Object.assign(this, { pictures, apart });
     this.added = [];
     addEventListener("beforeprint", () => this.begin());
     addEventListener("afterprint", () => this.end());
@@ -30,6 +32,7 @@ class Printing {
     for (const section of this.pictures.sections()) made.append(this.panel(section));
     document.getElementById("mt-stack").after(made);
     this.added.push(made);
+    for (const [element, figure] of this.apart) this.added.push(this.afterIt(element, figure));
     for (const bar of document.querySelectorAll(".bar")) {
       this.added.push(strip(bar));
       bar.before(this.added[this.added.length - 1]);
@@ -41,6 +44,14 @@ class Printing {
     const made = document.createElement("figure");
     made.dataset.mtPrinted = name;
     made.append(this.pictures.of(section, WIDTH, HEIGHTS[name] || USUAL, AXIS));
+    return made;
+  }
+
+  afterIt(element, figure) {
+    const made = document.createElement("figure");
+    made.className = "printed";
+    made.append(this.pictures.ofFigure(element, figure, WIDTH, APART));
+    element.after(made);
     return made;
   }
 
