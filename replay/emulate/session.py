@@ -68,7 +68,7 @@ def emulate(
         hosts = [stack.enter_context(_host(side, scenario, keys)) for side in (0, 1)]
         _rehearse(scenario, setting(scenario, seed), keys)
         for name, host in (("snd", hosts[sender]), ("rcv", hosts[1 - sender])):
-            stack.enter_context(RecordedHost(host, directory / name))
+            stack.enter_context(RecordedHost(host, directory / name, keys["emulate.port"]))
         start_ns = time.time_ns()
         link = _link(scenario, made, keys, (hosts[0].device, hosts[1].device))
         begun()
