@@ -37,13 +37,19 @@ class RecordedHost:
         self._begun.wait(_BEGIN_S)
         if not any(_BEGUN in line for line in self._said):
             self._end()
-            raise MissingCapabilityError(f"the recorder: {''.join(self._said[-1:]).strip() or 'did not begin'}")
+            raise MissingCapabilityError(f"the recorder did not begin{self._last_words()}")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        ended = self._process.poll() is not None
         self._end()
+        if ended and kind is None:
+            raise MissingCapabilityError(f"the recorder ended before the transfer did{self._last_words()}")
+
+    def _last_words(self) -> str:
+        return f": {self._said[-1].strip()}" if self._said else ""
 
     def _listen(self, stderr: IO[str]) -> None:
         with stderr:
