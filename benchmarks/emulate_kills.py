@@ -159,7 +159,8 @@ def check(run: Run, before: set[str]) -> list[str]:
 
 
 def main(runs: int, seed: int) -> int:
-    """Do the runs; the number of those that left something."""
+    """Do the runs; how much they left."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background a shell lets it be ignored
     chosen, outcomes, left, pids = random.Random(seed), Counter[str](), list[str](), set[int]()
     tracefs, longest, shared = TraceFs.open(), 0.0, set(SHARED.iterdir())
     with tempfile.TemporaryDirectory() as place:
