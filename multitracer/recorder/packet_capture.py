@@ -98,7 +98,7 @@ class PacketCapture:
 
     def _wait_until_begun(self) -> None:
         self._begun.wait(_BEGIN_S)
-        if self._process.poll() is not None or not self._begun.is_set():
+        if not any(map(_BEGUN.search, self._said)):
             self._stop()
             said = "".join(self._said).strip().splitlines()
             raise MissingCapabilityError(f"{self.tool}: {said[-1] if said else 'it did not begin'}")

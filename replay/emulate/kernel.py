@@ -8,7 +8,7 @@ from typing import Any
 
 from multitracer.model.errors import MissingCapabilityError, UsageError
 from multitracer.replay.emulate.schedule import SLOT_S, load
-from multitracer.replay.simulate.kernel_keys import TRANSFER
+from multitracer.replay.simulate.kernel_keys import EMULATE, KERNEL, TRANSFER
 from multitracer.replay.simulate.scenario import Scenario
 from multitracer.replay.simulate.schema import NAMED, base_of
 
@@ -39,6 +39,13 @@ class KernelKeys:
 
     def __getitem__(self, name: str) -> Any:
         return self.said.get(name, NAMED[name].default)
+
+    def parameters(self, scenario: Scenario) -> dict[str, Any]:
+        """The keys of a run: its scenario's without those of modelled TCP, its own, and whatever was said."""
+        modelled = {
+            name: value for name, value in scenario.parameters.items() if name.partition(".")[0] not in _ONLY_MODELS
+        }
+        return modelled | {key.name: self[key.name] for key in (*KERNEL, *EMULATE)} | self.said
 
     def queue_packets(self, side: str) -> int:
         """How many packets wait at most in the host of the data's sender (forward), or of the other one (reverse).

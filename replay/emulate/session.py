@@ -153,7 +153,7 @@ def _write_truth(
     percent = 100 / link.step_ns * np.array([one.late_ns for one in link.slots] or [0], dtype=np.float64)
     late = float(np.quantile(percent, 0.99))
     truth = {
-        "parameters": {**scenario.parameters, **keys.said}, "start_ns": start_ns, "exit": status,
+        "parameters": keys.parameters(scenario), "start_ns": start_ns, "exit": status,
         "lateness_p99_percent": late,
         "lateness_max_percent": float(percent.max()), "trusted": late <= keys["emulate.max_lateness_percent"],
         "window_limits": [one._asdict() for one in window_limits(scenario)],
