@@ -3,8 +3,7 @@
     sudo python benchmarks/emulate_kills.py [RUNS] [SEED]
 
 At a random moment a random process of such a run gets SIGINT, SIGTERM or SIGKILL. When the run has ended, none of its
-processes, network namespaces, interfaces, temporary files or shared memory may be there; a trace instance whose owner
-was killed may, until the next run has begun.
+processes, network namespaces, interfaces, trace instances, temporary files or shared memory may be there.
 """
 
 from __future__ import annotations
@@ -74,11 +73,12 @@ class Run:
         self.spaces |= {space for pid in found if (space := namespace(pid)) not in ("", own)}
         return found
 
-    def left(self, before: set[str]) -> list[str]:
+    def left(self, before: set[str], tracefs: TraceFs) -> list[str]:
         """What is still there of it."""
         found = [f"process {name_of(pid)}" for pid in marked(self.mark)]
         found += [f"namespace {space}" for space in self.spaces & spaces()]
         found += [f"interface {name}" for name in interfaces() - before]
+        found += [f"trace instance {name}" for name in instances(tracefs, self.pids)]
         found += [f"temporary {path.name}" for path in (self.scratch / "tmp").iterdir()]
         out = self.scratch / "out"
         names = {path.name for path in out.iterdir()} if out.exists() else set[str]()
@@ -150,10 +150,10 @@ def carry_out(run: Run, kill_at_s: float | None, chosen: random.Random) -> tuple
     return process.returncode, time.monotonic() - begun
 
 
-def check(run: Run, before: set[str]) -> list[str]:
+def check(run: Run, before: set[str], tracefs: TraceFs) -> list[str]:
     """What it left, given some time to go."""
     end = time.monotonic() + LEFT_S
-    while (left := run.left(before)) and time.monotonic() < end:
+    while (left := run.left(before, tracefs)) and time.monotonic() < end:
         time.sleep(POLL_S)
     return left
 
@@ -161,26 +161,23 @@ def check(run: Run, before: set[str]) -> list[str]:
 def main(runs: int, seed: int) -> int:
     """Do the runs; how much they left."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background a shell lets it be ignored
-    chosen, outcomes, left, pids = random.Random(seed), Counter[str](), list[str](), set[int]()
-    tracefs, longest, shared = TraceFs.open(), 0.0, set(SHARED.iterdir())
+    chosen, outcomes, left = random.Random(seed), Counter[str](), list[str]()
+    tracefs, shortest, shared = TraceFs.open(), LONGEST_S, set(SHARED.iterdir())
     with tempfile.TemporaryDirectory() as place:
         scenario = Path(place, "scenario.toml")
         scenario.write_text(SCENARIO)
         for number in range(runs):
-            before, stale = interfaces(), instances(tracefs, pids)
+            before = interfaces()
             scratch = Path(place, str(number))
             scratch.mkdir()
             run = Run(scenario, scratch)
             is_killed = number % 3 == 2
-            status, took = carry_out(run, chosen.uniform(0, longest) if is_killed else None, chosen)
-            longest = longest if is_killed else max(longest, took)
-            found = check(run, before) + [f"old instance {one}" for one in stale & instances(tracefs, pids)]
-            pids |= run.pids
+            status, took = carry_out(run, chosen.uniform(0, shortest) if is_killed else None, chosen)
+            shortest = shortest if run.killed else min(shortest, took)
+            found = check(run, before, tracefs)
             outcomes[f"{run.killed.partition(' ')[0] or 'not killed'}: {status}"] += 1
             left += [f"run {number} ({run.killed or 'not killed'}, status {status}): {one}" for one in found]
             print(f"{number}: {status} after {took:.1f} s {run.killed} {found or ''}", flush=True)
-        tracefs.remove_dead()
-        left += [f"instance {one}" for one in instances(tracefs, pids)]
         left += [f"shared memory {one}" for one in set(SHARED.iterdir()) - shared]
     print(f"{runs} runs; status by signal: {dict(outcomes)}; left behind: {len(left)}", *left, sep="\n")
     return len(left)

@@ -68,6 +68,8 @@ def command(
             say(f"the link runs; recording into {output}")
 
     truth = emulate(made, keys, seed, output, command_line, begun)
+    if truth["exit"]:
+        say(f"the transfer ended with status {truth['exit']}")
     if not truth["trusted"]:
         say(f"not to be trusted: 1 % of slots were late by more than {truth['lateness_p99_percent']:.0f} % of a slot")
     if "datagrams" in truth:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from contextlib import closing, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
 from multitracer.model.errors import MissingCapabilityError
+from multitracer.recorder.tracefs import TraceFs
 from multitracer.replay.emulate.host import Host
 from multitracer.replay.emulate.host_process import DEVICE
 
@@ -22,7 +24,8 @@ class RecordedHost:
 
     def __init__(self, host: Host, directory: Path, port: int) -> None:
         record = [sys.executable, "-P", "-m", "multitracer", "record", "-i", DEVICE, "--port", str(port)]
-        self._command = host.inside([*record, "--no-analyze", "-o", str(directory), "--", "cat"])
+        # Killed with this process it would leave its trace instances.
+        self._command = host.inside([*record, "--no-analyze", "-o", str(directory), "--", "cat"], at_end="INT")
         self._said: list[str] = []
         self._begun = threading.Event()
 
@@ -62,5 +65,7 @@ class RecordedHost:
     def _end(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait()
+        if self._process.wait() < 0:
+            with suppress(OSError), closing(TraceFs.open()) as tracefs:
+                tracefs.remove_dead()
         self._listener.join()

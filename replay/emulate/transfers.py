@@ -39,14 +39,17 @@ class Transfer:
     def begun(self, hosts: Sequence[Host]) -> Iterator[subprocess.Popen[bytes]]:
         """The process that opens; both end with the `with` statement."""
         here, there = hosts[self.side], hosts[1 - self.side]
+        # In sessions of their own: Ctrl-C in the terminal is for this process, which ends them.
         with subprocess.Popen(
-            there.inside(self.answers), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+            there.inside(self.answers), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True
         ) as answering:
             try:
                 assert answering.stdout is not None
                 if answering.stdout.readline().strip() != READY.encode():
                     raise MissingCapabilityError("the host that takes the transfer did not begin")
-                with subprocess.Popen(here.inside(self.opens), stdin=subprocess.DEVNULL) as opening:
+                with subprocess.Popen(
+                    here.inside(self.opens), stdin=subprocess.DEVNULL, start_new_session=True
+                ) as opening:
                     try:
                         yield opening
                     finally:

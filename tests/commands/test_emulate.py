@@ -17,7 +17,9 @@ CAME = {"delay_ms": 32.6, "delay_p50_ms": 32.0, "delay_p99_ms": 40.04, "delay_ma
 
 def run(monkeypatch: pytest.MonkeyPatch, output: Path, *arguments: str, **truth: Any) -> Result:
     """The command over a run that gives this truth."""
-    monkeypatch.setattr(session, "emulate", lambda *_: {"trusted": True, "lateness_p99_percent": 1.0, **truth})
+    monkeypatch.setattr(
+        session, "emulate", lambda *_: {"trusted": True, "exit": 0, "lateness_p99_percent": 1.0, **truth}
+    )
     given = ["gsm-call", "--no-analyze", "-o", str(output), *arguments]
     return CliRunner().invoke(emulate.command, given, catch_exceptions=False)
 
@@ -28,6 +30,12 @@ def test_a_run_that_was_late_is_not_to_be_trusted(monkeypatch: pytest.MonkeyPatc
     assert "not to be trusted: 1 % of slots were late by more than 31 % of a slot" in late.stderr
     assert late.exit_code == 0
     assert "trusted" not in run(monkeypatch, tmp_path / "b").stderr
+
+
+def test_a_transfer_that_failed_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With its status; what was recorded of it is there all the same."""
+    assert "the transfer ended with status 3" in run(monkeypatch, tmp_path / "a", exit=3).stderr
+    assert "status" not in run(monkeypatch, tmp_path / "b").stderr
 
 
 def test_a_window_that_does_not_fill_the_link_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
