@@ -25,6 +25,8 @@ _NOT_EMULATED = {
     "workload.page_from": "what was transferred is recorded, and counts as it is",
 }
 """Keys of a scenario that say what nothing here could do, and why."""
+_PPP_OCTETS = 4
+"""Protocol, FCS, and half of the two flags (RFC 1662 3.1, RFC 1661 6.5)."""
 _HEADERS, _TIMESTAMPS = 40, 12
 """Octets of IPv4 and TCP, and those that the timestamps take (RFC 7323 appendix A)."""
 WAYS = ("down", "up")
@@ -135,8 +137,9 @@ def _check_effects(keys: KernelKeys, said: Mapping[str, Any]) -> None:
 def _check_sizes(scenario: Scenario, mtu: int) -> None:
     """Raise UsageError for packets that do not go into the frames of a protocol that does not cut them."""
     most = min(scenario.whole("link.frame_bytes", way) for way in ("down", "up"))
-    if scenario.word("link.protocol") in _UNCUT and mtu > most:
+    needed, framed = (2 * (mtu + _PPP_OCTETS), ", all escaped in PPP,") if scenario.flag("link.ppp") else (mtu, "")
+    if scenario.word("link.protocol") in _UNCUT and needed > most:
         raise UsageError(
-            f"kernel.mtu = {mtu}: such packets do not go into frames of {most} octets (link.frame_bytes), and "
-            f"{scenario.word('link.protocol')} does not cut them\nSet both to the same."
+            f"kernel.mtu = {mtu}: such packets{framed} do not go into frames of {most} octets (link.frame_bytes), and "
+            f"{scenario.word('link.protocol')} does not cut them\nMake link.frame_bytes at least {needed}."
         )

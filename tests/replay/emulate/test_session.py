@@ -142,6 +142,9 @@ def test_packets_that_no_frame_takes_are_refused() -> None:
     said = dict([parsed("link.protocol", "sr")])
     with pytest.raises(UsageError, match=r"kernel\.mtu = 1500: .* frames of 250 octets \(link\.frame_bytes\)"):
         check(resolve("test", said), said)
+    said |= dict([parsed("link.ppp", True), parsed("link.frame_bytes", 1600)])
+    with pytest.raises(UsageError, match=r"all escaped in PPP.*\n.*link\.frame_bytes at least 3008"):
+        check(resolve("test", said), said)
 
 
 def test_keys_of_the_kernel_become_its_settings() -> None:
