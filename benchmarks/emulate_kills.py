@@ -76,7 +76,8 @@ class Run:
     def left(self, before: set[str], tracefs: TraceFs) -> list[str]:
         """What is still there of it."""
         found = [f"process {name_of(pid)}" for pid in marked(self.mark)]
-        found += [f"namespace {space}" for space in self.spaces & spaces()]
+        held = spaces()
+        found += [f"namespace {space}" for space in self.spaces & held.keys() if held[space] in {0, *self.pids}]
         found += [f"interface {name}" for name in interfaces() - before]
         found += [f"trace instance {name}" for name in instances(tracefs, self.pids)]
         found += [f"temporary {path.name}" for path in (self.scratch / "tmp").iterdir()]
@@ -112,10 +113,12 @@ def namespace(pid: int) -> str:
         return ""
 
 
-def spaces() -> set[str]:
-    """All network namespaces that lsns(8) sees."""
-    shown = subprocess.run(["lsns", "-t", "net", "-n", "-o", "NS"], capture_output=True, text=True, check=True).stdout
-    return {f"net:[{number}]" for number in shown.split()}
+def spaces() -> dict[str, int]:
+    """All network namespaces that lsns(8) sees, and a process of each, 0 for none; their numbers are used again."""
+    command = ["lsns", "-t", "net", "-n", "-r", "-o", "NS,PID"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    rows = (line.split() for line in shown.splitlines())
+    return {f"net:[{number}]": int(process[0]) if process else 0 for number, *process in rows}
 
 
 def interfaces() -> set[str]:

@@ -212,3 +212,24 @@ def test_in_a_user_namespace_packets_and_samples_are_recorded(tmp_path: Path) ->
     assert (truth["realtime"], truth["exit"]) == (False, 0)
     assert {"snd.pcap", "ss.txt", "machine.json"} == {path.name for path in (tmp_path / "call" / "snd").iterdir()}
     assert len(analyze(tmp_path / "call" / "snd").summary()["connections"]) == 1
+
+
+@pytest.mark.slow
+def test_datagrams_are_late_by_the_link_and_lost_where_it_loses(tmp_path: Path) -> None:
+    """Each of them is in the table; those that came took the link's delay at least; nothing else is analysed."""
+    with host():
+        pass
+    scenario = tmp_path / "raw.toml"
+    scenario.write_text(
+        "[link]\nprotocol = 'raw'\nrate_bps = 1000000\ndelay_s = 0.03\nframe_bytes = 1500\n"
+        "[channel]\nmodel = 'listed'\n[channel.forward]\nframes = [3, 4, 11]\n[emulate]\ntransfer = 'datagrams'\ndatagrams = 20\n"
+        "datagram_interval_s = 0.02\n"
+    )
+    arguments = [*EMULATE[:-2], str(scenario), "-o", str(tmp_path / "out")]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    assert "17 of 20 datagrams came (15.00 % lost)" in done.stdout
+    table = rows(tmp_path / "out" / "datagrams.csv")
+    assert [int(one["number"]) for one in table if not one["delay_ms"]] == [3, 4, 11]
+    assert all(float(one["delay_ms"]) >= 31.6 for one in table if one["delay_ms"])  # 200 octets take 1.6 ms
+    assert json.loads((tmp_path / "out" / "truth.json").read_text())["datagrams"]["received"] == 17
+    assert not (tmp_path / "out" / "analysis").exists()
