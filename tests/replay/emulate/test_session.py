@@ -222,8 +222,8 @@ def test_datagrams_are_late_by_the_link_and_lost_where_it_loses(tmp_path: Path) 
     scenario = tmp_path / "raw.toml"
     scenario.write_text(
         "[link]\nprotocol = 'raw'\nrate_bps = 1000000\ndelay_s = 0.03\nframe_bytes = 1500\n"
-        "[channel]\nmodel = 'listed'\n[channel.forward]\nframes = [3, 4, 11]\n[emulate]\ntransfer = 'datagrams'\ndatagrams = 20\n"
-        "datagram_interval_s = 0.02\n"
+        "[channel]\nmodel = 'listed'\n[channel.forward]\nframes = [3, 4, 11]\n"
+        "[emulate]\ntransfer = 'datagrams'\ndatagrams = 20\ndatagram_interval_s = 0.02\n"
     )
     arguments = [*EMULATE[:-2], str(scenario), "-o", str(tmp_path / "out")]
     done = subprocess.run(arguments, capture_output=True, text=True, check=True)
