@@ -42,7 +42,16 @@ MARK = "MULTITRACER_KILLS_RUN"
 """An environment variable that all processes of a run have."""
 LEFT_S, LONGEST_S, POLL_S = 5.0, 120.0, 0.1
 """What a run leaves may take so long to go."""
-KNOWN = {"transfer.json", "exchanges.csv", "lateness.csv", "link_packets.csv", "truth.json", "snd", "rcv"}
+KNOWN = {
+    "transfer.json",
+    "exchanges.csv",
+    "kernel_clocks.txt",
+    "lateness.csv",
+    "link_packets.csv",
+    "truth.json",
+    "snd",
+    "rcv",
+}
 SHARED = Path("/dev/shm")
 
 
