@@ -24,6 +24,7 @@ Examples:
   sudo multitracer emulate gsm-call -o call/                           a GSM data call, analysed
   sudo multitracer emulate gsm-call -o call/ --set channel.frame_loss_rate=0.1 --set kernel.sack=0
   sudo multitracer emulate umts-download -o download/ --set kernel.congestion_control=bbr
+  sudo multitracer emulate umts-download -o delay/ --set emulate.transfer=datagrams
 """
 ANALYSIS = "analysis"
 

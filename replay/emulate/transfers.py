@@ -23,6 +23,8 @@ _SENT, _TAKEN = "datagrams.sent", "datagrams.taken"
 _PYTHON = [sys.executable, "-P", "-m"]
 _PEER, _PORT = "MULTITRACER_PEER", "MULTITRACER_PORT"
 """Variables that tell a command where something takes what it sends."""
+_ALL_ITS_OWN = ("unshare", "--pid", "--fork", "--kill-child", "--")
+"""A process namespace: what a command has started ends with it."""
 _PACKAGE = "multitracer.replay.emulate"
 
 
@@ -70,7 +72,7 @@ def transfer_of(
     plan.save(directory / PLAN)
     own, peer = addresses[plan.opens], addresses[1 - plan.opens]
     run = [*_PYTHON, f"{_PACKAGE}.exchanges"]
-    told = ["env", f"{_PEER}={peer}", f"{_PORT}={plan.port}"]
+    told = [*_ALL_ITS_OWN, "env", f"{_PEER}={peer}", f"{_PORT}={plan.port}"]
     opens = [*run, "open", str(directory / PLAN), own, peer, str(directory / EXCHANGES)]
     return Transfer([*run, "serve", str(directory / PLAN), peer], [*told, *command] if command else opens, plan.opens)
 

@@ -6,6 +6,7 @@ import csv
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -112,6 +113,31 @@ def test_nothing_survives_a_kill(tmp_path: Path) -> None:
         process.kill()
     end = time.monotonic() + WAIT_S
     while left := of_run(tmp_path / "call"):
+        assert time.monotonic() < end, left
+        time.sleep(0.2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_what_a_command_has_started_ends_with_the_run(tmp_path: Path, number: int) -> None:
+    """Also what it left in the background; and the variables that tell it where to send are set."""
+    with host():
+        pass
+    begun, mark = tmp_path / "begun", str(tmp_path / "mark")
+    script = (
+        f'echo "$MULTITRACER_PEER $MULTITRACER_PORT" > {begun}; tail -f /dev/null {mark} & tail -f /dev/null {mark}'
+    )
+    Path(mark).touch()
+    arguments = [*EMULATE, "-q", "-o", str(tmp_path / "call"), "--", "sh", "-c", script]
+    with subprocess.Popen(arguments, start_new_session=True) as process:
+        end = time.monotonic() + WAIT_S
+        while not begun.exists() or len(of_run(Path(mark))) < 2:
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        process.send_signal(number)
+    assert begun.read_text() == "10.87.0.1 5001\n"
+    end = time.monotonic() + WAIT_S
+    while left := of_run(tmp_path):
         assert time.monotonic() < end, left
         time.sleep(0.2)
 
