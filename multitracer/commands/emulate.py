@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ Examples:
   sudo multitracer emulate gsm-call -o call/                           a GSM data call, analysed
   sudo multitracer emulate gsm-call -o call/ --set channel.frame_loss_rate=0.1 --set kernel.sack=0
   sudo multitracer emulate umts-download -o download/ --set kernel.congestion_control=bbr
+  sudo multitracer emulate umts-download -o delay/ --set emulate.transfer=datagrams
 """
 ANALYSIS = "analysis"
 
@@ -50,6 +52,9 @@ def command(
     one. What both ends saw, the link's logs of both sides and the truth are recorded, and analysed (into DIR/analysis).
     """
     made, keys = _asked(scenario, settings, command=bool(command_line))
+    if keys["emulate.pairs"] > 1:
+        rest = ["--no-analyze"] * no_analyze + ["--quiet"] * quiet()
+        context.exit(_run_pairs(keys, scenario, settings, seed, output, *rest, "--", *command_line))
     from multitracer.recorder.session import make_new
     from multitracer.replay.emulate.session import emulate
     from multitracer.replay.emulate.window_limits import window_limits
@@ -64,12 +69,31 @@ def command(
             say(f"the link runs; recording into {output}")
 
     truth = emulate(made, keys, seed, output, command_line, begun)
+    if truth["exit"]:
+        say(f"the transfer ended with status {truth['exit']}")
     if not truth["trusted"]:
         say(f"not to be trusted: 1 % of slots were late by more than {truth['lateness_p99_percent']:.0f} % of a slot")
     if "datagrams" in truth:
         _print_delays(truth["datagrams"])
     elif not no_analyze:
         _analyze(context, output)
+
+
+def _run_pairs(keys: KernelKeys, scenario: str, settings: dict[str, Any], seed: int, output: Path, *rest: str) -> int:
+    """Run several at once, each by a process of its own; the first exit status that is not 0."""
+    from multitracer.recorder.session import make_new
+    from multitracer.replay.emulate.pairs import run_all
+
+    make_new(output)
+    return run_all([
+        [
+            sys.executable, "-P", "-m", "multitracer", "emulate", scenario, f"--seed={seed + pair}",
+            f"--output={output / f'pair-{pair + 1}'}",
+            *(f"--set={name}={value}" for name, value in settings.items()), "--set=emulate.pairs=1",
+            f"--set=emulate.port={keys['emulate.port'] + pair}", *rest,
+        ]
+        for pair in range(keys["emulate.pairs"])
+    ])  # fmt: skip
 
 
 def _asked(name: str, settings: dict[str, Any], *, command: bool) -> tuple[Scenario, KernelKeys]:

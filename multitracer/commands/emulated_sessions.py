@@ -15,9 +15,11 @@ from multitracer.model.errors import MultiTracerError
 if TYPE_CHECKING:
     from multitracer import Analysis
     from multitracer.replay.emulate.delivery_order import Cell, Measured
+    from multitracer.replay.emulate.kernel import KernelKeys
     from multitracer.replay.simulate.sweep import KeptRuns, Task
 
 Told = Callable[[str, float], object]
+_FIRST_PORT, _PORTS = 1024, 8000
 _PRELOADED = ("multitracer.analysis.pipeline", "multitracer.replay.emulate.session")
 
 
@@ -93,11 +95,18 @@ def session(one: Session) -> dict[str, Any] | MultiTracerError:
     with TemporaryDirectory(prefix="multitracer-") as name:
         folder = Path(name)
         try:
-            truth = emulate(one.cell.scenario, one.cell.keys, one.task.seed, folder, (), lambda: None)
+            truth = emulate(one.cell.scenario, _keys(one.cell), one.task.seed, folder, (), lambda: None)
         except MultiTracerError as error:
             return error
         recorded = [*(folder / "snd").iterdir(), *(folder / "rcv").iterdir()]
         return {"trusted": truth["trusted"], **measured(analyze(sorted(recorded)))}
+
+
+def _keys(cell: Cell) -> KernelKeys:
+    """What a cell asks of the kernel, with a port that no other session of this time has: tracepoints see them all."""
+    from multitracer.replay.emulate.kernel import KernelKeys
+
+    return KernelKeys({**cell.said, "emulate.port": _FIRST_PORT + os.getpid() % _PORTS})
 
 
 def measured(analysis: Analysis) -> dict[str, float | None]:

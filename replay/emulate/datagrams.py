@@ -1,7 +1,7 @@
 """Datagrams over a link, for their delay: both hosts are of one machine and have one clock, so that it is known.
 
-python -m multitracer.replay.emulate.datagrams take OWN FILE
-python -m multitracer.replay.emulate.datagrams send PEER COUNT OCTETS INTERVAL_S FILE
+python -m multitracer.replay.emulate.datagrams take OWN PORT FILE
+python -m multitracer.replay.emulate.datagrams send PEER PORT COUNT OCTETS INTERVAL_S FILE
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 
 from multitracer.replay.emulate.exchanges import READY
-from multitracer.replay.emulate.plan import PORT
 
 _CONTENT = struct.Struct(">qq")
 """The datagram's number, and when it was sent (ns)."""
@@ -30,30 +29,30 @@ _ROOM = 65_535
 NS, NS_PER_MS = 1_000_000_000, 1_000_000
 
 
-def take(own: str, path: Path) -> None:
+def take(own: str, port: int, path: Path) -> None:
     """Write when each datagram was sent and when it came, for ever."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here, path.open("w", buffering=1) as file:
-        here.bind((own, PORT))
+        here.bind((own, port))
         print(READY, flush=True)
         while True:
             number, sent = _CONTENT.unpack_from(here.recv(_ROOM))
             file.write(f"{number} {sent} {time.monotonic_ns()}\n")
 
 
-def send(peer: str, count: int, octets: int, interval_s: float, path: Path) -> None:
+def send(peer: str, port: int, count: int, octets: int, interval_s: float, path: Path) -> None:
     """Send so many packets of so many octets, one after the other; and write when."""
     begun = time.monotonic()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here, path.open("w", buffering=1) as file:
         for number in range(count):
             time.sleep(max(0.0, begun + number * interval_s - time.monotonic()))
             now = time.monotonic_ns()
-            here.sendto(_CONTENT.pack(number, now).ljust(octets - HEADER_OCTETS, b"\0"), (peer, PORT))
+            here.sendto(_CONTENT.pack(number, now).ljust(octets - HEADER_OCTETS, b"\0"), (peer, port))
             file.write(f"{number} {now}\n")
 
 
 def measured(sent: Path, taken: Path, table: Path) -> dict[str, Any]:
     """Write every datagram and its delay, none where it was lost; returns how many were, and the delays."""
-    left = dict(_rows(sent))
+    left = {number: at for number, at in _rows(sent)}  # noqa: C416
     came: dict[int, float] = {}
     for number, _, at in _rows(taken):
         came.setdefault(number, (at - left[number]) / NS_PER_MS)
@@ -90,6 +89,7 @@ def _rows(path: Path) -> Iterator[tuple[int, ...]]:
 
 if __name__ == "__main__":
     if sys.argv[1] == "take":
-        take(sys.argv[2], Path(sys.argv[3]))
+        take(sys.argv[2], int(sys.argv[3]), Path(sys.argv[4]))
     else:
-        send(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]), Path(sys.argv[6]))
+        to, port, count, octets, interval_s, path = sys.argv[2:]
+        send(to, int(port), int(count), int(octets), float(interval_s), Path(path))

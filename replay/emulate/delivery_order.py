@@ -48,11 +48,6 @@ class Cell:
     """What is asked of the kernel, key by key."""
     seeds: tuple[int, ...]
 
-    @property
-    def keys(self) -> KernelKeys:
-        """The same as the emulation takes it."""
-        return KernelKeys(self.said)
-
 
 def cells(scale: str) -> list[Cell]:
     """Every cell at a scale: 48 for each rate, and one without RACK."""

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO
 
-from multitracer.replay.emulate.plan import FIRST_PORT, PORT, Plan
+from multitracer.replay.emulate.plan import FIRST_PORT, Plan
 
 READY = "ready"
 """Said by the host that answers, once it does."""
@@ -28,7 +28,7 @@ _WAITING = 128
 
 def serve(plan: Plan, own: str) -> None:
     """Answer the requests of all connections, for ever."""
-    with socket.create_server((own, PORT), backlog=_WAITING) as server:
+    with socket.create_server((own, plan.port), backlog=_WAITING) as server:
         print(READY, flush=True)
         while True:
             peer, (_, port, *_) = server.accept()
@@ -96,7 +96,7 @@ class Opener:
         found = socket.socket()
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((self._own, FIRST_PORT + number))
-        found.connect((self._peer, PORT))
+        found.connect((self._peer, self._plan.port))
         return found
 
     def _exchange(self, peer: socket.socket, number: int, request: int, reply: int) -> None:
@@ -128,4 +128,7 @@ def main(role: str, path: str, own: str, peer: str = "", results: str = "") -> N
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    try:
+        main(*sys.argv[1:])
+    except OSError as error:
+        sys.exit(f"the transfer failed: {error.strerror or error}")

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from multitracer.replay.emulate.kernel import KernelKeys
     from multitracer.replay.simulate.scenario import Scenario
 
-PORT, FIRST_PORT = 5001, 10_000
-"""Of the host that answers; and of the other one in the first connection, so that both know which one it is."""
+FIRST_PORT = 10_000
+"""Of the host that opens connections, in the first of them, so that both hosts know which one it is."""
 MOST_CONNECTIONS = 55_000
 FILES = ("file-transfer", "repeated-files")
 NS = 1_000_000_000
@@ -24,6 +24,8 @@ NS = 1_000_000_000
 class Plan:
     """All that is to be transferred over TCP."""
 
+    port: int
+    """Of the host that answers."""
     opens: int = 0
     """The side whose host opens the connections, and sends the requests."""
     connections: tuple[tuple[tuple[int, int], ...], ...] = ()
@@ -55,7 +57,7 @@ class Plan:
 
 def plan_of(scenario: Scenario, work: Any, keys: KernelKeys) -> Plan:
     """The plan of a scenario whose applications do this work (see simulate.work)."""
-    made = _requests(work, keys) if keys["emulate.transfer"] == "request-response" else _of_work(scenario, work)
+    made = _requests(work, keys) if keys["emulate.transfer"] == "request-response" else _of_work(scenario, work, keys)
     if len(made.connections) > MOST_CONNECTIONS:
         raise UsageError(
             f"the workload has {len(made.connections)} connections; {MOST_CONNECTIONS} at most can be emulated\n"
@@ -68,17 +70,21 @@ def _requests(work: Any, keys: KernelKeys) -> Plan:
     """One connection, with all requests one after the other."""
     each = keys["emulate.request_bytes"], keys["emulate.response_bytes"]
     return Plan(
-        int(work.state.client), ((each,) * keys["emulate.requests"],), ((0.0, 0, 1),), think_s=keys["emulate.think_s"]
+        keys["emulate.port"],
+        int(work.state.client),
+        ((each,) * keys["emulate.requests"],),
+        ((0.0, 0, 1),),
+        think_s=keys["emulate.think_s"],
     )
 
 
-def _of_work(scenario: Scenario, work: Any) -> Plan:
+def _of_work(scenario: Scenario, work: Any, keys: KernelKeys) -> Plan:
     """A file is sent by the host that opens its connection; replies come to it."""
     state, files = work.state, scenario.word("workload.kind") in FILES
     objects = [(int(one.request), int(one.reply)) for one in work.objects]
     pages = [(int(one.pause_ns) / NS, int(one.first), int(one.end)) for one in work.pages]
     return Plan(
-        int(state.server if files else state.client),
+        keys["emulate.port"], int(state.server if files else state.client),
         tuple(((reply, 0) if files else (request, reply),) for request, reply in objects), tuple(pages),
         parallel=int(state.parallel), first_alone=bool(state.primary), server_s=int(state.server_ns) / NS,
         second_at_s=int(state.second_ns) / NS if state.second >= 0 else None, until_s=_until_s(scenario),

@@ -70,7 +70,7 @@ def emulate(
         hosts = [stack.enter_context(_host(side, scenario, keys)) for side in (0, 1)]
         _rehearse(scenario, setting(scenario, seed), keys)
         for name, host in (("snd", hosts[sender]), ("rcv", hosts[1 - sender])):
-            stack.enter_context(RecordedHost(host, directory / name))
+            stack.enter_context(RecordedHost(host, directory / name, keys["emulate.port"]))
         start_ns = time.time_ns()
         link = _link(scenario, made, keys, (hosts[0].device, hosts[1].device))
         begun()
@@ -104,11 +104,11 @@ def _rehearse(scenario: Scenario, made: Setting, keys: KernelKeys) -> None:
 
 def _link(scenario: Scenario, made: Setting, keys: KernelKeys, devices: tuple[int, int]) -> RealTimeLink:
     """The scenario's link between two devices."""
-    held = tuple(held_octets(scenario, keys, way) for way in WAYS)
-    radio = tuple(replace(one, drops=one.drops and not own) for one, own in zip(made.radio, held, strict=True))
+    held = held_octets(scenario, keys, "down"), held_octets(scenario, keys, "up")
+    down, up = (replace(one, drops=one.drops and not own) for one, own in zip(made.radio, held, strict=True))
     return RealTimeLink(
-        engine_protocol(scenario), made.link, radio, devices, _line(scenario), made.orders, held, wants(scenario, keys),
-        tuple(map(keys.schedule, WAYS)), made.one_estimator,
+        engine_protocol(scenario), made.link, (down, up), devices, _line(scenario), made.orders, held,
+        wants(scenario, keys), (keys.schedule("down"), keys.schedule("up")), made.one_estimator,
     )  # fmt: skip
 
 
@@ -155,7 +155,7 @@ def _write_truth(
     percent = 100 / link.step_ns * np.array([one.late_ns for one in link.slots] or [0], dtype=np.float64)
     late = float(np.quantile(percent, 0.99))
     truth = {
-        "parameters": {**scenario.parameters, **keys.said}, "start_ns": start_ns, "exit": status,
+        "parameters": keys.parameters(scenario), "start_ns": start_ns, "exit": status,
         "lateness_p99_percent": late,
         "lateness_max_percent": float(percent.max()), "trusted": late <= keys["emulate.max_lateness_percent"],
         "window_limits": [one._asdict() for one in window_limits(scenario)],

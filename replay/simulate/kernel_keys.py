@@ -47,6 +47,10 @@ EMULATE: tuple[Key, ...] = (
     Key("emulate.schedule_down", "path", "A link schedule of mahimahi's for the way down, instead of its rate or TTI: "
         "a frame of the link at each opportunity, from the schedule's end on anew.", None, default_text="none"),
     Key("emulate.schedule_up", "path", "The same for the way up.", None, default_text="none"),
+    whole("emulate.pairs", "Links at once, each with two hosts and a folder of its own, and seeds one after the other.",
+          1, least=1, most=64),
+    whole("emulate.port", "Of the host that connections are opened to. Tracepoints see all hosts of a machine: pairs "
+          "have this port and those above it.", 5001, least=1, most=9935),
     flag("emulate.realtime", "Be woken before all other processes (SCHED_FIFO), where the system allows it.", True),
     number("emulate.max_lateness_percent", "99 % of slots may be late by so much of a slot, for a run to be trusted.",
            10.0, most=1000),

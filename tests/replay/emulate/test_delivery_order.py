@@ -16,6 +16,7 @@ from multitracer.replay.emulate.delivery_order import (
     difference_percent,
     published,
 )
+from multitracer.replay.emulate.kernel import KernelKeys
 
 
 def session(goodput_bps: float, *, trusted: bool = True) -> dict[str, Any]:
@@ -37,7 +38,7 @@ def test_one_cell_is_run_without_rack() -> None:
     """To see what that bit does in this kernel."""
     (one,) = (one for one in cells("quick") if not one.labels["recovery"])
     assert {name: one.labels[name] for name in WITHOUT_RACK} == WITHOUT_RACK
-    assert "net.ipv4.tcp_recovery=0" in one.keys.sysctls()
+    assert "net.ipv4.tcp_recovery=0" in KernelKeys(one.said).sysctls()
 
 
 def test_a_cell_is_the_papers_scenario_under_the_kernels_tcp() -> None:

@@ -74,7 +74,7 @@ def test_more_connections_than_there_are_ports_are_refused(monkeypatch: pytest.M
 
 def test_a_plan_is_read_as_it_was_saved(tmp_path: Path) -> None:
     """By processes of other hosts; JSON has no tuples, which makes no difference to them."""
-    made = Plan(1, (((3, 4), (5, 6)),), ((0.5, 0, 1),), until_s=2.0)
+    made = Plan(5001, 1, (((3, 4), (5, 6)),), ((0.5, 0, 1),), until_s=2.0)
     made.save(tmp_path / "plan")
     read = Plan.load(tmp_path / "plan")
     assert [[tuple(each) for each in one] for one in read.connections] == [[(3, 4), (5, 6)]]
@@ -85,7 +85,7 @@ def test_a_plan_is_read_as_it_was_saved(tmp_path: Path) -> None:
 def test_a_plan_is_carried_out(tmp_path: Path) -> None:
     """Every exchange has a row, in the order of pages; thinking and serving take their time."""
     made = Plan(
-        0, (((100, 2000), (1, 70_000)), ((5000, 0),), ((0x7FFF, 1),)), ((0.0, 0, 1), (0.2, 1, 3)), 2,
+        5001, 0, (((100, 2000), (1, 70_000)), ((5000, 0),), ((0x7FFF, 1),)), ((0.0, 0, 1), (0.2, 1, 3)), 2,
         server_s=0.1, think_s=0.3,
     )  # fmt: skip
     made.save(tmp_path / "plan")
@@ -131,9 +131,9 @@ def test_where_no_datagram_came_there_is_no_delay(tmp_path: Path) -> None:
 def test_datagrams_have_the_octets_that_were_asked_for(tmp_path: Path) -> None:
     """Numbered, with the time of their sending, in packets of that size; one every interval."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as here:
-        here.bind(("127.0.0.1", plan.PORT))
+        here.bind(("127.0.0.1", 5001))
         here.settimeout(5)
-        sender = threading.Thread(target=datagrams.send, args=("127.0.0.1", 3, 200, 0.05, tmp_path / "sent"))
+        sender = threading.Thread(target=datagrams.send, args=("127.0.0.1", 5001, 3, 200, 0.05, tmp_path / "sent"))
         sender.start()
         got = [here.recv(2000) for _ in range(3)]
         sender.join()
