@@ -76,7 +76,7 @@ def unpack(pack: Pack) -> dict[tuple[str, str], Any]:
     found: dict[tuple[str, str], Any] = {}
     for series, _, _, name, size, meta, same in head["columns"]:
         values = None if same else read(size, meta)
-        found[series, name] = times[values.astype(np.int64)] if meta.get("at") else values
+        found[series, name] = times[values.astype(np.int64)] if values is not None and meta.get("at") else values
     return found
 
 
