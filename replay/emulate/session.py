@@ -22,6 +22,7 @@ from multitracer.replay.emulate.host import Host
 from multitracer.replay.emulate.kernel import KernelKeys
 from multitracer.replay.emulate.link import RealTimeLink
 from multitracer.replay.emulate.recorded_host import RecordedHost
+from multitracer.replay.emulate.truth import thrown_away, transfer_truth
 from multitracer.replay.record.link_logs import LinkLogs, escaped
 from multitracer.replay.simulate.loops import engine_protocol
 from multitracer.replay.simulate.run import setting
@@ -68,15 +69,17 @@ def emulate(
         hosts = [stack.enter_context(_host(side, keys)) for side in (0, 1)]
         for name, host in (("snd", hosts[sender]), ("rcv", hosts[1 - sender])):
             stack.enter_context(RecordedHost(host, directory / name))
-        start_ns = time.time_ns()
         link = _link(scenario, made, (hosts[0].device, hosts[1].device))
         begun()
         with _on_time(first=keys["emulate.realtime"]):
             status = _carry(link, hosts[sender], hosts[1 - sender], scenario, command)
-    _write_logs(directory, Run(scenario, made, link), start_ns)
+        discarded = thrown_away(hosts[0]), thrown_away(hosts[1])
+    _write_logs(directory, Run(scenario, made, link), link.start_ns)
     _write_lateness(directory / LATENESS, link)
     _write_packets(directory / PACKETS, link)
-    return _write_truth(directory, scenario, keys, link, start_ns, status)
+    folders = directory / ("snd", "rcv")[sender], directory / ("rcv", "snd")[sender]
+    told = transfer_truth(scenario, made, link, folders, discarded, sends_file=not command)
+    return _write_truth(directory, scenario, keys, link, status, told)
 
 
 def _host(side: int, keys: KernelKeys) -> Host:
@@ -162,14 +165,15 @@ class _Ended:
 
 
 def _write_truth(
-    directory: Path, scenario: Scenario, keys: KernelKeys, link: RealTimeLink, start_ns: int, status: int
+    directory: Path, scenario: Scenario, keys: KernelKeys, link: RealTimeLink, status: int, told: dict[str, Any]
 ) -> dict[str, Any]:
     """Write truth.json; returns what it holds."""
     percent = 100 / link.step_ns * np.array([one.late_ns for one in link.slots] or [0], dtype=np.float64)
     late = float(np.quantile(percent, 0.99))
     truth = {
-        "parameters": scenario.parameters, "start_ns": start_ns, "exit": status, "lateness_p99_percent": late,
+        "parameters": scenario.parameters, "start_ns": link.start_ns, "exit": status, "lateness_p99_percent": late,
         "lateness_max_percent": float(percent.max()), "trusted": late <= keys["emulate.max_lateness_percent"],
+        **told,
     }  # fmt: skip
     (directory / TRUTH).write_text(json.dumps(truth, indent=2) + "\n")
     return truth

@@ -13,11 +13,10 @@ from functools import cached_property
 import numpy as np
 
 from multitracer.model.schema import CAUSES
+from multitracer.replay.record.known_run import BY_TIMER, Resend, State
 from multitracer.replay.record.limits_truth import Transfer, transfers
 from multitracer.replay.record.link_frames import SideTruth
-from multitracer.replay.record.simulated_run import State
 from multitracer.replay.record.spans import Spans, both, charged, joined, length, within, without
-from multitracer.replay.record.tcp_truth import TIMEOUT, Resend
 
 IDLE = ("idle_recovery", "idle_window_limited", "idle_sender")
 ON_AIR = ("link_retransmitted", "link_overhead", "tcp_retransmitted", "new_data")
@@ -123,7 +122,7 @@ def _is_full(transfer: Transfer, state: State) -> bool:
     if top <= seen.una:
         return False
     first, last = (transfer.sendings[seq][0].segment for seq in (seen.una, top - 1))
-    whole = transfer.run.flows.form.payload_bytes
+    whole = transfer.run.whole_bytes
     outstanding = last.seq + last.payload_bytes - first.seq
     return outstanding + whole > min(seen.cwnd, seen.limit - seen.una) * whole
 
@@ -135,7 +134,7 @@ def repairs(transfer: Transfer) -> Iterator[tuple[Resend, tuple[int, int]]]:
     """
     for one in transfer.resends:
         at = one.copy.sent_ns
-        waits = one.trigger == TIMEOUT and transfer.waits_for_timer(one)
+        waits = one.trigger in BY_TIMER and transfer.waits_for_timer(one)
         yield one, (transfer.waited_from(at) if waits else at, transfer.repaired(one.copy))
 
 

@@ -17,13 +17,13 @@ import numpy as np
 from multitracer.model.thresholds import Thresholds
 from multitracer.replay.arq import notes
 from multitracer.replay.record.accounting_truth import IDLE, LinkAccounting, repairs
+from multitracer.replay.record.known_run import FAST, PROBE, TIMEOUT, Copy, Resend
 from multitracer.replay.record.limits_truth import Transfer, causes_of
 from multitracer.replay.record.link_frames import SideTruth
-from multitracer.replay.record.simulated_run import Copy
-from multitracer.replay.record.tcp_truth import FAST, TIMEOUT, Resend, lost_by
+from multitracer.replay.record.tcp_truth import lost_by
 
 LIMITS = Thresholds()
-RESENDS = ("timeout", "spurious-timeout", "fast-retransmit", "spurious-fast-retransmit")
+RESENDS = ("timeout", "spurious-timeout", "fast-retransmit", "spurious-fast-retransmit", "probe")
 STANDSTILLS = ("link-outage", "link-reset", "link-recovery-hole", "flow-control-gap")
 """What holds packets or acknowledgements up."""
 REPAIRS = ("link-outage", "link-reset", "link-recovery-hole", "link-retransmissions")
@@ -183,9 +183,11 @@ class TrueFindings:
                     yield Event("burst-loss", group[0].sent_ns, group[-1].sent_ns, cause, lost=group)
 
     def _resends(self) -> Iterator[Event]:
-        """Timeouts and fast retransmissions, each with what it sent again."""
+        """Probes, timeouts and fast retransmissions, each with what it sent again."""
         for transfer in self.accounting.transfers:
-            for group in _recoveries(transfer.resends):
+            probes = [one for one in transfer.resends if one.trigger == PROBE]
+            yield from (self._resent("probe", transfer, [one]) for one in probes)
+            for group in _recoveries([one for one in transfer.resends if one.trigger != PROBE]):
                 first = group[0]
                 if first.trigger == TIMEOUT:
                     late = first.spurious and transfer.on_its_way(first)
