@@ -19,7 +19,8 @@ from multitracer.replay.simulate.schema import parsed
 SAME_INSTANT_NS = 2_000_000
 PROTOCOLS = ("rlp", "rlc-am", "sr", "raw")
 MTU = 576
-CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")
+"""Those that a network namespace of its own may choose."""
 LOGS = ("snd", "rcv")
 KERNEL_LOG = "retransmit.txt"
 

@@ -78,7 +78,7 @@ def told(run: EmulatedRun) -> list[tuple[int, int, str, list[bool]]]:
 def test_a_header_says_what_the_packet_says() -> None:
     """Addresses, numbers, octets of data, the window's scale and SACK blocks; nothing else is TCP's."""
     sack = b"\1\1" + struct.pack(">BBII", 5, 10, 1, 2)
-    header = header_of(packet(0, 300, 7, ACK | FIN, 60, b"\3\3\7\0" + sack))
+    header = header_of(packet(0, 300, 7, ACK | FIN, 60, b"\3\3\7\1" + sack))
     assert header is not None
     assert (header.source, header.target, header.seq, header.ack) == (*NAMES, 300 - 0x100, 5007)
     assert (header.flags, header.payload_bytes, header.scale, header.sacks) == (ACK | FIN, 60, 7, True)
@@ -134,7 +134,8 @@ def test_a_file_that_is_not_all_sent_has_more() -> None:
     """What was never sent is a piece of its own."""
     scene = Scene()
     scene.data(1, 1000, 21, came=30)
-    assert scene.run(file_bytes=5000).states[-1].seen.written == 3
+    states = scene.run(file_bytes=5000).states
+    assert {one.seen.written for one in states if one.end == 0} == {3}
 
 
 def test_packets_have_the_times_of_the_captures() -> None:

@@ -83,7 +83,7 @@ def test_a_log_is_read_on_the_links_clock(tmp_path: Path) -> None:
         "  a-1 [000] ..s1.  {}: tcp_probe: family=AF_INET src=10.0.0.1:40000 dest=10.0.0.2:5001 mark=0x0 data_len=0 "
         "snd_nxt=0x1 snd_una=0x1 snd_cwnd={} ssthresh=9 snd_wnd=9 srtt=9 rcv_wnd=9 sock_cookie=1\n"
     )
-    (tmp_path / "tcp_probe.txt").write_text(probe.format("100.000100", 10) + probe.format("100.500000", 11))
+    (tmp_path / "tcp_probe.txt").write_text(probe.format("100.000500", 10) + probe.format("100.500000", 11))
     (tmp_path / "machine.json").write_text(json.dumps({"tracing": {"mono_ns": [0, 10], "real_ns": [5, 15]}}))
     log = kernel_log(tmp_path, 100_000 * MS)
     assert log.resends[SOCKET] == events((100.01, FAST), (200, RECOVERY), (300, UNKNOWN))

@@ -15,8 +15,7 @@ def is_full(sizes: dict[int, int], **seen: float) -> bool:
         seq: [SimpleNamespace(segment=SimpleNamespace(seq=100 * seq - 99, payload_bytes=size))]
         for seq, size in sizes.items()
     }
-    flows = SimpleNamespace(form=SimpleNamespace(payload_bytes=100))
-    transfer = SimpleNamespace(sendings=sendings, run=SimpleNamespace(flows=flows))
+    transfer = SimpleNamespace(sendings=sendings, run=SimpleNamespace(whole_bytes=100))
     state = SimpleNamespace(seen=SimpleNamespace(**seen))
     return accounting_truth._is_full(transfer, state)  # type: ignore[arg-type]
 
