@@ -9,6 +9,7 @@ is only analysed again.
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import tempfile
 import time
@@ -42,7 +43,10 @@ def main(first: int, count: int, longest_s: float, folder: Path) -> None:
 
 def _truth(keys: dict, number: int, directory: Path) -> dict:
     if not directory.exists():
-        return emulated(keys, number + 1, directory)
+        unfinished = directory.with_suffix(".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        emulated(keys, number + 1, unfinished)
+        unfinished.rename(directory)
     return json.loads((directory / "truth.json").read_text())
 
 

@@ -127,8 +127,8 @@ def emulated_run(
     for part in link.log:
         for row in part.rows.tolist():
             fates.take(LinkRow(*row))
-    for one in run.sent:
-        _arrive(one, logs)
+    for sent in run.sent:
+        _arrive(sent, logs)
     _order(run)
     _tell_triggers(run.sent, logs)
     run.resends = list(_resends(run.sent))
