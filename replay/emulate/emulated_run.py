@@ -301,5 +301,5 @@ def _seen(end: _End, stream: Stream, window: int | None, file_bytes: int | None)
     more = file_bytes is not None and pieces > 0 and stream.ends[-1] - 1 < file_bytes
     return Seen(
         min(end.una, pieces + 1), end.top, pieces + 1 + more, stream.next_piece(end.edge), 0, 0, 0, 0, 0,
-        float("inf") if window is None else window, 0.0,
+        float("nan") if window is None else window, 0.0,
     )  # fmt: skip

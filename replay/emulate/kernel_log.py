@@ -50,9 +50,13 @@ class KernelLog:
     """When packets with these headers passed the host's device, in their order."""
 
     def window(self, key: Key, at: int) -> int | None:
-        """The congestion window after what happened at a time: the next arrival's log has it."""
+        """The congestion window after what happened at a time: the next arrival's log has it, if there is one.
+
+        The kernel logs no arrivals any more once the application has closed the socket.
+        """
         times, windows = self.windows.get(key, ([], []))
-        return windows[min(bisect_right(times, at + _PROBED_NS), len(windows) - 1)] if windows else None
+        place = bisect_right(times, at + _PROBED_NS)
+        return windows[place] if place < len(windows) else None
 
 
 def kernel_log(directory: Path, start_mono_ns: int) -> KernelLog:

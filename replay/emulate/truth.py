@@ -1,8 +1,8 @@
 """What is true of an emulated run, by the link's own account and the logs of both kernels; nothing is inferred.
 
 What these cannot tell is null: a trigger whose stack was lost; whether a resend was needless where the receiving kernel
-threw away segments that had come; limits where it is not known what the application had to send; what the link's time
-was spent on where the kernel's congestion window was not logged.
+threw away segments that had come; limits where it is not known what the application had to send. Why the link was idle
+is unknown while data was outstanding and the kernel's congestion window was not logged.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from multitracer.replay.emulate.emulated_run import EmulatedRun, Sent, emulated_run
 from multitracer.replay.emulate.host import Host
-from multitracer.replay.emulate.kernel_log import KernelLog, kernel_log
+from multitracer.replay.emulate.kernel_log import kernel_log
 from multitracer.replay.emulate.link import RealTimeLink
 from multitracer.replay.record.known_run import Resend
 from multitracer.replay.record.link_frames import LOGGED, LinkFrames
@@ -52,7 +52,7 @@ def transfer_truth(
         "retransmissions": rows,
         "triggers_unknown": sum(row["trigger"] is None for row in rows),
         "discarded_segments": dict(zip(("network", "mobile"), discarded, strict=True)),
-        **(true.shares() | _untold(run, true, logs, file_bytes)),
+        **(true.shares() | _untold(run, file_bytes)),
     }
 
 
@@ -82,14 +82,10 @@ def _root(true: Truth, one: Resend) -> str | None:
     return None if root == "link-reset" and true.run.scenario.word("link.protocol") not in LOGGED else root
 
 
-def _untold(run: EmulatedRun, true: Truth, logs: tuple[KernelLog, KernelLog], file_bytes: int | None) -> dict[str, Any]:
+def _untold(run: EmulatedRun, file_bytes: int | None) -> dict[str, Any]:
     """Null for what the instruments do not tell."""
-    nothing: dict[str, Any] = {}
-    if file_bytes is None or any(not one.trigger and not one.spurious for one in run.resends):
-        nothing["limits"] = None
-    if true.transfer is not None and not logs[true.transfer.end].windows:
-        nothing |= dict.fromkeys(("accounting", "blame", "findings"))
-    return nothing
+    triggers_known = all(one.trigger or one.spurious for one in run.resends)
+    return {} if file_bytes is not None and triggers_known else {"limits": None}
 
 
 def thrown_away(host: Host) -> int:

@@ -25,6 +25,7 @@ class Seen(NamedTuple):
     timeouts: int
     fast_retransmits: int
     cwnd: float
+    """NaN where it is not known."""
     ssthresh: float
 
 

@@ -61,7 +61,7 @@ class Scene:
         """The run, with what the sender's kernel logged."""
         rows = np.array(sorted(self.rows), dtype=np.int64)
         link: Any = SimpleNamespace(packets=self.packets, log=[SimpleNamespace(rows=rows)], engine=None)
-        log = KernelLog({NAMES: list(events)}, {NAMES: ([15 * MS], [10])}, captured or {})
+        log = KernelLog({NAMES: list(events)}, {NAMES: ([15 * MS, 45 * MS + 50_000, 90 * MS], [9, 10, 11])}, captured or {})
         scenario: Any = SimpleNamespace(word=lambda _: "rlc-am")
         return emulated_run(scenario, None, link, (log, KernelLog({}, {}, {})), file_bytes)  # type: ignore[arg-type]
 
@@ -126,7 +126,7 @@ def test_numbers_wrap_and_states_follow_acknowledgements() -> None:
     assert [(one.seen.una, one.seen.top, one.seen.written, one.seen.limit) for one in states] == [
         (1, 2, 3, 3), (1, 3, 3, 3), (2, 3, 3, 3)
     ]  # fmt: skip
-    assert {one.seen.cwnd for one in states} == {10}
+    assert [one.seen.cwnd for one in states] == [10, 10, 11]
     assert run.whole_bytes == 1000
 
 
