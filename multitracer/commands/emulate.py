@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from multitracer.commands.messages import quiet, say, verbosity_options
 from multitracer.commands.parameters import Whole, files_to_complete
 from multitracer.commands.retrace import pairs
 from multitracer.commands.simulate import LARGEST_SEED
+from multitracer.model.errors import UsageError
 
 if TYPE_CHECKING:
     from multitracer.replay.emulate.kernel import KernelKeys
@@ -48,10 +50,17 @@ def command(
     runs between two network namespaces, from the one to the other; with COMMAND it is what that does in the sending
     one. What both ends saw, the link's logs of both sides and the truth are recorded, and analysed (into DIR/analysis).
     """
-    made, keys = _asked(scenario, settings)
+    made, keys = _asked(scenario, settings, command=bool(command_line))
+    if keys["emulate.pairs"] > 1:
+        rest = ["--no-analyze"] * no_analyze + ["--quiet"] * quiet()
+        context.exit(_run_pairs(keys, scenario, settings, seed, output, *rest, "--", *command_line))
     from multitracer.recorder.session import make_new
     from multitracer.replay.emulate.session import emulate
+    from multitracer.replay.emulate.window_limits import window_limits
 
+    for limit in window_limits(made):
+        if limit.window_bps < limit.link_bps:
+            say(f"link.{made.word('link.protocol')}.window: {limit.said}")
     make_new(output)
 
     def begun() -> None:
@@ -61,22 +70,60 @@ def command(
     truth = emulate(made, keys, seed, output, command_line, begun)
     if not truth["trusted"]:
         say(f"not to be trusted: 1 % of slots were late by more than {truth['lateness_p99_percent']:.0f} % of a slot")
-    if not no_analyze:
+    if "datagrams" in truth:
+        _print_delays(truth["datagrams"])
+    elif not no_analyze:
         _analyze(context, output)
 
 
-def _asked(name: str, settings: dict[str, Any]) -> tuple[Scenario, KernelKeys]:
+def _run_pairs(keys: KernelKeys, scenario: str, settings: dict[str, Any], seed: int, output: Path, *rest: str) -> int:
+    """Run several at once, each by a process of its own; the first exit status that is not 0."""
+    from multitracer.recorder.session import make_new
+    from multitracer.replay.emulate.pairs import run_all
+
+    make_new(output)
+    return run_all([
+        [
+            sys.executable, "-P", "-m", "multitracer", "emulate", scenario, f"--seed={seed + pair}",
+            f"--output={output / f'pair-{pair + 1}'}",
+            *(f"--set={name}={value}" for name, value in settings.items()), "--set=emulate.pairs=1",
+            f"--set=emulate.port={keys['emulate.port'] + pair}", *rest,
+        ]
+        for pair in range(keys["emulate.pairs"])
+    ])  # fmt: skip
+
+
+def _asked(name: str, settings: dict[str, Any], *, command: bool) -> tuple[Scenario, KernelKeys]:
     """The scenario, and what it asks of the kernel; UsageError for what cannot be emulated."""
     from multitracer.replay.emulate.kernel import KernelKeys, check
+    from multitracer.replay.simulate.kernel_keys import EMULATED
     from multitracer.replay.simulate.scenario import resolve
     from multitracer.replay.simulate.scenario_files import load
     from multitracer.replay.simulate.schema import parsed
 
     described = load(name)
     said = {**described.keys, **dict(parsed(key, given) for key, given in settings.items())}
-    check(resolve(described.name, said), said)
+    if described.variants:
+        raise UsageError(f"{name} has variants, and here one scenario runs\nSet its keys with --set instead.")
+    if (varied := [key for key in described.vary if key not in settings]) and not quiet():
+        say(f"varied by this scenario, and here as it stands: {', '.join(varied)} (--set says another value)")
+    check(resolve(described.name, said), said, command=command)
     keys = KernelKeys(said)
-    return resolve(described.name, {**said, "tcp.segment_bytes": keys["kernel.mtu"]}), keys
+    made = resolve(described.name, {**keys.modelled(), **keys.of_schedules(), **keys.of_packets()})
+    useless = [key for key in made.unused if key in said and key.partition(".")[0] not in EMULATED]
+    if useless and not quiet():
+        say(f"without effect in this scenario: {', '.join(useless)}")
+    return made, keys
+
+
+def _print_delays(measured: dict[str, Any]) -> None:
+    """Print what became of datagrams: there is no TCP to be analysed."""
+    click.echo(f"{measured['received']} of {measured['sent']} datagrams came ({measured['loss_percent']:.2f} % lost)")
+    if measured["received"]:
+        click.echo(
+            f"delay one way: mean {measured['delay_ms']:.1f} ms, median {measured['delay_p50_ms']:.1f} ms, "
+            f"99 % below {measured['delay_p99_ms']:.1f} ms, longest {measured['delay_max_ms']:.1f} ms"
+        )
 
 
 def _analyze(context: click.Context, directory: Path) -> None:

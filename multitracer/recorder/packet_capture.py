@@ -27,7 +27,16 @@ _BEGUN = re.compile(r"listening on|^File: ", re.MULTILINE)
 
 def tool() -> str | None:
     """The name of the tool that captures here; None if none is installed."""
-    return next((name for name in ("tcpdump", "dumpcap") if shutil.which(name)), None)
+    found = [name for name in ("tcpdump", "dumpcap") if shutil.which(name)]
+    return next(iter(found[::-1] if _keeps_its_groups() else found), None)
+
+
+def _keeps_its_groups() -> bool:
+    """Whether this is a user namespace in which groups cannot be changed, as tcpdump does as root."""
+    try:
+        return os.geteuid() == 0 and Path("/proc/self/setgroups").read_text().strip() == "deny"
+    except OSError:
+        return False
 
 
 def command(name: str, interface: str, ports: Sequence[int], path: Path) -> list[str]:

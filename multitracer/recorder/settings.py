@@ -12,11 +12,13 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-_SIOCETHTOOL = 0x8946
+_SIOCGIFMTU, _SIOCGIFTXQLEN, _SIOCETHTOOL = 0x8921, 0x8942, 0x8946
+"""linux/sockios.h."""
 _OFFLOADS = {
     "rx-checksumming": 0x14, "tx-checksumming": 0x16, "scatter-gather": 0x18, "tcp-segmentation-offload": 0x1E,
     "generic-segmentation-offload": 0x23, "generic-receive-offload": 0x2B,
@@ -48,7 +50,8 @@ def settings(interface: str) -> dict[str, Any]:
         "kernel": platform.release(),
         "host": platform.node(),
         "interface": interface,
-        "mtu": _number(f"/sys/class/net/{interface}/mtu"),
+        "mtu": _of_interface(interface, _SIOCGIFMTU),
+        "queue_packets": _of_interface(interface, _SIOCGIFTXQLEN),
         "qdisc": _qdisc(interface),
         "offloads": {name: _offload(interface, asked) for name, asked in _OFFLOADS.items()},
         "sysctls": _sysctls(),
@@ -64,9 +67,14 @@ def _text(path: str) -> str | None:
         return None
 
 
-def _number(path: str) -> int | None:
-    text = _text(path)
-    return int(text) if text and text.isdigit() else None
+def _of_interface(interface: str, asked: int) -> int | None:
+    """A number that the kernel keeps for an interface (netdevice(7): an ifreq with the answer behind the name)."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        try:
+            answer = fcntl.ioctl(any_socket, asked, struct.pack("16s24x", interface.encode()[:15]))
+        except OSError:
+            return None
+    return int.from_bytes(answer[16:20], sys.byteorder)
 
 
 def _qdisc(interface: str) -> list[dict[str, Any]] | None:

@@ -112,9 +112,9 @@ class EmulatedRun:
 
 
 def emulated_run(
-    scenario: Scenario, setting: Setting, link: RealTimeLink, logs: tuple[KernelLog, KernelLog], file_bytes: int | None
+    scenario: Scenario, setting: Setting, link: RealTimeLink, logs: tuple[KernelLog, KernelLog]
 ) -> EmulatedRun:
-    """What happened on a link, with the logs of the kernels at its sides; `file_bytes` is what the application sent."""
+    """What happened on a link, with the logs of the kernels at its sides."""
     run = EmulatedRun(scenario, setting, link.engine)
     passed = list(_passed(link.packets))
     for connection in {id(one.connection): one.connection for one in passed}.values():
@@ -132,7 +132,7 @@ def emulated_run(
     _order(run)
     _tell_triggers(run.sent, logs)
     run.resends = list(_resends(run.sent))
-    run.states = list(_states(run, logs, file_bytes))
+    run.states = list(_states(run, logs))
     return run
 
 
@@ -204,7 +204,7 @@ def _arrive(one: Sent, logs: tuple[KernelLog, KernelLog]) -> None:
     if first.delivered_ns is not None:
         times = logs[1 - one.passed.given.side].captured.get(one.passed.header.key)
         first.came_ns = max(times.pop(0), first.delivered_ns) if times else first.delivered_ns
-        first.taken = True
+        first.taken = not one.passed.given.damaged
     for copy in one.copies[1:]:
         copy.delivered_ns, copy.lost_ns = first.delivered_ns, first.lost_ns
         copy.came_ns, copy.taken = first.came_ns, first.taken
@@ -265,7 +265,7 @@ class _End:
             self.acked, self.edge, self.una = ack, ack + window, max(self.una, piece)
 
 
-def _states(run: EmulatedRun, logs: tuple[KernelLog, KernelLog], file_bytes: int | None) -> Iterator[State]:
+def _states(run: EmulatedRun, logs: tuple[KernelLog, KernelLog]) -> Iterator[State]:
     """What each end was like after each packet that it sent or that came to it."""
     ends: dict[tuple[int, int], _End] = {}
     moments = [(one.copies[0].sent_ns, 1, one) for one in run.sent]
@@ -283,7 +283,7 @@ def _states(run: EmulatedRun, logs: tuple[KernelLog, KernelLog], file_bytes: int
             ack = stream.number(passed.header.ack)
             end.hear(ack, _window(passed), copy.packet.ack)
         key = passed.connection.names[side], passed.connection.names[1 - side]
-        seen = _seen(end, stream, logs[side].window(key, now), file_bytes)
+        seen = _seen(end, stream, logs[side].window(key, now))
         yield State(now, passed.connection.flow, side, number, None if is_sent else copy, seen)
 
 
@@ -295,11 +295,10 @@ def _window(passed: Passed) -> int:
     return header.window << (streams[passed.given.side].scale or 0) if scaled else header.window
 
 
-def _seen(end: _End, stream: Stream, window: int | None, file_bytes: int | None) -> Seen:
-    """The end's state as models have it; a file is all there from the beginning."""
+def _seen(end: _End, stream: Stream, window: int | None) -> Seen:
+    """The end's state as models have it, of an application that has written all from the beginning."""
     pieces = len(stream.ends)
-    more = file_bytes is not None and pieces > 0 and stream.ends[-1] - 1 < file_bytes
     return Seen(
-        min(end.una, pieces + 1), end.top, pieces + 1 + more, stream.next_piece(end.edge), 0, 0, 0, 0, 0,
+        min(end.una, pieces + 1), end.top, pieces + 1, stream.next_piece(end.edge), 0, 0, 0, 0, 0,
         float("nan") if window is None else window, 0.0,
     )  # fmt: skip

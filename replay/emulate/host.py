@@ -13,6 +13,18 @@ from types import TracebackType
 from multitracer.model.errors import MissingCapabilityError
 
 _ANSWER_S = 20.0
+QUEUE_PACKETS = 1000
+"""What a device holds of what its host sends until that is read, which is at once where nothing limits it."""
+_NEEDS = "It takes root; or user namespaces, and a /dev/net/tun that this user may open (chmod 666 /dev/net/tun)."
+
+
+def _is_root() -> bool:
+    return os.geteuid() == 0
+
+
+def _unshare() -> list[str]:
+    """What makes a network namespace: without root, in a user namespace of its own."""
+    return ["unshare", *([] if _is_root() else ["--user", "--map-root-user"]), "--net"]
 
 
 class Host:
@@ -21,26 +33,28 @@ class Host:
     `device` is the descriptor of the device: what is read from it was sent by the host, what is written to it arrives.
     """
 
-    def __init__(self, own: str, peer: str, mtu: int, sysctls: Sequence[str] = (), *, offloads: bool = False) -> None:
-        self.address = own
+    def __init__(
+        self, own: str, peer: str, mtu: int, sysctls: Sequence[str] = (), *, offloads: bool = False,
+        queue_packets: int = QUEUE_PACKETS,
+    ) -> None:  # fmt: skip
         self.device = -1
-        self._arguments = [own, peer, str(mtu), str(int(offloads)), *sysctls]
+        self._arguments = [own, peer, str(mtu), str(int(offloads)), str(queue_packets), *sysctls]
 
     def __enter__(self) -> Host:
-        if lacking := [tool for tool in ("unshare", "nsenter", "setpriv", "ip") if not shutil.which(tool)]:
+        if lacking := [tool for tool in ("unshare", "nsenter", "setpriv", "ip", "tc") if not shutil.which(tool)]:
             raise MissingCapabilityError(f"{', '.join(lacking)}: install the packages util-linux and iproute2")
         ours, theirs = socket.socketpair()
         with ours, theirs:
             module = [sys.executable, "-P", "-m", "multitracer.replay.emulate.host_process", str(theirs.fileno())]
             self._holder = subprocess.Popen(
-                ["unshare", "--net", *module, *self._arguments], stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+                [*_unshare(), *module, *self._arguments], stdin=subprocess.PIPE, stderr=subprocess.PIPE,
                 text=True, pass_fds=[theirs.fileno()], start_new_session=True,
             )  # fmt: skip
             theirs.close()
             ours.settimeout(_ANSWER_S)
             _, devices, _, _ = socket.recv_fds(ours, 1, 1)
         if not devices:
-            raise MissingCapabilityError(f"no network namespace with a TUN device: {self._complaint()}")
+            raise MissingCapabilityError(f"no network namespace with a TUN device: {self._complaint()}\n{_NEEDS}")
         self.device = devices[0]
         return self
 
@@ -52,7 +66,9 @@ class Host:
 
     def inside(self, command: Sequence[str]) -> list[str]:
         """The command, to be run in the host; it ends when this process does."""
-        return ["nsenter", f"--net=/proc/{self._holder.pid}/ns/net", "setpriv", "--pdeathsig", "KILL", "--", *command]
+        spaces = f"/proc/{self._holder.pid}/ns"
+        user = [] if _is_root() else [f"--user={spaces}/user", "--preserve-credentials"]
+        return ["nsenter", *user, f"--net={spaces}/net", "setpriv", "--pdeathsig", "KILL", "--", *command]
 
     def _complaint(self) -> str:
         """The last line of what the holder said, once it has ended."""

@@ -3,7 +3,7 @@
 Started by `host` in a new network namespace. Sends the device's file descriptor over the socket that it was given, and
 then waits: when the process that started it ends, however it ends, the namespace and the device go with it.
 
-    python -m multitracer.replay.emulate.host_process SOCKET OWN_ADDRESS PEER_ADDRESS MTU OFFLOADS [SYSCTL=VALUE...]
+    python -m multitracer.replay.emulate.host_process SOCKET OWN PEER MTU OFFLOADS PACKETS [SYSCTL=VALUE...]
 """
 
 from __future__ import annotations
@@ -25,16 +25,19 @@ _SET_OFFLOADS = (0x1F, 0x24, 0x2C)
 """linux/ethtool.h: ETHTOOL_STSO, ETHTOOL_SGSO and ETHTOOL_SGRO."""
 _IFF_TUN, _IFF_NO_PI = 0x0001, 0x1000
 """linux/if_tun.h: packets of IP, without a header of the device's own in front of each."""
-QUEUE_PACKETS = 1000
-"""Of the device; what waits for the link waits there where the link protocol has no room."""
+PINNED = (
+    "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1", "net.ipv4.tcp_no_metrics_save=1",
+    "net.ipv4.tcp_pacing_ss_ratio=200", "net.ipv4.tcp_pacing_ca_ratio=120",
+)  # fmt: skip
+"""No router solicitations, nothing that one transfer learns from another, and the kernel's own pacing."""
 
 
-def main(number: int, own: str, peer: str, mtu: int, offloads: int, *sysctls: str) -> None:
+def main(number: int, own: str, peer: str, mtu: int, offloads: int, packets: int, *sysctls: str) -> None:
     """Make the device, send its descriptor, and wait until the standard input is closed."""
     device = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
     fcntl.ioctl(device, _TUNSETIFF, struct.pack("16sH22x", DEVICE.encode(), _IFF_TUN | _IFF_NO_PI))
-    set_values("net.ipv6.conf.all.disable_ipv6=1", "net.ipv4.tcp_no_metrics_save=1", *sysctls)
-    configure(own, peer, mtu)
+    set_values(*PINNED, *sysctls)
+    configure(own, peer, mtu, packets)
     set_offloads(offloads)
     with socket.socket(fileno=number) as to_parent:
         socket.send_fds(to_parent, [b"d"], [device])
@@ -49,14 +52,15 @@ def set_values(*sysctls: str) -> None:
         Path("/proc/sys", name.replace(".", "/")).write_text(value)
 
 
-def configure(own: str, peer: str, mtu: int) -> None:
-    """Give the device its address, and the route to its peer."""
+def configure(own: str, peer: str, mtu: int, packets: int) -> None:
+    """Give the device its address, the route to its peer, and room for packets that nobody has read yet."""
     for command in (
-        "link set lo up",
-        f"address add {own} peer {peer} dev {DEVICE}",
-        f"link set {DEVICE} mtu {mtu} txqueuelen {QUEUE_PACKETS} up",
+        "ip link set lo up",
+        f"ip address add {own} peer {peer} dev {DEVICE}",
+        f"ip link set {DEVICE} mtu {mtu} txqueuelen {packets} up",
+        f"tc qdisc replace dev {DEVICE} root pfifo",
     ):
-        subprocess.run(["ip", *command.split()], check=True)
+        subprocess.run(command.split(), check=True)
 
 
 def set_offloads(on: int) -> None:
@@ -69,4 +73,4 @@ def set_offloads(on: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]), *sys.argv[6:])
+    main(int(sys.argv[1]), *sys.argv[2:4], *map(int, sys.argv[4:7]), *sys.argv[7:])

@@ -7,13 +7,27 @@ from pathlib import Path
 from typing import Any
 
 from multitracer.model.errors import MissingCapabilityError, UsageError
+from multitracer.replay.emulate.schedule import SLOT_S, load
+from multitracer.replay.simulate.kernel_keys import TRANSFER
 from multitracer.replay.simulate.scenario import Scenario
-from multitracer.replay.simulate.schema import NAMED
+from multitracer.replay.simulate.schema import NAMED, base_of
 
 _ONLY_MODELS = ("tcp", "wired", "contention")
 """Rooms of keys that say what modelled TCP, its wired hop and other traffic are like."""
+_OF_HOSTS = ("tcp.interface_queue_packets", "tcp.local_drop")
+"""Keys there of a host's own queue, which a device has too."""
 _UNCUT = ("raw", "sr", "asr", "rlc-tm")
-_NOT_YET = ("link.vj", "link.media_past_arq", "link.upper_queue_packets")
+_NOT_EMULATED = {
+    "link.media_past_arq": "here is no source of media beside the hosts",
+    "workload.warmup_s": "nothing is left out at the start of what was recorded",
+    "workload.packet_bytes": "the kernel cuts requests and replies itself; its packets have kernel.mtu",
+    "workload.end": "what was transferred is recorded, and counts as it is",
+    "workload.page_from": "what was transferred is recorded, and counts as it is",
+}
+"""Keys of a scenario that say what nothing here could do, and why."""
+_HEADERS, _TIMESTAMPS = 40, 12
+"""Octets of IPv4 and TCP, and those that the timestamps take (RFC 7323 appendix A)."""
+WAYS = ("down", "up")
 _LEAST_BUFFER = 4096
 
 
@@ -21,11 +35,40 @@ class KernelKeys:
     """The values of the keys that begin with kernel and emulate, by default or as they were said."""
 
     def __init__(self, said: Mapping[str, Any]) -> None:
-        self._said = said
+        self.said = dict(said)
 
     def __getitem__(self, name: str) -> Any:
-        key = NAMED[name]
-        return self._said.get(name, key.default)
+        return self.said.get(name, NAMED[name].default)
+
+    def queue_packets(self, side: str) -> int:
+        """How many packets wait at most in the host of the data's sender (forward), or of the other one (reverse).
+
+        0: no limit, as they go on to the link at once.
+        """
+        name = "interface_queue_packets"
+        return int(self.said.get(f"tcp.{side}.{name}", self[f"tcp.{name}"]))
+
+    def modelled(self) -> dict[str, Any]:
+        """What was said of what is modelled: all but the queues of hosts."""
+        return {name: value for name, value in self.said.items() if base_of(name)[0] not in _OF_HOSTS}
+
+    def schedule(self, way: str) -> Any:
+        """How many frames each millisecond carries this way; empty where the scenario's rate or TTI says that."""
+        path = self[f"emulate.schedule_{way}"]
+        return load(path) if path else ()
+
+    def of_schedules(self) -> dict[str, Any]:
+        """The keys of a scenario that its schedules need: slots with room for the most frames of one."""
+        made = {way: self.schedule(way) for way in WAYS}
+        return {f"link.{way}.tti_s": SLOT_S for way in WAYS if len(made[way])} | {
+            f"link.{way}.blocks_per_tti": int(made[way].max()) for way in WAYS if len(made[way])
+        }
+
+    def of_packets(self) -> dict[str, Any]:
+        """The keys of a scenario that its models of the workload need: how long the kernel's packets are."""
+        headers = _HEADERS + _TIMESTAMPS * (self["kernel.timestamps"] > 0)
+        mtu = self["kernel.mtu"]
+        return {"tcp.segment_bytes": mtu, "tcp.header_bytes": headers, "workload.packet_bytes": mtu - headers}
 
     def sysctls(self) -> list[str]:
         """The settings of a host's network namespace, as sysctl(8) writes them."""
@@ -49,19 +92,37 @@ def check_congestion_control(name: str) -> None:
         )
 
 
-def check(scenario: Scenario, said: Mapping[str, Any]) -> None:
-    """Raise UsageError for what was said that a kernel's TCP, or this link, cannot do."""
+def check(scenario: Scenario, said: Mapping[str, Any], *, command: bool = False) -> None:
+    """Raise UsageError for what was said that a kernel's TCP, this link, or what runs over it cannot do."""
     for name in said:
-        if name.partition(".")[0] in _ONLY_MODELS:
+        base = base_of(name)[0]
+        if base.partition(".")[0] in _ONLY_MODELS and base not in _OF_HOSTS:
             raise UsageError(
                 f"{name}: only a modelled TCP can be told this, and here the kernel's own transfers\n"
                 "Leave it out; keys that begin with kernel say what the kernel is to do."
             )
-        if name in _NOT_YET:
-            raise UsageError(f"{name} cannot be emulated yet\nLeave it out.")
-    _check_sizes(scenario, KernelKeys(said)["kernel.mtu"])
-    if scenario.word("workload.kind") not in ("file-transfer", "none"):
-        raise UsageError(f"workload.kind = {scenario.word('workload.kind')} cannot be emulated yet\nUse file-transfer.")
+        if base == "tcp.local_drop" and said[name] == "quench":
+            raise UsageError(f"{name} = quench: the kernel's TCP is not told what a device drops\nSet it to loss.")
+        if base in _NOT_EMULATED:
+            raise UsageError(f"{name}: {_NOT_EMULATED[base]}\nLeave it out.")
+    keys = KernelKeys(said)
+    _check_effects(keys, said)
+    if any(keys[f"emulate.schedule_{way}"] for way in WAYS) and scenario.word("channel.model") == "trace":
+        raise UsageError(
+            "channel.model = trace: an erasure trace counts equal slots, which a schedule has not\n"
+            "Leave out emulate.schedule_down and emulate.schedule_up, or choose another channel."
+        )
+    if scenario.word("workload.kind") == "none" and keys[TRANSFER] == "workload" and not command:
+        raise UsageError("workload.kind = none: there is nothing to transfer\nGive a command behind --.")
+    _check_sizes(scenario, keys["kernel.mtu"])
+
+
+def _check_effects(keys: KernelKeys, said: Mapping[str, Any]) -> None:
+    """Raise UsageError for keys of emulate that others make useless."""
+    for key in (NAMED[name] for name in said if name.partition(".")[0] == "emulate"):
+        for other, allowed in key.where:
+            if keys[other] not in allowed:
+                raise UsageError(f"{key.name} has an effect only with {other} = {' or '.join(allowed)}\nSet that, too.")
 
 
 def _check_sizes(scenario: Scenario, mtu: int) -> None:

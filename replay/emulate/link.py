@@ -22,6 +22,7 @@ from multitracer.recorder.tracefs import now_on_both_clocks
 from multitracer.replay.arq import notes
 from multitracer.replay.arq.fields import NEVER, table
 from multitracer.replay.arq.notes import Log
+from multitracer.replay.emulate.line import Bare, Line
 from multitracer.replay.engine.driver import Engine, Keep, Protocol
 from multitracer.replay.engine.source import OFFER, Source, plan, source
 from multitracer.replay.simulate.simulation import Orders
@@ -31,8 +32,8 @@ MOST_PACKETS = 1 << 20
 LOG_ROWS = 1 << 16
 """Of what happens between two turns of the loop."""
 LEDGER = 1 << 12
-SERIALISED_STEP_NS = 1_000_000
-"""How often a link without slots is looked after."""
+SERIALISED_STEP_NS = SCHEDULED_NS = 1_000_000
+"""How often a link without slots is looked after, and the slots of schedules."""
 POLL_NS = 400_000
 """So long before a slot the process no longer sleeps where slots are short: sleeping ends some 0.1 to 0.2 ms late."""
 SHORT_SLOT_NS = 10_000_000
@@ -56,11 +57,15 @@ class Packet:
     side: int
     octets: bytes
     given_ns: int
+    on_link: bytes
+    """Its octets there, with all that frames them."""
     number: int = -1
     """Of the SDU that it is; -1 where the link had no room for it."""
     delivered_ns: int | None = None
     lost_ns: int | None = None
     """When the link delivered it, or gave it up or refused it."""
+    damaged: bool = False
+    """What came was not the same packet: its compressed header was rebuilt wrong."""
 
 
 @dataclass
@@ -71,10 +76,18 @@ class RealTimeLink:
     parameters: tuple[Any, Any]
     radio: tuple[Any, Any]
     devices: tuple[int, int]
-    framed: Callable[[bytes], int]
-    """How many octets a packet takes on the link."""
+    line: Line = field(default_factory=Bare)
+    """What packets are on the link."""
     orders: tuple[Orders, Orders] = ((), ())
     """When either side resets the link, or stops the other one."""
+    held: tuple[int, int] = (0, 0)
+    """Octets given at a time of what waits in a host's device until the link wants more; 0: all goes on at once."""
+    wants: Callable[[Any], int] = lambda _: 1
+    """Whether a side's entity does, and has room for another packet."""
+    schedules: tuple[Any, Any] = ((), ())
+    """How many frames each millisecond of a direction carries, from its end on anew; empty: as many in each slot."""
+    one_estimator: bool = False
+    """Both sides of ASR learn from the round trips of either."""
     packets: list[Packet] = field(default_factory=list)
     """All packets, in the order in which they came."""
     given: dict[tuple[int, int], Packet] = field(default_factory=dict)
@@ -99,6 +112,9 @@ class RealTimeLink:
         for entity, orders in zip((self.engine.a, self.engine.b), self.orders, strict=True):
             if orders and self.protocol.obey is not None:
                 self.protocol.obey(entity, orders)
+        if self.one_estimator:
+            made_link = self.engine.link
+            self.engine.link = made_link._replace(b=made_link.b._replace(estimate=made_link.a.estimate))
         self._waiting: tuple[deque[Packet], deque[Packet]] = (deque(), deque())
         self._undecided: tuple[deque[Packet], deque[Packet]] = (deque(), deque())
         self._slots = sorted({radio.slot_ns for radio in self.radio if radio.slot_ns})
@@ -109,7 +125,8 @@ class RealTimeLink:
         # Not epoll, which sleeps for whole milliseconds.
         with selectors.SelectSelector() as selector:
             for side, device in enumerate(self.devices):
-                selector.register(device, selectors.EVENT_READ, side)
+                if not self.held[side]:
+                    selector.register(device, selectors.EVENT_READ, side)
             began = now_on_both_clocks()
             self.start_mono_ns, self.start_ns = began["mono_ns"], began["real_ns"]
             batch = due = 0
@@ -117,6 +134,7 @@ class RealTimeLink:
                 batch, due = batch + 1, due + self.step_ns
                 self._wait(selector, due)
                 due = self._turn(due, batch)
+                self._fill()
 
     def _now(self) -> int:
         return time.monotonic_ns() - self.start_mono_ns
@@ -132,15 +150,25 @@ class RealTimeLink:
         """Offer what a host has sent."""
         with suppress(BlockingIOError):
             for _ in range(PACKETS_A_TURN):
-                octets = os.read(self.devices[side], LARGEST_PACKET)
-                self._offer(Packet(side, octets, self._now()))
+                self._offer(side, os.read(self.devices[side], LARGEST_PACKET))
 
-    def _offer(self, packet: Packet) -> None:
+    def _fill(self) -> None:
+        """Take what the link wants of what waits in hosts' devices."""
+        for side, entity in enumerate((self.engine.a, self.engine.b)):
+            room = self.held[side] if self.held[side] and self.wants(entity) else 0
+            with suppress(BlockingIOError):
+                while room > 0:
+                    octets = os.read(self.devices[side], LARGEST_PACKET)
+                    self._offer(side, octets)
+                    room -= len(octets)
+
+    def _offer(self, side: int, octets: bytes) -> None:
+        packet = Packet(side, octets, self._now(), self.line.put(side, octets))
         row = self._made.offers[self._offered]
-        row["side"], row["octets"], row["time_ns"] = packet.side, self.framed(packet.octets), packet.given_ns
+        row["side"], row["octets"], row["time_ns"] = side, len(packet.on_link), packet.given_ns
         self._offered += 1
         self.under_way += 1
-        self._waiting[packet.side].append(packet)
+        self._waiting[side].append(packet)
         self.packets.append(packet)
         plan(self._made, self.engine.until)
 
@@ -149,6 +177,9 @@ class RealTimeLink:
         now = self._now()
         slots = range(due, now + 1, self.step_ns)
         self.slots += [Slot(slot, now - slot, batch) for slot in slots]
+        if any(map(len, self.schedules)):
+            for slot in slots:
+                self._run_slot(slot)
         self.engine.run(now)
         log = self.engine.log
         if len(log.rows):
@@ -156,6 +187,13 @@ class RealTimeLink:
             self._deliver(log.rows)
             self.engine.clear()
         return slots[-1]
+
+    def _run_slot(self, slot: int) -> None:
+        """Let everything happen up to a slot, which carries as many frames as the schedules say."""
+        for way, schedule in zip((self.engine.link.forth, self.engine.link.back), self.schedules, strict=True):
+            if len(schedule):
+                way.state.per_slot = schedule[slot // SCHEDULED_NS % len(schedule)]
+        self.engine.run(slot)
 
     def _deliver(self, rows: Any) -> None:
         """Note what became of packets, and hand over those that came."""
@@ -178,8 +216,15 @@ class RealTimeLink:
             packet = self._end(self.given[1 - side, number])
             packet.delivered_ns, packet.lost_ns = time_ns, None
             self._lose_before(packet, time_ns)
+            self._hand_over(side, packet)
+
+    def _hand_over(self, side: int, packet: Packet) -> None:
+        """Give a host what came for it; the kernel drops what its device has no room for."""
+        came = self.line.take(1 - side, packet.on_link)
+        packet.damaged = came != packet.octets
+        if came is not None:
             with suppress(BlockingIOError):
-                os.write(self.devices[side], packet.octets)
+                os.write(self.devices[side], came)
 
     def _lose_before(self, packet: Packet, time_ns: int) -> None:
         """What was given before a packet that came is lost where nothing passes anything, as no sender says so."""

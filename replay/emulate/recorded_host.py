@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import IO
 
 from multitracer.model.errors import MissingCapabilityError
-from multitracer.replay.emulate.bulk import PORT
 from multitracer.replay.emulate.host import Host
 from multitracer.replay.emulate.host_process import DEVICE
 
@@ -21,8 +20,8 @@ _BEGIN_S = 30.0
 class RecordedHost:
     """Records what a host sees into a folder, from when `with` is entered until it is left."""
 
-    def __init__(self, host: Host, directory: Path) -> None:
-        record = [sys.executable, "-P", "-m", "multitracer", "record", "-i", DEVICE, "--port", str(PORT)]
+    def __init__(self, host: Host, directory: Path, port: int) -> None:
+        record = [sys.executable, "-P", "-m", "multitracer", "record", "-i", DEVICE, "--port", str(port)]
         self._command = host.inside([*record, "--no-analyze", "-o", str(directory), "--", "cat"])
         self._said: list[str] = []
         self._begun = threading.Event()

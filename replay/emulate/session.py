@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import csv
-import gc
 import json
-import os
 import socket
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from multitracer.compute import kernels
-from multitracer.replay.emulate.host import Host
-from multitracer.replay.emulate.kernel import KernelKeys
+from multitracer.replay.emulate.host import QUEUE_PACKETS, Host
+from multitracer.replay.emulate.host_queue import held_octets, wants
+from multitracer.replay.emulate.kernel import WAYS, KernelKeys
+from multitracer.replay.emulate.line import Bare, CompressedPpp, Line, Ppp
 from multitracer.replay.emulate.link import MOST_PACKETS, RealTimeLink
+from multitracer.replay.emulate.realtime import on_time
 from multitracer.replay.emulate.recorded_host import RecordedHost
+from multitracer.replay.emulate.transfers import Transfer, measured, transfer_of
 from multitracer.replay.emulate.truth import thrown_away, transfer_truth
-from multitracer.replay.record.link_logs import LinkLogs, escaped
+from multitracer.replay.emulate.window_limits import window_limits
+from multitracer.replay.record.link_logs import LinkLogs
 from multitracer.replay.simulate.loops import engine_protocol
 from multitracer.replay.simulate.run import setting
 from multitracer.replay.simulate.scenario import Scenario
@@ -34,8 +36,6 @@ ADDRESSES = ("10.87.0.1", "10.87.0.2")
 """Of the hosts at the network's and the mobile's side of the link."""
 SIDES = ("network", "mobile")
 TRUTH, LATENESS, PACKETS = "truth.json", "lateness.csv", "link_packets.csv"
-PRIORITY = 10
-"""Among SCHED_FIFO's 1 to 99: above all ordinary processes, below the kernel's own."""
 SETTLE_S, LONGEST_SETTLE_S = 1.0, 10.0
 """The link goes on for so long after the transfer; and at most for so long while it has packets."""
 REHEARSAL_S = 1.0
@@ -50,8 +50,8 @@ class Run:
     link: RealTimeLink
 
     def octets_given(self, side: int, number: int) -> bytes:
-        """The octets of a packet that a side of the link was given."""
-        return self.link.given[side, number].octets
+        """The octets on the link of a packet that a side was given."""
+        return self.link.given[side, number].on_link
 
 
 def emulate(
@@ -64,31 +64,34 @@ def emulate(
     truth.json. Raises MissingCapabilityError without root, namespaces or TUN devices.
     """
     made = setting(scenario, seed)
-    _rehearse(scenario, made)
+    transfer = transfer_of(scenario, made.work, keys, ADDRESSES, directory, command)
     sender = SIDES.index("network" if scenario.forward == "down" else "mobile")
     with ExitStack() as stack:
-        hosts = [stack.enter_context(_host(side, keys)) for side in (0, 1)]
+        hosts = [stack.enter_context(_host(side, scenario, keys)) for side in (0, 1)]
+        _rehearse(scenario, setting(scenario, seed), keys)
         for name, host in (("snd", hosts[sender]), ("rcv", hosts[1 - sender])):
-            stack.enter_context(RecordedHost(host, directory / name))
-        link = _link(scenario, made, (hosts[0].device, hosts[1].device))
+            stack.enter_context(RecordedHost(host, directory / name, keys["emulate.port"]))
+        link = _link(scenario, made, keys, (hosts[0].device, hosts[1].device))
         begun()
-        with _on_time(first=keys["emulate.realtime"]):
-            status = _carry(link, hosts[sender], hosts[1 - sender], scenario, command)
+        with on_time(first=keys["emulate.realtime"]) as allowed:
+            status = _carry(link, hosts, transfer)
         discarded = thrown_away(hosts[0]), thrown_away(hosts[1])
     _write_logs(directory, Run(scenario, made, link), link.start_ns)
     _write_lateness(directory / LATENESS, link)
     _write_packets(directory / PACKETS, link)
     folders = directory / ("snd", "rcv")[sender], directory / ("rcv", "snd")[sender]
-    told = transfer_truth(scenario, made, link, folders, discarded, sends_file=not command)
-    return _write_truth(directory, scenario, keys, link, status, told)
+    wrote_all = not command and status == 0 and scenario.word("workload.kind") == "file-transfer"
+    told = transfer_truth(scenario, made, link, folders, discarded, wrote_all=wrote_all)
+    return _write_truth(directory, scenario, keys, link, status, allowed | measured(directory) | told)
 
 
-def _host(side: int, keys: KernelKeys) -> Host:
+def _host(side: int, scenario: Scenario, keys: KernelKeys) -> Host:
     own, peer = ADDRESSES[side], ADDRESSES[1 - side]
-    return Host(own, peer, keys["kernel.mtu"], keys.sysctls(), offloads=keys["kernel.offloads"])
+    packets = keys.queue_packets("forward" if scenario.forward == WAYS[side] else "reverse") or QUEUE_PACKETS
+    return Host(own, peer, keys["kernel.mtu"], keys.sysctls(), offloads=keys["kernel.offloads"], queue_packets=packets)
 
 
-def _rehearse(scenario: Scenario, made: Setting) -> None:
+def _rehearse(scenario: Scenario, made: Setting, keys: KernelKeys) -> None:
     """Carry a packet each way before the clock starts, so that all is compiled and loaded by then."""
     kernels.choose(MOST_PACKETS)
     with ExitStack() as stack:
@@ -96,60 +99,42 @@ def _rehearse(scenario: Scenario, made: Setting) -> None:
         for one in (end for pair in pairs for end in pair):
             stack.enter_context(one)
             one.setblocking(False)
-        link = _link(scenario, made, (pairs[0][0].fileno(), pairs[1][0].fileno()))
+        link = _link(scenario, made, keys, (pairs[0][0].fileno(), pairs[1][0].fileno()))
         for _, host in pairs:
             host.send(bytes(100))
         end = time.monotonic() + REHEARSAL_S
         link.run(lambda: time.monotonic() > end)
 
 
-def _link(scenario: Scenario, made: Setting, devices: tuple[int, int]) -> RealTimeLink:
-    """The scenario's link between two devices; in PPP a packet has its escapes, and two flags around it."""
-    framed = scenario.flag("link.ppp")
-    size: Callable[[bytes], int] = (lambda octets: len(escaped(octets)) + 2) if framed else len
-    return RealTimeLink(engine_protocol(scenario), made.link, made.radio, devices, size, made.orders)
+def _link(scenario: Scenario, made: Setting, keys: KernelKeys, devices: tuple[int, int]) -> RealTimeLink:
+    """The scenario's link between two devices."""
+    held = tuple(held_octets(scenario, keys, way) for way in WAYS)
+    radio = tuple(replace(one, drops=one.drops and not own) for one, own in zip(made.radio, held, strict=True))
+    return RealTimeLink(
+        engine_protocol(scenario), made.link, radio, devices, _line(scenario), made.orders, held, wants(scenario, keys),
+        tuple(map(keys.schedule, WAYS)), made.one_estimator,
+    )  # fmt: skip
+
+
+def _line(scenario: Scenario) -> Line:
+    if not scenario.flag("link.ppp"):
+        return Bare()
+    return CompressedPpp() if scenario.flag("link.vj") else Ppp()
 
 
 def _write_logs(directory: Path, run: Run, start_ns: int) -> None:
     """Write what both sides of the link logged; only now, as it takes longer than the link itself."""
-    logs = LinkLogs(directory, start_ns)
+    logs = LinkLogs(directory, start_ns, exact=True)
     for part in run.link.log:
         logs.hear(run, part)
     logs.finish(run)
 
 
-@contextmanager
-def _on_time(*, first: bool) -> Iterator[None]:
-    """Be woken on time: `first` among processes, where the system allows it, and without looking for garbage."""
-    gc.disable()
-    before = os.sched_getscheduler(0), os.sched_getparam(0)
-    with suppress(OSError):
-        if first:
-            os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(PRIORITY))
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            os.sched_setscheduler(0, *before)
-        gc.enable()
-
-
-def _carry(
-    link: RealTimeLink, sender: Host, receiver: Host, scenario: Scenario, command: Sequence[str]
-) -> int:
-    """Let the transfer run over the link; returns the exit status of what sent."""
-    bulk = [sys.executable, "-P", "-m", "multitracer.replay.emulate.bulk"]
-    sends = [*bulk, "send", receiver.address, str(scenario.whole("workload.file_bytes"))]
-    processes = [
-        subprocess.Popen(host.inside(what), stdin=subprocess.DEVNULL)
-        for host, what in ((receiver, [*bulk, "receive", receiver.address]), (sender, list(command) or sends))
-    ]
-    try:
-        link.run(_Ended(processes[-1], link))
-    finally:
-        for process in processes:
-            process.kill()
-    return processes[-1].wait()
+def _carry(link: RealTimeLink, hosts: Sequence[Host], transfer: Transfer) -> int:
+    """Let the transfer run over the link; returns the exit status of what opened its connections."""
+    with transfer.begun(hosts) as process:
+        link.run(_Ended(process, link))
+    return process.wait()
 
 
 class _Ended:
@@ -167,15 +152,18 @@ class _Ended:
 
 
 def _write_truth(
-    directory: Path, scenario: Scenario, keys: KernelKeys, link: RealTimeLink, status: int, told: dict[str, Any]
-) -> dict[str, Any]:
+    directory: Path, scenario: Scenario, keys: KernelKeys, link: RealTimeLink, status: int,
+    measured: dict[str, Any],
+) -> dict[str, Any]:  # fmt: skip
     """Write truth.json; returns what it holds."""
     percent = 100 / link.step_ns * np.array([one.late_ns for one in link.slots] or [0], dtype=np.float64)
     late = float(np.quantile(percent, 0.99))
     truth = {
-        "parameters": scenario.parameters, "start_ns": link.start_ns, "exit": status, "lateness_p99_percent": late,
+        "parameters": {**scenario.parameters, **keys.said}, "start_ns": link.start_ns, "exit": status,
+        "lateness_p99_percent": late,
         "lateness_max_percent": float(percent.max()), "trusted": late <= keys["emulate.max_lateness_percent"],
-        **told,
+        "window_limits": [one._asdict() for one in window_limits(scenario)],
+        "header_discards": sum(one.damaged for one in link.packets), **measured,
     }  # fmt: skip
     (directory / TRUTH).write_text(json.dumps(truth, indent=2) + "\n")
     return truth

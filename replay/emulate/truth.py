@@ -31,18 +31,16 @@ DISCARDS = (
 
 def transfer_truth(
     scenario: Scenario, setting: Setting, link: RealTimeLink, folders: tuple[Path, Path], discarded: tuple[int, int],
-    *, sends_file: bool,
+    *, wrote_all: bool,
 ) -> dict[str, Any]:  # fmt: skip
     """The parts of truth.json that `analyze` is compared with; times in s from the link's start.
 
     `folders` and `discarded` are of the network's and of the mobile's host: what was recorded there, and how many
-    segments that came it threw away. With `sends_file` the application had the scenario's file to send, from the
+    segments that came it threw away. `wrote_all` says whether the applications sent all that they had, which they had from the
     beginning on.
     """
     logs = kernel_log(folders[0], link.start_mono_ns), kernel_log(folders[1], link.start_mono_ns)
-    is_file = sends_file and scenario.word("workload.kind") == "file-transfer"
-    file_bytes = scenario.whole("workload.file_bytes") if is_file else None
-    run = emulated_run(scenario, setting, link, logs, file_bytes)
+    run = emulated_run(scenario, setting, link, logs)
     frames = LinkFrames()
     for part in link.log:
         frames.hear(run, part)
@@ -52,7 +50,7 @@ def transfer_truth(
         "retransmissions": rows,
         "triggers_unknown": sum(row["trigger"] is None for row in rows),
         "discarded_segments": dict(zip(("network", "mobile"), discarded, strict=True)),
-        **(true.shares() | _untold(run, file_bytes)),
+        **(true.shares() | _untold(run, wrote_all=wrote_all)),
     }
 
 
@@ -82,10 +80,10 @@ def _root(true: Truth, one: Resend) -> str | None:
     return None if root == "link-reset" and true.run.scenario.word("link.protocol") not in LOGGED else root
 
 
-def _untold(run: EmulatedRun, file_bytes: int | None) -> dict[str, Any]:
+def _untold(run: EmulatedRun, *, wrote_all: bool) -> dict[str, Any]:
     """Null for what the instruments do not tell."""
     triggers_known = all(one.trigger or one.spurious for one in run.resends)
-    return {} if file_bytes is not None and triggers_known else {"limits": None}
+    return {} if wrote_all and triggers_known else {"limits": None}
 
 
 def thrown_away(host: Host) -> int:

@@ -100,10 +100,13 @@ class Losses:
 
 
 class LinkLogs:
-    """Writes the logs of a run into a directory, part by part."""
+    """Writes the logs of a run into a directory, part by part.
 
-    def __init__(self, directory: Path, start_ns: int) -> None:
-        self.directory, self._start_ns = directory, start_ns
+    `exact`: the octets of packets that a run gives are those on the link, with all that frames them.
+    """
+
+    def __init__(self, directory: Path, start_ns: int, *, exact: bool = False) -> None:
+        self.directory, self._start_ns, self._exact = directory, start_ns, exact
         self._instruments: Instruments | None = None
         self._streams = (Stream(), Stream())
         self._reader: Any = None
@@ -136,13 +139,13 @@ class LinkLogs:
     def _rlp_reader(self, run: LoggedRun) -> Reader:
         """Reads RLP's log with the packets in its characters, where their frames are known."""
         parameters = run.setting.link[0]
-        if not is_framed(run):
+        if not (self._exact or is_framed(run)):
             return RLP_RECORDER.reader(parameters)
         return RLP_RECORDER.reader_of(parameters, lambda side, *place: self._streams[side].octets(*place))
 
     def _append(self, run: LoggedRun, log: Log) -> None:
         """Append the packets that the link was given to their side's stream."""
-        framed, past = is_framed(run), run.setting.past
+        framed, past = is_framed(run) and not self._exact, run.setting.past
         for _, side, event, octets, number, flow in log.rows.tolist():
             if event == notes.OFFERED and not (past and flow == MEDIA_FLOW):
                 packet = run.octets_given(side, number) if flow != MEDIA_FLOW else b""
@@ -215,9 +218,9 @@ def ppp_frame(packet: bytes, octets: int) -> bytes:
     return bytes([ppp.FLAG]) * (octets - 1 - len(content)) + content + bytes([ppp.FLAG])
 
 
-def escaped(packet: bytes) -> bytes:
+def escaped(packet: bytes, protocol: int = ppp.IP) -> bytes:
     """The content of a frame of PPP, with what would be taken for flags escaped (RFC 1662 4.2)."""
-    body = bytes([ppp.IP]) + packet
+    body = bytes([protocol]) + packet
     body += (ppp.fcs16(body) ^ 0xFFFF).to_bytes(ppp.FCS_BYTES, "little")
     for octet in (ppp.ESCAPE, ppp.FLAG):
         body = body.replace(bytes([octet]), bytes([ppp.ESCAPE, octet ^ ppp.ESCAPE_XOR]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from multitracer.replay.simulate.key import Key, flag, number, whole, word
+from multitracer.replay.simulate.key import Key, flag, number, seconds, whole, word
 
 EMULATED = ("kernel", "emulate")
 """The rooms of these keys, which have no effect on a simulation."""
@@ -27,7 +27,30 @@ KERNEL: tuple[Key, ...] = (
     whole("kernel.mtu", "The largest packet.", 1500, least=576, most=65_535),
     flag("kernel.offloads", "Segmentation and merging by the device (TSO, GSO, GRO)."),
 )  # fmt: skip
+TRANSFER = "emulate.transfer"
+_REQUESTS = ((TRANSFER, ("request-response",)),)
+_DATAGRAMS = ((TRANSFER, ("datagrams",)),)
+_MOST = 1_000_000
 EMULATE: tuple[Key, ...] = (
+    word(TRANSFER, "What is transferred: the scenario's workload over TCP; requests and their responses over one "
+         "connection of TCP; or datagrams of UDP, whose delay and loss are measured.", "workload", "request-response",
+         "datagrams"),
+    whole("emulate.requests", "Requests, one after the other.", 20, least=1, most=_MOST, where=_REQUESTS),
+    whole("emulate.request_bytes", "Octets of each, from the host that takes the data.", 300, least=1,
+          most=LARGEST_BUFFER, where=_REQUESTS),
+    whole("emulate.response_bytes", "Octets of each response.", 10_000, least=1, most=LARGEST_BUFFER, where=_REQUESTS),
+    seconds("emulate.think_s", "Between a response and the next request.", 0.5, where=_REQUESTS),
+    whole("emulate.datagrams", "Datagrams, the way of the workload's data.", 100, least=1, most=_MOST,
+          where=_DATAGRAMS),
+    whole("emulate.datagram_bytes", "Octets of each as a packet of IP.", 200, least=44, most=65_535, where=_DATAGRAMS),
+    seconds("emulate.datagram_interval_s", "From one to the next.", 0.1, where=_DATAGRAMS),
+    Key("emulate.schedule_down", "path", "A link schedule of mahimahi's for the way down, instead of its rate or TTI: "
+        "a frame of the link at each opportunity, from the schedule's end on anew.", None, default_text="none"),
+    Key("emulate.schedule_up", "path", "The same for the way up.", None, default_text="none"),
+    whole("emulate.pairs", "Links at once, each with two hosts and a folder of its own, and seeds one after the other.", 1,
+          least=1, most=64),
+    whole("emulate.port", "Of the host that connections are opened to. Tracepoints see all hosts of a machine: pairs "
+          "have this port and those above it.", 5001, least=1, most=9935),
     flag("emulate.realtime", "Be woken before all other processes (SCHED_FIFO), where the system allows it.", True),
     number("emulate.max_lateness_percent", "99 % of slots may be late by so much of a slot, for a run to be trusted.",
            10.0, most=1000),

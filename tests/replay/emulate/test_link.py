@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
 
 import numpy as np
 import pytest
 
 from multitracer.replay.arq import notes
+from multitracer.replay.emulate.host_queue import held_octets, wants
+from multitracer.replay.emulate.kernel import KernelKeys
 from multitracer.replay.emulate.link import RealTimeLink
 from multitracer.replay.simulate.loops import engine_protocol
 from multitracer.replay.simulate.run import setting
@@ -23,7 +23,7 @@ FAST = {
     "link.tti_s": 0.002, "link.delay_s": 0.004, "link.frame_bytes": 200, "channel.model": "uniform",
     "channel.frame_loss_rate": 0.0, "workload.kind": "none", "tcp.segment_bytes": 190,
 }  # fmt: skip
-LONGEST_S = 60
+LONGEST_S = 240
 """Kernels may have to be compiled first."""
 PROTOCOLS = {
     "raw": {"link.protocol": "raw"},
@@ -33,21 +33,15 @@ PROTOCOLS = {
 }
 
 
-@pytest.fixture
-def hosts() -> Iterator[tuple[tuple[socket.socket, socket.socket], tuple[int, int]]]:
-    """What the two hosts send and receive by, and the descriptors of the link's ends of that."""
-    with ExitStack() as stack:
-        pairs = [socket.socketpair(type=socket.SOCK_DGRAM) for _ in range(2)]
-        for end in (end for pair in pairs for end in pair):
-            stack.enter_context(end).setblocking(False)
-        yield (pairs[0][1], pairs[1][1]), (pairs[0][0].fileno(), pairs[1][0].fileno())
-
-
-def link_of(devices: tuple[int, int], **keys: object) -> RealTimeLink:
-    """The link of a scenario with these keys, between two descriptors."""
+def link_of(devices: tuple[int, int], *, queue: bool = False, **keys: object) -> RealTimeLink:
+    """The link of a scenario with these keys, between two descriptors; packets may wait in the hosts' own queues."""
     scenario = resolve("test", dict(parsed(name, value) for name, value in {**FAST, **keys}.items()))
     made = setting(scenario, 1)
-    return RealTimeLink(engine_protocol(scenario), made.link, made.radio, devices, len)
+    own = KernelKeys({"tcp.interface_queue_packets": 9} if queue else {})
+    held = held_octets(scenario, own, "down"), held_octets(scenario, own, "up")
+    return RealTimeLink(
+        engine_protocol(scenario), made.link, made.radio, devices, held=held, wants=wants(scenario, own)
+    )
 
 
 def carry(link: RealTimeLink, packets: int) -> None:
@@ -67,9 +61,9 @@ def received(host: socket.socket) -> list[bytes]:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_packets_of_both_ways_come_whole_and_in_order(hosts: object, protocol: str) -> None:
+def test_packets_of_both_ways_come_whole_and_in_order(two_hosts: object, protocol: str) -> None:
     """Without loss, over every kind of protocol, of sizes above and below a frame's."""
-    (a, b), devices = hosts  # type: ignore[misc]
+    (a, b), devices = two_hosts  # type: ignore[misc]
     sizes = (40, 150, 190) if protocol in ("raw", "sr") else (40, 700, 1400, 90)
     sent = [bytes([number]) * size for number, size in enumerate(sizes)]
     for packet in sent:
@@ -80,9 +74,9 @@ def test_packets_of_both_ways_come_whole_and_in_order(hosts: object, protocol: s
     assert received(a) == [packet[::-1] + b"!" for packet in sent]
 
 
-def test_every_packet_arrives_or_is_known_to_be_lost(hosts: object) -> None:
+def test_every_packet_arrives_or_is_known_to_be_lost(two_hosts: object) -> None:
     """Over a link that loses half of what it carries and repeats nothing; none comes twice."""
-    (a, b), devices = hosts  # type: ignore[misc]
+    (a, b), devices = two_hosts  # type: ignore[misc]
     link = link_of(devices, **PROTOCOLS["raw"], **{"channel.frame_loss_rate": 0.5, "link.queue_frames": 0})
     sent = [number.to_bytes(2, "big") * 20 for number in range(100)]
     for packet in sent:
@@ -97,9 +91,9 @@ def test_every_packet_arrives_or_is_known_to_be_lost(hosts: object) -> None:
     assert link.under_way == len(link.packets) - last - 1  # behind them nothing came that would tell
 
 
-def test_a_link_that_repeats_delivers_all(hosts: object) -> None:
+def test_a_link_that_repeats_delivers_all(two_hosts: object) -> None:
     """The same loss under RLC in acknowledged mode; its log has the frames that were sent again."""
-    (a, b), devices = hosts  # type: ignore[misc]
+    (a, b), devices = two_hosts  # type: ignore[misc]
     link = link_of(devices, **PROTOCOLS["rlc-am"], **{"channel.frame_loss_rate": 0.3, "link.rlc-am.max_dat": 40})
     sent = [bytes([number]) * 300 for number in range(20)]
     for packet in sent:
@@ -110,9 +104,9 @@ def test_a_link_that_repeats_delivers_all(hosts: object) -> None:
     assert np.count_nonzero(events == notes.ERASED) > 5
 
 
-def test_times_are_those_of_the_model(hosts: object) -> None:
+def test_times_are_those_of_the_model(two_hosts: object) -> None:
     """A packet of one frame arrives a slot's beginning and the way's delay after it was given, at the earliest."""
-    (a, b), devices = hosts  # type: ignore[misc]
+    (a, b), devices = two_hosts  # type: ignore[misc]
     link = link_of(devices, **PROTOCOLS["raw"])
     a.send(bytes(100))
     carry(link, 1)
@@ -122,9 +116,9 @@ def test_times_are_those_of_the_model(hosts: object) -> None:
     assert 4_000_000 <= packet.delivered_ns - packet.given_ns <= 4_000_000 + 2_000_000
 
 
-def test_every_slot_has_its_lateness_once(hosts: object) -> None:
+def test_every_slot_has_its_lateness_once(two_hosts: object) -> None:
     """Slots that are done together have the number of one batch; none is left out."""
-    (a, _), devices = hosts  # type: ignore[misc]
+    (a, _), devices = two_hosts  # type: ignore[misc]
     link = link_of(devices, **PROTOCOLS["raw"])
     for _ in range(50):
         a.send(bytes(150))
@@ -134,3 +128,54 @@ def test_every_slot_has_its_lateness_once(hosts: object) -> None:
     assert due == list(range(link.step_ns, link.step_ns * (len(due) + 1), link.step_ns))
     assert all(slot.late_ns >= 0 for slot in link.slots)
     assert [slot.batch for slot in link.slots] == sorted(slot.batch for slot in link.slots)
+
+
+@pytest.mark.parametrize("per_slot", [1, 4])
+def test_what_the_link_does_not_want_yet_waits_in_its_host(two_hosts: object, per_slot: int) -> None:
+    """Only what the next slot carries is on the link; and every slot is filled all the same."""
+    (a, b), devices = two_hosts  # type: ignore[misc]
+    keys = {"link.blocks_per_tti": per_slot, "link.hand_down": "lazy"}
+    link = link_of(devices, queue=True, **PROTOCOLS["raw"], **keys)
+    sent = [bytes([number]) * 190 for number in range(40)]
+    for packet in sent:
+        a.send(packet)
+    most = 0
+
+    def done() -> bool:
+        nonlocal most
+        most = max(most, link.under_way)
+        return len(link.packets) == len(sent) and not link.under_way
+
+    link.run(done)
+    assert received(b) == sent
+    assert most <= 4 * per_slot + 1  # a slot's, and those of the two slots in which frames fly
+    came = sorted(one.delivered_ns for one in link.packets if one.delivered_ns is not None)
+    assert came[-1] - came[0] < (len(sent) / per_slot + 10) * link.step_ns
+
+
+def test_both_sides_of_asr_have_one_estimator_where_it_is_asked_for(two_hosts: object) -> None:
+    """The second side's is the first one's."""
+    _, devices = two_hosts  # type: ignore[misc]
+    made = link_of(devices, **{"link.protocol": "asr"})
+    assert made.engine.a.estimate is not made.engine.b.estimate
+    one = RealTimeLink(made.protocol, made.parameters, made.radio, devices, one_estimator=True)
+    assert one.engine.a.estimate is one.engine.b.estimate
+
+
+def test_a_schedule_says_how_many_frames_a_millisecond_carries(two_hosts: object) -> None:
+    """From its end on anew; what comes meanwhile waits."""
+    (a, b), devices = two_hosts  # type: ignore[misc]
+    made = link_of(devices, **PROTOCOLS["raw"], **{"link.tti_s": 0.001, "link.blocks_per_tti": 3})
+    frames = np.array([0, 3, 0, 0, 1, 0, 0, 0, 0, 0])
+    link = RealTimeLink(made.protocol, made.parameters, made.radio, devices, schedules=(frames, ()))
+    sent = [bytes([number]) * 150 for number in range(30)]
+    for packet in sent:
+        a.send(packet)
+    carry(link, len(sent))
+    assert received(b) == sent
+    left = np.array([one.delivered_ns for one in link.packets]) - 4_000_000
+    assert (left % 1_000_000 == 0).all()
+    slots, counts = np.unique(left // 1_000_000, return_counts=True)
+    assert (counts <= frames[slots % 10]).all()
+    assert (counts[1:-1] == frames[slots[1:-1] % 10]).all()
+    assert set(np.diff(slots[1:-1]).tolist()) <= {3, 7}

@@ -18,6 +18,7 @@ import pytest
 from multitracer import analyze
 from multitracer.model.errors import MissingCapabilityError, UsageError
 from multitracer.recorder import needs
+from multitracer.replay.emulate import host as host_module
 from multitracer.replay.emulate.host import Host
 from multitracer.replay.emulate.kernel import KernelKeys, check, check_congestion_control
 from multitracer.replay.simulate.scenario import resolve
@@ -106,7 +107,7 @@ def test_nothing_survives_a_kill(tmp_path: Path) -> None:
     arguments = [*EMULATE, "--set", "workload.file_bytes=60000", "-o", str(tmp_path / "call")]
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr
-        assert "the link runs" in process.stderr.readline()
+        assert any("the link runs" in line for line in iter(process.stderr.readline, ""))
         process.kill()
     end = time.monotonic() + WAIT_S
     while left := of_run(tmp_path / "call"):
@@ -171,3 +172,39 @@ def test_without_the_tools_a_host_says_what_to_install(monkeypatch: pytest.Monke
     monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(MissingCapabilityError, match="install the packages util-linux and iproute2"):
         Host("10.87.1.1", "10.87.1.2", 1500).__enter__()
+
+
+def test_where_there_is_no_device_what_it_takes_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind the last line of what was tried."""
+    monkeypatch.setattr("multitracer.replay.emulate.host._unshare", lambda: ["sh", "-c", "echo not allowed >&2"])
+    with pytest.raises(MissingCapabilityError, match=r"TUN device: not allowed\nIt takes root; or user namespaces"):
+        Host("10.87.1.1", "10.87.1.2", 1500).__enter__()
+
+
+def test_without_root_hosts_are_in_user_namespaces_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made with the network namespace, and entered with it."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    made = Host("10.87.1.1", "10.87.1.2", 1500)
+    with subprocess.Popen(["sleep", "0"]) as holder:
+        made._holder = holder  # type: ignore[assignment]
+        inside = made.inside(["true"])
+    assert inside[:4] == [
+        "nsenter", f"--user=/proc/{holder.pid}/ns/user", "--preserve-credentials", f"--net=/proc/{holder.pid}/ns/net"
+    ]  # fmt: skip
+    assert host_module._unshare() == ["unshare", "--user", "--map-root-user", "--net"]
+
+
+@pytest.mark.slow
+def test_in_a_user_namespace_packets_and_samples_are_recorded(tmp_path: Path) -> None:
+    """Without tracepoints and real time, which it does not allow; the analysis finds the connection."""
+    with host():
+        pass
+    if not shutil.which("dumpcap"):
+        pytest.skip("tcpdump cannot capture in a user namespace, and dumpcap is not installed")
+    arguments = [*EMULATE, "--set", "workload.file_bytes=2000", "-o", str(tmp_path / "call")]
+    done = subprocess.run(["unshare", "--user", "--map-root-user", *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    truth = json.loads((tmp_path / "call" / "truth.json").read_text())
+    assert (truth["realtime"], truth["exit"]) == (False, 0)
+    assert {"snd.pcap", "ss.txt", "machine.json"} == {path.name for path in (tmp_path / "call" / "snd").iterdir()}
+    assert len(analyze(tmp_path / "call" / "snd").summary()["connections"]) == 1

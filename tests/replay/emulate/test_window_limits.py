@@ -1,0 +1,41 @@
+"""How fast link protocols can be by their windows: the figures that papers and specifications' readers know."""
+
+from __future__ import annotations
+
+import pytest
+
+from multitracer.replay.emulate.window_limits import window_limits
+from multitracer.replay.simulate.scenario import resolve
+from multitracer.replay.simulate.schema import parsed
+
+RLC_ROUND_TRIP = {"link.frame_bytes": 40, "link.tti_s": 0.01, "link.delay_s": 0.0575, "link.protocol": "rlc-am"}
+
+
+@pytest.mark.parametrize(
+    ("keys", "mbits"),
+    [
+        ({"link.protocol": "rlp", "link.frame_bytes": 30, "link.tti_s": 0.02, "link.delay_s": 0.18}, 0.03),
+        ({"link.protocol": "sr", "link.tti_s": 0.005, "link.delay_s": 0.05}, 2.3),
+        ({**RLC_ROUND_TRIP, "link.rlc-am.window": 512}, 1.15),
+        ({**RLC_ROUND_TRIP, "link.rlc-am.window": 2047}, 4.6),
+    ],
+)
+def test_a_window_lasts_for_a_round_trip(keys: dict[str, object], mbits: float) -> None:
+    """What it holds in user data, in the shortest time in which its first frame can be acknowledged."""
+    scenario = resolve("test", dict(parsed(name, value) for name, value in keys.items()))
+    assert [one.way for one in window_limits(scenario)] == ["down", "up"]
+    for limit in window_limits(scenario):
+        assert limit.window_bps / 1e6 == pytest.approx(mbits, rel=0.03)
+
+
+def test_what_the_link_has_room_for_is_user_data() -> None:
+    """12 PDUs of 38 octets every 10 ms."""
+    said = dict(parsed(*one) for one in {**RLC_ROUND_TRIP, "link.blocks_per_tti": 12}.items())
+    limit = window_limits(resolve("test", said))[0]
+    assert limit.link_bps == pytest.approx(12 * 38 * 8 / 0.01)
+    assert "has room for 0.365 Mbit/s, and a window of 512 frames over a round trip of 0.135 s" in limit.said
+
+
+def test_a_protocol_without_a_window_has_no_limit() -> None:
+    """Raw frames wait for nobody."""
+    assert window_limits(resolve("test", {})) == []
