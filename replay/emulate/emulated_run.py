@@ -283,7 +283,7 @@ def _states(run: EmulatedRun, logs: tuple[KernelLog, KernelLog]) -> Iterator[Sta
             ack = stream.number(passed.header.ack)
             end.hear(ack, _window(passed), copy.packet.ack)
         key = passed.connection.names[side], passed.connection.names[1 - side]
-        seen = _seen(end, stream, logs[side].window(key, now))
+        seen = _seen(end, stream, logs[side].window(key, now), run.whole_bytes)
         yield State(now, passed.connection.flow, side, number, None if is_sent else copy, seen)
 
 
@@ -295,10 +295,14 @@ def _window(passed: Passed) -> int:
     return header.window << (streams[passed.given.side].scale or 0) if scaled else header.window
 
 
-def _seen(end: _End, stream: Stream, window: int | None) -> Seen:
-    """The end's state as models have it, of an application that has written all from the beginning."""
-    pieces = len(stream.ends)
+def _seen(end: _End, stream: Stream, window: int | None, whole: int) -> Seen:
+    """The end's state as models have it, of an application that has written all from the beginning.
+
+    Where the advertised window has room beyond the last piece, it would take so many more whole segments.
+    """
+    pieces, last = len(stream.ends), max(stream.ends, default=1)
+    limit = stream.next_piece(end.edge) + max(0, end.edge - last) // whole
     return Seen(
-        min(end.una, pieces + 1), end.top, pieces + 1, stream.next_piece(end.edge), 0, 0, 0, 0, 0,
+        min(end.una, pieces + 1), end.top, pieces + 1, limit, 0, 0, 0, 0, 0,
         float("nan") if window is None else window, 0.0,
     )  # fmt: skip

@@ -36,8 +36,8 @@ def transfer_truth(
     """The parts of truth.json that `analyze` is compared with; times in s from the link's start.
 
     `folders` and `discarded` are of the network's and of the mobile's host: what was recorded there, and how many
-    segments that came it threw away. `wrote_all` says whether the applications sent all that they had, which they had from the
-    beginning on.
+    segments that came it threw away. `wrote_all` says whether the applications sent all that they had, which they had
+    from the beginning on.
     """
     logs = kernel_log(folders[0], link.start_mono_ns), kernel_log(folders[1], link.start_mono_ns)
     run = emulated_run(scenario, setting, link, logs)
