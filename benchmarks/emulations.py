@@ -71,7 +71,8 @@ def _line(number: int, keys: dict, truth: dict, logged: Compared, captured: Comp
 def _far(found: Compared) -> list[str]:
     """What is further from the truth than it may be."""
     parts = (("limits", found.limits, POINTS_OF_LIMITS), ("accounting", found.accounting, POINTS),
-             ("blame", found.blame, POINTS), ("utilization", _utilization(found), POINTS))  # fmt: skip
+             ("blame", found.blame, POINTS), ("utilization", _single(found.utilization), POINTS),
+             ("beyond the kernel's clocks", _single(found.beyond_clocks), POINTS_OF_LIMITS))  # fmt: skip
     return [
         f"{name} " + ", ".join(f"{cause} {away:+.1f}" for cause, away in shares.items() if abs(away) > points)
         for name, shares, points in parts
@@ -79,8 +80,8 @@ def _far(found: Compared) -> list[str]:
     ]
 
 
-def _utilization(found: Compared) -> dict[str, float] | None:
-    return None if found.utilization is None else {"percent": found.utilization}
+def _single(points: float | None) -> dict[str, float] | None:
+    return None if points is None else {"points": points}
 
 
 def _sum(done: list[Compared], how: str) -> str:
@@ -90,7 +91,8 @@ def _sum(done: list[Compared], how: str) -> str:
     )
     known = resends - unknown
     shares = ", ".join(_within(done, *one) for one in (
-        ("limits", POINTS_OF_LIMITS), ("accounting", POINTS), ("blame", POINTS), ("utilization", POINTS)))  # fmt: skip
+        ("limits", POINTS_OF_LIMITS), ("accounting", POINTS), ("blame", POINTS), ("utilization", POINTS),
+        ("beyond_clocks", POINTS_OF_LIMITS)))  # fmt: skip
     return (
         f"{how}: {len(done)} transfers, {resends} resends by the kernel, {missing} not found or found beside them; "
         f"triggers {100 * (known - triggers) / max(known, 1):.2f} % of {known} ({unknown} whose stack was lost); "
@@ -100,7 +102,8 @@ def _sum(done: list[Compared], how: str) -> str:
 
 
 def _within(done: list[Compared], name: str, points: float) -> str:
-    values = [_utilization(one) if name == "utilization" else getattr(one, name) for one in done]
+    values = [getattr(one, name) for one in done]
+    values = [_single(one) if isinstance(one, float) else one for one in values]
     known = [one for one in values if one]
     near = sum(all(abs(away) <= points for away in one.values()) for one in known)
     return f"{name} {near} of {len(known)}"

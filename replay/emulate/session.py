@@ -19,12 +19,13 @@ from multitracer.compute import kernels
 from multitracer.replay.emulate.host import QUEUE_PACKETS, Host
 from multitracer.replay.emulate.host_queue import held_octets, wants
 from multitracer.replay.emulate.kernel import WAYS, KernelKeys
+from multitracer.replay.emulate.kernel_clocks import ClockSamples, kernel_clocks
 from multitracer.replay.emulate.line import Bare, CompressedPpp, Line, Ppp
 from multitracer.replay.emulate.link import MOST_PACKETS, RealTimeLink
 from multitracer.replay.emulate.realtime import on_time
 from multitracer.replay.emulate.recorded_host import RecordedHost
 from multitracer.replay.emulate.transfers import Transfer, measured, transfer_of
-from multitracer.replay.emulate.truth import thrown_away, transfer_truth
+from multitracer.replay.emulate.truth import Seen, thrown_away, transfer_truth
 from multitracer.replay.emulate.window_limits import window_limits
 from multitracer.replay.record.link_logs import LinkLogs
 from multitracer.replay.simulate.loops import engine_protocol
@@ -35,7 +36,7 @@ from multitracer.replay.simulate.simulation import Setting
 ADDRESSES = ("10.87.0.1", "10.87.0.2")
 """Of the hosts at the network's and the mobile's side of the link."""
 SIDES = ("network", "mobile")
-TRUTH, LATENESS, PACKETS = "truth.json", "lateness.csv", "link_packets.csv"
+TRUTH, LATENESS, PACKETS, CLOCKS = "truth.json", "lateness.csv", "link_packets.csv", "kernel_clocks.txt"
 SETTLE_S, LONGEST_SETTLE_S = 1.0, 10.0
 """The link goes on for so long after the transfer; and at most for so long while it has packets."""
 REHEARSAL_S = 1.0
@@ -73,7 +74,8 @@ def emulate(
             stack.enter_context(RecordedHost(host, directory / name, keys["emulate.port"]))
         link = _link(scenario, made, keys, (hosts[0].device, hosts[1].device))
         begun()
-        with on_time(first=keys["emulate.realtime"]) as allowed:
+        clocks = ClockSamples(hosts[sender], keys["emulate.port"], directory / CLOCKS)
+        with clocks, on_time(first=keys["emulate.realtime"]) as allowed:
             status = _carry(link, hosts, transfer)
         discarded = thrown_away(hosts[0]), thrown_away(hosts[1])
     _write_logs(directory, Run(scenario, made, link), link.start_ns)
@@ -81,7 +83,8 @@ def emulate(
     _write_packets(directory / PACKETS, link)
     folders = directory / ("snd", "rcv")[sender], directory / ("rcv", "snd")[sender]
     wrote_all = not command and status == 0 and scenario.word("workload.kind") == "file-transfer"
-    told = transfer_truth(scenario, made, link, folders, discarded, wrote_all=wrote_all)
+    seen = Seen(folders, discarded, kernel_clocks(directory / CLOCKS), wrote_all)
+    told = transfer_truth(scenario, made, link, seen)
     return _write_truth(directory, scenario, keys, link, status, allowed | measured(directory) | told)
 
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from multitracer.replay.emulate.emulated_run import EmulatedRun, Sent, emulated_run
 from multitracer.replay.emulate.host import Host
-from multitracer.replay.emulate.kernel_log import kernel_log
+from multitracer.replay.emulate.kernel_log import Key, kernel_log
 from multitracer.replay.emulate.link import RealTimeLink
 from multitracer.replay.record.known_run import Resend
 from multitracer.replay.record.link_frames import LOGGED, LinkFrames
+from multitracer.replay.record.link_logs import SIDES
 from multitracer.replay.record.run_truth import Truth
 from multitracer.replay.simulate.scenario import Scenario
 from multitracer.replay.simulate.simulation import Setting
@@ -29,28 +30,34 @@ DISCARDS = (
 """The kernel's counters of segments that came and were not kept (TcpExt in include/uapi/linux/snmp.h)."""
 
 
-def transfer_truth(
-    scenario: Scenario, setting: Setting, link: RealTimeLink, folders: tuple[Path, Path], discarded: tuple[int, int],
-    *, wrote_all: bool,
-) -> dict[str, Any]:  # fmt: skip
-    """The parts of truth.json that `analyze` is compared with; times in s from the link's start.
+class Seen(NamedTuple):
+    """What was seen beside the link; pairs are of the network's and of the mobile's host."""
 
-    `folders` and `discarded` are of the network's and of the mobile's host: what was recorded there, and how many
-    segments that came it threw away. `wrote_all` says whether the applications sent all that they had, which they had
-    from the beginning on.
-    """
-    logs = kernel_log(folders[0], link.start_mono_ns), kernel_log(folders[1], link.start_mono_ns)
-    run = emulated_run(scenario, setting, link, logs)
+    folders: tuple[Path, Path]
+    """What was recorded there."""
+    discarded: tuple[int, int]
+    """How many segments that came it threw away."""
+    clocks: dict[Key, dict[str, float]]
+    """The kernel's own, of the sockets that send the data."""
+    wrote_all: bool
+    """Whether the applications sent all that they had, which they had from the beginning on."""
+
+
+def transfer_truth(scenario: Scenario, setting: Setting, link: RealTimeLink, seen: Seen) -> dict[str, Any]:
+    """The parts of truth.json that `analyze` is compared with; times in s from the link's start."""
+    logs = tuple(kernel_log(folder, link.start_mono_ns) for folder in seen.folders)
+    run = emulated_run(scenario, setting, link, (logs[0], logs[1]))
     frames = LinkFrames()
     for part in link.log:
         frames.hear(run, part)
     true = Truth(run, frames, 0)
-    rows = list(_rows(run, true, discarded))
+    rows = list(_rows(run, true, seen.discarded))
     return {
         "retransmissions": rows,
         "triggers_unknown": sum(row["trigger"] is None for row in rows),
-        "discarded_segments": dict(zip(("network", "mobile"), discarded, strict=True)),
-        **(true.shares() | _untold(run, wrote_all=wrote_all)),
+        "discarded_segments": dict(zip(SIDES, seen.discarded, strict=True)),
+        "kernel_clocks": _clocks(run, true, seen),
+        **(true.shares() | _untold(run, wrote_all=seen.wrote_all)),
     }
 
 
@@ -78,6 +85,15 @@ def _root(true: Truth, one: Resend) -> str | None:
     """What lost the earlier copy: a reset only where the link's log has resets."""
     root = true.root(one)
     return None if root == "link-reset" and true.run.scenario.word("link.protocol") not in LOGGED else root
+
+
+def _clocks(run: EmulatedRun, true: Truth, seen: Seen) -> dict[str, float] | None:
+    """The kernel's clocks of the transfer of most data."""
+    flows = {id(one.passed.connection.flow): one.passed.connection.names for one in run.sent}
+    if true.transfer is None:
+        return None
+    names, end = flows[id(true.transfer.flow)], true.transfer.end
+    return seen.clocks.get((names[end], names[1 - end]))
 
 
 def _untold(run: EmulatedRun, *, wrote_all: bool) -> dict[str, Any]:

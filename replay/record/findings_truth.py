@@ -21,6 +21,7 @@ from multitracer.replay.record.known_run import FAST, PROBE, TIMEOUT, Copy, Rese
 from multitracer.replay.record.limits_truth import Transfer, causes_of
 from multitracer.replay.record.link_frames import SideTruth
 from multitracer.replay.record.tcp_truth import lost_by
+from multitracer.replay.tcp.packets import SYN
 
 LIMITS = Thresholds()
 RESENDS = ("timeout", "spurious-timeout", "fast-retransmit", "spurious-fast-retransmit", "probe")
@@ -67,7 +68,7 @@ class TrueFindings:
     def __post_init__(self) -> None:
         for make in (
             self._outages, self._resets, self._repeats, self._holes, self._gaps, self._drops, self._bursts,
-            self._resends, self._limited, self._idle,
+            self._handshakes, self._resends, self._limited, self._idle,
         ):  # fmt: skip
             self.found += list(make())
 
@@ -181,6 +182,16 @@ class TrueFindings:
                     known = [event for event in map(self.loser, group) if event is not None]
                     cause = max(known, key=known.count) if 2 * len(known) >= len(group) else None
                     yield Event("burst-loss", group[0].sent_ns, group[-1].sent_ns, cause, lost=group)
+
+    def _handshakes(self) -> Iterator[Event]:
+        """SYNs were sent again."""
+        syns: dict[tuple[int, int], list[int]] = {}
+        for one in self.accounting.side.run.copies:
+            if one.packet.bits & SYN:
+                syns.setdefault((one.segment.flow.number, one.segment.end), []).append(one.sent_ns)
+        for times in syns.values():
+            if len(times) > 1:
+                yield Event("handshake-retry", times[0], times[-1])
 
     def _resends(self) -> Iterator[Event]:
         """Probes, timeouts and fast retransmissions, each with what it sent again."""

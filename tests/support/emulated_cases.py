@@ -138,6 +138,8 @@ class Compared:
     accounting: dict[str, float] | None = None
     blame: dict[str, float] | None = None
     confirmed_wrong: list[str] = field(default_factory=list)
+    beyond_clocks: float | None = None
+    """By how many points the receiver's window is said to have limited more than the kernel counted it as full."""
 
 
 def compared(truth: dict[str, Any], analysis: Analysis) -> Compared:
@@ -151,6 +153,9 @@ def compared(truth: dict[str, Any], analysis: Analysis) -> Compared:
     summary = analysis.summary()
     if summary["limits"] and truth["limits"]:
         found.limits = {name: 100 * (summary["limits"][name] - share) for name, share in truth["limits"].items()}
+    if (clocks := truth.get("kernel_clocks")) and clocks["busy_s"] and summary["limits"]:
+        counted = clocks["rwnd_limited_s"] / clocks["busy_s"]
+        found.beyond_clocks = max(0.0, 100 * (summary["limits"]["receiver_window"] - counted))
     if truth["accounting"] is not None:
         found.accounting, found.blame = link_differences(truth, summary)
         found.utilization = utilization_of(summary["accounting"] or {}) - utilization_of(truth["accounting"])

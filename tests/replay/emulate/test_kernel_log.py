@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from multitracer.replay.emulate.kernel_clocks import kernel_clocks
 from multitracer.replay.emulate.kernel_log import (
     BY_ACKNOWLEDGEMENTS,
     BY_PROBE,
@@ -103,3 +104,13 @@ def test_segments_that_a_kernel_threw_away_are_counted() -> None:
     shown = "TcpExt: SyncookiesSent PruneCalled TCPRcvQDrop TW\nTcpExt: 9 2 3 8\nIpExt: InNoRoutes\nIpExt: 4\n"
     assert discards(shown) == 5
     assert discards("") == 0
+
+
+def test_the_kernels_clocks_are_those_of_the_last_sample(tmp_path: Path) -> None:
+    """A socket that never had its clocks sampled has none; without a sample nothing has."""
+    socket = "ESTAB 0 0 10.0.0.1:40000 10.0.0.2:5001\n\t cubic rto:204 cwnd:10 busy:{}ms rwnd_limited:{}ms(3.0%)\n"
+    path = tmp_path / "clocks.txt"
+    path.write_text(f"# 1700000000.5\n{socket.format(500, 10)}# 1700000001.0\n{socket.format(900, 30)}")
+    assert kernel_clocks(path) == {SOCKET: {"busy_s": 0.9, "rwnd_limited_s": 0.03, "sndbuf_limited_s": 0.0}}
+    path.write_text("# 1700000000.5\n")
+    assert kernel_clocks(path) == {}

@@ -13,9 +13,9 @@ from multitracer.model.errors import MissingCapabilityError
 from multitracer.recorder import needs
 
 KEYS = {
-    "link.protocol": "raw", "link.rate_bps": 256_000, "link.delay_s": 0.02, "link.frame_bytes": 576, "kernel.mtu": 576,
+    "link.protocol": "raw", "link.rate_bps": 384_000, "link.delay_s": 0.02, "link.frame_bytes": 576, "kernel.mtu": 576,
     "link.queue_frames": 12, "channel.model": "uniform", "channel.frame_loss_rate": 0.04,
-    "workload.kind": "file-transfer", "workload.file_bytes": 40_000, "kernel.congestion_control": "reno",
+    "workload.kind": "file-transfer", "workload.file_bytes": 30_000, "kernel.congestion_control": "reno",
 }  # fmt: skip
 
 
