@@ -35,6 +35,7 @@ def case(number: int, longest_s: float = 25) -> dict[str, Any]:
     seconds = float(draw.uniform(6, longest_s))
     keys["workload.file_bytes"] = max(3_000, int(0.7 * rate_bps / 8 * seconds))
     keys["workload.direction"] = str(draw.choice(["down", "up"]))
+    keys["emulate.port"] = 6_000 + number % 3_000  # tracepoints see all hosts of a machine
     if protocol in ("rlp", "rlc-am") and draw.random() < 0.5:
         keys[f"link.{keys['workload.direction']}.reset_at_s"] = [round(float(draw.uniform(3, seconds)), 2)]
     if protocol == "rlp" and draw.random() < 0.4:
