@@ -97,8 +97,10 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
         return TIMEOUT
     if signalled:
         return FAST
-    # A sender that does not notice that its recovery is needless goes on with it, acknowledgement by acknowledgement.
-    return RECOVERY if start < sender[UNDONE_END] and quiet <= AT_ONCE_NS else UNKNOWN
+    # A sender that does not notice that its recovery is needless goes on with it, acknowledgement by acknowledgement,
+    # or at its own pace: neither the oldest data nor the last, it is sent by no timer.
+    by_no_timer = quiet <= AT_ONCE_NS or (not oldest and end < sender[TOP])
+    return RECOVERY if start < sender[UNDONE_END] and by_no_timer else UNKNOWN
 
 
 @inlined

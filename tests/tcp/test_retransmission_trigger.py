@@ -210,6 +210,16 @@ def test_after_an_undo_what_is_resent_is_a_new_recovery():
     assert triggers(replayed(SACK, *first, ack(60, 401, echo=51), *second)) == [FAST, RECOVERY]
 
 
+def test_a_needless_recovery_goes_on_at_the_senders_own_pace():
+    """No timer sends again what is neither the oldest data nor the last."""
+    flight = [data(n, 1 + 100 * n, 101 + 100 * n, stamp=10 + n) for n in range(6)]
+    found = replayed(
+        SACK, *flight, again(1500, 1, 101, stamp=1500), ack(1501, 101, echo=10), again(1506, 201, 301, stamp=1506),
+        again(1514, 301, 401, stamp=1514), again(1522, 501, 601, stamp=1522),
+    )  # fmt: skip
+    assert triggers(found)[1:] == [RECOVERY, RECOVERY, PROBE]
+
+
 def test_a_selective_acknowledgement_gives_a_round_trip_sample_when_it_comes():
     """Not when the cumulative one comes, after the hole below was filled."""
     found = replayed(*FLIGHT, ack(50, 1, (101, 201)), again(51, 1, 101), ack(900, 501))
