@@ -20,6 +20,7 @@ from multitracer.replay.record.accounting_truth import IDLE, LinkAccounting, rep
 from multitracer.replay.record.known_run import FAST, PROBE, TIMEOUT, Copy, Resend
 from multitracer.replay.record.limits_truth import Transfer, causes_of
 from multitracer.replay.record.link_frames import SideTruth
+from multitracer.replay.record.overtaking import overtaken
 from multitracer.replay.record.tcp_truth import lost_by
 from multitracer.replay.tcp.packets import SYN
 
@@ -68,7 +69,7 @@ class TrueFindings:
     def __post_init__(self) -> None:
         for make in (
             self._outages, self._resets, self._repeats, self._holes, self._gaps, self._drops, self._bursts,
-            self._handshakes, self._resends, self._limited, self._idle,
+            self._reorderings, self._handshakes, self._resends, self._limited, self._idle,
         ):  # fmt: skip
             self.found += list(make())
 
@@ -183,6 +184,12 @@ class TrueFindings:
                     cause = max(known, key=known.count) if 2 * len(known) >= len(group) else None
                     yield Event("burst-loss", group[0].sent_ns, group[-1].sent_ns, cause, lost=group)
 
+    def _reorderings(self) -> Iterator[Event]:
+        """Later segments overtook others, which the link may have been repeating."""
+        for transfer in self.accounting.transfers:
+            for start, end in overtaken(transfer, LIMITS.group_rtts * self.tcp_trip_ns):
+                yield Event("reordering", start, end, self.overlapping(("link-retransmissions",), start, end))
+
     def _handshakes(self) -> Iterator[Event]:
         """SYNs were sent again."""
         syns: dict[tuple[int, int], list[int]] = {}
@@ -256,8 +263,10 @@ class TrueFindings:
     def _held_up(self, kind: str, transfer: Transfer, one: Resend) -> Event | None:
         """What held up the copy before a needless resend, or its acknowledgement, or lost the latter."""
         sent = transfer.earlier(one.copy)
-        if sent is None or kind == "spurious-fast-retransmit":
+        if sent is None:
             return None
+        if kind == "spurious-fast-retransmit":
+            return self.overlapping(("reordering",), sent.sent_ns, one.copy.sent_ns)
         if not transfer.on_its_way(one):
             lost = [self.loser(ack) for ack in transfer.acks_lost(one)]
             return next((found for found in lost if found is not None), None)
