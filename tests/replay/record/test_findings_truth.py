@@ -15,10 +15,9 @@ from multitracer.replay.tcp.packets import ACK, DATA, SYN
 def test_a_syn_that_was_sent_again_is_a_handshake_retry(times: tuple[int, ...], expected: list[Any]) -> None:
     """From the first to the last of one end; what is no SYN does not count."""
     packets = [(at, 0, SYN) for at in times] + [(3500, 1, SYN | ACK), (4000, 0, DATA), (5000, 0, DATA)]
+    segments = [SimpleNamespace(flow=SimpleNamespace(number=0), end=end) for end in (0, 1)]
     copies = [
-        SimpleNamespace(
-            sent_ns=at, packet=SimpleNamespace(bits=bits), segment=SimpleNamespace(flow=SimpleNamespace(number=0), end=end)
-        )
+        SimpleNamespace(sent_ns=at, packet=SimpleNamespace(bits=bits), segment=segments[end])
         for at, end, bits in packets
     ]
     run = SimpleNamespace(copies=copies)
