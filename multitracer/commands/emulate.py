@@ -24,6 +24,7 @@ Examples:
   sudo multitracer emulate gsm-call -o call/                           a GSM data call, analysed
   sudo multitracer emulate gsm-call -o call/ --set channel.frame_loss_rate=0.1 --set kernel.sack=0
   sudo multitracer emulate umts-download -o download/ --set kernel.congestion_control=bbr
+  sudo multitracer emulate umts-download -o delay/ --set emulate.transfer=datagrams
 """
 ANALYSIS = "analysis"
 
@@ -68,6 +69,8 @@ def command(
             say(f"the link runs; recording into {output}")
 
     truth = emulate(made, keys, seed, output, command_line, begun)
+    if truth["exit"]:
+        say(f"the transfer ended with status {truth['exit']}")
     if not truth["trusted"]:
         say(f"not to be trusted: 1 % of slots were late by more than {truth['lateness_p99_percent']:.0f} % of a slot")
     if "datagrams" in truth:

@@ -9,6 +9,7 @@ which they were offered, none before it was offered, and at once when it is idle
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -136,7 +137,10 @@ class _Assignment:
             above[number] = limit
             limit = anchors.get(number, limit)
         latest = NONE
+        alike = Counter(self.candidates[number][-1] for number in numbers if self.candidates[number])
         for number in numbers:
+            if self.candidates[number]:
+                alike[self.candidates[number][-1]] -= 1
             if chosen[number] >= 0:  # matched in another connection with the same ports
                 continue
             if number in anchors:
@@ -148,7 +152,9 @@ class _Assignment:
                 continue
             fits = [p for p in self._possible_segments(number, places, latest, above[number]) if p not in sure]
             if fits:
-                chosen[number] = latest = self._least_waiting(fits, busy_until[number])
+                # As many as there are packets behind it that fit no later segment are theirs.
+                left = alike[self.candidates[number][-1]] if self.candidates[number] else 0
+                chosen[number] = latest = self._least_waiting(fits[: max(1, len(fits) - left)], busy_until[number])
 
     def _possible_segments(self, number: int, places: list[int], after: int, before: int) -> list[int]:
         candidates = self.candidates[number]

@@ -63,6 +63,8 @@ class PacketCapture:
         self.tool = tool() or ""
         self.dropped: int | None = None
         """Packets that the kernel had no room for, known at the end; None where the tool does not say."""
+        self.complete = True
+        """It went on until it was to end."""
         self._command = ending_with_this_process(command(self.tool, interface, ports, path))
         self._path = path
         self._said: list[str] = []
@@ -84,6 +86,7 @@ class PacketCapture:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.complete = self._process.poll() is None
         self._stop()
         counts = [match.groups() for match in _DROPPED.finditer("".join(self._said))]
         self.dropped = int(next(filter(None, (counts[-1][0], counts[-1][2])))) if counts else None
@@ -98,7 +101,7 @@ class PacketCapture:
 
     def _wait_until_begun(self) -> None:
         self._begun.wait(_BEGIN_S)
-        if self._process.poll() is not None or not self._begun.is_set():
+        if not any(map(_BEGUN.search, self._said)):
             self._stop()
             said = "".join(self._said).strip().splitlines()
             raise MissingCapabilityError(f"{self.tool}: {said[-1] if said else 'it did not begin'}")

@@ -199,4 +199,7 @@ def _tracing(recorders: _Recorders, wanted: Wanted, clocks: list[dict[str, int]]
 def _capture(capture: PacketCapture | None) -> dict[str, Any] | None:
     if capture is None:
         return None
-    return {"tool": capture.tool, "snaplen": packet_capture.SNAPLEN, "dropped": capture.dropped}
+    return {
+        "tool": capture.tool, "snaplen": packet_capture.SNAPLEN, "dropped": capture.dropped,
+        "complete": capture.complete,
+    }  # fmt: skip

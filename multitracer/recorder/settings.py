@@ -24,8 +24,8 @@ _OFFLOADS = {
     "generic-segmentation-offload": 0x23, "generic-receive-offload": 0x2B,
 }  # fmt: skip
 """The commands of ethtool that ask for each (linux/ethtool.h, ETHTOOL_GRXCSUM and following), by ethtool's names."""
-_SYSCTLS = ("net/ipv4", "net/core")
-_WANTED = re.compile(r"tcp_.*|[rw]mem_(?:default|max)|default_qdisc|netdev_max_backlog")
+_SYSCTLS = ("net/ipv4", "net/core", "net/ipv6/conf/all")
+_WANTED = re.compile(r"tcp_.*|[rw]mem_(?:default|max)|default_qdisc|netdev_max_backlog|disable_ipv6")
 _HZ = re.compile(r"^CONFIG_HZ=(\d+)", re.MULTILINE)
 
 

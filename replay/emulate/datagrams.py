@@ -52,7 +52,7 @@ def send(peer: str, port: int, count: int, octets: int, interval_s: float, path:
 
 def measured(sent: Path, taken: Path, table: Path) -> dict[str, Any]:
     """Write every datagram and its delay, none where it was lost; returns how many were, and the delays."""
-    left = dict(_rows(sent))
+    left = {number: at for number, at in _rows(sent)}  # noqa: C416
     came: dict[int, float] = {}
     for number, _, at in _rows(taken):
         came.setdefault(number, (at - left[number]) / NS_PER_MS)
@@ -91,4 +91,5 @@ if __name__ == "__main__":
     if sys.argv[1] == "take":
         take(sys.argv[2], int(sys.argv[3]), Path(sys.argv[4]))
     else:
-        send(sys.argv[2], *map(int, sys.argv[3:6]), float(sys.argv[6]), Path(sys.argv[7]))
+        to, port, count, octets, interval_s, path = sys.argv[2:]
+        send(to, int(port), int(count), int(octets), float(interval_s), Path(path))

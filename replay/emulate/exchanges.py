@@ -128,4 +128,7 @@ def main(role: str, path: str, own: str, peer: str = "", results: str = "") -> N
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    try:
+        main(*sys.argv[1:])
+    except OSError as error:
+        sys.exit(f"the transfer failed: {error.strerror or error}")

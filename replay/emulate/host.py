@@ -64,11 +64,11 @@ class Host:
         os.close(self.device)
         self._complaint()
 
-    def inside(self, command: Sequence[str]) -> list[str]:
-        """The command, to be run in the host; it ends when this process does."""
+    def inside(self, command: Sequence[str], *, at_end: str = "KILL") -> list[str]:
+        """The command, to be run in the host; it gets that signal when this process ends."""
         spaces = f"/proc/{self._holder.pid}/ns"
         user = [] if _is_root() else [f"--user={spaces}/user", "--preserve-credentials"]
-        return ["nsenter", *user, f"--net={spaces}/net", "setpriv", "--pdeathsig", "KILL", "--", *command]
+        return ["nsenter", *user, f"--net={spaces}/net", "setpriv", "--pdeathsig", at_end, "--", *command]
 
     def _complaint(self) -> str:
         """The last line of what the holder said, once it has ended."""

@@ -49,7 +49,9 @@ def set_values(*sysctls: str) -> None:
     """Set what the kernel has for each network namespace; names as sysctl(8) writes them."""
     for one in sysctls:
         name, _, value = one.partition("=")
-        Path("/proc/sys", name.replace(".", "/")).write_text(value)
+        path = Path("/proc/sys", name.replace(".", "/"))
+        if path.exists() or "ipv6" not in name:  # a kernel may be without IPv6
+            path.write_text(value)
 
 
 def configure(own: str, peer: str, mtu: int, packets: int) -> None:
@@ -73,4 +75,5 @@ def set_offloads(on: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), *sys.argv[2:4], *map(int, sys.argv[4:7]), *sys.argv[7:])
+    number, own, peer, mtu, offloads, packets, *sysctls = sys.argv[1:]
+    main(int(number), own, peer, int(mtu), int(offloads), int(packets), *sysctls)

@@ -8,7 +8,7 @@ from typing import Any
 
 from multitracer.model.errors import MissingCapabilityError, UsageError
 from multitracer.replay.emulate.schedule import SLOT_S, load
-from multitracer.replay.simulate.kernel_keys import TRANSFER
+from multitracer.replay.simulate.kernel_keys import EMULATE, KERNEL, TRANSFER
 from multitracer.replay.simulate.scenario import Scenario
 from multitracer.replay.simulate.schema import NAMED, base_of
 
@@ -25,6 +25,8 @@ _NOT_EMULATED = {
     "workload.page_from": "what was transferred is recorded, and counts as it is",
 }
 """Keys of a scenario that say what nothing here could do, and why."""
+_PPP_OCTETS = 4
+"""Protocol, FCS, and half of the two flags (RFC 1662 3.1, RFC 1661 6.5)."""
 _HEADERS, _TIMESTAMPS = 40, 12
 """Octets of IPv4 and TCP, and those that the timestamps take (RFC 7323 appendix A)."""
 WAYS = ("down", "up")
@@ -39,6 +41,13 @@ class KernelKeys:
 
     def __getitem__(self, name: str) -> Any:
         return self.said.get(name, NAMED[name].default)
+
+    def parameters(self, scenario: Scenario) -> dict[str, Any]:
+        """The keys of a run: its scenario's without those of modelled TCP, its own, and whatever was said."""
+        modelled = {
+            name: value for name, value in scenario.parameters.items() if name.partition(".")[0] not in _ONLY_MODELS
+        }
+        return modelled | {key.name: self[key.name] for key in (*KERNEL, *EMULATE)} | self.said
 
     def queue_packets(self, side: str) -> int:
         """How many packets wait at most in the host of the data's sender (forward), or of the other one (reverse).
@@ -128,8 +137,9 @@ def _check_effects(keys: KernelKeys, said: Mapping[str, Any]) -> None:
 def _check_sizes(scenario: Scenario, mtu: int) -> None:
     """Raise UsageError for packets that do not go into the frames of a protocol that does not cut them."""
     most = min(scenario.whole("link.frame_bytes", way) for way in ("down", "up"))
-    if scenario.word("link.protocol") in _UNCUT and mtu > most:
+    needed, framed = (2 * (mtu + _PPP_OCTETS), ", all escaped in PPP,") if scenario.flag("link.ppp") else (mtu, "")
+    if scenario.word("link.protocol") in _UNCUT and needed > most:
         raise UsageError(
-            f"kernel.mtu = {mtu}: such packets do not go into frames of {most} octets (link.frame_bytes), and "
-            f"{scenario.word('link.protocol')} does not cut them\nSet both to the same."
+            f"kernel.mtu = {mtu}: such packets{framed} do not go into frames of {most} octets (link.frame_bytes), and "
+            f"{scenario.word('link.protocol')} does not cut them\nMake link.frame_bytes at least {needed}."
         )

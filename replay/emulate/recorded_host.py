@@ -5,11 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from contextlib import closing, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
 from multitracer.model.errors import MissingCapabilityError
+from multitracer.recorder.tracefs import TraceFs
 from multitracer.replay.emulate.host import Host
 from multitracer.replay.emulate.host_process import DEVICE
 
@@ -22,7 +24,8 @@ class RecordedHost:
 
     def __init__(self, host: Host, directory: Path, port: int) -> None:
         record = [sys.executable, "-P", "-m", "multitracer", "record", "-i", DEVICE, "--port", str(port)]
-        self._command = host.inside([*record, "--no-analyze", "-o", str(directory), "--", "cat"])
+        # Killed with this process it would leave its trace instances.
+        self._command = host.inside([*record, "--no-analyze", "-o", str(directory), "--", "cat"], at_end="INT")
         self._said: list[str] = []
         self._begun = threading.Event()
 
@@ -37,13 +40,19 @@ class RecordedHost:
         self._begun.wait(_BEGIN_S)
         if not any(_BEGUN in line for line in self._said):
             self._end()
-            raise MissingCapabilityError(f"the recorder: {''.join(self._said[-1:]).strip() or 'did not begin'}")
+            raise MissingCapabilityError(f"the recorder did not begin{self._last_words()}")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        ended = self._process.poll() is not None
         self._end()
+        if ended and kind is None:
+            raise MissingCapabilityError(f"the recorder ended before the transfer did{self._last_words()}")
+
+    def _last_words(self) -> str:
+        return f": {self._said[-1].strip()}" if self._said else ""
 
     def _listen(self, stderr: IO[str]) -> None:
         with stderr:
@@ -56,5 +65,7 @@ class RecordedHost:
     def _end(self) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait()
+        if self._process.wait() < 0:
+            with suppress(OSError), closing(TraceFs.open()) as tracefs:
+                tracefs.remove_dead()
         self._listener.join()

@@ -111,11 +111,11 @@ def _rehearse(scenario: Scenario, made: Setting, keys: KernelKeys) -> None:
 
 def _link(scenario: Scenario, made: Setting, keys: KernelKeys, devices: tuple[int, int]) -> RealTimeLink:
     """The scenario's link between two devices."""
-    held = tuple(held_octets(scenario, keys, way) for way in WAYS)
-    radio = tuple(replace(one, drops=one.drops and not own) for one, own in zip(made.radio, held, strict=True))
+    held = held_octets(scenario, keys, "down"), held_octets(scenario, keys, "up")
+    down, up = (replace(one, drops=one.drops and not own) for one, own in zip(made.radio, held, strict=True))
     return RealTimeLink(
-        engine_protocol(scenario), made.link, radio, devices, _line(scenario), made.orders, held, wants(scenario, keys),
-        tuple(map(keys.schedule, WAYS)), made.one_estimator,
+        engine_protocol(scenario), made.link, (down, up), devices, _line(scenario), made.orders, held,
+        wants(scenario, keys), (keys.schedule("down"), keys.schedule("up")), made.one_estimator,
     )  # fmt: skip
 
 
@@ -162,7 +162,7 @@ def _write_truth(
     percent = 100 / link.step_ns * np.array([one.late_ns for one in link.slots] or [0], dtype=np.float64)
     late = float(np.quantile(percent, 0.99))
     truth = {
-        "parameters": {**scenario.parameters, **keys.said}, "start_ns": link.start_ns, "exit": status,
+        "parameters": keys.parameters(scenario), "start_ns": link.start_ns, "exit": status,
         "lateness_p99_percent": late,
         "lateness_max_percent": float(percent.max()), "trusted": late <= keys["emulate.max_lateness_percent"],
         "window_limits": [one._asdict() for one in window_limits(scenario)],

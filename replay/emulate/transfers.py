@@ -23,6 +23,8 @@ _SENT, _TAKEN = "datagrams.sent", "datagrams.taken"
 _PYTHON = [sys.executable, "-P", "-m"]
 _PEER, _PORT = "MULTITRACER_PEER", "MULTITRACER_PORT"
 """Variables that tell a command where something takes what it sends."""
+_ALL_ITS_OWN = ("unshare", "--pid", "--fork", "--kill-child", "--")
+"""A process namespace: what a command has started ends with it."""
 _PACKAGE = "multitracer.replay.emulate"
 
 
@@ -39,14 +41,17 @@ class Transfer:
     def begun(self, hosts: Sequence[Host]) -> Iterator[subprocess.Popen[bytes]]:
         """The process that opens; both end with the `with` statement."""
         here, there = hosts[self.side], hosts[1 - self.side]
+        # In sessions of their own: Ctrl-C in the terminal is for this process, which ends them.
         with subprocess.Popen(
-            there.inside(self.answers), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+            there.inside(self.answers), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True
         ) as answering:
             try:
                 assert answering.stdout is not None
                 if answering.stdout.readline().strip() != READY.encode():
                     raise MissingCapabilityError("the host that takes the transfer did not begin")
-                with subprocess.Popen(here.inside(self.opens), stdin=subprocess.DEVNULL) as opening:
+                with subprocess.Popen(
+                    here.inside(self.opens), stdin=subprocess.DEVNULL, start_new_session=True
+                ) as opening:
                     try:
                         yield opening
                     finally:
@@ -67,7 +72,7 @@ def transfer_of(
     plan.save(directory / PLAN)
     own, peer = addresses[plan.opens], addresses[1 - plan.opens]
     run = [*_PYTHON, f"{_PACKAGE}.exchanges"]
-    told = ["env", f"{_PEER}={peer}", f"{_PORT}={plan.port}"]
+    told = [*_ALL_ITS_OWN, "env", f"{_PEER}={peer}", f"{_PORT}={plan.port}"]
     opens = [*run, "open", str(directory / PLAN), own, peer, str(directory / EXCHANGES)]
     return Transfer([*run, "serve", str(directory / PLAN), peer], [*told, *command] if command else opens, plan.opens)
 

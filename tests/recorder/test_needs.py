@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,13 @@ def test_instances_of_dead_processes_alone_are_removed(tmp_path: Path) -> None:
     tracefs.remove_dead()
     tracefs.close()
     assert {path.name for path in (tmp_path / "instances").iterdir()} == {"others", ours}
+
+
+def test_a_capture_that_ends_before_its_time_is_not_complete(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One that goes on until it is stopped is."""
+    for then, complete in (("exit 0", False), ("exec sleep 60", True)):
+        command = ["sh", "-c", f"echo listening on >&2; {then}"]
+        monkeypatch.setattr(packet_capture, "command", lambda *_, command=command: command)
+        with packet_capture.PacketCapture("lo", (), tmp_path / "capture") as capture:
+            time.sleep(0.3)
+        assert capture.complete is complete
