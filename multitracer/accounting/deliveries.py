@@ -45,6 +45,8 @@ class LinkLog(NamedTuple):
     segment_frames: pd.DataFrame
     frame_ns: int
     """How long a frame takes."""
+    resets_ns: Any = ()
+    """When the link was reset, in order."""
 
 
 def deliveries(segments: pd.DataFrame, paths: Paths, log: LinkLog | None = None) -> Deliveries:
@@ -90,6 +92,7 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
     _note_undelivered(found, table, delivered, 2 * connection.astype(np.int64) + sender, log.frame_ns)
     never = table["segment"].to_numpy()[(table["frames"] == 0).to_numpy()]
     found.arrived[never[alone[never]]] = 0
+    _note_flushed(found, table, segments["time_ns"].to_numpy(), np.asarray(log.resets_ns, dtype=np.int64))
 
 
 def _note_undelivered(
@@ -107,6 +110,22 @@ def _note_undelivered(
     np.maximum.at(longest, ends[delivered["segment"].to_numpy()], took)
     mine = last - first <= longest[ends[rows]]
     found.left_ns[rows[mine]] = last[mine] + frame_ns
+
+
+def _note_flushed(found: Deliveries, table: pd.DataFrame, sent_ns: Ints, resets_ns: Ints) -> None:
+    """Enter until when the link had what was never on the air though what was sent later was: until the reset between.
+
+    What waits goes on the air in the order of sending; a reset, or a queue before it that was full until then, took it.
+    """
+    ordered = table.iloc[np.argsort(sent_ns[table["segment"].to_numpy()], kind="stable")]
+    rows, first = ordered["segment"].to_numpy(), ordered["first_frame_ns"].to_numpy()
+    on_air = (ordered["frames"] > 0).to_numpy()
+    never = np.iinfo(np.int64).max
+    following = np.minimum.accumulate(np.where(on_air, first, never)[::-1])[::-1]
+    place = np.searchsorted(resets_ns, sent_ns[rows])
+    reset = np.append(resets_ns, never)[place]
+    flushed = ~on_air & (reset < following) & (following < never)
+    found.left_ns[rows[flushed]] = reset[flushed]
 
 
 def _way_ns(delivered: pd.DataFrame, frame_ns: int) -> int:

@@ -280,7 +280,7 @@ def on_resend(start: int, end: int, code: int, events: Events, state: Any) -> No
     events.needed[at, 0], events.needed[at, 1], events.needed[at, 2] = now, start, 1 if verdict == NO else 0
     state[NEEDED] = at + 1
     timer = trigger in TIMER_TRIGGERS
-    if trigger == REPAIR_TRIGGER and state[TIMER_FROM] > 0 and state[RECOVERY] in (-1, UNKNOWN):
+    if trigger == REPAIR_TRIGGER and state[TIMER_FROM] > 0 and state[RECOVERY] in (-1, UNKNOWN, FAST):
         timer, waited_from = True, state[TIMER_FROM]
     cause = TIMEOUT if timer else FAST if trigger in ACK_TRIGGERS else UNKNOWN
     cause = cause if verdict == NO else UNKNOWN

@@ -13,7 +13,7 @@ from multitracer.analysis.captures import Captures
 from multitracer.analysis.logs import LinkLog, Logs
 from multitracer.analysis.streams import Streams
 from multitracer.link.coverage import Coverages
-from multitracer.link.events import intervals
+from multitracer.link.events import RESET, intervals
 from multitracer.link.pace import Pace, first_stated
 from multitracer.link.summary import rows
 from multitracer.link.timing import Timing, timing
@@ -54,6 +54,15 @@ class LinkLayer:
         if self.main is None or self.log is None:
             return -1
         return -1 if str(self.log.links["protocol"].iat[self.main]) == "wifi" else self.main
+
+    @property
+    def resets_ns(self) -> Any:
+        """When the accounted link was reset, in order."""
+        if self.log is None or self.intervals is None:
+            return np.empty(0, dtype=np.int64)
+        both = (self.accounted, int(self.log.links["reverse"].iat[self.accounted]))
+        mine = (self.intervals["kind"] == RESET) & self.intervals["link"].isin(both)
+        return np.sort(self.intervals["start_ns"].to_numpy()[mine.to_numpy()])
 
     @property
     def rtt_ns(self) -> int | None:

@@ -185,7 +185,8 @@ def limits_of(captures: Captures, streams: Streams, logs: Logs, layer: LinkLayer
     """What limited each direction, from the captures, the senders' windows and the log of the link."""
     log = None
     if layer.accounted >= 0 and layer.segment_frames is not None:
-        log = LinkLog(layer.accounted, layer.segment_frames, layer.timings[layer.accounted].frame_ns or 0)
+        frame_ns = layer.timings[layer.accounted].frame_ns or 0
+        log = LinkLog(layer.accounted, layer.segment_frames, frame_ns, layer.resets_ns)
     return find_limits(
         with_windows(streams.segments, logs.tcp_state, streams.groups, streams.paths), captures.sack,
         streams.measures, streams.groups, streams.paths, streams.retransmissions,

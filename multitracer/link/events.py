@@ -240,12 +240,26 @@ def _stop(link: int, begun: _Mark, ended: _Mark) -> Interval:
 
 def _by_l2r(received: pd.DataFrame) -> Iterator[tuple[bool, _Mark]]:
     """Changes of the X bit in the first L2R status octet of frames (27.002 5.2)."""
+    received = _in_sequence(received[(received["l2r"] >= 0).to_numpy()])
     status = received["l2r"].to_numpy()
     known = np.flatnonzero(status >= 0)
     off = (status[known] & 0x20) != 0
     changed = np.flatnonzero(np.diff(np.concatenate([[False], off]).astype(np.int8)))
     what = ["XOFF" if stop else "XON" for stop in off[changed]]
     yield from _changes(received.iloc[known[changed]], off[changed], what)
+
+
+def _in_sequence(received: pd.DataFrame) -> pd.DataFrame:
+    """Frames as RLP hands them on: by their numbers, each once, at the time when none before it is missing (24.022 4).
+
+    Frames of which no number is known stay as they came.
+    """
+    number = received["sn_unwrapped"].to_numpy()
+    if (number < 0).any():
+        return received
+    ordered = received.sort_values(["input", "epoch", "sn_unwrapped", "time_ns"], kind="stable")
+    ordered = ordered.drop_duplicates(["input", "epoch", "sn_unwrapped"])
+    return ordered.assign(time_ns=np.maximum.accumulate(ordered["time_ns"].to_numpy()))
 
 
 def _by_readiness(received: pd.DataFrame) -> Iterator[tuple[bool, _Mark]]:

@@ -12,6 +12,8 @@ from multitracer.recorder.packet_capture import PacketCapture
 from multitracer.recorder.tracefs import TraceFs
 
 PROBE_EVENT, RETRANSMIT_EVENT = "tcp/tcp_probe", "tcp/tcp_retransmit_skb"
+STATE_EVENT = "tcp/tcp_cong_state_set"
+"""Recorded beside the retransmissions where the kernel has it: which of them begin a recovery."""
 EVENTS = {
     PROBE_EVENT: "TCP's state at every acknowledgement",
     RETRANSMIT_EVENT: "what made TCP retransmit",

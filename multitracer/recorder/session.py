@@ -16,7 +16,7 @@ from typing import Any
 
 from multitracer.model.errors import MissingCapabilityError, UsageError
 from multitracer.recorder import needs, packet_capture
-from multitracer.recorder.needs import PROBE_EVENT, RETRANSMIT_EVENT, Missing
+from multitracer.recorder.needs import PROBE_EVENT, RETRANSMIT_EVENT, STATE_EVENT, Missing
 from multitracer.recorder.packet_capture import PacketCapture
 from multitracer.recorder.remote import RemoteRecording
 from multitracer.recorder.settings import settings
@@ -128,6 +128,8 @@ def _trace(tracefs: TraceFs, wanted: Wanted, recorders: _Recorders, stack: ExitS
     for event, name in FILES.items():
         file = stack.enter_context((wanted.directory / name).open("wb"))
         instance = stack.enter_context(Instance(tracefs, event.replace("/", "_"), file))
+        if event == RETRANSMIT_EVENT and tracefs.has_event(STATE_EVENT):
+            instance.record(STATE_EVENT, filter_of(wanted.ports))
         instance.record(event, filter_of(wanted.ports), stacks=event == RETRANSMIT_EVENT)
         recorders.instances.append(instance)
 

@@ -188,10 +188,10 @@ def _spread(kinds: list[str], count: int) -> list[str]:
     """
     if len(kinds) == count:
         return kinds
+    if kinds and count and set(kinds[1:]) <= {"recovery"} and kinds[0] in ("fast", "recovery"):
+        return kinds[:1] + ["recovery"] * (count - 1)
     if len(set(kinds)) == 1:
         return kinds[:1] * count
-    if kinds and count and set(kinds[1:]) == {"recovery"}:
-        return kinds[:1] + ["recovery"] * (count - 1)
     return [""] * count
 
 

@@ -24,6 +24,7 @@ from multitracer.tcp.sender_state import (
     HIGH_SACK,
     LAST_DUPACK,
     LAST_PROGRESS,
+    LAST_SENT,
     LEAST_RTT,
     MIN_RTO_NS,
     NEWEST_ARRIVED,
@@ -88,7 +89,7 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
         return FAST if third and anew else TIMEOUT if ran_out else RECOVERY
     if signalled and (third or quiet < (sender[SRTT] + MIN_RTO_NS) // 10 * 9):
         by_timer = alone and elapsed >= least and not may_be_reordering_timer(sender, quiet, since_sent)
-        return TIMEOUT if by_timer else FAST
+        return TIMEOUT if by_timer and not may_wait_for_newest(sender, quiet, elapsed, now) else FAST
     if end >= sender[TOP] and may_probe(sender, now) and elapsed >= LEAST_PROBE_NS:
         # Without a round trip neither PTO nor RTO is known; before the least RTO it cannot be the timer.
         return PROBE if sender[SRTT] > 0 or elapsed < least else UNKNOWN
@@ -96,8 +97,10 @@ def classify_trigger(sender: Any, start: int, end: int, quiet: int, elapsed: int
         return TIMEOUT
     if signalled:
         return FAST
-    # A sender that does not notice that its recovery is needless goes on with it, acknowledgement by acknowledgement.
-    return RECOVERY if start < sender[UNDONE_END] and quiet <= AT_ONCE_NS else UNKNOWN
+    # A sender that does not notice that its recovery is needless goes on with it, acknowledgement by acknowledgement,
+    # or at its own pace: neither the oldest data nor the last, it is sent by no timer.
+    by_no_timer = quiet <= AT_ONCE_NS or (not oldest and end < sender[TOP])
+    return RECOVERY if start < sender[UNDONE_END] and by_no_timer else UNKNOWN
 
 
 @inlined
@@ -137,8 +140,27 @@ def may_be_reordering_timer(sender: Any, quiet: int, since_sent: int) -> bool:
     It waits for a quarter of a round trip, or for a whole one where DSACKs came, from a round trip after the octets
     were sent (RFC 8985 6.2).
     """
-    window = sender[SRTT] if sender[SENDS_DSACKS] else sender[LEAST_RTT] // 4
+    window = reordering_window(sender)
     return bool(quiet <= window and since_sent <= sender[RTO] + window)
+
+
+@inlined
+def may_wait_for_newest(sender: Any, quiet: int, elapsed: int, now: int) -> bool:
+    """Whether a resend may be one for which a reordering timer waited until the newest data would be lost, too.
+
+    Linux lets it run for the longest wait of all that was sent before what arrived (tcp_rack_detect_loss): the round
+    trip of what was acknowledged last, and the window. It runs out late, by an eighth at most. Before a smoothed round
+    trip has passed it cannot be the retransmission timer (RFC 6298 2.3).
+    """
+    trip = sender[LAST_PROGRESS] - sender[ACKED_SEND_TIME]
+    latest = sender[LAST_SENT] + trip + reordering_window(sender) + quiet // 8
+    return bool(sender[ACKED_SEND_TIME] >= 0 and elapsed < sender[SRTT] and now <= latest)
+
+
+@inlined
+def reordering_window(sender: Any) -> int:
+    """For how long a segment may be overtaken before it is taken for lost (RFC 8985 6.2)."""
+    return int(sender[SRTT] if sender[SENDS_DSACKS] else sender[LEAST_RTT] // 4)
 
 
 @inlined

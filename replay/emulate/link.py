@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from multitracer.recorder.tracefs import now_on_both_clocks
 from multitracer.replay.arq import notes
 from multitracer.replay.arq.fields import NEVER, table
 from multitracer.replay.arq.notes import Log
@@ -96,6 +97,9 @@ class RealTimeLink:
     slots: list[Slot] = field(default_factory=list)
     under_way: int = 0
     """Packets of which it is not known yet what becomes of them."""
+    start_mono_ns: int = 0
+    """When it began, on the kernel's clock, and on that of captures."""
+    start_ns: int = 0
 
     def __post_init__(self) -> None:
         made = source()
@@ -123,7 +127,8 @@ class RealTimeLink:
             for side, device in enumerate(self.devices):
                 if not self.held[side]:
                     selector.register(device, selectors.EVENT_READ, side)
-            self._zero = time.monotonic_ns()
+            began = now_on_both_clocks()
+            self.start_mono_ns, self.start_ns = began["mono_ns"], began["real_ns"]
             batch = due = 0
             while not until():
                 batch, due = batch + 1, due + self.step_ns
@@ -132,7 +137,7 @@ class RealTimeLink:
                 self._fill()
 
     def _now(self) -> int:
-        return time.monotonic_ns() - self._zero
+        return time.monotonic_ns() - self.start_mono_ns
 
     def _wait(self, selector: selectors.BaseSelector, due: int) -> None:
         """Take in packets until a slot is due."""

@@ -19,11 +19,13 @@ from multitracer.compute import kernels
 from multitracer.replay.emulate.host import QUEUE_PACKETS, Host
 from multitracer.replay.emulate.host_queue import held_octets, wants
 from multitracer.replay.emulate.kernel import WAYS, KernelKeys
+from multitracer.replay.emulate.kernel_clocks import ClockSamples, kernel_clocks
 from multitracer.replay.emulate.line import Bare, CompressedPpp, Line, Ppp
-from multitracer.replay.emulate.link import RealTimeLink
+from multitracer.replay.emulate.link import MOST_PACKETS, RealTimeLink
 from multitracer.replay.emulate.realtime import on_time
 from multitracer.replay.emulate.recorded_host import RecordedHost
 from multitracer.replay.emulate.transfers import Transfer, measured, transfer_of
+from multitracer.replay.emulate.truth import Seen, thrown_away, transfer_truth
 from multitracer.replay.emulate.window_limits import window_limits
 from multitracer.replay.record.link_logs import LinkLogs
 from multitracer.replay.simulate.loops import engine_protocol
@@ -34,7 +36,7 @@ from multitracer.replay.simulate.simulation import Setting
 ADDRESSES = ("10.87.0.1", "10.87.0.2")
 """Of the hosts at the network's and the mobile's side of the link."""
 SIDES = ("network", "mobile")
-TRUTH, LATENESS, PACKETS = "truth.json", "lateness.csv", "link_packets.csv"
+TRUTH, LATENESS, PACKETS, CLOCKS = "truth.json", "lateness.csv", "link_packets.csv", "kernel_clocks.txt"
 SETTLE_S, LONGEST_SETTLE_S = 1.0, 10.0
 """The link goes on for so long after the transfer; and at most for so long while it has packets."""
 REHEARSAL_S = 1.0
@@ -71,15 +73,20 @@ def emulate(
         _rehearse(scenario, setting(scenario, seed), keys)
         for name, host in (("snd", hosts[sender]), ("rcv", hosts[1 - sender])):
             stack.enter_context(RecordedHost(host, directory / name, keys["emulate.port"]))
-        start_ns = time.time_ns()
         link = _link(scenario, made, keys, (hosts[0].device, hosts[1].device))
         begun()
-        with on_time(first=keys["emulate.realtime"]) as allowed:
+        clocks = ClockSamples(hosts[sender], keys["emulate.port"], directory / CLOCKS)
+        with clocks, on_time(first=keys["emulate.realtime"]) as allowed:
             status = _carry(link, hosts, transfer)
-    _write_logs(directory, Run(scenario, made, link), start_ns)
+        discarded = thrown_away(hosts[0]), thrown_away(hosts[1])
+    _write_logs(directory, Run(scenario, made, link), link.start_ns)
     _write_lateness(directory / LATENESS, link)
     _write_packets(directory / PACKETS, link)
-    return _write_truth(directory, scenario, keys, link, start_ns, status, allowed | measured(directory))
+    folders = directory / ("snd", "rcv")[sender], directory / ("rcv", "snd")[sender]
+    wrote_all = not command and status == 0 and scenario.word("workload.kind") == "file-transfer"
+    seen = Seen(folders, discarded, kernel_clocks(directory / CLOCKS), wrote_all)
+    told = transfer_truth(scenario, made, link, seen)
+    return _write_truth(directory, scenario, keys, link, status, allowed | measured(directory) | told)
 
 
 def _host(side: int, scenario: Scenario, keys: KernelKeys) -> Host:
@@ -90,6 +97,7 @@ def _host(side: int, scenario: Scenario, keys: KernelKeys) -> Host:
 
 def _rehearse(scenario: Scenario, made: Setting, keys: KernelKeys) -> None:
     """Carry a packet each way before the clock starts, so that all is compiled and loaded by then."""
+    kernels.choose(MOST_PACKETS)
     with ExitStack() as stack:
         pairs = [socket.socketpair(type=socket.SOCK_DGRAM) for _ in SIDES]
         for one in (end for pair in pairs for end in pair):
@@ -148,14 +156,14 @@ class _Ended:
 
 
 def _write_truth(
-    directory: Path, scenario: Scenario, keys: KernelKeys, link: RealTimeLink, start_ns: int, status: int,
+    directory: Path, scenario: Scenario, keys: KernelKeys, link: RealTimeLink, status: int,
     measured: dict[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
     """Write truth.json; returns what it holds."""
     percent = 100 / link.step_ns * np.array([one.late_ns for one in link.slots] or [0], dtype=np.float64)
     late = float(np.quantile(percent, 0.99))
     truth = {
-        "parameters": keys.parameters(scenario), "start_ns": start_ns, "exit": status,
+        "parameters": keys.parameters(scenario), "start_ns": link.start_ns, "exit": status,
         "lateness_p99_percent": late,
         "lateness_max_percent": float(percent.max()), "trusted": late <= keys["emulate.max_lateness_percent"],
         "window_limits": [one._asdict() for one in window_limits(scenario)],

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import isnan
 
 import numpy as np
 
 from multitracer.model.schema import CAUSES
+from multitracer.replay.record.known_run import BY_TIMER, Resend, State
 from multitracer.replay.record.limits_truth import Transfer, transfers
 from multitracer.replay.record.link_frames import SideTruth
-from multitracer.replay.record.simulated_run import State
 from multitracer.replay.record.spans import Spans, both, charged, joined, length, within, without
-from multitracer.replay.record.tcp_truth import TIMEOUT, Resend
 
 IDLE = ("idle_recovery", "idle_window_limited", "idle_sender")
 ON_AIR = ("link_retransmitted", "link_overhead", "tcp_retransmitted", "new_data")
@@ -104,12 +104,14 @@ def _first(transfer: Transfer) -> int:
 def idle(transfer: Transfer, span: tuple[int, int]) -> Iterator[tuple[str, Spans]]:
     """Why this transfer would leave a link idle at each instant."""
     yield "idle_recovery", joined(span for _, span in repairs(transfer))
-    limited = [
-        (state.time_ns, after.time_ns if after is not None else span[1])
-        for state, after in zip(transfer.states, [*transfer.states[1:], None], strict=True)
-        if _is_full(transfer, state)
-    ]
-    yield "idle_window_limited", joined(limited)
+    causes: dict[str, list[tuple[int, int]]] = {"idle_window_limited": [], "unknown": []}
+    for state, after in zip(transfer.states, [*transfer.states[1:], None], strict=True):
+        end = after.time_ns if after is not None else span[1]
+        if _is_full(transfer, state):
+            causes["idle_window_limited"].append((state.time_ns, end))
+        elif isnan(state.seen.cwnd) and state.seen.una < state.seen.top:
+            causes["unknown"].append((state.time_ns, end))
+    yield from ((name, joined(spans)) for name, spans in causes.items())
     yield "idle_sender", [span]
 
 
@@ -123,9 +125,9 @@ def _is_full(transfer: Transfer, state: State) -> bool:
     if top <= seen.una:
         return False
     first, last = (transfer.sendings[seq][0].segment for seq in (seen.una, top - 1))
-    whole = transfer.run.flows.form.payload_bytes
+    whole = transfer.run.whole_bytes
     outstanding = last.seq + last.payload_bytes - first.seq
-    return outstanding + whole > min(seen.cwnd, seen.limit - seen.una) * whole
+    return outstanding + whole > (seen.limit - seen.una) * whole or outstanding + whole > seen.cwnd * whole
 
 
 def repairs(transfer: Transfer) -> Iterator[tuple[Resend, tuple[int, int]]]:
@@ -135,7 +137,7 @@ def repairs(transfer: Transfer) -> Iterator[tuple[Resend, tuple[int, int]]]:
     """
     for one in transfer.resends:
         at = one.copy.sent_ns
-        waits = one.trigger == TIMEOUT and transfer.waits_for_timer(one)
+        waits = one.trigger in BY_TIMER and transfer.waits_for_timer(one)
         yield one, (transfer.waited_from(at) if waits else at, transfer.repaired(one.copy))
 
 

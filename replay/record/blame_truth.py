@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from multitracer.model.vocabulary import KINDS, UNEXPLAINED
 from multitracer.replay.record.findings_truth import Event, TrueFindings
-from multitracer.replay.record.simulated_run import Copy
+from multitracer.replay.record.known_run import Copy
 from multitracer.replay.record.spans import Spans, both, joined, without
 
 CARRIED = ("new_data", "link_overhead")

@@ -17,13 +17,15 @@ import numpy as np
 from multitracer.model.thresholds import Thresholds
 from multitracer.replay.arq import notes
 from multitracer.replay.record.accounting_truth import IDLE, LinkAccounting, repairs
+from multitracer.replay.record.known_run import FAST, PROBE, TIMEOUT, Copy, Resend
 from multitracer.replay.record.limits_truth import Transfer, causes_of
 from multitracer.replay.record.link_frames import SideTruth
-from multitracer.replay.record.simulated_run import Copy
-from multitracer.replay.record.tcp_truth import FAST, TIMEOUT, Resend, lost_by
+from multitracer.replay.record.overtaking import overtaken
+from multitracer.replay.record.tcp_truth import lost_by
+from multitracer.replay.tcp.packets import SYN
 
 LIMITS = Thresholds()
-RESENDS = ("timeout", "spurious-timeout", "fast-retransmit", "spurious-fast-retransmit")
+RESENDS = ("timeout", "spurious-timeout", "fast-retransmit", "spurious-fast-retransmit", "probe")
 STANDSTILLS = ("link-outage", "link-reset", "link-recovery-hole", "flow-control-gap")
 """What holds packets or acknowledgements up."""
 REPAIRS = ("link-outage", "link-reset", "link-recovery-hole", "link-retransmissions")
@@ -67,7 +69,7 @@ class TrueFindings:
     def __post_init__(self) -> None:
         for make in (
             self._outages, self._resets, self._repeats, self._holes, self._gaps, self._drops, self._bursts,
-            self._resends, self._limited, self._idle,
+            self._reorderings, self._handshakes, self._resends, self._limited, self._idle,
         ):  # fmt: skip
             self.found += list(make())
 
@@ -182,10 +184,28 @@ class TrueFindings:
                     cause = max(known, key=known.count) if 2 * len(known) >= len(group) else None
                     yield Event("burst-loss", group[0].sent_ns, group[-1].sent_ns, cause, lost=group)
 
-    def _resends(self) -> Iterator[Event]:
-        """Timeouts and fast retransmissions, each with what it sent again."""
+    def _reorderings(self) -> Iterator[Event]:
+        """Later segments overtook others, which the link may have been repeating."""
         for transfer in self.accounting.transfers:
-            for group in _recoveries(transfer.resends):
+            for start, end in overtaken(transfer, LIMITS.group_rtts * self.tcp_trip_ns):
+                yield Event("reordering", start, end, self.overlapping(("link-retransmissions",), start, end))
+
+    def _handshakes(self) -> Iterator[Event]:
+        """SYNs were sent again."""
+        syns: dict[tuple[int, int], list[int]] = {}
+        for one in self.accounting.side.run.copies:
+            if one.packet.bits & SYN:
+                syns.setdefault((one.segment.flow.number, one.segment.end), []).append(one.sent_ns)
+        for times in syns.values():
+            if len(times) > 1:
+                yield Event("handshake-retry", times[0], times[-1])
+
+    def _resends(self) -> Iterator[Event]:
+        """Probes, timeouts and fast retransmissions, each with what it sent again."""
+        for transfer in self.accounting.transfers:
+            probes = [one for one in transfer.resends if one.trigger == PROBE]
+            yield from (self._resent("probe", transfer, [one]) for one in probes)
+            for group in _recoveries([one for one in transfer.resends if one.trigger != PROBE]):
                 first = group[0]
                 if first.trigger == TIMEOUT:
                     late = first.spurious and transfer.on_its_way(first)
@@ -243,8 +263,10 @@ class TrueFindings:
     def _held_up(self, kind: str, transfer: Transfer, one: Resend) -> Event | None:
         """What held up the copy before a needless resend, or its acknowledgement, or lost the latter."""
         sent = transfer.earlier(one.copy)
-        if sent is None or kind == "spurious-fast-retransmit":
+        if sent is None:
             return None
+        if kind == "spurious-fast-retransmit":
+            return self.overlapping(("reordering",), sent.sent_ns, one.copy.sent_ns)
         if not transfer.on_its_way(one):
             lost = [self.loser(ack) for ack in transfer.acks_lost(one)]
             return next((found for found in lost if found is not None), None)

@@ -14,10 +14,9 @@ from itertools import accumulate, islice
 
 from multitracer.model.limits import LIMITS
 from multitracer.replay.arq import notes
-from multitracer.replay.record.simulated_run import Copy, SimulatedRun, State
+from multitracer.replay.record.known_run import BY_TIMER, FAST, PROBE, RECOVERY, TIMEOUT, Copy, KnownRun, Resend, State
 from multitracer.replay.record.spans import Spans, charged, joined, length
 from multitracer.replay.record.tcp_packets import Flow
-from multitracer.replay.record.tcp_truth import FAST, RECOVERY, TIMEOUT, Resend, resends
 from multitracer.replay.tcp.packets import DATA, SYN
 
 STALL_TRIPS = 2
@@ -28,7 +27,7 @@ STALL_TRIPS = 2
 class Transfer:
     """The data that one end of one connection sent: that with most of it."""
 
-    run: SimulatedRun
+    run: KnownRun
     flow: Flow
     end: int
 
@@ -63,7 +62,7 @@ class Transfer:
     @cached_property
     def resends(self) -> list[Resend]:
         """Its retransmissions."""
-        return [one for one in resends(self.run) if self._is_own(one.copy)]
+        return [one for one in self.run.resends if self._is_own(one.copy)]
 
     @cached_property
     def trips(self) -> list[tuple[int, int]]:
@@ -183,7 +182,7 @@ class Transfer:
         return {id(one): top for one, top in zip(self.copies, highest, strict=True)}
 
 
-def transfers(run: SimulatedRun) -> list[Transfer]:
+def transfers(run: KnownRun) -> list[Transfer]:
     """What each end of each connection sent, that with most data first."""
     octets: dict[tuple[int, int], int] = {}
     flows: dict[int, Flow] = {}
@@ -195,7 +194,7 @@ def transfers(run: SimulatedRun) -> list[Transfer]:
     return [Transfer(run, flows[number], end) for number, end in sorted(octets, key=lambda key: -octets[key])]
 
 
-def largest(run: SimulatedRun) -> Transfer | None:
+def largest(run: KnownRun) -> Transfer | None:
     """The transfer of most data; None if there was none."""
     return next(iter(transfers(run)), None)
 
@@ -230,13 +229,13 @@ def busy(transfer: Transfer) -> Spans:
     return joined(_on_the_link(transfer))
 
 
-def _wired_is_slower(run: SimulatedRun) -> bool:
+def _wired_is_slower(run: KnownRun) -> bool:
     way = run.scenario.forward
     wired = run.scenario.number("wired.rate_bps", way)
     return 0 < wired < link_rate(run, way)
 
 
-def link_rate(run: SimulatedRun, way: str) -> float:
+def link_rate(run: KnownRun, way: str) -> float:
     """What one direction of the link can carry, in bit/s."""
     scenario = run.scenario
     if scenario.value("link.tti_s", way) is None:
@@ -281,7 +280,7 @@ UNREPAIRED = ("raw", "rlc-um", "rlc-tm")
 """Links that send no frame again: each is on the air once, and whatever is in it has left the bottleneck then."""
 
 
-def air_times(run: SimulatedRun, side: int) -> Iterator[tuple[int, int]]:
+def air_times(run: KnownRun, side: int) -> Iterator[tuple[int, int]]:
     """When each of a side's own frames was on the air."""
     direction = run.setting.radio[side]
     for row in run.link:
@@ -320,11 +319,13 @@ def _repairs(transfer: Transfer) -> Iterator[tuple[str, Spans]]:
 
     One by a timer begins with the wait for it: when an acknowledgement last brought something new, or when data was
     first outstanding after that. It lasts until all is acknowledged that had been sent at the resend: what is repaired
-    until then the timer found, though what it sent again itself need not have been lost.
+    until then the timer found, though what it sent again itself need not have been lost. A probe's ends where
+    acknowledgements begin a recovery of their own.
     """
     by_timer: Spans = []
     by_acks: Spans = []
     wait, over = 0, 0
+    begun = [one.copy.sent_ns for one in transfer.resends if one.trigger == FAST]
     for one in transfer.resends:
         at = one.copy.sent_ns
         if one.trigger == TIMEOUT:
@@ -332,7 +333,9 @@ def _repairs(transfer: Transfer) -> Iterator[tuple[str, Spans]]:
         if one.spurious:
             continue
         end = transfer.repaired(one.copy)
-        if one.trigger == TIMEOUT:
+        if one.trigger == PROBE:
+            end = min([end, *(when for when in begun if when > at)])
+        if one.trigger in BY_TIMER:
             by_timer.append((transfer.waited_from(at), end))
         elif one.trigger == RECOVERY and at < over:
             by_timer.append((wait, end))

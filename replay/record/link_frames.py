@@ -13,7 +13,7 @@ from multitracer.replay.arq.fields import NEVER
 from multitracer.replay.arq.notes import Log
 from multitracer.replay.arq.rlc.am_reset import RESET, RESET_ACK
 from multitracer.replay.engine.direction import Direction
-from multitracer.replay.record.simulated_run import Copy, LinkRow, SimulatedRun
+from multitracer.replay.record.known_run import Copy, KnownRun, LinkRow
 from multitracer.replay.record.spans import Spans, both, joined
 from multitracer.replay.simulate.frames_sent import (
     ANSWER,
@@ -53,7 +53,7 @@ class LinkFrames:
     def __init__(self) -> None:
         self._parts: tuple[list[FramesSent], list[FramesSent]] = [], []
 
-    def hear(self, run: SimulatedRun, log: Log) -> None:
+    def hear(self, run: KnownRun, log: Log) -> None:
         """The next part of the log."""
         protocol = run.scenario.word("link.protocol")
         for side in (0, 1) if protocol in LOGGED else ():
@@ -64,7 +64,7 @@ class LinkFrames:
                 found = _pdus(log, side, direction, run.setting.link[side])
             self._parts[side].append(found)
 
-    def of(self, run: SimulatedRun, side: int) -> SideTruth:
+    def of(self, run: KnownRun, side: int) -> SideTruth:
         """All that a side sent."""
         return SideTruth(run, side, (together(self._parts[0]), together(self._parts[1])))
 
@@ -83,7 +83,7 @@ class Delivery(NamedTuple):
 class SideTruth:
     """A side that sends data, and what became of its frames and of its stream."""
 
-    def __init__(self, run: SimulatedRun, side: int, sent: tuple[FramesSent, FramesSent]) -> None:
+    def __init__(self, run: KnownRun, side: int, sent: tuple[FramesSent, FramesSent]) -> None:
         self.run, self.side, self.sent, self.frames = run, side, sent, sent[side]
 
     @cached_property
@@ -197,7 +197,7 @@ class SideTruth:
 
     @property
     def _until(self) -> int:
-        return int(self.run.simulation.engine.until)
+        return int(self.run.engine.until)
 
     @property
     def _changes(self) -> Any:

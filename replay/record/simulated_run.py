@@ -8,30 +8,30 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from multitracer.compute import kernels
 from multitracer.model.errors import UsageError
-from multitracer.replay.arq import notes
 from multitracer.replay.arq.notes import Log
-from multitracer.replay.arq.rlp.state import FLUSH
+from multitracer.replay.engine.driver import Engine
+from multitracer.replay.record.known_run import Copy, LinkRow, Resend, Seen, State
+from multitracer.replay.record.packet_fates import PacketFates
 from multitracer.replay.record.tcp_packets import (
     IP_BYTES,
     MOST_WINDOW,
     TCP_BYTES,
     TIMESTAMP_BYTES,
-    Flow,
     Flows,
     Form,
     Packet,
-    Segment,
 )
+from multitracer.replay.record.tcp_truth import resends
 from multitracer.replay.simulate import journal
 from multitracer.replay.simulate.link_session import LinkSession, link_session
 from multitracer.replay.simulate.run import setting
 from multitracer.replay.simulate.scenario import Scenario
 from multitracer.replay.simulate.simulation import Setting, Simulation
-from multitracer.replay.simulate.transport import TCP_FLOW
 
 PART_NS = 5 * 10**9
 """So much simulated time is run, and then taken out."""
@@ -47,60 +47,6 @@ LONGEST_HEADERS = IP_BYTES + 60
 """An IPv4 header, and TCP's longest (RFC 9293 3.1)."""
 
 
-class Seen(NamedTuple):
-    """What an end was like, its fields in the order of OBSERVED."""
-
-    una: int
-    top: int
-    written: int
-    limit: int
-    srtt_ns: int
-    rttvar_ns: int
-    rto_ns: int
-    timeouts: int
-    fast_retransmits: int
-    cwnd: float
-    ssthresh: float
-
-
-@dataclass
-class Copy:
-    """A packet that an end sent, and what became of it; times in ns from the start of the run, None: never."""
-
-    packet: Packet
-    segment: Segment
-    sent_ns: int
-    event: int
-    """Which of the events of its end let it be sent: packets of one event have the same."""
-    given_ns: int | None = None
-    """When the link was given it, as an SDU of this number."""
-    number: int = -1
-    refused: bool = False
-    """The link's queue had no room for it."""
-    delivered_ns: int | None = None
-    lost_ns: int | None = None
-    """When the link delivered it, or gave it up."""
-    left_ns: int | None = None
-    """When its octets were last on the air, if they were and it did not deliver it, and logs its frames."""
-    dropped_ns: int | None = None
-    """When a queue on the wired hop had no room for it."""
-    came_ns: int | None = None
-    taken: bool = False
-    """Whether the connection was still there to which it came."""
-
-
-class State(NamedTuple):
-    """What an end was like after an event."""
-
-    time_ns: int
-    flow: Flow
-    end: int
-    event: int
-    came: Copy | None
-    """The packet that came, if one did."""
-    seen: Seen
-
-
 class Row(NamedTuple):
     """A row of the journal, its fields in the order of `journal.ROW`."""
 
@@ -109,17 +55,6 @@ class Row(NamedTuple):
     end: int
     number: int
     taken: int
-
-
-class LinkRow(NamedTuple):
-    """A row of the link's log, its fields in the order of `notes.ROW`."""
-
-    time_ns: int
-    side: int
-    event: int
-    octets: int
-    number: int
-    what: int
 
 
 @dataclass
@@ -147,6 +82,21 @@ class SimulatedRun:
         """The octets of a packet that a side of the link was given, as an SDU of this number; empty if unknown."""
         copy = self.given.get((side, number))
         return copy.segment.octets if copy else b""
+
+    @property
+    def engine(self) -> Engine:
+        """The link, as it was at the end."""
+        return self.simulation.engine
+
+    @property
+    def whole_bytes(self) -> int:
+        """Data in a full segment."""
+        return self.flows.form.payload_bytes
+
+    @cached_property
+    def resends(self) -> list[Resend]:
+        """All segments that were sent again, in the order in which they were; to be asked for at the end."""
+        return list(resends(self))
 
     @property
     def sender(self) -> int:
@@ -234,11 +184,7 @@ class _Story:
         self.run = run
         self._events, self._current = 0, dict[int, int]()
         self._sent: dict[tuple[int, ...], deque[Copy]] = defaultdict(deque)
-        self._rlp = run.scenario.word("link.protocol") == "rlp"
-        self._offered = [0, 0]
-        self._under_way: tuple[dict[int, int], dict[int, int]] = {}, {}
-        """Of each side, by SDU what its end is in the stream of all octets that it was offered."""
-        self._partly_flushed: set[tuple[int, int]] = set()
+        self._fates = PacketFates(run, rlp=run.scenario.word("link.protocol") == "rlp")
 
     def read(self, kept: journal.Journal, log: Log) -> None:
         """The next part."""
@@ -246,7 +192,7 @@ class _Story:
         for row, packet, seen in zip(*(table[:count].tolist() for table in kept[1:]), strict=True):
             self._take(Row(*row), Packet(*packet), Seen(*seen))
         for one in map(LinkRow._make, log.rows.tolist()):
-            self._take_link(one)
+            self._fates.take(one)
 
     def _take(self, row: Row, packet: Packet, seen: Seen) -> None:
         if row.what == journal.EXPIRED:
@@ -287,33 +233,6 @@ class _Story:
     def _event_of(self, row: Row) -> int:
         """The event at the end that let it send now."""
         return self._current.get(row.end, 0)
-
-    def _take_link(self, one: LinkRow) -> None:
-        self.run.link.append(one)
-        if one.event == notes.OFFERED:
-            self._offered[one.side] += one.octets
-            self._under_way[one.side][one.number] = self._offered[one.side]
-        elif one.event in (notes.DELIVERED, notes.LOST):
-            side = 1 - one.side if one.event == notes.DELIVERED else one.side
-            self._under_way[side].pop(one.number, None)
-            copy = self.run.given.get((side, one.number)) if one.what == TCP_FLOW else None
-            if copy is not None and one.event == notes.DELIVERED:
-                copy.delivered_ns = one.time_ns
-                if (side, one.number) in self._partly_flushed:
-                    copy.lost_ns = None
-            elif copy is not None:
-                copy.lost_ns = one.time_ns
-        elif self._rlp and one.event == FLUSH:
-            self._flush(one)
-
-    def _flush(self, one: LinkRow) -> None:
-        """What a reset gave up a part of is lost, whatever its peer had acknowledged of it and delivered wrongly."""
-        waiting = self._under_way[one.side]
-        for number in [number for number, end in waiting.items() if one.number - one.octets < end <= one.number]:
-            copy = self.run.given.get((one.side, number))
-            if copy is not None and copy.lost_ns is None:
-                copy.lost_ns = one.time_ns
-                self._partly_flushed.add((one.side, number))
 
 
 def _key(packet: Packet) -> tuple[int, ...]:

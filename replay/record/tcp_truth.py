@@ -4,27 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from multitracer.replay.record.simulated_run import Copy, SimulatedRun
+from multitracer.replay.record.known_run import FAST, RECOVERY, TIMEOUT, Copy, KnownRun, Resend
 from multitracer.replay.tcp.packets import DATA
 
-TIMEOUT, FAST, RECOVERY = "timeout", "fast", "recovery"
 
-
-@dataclass(frozen=True)
-class Resend:
-    """A segment sent again."""
-
-    copy: Copy
-    trigger: str
-    spurious: bool
-    """An earlier copy had come, or was on its way and did come."""
-    root: str | None
-    """The kind of finding that the loss of the earlier copy is; None where no kind is, or nothing was lost."""
-
-
-def resends(run: SimulatedRun) -> Iterator[Resend]:
+def resends(run: KnownRun) -> Iterator[Resend]:
     """All of them, in the order in which they were sent."""
     triggers = _Triggers(run)
     earlier: dict[tuple[int, int, int], list[Copy]] = defaultdict(list)
@@ -48,7 +33,7 @@ def lost_by(copy: Copy) -> str | None:
 class _Triggers:
     """What let segments be sent again: the retransmission timer, acknowledgements that showed a loss, a recovery."""
 
-    def __init__(self, run: SimulatedRun) -> None:
+    def __init__(self, run: KnownRun) -> None:
         counted: dict[tuple[int, int], tuple[int, int]] = {}
         self._of_event: dict[tuple[int, int, int], str] = {}
         for state in run.states:

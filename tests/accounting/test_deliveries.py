@@ -184,3 +184,18 @@ def test_what_is_sent_again_after_the_link_delivered_it_is_needless(verdict: str
     """Where the capture does not tell."""
     resent = pd.DataFrame({"segment": [3], "spurious": [verdict]})
     assert delivered_before(table(SCRIPT), resent, found()).tolist() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("resets_ms", "left_ms"), [((), -1), ((100.0,), 100), ((0.5, 100.0, 300.0), 100), ((550.0,), -1)]
+)
+def test_what_a_reset_flushed_was_in_the_link_until_then(resets_ms: tuple[float, ...], left_ms: int) -> None:
+    """It was never on the air, and what was sent later was, after the reset; without one between it is not known."""
+    script = (data(0, 1, 101), data(1, 101, 201), data(500, 201, 301), ack(600, 101))
+    rows = (0, 5.0, 5.0, 65.0, 1), (1, -1.0, -1.0, -1.0, 0), (2, 505.0, 505.0, 565.0, 1)
+    logged = log(*rows, script=script)._replace(resets_ns=[START + round(ms * MS) for ms in resets_ms])
+    segments = table(script)
+    near, far = np.array([[0, NOWHERE]]), np.array([[NOWHERE, 0]])
+    paths = Paths(near, far, np.full(4, -1, np.int32), np.full(4, -1, np.int8))
+    left = deliveries(segments, paths, logged).left_ns[1]
+    assert (left if left < 0 else (left - START) // MS) == left_ms

@@ -145,6 +145,23 @@ def test_the_wait_for_a_timer_counts_if_it_resent_what_had_arrived_while_other_d
     assert 0.99 * (700 - 101) < milliseconds(found(*lost, *found_by_acks))["timeout_recovery"] <= 700 - 101
 
 
+def test_a_needless_timer_within_a_fast_recovery_was_waited_for_where_more_was_lost() -> None:
+    """1..300 was lost; the acknowledgement of 101..200, sent again, was, too: only the timer told that 201..300 was."""
+    flight = [data(n, 1 + 100 * n, 101 + 100 * n) for n in range(7)]
+    told = [ack(100 + n, 1, (301, 401 + 100 * n)) for n in range(4)]
+    script = (
+        *flight, *told, again(103.1, 1, 101, received=0), ack(203, 101, (301, 701)), again(203.1, 101, 201, received=0),
+        again(900, 101, 201, received=1), ack(1000, 201, (301, 701), dsack=(101, 201)),
+        again(1000.1, 201, 301, received=0), ack(1100, 701),
+    )  # fmt: skip
+    frame, resent = table(script), judged(*script)
+    assert resent["spurious"].tolist() == ["no", "no", "yes", "no"]
+    triggers = pd.Categorical(["fast", "recovery", "timeout", "recovery"], resent["trigger"].cat.categories)
+    by_kernel = resent.assign(trigger=triggers)
+    limits = find_limits(frame, blocks(script), measured(frame), Groups(frame, 1), paths_of(len(frame)), by_kernel)
+    assert milliseconds(limits)["timeout_recovery"] >= 0.99 * (900 - 203)
+
+
 def test_a_timer_within_a_fast_recovery_leaves_open_what_it_waited_for() -> None:
     """The resend that it sent once more may have been lost, or held: from the last acknowledgement on it is unknown."""
     flight = [data(n, 1 + 100 * n, 101 + 100 * n) for n in range(5)]

@@ -180,6 +180,16 @@ def test_the_status_octets_stop_bit_stops_the_sender() -> None:
     assert found(log) == [(FLOW_CONTROL, 20, 90)]
 
 
+def test_a_status_octet_counts_once_no_frame_before_it_is_missing() -> None:
+    """XOFF in a frame that overtook one with XON stops the sender when that one has come; a repeat changes nothing."""
+    log = frames(
+        (0, True, "I RR"), (10, False, "I RR"), (20, False, "I RR"), (60, False, "I RR"), (70, False, "I RR"),
+        (90, False, "I RR"),
+        l2r={1: 0x1F, 2: 0x3F, 3: 0x1F, 4: 0x3F, 5: 0x1F}, sn_unwrapped=[-1, 0, 2, 1, 2, 3],
+    )  # fmt: skip
+    assert found(log) == [(FLOW_CONTROL, 60, 90)]
+
+
 def test_an_event_that_repeats_a_frame_is_the_same_stop() -> None:
     """EVENT xoff a moment after the frame that says so."""
     log = frames((0, True, "I RR"), (20, False, "I RR"), (90, False, "I RR"), l2r={1: 0x3F, 2: 0x1F})

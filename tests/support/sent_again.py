@@ -10,8 +10,8 @@ from typing import Any
 
 from multitracer.replay.arq import notes
 from multitracer.replay.engine.loop import NO_SDU
-from multitracer.replay.record.simulated_run import Copy, SimulatedRun, run_of
-from multitracer.replay.record.tcp_truth import TIMEOUT, resends
+from multitracer.replay.record.known_run import TIMEOUT, Copy
+from multitracer.replay.record.simulated_run import SimulatedRun, run_of
 from multitracer.replay.simulate.scenario import Scenario
 from multitracer.replay.simulate.transport import TCP_FLOW
 from multitracer.replay.tcp.packets import DATA
@@ -92,7 +92,7 @@ class Counted:
 def counted(made: Recording) -> Counted:
     """All of it, from the packets, and from the frames that carried them."""
     found, places = Counted(), streams(made.run)
-    for one in resends(made.run):
+    for one in made.run.resends:
         found.segments += 1
         found.needless += one.spurious
         found.spurious_timeouts += one.spurious and one.trigger == TIMEOUT

@@ -12,8 +12,9 @@ from simulations import scenario
 
 from multitracer import Analysis, analyze
 from multitracer.compute import kernels
+from multitracer.replay.record.known_run import Copy
 from multitracer.replay.record.link_frames import LOGGED
-from multitracer.replay.record.simulated_run import Copy, SimulatedRun
+from multitracer.replay.record.simulated_run import SimulatedRun
 from multitracer.replay.record.simulation import CAPTURES, TRUTH, recorded
 from multitracer.replay.tcp.packets import DATA
 

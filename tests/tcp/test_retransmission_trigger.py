@@ -210,6 +210,16 @@ def test_after_an_undo_what_is_resent_is_a_new_recovery():
     assert triggers(replayed(SACK, *first, ack(60, 401, echo=51), *second)) == [FAST, RECOVERY]
 
 
+def test_a_needless_recovery_goes_on_at_the_senders_own_pace():
+    """No timer sends again what is neither the oldest data nor the last."""
+    flight = [data(n, 1 + 100 * n, 101 + 100 * n, stamp=10 + n) for n in range(6)]
+    found = replayed(
+        SACK, *flight, again(1500, 1, 101, stamp=1500), ack(1501, 101, echo=10), again(1506, 201, 301, stamp=1506),
+        again(1514, 301, 401, stamp=1514), again(1522, 501, 601, stamp=1522),
+    )  # fmt: skip
+    assert triggers(found)[1:] == [RECOVERY, RECOVERY, PROBE]
+
+
 def test_a_selective_acknowledgement_gives_a_round_trip_sample_when_it_comes():
     """Not when the cumulative one comes, after the hole below was filled."""
     found = replayed(*FLIGHT, ack(50, 1, (101, 201)), again(51, 1, 101), ack(900, 501))
@@ -220,3 +230,18 @@ def test_a_selective_acknowledgement_gives_a_round_trip_sample_when_it_comes():
 def test_a_resend_without_a_signal_has_an_unknown_trigger():
     """A retransmission without a wait, duplicate ACKs or SACK, and not of the last segment, is unknown."""
     assert triggers(replayed(*FLIGHT, ack(50, 101), again(51, 201, 301))) == [UNKNOWN]
+
+
+@pytest.mark.parametrize(("quiet_ms", "expected"), [(1100, FAST), (1700, TIMEOUT)])
+def test_a_reordering_timer_waits_for_the_newest_data(quiet_ms, expected):
+    """The last round trip after the newest data was sent, and no longer: sooner than a round trip no timeout can be."""
+    steady = [step for k in range(16) for step in (
+        data(3100 * k, 100 * k + 1, 100 * k + 101), ack(3100 * k + (3000 if k else 50), 100 * k + 101))]  # fmt: skip
+    at, first = 50_000, 1601
+    sent = [data(at + wait, first + 100 * k, first + 100 * (k + 1)) for k, wait in enumerate((0, 10, 1000, 1010))]
+    told = ack(at + 3000, first + 100, (first + 300, first + 400))
+    resent = again(at + 3000 + quiet_ms, first + 100, first + 200)
+    found = replayed(SACK, *steady, *sent, told, resent)
+    assert found[SRTT] > 1700 * MS
+    assert found[LEAST_RTT] == 50 * MS
+    assert triggers(found) == [expected]

@@ -236,7 +236,10 @@ def test_in_a_user_namespace_packets_and_samples_are_recorded(tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     truth = json.loads((tmp_path / "call" / "truth.json").read_text())
     assert (truth["realtime"], truth["exit"]) == (False, 0)
-    assert {"snd.pcap", "ss.txt", "machine.json"} == {path.name for path in (tmp_path / "call" / "snd").iterdir()}
+    names = {path.name for path in (tmp_path / "call" / "snd").iterdir()}
+    lacks = json.loads((tmp_path / "call" / "snd" / "machine.json").read_text())["missing"]
+    assert names >= {"snd.pcap", "machine.json"}
+    assert ("ss.txt" in names) == bool(lacks)  # where tracefs is mounted, the machine's root may use it there, too
     assert len(analyze(tmp_path / "call" / "snd").summary()["connections"]) == 1
 
 

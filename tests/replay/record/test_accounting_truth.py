@@ -15,8 +15,7 @@ def is_full(sizes: dict[int, int], **seen: float) -> bool:
         seq: [SimpleNamespace(segment=SimpleNamespace(seq=100 * seq - 99, payload_bytes=size))]
         for seq, size in sizes.items()
     }
-    flows = SimpleNamespace(form=SimpleNamespace(payload_bytes=100))
-    transfer = SimpleNamespace(sendings=sendings, run=SimpleNamespace(flows=flows))
+    transfer = SimpleNamespace(sendings=sendings, run=SimpleNamespace(whole_bytes=100))
     state = SimpleNamespace(seen=SimpleNamespace(**seen))
     return accounting_truth._is_full(transfer, state)  # type: ignore[arg-type]
 
@@ -40,3 +39,9 @@ def test_a_fin_takes_no_room_in_a_window() -> None:
     assert is_full({1: 100, 2: 100}, una=1, top=4, written=3, cwnd=2.0, limit=9)
     assert not is_full({1: 100, 2: 100}, una=1, top=4, written=3, cwnd=3.0, limit=9)
     assert not is_full({}, una=3, top=4, written=3, cwnd=1.0, limit=9)
+
+
+def test_without_the_senders_window_only_the_receivers_can_be_full() -> None:
+    """A window that is not known is none that is full."""
+    assert not is_full({1: 100, 2: 100}, una=1, top=3, written=9, cwnd=float("nan"), limit=9)
+    assert is_full({1: 100, 2: 100}, una=1, top=3, written=9, cwnd=float("nan"), limit=3)

@@ -9,7 +9,8 @@ import pytest
 
 from multitracer.replay.arq import notes
 from multitracer.replay.arq.rlp.state import FLUSH
-from multitracer.replay.record.simulated_run import LinkRow, _Story
+from multitracer.replay.record.known_run import LinkRow
+from multitracer.replay.record.packet_fates import PacketFates
 from multitracer.replay.simulate.transport import TCP_FLOW
 
 
@@ -17,10 +18,10 @@ def fates(protocol: str, *rows: tuple[int, ...]) -> list[tuple[int | None, int |
     """When two packets of 100 octets each were delivered and lost, by rows of (time, side, event, octets, number)."""
     copies: list[Any] = [SimpleNamespace(delivered_ns=None, lost_ns=None) for _ in range(2)]
     given = {(0, number): one for number, one in enumerate(copies)}
-    run: Any = SimpleNamespace(scenario=SimpleNamespace(word=lambda _: protocol), given=given, link=[])
-    story = _Story(run)
+    run: Any = SimpleNamespace(given=given, link=[])
+    story = PacketFates(run, rlp=protocol == "rlp")
     for row in ((0, 0, notes.OFFERED, 100, 0), (0, 0, notes.OFFERED, 100, 1), *rows):
-        story._take_link(LinkRow(*row, TCP_FLOW))
+        story.take(LinkRow(*row, TCP_FLOW))
     return [(one.delivered_ns, one.lost_ns) for one in copies]
 
 
