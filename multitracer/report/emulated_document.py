@@ -103,8 +103,8 @@ def said(found: Sequence[Measured], modelled: Modelled) -> list[str]:
         texts.append(
             f"{words} {published()[True, order, 10]['mean']:.2f} (published, Linux 2.4 with FACK), "
             f"{_mean_text(modelled.get(('tcp_retransmissions', 384, True, order, 10), []))} (modelled), "
-            f"{_mean_text(own.samples('tcp_retransmissions') if own else [])} (Linux {os.uname().release} with SACK, "
-            "F-RTO and RACK)"
+            f"{_mean_text(own.samples('tcp_retransmissions') if own else [])} (Linux {os.uname().release} with "
+            "Reno, SACK, F-RTO and RACK)"
         )
     resent = f"Segments sent again in a session at 384 kbit/s with 10 % of the frames erased: {'; '.join(texts)}."
     return [resent, *_goodput_said(found), *_rack_said(found), *_late_said(found)]

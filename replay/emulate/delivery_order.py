@@ -30,6 +30,8 @@ RECOVERY = (RACK, RACK | NO_DUPTHRESH)
 METRICS = ("goodput_bps", "tcp_retransmissions", "rtt_ms", "tcp_timeouts", "tcp_spurious_retransmissions")
 """Of a session: octets of the file over its time from the first packet to the last acknowledgement of data; segments
 sent again; the mean round trip of segments sent once (Karn); timeouts; and resends of what had arrived."""
+CONGESTION_CONTROL = "reno"
+"""Linux 2.4's, which every kernel has and lets namespaces use."""
 LEVEL = 0.95
 WITHOUT_RACK: Mapping[str, Any] = {"rate": 384, "order": "out", "fer": 10, "sack": True}
 """What is run without RACK too, with F-RTO, to see what bit 0 does in this kernel."""
@@ -59,7 +61,10 @@ def cells(scale: str) -> list[Cell]:
         link = {key: variant.keys[key] for key in kept}
         own = {name: labels[name] for name in ("rate", "order", "fer")} | {"sack": bool(labels["fack"])}
         for frto, recovery in [*product(FRTO, RECOVERY), *([(FRTO[-1], 0)] if own == WITHOUT_RACK else [])]:
-            said = {"kernel.sack": int(own["sack"]), "kernel.frto": frto, "kernel.recovery": recovery}
+            said = {
+                "kernel.sack": int(own["sack"]), "kernel.frto": frto, "kernel.recovery": recovery,
+                "kernel.congestion_control": CONGESTION_CONTROL,
+            }  # fmt: skip
             sessions = SESSIONS[scale][labels["rate"]]
             found.append(_cell({**own, "frto": frto, "recovery": recovery}, {**link, **said}, sessions))
     return found

@@ -7,9 +7,11 @@ of the plan it is. What comes from other ports is taken, and not answered.
 from __future__ import annotations
 
 import csv
+import fcntl
 import os
 import socket
 import sys
+import termios
 import threading
 import time
 from collections.abc import Sequence
@@ -24,6 +26,7 @@ READY = "ready"
 COLUMNS = ("connection", "port", "request_bytes", "reply_bytes", "begin_s", "end_s")
 _PIECE = 1 << 16
 _WAITING = 128
+_POLL_S = 0.005
 
 
 def serve(plan: Plan, own: str) -> None:
@@ -57,6 +60,11 @@ def _took(peer: socket.socket, octets: int) -> bool:
             return False
         octets -= came
     return True
+
+
+def _unacknowledged(peer: socket.socket) -> int:
+    """The octets that were sent, or wait to be, and that the other end has not acknowledged (SIOCOUTQ, tcp(7))."""
+    return int.from_bytes(fcntl.ioctl(peer, termios.TIOCOUTQ, bytes(4)), sys.byteorder)
 
 
 class Opener:
@@ -100,11 +108,16 @@ class Opener:
         return found
 
     def _exchange(self, peer: socket.socket, number: int, request: int, reply: int) -> None:
-        """Send a request and take its reply; one without a reply is over when the other end has all of it."""
+        """Send a request and take its reply; one without a reply is over when the other end has all of it.
+
+        Its end is told when all was acknowledged: a kernel logs nothing more of a socket that was shut down.
+        """
         peer.sendall(bytes(request))
         if reply and not _took(peer, reply):
             raise ConnectionError(f"connection {number} ended within a reply")
         if not reply:
+            while _unacknowledged(peer):
+                time.sleep(_POLL_S)
             peer.shutdown(socket.SHUT_WR)
             peer.recv(1)
 

@@ -92,12 +92,18 @@ class KernelKeys:
 
 
 def check_congestion_control(name: str) -> None:
-    """Raise MissingCapabilityError for one that this kernel does not have."""
-    available = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    """Raise MissingCapabilityError for one that this kernel does not have, or does not let a namespace use."""
+    available, allowed = (Path(f"/proc/sys/net/ipv4/tcp_{which}_congestion_control").read_text().split()
+                          for which in ("available", "allowed"))  # fmt: skip
     if name not in available:
         raise MissingCapabilityError(
             f"kernel.congestion_control = {name}: this kernel has {', '.join(available)}\n"
             f"`modprobe tcp_{name}` adds it, where the kernel was built with it as a module."
+        )
+    if name not in allowed:
+        raise MissingCapabilityError(
+            f"kernel.congestion_control = {name}: network namespaces may use {', '.join(allowed)} here\n"
+            f"`sysctl -w net.ipv4.tcp_allowed_congestion_control='{' '.join([*allowed, name])}'` allows it."
         )
 
 

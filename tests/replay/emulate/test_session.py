@@ -197,6 +197,15 @@ def test_a_congestion_control_that_the_kernel_has_not_is_refused() -> None:
         check_congestion_control("none-such")
 
 
+def test_a_congestion_control_that_namespaces_may_not_use_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the setting that allows it."""
+    names = {"tcp_available_congestion_control": "reno cubic\n", "tcp_allowed_congestion_control": "reno\n"}
+    monkeypatch.setattr(Path, "read_text", lambda path: names[path.name])
+    with pytest.raises(MissingCapabilityError, match="tcp_allowed_congestion_control='reno cubic' allows it"):
+        check_congestion_control("cubic")
+    check_congestion_control("reno")
+
+
 def test_without_the_tools_a_host_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Namespaces are entered by util-linux, and configured by iproute2."""
     monkeypatch.setattr(shutil, "which", lambda _: None)
