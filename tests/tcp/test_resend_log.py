@@ -111,7 +111,7 @@ def test_stacks_name_the_triggers() -> None:
 
 
 def test_one_event_of_several_segments_names_them_all() -> None:
-    """What the kernel logs once and the capture holds in several segments: one timeout, or one recovery and its first."""
+    """What is logged once and captured as several segments: one timeout, or one recovery and its first resend."""
     state = log((1, "state", RECOVERY), (1.1, "retransmit", ACKS), (500, "retransmit", TIMER))
     found = triggers([1.1, 1.11, 500, 500.01, 500.02], state)
     assert found["trigger"].tolist() == ["fast", "recovery", "timeout", "timeout", "timeout"]

@@ -201,7 +201,7 @@ def test_a_congestion_control_that_namespaces_may_not_use_is_refused(monkeypatch
     """With the setting that allows it."""
     names = {"tcp_available_congestion_control": "reno cubic\n", "tcp_allowed_congestion_control": "reno\n"}
     monkeypatch.setattr(Path, "read_text", lambda path: names[path.name])
-    with pytest.raises(MissingCapabilityError, match="tcp_allowed_congestion_control='reno cubic' allows it"):
+    with pytest.raises(MissingCapabilityError, match="tcp_allowed_congestion_control='reno cubic'` allows it"):
         check_congestion_control("cubic")
     check_congestion_control("reno")
 
