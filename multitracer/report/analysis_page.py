@@ -52,7 +52,9 @@ def html(analysis: Analysis, concluded: Summary) -> str:
     summary = concluded.document
     shown = directions(analysis)
     order, seen = list(shown.connections), panel_data.largest_first(analysis)
-    listing = connection_table.columns(summary["connections"], analysis.ends.main, analysis.tables["findings"], seen)
+    way_of = FindingWays(analysis).of
+    about = ((finding, way_of(finding)) for finding in summary["findings"])
+    listing = connection_table.columns(summary["connections"], analysis.ends.main, about, seen)
     panels = analysis_panels.build(analysis, *shown.first, panel_data.extent(analysis))
     for made in (one for one in panels.figures if "sequence" in one.tags):
         add_fate_marks(made, (source for _, one in shown.groups for source in one.sources.values()))
@@ -74,7 +76,7 @@ def html(analysis: Analysis, concluded: Summary) -> str:
         "lanes_label": "where the time went, and findings by layer",
         "most_lanes": len(LAYERS) + 1,
         "rows": listed,
-        "way_of": FindingWays(analysis).of,
+        "way_of": way_of,
         "capture": _capture(analysis),
         "details": _details(analysis, summary, listed),
         "told_effects": TOLD_EFFECTS,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 WELL_USED = 95.0
 """Percent of utilization above which a link was the limit."""
 _WASTE = ("link_retransmitted", "link_control", "flow_controlled", "link_reset", "tcp_retransmitted",
-          "idle_window_limited", "idle_sender", "idle_recovery", "unknown")  # fmt: skip
+          "idle_window_limited", "idle_sender", "idle_recovery", "path_held", "unknown")  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ The columns are in the page as the panels' are: as HTML, a thousand connections 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,9 +17,8 @@ from multitracer.analysis.summary import Connections
 from multitracer.model.vocabulary import LIMIT_NAMES
 from multitracer.report.column_packs import Values
 
-if TYPE_CHECKING:
-    import pandas as pd
-
+Finding: TypeAlias = Mapping[str, Any]
+"""A finding of the summary."""
 GROUP = "connections"
 MOST_LISTED = 100_000
 """The most connections that a page lists."""
@@ -39,7 +39,8 @@ class Head(NamedTuple):
 
 HEADS = (
     Head("number", "connection"), Head("sender", "sent by"), Head("start", "starts, s", 3),
-    Head("unique", "unique bytes", 0), Head("goodput", "goodput, kbit/s", 2), Head("limits", "limited by"),
+    Head("duration", "lasts, s", 3), Head("unique", "unique bytes", 0), Head("goodput", "goodput, kbit/s", 2),
+    Head("limits", "limited by"),
     Head("findings", "findings"), Head("packets", "packets", 0), Head("resent", "resent segments", 0),
     Head("needless", "needless", 0), Head("disordered", "out of order", 0), Head("duplicates", "dup. ACKs", 0),
     Head("outstanding", "most outstanding, B", 0), Head("rtt_min", "RTT least, ms", 1),
@@ -52,10 +53,13 @@ _ENDS = ("client", "server")
 _CLOCKS = ("busy_s", "rwnd_limited_s", "sndbuf_limited_s")
 
 
-def columns(connections: Connections, main: Any, findings: pd.DataFrame, numbers: Sequence[int]) -> dict[str, Any]:
+def columns(
+    connections: Connections, main: Any, findings: Iterable[tuple[Finding, int | None]], numbers: Sequence[int]
+) -> dict[str, Any]:  # fmt: skip
     """The table's columns: two rows for each of `numbers`, first that of the end that sent most data, `main`.
 
-    Numbers that the recordings do not tell are NaN.
+    `findings` are those of the summary, each with the way that it is about: 0 that of this end, 1 the other's, None
+    where it tells neither, which goes to the first. Numbers that the recordings do not tell are NaN.
     """
     listed = np.array(numbers[:MOST_LISTED], dtype=np.int64)
     if not len(listed):
@@ -68,13 +72,14 @@ def columns(connections: Connections, main: Any, findings: pd.DataFrame, numbers
         "end": ends,
         "sender": np.where(ends == 0, np.repeat(tree["client"], 2), np.repeat(tree["server"], 2)).astype(object),
         "start": np.repeat(tree["start_s"], 2),
+        "duration": np.repeat(tree["duration_s"], 2),
         **{short: both.numbers(name) for name, short in _COUNTS.items()},
         "needless": both.numbers("spurious", "yes"),
         **{f"rtt_{name}": both.numbers("rtt_ms", name) for name in ("min", "median", "max")},
         "goodput": both.numbers("goodput_bps") / 1e3,
         "limits": _texts(limits_text(one) for one in both.items("limits")),
         "clocks": _texts(_clocks_text(one) for one in both.items("kernel_clocks")),
-        "findings": _texts(_of_first_rows(_findings_texts(findings), listed)),
+        "findings": _texts(_findings_texts(findings, listed)),
     }
 
 
@@ -130,20 +135,15 @@ def _clocks_text(clocks: dict[str, float] | None) -> str:
     return " / ".join(f"{clocks[name]:.1f}" for name in _CLOCKS) if clocks else ""
 
 
-def _findings_texts(findings: pd.DataFrame) -> dict[int, str]:
-    """The kinds of findings of each connection, with how many there are of each."""
-    kinds: dict[int, list[str]] = defaultdict(list)
-    counts = findings.groupby(["connection", "kind"], observed=True).size()
-    for (number, kind), count in counts.sort_values(ascending=False, kind="stable").items():
-        kinds[number].append(kind if count == 1 else f"{kind} ({count})")
-    return {number: ", ".join(one) for number, one in kinds.items()}
-
-
-def _of_first_rows(texts: dict[int, str], listed: Any) -> Iterator[str]:
-    """A text for the first row of each connection, where there is one."""
-    for number in listed.tolist():
-        yield texts.get(number, "")
-        yield ""
+def _findings_texts(findings: Iterable[tuple[Finding, int | None]], listed: Any) -> Iterator[str]:
+    """For each row the kinds of its findings, the most frequent first, with how many there are of each."""
+    kinds: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
+    for finding, way in findings:
+        if finding["connection"] is not None:
+            kinds[finding["connection"], way or 0][finding["kind"]] += 1
+    for row in product(listed.tolist(), (0, 1)):
+        counted = kinds[row].most_common() if row in kinds else ()
+        yield ", ".join(kind if count == 1 else f"{kind} ({count})" for kind, count in counted)
 
 
 def _texts(values: Iterator[str]) -> Any:

@@ -10,7 +10,7 @@ from multitracer.replay.simulate.statistics import half_width, mean_of, std_of
 
 MEASURES = ("utilization_percent", "throughput_bps", "goodput_bps")
 FULLY_USED = 98.0
-"""Percent of utilization from which a transfer counts as one that the link alone limited."""
+"""Percent of utilization from which a transfer counts as one that used its link fully."""
 
 
 def groups(rows: Sequence[dict[str, Any]], pattern: re.Pattern[str]) -> list[dict[str, Any]]:
@@ -41,10 +41,11 @@ def utilization(row: dict[str, Any]) -> float | None:
 
 
 def _key(pattern: re.Pattern[str], name: str) -> str | None:
+    """None where nothing of the name is matched."""
     match = pattern.search(name)
     if match is None:
         return None
-    return match[1] if pattern.groups and match[1] is not None else match[0]
+    return (match[1] if pattern.groups and match[1] is not None else match[0]) or None
 
 
 def _group(name: str | None, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:

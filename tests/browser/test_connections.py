@@ -62,6 +62,10 @@ def test_words_choose_rows(opened: Opened, crowd: Path) -> None:
     page.fill("#mt-connections-asked", many_connections.client(7))
     assert numbers(page) == [7]
     assert page.inner_text("#mt-connections-shown") == f"1 of {2 * COUNT} ends"
+    page.fill("#mt-connections-asked", "17")
+    assert 17 in numbers(page)
+    page.fill("#mt-connections-asked", f"{many_connections.SERVER} application")
+    assert page.inner_text("#mt-connections-shown") == f"{COUNT} of {2 * COUNT} ends; the first {PART} are listed"
     page.fill("#mt-connections-asked", "nobody")
     assert numbers(page) == []
 
@@ -69,10 +73,9 @@ def test_words_choose_rows(opened: Opened, crowd: Path) -> None:
 def test_ends_that_sent_no_data_are_shown_when_asked_for(opened: Opened, crowd: Path) -> None:
     """They have rows of their own."""
     page = opened.open(crowd)
-    page.fill("#mt-connections-asked", many_connections.SERVER)
-    assert numbers(page) == []
-    page.check("#mt-connections-both")
     assert numbers(page)[:2] == [COUNT - 1, COUNT - 2]
+    page.check("#mt-connections-both")
+    assert numbers(page)[:2] == [COUNT - 1, COUNT - 1]
 
 
 def test_a_row_opens_its_connection(opened: Opened, crowd: Path) -> None:
@@ -87,6 +90,21 @@ def test_a_row_opens_its_connection(opened: Opened, crowd: Path) -> None:
         1 + place * many_connections.size(200) for place in range(many_connections.SEGMENTS)
     ]
     opened.until("location.hash.includes('con=200')")
+
+
+def test_a_short_connection_comes_into_view(opened: Opened, tmp_path: Path) -> None:
+    """One of a quarter of a second, in a capture that lasts two: the others stay out of it, until one goes back."""
+    analyze([many_connections.write(tmp_path / "many.pcap", 2000)]).report(tmp_path / "report.html")
+    page = opened.open(tmp_path / "report.html")
+    before = opened.view()
+    page.fill("#mt-connections-asked", many_connections.client(300))
+    page.locator(f"{ROWS} button").click()
+    opened.until(f"{SHOWN} === '300'")
+    start, end = opened.view()
+    assert 0.2 < start < 0.3
+    assert 0.42 < end < 0.6
+    page.keyboard.press("u")
+    assert opened.view() == pytest.approx(before)
 
 
 def test_only_what_is_shown_is_decoded(opened: Opened, crowd: Path) -> None:

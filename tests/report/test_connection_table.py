@@ -13,15 +13,16 @@ from multitracer import Analysis, analyze
 from multitracer.analysis.summary import summarize
 from multitracer.report import connection_table, panel_data
 from multitracer.report.connection_table import columns, heads, limits_text
+from multitracer.report.finding_ways import FindingWays
 
 COUNT = 30
 
 
 def table(analysis: Analysis) -> dict[str, Any]:
     """The table's columns of all connections."""
-    connections = summarize(analysis).document["connections"]
-    numbers = panel_data.largest_first(analysis)
-    return columns(connections, analysis.ends.main, analysis.tables["findings"], numbers)
+    document, way_of = summarize(analysis).document, FindingWays(analysis).of
+    about = [(one, way_of(one)) for one in document["findings"]]
+    return columns(document["connections"], analysis.ends.main, about, panel_data.largest_first(analysis))
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +56,7 @@ def test_its_numbers_are_the_summarys(folder: str) -> None:
 
 
 def test_its_findings_are_counted_by_kind() -> None:
-    """In the row of the end that sent the data, the most frequent kind first."""
+    """The most frequent kind first."""
     analysis = analyze([str(EXAMPLES / "rlp-reset")])
     kinds = [one["kind"] for one in analysis.summary()["findings"] if one["connection"] == 0]
     text, nothing = table(analysis)["findings"].tolist()
@@ -66,6 +67,13 @@ def test_its_findings_are_counted_by_kind() -> None:
     assert nothing == ""
 
 
+def test_a_finding_is_in_the_row_of_the_end_that_it_is_about(many: Analysis) -> None:
+    """Where it tells neither end, in that of the data's sender."""
+    findings = [({"connection": 3, "kind": kind}, way) for kind, way in (("a", 1), ("b", 0), ("c", None), ("a", 1))]
+    found = columns(summarize(many).document["connections"], many.ends.main, findings, [3, 4])
+    assert found["findings"].tolist() == ["b, c", "a (2)", "", ""]
+
+
 def test_kernel_clocks_have_a_column_where_a_log_has_them(many: Analysis) -> None:
     """A heading over nothing would take room."""
     assert "clocks" not in [head.name for head in heads(table(many))]
@@ -74,7 +82,7 @@ def test_kernel_clocks_have_a_column_where_a_log_has_them(many: Analysis) -> Non
 
 def test_a_capture_without_connections_has_no_table(many: Analysis) -> None:
     """There is nothing to list."""
-    assert columns(summarize(many).document["connections"], many.ends.main, many.tables["findings"], []) == {}
+    assert columns(summarize(many).document["connections"], many.ends.main, [], []) == {}
 
 
 def test_more_connections_than_a_page_lists_are_left_out(many: Analysis, monkeypatch: pytest.MonkeyPatch) -> None:

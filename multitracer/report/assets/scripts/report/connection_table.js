@@ -1,7 +1,7 @@
 // The table of all connections, a row for each end: sorted, searched, and made a part at a time as it is asked for.
 
 const PART = 100; // rows that are made at a time
-const SEARCHED = ["sender", "limits", "findings"];
+const SEARCHED = ["number", "sender", "limits", "findings"];
 
 /** A number with its thousands grouped; a question mark where the recordings do not tell it. */
 function numberCell(value, digits) {
@@ -69,15 +69,14 @@ class ConnectionTable {
     return this.order.filter((row) => isWanted(row) && isAsked(row));
   }
 
+  /** What is searched: the row, and the address of the other end, which is in the row beside it. */
   textOf(row) {
-    return SEARCHED.map((name) => this.columns[name][row]).join(" ");
+    return [...SEARCHED.map((name) => this.columns[name][row]), this.columns.sender[row ^ 1]].join(" ");
   }
 
   /** Begins the table anew. */
   fill() {
     this.found = this.chosen();
-    const { format } = MT.numbers;
-    if (this.told) this.told.textContent = `${format(this.found.length)} of ${format(this.order.length)} ends`;
     this.table.tBodies[0].replaceChildren();
     this.add();
   }
@@ -90,7 +89,22 @@ class ConnectionTable {
     const left = this.found.length - body.rows.length;
     this.more.hidden = left === 0;
     this.more.textContent = `show ${Math.min(PART, left)} more of ${MT.numbers.format(left)}`;
+    this.tell(body.rows.length);
     this.mark();
+  }
+
+  /** Says how many ends are found, and how many of them are in the table. */
+  tell(made) {
+    if (!this.told) return;
+    const { format } = MT.numbers;
+    const part = made < this.found.length ? `; the first ${made} are listed` : "";
+    this.told.textContent = `${format(this.found.length)} of ${format(this.order.length)} ends${part}`;
+  }
+
+  /** When a connection begins and ends, in seconds. */
+  timesOf(number) {
+    const row = this.columns.number.indexOf(Number(number));
+    return [this.columns.start[row], this.columns.start[row] + this.columns.duration[row]];
   }
 
   rowOf(row) {

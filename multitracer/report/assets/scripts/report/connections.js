@@ -1,6 +1,8 @@
 // The series that the panels show: what one end of the chosen connection sent, and the link's frames of that direction.
 
 const NOTHING = new Map();
+const SMALL = 0.1; // of a view: a connection that lasts no longer is brought into view
+const LEAST_ROOM_S = 0.01;
 
 /** Adds loaded series to the engine, except those that are maps: they are looked up, not drawn. */
 function put(engine, loaded) {
@@ -59,7 +61,18 @@ class Connections {
   /** Shows the connection that the reader chooses, by default in the way in which one was shown. */
   choose(number, way) {
     this.chosen();
+    this.bringTimeUp(number);
     this.show(number, way);
+  }
+
+  /** Brings the time of a connection into view, where it is not there, or a small part of it. */
+  bringTimeUp(number) {
+    const { views } = this.page;
+    const [from, to] = views.current;
+    const [start, end] = this.table.timesOf(number);
+    if (end > from && start < to && end - start > SMALL * (to - from)) return;
+    const room = Math.max((end - start) / 20, LEAST_ROOM_S);
+    views.show(start - room, end + room);
   }
 
   /** The one that is shown where nothing else is asked for. */

@@ -87,7 +87,8 @@ class Findings {
     this.tell(index);
     const [start, end] = this.timesOf(item);
     const { whole, views } = this.page;
-    const room = Math.max((end - start) * ROOM, (whole[1] - whole[0]) * 0.01, 0.05);
+    const around = Math.min((whole[1] - whole[0]) * 0.01, 20 * (end - start) + 0.5); // of an hour 1 % would hide it
+    const room = Math.max((end - start) * ROOM, around, 0.05);
     views.show(start - room, end + room);
     this.page.cursor.show(Number(item.dataset.start));
     this.onShow();

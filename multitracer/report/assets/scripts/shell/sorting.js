@@ -5,7 +5,7 @@ const order = new Intl.Collator("en", { numeric: true });
 /** What a row is sorted by: the cell's number where it has one, else its text; null for an empty or unknown one. */
 function keyOf(row, column) {
   const cell = row.cells[column];
-  if (!cell) return null; // a cell before it takes its place
+  if (!cell || cell.colSpan > 1) return null; // a cell before it takes its place, or one for several columns
   if (cell.dataset.key !== undefined) return Number(cell.dataset.key);
   const text = cell.textContent.trim();
   if (!cell.classList.contains("n")) return text || null;
