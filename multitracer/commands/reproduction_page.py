@@ -38,12 +38,12 @@ enter no score.
     sudo multitracer reproduce delivery-order --emulate --pairs 2 -o emulated
 
 also runs the sessions of delivery-order with real packets and this machine's kernel (Reno), over the same link in real
-time (see `emulate`): SACK on and off as the paper had it, and what kernels have in FACK's place, F-RTO on and off, RACK with
-and without its threshold of duplicate acknowledgements. These are 144 combinations with the three rates and shares of
-frames erased, of 20 sessions each (5 at 32 kbit/s): some six hours, which may be stopped and go on. `--scale quick` has
-384 kbit/s alone, and 5 sessions. Sessions in which the link was late are run again alone, and if they are late again,
-counted and left out of every mean. `emulated.html` shows them beside the paper's table and the modelled Linux 2.4; they
-enter no score.
+time (see `emulate`): SACK on and off as the paper had it, and what kernels have in FACK's place, F-RTO on and off, RACK
+with and without its threshold of duplicate acknowledgements. These are 144 combinations with the three rates and shares
+of frames erased, of 20 sessions each (5 at 32 kbit/s): some six hours, which may be stopped and go on. `--scale quick`
+has 384 kbit/s alone, and 5 sessions. Sessions in which the link was late are run again alone, and if they are late
+again, counted and left out of every mean. `emulated.html` shows them beside the paper's table and the modelled Linux
+2.4; they enter no score.
 
 ## From a text to runs
 
