@@ -65,8 +65,8 @@ def test_every_resend_is_judged_as_it_was(name: str) -> None:
 def test_the_links_time_is_accounted_for_as_it_went(name: str) -> None:
     """Within two points of the link's own account, of what that tells.
 
-    Out of sequence it is not: the link's account charges the block that a STATUS fills among data to link_control, 2.3 %
-    of the time, the analysis to the data beside it.
+    Out of sequence it is not: the link's account charges the block that a STATUS fills among data to link_control, 2.3
+    % of the time, the analysis to the data beside it.
     """
     shares, true = analysed(name).summary()["accounting"], truth(name)["accounting"]
     unknown = 100 * true["unknown"]
