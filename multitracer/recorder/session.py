@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -146,7 +145,8 @@ def _transfer(command: Sequence[str]) -> int | None:
     """
     with _interrupts() as interrupted:
         if not command:
-            interrupted.wait()
+            while not interrupted.happened:
+                time.sleep(_POLL_S)
             return None
         try:
             process = subprocess.Popen(command)
@@ -155,10 +155,10 @@ def _transfer(command: Sequence[str]) -> int | None:
         return _ended(process, interrupted)
 
 
-def _ended(process: subprocess.Popen[bytes], interrupted: threading.Event) -> int:
+def _ended(process: subprocess.Popen[bytes], interrupted: _Interrupted) -> int:
     """The exit status of the command, which has some time to end by itself once there was Ctrl-C."""
-    while process.poll() is None and not interrupted.wait(_POLL_S):
-        pass
+    while process.poll() is None and not interrupted.happened:
+        time.sleep(_POLL_S)
     try:
         return process.wait(_GRACE_S)
     except subprocess.TimeoutExpired:
@@ -166,14 +166,21 @@ def _ended(process: subprocess.Popen[bytes], interrupted: threading.Event) -> in
         return process.wait()
 
 
+@dataclass
+class _Interrupted:
+    """Whether there was Ctrl-C. No event of threads: its lock may be held by what the signal interrupts."""
+
+    happened: bool = False
+
+
 @contextmanager
-def _interrupts() -> Iterator[threading.Event]:
-    """An event that the first Ctrl-C sets; the next one does what it always does."""
-    interrupted = threading.Event()
+def _interrupts() -> Iterator[_Interrupted]:
+    """Note the first Ctrl-C; the next one does what it always does."""
+    interrupted = _Interrupted()
     usual = signal.getsignal(signal.SIGINT)
 
     def note(_: int, __: FrameType | None) -> None:
-        interrupted.set()
+        interrupted.happened = True
         signal.signal(signal.SIGINT, usual)
 
     signal.signal(signal.SIGINT, note)
