@@ -69,8 +69,9 @@ def record(wanted: Wanted, begun: Callable[[list[Missing]], None]) -> dict[str, 
         if recorders.capture is None and not any(wanted.directory.iterdir()):
             raise MissingCapabilityError("\n".join(f"{one.what}: {one.needs}" for one in recorders.missing))
         clocks = [now_on_both_clocks()]
-        begun(recorders.missing)
-        status = _transfer(wanted.command)
+        with _interrupts() as interrupted:  # before it is said that recording began: Ctrl-C may follow at once
+            begun(recorders.missing)
+            status = _transfer(wanted.command, interrupted)
         time.sleep(packet_capture.SETTLE_S)
         clocks.append(now_on_both_clocks())
     _remove_empty(wanted.directory)
@@ -138,21 +139,20 @@ def filter_of(ports: Sequence[int]) -> str:
     return " || ".join(f"sport == {port} || dport == {port}" for port in ports)
 
 
-def _transfer(command: Sequence[str]) -> int | None:
+def _transfer(command: Sequence[str], interrupted: _Interrupted) -> int | None:
     """Run the command, or wait without one, until it ends or Ctrl-C; returns its exit status.
 
     Ctrl-C in a terminal goes to the command too; one that was sent to this process alone is passed on.
     """
-    with _interrupts() as interrupted:
-        if not command:
-            while not interrupted.happened:
-                time.sleep(_POLL_S)
-            return None
-        try:
-            process = subprocess.Popen(command)
-        except OSError:
-            return NOT_STARTED
-        return _ended(process, interrupted)
+    if not command:
+        while not interrupted.happened:
+            time.sleep(_POLL_S)
+        return None
+    try:
+        process = subprocess.Popen(command)
+    except OSError:
+        return NOT_STARTED
+    return _ended(process, interrupted)
 
 
 def _ended(process: subprocess.Popen[bytes], interrupted: _Interrupted) -> int:
