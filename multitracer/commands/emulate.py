@@ -36,6 +36,8 @@ ANALYSIS = "analysis"
               help="A key of the scenario (repeatable).")  # fmt: skip
 @click.option("--seed", type=Whole(0, LARGEST_SEED), default=1, show_default=True, metavar="SEED",
               help="Of what the channel loses.")  # fmt: skip
+@click.option("--max-lateness", metavar="PERCENT",
+              help="How late 99 % of slots may be, in percent of a slot, for a run to be trusted.  [default: 10]")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", required=True,
               help="A new folder for what is recorded.")  # fmt: skip
 @click.option("--no-analyze", is_flag=True, help="Only record.")
@@ -43,7 +45,7 @@ ANALYSIS = "analysis"
 @click.pass_context
 def command(
     context: click.Context, scenario: str, command_line: tuple[str, ...], settings: dict[str, Any], seed: int,
-    output: Path, no_analyze: bool,
+    max_lateness: str | None, output: Path, no_analyze: bool,
 ) -> None:  # fmt: skip
     """Run a transfer of this machine's own TCP over a modelled link, in real time.
 
@@ -51,6 +53,7 @@ def command(
     runs between two network namespaces, from the one to the other; with COMMAND it is what that does in the sending
     one. What both ends saw, the link's logs of both sides and the truth are recorded, and analysed (into DIR/analysis).
     """
+    settings |= {} if max_lateness is None else {"emulate.max_lateness_percent": max_lateness}
     made, keys = _asked(scenario, settings, command=bool(command_line))
     if keys["emulate.pairs"] > 1:
         rest = ["--no-analyze"] * no_analyze + ["--quiet"] * quiet()

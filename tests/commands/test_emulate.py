@@ -32,6 +32,20 @@ def test_a_run_that_was_late_is_not_to_be_trusted(monkeypatch: pytest.MonkeyPatc
     assert "trusted" not in run(monkeypatch, tmp_path / "b").stderr
 
 
+def test_how_late_a_run_may_be_is_an_option_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The same as the key of the scenario."""
+    asked = []
+
+    def emulated(_: Any, keys: Any, *__: Any) -> dict[str, Any]:
+        asked.append(keys["emulate.max_lateness_percent"])
+        return {"trusted": True, "exit": 0}
+
+    monkeypatch.setattr(session, "emulate", emulated)
+    given = ["gsm-call", "--no-analyze", "-o", str(tmp_path / "a"), "--max-lateness", "2.5"]
+    assert CliRunner().invoke(emulate.command, given, catch_exceptions=False).exit_code == 0
+    assert asked == [2.5]
+
+
 def test_a_transfer_that_failed_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """With its status; what was recorded of it is there all the same."""
     assert "the transfer ended with status 3" in run(monkeypatch, tmp_path / "a", exit=3).stderr
