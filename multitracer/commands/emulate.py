@@ -36,8 +36,8 @@ ANALYSIS = "analysis"
               help="A key of the scenario (repeatable).")  # fmt: skip
 @click.option("--seed", type=Whole(0, LARGEST_SEED), default=1, show_default=True, metavar="SEED",
               help="Of what the channel loses.")  # fmt: skip
-@click.option("--max-lateness", metavar="PERCENT",  # fmt: skip
-              help="How late 99 % of slots may be, in percent of one, in a run to be trusted.  [default: 10]")
+@click.option("--max-lateness", metavar="PERCENT",
+              help="How late 99 % of slots of a trusted run may be, in percent of one.  [default: 10]")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", required=True,
               help="A new folder for what is recorded.")  # fmt: skip
 @click.option("--no-analyze", is_flag=True, help="Only record.")
