@@ -8,27 +8,25 @@ from itertools import product
 from typing import Any
 
 from multitracer.replay.emulate.delivery_order import (
+    COMPARED,
     FRTO,
-    METRICS,
     PAPER,
     RACK,
     WITHOUT_RACK,
     Measured,
     changes,
-    described,
     difference_percent,
     published,
 )
 from multitracer.replay.papers.labels import labelled
 from multitracer.replay.papers.runs import MissingRunsError, Runs
+from multitracer.replay.simulate.statistics import mean_and_interval
 from multitracer.report.emulated_page import ORDERS, tcp_text
 from multitracer.report.metric_texts import title_of
 
 _MODELLED = {False: "Linux 2.4 modelled, no FACK", True: "Linux 2.4 modelled, FACK"}
 _PUBLISHED = {False: "published, no FACK", True: "published, FACK"}
 _TABLE_2 = ((10, "in"), (10, "out"), (20, "in"), (20, "out"))
-_COMPARED = METRICS[:3]
-"""The metrics that the paper has, too."""
 Modelled = Mapping[tuple[Any, ...], list[float]]
 """The samples of the modelled sessions, by metric, rate, FACK, order and frames erased."""
 
@@ -49,9 +47,9 @@ def document(found: Sequence[Measured], runs: Runs, scale: str) -> dict[str, Any
 
 def _changes(found: Sequence[Measured], modelled: Modelled, tcps: Sequence[str]) -> dict[str, Any]:
     """By how much delivery out of sequence changes each metric, under the modelled TCPs and this kernel's."""
-    ours = {(one.metric, *_place(one.labels), tcp_text(one.labels)): one for one in changes(found, _COMPARED)}
+    ours = {(one.metric, *_place(one.labels), tcp_text(one.labels)): one for one in changes(found, COMPARED)}
     rows = []
-    for metric, (rate, fer) in product(_COMPARED, sorted({_place(one.labels) for one in found}, reverse=True)):
+    for metric, (rate, fer) in product(COMPARED, sorted({_place(one.labels) for one in found}, reverse=True)):
         before = (
             difference_percent(*(modelled.get((metric, rate, fack, order, fer), []) for order in ORDERS))
             for fack in _MODELLED
@@ -69,7 +67,7 @@ def _place(labels: Mapping[str, Any]) -> tuple[int, int]:
 
 def _modelled_samples(runs: Runs) -> Modelled:
     found = {}
-    for (labels, _), metric in product(labelled(PAPER), _COMPARED):
+    for (labels, _), metric in product(labelled(PAPER), COMPARED):
         asked = {name: labels[name] for name in ("rate", "fack", "order", "fer")}
         try:
             sample = runs.sample({**asked, "metric": metric})
@@ -87,9 +85,10 @@ def _resends(found: Sequence[Measured], modelled: Modelled, tcps: Sequence[str])
     for fer, order in _TABLE_2:
         known = [paper.get((fack, order, fer), {}) for fack in _PUBLISHED]
         listed: list[Any] = [{"mean": one.get("mean"), "std": one.get("deviation")} for one in known]
-        listed += [described(modelled.get(("tcp_retransmissions", 384, fack, order, fer), [])) for fack in _MODELLED]
+        before = (modelled.get(("tcp_retransmissions", 384, fack, order, fer), []) for fack in _MODELLED)
+        listed += map(mean_and_interval, before)
         cells = [ours.get((384, fer, order, tcp)) for tcp in tcps]
-        listed += [None if one is None else described(one.samples("tcp_retransmissions")) for one in cells]
+        listed += [None if one is None else mean_and_interval(one.samples("tcp_retransmissions")) for one in cells]
         rows.append({"fer": fer, "order": ORDERS[order], "cells": listed})
     return {"heads": [*_PUBLISHED.values(), *_MODELLED.values(), *tcps], "rows": rows}
 
@@ -116,7 +115,7 @@ def _found(found: Sequence[Measured], labels: Mapping[str, Any]) -> Measured | N
 
 
 def _mean_text(samples: Sequence[float]) -> str:
-    one = described(samples)
+    one = mean_and_interval(samples)
     if one is None:
         return "not known"
     return f"{one['mean']:.2f}" + ("" if one["ci95"] is None else f" \u00b1 {one['ci95']:.2f}")

@@ -11,13 +11,13 @@ from bokeh.layouts import row
 from bokeh.models import NumeralTickFormatter, Range1d
 
 from multitracer.model.version import VERSION
+from multitracer.replay.emulate.delivery_order import COMPARED
 from multitracer.report import page_template
 from multitracer.report.erasure_figures import plain_figure
 from multitracer.report.interval_curves import add_curve
 from multitracer.report.metric_texts import title_of, unit_of
 from multitracer.report.panels import add_tooltip, place_legend
 
-METRICS = ("goodput_bps", "tcp_retransmissions", "rtt_ms")
 _HEIGHT, _NARROW = 280, 290
 _SIDE_BY_SIDE = {"flex": "1 1 380px", "min-width": "min(100%, 380px)"}
 ORDERS = {"in": "in sequence", "out": "out of sequence"}
@@ -42,9 +42,9 @@ def html(document: Mapping[str, Any]) -> str:
         "resends": document["resends"],
         "changes": document["changes"],
         "rows": [{**one, "tcp": tcp_text(one), "order": ORDERS[one["order"]]} for one in cells],
-        "metrics": METRICS,
-        "heads": [title_of(name) for name in METRICS],
-        "units": [unit_of(name)[1] for name in METRICS],
+        "metrics": COMPARED,
+        "heads": [title_of(name) for name in COMPARED],
+        "units": [unit_of(name)[1] for name in COMPARED],
         "columns": [],
     }
     title = "MultiTracer: delivery-order under this machine's TCP"
@@ -63,7 +63,7 @@ def _figures(cells: Sequence[Cell]) -> list[Any]:
     rates = sorted({one["rate"] for one in cells}, reverse=True)
     kinds = sorted({(one["frto"], one["recovery"]) for one in cells if one["recovery"]}, reverse=True)
     return [
-        row(*(_figure(own, metric, shared) for metric in METRICS), sizing_mode="stretch_width",
+        row(*(_figure(own, metric, shared) for metric in COMPARED), sizing_mode="stretch_width",
             styles={"flex-wrap": "wrap"})
         for rate, kind in product(rates, kinds)
         if (own := [one for one in cells if one["rate"] == rate and (one["frto"], one["recovery"]) == kind])

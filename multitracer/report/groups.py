@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from multitracer.replay.simulate.statistics import half_width, mean_of, std_of
+from multitracer.replay.simulate.statistics import mean_and_interval
 
 MEASURES = ("utilization_percent", "throughput_bps", "goodput_bps")
 FULLY_USED = 98.0
@@ -50,18 +50,10 @@ def _key(pattern: re.Pattern[str], name: str) -> str | None:
 
 def _group(name: str | None, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     measured = {measure: [_value(row, measure) for row in rows] for measure in MEASURES}
-    described = {measure: _described([one for one in every if one is not None]) for measure, every in measured.items()}
+    known = {measure: [one for one in every if one is not None] for measure, every in measured.items()}
+    described = {measure: mean_and_interval(samples) for measure, samples in known.items()}
     return {"name": name, "transfers": [row["name"] for row in rows], "utilization": fully_used(rows), **described}
 
 
 def _value(row: dict[str, Any], measure: str) -> float | None:
     return utilization(row) if measure == "utilization_percent" else row[measure]
-
-
-def _described(samples: Sequence[float]) -> dict[str, Any] | None:
-    """Mean, standard deviation, and the half-width of Student's interval of the mean; None without samples."""
-    if not samples:
-        return None
-    std = std_of(samples)
-    ci95 = half_width(std, len(samples), 0.95)
-    return {"mean": mean_of(samples), "std": std, "ci95": ci95, "samples": len(samples)}

@@ -17,7 +17,7 @@ from multitracer.replay.papers.labels import labelled
 from multitracer.replay.papers.statements import statements
 from multitracer.replay.simulate.quantiles import student_t
 from multitracer.replay.simulate.scenario import Scenario, resolve
-from multitracer.replay.simulate.statistics import half_width, mean_of, std_of
+from multitracer.replay.simulate.statistics import mean_and_interval, mean_of, std_of
 
 PAPER = "delivery-order"
 SESSIONS: Mapping[str, Mapping[int, int]] = {"paper": {32: 5, 128: 20, 384: 20}, "quick": {384: 5}}
@@ -32,6 +32,8 @@ METRICS = ("goodput_bps", "tcp_retransmissions", "rtt_ms", "tcp_timeouts", "tcp_
 sent again; the mean round trip of segments sent once (Karn); timeouts; and resends of what had arrived."""
 CONGESTION_CONTROL = "reno"
 """Linux 2.4's, which every kernel has and lets namespaces use."""
+COMPARED = METRICS[:3]
+"""Those that the paper has, too."""
 LEVEL = 0.95
 WITHOUT_RACK: Mapping[str, Any] = {"rate": 384, "order": "out", "fer": 10, "sack": True}
 """What is run without RACK too, with F-RTO, to see what bit 0 does in this kernel."""
@@ -90,17 +92,8 @@ class Measured(NamedTuple):
     def described(self) -> dict[str, Any]:
         """The cell as emulated.json has it; a session that was late is counted, and in no mean."""
         late = sum(not one["trusted"] for one in self.sessions)
-        metrics = {name: described(self.samples(name)) for name in METRICS}
+        metrics = {name: mean_and_interval(self.samples(name)) for name in METRICS}
         return {**self.labels, "sessions": len(self.sessions), "untrusted": late, "metrics": metrics}
-
-
-def described(samples: Sequence[float]) -> dict[str, Any] | None:
-    """Mean, standard deviation and half-width of Student's 95 % interval; None without samples."""
-    if not samples:
-        return None
-    std = std_of(samples)
-    ci95 = half_width(std, len(samples), LEVEL)
-    return {"mean": mean_of(samples), "std": std, "ci95": ci95, "samples": len(samples)}
 
 
 def published() -> dict[tuple[bool, str, int], dict[str, float]]:
@@ -128,7 +121,7 @@ class Change(NamedTuple):
         return self.ci95 is not None and abs(self.percent) > self.ci95
 
 
-def changes(found: Sequence[Measured], metrics: Sequence[str] = METRICS[:3]) -> Iterator[Change]:
+def changes(found: Sequence[Measured], metrics: Sequence[str] = COMPARED) -> Iterator[Change]:
     """Of each TCP, rate and error rate: out of sequence less in sequence, in percent of in sequence."""
     by_labels = {tuple(sorted(one.labels.items())): one for one in found}
     for metric, one in product(metrics, found):

@@ -56,6 +56,15 @@ def summary(samples: Sequence[float]) -> dict[str, Any]:
     }
 
 
+def mean_and_interval(samples: Sequence[float]) -> dict[str, Any] | None:
+    """Mean, standard deviation, and the half-width of Student's 95 % interval of the mean; None without samples."""
+    if not samples:
+        return None
+    std = std_of(samples)
+    ci95 = half_width(std, len(samples), LEVELS["ci95"])
+    return {"mean": mean_of(samples), "std": std, "ci95": ci95, "samples": len(samples)}
+
+
 def mean_of(samples: Sequence[float]) -> float:
     """Their mean, with one rounding: the same in whatever order they come."""
     return math.fsum(samples) / len(samples)

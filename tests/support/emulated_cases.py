@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from recorded_scenarios import confirmed_wrongly, link_differences
+from recorded_scenarios import confirmed_wrongly, link_differences, taken
 
 from multitracer import Analysis, analyze
 from multitracer.replay.emulate.kernel import KernelKeys, check
@@ -171,14 +171,10 @@ def utilization_of(shares: dict[str, float]) -> float:
 
 
 def _compare(true: dict[str, Any], at: int, rows: list[dict[str, Any]], found: Compared) -> None:
-    near = [row for row in rows if row["seq"] == true["seq"] and abs(row["time_ns"] - at) < SAME_INSTANT_NS]
-    if not near:
-        found.missing.append(f"{true['time_s']:.3f} s, seq {true['seq']}: not found")
+    row, told = taken(true, at, rows, SAME_INSTANT_NS)
+    if row is None:
+        found.missing.append(told)
         return
-    row = near[0]
-    rows.remove(row)
-    told = f"{true['time_s']:.4f} s, seq {true['seq']}: {true['trigger']} {true['spurious']}, " \
-        f"found {row['trigger']} {row['spurious']}: {row['because']}"  # fmt: skip
     found.trigger_unknown += true["trigger"] is None
     found.spurious_unknown += true["spurious"] is None
     if true["trigger"] not in (None, row["trigger"]):

@@ -156,6 +156,19 @@ class Compared:
     """Findings that are confirmed though nothing of the kind happened then, or though something else set it off."""
 
 
+def taken(
+    true: dict[str, Any], at: int, rows: list[dict[str, Any]], within_ns: int = SAME_INSTANT_NS
+) -> tuple[dict[str, Any] | None, str]:  # fmt: skip
+    """The row of a true resend, taken out of `rows`, and both in words; None where none is near that time (ns)."""
+    resend = f"{true['time_s']:.4f} s, seq {true['seq']}"
+    for row in rows:
+        if row["seq"] == true["seq"] and abs(row["time_ns"] - at) < within_ns:
+            rows.remove(row)
+            judged = f"{row['trigger']} {row['spurious']}: {row['because']}"
+            return row, f"{resend}: {true['trigger']} {true['spurious']}, found {judged}"
+    return None, f"{resend}: not found"
+
+
 def compared(one: Case, truth: dict[str, Any], analysis: Analysis) -> Compared:
     """Retransmissions one by one, and the shares of limits."""
     table = analysis.tables["retransmissions"]
@@ -164,14 +177,10 @@ def compared(one: Case, truth: dict[str, Any], analysis: Analysis) -> Compared:
     rows = table.to_dict("records")
     for true in truth["retransmissions"]:
         at = truth["start_ns"] + round(true["time_s"] * 1e9)
-        near = [row for row in rows if row["seq"] == true["seq"] and abs(row["time_ns"] - at) < SAME_INSTANT_NS]
-        if not near:
-            found.spurious_wrong.append(f"{true['time_s']:.3f} s, seq {true['seq']}: not found")
+        row, told = taken(true, at, rows)
+        if row is None:
+            found.spurious_wrong.append(told)
             continue
-        row = near[0]
-        rows.remove(row)
-        told = f"{true['time_s']:.3f} s, seq {true['seq']}: {true['trigger']} {true['spurious']}, " \
-            f"found {row['trigger']} {row['spurious']}: {row['because']}"  # fmt: skip
         if row["spurious"] == "unknown":
             found.spurious_unknown += 1
         elif row["spurious"] != true["spurious"]:
