@@ -20,7 +20,10 @@ _BEGIN_S = 30.0
 
 
 class RecordedHost:
-    """Records what a host sees into a folder, from when `with` is entered until it is left."""
+    """Records what a host sees into a folder, from when it has begun until it is asked to end, or `with` is left.
+
+    It takes a second to begin and one to end, in which it needs no processor: several do so at once.
+    """
 
     def __init__(self, host: Host, directory: Path, port: int) -> None:
         record = [sys.executable, "-P", "-m", "multitracer", "record", "-i", DEVICE, "--port", str(port)]
@@ -37,19 +40,30 @@ class RecordedHost:
         assert self._process.stderr is not None
         self._listener = threading.Thread(target=self._listen, args=(self._process.stderr,))
         self._listener.start()
-        self._begun.wait(_BEGIN_S)
-        if not any(_BEGUN in line for line in self._said):
-            self._end()
-            raise MissingCapabilityError(f"the recorder did not begin{self._last_words()}")
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        ended = self._process.poll() is not None
-        self._end()
-        if ended and kind is None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        if self._process.wait() < 0:
+            with suppress(OSError), closing(TraceFs.open()) as tracefs:
+                tracefs.remove_dead()
+        self._listener.join()
+
+    def wait_until_begun(self) -> None:
+        """Wait until it records. Raises MissingCapabilityError if it cannot."""
+        self._begun.wait(_BEGIN_S)
+        if not any(_BEGUN in line for line in self._said):
+            raise MissingCapabilityError(f"the recorder did not begin{self._last_words()}")
+
+    def ask_to_end(self) -> None:
+        """Have it end, without waiting for that. Raises MissingCapabilityError if it ended before."""
+        if self._process.poll() is not None:
             raise MissingCapabilityError(f"the recorder ended before the transfer did{self._last_words()}")
+        assert self._process.stdin is not None
+        self._process.stdin.close()
 
     def _last_words(self) -> str:
         return f": {self._said[-1].strip()}" if self._said else ""
@@ -61,11 +75,3 @@ class RecordedHost:
                 if _BEGUN in line:
                     self._begun.set()
         self._begun.set()  # it ended
-
-    def _end(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        if self._process.wait() < 0:
-            with suppress(OSError), closing(TraceFs.open()) as tracefs:
-                tracefs.remove_dead()
-        self._listener.join()

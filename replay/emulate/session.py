@@ -70,15 +70,21 @@ def emulate(
     sender = SIDES.index("network" if scenario.forward == "down" else "mobile")
     with ExitStack() as stack:
         hosts = [stack.enter_context(_host(side, scenario, keys)) for side in (0, 1)]
-        _rehearse(scenario, setting(scenario, seed), keys)
-        for name, host in (("snd", hosts[sender]), ("rcv", hosts[1 - sender])):
+        recorders = [
             stack.enter_context(RecordedHost(host, directory / name, keys["emulate.port"]))
+            for name, host in (("snd", hosts[sender]), ("rcv", hosts[1 - sender]))
+        ]
+        _rehearse(scenario, setting(scenario, seed), keys)
+        for one in recorders:
+            one.wait_until_begun()
         link = _link(scenario, made, keys, (hosts[0].device, hosts[1].device))
         begun()
         clocks = ClockSamples(hosts[sender], keys["emulate.port"], directory / CLOCKS)
         with clocks, on_time(first=keys["emulate.realtime"]) as allowed:
             status = _carry(link, hosts, transfer)
         discarded = thrown_away(hosts[0]), thrown_away(hosts[1])
+        for one in recorders:
+            one.ask_to_end()
     _write_logs(directory, Run(scenario, made, link), link.start_ns)
     _write_lateness(directory / LATENESS, link)
     _write_packets(directory / PACKETS, link)
