@@ -70,7 +70,8 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
 
     These links deliver to IP in the order of sending (24.022 4; 25.322 and 36.322 as bearers of TCP are mostly set up;
     38.323 5.2.2.2): what was whole before sooner data was came with that. UMTS RLC can also be set up to deliver data
-    as soon as it is whole (25.322 11.3.2); nothing is entered for an end where that may be so.
+    as soon as it is whole (25.322 11.3.2); of an end where that may be so no arrival is entered, but when the link was
+    done with what the receiver's capture shows to have come as soon as it was whole.
     """
     table = log.segment_frames
     table = table[((table["link"] == log.link) & (table["segment"] >= 0)).to_numpy()]
@@ -82,10 +83,11 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
     found.given_ns[rows] = segments["time_ns"].to_numpy()[rows] + least.to_numpy()
     whole_ns = delivered["delivered_ns"].to_numpy()
     known = ~perhaps_out_of_sequence(rows, whole_ns, out, segments)
+    seen = ~known & (found.came_ns[rows] >= 0)
+    _note_left(found, rows[seen], whole_ns[seen], delivered[seen], log.frame_ns)
     delivered, rows, out = delivered[known], rows[known], out[known]
     alone = paths.receiver_point[connection, sender] == NOWHERE
-    at_once = _at_once(found.came_ns[rows] - out, found.came_ns[rows] >= 0, log.frame_ns)
-    found.left_ns[rows[at_once]] = out[at_once] - _way_ns(delivered, log.frame_ns)
+    _note_left(found, rows, out, delivered, log.frame_ns)
     mine = alone[rows]
     found.came_ns[rows[mine]], found.arrived[rows[mine]] = out[mine], 1
     found.ends[2 * connection[rows[mine]] + sender[rows[mine]]] = True
@@ -93,6 +95,12 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
     never = table["segment"].to_numpy()[(table["frames"] == 0).to_numpy()]
     found.arrived[never[alone[never]]] = 0
     _note_flushed(found, table, segments["time_ns"].to_numpy(), np.asarray(log.resets_ns, dtype=np.int64))
+
+
+def _note_left(found: Deliveries, rows: Ints, out_ns: Ints, delivered: pd.DataFrame, frame_ns: int) -> None:
+    """Enter when the link was done with what came out of it at these times, and came no later than that explains."""
+    at_once = _at_once(found.came_ns[rows] - out_ns, found.came_ns[rows] >= 0, frame_ns)
+    found.left_ns[rows[at_once]] = out_ns[at_once] - _way_ns(delivered, frame_ns)
 
 
 def _note_undelivered(
