@@ -285,6 +285,20 @@ def test_delivery_in_sequence_is_told_by_the_answers(answered: bool, holes: int)
     assert (found["kind"] == "link-recovery-hole").sum() == holes
 
 
+@pytest.mark.parametrize("jitter", [-0.1, 0.1])
+def test_what_had_to_wait_did_not_come_before_what_it_waited_for(jitter: float) -> None:
+    """The link repeats the second; the third is handed over with it, and captured a little sooner or later."""
+    seen = [Seen(sent=10 * n, came=came, seq=1 + 1000 * n, size=1000) for n, came in enumerate((60, 410, 410 + jitter))]
+    carried = segment_frames(
+        {"sent": 0, "first": 0, "last": 0, "delivered": 50, "segment": 0},
+        {"sent": 10, "first": 10, "last": 360, "delivered": 400, "segment": 1, "frame_retransmissions": 1},
+        {"sent": 20, "first": 20, "last": 20, "delivered": 70, "segment": 2},
+    )
+    observed = scene(seen, segment_frames=carried, link_rtt_ns=100 * MS)
+    found = find(replace(observed, timings={0: Timing(10 * MS, 1)})).table
+    assert (found["kind"] == "link-recovery-hole").sum() == 1
+
+
 @pytest.mark.parametrize(("third_came", "holes"), [(420, 2), (80, 1)])
 def test_what_the_receivers_capture_lacks_came_in_order_if_what_it_has_did(third_came: float, holes: int) -> None:
     """The third waited for the second, or not; so did the last, which no capture has, for the one before it."""
