@@ -143,9 +143,12 @@ def _way_ns(delivered: pd.DataFrame, frame_ns: int) -> int:
 
 
 def _at_once(beyond_ns: Ints, seen: Any, frame_ns: int) -> Any:
-    """Which of the times from a link's far end to the capture behind it are the least, or longer by a frame at most."""
-    least = beyond_ns[seen].min(initial=np.iinfo(np.int64).max)
-    return ~seen | (beyond_ns - least <= frame_ns)
+    """Which of the times from a link's far end to the capture behind it are the least, or longer by a frame at most.
+
+    Where a log lacks when a packet was whole, its arrival stands for that: that it took no time tells nothing.
+    """
+    least = beyond_ns[seen & (beyond_ns != 0)].min(initial=np.iinfo(np.int64).max - frame_ns)
+    return ~seen | (beyond_ns <= least + frame_ns)
 
 
 def delivered_before(segments: pd.DataFrame, resent: pd.DataFrame, came: Deliveries) -> Any:
