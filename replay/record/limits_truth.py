@@ -17,7 +17,7 @@ from multitracer.replay.arq import notes
 from multitracer.replay.record.known_run import BY_TIMER, FAST, PROBE, RECOVERY, TIMEOUT, Copy, KnownRun, Resend, State
 from multitracer.replay.record.spans import Spans, charged, joined, length
 from multitracer.replay.record.tcp_packets import Flow
-from multitracer.replay.tcp.packets import DATA, SYN
+from multitracer.replay.tcp.packets import DATA, FIN, SYN
 
 STALL_TRIPS = 2
 """The path stands still when nothing arrives for more than so many round trips."""
@@ -85,8 +85,8 @@ class Transfer:
 
     @property
     def least_trip_ns(self) -> int:
-        """The shortest round trip, that of the SYN included; 0 if none was measured."""
-        return min([*(trip for _, trip in self.trips), *self._opening()], default=0)
+        """The shortest round trip, those of SYN and FIN included; 0 if none was measured."""
+        return min([*(trip for _, trip in self.trips), *self._opening(), *self._closing()], default=0)
 
     def _opening(self) -> Iterator[int]:
         """How long the answer to its SYN took, unless that was sent again."""
@@ -95,6 +95,16 @@ class Transfer:
         heard = (one.time_ns for one in run.states if (one.flow, one.end) == mine and one.came is not None)
         for syn in own if len(own) == 1 else ():
             yield from (at - syn.sent_ns for at in islice((at for at in heard if at > syn.sent_ns), 1))
+
+    def _closing(self) -> Iterator[int]:
+        """How long the answer to its FIN took, unless that was sent again, or came before all data had come."""
+        fins = [one for one in self.run.copies if self._is_own(one) and one.packet.bits & FIN]
+        if len(fins) != 1 or not fins[0].taken or fins[0].packet.bits & DATA:
+            return
+        sent, came = fins[0].sent_ns, fins[0].came_ns or 0
+        if {one.packet.seq for one in self.arrivals if (one.came_ns or 0) <= came} == set(self.sendings):
+            answers = (ack for ack in self.acks if ack.sent_ns >= came and ack.taken)
+            yield from ((ack.came_ns or 0) - sent for ack in islice(answers, 1))
 
     def waits_for_timer(self, one: Resend) -> bool:
         """Whether a timer was to expire: something outstanding was lost, or all acknowledgements of it were."""

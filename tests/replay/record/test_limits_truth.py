@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from multitracer.replay.record import limits_truth
+from multitracer.replay.tcp.packets import DATA, FIN
 
 
 def copy(sent: int, seq: int = 1, sending: int = 0, **times: int) -> Any:
@@ -50,6 +51,17 @@ def test_what_is_acknowledged_after_a_resend_is_no_round_trip(again: Any, trips:
     """Karn's algorithm: it may have waited for what was sent again, but not for what it set off itself."""
     copies = (copy(0, 1), copy(0, 2), *([again] if again else []))
     assert list(limits_truth.Transfer._trips(transfer("sr", *copies, states=(acknowledged(100, 3),)))) == trips
+
+
+@pytest.mark.parametrize(("data_came", "trips"), [(180, [90]), (200, [])])
+def test_the_answer_to_a_fin_is_a_round_trip(data_came: int, trips: list[int]) -> None:
+    """Where all data had come before it: else what the receiver says then acknowledges less."""
+    fin = copy(100, 2, came_ns=190, taken=True)
+    fin.packet.bits, data = FIN, copy(0, came_ns=data_came, taken=True)
+    made = transfer("sr", data)
+    made.run.copies, made.arrivals, made.sendings, made._is_own = [data, fin], [data], {1: [data]}, lambda _: True
+    data.packet.bits, made.acks = DATA, [copy(150, came_ns=160, taken=True), copy(190, came_ns=190, taken=True)]
+    assert list(limits_truth.Transfer._closing(made)) == trips
 
 
 def test_a_repair_does_not_wait_for_what_was_sent_after_it_at_its_instant() -> None:
