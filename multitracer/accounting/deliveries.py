@@ -79,10 +79,12 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
     delivered = delivered.sort_values("first_frame_ns", kind="stable")
     rows, out = delivered["segment"].to_numpy(), np.maximum.accumulate(delivered["delivered_ns"].to_numpy())
     connection, sender = (segments[name].to_numpy() for name in ("connection", "sender"))
-    least = delivered["queue_ns"].groupby(2 * connection[rows].astype(np.int64) + sender[rows]).transform("min")
+    ends_of = 2 * connection.astype(np.int64) + sender
+    least = delivered["queue_ns"].groupby(ends_of[rows]).transform("min")
     found.given_ns[rows] = segments["time_ns"].to_numpy()[rows] + least.to_numpy()
     whole_ns = delivered["delivered_ns"].to_numpy()
     known = ~perhaps_out_of_sequence(rows, whole_ns, out, segments)
+    known &= ~_seen_out_of_sequence(ends_of[rows], found.came_ns[rows], whole_ns, out, log.frame_ns)
     seen = ~known & (found.came_ns[rows] >= 0)
     _note_left(found, rows[seen], whole_ns[seen], delivered[seen], log.frame_ns)
     delivered, rows, out = delivered[known], rows[known], out[known]
@@ -90,11 +92,26 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
     _note_left(found, rows, out, delivered, log.frame_ns)
     mine = alone[rows]
     found.came_ns[rows[mine]], found.arrived[rows[mine]] = out[mine], 1
-    found.ends[2 * connection[rows[mine]] + sender[rows[mine]]] = True
-    _note_undelivered(found, table, delivered, 2 * connection.astype(np.int64) + sender, log.frame_ns)
+    found.ends[ends_of[rows[mine]]] = True
+    _note_undelivered(found, table, delivered, ends_of, log.frame_ns)
     never = table["segment"].to_numpy()[(table["frames"] == 0).to_numpy()]
     found.arrived[never[alone[never]]] = 0
     _note_flushed(found, table, segments["time_ns"].to_numpy(), np.asarray(log.resets_ns, dtype=np.int64))
+
+
+def _seen_out_of_sequence(ends: Ints, came_ns: Ints, whole_ns: Ints, given_ns: Ints, frame_ns: int) -> Any:
+    """Which segments are of an end of which the receiver's capture has one before the link would have given it.
+
+    If it keeps the order, it gives at `given_ns` what was whole before. An arrival that stands in for what the log
+    lacks tells nothing.
+    """
+    way, wait = came_ns - whole_ns, given_ns - whole_ns
+    seen = (came_ns >= 0) & (way != 0)
+    least = np.full(int(ends.max(initial=0)) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(least, ends[seen], way[seen])
+    early = seen & (wait > frame_ns)
+    early[early] = way[early] - least[ends[early]] < wait[early] // 2
+    return np.isin(ends, ends[early])
 
 
 def _note_left(found: Deliveries, rows: Ints, out_ns: Ints, delivered: pd.DataFrame, frame_ns: int) -> None:
