@@ -9,7 +9,7 @@ import numpy as np
 
 from multitracer.compute.kernels import kernel
 from multitracer.link.frames import ASKING_TYPES, DATA_TYPES, LARGEST_NUMBER
-from multitracer.link.pace import Pace, pace_of
+from multitracer.link.pace import Pace, are_sent_together, pace_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +64,8 @@ def timing(frames: pd.DataFrame, link: int, reverse: int, protocol: str, told: P
     full, rate = _full_frame(data), None
     if pace.interval_ns and pace.frames and full.payload_bytes > 0:
         rate = 8e9 * pace.frames * full.payload_bytes / pace.interval_ns
-    return Timing(*pace, rate, rtt, full.length_bytes if protocol == "rlc-umts" and pace.frames else 0)
+    blocks = protocol == "rlc-umts" and pace.interval_ns and are_sent_together(sent["time_ns"], pace.interval_ns)
+    return Timing(*pace, rate, rtt, full.length_bytes if blocks else 0)
 
 
 def _pace(sent: pd.DataFrame, protocol: str, told: Pace, rtt: int | None) -> Pace:

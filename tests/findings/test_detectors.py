@@ -378,7 +378,8 @@ def test_where_no_window_is_known_a_short_wait_shows_none(protocol: str, kept: l
     seen = scene(DATA, accounting=accounting((0, 10, "new_data"), (10, 25, "flow_controlled")), link_rtt_ns=100 * MS)
     assert seen.links is not None
     links, log = seen.links.assign(protocol=[protocol] * len(seen.links)), frames((0, True, "AMD", 0))
-    found = find(replace(seen, links=links, timings={0: Timing(10 * MS, 1)}, link_intervals=intervals(), frames=log)).table
+    seen = replace(seen, links=links, link_intervals=intervals(), frames=log)
+    found = find(replace(seen, timings={0: Timing(10 * MS, 1)})).table
     gaps = found.loc[found["kind"] == "flow-control-gap", "evidence"]
     assert [one["duration_s"] for one in gaps] == kept
 
