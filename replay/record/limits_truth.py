@@ -6,11 +6,12 @@ when the bottleneck had octets, whether a segment was lost, and which window was
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, islice
+from math import isnan
 
 from multitracer.model.limits import LIMITS
 from multitracer.replay.arq import notes
@@ -19,6 +20,8 @@ from multitracer.replay.record.spans import Spans, charged, joined, length
 from multitracer.replay.record.tcp_packets import Flow
 from multitracer.replay.tcp.packets import DATA, FIN, SYN
 
+AT_ONCE_NS = 3_000_000
+"""What is sent within this time of an acknowledgement was set off by it."""
 STALL_TRIPS = 2
 """The path stands still when nothing arrives for more than so many round trips."""
 
@@ -161,6 +164,20 @@ class Transfer:
         """What the other end sent."""
         flow, end = self.flow, 1 - self.end
         return [one for one in self.run.copies if one.segment.flow is flow and one.segment.end == end]
+
+    def is_full(self, state: State) -> bool:
+        """Whether data is outstanding up to the window that can be used: no whole segment fits beside its octets.
+
+        Windows are octets, also of a sender that counts segments: behind a short last one they may have room.
+        """
+        seen = state.seen
+        top = min(seen.top, seen.written)  # without a FIN
+        if top <= seen.una:
+            return False
+        first, last = (self.sendings[seq][0].segment for seq in (seen.una, top - 1))
+        whole = self.run.whole_bytes
+        outstanding = last.seq + last.payload_bytes - first.seq
+        return outstanding + whole > (seen.limit - seen.una) * whole or outstanding + whole > seen.cwnd * whole
 
     def waited_from(self, at: int) -> int:
         """Since when the timer that ran out at a time had been waited for."""
@@ -358,13 +375,42 @@ def _repairs(transfer: Transfer) -> Iterator[tuple[str, Spans]]:
 
 
 def waits(transfer: Transfer) -> dict[str, Spans]:
-    """What held new data back after each event: the receiver's window, the sender's, or that there was none."""
+    """What held new data back after each event: the receiver's window, the sender's, or neither.
+
+    While data is outstanding and the congestion window has room, the sender's may be its buffer: an acknowledgement
+    gives that room, and sets the next new data off. What leaves without one waited for neither; so does what is paced.
+    """
     found: dict[str, Spans] = {"receiver_window": [], "sender_window": [], "application": []}
     states = transfer.states
+    sent = [one.sent_ns for one in transfer.copies if one.packet.sending == 0]
+    news = list(_news(states))
     for state, after in zip(states, [*states[1:], None], strict=True):
         end = after.time_ns if after is not None else transfer.session[1]
-        found[_holds_back(state)].append((state.time_ns, end))
+        cause = _holds_back(state)
+        if cause == "sender_window" and not isnan(state.seen.cwnd) and not transfer.is_full(state):
+            cause = "sender_window" if _set_off(state, sent, news) else "application"
+        found[cause].append((state.time_ns, end))
     return {name: joined(spans) for name, spans in found.items()}
+
+
+def _news(states: Sequence[State]) -> Iterator[int]:
+    """When acknowledgements came that acknowledge or report more."""
+    una = 0
+    for state in states:
+        if state.came is not None and (state.seen.una > una or state.came.packet.blocks > 0):
+            yield state.time_ns
+        una = max(una, state.seen.una)
+
+
+def _set_off(state: State, sent: Sequence[int], news: Sequence[int]) -> bool:
+    """Whether an acknowledgement let the next new data leave, while some was outstanding; or none left any more."""
+    if state.seen.una >= state.seen.top:
+        return False
+    following = bisect_right(sent, state.time_ns)
+    if following == len(sent):
+        return True
+    latest = bisect_right(news, sent[following]) - 1
+    return latest >= 0 and sent[following] - news[latest] <= AT_ONCE_NS
 
 
 def _holds_back(state: State) -> str:
