@@ -18,6 +18,7 @@ NEEDS = (LINK_INTERVALS,)
 
 Ints = npt.NDArray[np.int64]
 
+
 def detect(observed: Observations) -> Iterator[Finding]:
     """One finding for each interval under flow control, and for each stretch with a full transmit window."""
     for link, start, end, because in observed.intervals("flow-control"):
