@@ -1,9 +1,9 @@
 """The air time of a link direction's frames, divided by what their octets carried.
 
 A frame's air time is its share of the opportunity it was sent in: frames that were sent in one divide it by their
-octets, where the log has the octets of all of them. It is divided in proportion to the
-octets: link retransmissions; and in first transmissions link overhead (octets of no packet), TCP bytes that
-the link had carried before, and new data. A packet's headers count as new data, also in a TCP
+octets, where the log has the octets of all of them; a short one in UMTS fills a block like any other. It is divided in
+proportion to the octets: link retransmissions; and in first transmissions link overhead (octets of no packet), TCP
+bytes that the link had carried before, and new data. A packet's headers count as new data, also in a TCP
 retransmission.
 """
 
@@ -60,7 +60,7 @@ def frames_on_air(frames: pd.DataFrame, link: int, timing: Timing) -> FramesOnAi
     length = own["length_bytes"].to_numpy().astype(np.int64)
     if (own["type"].str.startswith("I ") if len(own) else own["type"].isna()).any():
         length = np.where(data, length + _RLP_FRAMING, length)
-    start, end = _times(own["time_ns"].to_numpy(), length, timing)
+    start, end = _times(own["time_ns"].to_numpy(), np.maximum(length, timing.block_bytes), timing)
     nothing = np.zeros(len(rows), dtype=np.int64)
     repeat = own["transmission"].to_numpy() > 0
     return FramesOnAir(rows, start, end, data, repeat, np.maximum(length, 1), nothing, nothing.copy(), nothing.copy())

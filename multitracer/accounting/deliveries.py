@@ -70,7 +70,8 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
 
     These links deliver to IP in the order of sending (24.022 4; 25.322 and 36.322 as bearers of TCP are mostly set up;
     38.323 5.2.2.2): what was whole before sooner data was came with that. UMTS RLC can also be set up to deliver data
-    as soon as it is whole (25.322 11.3.2); nothing is entered for an end where that may be so.
+    as soon as it is whole (25.322 11.3.2); of an end where that may be so no arrival is entered, but when the link was
+    done with what the receiver's capture shows to have come as soon as it was whole.
     """
     table = log.segment_frames
     table = table[((table["link"] == log.link) & (table["segment"] >= 0)).to_numpy()]
@@ -78,21 +79,45 @@ def _note_link(found: Deliveries, log: LinkLog, segments: pd.DataFrame, paths: P
     delivered = delivered.sort_values("first_frame_ns", kind="stable")
     rows, out = delivered["segment"].to_numpy(), np.maximum.accumulate(delivered["delivered_ns"].to_numpy())
     connection, sender = (segments[name].to_numpy() for name in ("connection", "sender"))
-    least = delivered["queue_ns"].groupby(2 * connection[rows].astype(np.int64) + sender[rows]).transform("min")
+    ends_of = 2 * connection.astype(np.int64) + sender
+    least = delivered["queue_ns"].groupby(ends_of[rows]).transform("min")
     found.given_ns[rows] = segments["time_ns"].to_numpy()[rows] + least.to_numpy()
     whole_ns = delivered["delivered_ns"].to_numpy()
     known = ~perhaps_out_of_sequence(rows, whole_ns, out, segments)
+    known &= ~_seen_out_of_sequence(ends_of[rows], found.came_ns[rows], whole_ns, out, log.frame_ns)
+    seen = ~known & (found.came_ns[rows] >= 0)
+    _note_left(found, rows[seen], whole_ns[seen], delivered[seen], log.frame_ns)
     delivered, rows, out = delivered[known], rows[known], out[known]
     alone = paths.receiver_point[connection, sender] == NOWHERE
-    at_once = _at_once(found.came_ns[rows] - out, found.came_ns[rows] >= 0, log.frame_ns)
-    found.left_ns[rows[at_once]] = out[at_once] - _way_ns(delivered, log.frame_ns)
+    _note_left(found, rows, out, delivered, log.frame_ns)
     mine = alone[rows]
     found.came_ns[rows[mine]], found.arrived[rows[mine]] = out[mine], 1
-    found.ends[2 * connection[rows[mine]] + sender[rows[mine]]] = True
-    _note_undelivered(found, table, delivered, 2 * connection.astype(np.int64) + sender, log.frame_ns)
+    found.ends[ends_of[rows[mine]]] = True
+    _note_undelivered(found, table, delivered, ends_of, log.frame_ns)
     never = table["segment"].to_numpy()[(table["frames"] == 0).to_numpy()]
     found.arrived[never[alone[never]]] = 0
     _note_flushed(found, table, segments["time_ns"].to_numpy(), np.asarray(log.resets_ns, dtype=np.int64))
+
+
+def _seen_out_of_sequence(ends: Ints, came_ns: Ints, whole_ns: Ints, given_ns: Ints, frame_ns: int) -> Any:
+    """Which segments are of an end of which the receiver's capture has one before the link would have given it.
+
+    If it keeps the order, it gives at `given_ns` what was whole before. An arrival that stands in for what the log
+    lacks tells nothing.
+    """
+    way, wait = came_ns - whole_ns, given_ns - whole_ns
+    seen = (came_ns >= 0) & (way != 0)
+    least = np.full(int(ends.max(initial=0)) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(least, ends[seen], way[seen])
+    early = seen & (wait > frame_ns)
+    early[early] = way[early] - least[ends[early]] < wait[early] // 2
+    return np.isin(ends, ends[early])
+
+
+def _note_left(found: Deliveries, rows: Ints, out_ns: Ints, delivered: pd.DataFrame, frame_ns: int) -> None:
+    """Enter when the link was done with what came out of it at these times, and came no later than that explains."""
+    at_once = _at_once(found.came_ns[rows] - out_ns, found.came_ns[rows] >= 0, frame_ns)
+    found.left_ns[rows[at_once]] = out_ns[at_once] - _way_ns(delivered, frame_ns)
 
 
 def _note_undelivered(
@@ -135,9 +160,12 @@ def _way_ns(delivered: pd.DataFrame, frame_ns: int) -> int:
 
 
 def _at_once(beyond_ns: Ints, seen: Any, frame_ns: int) -> Any:
-    """Which of the times from a link's far end to the capture behind it are the least, or longer by a frame at most."""
-    least = beyond_ns[seen].min(initial=np.iinfo(np.int64).max)
-    return ~seen | (beyond_ns - least <= frame_ns)
+    """Which of the times from a link's far end to the capture behind it are the least, or longer by a frame at most.
+
+    Where a log lacks when a packet was whole, its arrival stands for that: that it took no time tells nothing.
+    """
+    least = beyond_ns[seen & (beyond_ns != 0)].min(initial=np.iinfo(np.int64).max - frame_ns)
+    return ~seen | (beyond_ns <= least + frame_ns)
 
 
 def delivered_before(segments: pd.DataFrame, resent: pd.DataFrame, came: Deliveries) -> Any:

@@ -24,6 +24,7 @@ from multitracer.accounting.waiting import Occupied, data_waiting
 from multitracer.correlation.headers import Header, header
 from multitracer.link.events import FLOW_CONTROL, RESET
 from multitracer.link.timing import Timing
+from multitracer.link.window import SHORT_FRAMES
 from multitracer.model.paths import Paths
 from multitracer.model.schema import CAUSES, build
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from multitracer.tcp.connection_rows import Groups
 
 CODES = {name: code for code, name in enumerate(CAUSES)}
+_EARLIEST, _LATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 _PLACE = ("connection", "sender", "seq", "payload_bytes")
 IDLE = ("idle_window_limited", "idle_sender", "idle_recovery")
 MOST_STREAMS = 100
@@ -81,7 +83,7 @@ class Logged:
     """What the logs say of one link direction.
 
     `frames` and `intervals` are the tables of all links. `window_full` is (start, end) of the times when the link's
-    transmit window was full, None if that is not known.
+    transmit window was full, None if that is not known; `window_known` says whether how large it is is.
     """
 
     link: int
@@ -90,6 +92,7 @@ class Logged:
     intervals: pd.DataFrame
     window_full: tuple[Ints, Ints] | None
     timing: Timing
+    window_known: bool = True
 
 
 def account(
@@ -120,12 +123,24 @@ def account(
         timeline.overlay(*waiting, IDLE_UNKNOWN)
     supervisory = ~air.data & covers(*waiting, air.start_ns)
     timeline.overlay(air.start_ns[supervisory], air.end_ns[supervisory], CODES["link_control"])
-    timeline.overlay(*union(*stops), CODES["flow_controlled"])
     if window_full is not None:
-        timeline.overlay(*_intersection(union(*window_full), waiting), CODES["flow_controlled"])
+        held = _intersection(union(*window_full), waiting)
+        timeline.overlay(*held, CODES["flow_controlled"])
+        passing = supervisory & ~covers(*_surely_held(held, air, logged), air.start_ns)
+        timeline.overlay(air.start_ns[passing], air.end_ns[passing], CODES["link_control"])
+    timeline.overlay(*union(*stops), CODES["flow_controlled"])
     timeline.overlay(*frame_parts(air, CODES))
     timeline.overlay(*union(*resets), CODES["link_reset"])
     return totalled(link, *timeline.intervals(), stops_known=window_full is not None)
+
+
+def _surely_held(held: tuple[Ints, Ints], air: FramesOnAir, logged: Logged) -> tuple[Ints, Ints]:
+    """When no data was on the air though it waited for a full window, not for a frame of control between others."""
+    busy = union(air.start_ns[air.data], air.end_ns[air.data])
+    free = np.append(_EARLIEST, busy[1]), np.append(busy[0], _LATEST)
+    start, end = _intersection(held, free)
+    long = (end - start > SHORT_FRAMES * (logged.timing.frame_ns or 0)) | logged.window_known
+    return start[long], end[long]
 
 
 def totalled(link: int, start: Ints, end: Ints, cause: Ints, *, stops_known: bool) -> Accounting:

@@ -164,7 +164,8 @@ def account_links(layer: LinkLayer, streams: Streams, tcp_state: pd.DataFrame) -
     links, frames = layer.log.links, layer.log.frames
     for link, reverse in zip(links["link"].tolist(), links["reverse"].tolist(), strict=True):
         full = full_window(frames, links, link, reverse)
-        logged = Logged(link, reverse, frames, layer.intervals, full, layer.timings[link])
+        known = str(links["protocol"].iloc[link]) == "rlp"
+        logged = Logged(link, reverse, frames, layer.intervals, full, layer.timings[link], known)
         one = account(
             logged, layer.matches.get(link), layer.segment_frames, transfer if len(streams.segments) else None
         )

@@ -175,7 +175,7 @@ def observations(joined: Joined, options: AnalyzeOptions, usual_rtt_ns: int) -> 
         streams.paths.arrived, pair_errors(joined.captures.alignment, seen), layer.log_error_ns,
         links=log.links if log else None, frames=log.frames if log else None, link_intervals=layer.intervals,
         segment_frames=layer.segment_frames, accounting=main.table if main else None, link_rtt_ns=layer.rtt_ns,
-        frame_ns={link: one.frame_ns for link, one in layer.timings.items() if one.frame_ns is not None},
+        timings=layer.timings,
         groups=streams.groups, limits=joined.limits, lost_records=joined.captures.lost, usual_rtt_ns=usual_rtt_ns,
         thresholds=options.thresholds, cwnd_bytes=windows["cwnd_bytes"].to_numpy() if "cwnd_bytes" in windows else None,
     )  # fmt: skip

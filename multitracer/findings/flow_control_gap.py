@@ -11,13 +11,12 @@ import numpy.typing as npt
 from multitracer.findings.finding import Finding
 from multitracer.findings.needs import LINK_INTERVALS
 from multitracer.findings.observations import Observations
+from multitracer.link.window import SHORT_FRAMES
 
 KINDS = ("flow-control-gap",)
 NEEDS = (LINK_INTERVALS,)
 
 Ints = npt.NDArray[np.int64]
-
-SHORT_FRAMES = 2
 
 
 def detect(observed: Observations) -> Iterator[Finding]:

@@ -52,7 +52,7 @@ def detect(observed: Observations) -> Iterator[Finding]:
         # What may have come in a gap was on the air no longer before than any packet, and not before the first data.
         longest = int((delivered - came["first_frame_ns"].to_numpy()).max(initial=0))
         begun = int(first_data[connection, int(sender == observed.connections["server"].iat[connection])])
-        order = np.argsort(delivered, kind="stable")
+        order = np.lexsort((came["first_frame_ns"].to_numpy(), delivered))
         came, delivered = came.iloc[order], delivered[order]
         first, repeats = came["first_frame_ns"].to_numpy(), came["frame_retransmissions"].to_numpy()
         spoilt = np.searchsorted(_never_delivered(group), first)
@@ -154,7 +154,10 @@ def _handed_over(observed: Observations, came: pd.DataFrame) -> Ints:
     # The median: where the log lacks when a packet was complete, its arrival stands for that.
     transit = int(np.median(way[held == held.min()]))
     handed = given if _came_late(way - transit, held, observed.link_rtt_ns or 0) else complete.copy()
-    handed[captured] = complete[captured] + np.maximum(way - transit, 0)
+    seen = complete[captured] + np.maximum(way - transit, 0)
+    # What waited for another packet was handed over with it: that their captures differ by jitter makes no order.
+    together = np.abs(seen - given[captured]) <= observed.frame_ns.get(int(came["link"].iat[0]), 0)
+    handed[captured] = np.where(together, given[captured], seen)
     return handed
 
 

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from multitracer.accounting.air_time import frames_on_air
 from multitracer.findings.finding import Finding
 from multitracer.findings.grouping import groups_without_gap
 from multitracer.findings.needs import FRAMES, LINK_RTT
 from multitracer.findings.observations import Observations
+from multitracer.link.timing import Timing
 
 KINDS = ("link-retransmissions",)
 NEEDS = (FRAMES, LINK_RTT)
@@ -21,21 +23,20 @@ def detect(observed: Observations) -> Iterator[Finding]:
     assert frames is not None  # by NEEDS
     assert link_rtt is not None  # by NEEDS
     for link in sorted(link for link in frames["link"].unique().tolist() if link >= 0):
-        mine = frames[((frames["link"] == link) & frames["sent"]).to_numpy()]
         heard = "heard of it" if observed.monitored(int(link)) else "sent"
-        time, repeat = mine["time_ns"].to_numpy(), (mine["transmission"] > 0).to_numpy()
-        order = np.argsort(time, kind="stable")
-        time, repeat = time[order], repeat[order]
-        again = time[repeat]
-        # To the end of a repeat's air time, no later than the next frame's start.
-        next_start = np.append(time, time[-1:] + link_rtt)[np.searchsorted(time, again, side="right")]
-        over = np.minimum(next_start, again + observed.frame_ns.get(link, link_rtt))
+        air = frames_on_air(frames, link, observed.timings.get(link, Timing()))
+        again, over = air.start_ns[air.repeat], air.end_ns[air.repeat]
+        if link not in observed.frame_ns:
+            # To the next frame's start.
+            next_start = np.append(air.start_ns, air.start_ns[-1:] + link_rtt)
+            next_start = next_start[np.searchsorted(air.start_ns, again, side="right")]
+            over = np.minimum(next_start, again + link_rtt)
         for run in groups_without_gap(again, link_rtt * observed.thresholds.group_rtts, over):
             first, end = int(again[run][0]), int(over[run][-1])
-            sent = int(np.searchsorted(time, again[run][-1], side="right") - np.searchsorted(time, first))
+            sent = np.searchsorted(air.start_ns, again[run][-1], side="right") - np.searchsorted(air.start_ns, first)
             yield Finding(
                 "link-retransmissions", "link", -1, first, end, "confirmed",
                 f"{run.stop - run.start} of {sent} frames {heard} were repeats",
-                {"count": run.stop - run.start, "sent": sent, "link": int(link)},
+                {"count": run.stop - run.start, "sent": int(sent), "link": int(link)},
                 bearer=observed.bearer_number(link),
             )  # fmt: skip

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from multitracer.correlation.queue_fates import Fates, queue_fates
 from multitracer.link.coverage import NOTHING, Coverage, Coverages
+from multitracer.link.timing import Timing
 from multitracer.model.limits import Limits
 from multitracer.model.thresholds import Thresholds
 from multitracer.tcp.connection_rows import Groups
@@ -74,8 +75,8 @@ class Observations:
     segment_frames: pd.DataFrame | None = None
     accounting: pd.DataFrame | None = None
     link_rtt_ns: int | None = None
-    frame_ns: Mapping[int, int] = field(default_factory=dict)
-    """By link, how long a frame of it is on the air, where that is known."""
+    timings: Mapping[int, Timing] = field(default_factory=dict)
+    """By link, when frames of it may be on the air, and for how long."""
     groups: Groups | None = None
     """Rows of `segments` by connection and point, where the caller has grouped them already."""
     limits: Limits | None = None
@@ -93,6 +94,11 @@ class Observations:
     @cached_property
     def _columns(self) -> dict[str, npt.NDArray[Any]]:
         return {name: self.segments[name].to_numpy() for name in self.segments.columns}
+
+    @cached_property
+    def frame_ns(self) -> dict[int, int]:
+        """By link, how long a frame of it is on the air, where that is known."""
+        return {link: one.frame_ns for link, one in self.timings.items() if one.frame_ns is not None}
 
     @cached_property
     def retransmission_columns(self) -> dict[str, npt.NDArray[Any]]:

@@ -91,3 +91,10 @@ def at_once(times: Any, interval: int) -> int:
     values, often = np.unique(counts, return_counts=True)
     common = values[often > 1]
     return int(common.max()) if len(common) else int(values.max())
+
+
+def are_sent_together(times: Any, interval: int) -> bool:
+    """Whether what is sent within an opportunity is logged at once: else frames follow one another as they end."""
+    near = np.diff(times)
+    near = near[near <= interval // 2]
+    return bool((near > _AT_ONCE_NS).sum() <= _STRAY * len(near))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from multitracer.compute.kernels import kernel
 from multitracer.link.frames import ASKING_TYPES, DATA_TYPES, LARGEST_NUMBER
-from multitracer.link.pace import Pace, pace_of
+from multitracer.link.pace import Pace, are_sent_together, pace_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,6 +34,8 @@ class Timing:
     rate_bps: float | None = None
     """User data with full frames in every opportunity; None unless nearly all frames have one size."""
     rtt_ns: int | None = None
+    block_bytes: int = 0
+    """What a frame fills at least, however short: the blocks of a TTI are of one size (25.212 4.2.2.1); 0: no more."""
 
     @property
     def frame_ns(self) -> int | None:
@@ -59,10 +61,11 @@ def timing(frames: pd.DataFrame, link: int, reverse: int, protocol: str, told: P
     data = sent[sent["type"].isin(DATA_TYPES)]
     rtt = _rtt(frames, data, reverse, protocol)
     pace = _pace(sent, protocol, told, rtt)
-    rate = None
-    if pace.interval_ns and pace.frames and (largest := _fixed_payload(data)) > 0:
-        rate = 8e9 * pace.frames * largest / pace.interval_ns
-    return Timing(*pace, rate, rtt)
+    full, rate = _full_frame(data), None
+    if pace.interval_ns and pace.frames and full.payload_bytes > 0:
+        rate = 8e9 * pace.frames * full.payload_bytes / pace.interval_ns
+    blocks = protocol == "rlc-umts" and pace.interval_ns and are_sent_together(sent["time_ns"], pace.interval_ns)
+    return Timing(*pace, rate, rtt, full.length_bytes if blocks else 0)
 
 
 def _pace(sent: pd.DataFrame, protocol: str, told: Pace, rtt: int | None) -> Pace:
@@ -79,13 +82,22 @@ def _pace(sent: pd.DataFrame, protocol: str, told: Pace, rtt: int | None) -> Pac
     return NOT_TOLD if waited and told.interval_ns is None else pace
 
 
-def _fixed_payload(data: pd.DataFrame) -> int:
-    """User octets of a full frame if nearly all have one size; -1 if sizes vary with the transport format."""
+class _Full(NamedTuple):
+    """A full frame: its user octets, and its size in the log."""
+
+    payload_bytes: int = 0
+    length_bytes: int = 0
+
+
+def _full_frame(data: pd.DataFrame) -> _Full:
+    """A full frame if nearly all have one size; nothing if sizes vary with the transport format."""
     if not len(data):
-        return -1
+        return _Full()
     size = data["length_bytes"].to_numpy()
-    _, counts = np.unique(size, return_counts=True)
-    return int(data["payload_bytes"].max()) if counts.max() >= _ONE_SIZE * len(size) else -1
+    sizes, counts = np.unique(size, return_counts=True)
+    if counts.max() < _ONE_SIZE * len(size):
+        return _Full()
+    return _Full(int(data["payload_bytes"].max()), int(sizes[np.argmax(counts)]))
 
 
 def _rtt(frames: pd.DataFrame, data: pd.DataFrame, reverse: int, protocol: str) -> int | None:

@@ -18,6 +18,9 @@ Ints = npt.NDArray[np.int64]
 
 _LEAST_WINDOW = 16
 """The negotiated window is not in the log. If fewer frames than this were ever open, no window was reached."""
+SHORT_FRAMES = 2
+"""Where only the largest number of frames that were unacknowledged tells of a window, data that waits no longer than so
+many frames take may be no more than on its way to the air."""
 _PAUSE = 2
 """A sender pauses where its next frame comes later than so many usual distances."""
 

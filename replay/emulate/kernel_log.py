@@ -52,11 +52,17 @@ class KernelLog:
     def window(self, key: Key, at: int) -> int | None:
         """The congestion window after what happened at a time: the next arrival's log has it, if there is one.
 
-        The kernel logs no arrivals any more once the application has closed the socket.
+        The kernel logs no arrivals any more once the application has closed the socket. A timer that ran out in
+        between may have set another window: until then it was no smaller than before the latest arrival.
         """
         times, windows = self.windows.get(key, ([], []))
         place = bisect_right(times, at + _PROBED_NS)
-        return windows[place] if place < len(windows) else None
+        if place >= len(windows):
+            return None
+        resent = [one.time_ns for one in self.resends.get(key, [])]
+        later = bisect_right(resent, at + APART_NS)
+        changed = later < len(resent) and resent[later] < times[place]
+        return windows[place - 1] if changed and place else windows[place]
 
 
 def kernel_log(directory: Path, start_mono_ns: int) -> KernelLog:

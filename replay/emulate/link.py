@@ -11,7 +11,7 @@ import os
 import selectors
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -31,6 +31,7 @@ MOST_PACKETS = 1 << 20
 """That can be offered in a run: their offers take 40 octets each."""
 LOG_ROWS = 1 << 16
 """Of what happens between two turns of the loop."""
+TURNS_OF_PART = 1 << 12
 LEDGER = 1 << 12
 SERIALISED_STEP_NS = SCHEDULED_NS = 1_000_000
 """How often a link without slots is looked after, and the slots of schedules."""
@@ -93,7 +94,7 @@ class RealTimeLink:
     given: dict[tuple[int, int], Packet] = field(default_factory=dict)
     """Those that the link took, by side and the SDU's number."""
     log: list[Log] = field(default_factory=list)
-    """The link's log, part by part."""
+    """The link's log, turn by turn."""
     slots: list[Slot] = field(default_factory=list)
     under_way: int = 0
     """Packets of which it is not known yet what becomes of them."""
@@ -171,6 +172,13 @@ class RealTimeLink:
         self._waiting[side].append(packet)
         self.packets.append(packet)
         plan(self._made, self.engine.until)
+
+    def log_parts(self) -> Iterator[Log]:
+        """Its log in parts of many turns: whoever reads one makes tables of it, which cost as much for a few rows."""
+        for first in range(0, len(self.log), TURNS_OF_PART):
+            some = self.log[first : first + TURNS_OF_PART]
+            rows, frames = (np.concatenate([getattr(one, name) for one in some]) for name in ("rows", "frames"))
+            yield some[0]._replace(rows=rows, frames=frames)
 
     def _turn(self, due: int, batch: int) -> int:
         """Let everything happen that was due by now; returns when the last slot was that is done so."""

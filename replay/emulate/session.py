@@ -135,7 +135,7 @@ def _line(scenario: Scenario) -> Line:
 def _write_logs(directory: Path, run: Run, start_ns: int) -> None:
     """Write what both sides of the link logged; only now, as it takes longer than the link itself."""
     logs = LinkLogs(directory, start_ns, exact=True)
-    for part in run.link.log:
+    for part in run.link.log_parts():
         logs.hear(run, part)
     logs.finish(run)
 

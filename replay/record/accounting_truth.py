@@ -14,7 +14,7 @@ from math import isnan
 import numpy as np
 
 from multitracer.model.schema import CAUSES
-from multitracer.replay.record.known_run import BY_TIMER, Resend, State
+from multitracer.replay.record.known_run import BY_TIMER, Resend
 from multitracer.replay.record.limits_truth import Transfer, transfers
 from multitracer.replay.record.link_frames import SideTruth
 from multitracer.replay.record.spans import Spans, both, charged, joined, length, within, without
@@ -107,27 +107,12 @@ def idle(transfer: Transfer, span: tuple[int, int]) -> Iterator[tuple[str, Spans
     causes: dict[str, list[tuple[int, int]]] = {"idle_window_limited": [], "unknown": []}
     for state, after in zip(transfer.states, [*transfer.states[1:], None], strict=True):
         end = after.time_ns if after is not None else span[1]
-        if _is_full(transfer, state):
+        if transfer.is_full(state):
             causes["idle_window_limited"].append((state.time_ns, end))
         elif isnan(state.seen.cwnd) and state.seen.una < state.seen.top:
             causes["unknown"].append((state.time_ns, end))
     yield from ((name, joined(spans)) for name, spans in causes.items())
     yield "idle_sender", [span]
-
-
-def _is_full(transfer: Transfer, state: State) -> bool:
-    """Whether data is outstanding up to the window that can be used: no whole segment fits beside its octets.
-
-    Windows are octets, also of a sender that counts segments: behind a short last one they may have room.
-    """
-    seen = state.seen
-    top = min(seen.top, seen.written)  # without a FIN
-    if top <= seen.una:
-        return False
-    first, last = (transfer.sendings[seq][0].segment for seq in (seen.una, top - 1))
-    whole = transfer.run.whole_bytes
-    outstanding = last.seq + last.payload_bytes - first.seq
-    return outstanding + whole > (seen.limit - seen.una) * whole or outstanding + whole > seen.cwnd * whole
 
 
 def repairs(transfer: Transfer) -> Iterator[tuple[Resend, tuple[int, int]]]:

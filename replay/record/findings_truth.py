@@ -68,8 +68,8 @@ class TrueFindings:
 
     def __post_init__(self) -> None:
         for make in (
-            self._outages, self._resets, self._repeats, self._holes, self._gaps, self._drops, self._bursts,
-            self._reorderings, self._handshakes, self._resends, self._limited, self._idle,
+            self._outages, self._resets, self._repeats, self._holes, self._gaps, self._queues, self._drops,
+            self._bursts, self._reorderings, self._handshakes, self._resends, self._limited, self._idle,
         ):  # fmt: skip
             self.found += list(make())
 
@@ -163,6 +163,16 @@ class TrueFindings:
             return "stop"
         repeats = bisect_left(again, end) - bisect_right(again, start - self.trip_ns)
         return "repair" if repeats > 0 else "window"
+
+    def _queues(self) -> Iterator[Event]:
+        """Packets waited for their first frame for longer than a round trip, and did so for many round trips."""
+        on_air, trip = self.accounting.side.first_times, self.tcp_trip_ns
+        for transfer in self.accounting.transfers:
+            waits = [(one.sent_ns, on_air[id(one)][0] - one.sent_ns) for one in transfer.copies if id(one) in on_air]
+            times = sorted(sent for sent, waited in waits if waited > LIMITS.queue_pipes * trip)
+            for start, end in _groups(times, times, trip + max((waited for _, waited in waits), default=0)):
+                if end - start >= LIMITS.queue_rtts * trip:
+                    yield Event("excessive-queueing", start, end)
 
     def _drops(self) -> Iterator[Event]:
         """Queues dropped packets."""
@@ -270,7 +280,8 @@ class TrueFindings:
         if not transfer.on_its_way(one):
             lost = [self.loser(ack) for ack in transfer.acks_lost(one)]
             return next((found for found in lost if found is not None), None)
-        return self.overlapping(STANDSTILLS, sent.sent_ns, one.copy.sent_ns)
+        held_up = self.overlapping(STANDSTILLS, sent.sent_ns, one.copy.sent_ns)
+        return held_up or self.overlapping(("excessive-queueing",), sent.sent_ns, one.copy.sent_ns)
 
     def _limited(self) -> Iterator[Event]:
         """The application, or the receiver's window, limited a transfer for longer than a round trip."""

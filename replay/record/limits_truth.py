@@ -6,19 +6,22 @@ when the bottleneck had octets, whether a segment was lost, and which window was
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate, islice
+from math import isnan
 
 from multitracer.model.limits import LIMITS
 from multitracer.replay.arq import notes
 from multitracer.replay.record.known_run import BY_TIMER, FAST, PROBE, RECOVERY, TIMEOUT, Copy, KnownRun, Resend, State
 from multitracer.replay.record.spans import Spans, charged, joined, length
 from multitracer.replay.record.tcp_packets import Flow
-from multitracer.replay.tcp.packets import DATA, SYN
+from multitracer.replay.tcp.packets import DATA, FIN, SYN
 
+AT_ONCE_NS = 3_000_000
+"""What is sent within this time of an acknowledgement was set off by it."""
 STALL_TRIPS = 2
 """The path stands still when nothing arrives for more than so many round trips."""
 
@@ -85,8 +88,8 @@ class Transfer:
 
     @property
     def least_trip_ns(self) -> int:
-        """The shortest round trip, that of the SYN included; 0 if none was measured."""
-        return min([*(trip for _, trip in self.trips), *self._opening()], default=0)
+        """The shortest round trip, those of SYN and FIN included; 0 if none was measured."""
+        return min([*(trip for _, trip in self.trips), *self._opening(), *self._closing()], default=0)
 
     def _opening(self) -> Iterator[int]:
         """How long the answer to its SYN took, unless that was sent again."""
@@ -95,6 +98,16 @@ class Transfer:
         heard = (one.time_ns for one in run.states if (one.flow, one.end) == mine and one.came is not None)
         for syn in own if len(own) == 1 else ():
             yield from (at - syn.sent_ns for at in islice((at for at in heard if at > syn.sent_ns), 1))
+
+    def _closing(self) -> Iterator[int]:
+        """How long the answer to its FIN took, unless that was sent again, or came before all data had come."""
+        fins = [one for one in self.run.copies if self._is_own(one) and one.packet.bits & FIN]
+        if len(fins) != 1 or not fins[0].taken or fins[0].packet.bits & DATA:
+            return
+        sent, came = fins[0].sent_ns, fins[0].came_ns or 0
+        if {one.packet.seq for one in self.arrivals if (one.came_ns or 0) <= came} == set(self.sendings):
+            answers = (ack for ack in self.acks if ack.sent_ns >= came and ack.taken)
+            yield from ((ack.came_ns or 0) - sent for ack in islice(answers, 1))
 
     def waits_for_timer(self, one: Resend) -> bool:
         """Whether a timer was to expire: something outstanding was lost, or all acknowledgements of it were."""
@@ -151,6 +164,20 @@ class Transfer:
         """What the other end sent."""
         flow, end = self.flow, 1 - self.end
         return [one for one in self.run.copies if one.segment.flow is flow and one.segment.end == end]
+
+    def is_full(self, state: State) -> bool:
+        """Whether data is outstanding up to the window that can be used: no whole segment fits beside its octets.
+
+        Windows are octets, also of a sender that counts segments: behind a short last one they may have room.
+        """
+        seen = state.seen
+        top = min(seen.top, seen.written)  # without a FIN
+        if top <= seen.una:
+            return False
+        first, last = (self.sendings[seq][0].segment for seq in (seen.una, top - 1))
+        whole = self.run.whole_bytes
+        outstanding = last.seq + last.payload_bytes - first.seq
+        return outstanding + whole > (seen.limit - seen.una) * whole or outstanding + whole > seen.cwnd * whole
 
     def waited_from(self, at: int) -> int:
         """Since when the timer that ran out at a time had been waited for."""
@@ -348,13 +375,42 @@ def _repairs(transfer: Transfer) -> Iterator[tuple[str, Spans]]:
 
 
 def waits(transfer: Transfer) -> dict[str, Spans]:
-    """What held new data back after each event: the receiver's window, the sender's, or that there was none."""
+    """What held new data back after each event: the receiver's window, the sender's, or neither.
+
+    While data is outstanding and the congestion window has room, the sender's may be its buffer: an acknowledgement
+    gives that room, and sets the next new data off. What leaves without one waited for neither; so does what is paced.
+    """
     found: dict[str, Spans] = {"receiver_window": [], "sender_window": [], "application": []}
     states = transfer.states
+    sent = [one.sent_ns for one in transfer.copies if one.packet.sending == 0]
+    news = list(_news(states))
     for state, after in zip(states, [*states[1:], None], strict=True):
         end = after.time_ns if after is not None else transfer.session[1]
-        found[_holds_back(state)].append((state.time_ns, end))
+        cause = _holds_back(state)
+        if cause == "sender_window" and not isnan(state.seen.cwnd) and not transfer.is_full(state):
+            cause = "sender_window" if _set_off(state, sent, news) else "application"
+        found[cause].append((state.time_ns, end))
     return {name: joined(spans) for name, spans in found.items()}
+
+
+def _news(states: Sequence[State]) -> Iterator[int]:
+    """When acknowledgements came that acknowledge or report more."""
+    una = 0
+    for state in states:
+        if state.came is not None and (state.seen.una > una or state.came.packet.blocks > 0):
+            yield state.time_ns
+        una = max(una, state.seen.una)
+
+
+def _set_off(state: State, sent: Sequence[int], news: Sequence[int]) -> bool:
+    """Whether an acknowledgement let the next new data leave, while some was outstanding; or none left any more."""
+    if state.seen.una >= state.seen.top:
+        return False
+    following = bisect_right(sent, state.time_ns)
+    if following == len(sent):
+        return True
+    latest = bisect_right(news, sent[following]) - 1
+    return latest >= 0 and sent[following] - news[latest] <= AT_ONCE_NS
 
 
 def _holds_back(state: State) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from math import gcd
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -228,15 +229,21 @@ class SideTruth:
 
     @cached_property
     def round_trip_ns(self) -> int:
-        """From the begin of a full frame to the end of the answer that is sent at once, without a queue."""
+        """From the begin of a full frame to the end of the answer that is sent at once, without a queue.
+
+        Where both ends may send in slots alone, the answer goes in the first slot after the frame has come: the slots
+        of all frames begin at multiples of theirs, so that no wait is shorter than one to the next common multiple.
+        """
         forth, back = self.run.setting.radio[self.side], self.run.setting.radio[1 - self.side]
         control = self.sent[1 - self.side]
         shortest = int(control.octets.min()) if len(control.octets) else 0
-        return _trip(forth, int(self.frames.octets.max(initial=0))) + _trip(back, shortest)
+        there = _trip(forth, int(self.frames.octets.max(initial=0)))
+        waits = -there % gcd(forth.slot_ns, back.slot_ns) if forth.slot_ns and back.slot_ns else 0
+        return there + waits + _trip(back, shortest)
 
 
 def _trip(direction: Direction, octets: int) -> int:
-    """How long a frame takes to the other side; the delay of one with slots has the slot in it."""
+    """How long a frame takes to the other side; one with slots arrives so long after its slot's begin."""
     if direction.slot_ns:
         return direction.delay_ns
     return -(-octets * 8_000_000_000 // direction.rate_bps) + direction.delay_ns

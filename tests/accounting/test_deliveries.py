@@ -80,6 +80,28 @@ def test_a_link_that_may_deliver_out_of_sequence_says_nothing_of_arrivals() -> N
     assert not one.ends.any()
 
 
+@pytest.mark.parametrize("stands_in", [False, True])
+@pytest.mark.parametrize(
+    ("third_came", "duplicate", "left"),
+    [(90, True, [15, -1, 35]), (265, True, [15, -1, -1]), (90, False, [15, -1, 35]), (265, False, [15, 210, 210])],
+)
+def test_what_was_captured_once_it_was_whole_had_left_a_link_out_of_sequence(
+    third_came: int, left: list[int], *, duplicate: bool, stands_in: bool
+) -> None:
+    """The third passes the second, which no capture has; later than 5 ms behind the link, something else held it up.
+
+    That the link keeps no order a duplicate acknowledgement tells, or that it came before the second was whole. Of
+    another the log lacks when it was whole, so that its arrival stands for that.
+    """
+    segments = table((data(0, 1, 101), data(1, 101, 201), data(2, 201, 301), data(3, 301, 401), ack(300, 101),
+                      *(data(ms, 1, 101) for ms in (70, third_came, 300))))  # fmt: skip
+    segments.loc[4, "marks"] = MARKS["duplicate_ack"] * duplicate
+    arrival = np.array([5, -1, 6, 7 if stands_in else -1, -1, -1, -1, -1], dtype=np.int32)
+    paths = replace(paths_of(1), arrival=arrival, arrived=np.where(arrival >= 0, 1, -1).astype(np.int8))
+    rows = (0, 5.0, 5.0, 65.0, 1), (1, 15.0, 200.0, 260.0, 2), (2, 25.0, 25.0, 85.0, 1), (3, 30.0, 30.0, 300.0, 1)
+    assert milliseconds(deliveries(segments, paths, log(*rows)).left_ns)[:3] == left
+
+
 def keeps_order(lost: int | None, *duplicates: tuple[float, int], first: float = 65) -> bool:
     """Whether a link is said to, of five segments, that repeats the second and the fourth, or loses one of them.
 

@@ -24,6 +24,7 @@ from scenes import (
 from two_ends import MS
 
 from multitracer.findings import KINDS, Observations, find, link_outage, probe
+from multitracer.link.timing import Timing
 from multitracer.model.schema import ACK, SYN
 
 DATA = [Seen(sent=t, came=t + 50, seq=1 + 1000 * n, size=1000) for n, t in enumerate(range(0, 200, 10))]
@@ -284,6 +285,20 @@ def test_delivery_in_sequence_is_told_by_the_answers(answered: bool, holes: int)
     assert (found["kind"] == "link-recovery-hole").sum() == holes
 
 
+@pytest.mark.parametrize("jitter", [-0.1, 0.1])
+def test_what_had_to_wait_did_not_come_before_what_it_waited_for(jitter: float) -> None:
+    """The link repeats the second; the third is handed over with it, and captured a little sooner or later."""
+    seen = [Seen(sent=10 * n, came=came, seq=1 + 1000 * n, size=1000) for n, came in enumerate((60, 410, 410 + jitter))]
+    carried = segment_frames(
+        {"sent": 0, "first": 0, "last": 0, "delivered": 50, "segment": 0},
+        {"sent": 10, "first": 10, "last": 360, "delivered": 400, "segment": 1, "frame_retransmissions": 1},
+        {"sent": 20, "first": 20, "last": 20, "delivered": 70, "segment": 2},
+    )
+    observed = scene(seen, segment_frames=carried, link_rtt_ns=100 * MS)
+    found = find(replace(observed, timings={0: Timing(10 * MS, 1)})).table
+    assert (found["kind"] == "link-recovery-hole").sum() == 1
+
+
 @pytest.mark.parametrize(("third_came", "holes"), [(420, 2), (80, 1)])
 def test_what_the_receivers_capture_lacks_came_in_order_if_what_it_has_did(third_came: float, holes: int) -> None:
     """The third waited for the second, or not; so did the last, which no capture has, for the one before it."""
@@ -348,13 +363,23 @@ def test_stray_arrivals_that_were_answered_are_undecided() -> None:
     assert "confirmed" not in set(found.loc[found["kind"] == "header-decompression-failure", "verdict"])
 
 
+def test_a_repeat_has_its_own_part_of_an_opportunity() -> None:
+    """It is the second of two frames that share 20 ms: the accounting charges the link's repeats from there on."""
+    log = frames((0, True, "I RR", 0), (0, True, "I RR", 1), (20, True, "I RR", 0))
+    seen = scene(DATA, frames=log, link_rtt_ns=100 * MS)
+    found = find(replace(seen, timings={0: Timing(20 * MS, 2)})).table
+    mine = found[found["kind"] == "link-retransmissions"]
+    assert mine[["start_ns", "end_ns"]].to_numpy().tolist() == [[at(10), at(20)]]
+
+
 @pytest.mark.parametrize(("protocol", "kept"), [("rlp", [0.015]), ("rlc-am", [])])
 def test_where_no_window_is_known_a_short_wait_shows_none(protocol: str, kept: list[float]) -> None:
     """RLP's window is known; else data that waits for a frame and a half need not wait for a window."""
     seen = scene(DATA, accounting=accounting((0, 10, "new_data"), (10, 25, "flow_controlled")), link_rtt_ns=100 * MS)
     assert seen.links is not None
     links, log = seen.links.assign(protocol=[protocol] * len(seen.links)), frames((0, True, "AMD", 0))
-    found = find(replace(seen, links=links, frame_ns={0: 10 * MS}, link_intervals=intervals(), frames=log)).table
+    seen = replace(seen, links=links, link_intervals=intervals(), frames=log)
+    found = find(replace(seen, timings={0: Timing(10 * MS, 1)})).table
     gaps = found.loc[found["kind"] == "flow-control-gap", "evidence"]
     assert [one["duration_s"] for one in gaps] == kept
 

@@ -52,6 +52,20 @@ def test_frames_that_share_an_opportunity_share_its_air() -> None:
     assert (measured.frames, measured.frame_ns, measured.rate_bps) == (4, 2_500_000, 121_600)
 
 
+@pytest.mark.parametrize(("protocol", "sizes", "octets"),
+    [("rlc-umts", [40] * 20, 40), ("rlc-umts", [40, 60] * 10, 0), ("rlc-lte", [40] * 20, 0)])  # fmt: skip
+def test_only_blocks_of_umts_are_of_one_size(protocol: str, sizes: list[int], octets: int) -> None:
+    """As far as its data PDUs are: with flexible PDU sizes, and in LTE, a TTI's frames need not be alike."""
+    assert timing(log([(10 * n, n) for n in range(20)], sizes=sizes), 0, 1, protocol).block_bytes == octets
+
+
+@pytest.mark.parametrize(("after_ms", "octets"), [(0, 40), (0.6, 0)])
+def test_frames_that_follow_one_another_as_they_end_fill_no_blocks(after_ms: float, octets: int) -> None:
+    """A short one takes less time then, also where all data PDUs are of one size."""
+    sent = [(10 * (n // 2) + after_ms * (n % 2), n) for n in range(40)]
+    assert timing(log(sent), 0, 1, "rlc-umts").block_bytes == octets
+
+
 def test_frames_of_many_sizes_give_no_rate() -> None:
     """The largest that was ever seen is not what the link carries."""
     measured = timing(log([(n, n) for n in range(50)], sizes=[50 + 7 * n for n in range(50)]), 0, 1, "rlc-lte")

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from multitracer.replay.record import accounting_truth
+from multitracer.replay.record import limits_truth
 
 
 def is_full(sizes: dict[int, int], **seen: float) -> bool:
@@ -17,7 +17,7 @@ def is_full(sizes: dict[int, int], **seen: float) -> bool:
     }
     transfer = SimpleNamespace(sendings=sendings, run=SimpleNamespace(whole_bytes=100))
     state = SimpleNamespace(seen=SimpleNamespace(**seen))
-    return accounting_truth._is_full(transfer, state)  # type: ignore[arg-type]
+    return limits_truth.Transfer.is_full(transfer, state)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

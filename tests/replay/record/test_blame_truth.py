@@ -56,10 +56,11 @@ def test_every_instant_has_one_cause_and_one_root(protocol: str, tmp_path: Path)
 
 
 def test_without_losses_nothing_is_repeated_and_nobody_repairs(tmp_path: Path) -> None:
-    """A perfect radio: no cause but the sender's windows, and what nothing explains."""
+    """A perfect radio: no cause but the sender's windows and the queues that they fill, and what nothing explains."""
     _, truth = recorded(tmp_path)
     assert truth["accounting"]["link_retransmitted"] == truth["accounting"]["tcp_retransmitted"] == 0
-    assert {one["kind"] for one in truth["findings"]} <= {"idle-link", "application-limited", "flow-control-gap"}
+    own = {"idle-link", "application-limited", "flow-control-gap", "excessive-queueing"}
+    assert {one["kind"] for one in truth["findings"]} <= own
 
 
 def test_a_forced_reset_bears_what_it_flushed(tmp_path: Path) -> None:

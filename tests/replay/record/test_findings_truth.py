@@ -24,3 +24,15 @@ def test_a_syn_that_was_sent_again_is_a_handshake_retry(times: tuple[int, ...], 
     true: Any = SimpleNamespace(accounting=SimpleNamespace(side=SimpleNamespace(run=run)))
     found = TrueFindings._handshakes(true)
     assert [(one.kind, one.start_ns, one.end_ns) for one in found] == expected
+
+
+@pytest.mark.parametrize(("packets", "expected"), [(20, [(0, 1140)]), (12, [])])
+def test_packets_that_wait_longer_than_a_round_trip_for_many_of_them_queue(packets: int, expected: list[Any]) -> None:
+    """One each 60 ns waits 150 ns, where a round trip takes 100 ns; ten round trips make a queue."""
+    copies = [SimpleNamespace(sent_ns=60 * n) for n in range(packets)]
+    on_air = {id(one): (one.sent_ns + 150, one.sent_ns + 160) for one in copies}
+    side = SimpleNamespace(first_times=on_air)
+    true: Any = SimpleNamespace(
+        accounting=SimpleNamespace(side=side, transfers=[SimpleNamespace(copies=copies)]), tcp_trip_ns=100
+    )
+    assert [(one.start_ns, one.end_ns) for one in TrueFindings._queues(true)] == expected

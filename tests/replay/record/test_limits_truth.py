@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 
 from multitracer.replay.record import limits_truth
+from multitracer.replay.tcp.packets import DATA, FIN
+
+MS = 1_000_000
 
 
 def copy(sent: int, seq: int = 1, sending: int = 0, **times: int) -> Any:
@@ -52,9 +55,43 @@ def test_what_is_acknowledged_after_a_resend_is_no_round_trip(again: Any, trips:
     assert list(limits_truth.Transfer._trips(transfer("sr", *copies, states=(acknowledged(100, 3),)))) == trips
 
 
+@pytest.mark.parametrize(("data_came", "trips"), [(180, [90]), (200, [])])
+def test_the_answer_to_a_fin_is_a_round_trip(data_came: int, trips: list[int]) -> None:
+    """Where all data had come before it: else what the receiver says then acknowledges less."""
+    fin = copy(100, 2, came_ns=190, taken=True)
+    fin.packet.bits, data = FIN, copy(0, came_ns=data_came, taken=True)
+    made = transfer("sr", data)
+    made.run.copies, made.arrivals, made.sendings, made._is_own = [data, fin], [data], {1: [data]}, lambda _: True
+    data.packet.bits, made.acks = DATA, [copy(150, came_ns=160, taken=True), copy(190, came_ns=190, taken=True)]
+    assert list(limits_truth.Transfer._closing(made)) == trips
+
+
 def test_a_repair_does_not_wait_for_what_was_sent_after_it_at_its_instant() -> None:
     """Acknowledgements that come at one instant let more be sent then."""
     copies = [copy(0, seq) for seq in (1, 2, 3)] + [copy(50, 1, 1), copy(50, 4)]
     made = transfer("sr", *copies, states=(acknowledged(100, 4), acknowledged(200, 5)))
     made._tops = limits_truth.Transfer._tops.func(made)  # type: ignore[attr-defined]
     assert [limits_truth.Transfer.repaired(made, one) for one in copies[3:]] == [100, 200]
+
+
+@pytest.mark.parametrize(
+    ("una", "cwnd", "next_ms", "cause"),
+    [
+        (2, 2, 20, "sender_window"), (2, 9, 12, "sender_window"), (2, 9, 20, "application"), (4, 9, 12, "application"),
+        (2, float("nan"), 20, "sender_window"),
+    ],
+)  # fmt: skip
+def test_what_leaves_without_an_acknowledgement_waited_for_no_window(
+    una: int, cwnd: float, next_ms: int, cause: str
+) -> None:
+    """The sender has more to send and room in both windows: it paces, or is late. The acknowledgement came at 10 ms."""
+    copies = [copy(0, 1), copy(0, 2), copy(0, 3), copy(next_ms * MS, 4)]
+    sizes = {one.packet.seq: [SimpleNamespace(segment=SimpleNamespace(seq=one.packet.seq, payload_bytes=1))]
+             for one in copies}  # fmt: skip
+    seen = SimpleNamespace(una=una, top=4, written=9, limit=9, cwnd=cwnd)
+    came = copy(0)
+    came.packet.blocks = 0
+    made = transfer("sr", *copies, states=(SimpleNamespace(time_ns=10 * MS, seen=seen, came=came),))
+    made.run.whole_bytes, made.sendings, made.session = 1, sizes, (0, 30 * MS)
+    made.is_full = lambda state: limits_truth.Transfer.is_full(made, state)
+    assert {name for name, spans in limits_truth.waits(made).items() if spans} == {cause}

@@ -1,0 +1,29 @@
+"""How the frames of one opportunity divide its time on the air."""
+
+from __future__ import annotations
+
+import pytest
+
+from multitracer.accounting.air_time import frames_on_air
+from multitracer.link.timing import Timing
+from multitracer.model.schema import build
+
+MS = 1_000_000
+
+
+@pytest.mark.parametrize(("block_bytes", "ends_ms"), [(0, [4, 8, 9, 10]), (40, [2.5, 5, 7.5, 10])])
+def test_a_short_frame_takes_its_octets_of_an_opportunity_or_a_whole_block(
+    block_bytes: int, ends_ms: list[float]
+) -> None:
+    """Two data PDUs of 40 octets and two status PDUs of 10: all blocks of a TTI in UMTS are of one size."""
+    frames = build(
+        "frames",
+        {
+            "input": [0] * 4, "record": [1, 2, 3, 4], "time_ns": [0] * 4, "recorded_ns": [0] * 4, "link": [0] * 4,
+            "side": ["network"] * 4, "sent": [True] * 4, "type": ["AMD", "AMD", "STATUS", "STATUS"],
+            "sn": [0, 1, -1, -1], "length_bytes": [40, 40, 10, 10], "payload_bytes": [38, 38, 0, 0],
+        },
+    )  # fmt: skip
+    frames["transmission"] = [0, 0, -1, -1]
+    air = frames_on_air(frames, 0, Timing(10 * MS, 4, block_bytes=block_bytes))
+    assert (air.end_ns / MS).tolist() == ends_ms
