@@ -94,8 +94,8 @@ class SideTruth:
     def _packets(self) -> Iterator[tuple[Offered, Copy | None]]:
         past, end = self.run.setting.past, 0
         framing = PPP_OCTETS if self.run.scenario.flag("link.ppp") else 0
-        for row in self.run.link:
-            if row.event != notes.OFFERED or row.side != self.side or (past and row.what == MEDIA_FLOW):
+        for row in map(LinkRow._make, self._rows(notes.OFFERED).tolist()):
+            if past and row.what == MEDIA_FLOW:
                 continue
             copy = self.run.given.get((self.side, row.number)) if row.what != MEDIA_FLOW else None
             begin, end = end, end + row.octets
@@ -202,29 +202,25 @@ class SideTruth:
     @property
     def _changes(self) -> Any:
         """The rows that say what holds its new data."""
-        rows = [row for row in self.run.link if row.event == notes.HELD and row.side == self.side]
-        return {name: np.array([getattr(row, name) for row in rows], dtype=np.int64) for name in LinkRow._fields}
+        return self._rows(notes.HELD)
+
+    def _rows(self, event: int) -> Any:
+        """The log's rows of what happened on this side."""
+        rows = self.run.link
+        return rows[(rows["event"] == event) & (rows["side"] == self.side)]
 
     @cached_property
     def resets(self) -> Spans:
         """From the first request of a reset by either side to the first answer."""
-        came = [
-            Arrivals(
-                np.array([row.time_ns for row in rows], dtype=np.int64),
-                np.array([row.event == notes.RECEIVED for row in rows], dtype=np.int64),
-            )
-            for rows in self.arrivals
-        ]
-        return joined(resets_of(self.sent, came, self._until))
+        return joined(resets_of(self.sent, self.arrivals, self._until))
 
     @cached_property
-    def arrivals(self) -> tuple[list[LinkRow], list[LinkRow]]:
-        """What came of the frames to each side, good or damaged, in the order in which the other side sent them."""
-        found: tuple[list[LinkRow], list[LinkRow]] = [], []
-        for row in self.run.link:
-            if row.event in (notes.RECEIVED, notes.ERASED) and row.what == 0:
-                found[row.side].append(row)
-        return found
+    def arrivals(self) -> list[Arrivals]:
+        """What came of the frames to each side."""
+        rows = self.run.link
+        came = rows[np.isin(rows["event"], (notes.RECEIVED, notes.ERASED)) & (rows["what"] == 0)]
+        of_sides = (came[came["side"] == side] for side in (0, 1))
+        return [Arrivals(own["time_ns"], (own["event"] == notes.RECEIVED).astype(np.int64)) for own in of_sides]
 
     @cached_property
     def round_trip_ns(self) -> int:

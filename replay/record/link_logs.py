@@ -117,7 +117,7 @@ class LinkLogs:
         if self._losses is None:
             self._losses = Losses(run.setting.radio[0]), Losses(run.setting.radio[1])
             if (medium := medium_of(run)) is not None:
-                self._instruments = Instruments(medium, self.directory, SIDES[0], self._start_ns)
+                self._instruments = Instruments(medium, self.directory, SIDES[0], self._start_ns, captures=False)
                 self._reader = self._rlp_reader(run)
         for time_ns, side, event, *_ in log.rows.tolist():
             if event == notes.SENT:
