@@ -244,17 +244,35 @@ def _pdus(log: Log, side: int, direction: Direction, parameters: Any) -> FramesS
     own = (rows["event"] == notes.SENT) & (rows["side"] == side) & (rows["what"] == 0)
     octets = rows["octets"][own]
     begin, end = air_times(rows["time_ns"][own], octets, direction)
-    pdus = [_pdu(log.frames[at], int(rows[at].octets), parameters) for at in np.flatnonzero(own)]
+    pdus = [_pdu(*one, parameters) for one in zip(pdu_heads(log, own), octets.tolist(), strict=True)]
     first, last, numbered, data, request = np.array(pdus, dtype=np.int64).reshape(-1, 5).T
     return FramesSent(begin, end, octets, first, last, numbered, data, request)
 
 
-def _pdu(frame: Any, octets: int, parameters: Any) -> tuple[int, int, int, int, int]:
+class PduHead(NamedTuple):
+    """What the log has of a PDU."""
+
+    octets: bytes
+    """Those before its data, or all of a control PDU."""
+    start: int
+    """The first octet of the stream in it."""
+    jump: int
+    """So many octets are left out behind the first end of an SDU in it."""
+
+
+def pdu_heads(log: Log, own: Any) -> Iterator[PduHead]:
+    """Those of some of the log's rows."""
+    places, octets = np.flatnonzero(own), log.frames["octets"]
+    columns = (log.frames[name][places].tolist() for name in ("kept", "start", "jump"))
+    for place, kept, start, jump in zip(places.tolist(), *columns, strict=True):
+        yield PduHead(octets[place, :kept].tobytes(), start, jump)
+
+
+def _pdu(pdu: PduHead, octets: int, parameters: Any) -> tuple[int, int, int, int, int]:
     """The first octet of the stream, that after the last, whether it is numbered, its octets, and if it is a reset."""
-    head = frame["octets"][: int(frame["kept"])].tobytes()
+    head, start, jump = pdu
     if not head[0] & DATA_PDU:
         return 0, 0, 0, 0, _REQUESTS.get(head[0] >> 4, 0)
-    start, jump = int(frame["start"]), int(frame["jump"])
     if parameters.length_indicators:
         _, _, data = indicators(head, parameters.li_octets, octets)
     else:
