@@ -298,7 +298,7 @@ def _seen(end: _End, stream: Stream, window: int | None, whole: int) -> Seen:
 
     Where the advertised window has room beyond the last piece, it would take so many more whole segments.
     """
-    pieces, last = len(stream.ends), max(stream.ends, default=1)
+    pieces, last = len(stream.ends), stream.ends[-1] if stream.ends else 1
     limit = stream.next_piece(end.edge) + max(0, end.edge - last) // whole
     return Seen(
         min(end.una, pieces + 1), end.top, pieces + 1, limit, 0, 0, 0, 0, 0,

@@ -130,13 +130,14 @@ class SideTruth:
         first, last, begin = frames.first[carries], frames.last[carries], frames.begin_ns[carries]
         again = np.flatnonzero(repeat[carries])
         new = np.flatnonzero(~repeat[carries])
+        begin_again, last_new = begin[again], last[new]
         found: dict[tuple[int, ...], list[Delivery]] = {}
         for one, copy in self.packets:
             if copy is None or copy.delivered_ns is None:
                 continue
-            place = int(np.searchsorted(last[new], one.begin, side="right"))
+            place = int(np.searchsorted(last_new, one.begin, side="right"))
             first_ns = int(begin[new[place]]) if place < len(new) else copy.delivered_ns
-            low, high = np.searchsorted(begin[again], (first_ns, copy.delivered_ns))
+            low, high = np.searchsorted(begin_again, (first_ns, copy.delivered_ns))
             near = again[low:high]
             repeats = int(((first[near] < one.end) & (last[near] > one.begin)).sum())
             found.setdefault(one.stream, []).append(Delivery(copy.delivered_ns, first_ns, repeats, copy))
