@@ -43,7 +43,7 @@ class RlcMedium:
             if damaged:
                 rows.append(FrameRow(*at, "BAD", length_bytes=len(octets)))
             else:
-                rows += [FrameRow(*at, *row[len(at) :]) for row in _decoded(octets, self.li_bits)]
+                rows += [FrameRow._make((*at, *row[len(at) :])) for row in _decoded(octets, self.li_bits)]
         return rlc_frames.frames_table(rows, [side, OTHER_END[side]])
 
     def write(self, stream: TextIO, frames: pd.DataFrame, side: str, events: pd.DataFrame) -> None:
